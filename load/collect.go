@@ -249,14 +249,12 @@ func (c *collector) delayRow(row measure.Interval) *measure.Interval {
 	return &row
 }
 
-// dueWithin returns how many events of a phase are due from start to before end.
+// dueWithin returns how many events of a phase are due from start to before end, and
+// fired here.
 func (r *Run) dueWithin(ph int, start, end time.Duration) uint64 {
 	p := &r.phases[ph]
 	stop := time.Duration(min(r.stopAt.Load(), r.byteLimitAt.Load()))
-	clip := func(t time.Duration) uint64 {
-		return min(max(r.plan.Schedule.Count(min(t, stop)), p.from), p.to)
-	}
-	return clip(end) - clip(start)
+	return r.ownDueBefore(p, min(end, stop)) - r.ownDueBefore(p, min(start, stop))
 }
 
 // rowName returns the phase name of an interval: steps are part of the measurement.

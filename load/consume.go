@@ -19,6 +19,7 @@ type ReadPlan struct {
 	Ends        bool          // the source stops at the end of its logs
 	Interval    time.Duration // 0 means 1 s
 	Portable    bool          // virtual time: no watchdog looks for freezes
+	StartAt     time.Time     // see Plan.StartAt
 
 	Cause   func(length time.Duration) string // see Plan.Cause
 	Observe func(lane int, a []Arrival)
@@ -112,9 +113,13 @@ func Consume(ctx context.Context, plan ReadPlan, src Source) (*Result, error) {
 	return r.Wait()
 }
 
-// Start begins to read. A reading that was stopped before reads nothing.
+// Start begins to read, at the plan's StartAt if it has one. A reading that was stopped
+// before reads nothing.
 func (r *Reading) Start() {
-	r.start = time.Now()
+	time.Sleep(time.Until(r.plan.StartAt))
+	if r.start = r.plan.StartAt; r.start.IsZero() {
+		r.start = time.Now()
+	}
 	r.started.Store(true)
 	r.watchdog.clip, r.watchdog.cause = r.within, r.plan.Cause
 	if !r.plan.Portable {
@@ -402,7 +407,7 @@ func (c *readCollector) finish() *Result {
 	default:
 		res.Whole = res.Stopped == Interrupted && r.plan.Endless() && res.Measurement.Length() > 0
 	}
-	res.Missing = r.plan.Measurement.missing(res.Measurement.Consumed, res.Stopped)
+	res.Missing = r.plan.Measurement.Missing(res.Measurement.Consumed, res.Stopped)
 	lag := r.src.Lag()
 	for i, name := range r.src.Logs() {
 		l := LogResult{Log: name, Consumed: uint64(r.logs[i].events.Load()), Bytes: uint64(r.logs[i].bytes.Load()), Lag: -1}

@@ -13,7 +13,7 @@ func (c *collector) finish(started time.Time) *Result {
 	r := c.run
 	now := r.Now()
 	res := &Result{Started: started, Ended: time.Now(), Mode: r.mode, Unanswered: r.plan.Unanswered, Usage: c.usage, Classes: map[string]uint64{}}
-	res.Threads, res.MostThreads, res.Clients = len(r.threads), max(r.plan.Threads, 0), r.target.Clients()
+	res.Threads, res.MostThreads, res.Clients = len(r.threads), max(r.plan.Threads, 0), r.ownClients()
 	end := c.measurementEnd(res)
 	first := r.firstMeasurement()
 	measurementStart := min(time.Duration(r.measurementAt.Load()), end)
@@ -73,14 +73,16 @@ func (c *collector) finish(started time.Time) *Result {
 	res.Parts = c.partTallies(measurement.Start, end)
 	c.failures(res)
 	c.generatorLoad(res)
-	res.Missing = r.plan.Measurement.missing(measurement.Sent, res.Stopped)
+	if r.plan.Portion.Whole() || r.plan.Schedule == nil { // with a schedule, the limit is on the events of all generators
+		res.Missing = r.plan.Measurement.Missing(measurement.Sent, res.Stopped)
+	}
 	_, res.WireRead = r.target.Wire()
 	return res
 }
 
-// missing returns how many of the requested events a measurement lacks, given why it
+// Missing returns how many of the requested events a measurement lacks, given why it
 // ended.
-func (l *Limits) missing(events uint64, why Reason) uint64 {
+func (l *Limits) Missing(events uint64, why Reason) uint64 {
 	switch {
 	case events >= l.Events:
 		return 0
@@ -146,7 +148,7 @@ func (c *collector) addUnsent(i int) {
 	t.Unsent += unsent
 	if min(r.stopAt.Load(), r.byteLimitAt.Load()) == int64(Never) && r.abortAt.Load() == int64(Never) {
 		// Count independently from the schedule, so that the first identity is a real check.
-		offered = r.phases[i].to - r.phases[i].from
+		offered = r.ownBefore(r.phases[i].to) - r.ownBefore(r.phases[i].from)
 	}
 	t.Offered = offered
 }
@@ -202,9 +204,7 @@ func (c *collector) failures(res *Result) {
 		res.Failures = append(res.Failures, *f)
 		res.Classes[f.Class] += f.Events
 	}
-	slices.SortFunc(res.Failures, func(a, b measure.Failure) int {
-		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Text, b.Text))
-	})
+	sortFailures(res.Failures)
 }
 
 // generatorLoad adds how busy the generator was and how long it found the bound full.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"sync/atomic"
 	"time"
 
 	"carronade/measure"
@@ -33,6 +34,10 @@ type Plan struct {
 	Threads    int           // maximum number of sending threads; 0: one per client, at most one per processor, or as many as a Poller prefers
 	Gate       *Gate         // allowance, usually from another run; nil: none
 	Portable   bool          // wait only by the Go runtime's timers (virtual time; other systems do so anyway)
+
+	Portion Portion       // the part of the run that is fired here, if there are several generators
+	StartAt time.Time     // when the run starts, with a monotonic reading; zero: when Start is called
+	Lease   *atomic.Int64 // nothing is sent from this offset on, in ns since the start; it may be moved. nil: no lease
 
 	// Observe receives every final outcome, on the thread of its lane. It must not keep
 	// the slice.

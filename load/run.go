@@ -22,6 +22,7 @@ type Run struct {
 	mix         *Mix    // the target, if it has parts; else nil
 	shares      *shares // of the parts, without a schedule; else nil
 	gated       []*Gate // of the run, or of its parts
+	own         []int32 // the streams that are fired here, if they are not all
 	phases      []phase
 	mode        Mode
 
@@ -155,16 +156,17 @@ func (r *Run) Threads() int {
 			most = max(1, p.Threads(most))
 		}
 	}
-	n := max(1, min(r.target.Clients(), most))
+	n := max(1, min(r.ownClients(), most))
 	if r.plan.Concurrency > 0 {
 		n = min(n, r.plan.Concurrency)
 	}
 	return n
 }
 
-// Start begins to fire. The run continues until its limits, Stop or Abort. A run that
-// was stopped before fires nothing.
+// Start begins to fire, at the plan's StartAt if it has one. The run continues until its
+// limits, Stop or Abort. A run that was stopped before fires nothing.
 func (r *Run) Start() {
+	time.Sleep(time.Until(r.plan.StartAt))
 	n := r.prepare()
 	if !r.plan.Portable {
 		addProcs(n)
@@ -185,7 +187,9 @@ func (r *Run) prepare() int {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	n := r.Threads()
-	r.start = time.Now()
+	if r.start = r.plan.StartAt; r.start.IsZero() {
+		r.start = time.Now()
+	}
 	none := []*thread{}
 	r.byLane.Store(&none)
 	r.pages.init(n)
@@ -197,8 +201,12 @@ func (r *Run) prepare() int {
 		if r.partitioner.Event(s, 0) == math.MaxUint64 {
 			continue // no event belongs to it, such as of a partition to which no key leads
 		}
-		t := r.threads[r.target.Client(s)%n]
-		t.add(s)
+		client := r.target.Client(s)
+		if !r.plan.Portion.Has(client) {
+			continue
+		}
+		r.own = append(r.own, s)
+		r.threads[(client-r.plan.Portion.From)%n].add(s)
 	}
 	for _, g := range r.gated {
 		g.onChange(r.wakeAll)

@@ -298,7 +298,7 @@ func (t *thread) stopped(now time.Duration) bool {
 
 // firing reports whether batches remain that may still be fired.
 func (t *thread) firing(now time.Duration) bool {
-	if t.stopped(now) {
+	if t.run.leaseOver(now) || t.stopped(now) {
 		return false
 	}
 	if t.run.fed(now) {

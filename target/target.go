@@ -106,6 +106,7 @@ type Spec struct {
 	Most        uint64        // maximum number of events, warm-up included; 0: not known
 	Length      time.Duration // maximum duration of sending, warm-up included; 0: not known
 	Clients     int
+	Portion     load.Portion // the clients that this process connects, if there are several generators; the option has the number of all
 
 	Logf func(format string, args ...any) // writes to the progress log; never nil
 }

@@ -56,6 +56,9 @@ type Input struct {
 	Calibration *Calibration
 	Samples     *Samples
 	Trace       *Trace
+
+	Agents []Agent       // the generators, if there are several
+	Skew   time.Duration // between their starts, at most
 }
 
 // Build makes the document. It keeps parts of the input.
@@ -83,6 +86,7 @@ func Build(in Input) *Document {
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
 		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Clients: in.Clients,
 		Samples: in.Samples, Trace: in.Trace,
+		Fleet: fleetOf(in.Agents, in.Skew),
 	}
 	if d.Classes == nil {
 		d.Classes = map[string]uint64{}

@@ -83,8 +83,9 @@ type Document struct {
 	Attachments []Attachment      `json:"attachments,omitempty"`
 	Samples     *Samples          `json:"samples,omitempty"`
 	Trace       *Trace            `json:"trace,omitempty"`
-	Search      *Search           `json:"-"` // nil unless it is the report of a search; see form
-	Scenario    *Scenario         `json:"-"` // nil unless it is the report of a scenario
+	Fleet       *Fleet            `json:"fleet,omitempty"` // nil unless several generators fired together
+	Search      *Search           `json:"-"`               // nil unless it is the report of a search; see form
+	Scenario    *Scenario         `json:"-"`               // nil unless it is the report of a scenario
 
 	computedHash string // the hash computed when the document was sealed or read
 	raw          []byte // the head as read, in one line; nil: same as the fields

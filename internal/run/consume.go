@@ -17,6 +17,12 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	}
 	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.freezeCause(), e.Portable
 	plan.Observe = e.Arrivals
+	if e.Share != nil {
+		e.Share.limits(&plan.Measurement)
+		if plan.StartAt, err = e.Share.Start(ctx); err != nil {
+			return out, failed(ctx, err)
+		}
+	}
 	r := load.NewReading(plan, e.session.Source())
 	if err := e.openHDR(); err != nil {
 		return out, err

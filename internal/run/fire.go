@@ -114,6 +114,11 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	}
 	f.pipeline = e.newPipeline(ctx, plan, f.tgt)
 	f.rows = e.newTracing(plan, f.back, f.pipeline)
+	if e.Share != nil {
+		if plan.StartAt, err = e.Share.join(ctx, plan); err != nil {
+			return nil, failed(ctx, err)
+		}
+	}
 	if e.Outcomes != nil {
 		kept := plan.Trace
 		plan.Trace = func(thread int, out []load.Outcome) {

@@ -89,6 +89,12 @@ type Job struct {
 	// Portable uses only the runtime's timers, as virtual time requires.
 	Portable bool
 
+	// Fleet has other machines generate the load; nil: this process does.
+	Fleet Fleet
+	// Share is what this process does of the workload, if it is one of several generators;
+	// nil: all of it. For Measure.
+	Share *Share
+
 	Host        any
 	Calibration *report.Calibration
 }
@@ -97,24 +103,12 @@ type Job struct {
 // returns the context's error and no report; after that there always is a report. An error of
 // opening the target is a *target.Error.
 func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
-	w := job.Workload
-	spec, err := w.Spec()
+	e, err := prepare(job)
 	if err != nil {
 		return nil, err
 	}
-	if job.Logf == nil {
-		job.Logf = func(string, ...any) {}
-	}
-	if job.Started == nil {
-		job.Started = func(func()) {}
-	}
-	defer job.Started(nil)
-	spec.Logf = job.Logf
-	if spec.RunID = job.RunID; spec.RunID == 0 {
-		spec.RunID = NewID()
-	}
-	e := &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
-	if e.hosts, err = otherHosts(w.List("system-host")); err != nil {
+	defer e.Started(nil)
+	if e.hosts, err = otherHosts(job.Workload.List("system-host")); err != nil {
 		return nil, err
 	}
 	if e.system, err = e.startSystem(ctx); err != nil {
@@ -129,7 +123,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	}()
 	defer func() {
 		if err := e.system.close(); err != nil {
-			job.Logf("%v", err)
+			e.Logf("%v", err)
 			if d != nil {
 				d.Warnings = append(d.Warnings, err.Error())
 			}
@@ -138,48 +132,121 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 			d.System.Output = e.printedBySystem() // to its last line
 		}
 	}()
-	unguard := e.watchProgress(e.opening)
-	s, err := w.Kind.Open(ctx, spec)
-	unguard()
-	if err != nil {
-		return nil, failed(ctx, e.diedMeanwhile(err))
+	var out outcome
+	if job.Fleet != nil {
+		out, err = e.command(ctx)
+	} else {
+		out, err = e.measure(ctx)
 	}
-	e.session, e.before = s, s.Facts()
-	e.vitals = system.NewHostMetrics()
+	if err != nil && out.result == nil {
+		return nil, err
+	}
+	d = e.report(&out, err)
+	if job.Measured != nil {
+		job.Measured(ctx, d)
+	}
+	return d, nil
+}
+
+// prepare prepares the execution of a job.
+func prepare(job Job) (*execution, error) {
+	spec, err := job.Workload.Spec()
+	if err != nil {
+		return nil, err
+	}
+	if job.Logf == nil {
+		job.Logf = func(string, ...any) {}
+	}
+	if job.Started == nil {
+		job.Started = func(func()) {}
+	}
+	spec.Logf = job.Logf
+	if spec.RunID = job.RunID; spec.RunID == 0 {
+		spec.RunID = NewID()
+	}
+	job.Share.limitSpec(&spec)
+	return &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}, nil
+}
+
+// measure opens the target, sends or reads, and closes the target. Without a result, an
+// error says why there is none.
+func (e *execution) measure(ctx context.Context) (out outcome, err error) {
+	if err := e.open(ctx); err != nil {
+		return out, err
+	}
 	defer e.vitals.Close()
-	if !job.Portable { // virtual time has no freezes
-		e.causes = system.NewCauses()
+	if e.causes != nil {
 		defer e.causes.Close()
 	}
-	if job.Facts != nil {
-		job.Facts(e.before)
-	}
-	if job.Permit != nil {
-		if err := job.Permit(e.before); err != nil {
-			return nil, joinClose(err, s.Close())
-		}
-	}
-	if job.Opened != nil {
-		job.Opened()
-	}
-	e.sampler.Sample() // the cost of opening does not belong to the run
-	var out outcome
-	if w.Op == workload.Consume {
+	if e.Workload.Op == workload.Consume {
 		out, err = e.consume(ctx)
 	} else {
 		out, err = e.send(ctx)
 	}
 	if err != nil && out.result == nil {
-		return nil, joinClose(err, s.Close())
+		return out, joinClose(err, e.session.Close())
 	}
-	d = e.report(out, err)
-	if cerr := s.Close(); cerr != nil {
-		job.Logf("close: %v", cerr)
+	e.inspect(&out)
+	if cerr := e.session.Close(); cerr != nil {
+		e.Logf("close: %v", cerr)
 	}
-	if job.Measured != nil {
-		job.Measured(ctx, d)
+	return out, err
+}
+
+// open opens the target.
+func (e *execution) open(ctx context.Context) error {
+	unguard := e.watchProgress(e.opening)
+	s, err := e.Workload.Kind.Open(ctx, e.spec)
+	unguard()
+	if err != nil {
+		return failed(ctx, e.diedMeanwhile(err))
 	}
-	return d, nil
+	e.session, e.before = s, s.Facts()
+	if err := e.found(); err != nil {
+		return joinClose(err, s.Close())
+	}
+	e.vitals = system.NewHostMetrics()
+	if !e.Portable { // virtual time has no freezes
+		e.causes = system.NewCauses()
+	}
+	e.sampler.Sample() // the cost of opening does not belong to the run
+	return nil
+}
+
+// found passes on what was found out about the system, before anything is sent.
+func (e *execution) found() error {
+	if e.Facts != nil {
+		e.Facts(e.before)
+	}
+	if e.Permit != nil {
+		if err := e.Permit(e.before); err != nil {
+			return err
+		}
+	}
+	if e.Opened != nil {
+		e.Opened()
+	}
+	return nil
+}
+
+// inspect adds what the session knows after a run.
+func (e *execution) inspect(out *outcome) {
+	if f, ok := e.session.(target.Finisher); ok {
+		if err := f.Finish(); err != nil {
+			out.problems = append(out.problems, err.Error())
+		}
+	}
+	out.facts = e.session.Facts()
+	out.words = e.session.Warnings()
+	if n, ok := e.session.(target.Noticer); ok {
+		out.notice = n.Notice()
+	}
+	if m, ok := e.session.(target.Metered); ok && e.Workload.ClientMetrics() {
+		out.clients = m.Brokers()
+	}
+	out.encoding = e.encoding()
+	out.clock, out.remarks = e.clock.Troubles(), e.clock.Remarks()
+	out.noWaits = e.causes != nil && !e.causes.CountsWaits()
 }
 
 // NewID returns the identity of a run.
@@ -229,6 +296,18 @@ type outcome struct {
 	samples  *report.Samples
 	trace    *report.Trace
 	checks   []report.Check
+
+	// What is known of the target and of the generator after the run.
+	facts    map[string]any
+	words    []string // warnings of the target
+	notice   string
+	clients  []measure.Client
+	encoding *measure.Encoding
+	clock    []string // trouble with the clocks
+	remarks  []string // on the clocks
+	noWaits  bool     // see trust.Input
+
+	fleet *gathered // of several generators; nil: this process generated the load
 }
 
 // freezeCause returns the function that names the cause of a freeze; may be nil.
@@ -279,7 +358,7 @@ func (e *execution) openHDR() error {
 }
 
 // report builds the document.
-func (e *execution) report(out outcome, failure error) *report.Document {
+func (e *execution) report(out *outcome, failure error) *report.Document {
 	w, r := e.Workload, out.result
 	r.Steady = trust.Steady(r)
 	if e.hdr != nil {
@@ -287,27 +366,18 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 			out.problems = append(out.problems, fmt.Sprintf("--hdr: %v", err))
 		}
 	}
-	if f, ok := e.session.(target.Finisher); ok {
-		if err := f.Finish(); err != nil {
-			out.problems = append(out.problems, err.Error())
-		}
-	}
 	if failure != nil {
 		out.problems = append(out.problems, failure.Error())
 	}
-	facts := e.session.Facts()
 	in := e.input(r)
 	in.Series = e.series.end(r.Intervals)
-	in.Trust = trust.Judge(trust.Input{
-		Result: r, Discards: discardsAll(w, facts), Processors: load.Processors(), Clock: e.clock.Troubles(),
-		System: e.system.ended(), Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: e.causes != nil && !e.causes.CountsWaits(),
-	})
-	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
-	in.Warnings = unique(w.Warnings, e.session.Warnings(), e.system.warnings(), out.warnings, e.clock.Remarks(), []string{trust.Start(r)})
-	in.Facts = facts
-	if n, ok := e.session.(target.Noticer); ok {
-		in.Notice = n.Notice()
+	in.Trust = e.judge(r, out, load.Processors())
+	if out.fleet != nil {
+		e.judgeFleet(&in, out.fleet)
 	}
+	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
+	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, []string{trust.Start(r)})
+	in.Facts, in.Notice, in.Clients, in.Encoding = out.facts, out.notice, out.clients, out.encoding
 	in.Samples, in.Trace = out.samples, out.trace
 	for _, c := range w.Checks(r) {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
@@ -324,10 +394,16 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 	if e.abort != nil && r.Stopped == load.ByLimit { // else the run had ended already
 		in.Aborted = e.abort.broken
 	}
-	if m, ok := e.session.(target.Metered); ok && w.ClientMetrics() {
-		in.Clients = m.Brokers()
-	}
 	return report.Build(in)
+}
+
+// judge assesses a generator by its result.
+func (e *execution) judge(r *load.Result, out *outcome, processors int) measure.Trust {
+	w := e.Workload
+	return trust.Judge(trust.Input{
+		Result: r, Discards: discardsAll(w, out.facts), Processors: processors, Clock: out.clock,
+		System: e.system.ended(), Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
+	})
 }
 
 // input is what is known before the measurement, together with its result.

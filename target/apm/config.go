@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/dial"
+	"carronade/load"
 	"carronade/target"
 )
 
@@ -24,9 +25,10 @@ type config struct {
 	prefix    string   // of the paths, without a trailing slash
 	query     string   // of the intake's URL, "?verbose" or ""
 	clients   int      // connections
-	depth     int      // requests in flight on each
-	sticky    bool     // a connection sends only its own requests
-	scheduled bool     // events have due times
+	portion   load.Portion
+	depth     int  // requests in flight on each
+	sticky    bool // a connection sends only its own requests
+	scheduled bool // events have due times
 
 	http2      bool
 	keepAlive  bool
@@ -77,6 +79,7 @@ func parseConfig(s target.Spec) (*config, error) {
 	// Requests that share a few connections wait for each other. So without
 	// --clients there is one connection per caller.
 	fallback, _ := strconv.Atoi(defaultClients)
+	c.portion = s.Portion
 	c.clients = cmp.Or(v.Int("clients"), s.Concurrency, fallback)
 	if c.http2 && s.Concurrency > 0 && !s.Given["max-in-flight"] && v.Has("clients") {
 		c.depth = (s.Concurrency + c.clients - 1) / c.clients

@@ -96,7 +96,9 @@ func (s *session) open(ctx context.Context) error {
 		err = s.connect(ctx, cycles)
 	} else {
 		for i := range cycles {
-			s.lanes = append(s.lanes, newHTTPLane(s, i, cycles))
+			if c.portion.Has(i) {
+				s.lanes = append(s.lanes, newHTTPLane(s, i, cycles))
+			}
 		}
 	}
 	if err != nil {
@@ -123,6 +125,9 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 		faults = make([]error, len(cycles))
 	)
 	for i := range cycles {
+		if !c.portion.Has(i) {
+			continue
+		}
 		wg.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
@@ -131,8 +136,9 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 	}
 	wg.Wait()
 	for i := range cycles {
-		l := &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[i]}
-		s.lanes = append(s.lanes, l)
+		if c.portion.Has(i) {
+			s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[i]})
+		}
 	}
 	for i, err := range faults {
 		if err != nil {
@@ -176,17 +182,17 @@ func (s *session) Close() error {
 // Partitioner implements load.Target: each connection gets a request's events in
 // turn.
 func (s *session) Partitioner() load.Partitioner {
-	return load.Blocks(len(s.lanes), s.cfg.bodyPool.block())
+	return load.Blocks(s.cfg.clients, s.cfg.bodyPool.block())
 }
 
 // Client implements load.Target.
 func (s *session) Client(stream int32) int { return int(stream) }
 
 // Clients implements load.Target.
-func (s *session) Clients() int { return len(s.lanes) }
+func (s *session) Clients() int { return s.cfg.clients }
 
 // Route implements load.Target.
-func (s *session) Route(stream int32) load.Lane { return s.lanes[stream] }
+func (s *session) Route(stream int32) load.Lane { return s.lanes[int(stream)-s.cfg.portion.From] }
 
 // Wire implements load.Target: bytes of HTTP, before TLS.
 func (s *session) Wire() (written, read uint64) { return s.written.Load(), s.read.Load() }

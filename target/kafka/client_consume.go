@@ -200,6 +200,9 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 	defer wg.Wait()
 	var clients []*clientReader
 	for i := range s.cl.cfg.clients {
+		if !s.cl.cfg.portion.Has(i) {
+			continue
+		}
 		r := &clientReader{s: s, id: i, owned: map[int32]bool{}, lateness: newClientLateness(now, s.cl.logOf)}
 		if s.cl.cfg.group != "" {
 			r.unassignedSince = time.Now()

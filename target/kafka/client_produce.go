@@ -97,6 +97,9 @@ func newClientProducer(ctx context.Context, cl *cluster) (_ *clientProducer, err
 		}
 	}()
 	for i := range c.clients {
+		if !c.portion.Has(i) {
+			continue
+		}
 		s := &clientSender{p: p}
 		if s.client, err = kgo.NewClient(p.opts(i)...); err != nil {
 			return nil, fmt.Errorf("make a client: %w", err)
@@ -227,7 +230,7 @@ func (p *clientProducer) OwnBatching() (inFlight int) { return batchesPerLane }
 // always a lane.
 func (p *clientProducer) Route(stream int32) load.Lane {
 	n := len(p.streams.used)
-	return p.senders[int(stream)/n].lanes[int(stream)%n]
+	return p.senders[int(stream)/n-p.cfg.portion.From].lanes[int(stream)%n]
 }
 
 // Wire implements load.Target.

@@ -43,6 +43,7 @@ type config struct {
 	op      string
 	engine  string
 	clients int // independent clients, at least 1
+	portion load.Portion
 
 	// Producing.
 	acks            int16  // 0, 1, or -1 for all
@@ -139,6 +140,7 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 		op:          s.Op,
 		engine:      v.String("engine"),
 		clients:     max(1, s.Clients, v.Int("clients")),
+		portion:     s.Portion,
 		compression: v.String("compression"),
 		idempotent:  v.Bool("idempotent"),
 		linger:      s.Linger,

@@ -215,7 +215,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 	var unassigned []*part
 	for _, p := range s.parts {
 		p.fails = 0
-		if !p.done() {
+		if !p.done() && s.reads(p) {
 			left++
 			unassigned = append(unassigned, p)
 		}
@@ -276,6 +276,12 @@ func (s *wireSource) manage(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// reads reports whether this process reads a partition. Of a consuming run with several
+// generators, each reads its own; who reads back what was sent reads all.
+func (s *wireSource) reads(p *part) bool {
+	return s.cl.cfg.op != opConsume || s.cl.cfg.portion.Has(p.client)
 }
 
 // recoverable reports whether fetching may succeed later.

@@ -88,6 +88,9 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 		return nil, err
 	}
 	for i := range cfg.clients {
+		if !cfg.portion.Has(i) {
+			continue
+		}
 		s := newSender(p, i, n)
 		p.senders = append(p.senders, s)
 		if cfg.idempotent {
@@ -307,7 +310,7 @@ func (p *producer) watch() {
 
 // Route implements load.Target.
 func (p *producer) Route(stream int32) load.Lane {
-	if l := p.senders[p.streams.client(stream)].routes[p.streams.partition(stream)].Load(); l != nil {
+	if l := p.senders[p.streams.client(stream)-p.cfg.portion.From].routes[p.streams.partition(stream)].Load(); l != nil {
 		return l
 	}
 	return nil

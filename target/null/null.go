@@ -101,7 +101,7 @@ func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 		return nil, err
 	}
 	o := spec.Options
-	s := &session{fresh: fresh(&spec), partitioner: load.RoundRobin(max(1, o.Int("clients")))}
+	s := &session{fresh: fresh(&spec), first: spec.Portion.From, partitioner: load.RoundRobin(max(1, o.Int("clients")))}
 	if spec.Op == opPipeline {
 		if s.stage, err = target.ParseStage(o); err != nil {
 			return nil, err
@@ -109,6 +109,9 @@ func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 		s.follower = &follower{streams: s.partitioner.Streams()}
 	}
 	for i := range s.partitioner.Streams() {
+		if !spec.Portion.Has(i) {
+			continue
+		}
 		l := &lane{id: i, session: s, encoder: encoder{gen: gen, partitioner: s.partitioner, stream: int32(i), limit: max(1024, int(o.Size("batch-size"))), mostEvents: spec.BatchEvents}}
 		l.encoder.init(o.Size("pool"))
 		s.lanes = append(s.lanes, l)
@@ -121,6 +124,7 @@ type session struct {
 	fresh       bool
 	partitioner load.Partitioner
 	lanes       []*lane
+	first       int // client of the first lane
 	sink        load.Sink
 	start       time.Time
 	follower    *follower // of a pipeline; else nil
@@ -149,9 +153,9 @@ func (s *session) Warnings() []string            { return nil }
 func (s *session) Close() error                  { return nil }
 func (s *session) Partitioner() load.Partitioner { return s.partitioner }
 func (s *session) Client(stream int32) int       { return int(stream) }
-func (s *session) Clients() int                  { return len(s.lanes) }
+func (s *session) Clients() int                  { return s.partitioner.Streams() }
 func (s *session) Start(sink load.Sink)          { s.sink, s.start = sink, time.Now() }
-func (s *session) Route(stream int32) load.Lane  { return s.lanes[stream] }
+func (s *session) Route(stream int32) load.Lane  { return s.lanes[int(stream)-s.first] }
 func (s *session) Wire() (written, read uint64)  { return 0, 0 }
 
 // A lane encodes and completes.

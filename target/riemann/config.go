@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/dial"
+	"carronade/load"
 	"carronade/target"
 )
 
@@ -20,8 +21,9 @@ type config struct {
 	hosts     []string // host:port, as given; clients take them in turn
 	path      string   // of the transports that have one
 	clients   int      // at least 1
-	sticky    bool     // a client sends only its own events
-	scheduled bool     // events have due times
+	portion   load.Portion
+	sticky    bool // a client sends only its own events
+	scheduled bool // events have due times
 
 	batchEvents int // 0: as many as the engine fits into the room
 	inFlight    int // batches in flight on a connection; 0: not given
@@ -55,6 +57,7 @@ func parseConfig(s target.Spec) (*config, error) {
 	c := &config{
 		absent:         new(dial.ConnectFailures),
 		clients:        max(1, s.Clients, v.Int("clients")),
+		portion:        s.Portion,
 		sticky:         v.Bool("sticky"),
 		scheduled:      s.Scheduled,
 		batchEvents:    s.BatchEvents,

@@ -84,6 +84,9 @@ func (s *session) open(ctx context.Context) error {
 		}
 	}
 	for i := range c.clients {
+		if !c.portion.Has(i) {
+			continue
+		}
 		addr := c.hosts[i%len(c.hosts)]
 		l, err := c.transport.lane(ctx, c, i, addr, encoders)
 		if err != nil {
@@ -111,7 +114,7 @@ func (s *session) Facts() map[string]any {
 	f := map[string]any{
 		"address":     strings.Join(c.hosts, ","),
 		"transport":   c.transport.scheme,
-		"connections": c.clients,
+		"connections": c.portion.Clients(c.clients),
 		"events":      c.shape.describe(),
 	}
 	if c.skipVerify {
@@ -193,7 +196,7 @@ func (s *session) Partitioner() load.Partitioner { return s.partitioner }
 func (s *session) Client(stream int32) int { return int(stream) }
 
 // Clients implements load.Target.
-func (s *session) Clients() int { return len(s.lanes) }
+func (s *session) Clients() int { return s.cfg.clients }
 
 // Start implements load.Target.
 func (s *session) Start(sink load.Sink) {
@@ -243,7 +246,7 @@ func (s *session) LogOf(stream int32) int32 { return stream }
 func (s *session) Stamped() bool { return s.cfg.verify }
 
 // Route implements load.Target.
-func (s *session) Route(stream int32) load.Lane { return s.lanes[stream] }
+func (s *session) Route(stream int32) load.Lane { return s.lanes[int(stream)-s.cfg.portion.From] }
 
 // Wire implements load.Target.
 func (s *session) Wire() (written, read uint64) {

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A Fleet describes the generators of a run that several fired together.
+type Fleet struct {
+	SkewUS float64 `json:"skew_us"` // the starts of any two differ by at most so much
+	Agents []Agent `json:"agents"`
+	// Limit is the name of the generator that was the limit; "" if none was.
+	Limit string `json:"limit,omitempty"`
+}
+
+// An Agent is one of several generators.
+type Agent struct {
+	Name    string        `json:"name"`
+	Version string        `json:"version,omitempty"` // of the program
+	From    int           `json:"from"`              // its clients: From up to To, To excluded
+	To      int           `json:"to"`
+	State   string        `json:"state"` // "complete", or what happened to it
+	Fault   string        `json:"fault,omitempty"`
+	Level   measure.Level `json:"level"` // trust in it alone
+
+	// Its clock minus that of the program that commanded the run, and how wrong that is at
+	// most, at the start and at the end.
+	ClockOffsetUS   float64 `json:"clock_offset_us"`
+	ClockBoundUS    float64 `json:"clock_bound_us"`
+	ClockBoundEndUS float64 `json:"clock_bound_end_us"`
+	ShortestRTTUS   float64 `json:"shortest_rtt_us"`
+
+	measure.Counts
+	ElapsedS     float64 `json:"elapsed_s"`
+	EventsPerS   float64 `json:"events_per_s"`
+	SendDelayP99 float64 `json:"send_delay_p99_us"`
+	Processors   int     `json:"processors"`
+	CPUShare     float64 `json:"cpu_share"` // of its processors
+	Busy         float64 `json:"busy"`
+}
+
+// Measured adds what an agent measured.
+func (a *Agent) Measured(r *load.Result, processors int) {
+	m := &r.Measurement
+	a.Counts, a.ElapsedS, a.EventsPerS = m.Counts, m.Length().Seconds(), m.EventsPerSecond()
+	if r.Unanswered {
+		a.EventsPerS = perSecond(m.Sent, m.Length())
+	}
+	a.SendDelayP99 = micros(m.SendDelay.Percentile(99))
+	if m.SendDelay.Count() == 0 {
+		a.SendDelayP99 = 0
+	}
+	a.Processors, a.Busy = processors, r.Busy
+	if processors > 0 && a.ElapsedS > 0 {
+		a.CPUShare = r.Usage.CPU.Seconds() / (a.ElapsedS * float64(processors))
+	}
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// fleetOf returns nil without agents.
+func fleetOf(agents []Agent, skew time.Duration) *Fleet {
+	if len(agents) == 0 {
+		return nil
+	}
+	f := &Fleet{SkewUS: micros(skew), Agents: agents}
+	for i := range agents {
+		if agents[i].Level == measure.NotTrusted && f.Limit == "" {
+			f.Limit = agents[i].Name
+		}
+	}
+	return f
+}

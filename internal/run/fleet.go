@@ -1,0 +1,282 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A Fleet has several generators, usually on other machines, fire a workload together.
+type Fleet interface {
+	// Fire returns what the generators measured. It returns an error if nothing was sent.
+	// It returns early when the context ends.
+	Fire(ctx context.Context, o *Order) (*Gathered, error)
+}
+
+// An Order is what a fleet has to do.
+type Order struct {
+	Workload *workload.Workload
+	RunID    uint64
+	// Opened is called when all generators have opened the target, with the facts that the
+	// first of them found out. An error ends the run before anything is sent.
+	Opened func(facts map[string]any) error
+	// Watch is called with each interval of all generators together, when it is complete;
+	// one call at a time.
+	Watch func(load.Snapshot)
+	// Stop has the generators stop: what is in flight is waited for.
+	Stop <-chan load.Reason
+	// Abort, when it is closed, has them stop without waiting.
+	Abort <-chan struct{}
+	// Logf prints progress.
+	Logf func(format string, args ...any)
+}
+
+// Gathered is what several generators measured together.
+type Gathered struct {
+	Agents []Measured // those that sent anything, or should have; see Measured.Result
+	// Rows describe the generators, in the same order.
+	Rows []report.Agent
+	// Faults are reasons why the numbers are not those of the whole workload, such as a
+	// generator that was lost: the result is not trusted.
+	Faults   []string
+	Warnings []string
+	// Skew is how far apart the generators may have started.
+	Skew time.Duration
+}
+
+// gathered is what the report needs of it.
+type gathered struct {
+	*Gathered
+	whole []*load.Result // of the agents that have one, before they were merged
+	of    []int          // their indexes in Agents
+}
+
+// Measured is what one of several generators measured, and what it knows of the target.
+// It encodes as JSON without loss.
+type Measured struct {
+	Result *load.Result // nil: none came
+
+	Gauges   []measure.Gauge
+	Warnings []string
+	Problems []string
+	Words    []string // warnings of the target
+	Facts    map[string]any
+	Notice   string
+	Clients  []measure.Client
+	Encoding *measure.Encoding
+	Clock    []string
+	Remarks  []string
+	NoWaits  bool
+
+	Processors int // that the generator may use
+	Host       any // described as in a report
+}
+
+// Measure runs the share of a workload that a job has. It is Execute for one of several
+// generators: it starts no system, keeps no report and judges nothing.
+func Measure(ctx context.Context, job Job) (*Measured, error) {
+	e, err := prepare(job)
+	if err != nil {
+		return nil, err
+	}
+	out, err := e.measure(ctx)
+	if out.result == nil {
+		return nil, err
+	}
+	if err != nil {
+		out.problems = append(out.problems, err.Error())
+	}
+	if e.series != nil {
+		e.series.end(nil)
+	}
+	return &Measured{
+		Result: out.result, Gauges: out.gauges, Warnings: out.warnings, Problems: out.problems, Words: out.words, Facts: out.facts,
+		Notice: out.notice, Clients: out.clients, Encoding: out.encoding, Clock: out.clock, Remarks: out.remarks, NoWaits: out.noWaits,
+		Processors: load.Processors(), Host: job.Host,
+	}, nil
+}
+
+// command has the fleet run the workload, and merges what its generators measured.
+func (e *execution) command(ctx context.Context) (out outcome, err error) {
+	w := e.Workload
+	mode, interval, err := e.modeOf()
+	if err != nil {
+		return out, err
+	}
+	if err := e.openHDR(); err != nil {
+		return out, err
+	}
+	unanswered := w.Unacknowledged()
+	stop := make(chan load.Reason, 4)
+	ask := func(why load.Reason) {
+		select {
+		case stop <- why:
+		default:
+		}
+	}
+	plan, err := w.Plan()
+	if err != nil {
+		return out, err
+	}
+	plan.Unanswered = unanswered
+	e.abort = e.newAbort(mode, &plan, func() { ask(load.ByLimit) })
+	e.startKeeping(ctx, mode, unanswered)
+	q := newGaugeReader(e.sources(), interval, e.Figures)
+	q.before(ctx)
+	e.system.begin(ctx)
+	began := time.Now()
+	q.begin(func() time.Duration { return time.Since(began) })
+	limits := failureLimits{of: plan.Measurement, stop: ask}
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { e.stopFleet(ctx, ask, over) })
+	g, err := e.Fleet.Fire(context.WithoutCancel(ctx), &Order{
+		Workload: w, RunID: e.spec.RunID,
+		Opened: func(facts map[string]any) error { e.before = facts; return e.found() },
+		Watch: func(s load.Snapshot) {
+			limits.look(&s)
+			e.watch(s)
+		},
+		Stop: stop, Abort: e.Abort, Logf: e.Logf,
+	})
+	close(over)
+	watching.Wait()
+	if err != nil {
+		e.endGauges(ctx, q, &out)
+		return out, failed(ctx, err)
+	}
+	e.merge(g, plan.Measurement, &out)
+	e.endGauges(ctx, q, &out)
+	return out, nil
+}
+
+// stopFleet asks the fleet to stop when the context ends or the system has died.
+func (e *execution) stopFleet(ctx context.Context, ask func(load.Reason), over <-chan struct{}) {
+	interrupted, died := ctx.Done(), e.system.died()
+	for {
+		select {
+		case <-interrupted:
+			interrupted = nil
+			ask(load.Interrupted)
+		case <-died:
+			died = nil
+			ask(load.BySystem)
+		case <-over:
+			return
+		}
+	}
+}
+
+// modeOf returns the mode of a workload and the length of its intervals.
+func (e *execution) modeOf() (load.Mode, time.Duration, error) {
+	plan, err := e.Workload.Plan()
+	switch {
+	case err != nil:
+		return "", 0, err
+	case e.Workload.Op == workload.Consume:
+		return load.Consuming, plan.Interval, nil
+	case plan.Schedule != nil:
+		return load.OpenLoop, plan.Interval, nil
+	case plan.Concurrency > 0:
+		return load.ClosedLoop, plan.Interval, nil
+	}
+	return load.FullSpeed, plan.Interval, nil
+}
+
+// failureLimits end a run of several generators when too many events of all of them fail.
+type failureLimits struct {
+	of   load.Limits
+	stop func(load.Reason)
+}
+
+func (f *failureLimits) look(s *load.Snapshot) {
+	t := &s.Total
+	answered := t.Acked + t.Failed + t.Unknown
+	switch {
+	case f.of.Failures > 0 && t.Failed+t.Unknown > f.of.Failures:
+		f.stop(load.ByFailures)
+	case f.of.FailureRate > 0 && answered >= 100 && float64(t.Failed+t.Unknown) > f.of.FailureRate*float64(answered):
+		f.stop(load.ByFailureRate)
+	}
+}
+
+// merge makes one outcome of what the generators measured.
+func (e *execution) merge(g *Gathered, limits load.Limits, out *outcome) {
+	f := &gathered{Gathered: g}
+	var names []string
+	for i := range g.Agents {
+		a := &g.Agents[i]
+		if a.Result == nil {
+			continue
+		}
+		f.whole, f.of = append(f.whole, a.Result), append(f.of, i)
+		names = append(names, g.Rows[i].Name)
+		if out.facts == nil {
+			out.facts, out.notice, out.encoding = a.Facts, a.Notice, a.Encoding
+		}
+		named := func(texts []string) (all []string) {
+			for _, t := range texts {
+				all = append(all, g.Rows[i].Name+": "+t)
+			}
+			return all
+		}
+		out.words = unique(out.words, a.Words)
+		out.warnings = append(out.warnings, named(a.Warnings)...)
+		out.problems = append(out.problems, named(a.Problems)...)
+		out.clock = append(out.clock, named(a.Clock)...)
+		out.remarks = append(out.remarks, named(a.Remarks)...)
+		out.clients = append(out.clients, a.Clients...)
+		out.noWaits = out.noWaits || a.NoWaits
+		for _, m := range a.Gauges {
+			if m.From == "server" && slices.ContainsFunc(out.gauges, func(o measure.Gauge) bool { return o.From == m.From && o.Name == m.Name }) {
+				continue // all ask the same server
+			}
+			if m.From != "server" {
+				m.From = g.Rows[i].Name
+			}
+			out.gauges = append(out.gauges, m)
+		}
+	}
+	out.warnings = append(out.warnings, g.Warnings...)
+	out.fleet = f
+	out.result = load.Merge(names, f.whole)
+	// With a schedule, its generators do not know how many events the others sent.
+	if r := out.result; r.Mode == load.OpenLoop && limits.Events > 0 {
+		r.Missing = limits.Missing(r.Measurement.Sent, r.Stopped)
+	}
+}
+
+// judgeFleet adds what only a single generator's result shows: which of them was the limit.
+func (e *execution) judgeFleet(in *report.Input, f *gathered) {
+	in.Trust.Reasons = append(in.Trust.Reasons, f.Faults...)
+	in.Processors = 0
+	for k, r := range f.whole {
+		a, row := &f.Agents[f.of[k]], &f.Rows[f.of[k]]
+		in.Processors += a.Processors
+		verdict := e.judge(r, &outcome{facts: a.Facts, noWaits: a.NoWaits}, a.Processors)
+		row.Level = verdict.Level
+		for _, why := range verdict.Reasons {
+			in.Trust.Reasons = appendOnce(in.Trust.Reasons, row.Name+": "+why)
+		}
+		row.Measured(r, a.Processors)
+		if in.Host == nil {
+			in.Host = a.Host
+		}
+	}
+	in.Agents, in.Skew = f.Rows, f.Skew
+	in.Trust.OK = len(in.Trust.Reasons) == 0
+}
+
+func appendOnce(texts []string, text string) []string {
+	if slices.ContainsFunc(texts, func(t string) bool { return strings.HasSuffix(text, ": "+t) }) {
+		return texts
+	}
+	return append(texts, text)
+}

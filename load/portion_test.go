@@ -1,0 +1,208 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"carronade/measure"
+)
+
+// A firedBatch is what is the same wherever a batch is fired.
+type firedBatch struct {
+	stream   int32
+	first    uint64
+	events   int32
+	due, end time.Duration
+	sent     time.Duration
+}
+
+// portions divides clients among a number of generators at random; some may get none.
+func portions(rng *rand.Rand, clients, generators int) []Portion {
+	cuts := []int{0, clients}
+	for range generators - 1 {
+		cuts = append(cuts, rng.IntN(clients+1))
+	}
+	slices.Sort(cuts)
+	var all []Portion
+	for i := range generators {
+		if cuts[i] < cuts[i+1] {
+			all = append(all, Portion{From: cuts[i], To: cuts[i+1]})
+		}
+	}
+	return all
+}
+
+// TestPortions: what several generators fire together is, event for event, what one fires
+// that has all clients, for every shape; and their merged result equals its result.
+func TestPortions(t *testing.T) {
+	shapes := []string{
+		"constant(3k/s):2s", "steps(500/s:700ms,2k/s:700ms,1k/s:700ms)", "ramp(0/s,4k/s,2s)", "sine(1k/s,900/s,700ms):2s",
+		"burst(200,300ms):2s", "poisson(2k/s):2s", "constant(100/s):1s+ramp(100/s,3k/s,1s)",
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		shape := rapid.SampledFrom(shapes).Draw(rt, "shape")
+		clients := rapid.IntRange(1, 64).Draw(rt, "clients")
+		streams := clients * rapid.IntRange(1, 3).Draw(rt, "streams of each")
+		seed := rapid.Uint64().Draw(rt, "seed")
+		limit := rapid.SampledFrom([]uint64{0, 777}).Draw(rt, "events")
+		warm := rapid.SampledFrom([]time.Duration{0, 333 * time.Millisecond}).Draw(rt, "warm-up")
+		schedule, err := ParseShapeSeed(shape, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var partitioner Partitioner = RoundRobin(streams)
+		if rapid.Bool().Draw(rt, "by key") {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			cycle := make([]int32, 500)
+			for i := range cycle {
+				cycle[i] = int32(rng.IntN(streams))
+			}
+			partitioner = Sequence(cycle, streams)
+		}
+		plan := Plan{
+			Schedule: schedule, BatchEvents: 1, MaxInFlight: 1 << 20, Portable: true, Interval: 250 * time.Millisecond,
+			WarmupTime: warm, Measurement: Limits{Events: limit}, Drain: time.Minute,
+		}
+		if st, ok := schedule.(Stepped); ok && warm == 0 {
+			plan.Steps = st.Steps()
+		}
+		var faults []string
+		synctest.Test(t, func(t *testing.T) {
+			fire := func(p Portion, fired *[]firedBatch, mu *sync.Mutex) *Result {
+				own := plan
+				own.Portion = p
+				own.Observe = func(out []Outcome) {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, o := range out {
+						*fired = append(*fired, firedBatch{o.Stream, o.First, o.Events, o.DueFirst, o.DueLast, o.Sent})
+					}
+				}
+				f := newFake(partitioner, clients, func(_ int, b Batch, at time.Duration) (time.Duration, Outcome) {
+					return at + time.Duration(1+(b.First+uint64(b.Stream))%7)*time.Millisecond, Outcome{}
+				})
+				res, err := Fire(t.Context(), own, f)
+				if err != nil {
+					faults = append(faults, err.Error())
+				}
+				return res
+			}
+			var one, together []firedBatch
+			var mu sync.Mutex
+			whole := fire(Portion{}, &one, &mu)
+			parts := portions(rand.New(rand.NewPCG(seed, 1)), clients, 1+int(seed%64))
+			results := make([]*Result, len(parts))
+			names := make([]string, len(parts))
+			var all sync.WaitGroup
+			for i, p := range parts {
+				names[i] = fmt.Sprint(i)
+				all.Go(func() {
+					results[i] = fire(p, &together, &mu)
+				})
+			}
+			all.Wait()
+			sortFired(one)
+			sortFired(together)
+			if !slices.Equal(one, together) {
+				faults = append(faults, fmt.Sprintf("%d generators fired %d batches, one fires %d: not the same", len(parts), len(together), len(one)))
+			}
+			faults = append(faults, differences(whole, Merge(names, results))...)
+		})
+		if len(faults) > 0 {
+			rt.Fatal(faults)
+		}
+	})
+}
+
+func sortFired(b []firedBatch) {
+	slices.SortFunc(b, func(a, b firedBatch) int {
+		return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.first, b.first))
+	})
+}
+
+// differences lists what differs between the result of one generator and a merged one.
+func differences(one, merged *Result) (faults []string) {
+	a, b := &one.Measurement, &merged.Measurement
+	if a.Counts != b.Counts || one.Warmup.Counts != merged.Warmup.Counts || a.Start != b.Start || a.Arrived != b.Arrived {
+		faults = append(faults, fmt.Sprintf("merged %+v from %v, one %+v from %v", b.Counts, b.Start, a.Counts, a.Start))
+	}
+	if !a.Response.Equal(b.Response) || !a.Service.Equal(b.Service) || !a.Lower.Response.Equal(b.Lower.Response) || !a.SendDelay.Equal(b.SendDelay) {
+		faults = append(faults, "the histograms differ")
+	}
+	if len(one.Steps) != len(merged.Steps) {
+		faults = append(faults, fmt.Sprintf("%d steps, one generator has %d", len(merged.Steps), len(one.Steps)))
+	}
+	for i := range min(len(one.Steps), len(merged.Steps)) {
+		if one.Steps[i].Counts != merged.Steps[i].Counts || !one.Steps[i].Response.Equal(merged.Steps[i].Response) {
+			faults = append(faults, "step "+one.Steps[i].Name+" differs")
+		}
+	}
+	counts := func(r *Result) (all []string) {
+		for _, iv := range mergeIntervals([][]measure.Interval{r.Intervals}) { // one with two steps has two rows
+			all = append(all, fmt.Sprintf("%s %v: %+v %d", iv.Phase, iv.Start, iv.Counts, iv.Response.Count()))
+		}
+		return all
+	}
+	if x, y := counts(one), counts(merged); !slices.Equal(x, y) {
+		faults = append(faults, fmt.Sprintf("intervals\n%v\nof one generator\n%v", y, x))
+	}
+	return faults
+}
+
+// TestLease: nothing is sent once the lease is over, not even what was due before, and the
+// identities hold.
+func TestLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lease atomic.Int64
+		lease.Store(int64(time.Second))
+		var last time.Duration
+		f := newFake(RoundRobin(2), 2, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+			last = max(last, at)
+			return at + time.Millisecond, Outcome{}
+		})
+		r, err := New(Plan{Schedule: Constant(1000), Measurement: Limits{Time: 5 * time.Second}, Lease: &lease, Portable: true}, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Start()
+		time.Sleep(900 * time.Millisecond)
+		lease.Store(int64(2 * time.Second)) // renewed
+		res, err := r.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Stopped != ByLease || last >= 2*time.Second || last < 1900*time.Millisecond {
+			t.Errorf("stopped by %q, sent last at %v: want %q, just before 2s", res.Stopped, last, ByLease)
+		}
+	})
+}
+
+// TestStartAt: a run starts when its plan says, and its times count from there.
+func TestStartAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Now().Add(3 * time.Second)
+		var first time.Time
+		f := newFake(Single(), 1, func(_ int, _ Batch, now time.Duration) (time.Duration, Outcome) {
+			if first.IsZero() {
+				first = time.Now()
+			}
+			return now + time.Millisecond, Outcome{}
+		})
+		res, err := Fire(t.Context(), Plan{Schedule: Constant(100), StartAt: at, Measurement: Limits{Time: time.Second}, Portable: true}, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !first.Equal(at) || res.Measurement.Sent != 100 {
+			t.Errorf("the first event was sent %v after the start, %d in all", first.Sub(at), res.Measurement.Sent)
+		}
+	})
+}
