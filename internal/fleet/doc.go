@@ -60,6 +60,7 @@ const (
 	MaxMessage = 1 << 20   // a message, encoded
 	MaxPlan    = 512 << 10 // a plan with one agent's share
 	MaxFrame   = 640 << 10 // a frame
+	MaxResult  = 64 << 20  // a result
 	PartSize   = 256 << 10 // a part of a result
 
 	window      = 32      // records in flight

@@ -16,6 +16,7 @@ const (
 // A Command is an order to an agent's engine. After Open, the engine calls Opened once.
 // After Start, Stop or Abort it calls Ended once, whichever came first; an engine that
 // is stopped before it was opened or started calls Ended too, and need not call Opened.
+// An engine that has ended ignores orders that were under way.
 type Command struct {
 	Do     Do
 	Run    string

@@ -114,6 +114,9 @@ type Message struct {
 	Lapsed bool          `json:"lapsed,omitempty"` // status: the lease ended before the run did
 	Origin string        `json:"origin,omitempty"` // status, records: the process that made them
 	Fired  bool          `json:"fired,omitempty"`  // status: the engine was told to start
+	// status: the engine was told to end, and did not end by itself.
+	Stopped bool   `json:"stopped,omitempty"`
+	Broken  bool   `json:"broken,omitempty"` // status: the spool fails, what is missing will not come
 	Err    string        `json:"err,omitempty"`    // status, refuse
 
 	// frame, part
@@ -131,6 +134,7 @@ func (e *ProtocolError) Error() string {
 func (m *Message) Encode() []byte {
 	c := *m
 	c.Protocol = Protocol
+	c.Err, c.Reason = printable(c.Err), printable(c.Reason)
 	b, err := json.Marshal(&c)
 	if err != nil {
 		panic("fleet: " + err.Error()) // no field can fail
