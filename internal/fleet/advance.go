@@ -65,7 +65,6 @@ func (c *Coordinator) live(m *member) {
 		}
 		c.events = append(c.events, Dead{m.name, m.firedTill})
 		c.fail(m, true, fmt.Errorf("nothing was heard of it for %v", silent.Round(100*time.Millisecond)))
-		m.lost = true
 	}
 	if m.phase == Ended && !m.collected && c.due(max(m.since, c.grace)+stalledAfter) {
 		c.fail(m, true, fmt.Errorf("its report does not arrive: nothing new in %v", stalledAfter))
@@ -205,8 +204,13 @@ func (c *Coordinator) ping(m *member) {
 	if !c.due(m.nextPing) {
 		return
 	}
-	if m.asked == nil || len(m.asked) > 4*firstExchanges { // what was lost stays lost
+	if m.asked == nil {
 		m.asked = map[uint64]time.Duration{}
+	}
+	for n, sent := range m.asked {
+		if c.now-sent > 2*exchangesEvery { // lost, or worth nothing
+			delete(m.asked, n)
+		}
 	}
 	m.pings++
 	m.asked[m.pings] = c.now

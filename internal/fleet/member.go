@@ -13,7 +13,7 @@ const (
 	firstExchanges = 16
 	laterExchanges = 4
 	exchangesEvery = 5 * time.Second
-	pingApart      = 20 * time.Millisecond
+	pingApart      = 50 * time.Millisecond
 	answerWithin   = 10 * time.Second // the first answer of an agent
 	clocksWithin   = 10 * time.Second // from ready on: the bounds of the clocks are low enough
 	stalledAfter   = time.Minute      // an agent that ended, and of which nothing more arrives
@@ -173,7 +173,7 @@ func (c *Coordinator) status(m *member, msg *Message) {
 	if first {
 		m.origin, m.nextBeat = msg.Origin, c.now
 	}
-	if m.dead || m.longest < c.now-m.heard && !first {
+	if !first {
 		m.longest = max(m.longest, c.now-m.heard)
 	}
 	m.now, m.heard = msg.Now, c.now
