@@ -88,7 +88,7 @@ func (a *Agent) Next() time.Duration {
 		return Never
 	}
 	next := r.nextStatus
-	if r.phase != Ended {
+	if r.phase != Ended && !r.lapsed {
 		next = min(next, r.heard+Lease+1)
 	}
 	if r.phase == Armed {

@@ -177,6 +177,9 @@ func (c *Coordinator) status(m *member, msg *Message) {
 		m.longest = max(m.longest, c.now-m.heard)
 	}
 	m.now, m.heard = msg.Now, c.now
+	if c.finished {
+		return
+	}
 	if m.suspect {
 		m.suspect = false
 		c.events = append(c.events, Back{m.name})

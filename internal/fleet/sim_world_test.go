@@ -20,7 +20,7 @@ type simWorld struct {
 	agents []*simAgent
 	op     *simOperator
 	errs   []string
-	until  time.Duration
+	same   int // tasks at the same time
 	log    func(format string, args ...any)
 }
 
@@ -67,6 +67,11 @@ func (w *simWorld) after(d time.Duration, f func()) { w.at(w.now+d, f) }
 func (w *simWorld) run(until time.Duration, stop func() bool) {
 	for len(w.queue) > 0 && w.queue[0].at <= until && len(w.errs) == 0 && !stop() {
 		t := heap.Pop(&w.queue).(simTask)
+		if w.same++; w.now != t.at {
+			w.same = 0
+		} else if w.same > 10_000 {
+			w.fail("time does not pass")
+		}
 		w.now = t.at
 		t.f()
 	}
