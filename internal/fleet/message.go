@@ -117,7 +117,7 @@ type Message struct {
 	// status: the engine was told to end, and did not end by itself.
 	Stopped bool   `json:"stopped,omitempty"`
 	Broken  bool   `json:"broken,omitempty"` // status: the spool fails, what is missing will not come
-	Err    string        `json:"err,omitempty"`    // status, refuse
+	Err     string `json:"err,omitempty"`    // status, refuse
 
 	// frame, part
 	Data []byte `json:"data,omitempty"`

@@ -41,7 +41,7 @@ func (p simPlan) schedule() load.Schedule {
 	case 4:
 		s = load.Burst(uint64(p.Rate/4)+1, 250*time.Millisecond)
 	default:
-		s = load.Union(load.Constant(p.Rate/2), load.Poisson(p.Rate/2, p.Seed))
+		s = load.Union(load.Constant(p.Rate/20), load.Poisson(p.Rate/20, p.Seed)) // slow to compute
 	}
 	return load.Until(s, p.End)
 }

@@ -380,7 +380,7 @@ func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *AgentOutcome, frames 
 			w.fail("the frames of %s have %d events, its result %d", a.name, sum.sent, total.sent)
 		}
 	}
-	if o.State == Complete && (!ended || !o.Result || e.next != len(e.events)) {
+	if (o.State == Complete || state == Complete) && (!ended || !o.Result || e.next != len(e.events)) {
 		w.fail("agent %s is complete with %d of %d events, result %v", a.name, e.next, len(e.events), ended)
 	}
 	if o.MayHaveFiredUntil > 0 && e.lastFired > w.op.clock.real(o.MayHaveFiredUntil) {
