@@ -25,8 +25,6 @@ const Unknown = time.Duration(math.MaxInt64)
 // not safe for concurrent use.
 type Clock struct {
 	samples []exchange // oldest first
-	rttMin  time.Duration
-	rttMax  time.Duration
 	steps   int
 
 	slope, rate float64 // fitted, and by how much the slope may differ from that
@@ -63,10 +61,6 @@ func (c *Clock) Add(sent, received, answered, arrived time.Duration) bool {
 		c.samples = slices.Delete(c.samples, 0, 1)
 	}
 	c.samples = append(c.samples, x)
-	if c.rttMin == 0 || rtt < c.rttMin {
-		c.rttMin = rtt
-	}
-	c.rttMax = max(c.rttMax, rtt)
 	c.fitted = false
 	return true
 }
@@ -74,8 +68,16 @@ func (c *Clock) Add(sent, received, answered, arrived time.Duration) bool {
 // Len returns the number of exchanges that are kept.
 func (c *Clock) Len() int { return len(c.samples) }
 
-// RTT returns the shortest and the longest round trip.
-func (c *Clock) RTT() (shortest, longest time.Duration) { return c.rttMin, c.rttMax }
+// RTT returns the shortest and the longest round trip of those exchanges.
+func (c *Clock) RTT() (shortest, longest time.Duration) {
+	for i, x := range c.samples {
+		longest = max(longest, x.rtt)
+		if i == 0 || x.rtt < shortest {
+			shortest = x.rtt
+		}
+	}
+	return shortest, longest
+}
 
 // Steps returns how often an exchange contradicted those before it.
 func (c *Clock) Steps() int { return c.steps }
