@@ -67,10 +67,11 @@ stores: deps ## the team's store against Elasticsearch 7, 8 and 9 and OpenSearch
 	@for r in opensearch-2 opensearch-3 elasticsearch-7 elasticsearch-8 elasticsearch-9; do echo "$$r"; \
 	CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 10m ./internal/store/elastic; done
 
-soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, and new random scenarios of lost events
+soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, new random scenarios of lost events, and 10,000 simulated runs of several machines
 	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger
 	CARRONADE_TEST_SCREENS=200 $(GO) test -count=1 -run FindsKnownEffects ./internal/vary
 	CARRONADE_TEST_SEEDS=200 $(GO) test -count=1 ./internal/find
+	CARRONADE_TEST_FLEET=10000 $(GO) test -count=1 -timeout 60m -run '^TestFleet$$' ./internal/fleet
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/jobs ./internal/acceptance
 
 conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)

@@ -78,6 +78,7 @@ var Packages = []Package{
 	{Name: "internal/layout"},
 	{Name: "internal/exit"},
 	{Name: "internal/find", May: []string{"internal/exit", "internal/layout", "internal/stats", "units"}, Tests: []string{"internal/judge"}},
+	{Name: "internal/fleet", May: []string{"internal/system"}, Tests: []string{"load", "measure"}},
 	{Name: "internal/report", May: []string{"internal/exit", "internal/find", "internal/layout", "internal/slo", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/find/trials", May: []string{"internal/find", "internal/report", "internal/slo", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/digest", May: []string{"internal/report", "internal/secret", "internal/workload", "measure", "target", "units"}, Tests: []string{"internal/find", "target/all"}},

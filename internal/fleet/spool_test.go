@@ -1,0 +1,193 @@
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func openSpool(t *testing.T, dir string) *FileSpool {
+	t.Helper()
+	s, err := OpenSpool(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestSpool: both kinds of spools do the same.
+func TestSpool(t *testing.T) {
+	file := openSpool(t, t.TempDir())
+	defer file.Close()
+	for _, s := range []Spool{NewMemorySpool(), file} {
+		t.Run(fmt.Sprintf("%T", s), func(t *testing.T) {
+			if _, err := s.Look("b"); !errors.Is(err, ErrNotSpooled) {
+				t.Errorf("a run that is not there: %v", err)
+			}
+			if _, err := s.Append("b", nil); !errors.Is(err, ErrNotSpooled) {
+				t.Errorf("a record of a run that is not there: %v", err)
+			}
+			for _, run := range []string{"b", "a"} {
+				if err := s.Begin(run, []byte("head of "+run)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Begin("b", nil); !errors.Is(err, ErrSpooled) {
+				t.Errorf("a run that is there: %v", err)
+			}
+			for i := range 5 {
+				if n, err := s.Append("b", bytes.Repeat([]byte{byte(i)}, i)); n != uint64(i+1) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if err := s.End("b", []byte("end")); err != nil {
+				t.Fatal(err)
+			}
+			if names, err := s.Runs(); !slices.Equal(names, []string{"a", "b"}) || err != nil {
+				t.Errorf("runs %q, %v", names, err)
+			}
+			if got, err := s.Look("b"); string(got.Header) != "head of b" || got.Records != 5 || string(got.End) != "end" || err != nil {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if got, err := s.Look("a"); string(got.Header) != "head of a" || got.Records != 0 || got.End != nil || err != nil {
+				t.Errorf("%+v, %v", got, err)
+			}
+			for i := range 5 {
+				if data, err := s.Read("b", uint64(i+1)); !bytes.Equal(data, bytes.Repeat([]byte{byte(i)}, i)) || err != nil {
+					t.Errorf("record %d is %x, %v", i+1, data, err)
+				}
+			}
+			for _, n := range []uint64{0, 6} {
+				if _, err := s.Read("b", n); err == nil {
+					t.Errorf("record %d is there", n)
+				}
+			}
+			for range 2 {
+				if err := s.Remove("b"); err != nil {
+					t.Error(err)
+				}
+			}
+			if names, err := s.Runs(); !slices.Equal(names, []string{"a"}) || err != nil {
+				t.Errorf("runs %q, %v", names, err)
+			}
+		})
+	}
+}
+
+// TestSpoolTorn cuts a file at every byte, and changes every byte: what is read is
+// always the beginning of what was written, and a file can be cut anywhere.
+func TestSpoolTorn(t *testing.T) {
+	dir := t.TempDir()
+	s := openSpool(t, dir)
+	if err := s.Begin("run", []byte("header")); err != nil {
+		t.Fatal(err)
+	}
+	var want [][]byte
+	for i := range 4 {
+		want = append(want, fmt.Appendf(nil, "record %d", i))
+		if _, err := s.Append("run", want[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.End("run", []byte("end")); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	name := filepath.Join(dir, "run", spoolFile)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(what string, data []byte) {
+		t.Helper()
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := openSpool(t, dir)
+		defer s.Close()
+		got, err := s.Look("run")
+		if errors.Is(err, ErrNotSpooled) {
+			if len(data) > entryHead+len("header") && bytes.Equal(data[:entryHead+6], whole[:entryHead+6]) {
+				t.Errorf("%s: nothing is left", what)
+			}
+			if err := s.Begin("run", []byte("again")); err != nil {
+				t.Errorf("%s: it cannot begin again: %v", what, err)
+			}
+			return
+		} else if err != nil {
+			t.Errorf("%s: %v", what, err)
+			return
+		}
+		if string(got.Header) != "header" || got.End != nil && (string(got.End) != "end" || got.Records != 4) || got.Records > 4 {
+			t.Errorf("%s: %+v", what, got)
+		}
+		for i := range got.Records {
+			if data, err := s.Read("run", i+1); !bytes.Equal(data, want[i]) || err != nil {
+				t.Errorf("%s: record %d is %q, %v", what, i+1, data, err)
+			}
+		}
+		if got.End == nil { // the next record takes the place of what was torn
+			n, err := s.Append("run", []byte("new"))
+			s.leave()
+			again, err2 := s.Look("run")
+			if n != got.Records+1 || again.Records < n || err != nil || err2 != nil {
+				t.Errorf("%s: after %d records, one more is number %d, then %d: %v, %v", what, got.Records, n, again.Records, err, err2)
+			}
+		}
+	}
+	for i := range whole {
+		try(fmt.Sprintf("cut at %d", i), whole[:i])
+		changed := slices.Clone(whole)
+		changed[i] ^= 0x40
+		try(fmt.Sprintf("byte %d changed", i), changed)
+	}
+}
+
+func TestSpoolLocked(t *testing.T) {
+	dir := t.TempDir()
+	s := openSpool(t, dir)
+	if other, err := OpenSpool(dir); err == nil {
+		other.Close()
+		t.Error("two processes can use one spool")
+	}
+	s.Close()
+	openSpool(t, dir).Close()
+	for _, run := range []string{"", "..", "../x", ".lock", "a/b"} {
+		s := openSpool(t, dir)
+		if err := s.Begin(run, nil); err == nil {
+			t.Errorf("a run %q began", run)
+		}
+		if err := s.Remove(run); err == nil {
+			t.Errorf("a run %q was removed", run)
+		}
+		s.Close()
+	}
+}
+
+func FuzzSpool(f *testing.F) {
+	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x00hx"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "run", spoolFile), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := openSpool(t, dir)
+		defer s.Close()
+		got, err := s.Look("run")
+		if err != nil {
+			return
+		}
+		for i := range got.Records {
+			if _, err := s.Read("run", i+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
