@@ -108,6 +108,7 @@ var Packages = []Package{
 		"internal/checkout", "internal/ledger", "internal/live", "internal/publish", "internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
+	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
 	{Name: "internal/scenario/module", May: []string{"internal/scenario", "internal/workload", "units"}},
 	{Name: "internal/scenario/typings", May: []string{"internal/report", "internal/workload", "measure", "target"}, Tests: []string{"target/all"}},
@@ -155,7 +156,7 @@ var Packages = []Package{
 // neither in code nor in comments, except in the list of protocols.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/web/frame", "internal/web/guard"}
+	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/web/frame", "internal/web/guard", "internal/fleet/bus"}
 	protocolLister   = "internal/cli/targets.go"
 )
 

@@ -1,0 +1,180 @@
+package bus
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"carronade/internal/system"
+)
+
+// An AgentConfig is what an Agent needs.
+type AgentConfig struct {
+	Join string               // path of the join file; may be "" after the first contact
+	NATS *NATS                // an existing NATS server instead of a join file
+	Dir  string               // folder of the agent's key and of what it knows of the server, made if missing
+	Name string               // "" is the join file's, or else the name of this host
+	Logf func(string, ...any) // when the connection is lost, refused and made again; nil for none; called concurrently
+}
+
+// AgentFile is the name of the file in an agent's folder that has its keys. It is a secret.
+const AgentFile = "agent.json"
+
+// An Agent is a generator's connection. It reconnects by itself. Its methods may be called
+// concurrently.
+type Agent struct {
+	link     *link
+	name     string
+	keys     keys
+	operator string // public curve key; "" is any
+}
+
+// ConnectAgent connects an agent. The first time it makes a key in the folder and registers it with
+// the token of the join file; from then on it needs only the folder. If both are given, and the join
+// file is for another server than the folder's, the agent registers there with its key and replaces
+// what it knew. It tries once; from then on the agent reconnects by itself. Errors are of type
+// *Error.
+func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
+	path := filepath.Join(cfg.Dir, AgentFile)
+	f, err := openAgentFile(path)
+	if err != nil {
+		return nil, &Error{"use the agent's file " + path, err, "make the folder writable for this user, or choose another one"}
+	}
+	own, err := keysOf(f.Seed, f.Seal)
+	if err != nil {
+		return nil, &Error{"use the agent's file " + path, err, ""}
+	}
+	if cfg.Name != "" && !ValidName(cfg.Name) {
+		return nil, &Error{fmt.Sprintf("use the name %q", clean(cfg.Name)), ErrName, "choose another name"}
+	}
+	if cfg.NATS != nil {
+		return connectAgentNATS(ctx, cfg, own)
+	}
+	h := hello{Role: roleAgent, Name: cfg.Name, Incarnation: rand.Text()}
+	to, err := cfg.server(f, &h)
+	if err != nil {
+		return nil, err
+	}
+	at := &stamp{}
+	conn, a, err := connect(ctx, to.Address, to.Pin, h, own, at)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Name != "" && a.Name != cfg.Name {
+		conn.Close()
+		return nil, &Error{"connect as agent " + cfg.Name, detail(ErrWrongName, "the key in %s is registered as %s", cfg.Dir, clean(a.Name)), "leave out the name, or give another folder to another agent"}
+	}
+	to.Name, to.Operator = a.Name, a.Operator
+	if to != f {
+		if err := system.ReplaceFile(path, text(to)); err != nil {
+			conn.Close()
+			return nil, &Error{"write the agent's file " + path, system.Reason(err), "make the folder writable for this user"}
+		}
+	}
+	h.Token, h.Name = "", ""
+	d := &dialer{first: conn, ticket: a.Ticket, dial: func() (net.Conn, answer, error) {
+		conn, a, err := connect(context.Background(), to.Address, to.Pin, h, own, at)
+		if err != nil {
+			return nil, a, err // not a nil *tls.Conn in an interface
+		}
+		return conn, a, nil
+	}}
+	l, err := newLink(ctx, "agent "+a.Name, "nats://"+to.Address, "", at, d, cfg.Logf)
+	if err != nil {
+		conn.Close()
+		return nil, &Error{"connect to the fleet's server at " + to.Address, err, ""}
+	}
+	agent := &Agent{link: l, name: a.Name, keys: own, operator: a.Operator}
+	if err := l.subscribe(downSubject(a.Name), nil); err != nil {
+		l.close()
+		return nil, &Error{"connect to the fleet's server at " + to.Address, natsReason(err), ""}
+	}
+	return agent, nil
+}
+
+// server decides which server to connect to, and completes the hello.
+func (cfg AgentConfig) server(f agentFile, h *hello) (agentFile, error) {
+	if cfg.Join == "" {
+		if f.Address == "" {
+			return f, &Error{"connect to a fleet", ErrNotJoined, "give the join file that `carronade fleet token` made"}
+		}
+		return f, nil
+	}
+	join, err := ReadJoin(cfg.Join)
+	if errors.Is(err, fs.ErrNotExist) && f.Address != "" {
+		return f, nil // it was needed only once
+	}
+	if err != nil {
+		return f, err
+	}
+	if f.Pin != join.Pin {
+		f.Name, f.Operator = "", ""
+	}
+	f.Address, f.Pin = join.Address, join.Pin
+	h.Token = join.Token
+	if host, err := os.Hostname(); err == nil {
+		h.Host = host
+	}
+	return f, nil
+}
+
+// openAgentFile reads the agent's file, or makes one with new keys.
+func openAgentFile(path string) (agentFile, error) {
+	f, err := readFile(path, parseAgentFile)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if f.Seed, f.Seal, err = newSeeds(); err != nil {
+		return f, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return f, system.Reason(err)
+	}
+	// The key is on the disk before a server knows it: a token is not used up for a key that is lost.
+	if err := system.CreateFile(path, text(f)); err != nil {
+		return f, system.Reason(err)
+	}
+	return f, nil
+}
+
+// Name is the name under which the agent is registered.
+func (a *Agent) Name() string { return a.name }
+
+// Send sends a message of at most MaxMessage bytes to the operator, at once; it keeps no reference
+// to the message. ErrDown while there is no connection to the server: nothing is kept for later. No
+// error does not say that an operator has got it.
+func (a *Agent) Send(message []byte) error { return a.link.send(upSubject(a.name), message) }
+
+// Receive calls f with each message of the operator, one call at a time, in order; those that came
+// since ConnectAgent too. at has a monotonic clock reading: it is when the message arrived, before
+// it was queued for f. f owns the message. A later call replaces f. Messages that come while 64 MiB
+// wait for f are lost.
+func (a *Agent) Receive(f func(message []byte, at time.Time)) {
+	a.link.in.receive(func(l letter) { f(l.data, l.at) })
+}
+
+// Open decrypts what Operator.Seal sealed for this agent.
+func (a *Agent) Open(sealed []byte) ([]byte, error) { return a.keys.open(sealed, a.operator) }
+
+// Connected reports whether there is a connection to the server now.
+func (a *Agent) Connected() bool { return a.link.connected() }
+
+// Done is closed when the agent will not reconnect any more: after Close, or when the server has
+// revoked it. Err then says why.
+func (a *Agent) Done() <-chan struct{} { return a.link.quit }
+
+// Err is nil until Done is closed; then ErrClosed or why the agent gave up, such as ErrRevoked.
+func (a *Agent) Err() error { return a.link.err() }
+
+// Close sends what was not sent yet and ends the connection. No call of the function given to
+// Receive begins after it has returned; one may still run.
+func (a *Agent) Close() error {
+	a.link.close()
+	return nil
+}

@@ -1,0 +1,22 @@
+// Package bus is the transport of a fleet: it moves messages, which are bytes to it, between one
+// operator and named agents, through a server that all of them connect to. It knows nothing of load.
+//
+// A Server listens on one TLS port. An Agent makes itself a key when it first connects, and registers
+// it with a token that is valid once and for a short time; from then on it proves that it has the key.
+// An Operator has a key in the server's data folder. Agents and operators know the server by the hash
+// of its certificate. Behind the port is an embedded NATS server without listeners of its own: a
+// connection reaches it only after the key was checked, and may then use only its own subjects.
+//
+// Subjects: an agent A publishes to f.A.up and receives from f.A.down, the operator the other way
+// round. With an existing NATS server (type NATS) they are the same, and its administrator gives
+// these permissions.
+//
+// Delivery is at most once and, from one sender to one receiver, in order. A message that is sent
+// while its receiver is not connected is lost without an error: who needs more, acknowledges and
+// sends again.
+//
+// Its invariants: nobody without a registered key or a valid token gets past the first exchange; an
+// agent neither reads nor writes what belongs to another; a key is registered on disk before its
+// registration is confirmed; an agent is connected once at a time; secrets are in no error and in
+// no log.
+package bus

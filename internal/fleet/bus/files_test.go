@@ -1,0 +1,294 @@
+package bus
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestJoinFile(t *testing.T) {
+	want := Join{Address: "10.0.0.1:8236", Pin: "sha256:" + strings.Repeat("ab", 32), Token: "secret", Agent: "a", Expires: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	path := filepath.Join(t.TempDir(), "join.json")
+	must(t, want.Write(path))
+	got, err := ReadJoin(path)
+	must(t, err)
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+	info, err := os.Stat(path)
+	must(t, err)
+	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, want 0600", info.Mode())
+	}
+	if err := want.Write(path); err == nil || !strings.Contains(err.Error(), "the file exists") {
+		t.Errorf("written over: %v", err)
+	}
+	if err := want.Write(filepath.Join(t.TempDir(), "no", "join.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("in a folder that is missing: %v", err)
+	}
+	good := string(text(want))
+	for _, bad := range []string{
+		"", "{", "[]", `"x"`, "{}",
+		strings.Replace(good, ":8236", "", 1),
+		strings.Replace(good, ":8236", ":x", 1),
+		strings.Replace(good, ":8236", ":70000", 1),
+		strings.Replace(good, "sha256:ab", "sha256:AB", 1),
+		strings.Replace(good, "sha256:", "", 1),
+		strings.Replace(good, "secret", "", 1),
+		strings.Replace(good, "secret", strings.Repeat("x", 300), 1),
+		strings.Replace(good, `"a"`, `"a.b"`, 1),
+		strings.Replace(good, "2026", "x026", 1),
+		strings.Replace(good, `"secret"`, `{"secret":"secret"}`, 1),
+		good + "x",
+	} {
+		must(t, os.WriteFile(path, []byte(bad), 0o600))
+		_, err := ReadJoin(path)
+		if err == nil {
+			t.Errorf("read %s", bad)
+		}
+		if strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error has the token: %v", err)
+		}
+	}
+	if _, err := ReadJoin(t.TempDir()); err == nil {
+		t.Error("read a folder")
+	}
+	must(t, os.WriteFile(path, bytes.Repeat([]byte(" "), mostFile+1), 0o600))
+	if _, err := ReadJoin(path); err == nil {
+		t.Error("read a file of 64 KiB")
+	}
+}
+
+func TestNames(t *testing.T) {
+	for host, want := range map[string]string{
+		"load-1": "load-1", "load-1.example.org": "load-1", "Bü ro": "B--ro", "-x": "x", "": "", "...": "", "_": "",
+		strings.Repeat("x", 100): strings.Repeat("x", 63),
+	} {
+		if got := nameOf(host); got != want || got != "" && !ValidName(got) {
+			t.Errorf("%q becomes %q, want %q", host, got, want)
+		}
+	}
+	for _, bad := range []string{"", "a.b", "a b", "*", ">", "-a", "a\n", strings.Repeat("x", 64), "ä", "$SYS"} {
+		if ValidName(bad) {
+			t.Errorf("%q is a name", bad)
+		}
+	}
+}
+
+// fails expects that a server does not start, with a hint.
+func fails(t *testing.T, cfg ServerConfig, want string) {
+	t.Helper()
+	s, err := Serve(cfg)
+	if err == nil {
+		s.Close()
+		t.Fatalf("the server started, want %s", want)
+	}
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Hint == "" || !strings.Contains(err.Error(), want) {
+		t.Errorf("%T %v, want %s with a hint", err, err, want)
+	}
+}
+
+func TestServeFails(t *testing.T) {
+	b := start(t)
+	any := "127.0.0.1:0"
+	fails(t, ServerConfig{Listen: b.Addr(), Dir: t.TempDir()}, "address already in use")
+	fails(t, ServerConfig{Listen: "127.0.0.1", Dir: t.TempDir()}, "is not HOST:PORT")
+	fails(t, ServerConfig{Listen: "127.0.0.1:x", Dir: t.TempDir()}, "no port number")
+	fails(t, ServerConfig{Listen: "192.0.2.1:0", Dir: t.TempDir()}, "cannot assign requested address")
+	fails(t, ServerConfig{Listen: ":0", Dir: t.TempDir()}, "join files need an address")
+	fails(t, ServerConfig{Listen: "[::]:0", Dir: t.TempDir()}, "join files need an address")
+	if runtime.GOOS != "windows" {
+		fails(t, ServerConfig{Listen: any, Dir: b.cfg.Dir}, "another server uses it")
+	}
+	if runtime.GOOS == "linux" {
+		fails(t, ServerConfig{Listen: any, Dir: "/proc/carronade"}, "no such file or directory") // where nobody can write
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	fails(t, ServerConfig{Listen: any, Dir: file}, "not a directory")
+	for name, want := range map[string]string{"agents.json": "agents.json", OperatorFile: OperatorFile, certificateFile: "use the data folder"} {
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("{damaged"), 0o600))
+		fails(t, ServerConfig{Listen: any, Dir: dir}, want)
+	}
+	dir := t.TempDir()
+	s, err := Serve(ServerConfig{Listen: any, Dir: dir})
+	must(t, err)
+	must(t, s.Close())
+	must(t, s.Close())
+	for _, name := range []string{"agents.json", OperatorFile, certificateFile, "lock"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if name == "agents.json" && errors.Is(err, os.ErrNotExist) {
+			continue // there are none
+		}
+		if must(t, err); runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, want 0600", name, info.Mode())
+		}
+	}
+}
+
+func TestAdvertise(t *testing.T) {
+	for _, tt := range []struct{ listen, advertise, want string }{
+		{"127.0.0.1:0", "", "127.0.0.1:PORT"},
+		{"localhost:0", "", "localhost:PORT"},
+		{"0.0.0.0:0", "127.0.0.1", "127.0.0.1:PORT"},
+		{":0", "load.example.org:99", "load.example.org:99"},
+		{"127.0.0.1:0", "::1", "[::1]:PORT"},
+		{"127.0.0.1:0", "[::1]", "[::1]:PORT"},
+	} {
+		dir := t.TempDir()
+		s, err := Serve(ServerConfig{Listen: tt.listen, Advertise: tt.advertise, Dir: dir})
+		must(t, err)
+		o, err := ConnectOperator(t.Context(), filepath.Join(dir, OperatorFile))
+		must(t, err)
+		j, err := o.Token(t.Context(), "", 0)
+		must(t, err)
+		_, port, err := net.SplitHostPort(s.Addr())
+		must(t, err)
+		if want := strings.Replace(tt.want, "PORT", port, 1); j.Address != want {
+			t.Errorf("%+v: the join file has %s, want %s", tt, j.Address, want)
+		}
+		o.Close()
+		s.Close()
+	}
+}
+
+func TestOperatorFails(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := ConnectOperator(t.Context(), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	b := start(t)
+	path := filepath.Join(b.cfg.Dir, OperatorFile)
+	must(t, b.Close())
+	if _, err := ConnectOperator(t.Context(), path); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("no server: %v", err)
+	}
+	// The operator file of a folder that was set up again.
+	old, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.Remove(path))
+	b.serve()
+	must(t, os.WriteFile(path, old, 0o600))
+	_, err = ConnectOperator(t.Context(), path)
+	if e, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, ErrNoToken) || !strings.Contains(e.Hint, "operator file") {
+		t.Errorf("an old operator file: %v", err)
+	}
+}
+
+func TestWaitingIsBounded(t *testing.T) {
+	b := newInbox()
+	defer b.close()
+	big := letter{data: make([]byte, MaxMessage)}
+	for range mostWaiting / MaxMessage {
+		if !b.put(big) {
+			t.Fatal("a message is lost too early")
+		}
+	}
+	if b.put(big) {
+		t.Error("the first loss is not reported")
+	}
+	if !b.put(big) {
+		t.Error("the second loss is reported too")
+	}
+	got := make(chan letter)
+	b.receive(func(l letter) { got <- l })
+	for range mostWaiting / MaxMessage {
+		<-got
+	}
+
+	if !b.put(letter{data: []byte("next")}) || string((<-got).data) != "next" {
+		t.Error("nothing comes after a loss")
+	}
+}
+
+func FuzzJoin(f *testing.F) {
+	f.Add([]byte(`{"address":"h:1","pin":"sha256:` + strings.Repeat("0", 64) + `","token":"t","agent":"a","expires":"2026-01-02T03:04:05Z"}`))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		j, err := parseJoin(data)
+		if err != nil {
+			return
+		}
+		if again, err := parseJoin(text(j)); err != nil || again.Token != j.Token || again.Address != j.Address || !again.Expires.Equal(j.Expires) {
+			t.Errorf("%+v is written as %+v, %v", j, again, err)
+		}
+	})
+}
+
+func FuzzOperatorFile(f *testing.F) {
+	seed, seal, err := newSeeds()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text(operatorFile{Address: "h:1", Pin: "sha256:" + strings.Repeat("0", 64), Seed: seed, Seal: seal}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		of, err := parseOperatorFile(data)
+		if err == nil {
+			if _, err := of.keys(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func FuzzAgentFile(f *testing.F) {
+	seed, seal, err := newSeeds()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text(agentFile{Seed: seed, Seal: seal}))
+	f.Fuzz(func(t *testing.T, data []byte) { parseAgentFile(data) })
+}
+
+func FuzzRegistry(f *testing.F) {
+	f.Add([]byte(`{"agents":[{"name":"a","key":"U","seal":"X"}],"tokens":[{"sha256":"0"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) { parseRegistry(data) })
+}
+
+func FuzzFrame(f *testing.F) {
+	f.Add([]byte("\x00\x00\x00\x02{}"))
+	f.Add([]byte("\xff\xff\xff\xff{}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := readFrame(bytes.NewReader(data), mostHello)
+		if err != nil {
+			return
+		}
+		var back bytes.Buffer
+		if must(t, writeFrame(&back, got)); !bytes.HasPrefix(data, back.Bytes()) {
+			t.Errorf("%q was read of %q", got, data)
+		}
+	})
+}
+
+// FuzzOpen: no bytes open as a secret unless they were sealed, and none panic.
+func FuzzOpen(f *testing.F) {
+	seed, seal, err := newSeeds()
+	if err != nil {
+		f.Fatal(err)
+	}
+	own, err := keysOf(seed, seal)
+	if err != nil {
+		f.Fatal(err)
+	}
+	sealed, err := own.sealFor([]byte("x"), own.publicSeal)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sealed)
+	f.Add([]byte(own.publicSeal))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if secret, err := own.open(data, ""); err == nil && string(secret) != "x" {
+			t.Errorf("%q opened as %q", data, secret)
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package bus
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"carronade/internal/system"
+)
+
+// A NATS is an existing NATS server that is used instead of a Server of this package. Who may do
+// what is then up to its administrator, who gives each agent A the permissions
+//
+//	publish   f.A.up
+//	subscribe f.A.down
+//
+// and the operator
+//
+//	publish   f.*.down
+//	subscribe f.*.up
+//
+// and nothing else to either, also no _INBOX. Two agents of the same name are not noticed. A message
+// may have 1 MiB, which is NATS's own default (max_payload).
+type NATS struct {
+	URL          string // tls://HOST:PORT or nats://HOST:PORT, several separated by commas; without user and password
+	Creds        string // path of a credentials file (a JWT and a seed), or
+	NKeySeedFile string // path of a file with an nkey's seed; neither: the server lets everybody in
+	CA           string // path of the certificate of an authority; "" is this system's
+	Plain        bool   // allows a connection without TLS to another machine
+
+	Logf func(string, ...any) // of an operator: when the connection is lost and made again, what the server denies; nil for none
+}
+
+// options are the settings of NATS's client. Errors are of type *Error.
+func (n NATS) options() ([]nats.Option, error) {
+	secure, err := n.secure()
+	if err != nil {
+		return nil, &Error{"connect to " + clean(n.shown()), err, "a URL is tls://HOST:PORT or nats://HOST:PORT"}
+	}
+	var options []nats.Option
+	if secure {
+		config := &tls.Config{MinVersion: tls.VersionTLS12}
+		if n.CA != "" {
+			if config.RootCAs, err = authority(n.CA); err != nil {
+				return nil, &Error{"read the certificate " + n.CA, err, "it is a file with PEM blocks"}
+			}
+		}
+		options = append(options, nats.Secure(config))
+	}
+	switch {
+	case n.Creds != "" && n.NKeySeedFile != "":
+		return nil, &Error{"connect to " + n.shown(), errors.New("there are two kinds of credentials"), "give a credentials file or an nkey's seed"}
+	case n.Creds != "":
+		if _, err := os.Stat(n.Creds); err != nil {
+			return nil, &Error{"read the credentials file " + n.Creds, system.Reason(err), ""}
+		}
+		options = append(options, nats.UserCredentials(n.Creds))
+	case n.NKeySeedFile != "":
+		key, err := nats.NkeyOptionFromSeed(n.NKeySeedFile)
+		if err != nil {
+			return nil, &Error{"read the nkey's seed in " + n.NKeySeedFile, system.Reason(err), "`nk -gen user` makes one"}
+		}
+		options = append(options, key)
+	}
+	return options, nil
+}
+
+// secure checks the URL and reports whether TLS is required.
+func (n NATS) secure() (bool, error) {
+	need := n.CA != ""
+	for one := range strings.SplitSeq(n.URL, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		switch {
+		case err != nil || u.Host == "":
+			return false, errors.New("the URL names no host") // the cause may quote a password
+		case u.User != nil:
+			return false, errors.New("a user or a password in the URL is seen by others; give a file with credentials")
+		case u.Scheme == "tls":
+			need = true
+		case u.Scheme != "nats":
+			return false, fmt.Errorf("the scheme %q is not known", clean(u.Scheme))
+		case !n.Plain && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback():
+			need = true
+		}
+	}
+	return need, nil
+}
+
+// shown is the URL without user and password.
+func (n NATS) shown() string {
+	var all []string
+	for one := range strings.SplitSeq(n.URL, ",") {
+		if i := strings.LastIndex(one, "@"); i >= 0 {
+			one = one[i+1:]
+		}
+		all = append(all, strings.TrimSpace(one))
+	}
+	return strings.Join(all, ",")
+}
+
+func authority(path string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, system.Reason(err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, errors.New("it has no certificate")
+	}
+	return pool, nil
+}
+
+// A stampDialer makes the connections to an existing NATS server.
+type stampDialer struct{ at *stamp }
+
+// Dial implements nats.CustomDialer.
+func (d stampDialer) Dial(network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: dialFor / 2}).Dial(network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &stamped{conn, d.at}, nil
+}
+
+// link connects to an existing NATS server.
+func (n NATS) link(ctx context.Context, what string, own keys, logf func(string, ...any)) (*link, error) {
+	options, err := n.options()
+	if err != nil {
+		return nil, err
+	}
+	at := &stamp{}
+	l, err := newLink(ctx, what, n.URL, own.publicSeal, at, nil, logf, append(options, nats.SetCustomDialer(stampDialer{at}))...)
+	doing := "connect to " + n.shown()
+	if err != nil {
+		return nil, n.failed(doing, err)
+	}
+	if most := l.conn.MaxPayload(); most < MaxMessage {
+		l.close()
+		return nil, &Error{doing, fmt.Errorf("the server allows messages of %d bytes only", most), "set max_payload to 1MB in its configuration"}
+	}
+	return l, nil
+}
+
+// failed is the error of a first connection.
+func (n NATS) failed(doing string, err error) error {
+	var (
+		unknown x509.UnknownAuthorityError
+		name    x509.HostnameError
+	)
+	switch {
+	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return &Error{doing, errors.New("no server answers"), "check the address, and whether the server runs"}
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
+		return &Error{doing, errors.New("the server refused the credentials"), "its administrator gives credentials"}
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return &Error{doing, errors.New("the server has no TLS"), "use a server with TLS, or allow a connection without it"}
+	case errors.As(err, &unknown), errors.As(err, &name):
+		return &Error{doing, err, "give the certificate of the authority that signed the server's"}
+	}
+	return &Error{doing, natsReason(err), ""}
+}
+
+// denied is the error of a connection that may not subscribe.
+func (l *link) denied(doing, hint string) error {
+	if err := l.conn.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
+		return &Error{doing, errors.New("its permissions do not allow it to receive"), hint}
+	}
+	return nil
+}
+
+// connectAgentNATS connects an agent to an existing NATS server.
+func connectAgentNATS(ctx context.Context, cfg AgentConfig, own keys) (*Agent, error) {
+	name := cfg.Name
+	if name == "" {
+		host, err := os.Hostname()
+		if name = nameOf(host); err != nil || !ValidName(name) {
+			return nil, &Error{"name this agent after its host", ErrName, "give the agent a name"}
+		}
+	}
+	l, err := cfg.NATS.link(ctx, "agent "+name, own, cfg.Logf)
+	if err != nil {
+		return nil, err
+	}
+	doing := "connect to " + cfg.NATS.shown()
+	if err := l.subscribe(downSubject(name), nil); err != nil {
+		l.close()
+		return nil, &Error{doing, natsReason(err), ""}
+	}
+	if err := l.denied(doing, "its administrator has to allow it to subscribe to "+downSubject(name)); err != nil {
+		l.close()
+		return nil, err
+	}
+	return &Agent{link: l, name: name, keys: own}, nil
+}
+
+// ConnectOperatorNATS connects to an existing NATS server instead. Token, Revoke and Agents then
+// return ErrExternal. Errors are of type *Error.
+func ConnectOperatorNATS(ctx context.Context, server NATS) (*Operator, error) {
+	seed, seal, err := newSeeds() // the key that seals is in what is sealed
+	if err != nil {
+		return nil, err
+	}
+	own, err := keysOf(seed, seal)
+	if err != nil {
+		return nil, err
+	}
+	l, err := server.link(ctx, "operator", own, server.Logf)
+	if err != nil {
+		return nil, err
+	}
+	return &Operator{link: l, keys: own}, nil
+}

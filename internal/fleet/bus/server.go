@@ -1,0 +1,324 @@
+package bus
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	nats "github.com/nats-io/nats-server/v2/server"
+
+	"carronade/internal/system"
+)
+
+// Bounds of a bus.
+const (
+	MaxMessage   = 1 << 20 // bytes of one message
+	MaxAgents    = 64      // connected at once
+	MaxOperators = 8       // connected at once
+)
+
+// Bounds of connections whose key has not been checked yet.
+const (
+	mostUnknown   = 256
+	unknownFor    = 10 * time.Second
+	mostOfAddress = 128 // a whole fleet may reconnect through one address
+)
+
+// DefaultListen is where a server listens if nothing is said.
+const DefaultListen = "127.0.0.1:8236"
+
+// OperatorFile is the name of the operator file in a server's data folder.
+const OperatorFile = "operator.json"
+
+// A ServerConfig is what a Server needs.
+type ServerConfig struct {
+	Listen    string               // HOST:PORT; "" is DefaultListen; port 0 is any free one
+	Advertise string               // HOST or HOST:PORT in join files; "" is Listen, which then must name a host
+	Dir       string               // data folder, made if missing: key, certificate, registered agents, operator file
+	Logf      func(string, ...any) // who connects, registers, is refused, one line each; nil for none; called concurrently
+
+	now func() time.Time // of tests
+}
+
+// A Server is the bus of a fleet. Its methods may be called concurrently.
+type Server struct {
+	cfg       ServerConfig
+	lock      *os.File // of the data folder
+	listener  net.Listener
+	advertise string // HOST:PORT of join files
+	pin       string
+	tls       *tls.Config
+	operator  keys
+	registry  *registry
+	limiter   limiter
+	gate      *gate
+	nats      *nats.Server
+
+	mu       sync.Mutex
+	closed   bool
+	unknown  map[net.Conn]string // connections whose key has not been checked, and their hosts
+	sessions map[string]*session // of agents, by key
+	others   map[*session]bool   // of operators
+	running  sync.WaitGroup
+}
+
+// Serve starts a server, which runs until Close. It writes the operator file OperatorFile into the
+// data folder. Errors are of type *Error: the port is taken, the data folder cannot be written, is
+// damaged, or is in use by another server.
+func Serve(cfg ServerConfig) (*Server, error) {
+	if cfg.Listen == "" {
+		cfg.Listen = DefaultListen
+	}
+	if cfg.Logf == nil {
+		cfg.Logf = func(string, ...any) {}
+	}
+	if cfg.now == nil {
+		cfg.now = time.Now
+	}
+	s := &Server{cfg: cfg, gate: newGate(), unknown: map[net.Conn]string{}, sessions: map[string]*session{}, others: map[*session]bool{}}
+	if err := s.open(); err != nil {
+		s.release()
+		return nil, err
+	}
+	s.running.Go(s.accept)
+	return s, nil
+}
+
+// open gets all that a server has, in the order in which errors are the most useful.
+func (s *Server) open() error {
+	host, err := splitAddress(s.cfg.Listen)
+	if err != nil {
+		return &Error{"listen on " + s.cfg.Listen, err, "an address is HOST:PORT, such as " + DefaultListen}
+	}
+	if s.cfg.Advertise == "" && (host == "" || net.ParseIP(host).IsUnspecified()) {
+		return &Error{"listen on " + s.cfg.Listen, errors.New("join files need an address that agents can connect to"), "say under which address other machines reach this one"}
+	}
+	if err := s.openFolder(); err != nil {
+		return err
+	}
+	if s.listener, err = net.Listen("tcp", s.cfg.Listen); err != nil {
+		hint := "choose an address of this machine"
+		if errors.Is(err, syscall.EADDRINUSE) {
+			hint = "another program listens there, perhaps another server of a fleet: end it, or choose another port"
+		}
+		return &Error{"listen on " + s.cfg.Listen, reason(err), hint}
+	}
+	_, port, err := net.SplitHostPort(s.Addr())
+	if err != nil {
+		return &Error{"listen on " + s.cfg.Listen, err, ""}
+	}
+	s.advertise = s.cfg.Advertise
+	switch _, err := splitAddress(s.advertise); {
+	case s.advertise == "":
+		s.advertise = net.JoinHostPort(host, port)
+	case err != nil: // a host alone
+		s.advertise = net.JoinHostPort(strings.Trim(s.advertise, "[]"), port)
+	}
+	if err := s.writeOperatorFile(host, port); err != nil {
+		return s.folderError(err)
+	}
+	return s.startNATS()
+}
+
+// openFolder opens the data folder and what is in it.
+func (s *Server) openFolder() error {
+	if err := os.MkdirAll(s.cfg.Dir, 0o700); err != nil {
+		return s.folderError(err)
+	}
+	lock, err := os.OpenFile(filepath.Join(s.cfg.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return s.folderError(err)
+	}
+	s.lock = lock
+	if ok, err := system.TryLock(lock, false); err != nil {
+		return s.folderError(err)
+	} else if !ok {
+		return &Error{"use the data folder " + s.cfg.Dir, errors.New("another server uses it"), "end that one, or choose another folder"}
+	}
+	own, err := certificate(s.cfg.Dir)
+	if err != nil {
+		return s.folderError(err)
+	}
+	s.pin, s.tls = pinOf(own.Certificate[0]), serverTLS(own)
+	s.registry, err = openRegistry(filepath.Join(s.cfg.Dir, "agents.json"), s.cfg.now)
+	if err != nil {
+		return &Error{"read " + filepath.Join(s.cfg.Dir, "agents.json"), system.Reason(err), "restore the file, or remove it: then all agents have to join again"}
+	}
+	return nil
+}
+
+func (s *Server) folderError(err error) error {
+	return &Error{"use the data folder " + s.cfg.Dir, system.Reason(err), "make the folder writable for this user, or choose another one"}
+}
+
+// writeOperatorFile writes the operator file with this server's address. Its keys stay the same.
+func (s *Server) writeOperatorFile(host, port string) error {
+	path := filepath.Join(s.cfg.Dir, OperatorFile)
+	f, err := readFile(path, parseOperatorFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if f.Seed, f.Seal, err = newSeeds(); err != nil {
+			return err
+		}
+	case err != nil:
+		return fmt.Errorf("%s: %w", OperatorFile, err)
+	}
+	if s.operator, err = f.keys(); err != nil {
+		return err
+	}
+	// The operator is a process of this machine, unless somebody copies the file.
+	if host == "" || net.ParseIP(host).IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	f.Address, f.Pin = net.JoinHostPort(host, port), s.pin
+	return system.ReplaceFile(path, text(f))
+}
+
+// startNATS starts the embedded server. It listens on nothing and has none of the features that are
+// not needed here; connections that were checked are handed to it.
+func (s *Server) startNATS() (err error) {
+	s.nats, err = nats.NewServer(&nats.Options{
+		ServerName:                 "carronade",
+		DontListen:                 true,
+		NoSigs:                     true,
+		NoLog:                      true,
+		NoSystemAccount:            true,
+		NoHeaderSupport:            true,
+		DisableShortFirstPing:      true,
+		CustomClientAuthentication: s.gate,
+		MaxConn:                    MaxAgents + MaxOperators + 8, // sessions that are replaced end a little later
+		MaxSubs:                    8,                            // of one connection
+		MaxPayload:                 MaxMessage,
+		MaxPending:                 32 << 20, // of one connection, bytes
+		MaxControlLine:             1 << 10,
+		PingInterval:               pingEvery,
+		MaxPingsOut:                mostPings,
+		WriteDeadline:              stalledFor,
+	})
+	if err != nil {
+		return &Error{"start the server", err, ""}
+	}
+	s.nats.Start()
+	if !s.nats.ReadyForConnections(10 * time.Second) {
+		return &Error{"start the server", errors.New("it is not ready after 10 s"), ""}
+	}
+	return nil
+}
+
+// A connection without an answer to two pings is dead: 4 to 6 s after its machine was lost.
+const (
+	pingEvery  = 2 * time.Second
+	mostPings  = 2
+	stalledFor = 10 * time.Second // of a peer that does not read
+)
+
+// Addr is the address that the server listens on.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Close ends the server and all connections. Agents and operators go on trying to reconnect.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	for conn := range s.unknown {
+		conn.Close()
+	}
+	for _, one := range s.sessions {
+		one.end()
+	}
+	for one := range s.others {
+		one.end()
+	}
+	s.mu.Unlock()
+	s.listener.Close()
+	s.running.Wait()
+	s.release()
+	return nil
+}
+
+// release gives back what open got.
+func (s *Server) release() {
+	if s.listener != nil {
+		s.listener.Close()
+	}
+	if s.nats != nil {
+		s.nats.Shutdown()
+		s.nats.WaitForShutdown()
+	}
+	if s.lock != nil {
+		s.lock.Close()
+	}
+}
+
+// accept accepts connections until the listener is closed.
+func (s *Server) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // out of files: connections that end give some back
+			s.cfg.Logf("accept a connection: %v", reason(err))
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		if host, ok := s.admit(conn); ok {
+			s.running.Go(func() { s.serve(conn, host) })
+		} else {
+			conn.Close()
+		}
+	}
+}
+
+// admit decides whether an unknown connection is looked at.
+func (s *Server) admit(conn net.Conn) (host string, ok bool) {
+	host = hostOf(conn)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	same := 0
+	for _, h := range s.unknown {
+		if h == host {
+			same++
+		}
+	}
+	if s.closed || len(s.unknown) >= mostUnknown || same >= mostOfAddress {
+		return host, false
+	}
+	s.unknown[conn] = host
+	return host, true
+}
+
+// known ends what admit began; false if the server has been closed.
+func (s *Server) known(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unknown, conn)
+	return !s.closed
+}
+
+func hostOf(conn net.Conn) string {
+	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+	if err != nil {
+		return conn.RemoteAddr().String()
+	}
+	return host
+}
+
+// reason is a network error without what the message already has.
+func reason(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err
+	}
+	return system.Reason(err)
+}
