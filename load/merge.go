@@ -323,3 +323,36 @@ func intersect(a, b []measure.Span) []measure.Span {
 	}
 	return out
 }
+
+// MergeSnapshots returns the state of a run that several generators fire together, of the
+// same interval of each. It keeps and changes parts of the snapshots. It panics without any.
+func MergeSnapshots(of []*Snapshot) Snapshot {
+	out := *of[0]
+	out.Rows, out.Total = nil, measure.Counts{}
+	out.Freezes, out.Frozen = 0, 0
+	var rows [][]measure.Interval
+	for _, s := range of {
+		if s.At > out.At {
+			out.At, out.Phase = s.At, s.Phase
+		}
+		out.Left = min(out.Left, s.Left)
+		out.Total.Add(s.Total)
+		out.Freezes += s.Freezes
+		out.Frozen = max(out.Frozen, s.Frozen)
+		out.Rebalance = max(out.Rebalance, s.Rebalance)
+		rows = append(rows, s.Rows)
+	}
+	out.Rows = mergeIntervals(rows)
+	out.Interval = measure.Interval{LagEvents: -1}
+	for i := range out.Rows {
+		if i == 0 {
+			out.Interval = out.Rows[0]
+			continue
+		}
+		usage := out.Interval.Generator
+		out.Interval = measure.Join(out.Interval, out.Rows[i])
+		out.Interval.Phase = out.Rows[i].Phase
+		out.Interval.Generator = addUsage(usage, out.Rows[i].Generator) // of the same time
+	}
+	return out
+}

@@ -61,8 +61,12 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	defer o.hub.End()
 	shown := o.viewers.begin(w, id, o.which(i))
 	defer func() { shown.End(doneOf(d, err)) }()
+	var others run.Fleet // not a nil pointer in an interface
+	if o.fleet != nil {
+		others = &o.fleet.Fleet
+	}
 	return run.Execute(ctx, run.Job{
-		Workload: w, Version: version(), RunID: id,
+		Fleet: others, Workload: w, Version: version(), RunID: id,
 		Repetition: k.i + 1, Repetitions: max(k.of, 1), Replaces: k.replaces,
 		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,

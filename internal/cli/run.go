@@ -182,6 +182,7 @@ type outputs struct {
 	keep     *keeping        // where reports are stored
 	hub      *publish.Hub    // exports metrics of a run; nil: none
 	viewers  *viewers        // who sees the frames of a run; nil: none
+	fleet    *fleetRuns      // other machines that generate the load; nil: this one
 	observer compat.Observer // of the drop-in, if any
 }
 
@@ -216,8 +217,20 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 		o.hub.Close(ctx)
 		return o, nil, err
 	}
+	if o.fleet, err = s.openFleet(ctx, t); err != nil {
+		o.keep.close()
+		o.hub.Close(ctx)
+		o.viewers.close()
+		return o, nil, err
+	}
+	for _, w := range ws {
+		if err := o.fleet.fit(w); err != nil {
+			return o, nil, err
+		}
+	}
 	o.observer = observer
 	return o, func() {
+		o.fleet.close()
 		o.viewers.close()
 		s.unpublish(o.hub)
 		o.keep.close()

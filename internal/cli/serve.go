@@ -124,10 +124,8 @@ func (v *serving) check() error {
 	case v.everything && len(v.targets)+len(v.builds) > 0:
 		return &words{Err: errors.New("--allow allows everything, so --allow-target and --allow-build have no effect"), Hint: "leave out --allow"}
 	}
-	for _, p := range v.targets {
-		if _, err := filepath.Match(p, ""); err != nil || p == "" {
-			return &words{Err: fmt.Errorf("--allow-target: %q is not a pattern", p), Hint: "such as 10.0.0.* or broker-*:9092"}
-		}
+	if err := checkPatterns(v.targets); err != nil {
+		return err
 	}
 	for i, b := range v.builds {
 		path, err := filepath.Abs(b)

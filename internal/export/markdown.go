@@ -91,8 +91,23 @@ func (m *markdown) report(d *report.Document) {
 		m.table(alignRight, steps[0], escaped(steps[1:]))
 	}
 	m.times(d)
+	m.fleet(d)
 	m.failures(d)
 	m.origin(d)
+}
+
+// fleet writes the table of the generators, if there are several.
+func (m *markdown) fleet(d *report.Document) {
+	head, rows, remarks := d.FleetTable()
+	if head == nil {
+		return
+	}
+	m.section("Generators")
+	m.table(alignRight, head, escaped(rows))
+	for _, r := range remarks {
+		m.line("")
+		m.line(markup.Markdown(r))
+	}
 }
 
 // origin writes the machines, the program and the report.

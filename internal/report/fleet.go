@@ -1,10 +1,14 @@
 package report
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // A Fleet describes the generators of a run that several fired together.
@@ -72,4 +76,64 @@ func fleetOf(agents []Agent, skew time.Duration) *Fleet {
 		}
 	}
 	return f
+}
+
+// FleetTable is the table of the generators: its head, a row for each, and remarks. It is
+// empty if this program alone generated the load.
+func (d *Document) FleetTable() (head []string, rows [][]string, remarks []string) {
+	f := d.Fleet
+	if f == nil {
+		return nil, nil, nil
+	}
+	head = []string{"", "clients", "sent", "acked", "events/s", "send delay p99", "cpu", "trust"}
+	bound := 0.0
+	for i := range f.Agents {
+		a := &f.Agents[i]
+		delay := "-"
+		if a.SendDelayP99 > 0 {
+			delay = units.FormatDuration(nanos(a.SendDelayP99))
+		}
+		level := string(a.Level)
+		if a.State != "complete" {
+			level = a.State
+		}
+		clients := strconv.Itoa(a.From)
+		if a.To-a.From > 1 {
+			clients += "-" + strconv.Itoa(a.To-1)
+		}
+		rows = append(rows, []string{
+			layout.Clean(a.Name), clients, units.FormatCount(a.Sent), units.FormatCount(a.Acked),
+			units.FormatRate(a.EventsPerS), delay, units.FormatPercent(a.CPUShare), level,
+		})
+		if a.Fault != "" {
+			remarks = append(remarks, layout.Clean(a.Name+": "+a.Fault))
+		}
+		bound = max(bound, a.ClockBoundUS, a.ClockBoundEndUS)
+	}
+	remarks = append(remarks, fmt.Sprintf("they started at most %s apart; their clocks are known to within %s",
+		units.FormatDuration(nanos(f.SkewUS)), units.FormatDuration(nanos(bound))))
+	if d.Mode == load.ClosedLoop {
+		remarks = append(remarks, "each had its part of the concurrency: callers of one do not wait for those of another, so queues differ from those of a single generator")
+	}
+	return head, rows, remarks
+}
+
+func nanos(us float64) time.Duration { return time.Duration(us * float64(time.Microsecond)) }
+
+// fleet prints the table of the generators.
+func (d *Document) fleet(p *layout.Page) {
+	head, rows, remarks := d.FleetTable()
+	if head == nil {
+		return
+	}
+	p.Section("Generators")
+	t := layout.Table{Headings: 1, Elastic: []int{0}}
+	t.Row(head...)
+	for _, row := range rows {
+		t.Row(row...)
+	}
+	p.Table(&t)
+	for _, r := range remarks {
+		p.Note(r)
+	}
 }

@@ -50,6 +50,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	d.underTest(p)
 	d.clients(p)
 	d.generator(p)
+	d.fleet(p)
 	d.machines(p)
 	return p.To(w)
 }

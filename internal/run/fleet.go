@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -152,7 +151,7 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 		e.endGauges(ctx, q, &out)
 		return out, failed(ctx, err)
 	}
-	e.merge(g, plan.Measurement, &out)
+	e.merge(g, &plan, &out)
 	e.endGauges(ctx, q, &out)
 	return out, nil
 }
@@ -208,7 +207,7 @@ func (f *failureLimits) look(s *load.Snapshot) {
 }
 
 // merge makes one outcome of what the generators measured.
-func (e *execution) merge(g *Gathered, limits load.Limits, out *outcome) {
+func (e *execution) merge(g *Gathered, plan *load.Plan, out *outcome) {
 	f := &gathered{Gathered: g}
 	var names []string
 	for i := range g.Agents {
@@ -247,14 +246,45 @@ func (e *execution) merge(g *Gathered, limits load.Limits, out *outcome) {
 	out.warnings = append(out.warnings, g.Warnings...)
 	out.fleet = f
 	out.result = load.Merge(names, f.whole)
+	r := out.result
+	if r.Mode != load.OpenLoop {
+		return
+	}
+	if len(g.Faults) > 0 {
+		e.addUnsent(r, plan)
+	}
 	// With a schedule, its generators do not know how many events the others sent.
-	if r := out.result; r.Mode == load.OpenLoop && limits.Events > 0 {
+	if limits := plan.Measurement; limits.Events > 0 {
 		r.Missing = limits.Missing(r.Measurement.Sent, r.Stopped)
+	}
+}
+
+// addUnsent counts what a lost generator should have sent as unsent: everything that the
+// schedule has up to the end of the measurement, and that no generator has counted.
+func (e *execution) addUnsent(r *load.Result, plan *load.Plan) {
+	m := &r.Measurement
+	from, to := plan.Schedule.Count(plan.WarmupTime), plan.Schedule.Count(m.End)
+	if n := plan.Measurement.Events; n > 0 {
+		to = min(to, from+n)
+	}
+	if to-from <= m.Offered || to < from {
+		return
+	}
+	left := to - from - m.Offered
+	m.Offered += left
+	m.Unsent += left
+	for i := len(r.Intervals) - 1; i >= 0; i-- {
+		if iv := &r.Intervals[i]; iv.Phase == measure.Measurement {
+			iv.Offered += left
+			iv.Unsent += left
+			return
+		}
 	}
 }
 
 // judgeFleet adds what only a single generator's result shows: which of them was the limit.
 func (e *execution) judgeFleet(in *report.Input, f *gathered) {
+	whole := in.Trust.OK
 	in.Trust.Reasons = append(in.Trust.Reasons, f.Faults...)
 	in.Processors = 0
 	for k, r := range f.whole {
@@ -262,8 +292,10 @@ func (e *execution) judgeFleet(in *report.Input, f *gathered) {
 		in.Processors += a.Processors
 		verdict := e.judge(r, &outcome{facts: a.Facts, noWaits: a.NoWaits}, a.Processors)
 		row.Level = verdict.Level
-		for _, why := range verdict.Reasons {
-			in.Trust.Reasons = appendOnce(in.Trust.Reasons, row.Name+": "+why)
+		if whole { // else the reasons say the same of all
+			for _, why := range verdict.Reasons {
+				in.Trust.Reasons = append(in.Trust.Reasons, row.Name+": "+why)
+			}
 		}
 		row.Measured(r, a.Processors)
 		if in.Host == nil {
@@ -272,11 +304,4 @@ func (e *execution) judgeFleet(in *report.Input, f *gathered) {
 	}
 	in.Agents, in.Skew = f.Rows, f.Skew
 	in.Trust.OK = len(in.Trust.Reasons) == 0
-}
-
-func appendOnce(texts []string, text string) []string {
-	if slices.ContainsFunc(texts, func(t string) bool { return strings.HasSuffix(text, ": "+t) }) {
-		return texts
-	}
-	return append(texts, text)
 }

@@ -124,11 +124,34 @@ func (s *Setting) minor(text string) bool {
 // setting as the text of its flag. What a setting does not show must be filled
 // in again.
 func (w *Workload) MarshalJSON() ([]byte, error) {
+	return w.document(func(*Resolved) bool { return true }), nil
+}
+
+// Essence is MarshalJSON with only what another machine needs to send the same events:
+// settings that were given, and the seed. Limits, outputs, and the system under test are
+// not among them.
+func (w *Workload) Essence() []byte {
+	return w.document(func(r *Resolved) bool {
+		return r.Name == "seed" || r.Name == partsKey ||
+			r.From > FromPreset && !strings.HasPrefix(r.Name, "system-") && !slices.Contains(notSent, r.Name)
+	})
+}
+
+// notSent are settings that do not change what is sent.
+var notSent = []string{
+	"repeat", "failures", "failure-rate", "slo", "abort-on-fail", "percentiles", "hdr", "trace", "trace-events", "label", "note", "attach",
+}
+
+// document writes the settings that keep reports true for.
+func (w *Workload) document(keep func(*Resolved) bool) []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	b.WriteString(`"target":`)
 	b.Write(quote(w.firstTarget()))
 	for _, r := range w.Settings() {
+		if !keep(&r) {
+			continue
+		}
 		b.WriteByte(',')
 		if r.Name == partsKey {
 			b.Write(w.appendParts(nil))
@@ -137,7 +160,7 @@ func (w *Workload) MarshalJSON() ([]byte, error) {
 		b.Write(w.appendSetting(nil, &r))
 	}
 	b.WriteByte('}')
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
 // appendSetting appends a setting as a member of a JSON object.

@@ -1,0 +1,440 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"carronade/internal/command"
+	"carronade/internal/fleet"
+	"carronade/internal/fleet/bus"
+	"carronade/internal/fleet/drive"
+	"carronade/internal/layout"
+	"carronade/internal/permit"
+	"carronade/internal/system"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+const fleetLong = `Several machines that generate load as one. carronade fleet start is the server
+that they meet at; carronade agent makes a machine one of them; run and find
+with --fleet have them all fire one schedule, and report as a single machine
+with all their clients would.`
+
+const fleetExample = `
+  carronade fleet start --listen 0.0.0.0:8236 --advertise load-1
+  carronade fleet token -o agent.join
+  carronade agent --join agent.join --allow-target 'broker-*:9092'
+  carronade fleet status
+  carronade run kafka://broker-1:9092/orders --rate 500k/s --for 60s --fleet`
+
+// fleetCommand returns the command fleet.
+func (s *session) fleetCommand() *cobra.Command {
+	g := command.Group("fleet", "several machines that generate load as one", fleetLong,
+		s.fleetStart(), s.fleetToken(), s.fleetStatus(), s.fleetRemove())
+	g.Example = fleetExample
+	return g
+}
+
+// bindFleetData defines --data, the folder of a fleet's server.
+func bindFleetData(fs *pflag.FlagSet, data *string) {
+	fs.StringVar(data, "data", "", "`FOLDER` of the server's key and agents (default: carronade/fleet in your data folder)")
+}
+
+// ownFolder returns a folder that was given, or the one of this name in the user's data folder.
+func ownFolder(given, name string) (string, error) {
+	if given != "" {
+		return filepath.Abs(given)
+	}
+	dir, err := system.DataDir()
+	if err != nil {
+		return "", &words{Err: fmt.Errorf("cannot find your data folder: %w", err), Hint: "give --data FOLDER"}
+	}
+	return filepath.Join(dir, "carronade", name), nil
+}
+
+// fleetStart returns the command that runs the server of a fleet.
+func (s *session) fleetStart() *cobra.Command {
+	var cfg bus.ServerConfig
+	cmd := &cobra.Command{
+		Use: "start", Short: "the server at which the machines meet",
+		Long: `The server passes messages between the machines, and generates no load itself.
+It listens on one port, with TLS, on this machine alone unless --listen gives
+another address. Machines join with a file of carronade fleet token. Ctrl-C or
+TERM ends it; a run in progress then ends too.`,
+		Args: command.Args(0, 0, "nothing"),
+		RunE: command.Run(func(cmd *cobra.Command, _ []string) (err error) {
+			if s.rules != nil {
+				return &words{Err: errors.New("a job of a server may not be a server"), Hint: "start it yourself"}
+			}
+			if cfg.Dir, err = ownFolder(cfg.Dir, "fleet"); err != nil {
+				return err
+			}
+			cfg.Logf = s.logLine
+			server, err := bus.Serve(cfg)
+			if err != nil {
+				return busError(err)
+			}
+			fmt.Fprintf(s.out, "listening on %s\n", server.Addr())
+			<-cmd.Context().Done()
+			return server.Close()
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&cfg.Listen, "listen", bus.DefaultListen, "`HOST:PORT` for the machines; port 0 picks a free one")
+	fs.StringVar(&cfg.Advertise, "advertise", "", "`HOST` or HOST:PORT under which the machines reach it (default: that of --listen)")
+	bindFleetData(fs, &cfg.Dir)
+	return cmd
+}
+
+// logLine prints a line about what a server did.
+func (s *session) logLine(format string, args ...any) {
+	s.errLines.Lock()
+	defer s.errLines.Unlock()
+	fmt.Fprintf(s.Err, "%s %s\n", time.Now().Format(time.TimeOnly), layout.Clean(fmt.Sprintf(format, args...)))
+}
+
+// busError is an error of the bus with its hint.
+func busError(err error) error {
+	if e, ok := errors.AsType[*bus.Error](err); ok {
+		return &words{Err: err, Hint: e.Hint}
+	}
+	return err
+}
+
+// operator connects as the operator of a fleet, with the file given by --fleet or the one in
+// the server's folder.
+func operator(ctx context.Context, file, data string) (*bus.Operator, error) {
+	if file == "" || file == "local" {
+		folder, err := ownFolder(data, "fleet")
+		if err != nil {
+			return nil, err
+		}
+		file = filepath.Join(folder, bus.OperatorFile)
+	}
+	o, err := bus.ConnectOperator(ctx, file)
+	return o, busError(err)
+}
+
+// withOperator makes the function of a command that talks to the server.
+func (s *session) withOperator(data *string, f func(ctx context.Context, o *bus.Operator, args []string) error) func(*cobra.Command, []string) error {
+	return command.Run(func(cmd *cobra.Command, args []string) error {
+		o, err := operator(cmd.Context(), "", *data)
+		if err != nil {
+			return err
+		}
+		defer o.Close()
+		return busError(f(cmd.Context(), o, args))
+	})
+}
+
+// fleetToken returns the command that makes a join file.
+func (s *session) fleetToken() *cobra.Command {
+	var data, name, out, valid string
+	cmd := &cobra.Command{
+		Use: "token", Short: "make a file with which one machine may join",
+		Long: `The file has the server's address, the hash of its certificate, and a token
+that is good for one machine and a short time. Copy it to that machine, for
+carronade agent --join. Whoever has it may join in the machine's place.`,
+		Args: command.Args(0, 0, "nothing"),
+		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, _ []string) error {
+			if _, err := os.Lstat(out); err == nil { // before a token is made in vain
+				return &words{Err: fmt.Errorf("--output: %s exists", out), Hint: "give another file, or remove this one"}
+			}
+			within, err := units.ParseDuration(valid)
+			if err != nil {
+				return &words{Err: fmt.Errorf("--valid: %w", err), Hint: "such as 15m"}
+			}
+			j, err := o.Token(ctx, name, within)
+			if err != nil {
+				return err
+			}
+			if err := j.Write(out); err != nil {
+				return cannotWrite("--output", out, err, "give a file in a writable folder")
+			}
+			fmt.Fprintf(s.out, "%s: for one machine, until %s\n", out, j.Expires.Local().Format(time.TimeOnly))
+			return nil
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&out, "output", "o", "agent.join", "the `FILE` to write")
+	fs.StringVar(&name, "name", "", "the `NAME` that the machine gets (default: its own choice, else its host name)")
+	fs.StringVar(&valid, "valid", units.FormatDuration(bus.DefaultValid), "the `TIME` in which it must join")
+	bindFleetData(fs, &data)
+	return cmd
+}
+
+// fleetStatus returns the command that lists the machines.
+func (s *session) fleetStatus() *cobra.Command {
+	var data string
+	cmd := &cobra.Command{
+		Use: "status", Short: "the machines, and what they do",
+		Args: command.Args(0, 0, "nothing"),
+		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, _ []string) error {
+			known, err := o.Agents(ctx)
+			if err != nil {
+				return err
+			}
+			if len(known) == 0 {
+				fmt.Fprintln(s.out, "no machine has joined: carronade fleet token makes a file for one")
+				return nil
+			}
+			var connected []string
+			for _, a := range known {
+				if a.Connected {
+					connected = append(connected, a.Name)
+				}
+			}
+			f := drive.Fleet{Bus: o, Config: drive.Config{Logf: s.logLine}}
+			infos := f.Look(ctx, connected)
+			rows := [][]string{{"agent", "state", "cpus", "weight", "version", "may connect to"}}
+			for _, a := range known {
+				row := []string{a.Name, "not connected", "", "", "", ""}
+				if a.Connected {
+					row[1] = "does not answer"
+				}
+				if i := slices.IndexFunc(infos, func(i fleet.Info) bool { return i.Name == a.Name }); i >= 0 {
+					info := infos[i]
+					row = []string{a.Name, "ready", fmt.Sprint(info.Processors), fmt.Sprint(max(1, info.Weight)), info.Version, cmp.Or(strings.Join(info.AllowTargets, " "), "any target")}
+					if info.Busy != "" {
+						row[1] = "run " + info.Busy
+					}
+				}
+				rows = append(rows, row)
+			}
+			printRows(s, rows)
+			return nil
+		}),
+	}
+	cmd.Long = sentence(cmd.Short)
+	bindFleetData(cmd.Flags(), &data)
+	return cmd
+}
+
+// printRows prints a table of texts.
+func printRows(s *session, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, text := range row {
+			widths[i] = max(widths[i], len([]rune(text)))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, text := range row {
+			fmt.Fprintf(&line, "%-*s  ", widths[i], layout.Clean(text))
+		}
+		fmt.Fprintln(s.out, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// fleetRemove returns the command that removes a machine.
+func (s *session) fleetRemove() *cobra.Command {
+	var data string
+	cmd := &cobra.Command{
+		Use: "remove NAME", Short: "remove a machine: it needs a new file to join again",
+		Args: command.Args(1, 1, "the name of the agent"),
+		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, args []string) error { return o.Revoke(ctx, args[0]) }),
+	}
+	cmd.Long = sentence(cmd.Short)
+	bindFleetData(cmd.Flags(), &data)
+	return cmd
+}
+
+const agentLong = `Makes this machine one of the generators of a fleet. The first time it needs a
+file of carronade fleet token; from then on it has a key of its own. It connects
+to the fleet's server and listens on nothing.
+
+It sends only to addresses like those of --allow-target, reads only files in its
+own folder, and starts no programs. It stops a run by itself when it has not
+heard of the operator for five seconds. What it has measured stays in its folder
+until the operator has it. Ctrl-C or TERM ends it.`
+
+// agentCommand returns the command agent.
+func (s *session) agentCommand() *cobra.Command {
+	var cfg bus.AgentConfig
+	var targets []string
+	var weight int
+	var everything bool
+	cmd := &cobra.Command{
+		Use: "agent", Short: "make this machine one of the generators of a fleet",
+		Long: agentLong,
+		Example: `
+  carronade agent --join agent.join --allow-target 'broker-*:9092'
+  carronade agent --allow-target 'broker-*:9092'   after the first time`,
+		Args: command.Args(0, 0, "nothing"),
+		RunE: command.Run(func(cmd *cobra.Command, _ []string) (err error) {
+			if s.rules != nil {
+				return &words{Err: errors.New("a job of a server may not be an agent"), Hint: "start it yourself"}
+			}
+			if weight < 1 || weight > 4096 {
+				return &words{Err: fmt.Errorf("--weight: must be between 1 and 4096, not %d", weight), Hint: "1 is as much as other agents"}
+			}
+			if len(targets) == 0 && !everything {
+				return &words{Err: errors.New("no target is allowed"), Hint: "give --allow-target PATTERN, such as 'broker-*:9092', or --allow for any target"}
+			}
+			if err := checkPatterns(targets); err != nil {
+				return err
+			}
+			if cfg.Dir, err = ownFolder(cfg.Dir, "agent"); err != nil {
+				return err
+			}
+			return s.agent(cmd.Context(), cfg, fleet.Info{Weight: weight, AllowTargets: targets}, everything)
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&cfg.Join, "join", "", "`FILE` of carronade fleet token; needed once")
+	fs.StringArrayVar(&targets, "allow-target", nil, "send to addresses like `PATTERN`, such as 10.0.0.* or broker-*:9092 (repeatable)")
+	fs.BoolVar(&everything, "allow", false, "send to any target, and read any file that this user may read")
+	fs.StringVar(&cfg.Name, "name", "", "the `NAME` of this machine (default: that of the file, else its host name)")
+	fs.IntVar(&weight, "weight", 1, "its share of the clients, beside those of others: `N` times as many as one with 1")
+	fs.StringVar(&cfg.Dir, "data", "", "`FOLDER` of its key and of results that were not delivered yet (default: carronade/agent in your data folder)")
+	return cmd
+}
+
+// checkPatterns checks the values of --allow-target.
+func checkPatterns(patterns []string) error {
+	for _, p := range patterns {
+		if _, err := filepath.Match(p, ""); err != nil || p == "" {
+			return &words{Err: fmt.Errorf("--allow-target: %q is not a pattern", p), Hint: "such as 10.0.0.* or broker-*:9092"}
+		}
+	}
+	return nil
+}
+
+// agent runs an agent until the context ends.
+func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Info, everything bool) error {
+	cfg.Logf = s.logLine
+	b, err := bus.ConnectAgent(ctx, cfg)
+	if err != nil {
+		return busError(err)
+	}
+	defer b.Close()
+	files := filepath.Join(cfg.Dir, "files")
+	if err := os.MkdirAll(files, 0o700); err != nil {
+		return &words{Err: fmt.Errorf("cannot make %s: %s", files, command.Reason(err)), Hint: "give --data FOLDER that this user may write"}
+	}
+	spool, err := fleet.OpenSpool(filepath.Join(cfg.Dir, "runs"))
+	if err != nil {
+		return &words{Err: err, Hint: "does another agent use " + cfg.Dir + "? give --data FOLDER"}
+	}
+	defer spool.Close()
+	info.Name, info.Version, info.Layout = b.Name(), version(), measure.Layout
+	info.Incarnation, info.Processors = rand.Text(), load.Processors()
+	fmt.Fprintf(s.out, "agent %s is connected\n", b.Name())
+	err = drive.Serve(ctx, drive.AgentConfig{
+		Bus: b, Spool: spool, Info: info, Kinds: s.Kinds, Host: system.Describe(), Logf: s.logLine,
+		Rules: &permit.Rules{Everything: everything, Folder: files, Targets: info.AllowTargets},
+	})
+	return busError(err)
+}
+
+// openFleet connects to the agents that --fleet names; nil without the flag.
+func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRuns, error) {
+	file := t.Last("fleet")
+	if file == "" {
+		for _, name := range []string{"fleet-agents", "keep-going", "min-agents", "max-clock-error"} {
+			if t.Last(name) != "" {
+				return nil, &words{Err: fmt.Errorf("--%s is for runs of several machines", name), Hint: "give --fleet too"}
+			}
+		}
+		return nil, nil
+	}
+	o, err := operator(ctx, file, "")
+	if err != nil {
+		return nil, err
+	}
+	r := &fleetRuns{bus: o, Fleet: drive.Fleet{Bus: o, Config: drive.Config{Version: version(), KeepGoing: t.Bool("keep-going"), Logf: s.logLine}}}
+	if text := t.Last("max-clock-error"); text != "" {
+		if r.MaxClockError, err = units.ParseDuration(text); err != nil {
+			o.Close()
+			return nil, err
+		}
+	}
+	if text := t.Last("min-agents"); text != "" {
+		n, err := units.ParseCount(text)
+		if err != nil {
+			o.Close()
+			return nil, err
+		}
+		r.MinAgents = int(n)
+	}
+	if err := r.choose(ctx, t.Last("fleet-agents")); err != nil {
+		o.Close()
+		return nil, busError(err)
+	}
+	return r, nil
+}
+
+// fleetRuns are the runs of a command on a fleet; nil: this machine generates the load.
+type fleetRuns struct {
+	drive.Fleet
+	bus   *bus.Operator
+	infos []fleet.Info
+}
+
+// choose finds the agents that take part.
+func (r *fleetRuns) choose(ctx context.Context, names string) error {
+	known, err := r.bus.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range known {
+		if a.Connected && names == "" {
+			r.Agents = append(r.Agents, a.Name)
+		}
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		if name == "" {
+			continue
+		}
+		i := slices.IndexFunc(known, func(a bus.Registered) bool { return a.Name == name })
+		if i < 0 || !known[i].Connected {
+			return &words{Err: fmt.Errorf("--fleet-agents: agent %q is not connected", name), Hint: "carronade fleet status lists the agents"}
+		}
+		r.Agents = append(r.Agents, name)
+	}
+	if len(r.Agents) == 0 {
+		return &words{Err: errors.New("no agent is connected"), Hint: "carronade agent on each machine connects it, and carronade fleet status lists them"}
+	}
+	r.infos = r.Look(ctx, r.Agents)
+	return nil
+}
+
+// fit gives a workload the number of clients that it has on the fleet.
+func (r *fleetRuns) fit(w *workload.Workload) error {
+	if r == nil {
+		return nil
+	}
+	if err := drive.Check(w); err != nil {
+		return &words{Err: err, Hint: "leave it out, or run without --fleet"}
+	}
+	weights := make([]int, len(r.infos))
+	for i := range r.infos {
+		weights[i] = max(1, r.infos[i].Weight)
+	}
+	n, err := drive.Clients(w, weights)
+	if err != nil {
+		return &words{Err: err, Hint: fmt.Sprintf("give --clients %d or more", len(weights))}
+	}
+	w.SetClients(n)
+	return nil
+}
+
+func (r *fleetRuns) close() {
+	if r != nil {
+		r.bus.Close()
+	}
+}

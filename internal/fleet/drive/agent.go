@@ -1,0 +1,252 @@
+package drive
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"carronade/internal/fleet"
+	"carronade/internal/fleet/bus"
+	"carronade/internal/permit"
+	"carronade/internal/run"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/target"
+)
+
+// An AgentConfig describes an agent.
+type AgentConfig struct {
+	Bus   *bus.Agent
+	Spool fleet.Spool
+	Info  fleet.Info
+	Kinds []target.Kind
+	// Rules are what a run may name: files and addresses.
+	Rules *permit.Rules
+	Host  any // this machine, described as in a report
+	// Logf prints what happens; it is called by several goroutines.
+	Logf func(format string, args ...any)
+}
+
+// An agent is the process of an agent. Its loop is the only goroutine that uses the protocol.
+type agent struct {
+	AgentConfig
+	protocol *fleet.Agent
+	base     time.Time // 0 of the protocol's clock
+	calls    chan func(now time.Duration)
+	job      *job // nil: none
+}
+
+// A job is the run in progress.
+type job struct {
+	name    string
+	stop    context.CancelFunc
+	abort   chan struct{}
+	aborted bool
+	start   chan time.Time // capacity 1
+	t0      atomic.Int64   // on the protocol's clock; 0 before the start is known
+	lease   atomic.Int64   // since t0
+}
+
+// Serve runs an agent until the context ends or the bus refuses it. A run in progress is then
+// stopped, and its result remains in the spool.
+func Serve(ctx context.Context, cfg AgentConfig) error {
+	a := &agent{AgentConfig: cfg, protocol: fleet.NewAgent(cfg.Info, cfg.Spool), base: time.Now(), calls: make(chan func(time.Duration), 256)}
+	cfg.Bus.Receive(func(message []byte, at time.Time) {
+		m, err := fleet.DecodeMessage(message)
+		if err != nil {
+			cfg.Logf("a message of the operator was ignored: %v", err)
+			return
+		}
+		a.calls <- func(time.Duration) { a.protocol.Receive(at.Sub(a.base), m) }
+	})
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	leaving, stopped := ctx.Done(), cfg.Bus.Done()
+	for {
+		select {
+		case call := <-a.calls:
+			call(time.Since(a.base))
+		case <-timer.C:
+			a.protocol.Tick(time.Since(a.base))
+		case <-leaving:
+			if a.job == nil {
+				return nil
+			}
+			leaving = nil // the run is stopped, and its result kept
+			cfg.Logf("run %s is stopped: this agent ends", a.job.name)
+			a.job.stop()
+		case <-stopped:
+			if a.job == nil {
+				return cfg.Bus.Err()
+			}
+			stopped = nil
+			a.job.stop()
+		}
+		a.act()
+		if a.job == nil && (leaving == nil || stopped == nil) {
+			return cfg.Bus.Err()
+		}
+		timer.Reset(min(time.Hour, max(0, a.protocol.Next()-time.Since(a.base))))
+	}
+}
+
+// act does what the protocol asks for.
+func (a *agent) act() {
+	send, do := a.protocol.Take()
+	for _, m := range send {
+		_ = a.Bus.Send(m.Encode()) // what is lost is sent again
+	}
+	for _, c := range do {
+		a.Logf("%s run %s%s", c.Do, c.Run, because(c.Reason))
+		switch j := a.job; {
+		case c.Do == fleet.Open:
+			a.open(&c)
+		case j == nil || j.name != c.Run: // it has ended
+		case c.Do == fleet.Start:
+			j.t0.Store(int64(c.At))
+			a.renew()
+			j.start <- a.base.Add(c.At)
+		case c.Do == fleet.Stop:
+			j.stop()
+		case c.Do == fleet.Abort && !j.aborted:
+			j.aborted = true
+			close(j.abort)
+			j.stop()
+		}
+	}
+	a.renew()
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// renew passes the lease on to the engine. A stop ends the lease as well, but the engine has
+// been told of that.
+func (a *agent) renew() {
+	if a.job == nil || a.job.t0.Load() == 0 {
+		return
+	}
+	if end := a.protocol.LeaseEnd(); end > 0 {
+		a.job.lease.Store(int64(end) - a.job.t0.Load())
+	}
+}
+
+// open starts the engine for a run.
+func (a *agent) open(c *fleet.Command) {
+	ctx, cancel := context.WithCancel(context.Background())
+	j := &job{name: c.Run, stop: cancel, abort: make(chan struct{}), start: make(chan time.Time, 1)}
+	j.lease.Store(int64(load.Never))
+	a.job = j
+	go func() {
+		m, err := a.measure(ctx, j, c.Plan, c.Share)
+		cancel()
+		var data []byte
+		if m != nil {
+			var failed error
+			if data, failed = pack(m); failed != nil {
+				err = errors.Join(err, fmt.Errorf("encode the result: %w", failed))
+			}
+		}
+		a.calls <- func(now time.Duration) {
+			a.job = nil
+			a.protocol.Ended(now, data, err)
+			a.Logf("run %s has ended%s", j.name, because(text(err)))
+		}
+	}()
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// measure runs the share of a workload. A fault of a target must not end the agent, since it
+// has results that nobody else has.
+func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *run.Measured, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the program failed: %v", p)
+			a.Logf("run %s: %v\n%s", j.name, p, debug.Stack())
+		}
+	}()
+	w, p, s, err := a.parse(planned, own)
+	if err != nil {
+		return nil, err
+	}
+	opened := false
+	m, err = run.Measure(ctx, run.Job{
+		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Abort: j.abort,
+		Logf: func(format string, args ...any) { a.Logf("run "+j.name+": "+format, args...) },
+		Share: &run.Share{
+			Portion: load.Portion{From: s.From, To: s.To}, Of: p.Clients, Lease: &j.lease,
+			Start: func(ctx context.Context) (time.Time, error) {
+				opened = true
+				a.calls <- func(now time.Duration) { a.protocol.Opened(now, nil) }
+				select {
+				case at := <-j.start:
+					return at, nil
+				case <-ctx.Done():
+					return time.Time{}, ctx.Err()
+				}
+			},
+		},
+		Watch: func(snap load.Snapshot) {
+			data, err := packSnapshot(&snap)
+			if err != nil {
+				a.Logf("run %s: an interval could not be encoded: %v", j.name, err)
+				return
+			}
+			a.calls <- func(now time.Duration) { a.protocol.Frame(now, data) }
+		},
+	})
+	if !opened && err != nil && ctx.Err() == nil {
+		a.calls <- func(now time.Duration) { a.protocol.Opened(now, err) }
+	}
+	return m, err
+}
+
+// parse reads a plan and checks it against the rules of this agent.
+func (a *agent) parse(planned, own []byte) (*workload.Workload, *plan, *share, error) {
+	var p plan
+	var s share
+	if err := errors.Join(json.Unmarshal(planned, &p), json.Unmarshal(own, &s)); err != nil {
+		return nil, nil, nil, fmt.Errorf("read the plan: %w", err)
+	}
+	if s.From < 0 || s.To <= s.From || s.To > p.Clients || p.Clients > 1<<20 {
+		return nil, nil, nil, fmt.Errorf("the plan has the clients %d to %d of %d", s.From, s.To, p.Clients)
+	}
+	doc, err := workload.ParseDocument("plan", p.Workload)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, part := range append([]*workload.Document{doc}, doc.Parts...) {
+		if err := a.Rules.Document(a.Kinds, part.Entries); err != nil {
+			return nil, nil, nil, refusal(err)
+		}
+	}
+	w, err := workload.Resolve(a.Kinds, nil, doc)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	w.SetClients(p.Clients)
+	return w, &p, &s, nil
+}
+
+// refusal adds how what the rules refuse is possible.
+func refusal(err error) error {
+	var r *permit.Refusal
+	if errors.As(err, &r) {
+		return fmt.Errorf("%w: start the agent with --allow-target PATTERN, or with --allow", err)
+	}
+	return err
+}

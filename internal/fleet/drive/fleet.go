@@ -1,0 +1,500 @@
+package drive
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/fleet"
+	"carronade/internal/report"
+	"carronade/internal/run"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A Transport moves messages to agents and back; see bus.Operator.
+type Transport interface {
+	Send(agent string, message []byte) error
+	Receive(f func(agent string, message []byte, at time.Time))
+}
+
+// A Fleet is the operator's side of runs. It runs one at a time. It implements run.Fleet.
+type Fleet struct {
+	Bus    Transport
+	Agents []string // names of those that take part; see Look
+	Config          // of each run
+	inbox  chan delivery
+	heard  bool
+}
+
+// A Config is what an operator may choose.
+type Config struct {
+	Version       string // of the program
+	KeepGoing     bool   // without an agent that is lost, the others go on
+	MinAgents     int    // with KeepGoing: so many must remain
+	MaxClockError time.Duration
+	// Logf prints what happens to agents.
+	Logf func(format string, args ...any)
+}
+
+// A delivery is a message of an agent.
+type delivery struct {
+	agent   string
+	message *fleet.Message
+	at      time.Time
+}
+
+// listen begins to receive, once.
+func (f *Fleet) listen() {
+	if f.heard {
+		return
+	}
+	f.heard = true
+	f.inbox = make(chan delivery, 4096)
+	f.Bus.Receive(func(agent string, data []byte, at time.Time) {
+		m, err := fleet.DecodeMessage(data)
+		if err != nil {
+			f.Logf("a message of agent %s was ignored: %v", agent, err)
+			return
+		}
+		select {
+		case f.inbox <- delivery{agent, m, at}:
+		default: // it is sent again
+		}
+	})
+}
+
+// lookFor is how long agents have to answer.
+const lookFor = 2 * time.Second
+
+// Look asks agents what they are. It returns when all have answered, or after two seconds
+// those that did, in the order of the names.
+func (f *Fleet) Look(ctx context.Context, names []string) []fleet.Info {
+	f.listen()
+	ping := &fleet.Message{Kind: fleet.Ping, Run: "look", Session: fmt.Sprint("look-", time.Now().UnixNano()), Number: 1}
+	found := map[string]fleet.Info{}
+	again, late := time.NewTicker(lookFor/4), time.NewTimer(lookFor)
+	defer again.Stop()
+	defer late.Stop()
+	ask := func() {
+		for _, name := range names {
+			if _, ok := found[name]; !ok {
+				_ = f.Bus.Send(name, ping.Encode())
+			}
+		}
+	}
+	for ask(); len(found) < len(names); {
+		select {
+		case d := <-f.inbox:
+			if d.message.Kind == fleet.Pong && d.message.Session == ping.Session {
+				found[d.agent] = *d.message.Info
+			}
+			continue
+		case <-again.C:
+			ask()
+			continue
+		case <-late.C:
+		case <-ctx.Done():
+		}
+		break
+	}
+	var all []fleet.Info
+	for _, name := range names {
+		if info, ok := found[name]; ok {
+			info.Name = name
+			all = append(all, info)
+		}
+	}
+	return all
+}
+
+// Clients returns how many clients a workload has on agents with these weights: as many as
+// it says, or one for each weight where it says nothing.
+func Clients(w *workload.Workload, weights []int) (int, error) {
+	sum := 0
+	for _, weight := range weights {
+		sum += weight
+	}
+	n := int(w.Count("clients"))
+	switch {
+	case w.Given("clients"):
+	case !w.Has("clients") && w.Count("concurrency") > 0: // a client for each caller
+		n = int(w.Count("concurrency"))
+	default:
+		n = max(1, n) * sum
+	}
+	for i := range weights {
+		if from, to := portion(n, weights, i); from == to {
+			return 0, fmt.Errorf("%d clients are too few for %d agents: each fires with its own", n, len(weights))
+		}
+	}
+	if c := int(w.Count("concurrency")); c > 0 && c < len(weights) {
+		return 0, fmt.Errorf("a concurrency of %d is too low for %d agents: each needs one caller at least", c, len(weights))
+	}
+	return n, nil
+}
+
+// portion returns the clients of an agent.
+func portion(clients int, weights []int, i int) (from, to int) {
+	sum, before := 0, 0
+	for k, w := range weights {
+		sum += w
+		if k < i {
+			before += w
+		}
+	}
+	return clients * before / sum, clients * (before + weights[i]) / sum
+}
+
+// Check returns why a workload cannot run on several machines; nil if it can.
+func Check(w *workload.Workload) error {
+	switch {
+	case w.Verify():
+		return errors.New("--verify reads back what this program sent: a fleet cannot verify")
+	case w.Op == workload.RoundTrip:
+		return errors.New("a round trip reads what this program sent: a fleet cannot measure it")
+	case w.Trace() != "":
+		return errors.New("--trace keeps what this program sent: agents write no trace")
+	}
+	return nil
+}
+
+// Fire implements run.Fleet.
+func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Gathered, error) {
+	if err := Check(o.Workload); err != nil {
+		return nil, err
+	}
+	infos := f.Look(ctx, f.Agents)
+	if len(infos) < len(f.Agents) {
+		return nil, fmt.Errorf("%s did not answer: see carronade fleet status", strings.Join(silent(f.Agents, infos), ", "))
+	}
+	weights := make([]int, len(infos))
+	for i := range infos {
+		weights[i] = max(1, infos[i].Weight)
+	}
+	clients, err := Clients(o.Workload, weights)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(plan{Workload: o.Workload.Essence(), RunID: o.RunID, Clients: clients})
+	if err != nil {
+		return nil, err
+	}
+	cfg := fleet.Config{
+		Run: report.IDOf(o.RunID), Session: fmt.Sprintf("%x", run.NewID()), Version: f.Version, Layout: measure.Layout,
+		Plan: text, Shares: map[string][]byte{}, Agents: f.Agents,
+		KeepGoing: f.KeepGoing, MinAgents: f.MinAgents, MaxClockError: f.MaxClockError, Interval: o.Workload.Duration("interval"),
+	}
+	r := &firing{fleet: f, order: o, frames: map[uint64][]*load.Snapshot{}, infos: map[string]fleet.Info{}}
+	for i, name := range f.Agents {
+		from, to := portion(clients, weights, i)
+		own, err := json.Marshal(share{From: from, To: to})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Shares[name] = own
+		r.infos[name] = infos[i]
+		r.members = append(r.members, &member{row: report.Agent{Name: name, Version: infos[i].Version, From: from, To: to}})
+	}
+	if r.c, err = fleet.NewCoordinator(cfg); err != nil {
+		return nil, err
+	}
+	return r.run(ctx)
+}
+
+func silent(names []string, infos []fleet.Info) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(infos, func(i fleet.Info) bool { return i.Name == name })
+	})
+}
+
+// A firing is a run in progress.
+type firing struct {
+	fleet   *Fleet
+	order   *run.Order
+	c       *fleet.Coordinator
+	base    time.Time // 0 of the coordinator's clock
+	infos   map[string]fleet.Info
+	members []*member
+	ready   int
+	began   time.Time // of the run; zero before
+	reason  load.Reason
+	frames  map[uint64][]*load.Snapshot // by number, until it is closed
+	refused error                       // by Order.Opened
+	outcome *fleet.Outcome
+}
+
+// A member is an agent of a run.
+type member struct {
+	row      report.Agent
+	measured *run.Measured
+	series   *measure.Series // of its frames
+	newest   *load.Snapshot
+	err      error
+}
+
+func (r *firing) member(name string) *member {
+	return r.members[slices.IndexFunc(r.members, func(m *member) bool { return m.row.Name == name })]
+}
+
+// run drives the coordinator to its end.
+func (r *firing) run(ctx context.Context) (*run.Gathered, error) {
+	r.base = time.Now()
+	now := func() time.Duration { return time.Since(r.base) }
+	r.fleet.drain()
+	r.c.Tick(now())
+	r.act()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	abort, leaving := r.order.Abort, ctx.Done()
+	for r.outcome == nil {
+		timer.Reset(min(time.Hour, max(0, r.c.Next()-now())))
+		select {
+		case d := <-r.fleet.inbox:
+			r.c.Receive(d.at.Sub(r.base), d.agent, d.message)
+		case <-timer.C:
+			r.c.Tick(now())
+		case why := <-r.order.Stop:
+			if r.reason == "" {
+				r.reason = why
+			}
+			r.c.Stop(now(), string(why))
+		case <-abort:
+			abort = nil
+			r.c.Abort(now(), "interrupted")
+		case <-leaving:
+			leaving = nil
+			r.c.Abort(now(), "interrupted")
+		}
+		r.act()
+	}
+	defer r.release(now)
+	return r.gather()
+}
+
+// release has the agents forget the run, since all of it is here.
+func (r *firing) release(now func() time.Duration) {
+	r.c.Release(now())
+	r.act()
+	for timer := time.NewTimer(0); !r.c.Done(); r.act() {
+		timer.Reset(min(time.Second, max(0, r.c.Next()-now())))
+		select {
+		case d := <-r.fleet.inbox:
+			r.c.Receive(d.at.Sub(r.base), d.agent, d.message)
+		case <-timer.C:
+			r.c.Tick(now())
+		}
+	}
+}
+
+// drain drops messages that came before the run.
+func (f *Fleet) drain() {
+	f.listen()
+	for {
+		select {
+		case <-f.inbox:
+		default:
+			return
+		}
+	}
+}
+
+// act sends what the coordinator wants to send, and takes what happened.
+func (r *firing) act() {
+	for again := true; again; {
+		send, events := r.c.Take()
+		for _, m := range send {
+			_ = r.fleet.Bus.Send(m.Agent, m.Message.Encode()) // what is lost is sent again
+		}
+		for _, e := range events {
+			r.take(e)
+		}
+		again = len(events) > 0 // taking one may have changed the coordinator
+	}
+}
+
+// take handles one event.
+func (r *firing) take(event fleet.Event) {
+	logf := r.order.Logf
+	switch e := event.(type) {
+	case fleet.AgentReady:
+		if r.ready++; r.ready == len(r.members) {
+			if r.refused = r.order.Opened(nil); r.refused != nil {
+				r.c.Abort(time.Since(r.base), r.refused.Error())
+			}
+		}
+	case fleet.AgentFailed:
+		r.member(e.Agent).err = e.Err
+		logf("agent %s: %v", e.Agent, e.Err)
+	case fleet.Started:
+		r.began = r.base.Add(e.T0)
+		logf("%d agents start together, at most %v apart", len(r.members), e.Skew.Round(time.Microsecond))
+	case fleet.FrameOf:
+		s, err := unpackSnapshot(e.Data)
+		if err != nil {
+			logf("agent %s: an interval cannot be read: %v", e.Agent, err)
+			return
+		}
+		m := r.member(e.Agent)
+		if m.series == nil {
+			m.series = measure.NewSeries(measure.DefaultSeries)
+		}
+		for _, row := range s.Rows {
+			m.series.Add(row)
+		}
+		m.newest = s
+		r.frames[e.Number] = append(r.frames[e.Number], s)
+	case fleet.Closed:
+		if of := r.frames[e.Number]; len(of) > 0 {
+			r.order.Watch(load.MergeSnapshots(of))
+		}
+		delete(r.frames, e.Number)
+	case fleet.Suspect:
+		logf("agent %s: nothing was heard for %v", e.Agent, e.Silent.Round(100*time.Millisecond))
+	case fleet.Back:
+		logf("agent %s is back", e.Agent)
+	case fleet.Dead:
+		logf("agent %s is lost: it has stopped by itself at %v after the start at the latest", e.Agent, (e.MayHaveFiredUntil - r.sinceStart()).Round(100*time.Millisecond))
+	case fleet.ResultOf:
+		m := r.member(e.Agent)
+		if e.Err != nil {
+			m.err = e.Err
+		}
+		if e.Data == nil {
+			return
+		}
+		m.measured = new(run.Measured)
+		if err := unpack(e.Data, m.measured); err != nil {
+			m.measured, m.err = nil, fmt.Errorf("its result cannot be read: %w", err)
+		}
+	case fleet.Finished:
+		r.outcome = &e.Outcome
+	}
+}
+
+// sinceStart is T0 on the coordinator's clock.
+func (r *firing) sinceStart() time.Duration {
+	if r.began.IsZero() {
+		return 0
+	}
+	return r.began.Sub(r.base)
+}
+
+// gather makes the result of what came.
+func (r *firing) gather() (*run.Gathered, error) {
+	if r.refused != nil {
+		return nil, r.refused
+	}
+	g := &run.Gathered{Skew: r.outcome.Skew, Faults: r.outcome.Reasons}
+	some := false
+	for i, m := range r.members {
+		o := &r.outcome.Agents[i]
+		row := m.row
+		row.State, row.Fault = string(o.State), o.Err
+		row.ClockOffsetUS, row.ClockBoundUS, row.ClockBoundEndUS = micros(o.Offset), micros(o.BoundStart), micros(o.BoundEnd)
+		row.ShortestRTTUS = micros(o.MinRTT)
+		if m.measured == nil {
+			m.measured = &run.Measured{Result: r.lost(m), Processors: r.infos[m.row.Name].Processors}
+		}
+		if res := m.measured.Result; res != nil {
+			some = true
+			if r.reason != "" && res.Stopped == load.Interrupted {
+				res.Stopped = r.reason
+			}
+		}
+		g.Agents, g.Rows = append(g.Agents, *m.measured), append(g.Rows, row)
+	}
+	if !some {
+		return nil, r.failure()
+	}
+	return g, nil
+}
+
+// failure says why nothing was sent.
+func (r *firing) failure() error {
+	for _, m := range r.members {
+		if m.err != nil {
+			return fmt.Errorf("agent %s: %w", m.row.Name, m.err)
+		}
+	}
+	if len(r.outcome.Reasons) > 0 {
+		return errors.New(r.outcome.Reasons[0])
+	}
+	return errors.New("no agent sent anything")
+}
+
+// lost is the result of an agent that was lost, of its frames: events in flight at the end
+// of the newest one are unknown, and what it should have sent afterwards is unsent; how much
+// that is becomes clear when all results are merged. nil if no frame came.
+func (r *firing) lost(m *member) *load.Result {
+	if m.newest == nil {
+		return nil
+	}
+	res := &load.Result{
+		Started: r.began, Ended: r.began.Add(m.newest.At), Stopped: load.ByLease, Mode: r.mode(),
+		Classes: map[string]uint64{}, Clients: m.row.To - m.row.From, Unanswered: m.newest.Unanswered,
+	}
+	rows := m.series.Intervals()
+	for i := range rows {
+		row := &rows[i]
+		tally := &res.Measurement
+		if row.Phase == measure.WarmUp {
+			tally = &res.Warmup
+		}
+		if tally.Name == "" {
+			tally.Name, tally.Start = row.Phase, row.Start
+		}
+		tally.End = row.End
+		tally.Counts.Add(row.Counts)
+		tally.Set.Merge(&row.Set)
+		tally.Statuses.Merge(row.Statuses)
+		tally.Arrived += row.Acked + row.Consumed
+		tally.ArrivedBytes += row.AckedBytes
+		tally.Answers += row.Answered
+		for _, c := range row.Classes {
+			res.Classes[c.Class] += c.Events
+		}
+		res.Usage = res.Usage.Join(row.Generator)
+	}
+	for _, name := range []string{measure.WarmUp, measure.Measurement} {
+		last := -1
+		for i := range rows {
+			if rows[i].Phase == name {
+				last = i
+			}
+		}
+		if last < 0 {
+			continue
+		}
+		tally := &res.Measurement
+		if name == measure.WarmUp {
+			tally = &res.Warmup
+		}
+		c := &tally.Counts
+		unknown := c.Sent - min(c.Sent, c.Acked+c.Failed+c.Unknown)
+		unsent := c.Offered - min(c.Offered, c.Sent+c.Dropped+c.Unsent)
+		for _, to := range []*measure.Counts{c, &rows[last].Counts} {
+			to.Unknown += unknown
+			to.Unsent += unsent
+		}
+	}
+	res.Intervals = rows
+	return res
+}
+
+// mode is the mode of the run, as a result has it.
+func (r *firing) mode() load.Mode {
+	for _, m := range r.members {
+		if m.measured != nil && m.measured.Result != nil {
+			return m.measured.Result.Mode
+		}
+	}
+	return load.OpenLoop
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
