@@ -56,6 +56,9 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	if text := o.which(i); text != "" {
 		watcher.Message(text)
 	}
+	if err := o.fleet.fit(w); err != nil { // trials of a search are made one by one
+		return nil, err
+	}
 	id := run.NewID()
 	o.hub.Begin(publicRun(w, id, k.i))
 	defer o.hub.End()

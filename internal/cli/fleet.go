@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/compat"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/fleet/drive"
@@ -43,7 +44,10 @@ const fleetExample = `
 // fleetCommand returns the command fleet.
 func (s *session) fleetCommand() *cobra.Command {
 	g := command.Group("fleet", "several machines that generate load as one", fleetLong,
-		s.fleetStart(), s.fleetToken(), s.fleetStatus(), s.fleetRemove())
+		s.fleetStart(), s.fleetToken(), s.fleetStatus(), s.fleetRemove(), s.fleetRecover(),
+		s.onFleet("run", "run a workload on all machines: carronade run --fleet"),
+		s.onFleet("find", "search for a ceiling with all machines: carronade find --fleet"),
+		s.onFleet("scenario", "run a scenario on all machines: carronade scenario --fleet"))
 	g.Example = fleetExample
 	return g
 }
@@ -250,6 +254,62 @@ func (s *session) fleetRemove() *cobra.Command {
 	}
 	cmd.Long = sentence(cmd.Short)
 	bindFleetData(cmd.Flags(), &data)
+	return cmd
+}
+
+// onFleet returns a command that is another one with --fleet.
+func (s *session) onFleet(name, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " ARGUMENTS", Short: short, Long: sentence(short) + "\n\nArguments are those of carronade " + name + ".",
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := s.root()
+			root.SetArgs(append([]string{name, "--fleet"}, args...))
+			return root.ExecuteContext(cmd.Context())
+		},
+	}
+}
+
+const recoverLong = `Collects what agents still have of a run whose program ended before it had all
+results, and makes its report again. A run's name is that of its report. An agent
+keeps what it measured until it was delivered.`
+
+// fleetRecover returns the command that makes the report of a run whose program ended.
+func (s *session) fleetRecover() *cobra.Command {
+	var t command.Settings
+	cmd := &cobra.Command{
+		Use: "recover REPORT", Short: "make the report of a run whose program ended",
+		Long: recoverLong, Args: command.Args(1, 1, "the report of the run"),
+		Annotations: map[string]string{settingsPage: "all"},
+		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+			d, err := s.stored(cmd.Context(), &t, args[0])
+			if err != nil {
+				return err
+			}
+			doc, err := replayed(d)
+			if err != nil {
+				return err
+			}
+			doc.Entries = slices.DeleteFunc(doc.Entries, func(e workload.Entry) bool { return strings.HasPrefix(e.Name, "system-") })
+			if t.Last("fleet") == "" {
+				t.Doc.Add("fleet", "--fleet", "local")
+			}
+			ws, err := s.resolveAll(&t, []*workload.Document{doc})
+			if err != nil {
+				return err
+			}
+			o, end, err := s.prepare(cmd.Context(), &t, compat.Observer{}, ws...)
+			if err != nil {
+				return err
+			}
+			defer end()
+			o.fleet.Recover = d.ID
+			o.tasks[0].replaces = d.ID
+			return s.runTasks(cmd.Context(), o)
+		}),
+	}
+	t.Bind(cmd.Flags(), s.Kinds)
+	s.bindHelpAll(cmd.Flags())
 	return cmd
 }
 

@@ -28,8 +28,12 @@ type Fleet struct {
 	Bus    Transport
 	Agents []string // names of those that take part; see Look
 	Config          // of each run
-	inbox  chan delivery
-	heard  bool
+	// Recover is a run of an operator that has ended: Fire collects what the agents still
+	// have of it, and nothing is sent. "": Fire fires.
+	Recover string
+
+	inbox chan delivery
+	heard bool
 }
 
 // A Config is what an operator may choose.
@@ -189,6 +193,9 @@ func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Gathered, error) {
 		Run: report.IDOf(o.RunID), Session: fmt.Sprintf("%x", run.NewID()), Version: f.Version, Layout: measure.Layout,
 		Plan: text, Shares: map[string][]byte{}, Agents: f.Agents,
 		KeepGoing: f.KeepGoing, MinAgents: f.MinAgents, MaxClockError: f.MaxClockError, Interval: o.Workload.Duration("interval"),
+	}
+	if f.Recover != "" {
+		cfg.Run, cfg.Recover = f.Recover, true
 	}
 	r := &firing{fleet: f, order: o, frames: map[uint64][]*load.Snapshot{}, infos: map[string]fleet.Info{}}
 	for i, name := range f.Agents {
@@ -400,6 +407,10 @@ func (r *firing) gather() (*run.Gathered, error) {
 		row.ShortestRTTUS = micros(o.MinRTT)
 		if m.measured == nil {
 			m.measured = &run.Measured{Result: r.lost(m), Processors: r.infos[m.row.Name].Processors}
+			if m.newest != nil && o.MayHaveFiredUntil > r.sinceStart() {
+				g.Warnings = append(g.Warnings, fmt.Sprintf("agent %s was lost, and its last interval ended at %v: what it sent afterwards, until %v at the latest, counts as unsent",
+					m.row.Name, m.newest.At.Round(100*time.Millisecond), (o.MayHaveFiredUntil-r.sinceStart()).Round(100*time.Millisecond)))
+			}
 		}
 		if res := m.measured.Result; res != nil {
 			some = true
