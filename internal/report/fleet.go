@@ -110,8 +110,10 @@ func (d *Document) FleetTable() (head []string, rows [][]string, remarks []strin
 		}
 		bound = max(bound, a.ClockBoundUS, a.ClockBoundEndUS)
 	}
-	remarks = append(remarks, fmt.Sprintf("they started at most %s apart; their clocks are known to within %s",
-		units.FormatDuration(nanos(f.SkewUS)), units.FormatDuration(nanos(bound))))
+	if f.SkewUS > 0 {
+		remarks = append(remarks, fmt.Sprintf("they started at most %s apart; their clocks are known to within %s",
+			units.FormatDuration(nanos(f.SkewUS)), units.FormatDuration(nanos(bound))))
+	}
 	if d.Mode == load.ClosedLoop {
 		remarks = append(remarks, "each had its part of the concurrency: callers of one do not wait for those of another, so queues differ from those of a single generator")
 	}

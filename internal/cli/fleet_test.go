@@ -1,0 +1,235 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"carronade/measure"
+)
+
+// A testFleet is the server of a fleet with its agents, as processes.
+type testFleet struct {
+	data   string
+	agents map[string]*process
+}
+
+// startFleet starts a server and agents with these flags. The first flag of each is its name.
+func startFleet(t *testing.T, agents ...[]string) *testFleet {
+	t.Helper()
+	f := &testFleet{data: t.TempDir(), agents: map[string]*process{}}
+	start(t, "fleet", "start", "--listen", "127.0.0.1:0", "--data", f.data)
+	for _, flags := range agents {
+		name := flags[0]
+		join := filepath.Join(t.TempDir(), "join")
+		f.ask(t, join, "fleet", "token", "--name", name, "-o", join, "--data", f.data)
+		f.agents[name] = start(t, append([]string{"agent", "--join", join, "--data", t.TempDir()}, flags[1:]...)...)
+	}
+	for name := range f.agents {
+		f.ask(t, name+" ready ", "fleet", "status", "--data", f.data)
+	}
+	return f
+}
+
+// ask runs a command until its output has a text: another process is starting.
+func (f *testFleet) ask(t *testing.T, text string, args ...string) {
+	t.Helper()
+	var out []byte
+	for range 200 {
+		out, _ = exec.Command(carronade(t), args...).CombinedOutput()
+		if strings.Contains(strings.Join(strings.Fields(string(out)), " "), text) {
+			return
+		}
+	}
+	t.Fatalf("carronade %s never said %q, but:\n%s", strings.Join(args, " "), text, out)
+}
+
+// run starts a run on the fleet.
+func (f *testFleet) run(t *testing.T, args ...string) *process {
+	t.Helper()
+	return start(t, f.args(args)...)
+}
+
+func (f *testFleet) args(args []string) []string {
+	return append([]string{"run", "--json", "--fleet=" + filepath.Join(f.data, "operator.json")}, args...)
+}
+
+// doubts reports whether a reason not to trust a report has a text.
+func (r *fleetReport) doubts(text string) bool {
+	return !r.Trust.OK && strings.Contains(strings.Join(r.Trust.Reasons, "\n"), text)
+}
+
+// A fleetReport is what the tests read of a report.
+type fleetReport struct {
+	ID     string
+	Totals measure.Counts
+	Trust  measure.Trust
+	Fleet  struct {
+		SkewUS float64 `json:"skew_us"`
+		Agents []struct {
+			Name, State string
+			From, To    int
+			measure.Counts
+			ClockBoundUS float64 `json:"clock_bound_us"`
+		}
+	}
+}
+
+func reportOf(t *testing.T, p *process) (r fleetReport) {
+	t.Helper()
+	if err := json.Unmarshal(p.out.Bytes(), &r); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, p.out.String(), p.said.String())
+	}
+	c := r.Totals
+	if c.Offered != c.Sent+c.Dropped+c.Unsent || c.Sent != c.Acked+c.Failed+c.Unknown {
+		t.Errorf("the counts do not add up: %+v", c)
+	}
+	return r
+}
+
+// TestFleet: agents fire one schedule by their weights, and refuse what they do not allow.
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow-target", "127.0.0.1:*", "--weight", "2"})
+	p := startTrusted(t, f.args([]string{"null://", "--rate", "3k/s", "--for", "2s", "--warmup", "500ms"})...)
+	if code := p.end(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, p.said.String())
+	}
+	r := reportOf(t, p)
+	if r.Totals.Offered != 6000 || r.Totals.Acked != 6000 {
+		t.Errorf("offered %d, acked %d, want 6000", r.Totals.Offered, r.Totals.Acked)
+	}
+	if len(r.Fleet.Agents) != 2 || r.Fleet.SkewUS <= 0 {
+		t.Fatalf("fleet: %+v", r.Fleet)
+	}
+	for i, want := range []struct {
+		name     string
+		from, to int
+		sent     uint64
+	}{{"a", 0, 1, 2000}, {"b", 1, 3, 4000}} {
+		a := r.Fleet.Agents[i]
+		if a.Name != want.name || a.From != want.from || a.To != want.to || a.Sent != want.sent || a.State != "complete" || a.ClockBoundUS <= 0 {
+			t.Errorf("got %+v, want %+v", a, want)
+		}
+	}
+
+	refused := f.run(t, "kafka://192.0.2.1:9092/t", "--rate", "1k/s", "--for", "1s", "--fleet-agents", "b")
+	if code := refused.end(t); code == 0 || !strings.Contains(refused.said.String(), "--allow-target") {
+		t.Errorf("exit code %d:\n%s", code, refused.said.String())
+	}
+	for _, c := range []struct{ flags, want string }{
+		{"--clients 1", "1 clients are too few for 2 agents"},
+		{"--concurrency 1", "a concurrency of 1 is too low"},
+		{"--fleet-agents c", `agent "c" is not connected`},
+		{"--trace x.parquet", "--trace keeps what this program sent"},
+	} {
+		p := f.run(t, append([]string{"null://", "--for", "1s"}, strings.Fields(c.flags)...)...)
+		if code := p.end(t); code == 0 || !strings.Contains(p.said.String(), c.want) {
+			t.Errorf("%s: exit code %d, want %q:\n%s", c.flags, code, c.want, p.said.String())
+		}
+	}
+
+	f.ask(t, "", "fleet", "remove", "b", "--data", f.data)
+	if code := f.agents["b"].end(t); code == 0 || !strings.Contains(f.agents["b"].said.String(), "revoked") {
+		t.Errorf("a removed agent ended with %d:\n%s", code, f.agents["b"].said.String())
+	}
+}
+
+// TestFleetLost: a run whose agent is killed ends, and says what is missing; with
+// --keep-going the others go on, and the share of the lost one is unsent.
+func TestFleetLost(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []bool{false, true} {
+		f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"})
+		args := []string{"null://", "--rate", "2k/s", "--for", "12s"}
+		if keep {
+			args = append(args, "--keep-going")
+		}
+		p := f.run(t, args...)
+		p.until(t, "measurement  2 s")
+		if err := f.agents["b"].Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		p.until(t, "agent b is lost")
+		if code := p.end(t); code == 0 {
+			t.Errorf("keep going %v: exit code %d:\n%s", keep, code, p.said.String())
+		}
+		r := reportOf(t, p)
+		if !r.doubts("agent b: nothing was heard of it") || len(r.Fleet.Agents) != 2 || r.Fleet.Agents[1].State != "aborted" {
+			t.Errorf("keep going %v: %+v %+v", keep, r.Trust, r.Fleet)
+		}
+		if keep && (r.Totals.Offered != 24_000 || r.Fleet.Agents[0].Sent != 12_000 || r.Totals.Unsent < 6000) {
+			t.Errorf("the other did not go on: %+v, %+v", r.Totals, r.Fleet)
+		}
+		if !keep && r.Totals.Offered >= 24_000 {
+			t.Errorf("the run did not end early: %+v", r.Totals)
+		}
+	}
+}
+
+// TestFleetStopped: an agent that is stopped for three seconds is back, one that is stopped
+// for eight is lost and sends nothing again in that run.
+func TestFleetStopped(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"})
+	b := f.agents["b"]
+	p := f.run(t, "null://", "--rate", "2k/s", "--for", "9s")
+	p.until(t, "measurement  1 s")
+	signal(t, b, syscall.SIGSTOP)
+	p.until(t, "agent b: nothing was heard")
+	signal(t, b, syscall.SIGCONT)
+	p.until(t, "agent b is back")
+	p.end(t)
+	if r := reportOf(t, p); r.Totals.Offered != 18_000 || r.Totals.Acked != 18_000 {
+		t.Errorf("after a stop of 3 s: %+v", r.Totals)
+	}
+
+	p = f.run(t, "null://", "--rate", "2k/s", "--for", "30s")
+	p.until(t, "measurement  1 s")
+	signal(t, b, syscall.SIGSTOP)
+	p.until(t, "agent b is lost")
+	signal(t, b, syscall.SIGCONT)
+	b.until(t, "heard nothing of the operator")
+	p.end(t)
+	if r := reportOf(t, p); !r.doubts("agent b: nothing was heard of it") || r.Fleet.Agents[1].Sent > 5000 {
+		t.Errorf("after a stop of 8 s: %+v %+v", r.Trust, r.Fleet.Agents)
+	}
+}
+
+func signal(t *testing.T, p *process, s syscall.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFleetRecover: when the program that commands a run is killed, its agents stop by
+// themselves, and the report is made of what they kept.
+func TestFleetRecover(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"})
+	store := filepath.Join(t.TempDir(), "reports.db")
+	p := f.run(t, "null://", "--rate", "2k/s", "--for", "60s", "--store", store)
+	p.until(t, "measurement  2 s")
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range f.agents {
+		a.until(t, "has ended")
+	}
+	recovered := start(t, "fleet", "recover", "last", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
+	recovered.end(t)
+	r := reportOf(t, recovered)
+	if !r.doubts("recovered from the agents") || len(r.Fleet.Agents) != 2 || r.Totals.Acked < 4000 || r.Totals.Acked > 30_000 {
+		t.Errorf("recovered: %+v %+v %+v", r.Trust, r.Totals, r.Fleet)
+	}
+	again := start(t, "fleet", "recover", "last~1", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
+	if code := again.end(t); code == 0 || !strings.Contains(again.said.String(), "its spool has nothing of run") {
+		t.Errorf("recovered twice: exit code %d\n%s", code, again.said.String())
+	}
+}
