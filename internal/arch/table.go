@@ -109,6 +109,7 @@ var Packages = []Package{
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
+	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/fleet/bus", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}},
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
 	{Name: "internal/scenario/module", May: []string{"internal/scenario", "internal/workload", "units"}},
 	{Name: "internal/scenario/typings", May: []string{"internal/report", "internal/workload", "measure", "target"}, Tests: []string{"target/all"}},
@@ -135,7 +136,7 @@ var Packages = []Package{
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/query", "internal/command/reports", "internal/command/topics",
-		"internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
+		"internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
 		"internal/live", "internal/report", "internal/run", "internal/slo", "internal/standin", "internal/system", "internal/vary", "internal/web", "internal/web/frame", "internal/workload",
 		"load", "measure", "payload", "payload/expression", "target", "units",
 	}, Tests: []string{"target/all"}},
@@ -156,7 +157,7 @@ var Packages = []Package{
 // neither in code nor in comments, except in the list of protocols.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/web/frame", "internal/web/guard", "internal/fleet/bus"}
+	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/web/frame", "internal/web/guard", "internal/fleet/bus", "internal/fleet/drive"}
 	protocolLister   = "internal/cli/targets.go"
 )
 

@@ -152,6 +152,39 @@ func startTeam(t *testing.T, dir string) []string {
 	return pairs
 }
 
+// startMember starts the server of a fleet, or an agent, in the background, and waits until
+// the status of the fleet shows it. The returned function ends it.
+func (e *example) startMember(t *testing.T, dir string) (end func()) {
+	t.Helper()
+	args := strings.Fields(strings.TrimSuffix(e.command, " &"))[1:]
+	shown := args[len(args)-1] + " ready " // --name NAME is the last flag of an agent
+	if args[0] == "fleet" {
+		args, shown = append(args, "--listen", "127.0.0.1:0"), "no machine has joined"
+	}
+	env := append(os.Environ(), "XDG_DATA_HOME="+dir+"/data")
+	cmd := exec.Command(carronade(t), args...)
+	cmd.Dir, cmd.Env = dir, env
+	var words bytes.Buffer
+	cmd.Stderr = &words
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end = func() {
+		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
+			t.Errorf("%s: %v\n%s", e.command, err, words.String())
+		}
+	}
+	for range 200 {
+		status := exec.Command(carronade(t), "fleet", "status")
+		status.Env = env
+		if out, _ := status.CombinedOutput(); strings.Contains(strings.Join(strings.Fields(string(out)), " "), shown) {
+			return end
+		}
+	}
+	t.Errorf("%s: the status never showed %q", e.command, shown)
+	return end
+}
+
 // freeAddress returns an address whose port is free for TCP and UDP.
 func freeAddress(t *testing.T) string {
 	t.Helper()
@@ -197,6 +230,11 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 			for _, b := range blocks {
 				if b.command == "carronade serve &" {
 					swap = strings.NewReplacer(append(startTeam(t, dir), pairs...)...)
+					continue
+				}
+				if strings.HasPrefix(b.command, "carronade fleet start") || strings.HasPrefix(b.command, "carronade agent") {
+					members := b.startMember(t, dir)
+					t.Cleanup(members)
 					continue
 				}
 				if server, ok := b.server(); ok {

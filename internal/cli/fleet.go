@@ -39,7 +39,7 @@ const fleetExample = `
   carronade fleet token -o agent.join
   carronade agent --join agent.join --allow-target 'broker-*:9092'
   carronade fleet status
-  carronade run kafka://broker-1:9092/orders --rate 500k/s --for 60s --fleet`
+  carronade run TARGET --rate 500k/s --for 60s --fleet`
 
 // fleetCommand returns the command fleet.
 func (s *session) fleetCommand() *cobra.Command {
@@ -271,8 +271,8 @@ func (s *session) onFleet(name, short string) *cobra.Command {
 }
 
 const recoverLong = `Collects what agents still have of a run whose program ended before it had all
-results, and makes its report again. A run's name is that of its report. An agent
-keeps what it measured until it was delivered.`
+results, and makes its report again. A run's name is that of its report. An
+agent keeps what it measured until it was delivered.`
 
 // fleetRecover returns the command that makes the report of a run whose program ended.
 func (s *session) fleetRecover() *cobra.Command {
@@ -391,7 +391,7 @@ func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Inf
 		return &words{Err: err, Hint: "does another agent use " + cfg.Dir + "? give --data FOLDER"}
 	}
 	defer spool.Close()
-	info.Name, info.Version, info.Layout = b.Name(), version(), measure.Layout
+	info.Name, info.Version, info.Layout = b.Name(), fleetVersion(), measure.Layout
 	info.Incarnation, info.Processors = rand.Text(), load.Processors()
 	fmt.Fprintf(s.out, "agent %s is connected\n", b.Name())
 	err = drive.Serve(ctx, drive.AgentConfig{
@@ -400,6 +400,10 @@ func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Inf
 	})
 	return busError(err)
 }
+
+// fleetVersion is the version that all machines of a fleet must have. Their platforms may
+// differ.
+func fleetVersion() string { return strings.Fields(version())[0] }
 
 // openFleet connects to the agents that --fleet names; nil without the flag.
 func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRuns, error) {
@@ -416,7 +420,7 @@ func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRun
 	if err != nil {
 		return nil, err
 	}
-	r := &fleetRuns{bus: o, Fleet: drive.Fleet{Bus: o, Config: drive.Config{Version: version(), KeepGoing: t.Bool("keep-going"), Logf: s.logLine}}}
+	r := &fleetRuns{bus: o, Fleet: drive.Fleet{Bus: o, Config: drive.Config{Version: fleetVersion(), KeepGoing: t.Bool("keep-going"), Logf: s.logLine}}}
 	if text := t.Last("max-clock-error"); text != "" {
 		if r.MaxClockError, err = units.ParseDuration(text); err != nil {
 			o.Close()

@@ -483,6 +483,7 @@ declare module "carronade" {
     attachments?: Attachment[];
     samples?: Samples | null;
     trace?: Trace | null;
+    fleet?: Fleet | null;
   }
 
   /** The answer of a search: docs/report.md describes each field. */
@@ -840,6 +841,12 @@ declare module "carronade" {
     error: string;
   }
 
+  export interface Fleet {
+    skew_us: number;
+    agents: Agent[];
+    limit?: string;
+  }
+
   export interface SearchLimit {
     name: string;
     of: string;
@@ -968,6 +975,40 @@ declare module "carronade" {
     item: string;
     start_us: number;
     end_to_end_us: number;
+  }
+
+  export interface Agent {
+    name: string;
+    version?: string;
+    from: number;
+    to: number;
+    state: string;
+    fault?: string;
+    level: string;
+    clock_offset_us: number;
+    clock_bound_us: number;
+    clock_bound_end_us: number;
+    shortest_rtt_us: number;
+    offered: number;
+    sent: number;
+    dropped: number;
+    unsent: number;
+    acked: number;
+    failed: number;
+    unknown: number;
+    consumed: number;
+    retries: number;
+    batches: number;
+    answered: number;
+    bytes: number;
+    acked_bytes: number;
+    wire_bytes: number;
+    elapsed_s: number;
+    events_per_s: number;
+    send_delay_p99_us: number;
+    processors: number;
+    cpu_share: number;
+    busy: number;
   }
 
   export interface Third {
