@@ -125,7 +125,7 @@ func (m *machine) run(ctx context.Context, user string, args []string, stdout, s
 func (m *machine) api(s *session) *serve.API {
 	return &serve.API{
 		Jobs: m.queue, Kinds: s.Kinds, Folder: m.files, Version: version(),
-		Run: m.run,
+		Run: m.run, Loads: s.loads,
 	}
 }
 
@@ -140,7 +140,7 @@ func (m *machine) session(s *session, o shell.Options) func(ctx context.Context,
 	return func(ctx context.Context, conn io.ReadWriter, user string) error {
 		o := o
 		o.Queue, o.User, o.Home, o.Dir = m.queue, user, m.home(user), m.files
-		o.Commands, o.Loads = names, serve.Loads
+		o.Commands, o.Loads = names, s.loads
 		o.System = func(args []string) string { return serve.SystemOf(s.Kinds, args) }
 		o.Run = func(ctx context.Context, args []string, out io.Writer) int { return m.run(ctx, user, args, out, out) }
 		return shell.Serve(ctx, conn, o)

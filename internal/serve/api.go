@@ -52,6 +52,8 @@ type API struct {
 	Kinds []target.Kind
 	// Run runs a command that generates no load, under the rules of jobs.
 	Run func(ctx context.Context, user string, args []string, stdout, stderr io.Writer) int
+	// Loads reports whether a command line generates load, so that it must be a job.
+	Loads func(args []string) bool
 	// Folder has the files that jobs may name.
 	Folder  string
 	Version string
@@ -270,7 +272,7 @@ func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
 	if err := checkArgs(body.Args); err != nil {
 		return err
 	}
-	if !Loads(body.Args) {
+	if !a.Loads(body.Args) {
 		return &problem{http.StatusBadRequest, "this command generates no load, so it is not a job", "POST /api/v1/commands runs it at once"}
 	}
 	job, ahead, err := a.Jobs.Submit(r.Context(), jobs.Request{
@@ -369,7 +371,7 @@ func (a *API) command(w http.ResponseWriter, r *http.Request) error {
 	if err := checkArgs(body.Args); err != nil {
 		return err
 	}
-	if Loads(body.Args) {
+	if a.Loads(body.Args) {
 		return &problem{http.StatusBadRequest, "this command generates load, so it must wait for the system", "POST /api/v1/jobs"}
 	}
 	stdout, stderr, code, err := a.run(r, body.Args)

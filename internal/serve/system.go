@@ -10,27 +10,6 @@ import (
 	"carronade/target"
 )
 
-// loads are the commands that generate load, and so wait in a queue.
-var loads = []string{"run", "find", "scenario", "demo", "calibrate", "as"}
-
-// Loads reports whether a command line of carronade generates load.
-func Loads(args []string) bool {
-	if len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") || slices.Contains(args, "--help-all") || slices.Contains(args, "--check") || slices.Contains(args, "--schema") {
-		return false
-	}
-	switch {
-	case slices.Contains(loads, args[0]):
-		return true
-	case args[0] == "compare":
-		return slices.Contains(args, "--run") || slices.Contains(args, "--run=true")
-	case args[0] == "topics":
-		return len(args) > 1 && args[1] != "list" && args[1] != "describe"
-	case args[0] == "report":
-		return len(args) > 1 && args[1] == "replay"
-	}
-	return false
-}
-
 // thisMachine is the system of a job that loads nothing else.
 const thisMachine = "this machine"
 
