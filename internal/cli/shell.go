@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"carronade/internal/command"
 	"carronade/internal/secret"
@@ -32,9 +31,10 @@ unix:PATH; without a port, 8234. Otherwise the queue is in your data folder, and
 ends with the shell: a job that runs then is interrupted, and others wait for
 the next shell.
 
-On a terminal it has history and completion, Ctrl-C cancels your running jobs,
-and Ctrl-D leaves. From a pipe or a file it reads lines, and waits for their
-jobs at the end.`
+On a terminal it has history and completion. Ctrl-C ends a command that has not
+answered yet, such as wait; at the prompt it cancels your running jobs. Ctrl-D
+leaves. From a pipe or a file it reads lines, and waits for their jobs at the
+end.`
 
 const shellExample = `
   carronade shell
@@ -97,7 +97,7 @@ func (s *session) localShell(ctx context.Context, data string) error {
 	if !ok {
 		return m.session(s, o)(ctx, shell.Script(s.In, s.out), userName())
 	}
-	return shell.OnTerminal(in, s.Out, func(conn io.ReadWriter, t *term.Terminal) error {
+	return shell.OnTerminal(in, s.Out, func(conn io.ReadWriter, t *shell.Terminal) error {
 		o.Terminal, o.Color = t, t != nil
 		return m.session(s, o)(ctx, conn, userName())
 	})
