@@ -23,16 +23,24 @@ import (
 	"carronade/target/all"
 )
 
+// manyLines, of a thousand bytes each, are more than the buffers of a connection hold.
+const manyLines = 30_000
+
 // TestMain is also the program of the jobs in these tests: with the variable set, it prints its
-// arguments, and waits for an interrupt if the last one is "wait".
+// arguments, and waits for an interrupt if the last one is "wait", or prints much if it is "print".
 func TestMain(m *testing.M) {
 	if os.Getenv("CARRONADE_TEST_JOB") == "" {
 		os.Exit(m.Run())
 	}
 	fmt.Println(strings.Join(os.Args[1:], " "))
-	if os.Args[len(os.Args)-1] == "wait" {
+	switch os.Args[len(os.Args)-1] {
+	case "wait":
 		waitForInterrupt()
 		os.Exit(130)
+	case "print":
+		for range manyLines {
+			fmt.Println(strings.Repeat("x", 999))
+		}
 	}
 	os.Exit(0)
 }
@@ -54,13 +62,15 @@ type testSite struct {
 
 func newTestSite(t *testing.T) *testSite {
 	t.Helper()
+	return openTestSite(t, jobs.Options{}, func(l net.Listener) net.Listener { return l })
+}
+
+func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.Listener) *testSite {
+	t.Helper()
 	dir := t.TempDir()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Setenv("CARRONADE_TEST_JOB", "1") // for the processes of jobs
-	q, err := jobs.Open(t.Context(), jobs.Options{Dir: dir, Program: []string{program}})
+	o.Dir = dir
+	q, err := jobs.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +104,7 @@ func newTestSite(t *testing.T) *testSite {
 	site := NewSite(SiteOptions{API: api, Hub: s.hub, Tokens: s.tokens, Host: "127.0.0.1"})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- site.Serve(ctx, l) }()
+	go func() { ended <- site.Serve(ctx, wrap(l)) }()
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {

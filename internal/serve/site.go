@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"carronade/internal/web"
 	"carronade/internal/web/guard"
 )
@@ -52,8 +54,13 @@ func NewSite(o SiteOptions) *Site {
 // viewersLimit is how long the end of the site waits for viewers.
 const viewersLimit = 250 * time.Millisecond
 
+// mostConnections are the HTTP connections at one time. More wait until others end: those that send no
+// request end after ten seconds, and idle ones after a minute.
+const mostConnections = 256
+
 // Serve serves the site until ctx is done. It closes the listener.
 func (s *Site) Serve(ctx context.Context, l net.Listener) error {
+	l = netutil.LimitListener(l, mostConnections)
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
