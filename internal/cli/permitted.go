@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/dial"
 	"carronade/internal/permit"
 	"carronade/internal/workload"
 )
@@ -22,6 +23,7 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 	if s.rules, err = permit.Read(os.Getenv); err != nil || s.rules == nil {
 		return err
 	}
+	dial.Restrict(s.allowedAddress)
 	// The rules are for this process. A system that it starts may be a carronade, too.
 	if err := os.Unsetenv(permit.Variable); err != nil {
 		return err
@@ -142,4 +144,13 @@ func refusal(err error) error {
 		return &command.Words{Err: err, Hint: r.Way}
 	}
 	return err
+}
+
+// allowedAddress checks an address before a connection is made to it. A system may announce others
+// than those that were given.
+func (s *session) allowedAddress(addr string) *dial.NotAllowedError {
+	if r := (*permit.Refusal)(nil); errors.As(s.rules.Address(addr), &r) {
+		return &dial.NotAllowedError{Err: r, Hint: r.Way}
+	}
+	return nil
 }
