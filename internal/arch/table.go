@@ -87,7 +87,7 @@ var Packages = []Package{
 	{Name: "internal/jobs", May: []string{"internal/exit", "internal/sqlitefile", "internal/system", "target", "units"}},
 	{Name: "internal/indices", May: []string{"internal/secret"}},
 	{Name: "internal/shell", May: []string{"internal/checkout", "internal/indices", "internal/jobs", "internal/secret", "target"}},
-	{Name: "internal/serve", May: []string{"internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/web/guard", "internal/workload", "target"}, Tests: []string{"internal/web/frame", "load", "measure", "target/all"}},
+	{Name: "internal/serve", May: []string{"internal/dial", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/web/guard", "internal/workload", "target"}, Tests: []string{"internal/web/frame", "load", "measure", "target/all"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/stats"},

@@ -34,7 +34,10 @@ const Everything = "*"
 // A Request is what somebody submits. Its first three texts and the folder must
 // be valid UTF-8; nothing in it may have a zero byte.
 type Request struct {
-	System string   // the system under test; jobs for one system run one at a time, in order. "" is a queue like any other
+	// System is the system under test. Jobs for one system run one at a time, in order. Two names
+	// SCHEME://ADDRESS,ADDRESS are one system if the scheme and an address are the same. "" is a
+	// name like any other.
+	System string
 	User   string   // who submits it
 	Typed  string   // the line as typed, for lists of jobs
 	Args   []string // carronade's arguments, without the program's name

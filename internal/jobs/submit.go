@@ -32,7 +32,17 @@ func (q *Queue) Submit(ctx context.Context, r Request) (Job, int, error) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ahead := len(q.lines[j.System]) + q.busy[j.System]
+	ahead := 0
+	for system, line := range q.lines {
+		if overlap(system, j.System) {
+			ahead += len(line)
+		}
+	}
+	for system, n := range q.busy {
+		if overlap(system, j.System) {
+			ahead += n
+		}
+	}
 	q.newEntry(&j)
 	q.fill()
 	q.notify()
