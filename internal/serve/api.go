@@ -78,11 +78,31 @@ func (a *API) Handler() http.Handler {
 			}
 		})
 	}
-	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
-		answerError(w, &problem{http.StatusNotFound, "no such path: " + r.Method + " " + r.URL.Path, "GET /api/v1/openapi.json describes all"})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		refused := refusedRoute{header: w.Header()}
+		mux.ServeHTTP(&refused, r)
+		what := r.Method + " " + r.URL.Path
+		if refused.status == http.StatusMethodNotAllowed {
+			answerError(w, &problem{refused.status, "this path has no such method: " + what, "use " + w.Header().Get("Allow")})
+			return
+		}
+		answerError(w, &problem{http.StatusNotFound, "no such path: " + what, "GET /api/v1/openapi.json describes all"})
 	})
-	return mux
 }
+
+// refusedRoute keeps the status and the headers of an answer without its text.
+type refusedRoute struct {
+	header http.Header
+	status int
+}
+
+func (f *refusedRoute) Header() http.Header         { return f.header }
+func (f *refusedRoute) WriteHeader(status int)      { f.status = status }
+func (f *refusedRoute) Write(p []byte) (int, error) { return len(p), nil }
 
 type handler = func(w http.ResponseWriter, r *http.Request) error
 

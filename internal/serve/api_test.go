@@ -260,6 +260,11 @@ func TestRefusedRequests(t *testing.T) {
 		{"no such job", "GET", "/api/v1/jobs/999", "", header("x", ""), http.StatusNotFound},
 		{"not a number", "GET", "/api/v1/jobs/x", "", header("x", ""), http.StatusNotFound},
 		{"no such path", "GET", "/api/v1/nothing", "", header("x", ""), http.StatusNotFound},
+		{"path above", "GET", "/api/nothing", "", header("x", ""), http.StatusNotFound},
+		{"method", "PUT", "/api/v1/jobs", "{}", header("x", ""), http.StatusMethodNotAllowed},
+		{"method without a token", "PUT", "/api/v1/jobs", "{}", header("Authorization", ""), http.StatusUnauthorized},
+		{"method of no one path", "BREW", "/api/v1/status", "", header("x", ""), http.StatusMethodNotAllowed},
+		{"range", "GET", "/api/v1/files/x", "", header("Range", "bytes=9-"), http.StatusNotFound},
 		{"no such state", "GET", "/api/v1/jobs?state=x", "", header("x", ""), http.StatusBadRequest},
 		{"too many", "GET", "/api/v1/jobs?n=1000000", "", header("x", ""), http.StatusBadRequest},
 		{"file outside", "GET", "/api/v1/files/..%2ftokens.json", "", header("x", ""), http.StatusBadRequest},
@@ -268,8 +273,13 @@ func TestRefusedRequests(t *testing.T) {
 		{"hidden file", "PUT", "/api/v1/files/.x", "x", header("x", ""), http.StatusBadRequest},
 		{"no such file", "GET", "/api/v1/files/x", "", header("x", ""), http.StatusNotFound},
 	} {
-		if got, text := s.do(c.method, c.path, c.body, c.change); got != c.status || strings.Contains(text, s.folder) || strings.Contains(text, s.secret) {
+		got, text := s.do(c.method, c.path, c.body, c.change)
+		if got != c.status || strings.Contains(text, s.folder) || strings.Contains(text, s.secret) {
 			t.Errorf("%s: %d, want %d: %.200s", c.name, got, c.status, text)
+		}
+		var e map[string]string
+		if err := json.Unmarshal([]byte(text), &e); strings.HasPrefix(c.path, "/api/v1/") && (err != nil || e["error"] == "") {
+			t.Errorf("%s: %v: %q is not JSON with an error", c.name, err, text)
 		}
 	}
 	if len(s.ran) > 0 {

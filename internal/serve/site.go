@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -37,12 +38,19 @@ func NewSite(o SiteOptions) *Site {
 		names = append(names, o.Host)
 	}
 	g := guard.New(o.Tokens.User, names...)
+	g.Refuse = func(w http.ResponseWriter, r *http.Request, text string, status int) {
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			answerError(w, &problem{status: status, text: text})
+			return
+		}
+		http.Error(w, text, status)
+	}
 	o.API.User = guard.User
 	mux := http.NewServeMux()
 	mux.Handle("POST /api/session", g.Session())
 	mux.Handle("GET /api/runs", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
 	mux.Handle("GET /api/runs/", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
-	mux.Handle("/api/v1/", g.Require(o.API.Handler()))
+	mux.Handle("/api/", g.Require(o.API.Handler()))
 	mux.Handle("/", web.Assets())
 	return &Site{hub: o.Hub, server: &http.Server{
 		// Messages about clients that do not speak TLS or HTTP are dropped: anybody can cause them.
