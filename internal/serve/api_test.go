@@ -235,6 +235,9 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	host := func(h string) func(*http.Request) { return func(r *http.Request) { r.Host = h } }
 	run := `{"args":["run","null://"]}`
+	if err := os.Mkdir(filepath.Join(s.folder, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, method, path, body string
 		change                   func(*http.Request)
@@ -271,6 +274,9 @@ func TestRefusedRequests(t *testing.T) {
 		{"absolute file", "GET", "/api/v1/files/%2fetc%2fpasswd", "", header("x", ""), http.StatusBadRequest},
 		{"write outside", "PUT", "/api/v1/files/..%2fx", "x", header("x", ""), http.StatusBadRequest},
 		{"hidden file", "PUT", "/api/v1/files/.x", "x", header("x", ""), http.StatusBadRequest},
+		{"part of a file", "PUT", "/api/v1/files/a/.part-1", "x", header("x", ""), http.StatusBadRequest},
+		{"remove outside", "DELETE", "/api/v1/files/..%2ftokens.json", "", header("x", ""), http.StatusBadRequest},
+		{"remove a folder", "DELETE", "/api/v1/files/folder", "", header("x", ""), http.StatusNotFound},
 		{"no such file", "GET", "/api/v1/files/x", "", header("x", ""), http.StatusNotFound},
 	} {
 		got, text := s.do(c.method, c.path, c.body, c.change)
@@ -328,12 +334,52 @@ func TestFiles(t *testing.T) {
 			t.Errorf("GET %s: %s", path, text)
 		}
 	}
+	if status, _ := s.do("DELETE", "/api/v1/files/etc/passwd", ""); status == http.StatusOK {
+		t.Error("a file was removed through a link")
+	}
 	if status, _ := s.do("PUT", "/api/v1/files/etc/carronade-test", "x"); status == http.StatusOK {
 		t.Error("a file was written through a link")
 	}
 	entries, err := os.ReadDir(filepath.Join(s.folder, "a"))
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestFilesAreLimited: what is sent is bounded, and what an earlier server did not receive to its end is
+// removed.
+func TestFilesAreLimited(t *testing.T) {
+	s := newTestSite(t)
+	write := func(name string, size int64) {
+		t.Helper()
+		f, err := os.Create(filepath.Join(s.folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := f.Truncate(size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".part-old", 5)
+	removeParts(s.folder)
+	write("large", mostFileBytes-10)
+	s.want(http.StatusOK, "PUT", "/api/v1/files/a", "0123456789")
+	s.want(http.StatusInsufficientStorage, "PUT", "/api/v1/files/b", "x", "the folder of jobs is full: it may have 1000 files and 1024 MiB", "DELETE")
+	s.want(http.StatusInsufficientStorage, "PUT", "/api/v1/files/a", "0123456789x")
+	s.want(http.StatusOK, "PUT", "/api/v1/files/a", "9876543210") // in its own place
+	s.want(http.StatusOK, "DELETE", "/api/v1/files/large", "", `"name": "large"`)
+	for i := range mostFiles - 1 {
+		write(fmt.Sprint("f", i), 0)
+	}
+	s.want(http.StatusInsufficientStorage, "PUT", "/api/v1/files/b", "x")
+	s.want(http.StatusOK, "PUT", "/api/v1/files/f1", "x")
+	entries, err := os.ReadDir(s.folder)
+	if err != nil || len(entries) != mostFiles {
+		t.Errorf("%d files, want %d: %v", len(entries), mostFiles, err)
+	}
+	if text := s.want(http.StatusOK, "GET", "/api/v1/files/a", ""); text != "9876543210" {
+		t.Errorf("%q", text)
 	}
 }
 
