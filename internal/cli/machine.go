@@ -46,6 +46,12 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 			return nil, err
 		}
 	}
+	if err := s.knownStore(store); err != nil {
+		return nil, err
+	}
+	if store, err = absoluteStore(store); err != nil {
+		return nil, err
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find this program: %w", err)
@@ -59,6 +65,19 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 		Problem: s.printError,
 	})
 	return m, err
+}
+
+// absoluteStore makes the path of a store absolute: jobs run in another folder.
+func absoluteStore(place string) (string, error) {
+	scheme, path, ok := strings.Cut(place, "://")
+	switch {
+	case !ok:
+		return filepath.Abs(place)
+	case scheme != "sqlite":
+		return place, nil
+	}
+	path, err := filepath.Abs(path)
+	return scheme + "://" + path, err
 }
 
 // close ends the running jobs. Others stay in the queue.
