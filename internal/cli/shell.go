@@ -11,11 +11,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/dial"
 	"carronade/internal/secret"
 	"carronade/internal/shell"
 	"carronade/internal/system"
@@ -162,13 +164,11 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 		}
 		return conn, nil
 	}
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		address = net.JoinHostPort(strings.Trim(address, "[]"), fmt.Sprint(textPort))
+	address, err := serverAddress(address)
+	if err != nil {
+		return nil, err
 	}
-	var (
-		conn net.Conn
-		err  error
-	)
+	var conn net.Conn
 	if c.tls || c.ca != "" {
 		config := &tls.Config{MinVersion: tls.VersionTLS12}
 		if c.ca != "" {
@@ -195,6 +195,18 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 		return nil, &words{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
 	}
 	return conn, nil
+}
+
+// serverAddress completes the address of a server with the default port.
+func serverAddress(text string) (string, error) {
+	address, err := dial.Host(text, strconv.Itoa(textPort))
+	if err == nil {
+		return address, nil
+	}
+	if bad := (*net.AddrError)(nil); errors.As(err, &bad) {
+		err = errors.New(bad.Err)
+	}
+	return "", &words{Err: fmt.Errorf("%q is not the address of a server: %w", text, err), Hint: "such as 127.0.0.1 or load.example.org:8234"}
 }
 
 // isLoopback reports whether a host is this machine.
