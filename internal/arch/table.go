@@ -100,7 +100,7 @@ var Packages = []Package{
 	{Name: "internal/trace", May: []string{"internal/system", "load", "measure", "units"}},
 	{Name: "internal/publish", May: []string{"internal/dial", "internal/secret", "load", "measure", "target", "units"}},
 	{Name: "internal/live", May: []string{"internal/layout", "load", "measure", "units"}},
-	{Name: "internal/web", May: []string{"internal/picture", "internal/web/frame", "internal/web/guard", "target"}},
+	{Name: "internal/web", May: []string{"internal/dial", "internal/picture", "internal/web/frame", "internal/web/guard", "target"}},
 	{Name: "internal/web/frame", May: []string{"internal/slo", "load", "measure"}, Tests: []string{"internal/report", "internal/run"}},
 	{Name: "internal/web/guard"},
 	{Name: "internal/run", May: []string{
