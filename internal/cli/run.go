@@ -218,10 +218,16 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 	}
 	o.observer = observer
 	return o, func() {
-		o.viewers.close()
+		page := o.viewers.lingers(t)
+		if page.text == "" {
+			o.viewers.close()
+		}
 		s.unpublish(o.hub)
 		o.keep.close()
-		s.linger(ctx, o.hub, t.Last("metrics-linger"))
+		s.linger(ctx, metricsLinger(t, o.hub), page)
+		if page.text != "" {
+			o.viewers.close()
+		}
 		o.hub.Close(context.Background())
 	}, nil
 }
