@@ -240,9 +240,9 @@ func TestLivePageInABrowser(t *testing.T) {
 	tab.Check()
 }
 
-// TestFramesToNobody: a reader that has gone, or that never reads, changes neither the report
+// TestFramesWithoutReader: a reader that has gone, or that never reads, changes neither the report
 // nor the exit code.
-func TestFramesToNobody(t *testing.T) {
+func TestFramesWithoutReader(t *testing.T) {
 	t.Parallel()
 	for _, reads := range []bool{false, true} {
 		r, w, err := os.Pipe()

@@ -279,7 +279,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("got %v, want %v", err, ErrEnded)
 		}
 	}
-	if err := q.Cancel(t.Context(), 99); !errors.Is(err, ErrNoJob) || hintOf(err) == "" {
+	if err := q.Cancel(t.Context(), 99); !errors.Is(err, ErrNoJob) || hintOf(err) == "" || err.Error() != "no job 99: it was not submitted, or is no longer kept" {
 		t.Errorf("got %v, want %v", err, ErrNoJob)
 	}
 }

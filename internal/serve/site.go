@@ -22,7 +22,7 @@ type Site struct {
 	server *http.Server
 }
 
-// SiteOptions are what a site serves, and to whom.
+// SiteOptions are what a site serves, and who may use it.
 type SiteOptions struct {
 	API    *API
 	Hub    *web.Hub
@@ -53,7 +53,7 @@ func NewSite(o SiteOptions) *Site {
 	mux.Handle("/api/", g.Require(o.API.Handler()))
 	mux.Handle("/", web.Assets())
 	return &Site{hub: o.Hub, server: &http.Server{
-		// Messages about clients that do not speak TLS or HTTP are dropped: anybody can cause them.
+		// Messages about clients that do not speak TLS or HTTP are dropped: every client can cause them.
 		Handler: g.Protect(mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}}

@@ -147,7 +147,7 @@ func (s *session) cancel(words []string) error {
 	case len(chosen) == 0 && others > 0 && len(words) == 2:
 		return errors.New("the job belongs to another user")
 	case len(chosen) == 0 && len(words) == 2:
-		return hinted(fmt.Errorf("there is no job %s", cut(words[1], 30)), "status lists the jobs")
+		return hinted(fmt.Errorf("no job %s is queued or running", cut(words[1], 30)), "status lists the jobs")
 	case len(chosen) == 0:
 		s.say("no job of yours is running")
 		return nil
@@ -216,7 +216,7 @@ func (s *session) attach(words []string) error {
 			return nil
 		}
 	}
-	return hinted(fmt.Errorf("there is no job %s of yours", cut(words[1], 30)), "status lists the jobs")
+	return hinted(fmt.Errorf("no job %s of yours", cut(words[1], 30)), "status lists the jobs")
 }
 
 func (s *session) detach(words []string) error {
