@@ -23,8 +23,8 @@ import (
 // TestThousandSubmissions: jobs that two users submit at once for one system, in several spellings, never
 // run at the same time, and each runs once.
 func TestThousandSubmissions(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("needs a Unix shell")
+	if runtime.GOOS == "windows" || testing.Short() {
+		t.Skip("it needs a Unix shell and much time")
 	}
 	script := `mkdir here || echo "$2" >> overlaps; echo "$2" >> ran; rmdir here`
 	s := openTestSite(t, jobs.Options{Program: []string{"/bin/sh", "-c", script}, Parallel: 3, QueuedPerUser: 1000}, func(l net.Listener) net.Listener { return l })
