@@ -134,7 +134,7 @@ func (p *TextPort) session(ctx context.Context, conn net.Conn) {
 		case !ok:
 			return
 		case !p.enter():
-			refuse(c)
+			refuse(conn)
 			return
 		}
 	}
