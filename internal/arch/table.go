@@ -88,7 +88,7 @@ var Packages = []Package{
 	{Name: "internal/jobs", May: []string{"internal/exit", "internal/sqlitefile", "internal/system", "target", "units"}},
 	{Name: "internal/indices", May: []string{"internal/secret"}},
 	{Name: "internal/shell", May: []string{"internal/checkout", "internal/indices", "internal/jobs", "internal/secret", "target"}},
-	{Name: "internal/serve", May: []string{"internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/web/guard", "internal/workload", "target"}, Tests: []string{"internal/web/frame", "load", "measure", "target/all"}},
+	{Name: "internal/serve", May: []string{"internal/dial", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/web/guard", "internal/workload", "target"}, Tests: []string{"internal/web/frame", "load", "measure", "target/all"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/stats"},
@@ -101,7 +101,7 @@ var Packages = []Package{
 	{Name: "internal/trace", May: []string{"internal/system", "load", "measure", "units"}},
 	{Name: "internal/publish", May: []string{"internal/dial", "internal/secret", "load", "measure", "target", "units"}},
 	{Name: "internal/live", May: []string{"internal/layout", "load", "measure", "units"}},
-	{Name: "internal/web", May: []string{"internal/picture", "internal/web/frame", "internal/web/guard", "target"}},
+	{Name: "internal/web", May: []string{"internal/dial", "internal/picture", "internal/web/frame", "internal/web/guard", "target"}},
 	{Name: "internal/web/frame", May: []string{"internal/slo", "load", "measure"}, Tests: []string{"internal/report", "internal/run"}},
 	{Name: "internal/web/guard"},
 	{Name: "internal/run", May: []string{
@@ -136,7 +136,7 @@ var Packages = []Package{
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/query", "internal/command/reports", "internal/command/topics",
-		"internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
+		"internal/dial", "internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
 		"internal/live", "internal/report", "internal/run", "internal/slo", "internal/standin", "internal/system", "internal/vary", "internal/web", "internal/web/frame", "internal/workload",
 		"load", "measure", "payload", "payload/expression", "target", "units",
 	}, Tests: []string{"target/all"}},

@@ -250,7 +250,7 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 	}
 }
 
-func carronade(t *testing.T) string {
+func carronade(t testing.TB) string {
 	t.Helper()
 	exe, err := exec.LookPath("carronade")
 	if err != nil {

@@ -265,7 +265,7 @@ func TestDashboardsCanBeImported(t *testing.T) {
 		for _, q := range b.all() {
 			for _, m := range regexp.MustCompile(`\$(\w+)`).FindAllStringSubmatch(q.Expr, -1) {
 				if !slices.Contains(names, m[1]) {
-					t.Errorf("%s: %s: there is no variable %s", file, q.Name, m[1])
+					t.Errorf("%s: %s: no variable %s", file, q.Name, m[1])
 				}
 			}
 		}

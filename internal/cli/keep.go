@@ -94,10 +94,10 @@ func (s *session) ownStore(ctx context.Context, place string) (store.Store, erro
 	return s.stores(ctx, own)
 }
 
-// knownStore checks that the place has the scheme of a store.
+// knownStore checks that the place is a file or has the scheme of a store.
 func (s *session) knownStore(place string) error {
 	scheme, _, ok := strings.Cut(place, "://")
-	if !ok || slices.ContainsFunc(storeKinds, func(k storeKind) bool { return k.scheme == scheme }) {
+	if !ok && place != noneStore || slices.ContainsFunc(storeKinds, func(k storeKind) bool { return k.scheme == scheme }) {
 		return nil
 	}
 	_, err := s.stores(context.Background(), place) // returns the error message, and opens nothing

@@ -46,6 +46,12 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 			return nil, err
 		}
 	}
+	if err := s.knownStore(store); err != nil {
+		return nil, err
+	}
+	if store, err = absoluteStore(store); err != nil {
+		return nil, err
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find this program: %w", err)
@@ -59,6 +65,19 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 		Problem: s.printError,
 	})
 	return m, err
+}
+
+// absoluteStore makes the path of a store absolute: jobs run in another folder.
+func absoluteStore(place string) (string, error) {
+	scheme, path, ok := strings.Cut(place, "://")
+	switch {
+	case !ok:
+		return filepath.Abs(place)
+	case scheme != "sqlite":
+		return place, nil
+	}
+	path, err := filepath.Abs(path)
+	return scheme + "://" + path, err
 }
 
 // close ends the running jobs. Others stay in the queue.
@@ -125,7 +144,7 @@ func (m *machine) run(ctx context.Context, user string, args []string, stdout, s
 func (m *machine) api(s *session) *serve.API {
 	return &serve.API{
 		Jobs: m.queue, Kinds: s.Kinds, Folder: m.files, Version: version(),
-		Run: m.run,
+		Run: m.run, Loads: s.loads,
 	}
 }
 
@@ -140,7 +159,7 @@ func (m *machine) session(s *session, o shell.Options) func(ctx context.Context,
 	return func(ctx context.Context, conn io.ReadWriter, user string) error {
 		o := o
 		o.Queue, o.User, o.Home, o.Dir = m.queue, user, m.home(user), m.files
-		o.Commands, o.Loads = names, serve.Loads
+		o.Commands, o.Loads = names, s.loads
 		o.System = func(args []string) string { return serve.SystemOf(s.Kinds, args) }
 		o.Run = func(ctx context.Context, args []string, out io.Writer) int { return m.run(ctx, user, args, out, out) }
 		return shell.Serve(ctx, conn, o)

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/dial"
 	"carronade/internal/permit"
 	"carronade/internal/workload"
 )
@@ -20,11 +23,12 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 	if s.rules, err = permit.Read(os.Getenv); err != nil || s.rules == nil {
 		return err
 	}
+	dial.Restrict(s.allowedAddress)
 	// The rules are for this process. A system that it starts may be a carronade, too.
 	if err := os.Unsetenv(permit.Variable); err != nil {
 		return err
 	}
-	path := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()), " ")
+	path := pathOf(cmd)
 	if cmd.Hidden && path != cobra.ShellCompRequestCmd { // a process of our own, under the same rules
 		return nil
 	}
@@ -36,7 +40,7 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 			return refusal(err)
 		}
 	}
-	if s.rules.NoLoad && generates(cmd, path) {
+	if s.rules.NoLoad && generates(cmd, path, args) {
 		return &words{Err: errors.New("this command generates load, so it must wait in the queue"), Hint: "submit it as a job"}
 	}
 	if path == "system build" {
@@ -47,8 +51,8 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 	}
 	var doc *workload.Document
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if v, ok := f.Value.(interface{ Document() *workload.Document }); ok {
-			doc = v.Document()
+		if d := command.DocumentOf(f); d != nil {
+			doc = d
 			return
 		}
 		word, _ := pflag.UnquoteUsage(f)
@@ -62,23 +66,52 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 	return refusal(s.rules.Document(s.Kinds, doc.Entries))
 }
 
-// generates reports whether a command generates load, or uses this machine as much.
-func generates(cmd *cobra.Command, path string) bool {
-	given := func(name string) bool {
-		f := cmd.Flags().Lookup(name)
-		return f != nil && f.Changed
+// loads reports whether a command line generates load, so that it waits in a queue. It is safe for
+// concurrent use.
+func (s *session) loads(args []string) bool {
+	parser := &session{Program: &Program{Kinds: s.Kinds}} // flags set its fields
+	tree := parser.root()
+	tree.SetOut(io.Discard)
+	tree.SetErr(io.Discard)
+	cmd, rest, err := tree.Find(args)
+	if err != nil {
+		return false // it ends with an error at once
 	}
+	if cmd.DisableFlagParsing { // the arguments are a tool's
+		return generates(cmd, pathOf(cmd), rest)
+	}
+	cmd.InitDefaultHelpFlag()
+	if cmd.ParseFlags(rest) != nil || isGiven(cmd, "help") || isGiven(cmd, helpAllFlag) {
+		return false
+	}
+	return generates(cmd, pathOf(cmd), cmd.Flags().Args())
+}
+
+// pathOf is the path of a command without the program's name, such as "report show".
+func pathOf(cmd *cobra.Command) string {
+	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()), " ")
+}
+
+// isGiven reports whether a flag without a value was given, and not as --NAME=false.
+func isGiven(cmd *cobra.Command, name string) bool {
+	f := cmd.Flags().Lookup(name)
+	return f != nil && f.Changed && f.Value.String() != "false"
+}
+
+// generates reports whether a command, whose flags were parsed, generates load, or uses this machine
+// as much.
+func generates(cmd *cobra.Command, path string, args []string) bool {
 	switch path {
 	case "run":
-		return !given("schema")
+		return !isGiven(cmd, "schema")
 	case "scenario":
-		return !given("check") && !given("types")
+		return !isGiven(cmd, "check") && !isGiven(cmd, "types")
 	case "compare":
-		return given("run")
+		return isGiven(cmd, "run")
 	case "find", "demo", "calibrate", "report replay", "system build", "topics create", "topics delete", "topics read":
 		return true
 	case "as":
-		return !slices.Contains(cmd.Flags().Args(), "dump")
+		return len(args) > 0 && args[0] != "--help" && args[0] != "-h" && permit.ToolLoads(args[0], args[1:])
 	}
 	return false
 }
@@ -92,12 +125,9 @@ func (s *session) permitted(conf *workload.Document, docs ...*workload.Document)
 		if d == nil {
 			continue
 		}
-		var given []workload.Entry
-		for _, e := range d.Entries {
-			if !contains(conf.Entries, e) {
-				given = append(given, e)
-			}
-		}
+		given := slices.DeleteFunc(slices.Clone(d.Entries), func(e workload.Entry) bool {
+			return slices.ContainsFunc(conf.Entries, func(c workload.Entry) bool { return reflect.DeepEqual(c, e) })
+		})
 		if err := s.rules.Document(s.Kinds, given); err != nil {
 			return refusal(err)
 		}
@@ -108,19 +138,19 @@ func (s *session) permitted(conf *workload.Document, docs ...*workload.Document)
 	return nil
 }
 
-func contains(entries []workload.Entry, e workload.Entry) bool {
-	for _, c := range entries {
-		if c.Name == e.Name && c.Where == e.Where && strings.Join(c.Values, "\x00") == strings.Join(e.Values, "\x00") {
-			return true
-		}
-	}
-	return false
-}
-
 // refusal gives the error of the rules its hint.
 func refusal(err error) error {
 	if r := (*permit.Refusal)(nil); errors.As(err, &r) {
 		return &command.Words{Err: err, Hint: r.Way}
 	}
 	return err
+}
+
+// allowedAddress checks an address before a connection is made to it. A system may announce others
+// than those that were given.
+func (s *session) allowedAddress(addr string) *dial.NotAllowedError {
+	if r := (*permit.Refusal)(nil); errors.As(s.rules.Address(addr), &r) {
+		return &dial.NotAllowedError{Err: r, Hint: r.Way}
+	}
+	return nil
 }

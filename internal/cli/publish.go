@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,14 +31,22 @@ func (s *session) publisher(t *command.Settings, observer compat.Observer) (*pub
 		}
 		o.Headers = append(o.Headers, publish.Header{Name: name, Value: value})
 	}
-	if t.Last("metrics-linger") != "" && o.MetricsAddr == "" {
-		return nil, &words{Err: errors.New("--metrics-linger has no effect without --metrics-addr"), Hint: "add --metrics-addr PORT, or leave out --metrics-linger"}
+	if err := checkLinger(t, "metrics-linger", "metrics-addr", "--metrics-addr PORT"); err != nil {
+		return nil, err
 	}
 	hub, err := publish.Open(o)
 	if err == nil && hub.Addr() != "" {
 		s.note("metrics for Prometheus at http://%s/metrics", hub.Addr())
 	}
 	return hub, err
+}
+
+// checkLinger refuses a time for what is not served. add is the flag that serves it.
+func checkLinger(t *command.Settings, linger, of, add string) error {
+	if t.Last(linger) == "" || t.Last(of) != "" {
+		return nil
+	}
+	return &words{Err: fmt.Errorf("--%s has no effect without --%s", linger, of), Hint: fmt.Sprintf("add %s, or leave out --%s", add, linger)}
 }
 
 // publicRun describes a run in exported metrics.
@@ -54,24 +61,45 @@ func (s *session) unpublish(hub *publish.Hub) {
 	}
 }
 
-// linger waits while the last metrics are served, so that Prometheus reads them. An interrupt
-// ends the wait. If one has ended the run already, the next one ends the program; see
-// watchSignals.
-func (s *session) linger(ctx context.Context, hub *publish.Hub, text string) {
-	if text == "" || !hub.Shown() {
-		return
+// metricsLinger is the page for Prometheus after the end.
+func metricsLinger(t *command.Settings, hub *publish.Hub) (l lingering) {
+	if hub.Shown() {
+		l = lingering{what: fmt.Sprintf("the last metrics stay at http://%s/metrics", hub.Addr()), text: t.Last("metrics-linger")}
 	}
-	d, err := units.ParseDuration(text)
-	if err != nil {
-		panic(err) // the setting is checked
-	}
+	return l
+}
+
+// A lingering is what is served for a time after the end of the runs.
+type lingering struct {
+	what string // with its address
+	text string // the time; "" is none
+}
+
+// linger waits while pages are served after the end, so that Prometheus or a user reads the last
+// values. An interrupt ends the wait. If one has ended the run already, the next one ends the program;
+// see watchSignals.
+func (s *session) linger(ctx context.Context, pages ...lingering) {
 	interrupted := ctx.Done()
-	if ctx.Err() != nil { // before the note: an interrupt that follows it at once ends the wait
+	if ctx.Err() != nil { // before the notes: an interrupt that follows them at once ends the wait
 		interrupted = nil
 	}
-	s.note("the last metrics stay at http://%s/metrics for %s; Ctrl-C ends this", hub.Addr(), units.FormatDuration(d))
+	longest := time.Duration(0)
+	for _, p := range pages {
+		if p.text == "" {
+			continue
+		}
+		d, err := units.ParseDuration(p.text)
+		if err != nil {
+			panic(err) // the setting is checked
+		}
+		longest = max(longest, d)
+		s.note("%s for %s; Ctrl-C ends this", p.what, units.FormatDuration(d))
+	}
+	if longest == 0 {
+		return
+	}
 	select {
-	case <-time.After(d):
+	case <-time.After(longest):
 	case <-interrupted:
 	}
 }

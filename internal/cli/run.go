@@ -225,16 +225,26 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 	}
 	for _, w := range ws {
 		if err := o.fleet.fit(w); err != nil {
+			o.keep.close()
+			o.hub.Close(ctx)
+			o.viewers.close()
+			o.fleet.close()
 			return o, nil, err
 		}
 	}
 	o.observer = observer
 	return o, func() {
 		o.fleet.close()
-		o.viewers.close()
+		page := o.viewers.lingers(t)
+		if page.text == "" {
+			o.viewers.close()
+		}
 		s.unpublish(o.hub)
 		o.keep.close()
-		s.linger(ctx, o.hub, t.Last("metrics-linger"))
+		s.linger(ctx, metricsLinger(t, o.hub), page)
+		if page.text != "" {
+			o.viewers.close()
+		}
 		o.hub.Close(context.Background())
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/activation"
@@ -116,7 +117,13 @@ func dataFolder(given string) (string, error) {
 
 // check finds faults in the flags before anything begins.
 func (v *serving) check() error {
+	_, _, hasPort := strings.Cut(v.listen, ":")
+	if ip := net.ParseIP(v.listen); ip != nil {
+		hasPort = false
+	}
 	switch {
+	case hasPort || v.listen == "":
+		return &words{Err: fmt.Errorf("--listen: %q is not a host: the ports have flags of their own", v.listen), Hint: "such as --listen 0.0.0.0 --text-port 8234 --http-port 8235"}
 	case v.parallel < 1 || v.parallel > 64:
 		return &words{Err: fmt.Errorf("--parallel: must be between 1 and 64, not %d", v.parallel), Hint: "1 keeps jobs from disturbing each other"}
 	case (v.tlsCert == "") != (v.tlsKey == ""):

@@ -11,12 +11,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"carronade/internal/command"
+	"carronade/internal/dial"
 	"carronade/internal/secret"
 	"carronade/internal/shell"
 	"carronade/internal/system"
@@ -32,9 +33,10 @@ unix:PATH; without a port, 8234. Otherwise the queue is in your data folder, and
 ends with the shell: a job that runs then is interrupted, and others wait for
 the next shell.
 
-On a terminal it has history and completion, Ctrl-C cancels your running jobs,
-and Ctrl-D leaves. From a pipe or a file it reads lines, and waits for their
-jobs at the end.`
+On a terminal it has history and completion. Ctrl-C ends a command that has not
+answered yet, such as wait; at the prompt it cancels your running jobs. Ctrl-D
+leaves. From a pipe or a file it reads lines, and waits for their jobs at the
+end.`
 
 const shellExample = `
   carronade shell
@@ -97,7 +99,7 @@ func (s *session) localShell(ctx context.Context, data string) error {
 	if !ok {
 		return m.session(s, o)(ctx, shell.Script(s.In, s.out), userName())
 	}
-	return shell.OnTerminal(in, s.Out, func(conn io.ReadWriter, t *term.Terminal) error {
+	return shell.OnTerminal(in, s.Out, func(conn io.ReadWriter, t *shell.Terminal) error {
 		o.Terminal, o.Color = t, t != nil
 		return m.session(s, o)(ctx, conn, userName())
 	})
@@ -162,13 +164,11 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 		}
 		return conn, nil
 	}
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		address = net.JoinHostPort(strings.Trim(address, "[]"), fmt.Sprint(textPort))
+	address, err := serverAddress(address)
+	if err != nil {
+		return nil, err
 	}
-	var (
-		conn net.Conn
-		err  error
-	)
+	var conn net.Conn
 	if c.tls || c.ca != "" {
 		config := &tls.Config{MinVersion: tls.VersionTLS12}
 		if c.ca != "" {
@@ -195,6 +195,18 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 		return nil, &words{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
 	}
 	return conn, nil
+}
+
+// serverAddress completes the address of a server with the default port.
+func serverAddress(text string) (string, error) {
+	address, err := dial.Host(text, strconv.Itoa(textPort))
+	if err == nil {
+		return address, nil
+	}
+	if bad := (*net.AddrError)(nil); errors.As(err, &bad) {
+		err = errors.New(bad.Err)
+	}
+	return "", &words{Err: fmt.Errorf("%q is not the address of a server: %w", text, err), Hint: "such as 127.0.0.1 or load.example.org:8234"}
 }
 
 // isLoopback reports whether a host is this machine.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/dial"
 	"carronade/internal/standin"
 )
 
@@ -24,6 +25,9 @@ func (s *session) standinCommand() *cobra.Command {
 			Use: k.Name, Short: k.Short, Long: k.Long + standinEnds, Example: "\n" + k.Example,
 			Args: command.Args(0, 0, "nothing"),
 			RunE: command.Run(func(cmd *cobra.Command, _ []string) error {
+				if err := checkListening(cmd.Flags()); err != nil {
+					return err
+				}
 				ctx := standin.EndWithParent(cmd.Context())
 				if err := server.Serve(ctx, s.out, s.Err); err != nil {
 					w := &words{Err: fmt.Errorf("the stand-in could not run: %w", err)}
@@ -40,6 +44,20 @@ func (s *session) standinCommand() *cobra.Command {
 	}
 	return command.Group("standin", "an embedded server, for any tool",
 		"An embedded server, for Carronade or another tool. It binds loopback by default,\nand removes its data when it stops, unless it was given a folder for them.", kinds...)
+}
+
+// checkListening checks the flags with addresses to listen on.
+func checkListening(flags *pflag.FlagSet) error {
+	for _, name := range []string{"listen", "udp", "tls-listen", "ws"} {
+		f := flags.Lookup(name)
+		if f == nil || f.Value.String() == "" {
+			continue
+		}
+		if _, _, err := dial.ListenAddress(f.Value.String()); err != nil {
+			return &words{Err: fmt.Errorf("--%s: %s: %w", name, f.Value, err), Hint: fmt.Sprintf("such as --%s 127.0.0.1:0, which picks a free port", name)}
+		}
+	}
+	return nil
 }
 
 // listenHint names the flag of the address that could not be opened.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -27,6 +28,9 @@ var storeKinds = []storeKind{
 	{elastic.Schemes[1], openCluster},
 }
 
+// noneStore is what users give who want no store. It is not taken for the name of a file.
+const noneStore = "none"
+
 // stores opens a store for commands that write, and creates it if necessary.
 func (s *session) stores(ctx context.Context, place string) (store.Store, error) {
 	return s.openStore(ctx, place, false)
@@ -47,6 +51,9 @@ func (s *session) openStore(ctx context.Context, place string, existing bool) (s
 		if own, err := sqlite.Default(); err == nil && own == place {
 			existing = false
 		}
+	}
+	if place == noneStore {
+		return nil, &words{Err: errors.New("--store: none is not the place of a store"), Hint: "give a file or an address, or to a run --no-store; ./none is a file of that name"}
 	}
 	scheme, _, ok := strings.Cut(place, "://")
 	if !ok {

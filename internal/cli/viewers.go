@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"carronade/internal/command"
@@ -18,12 +19,13 @@ import (
 	"carronade/measure"
 )
 
-// viewers are who sees the frames of the runs of a command: a page in the user's browser, or
-// the process that started this one. A nil viewers is no one.
+// viewers get the frames of the runs of a command: a page in the user's browser, or the process that
+// started this one. A nil viewers shows nothing.
 type viewers struct {
-	page *web.Server
-	hub  *web.Hub
-	pipe *frame.Writer
+	page  *web.Server
+	hub   *web.Hub
+	pipe  *frame.Writer
+	shown atomic.Bool // a run began
 }
 
 // openViewers serves the page if --web is given, and writes frames to the file descriptor that
@@ -31,6 +33,9 @@ type viewers struct {
 func (s *session) openViewers(t *command.Settings) (*viewers, error) {
 	pipe, err := s.framePipe()
 	if err != nil {
+		return nil, err
+	}
+	if err := checkLinger(t, "web-linger", "web", "--web"); err != nil {
 		return nil, err
 	}
 	addr := t.Last("web")
@@ -81,6 +86,14 @@ func inherited(descriptor string) (*os.File, error) {
 	return os.NewFile(uintptr(n), frame.Variable), nil
 }
 
+// lingers is the page after the end of the runs.
+func (v *viewers) lingers(t *command.Settings) (l lingering) {
+	if v != nil && v.page != nil && v.shown.Load() {
+		l = lingering{what: "the live page stays at " + v.page.URL(), text: t.Last("web-linger")}
+	}
+	return l
+}
+
 // close ends the page.
 func (v *viewers) close() {
 	if v != nil {
@@ -102,6 +115,7 @@ func (v *viewers) begin(w *workload.Workload, id uint64, title string) *frame.Re
 	if v == nil {
 		return nil
 	}
+	v.shown.Store(true)
 	var mask secret.Mask
 	times := "service"
 	scheduled := w.Has("rate") || w.Has("shape")

@@ -204,6 +204,40 @@ func TestLivePage(t *testing.T) {
 	}
 }
 
+// TestWebLinger: the page of a short run stays after its end, until Ctrl-C. The exit code is that of the
+// run.
+func TestWebLinger(t *testing.T) {
+	t.Parallel()
+	p := startTrusted(t, "run", "null://", "--rate", "1k/s", "--for", "300ms", "--web", "--web-linger", "10m", "--quiet", "--no-calibrate")
+	p.until(t, "the live page stays at")
+	m := page.FindStringSubmatch(p.said.String())
+	if m == nil {
+		t.Fatalf("no address in %s", p.said.String())
+	}
+	get := func(path string) string {
+		t.Helper()
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+m[2])
+		a, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		text, _ := io.ReadAll(a.Body)
+		return string(text)
+	}
+	if id := runID.FindStringSubmatch(get("/runs")); id == nil || !strings.Contains(get("/runs/"+id[1]+"/series"), `"headline"`) {
+		t.Errorf("the page does not show the end of the run: %s", get("/runs"))
+	}
+	p.interrupt(t)
+	if code := p.end(t); code != 0 {
+		t.Errorf("exit %d, want 0; it said:\n%s", code, p.said.String())
+	}
+}
+
 // TestLivePageInABrowser: the page of a real run against a server that is watched.
 func TestLivePageInABrowser(t *testing.T) {
 	t.Parallel()
@@ -240,9 +274,9 @@ func TestLivePageInABrowser(t *testing.T) {
 	tab.Check()
 }
 
-// TestFramesToNobody: a reader that has gone, or that never reads, changes neither the report
+// TestFramesWithoutReader: a reader that has gone, or that never reads, changes neither the report
 // nor the exit code.
-func TestFramesToNobody(t *testing.T) {
+func TestFramesWithoutReader(t *testing.T) {
 	t.Parallel()
 	for _, reads := range []bool{false, true} {
 		r, w, err := os.Pipe()

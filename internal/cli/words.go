@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,6 +119,17 @@ func flagFault(cmd *cobra.Command, err error) error {
 			Err:  fmt.Errorf("--%s needs a value", bare.GetFlag().Name),
 			Hint: allHelp(cmd) + " shows what it takes",
 		}
+	case errors.As(err, &invalid) && errors.As(err, new(*strconv.NumError)):
+		f := invalid.GetFlag()
+		fault := &words{Err: fmt.Errorf("--%s: must be a whole number, not %q", f.Name, invalid.GetValue()), Hint: allHelp(cmd) + " shows what it takes"}
+		switch f.Value.Type() {
+		case "bool":
+			fault.Err = fmt.Errorf("--%s: must be true or false, not %q", f.Name, invalid.GetValue())
+		case "uint16":
+			fault.Err = fmt.Errorf("--%s: must be a port, a number up to 65535, not %q", f.Name, invalid.GetValue())
+			fault.Hint = "such as --" + f.Name + " " + f.DefValue
+		}
+		return fault
 	case errors.As(err, &invalid):
 		return &words{Err: fmt.Errorf("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(invalid)), Hint: hintOf(errors.Unwrap(invalid))}
 	case errors.As(err, &syntax):

@@ -131,14 +131,21 @@ func SettingOf(f *pflag.Flag) (*workload.Setting, bool) {
 	return &s.Setting, true
 }
 
+// DocumentOf returns all settings that the flags of a command gave, among them this one; nil if it is
+// the flag of no setting.
+func DocumentOf(f *pflag.Flag) *workload.Document {
+	s, ok := f.Value.(*setting)
+	if !ok {
+		return nil
+	}
+	return &s.into.Doc
+}
+
 // setting is the pflag.Value of one setting.
 type setting struct {
 	workload.Setting
 	into *Settings
 }
-
-// Document has all settings that the flags of this command gave.
-func (s *setting) Document() *workload.Document { return &s.into.Doc }
 
 func (s *setting) Set(text string) error {
 	s.into.Doc.Add(s.Name, "--"+s.Name, text)

@@ -48,6 +48,25 @@ func Host(text, port string) (string, error) {
 	return net.JoinHostPort(host, p), nil
 }
 
+// ListenAddress splits an address to listen on, HOST:PORT, or PORT for this machine alone. The port may
+// be 0. The error does not repeat the text.
+func ListenAddress(text string) (host, port string, err error) {
+	if !strings.Contains(text, ":") {
+		text = ":" + text
+	}
+	host, port, err = net.SplitHostPort(text)
+	if bad := (*net.AddrError)(nil); errors.As(err, &bad) {
+		return "", "", errors.New(bad.Err)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", "", fmt.Errorf("%q is not a port", port)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return host, port, nil
+}
+
 // CheckURL refuses URLs that contain what must not be in the URL of a target, or of
 // another service. The URL becomes part of the report, and so would a password in it;
 // the error therefore repeats no part of it. The hints say how to log in instead, and

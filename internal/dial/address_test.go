@@ -67,3 +67,19 @@ func TestCheckURL(t *testing.T) {
 		})
 	}
 }
+
+func TestListenAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"8080": "127.0.0.1 8080", ":8080": "127.0.0.1 8080", "0": "127.0.0.1 0", "0.0.0.0:1": "0.0.0.0 1", "[::1]:2": "::1 2", "name:3": "name 3",
+		"": `"" is not a port`, "x": `"x" is not a port`, "h:99999": `"99999" is not a port`, "a:b:c": "too many colons in address", "[::1": "missing ']' in address",
+	} {
+		host, port, err := ListenAddress(text)
+		got := host + " " + port
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,9 +25,47 @@ type Dialer struct {
 	Timeout    time.Duration // of connecting, handshake included; 0: only the context's
 }
 
+// restriction checks each address before a connection is made to it; nil: none.
+var restriction atomic.Pointer[func(addr string) *NotAllowedError]
+
+// Restrict makes check decide which addresses, host:port, this process may connect to. It holds for
+// all dialers, also for addresses that a system announces. nil allows all.
+func Restrict(check func(addr string) *NotAllowedError) {
+	if check == nil {
+		restriction.Store(nil)
+		return
+	}
+	restriction.Store(&check)
+}
+
+// A NotAllowedError is an address that this process may not connect to; see Restrict.
+type NotAllowedError struct {
+	Err  error  // which address, and who does not allow it
+	Hint string // how it is possible
+}
+
+func (e *NotAllowedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *NotAllowedError) Unwrap() error { return e.Err }
+
+// allowed returns a *NotAllowedError for an address that this process may not connect to.
+func allowed(addr string) error {
+	if check := restriction.Load(); check != nil {
+		if err := (*check)(addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Dial connects to host:port. It returns a *net.TCPConn for a plain connection,
-// otherwise a *tls.Conn after its handshake. An error of the handshake is a *TLSError.
+// otherwise a *tls.Conn after its handshake. An error of the handshake is a *TLSError. An address
+// outside those of Restrict is a *NotAllowedError.
 func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	if err := allowed(addr); err != nil {
+		return nil, err
+	}
 	if d.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d.Timeout)
@@ -92,6 +131,9 @@ func Interrupt(ctx context.Context, conn net.Conn) (stop func() bool) {
 func SpeaksTLS(ctx context.Context, addr string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
+	if allowed(addr) != nil {
+		return false
+	}
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // only to find out whether TLS is spoken
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err == nil {

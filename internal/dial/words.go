@@ -20,8 +20,11 @@ func Hint(err error, hasCert bool) string {
 		unknown  x509.UnknownAuthorityError
 		hostname x509.HostnameError
 		invalid  x509.CertificateInvalidError
+		refused  *NotAllowedError
 	)
 	switch {
+	case errors.As(err, &refused):
+		return refused.Hint
 	case errors.As(err, &unknown):
 		return "add --tls-ca FILE with the authority's certificate (PEM)"
 	case errors.As(err, &hostname):

@@ -7,5 +7,5 @@
 //
 // Its invariants: jobs for one system under test run one at a time, in the order
 // of their ids. A job's process is started at most once, also when the server is
-// killed. A change of state is on disk before anybody can see it.
+// killed. A change of state is on disk before any caller can see it.
 package jobs

@@ -31,10 +31,13 @@ func (s State) Ended() bool { return s != Queued && s != Running }
 // Everything is the system of a job that may load any system. It runs alone.
 const Everything = "*"
 
-// A Request is what somebody submits. Its first three texts and the folder must
+// A Request is what a user submits. Its first three texts and the folder must
 // be valid UTF-8; nothing in it may have a zero byte.
 type Request struct {
-	System string   // the system under test; jobs for one system run one at a time, in order. "" is a queue like any other
+	// System is the system under test. Jobs for one system run one at a time, in order. Two names
+	// SCHEME://ADDRESS,ADDRESS are one system if the scheme and an address are the same. "" is a
+	// name like any other.
+	System string
 	User   string   // who submits it
 	Typed  string   // the line as typed, for lists of jobs
 	Args   []string // carronade's arguments, without the program's name
@@ -68,7 +71,7 @@ type Filter struct {
 // What may be wrong. Errors for users wrap one of them, and most are a
 // *target.Error with a hint.
 var (
-	ErrNoJob    = errors.New("there is no job with this number")
+	ErrNoJob    = errors.New("it was not submitted, or is no longer kept")
 	ErrEnded    = errors.New("the job has ended")
 	ErrLimit    = errors.New("the queue is full")
 	ErrInvalid  = errors.New("the request is not valid")

@@ -296,7 +296,7 @@ func alive(t *testing.T) string {
 	return path
 }
 
-// A second server is refused, and told who has the folder.
+// A second server is refused, and the error says who has the folder.
 func TestInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	q := open(t, Options{Dir: dir})

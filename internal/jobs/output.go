@@ -34,7 +34,7 @@ type output struct {
 	note  int64 // length of the line after them
 	cut   int64 // bytes that the line stands for
 	ended bool
-	wake  chan struct{} // closed at the next change; nil if nobody waits
+	wake  chan struct{} // closed at the next change; nil if none waits
 	users int           // the writer, and those that read
 
 	lost int64 // bytes that could not be written since the last that could; only for the writer

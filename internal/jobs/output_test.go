@@ -108,8 +108,8 @@ func TestOutputWithoutLines(t *testing.T) {
 	}
 }
 
-// Many follow while it is written; each gets every line, or is told how many it
-// missed.
+// Many follow while it is written; each gets every line, or the number of those
+// that it missed.
 func TestOutputFollowers(t *testing.T) {
 	const limit, last = 32 << 10, 50_000
 	o := newOutput(t, limit)

@@ -62,7 +62,7 @@ func (q *Queue) start(j *Job, out *output) (*process, error) {
 	}
 	printed, err := pipe()
 	if err == nil && runtime.GOOS != "windows" {
-		cmd.ExtraFiles = []*os.File{nil, lock} // from 3; nobody reads the lock, see leftover
+		cmd.ExtraFiles = []*os.File{nil, lock} // from 3; the lock is not read, see leftover
 		if q.o.Frames != nil {
 			cmd.ExtraFiles[0], err = pipe()
 			cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", FramesVariable, framesFile))
@@ -136,7 +136,7 @@ func (p *process) close(hurry <-chan struct{}) {
 
 // stops are why and how a process was ended.
 type stops struct {
-	cancelled bool   // somebody cancelled the job
+	cancelled bool   // by a user
 	closing   bool   // the server ends
 	killed    string // why it was killed; "": it was not
 }

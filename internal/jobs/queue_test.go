@@ -152,6 +152,39 @@ func TestPlaces(t *testing.T) {
 	wait(t, q, ids[3])
 }
 
+// Systems with an address in common are one: their jobs run in the order of submission.
+func TestOverlappingSystems(t *testing.T) {
+	q := open(t, Options{Parallel: 4})
+	gate := filepath.Join(t.TempDir(), "gate")
+	var ids []int64
+	for i, system := range []string{"k://a,b", "k://b,c", "k://c,d", "k://d", "x://a,b", "k://ab"} {
+		r := request(system, "out:up", "until:"+gate)
+		j, ahead, err := q.Submit(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{0, 1, 1, 1, 0, 0}[i]; ahead != want {
+			t.Errorf("%s: got %d jobs ahead, want %d", system, ahead, want)
+		}
+		ids = append(ids, j.ID)
+	}
+	for _, i := range []int{0, 4, 5} {
+		printed(t, q, ids[i], "up")
+	}
+	if list, err := q.Jobs(t.Context(), Filter{States: []State{Running}}); err != nil || len(list) != 3 {
+		t.Errorf("got %v and %v, want the three that share no address", list, err)
+	}
+	touch(t, gate)
+	var before Job
+	for _, id := range ids[:4] { // each waits for the one before it, also the last: it is younger
+		j := wait(t, q, id)
+		if j.Started.Before(before.Ended) {
+			t.Errorf("job %d started before job %d ended", j.ID, before.ID)
+		}
+		before = j
+	}
+}
+
 // With one place, jobs of all systems run in the order of submission.
 func TestOldestFirst(t *testing.T) {
 	q := open(t, Options{})
@@ -246,7 +279,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("got %v, want %v", err, ErrEnded)
 		}
 	}
-	if err := q.Cancel(t.Context(), 99); !errors.Is(err, ErrNoJob) || hintOf(err) == "" {
+	if err := q.Cancel(t.Context(), 99); !errors.Is(err, ErrNoJob) || hintOf(err) == "" || err.Error() != "no job 99: it was not submitted, or is no longer kept" {
 		t.Errorf("got %v, want %v", err, ErrNoJob)
 	}
 }

@@ -19,7 +19,11 @@ func (q *Queue) Jobs(ctx context.Context, f Filter) ([]Job, error) {
 // Job returns a job. The error is an ErrNoJob, or one of the folder.
 func (q *Queue) Job(ctx context.Context, id int64) (Job, error) {
 	j, err := q.table.get(ctx, id)
-	return j, q.fail(fmt.Sprintf("find job %d", id), err)
+	doing := fmt.Sprintf("find job %d", id)
+	if errors.Is(err, ErrNoJob) {
+		doing = fmt.Sprintf("no job %d", id)
+	}
+	return j, q.fail(doing, err)
 }
 
 // fail makes an error for users.

@@ -1,10 +1,13 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,13 +16,8 @@ import (
 // jobs wait behind it, so that its turn comes. q.mu is locked.
 func (q *Queue) fill() {
 	for !q.ending && q.running < q.o.Parallel && q.busy[Everything] == 0 {
-		var next *entry
-		for system, line := range q.lines {
-			if q.busy[system] == 0 && (next == nil || line[0].id < next.id) {
-				next = line[0]
-			}
-		}
-		if next == nil || next.system == Everything && q.running > 0 {
+		next := q.next()
+		if next == nil {
 			return
 		}
 		q.leave(next, picked)
@@ -29,6 +27,57 @@ func (q *Queue) fill() {
 			q.run(next)
 		})
 	}
+}
+
+// next returns the oldest job that may start now; nil if there is none. A job waits for those that
+// share an address with it: they run, or are older. q.mu is locked.
+func (q *Queue) next() *entry {
+	heads := make([]*entry, 0, len(q.lines))
+	for _, line := range q.lines {
+		heads = append(heads, line[0])
+	}
+	slices.SortFunc(heads, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+	held := map[string]bool{} // addresses
+	hold := func(system string) {
+		for _, a := range addressesOf(system) {
+			held[a] = true
+		}
+	}
+	for system := range q.busy {
+		hold(system)
+	}
+	for _, e := range heads {
+		switch {
+		case e.system == Everything && q.running > 0:
+			return nil
+		case !slices.ContainsFunc(addressesOf(e.system), func(a string) bool { return held[a] }):
+			return e
+		}
+		hold(e.system)
+	}
+	return nil
+}
+
+// addressesOf are the parts of a system's name that have a queue each: see Request.
+func addressesOf(system string) []string {
+	scheme, hosts, ok := strings.Cut(system, "://")
+	if !ok || !strings.Contains(hosts, ",") {
+		return []string{system}
+	}
+	parts := strings.Split(hosts, ",")
+	for i := range parts {
+		parts[i] = scheme + "://" + parts[i]
+	}
+	return parts
+}
+
+// overlap reports whether jobs of two systems run one after the other.
+func overlap(a, b string) bool {
+	if a == b {
+		return true
+	}
+	others := addressesOf(b)
+	return slices.ContainsFunc(addressesOf(a), func(part string) bool { return slices.Contains(others, part) })
 }
 
 // take occupies a system and one of the places. q.mu is locked.

@@ -13,7 +13,7 @@ import (
 // Submit stores a job. When it returns, the job is on disk, and runs when its
 // turn comes. The number is that of the jobs ahead of it in its system's queue,
 // with one that runs. The error is an ErrLimit, ErrInvalid or ErrClosed, or one
-// of the folder; then there is no job.
+// of the folder; then no job was stored.
 func (q *Queue) Submit(ctx context.Context, r Request) (Job, int, error) {
 	if err := r.check(); err != nil {
 		return Job{}, 0, err
@@ -32,7 +32,17 @@ func (q *Queue) Submit(ctx context.Context, r Request) (Job, int, error) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ahead := len(q.lines[j.System]) + q.busy[j.System]
+	ahead := 0
+	for system, line := range q.lines {
+		if overlap(system, j.System) {
+			ahead += len(line)
+		}
+	}
+	for system, n := range q.busy {
+		if overlap(system, j.System) {
+			ahead += n
+		}
+	}
 	q.newEntry(&j)
 	q.fill()
 	q.notify()
@@ -123,7 +133,7 @@ func (q *Queue) Cancel(ctx context.Context, id int64) error {
 }
 
 // cancellable returns the entry of a job, nil if it has ended, and locks q.mu
-// unless there is an error. If somebody else cancels the job before its start,
+// unless there is an error. If another caller cancels the job before its start,
 // it waits for that.
 func (q *Queue) cancellable(ctx context.Context, id int64) (*entry, error) {
 	for {

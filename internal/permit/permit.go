@@ -45,10 +45,10 @@ func (r *Refusal) Error() string { return r.What }
 
 // The ways out of refusals.
 const (
-	wayAllow  = "run it on the machine itself, or start the server with --allow"
-	wayFile   = "name a file in the server's folder for files, without .. and without a leading /, or start the server with --allow"
-	wayTarget = "start the server with --allow-target PATTERN"
-	wayBuild  = "start the server with --allow-build FOLDER"
+	wayAllow  = "run it on a machine of your own, or ask the operator of the server to start it with --allow"
+	wayFile   = "name a file in the server's folder for files, without .. and without a leading /"
+	wayTarget = "ask the operator of the server to start it with --allow-target PATTERN"
+	wayBuild  = "ask the operator of the server to start it with --allow-build FOLDER"
 )
 
 // Read returns the rules in the environment; nil if there are none. Rules that cannot be read are

@@ -18,6 +18,53 @@ var toolFlags = map[string]func(r *Rules, where, value string) error{
 	"requests": nil, "timeout": nil, "E": nil, "mem": nil,
 }
 
+// A toolLine is a parsed command line of hey-apm, with the flags that jobs may give.
+type toolLine struct {
+	words  []string // that are not flags
+	system []workload.Entry
+	values []workload.Entry // of toolFlags
+}
+
+// parseTool parses a command line of hey-apm. It stops at a flag without its value; the tool says
+// that it is missing.
+func parseTool(args []string) (l toolLine, complete bool, err error) {
+	for i := 0; i < len(args); i++ {
+		flag, ok := strings.CutPrefix(args[i], "-")
+		if !ok || flag == "" {
+			l.words = append(l.words, args[i])
+			continue
+		}
+		flag, value, joined := strings.Cut(strings.TrimPrefix(flag, "-"), "=")
+		if flag == "yes" && !joined && len(l.words) > 0 && l.words[0] == "elasticsearch" {
+			continue
+		}
+		_, known := toolFlags[flag]
+		if !known && !strings.HasPrefix(flag, "system-") {
+			return l, false, &Refusal{What: fmt.Sprintf("this server does not take -%s of hey-apm", flag), Way: wayAllow}
+		}
+		if !joined {
+			if i++; i == len(args) {
+				return l, false, nil
+			}
+			value = args[i]
+		}
+		e := workload.Entry{Name: flag, Values: []string{value}, Where: "-" + flag}
+		if known {
+			l.values = append(l.values, e)
+		} else {
+			l.system = append(l.system, e)
+		}
+	}
+	return l, true, nil
+}
+
+// ToolLoads reports whether the command line of a drop-in, after its name, generates load. It is
+// false only for a dump of hey-apm: other command lines may generate load.
+func ToolLoads(name string, args []string) bool {
+	l, complete, err := parseTool(args)
+	return name != "hey-apm" || err != nil || !complete || len(l.words) == 0 || l.words[0] != "dump"
+}
+
 // Tool checks the command line of a drop-in, after its name.
 func (r *Rules) Tool(kinds []target.Kind, name string, args []string) error {
 	if r.open() {
@@ -26,42 +73,21 @@ func (r *Rules) Tool(kinds []target.Kind, name string, args []string) error {
 	if name != "hey-apm" {
 		return &Refusal{What: fmt.Sprintf("this server does not run the command %q", "as "+name), Way: wayAllow}
 	}
-	var (
-		words  []string
-		system []workload.Entry
-	)
-	for i := 0; i < len(args); i++ {
-		flag, ok := strings.CutPrefix(args[i], "-")
-		if !ok || flag == "" {
-			words = append(words, args[i])
-			continue
-		}
-		flag, value, joined := strings.Cut(strings.TrimPrefix(flag, "-"), "=")
-		if flag == "yes" && !joined && len(words) > 0 && words[0] == "elasticsearch" {
-			continue
-		}
-		check, known := toolFlags[flag]
-		if !known && !strings.HasPrefix(flag, "system-") {
-			return &Refusal{What: fmt.Sprintf("this server does not take -%s of hey-apm", flag), Way: wayAllow}
-		}
-		if !joined {
-			if i++; i == len(args) {
-				return nil // the tool says that a value is missing
-			}
-			value = args[i]
-		}
-		switch {
-		case !known:
-			system = append(system, workload.Entry{Name: flag, Values: []string{value}, Where: "-" + flag})
-		case check != nil:
-			if err := check(r, "-"+flag, value); err != nil {
+	l, complete, err := parseTool(args)
+	if err != nil {
+		return err
+	}
+	for _, e := range l.values {
+		if check := toolFlags[e.Name]; check != nil {
+			if err := check(r, e.Where, e.Values[0]); err != nil {
 				return err
 			}
 		}
 	}
-	if err := r.Document(kinds, system); err != nil {
+	if err := r.Document(kinds, l.system); err != nil || !complete {
 		return err
 	}
+	words := l.words
 	switch {
 	case len(words) > 0 && words[0] == "test", len(words) == 2 && words[0] == "elasticsearch" && words[1] == "reset":
 		return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/dial"
 	"carronade/target"
 )
 
@@ -33,12 +34,12 @@ type graphite struct {
 }
 
 func newGraphite(o Options) (*graphite, error) {
-	addr := o.Graphite
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		if strings.Contains(addr, ":") || addr == "" {
-			return nil, &target.Error{Doing: "read --graphite", Err: fmt.Errorf("%q is not HOST:PORT", addr), Hint: "such as graphite.example:2003"}
-		}
-		addr = net.JoinHostPort(addr, "2003")
+	addr, err := dial.Host(o.Graphite, "2003")
+	if bad := (*net.AddrError)(nil); errors.As(err, &bad) {
+		err = errors.New(bad.Err)
+	}
+	if err != nil {
+		return nil, &target.Error{Doing: "read --graphite", Err: fmt.Errorf("%q is not HOST:PORT: %w", o.Graphite, err), Hint: "such as graphite.example:2003"}
 	}
 	prefix := o.Prefix
 	if prefix == "" {

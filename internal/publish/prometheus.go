@@ -1,10 +1,8 @@
 package publish
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -16,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 
+	"carronade/internal/dial"
 	"carronade/target"
 )
 
@@ -29,23 +28,9 @@ type page struct {
 
 // newPage serves a hub's metrics.
 func newPage(h *Hub, o Options) (*page, error) {
-	addr := o.MetricsAddr
-	if !strings.Contains(addr, ":") {
-		addr = ":" + addr
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if n, perr := strconv.ParseUint(port, 10, 16); err == nil && (perr != nil || n > math.MaxUint16) {
-		err = fmt.Errorf("%q is not a port", port)
-	}
+	host, port, err := dial.ListenAddress(o.MetricsAddr)
 	if err != nil {
-		var bad *net.AddrError
-		if errors.As(err, &bad) {
-			err = errors.New(bad.Err)
-		}
 		return nil, &target.Error{Doing: "read --metrics-addr", Err: fmt.Errorf("%s: %w", o.MetricsAddr, err), Hint: "give HOST:PORT, or only a port, such as 9464, for this machine alone"}
-	}
-	if host == "" {
-		host = "127.0.0.1"
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {

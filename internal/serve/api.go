@@ -8,16 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
-	"unicode"
 
 	"carronade/internal/jobs"
 	"carronade/internal/secret"
@@ -27,7 +23,6 @@ import (
 // The limits of requests.
 const (
 	longestBody    = 64 << 10         // bytes of a JSON body
-	largestFile    = 64 << 20         // bytes of a file that is sent
 	mostOutput     = 64 << 20         // bytes that a command prints
 	commandLimit   = time.Minute      // of a command that is run at once
 	mostJobsListed = 1000             // jobs in one answer
@@ -52,6 +47,8 @@ type API struct {
 	Kinds []target.Kind
 	// Run runs a command that generates no load, under the rules of jobs.
 	Run func(ctx context.Context, user string, args []string, stdout, stderr io.Writer) int
+	// Loads reports whether a command line generates load, so that it must be a job.
+	Loads func(args []string) bool
 	// Folder has the files that jobs may name.
 	Folder  string
 	Version string
@@ -59,6 +56,7 @@ type API struct {
 	User func(r *http.Request) string
 
 	running chan struct{} // has an element for each command that runs; see Handler
+	files   sync.Mutex    // locked while a file that was sent is counted and gets its name
 }
 
 //go:embed openapi.json
@@ -67,6 +65,7 @@ var openAPI []byte
 // Handler returns the routes of the API, all below /api/v1/.
 func (a *API) Handler() http.Handler {
 	a.running = make(chan struct{}, mostCommands)
+	removeParts(a.Folder)
 	mux := http.NewServeMux()
 	for pattern, handle := range a.routes() {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -76,29 +75,50 @@ func (a *API) Handler() http.Handler {
 			}
 		})
 	}
-	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
-		answerError(w, &problem{http.StatusNotFound, "no such path: " + r.Method + " " + r.URL.Path, "GET /api/v1/openapi.json describes all"})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		refused := refusedRoute{header: w.Header()}
+		mux.ServeHTTP(&refused, r)
+		what := r.Method + " " + r.URL.Path
+		if refused.status == http.StatusMethodNotAllowed {
+			answerError(w, &problem{refused.status, "this path has no such method: " + what, "use " + w.Header().Get("Allow")})
+			return
+		}
+		answerError(w, &problem{http.StatusNotFound, "no such path: " + what, "GET /api/v1/openapi.json describes all"})
 	})
-	return mux
 }
+
+// refusedRoute keeps the status and the headers of an answer without its text.
+type refusedRoute struct {
+	header http.Header
+	status int
+}
+
+func (f *refusedRoute) Header() http.Header         { return f.header }
+func (f *refusedRoute) WriteHeader(status int)      { f.status = status }
+func (f *refusedRoute) Write(p []byte) (int, error) { return len(p), nil }
 
 type handler = func(w http.ResponseWriter, r *http.Request) error
 
 func (a *API) routes() map[string]handler {
 	return map[string]handler{
-		"GET /api/v1/openapi.json":      a.describe,
-		"GET /api/v1/status":            a.status,
-		"GET /api/v1/jobs":              a.list,
-		"POST /api/v1/jobs":             a.submit,
-		"GET /api/v1/jobs/{id}":         a.job,
-		"POST /api/v1/jobs/{id}/cancel": a.cancel,
-		"GET /api/v1/jobs/{id}/output":  a.output,
-		"POST /api/v1/commands":         a.command,
-		"GET /api/v1/reports":           a.reports,
-		"GET /api/v1/reports/{id}":      a.report,
-		"GET /api/v1/reports/{id}/page": a.page,
-		"GET /api/v1/files/{name...}":   a.readFile,
-		"PUT /api/v1/files/{name...}":   a.writeFile,
+		"GET /api/v1/openapi.json":       a.describe,
+		"GET /api/v1/status":             a.status,
+		"GET /api/v1/jobs":               a.list,
+		"POST /api/v1/jobs":              a.submit,
+		"GET /api/v1/jobs/{id}":          a.job,
+		"POST /api/v1/jobs/{id}/cancel":  a.cancel,
+		"GET /api/v1/jobs/{id}/output":   a.output,
+		"POST /api/v1/commands":          a.command,
+		"GET /api/v1/reports":            a.reports,
+		"GET /api/v1/reports/{id}":       a.report,
+		"GET /api/v1/reports/{id}/page":  a.page,
+		"GET /api/v1/files/{name...}":    a.inFolder(readFile),
+		"PUT /api/v1/files/{name...}":    a.inFolder(a.writeFile),
+		"DELETE /api/v1/files/{name...}": a.inFolder(removeFile),
 	}
 }
 
@@ -270,7 +290,7 @@ func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
 	if err := checkArgs(body.Args); err != nil {
 		return err
 	}
-	if !Loads(body.Args) {
+	if !a.Loads(body.Args) {
 		return &problem{http.StatusBadRequest, "this command generates no load, so it is not a job", "POST /api/v1/commands runs it at once"}
 	}
 	job, ahead, err := a.Jobs.Submit(r.Context(), jobs.Request{
@@ -369,7 +389,7 @@ func (a *API) command(w http.ResponseWriter, r *http.Request) error {
 	if err := checkArgs(body.Args); err != nil {
 		return err
 	}
-	if Loads(body.Args) {
+	if a.Loads(body.Args) {
 		return &problem{http.StatusBadRequest, "this command generates load, so it must wait for the system", "POST /api/v1/jobs"}
 	}
 	stdout, stderr, code, err := a.run(r, body.Args)
@@ -458,87 +478,4 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 	args := []string{"report", "export", "--as=html", "--", r.PathValue("id")}
 	w.Header().Set("Content-Security-Policy", "sandbox allow-scripts")
 	return a.show(w, r, "text/html; charset=utf-8", append(args, r.URL.Query()["with"]...)...)
-}
-
-// local checks the name of a file. os.Root keeps it in the folder, whatever links there are.
-func local(r *http.Request) (string, error) {
-	name := r.PathValue("name")
-	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || strings.HasPrefix(path.Base(name), ".") || strings.ContainsFunc(name, unicode.IsControl) {
-		return "", &problem{http.StatusBadRequest, fmt.Sprintf("%q is not the name of a file in the folder of jobs", name), "such as load.yaml or fill/load.yaml"}
-	}
-	return filepath.FromSlash(name), nil
-}
-
-func (a *API) readFile(w http.ResponseWriter, r *http.Request) error {
-	name, err := local(r)
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(a.Folder)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	f, err := root.Open(name)
-	if err != nil {
-		return fileProblem(name, err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return fileProblem(name, errors.Join(err, fs.ErrNotExist))
-	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Disposition", "attachment")
-	http.ServeContent(w, r, "", info.ModTime(), f)
-	return nil
-}
-
-// writeFile replaces a file in one step, or leaves it unchanged.
-func (a *API) writeFile(w http.ResponseWriter, r *http.Request) error {
-	name, err := local(r)
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(a.Folder)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if dir := filepath.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o700); err != nil {
-			return fileProblem(name, err)
-		}
-	}
-	next := name + ".part-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	f, err := root.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fileProblem(name, err)
-	}
-	n, err := io.Copy(f, http.MaxBytesReader(w, r.Body, largestFile))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = root.Rename(next, name)
-	}
-	if err != nil {
-		root.Remove(next) //nolint:errcheck // the first error counts
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			return &problem{http.StatusRequestEntityTooLarge, fmt.Sprintf("a file may have %d MiB", largestFile>>20), ""}
-		}
-		return fileProblem(name, err)
-	}
-	return answer(w, http.StatusOK, map[string]any{"name": filepath.ToSlash(name), "bytes": n})
-}
-
-func fileProblem(name string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return &problem{http.StatusNotFound, fmt.Sprintf("%s does not exist in the folder of jobs", filepath.ToSlash(name)), ""}
-	}
-	// Without the paths of the folder.
-	if e := (*fs.PathError)(nil); errors.As(err, &e) {
-		err = e.Err
-	}
-	if e := (*os.LinkError)(nil); errors.As(err, &e) {
-		err = e.Err
-	}
-	return &problem{http.StatusBadRequest, fmt.Sprintf("%s: %v", filepath.ToSlash(name), err), ""}
 }

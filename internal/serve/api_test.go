@@ -23,16 +23,24 @@ import (
 	"carronade/target/all"
 )
 
+// manyLines, of a thousand bytes each, are more than the buffers of a connection hold.
+const manyLines = 30_000
+
 // TestMain is also the program of the jobs in these tests: with the variable set, it prints its
-// arguments, and waits for an interrupt if the last one is "wait".
+// arguments, and waits for an interrupt if the last one is "wait", or prints much if it is "print".
 func TestMain(m *testing.M) {
 	if os.Getenv("CARRONADE_TEST_JOB") == "" {
 		os.Exit(m.Run())
 	}
 	fmt.Println(strings.Join(os.Args[1:], " "))
-	if os.Args[len(os.Args)-1] == "wait" {
+	switch os.Args[len(os.Args)-1] {
+	case "wait":
 		waitForInterrupt()
 		os.Exit(130)
+	case "print":
+		for range manyLines {
+			fmt.Println(strings.Repeat("x", 999))
+		}
 	}
 	os.Exit(0)
 }
@@ -54,13 +62,15 @@ type testSite struct {
 
 func newTestSite(t *testing.T) *testSite {
 	t.Helper()
+	return openTestSite(t, jobs.Options{}, func(l net.Listener) net.Listener { return l })
+}
+
+func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.Listener) *testSite {
+	t.Helper()
 	dir := t.TempDir()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Setenv("CARRONADE_TEST_JOB", "1") // for the processes of jobs
-	q, err := jobs.Open(t.Context(), jobs.Options{Dir: dir, Program: []string{program}})
+	o.Dir = dir
+	q, err := jobs.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +84,7 @@ func newTestSite(t *testing.T) *testSite {
 		t.Fatal(err)
 	}
 	api := &API{
-		Jobs: q, Kinds: all.Kinds(), Folder: s.folder, Version: "1",
+		Jobs: q, Kinds: all.Kinds(), Loads: func(args []string) bool { return args[0] == "run" }, Folder: s.folder, Version: "1",
 		Run: func(_ context.Context, user string, args []string, stdout, stderr io.Writer) int {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -94,7 +104,7 @@ func newTestSite(t *testing.T) *testSite {
 	site := NewSite(SiteOptions{API: api, Hub: s.hub, Tokens: s.tokens, Host: "127.0.0.1"})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- site.Serve(ctx, l) }()
+	go func() { ended <- site.Serve(ctx, wrap(l)) }()
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -225,6 +235,9 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	host := func(h string) func(*http.Request) { return func(r *http.Request) { r.Host = h } }
 	run := `{"args":["run","null://"]}`
+	if err := os.Mkdir(filepath.Join(s.folder, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, method, path, body string
 		change                   func(*http.Request)
@@ -250,16 +263,29 @@ func TestRefusedRequests(t *testing.T) {
 		{"no such job", "GET", "/api/v1/jobs/999", "", header("x", ""), http.StatusNotFound},
 		{"not a number", "GET", "/api/v1/jobs/x", "", header("x", ""), http.StatusNotFound},
 		{"no such path", "GET", "/api/v1/nothing", "", header("x", ""), http.StatusNotFound},
+		{"path above", "GET", "/api/nothing", "", header("x", ""), http.StatusNotFound},
+		{"method", "PUT", "/api/v1/jobs", "{}", header("x", ""), http.StatusMethodNotAllowed},
+		{"method without a token", "PUT", "/api/v1/jobs", "{}", header("Authorization", ""), http.StatusUnauthorized},
+		{"method of no one path", "BREW", "/api/v1/status", "", header("x", ""), http.StatusMethodNotAllowed},
+		{"range", "GET", "/api/v1/files/x", "", header("Range", "bytes=9-"), http.StatusNotFound},
 		{"no such state", "GET", "/api/v1/jobs?state=x", "", header("x", ""), http.StatusBadRequest},
 		{"too many", "GET", "/api/v1/jobs?n=1000000", "", header("x", ""), http.StatusBadRequest},
 		{"file outside", "GET", "/api/v1/files/..%2ftokens.json", "", header("x", ""), http.StatusBadRequest},
 		{"absolute file", "GET", "/api/v1/files/%2fetc%2fpasswd", "", header("x", ""), http.StatusBadRequest},
 		{"write outside", "PUT", "/api/v1/files/..%2fx", "x", header("x", ""), http.StatusBadRequest},
 		{"hidden file", "PUT", "/api/v1/files/.x", "x", header("x", ""), http.StatusBadRequest},
+		{"part of a file", "PUT", "/api/v1/files/a/.part-1", "x", header("x", ""), http.StatusBadRequest},
+		{"remove outside", "DELETE", "/api/v1/files/..%2ftokens.json", "", header("x", ""), http.StatusBadRequest},
+		{"remove a folder", "DELETE", "/api/v1/files/folder", "", header("x", ""), http.StatusNotFound},
 		{"no such file", "GET", "/api/v1/files/x", "", header("x", ""), http.StatusNotFound},
 	} {
-		if got, text := s.do(c.method, c.path, c.body, c.change); got != c.status || strings.Contains(text, s.folder) || strings.Contains(text, s.secret) {
+		got, text := s.do(c.method, c.path, c.body, c.change)
+		if got != c.status || strings.Contains(text, s.folder) || strings.Contains(text, s.secret) {
 			t.Errorf("%s: %d, want %d: %.200s", c.name, got, c.status, text)
+		}
+		var e map[string]string
+		if err := json.Unmarshal([]byte(text), &e); strings.HasPrefix(c.path, "/api/v1/") && (err != nil || e["error"] == "") {
+			t.Errorf("%s: %v: %q is not JSON with an error", c.name, err, text)
 		}
 	}
 	if len(s.ran) > 0 {
@@ -308,12 +334,52 @@ func TestFiles(t *testing.T) {
 			t.Errorf("GET %s: %s", path, text)
 		}
 	}
+	if status, _ := s.do("DELETE", "/api/v1/files/etc/passwd", ""); status == http.StatusOK {
+		t.Error("a file was removed through a link")
+	}
 	if status, _ := s.do("PUT", "/api/v1/files/etc/carronade-test", "x"); status == http.StatusOK {
 		t.Error("a file was written through a link")
 	}
 	entries, err := os.ReadDir(filepath.Join(s.folder, "a"))
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestFilesAreLimited: what is sent is bounded, and what an earlier server did not receive to its end is
+// removed.
+func TestFilesAreLimited(t *testing.T) {
+	s := newTestSite(t)
+	write := func(name string, size int64) {
+		t.Helper()
+		f, err := os.Create(filepath.Join(s.folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := f.Truncate(size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".part-old", 5)
+	removeParts(s.folder)
+	write("large", mostFileBytes-10)
+	s.want(http.StatusOK, "PUT", "/api/v1/files/a", "0123456789")
+	s.want(http.StatusInsufficientStorage, "PUT", "/api/v1/files/b", "x", "the folder of jobs is full: it may have 1000 files and 1024 MiB", "DELETE")
+	s.want(http.StatusInsufficientStorage, "PUT", "/api/v1/files/a", "0123456789x")
+	s.want(http.StatusOK, "PUT", "/api/v1/files/a", "9876543210") // in its own place
+	s.want(http.StatusOK, "DELETE", "/api/v1/files/large", "", `"name": "large"`)
+	for i := range mostFiles - 1 {
+		write(fmt.Sprint("f", i), 0)
+	}
+	s.want(http.StatusInsufficientStorage, "PUT", "/api/v1/files/b", "x")
+	s.want(http.StatusOK, "PUT", "/api/v1/files/f1", "x")
+	entries, err := os.ReadDir(s.folder)
+	if err != nil || len(entries) != mostFiles {
+		t.Errorf("%d files, want %d: %v", len(entries), mostFiles, err)
+	}
+	if text := s.want(http.StatusOK, "GET", "/api/v1/files/a", ""); text != "9876543210" {
+		t.Errorf("%q", text)
 	}
 }
 
@@ -412,29 +478,23 @@ func TestSystemOf(t *testing.T) {
 		"run kafka://localhost:9092/t":                 "kafka://127.0.0.1:9092",
 		"find apm+http://[::1]:8200 --slo p99<1s":      "apm://127.0.0.1:8200",
 		"run apm+https://h:8200":                       "apm://h:8200",
+		"run kafka://A.,b:9092,a:9092/t":               "kafka://a:9092,b:9092",
+		"run kafka://[0:0::1]/t":                       "kafka://127.0.0.1:9092",
+		"run kafka://[2001:DB8:0::1]/t":                "kafka://[2001:db8::1]:9092",
+		"run riemann://h":                              "riemann://h:5555",
+		"topics create kafka://h/t":                    "kafka://h:9092",
 		"run apm+http://h:8200 --index http://es:9200": "apm://h:8200",
-		"run null://":                 "this machine",
-		"demo":                        "this machine",
-		"run -f load.yaml":            jobs.Everything,
-		"run kafka://a/t --file=x":    jobs.Everything,
-		"scenario a.js":               jobs.Everything,
-		"compare --run a.yaml b.yaml": jobs.Everything,
-		"run kafka://a/t riemann://b": jobs.Everything,
-		"":                            jobs.Everything,
+		"run null://":                                  "this machine",
+		"demo":                                         "this machine",
+		"run -f load.yaml":                             jobs.Everything,
+		"run kafka://a/t --file=x":                     jobs.Everything,
+		"scenario a.js":                                jobs.Everything,
+		"compare --run a.yaml b.yaml":                  jobs.Everything,
+		"run kafka://a/t riemann://b":                  jobs.Everything,
+		"":                                             jobs.Everything,
 	} {
 		if got := SystemOf(all.Kinds(), strings.Fields(line)); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
-		}
-	}
-}
-
-func TestLoads(t *testing.T) {
-	for line, want := range map[string]bool{
-		"run null://": true, "find x": true, "scenario a.js": true, "compare --run a b": true, "topics create x": true, "as sangrenel": true, "report replay last": true,
-		"run --help": false, "scenario a.js --check": false, "compare a b": false, "report list": false, "topics list x": false, "collate rate": false, "help run": false, "": false,
-	} {
-		if got := Loads(strings.Fields(line)); got != want {
-			t.Errorf("%q: %v", line, got)
 		}
 	}
 }

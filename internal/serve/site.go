@@ -7,7 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
+
+	"golang.org/x/net/netutil"
 
 	"carronade/internal/web"
 	"carronade/internal/web/guard"
@@ -19,7 +22,7 @@ type Site struct {
 	server *http.Server
 }
 
-// SiteOptions are what a site serves, and to whom.
+// SiteOptions are what a site serves, and who may use it.
 type SiteOptions struct {
 	API    *API
 	Hub    *web.Hub
@@ -35,15 +38,22 @@ func NewSite(o SiteOptions) *Site {
 		names = append(names, o.Host)
 	}
 	g := guard.New(o.Tokens.User, names...)
+	g.Refuse = func(w http.ResponseWriter, r *http.Request, text string, status int) {
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			answerError(w, &problem{status: status, text: text})
+			return
+		}
+		http.Error(w, text, status)
+	}
 	o.API.User = guard.User
 	mux := http.NewServeMux()
 	mux.Handle("POST /api/session", g.Session())
 	mux.Handle("GET /api/runs", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
 	mux.Handle("GET /api/runs/", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
-	mux.Handle("/api/v1/", g.Require(o.API.Handler()))
+	mux.Handle("/api/", g.Require(o.API.Handler()))
 	mux.Handle("/", web.Assets())
 	return &Site{hub: o.Hub, server: &http.Server{
-		// Messages about clients that do not speak TLS or HTTP are dropped: anybody can cause them.
+		// Messages about clients that do not speak TLS or HTTP are dropped: every client can cause them.
 		Handler: g.Protect(mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}}
@@ -52,8 +62,13 @@ func NewSite(o SiteOptions) *Site {
 // viewersLimit is how long the end of the site waits for viewers.
 const viewersLimit = 250 * time.Millisecond
 
+// mostConnections are the HTTP connections at one time. More wait until others end: those that send no
+// request end after ten seconds, and idle ones after a minute.
+const mostConnections = 256
+
 // Serve serves the site until ctx is done. It closes the listener.
 func (s *Site) Serve(ctx context.Context, l net.Listener) error {
+	l = netutil.LimitListener(l, mostConnections)
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)

@@ -1,41 +1,23 @@
 package serve
 
 import (
+	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
+	"carronade/internal/dial"
 	"carronade/internal/jobs"
 	"carronade/internal/workload"
 	"carronade/target"
 )
 
-// loads are the commands that generate load, and so wait in a queue.
-var loads = []string{"run", "find", "scenario", "demo", "calibrate", "as"}
-
-// Loads reports whether a command line of carronade generates load.
-func Loads(args []string) bool {
-	if len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") || slices.Contains(args, "--help-all") || slices.Contains(args, "--check") || slices.Contains(args, "--schema") {
-		return false
-	}
-	switch {
-	case slices.Contains(loads, args[0]):
-		return true
-	case args[0] == "compare":
-		return slices.Contains(args, "--run") || slices.Contains(args, "--run=true")
-	case args[0] == "topics":
-		return len(args) > 1 && args[1] != "list" && args[1] != "describe"
-	case args[0] == "report":
-		return len(args) > 1 && args[1] == "replay"
-	}
-	return false
-}
-
 // thisMachine is the system of a job that loads nothing else.
 const thisMachine = "this machine"
 
-// SystemOf is the system that a command line of carronade loads: the address of its target, so
-// that two spellings of one system wait for each other. It is jobs.Everything if the command line does
+// SystemOf is the system that a command line of carronade loads: the addresses of its target in one
+// spelling, with ports, so that jobs of one system wait for each other. It is jobs.Everything if the command line does
 // not have exactly one.
 func SystemOf(kinds []target.Kind, args []string) string {
 	found := ""
@@ -52,10 +34,11 @@ func SystemOf(kinds []target.Kind, args []string) string {
 		if !strings.Contains(arg, "://") {
 			continue
 		}
-		if _, _, err := workload.ParseTarget(kinds, arg); err != nil {
+		kind, u, err := workload.ParseTarget(kinds, arg)
+		if err != nil {
 			continue
 		}
-		name := addresses(arg)
+		name := addresses(kind, u)
 		if found != "" && found != thisMachine && found != name {
 			return jobs.Everything
 		}
@@ -67,30 +50,39 @@ func SystemOf(kinds []target.Kind, args []string) string {
 	return found
 }
 
-// addresses are the hosts of a target, sorted, with the loopback names made one.
-func addresses(text string) string {
-	scheme, rest, _ := strings.Cut(text, "://")
-	if scheme == "null" {
+// addresses are the hosts of a target with their ports, sorted. The names of loopback are one.
+func addresses(kind target.Kind, u *url.URL) string {
+	if u.Scheme == "null" {
 		return thisMachine
 	}
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		rest = rest[:i]
+	port := ""
+	if p, ok := kind.(target.DefaultPorter); ok {
+		port = p.DefaultPort(u.Scheme)
 	}
-	if i := strings.LastIndex(rest, "@"); i >= 0 {
-		rest = rest[i+1:]
-	}
-	hosts := strings.Split(strings.ToLower(rest), ",")
-	for i, h := range hosts {
-		u := url.URL{Host: h}
-		switch u.Hostname() {
-		case "localhost", "::1":
-			hosts[i] = "127.0.0.1"
-			if u.Port() != "" {
-				hosts[i] += ":" + u.Port()
-			}
+	var hosts []string
+	for _, text := range workload.Hosts(u) {
+		text = strings.ToLower(text)
+		address, err := dial.Host(text, port)
+		if err != nil { // there is no default port
+			address = text
 		}
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			host, port = address, ""
+		}
+		host = strings.TrimSuffix(host, ".")
+		if ip, err := netip.ParseAddr(host); err == nil {
+			host = ip.Unmap().String() // it has several spellings
+		}
+		if host == "localhost" || host == "::1" {
+			host = "127.0.0.1"
+		}
+		if port != "" {
+			host = net.JoinHostPort(host, port)
+		}
+		hosts = append(hosts, host)
 	}
 	slices.Sort(hosts)
-	kind, _, _ := strings.Cut(scheme, "+")
-	return kind + "://" + strings.Join(slices.Compact(hosts), ",")
+	scheme, _, _ := strings.Cut(u.Scheme, "+")
+	return scheme + "://" + strings.Join(slices.Compact(hosts), ",")
 }

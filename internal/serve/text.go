@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 // The limits of text connections.
 const (
 	mostSessions = 64
+	mostLogins   = 64               // connections that have not logged in; the oldest makes room for a new one
 	idleLimit    = 30 * time.Minute // without a line from the client or an answer
 	loginLimit   = 30 * time.Second // until a valid token came
 	mostWrong    = 3                // wrong tokens, then the connection ends
@@ -31,7 +33,8 @@ type TextPort struct {
 
 	limits limiter
 	mu     sync.Mutex
-	open   int
+	open   int        // sessions
+	logins []net.Conn // that have not logged in, the oldest first
 }
 
 // Serve accepts connections until ctx is done, and returns when all sessions have ended. It
@@ -62,22 +65,41 @@ func (p *TextPort) Serve(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		pause = 0
-		if !p.enter() {
-			go refuse(conn, fmt.Sprintf("%d sessions are open, and no more are accepted", mostSessions))
+		if p.Tokens != nil {
+			p.await(conn)
+		} else if !p.enter() {
+			go refuse(conn)
 			continue
 		}
-		sessions.Go(func() {
-			defer p.leave()
-			p.session(ctx, conn)
-		})
+		sessions.Go(func() { p.session(ctx, conn) })
 	}
 }
 
-// refuse answers a connection with an error and closes it, without waiting for the client.
-func refuse(conn net.Conn, text string) {
+// refuse answers a connection that there are too many sessions, and closes it without waiting for the
+// client.
+func refuse(conn net.Conn) {
 	conn.SetDeadline(time.Now().Add(time.Second))
-	fmt.Fprintf(conn, "error: %s\r\n", text)
+	fmt.Fprintf(conn, "error: %d sessions are open, and no more are accepted\r\n", mostSessions)
 	conn.Close()
+}
+
+// await notes a connection that has to log in. The oldest of too many is closed: a client that logs in
+// takes less time.
+func (p *TextPort) await(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.logins) >= mostLogins {
+		p.logins[0].Close()
+		p.logins = slices.Delete(p.logins, 0, 1)
+	}
+	p.logins = append(p.logins, conn)
+}
+
+// awaited notes that a connection has logged in or ended.
+func (p *TextPort) awaited(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.logins = slices.DeleteFunc(p.logins, func(c net.Conn) bool { return c == conn })
 }
 
 func (p *TextPort) enter() bool {
@@ -96,7 +118,7 @@ func (p *TextPort) leave() {
 	p.mu.Unlock()
 }
 
-// session runs one connection.
+// session runs one connection. Without tokens it has been counted; otherwise it is when it has logged in.
 func (p *TextPort) session(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	// A read or write that waits ends with the server.
@@ -106,10 +128,17 @@ func (p *TextPort) session(ctx context.Context, conn net.Conn) {
 	user := p.User
 	if p.Tokens != nil {
 		var ok bool
-		if user, ok = p.login(ctx, c); !ok {
+		user, ok = p.login(ctx, c)
+		p.awaited(conn)
+		switch {
+		case !ok:
+			return
+		case !p.enter():
+			refuse(conn)
 			return
 		}
 	}
+	defer p.leave()
 	p.Session(ctx, c, user) //nolint:errcheck // the client is gone
 }
 

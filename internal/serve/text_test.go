@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -166,4 +167,54 @@ func TestTextPortFull(t *testing.T) {
 		c.Close()
 	}
 	ended.Wait()
+}
+
+// TestTextPortLogins: connections that do not log in keep no user out, however many there are.
+func TestTextPortLogins(t *testing.T) {
+	tokens := OpenTokens(t.TempDir())
+	secret, err := tokens.Add("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := startText(t, &TextPort{Tokens: tokens, Session: echo})
+	silent := make([]*bufio.ReadWriter, 0, mostLogins+100)
+	for range cap(silent) {
+		silent = append(silent, dialText(t, address))
+	}
+	expectEnd(t, silent[0]) // the oldest made room
+	last := silent[len(silent)-1]
+	say(t, last, "auth "+secret+"\nhello\n") // it still may log in
+	expect(t, last, "ann: hello")
+	for range mostSessions - 1 {
+		c := dialText(t, address)
+		say(t, c, "auth "+secret+"\nhello\n")
+		expect(t, c, "ann: hello")
+	}
+	c := dialText(t, address)
+	say(t, c, "auth "+secret+"\nhello\n")
+	expect(t, c, "error: 64 sessions are open, and no more are accepted")
+	expectEnd(t, c)
+}
+
+// TestTextPortLoginLimit: a client that sends nothing, or no whole line, is cut off.
+func TestTextPortLoginLimit(t *testing.T) {
+	for _, text := range []string{"", "auth x", "auth x\nauth y\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			tokens := OpenTokens(t.TempDir())
+			p := &TextPort{Tokens: tokens, Session: echo}
+			mine, theirs := net.Pipe()
+			p.await(theirs)
+			go p.session(t.Context(), theirs)
+			began := time.Now()
+			go io.WriteString(mine, text)
+			io.Copy(io.Discard, mine)
+			if took := time.Since(began); took != loginLimit {
+				t.Errorf("%q: it ended after %s, want %s", text, took, loginLimit)
+			}
+			synctest.Wait()
+			if len(p.logins) > 0 || p.open > 0 {
+				t.Errorf("%q: it is still counted", text)
+			}
+		})
+	}
 }

@@ -67,7 +67,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	// A damaged file lets nobody in, and is not overwritten.
+	// With a damaged file no token is valid, and it is not overwritten.
 	if err := os.WriteFile(path, []byte("[{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

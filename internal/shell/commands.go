@@ -170,7 +170,7 @@ func (s *session) allowed(args []string) error {
 // run runs one of carronade's commands at once.
 func (s *session) run(args []string) error {
 	c := &cleaner{color: s.Color, to: func(text string) { s.out.Write([]byte(text)) }} //nolint:errcheck // the session ends then
-	code := s.Run(s.ctx, args, c)
+	code := s.Run(s.work, args, c)
 	c.end()
 	if code != 0 {
 		return errSilent{code}
@@ -315,5 +315,5 @@ func (s *session) autoComplete(line string, pos int, key rune) (string, int, boo
 
 // soonCtx is the context of a command that answers at once.
 func (s *session) soonCtx() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(s.ctx, soon)
+	return context.WithTimeout(s.work, soon)
 }

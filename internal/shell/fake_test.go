@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -165,6 +166,21 @@ type dialog struct {
 // talk begins a session. What Run runs, it prints.
 func talk(t *testing.T, o Options) *dialog {
 	t.Helper()
+	mine, theirs := net.Pipe()
+	return talkOver(t, mine, theirs, o)
+}
+
+// talkOnTerminal begins a session with a user who types keys.
+func talkOnTerminal(t *testing.T, o Options) *dialog {
+	t.Helper()
+	mine, theirs := net.Pipe()
+	o.Terminal = newTerminal(bufio.NewReader(theirs), theirs, 80, 24)
+	go o.Terminal.keys.pump()
+	return talkOver(t, mine, theirs, o)
+}
+
+func talkOver(t *testing.T, mine, theirs net.Conn, o Options) *dialog {
+	t.Helper()
 	if o.Home == "" {
 		o.Home = t.TempDir()
 	}
@@ -193,7 +209,6 @@ func talk(t *testing.T, o Options) *dialog {
 			return jobs.Everything
 		}
 	}
-	mine, theirs := net.Pipe()
 	d := &dialog{t: t, conn: mine, ended: make(chan error, 1)}
 	d.cond = sync.NewCond(&d.mu)
 	go func() { d.ended <- Serve(t.Context(), theirs, o) }()

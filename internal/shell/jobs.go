@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // submit queues a job and shows its output when it runs.
 func (s *session) submit(r jobs.Request) error {
 	r.User, r.Dir = s.User, s.Dir
-	job, ahead, err := s.Queue.Submit(s.ctx, r)
+	job, ahead, err := s.Queue.Submit(s.work, r)
 	if err != nil {
 		return err
 	}
@@ -36,8 +37,16 @@ func (s *session) follow(job jobs.Job, named bool) {
 		return
 	}
 	s.attached[job.ID] = cancel
+	shown := make(chan struct{})
+	s.showing[shown] = true
 	s.mu.Unlock()
 	s.follows.Go(func() {
+		defer func() {
+			s.mu.Lock()
+			delete(s.showing, shown)
+			s.mu.Unlock()
+			close(shown)
+		}()
 		defer cancel()
 		c := &cleaner{color: s.Color, to: func(text string) {
 			s.beside(job, text, named, false)
@@ -138,13 +147,13 @@ func (s *session) cancel(words []string) error {
 	case len(chosen) == 0 && others > 0 && len(words) == 2:
 		return errors.New("the job belongs to another user")
 	case len(chosen) == 0 && len(words) == 2:
-		return hinted(fmt.Errorf("there is no job %s", cut(words[1], 30)), "status lists the jobs")
+		return hinted(fmt.Errorf("no job %s is queued or running", cut(words[1], 30)), "status lists the jobs")
 	case len(chosen) == 0:
 		s.say("no job of yours is running")
 		return nil
 	}
 	for _, j := range chosen {
-		if err := s.Queue.Cancel(s.ctx, j.ID); err != nil {
+		if err := s.Queue.Cancel(s.work, j.ID); err != nil {
 			return err
 		}
 	}
@@ -207,7 +216,7 @@ func (s *session) attach(words []string) error {
 			return nil
 		}
 	}
-	return hinted(fmt.Errorf("there is no job %s of yours", cut(words[1], 30)), "status lists the jobs")
+	return hinted(fmt.Errorf("no job %s of yours", cut(words[1], 30)), "status lists the jobs")
 }
 
 func (s *session) detach(words []string) error {
@@ -229,11 +238,22 @@ func (s *session) detach(words []string) error {
 	return nil
 }
 
-// wait waits until the output of all attached jobs was written.
+// wait waits until the output of all attached jobs was written, or the user interrupts it.
 func (s *session) wait(words []string) error {
 	if len(words) != 1 {
 		return s.usage(words)
 	}
-	s.follows.Wait()
+	s.mu.Lock()
+	showing := slices.Collect(maps.Keys(s.showing))
+	s.mu.Unlock()
+	for _, shown := range showing {
+		select {
+		case <-shown:
+		case <-s.ctx.Done():
+			return nil
+		case <-s.work.Done():
+			return hinted(errInterrupted, "the jobs go on; cancel stops them")
+		}
+	}
 	return nil
 }

@@ -1,14 +1,10 @@
 package shell
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-
-	"golang.org/x/term"
 )
 
 // TestPermit: a session over a network runs no programs of its choice and sees no
@@ -86,17 +82,7 @@ func TestDocker(t *testing.T) {
 // it.
 func TestTerminal(t *testing.T) {
 	es := elasticsearch(t, "pw1")
-	mine, theirs := net.Pipe()
-	edit := term.NewTerminal(theirs, "")
-	ended := make(chan error, 1)
-	go func() {
-		ended <- Serve(t.Context(), theirs, Options{Queue: newFakeQueue(), User: "ann", Home: t.TempDir(), Terminal: edit, Commands: []string{"run"}})
-	}()
-	d := &dialog{t: t, conn: mine, ended: ended}
-	d.cond = sync.NewCond(&d.mu)
-	go d.read()
-	t.Cleanup(func() { mine.Close() })
-	d.until(promptText)
+	d := talkOnTerminal(t, Options{Queue: newFakeQueue(), Commands: []string{"run"}})
 	d.send("elasticsearch use " + es.url + " elastic\r")
 	d.until("password: ")
 	d.send("pw1\r")

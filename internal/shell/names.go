@@ -133,7 +133,7 @@ func (n names) set(name string, ws []word) (old string, err error) {
 	}
 	old, has := n[name]
 	if !has && len(n) >= mostNames {
-		return "", hinted(fmt.Errorf("there are %d names", len(n)), "define rm NAME removes one")
+		return "", hinted(fmt.Errorf("you have %d names already, the most", len(n)), "define rm NAME removes one")
 	}
 	n[name] = quote(ws)
 	return old, nil

@@ -124,7 +124,7 @@ func (s *session) collate(words []string) error {
 		full = append(full, "--all") // the tool showed groups of one row, too
 	}
 	var out bytes.Buffer
-	if code := s.Run(s.ctx, full, &out); code != 0 {
+	if code := s.Run(s.work, full, &out); code != 0 {
 		c := &cleaner{color: s.Color, to: func(text string) { s.out.Write([]byte(text)) }} //nolint:errcheck // the session ends then
 		c.Write(out.Bytes())                                                               //nolint:errcheck // never fails
 		c.end()

@@ -43,7 +43,7 @@ type Options struct {
 	Owner bool
 	// Terminal edits the lines of a terminal; nil: lines are read from the connection.
 	// It writes to that connection. The caller sets its size.
-	Terminal *term.Terminal
+	Terminal *Terminal
 }
 
 // A Permit is what a session over a network may do.
@@ -67,14 +67,16 @@ type session struct {
 	home   home
 	ctx    context.Context
 	leave  context.CancelFunc
+	work   context.Context // of the command that runs
 	names  names
 	es     cluster
 	system map[string]*server // apm, kafka and riemann
 
 	mu       sync.Mutex
 	attached map[int64]context.CancelFunc
-	last     int64 // the job whose output was written last
-	follows  sync.WaitGroup
+	showing  map[chan struct{}]bool // of each attached job; closed when all of its output was written
+	last     int64                  // the job whose output was written last
+	follows  sync.WaitGroup         // goroutines of the session
 }
 
 // errQuit ends a session.
@@ -87,7 +89,8 @@ var errQuit = errors.New("quit")
 func Serve(ctx context.Context, conn io.ReadWriter, o Options) error {
 	ctx, leave := context.WithCancel(ctx)
 	s := &session{
-		Options: o, ctx: ctx, leave: leave, conn: conn, lines: newLineReader(conn), attached: map[int64]context.CancelFunc{},
+		Options: o, ctx: ctx, leave: leave, work: ctx, conn: conn, lines: newLineReader(conn),
+		attached: map[int64]context.CancelFunc{}, showing: map[chan struct{}]bool{},
 		out:    &output{w: conn, color: o.Color, lost: leave},
 		system: map[string]*server{"apm": {}, "kafka": {}, "riemann": {}},
 		names:  names{},
@@ -106,6 +109,9 @@ func Serve(ctx context.Context, conn io.ReadWriter, o Options) error {
 		leave()
 		if !stop() {
 			<-closed
+		}
+		if s.Terminal != nil {
+			s.Terminal.keys.end(io.EOF)
 		}
 		s.follows.Wait()
 	}()
@@ -139,7 +145,7 @@ func Serve(ctx context.Context, conn io.ReadWriter, o Options) error {
 }
 
 // setTerminal makes a terminal the side of the user.
-func (s *session) setTerminal(t *term.Terminal) {
+func (s *session) setTerminal(t *Terminal) {
 	s.Terminal = t
 	s.out.useTerminal(t)
 	t.SetPrompt(s.out.paint(cyan, promptText))
@@ -189,29 +195,54 @@ func (s *session) readLine() (string, error) {
 
 // ask asks a question and reads the answer. A secret is not shown while it is typed,
 // if the session has a terminal.
-func (s *session) ask(question string, hidden bool) (string, error) {
-	if s.Terminal != nil && hidden {
-		return s.Terminal.ReadPassword(question)
+func (s *session) ask(question string, hidden bool) (answer string, err error) {
+	if s.Terminal == nil {
+		s.out.Write([]byte(question)) //nolint:errcheck // the session ends then
+		return s.readLine()
 	}
-	if s.Terminal != nil {
+	s.Terminal.keys.ask(true)
+	defer s.Terminal.keys.ask(false)
+	if hidden {
+		answer, err = s.Terminal.ReadPassword(question)
+	} else {
 		s.Terminal.SetPrompt(question)
 		defer s.Terminal.SetPrompt(s.out.paint(cyan, promptText))
-	} else {
-		s.out.Write([]byte(question)) //nolint:errcheck // the session ends then
+		answer, err = s.readLine()
 	}
-	return s.readLine()
+	if err == nil && s.work.Err() != nil {
+		err = errInterrupted
+	}
+	return answer, err
 }
 
-// line runs the commands of a line. It stops at the first one that fails.
+// errInterrupted ends a command: its user typed Ctrl-C.
+var errInterrupted = errors.New("interrupted")
+
+// line runs the commands of a line. It stops at the first one that fails or is interrupted.
 func (s *session) line(line string) error {
+	work, interrupt := context.WithCancel(s.ctx)
+	defer interrupt()
+	s.work = work
+	if t := s.Terminal; t != nil {
+		t.keys.during(interrupt)
+		defer t.keys.during(nil)
+	}
 	commands, definition, err := s.names.parse(line)
 	if err == nil && definition != nil {
 		err = s.define(definition[1:])
 	}
 	for _, words := range commands {
-		if err = s.command(words); err != nil {
+		if work.Err() != nil {
+			err = errInterrupted
+		} else {
+			err = s.command(words)
+		}
+		if err != nil {
 			break
 		}
+	}
+	if errors.Is(err, context.Canceled) && s.ctx.Err() == nil {
+		err = errInterrupted
 	}
 	if err != nil && !errors.Is(err, errQuit) && !errors.As(err, new(errSilent)) {
 		s.fail(err)

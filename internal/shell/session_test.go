@@ -337,8 +337,8 @@ func TestTwoSessions(t *testing.T) {
 	}
 	contains(t, ann.do("cancel 3"), "the job belongs to another user")
 	contains(t, bob.do("cancel"), "no job of yours is running")
-	contains(t, bob.do("cancel 77"), "there is no job 77 (hint: status lists the jobs)")
-	contains(t, ann.do("attach 77"), "there is no job 77")
+	contains(t, bob.do("cancel 77"), "no job 77 is queued or running (hint: status lists the jobs)")
+	contains(t, ann.do("attach 77"), "no job 77 of yours")
 
 	// Output of a job reaches who submitted it, escaped.
 	q.print(1, "a\x1b[2Jb\r\nc\td\n")

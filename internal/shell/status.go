@@ -70,7 +70,7 @@ func (s *session) answers(address string) bool {
 		host = net.JoinHostPort(u.Hostname(), port)
 	}
 	d := net.Dialer{Timeout: dialWithin}
-	c, err := d.DialContext(s.ctx, "tcp", host)
+	c, err := d.DialContext(s.work, "tcp", host)
 	if err != nil {
 		return false
 	}

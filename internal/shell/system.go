@@ -253,7 +253,7 @@ func (s *session) docker(v *server) error {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return hinted(errors.New("apm use docker: docker is not installed"), "apm use <dir>")
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(s.work, 10*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "docker", "version", "--format", "{{.Server.Version}}").CombinedOutput()
 	if err != nil {

@@ -21,80 +21,6 @@ import (
 // key. The same holds for one over a network: carronade shell ADDR sends keys, and the server
 // edits. So both have the same history and completion.
 
-// Keys that a session sees in raw mode.
-const (
-	keyCancel = 3    // Ctrl-C
-	keyErase  = 21   // Ctrl-U: removes the line
-	keyReturn = '\r' // ends it
-)
-
-// naws is the telnet option with the size of a window (RFC 1073).
-const naws = 31
-
-// keys reads the keys of a terminal. Ctrl-C becomes the command cancel, because the line editor
-// would take it for the end of the input.
-type keys struct {
-	r       io.ByteReader
-	resized func(columns, rows int) // for changes that come as telnet's option; may be nil
-	left    []byte                  // what stands for the last key
-}
-
-func (k *keys) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	for len(k.left) == 0 {
-		b, err := k.r.ReadByte()
-		if err != nil {
-			return 0, err
-		}
-		switch b {
-		case keyCancel:
-			k.left = append([]byte{keyErase}, "cancel\r"...)
-		case telnetIAC:
-			if err := k.option(); err != nil {
-				return 0, err
-			}
-		default:
-			k.left = append(k.left[:0], b)
-		}
-	}
-	n := copy(p, k.left)
-	k.left = k.left[n:]
-	return n, nil
-}
-
-// option reads a command of telnet, after its first byte.
-func (k *keys) option() error {
-	command, err := k.r.ReadByte()
-	if err != nil || command < telnetSB || command > telnetDont {
-		return err
-	}
-	option, err := k.r.ReadByte()
-	if err != nil || command != telnetSB {
-		return err
-	}
-	var data []byte
-	for {
-		b, err := k.r.ReadByte()
-		if err == nil && b == telnetIAC {
-			if b, err = k.r.ReadByte(); err == nil && b == telnetSE {
-				break
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if len(data) < 16 { // no option that is used here is longer
-			data = append(data, b)
-		}
-	}
-	if option == naws && len(data) == 4 && k.resized != nil {
-		k.resized(int(binary.BigEndian.Uint16(data)), int(binary.BigEndian.Uint16(data[2:])))
-	}
-	return nil
-}
-
 // sizeOption is telnet's option with the size of a window.
 func sizeOption(columns, rows int) []byte {
 	var size [4]byte
@@ -115,18 +41,28 @@ const (
 	most   = 1000
 )
 
-// newTerminal returns a line editor for keys from r that writes to w.
-func newTerminal(r io.ByteReader, w io.Writer, columns, rows int) *term.Terminal {
-	k := &keys{r: r}
-	t := term.NewTerminal(struct {
+// A Terminal edits the lines of a session.
+type Terminal struct {
+	*term.Terminal
+	keys *keys
+}
+
+// newTerminal returns a line editor for keys from r that writes to w. The caller runs its keys.pump
+// in a goroutine.
+func newTerminal(r io.ByteReader, w io.Writer, columns, rows int) *Terminal {
+	t := &Terminal{keys: newKeys(r)}
+	t.Terminal = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{k, w}, "")
-	k.resized = func(columns, rows int) {
-		t.SetSize(min(max(columns, fewest), most), min(max(rows, fewest), most)) //nolint:errcheck // then lines wrap late
-	}
-	k.resized(columns, rows)
+	}{t.keys, w}, "")
+	t.keys.resized = t.resize
+	t.resize(columns, rows)
 	return t
+}
+
+// resize sets the size of the window.
+func (t *Terminal) resize(columns, rows int) {
+	t.SetSize(min(max(columns, fewest), most), min(max(rows, fewest), most)) //nolint:errcheck // then lines wrap late
 }
 
 // useTerminal is the command of carronade shell ADDR: from now on the client sends keys.
@@ -137,10 +73,12 @@ func (s *session) useTerminal(words []string) error {
 	columns, err := strconv.Atoi(words[1])
 	rows, err2 := strconv.Atoi(words[2])
 	if err = errors.Join(err, err2); err != nil {
-		return err
+		return errors.New("the size of the terminal is two numbers")
 	}
 	s.lines.endLine()
-	s.setTerminal(newTerminal(s.lines.r, s.conn, columns, rows))
+	t := newTerminal(s.lines.r, s.conn, columns, rows)
+	s.follows.Go(t.keys.pump)
+	s.setTerminal(t)
 	s.Color, s.out.color = true, true
 	return nil
 }
@@ -148,7 +86,7 @@ func (s *session) useTerminal(words []string) error {
 // OnTerminal runs a session on the terminal of this process. The terminal is restored when run
 // returns. Without a terminal, lines are read from in, and at its end the session waits for its
 // jobs.
-func OnTerminal(in *os.File, out io.Writer, run func(conn io.ReadWriter, t *term.Terminal) error) error {
+func OnTerminal(in *os.File, out io.Writer, run func(conn io.ReadWriter, t *Terminal) error) error {
 	screen, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(screen.Fd())) {
 		return run(Script(in, out), nil)
@@ -161,10 +99,11 @@ func OnTerminal(in *os.File, out io.Writer, run func(conn io.ReadWriter, t *term
 	columns, rows := windowSize(screen)
 	input := unblocked(in)
 	t := newTerminal(bufio.NewReader(input), screen, columns, rows)
-	defer onResize(func() {
-		columns, rows := windowSize(screen)
-		t.SetSize(min(max(columns, fewest), most), min(max(rows, fewest), most)) //nolint:errcheck // then lines wrap late
-	})()
+	var reading sync.WaitGroup
+	reading.Go(t.keys.pump)
+	defer reading.Wait()
+	defer input.Close()
+	defer onResize(func() { t.resize(windowSize(screen)) })()
 	return run(struct {
 		io.ReadCloser
 		io.Writer

@@ -176,7 +176,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestSlowViewer: it delays nobody, gets the newest frame when it reads again, and is cut
+// TestSlowViewer: it delays no other viewer, gets the newest frame when it reads again, and is cut
 // after ten seconds.
 func TestSlowViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

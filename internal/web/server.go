@@ -2,16 +2,14 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
-	"strings"
 	"time"
 
+	"carronade/internal/dial"
 	"carronade/internal/web/guard"
 	"carronade/target"
 )
@@ -33,23 +31,9 @@ type Server struct {
 // Listen serves the page at addr: HOST:PORT, or PORT for this machine alone. Errors are
 // *target.Error.
 func Listen(addr string, hub *Hub) (*Server, error) {
-	text := addr
-	if !strings.Contains(addr, ":") {
-		addr = ":" + addr
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if n, perr := strconv.ParseUint(port, 10, 16); err == nil && (perr != nil || n > math.MaxUint16) {
-		err = fmt.Errorf("%q is not a port", port)
-	}
+	host, port, err := dial.ListenAddress(addr)
 	if err != nil {
-		var bad *net.AddrError
-		if errors.As(err, &bad) {
-			err = errors.New(bad.Err)
-		}
-		return nil, &target.Error{Doing: "read --web", Err: fmt.Errorf("%s: %w", text, err), Hint: "give HOST:PORT, or only a port, such as 8080, for this machine alone; --web without an address picks a free port"}
-	}
-	if host == "" {
-		host = "127.0.0.1"
+		return nil, &target.Error{Doing: "read --web", Err: fmt.Errorf("%s: %w", addr, err), Hint: "give HOST:PORT, or only a port, such as 8080, for this machine alone; --web without an address picks a free port"}
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {

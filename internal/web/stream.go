@@ -66,7 +66,7 @@ func (h *Hub) find(w http.ResponseWriter, r *http.Request) (found *run, from int
 	found = h.run(r.PathValue("id"))
 	h.mu.Unlock()
 	if found == nil {
-		http.Error(w, "there is no run with this id", http.StatusNotFound)
+		http.Error(w, "no run with this id", http.StatusNotFound)
 		return nil, 0, false
 	}
 	text := r.Header.Get("Last-Event-ID")

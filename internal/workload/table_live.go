@@ -15,8 +15,11 @@ func liveTable() []Setting {
 	linger.Type = target.Duration
 	web := opt("web", "ADDR", "show the run on a page, at a free port of this machine or at HOST:PORT")
 	web.Bare = "127.0.0.1:0"
+	webLinger := opt("web-linger", "", "keep serving the page after the end for this time; Ctrl-C ends it")
+	webLinger.Type = target.Duration
 	return []Setting{
 		web,
+		webLinger,
 		opt("metrics-addr", "ADDR", "serve /metrics for Prometheus at HOST:PORT; with only a PORT, on loopback"),
 		linger,
 		opt("graphite", "HOST:PORT", "send metrics of each interval to Graphite's plaintext port"),

@@ -325,6 +325,9 @@ func (cl *cluster) queryBrokers(ctx context.Context) error {
 		if b.err == nil || !leaders[b.id] {
 			continue
 		}
+		if errors.As(b.err, new(*dial.NotAllowedError)) {
+			return cl.cfg.explain(fmt.Sprintf("connect to broker %d at %s, the address that it advertises", b.id, b.addr), b.err)
+		}
 		if errors.Is(b.err, errTooOld) {
 			return cl.cfg.explain(fmt.Sprintf("agree on API versions with broker %d at %s", b.id, b.addr), b.err)
 		}

@@ -28,6 +28,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // A Guard checks the requests to one server. It is safe for concurrent use.
 type Guard struct {
+	// Refuse answers a request that is refused. New sets it to http.Error; it may be replaced before
+	// the first request.
+	Refuse func(w http.ResponseWriter, r *http.Request, text string, status int)
+
 	user   func(token string) (string, bool)
 	cookie string
 	names  map[string]bool
@@ -57,6 +61,7 @@ func Only(token string) func(token string) (user string, ok bool) {
 // of loopback, without ports.
 func New(user func(token string) (string, bool), names ...string) *Guard {
 	g := &Guard{user: user, names: map[string]bool{"localhost": true}}
+	g.Refuse = func(w http.ResponseWriter, _ *http.Request, text string, status int) { http.Error(w, text, status) }
 	// Browsers do not separate the cookies of a host's ports. So that several servers can
 	// run at once, each has a name of its own.
 	g.cookie = "carronade-" + NewToken()[:12]
@@ -88,11 +93,11 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		if !g.isOwn(r) {
-			http.Error(w, "this server does not have that name; use the address that carronade printed", http.StatusMisdirectedRequest)
+			g.Refuse(w, r, "this server does not have that name; use the address that carronade printed", http.StatusMisdirectedRequest)
 			return
 		}
 		if err := origins.Check(r); err != nil {
-			http.Error(w, "another page may not do this", http.StatusForbidden)
+			g.Refuse(w, r, "another page may not do this", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -147,15 +152,15 @@ func (g *Guard) Require(next http.Handler) http.Handler {
 		}
 		user, ok := g.user(token)
 		if !ok {
-			http.Error(w, "the token is missing or wrong; open the address that carronade printed", http.StatusUnauthorized)
+			g.Refuse(w, r, "the token is missing or wrong; open the address that carronade printed", http.StatusUnauthorized)
 			return
 		}
 		if !isRead(r.Method) && r.Header.Get("Origin") == "" {
-			http.Error(w, "a request of a page has an Origin", http.StatusForbidden)
+			g.Refuse(w, r, "a request of a page has an Origin", http.StatusForbidden)
 			return
 		}
 		if from := r.Header.Get("Sec-Fetch-Site"); from != "" && from != "same-origin" && from != "none" {
-			http.Error(w, "another page may not do this", http.StatusForbidden)
+			g.Refuse(w, r, "another page may not do this", http.StatusForbidden)
 			return
 		}
 		pass(user)
@@ -169,7 +174,7 @@ func isRead(method string) bool { return method == http.MethodGet || method == h
 func (g *Guard) Session() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
-		// Anybody may send this request, so it may not take long.
+		// This request needs no token, so it may not take long.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // unless the server has none
 		var in struct {
 			Token string `json:"token"`
@@ -179,11 +184,11 @@ func (g *Guard) Session() http.Handler {
 			err = json.Unmarshal(body, &in)
 		}
 		if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-			http.Error(w, `the request must be JSON: {"token": "..."}`, http.StatusBadRequest)
+			g.Refuse(w, r, `the request must be JSON: {"token": "..."}`, http.StatusBadRequest)
 			return
 		}
 		if _, ok := g.user(in.Token); !ok {
-			http.Error(w, "the token is wrong; open the address that carronade printed", http.StatusUnauthorized)
+			g.Refuse(w, r, "the token is wrong; open the address that carronade printed", http.StatusUnauthorized)
 			return
 		}
 		http.SetCookie(w, &http.Cookie{

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestAbsoluteStore: jobs run in another folder than the server, so the path of its store is made
+// absolute.
+func TestAbsoluteStore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := filepath.Abs("reports.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, want := range map[string]string{
+		"reports.db": here, "./reports.db": here, here: here, "sqlite://reports.db": "sqlite://" + here,
+		"elasticsearch://127.0.0.1:9200": "elasticsearch://127.0.0.1:9200",
+	} {
+		if got, err := absoluteStore(place); got != want || err != nil {
+			t.Errorf("%s: got %s and %v, want %s", place, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+)
+
+// The limits of the folder of jobs, which users send files to. Files that jobs write count, too.
+const (
+	largestFile   = 64 << 20 // bytes of a file that is sent
+	mostFiles     = 1000
+	mostFileBytes = 1 << 30 // of all files
+)
+
+// partPrefix begins the name of a file while it is received. No user can give such a name.
+const partPrefix = ".part-"
+
+// removeParts removes what an earlier server did not receive to its end.
+func removeParts(folder string) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return // requests for files say why
+	}
+	defer root.Close()
+	fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error { //nolint:errcheck // what cannot be read stays
+		if err == nil && d.Type().IsRegular() && strings.HasPrefix(d.Name(), partPrefix) {
+			root.Remove(filepath.FromSlash(name)) //nolint:errcheck // it stays
+		}
+		return nil
+	})
+}
+
+// inFolder returns the handler of a file. os.Root keeps its name in the folder, whatever links there
+// are.
+func (a *API) inFolder(handle func(w http.ResponseWriter, r *http.Request, root *os.Root, name string) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		name := r.PathValue("name")
+		if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || strings.HasPrefix(path.Base(name), ".") || strings.ContainsFunc(name, unicode.IsControl) {
+			return &problem{http.StatusBadRequest, fmt.Sprintf("%q is not the name of a file in the folder of jobs", name), "such as load.yaml or fill/load.yaml"}
+		}
+		root, err := os.OpenRoot(a.Folder)
+		if err != nil {
+			return fileProblem(name, err)
+		}
+		defer root.Close()
+		if err := handle(w, r, root, filepath.FromSlash(name)); err != nil {
+			return fileProblem(name, err)
+		}
+		return nil
+	}
+}
+
+func readFile(w http.ResponseWriter, r *http.Request, root *os.Root, name string) error {
+	f, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return errors.Join(err, fs.ErrNotExist)
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", "attachment")
+	r.Header.Del("Range") // a wrong one would be answered with a text
+	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
+}
+
+// writeFile replaces a file in one step, or leaves it unchanged.
+func (a *API) writeFile(w http.ResponseWriter, r *http.Request, root *os.Root, name string) error {
+	dir := filepath.Dir(name)
+	if err := root.MkdirAll(dir, 0o700); err != nil && dir != "." {
+		return err
+	}
+	part := filepath.Join(dir, partPrefix+strconv.FormatInt(time.Now().UnixNano(), 36))
+	f, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(f, http.MaxBytesReader(w, r.Body, largestFile))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = a.place(root, part, name)
+	}
+	if err != nil {
+		root.Remove(part) //nolint:errcheck // the first error counts
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			return &problem{http.StatusRequestEntityTooLarge, fmt.Sprintf("a file may have %d MiB", largestFile>>20), ""}
+		}
+		return err
+	}
+	return answer(w, http.StatusOK, map[string]any{"name": filepath.ToSlash(name), "bytes": n})
+}
+
+// errCounted ends the count of files.
+var errCounted = errors.New("counted")
+
+// place gives a file that was received its name, unless the folder is full then.
+func (a *API) place(root *os.Root, part, name string) error {
+	a.files.Lock()
+	defer a.files.Unlock()
+	files, size := 0, int64(0)
+	err := fs.WalkDir(root.FS(), ".", func(at string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || filepath.FromSlash(at) == name { // it is replaced
+			return nil //nolint:nilerr // it was removed meanwhile, or is not readable
+		}
+		if info, err := d.Info(); err == nil {
+			files, size = files+1, size+info.Size()
+		}
+		if files > mostFiles || size > mostFileBytes {
+			return errCounted
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errCounted):
+		return &problem{
+			http.StatusInsufficientStorage, fmt.Sprintf("the folder of jobs is full: it may have %d files and %d MiB", mostFiles, mostFileBytes>>20),
+			"DELETE /api/v1/files/NAME removes a file",
+		}
+	case err != nil:
+		return err
+	}
+	return root.Rename(part, name)
+}
+
+// removeFile removes a file. All users share the folder.
+func removeFile(w http.ResponseWriter, _ *http.Request, root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return fs.ErrNotExist
+	}
+	if err := root.Remove(name); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, map[string]any{"name": filepath.ToSlash(name)})
+}
+
+// fileProblem is the error of a file, without the paths of the folder.
+func fileProblem(name string, err error) error {
+	if ready := (*problem)(nil); errors.As(err, &ready) {
+		return err
+	}
+	name = filepath.ToSlash(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &problem{http.StatusNotFound, name + " does not exist in the folder of jobs", ""}
+	case errors.Is(err, syscall.ENOSPC):
+		return &problem{http.StatusInsufficientStorage, "the disk of the folder of jobs is full", "ask the operator of the server to free some space"}
+	}
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	if e := (*os.LinkError)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	return &problem{http.StatusBadRequest, fmt.Sprintf("%s: %v", name, err), ""}
+}
