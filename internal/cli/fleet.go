@@ -17,6 +17,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
+	"carronade/internal/dial"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/fleet/drive"
@@ -135,6 +136,9 @@ func operator(ctx context.Context, file, data string) (*bus.Operator, error) {
 // withOperator makes the function of a command that talks to the server.
 func (s *session) withOperator(data *string, f func(ctx context.Context, o *bus.Operator, args []string) error) func(*cobra.Command, []string) error {
 	return command.Run(func(cmd *cobra.Command, args []string) error {
+		if s.rules != nil {
+			return &words{Err: errors.New("a job of a server may not manage a fleet"), Hint: "do it on the machine itself"}
+		}
 		o, err := operator(cmd.Context(), "", *data)
 		if err != nil {
 			return err
@@ -263,6 +267,9 @@ func (s *session) onFleet(name, short string) *cobra.Command {
 		Use: name + " ARGUMENTS", Short: short, Long: sentence(short) + "\n\nArguments are those of carronade " + name + ".",
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.rules != nil { // they would not be checked again
+				return &words{Err: fmt.Errorf("a job of a server may not use carronade fleet %s", name), Hint: "carronade " + name + " --fleet is the same"}
+			}
 			root := s.root()
 			root.SetArgs(append([]string{name, "--fleet"}, args...))
 			return root.ExecuteContext(cmd.Context())
@@ -393,10 +400,18 @@ func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Inf
 	defer spool.Close()
 	info.Name, info.Version, info.Layout = b.Name(), fleetVersion(), measure.Layout
 	info.Incarnation, info.Processors = rand.Text(), load.Processors()
+	rules := &permit.Rules{Everything: everything, Folder: files, Targets: info.AllowTargets}
+	if !everything { // also those that a system announces
+		dial.Restrict(func(addr string) *dial.NotAllowedError {
+			if rules.Address(addr) == nil {
+				return nil
+			}
+			return &dial.NotAllowedError{Err: fmt.Errorf("agent %s may not connect to %s", b.Name(), addr), Hint: "start the agent with --allow-target for this address too"}
+		})
+	}
 	fmt.Fprintf(s.out, "agent %s is connected\n", b.Name())
 	err = drive.Serve(ctx, drive.AgentConfig{
-		Bus: b, Spool: spool, Info: info, Kinds: s.Kinds, Host: system.Describe(), Logf: s.logLine,
-		Rules: &permit.Rules{Everything: everything, Folder: files, Targets: info.AllowTargets},
+		Bus: b, Spool: spool, Info: info, Kinds: s.Kinds, Host: system.Describe(), Logf: s.logLine, Rules: rules,
 	})
 	return busError(err)
 }

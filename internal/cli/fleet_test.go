@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"carronade/internal/standin"
 	"carronade/measure"
 )
 
@@ -121,6 +122,15 @@ func TestFleet(t *testing.T) {
 	refused := f.run(t, "kafka://192.0.2.1:9092/t", "--rate", "1k/s", "--for", "1s", "--fleet-agents", "b")
 	if code := refused.end(t); code == 0 || !strings.Contains(refused.said.String(), "--allow-target") {
 		t.Errorf("exit code %d:\n%s", code, refused.said.String())
+	}
+	elsewhere, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:1", "--advertise", "192.0.2.1:9092")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = elsewhere.Stop() })
+	announced := f.run(t, "kafka://"+elsewhere.Addr()+"/t", "--rate", "1k/s", "--for", "1s", "--fleet-agents", "b")
+	if code := announced.end(t); code == 0 || !strings.Contains(announced.said.String(), "agent b may not connect to 192.0.2.1:9092") {
+		t.Errorf("an announced address: exit code %d:\n%s", code, announced.said.String())
 	}
 	for _, c := range []struct{ flags, want string }{
 		{"--clients 1", "1 clients are too few for 2 agents"},
