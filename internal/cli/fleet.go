@@ -400,7 +400,7 @@ func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Inf
 	defer spool.Close()
 	info.Name, info.Version, info.Layout = b.Name(), fleetVersion(), measure.Layout
 	info.Incarnation, info.Processors = rand.Text(), load.Processors()
-	rules := &permit.Rules{Everything: everything, Folder: files, Targets: info.AllowTargets}
+	rules := &permit.Rules{Agent: true, Everything: everything, Folder: files, Targets: info.AllowTargets}
 	if !everything { // also those that a system announces
 		dial.Restrict(func(addr string) *dial.NotAllowedError {
 			if rules.Address(addr) == nil {

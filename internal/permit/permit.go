@@ -33,6 +33,18 @@ type Rules struct {
 	// Store is the place of reports. It is the only one of this machine that a job may name, and
 	// the one that it uses without naming one; "": the default.
 	Store string `json:"store,omitempty"`
+	// Agent is set for the runs of an agent of a fleet, which are no jobs of a server. They may
+	// refer to the agent's environment for secrets of their targets.
+	Agent bool `json:"-"`
+}
+
+// refuse makes a refusal in the words of a server, or of an agent.
+func (r *Rules) refuse(what, way string) *Refusal {
+	if r.Agent {
+		what = strings.NewReplacer("this server does not allow jobs", "this agent does not allow runs", "a job of the server", "a run", "a job of this server", "a run").Replace(what)
+		way = "start the agent with --allow-target PATTERN for an address, or with --allow for everything"
+	}
+	return &Refusal{What: what, Way: way}
 }
 
 // A Refusal is the error of what the rules do not allow.
@@ -83,7 +95,7 @@ func (r *Rules) File(path string) error {
 	if r.open() {
 		return nil
 	}
-	refused := &Refusal{What: fmt.Sprintf("a job of the server may only name files in its folder, not %q", path), Way: wayFile}
+	refused := r.refuse(fmt.Sprintf("a job of the server may only name files in its folder, not %q", path), wayFile)
 	if path == "-" {
 		return nil
 	}
@@ -138,7 +150,7 @@ func (r *Rules) Address(text string) error {
 	}
 	for _, host := range hosts {
 		if !slices.ContainsFunc(r.Targets, func(pattern string) bool { return matches(pattern, host) }) {
-			return &Refusal{What: fmt.Sprintf("this server does not allow jobs to connect to %s", host), Way: wayTarget}
+			return r.refuse(fmt.Sprintf("this server does not allow jobs to connect to %s", host), wayTarget)
 		}
 	}
 	return nil
@@ -171,7 +183,7 @@ func hostsOf(text string) ([]string, error) {
 func matches(pattern, address string) bool {
 	wantHost, wantPort := splitPort(pattern)
 	host, port := splitPort(address)
-	if wantPort != "" && wantPort != port {
+	if wantPort != "" && wantPort != "*" && wantPort != port {
 		return false
 	}
 	if strings.Trim(wantHost, "0123456789.*?") == "" && strings.ContainsAny(wantHost, "0123456789") && net.ParseIP(host) == nil {
@@ -210,5 +222,5 @@ func (r *Rules) Build(folder string) error {
 			}
 		}
 	}
-	return &Refusal{What: fmt.Sprintf("this server does not allow jobs to build or start what is in %q", folder), Way: wayBuild}
+	return r.refuse(fmt.Sprintf("this server does not allow jobs to build or start what is in %q", folder), wayBuild)
 }

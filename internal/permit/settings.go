@@ -32,7 +32,7 @@ func (r *Rules) Command(path string, args []string) error {
 	case path == "as" && len(args) > 0: // see Tool
 		return nil
 	case !slices.ContainsFunc(commands, func(c string) bool { return path == c || strings.HasPrefix(path, c+" ") }):
-		return &Refusal{What: fmt.Sprintf("this server does not run the command %q", path), Way: wayAllow}
+		return r.refuse(fmt.Sprintf("this server does not run the command %q", path), wayAllow)
 	}
 	for _, arg := range args {
 		if err := r.argument(arg); err != nil {
@@ -111,7 +111,7 @@ func settings(kinds []target.Kind, name string) (found []workload.Setting) {
 // starts returns an error unless the settings describe a system from a folder in which builds are
 // allowed.
 func (r *Rules) starts(entries []workload.Entry) error {
-	err := error(&Refusal{What: "a job of this server may not build, start or watch a system", Way: wayBuild})
+	err := error(r.refuse("a job of this server may not build, start or watch a system", wayBuild))
 	for _, e := range entries {
 		if e.Name == "system-git" && len(e.Values) > 0 {
 			err = r.Build(e.Values[len(e.Values)-1])
@@ -151,7 +151,7 @@ func (r *Rules) system(e workload.Entry, value string, started error) error {
 		err = r.Make(value)
 	case "system-cmd":
 		if first, _, _ := strings.Cut(strings.TrimSpace(value), " "); !strings.HasPrefix(first, "./") || !filepath.IsLocal(first) || strings.ContainsAny(first, "'\"\\") {
-			err = &Refusal{What: "a job of this server may only start a program of the repository, such as ./server", Way: wayAllow}
+			err = r.refuse("a job of this server may only start a program of the repository, such as ./server", wayAllow)
 		}
 	case "system-ready":
 		if strings.Contains(value, "://") {
@@ -159,7 +159,7 @@ func (r *Rules) system(e workload.Entry, value string, started error) error {
 		}
 	}
 	if slices.Contains(others, e.Name) {
-		err = &Refusal{What: "a job of this server may not choose programs of this machine", Way: wayAllow}
+		err = r.refuse("a job of this server may not choose programs of this machine", wayAllow)
 	}
 	if started != nil && !slices.Contains(watching, e.Name) {
 		err = started
@@ -179,7 +179,7 @@ func (r *Rules) Make(command string) error {
 			ok = ok && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == "" && (!strings.HasPrefix(w, "-") || w == "-j")
 		}
 		if !ok {
-			return &Refusal{What: "a job of this server may only build with make and its targets", Way: wayAllow}
+			return r.refuse("a job of this server may only build with make and its targets", wayAllow)
 		}
 	}
 	return nil
@@ -196,13 +196,13 @@ var refused = map[string]string{
 // value checks a value by the word for it in help.
 func (r *Rules) value(where, name, word, value string) error {
 	if why, ok := refused[name]; ok {
-		return &Refusal{What: fmt.Sprintf("%s: not in a job of this server: it %s", where, why), Way: wayAllow}
+		return r.refuse(fmt.Sprintf("%s: not in a job of this server: it %s", where, why), wayAllow)
 	}
 	switch word {
 	case "FILE", "DIR", "PATH":
 		return at(where, r.File(value))
 	case "CMD", "COMMAND", "IMAGE", "PID":
-		return &Refusal{What: where + ": not in a job of this server: it names a program", Way: wayAllow}
+		return r.refuse(where + ": not in a job of this server: it names a program", wayAllow)
 	case "PLACE":
 		return at(where, r.store(value))
 	case "REF":
@@ -230,7 +230,7 @@ func (r *Rules) store(place string) error {
 	}
 	u, err := url.Parse(place)
 	if err != nil || !strings.HasPrefix(u.Scheme, "elasticsearch") {
-		return &Refusal{What: "a job of this server keeps its report in the server's store", Way: wayAllow}
+		return r.refuse("a job of this server keeps its report in the server's store", wayAllow)
 	}
 	if err := r.Address(place); err != nil {
 		return err
@@ -287,7 +287,10 @@ func (r *Rules) reference(where, ref string) error {
 		}
 		return at(where, r.File(path))
 	}
-	return &Refusal{What: where + ": a job of this server may not read its environment", Way: "use file:PATH, with a file in the server's folder for files"}
+	if r.Agent {
+		return nil
+	}
+	return r.refuse(where + ": a job of this server may not read its environment", "use file:PATH, with a file in the server's folder for files")
 }
 
 // at adds to a refusal where the value was given.

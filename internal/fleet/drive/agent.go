@@ -246,7 +246,7 @@ func (a *agent) parse(planned, own []byte) (*workload.Workload, *plan, *share, e
 func refusal(err error) error {
 	var r *permit.Refusal
 	if errors.As(err, &r) {
-		return fmt.Errorf("%w: start the agent with --allow-target PATTERN, or with --allow", err)
+		return fmt.Errorf("%w: %s", err, r.Way)
 	}
 	return err
 }
