@@ -200,8 +200,6 @@ func (c *Coordinator) status(m *member, msg *Message) {
 	switch {
 	case msg.Err != "":
 		c.fail(m, msg.Broken, errors.New(msg.Err))
-	case msg.Lapsed:
-		c.fail(m, false, errors.New("it heard nothing of the operator and stopped"))
 	case msg.Broken:
 		c.fail(m, true, errors.New("its spool fails"))
 	}

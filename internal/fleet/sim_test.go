@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -79,8 +81,8 @@ type simStory struct {
 	profile string
 	config  Config
 	story   string
-	stop    bool // the operator stops, or somebody is frozen or killed
 	recover time.Duration
+	froze   bool // the operator stands still, and nothing else happens
 }
 
 type simGame struct {
@@ -99,7 +101,7 @@ func newSimWorld(seed uint64, dir string) *simGame {
 	}
 	w.plan = simPlan{
 		Shape: rnd.IntN(6), Seed: rnd.Uint64(), Rate: 40 + rnd.Float64()*400, Clients: n + rnd.IntN(20),
-		End: time.Duration(2000+rnd.IntN(9000)) * time.Millisecond, Interval: time.Second,
+		End: time.Duration(2000+rnd.IntN(3000)*int(1+3*(seed>>1%2))) * time.Millisecond, Interval: time.Second,
 	}
 	if rnd.IntN(8) == 0 {
 		w.plan.Padding = rnd.IntN(1 << 20)
@@ -158,10 +160,11 @@ func reopening(w *simWorld, dir string) func() Spool {
 // spoil adds disasters.
 func (g *simGame) spoil() {
 	rnd, w := g.rnd, g.simWorld
-	span := int64(g.plan.End + 12*time.Second)
+	span := int64(g.plan.End + 8*time.Second)
 	when := func() time.Duration { return time.Duration(rnd.Int64N(span)) }
+	disasters := rnd.IntN(4)
 	tell := func(format string, args ...any) { g.story += "; " + fmt.Sprintf(format, args...) }
-	for range rnd.IntN(3) {
+	for range disasters {
 		a := w.agents[rnd.IntN(len(w.agents))]
 		at, long := when(), time.Duration(rnd.Int64N(int64(12*time.Second)))
 		switch rnd.IntN(9) {
@@ -187,6 +190,7 @@ func (g *simGame) spoil() {
 			}
 		case 4:
 			tell("the operator stands still for %v at %v", long, at)
+			g.froze = disasters == 1
 			w.at(at, func() { w.op.freeze(long) })
 		case 5:
 			g.recover = at + time.Duration(rnd.Int64N(int64(15*time.Second)))
@@ -224,7 +228,6 @@ func (g *simGame) spoil() {
 			}
 		}
 	}
-	g.stop = g.story != ""
 }
 
 // A failingSpool is full after some records.
@@ -295,6 +298,11 @@ func (g *simGame) check() {
 	}
 	if o.State == Complete && len(o.Agents) != len(w.agents) {
 		w.fail("complete with %d of %d agents", len(o.Agents), len(w.agents))
+	}
+	for agent := range w.op.failed {
+		if !slices.ContainsFunc(o.Reasons, func(r string) bool { return strings.Contains(r, "agent "+agent+":") }) {
+			w.fail("agent %s failed, and the reasons are %q", agent, o.Reasons)
+		}
 	}
 	intervals, alone := w.plan.alone()
 	var all simTotal
@@ -379,6 +387,9 @@ func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *AgentOutcome, frames 
 		if !total.equal(&sum) {
 			w.fail("the frames of %s have %d events, its result %d", a.name, sum.sent, total.sent)
 		}
+	}
+	if g.froze && !o.Result {
+		w.fail("the result of %s was given up, only the operator stood still", a.name)
 	}
 	if (o.State == Complete || state == Complete) && (!ended || !o.Result || e.next != len(e.events)) {
 		w.fail("agent %s is complete with %d of %d events, result %v", a.name, e.next, len(e.events), ended)
