@@ -40,7 +40,7 @@ type agentRun struct {
 	heard         time.Duration // the newest own status that the operator has confirmed
 	start         time.Duration // T0, from Armed on
 
-	fired   bool // the engine was told to start
+	fired   bool // the engine was told to start, and not stopped before that time
 	stopped bool // or to end
 	aborted bool // at once
 	lapsed  bool
@@ -151,6 +151,9 @@ func (a *Agent) fail(r *agentRun, why string, abort bool) {
 
 // end tells the engine to end.
 func (a *Agent) end(r *agentRun, abort bool, reason string) {
+	if r.phase == Running && a.now < r.start {
+		r.fired, abort = false, true // it has not begun
+	}
 	switch {
 	case r.phase == Ended || r.aborted || r.stopped && !abort:
 		return

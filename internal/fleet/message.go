@@ -113,7 +113,7 @@ type Message struct {
 	Parts  uint64        `json:"parts,omitempty"`  // status: of the result, once it ended
 	Lapsed bool          `json:"lapsed,omitempty"` // status: the lease ended before the run did
 	Origin string        `json:"origin,omitempty"` // status, records: the process that made them
-	Fired  bool          `json:"fired,omitempty"`  // status: the engine was told to start
+	Fired  bool          `json:"fired,omitempty"`  // status: the engine was told to start, and not stopped before
 	// status: the engine was told to end, and did not end by itself.
 	Stopped bool   `json:"stopped,omitempty"`
 	Broken  bool   `json:"broken,omitempty"` // status: the spool fails, what is missing will not come

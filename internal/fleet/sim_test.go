@@ -357,8 +357,8 @@ func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *AgentOutcome, frames 
 	if e == nil {
 		return
 	}
-	if state == Cancelled {
-		w.fail("cancelled, but agent %s was told to start", a.name)
+	if state == Cancelled && e.lastFired >= 0 {
+		w.fail("cancelled, but agent %s fired", a.name)
 	}
 	if uint64(len(got)) != o.Frames || len(got) > len(e.frames) {
 		w.fail("%d frames of %s arrived, the outcome has %d, its engine made %d", len(got), a.name, o.Frames, len(e.frames))
