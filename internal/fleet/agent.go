@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -263,12 +264,12 @@ type ending struct {
 }
 
 func (a *Agent) ended(r *agentRun, result []byte, err error) {
+	if len(result) > MaxResult {
+		err = cmp.Or(err, fmt.Errorf("its result takes %d bytes: at most %d", len(result), MaxResult))
+		result = nil
+	}
 	if err != nil && r.err == "" {
 		r.err = err.Error()
-	}
-	if len(result) > MaxResult {
-		result = nil
-		r.err = fmt.Sprintf("its result takes more than %d bytes", MaxResult)
 	}
 	var failed error
 	for part := range slices.Chunk(result, PartSize) {
