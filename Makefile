@@ -38,7 +38,7 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
 # Packages that only compute, in one goroutine: the race detector makes their tests
 # five times slower and cannot find anything. make race includes them.
-CALM        := internal/compat/riemannload internal/export internal/judge internal/page internal/picture internal/stats internal/wire/apm
+CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/page internal/picture internal/stats internal/wire/apm
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
 .PHONY: help build test race stores bench microbench lint fmt docs cross fuzz deps clean

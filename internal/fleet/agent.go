@@ -95,7 +95,7 @@ func (a *Agent) Next() time.Duration {
 	if r.phase == Armed {
 		next = min(next, r.start)
 	}
-	if a.now <= r.heard+Lease {
+	if a.now <= r.heard+Lease && !r.broken {
 		next = min(next, r.out.next())
 	}
 	return next

@@ -267,6 +267,7 @@ func (c *Coordinator) collect(m *member) {
 		err = errors.New(m.err)
 	}
 	c.events = append(c.events, ResultOf{m.name, m.result, err})
+	m.result = nil
 }
 
 // beyond returns which records arrived after one that did not.

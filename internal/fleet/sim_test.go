@@ -76,6 +76,21 @@ func TestFleet(t *testing.T) {
 	}
 }
 
+// TestFleetRepeats: a seed is a world, which is the same each time.
+func TestFleetRepeats(t *testing.T) {
+	for seed := range uint64(24) {
+		var logs [2]strings.Builder
+		for i := range logs {
+			w := newSimWorld(seed, t.TempDir())
+			w.log = func(format string, args ...any) { fmt.Fprintf(&logs[i], format+"\n", args...) }
+			w.play()
+		}
+		if a, b := logs[0].String(), logs[1].String(); a != b || a == "" {
+			t.Errorf("seed %d is two worlds:\n%s\n\n%s", seed, a, b)
+		}
+	}
+}
+
 // A simStory is what makes a world bad.
 type simStory struct {
 	profile string
