@@ -182,7 +182,9 @@ func (c *Coordinator) status(m *member, msg *Message) {
 	}
 	if m.suspect {
 		m.suspect = false
-		c.events = append(c.events, Back{m.name})
+		if !m.dead { // what it still has is taken, but it takes no part any more
+			c.events = append(c.events, Back{m.name})
+		}
 	}
 	if msg.Phase != m.phase {
 		m.since = c.now

@@ -17,7 +17,7 @@ type Kind string
 // The kinds of messages. The operator sends ping, load, recover and beat; agents send
 // the others.
 const (
-	Ping        Kind = "ping"    // an exchange of clock times, also the first message of a run
+	Ping        Kind = "ping"    // an exchange of clock times; any run and session will do to learn who is there
 	Pong        Kind = "pong"    // its answer, with Info
 	Load        Kind = "load"    // a run begins: open the target
 	Recover     Kind = "recover" // deliver an earlier run from the spool
