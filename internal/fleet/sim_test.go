@@ -125,7 +125,7 @@ func newSimWorld(seed uint64, dir string) *simGame {
 		Run: fmt.Sprintf("run%d", seed), Version: "1", Layout: "hdr", Shares: map[string][]byte{},
 		MaxClockError: 100 * time.Millisecond, Interval: w.plan.Interval, KeepGoing: rnd.IntN(2) == 0, MinAgents: 1 + rnd.IntN(n),
 	}
-	if rnd.IntN(4) == 0 {
+	if rnd.IntN(10) == 0 {
 		g.config.MaxClockError = 10 * time.Millisecond
 	}
 	g.config.Plan = mustJSON(w.plan)
@@ -333,11 +333,9 @@ func (g *simGame) check() {
 		}
 		g.checkClock(a, &o.Agents[i])
 		g.checkAgent(a, e, &o.Agents[i], frames, &all)
-		for _, l := range []*simLink{&a.up, &a.down} {
-			for second, n := range l.bytes {
-				if n > 10<<10 {
-					w.fail("%d bytes of control traffic with %s in second %d, one way", n, a.name, second)
-				}
+		for second, n := range a.up.bytes {
+			if n += a.down.bytes[second]; n > 20<<10 {
+				w.fail("%d bytes of control traffic with %s in second %d", n, a.name, second)
 			}
 		}
 	}
