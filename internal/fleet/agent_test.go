@@ -255,3 +255,19 @@ func TestAgentLimits(t *testing.T) {
 		t.Errorf("%d records, %s", got.Records, got.End)
 	}
 }
+
+// TestAgentLate: an order to start that arrives after that time is not obeyed.
+func TestAgentLate(t *testing.T) {
+	h := newHand(t)
+	h.load()
+	h.a.Opened(h.now, nil)
+	h.beat(WantArm, 0)
+	if next := h.a.Next(); next > time.Hour+time.Second {
+		t.Errorf("the next tick is at %v", next)
+	}
+	h.now = time.Hour + time.Second
+	ms, do := h.beat(WantGo, 0)
+	if len(do) != 1 || do[0].Do != Abort || len(ms) == 0 || !strings.Contains(ms[0].Err, "did not arrive before the start") || ms[0].Fired {
+		t.Errorf("the orders are %+v, the status %+v", do, ms)
+	}
+}
