@@ -164,9 +164,11 @@ func TestCoordinatorDamage(t *testing.T) {
 		"a frame too late":    func(f *far) { f.say(Message{Kind: PartRecord, Number: 1, Data: []byte("a")}); f.frame(2, "b") },
 		"too few frames":      func(f *far) { f.say(Message{Kind: PartRecord, Number: 1, Data: []byte("a")}); f.end(1, 0, "") },
 		"more than there was": func(f *far) { f.frame(1, "a"); f.frame(2, "b"); f.end(1, 0, "") },
-		"a broken spool":      func(f *far) { f.say(Message{Kind: Status, Phase: Ended, Fired: true, Broken: true, Frames: 1, Err: "no space"}) },
-		"another process":     func(f *far) { f.say(Message{Kind: Status, Phase: Ended, Incarnation: "j"}) },
-		"no part in the run":  func(f *far) { f.say(Message{Kind: Refuse, Err: "none"}) },
+		"a broken spool": func(f *far) {
+			f.say(Message{Kind: Status, Phase: Ended, Fired: true, Broken: true, Frames: 1, Err: "no space"})
+		},
+		"another process":    func(f *far) { f.say(Message{Kind: Status, Phase: Ended, Incarnation: "j"}) },
+		"no part in the run": func(f *far) { f.say(Message{Kind: Refuse, Err: "none"}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFar(t, nil)

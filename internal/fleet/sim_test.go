@@ -135,7 +135,7 @@ func newSimWorld(seed uint64, dir string) *simGame {
 		a.up.base = time.Duration(rnd.Int64N(int64(20 * time.Millisecond)))
 		a.down.base = time.Duration(rnd.Int64N(int64(20 * time.Millisecond)))
 		a.opens = time.Duration(rnd.Int64N(int64(3 * time.Second)))
-		if seed%32 == 0 {
+		if seed%16 == 3 || seed%32 == 0 { // real files
 			a.reopen = reopening(w, filepath.Join(dir, a.name))
 		}
 		w.agents = append(w.agents, a)
