@@ -36,9 +36,9 @@ HEAVY        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/
 QUICK        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test / && !/modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)' | grep -vE '$(ALONE)')
 SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
-# Packages that only compute, in one goroutine: the race detector makes their tests
+# Packages that only compute, in one goroutine or in some that share nothing: the race detector makes their tests
 # five times slower and cannot find anything. make race includes them.
-CALM        := internal/compat/riemannload internal/export internal/judge internal/page internal/picture internal/stats internal/wire/apm
+CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/page internal/picture internal/stats internal/wire/apm
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
 .PHONY: help build test race stores bench microbench lint fmt docs cross fuzz deps clean

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -40,7 +41,7 @@ type agentRun struct {
 	heard         time.Duration // the newest own status that the operator has confirmed
 	start         time.Duration // T0, from Armed on
 
-	fired   bool // the engine was told to start
+	fired   bool // the engine was told to start, and not stopped before that time
 	stopped bool // or to end
 	aborted bool // at once
 	lapsed  bool
@@ -94,7 +95,7 @@ func (a *Agent) Next() time.Duration {
 	if r.phase == Armed {
 		next = min(next, r.start)
 	}
-	if a.now <= r.heard+Lease {
+	if a.now <= r.heard+Lease && !r.broken {
 		next = min(next, r.out.next())
 	}
 	return next
@@ -151,6 +152,9 @@ func (a *Agent) fail(r *agentRun, why string, abort bool) {
 
 // end tells the engine to end.
 func (a *Agent) end(r *agentRun, abort bool, reason string) {
+	if r.phase == Running && a.now < r.start {
+		r.fired, abort = false, true // it has not begun
+	}
 	switch {
 	case r.phase == Ended || r.aborted || r.stopped && !abort:
 		return
@@ -260,12 +264,12 @@ type ending struct {
 }
 
 func (a *Agent) ended(r *agentRun, result []byte, err error) {
+	if len(result) > MaxResult {
+		err = cmp.Or(err, fmt.Errorf("its result takes %d bytes: at most %d", len(result), MaxResult))
+		result = nil
+	}
 	if err != nil && r.err == "" {
 		r.err = err.Error()
-	}
-	if len(result) > MaxResult {
-		result = nil
-		r.err = fmt.Sprintf("its result takes more than %d bytes", MaxResult)
 	}
 	var failed error
 	for part := range slices.Chunk(result, PartSize) {

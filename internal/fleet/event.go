@@ -103,7 +103,7 @@ const (
 	Complete  State = "complete"  // every agent fired all of its share, and all reports are here
 	Marked    State = "marked"    // the reports are here, with reasons not to take them for the whole
 	Aborted   State = "aborted"   // a failure ended the run
-	Cancelled State = "cancelled" // no agent was told to fire
+	Cancelled State = "cancelled" // nothing was fired
 )
 
 // An Outcome is how a run ended.

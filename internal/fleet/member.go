@@ -182,7 +182,9 @@ func (c *Coordinator) status(m *member, msg *Message) {
 	}
 	if m.suspect {
 		m.suspect = false
-		c.events = append(c.events, Back{m.name})
+		if !m.dead { // what it still has is taken, but it takes no part any more
+			c.events = append(c.events, Back{m.name})
+		}
 	}
 	if msg.Phase != m.phase {
 		m.since = c.now
@@ -200,8 +202,6 @@ func (c *Coordinator) status(m *member, msg *Message) {
 	switch {
 	case msg.Err != "":
 		c.fail(m, msg.Broken, errors.New(msg.Err))
-	case msg.Lapsed:
-		c.fail(m, false, errors.New("it heard nothing of the operator and stopped"))
 	case msg.Broken:
 		c.fail(m, true, errors.New("its spool fails"))
 	}
@@ -269,6 +269,7 @@ func (c *Coordinator) collect(m *member) {
 		err = errors.New(m.err)
 	}
 	c.events = append(c.events, ResultOf{m.name, m.result, err})
+	m.result = nil
 }
 
 // beyond returns which records arrived after one that did not.

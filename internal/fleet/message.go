@@ -17,7 +17,7 @@ type Kind string
 // The kinds of messages. The operator sends ping, load, recover and beat; agents send
 // the others.
 const (
-	Ping        Kind = "ping"    // an exchange of clock times, also the first message of a run
+	Ping        Kind = "ping"    // an exchange of clock times; any run and session will do to learn who is there
 	Pong        Kind = "pong"    // its answer, with Info
 	Load        Kind = "load"    // a run begins: open the target
 	Recover     Kind = "recover" // deliver an earlier run from the spool
@@ -113,7 +113,7 @@ type Message struct {
 	Parts  uint64        `json:"parts,omitempty"`  // status: of the result, once it ended
 	Lapsed bool          `json:"lapsed,omitempty"` // status: the lease ended before the run did
 	Origin string        `json:"origin,omitempty"` // status, records: the process that made them
-	Fired  bool          `json:"fired,omitempty"`  // status: the engine was told to start
+	Fired  bool          `json:"fired,omitempty"`  // status: the engine was told to start, and not stopped before
 	// status: the engine was told to end, and did not end by itself.
 	Stopped bool   `json:"stopped,omitempty"`
 	Broken  bool   `json:"broken,omitempty"` // status: the spool fails, what is missing will not come

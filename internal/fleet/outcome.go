@@ -16,6 +16,7 @@ func (c *Coordinator) finish() {
 		some = some || m.collected
 		o.Agents = append(o.Agents, a)
 	}
+	idle := !slices.ContainsFunc(c.members, func(m *member) bool { return m.lost || m.fired || m.phase != Ended })
 	incomplete := slices.ContainsFunc(o.Agents, func(a AgentOutcome) bool { return a.State != Complete })
 	if c.cfg.Recover {
 		c.because("the run was recovered from the agents: its operator did not see its end")
@@ -28,7 +29,7 @@ func (c *Coordinator) finish() {
 		o.State = Aborted
 	case c.cfg.Recover:
 		o.State = Marked
-	case !c.gone:
+	case !c.gone || idle:
 		o.State = Cancelled
 	case c.aborted:
 		o.State = Aborted
@@ -73,7 +74,7 @@ func (m *member) outcome(gone bool) AgentOutcome {
 		Suspected: m.suspected, LongestGone: m.longest, MayHaveFiredUntil: m.firedTill,
 	}
 	switch {
-	case !gone:
+	case !gone || m.phase == Ended && !m.fired && m.stopped:
 		a.State = Cancelled
 	case !m.collected || m.err != "":
 		a.State = Aborted

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,13 +76,28 @@ func TestFleet(t *testing.T) {
 	}
 }
 
+// TestFleetRepeats: a seed is a world, which is the same each time.
+func TestFleetRepeats(t *testing.T) {
+	for seed := range uint64(24) {
+		var logs [2]strings.Builder
+		for i := range logs {
+			w := newSimWorld(seed, t.TempDir())
+			w.log = func(format string, args ...any) { fmt.Fprintf(&logs[i], format+"\n", args...) }
+			w.play()
+		}
+		if a, b := logs[0].String(), logs[1].String(); a != b || a == "" {
+			t.Errorf("seed %d is two worlds:\n%s\n\n%s", seed, a, b)
+		}
+	}
+}
+
 // A simStory is what makes a world bad.
 type simStory struct {
 	profile string
 	config  Config
 	story   string
-	stop    bool // the operator stops, or somebody is frozen or killed
 	recover time.Duration
+	froze   bool // the operator stands still, and nothing else happens
 }
 
 type simGame struct {
@@ -99,7 +116,7 @@ func newSimWorld(seed uint64, dir string) *simGame {
 	}
 	w.plan = simPlan{
 		Shape: rnd.IntN(6), Seed: rnd.Uint64(), Rate: 40 + rnd.Float64()*400, Clients: n + rnd.IntN(20),
-		End: time.Duration(2000+rnd.IntN(9000)) * time.Millisecond, Interval: time.Second,
+		End: time.Duration(2000+rnd.IntN(3000)*int(1+3*(seed>>1%2))) * time.Millisecond, Interval: time.Second,
 	}
 	if rnd.IntN(8) == 0 {
 		w.plan.Padding = rnd.IntN(1 << 20)
@@ -108,7 +125,7 @@ func newSimWorld(seed uint64, dir string) *simGame {
 		Run: fmt.Sprintf("run%d", seed), Version: "1", Layout: "hdr", Shares: map[string][]byte{},
 		MaxClockError: 100 * time.Millisecond, Interval: w.plan.Interval, KeepGoing: rnd.IntN(2) == 0, MinAgents: 1 + rnd.IntN(n),
 	}
-	if rnd.IntN(4) == 0 {
+	if rnd.IntN(10) == 0 {
 		g.config.MaxClockError = 10 * time.Millisecond
 	}
 	g.config.Plan = mustJSON(w.plan)
@@ -118,7 +135,7 @@ func newSimWorld(seed uint64, dir string) *simGame {
 		a.up.base = time.Duration(rnd.Int64N(int64(20 * time.Millisecond)))
 		a.down.base = time.Duration(rnd.Int64N(int64(20 * time.Millisecond)))
 		a.opens = time.Duration(rnd.Int64N(int64(3 * time.Second)))
-		if seed%32 == 0 {
+		if seed%16 == 3 || seed%32 == 0 { // real files
 			a.reopen = reopening(w, filepath.Join(dir, a.name))
 		}
 		w.agents = append(w.agents, a)
@@ -158,10 +175,11 @@ func reopening(w *simWorld, dir string) func() Spool {
 // spoil adds disasters.
 func (g *simGame) spoil() {
 	rnd, w := g.rnd, g.simWorld
-	span := int64(g.plan.End + 12*time.Second)
+	span := int64(g.plan.End + 8*time.Second)
 	when := func() time.Duration { return time.Duration(rnd.Int64N(span)) }
+	disasters := rnd.IntN(4)
 	tell := func(format string, args ...any) { g.story += "; " + fmt.Sprintf(format, args...) }
-	for range rnd.IntN(3) {
+	for range disasters {
 		a := w.agents[rnd.IntN(len(w.agents))]
 		at, long := when(), time.Duration(rnd.Int64N(int64(12*time.Second)))
 		switch rnd.IntN(9) {
@@ -187,6 +205,7 @@ func (g *simGame) spoil() {
 			}
 		case 4:
 			tell("the operator stands still for %v at %v", long, at)
+			g.froze = disasters == 1
 			w.at(at, func() { w.op.freeze(long) })
 		case 5:
 			g.recover = at + time.Duration(rnd.Int64N(int64(15*time.Second)))
@@ -224,7 +243,6 @@ func (g *simGame) spoil() {
 			}
 		}
 	}
-	g.stop = g.story != ""
 }
 
 // A failingSpool is full after some records.
@@ -296,6 +314,11 @@ func (g *simGame) check() {
 	if o.State == Complete && len(o.Agents) != len(w.agents) {
 		w.fail("complete with %d of %d agents", len(o.Agents), len(w.agents))
 	}
+	for agent := range w.op.failed {
+		if !slices.ContainsFunc(o.Reasons, func(r string) bool { return strings.Contains(r, "agent "+agent+":") }) {
+			w.fail("agent %s failed, and the reasons are %q", agent, o.Reasons)
+		}
+	}
 	intervals, alone := w.plan.alone()
 	var all simTotal
 	frames := make([]simTotal, len(intervals))
@@ -310,11 +333,9 @@ func (g *simGame) check() {
 		}
 		g.checkClock(a, &o.Agents[i])
 		g.checkAgent(a, e, &o.Agents[i], frames, &all)
-		for _, l := range []*simLink{&a.up, &a.down} {
-			for second, n := range l.bytes {
-				if n > 10<<10 {
-					w.fail("%d bytes of control traffic with %s in second %d, one way", n, a.name, second)
-				}
+		for second, n := range a.up.bytes {
+			if n += a.down.bytes[second]; n > 20<<10 {
+				w.fail("%d bytes of control traffic with %s in second %d", n, a.name, second)
 			}
 		}
 	}
@@ -349,8 +370,8 @@ func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *AgentOutcome, frames 
 	if e == nil {
 		return
 	}
-	if state == Cancelled {
-		w.fail("cancelled, but agent %s was told to start", a.name)
+	if state == Cancelled && e.lastFired >= 0 {
+		w.fail("cancelled, but agent %s fired", a.name)
 	}
 	if uint64(len(got)) != o.Frames || len(got) > len(e.frames) {
 		w.fail("%d frames of %s arrived, the outcome has %d, its engine made %d", len(got), a.name, o.Frames, len(e.frames))
@@ -379,6 +400,9 @@ func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *AgentOutcome, frames 
 		if !total.equal(&sum) {
 			w.fail("the frames of %s have %d events, its result %d", a.name, sum.sent, total.sent)
 		}
+	}
+	if g.froze && !o.Result {
+		w.fail("the result of %s was given up, only the operator stood still", a.name)
 	}
 	if (o.State == Complete || state == Complete) && (!ended || !o.Result || e.next != len(e.events)) {
 		w.fail("agent %s is complete with %d of %d events, result %v", a.name, e.next, len(e.events), ended)

@@ -237,6 +237,7 @@ type simAgent struct {
 	up, down simLink
 	heard    time.Duration // true time of the newest message of the operator
 
+	opened  int           // the process that opened
 	opens   time.Duration // how long the engine takes to open
 	noOpen  bool          // it fails
 	noSpool int           // after so many records the spool fails; 0: never
@@ -325,6 +326,10 @@ func (a *simAgent) command(now time.Duration, c Command) {
 	e.events = e.plan.events(share.From, share.To)
 	a.engine = e
 	process := a.process
+	if a.opened == process {
+		w.fail("agent %s opened twice", a.name)
+	}
+	a.opened = process
 	w.after(a.opens, func() {
 		a.do(process, func(time.Duration) {
 			if a.engine == e && !e.ended {
@@ -368,6 +373,8 @@ type simOperator struct {
 	finished time.Duration // true time
 	ordered  time.Duration // true time at which all were told to stop; 0: never
 	recovers bool
+	ready    map[string]bool
+	failed   map[string]bool
 }
 
 func (o *simOperator) boot(cfg Config) {
@@ -380,6 +387,7 @@ func (o *simOperator) boot(cfg Config) {
 		o.w.fail("no coordinator: %v", err)
 		return
 	}
+	o.ready, o.failed = map[string]bool{}, map[string]bool{}
 	o.c, o.frames, o.results, o.outcome = c, map[string][][]byte{}, map[string][]byte{}, nil
 	o.step(func(now time.Duration) { c.Tick(now) })
 }
@@ -430,7 +438,13 @@ func (o *simOperator) event(e Event) {
 		if uint64(len(o.frames[e.Agent])) != e.Number {
 			w.fail("frame %d of %s came as number %d", e.Number, e.Agent, len(o.frames[e.Agent]))
 		}
-	case Closed:
+	case AgentReady:
+		if o.ready[e.Agent] {
+			w.fail("agent %s was ready twice", e.Agent)
+		}
+		o.ready[e.Agent] = true
+	case AgentFailed:
+		o.failed[e.Agent] = true
 	case ResultOf:
 		if _, ok := o.results[e.Agent]; ok {
 			w.fail("a second result of %s", e.Agent)
