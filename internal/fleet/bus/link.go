@@ -105,7 +105,14 @@ func newLink(ctx context.Context, what, url, key string, at *stamp, d *dialer, l
 			l.in.close()
 			return nil, r.err
 		}
+		l.mu.Lock()
 		l.conn = r.conn
+		over, why := l.over, l.why
+		l.mu.Unlock()
+		if over { // lost and refused already
+			r.conn.Close()
+			return nil, why
+		}
 		return l, nil
 	case <-ctx.Done():
 		l.in.close()
@@ -143,9 +150,10 @@ func (l *link) end(why error) {
 		return
 	}
 	l.over, l.why = true, why
+	conn := l.conn // nil until it was made
 	l.mu.Unlock()
-	if l.conn != nil {
-		l.conn.Close()
+	if conn != nil {
+		conn.Close()
 	}
 	l.in.close()
 	close(l.quit)

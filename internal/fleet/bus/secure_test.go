@@ -424,6 +424,13 @@ func TestTickets(t *testing.T) {
 		t.Error("a ticket is valid twice")
 	}
 	first.Close()
+	unused, _ := b.greet("unused")
+	unused.Close()
+	until(t, "no ticket is left of sessions that ended", func() bool {
+		b.gate.mu.Lock()
+		defer b.gate.mu.Unlock()
+		return len(b.gate.tickets) == 0
+	})
 }
 
 // What is not a client of ours gets nothing, and does no harm.

@@ -23,6 +23,7 @@ type session struct {
 	incarnation string
 	address     string
 	since       time.Time
+	ticket      string
 	ended       chan struct{} // when nothing of it arrives any more
 }
 
@@ -158,7 +159,8 @@ func (s *Server) decide(conn *tls.Conn, h hello, host string) (*session, answer)
 			return nil, refusal(detail(ErrFull, "%d operators are connected", MaxOperators))
 		}
 		s.others[one] = true
-		return one, answer{Ticket: s.gate.ticket(user("operator", downSubject("*"), upSubject("*")))}
+		one.ticket = s.gate.ticket(user("operator", downSubject("*"), upSubject("*")))
+		return one, answer{Ticket: one.ticket}
 	}
 	return nil, refusal(errBroken)
 }
@@ -177,10 +179,8 @@ func (s *Server) decideAgent(conn *tls.Conn, h hello, host string) (*session, an
 		return nil, refusal(err)
 	}
 	s.cfg.Logf("%s: agent %s connected", one.address, agent.Name)
-	return one, answer{
-		Name: agent.Name, Operator: s.operator.publicSeal,
-		Ticket: s.gate.ticket(user(agent.Name, upSubject(agent.Name), downSubject(agent.Name))),
-	}
+	one.ticket = s.gate.ticket(user(agent.Name, upSubject(agent.Name), downSubject(agent.Name)))
+	return one, answer{Name: agent.Name, Operator: s.operator.publicSeal, Ticket: one.ticket}
 }
 
 // join registers an agent.
@@ -242,6 +242,7 @@ func (s *Server) enter(one *session) error {
 
 // leave removes a session that has ended.
 func (s *Server) leave(one *session) {
+	s.gate.take(one.ticket) // if it was not used
 	s.mu.Lock()
 	delete(s.others, one)
 	if s.sessions[one.agent.Key] == one {
