@@ -70,6 +70,11 @@ func start(t *testing.T) *testBus {
 	t.Helper()
 	b := &testBus{t: t, clock: &clock{}, log: &logged{}}
 	b.cfg = ServerConfig{Listen: "127.0.0.1:0", Dir: t.TempDir(), Logf: b.log.logf, now: b.clock.now}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log:\n%s", b.log.text())
+		}
+	})
 	b.serve()
 	b.operator = b.connectOperator()
 	return b
@@ -300,7 +305,7 @@ func TestArrivalOfWaiting(t *testing.T) {
 func TestManyInOrder(t *testing.T) {
 	b := start(t)
 	o := b.operatorMail()
-	const each = 200
+	const each = 500 // more in all than any queue of a fixed length has
 	var agents []*Agent
 	for i := range MaxAgents {
 		agents = append(agents, b.agent(fmt.Sprintf("a%d", i)))

@@ -183,6 +183,15 @@ func TestOperatorFails(t *testing.T) {
 	if e, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, ErrNoToken) || !strings.Contains(e.Hint, "operator file") {
 		t.Errorf("an old operator file: %v", err)
 	}
+	// And one that was connected gives up.
+	select {
+	case <-b.operator.Done():
+	case <-time.After(longEnough):
+		t.Fatal("the operator does not give up")
+	}
+	if !errors.Is(b.operator.Err(), ErrNoToken) || !errors.Is(b.operator.Send("a", nil), ErrNoToken) {
+		t.Errorf("the operator gave up with %v", b.operator.Err())
+	}
 }
 
 func TestWaitingIsBounded(t *testing.T) {

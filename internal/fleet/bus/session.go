@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -124,7 +125,7 @@ func (s *Server) hear(conn *tls.Conn) (hello, error) {
 	err := conn.Handshake()
 	if head, ok := errors.AsType[tls.RecordHeaderError](err); ok && head.Conn != nil {
 		// As NATS says errors, and readable for whoever tries by hand.
-		io.WriteString(head.Conn, "-ERR 'this port is a fleet's, with TLS 1.3'\r\n")
+		fmt.Fprint(head.Conn, "-ERR 'this port is a fleet's, with TLS 1.3'\r\n")
 		return hello{}, errors.New("it does not speak TLS")
 	}
 	if err != nil {
@@ -275,24 +276,25 @@ func (s *Server) carry(one *session) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		move(inside, one.conn, func() { one.conn.SetReadDeadline(time.Now().Add(stalledFor)) })
+		move(inside, one.conn, func() error { return one.conn.SetReadDeadline(time.Now().Add(stalledFor)) })
 		inside.Close()
 	}()
-	move(one.conn, inside, func() { one.conn.SetWriteDeadline(time.Now().Add(stalledFor)) })
+	move(one.conn, inside, func() error { return one.conn.SetWriteDeadline(time.Now().Add(stalledFor)) })
 	inside.Close()
 	one.end()
 	<-done
 }
 
-// move copies until an error. The deadline is set before each read: the peer of NATS sends pings
-// and answers, so that a connection is never silent for long.
-func move(to io.Writer, from io.Reader, deadline func()) {
+// move copies until an error. The deadline is set before each read and each write: NATS sends pings,
+// which are answered, so that a connection is never silent for long.
+func move(to io.Writer, from io.Reader, deadline func() error) {
 	buf := make([]byte, 16<<10) // one record of TLS
-	for {
-		deadline()
+	for deadline() == nil {
 		n, err := from.Read(buf)
 		if n > 0 {
-			deadline()
+			if deadline() != nil {
+				return
+			}
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}
