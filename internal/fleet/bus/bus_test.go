@@ -347,6 +347,28 @@ func TestManyInOrder(t *testing.T) {
 			m.want("", fmt.Sprint(i))
 		}
 	}
+	// All come back at once, from one address.
+	must(t, b.Close())
+	b.serve()
+	until(t, "all are back", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.sessions) == MaxAgents && b.operator.Connected()
+	})
+	subscribed(t, b.operator.link)
+	for i, a := range agents {
+		until(t, "it knows", a.Connected)
+		must(t, a.Send(nil))
+		if l := o.next(); l.agent != a.Name() {
+			t.Fatalf("agent %d is %s, want %s", i, l.agent, a.Name())
+		}
+	}
+}
+
+// subscribed waits until the server knows what a connection that came back wants to receive.
+func subscribed(t *testing.T, l *link) {
+	t.Helper()
+	must(t, l.conn.FlushTimeout(longEnough))
 }
 
 // The server ends and starts again on its port: everybody is back, and agents stay registered.
@@ -368,6 +390,8 @@ func TestRestart(t *testing.T) {
 
 	b.serve()
 	until(t, "both are back", func() bool { return a.Connected() && b.operator.Connected() })
+	subscribed(t, a.link)
+	subscribed(t, b.operator.link)
 	must(t, a.Send([]byte("again")))
 	o.want("a", "again")
 	must(t, b.operator.Send("a", []byte("and back")))

@@ -277,6 +277,21 @@ func TestSameIncarnation(t *testing.T) {
 	}
 }
 
+// The machine of an agent is lost without a goodbye: its connection ends, and its key is free again.
+func TestLostMachine(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	conn := b.raw("a") // answers no ping
+	if got := b.connected(); got != "a" {
+		t.Fatalf("connected: %q", got)
+	}
+	until(t, "the agent is gone", func() bool { return b.connected() == "" })
+	conn.SetReadDeadline(time.Now().Add(longEnough))
+	if said, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(string(said), "Stale Connection") {
+		t.Errorf("the server said %q, %v", said, err)
+	}
+}
+
 func TestRevoke(t *testing.T) {
 	b := start(t)
 	dir := t.TempDir()
