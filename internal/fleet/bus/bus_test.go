@@ -458,7 +458,7 @@ func TestSeal(t *testing.T) {
 	if got, err := one.Open(forged); err == nil {
 		t.Errorf("the agent opened what another one sealed: %q", got)
 	}
-	for n := range len(sealed) {
+	for n := range sealed {
 		if _, err := one.Open(sealed[:n]); err == nil {
 			t.Errorf("opened when cut at %d", n)
 		}

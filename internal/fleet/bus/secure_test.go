@@ -265,9 +265,9 @@ func TestSameIncarnation(t *testing.T) {
 	old, _, err := connect(t.Context(), f.Address, f.Pin, h, own, &stamp{})
 	must(t, err)
 	defer old.Close()
-	new, _, err := connect(t.Context(), f.Address, f.Pin, h, own, &stamp{})
+	again, _, err := connect(t.Context(), f.Address, f.Pin, h, own, &stamp{})
 	must(t, err)
-	defer new.Close()
+	defer again.Close()
 	old.SetReadDeadline(time.Now().Add(longEnough))
 	if _, err := io.Copy(io.Discard, old); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the old connection is still there")
