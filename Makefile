@@ -8,6 +8,8 @@ SHELL       := bash
 GO          ?= go
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULN      := golang.org/x/vuln/cmd/govulncheck@v1.8.0
+VULN        ?= yes
 FUZZTIME    ?= 10s
 BENCHTIME   ?= 1s
 MATRIX      ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/carronade/matrix.jsonl
@@ -41,7 +43,7 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/page internal/picture internal/stats internal/wire/apm
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
-.PHONY: help build test race stores bench microbench lint fmt docs cross fuzz deps clean
+.PHONY: help build test race stores bench microbench lint vuln fmt docs cross fuzz deps clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,11 +89,19 @@ bench: deps ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=r
 microbench: ## Go's benchmarks of the packages (BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $$($(GO) list ./... | grep -v '^carronade/internal/bench$$')
 
-lint: ## go vet, gofumpt, golangci-lint
+lint: ## go vet, gofumpt, golangci-lint, and govulncheck unless VULN=no
 	$(GO) vet ./...
 	@out=$$(CGO_ENABLED=0 $(GO) run $(GOFUMPT) -l $$(git ls-files '*.go')); \
 	if [ -n "$$out" ]; then echo "not formatted, make fmt mends it:"; echo "$$out"; exit 1; fi
 	@if command -v golangci-lint >/dev/null; then golangci-lint run ./...; else CGO_ENABLED=0 $(GO) run $(GOLANGCI) run ./...; fi
+	@if [ '$(VULN)' != no ]; then $(MAKE) --no-print-directory vuln; fi
+
+vuln: ## known vulnerabilities in what the program calls; needs the database of Go's team, or a copy in GOVULNDB
+	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+	CGO_ENABLED=0 $(GO) run $(GOVULN) -db "$${GOVULNDB:-https://vuln.go.dev}" ./... 2>"$$log" && exit; \
+	if grep -q 'fetching vulnerabilities' "$$log"; then echo "error: the database of vulnerabilities cannot be reached, so nothing was checked"; \
+	echo "hint: set GOVULNDB to the URL of a copy (https:// or file://), or leave this check out with make lint VULN=no"; fi; \
+	cat "$$log"; exit 1
 
 fmt: ## gofumpt over every file
 	CGO_ENABLED=0 $(GO) run $(GOFUMPT) -w $$(git ls-files '*.go')

@@ -78,7 +78,7 @@ func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
 		}
 	}
 	h.Token, h.Name = "", ""
-	d := &dialer{first: conn, ticket: a.Ticket, dial: func() (net.Conn, answer, error) {
+	d := &dialer{agent: true, first: conn, ticket: a.Ticket, dial: func() (net.Conn, answer, error) {
 		conn, a, err := connect(context.Background(), to.Address, to.Pin, h, own, at)
 		if err != nil {
 			return nil, a, err // not a nil *tls.Conn in an interface

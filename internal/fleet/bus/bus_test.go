@@ -70,6 +70,11 @@ func start(t *testing.T) *testBus {
 	t.Helper()
 	b := &testBus{t: t, clock: &clock{}, log: &logged{}}
 	b.cfg = ServerConfig{Listen: "127.0.0.1:0", Dir: t.TempDir(), Logf: b.log.logf, now: b.clock.now}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log:\n%s", b.log.text())
+		}
+	})
 	b.serve()
 	b.operator = b.connectOperator()
 	return b
@@ -300,7 +305,7 @@ func TestArrivalOfWaiting(t *testing.T) {
 func TestManyInOrder(t *testing.T) {
 	b := start(t)
 	o := b.operatorMail()
-	const each = 200
+	const each = 500 // more in all than any queue of a fixed length has
 	var agents []*Agent
 	for i := range MaxAgents {
 		agents = append(agents, b.agent(fmt.Sprintf("a%d", i)))
@@ -342,6 +347,28 @@ func TestManyInOrder(t *testing.T) {
 			m.want("", fmt.Sprint(i))
 		}
 	}
+	// All come back at once, from one address.
+	must(t, b.Close())
+	b.serve()
+	until(t, "all are back", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.sessions) == MaxAgents && b.operator.Connected()
+	})
+	subscribed(t, b.operator.link)
+	for i, a := range agents {
+		until(t, "it knows", a.Connected)
+		must(t, a.Send(nil))
+		if l := o.next(); l.agent != a.Name() {
+			t.Fatalf("agent %d is %s, want %s", i, l.agent, a.Name())
+		}
+	}
+}
+
+// subscribed waits until the server knows what a connection that came back wants to receive.
+func subscribed(t *testing.T, l *link) {
+	t.Helper()
+	must(t, l.conn.FlushTimeout(longEnough))
 }
 
 // The server ends and starts again on its port: everybody is back, and agents stay registered.
@@ -363,6 +390,8 @@ func TestRestart(t *testing.T) {
 
 	b.serve()
 	until(t, "both are back", func() bool { return a.Connected() && b.operator.Connected() })
+	subscribed(t, a.link)
+	subscribed(t, b.operator.link)
 	must(t, a.Send([]byte("again")))
 	o.want("a", "again")
 	must(t, b.operator.Send("a", []byte("and back")))
@@ -429,7 +458,7 @@ func TestSeal(t *testing.T) {
 	if got, err := one.Open(forged); err == nil {
 		t.Errorf("the agent opened what another one sealed: %q", got)
 	}
-	for n := range len(sealed) {
+	for n := range sealed {
 		if _, err := one.Open(sealed[:n]); err == nil {
 			t.Errorf("opened when cut at %d", n)
 		}

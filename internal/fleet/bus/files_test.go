@@ -99,7 +99,7 @@ func fails(t *testing.T, cfg ServerConfig, want string) {
 
 func TestServeFails(t *testing.T) {
 	b := start(t)
-	any := "127.0.0.1:0"
+	free := "127.0.0.1:0"
 	fails(t, ServerConfig{Listen: b.Addr(), Dir: t.TempDir()}, "address already in use")
 	fails(t, ServerConfig{Listen: "127.0.0.1", Dir: t.TempDir()}, "is not HOST:PORT")
 	fails(t, ServerConfig{Listen: "127.0.0.1:x", Dir: t.TempDir()}, "no port number")
@@ -107,21 +107,21 @@ func TestServeFails(t *testing.T) {
 	fails(t, ServerConfig{Listen: ":0", Dir: t.TempDir()}, "join files need an address")
 	fails(t, ServerConfig{Listen: "[::]:0", Dir: t.TempDir()}, "join files need an address")
 	if runtime.GOOS != "windows" {
-		fails(t, ServerConfig{Listen: any, Dir: b.cfg.Dir}, "another server uses it")
+		fails(t, ServerConfig{Listen: free, Dir: b.cfg.Dir}, "another server uses it")
 	}
 	if runtime.GOOS == "linux" {
-		fails(t, ServerConfig{Listen: any, Dir: "/proc/carronade"}, "no such file or directory") // where nobody can write
+		fails(t, ServerConfig{Listen: free, Dir: "/proc/carronade"}, "no such file or directory") // where nobody can write
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
-	fails(t, ServerConfig{Listen: any, Dir: file}, "not a directory")
+	fails(t, ServerConfig{Listen: free, Dir: file}, "not a directory")
 	for name, want := range map[string]string{"agents.json": "agents.json", OperatorFile: OperatorFile, certificateFile: "use the data folder"} {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte("{damaged"), 0o600))
-		fails(t, ServerConfig{Listen: any, Dir: dir}, want)
+		fails(t, ServerConfig{Listen: free, Dir: dir}, want)
 	}
 	dir := t.TempDir()
-	s, err := Serve(ServerConfig{Listen: any, Dir: dir})
+	s, err := Serve(ServerConfig{Listen: free, Dir: dir})
 	must(t, err)
 	must(t, s.Close())
 	must(t, s.Close())
@@ -182,6 +182,15 @@ func TestOperatorFails(t *testing.T) {
 	_, err = ConnectOperator(t.Context(), path)
 	if e, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, ErrNoToken) || !strings.Contains(e.Hint, "operator file") {
 		t.Errorf("an old operator file: %v", err)
+	}
+	// And one that was connected gives up.
+	select {
+	case <-b.operator.Done():
+	case <-time.After(longEnough):
+		t.Fatal("the operator does not give up")
+	}
+	if !errors.Is(b.operator.Err(), ErrNoToken) || !errors.Is(b.operator.Send("a", nil), ErrNoToken) {
+		t.Errorf("the operator gave up with %v", b.operator.Err())
 	}
 }
 

@@ -21,7 +21,9 @@ type link struct {
 	at   *stamp
 	logf func(string, ...any)
 	what string // for messages
-	key  string // public curve key, sent with messages where no server of ours knows it; else ""
+
+	unknown error  // why it ended, if the server does not know the key any more
+	key     string // public curve key, sent with messages where no server of ours knows it; else ""
 
 	quit chan struct{} // closed when the connection is over
 	mu   sync.Mutex
@@ -36,6 +38,7 @@ const keyHeader = "Seal"
 // A dialer makes the connections of a link to a server of this package. NATS asks for one at a time.
 type dialer struct {
 	link   *link
+	agent  bool
 	dial   func() (net.Conn, answer, error)
 	first  net.Conn // that was made already
 	ticket string
@@ -61,7 +64,7 @@ func newLink(ctx context.Context, what, url, key string, at *stamp, d *dialer, l
 	if logf == nil {
 		logf = func(string, ...any) {}
 	}
-	l := &link{in: newInbox(), at: at, logf: logf, what: what, key: key, quit: make(chan struct{})}
+	l := &link{in: newInbox(), at: at, logf: logf, what: what, key: key, unknown: ErrNoToken, quit: make(chan struct{})}
 	options = append([]nats.Option{
 		nats.Name("carronade"),
 		nats.Timeout(5 * time.Second),
@@ -87,6 +90,9 @@ func newLink(ctx context.Context, what, url, key string, at *stamp, d *dialer, l
 	}, options...)
 	if d != nil {
 		d.link = l
+		if d.agent {
+			l.unknown = ErrRevoked
+		}
 		options = append(options, nats.SetCustomDialer(d), nats.SkipHostLookup(), nats.IgnoreDiscoveredServers(),
 			nats.TokenHandler(func() string { return d.ticket }))
 	}
@@ -105,7 +111,14 @@ func newLink(ctx context.Context, what, url, key string, at *stamp, d *dialer, l
 			l.in.close()
 			return nil, r.err
 		}
+		l.mu.Lock()
 		l.conn = r.conn
+		over, why := l.over, l.why
+		l.mu.Unlock()
+		if over { // lost and refused already
+			r.conn.Close()
+			return nil, why
+		}
 		return l, nil
 	case <-ctx.Done():
 		l.in.close()
@@ -126,8 +139,8 @@ func (l *link) refused(err error) {
 	l.last = err.Error()
 	l.mu.Unlock()
 	if errors.Is(err, ErrNoToken) {
-		l.logf("%s: %v", l.what, ErrRevoked)
-		go l.end(ErrRevoked) // not in a call of the connection
+		l.logf("%s: %v", l.what, l.unknown)
+		go l.end(l.unknown) // not in a call of the connection
 		return
 	}
 	if !again {
@@ -143,9 +156,10 @@ func (l *link) end(why error) {
 		return
 	}
 	l.over, l.why = true, why
+	conn := l.conn // nil until it was made
 	l.mu.Unlock()
-	if l.conn != nil {
-		l.conn.Close()
+	if conn != nil {
+		conn.Close()
 	}
 	l.in.close()
 	close(l.quit)
@@ -198,27 +212,23 @@ func (l *link) send(subject string, data []byte) error {
 }
 
 // subscribe puts what arrives on a subject into the inbox, and returns when the server knows of it.
+// The inbox bounds what waits, not NATS, which has messages only until they are stamped.
 func (l *link) subscribe(subject string, seen func(*nats.Msg)) error {
-	arrived := make(chan *nats.Msg, 8192)
-	if _, err := l.conn.ChanSubscribe(subject, arrived); err != nil {
+	sub, err := l.conn.Subscribe(subject, func(m *nats.Msg) {
+		at := l.at.last()
+		if seen != nil {
+			seen(m)
+		}
+		if !l.in.put(letter{agentOf(m.Subject), m.Data, at}) {
+			l.logf("%s: messages are lost: more than %d MiB wait to be received", l.what, mostWaiting>>20)
+		}
+	})
+	if err != nil {
 		return err
 	}
-	go func() {
-		for {
-			select {
-			case m := <-arrived:
-				at := l.at.last()
-				if seen != nil {
-					seen(m)
-				}
-				if !l.in.put(letter{agentOf(m.Subject), m.Data, at}) {
-					l.logf("%s: messages are lost: more than %d MiB wait to be received", l.what, mostWaiting>>20)
-				}
-			case <-l.quit:
-				return
-			}
-		}
-	}()
+	if err := sub.SetPendingLimits(-1, mostWaiting); err != nil {
+		return err
+	}
 	return l.conn.FlushTimeout(5 * time.Second)
 }
 

@@ -185,6 +185,13 @@ func (o *Operator) Seal(agent string, secret []byte) ([]byte, error) {
 // Connected reports whether there is a connection to the server now.
 func (o *Operator) Connected() bool { return o.link.connected() }
 
+// Done is closed when the operator will not reconnect any more: after Close, or when the server has
+// another operator file. Err then says why.
+func (o *Operator) Done() <-chan struct{} { return o.link.quit }
+
+// Err is nil until Done is closed; then ErrClosed or why the operator gave up, such as ErrNoToken.
+func (o *Operator) Err() error { return o.link.err() }
+
 // Close sends what was not sent yet and ends the connection. No call of the function given to
 // Receive begins after it has returned; one may still run.
 func (o *Operator) Close() error {

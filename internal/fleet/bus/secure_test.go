@@ -265,15 +265,30 @@ func TestSameIncarnation(t *testing.T) {
 	old, _, err := connect(t.Context(), f.Address, f.Pin, h, own, &stamp{})
 	must(t, err)
 	defer old.Close()
-	new, _, err := connect(t.Context(), f.Address, f.Pin, h, own, &stamp{})
+	again, _, err := connect(t.Context(), f.Address, f.Pin, h, own, &stamp{})
 	must(t, err)
-	defer new.Close()
+	defer again.Close()
 	old.SetReadDeadline(time.Now().Add(longEnough))
 	if _, err := io.Copy(io.Discard, old); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the old connection is still there")
 	}
 	if got := b.connected(); got != "a" {
 		t.Errorf("connected: %q", got)
+	}
+}
+
+// The machine of an agent is lost without a goodbye: its connection ends, and its key is free again.
+func TestLostMachine(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	conn := b.raw("a") // answers no ping
+	if got := b.connected(); got != "a" {
+		t.Fatalf("connected: %q", got)
+	}
+	until(t, "the agent is gone", func() bool { return b.connected() == "" })
+	conn.SetReadDeadline(time.Now().Add(longEnough))
+	if said, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(string(said), "Stale Connection") {
+		t.Errorf("the server said %q, %v", said, err)
 	}
 }
 
@@ -424,6 +439,13 @@ func TestTickets(t *testing.T) {
 		t.Error("a ticket is valid twice")
 	}
 	first.Close()
+	unused, _ := b.greet("unused")
+	unused.Close()
+	until(t, "no ticket is left of sessions that ended", func() bool {
+		b.gate.mu.Lock()
+		defer b.gate.mu.Unlock()
+		return len(b.gate.tickets) == 0
+	})
 }
 
 // What is not a client of ours gets nothing, and does no harm.

@@ -199,6 +199,7 @@ func (s *Server) startNATS() (err error) {
 		MaxPayload:                 MaxMessage,
 		MaxPending:                 32 << 20, // of one connection, bytes
 		MaxControlLine:             1 << 10,
+		AuthTimeout:                unknownFor.Seconds(),
 		PingInterval:               pingEvery,
 		MaxPingsOut:                mostPings,
 		WriteDeadline:              stalledFor,

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -23,6 +24,7 @@ type session struct {
 	incarnation string
 	address     string
 	since       time.Time
+	ticket      string
 	ended       chan struct{} // when nothing of it arrives any more
 }
 
@@ -123,7 +125,7 @@ func (s *Server) hear(conn *tls.Conn) (hello, error) {
 	err := conn.Handshake()
 	if head, ok := errors.AsType[tls.RecordHeaderError](err); ok && head.Conn != nil {
 		// As NATS says errors, and readable for whoever tries by hand.
-		io.WriteString(head.Conn, "-ERR 'this port is a fleet's, with TLS 1.3'\r\n")
+		fmt.Fprint(head.Conn, "-ERR 'this port is a fleet's, with TLS 1.3'\r\n")
 		return hello{}, errors.New("it does not speak TLS")
 	}
 	if err != nil {
@@ -158,7 +160,8 @@ func (s *Server) decide(conn *tls.Conn, h hello, host string) (*session, answer)
 			return nil, refusal(detail(ErrFull, "%d operators are connected", MaxOperators))
 		}
 		s.others[one] = true
-		return one, answer{Ticket: s.gate.ticket(user("operator", downSubject("*"), upSubject("*")))}
+		one.ticket = s.gate.ticket(user("operator", downSubject("*"), upSubject("*")))
+		return one, answer{Ticket: one.ticket}
 	}
 	return nil, refusal(errBroken)
 }
@@ -177,10 +180,8 @@ func (s *Server) decideAgent(conn *tls.Conn, h hello, host string) (*session, an
 		return nil, refusal(err)
 	}
 	s.cfg.Logf("%s: agent %s connected", one.address, agent.Name)
-	return one, answer{
-		Name: agent.Name, Operator: s.operator.publicSeal,
-		Ticket: s.gate.ticket(user(agent.Name, upSubject(agent.Name), downSubject(agent.Name))),
-	}
+	one.ticket = s.gate.ticket(user(agent.Name, upSubject(agent.Name), downSubject(agent.Name)))
+	return one, answer{Name: agent.Name, Operator: s.operator.publicSeal, Ticket: one.ticket}
 }
 
 // join registers an agent.
@@ -242,6 +243,7 @@ func (s *Server) enter(one *session) error {
 
 // leave removes a session that has ended.
 func (s *Server) leave(one *session) {
+	s.gate.take(one.ticket) // if it was not used
 	s.mu.Lock()
 	delete(s.others, one)
 	if s.sessions[one.agent.Key] == one {
@@ -274,24 +276,25 @@ func (s *Server) carry(one *session) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		move(inside, one.conn, func() { one.conn.SetReadDeadline(time.Now().Add(stalledFor)) })
+		move(inside, one.conn, func() error { return one.conn.SetReadDeadline(time.Now().Add(stalledFor)) })
 		inside.Close()
 	}()
-	move(one.conn, inside, func() { one.conn.SetWriteDeadline(time.Now().Add(stalledFor)) })
+	move(one.conn, inside, func() error { return one.conn.SetWriteDeadline(time.Now().Add(stalledFor)) })
 	inside.Close()
 	one.end()
 	<-done
 }
 
-// move copies until an error. The deadline is set before each read: the peer of NATS sends pings
-// and answers, so that a connection is never silent for long.
-func move(to io.Writer, from io.Reader, deadline func()) {
+// move copies until an error. The deadline is set before each read and each write: NATS sends pings,
+// which are answered, so that a connection is never silent for long.
+func move(to io.Writer, from io.Reader, deadline func() error) {
 	buf := make([]byte, 16<<10) // one record of TLS
-	for {
-		deadline()
+	for deadline() == nil {
 		n, err := from.Read(buf)
 		if n > 0 {
-			deadline()
+			if deadline() != nil {
+				return
+			}
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}

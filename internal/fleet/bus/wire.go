@@ -170,7 +170,7 @@ func signed(conn *tls.Conn, data []byte) ([]byte, error) {
 
 // sayHello is the client's side of the exchange.
 func sayHello(ctx context.Context, conn *tls.Conn, h hello, key nkeys.KeyPair) (answer, error) {
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { conn.NetConn().SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	data, err := json.Marshal(h)
 	if err != nil {
