@@ -46,6 +46,9 @@ type Text struct{ Name, Text string }
 // and the source code of the modules meet.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "blessing", "CC0-1.0", "ISC", "MIT", "MIT-0", "MPL-2.0", "Unlicense", "Zlib"}
 
+// grant is a promise about patents beside a licence, not a licence.
+const grant = "GooglePatentsFile"
+
 // recognised is the share of a text, in percent, that must be a known licence.
 const recognised = 75
 
@@ -298,7 +301,7 @@ func (p *Part) classify() error {
 			continue // a notice, or a text beside the licence
 		}
 		for _, m := range c.Match {
-			if !m.IsURL && !slices.Contains(p.Licenses, m.ID) {
+			if !m.IsURL && m.ID != grant && !slices.Contains(p.Licenses, m.ID) {
 				p.Licenses = append(p.Licenses, m.ID)
 			}
 		}
