@@ -14,8 +14,8 @@ func (s *session) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "version", Short: "which build this is",
-		Long: `Which build this is: the version, the commit, the version of Go and the platform;
-as JSON also the modules that the program contains.`,
+		Long: `Which build this is: the version, the commit, the version of Go and the
+platform; as JSON also the modules that the program contains.`,
 		Args: command.Args(0, 0, "nothing"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()

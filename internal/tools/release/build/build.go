@@ -128,7 +128,7 @@ func facts(info *debug.BuildInfo, epoch string) (f Facts, err error) {
 		f.Time = time.Unix(seconds, 0)
 	}
 	if f.Time.IsZero() {
-		return Facts{}, errors.New("the time of the release is unknown outside a git repository: set SOURCE_DATE_EPOCH, in seconds since 1970")
+		return Facts{}, errors.New("the commit is unknown: build in a clone of the git repository (Go records none in a worktree), or set SOURCE_DATE_EPOCH, in seconds since 1970")
 	}
 	f.Time = f.Time.UTC().Truncate(time.Second)
 	return f, nil

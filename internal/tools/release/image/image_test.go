@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -249,11 +250,18 @@ func checkFiles(t *testing.T, img v1.Image) {
 	if runtime.GOOS != "linux" {
 		return
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "carronade"), "version")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "carronade"), "version", "--json")
 	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !bytes.HasPrefix(out, []byte("carronade ")) {
-		t.Errorf("carronade version: %v\n%s", err, out)
+	var version struct {
+		Go, Platform string
+		Modules      []struct{ Path, Version string }
+	}
+	if err := errors.Join(err, json.Unmarshal(out, &version)); err != nil {
+		t.Fatalf("carronade version: %v\n%s", err, out)
+	}
+	if version.Go != runtime.Version() || version.Platform != here.String() || len(version.Modules) < 30 {
+		t.Errorf("carronade version printed\n%s", out)
 	}
 	passwd, err := os.ReadFile(filepath.Join(dir, "etc/passwd"))
 	if err != nil || !bytes.Contains(passwd, []byte("carronade:x:65532:65532:")) {
