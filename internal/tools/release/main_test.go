@@ -122,7 +122,7 @@ func checkArchive(t *testing.T, path, base string) {
 	}
 	for name, mode := range map[string]int64{
 		"carronade": 0o755, "LICENSE": 0o644, "README.md": 0o644, "CHANGELOG.md": 0o644, "THIRD-PARTY-LICENSES.txt": 0o644,
-		"man/carronade.1": 0o644, "man/carronade-shapes.7": 0o644, "completion/carronade.bash": 0o644, "completion/_carronade": 0o644,
+		"man/carronade.1": 0o644, "man/carronade-subjects.7": 0o644, "completion/carronade.bash": 0o644, "completion/_carronade": 0o644,
 		"systemd/carronade.service": 0o644, "systemd/carronade-agent.service": 0o644, "grafana/carronade.json": 0o644,
 	} {
 		h := heads[base+"/"+name]

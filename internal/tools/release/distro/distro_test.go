@@ -28,7 +28,7 @@ var (
 	want  = map[string]string{
 		"/usr/bin/carronade":                                  "-rwxr-xr-x",
 		"/usr/share/man/man1/carronade.1.gz":                  "-rw-r--r--",
-		"/usr/share/man/man7/carronade-shapes.7.gz":           "-rw-r--r--",
+		"/usr/share/man/man7/carronade-subjects.7.gz":         "-rw-r--r--",
 		"/usr/share/bash-completion/completions/carronade":    "-rw-r--r--",
 		"/usr/share/zsh/vendor-completions/_carronade":        "-rw-r--r--",
 		"/usr/share/fish/vendor_completions.d/carronade.fish": "-rw-r--r--",
@@ -44,7 +44,7 @@ func contents(t *testing.T) Contents {
 	t.Helper()
 	var all []archive.File
 	for _, name := range []string{
-		"carronade", "LICENSE", "README.md", "man/carronade.1", "man/carronade-shapes.7", "completion/carronade.bash", "completion/_carronade",
+		"carronade", "LICENSE", "README.md", "man/carronade.1", "man/carronade-subjects.7", "completion/carronade.bash", "completion/_carronade",
 		"completion/carronade.fish", "completion/carronade.ps1", "systemd/carronade.service", "grafana/carronade.json",
 	} {
 		f := archive.File{Name: name, Mode: 0o644, Data: []byte("contents of " + name)}
