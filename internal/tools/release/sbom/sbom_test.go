@@ -3,6 +3,7 @@ package sbom
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"carronade/internal/tools/release/build"
 	"carronade/internal/tools/release/notices"
@@ -46,6 +48,7 @@ func TestWrite(t *testing.T) {
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("two documents of the same program differ")
 	}
+	checkSchema(t, first.Bytes())
 	var bom cdx.BOM
 	if err := cdx.NewBOMDecoder(&first, cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
 		t.Fatal(err)
@@ -84,5 +87,44 @@ func TestWriteWithoutLicense(t *testing.T) {
 	err := Write(&bytes.Buffer{}, program, linux, facts, &info, parts[1:])
 	if err == nil || !strings.Contains(err.Error(), "example.org/a, whose licence is unknown") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// checkSchema checks a document with CycloneDX's own schema, which is in the library's
+// module.
+func checkSchema(t *testing.T, document []byte) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(strings.TrimSpace(string(out)), "schema")
+	c := jsonschema.NewCompiler()
+	for url, name := range map[string]string{"bom-1.6.schema.json": "", "spdx.schema.json": "", "jsf-0.82.schema.json": "jsf-0.82.schemax.json"} {
+		if name == "" {
+			name = url
+		}
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.AddResource("http://cyclonedx.org/schema/"+url, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	schema, err := c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(value); err != nil {
+		t.Errorf("%v\n%s", err, document)
 	}
 }
