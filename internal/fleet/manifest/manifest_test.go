@@ -1,7 +1,10 @@
 package manifest
 
 import (
+	"bytes"
+	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,44 +69,66 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// Whatever the options are, the objects are the same, and each option is one text.
+var texts = []string{"yes", "1e3", "null", "~", "a:b", "a#b", "x:", "'", `"`, `\`, "{a}", "[a]", "*a", "&a", "!a", "%a", "@a", "`a", "-", "0x10", "a-b", "http://a.b:1/c", "${agents}", "é"}
+
 func TestTextsAreQuoted(t *testing.T) {
-	texts := []string{"yes", "1e3", "null", "~", "a:b", "a#b", "x:", "'", `"`, `\`, "{a}", "[a]", "*a", "&a", "!a", "%a", "@a", "`a", "-", "0x10", "a-b", "http://a.b:1/c", "${agents}", "é"}
 	for _, text := range texts {
 		out, err := Manifest(Options{AllowTargets: []string{text}})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		kinds, args := "", []string(nil)
-		d := yaml.NewDecoder(strings.NewReader(string(out)))
-		for {
-			var object struct {
-				Kind string `yaml:"kind"`
-				Spec struct {
-					Template struct {
-						Spec struct {
-							Containers []struct {
-								Args []string `yaml:"args"`
-							} `yaml:"containers"`
-						} `yaml:"spec"`
-					} `yaml:"template"`
-				} `yaml:"spec"`
-			}
-			if err := d.Decode(&object); err != nil {
-				break
-			}
-			kinds += object.Kind + " "
-			if object.Kind == "StatefulSet" {
-				args = object.Spec.Template.Spec.Containers[0].Args
-			}
+		checkObjects(t, text, out)
+	}
+}
+
+// FuzzTargets checks that no target changes the objects.
+func FuzzTargets(f *testing.F) {
+	for _, text := range texts {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if out, err := Manifest(Options{AllowTargets: []string{text}}); err == nil {
+			checkObjects(t, text, out)
 		}
-		if want := "Secret PersistentVolumeClaim Service Job StatefulSet NetworkPolicy NetworkPolicy "; kinds != want {
-			t.Errorf("%q: got the objects %s, want %s", text, kinds, want)
+	})
+}
+
+// checkObjects checks that the objects are the usual ones, and that the target is one
+// argument of the agents.
+func checkObjects(t *testing.T, target string, manifest []byte) {
+	t.Helper()
+	kinds, args := "", []string(nil)
+	for d := yaml.NewDecoder(bytes.NewReader(manifest)); ; {
+		var object struct {
+			Kind string `yaml:"kind"`
+			Spec struct {
+				Template struct {
+					Spec struct {
+						Containers []struct {
+							Args []string `yaml:"args"`
+						} `yaml:"containers"`
+					} `yaml:"spec"`
+				} `yaml:"template"`
+			} `yaml:"spec"`
 		}
-		if want := []string{"agent", "--join", "/join/fleet.join", "--data", "/data", "--allow-target", text}; !cmp.Equal(args, want) {
-			t.Errorf("%q: the arguments are %q", text, args)
+		err := d.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			break
 		}
+		if err != nil {
+			t.Fatalf("%q: %v", target, err)
+		}
+		kinds += object.Kind + " "
+		if object.Kind == "StatefulSet" {
+			args = object.Spec.Template.Spec.Containers[0].Args
+		}
+	}
+	if want := "Secret PersistentVolumeClaim Service Job StatefulSet NetworkPolicy NetworkPolicy "; kinds != want {
+		t.Errorf("%q: got the objects %s, want %s", target, kinds, want)
+	}
+	if want := []string{"agent", "--join", "/join/fleet.join", "--data", "/data", "--allow-target", target}; !cmp.Equal(args, want) {
+		t.Errorf("%q: the arguments are %q", target, args)
 	}
 }
 
