@@ -64,7 +64,7 @@ func archives(ctx context.Context, j *job) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(j.say, "%8.1f MiB  %s\n", float64(info.Size())/(1<<20), e.Name())
+		fmt.Fprintf(j.say, "%8d KiB  %s\n", (info.Size()+1023)>>10, e.Name())
 	}
 	return nil
 }
