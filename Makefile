@@ -15,6 +15,12 @@ BENCHTIME   ?= 1s
 MATRIX      ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/carronade/matrix.jsonl
 PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 
+# The tools that build releases are a module of their own: see docs/decisions/009. Their
+# tests read files outside of it, which Go's test cache does not see: hence -count=1.
+RELEASE     := internal/tools/release
+# Where the archives of a release will be, for the formula of Homebrew.
+URL         ?=
+
 # Packages that run real servers and the built program: they spend their time in
 # other processes, which neither the race detector nor Go's test cache sees. Hence
 # -count=1 for the last of them, which runs alone, because some of its tests freeze
@@ -43,7 +49,7 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/page internal/picture internal/stats internal/wire/apm
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
-.PHONY: help build test race stores bench microbench lint vuln fmt docs cross fuzz deps clean
+.PHONY: help build test race stores bench microbench lint vuln fmt docs cross image release fuzz deps clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +65,7 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -p 3 $(LONG) $(QUICK) || status=1; \
 	wait $$built || status=1; \
 	$(PLAIN) $(GO) test -vet=off -timeout 10m -p 3 $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
+	$(PLAIN) $(GO) -C $(RELEASE) test -vet=off -count=1 -timeout 10m ./... || status=1; \
 	$(PLAIN) $(GO) test -vet=off -count=1 -timeout 14m -parallel 6 $(SLOW) || status=1; \
 	exit $$status
 
@@ -91,14 +98,16 @@ microbench: ## Go's benchmarks of the packages (BENCHTIME=1s)
 
 lint: ## go vet, gofumpt, golangci-lint, and govulncheck unless VULN=no
 	$(GO) vet ./...
+	$(GO) -C $(RELEASE) vet ./...
 	@out=$$(CGO_ENABLED=0 $(GO) run $(GOFUMPT) -l $$(git ls-files '*.go')); \
 	if [ -n "$$out" ]; then echo "not formatted, make fmt mends it:"; echo "$$out"; exit 1; fi
-	@if command -v golangci-lint >/dev/null; then golangci-lint run ./...; else CGO_ENABLED=0 $(GO) run $(GOLANGCI) run ./...; fi
+	@lint() { if command -v golangci-lint >/dev/null; then golangci-lint run ./...; else CGO_ENABLED=0 $(GO) run $(GOLANGCI) run ./...; fi; }; \
+	lint && cd $(RELEASE) && lint
 	@if [ '$(VULN)' != no ]; then $(MAKE) --no-print-directory vuln; fi
 
 vuln: ## known vulnerabilities in what the program calls; needs the database of Go's team, or a copy in GOVULNDB
 	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-	CGO_ENABLED=0 $(GO) run $(GOVULN) -db "$${GOVULNDB:-https://vuln.go.dev}" ./... 2>"$$log" && exit; \
+	CGO_ENABLED=0 $(GO) run $(GOVULN) $${GOVULNDB:+-db "$$GOVULNDB"} ./... 2>"$$log" && exit; \
 	if grep -q 'fetching vulnerabilities' "$$log"; then echo "error: the database of vulnerabilities cannot be reached, so nothing was checked"; \
 	echo "hint: set GOVULNDB to the URL of a copy (https:// or file://), or leave this check out with make lint VULN=no"; fi; \
 	cat "$$log"; exit 1
@@ -113,6 +122,12 @@ cross: ## builds for each platform, without output
 	@for p in $(PLATFORMS); do echo "$$p"; \
 	GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -trimpath -o /dev/null . ; \
 	GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./... ; done
+
+image: ## container images without an engine, into dist/image: an OCI layout, and archives for docker load
+	$(GO) -C $(RELEASE) run . image
+
+release: ## archives, deb, rpm, lists of parts and SHA256SUMS into dist/release (URL=https://HOST/FOLDER of the downloads: also a formula)
+	$(GO) -C $(RELEASE) run . archives --platforms '$(PLATFORMS)' --url '$(URL)'
 
 fuzz: ## every fuzz target for FUZZTIME=10s each
 	@for p in $$($(GO) list ./...); do \

@@ -15,7 +15,8 @@ import (
 )
 
 // modules compares go.mod with the imports: a module whose packages are imported must
-// not be marked "indirect", every other one must be.
+// not be marked "indirect", every other one must be. Folders with a go.mod of their own
+// are other modules.
 func modules(tree fs.FS) (findings []string, err error) {
 	mod, err := fs.ReadFile(tree, "go.mod")
 	if err != nil {
@@ -35,6 +36,11 @@ func modules(tree fs.FS) (findings []string, err error) {
 			return err
 		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "dist"):
 			return fs.SkipDir
+		case d.IsDir() && name != ".":
+			if _, err := fs.Stat(tree, path.Join(name, "go.mod")); err == nil {
+				return fs.SkipDir
+			}
+			return nil
 		case path.Ext(name) != ".go":
 			return nil
 		}
@@ -72,12 +78,14 @@ func modules(tree fs.FS) (findings []string, err error) {
 }
 
 func TestModules(t *testing.T) {
-	findings, err := modules(os.DirFS("../.."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range findings {
-		t.Error(f)
+	for _, dir := range []string{"../..", "../../internal/tools/release"} {
+		findings, err := modules(os.DirFS(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range findings {
+			t.Errorf("%s/go.mod: %s", dir, f)
+		}
 	}
 }
 
@@ -96,6 +104,9 @@ func TestModulesFindings(t *testing.T) {
 			got, err := modules(fstest.MapFS{
 				"go.mod": {Data: []byte("module x\n\ngo 1.26\n\n" + tt.mod)},
 				"x.go":   {Data: []byte("package x\nimport _ \"a.org/b/c\"\n")},
+
+				"y/go.mod": {Data: []byte("module y\n")},
+				"y/y.go":   {Data: []byte("package y\nimport _ \"a.org/c\"\n")},
 			})
 			if err != nil {
 				t.Fatal(err)

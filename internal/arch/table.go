@@ -104,6 +104,7 @@ var Packages = []Package{
 	{Name: "internal/web", May: []string{"internal/dial", "internal/picture", "internal/web/frame", "internal/web/guard", "target"}},
 	{Name: "internal/web/frame", May: []string{"internal/slo", "load", "measure"}, Tests: []string{"internal/report", "internal/run"}},
 	{Name: "internal/web/guard"},
+	{Name: "internal/fleet/manifest"},
 	{Name: "internal/run", May: []string{
 		"internal/checkout", "internal/ledger", "internal/live", "internal/publish", "internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",

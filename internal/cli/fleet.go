@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -158,7 +159,7 @@ that is good for one machine and a short time. Copy it to that machine, for
 carronade agent --join. Whoever has it may join in the machine's place.`,
 		Args: command.Args(0, 0, "nothing"),
 		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, _ []string) error {
-			if _, err := os.Lstat(out); err == nil { // before a token is made in vain
+			if _, err := os.Lstat(out); err == nil && out != "-" { // before a token is made in vain
 				return &words{Err: fmt.Errorf("--output: %s exists", out), Hint: "give another file, or remove this one"}
 			}
 			within, err := units.ParseDuration(valid)
@@ -169,6 +170,9 @@ carronade agent --join. Whoever has it may join in the machine's place.`,
 			if err != nil {
 				return err
 			}
+			if out == "-" {
+				return json.NewEncoder(s.out).Encode(j)
+			}
 			if err := j.Write(out); err != nil {
 				return cannotWrite("--output", out, err, "give a file in a writable folder")
 			}
@@ -177,7 +181,7 @@ carronade agent --join. Whoever has it may join in the machine's place.`,
 		}),
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&out, "output", "o", "agent.join", "the `FILE` to write")
+	fs.StringVarP(&out, "output", "o", "agent.join", "the `FILE` to write; - is stdout")
 	fs.StringVar(&name, "name", "", "the `NAME` that the machine gets (default: its own choice, else its host name)")
 	fs.StringVar(&valid, "valid", units.FormatDuration(bus.DefaultValid), "the `TIME` in which it must join")
 	bindFleetData(fs, &data)

@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"fmt"
-	"runtime"
-	"runtime/debug"
-
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
@@ -90,33 +86,4 @@ func plainUse(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		plainUse(c)
 	}
-}
-
-func (s *session) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "which build this is", Args: command.Args(0, 0, "nothing"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "carronade", version())
-			return err
-		},
-	}
-}
-
-// version names this build, from what the Go toolchain recorded.
-func version() string {
-	v, revision, dirty := "devel", "", ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if m := info.Main.Version; m != "" && m != "(devel)" {
-			v = m
-		}
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision" && len(s.Value) >= 12:
-				revision = " " + s.Value[:12]
-			case s.Key == "vcs.modified" && s.Value == "true":
-				dirty = "+changes"
-			}
-		}
-	}
-	return fmt.Sprintf("%s%s%s %s %s/%s", v, revision, dirty, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

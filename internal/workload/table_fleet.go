@@ -17,7 +17,7 @@ func fleetTable() []Setting {
 	}
 	fleet := opt("fleet", "FILE", "agents send, as one: those of carronade fleet start on this machine, or of its operator FILE")
 	fleet.Bare = "local"
-	agents := opt("fleet-agents", "NAMES", "only these agents, separated by commas (default: all that are connected)")
+	agents := opt("fleet-agents", "NAME,...", "only these agents, separated by commas (default: all that are connected)")
 	keep := opt("keep-going", "", "when an agent is lost, the others go on; its share counts as unsent")
 	keep.Type = target.Bool
 	least := opt("min-agents", "", "with --keep-going: end the run when fewer agents are left")
