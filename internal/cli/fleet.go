@@ -22,6 +22,7 @@ import (
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/fleet/drive"
+	"carronade/internal/fleet/manifest"
 	"carronade/internal/layout"
 	"carronade/internal/permit"
 	"carronade/internal/system"
@@ -46,7 +47,7 @@ const fleetExample = `
 // fleetCommand returns the command fleet.
 func (s *session) fleetCommand() *cobra.Command {
 	g := command.Group("fleet", "several machines that generate load as one", fleetLong,
-		s.fleetStart(), s.fleetToken(), s.fleetStatus(), s.fleetRemove(), s.fleetRecover(),
+		s.fleetStart(), s.fleetToken(), s.fleetStatus(), s.fleetRemove(), s.fleetRecover(), s.fleetManifest(),
 		s.onFleet("run", "run a workload on all machines: carronade run --fleet"),
 		s.onFleet("find", "search for a ceiling with all machines: carronade find --fleet"),
 		s.onFleet("scenario", "run a scenario on all machines: carronade scenario --fleet"))
@@ -262,6 +263,34 @@ func (s *session) fleetRemove() *cobra.Command {
 	}
 	cmd.Long = sentence(cmd.Short)
 	bindFleetData(cmd.Flags(), &data)
+	return cmd
+}
+
+// fleetManifest returns the command that prints Kubernetes manifests.
+func (s *session) fleetManifest() *cobra.Command {
+	var o manifest.Options
+	cmd := &cobra.Command{
+		Use: "manifest", Short: "print the objects of a fleet in Kubernetes",
+		Long: `Prints a coordinator, agents that spread over the nodes, and what they need, for
+kubectl apply -f -. docs/kubernetes.md says how the agents get their join files.`,
+		Args: command.Args(0, 0, "nothing"),
+		RunE: command.Run(func(*cobra.Command, []string) error {
+			if err := checkPatterns(o.AllowTargets); err != nil {
+				return err
+			}
+			text, err := manifest.Manifest(o)
+			if err != nil {
+				return err
+			}
+			_, err = s.out.Write(text)
+			return err
+		}),
+	}
+	fs := cmd.Flags()
+	fs.IntVar(&o.Agents, "agents", manifest.DefaultAgents, "`N` agents")
+	fs.StringVar(&o.Image, "image", manifest.DefaultImage, "the `IMAGE` with carronade")
+	fs.StringVar(&o.Namespace, "namespace", "", "the `NAME` of the namespace (default: none is named)")
+	fs.StringArrayVar(&o.AllowTargets, "allow-target", nil, "agents send to addresses like `PATTERN` (repeatable)")
 	return cmd
 }
 
