@@ -59,7 +59,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	id := run.NewID()
 	o.hub.Begin(publicRun(w, id, k.i))
 	defer o.hub.End()
-	shown := o.viewers.begin(w, id, o.which(i))
+	shown := o.viewers.begin(w, id, o.which(i), k.trial)
 	defer func() { shown.End(doneOf(d, err)) }()
 	return run.Execute(ctx, run.Job{
 		Workload: w, Version: version(), RunID: id,
