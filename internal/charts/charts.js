@@ -276,7 +276,7 @@ const charts = (() => {
           x: { time: false, distr: f.x.log ? 3 : 1 },
           y: { distr: this.log ? 3 : 1, clamp: (u, v, lo) => lo, range: (u, lo, hi) => this.span(lo ?? Infinity, hi ?? -Infinity) },
         },
-        axes: [axisOf(f.x, f.x.log, 80, { size: 26, label: f.x.label }), axisOf(f.y, this.log, 34, { size: narrow ? 60 : 72, label: narrow ? undefined : f.y.label })],
+        axes: [axisOf(f.x, f.x.log, 80, { size: 26, label: f.x.label, grid: { show: false } }), axisOf(f.y, this.log, 34, { size: narrow ? 60 : 72, label: narrow ? undefined : f.y.label })],
         series: [{}, ...(f.heat ? [{ paths: () => null, points: { show: false } }] : f.series.map((s, i) => {
           const stroke = () => color('t' + s.tone), dots = s.style === DOTS;
           return {
