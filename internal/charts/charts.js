@@ -352,6 +352,8 @@ const charts = (() => {
       ctx.save();
       if (!outside) { ctx.beginPath(); ctx.rect(b.left, b.top, b.width, b.height); ctx.clip(); }
       ctx.font = FONT.replace('12', 11 * devicePixelRatio);
+      ctx.textAlign = 'left';
+      ctx.textBaseline = 'alphabetic';
       draw(ctx, b, devicePixelRatio);
       ctx.restore();
     }
@@ -374,8 +376,8 @@ const charts = (() => {
           const a = Math.round(Math.max(u.valToPos(from, 'x', true), b.left)), w = Math.round(Math.min(u.valToPos(to, 'x', true), b.left + b.width)) - a;
           if (from === to) {
             ctx.beginPath();
-            ctx.moveTo(a, b.top);
-            ctx.lineTo(a, b.top + b.height);
+            ctx.moveTo(a + px / 2, b.top);
+            ctx.lineTo(a + px / 2, b.top + b.height);
             ctx.stroke();
           } else {
             const [name, edge] = BANDS[kind], wide = Math.max(w, kind === 2 ? 2 * px : px), below = kind === 2 ? 4 * px : 0;
@@ -407,8 +409,8 @@ const charts = (() => {
         ctx.strokeStyle = color('ink');
         ctx.textAlign = 'right';
         for (const l of this.f.limits ?? []) {
-          const y = u.valToPos(l.value, 'y', true);
-          ctx.lineWidth = 1.5 * px;
+          const y = Math.round(u.valToPos(l.value, 'y', true));
+          ctx.lineWidth = 2 * px;
           ctx.setLineDash([10 * px, 3 * px, 2 * px, 3 * px]);
           ctx.beginPath();
           ctx.moveTo(b.left, y);
