@@ -87,6 +87,9 @@ const charts = (() => {
       splits: (u, i, lo, hi) => {
         const [all, texts] = logMarks(axis.unit, lo, hi, Math.max(2, Math.floor(((i === 0 ? u.width : u.height) - 80) / apart)));
         named = texts;
+        // A text at the right end would be cut off.
+        const room = (v) => Math.log(hi / v) / Math.log(hi / lo) * (u.width - 90) + 12;
+        if (i === 0) for (const v of texts) if (room(v) < text(v).length * 3.5) texts.delete(v);
         return all;
       },
       values: (u, all) => all.map((v) => (named.has(v) ? text(v) : '')),
@@ -273,7 +276,7 @@ const charts = (() => {
           dataIdx: (u, i, idx, x) => this.index(u, i, idx, x), bind: { dblclick: () => () => { if (this.zooms()) this.group.all(); } },
         },
         scales: {
-          x: { time: false, distr: f.x.log ? 3 : 1 },
+          x: { time: false, distr: f.x.log ? 3 : 1, range: (u, lo, hi) => (hi > lo ? [lo, hi] : [1, 2]) },
           y: { distr: this.log ? 3 : 1, clamp: (u, v, lo) => lo, range: (u, lo, hi) => this.span(lo ?? Infinity, hi ?? -Infinity) },
         },
         axes: [axisOf(f.x, f.x.log, 80, { size: 26, label: f.x.label, grid: { show: false } }), axisOf(f.y, this.log, 34, { size: narrow ? 60 : 72, label: narrow ? undefined : f.y.label })],
