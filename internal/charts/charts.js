@@ -527,6 +527,7 @@ const charts = (() => {
     // moved follows uPlot's cursor.
     moved() {
       const { plot, group, f } = this, { left, top } = plot.cursor, inside = left >= 0;
+      if (!inside && this.at === null) return; // such as a new chart, while another one is read
       this.at = inside ? plot.posToVal(left, 'x') : null;
       if (inside && f.heat && !group.reading) {
         const { low, high, rows } = f.heat, y = plot.posToVal(top, 'y');

@@ -240,12 +240,44 @@ func TestInABrowser(t *testing.T) {
 		tab.Check()
 	})
 
+	t.Run("the keyboard reads a map's cells", func(t *testing.T) {
+		tab := desktop(t)
+		show(tab, "end-to-end-map")
+		tab.Do(chromedp.Focus(chromedp.CSS("#f-end-to-end-map .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight))
+		row := `document.querySelector("#f-end-to-end-map .plot").chart.row`
+		before := browsertest.Eval[int](tab, row)
+		tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowUp))
+		if got := eval(tab, `document.getElementById("said").textContent`); !strings.HasPrefix(got, "1 s to 2 s: ") || !strings.HasSuffix(got, "in the whole column 100") {
+			t.Errorf("announced: got %q, want a cell of the second second", got)
+		}
+		if got, want := browsertest.Eval[int](tab, row), max(before-2, 0)+1; got != want {
+			t.Errorf("row: got %d after %d, want %d", got, before, want)
+		}
+		tab.Check()
+	})
+
+	t.Run("the scale changes", func(t *testing.T) {
+		tab := desktop(t)
+		show(tab, "response")
+		press := `(() => { const b = document.querySelector("#f-response .how button"); b.click(); return b.textContent + " " + document.querySelector("#f-response .plot").chart.plot.scales.y.distr })()`
+		if got := eval(tab, press) + ", " + eval(tab, press); got != "linear scale 1, log scale 3" {
+			t.Errorf("pressed twice: got %q", got)
+		}
+		tab.Check()
+	})
+
 	t.Run("on paper", func(t *testing.T) {
 		tab := desktop(t)
 		tab.SetView(browsertest.View{Dark: true, Print: true})
 		if got := eval(tab, `getComputedStyle(document.documentElement).backgroundColor + getComputedStyle(document.getElementById("tools")).display`); got != "rgb(255, 255, 255)none" {
 			t.Errorf("on paper: got %s, want white and without buttons", got)
 		}
+		// The charts are drawn again in the colors of paper.
+		tab.Until(`(() => {
+			const u = document.querySelector("#f-throughput .plot").chart.plot, color = ` + colors + `(u), { bbox: b } = u;
+			for (let y = b.top; y < b.top + b.height; y++) if (color(b.left + b.width / 2, y) === "` + picture.ColorsOf(picture.Light).Tones[picture.Blue] + `") return true;
+			return false;
+		})()`)
 		tab.SetView(browsertest.View{})
 		tab.Check()
 	})
