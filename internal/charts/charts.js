@@ -398,8 +398,8 @@ const charts = (() => {
     texts(ctx, b, px, texts) {
       const ends = [-Infinity, -Infinity, -Infinity];
       ctx.fillStyle = color('muted');
-      for (const [a, all] of texts.sort((x, y) => x[0] - y[0])) {
-        const text = all.length > 40 ? all.slice(0, 39) + '…' : all, w = ctx.measureText(text).width;
+      for (const [a, text] of texts.sort((x, y) => x[0] - y[0])) {
+        const w = ctx.measureText(text).width;
         const x = Math.max(Math.min(a, b.left + b.width - w), b.left), row = ends.findIndex((end) => end < x);
         if (row < 0) continue;
         ends[row] = x + w + 8 * px;

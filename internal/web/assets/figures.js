@@ -109,7 +109,7 @@ function marksOf(frames) {
   for (const f of frames) {
     if (f.phase === 'warm-up' && f.to > f.from) shades.push([f.from, f.to, '', 0]);
     if (f.freezes) shades.push([f.from, f.to, '', 2]);
-    for (const m of f.marks ?? []) remarks.push([m.at, m.at, m.text, 0]);
+    for (const m of f.marks ?? []) remarks.push([m.at, m.at, m.text.length > 30 ? m.text.slice(0, 29) + '…' : m.text, 0]); // the list has all
   }
   return [...shades.sort((a, b) => a[3] - b[3]), ...remarks];
 }

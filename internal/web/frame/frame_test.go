@@ -604,7 +604,7 @@ func TestPlannedMarks(t *testing.T) {
 		}
 		r.Interval(s)
 	}
-	want := []string{"1: 0s trial 1", "1: 0s the generator froze for 20 ms, the longest so far", "2: 1.5s 2k/s", "4: 3s the generator froze for 1.2 s, the longest so far"}
+	want := []string{"1: 0s trial 1", "1: 0s froze for 20 ms, the longest so far", "2: 1.5s 2k/s", "4: 3s froze for 1.2 s, the longest so far"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

@@ -101,7 +101,7 @@ func (r *Recorder) Interval(s load.Snapshot) {
 		r.plan = r.plan[1:]
 	}
 	if s.Frozen > r.frozen { // the others are in the counts of their frames
-		r.mark(s.Interval.Start, "the generator froze for "+units.FormatDuration(s.Frozen)+", the longest so far")
+		r.mark(s.Interval.Start, "froze for "+units.FormatDuration(s.Frozen)+", the longest so far")
 		r.frozen = s.Frozen
 	}
 	r.at = s.Interval.End
