@@ -39,18 +39,18 @@ func TestPictures(t *testing.T) {
 			runInHome(t, home, args...).want(t, 0)
 			tab := b.Open(t, path, browsertest.View{})
 			tab.Until(`document.documentElement.dataset.drawn === "all"`)
-			if n := browsertest.Eval[int](tab, `document.querySelectorAll("figure .plot > svg .line, figure .plot > svg .cells").length`); n < 20 {
+			if n := browsertest.Eval[int](tab, `[...document.querySelectorAll("figure .plot")].reduce((n, p) => n + (p.querySelector("canvas") ? p.chart.f.series.length + (p.chart.f.heat ? 1 : 0) : 0), 0)`); n < 20 {
 				t.Errorf("lines and maps on the page: got %d, want those of all pictures", n)
 			}
 			for name, v := range map[string]browsertest.View{
 				"1280-light": {Width: 1280},
 				"1280-dark":  {Width: 1280, Dark: true},
-				"390-light":  {Width: 390, Height: 844, Touch: true},
-				"390-dark":   {Width: 390, Height: 844, Touch: true, Dark: true},
+				"360-light":  {Width: 360, Height: 800, Touch: true},
+				"360-dark":   {Width: 360, Height: 800, Touch: true, Dark: true},
 			} {
 				tab.SetView(v)
 				tab.Until(fmt.Sprintf(`document.documentElement.clientWidth === %d`, v.Width))
-				tab.Until(`document.documentElement.dataset.drawn === "all" && [...document.querySelectorAll(".plot")].every((p) => Math.abs(p.clientWidth - p.querySelector("svg").getAttribute("width")) < 2)`)
+				tab.Until(`document.documentElement.dataset.drawn === "all" && [...document.querySelectorAll(".plot")].every((p) => Math.abs(p.clientWidth - p.querySelector("canvas").clientWidth) < 2)`)
 				if w := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`); w > v.Width {
 					t.Errorf("%s: got a page %d pixels wide", name, w)
 				}

@@ -20,6 +20,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/slo"
+	"carronade/internal/web/frame"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -406,15 +407,17 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	if err != nil {
 		return find.Outcome{}, err
 	}
+	p := f.Progress(f.history)
 	if !o.quiet {
 		text := ""
 		if t.Role != find.Soak { // it is beyond the budget
-			p := f.Progress(f.history)
 			text = " (" + p.Text() + ")"
 		}
 		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, t.Load(), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
 	}
-	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
+	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached, trial: &trialView{
+		Search: frame.Search{Trial: len(f.history) + 1, Role: string(t.Role), Load: t.Load(), Holds: p.Holds, Fails: p.Fails}, limits: f.limits,
+	}})
 	shown := *o
 	shown.quiet = o.quiet || !interactive(s.Err) // a line an interval is too much for a file
 	began := time.Now()

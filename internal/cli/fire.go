@@ -62,7 +62,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	id := run.NewID()
 	o.hub.Begin(publicRun(w, id, k.i))
 	defer o.hub.End()
-	shown := o.viewers.begin(w, id, o.which(i))
+	shown := o.viewers.begin(w, id, o.which(i), k.trial)
 	defer func() { shown.End(doneOf(d, err)) }()
 	var others run.Fleet // not a nil pointer in an interface
 	if o.fleet != nil {

@@ -193,6 +193,7 @@ type task struct {
 	attached []report.Attachment
 	cell     string     // with --vary, its values
 	search   *searching // with find --vary; nil: a run
+	trial    *trialView // of a search; nil: none
 
 	file, hdr, trace string // "" for none
 

@@ -11,6 +11,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/report"
 	"carronade/internal/secret"
+	"carronade/internal/slo"
 	"carronade/internal/system"
 	"carronade/internal/web"
 	"carronade/internal/web/frame"
@@ -110,8 +111,8 @@ func (s *session) closeFrames() {
 	}
 }
 
-// begin shows another run. title says which of several it is.
-func (v *viewers) begin(w *workload.Workload, id uint64, title string) *frame.Recorder {
+// begin shows another run. title says which of several it is, and trial which of a search; nil: none.
+func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *trialView) *frame.Recorder {
 	if v == nil {
 		return nil
 	}
@@ -130,15 +131,43 @@ func (v *viewers) begin(w *workload.Workload, id uint64, title string) *frame.Re
 		StartedAt: time.Now().UTC().Format(time.RFC3339), Interval: frame.Seconds(max(w.Duration("interval"), time.Second)),
 		Unanswered: w.Unacknowledged(), Schedule: scheduled, Reading: w.Op == workload.Consume, Processors: load.Processors(),
 	}
-	for _, l := range w.Limits() {
+	limits := w.Limits()
+	if trial != nil {
+		limits, about.Search = trial.limits, &trial.Search // a search may have limits that no workload has
+	}
+	for _, l := range limits {
 		about.Limits = append(about.Limits, frame.LimitOf(&l, times))
 	}
-	return frame.NewRecorder(report.IDOf(id), about, func(e frame.Event) {
+	r := frame.NewRecorder(report.IDOf(id), about, func(e frame.Event) {
 		if v.hub != nil {
 			_ = v.hub.Take(e) // it is an event of this run
 		}
 		v.pipe.Write(e)
 	})
+	r.Plan(momentsOf(w, trial)...)
+	return r
+}
+
+// A trialView is what viewers of a trial see of its search.
+type trialView struct {
+	frame.Search
+	limits []slo.Limit
+}
+
+// momentsOf are the moments of a run that are known before: the start of a trial, and of the steps of
+// a shape.
+func momentsOf(w *workload.Workload, trial *trialView) (out []frame.Mark) {
+	if trial != nil {
+		out = append(out, frame.Mark{Text: fmt.Sprintf("trial %d, %s: %s", trial.Trial, trial.Role, trial.Load)})
+	}
+	p, err := w.Plan()
+	if err != nil || len(p.Steps) < 2 { // the run itself reports the error
+		return out
+	}
+	for _, s := range p.Steps {
+		out = append(out, frame.Mark{At: frame.Seconds(p.WarmupTime + s.Start), Text: s.Name})
+	}
+	return out
 }
 
 // markNames are the names of a verdict's marks.

@@ -5,11 +5,13 @@ package cli_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,10 +26,11 @@ import (
 
 // A reader collects the frames that a program writes to descriptor 3.
 type reader struct {
-	of   string // the run
-	all  map[string]*frame.Series
-	done map[string]*frame.Done
-	last chan error
+	of    string       // the run
+	began []*frame.Run // all of them
+	all   map[string]*frame.Series
+	done  map[string]*frame.Done
+	last  chan error
 }
 
 // readFrames makes a command write its frames to a pipe, and collects them once
@@ -47,6 +50,7 @@ func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 			switch {
 			case e.Run != nil:
 				got.of = e.ID
+				got.began = append(got.began, e.Run)
 				got.all[e.ID] = &frame.Series{}
 			case e.Frame != nil:
 				return got.all[e.ID].Add(e.Frame)
@@ -272,6 +276,64 @@ func TestLivePageInABrowser(t *testing.T) {
 		}
 	}
 	tab.Check()
+}
+
+// TestFramesOfASearch: each trial says which it is, what it offers, the limits, also the one that a
+// search has without any, and what the trials before it said of the ceiling. A run with steps has
+// their starts.
+func TestFramesOfASearch(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(carronade(t), "find", "null://?delay=1ms", "--from", "1k/s", "--to", "4k/s", "--budget", "3m", "--no-calibrate")
+	cmd.Env = []string{"CARRONADE_TEST_UNTRUSTED=none"}
+	frames := readFrames(t, cmd)
+	p := begin(t, cmd)
+	cmd.ExtraFiles[0].Close()
+	p.until(t, ", at most ") // a trial of which something is known before
+	p.interrupt(t)
+	p.end(t)
+	if err := <-frames.last; err != nil {
+		t.Fatal(err)
+	}
+	if len(frames.began) < 2 {
+		t.Fatalf("got %d trials, want more; it said:\n%s", len(frames.began), p.said.String())
+	}
+	known := false
+	for i, run := range frames.began {
+		if run.Search == nil || run.Search.Trial != i+1 || run.Search.Role == "" || run.Search.Load == "" {
+			t.Fatalf("trial %d: got %+v", i+1, run.Search)
+		}
+		if len(run.Limits) != 1 || run.Limits[0].Text != "p99 < 1 s" || run.Limits[0].Value != 1 {
+			t.Errorf("trial %d: limits %+v", i+1, run.Limits)
+		}
+		if i == 0 && run.Search.Holds+run.Search.Fails > 0 {
+			t.Errorf("the first trial knows of the ceiling: %+v", run.Search)
+		}
+		known = known || run.Search.Holds+run.Search.Fails > 0
+	}
+	if !known {
+		t.Error("no trial says what is known of the ceiling")
+	}
+
+	cmd = exec.Command(carronade(t), "run", "null://", "--shape", "steps(1k/s:1s,2k/s:1s)", "--warmup", "1s", "--quiet", "--no-calibrate")
+	cmd.Env = []string{"CARRONADE_TEST_UNTRUSTED=none"}
+	frames = readFrames(t, cmd)
+	p = begin(t, cmd)
+	cmd.ExtraFiles[0].Close()
+	p.end(t)
+	if err := <-frames.last; err != nil {
+		t.Fatal(err)
+	}
+	var marks []string
+	for _, f := range frames.all[frames.of].After(0) {
+		for _, m := range f.Marks {
+			marks = append(marks, fmt.Sprintf("%v %s", time.Duration(m.At), m.Text))
+		}
+	}
+	for _, want := range []string{"1s 1,000/s", "2s 2,000/s"} {
+		if !slices.Contains(marks, want) {
+			t.Errorf("no mark %q in %q; it said:\n%s", want, marks, p.said.String())
+		}
+	}
 }
 
 // TestFramesWithoutReader: a reader that has gone, or that never reads, changes neither the report

@@ -1,7 +1,7 @@
 // Package page writes reports as one self-contained HTML file: it needs no network, no other
-// file, and no script to be read. Pictures are in it as SVG and as tables. A script redraws
-// the same data for the reader's width, shows values under the pointer or by arrow keys, hides
-// series, and zooms all pictures over time together. The package is responsible for what the
+// file, and no script to be read. Pictures are in it as SVG and as tables. A script draws
+// charts of the same data in their place (package charts): they have the reader's width, show values
+// under the pointer or by arrow keys, hide series, and zoom together over time. The package is responsible for what the
 // page shows and for its safety; it does not know how pictures are made or where reports come
 // from.
 //

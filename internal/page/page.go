@@ -11,13 +11,17 @@ import (
 	"strings"
 	"sync"
 
+	"carronade/internal/charts"
 	"carronade/internal/markup"
 	"carronade/internal/picture"
 	"carronade/internal/report"
 )
 
 //go:embed page.js
-var script string
+var own string
+
+// script is the page's script: the charts, and what draws the report with them.
+var script = charts.Script() + own
 
 //go:embed page.css
 var sheet string
@@ -42,7 +46,7 @@ var style = sync.OnceValue(func() string {
 		"@media(prefers-color-scheme:dark){:root:not([data-theme=light]){color-scheme:dark;" + dark + "}}" +
 		":root[data-theme=dark]{color-scheme:dark;" + dark + "}" +
 		"@media print{:root:root:root{color-scheme:light;" + light + "}}\n" +
-		picture.Rules() + "\n" + sheet
+		picture.Rules() + "\n" + charts.Sheet() + sheet
 })
 
 // policy allows only the page's own style and script: no connection, no frame, no

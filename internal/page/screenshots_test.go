@@ -24,8 +24,8 @@ func TestScreenshots(t *testing.T) {
 		for _, v := range []browsertest.View{
 			{Width: 1280, Height: 900},
 			{Width: 1280, Height: 900, Dark: true},
-			{Width: 390, Height: 844, Touch: true},
-			{Width: 390, Height: 844, Touch: true, Dark: true},
+			{Width: 360, Height: 800, Touch: true},
+			{Width: 360, Height: 800, Touch: true, Dark: true},
 		} {
 			theme := "light"
 			if v.Dark {

@@ -9,8 +9,10 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"sync"
 
+	"carronade/internal/charts"
 	"carronade/internal/picture"
 )
 
@@ -47,8 +49,11 @@ var assets = sync.OnceValue(func() map[string]*asset {
 		add(name[len("assets"):], data)
 		return err
 	})
+	for _, name := range slices.Concat(charts.Scripts, charts.Sheets) {
+		add("/"+name, []byte(charts.File(name)))
+	}
 	light, dark := picture.Properties(picture.Light), picture.Properties(picture.Dark)
-	add("/theme.css", []byte(":root{color-scheme:light;"+light+"}\n@media(prefers-color-scheme:dark){:root{color-scheme:dark;"+dark+"}}\n"))
+	add("/theme.css", []byte(":root{color-scheme:light;"+light+"}\n@media(prefers-color-scheme:dark){:root{color-scheme:dark;"+dark+"}}\n"+picture.Rules()+"\n"))
 	out["/"] = out["/index.html"]
 	return out
 })

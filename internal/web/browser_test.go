@@ -175,6 +175,62 @@ func TestInABrowser(t *testing.T) {
 	tab.Check()
 }
 
+// TestTrialOfASearch: the charts of a trial have its limit, what is known of the ceiling, and remarks
+// as lines with texts.
+func TestTrialOfASearch(t *testing.T) {
+	b := browsertest.Start(t)
+	hub := NewHub()
+	s, err := Listen(Loopback, hub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := frame.NewRecorder("abc", frame.Run{
+		Target: "null://example", Op: "produce", Interval: frame.Seconds(time.Second), Schedule: true,
+		Limits: []frame.Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}},
+		Search: &frame.Search{Trial: 3, Role: "search", Load: "1 k/s", Holds: 900, Fails: 1200},
+	}, func(e frame.Event) {
+		if err := hub.Take(e); err != nil {
+			t.Error(err)
+		}
+	})
+	r.Plan(frame.Mark{Text: "trial 3, search: 1 k/s"}, frame.Mark{At: frame.Seconds(12 * time.Second), Text: "a step"})
+	seconds(r, 0, 20)
+	tab := b.OpenServer(t, s.URL(), browsertest.View{})
+	tab.Until(`document.documentElement.dataset.frames === "20"`)
+	if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, "live-find.png"), tab.Screenshot(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	legend := browsertest.Eval[string](tab, `document.querySelector("#c-rates .legend").textContent + document.querySelector("#c-response .legend").textContent`)
+	for _, want := range []string{"so far: holds 900/s", "so far: fails 1.2 k/s", "limit: p99 < 20 ms"} {
+		if !strings.Contains(legend, want) {
+			t.Errorf("the legends lack %q: %s", want, legend)
+		}
+	}
+	// The colors at places of a chart: above, within and below the band, on the line of the limit,
+	// and at the line of a remark.
+	got := browsertest.Eval[string](tab, `(() => {
+		const names = new Map(["background", "band", "ink", "muted", "freeze"].map((n) => [getComputedStyle(document.documentElement).getPropertyValue("--" + n).trim(), n]));
+		const at = (id, x, y, high) => {
+			const u = document.querySelector("#c-" + id + " .plot").chart.plot, { canvas } = u.ctx, copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+			copy.drawImage(canvas, 0, 0);
+			const d = copy.getImageData(Math.round(u.valToPos(x, "x", true)) - 8, Math.round(u.valToPos(y, "y", true)), 16, high).data, found = new Set();
+			for (let p = 0; p < d.length; p += 4) found.add(d[p + 3] ? names.get("#" + [d[p], d[p + 1], d[p + 2]].map((v) => v.toString(16).padStart(2, "0")).join("")) : "none");
+			return [...found].filter((n) => n).sort().join(" ");
+		};
+		return [at("rates", 15, 1350, 4), at("rates", 15, 1100, 4), at("rates", 15, 700, 4), at("response", 15, 20e3, 2), at("in-flight", 12, 3, 12)].join(", ");
+	})()`)
+	if want := "none, band, none, ink, muted none"; !strings.HasPrefix(got, "none, band, none, ink") || !strings.HasSuffix(got, "muted none") {
+		t.Errorf("colors: got %q, want %q", got, want)
+	}
+	if got := browsertest.Eval[string](tab, `document.getElementById("remarks").textContent`); !strings.Contains(got, "12 s a step") || !strings.Contains(got, "0 s trial 3, search: 1 k/s") {
+		t.Errorf("remarks: got %q", got)
+	}
+	tab.Check()
+}
+
 // TestFromTheBeginning: a page that was opened before anything was sent shows what comes.
 func TestFromTheBeginning(t *testing.T) {
 	b := browsertest.Start(t)

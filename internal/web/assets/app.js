@@ -1,12 +1,11 @@
 // The live page: it follows the newest run, and shows its numbers and charts.
 
 import { Feed, Refused, runs, session } from './feed.js';
-import { Charts, whole } from './charts.js';
-import * as format from './format.js';
+import { Figures, whole } from './figures.js';
 import * as team from './team.js';
 
 const $ = (id) => document.getElementById(id);
-const charts = new Charts($('charts'), $('said'));
+const figures = new Figures($('charts'), $('said'));
 // An address with ?run=ID stays with that run.
 const pinned = new URLSearchParams(location.search).get('run');
 let feed, done, known = [], follow = !pinned;
@@ -53,23 +52,23 @@ function numbers() {
   const f = frames.findLast((x) => whole(x, run)), end = frames[frames.length - 1];
   const counts = COUNTS.filter((k) => usual(run, k) || sum[k]);
   terms($('sum'), [
-    ['time', format.time(end?.to ?? 0)],
+    ['time', format(end?.to ?? 0, 's')],
     ...counts.map((k) => [k, format.whole(sum[k] ?? 0), BAD.has(k) && sum[k] ? 'bad' : '']),
-    ['bytes', format.bytes(sum.bytes ?? 0)],
+    ['bytes', format(sum.bytes ?? 0, 'bytes')],
   ]);
   if (!f) return;
   const s = f.to - f.from;
   const main = f.response.p99_us !== null ? ['response', f.response] : f.end_to_end.p99_us !== null ? ['end to end', f.end_to_end] : ['service', f.service];
   const least = (p) => (main[1].at_least && p >= main[1].at_least ? '≥ ' : '');
   const times = main[1].p99_us === null ? [] : [
-    [main[0] + ' p50', least(50) + format.measured(main[1].p50_us / 1e6)], [main[0] + ' p99', least(99) + format.measured(main[1].p99_us / 1e6)], [main[0] + ' max', format.measured(main[1].max_us / 1e6)],
+    [main[0] + ' p50', least(50) + format(main[1].p50_us, 'measured')], [main[0] + ' p99', least(99) + format(main[1].p99_us, 'measured')], [main[0] + ' max', format(main[1].max_us, 'measured')],
   ];
   terms($('now'), [
-    ...counts.filter((k) => usual(run, k) || f.counts[k]).map((k) => [k, format.rate(f.counts[k] / s), BAD.has(k) && f.counts[k] ? 'bad' : '']),
+    ...counts.filter((k) => usual(run, k) || f.counts[k]).map((k) => [k, format(f.counts[k] / s, '/s'), BAD.has(k) && f.counts[k] ? 'bad' : '']),
     ...times,
     run.reading ? f.lag !== null && ['behind', format.whole(f.lag)] : !run.unanswered && ['in flight', format.whole(f.in_flight)],
-    f.send_delay_p99_us !== null && ['send delay p99', format.time(f.send_delay_p99_us / 1e6), f.send_delay_p99_us > 10e3 ? 'bad' : ''],
-    f.freezes > 0 && ['freezes', `${f.freezes}, up to ${format.time(f.frozen_max_us / 1e6)}`, 'bad'],
+    f.send_delay_p99_us !== null && ['send delay p99', format(f.send_delay_p99_us, 'us'), f.send_delay_p99_us > 10e3 ? 'bad' : ''],
+    f.freezes > 0 && ['freezes', `${f.freezes}, up to ${format(f.frozen_max_us, 'us')}`, 'bad'],
   ]);
 }
 
@@ -81,7 +80,7 @@ function remarks() {
   list.replaceChildren(...all.slice(-200).map((m) => {
     const li = document.createElement('li');
     const b = document.createElement('b');
-    b.textContent = format.time(m.at);
+    b.textContent = format(m.at, 's');
     li.append(b, ' ', m.text);
     return li;
   }));
@@ -95,11 +94,11 @@ function draw() {
   requestAnimationFrame(() => {
     waiting = false;
     if (!feed?.run) return;
-    charts.show(feed.run, feed.frames);
+    figures.show(feed.run, feed.frames);
     numbers();
     remarks();
     const f = feed.frames[feed.frames.length - 1];
-    if (f && !done && document.documentElement.dataset.state === 'live') state('live', `${f.phase}, ${format.time(f.to)}` + (f.left_us > 0 ? `, ${format.time(f.left_us / 1e6)} left` : ''));
+    if (f && !done && document.documentElement.dataset.state === 'live') state('live', `${f.phase}, ${format(f.to, 's')}` + (f.left_us > 0 ? `, ${format(f.left_us, 'us')} left` : ''));
     document.documentElement.dataset.frames = String(feed.frames.length);
   });
 }
@@ -146,14 +145,14 @@ async function choose(id) {
     state: (kind) => mine === feed && connection(kind),
   });
   feed = mine;
-  charts.rebuild();
+  figures.rebuild();
   await feed.open();
   const { run } = feed;
   $('title').textContent = `${run.op} ${run.target}`;
   document.title = `${run.op} ${run.target} - Carronade`;
   $('about').textContent = [run.title, 'report ' + id, 'started ' + new Date(run.started_at).toLocaleTimeString(),
     ...Object.entries(run.labels ?? {}).map(([k, v]) => `${k}=${v}`), ...(run.limits ?? []).map((l) => l.text)].filter(Boolean).join(' · ');
-  $('last').textContent = run.interval > 1 ? 'Last ' + format.time(run.interval) : 'Last second';
+  $('last').textContent = run.interval > 1 ? 'Last ' + format(run.interval, 's') : 'Last second';
   $('runs').value = id;
 }
 
@@ -206,7 +205,7 @@ $('runs').addEventListener('change', (e) => {
 for (const b of document.querySelectorAll('[data-window]')) {
   b.addEventListener('click', () => {
     for (const o of document.querySelectorAll('[data-window]')) o.setAttribute('aria-pressed', String(o === b));
-    charts.setWindow(Number(b.dataset.window));
+    figures.setWindow(Number(b.dataset.window));
   });
 }
 start();

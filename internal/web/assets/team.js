@@ -2,7 +2,6 @@
 // and then the page shows neither.
 
 import { Refused } from './feed.js';
-import * as format from './format.js';
 
 const $ = (id) => document.getElementById(id);
 const EVERY = 2000; // ms between two looks at the queue
@@ -127,7 +126,7 @@ async function reports() {
     name.append(a);
     const p99 = f.response_p99 ?? f.service_p99;
     row.append(pick, name, cell(new Date(r.started_at).toLocaleString()), cell([f.op, f.target].filter(Boolean).join(' '), 'line'), cell(f.branch ?? ''),
-      cell(f.throughput === undefined ? '' : format.rate(f.throughput), 'number'), cell(p99 === undefined ? '' : format.measured(p99) + (f.response_p99 === undefined ? ' service' : ''), 'number'),
+      cell(f.throughput === undefined ? '' : format(f.throughput, '/s'), 'number'), cell(p99 === undefined ? '' : format(p99 * 1e6, 'measured') + (f.response_p99 === undefined ? ' service' : ''), 'number'),
       cell(r.running ? 'running' : f.trust_level ?? ''));
     return row;
   }));

@@ -26,6 +26,16 @@ type Run struct {
 	Reading    bool              `json:"reading"`          // it only reads
 	Processors int               `json:"processors"`       // that the generator may use
 	Limits     []Limit           `json:"limits,omitempty"` // of the workload
+	Search     *Search           `json:"search,omitempty"` // which this run is a trial of
+}
+
+// A Search is what a search for a ceiling knows when a trial of it begins.
+type Search struct {
+	Trial int     `json:"trial"`           // its number, from 1
+	Role  string  `json:"role"`            // why it is run, such as "search" or "confirm"
+	Load  string  `json:"load"`            // what it offers, such as "948/s"
+	Holds float64 `json:"holds,omitempty"` // the highest rate at which the limits held, in events/s; 0: none is known
+	Fails float64 `json:"fails,omitempty"` // the lowest rate at which they failed; 0: none is known
 }
 
 // A Limit is a limit on a result of a run.

@@ -582,3 +582,30 @@ func TestMissingFrames(t *testing.T) {
 		}
 	}
 }
+
+// TestPlannedMarks: each remark on a moment to come is in the frame of its moment, and only a freeze
+// that is longer than those before it is a remark.
+func TestPlannedMarks(t *testing.T) {
+	var got []string
+	r := NewRecorder("r", Run{}, func(e Event) {
+		if e.Frame != nil && e.Frame.Span == 1 {
+			for _, m := range e.Frame.Marks {
+				got = append(got, fmt.Sprintf("%d: %v %s", e.Frame.Number, time.Duration(m.At), m.Text))
+			}
+		}
+	})
+	r.Plan(Mark{Text: "trial 1"}, Mark{At: Seconds(1500 * time.Millisecond), Text: "2k/s"})
+	r.Plan(Mark{At: Seconds(time.Minute), Text: "never"})
+	for i, frozen := range []time.Duration{20 * time.Millisecond, 0, 15 * time.Millisecond, 1200 * time.Millisecond} {
+		at := time.Duration(i) * time.Second
+		s := load.Snapshot{Phase: measure.Measurement, Left: load.Never, Frozen: frozen, Interval: measure.Interval{Start: at, End: at + time.Second}}
+		if frozen > 0 {
+			s.Freezes = 1
+		}
+		r.Interval(s)
+	}
+	want := []string{"1: 0s trial 1", "1: 0s froze for 20 ms, the longest so far", "2: 1.5s 2k/s", "4: 3s froze for 1.2 s, the longest so far"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"carronade/load"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // Limits that keep a frame below MostBytes.
@@ -41,6 +42,8 @@ type Recorder struct {
 	warm   Counts // of them, those of the warm-up
 	gauges []Gauge
 	marks  []Mark
+	plan   []Mark        // remarks on moments to come, in order
+	frozen time.Duration // the longest freeze
 	at     time.Duration // the end of the newest interval
 	phase  string
 	ended  bool
@@ -92,6 +95,14 @@ func (r *Recorder) Interval(s load.Snapshot) {
 			r.mark(s.Interval.Start, s.Phase+" begins")
 		}
 		r.phase = s.Phase
+	}
+	for len(r.plan) > 0 && time.Duration(r.plan[0].At) < s.Interval.End {
+		r.mark(time.Duration(r.plan[0].At), r.plan[0].Text)
+		r.plan = r.plan[1:]
+	}
+	if s.Frozen > r.frozen { // the others are in the counts of their frames
+		r.mark(s.Interval.Start, "froze for "+units.FormatDuration(s.Frozen)+", the longest so far")
+		r.frozen = s.Frozen
 	}
 	r.at = s.Interval.End
 	r.open[0].join(&one)
@@ -146,6 +157,17 @@ var minor = map[string]bool{
 
 // shown are the metrics of this machine that frames have.
 var shown = map[string]bool{"CPU": true, "steal": true, "memory available": true}
+
+// Plan adds remarks on moments to come, in the order of their times: each becomes part of the frame
+// of its moment.
+func (r *Recorder) Plan(marks ...Mark) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.plan = append(r.plan, marks...)
+}
 
 // Mark adds a remark at the current time of the run.
 func (r *Recorder) Mark(text string) {

@@ -1,0 +1,47 @@
+package charts_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"carronade/internal/charts"
+	"carronade/internal/page"
+	"carronade/internal/report"
+	"carronade/internal/web"
+)
+
+// Both pages run the same scripts and have the same style sheets, to the byte. The page in one file
+// has the license of uPlot too.
+func TestBothPagesHaveThem(t *testing.T) {
+	var b strings.Builder
+	if err := page.Write(&b, &report.Document{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(append([]string{}, charts.Scripts...), charts.Sheets...) {
+		want := charts.File(name)
+		if len(want) < 1000 {
+			t.Errorf("%s has only %d bytes", name, len(want))
+		}
+		w := httptest.NewRecorder()
+		web.Assets().ServeHTTP(w, httptest.NewRequest("GET", "/"+name, nil))
+		if w.Body.String() != want {
+			t.Errorf("the live page has another %s", name)
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page of a report has another %s", name)
+		}
+	}
+	w := httptest.NewRecorder()
+	web.Assets().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	for _, name := range charts.Scripts {
+		if !strings.Contains(w.Body.String(), `<script src="`+name+`" defer>`) {
+			t.Errorf("the live page does not run %s", name)
+		}
+	}
+	for _, want := range []string{"The MIT License", "Leon Sorokin", "THE SOFTWARE IS PROVIDED"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page of a report lacks the license: %q", want)
+		}
+	}
+}
