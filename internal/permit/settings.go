@@ -202,7 +202,7 @@ func (r *Rules) value(where, name, word, value string) error {
 	case "FILE", "DIR", "PATH":
 		return at(where, r.File(value))
 	case "CMD", "COMMAND", "IMAGE", "PID":
-		return r.refuse(where + ": not in a job of this server: it names a program", wayAllow)
+		return r.refuse(where+": not in a job of this server: it names a program", wayAllow)
 	case "PLACE":
 		return at(where, r.store(value))
 	case "REF":
@@ -290,7 +290,7 @@ func (r *Rules) reference(where, ref string) error {
 	if r.Agent {
 		return nil
 	}
-	return r.refuse(where + ": a job of this server may not read its environment", "use file:PATH, with a file in the server's folder for files")
+	return r.refuse(where+": a job of this server may not read its environment", "use file:PATH, with a file in the server's folder for files")
 }
 
 // at adds to a refusal where the value was given.
