@@ -27,6 +27,7 @@ func (c *Coordinator) advance() {
 	}
 	if !c.finished {
 		c.begin()
+		c.look()
 		c.close()
 		c.conclude()
 	}
@@ -142,6 +143,51 @@ func (c *Coordinator) arm() {
 		c.skew = bounds[n-1] + bounds[n-2]
 	}
 	c.order(WantArm, "")
+}
+
+// startKnown is how long after T0 the exchanges around it have been made.
+const startKnown = 2 * time.Second
+
+// look asks for the clocks at T0, and soon afterwards finds out how far apart the agents
+// have started. That is known better than it was when T0 was chosen, seconds ahead.
+func (c *Coordinator) look() {
+	if !c.gone || c.started || !c.due(c.t0) {
+		return
+	}
+	if !c.asked {
+		c.asked = true
+		for _, m := range c.members {
+			m.burst, m.nextPing = max(m.burst, laterExchanges), min(m.nextPing, c.now)
+		}
+	}
+	if c.due(c.t0 + startKnown) {
+		c.measureStart()
+	}
+}
+
+// measureStart replaces the bounds of the start by closer ones, if what was learnt since
+// has any.
+func (c *Coordinator) measureStart() {
+	c.started = true
+	skew, known := time.Duration(0), true
+	type span struct{ early, late time.Duration } // of the start, against T0
+	spans := make([]span, len(c.members))
+	for i, m := range c.members {
+		offset, bound := m.clock.At(c.t0)
+		if bound == Unknown {
+			known = false
+			continue
+		}
+		// The agent started when its clock showed T0 with the offset of that time.
+		spans[i] = span{m.offset - offset - bound, m.offset - offset + bound}
+		m.boundStart = min(m.boundStart, max(-spans[i].early, spans[i].late))
+		for _, other := range spans[:i] {
+			skew = max(skew, spans[i].late-other.early, other.late-spans[i].early)
+		}
+	}
+	if known {
+		c.skew = min(c.skew, skew)
+	}
 }
 
 // close reports intervals that have come from all who still take part.

@@ -87,6 +87,8 @@ type Coordinator struct {
 	gone    bool          // an order to start was sent: agents may fire from T0 on
 	t0      time.Duration
 	skew    time.Duration
+	asked   bool // for the clocks at T0
+	started bool // how far apart the starts were is known
 	aborted bool // a failure, or the operator, ended the run
 	reasons []string
 

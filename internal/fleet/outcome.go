@@ -8,6 +8,9 @@ import (
 
 // finish judges the run.
 func (c *Coordinator) finish() {
+	if c.gone && !c.started && c.now > c.t0 {
+		c.measureStart()
+	}
 	o := Outcome{T0: c.t0, Skew: c.skew}
 	some := false
 	for _, m := range c.members {
