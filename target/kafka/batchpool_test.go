@@ -218,7 +218,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
 			s, err := newBatchPool(batchPoolConfig{
-				gen: gen, codec: tt.codec, batchSize: 256 << 10, batchEvents: tt.events, pool: tt.pool, cycle: newKeyCycle(gen, partitions),
+				gen: gen, codec: tt.codec, batchSize: 256 << 10, batchEvents: tt.events, pool: tt.pool, cycle: newKeyCycle(gen, partitions, 1),
 			})
 			if tt.fails {
 				var targetErr *target.Error
@@ -245,7 +245,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 		})
 	}
 	gen := generator(t, payload.Spec{Size: "100", Key: "seq"})
-	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: newKeyCycle(gen, 12)})
+	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: newKeyCycle(gen, 12, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestBoundOfManyPartitions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
-			cycle := newKeyCycle(gen, tt.parts)
+			cycle := newKeyCycle(gen, tt.parts, 1)
 			bound := func(pool int64) (message string, failed bool) {
 				s := batchPool{codec: tt.codec}
 				err := s.limitBatchSize(&batchPoolConfig{gen: gen, codec: tt.codec, batchSize: tt.batch, batchEvents: tt.events, pool: pool, cycle: cycle})

@@ -1,6 +1,8 @@
 package kafka
 
 import (
+	"hash/fnv"
+
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/payload"
@@ -26,15 +28,19 @@ const cycleEvents = 1 << 16
 type keyCycle struct {
 	events [][]uint32 // by partition, ascending
 	parts  []int32    // by event
+	owners []int32    // by event: the client
 }
 
-func newKeyCycle(gen *payload.Generator, partitions int) *keyCycle {
-	c := &keyCycle{events: make([][]uint32, partitions), parts: make([]int32, cycleEvents)}
+func newKeyCycle(gen *payload.Generator, partitions, clients int) *keyCycle {
+	c := &keyCycle{events: make([][]uint32, partitions), parts: make([]int32, cycleEvents), owners: make([]int32, cycleEvents)}
 	var key []byte
 	for n := range uint64(cycleEvents) {
 		key = gen.AppendKey(key[:0], n)
 		p := kafka.PartitionOf(key, partitions)
 		c.parts[n] = p
+		h := fnv.New32a() // another hash than the partition's, so that each client has some of each
+		h.Write(key)
+		c.owners[n] = int32(h.Sum32() % uint32(clients))
 		c.events[p] = append(c.events[p], uint32(n))
 	}
 	return c
@@ -56,12 +62,12 @@ func newStreams(p partitioner, clients, partitions int, gen *payload.Generator, 
 	case "sticky":
 		s.partitioner = load.Blocks(n, uint64(max(1, blockEvents)))
 	case "murmur2":
-		s.cycle = newKeyCycle(gen, partitions)
-		// The clients take events round-robin; each sends an event to the
-		// partition of its key.
+		s.cycle = newKeyCycle(gen, partitions, clients)
+		// All events of a key belong to one client, which keeps their order. (Events that
+		// are encoded ahead are repeated, and have no order.)
 		seq := make([]int32, 0, cycleEvents)
 		for e, part := range s.cycle.parts {
-			seq = append(seq, int32(e%clients*partitions)+part)
+			seq = append(seq, s.cycle.owners[e]*int32(partitions)+part)
 		}
 		s.partitioner = load.Sequence(seq, n)
 	default: // roundrobin, fixed
