@@ -72,9 +72,10 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 race: deps ## every test except those with real servers, under the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(QUICK) $(HEAVY) $(addprefix ./,$(CALM))
 
-stores: deps ## the team's store against Elasticsearch 7, 8 and 9 and OpenSearch 2 and 3 (the newest need Java 21)
+stores: deps ## the team's store, and the shell's session, against Elasticsearch 7, 8 and 9 and OpenSearch 2 and 3 (the newest need Java 21)
 	@for r in opensearch-2 opensearch-3 elasticsearch-7 elasticsearch-8 elasticsearch-9; do echo "$$r"; \
-	CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 10m ./internal/store/elastic; done
+	CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 10m ./internal/store/elastic; \
+	if [ "$$r" != elasticsearch-7 ]; then CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 5m -run TestShellElasticsearch ./internal/cli; fi; done
 
 soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, new random scenarios of lost events, and 10,000 simulated runs of several machines
 	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger

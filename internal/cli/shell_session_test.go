@@ -107,7 +107,7 @@ func TestShellSession(t *testing.T) {
 // TestShellElasticsearch: documents are counted, reports are saved and collated in the
 // Elasticsearch in use, and reset deletes the documents only.
 func TestShellElasticsearch(t *testing.T) {
-	node := elastictest.Start(t, "opensearch")
+	node := elastictest.Start(t, os.Getenv(elastictest.Variable)) // "": OpenSearch
 	d, repo, address := startShell(t, "--index "+node.URL)
 	d.enter("elasticsearch use "+node.URL, "using "+node.URL+"\n")
 	d.enter("status", "ElasticSearch ["+node.URL+"]: ", " ,  0 docs\nApmServer not configured")
