@@ -164,8 +164,11 @@ func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lease atomic.Int64
 		lease.Store(int64(time.Second))
+		var mu sync.Mutex
 		var last time.Duration
 		f := newFake(RoundRobin(2), 2, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+			mu.Lock()
+			defer mu.Unlock()
 			last = max(last, at)
 			return at + time.Millisecond, Outcome{}
 		})
