@@ -194,7 +194,8 @@ func mergeLogs(to, from []LogResult) []LogResult {
 
 // mergeIntervals adds the rows of several generators. They end together, apart from the
 // last ones and from those of long runs, of which a generator with fewer rows has joined
-// fewer: rows of one phase that overlap by more than half of the shorter become one.
+// fewer: rows of one phase that begin together, or overlap by more than half of the
+// shorter, become one.
 func mergeIntervals(of [][]measure.Interval) []measure.Interval {
 	type source struct {
 		row  measure.Interval
@@ -215,7 +216,8 @@ func mergeIntervals(of [][]measure.Interval) []measure.Interval {
 		end := all[i].row.End
 		for i+len(group) < len(all) {
 			next := all[i+len(group)].row
-			if next.Phase != all[i].row.Phase || end-next.Start <= min(next.Length(), end-all[i].row.Start)/2 {
+			first := &all[i].row
+			if next.Phase != first.Phase || next.Start != first.Start && end-next.Start <= min(next.Length(), end-first.Start)/2 {
 				break
 			}
 			group = all[i : i+len(group)+1]

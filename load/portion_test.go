@@ -52,6 +52,7 @@ func TestPortions(t *testing.T) {
 		shape := rapid.SampledFrom(shapes).Draw(rt, "shape")
 		clients := rapid.IntRange(1, 64).Draw(rt, "clients")
 		streams := clients * rapid.IntRange(1, 3).Draw(rt, "streams of each")
+		generators := rapid.SampledFrom([]int{1, 2, 3, 5, 9, 64}).Draw(rt, "generators")
 		seed := rapid.Uint64().Draw(rt, "seed")
 		limit := rapid.SampledFrom([]uint64{0, 777}).Draw(rt, "events")
 		warm := rapid.SampledFrom([]time.Duration{0, 333 * time.Millisecond}).Draw(rt, "warm-up")
@@ -99,7 +100,7 @@ func TestPortions(t *testing.T) {
 			var one, together []firedBatch
 			var mu sync.Mutex
 			whole := fire(Portion{}, &one, &mu)
-			parts := portions(rand.New(rand.NewPCG(seed, 1)), clients, 1+int(seed%64))
+			parts := portions(rand.New(rand.NewPCG(seed, 1)), clients, generators)
 			results := make([]*Result, len(parts))
 			names := make([]string, len(parts))
 			var all sync.WaitGroup
