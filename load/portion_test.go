@@ -60,7 +60,7 @@ func TestPortions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var partitioner Partitioner = RoundRobin(streams)
+		partitioner := RoundRobin(streams)
 		if rapid.Bool().Draw(rt, "by key") {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			cycle := make([]int32, 500)

@@ -1,6 +1,7 @@
 package charts_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func TestBothPagesHaveThem(t *testing.T) {
 			t.Errorf("%s has only %d bytes", name, len(want))
 		}
 		w := httptest.NewRecorder()
-		web.Assets().ServeHTTP(w, httptest.NewRequest("GET", "/"+name, nil))
+		web.Assets().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+name, nil))
 		if w.Body.String() != want {
 			t.Errorf("the live page has another %s", name)
 		}
@@ -33,7 +34,7 @@ func TestBothPagesHaveThem(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	web.Assets().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	web.Assets().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	for _, name := range charts.Scripts {
 		if !strings.Contains(w.Body.String(), `<script src="`+name+`" defer>`) {
 			t.Errorf("the live page does not run %s", name)

@@ -103,7 +103,7 @@ func watch(url, token string) {
 		if m := runID.FindSubmatch(text); m != nil {
 			id = string(m[1])
 			if body, err = get("/runs/" + id + "/events"); err == nil {
-				io.Copy(io.Discard, body) //nolint:errcheck // the run ends
+				io.Copy(io.Discard, body)
 				body.Close()
 			}
 		}

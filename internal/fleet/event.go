@@ -37,50 +37,50 @@ type Event interface{ event() }
 
 // The events of a run.
 type (
-	// AgentReady: an agent has opened its target.
+	// AgentReady says that an agent has opened its target.
 	AgentReady struct {
 		Agent string
 		Info  Info
 	}
-	// AgentFailed: an agent takes no further part. The text of Err names no agent.
+	// AgentFailed says that an agent takes no further part. The text of Err names no agent.
 	AgentFailed struct {
 		Agent string
 		Err   error
 	}
-	// Started: all agents have confirmed T0 and may go.
+	// Started says that all agents have confirmed T0 and may go.
 	Started struct {
 		T0   time.Duration // on the coordinator's clock
 		Skew time.Duration // the starts of any two agents differ by at most so much
 	}
-	// FrameOf: an interval of an agent, once each, in the order of the numbers.
+	// FrameOf has an interval of an agent, once each, in the order of the numbers.
 	FrameOf struct {
 		Agent  string
 		Number uint64 // from 1
 		Data   []byte
 	}
-	// Closed: interval Number has come from all agents that still take part.
+	// Closed says that interval Number has come from all agents that still take part.
 	Closed struct{ Number uint64 }
-	// Suspect: nothing was heard of an agent for SuspectAfter.
+	// Suspect says that nothing was heard of an agent for SuspectAfter.
 	Suspect struct {
 		Agent  string
 		Silent time.Duration
 	}
-	// Back: a suspect was heard again.
+	// Back says that a suspect was heard again.
 	Back struct{ Agent string }
-	// Dead: nothing was heard for Lease. The agent has stopped firing by itself, at the
+	// Dead says that nothing was heard for Lease. The agent has stopped firing by itself, at the
 	// latest at MayHaveFiredUntil on the coordinator's clock.
 	Dead struct {
 		Agent             string
 		MayHaveFiredUntil time.Duration
 	}
-	// ResultOf: the run of an agent has ended, and all of it has arrived. Data is nil if
+	// ResultOf says that the run of an agent has ended, and all of it has arrived. Data is nil if
 	// there is no result; Err is what its engine said, nil if the run ended in order.
 	ResultOf struct {
 		Agent string
 		Data  []byte
 		Err   error
 	}
-	// Finished: nothing more will come. Release should follow once all is stored.
+	// Finished says that nothing more will come. Release should follow once all is stored.
 	Finished struct{ Outcome Outcome }
 )
 

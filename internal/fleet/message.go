@@ -183,7 +183,7 @@ func (m *Message) check() error {
 	if m.Session == "" || len(m.Session) > maxName || len(m.Incarnation) > maxName || len(m.Origin) > maxName {
 		return errors.New("a message without a valid session or process")
 	}
-	ok := true
+	var ok bool
 	switch m.Kind {
 	case Ping:
 		ok = m.Number > 0

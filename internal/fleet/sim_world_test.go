@@ -86,8 +86,8 @@ type simClock struct {
 	drift  float64
 }
 
-func (c simClock) mono(real time.Duration) time.Duration {
-	return c.offset + real + time.Duration(c.drift*float64(real))
+func (c simClock) mono(truth time.Duration) time.Duration {
+	return c.offset + truth + time.Duration(c.drift*float64(truth))
 }
 
 // real returns the first true time at which the clock shows at least mono.
@@ -237,11 +237,10 @@ type simAgent struct {
 	up, down simLink
 	heard    time.Duration // true time of the newest message of the operator
 
-	opened  int           // the process that opened
-	opens   time.Duration // how long the engine takes to open
-	noOpen  bool          // it fails
-	noSpool int           // after so many records the spool fails; 0: never
-	fails   time.Duration // the engine fails so long after the start; 0: never
+	opened int           // the process that opened
+	opens  time.Duration // how long the engine takes to open
+	noOpen bool          // it fails
+	fails  time.Duration // the engine fails so long after the start; 0: never
 }
 
 func (a *simAgent) incarnation() string { return fmt.Sprintf("%s/%d", a.name, a.process) }
