@@ -86,6 +86,10 @@ func (d *Document) FleetTable() (head []string, rows [][]string, remarks []strin
 		return nil, nil, nil
 	}
 	head = []string{"", "clients", "sent", "acked", "events/s", "send delay p99", "cpu", "trust"}
+	reads := d.Mode == load.Consuming
+	if reads {
+		head = []string{"", "clients", "consumed", "events/s", "cpu", "trust"}
+	}
 	bound := 0.0
 	for i := range f.Agents {
 		a := &f.Agents[i]
@@ -101,10 +105,13 @@ func (d *Document) FleetTable() (head []string, rows [][]string, remarks []strin
 		if a.To-a.From > 1 {
 			clients += "-" + strconv.Itoa(a.To-1)
 		}
-		rows = append(rows, []string{
-			layout.Clean(a.Name), clients, units.FormatCount(a.Sent), units.FormatCount(a.Acked),
-			units.FormatRate(a.EventsPerS), delay, units.FormatPercent(a.CPUShare), level,
-		})
+		row := []string{layout.Clean(a.Name), clients}
+		if reads {
+			row = append(row, units.FormatCount(a.Consumed), units.FormatRate(a.EventsPerS))
+		} else {
+			row = append(row, units.FormatCount(a.Sent), units.FormatCount(a.Acked), units.FormatRate(a.EventsPerS), delay)
+		}
+		rows = append(rows, append(row, units.FormatPercent(a.CPUShare), level))
 		if a.Fault != "" {
 			remarks = append(remarks, layout.Clean(a.Name+": "+a.Fault))
 		}
