@@ -51,7 +51,9 @@ func Merge(names []string, of []*Result) *Result {
 			out.Classes[class] += n
 		}
 		mergeFreezes(&out.Freezes, &r.Freezes, names[i])
+		pauses := max(out.Usage.GCPauses, r.Usage.GCPauses) // those of one can disturb its own events only
 		out.Usage = addUsage(out.Usage, r.Usage)
+		out.Usage.GCPauses = pauses
 		out.Busy, out.Fullest = max(out.Busy, r.Busy), max(out.Fullest, r.Fullest)
 		out.Full += r.Full / float64(len(of))
 		out.WireRead += r.WireRead
@@ -241,7 +243,15 @@ func mergeIntervals(of [][]measure.Interval) []measure.Interval {
 		}
 		out = append(out, sum)
 	}
-	slices.SortStableFunc(out, func(a, b measure.Interval) int { return cmp.Compare(a.Start, b.Start) })
+	late := func(iv *measure.Interval) int { // a warm-up comes first
+		if iv.Phase == measure.WarmUp {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(out, func(a, b measure.Interval) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(late(&a), late(&b)))
+	})
 	return out
 }
 

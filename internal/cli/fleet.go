@@ -522,6 +522,9 @@ func (r *fleetRuns) choose(ctx context.Context, names string) error {
 		return &words{Err: errors.New("no agent is connected"), Hint: "carronade agent on each machine connects it, and carronade fleet status lists them"}
 	}
 	r.infos = r.Look(ctx, r.Agents)
+	if len(r.infos) < len(r.Agents) {
+		return &words{Err: fmt.Errorf("%d of %d agents did not answer", len(r.Agents)-len(r.infos), len(r.Agents)), Hint: "carronade fleet status lists them; --fleet-agents names those that take part"}
+	}
 	return nil
 }
 

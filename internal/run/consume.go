@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"carronade/load"
@@ -18,8 +19,12 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.freezeCause(), e.Portable
 	plan.Observe = e.Arrivals
 	if e.Share != nil {
+		whole := plan.Measurement
 		e.Share.limits(&plan.Measurement)
-		if plan.StartAt, err = e.Share.Start(ctx); err != nil {
+		if err := errors.Join(enough(whole.Events, plan.Measurement.Events, "events"), enough(whole.Bytes, plan.Measurement.Bytes, "bytes")); err != nil {
+			return out, err
+		}
+		if plan.StartAt, err = e.Share.wait(ctx); err != nil {
 			return out, failed(ctx, err)
 		}
 	}

@@ -47,7 +47,9 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	q.before(ctx)
 	e.system.begin(ctx)
 	f.pipeline.start(r)
+	stopped := context.AfterFunc(ctx, func() { r.Stop(load.Interrupted) }) // Start may wait for the common start
 	r.Start()
+	stopped()
 	f.rows.began(r)
 	q.begin(r.Now)
 	if f.readsMeanwhile(e.Workload.Op) {

@@ -23,8 +23,8 @@ type Fleet interface {
 type Order struct {
 	Workload *workload.Workload
 	RunID    uint64
-	// Opened is called when all generators have opened the target, with the facts that the
-	// first of them found out. An error ends the run before anything is sent.
+	// Opened is called when all generators have opened the target. The facts that they found
+	// out come with their results. An error ends the run before anything is sent.
 	Opened func(facts map[string]any) error
 	// Watch is called with each interval of all generators together, when it is complete;
 	// one call at a time.
@@ -55,6 +55,14 @@ type gathered struct {
 	*Gathered
 	whole []*load.Result // of the agents that have one, before they were merged
 	of    []int          // their indexes in Agents
+}
+
+// processors are those of all generators.
+func (g *gathered) processors() (n int) {
+	for _, i := range g.of {
+		n += g.Agents[i].Processors
+	}
+	return n
 }
 
 // Measured is what one of several generators measured, and what it knows of the target.
@@ -245,7 +253,13 @@ func (e *execution) merge(g *Gathered, plan *load.Plan, out *outcome) {
 	}
 	out.warnings = append(out.warnings, g.Warnings...)
 	out.fleet = f
+	for _, r := range f.whole {
+		addSteps(r, f.whole)
+	}
 	out.result = load.Merge(names, f.whole)
+	if out.result.Stopped == "" { // all were lost
+		out.result.Stopped = load.ByLease
+	}
 	r := out.result
 	if r.Mode != load.OpenLoop {
 		return
@@ -273,12 +287,63 @@ func (e *execution) addUnsent(r *load.Result, plan *load.Plan) {
 	left := to - from - m.Offered
 	m.Offered += left
 	m.Unsent += left
-	for i := len(r.Intervals) - 1; i >= 0; i-- {
-		if iv := &r.Intervals[i]; iv.Phase == measure.Measurement {
-			iv.Offered += left
-			iv.Unsent += left
-			return
+	due := func(start, end time.Duration) uint64 {
+		clip := func(at time.Duration) uint64 { return min(max(plan.Schedule.Count(at), from), to) }
+		return clip(end) - clip(start)
+	}
+	for i := range r.Steps {
+		if c, n := &r.Steps[i].Counts, due(r.Steps[i].Start, r.Steps[i].End); n > c.Offered {
+			c.Unsent += n - c.Offered
+			c.Offered = n
 		}
+	}
+	last := -1
+	for i := range r.Intervals {
+		iv := &r.Intervals[i]
+		if iv.Phase != measure.Measurement {
+			continue
+		}
+		last = i
+		if n := due(iv.Start, iv.End); n > iv.Offered {
+			n = min(n-iv.Offered, left)
+			iv.Offered += n
+			iv.Unsent += n
+			left -= n
+		}
+	}
+	if last >= 0 {
+		r.Intervals[last].Offered += left
+		r.Intervals[last].Unsent += left
+	}
+}
+
+// addSteps makes the steps of a generator that was lost, of which only intervals are here: an
+// interval belongs to the step in which it begins.
+func addSteps(r *load.Result, all []*load.Result) {
+	i := slices.IndexFunc(all, func(o *load.Result) bool { return len(o.Steps) > 0 })
+	if len(r.Steps) > 0 || i < 0 {
+		return
+	}
+	for _, s := range all[i].Steps {
+		r.Steps = append(r.Steps, measure.Tally{Name: s.Name, Rate: s.Rate, Start: s.Start, End: s.End})
+	}
+	for k := range r.Intervals {
+		iv := &r.Intervals[k]
+		at := slices.IndexFunc(r.Steps, func(s measure.Tally) bool { return iv.Start < s.End })
+		if iv.Phase != measure.Measurement {
+			continue
+		}
+		if at < 0 {
+			at = len(r.Steps) - 1
+		}
+		s := &r.Steps[at]
+		s.Counts.Add(iv.Counts)
+		s.Set.Merge(&iv.Set)
+		s.Lower.Merge(&measure.Lower{Response: iv.Response, Service: iv.Service})
+		s.Statuses.Merge(iv.Statuses)
+		s.Arrived += iv.Acked
+		s.ArrivedBytes += iv.AckedBytes
+		s.Answers += iv.Answered
 	}
 }
 

@@ -371,7 +371,11 @@ func (e *execution) report(out *outcome, failure error) *report.Document {
 	}
 	in := e.input(r)
 	in.Series = e.series.end(r.Intervals)
-	in.Trust = e.judge(r, out, load.Processors())
+	processors := load.Processors()
+	if out.fleet != nil {
+		processors = out.fleet.processors()
+	}
+	in.Trust = e.judge(r, out, processors)
 	if out.fleet != nil {
 		e.judgeFleet(&in, out.fleet)
 	}

@@ -57,7 +57,7 @@ func (s *Share) limits(l *load.Limits) {
 // join limits a plan to the share, and waits until the run starts.
 func (s *Share) join(ctx context.Context, plan *load.Plan) (start time.Time, err error) {
 	plan.Portion, plan.Lease = s.Portion, s.Lease
-	events := plan.Measurement.Events
+	events, bytes := plan.Measurement.Events, plan.Measurement.Bytes
 	s.limits(&plan.Measurement)
 	if plan.Schedule != nil {
 		plan.Measurement.Events = events
@@ -69,8 +69,37 @@ func (s *Share) join(ctx context.Context, plan *load.Plan) (start time.Time, err
 			return start, errors.New("the concurrency is lower than the number of generators: each needs one caller at least")
 		}
 	}
-	if events > 0 && plan.Schedule == nil && plan.Measurement.Events == 0 {
-		return start, fmt.Errorf("%d events are fewer than the generators' clients: each generator needs one event at least", events)
+	if plan.Schedule == nil {
+		if err := enough(events, plan.Measurement.Events, "events"); err != nil {
+			return start, err
+		}
 	}
-	return s.Start(ctx)
+	if err := enough(bytes, plan.Measurement.Bytes, "bytes"); err != nil {
+		return start, err
+	}
+	return s.wait(ctx)
+}
+
+// enough returns an error if the share of a limit is 0, which would mean no limit.
+func enough(whole, own uint64, what string) error {
+	if whole > 0 && own == 0 {
+		return fmt.Errorf("%d %s are too few to divide among the generators", whole, what)
+	}
+	return nil
+}
+
+// startAhead is how long before the start a run is made ready to fire.
+const startAhead = 50 * time.Millisecond
+
+// wait returns when the run starts, shortly before, or the context's error.
+func (s *Share) wait(ctx context.Context) (start time.Time, err error) {
+	if start, err = s.Start(ctx); err != nil {
+		return start, err
+	}
+	select {
+	case <-time.After(time.Until(start) - startAhead):
+		return start, nil
+	case <-ctx.Done():
+		return start, ctx.Err()
+	}
 }

@@ -55,13 +55,18 @@ type job struct {
 // stopped, and its result remains in the spool.
 func Serve(ctx context.Context, cfg AgentConfig) error {
 	a := &agent{AgentConfig: cfg, protocol: fleet.NewAgent(cfg.Info, cfg.Spool), base: time.Now(), calls: make(chan func(time.Duration), 256)}
+	over := make(chan struct{})
+	defer close(over) // messages that come later must not wait for the loop
 	cfg.Bus.Receive(func(message []byte, at time.Time) {
 		m, err := fleet.DecodeMessage(message)
 		if err != nil {
 			cfg.Logf("a message of the operator was ignored: %v", err)
 			return
 		}
-		a.calls <- func(time.Duration) { a.protocol.Receive(at.Sub(a.base), m) }
+		select {
+		case a.calls <- func(time.Duration) { a.protocol.Receive(at.Sub(a.base), m) }:
+		case <-over:
+		}
 	})
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -209,7 +214,13 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 			a.calls <- func(now time.Duration) { a.protocol.Frame(now, data) }
 		},
 	})
-	if !opened && err != nil && ctx.Err() == nil {
+	if e, ok := errors.AsType[*target.Error](err); ok && e.Hint != "" {
+		err = fmt.Errorf("%w (%s)", err, e.Hint)
+	}
+	if m == nil && ctx.Err() != nil {
+		return nil, nil // stopped before it fired anything: that is no failure
+	}
+	if !opened && err != nil {
 		a.calls <- func(now time.Duration) { a.protocol.Opened(now, err) }
 	}
 	return m, err

@@ -447,7 +447,7 @@ func (r *firing) lost(m *member) *load.Result {
 		return nil
 	}
 	res := &load.Result{
-		Started: r.began, Ended: r.began.Add(m.newest.At), Stopped: load.ByLease, Mode: r.mode(),
+		Started: r.began, Ended: r.began.Add(m.newest.At), Mode: r.mode(),
 		Classes: map[string]uint64{}, Clients: m.row.To - m.row.From, Unanswered: m.newest.Unanswered,
 	}
 	rows := m.series.Intervals()
@@ -471,6 +471,8 @@ func (r *firing) lost(m *member) *load.Result {
 			res.Classes[c.Class] += c.Events
 		}
 		res.Usage = res.Usage.Join(row.Generator)
+		// What it added by its own delays is not known.
+		tally.Lower.Merge(&measure.Lower{Response: row.Response, Service: row.Service, EndToEnd: row.EndToEnd})
 	}
 	for _, name := range []string{measure.WarmUp, measure.Measurement} {
 		last := -1
