@@ -59,10 +59,10 @@ func parseTool(args []string) (l toolLine, complete bool, err error) {
 }
 
 // ToolLoads reports whether the command line of a drop-in, after its name, generates load. It is
-// false only for a dump of hey-apm: other command lines may generate load.
+// false only for a dump of hey-apm that starts no system: other command lines may generate load.
 func ToolLoads(name string, args []string) bool {
 	l, complete, err := parseTool(args)
-	return name != "hey-apm" || err != nil || !complete || len(l.words) == 0 || l.words[0] != "dump"
+	return name != "hey-apm" || err != nil || !complete || len(l.words) == 0 || l.words[0] != "dump" || len(l.system) > 0
 }
 
 // Tool checks the command line of a drop-in, after its name.

@@ -25,7 +25,7 @@ func SystemOf(kinds []target.Kind, args []string) string {
 		found = thisMachine
 	}
 	for i, arg := range args {
-		if slices.Contains([]string{"-f", "--file", "--vary"}, arg) || strings.HasPrefix(arg, "--file=") || strings.HasPrefix(arg, "-f") && i > 0 {
+		if slices.Contains([]string{"-f", "--file", "--vary"}, arg) || strings.HasPrefix(arg, "--file=") || strings.HasPrefix(arg, "--vary=") || strings.HasPrefix(arg, "-f") && i > 0 {
 			return jobs.Everything // a file may have another target, or several
 		}
 		if strings.HasPrefix(arg, "-") { // such as --target=URL
