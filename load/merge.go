@@ -283,7 +283,10 @@ func addInterval(a measure.Interval, b *measure.Interval) measure.Interval {
 // commonStalls returns the times in which no generator that had something to send got an
 // answer.
 func commonStalls(of []*Result, length time.Duration) measure.Stall {
-	of = slices.DeleteFunc(slices.Clone(of), func(r *Result) bool { return r.Measurement.Offered == 0 && r.Measurement.Consumed == 0 })
+	of = slices.DeleteFunc(slices.Clone(of), func(r *Result) bool {
+		// One that was lost, whose intervals alone are known, has no stalls.
+		return r.Measurement.Offered == 0 && r.Measurement.Consumed == 0 || r.Threads == 0 && r.Mode != Consuming
+	})
 	switch len(of) {
 	case 0:
 		return measure.Stall{}

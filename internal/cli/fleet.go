@@ -379,7 +379,7 @@ func (s *session) agentCommand() *cobra.Command {
 			if s.rules != nil {
 				return &words{Err: errors.New("a job of a server may not be an agent"), Hint: "start it yourself"}
 			}
-			if weight < 1 || weight > 4096 {
+			if weight < 1 || weight > drive.MaxWeight {
 				return &words{Err: fmt.Errorf("--weight: must be between 1 and 4096, not %d", weight), Hint: "1 is as much as other agents"}
 			}
 			if len(targets) == 0 && !everything {
@@ -509,7 +509,7 @@ func (r *fleetRuns) choose(ctx context.Context, names string) error {
 		}
 	}
 	for name := range strings.SplitSeq(names, ",") {
-		if name == "" {
+		if name == "" || slices.Contains(r.Agents, name) {
 			continue
 		}
 		i := slices.IndexFunc(known, func(a bus.Registered) bool { return a.Name == name })
@@ -538,7 +538,7 @@ func (r *fleetRuns) fit(w *workload.Workload) error {
 	}
 	weights := make([]int, len(r.infos))
 	for i := range r.infos {
-		weights[i] = max(1, r.infos[i].Weight)
+		weights[i] = min(max(1, r.infos[i].Weight), drive.MaxWeight)
 	}
 	n, err := drive.Clients(w, weights)
 	if err != nil {

@@ -160,6 +160,7 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 		return out, failed(ctx, err)
 	}
 	e.merge(g, &plan, &out)
+	out.result.Mode = mode
 	e.endGauges(ctx, q, &out)
 	return out, nil
 }
@@ -261,7 +262,7 @@ func (e *execution) merge(g *Gathered, plan *load.Plan, out *outcome) {
 		out.result.Stopped = load.ByLease
 	}
 	r := out.result
-	if r.Mode != load.OpenLoop {
+	if plan.Schedule == nil {
 		return
 	}
 	if len(g.Faults) > 0 {

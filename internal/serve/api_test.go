@@ -488,7 +488,7 @@ func TestSystemOf(t *testing.T) {
 		"demo":                                         "this machine",
 		"run -f load.yaml":                             jobs.Everything,
 		"run kafka://a/t --file=x":                     jobs.Everything,
-		"run kafka://a/t --vary=target=kafka://b/t":     jobs.Everything,
+		"run kafka://a/t --vary=target=kafka://b/t":    jobs.Everything,
 		"scenario a.js":                                jobs.Everything,
 		"compare --run a.yaml b.yaml":                  jobs.Everything,
 		"run kafka://a/t riemann://b":                  jobs.Everything,

@@ -95,7 +95,7 @@ func (f *Fleet) Look(ctx context.Context, names []string) []fleet.Info {
 	for ask(); len(found) < len(names); {
 		select {
 		case d := <-f.inbox:
-			if d.message.Kind == fleet.Pong && d.message.Session == ping.Session {
+			if d.message.Kind == fleet.Pong && d.message.Session == ping.Session && d.message.Info != nil {
 				found[d.agent] = *d.message.Info
 			}
 			continue
@@ -116,6 +116,9 @@ func (f *Fleet) Look(ctx context.Context, names []string) []fleet.Info {
 	}
 	return all
 }
+
+// MaxWeight is the largest weight of an agent.
+const MaxWeight = 4096
 
 // Clients returns how many clients a workload has on agents with these weights: as many as
 // it says, or one for each weight where it says nothing.
@@ -179,7 +182,7 @@ func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Gathered, error) {
 	}
 	weights := make([]int, len(infos))
 	for i := range infos {
-		weights[i] = max(1, infos[i].Weight)
+		weights[i] = min(max(1, infos[i].Weight), MaxWeight)
 	}
 	clients, err := Clients(o.Workload, weights)
 	if err != nil {
@@ -405,7 +408,10 @@ func (r *firing) gather() (*run.Gathered, error) {
 		row.State, row.Fault = string(o.State), o.Err
 		row.ClockOffsetUS, row.ClockBoundUS, row.ClockBoundEndUS = micros(o.Offset), micros(o.BoundStart), micros(o.BoundEnd)
 		row.ShortestRTTUS = micros(o.MinRTT)
-		if m.measured == nil {
+		if m.measured == nil || m.measured.Result == nil {
+			if o.Result { // it came, but cannot be used
+				g.Faults = append(g.Faults, fmt.Sprintf("agent %s: its result cannot be read", m.row.Name))
+			}
 			m.measured = &run.Measured{Result: r.lost(m), Processors: r.infos[m.row.Name].Processors}
 			if m.newest != nil && o.MayHaveFiredUntil > r.sinceStart() {
 				g.Warnings = append(g.Warnings, fmt.Sprintf("agent %s was lost, and its last interval ended at %v: what it sent afterwards, until %v at the latest, counts as unsent",
