@@ -33,8 +33,8 @@ func (p *pair) count() (n int) {
 // compare shifts the incidents against a signal. The score of a shift is the negative logarithm
 // of the probability that at least as many incidents coincide if each does with the mean
 // probability over all shifts: signals that are rarely and often active become comparable. Of
-// several distances the best score counts, at every shift. It returns false if nothing
-// coincides.
+// several distances the best score counts, at every shift. A signal that coincides with nothing
+// is compared, too: it might have by chance. It returns false if there are no incidents.
 func compare(g *Group, s signal, r *Run, tau []time.Duration) (pair, bool) {
 	p := pair{change: s.change, score: make([]float64, len(tau))}
 	var spans []Span // of the incidents
@@ -55,7 +55,7 @@ func compare(g *Group, s signal, r *Run, tau []time.Duration) (pair, bool) {
 	}
 	length := r.End - r.Start
 	hits := make([]int, len(tau))
-	best := -1.0
+	best := 0.0
 	for _, scale := range s.scales {
 		active := widened(s.spans, scale, length)
 		sum := 0
@@ -68,14 +68,11 @@ func compare(g *Group, s signal, r *Run, tau []time.Duration) (pair, bool) {
 			}
 			sum += hits[k]
 		}
-		if hits[0] == 0 {
-			continue
-		}
 		tails := tails(p.of, float64(sum)/float64(len(tau)*p.of))
 		for k := range tau {
 			p.score[k] = max(p.score[k], tails[hits[k]])
 		}
-		if x := tails[hits[0]]; x > best {
+		if x := tails[hits[0]]; hits[0] > 0 && x > best {
 			best, p.within = x, scale
 			p.hit = make([]bool, p.of)
 			for i, in := range spans {
@@ -83,7 +80,7 @@ func compare(g *Group, s signal, r *Run, tau []time.Duration) (pair, bool) {
 			}
 		}
 	}
-	return p, best > 0
+	return p, true
 }
 
 // widened adds a distance on both sides of spans and joins those that overlap. The result
