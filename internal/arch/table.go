@@ -93,6 +93,8 @@ var Packages = []Package{
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/vary", May: []string{"internal/stats"}},
+	{Name: "internal/explain", May: []string{"internal/stats"}},
+	{Name: "internal/explain/reported", May: []string{"internal/explain", "internal/layout", "internal/report", "measure", "units"}},
 	{Name: "internal/judge", May: []string{"internal/digest", "internal/layout", "internal/markup", "internal/report", "internal/slo", "internal/stats", "internal/store", "internal/vary", "load", "measure", "target", "units"}},
 	{Name: "internal/markup"},
 	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/markup", "internal/report", "load", "measure", "units"}},
@@ -131,7 +133,7 @@ var Packages = []Package{
 		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/picture", "internal/report", "internal/store", "internal/system", "internal/vary", "internal/workload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest", "measure"}},
 	{Name: "internal/command/reports", May: []string{
-		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load",
+		"internal/command", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load",
 		"internal/workload", "measure", "target", "units",
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/layout", "internal/workload", "target", "target/riemann", "units"}},

@@ -15,7 +15,7 @@ import (
 // commands below it.
 var commands = []string{
 	"run", "find", "scenario", "calibrate", "demo",
-	"compare", "collate", "verify",
+	"explain", "compare", "collate", "verify",
 	"report list", "report show", "report table", "report cite", "report export", "report import",
 	"report log", "report replay",
 	"topics", "query", "host", "help", "version", "system list",

@@ -39,6 +39,7 @@ type Input struct {
 	Trust       measure.Trust
 	Ledger      *measure.Ledger
 	Gauges      []measure.Gauge
+	Moments     []measure.Moment
 	Indexed     *measure.Indexed
 	System      *System     // the system under test, if any
 	Hosts       []any       // other machines, as described elsewhere
@@ -122,6 +123,9 @@ func Build(in Input) *Document {
 	slices.SortStableFunc(d.Intervals, func(a, b Interval) int { return cmp.Compare(a.StartS, b.StartS) })
 	for i := range in.Gauges {
 		d.Gauges = append(d.Gauges, gauge(&in.Gauges[i], &r.Measurement))
+	}
+	for _, m := range in.Moments {
+		d.Moments = append(d.Moments, Moment{From: m.From, Name: m.Name, AtS: m.At.Seconds(), LengthS: m.Length.Seconds()})
 	}
 	for _, l := range r.Logs {
 		d.LagEvents[l.Log] = l.Lag

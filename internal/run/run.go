@@ -165,7 +165,9 @@ func prepare(job Job) (*execution, error) {
 		spec.RunID = NewID()
 	}
 	job.Share.limitSpec(&spec)
-	return &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}, nil
+	e := &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
+	e.spec.Happened = func(name string, began time.Time, length time.Duration) { e.moments.add("client", name, began, length) }
+	return e, nil
 }
 
 // measure opens the target, sends or reads, and closes the target. Without a result, an
@@ -283,6 +285,7 @@ type execution struct {
 	series  *series      // nil before the run begins
 	writer  store.Writer // nil: the report is not kept while it is measured
 	abort   *abort       // nil: a broken limit does not end the run
+	moments moments
 }
 
 // An outcome is the result of a run.
@@ -379,6 +382,7 @@ func (e *execution) report(out *outcome, failure error) *report.Document {
 	if out.fleet != nil {
 		e.judgeFleet(&in, out.fleet)
 	}
+	in.Moments = e.moments.of(r)
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
 	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, []string{trust.Start(r)})
 	in.Facts, in.Notice, in.Clients, in.Encoding = out.facts, out.notice, out.clients, out.encoding

@@ -71,7 +71,7 @@ type logOffset struct {
 func newClientSource(ctx context.Context, cl *cluster, stamped bool) (*clientSource, error) {
 	n := cl.logCount()
 	s := &clientSource{cl: cl, stamped: stamped, delivered: make([]atomic.Int64, n), high: make([]atomic.Int64, n), ended: make([]atomic.Bool, n)}
-	s.traffic.init()
+	s.traffic.init(s.cl.cfg)
 	var err error
 	if s.starts, err = cl.starts(ctx); err != nil {
 		return nil, err
