@@ -72,6 +72,8 @@ var Packages = []Package{
 	{Name: "internal/sut", May: []string{
 		"internal/checkout", "internal/scrape", "internal/secret", "internal/system", "measure", "target", "units",
 	}},
+	{Name: "internal/outage", May: []string{"load"}},
+	{Name: "internal/control", May: []string{"internal/system"}},
 	{Name: "internal/slo", May: []string{"units"}},
 	{Name: "internal/workload", May: []string{"internal/secret", "internal/slo", "load", "measure", "payload", "target", "units"}},
 	{Name: "internal/permit", May: []string{"internal/workload", "target"}, Tests: []string{"target/all"}},
@@ -79,9 +81,9 @@ var Packages = []Package{
 	{Name: "internal/exit"},
 	{Name: "internal/find", May: []string{"internal/exit", "internal/layout", "internal/stats", "units"}, Tests: []string{"internal/judge"}},
 	{Name: "internal/fleet", May: []string{"internal/system"}, Tests: []string{"load", "measure"}},
-	{Name: "internal/report", May: []string{"internal/exit", "internal/find", "internal/layout", "internal/slo", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
+	{Name: "internal/report", May: []string{"internal/exit", "internal/find", "internal/layout", "internal/outage", "internal/slo", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/find/trials", May: []string{"internal/find", "internal/report", "internal/slo", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/digest", May: []string{"internal/report", "internal/secret", "internal/workload", "measure", "target", "units"}, Tests: []string{"internal/find", "target/all"}},
+	{Name: "internal/digest", May: []string{"internal/report", "internal/secret", "internal/workload", "measure", "target", "units"}, Tests: []string{"internal/find", "internal/outage", "target/all"}},
 	{Name: "internal/store", May: []string{"internal/digest", "internal/report", "internal/system", "internal/workload", "load", "target"}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/store/storetest", May: []string{"internal/digest", "internal/report", "internal/store", "load", "measure"}},
 	{Name: "internal/sqlitefile", May: []string{"internal/system"}},
@@ -107,7 +109,7 @@ var Packages = []Package{
 	{Name: "internal/web/guard"},
 	{Name: "internal/fleet/manifest"},
 	{Name: "internal/run", May: []string{
-		"internal/checkout", "internal/ledger", "internal/live", "internal/publish", "internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
+		"internal/checkout", "internal/ledger", "internal/live", "internal/outage", "internal/publish", "internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
@@ -138,8 +140,8 @@ var Packages = []Package{
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/query", "internal/command/reports", "internal/command/topics",
-		"internal/dial", "internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
-		"internal/live", "internal/report", "internal/run", "internal/slo", "internal/standin", "internal/system", "internal/vary", "internal/web", "internal/web/frame", "internal/workload",
+		"internal/control", "internal/dial", "internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
+		"internal/live", "internal/outage", "internal/report", "internal/run", "internal/slo", "internal/standin", "internal/system", "internal/vary", "internal/web", "internal/web/frame", "internal/workload",
 		"load", "measure", "payload", "payload/expression", "target", "units",
 	}, Tests: []string{"target/all"}},
 
