@@ -15,6 +15,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/system"
+	"carronade/internal/workload"
 	"carronade/load"
 )
 
@@ -56,6 +57,9 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	w := k.w
 	if text := o.which(i); text != "" {
 		watcher.Message(text)
+	}
+	if w.Has("exec") && !o.allowExec {
+		return nil, &words{Err: workload.ErrExec, Hint: "look at the commands, and add --allow-exec to the command line"}
 	}
 	if err := o.fleet.fit(w); err != nil { // trials of a search are made one by one
 		return nil, err

@@ -42,6 +42,10 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 		return out, err
 	}
 	f.marks.open(r)
+	faults := e.newInjector(f.marks)
+	if err := faults.check(ctx); err != nil {
+		return out, err
+	}
 	e.abort = e.newAbort(r.Mode(), &f.plan, func() { r.Stop(load.ByLimit) })
 	e.startKeeping(ctx, r.Mode(), f.plan.Unanswered)
 	q := newGaugeReader(e.sources(), f.plan.Interval, e.Figures)
@@ -53,6 +57,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	stopped()
 	f.rows.began(r)
 	f.marks.begin(r)
+	faults.begin(ctx, r.Started())
 	q.begin(r.Now)
 	if f.readsMeanwhile(e.Workload.Op) {
 		f.back.start()
@@ -61,6 +66,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	e.await(ctx, r, e.system.died())
 	unguard()
 	out.result, err = r.Wait()
+	out.problems = append(out.problems, faults.end()...)
 	out.faults = f.marks.report(out.result)
 	e.endGauges(ctx, q, &out)
 	out.confirm(ctx, e)
