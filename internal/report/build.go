@@ -57,6 +57,7 @@ type Input struct {
 	Calibration *Calibration
 	Samples     *Samples
 	Trace       *Trace
+	Faults      *Faults
 
 	Agents []Agent       // the generators, if there are several
 	Skew   time.Duration // between their starts, at most
@@ -86,7 +87,7 @@ func Build(in Input) *Document {
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
 		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Clients: in.Clients,
-		Samples: in.Samples, Trace: in.Trace,
+		Samples: in.Samples, Trace: in.Trace, Faults: in.Faults,
 		Fleet: fleetOf(in.Agents, in.Skew),
 	}
 	if d.Classes == nil {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -63,6 +64,10 @@ type Job struct {
 	Facts func(facts map[string]any)
 	// Permit is called with the same; an error ends the run before anything is sent. May be nil.
 	Permit func(facts map[string]any) error
+	// Marks is called with what puts marks on the time axis, when the run has begun; may be nil.
+	Marks func(m *Marker)
+	// Marked is called with each mark, whatever made it, one call at a time; may be nil.
+	Marked func(m outage.Mark)
 	// CameBack is called with the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; may be nil.
 	CameBack func(endToEnd time.Duration)
@@ -298,6 +303,7 @@ type outcome struct {
 	problems []string
 	samples  *report.Samples
 	trace    *report.Trace
+	faults   *report.Faults
 	checks   []report.Check
 
 	// What is known of the target and of the generator after the run.
@@ -386,7 +392,7 @@ func (e *execution) report(out *outcome, failure error) *report.Document {
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
 	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, []string{trust.Start(r)})
 	in.Facts, in.Notice, in.Clients, in.Encoding = out.facts, out.notice, out.clients, out.encoding
-	in.Samples, in.Trace = out.samples, out.trace
+	in.Samples, in.Trace, in.Faults = out.samples, out.trace, out.faults
 	for _, c := range w.Checks(r) {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
 	}

@@ -167,6 +167,8 @@ func Check(w *workload.Workload) error {
 		return errors.New("a round trip reads what this program sent: a fleet cannot measure it")
 	case w.Trace() != "":
 		return errors.New("--trace keeps what this program sent: agents write no trace")
+	case w.TakesMarks():
+		return errors.New("scores of faults need what this program sent: a fleet takes no marks")
 	}
 	return nil
 }
