@@ -34,3 +34,12 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Where, e.Err) }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// A Limit is a Sink that may have enough. Readers then return ErrEnough.
+type Limit interface{ Full() bool }
+
+// full reports whether a sink has enough.
+func full(to Sink) bool {
+	l, ok := to.(Limit)
+	return ok && l.Full()
+}

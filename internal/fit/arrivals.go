@@ -133,3 +133,19 @@ func moments(c []float64) (mean, variance float64) {
 	}
 	return mean, variance / float64(max(len(c)-1, 1))
 }
+
+// RateWithin is the mean number of events a second in the first part of the time.
+func (a *Arrivals) RateWithin(d time.Duration) float64 {
+	if d >= a.Span() {
+		return a.Rate()
+	}
+	end, sum := floorDiv(a.min+int64(d), a.width), 0.0
+	for bin := a.first; bin < end; bin++ {
+		sum += float64(a.bins[bin&(maxBins-1)])
+	}
+	length := float64(end*a.width-a.min) / 1e9
+	if length <= 0 {
+		return a.Rate()
+	}
+	return sum / length
+}

@@ -5,12 +5,15 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"time"
 )
 
 const (
 	// maxHeaders limits the header names that are counted, and maxLogs the logs.
 	maxHeaders = 64
-	maxLogs    = 1 << 16
+	// maxHeaderName is the length above which a name is not kept.
+	maxHeaderName = 256
+	maxLogs       = 1 << 16
 	// maxHeaderValues is up to how many distinct values of a header are counted exactly.
 	maxHeaderValues = 4096
 	// chunk is how many bytes of values are compressed together to measure them.
@@ -108,7 +111,7 @@ func (s *Sampler) header(h *Header) {
 	s.bytes += float64(len(h.Name) + len(h.Value))
 	c := s.headers[string(h.Name)]
 	if c == nil {
-		if len(s.headers) >= maxHeaders {
+		if len(s.headers) >= maxHeaders || len(h.Name) > maxHeaderName {
 			s.otherHeaders++
 			return
 		}
@@ -172,8 +175,6 @@ func (s *Sampler) Batch(b Batch) {
 	c.wire += float64(b.Wire)
 }
 
-// Samples for comparisons of two samplers.
-
 // SizeDistance is the Kolmogorov-Smirnov distance of the sizes of values.
 func (s *Sampler) SizeDistance(o *Sampler) float64 { return s.sizes.Distance(&o.sizes) }
 
@@ -195,3 +196,6 @@ func order[K cmp.Ordered, V any](m map[K]V, of func(V) uint64) []K {
 	slices.SortStableFunc(keys, func(a, b K) int { return cmp.Compare(of(m[b]), of(m[a])) })
 	return keys
 }
+
+// RateWithin is the mean number of records a second in the first part of the time.
+func (s *Sampler) RateWithin(d time.Duration) float64 { return s.arrivals.RateWithin(d) }

@@ -38,6 +38,7 @@ type SampleResult struct {
 	Read       uint64 // records
 	// Whole is set if every record of the topic was read, as of when reading began.
 	Whole       bool
+	Live        bool              // it was read from its end on
 	Corrupt     uint64            // batches with a wrong checksum or that cannot be decompressed
 	Interrupted bool              // the context ended
 	Settings    map[string]string // of the topic that affect speed
@@ -63,7 +64,7 @@ func Sample(ctx context.Context, w SampleWork) (*SampleResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &SampleResult{Topic: c.topic, Partitions: cl.partitions(), Settings: cl.settings}
+	r := &SampleResult{Topic: c.topic, Partitions: cl.partitions(), Settings: cl.settings, Live: live}
 	if !live {
 		ends, err := cl.ends(ctx)
 		if err != nil {
