@@ -129,3 +129,42 @@ func distanceTo(steps []step, cdf func(v int) float64) float64 {
 	}
 	return most
 }
+
+// FitRange finds the range of whole numbers, each equally likely, that is nearest to the
+// sample, and its Kolmogorov-Smirnov distance.
+func (s *Sizes) FitRange() (low, high int, distance float64) {
+	if s.n == 0 {
+		return 0, 0, 0
+	}
+	steps := s.steps()
+	spread := math.Sqrt(3 * s.variance())
+	mean := s.Mean()
+	tries := [][2]float64{
+		{float64(s.min), float64(s.max)},
+		{mean - spread, mean + spread}, // of the same mean and variance
+		{float64(s.Quantile(0.02)), float64(s.Quantile(0.98))},
+		{mean, mean},
+		{float64(s.min), 2*mean - float64(s.min)}, // of the same mean and minimum
+	}
+	distance = 2
+	for _, try := range tries {
+		a, b := int(math.Round(max(try[0], 0))), int(math.Round(max(try[1], 0)))
+		if b < a {
+			continue
+		}
+		d := distanceTo(steps, func(v int) float64 { return float64(min(max(v, a-1), b)-a+1) / float64(b-a+1) })
+		if d < distance {
+			low, high, distance = a, b, d
+		}
+	}
+	return low, high, distance
+}
+
+func (s *Sizes) variance() float64 {
+	mean, sum := s.Mean(), 0.0
+	for _, st := range s.steps() {
+		v := float64(st.low+st.high)/2 - mean
+		sum += v * v * float64(st.count)
+	}
+	return sum / float64(s.n)
+}

@@ -35,6 +35,8 @@ type PaceFit struct {
 }
 
 const (
+	// shortest is the time below which a rate says more about buffers than about a source.
+	shortest     = 500 * time.Millisecond
 	paceSegments = 24
 	// paceTolerance is the deviation of a part's rate from a shape that is accepted even if it is
 	// more than chance.
@@ -50,7 +52,7 @@ func (a *Arrivals) Fit(together float64) PaceFit {
 	if a.n > 0 {
 		f.First = a.First()
 	}
-	if f.Rate == 0 || a.n < 10 || a.last-a.first < 8 {
+	if f.Rate == 0 || a.n < 10 || f.Span < shortest {
 		return f
 	}
 	d, ok := a.Dispersion(20 * max(1, together))

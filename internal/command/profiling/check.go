@@ -47,7 +47,7 @@ func (c *checking) add(name, kind string, value float64, words string) {
 func (c *checking) rows() []row {
 	rows := []row{{"check", fmt.Sprintf("%s of the workload, sent to a stand-in:", units.Plural(c.Sent, "event"))}}
 	for _, d := range c.Distances {
-		verdict := "holds "
+		verdict := "holds"
 		if !d.Holds {
 			verdict = "BROKEN"
 		}

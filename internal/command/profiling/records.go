@@ -43,7 +43,7 @@ func (r *recordPlan) make() (*plan, error) {
 		r.set("fresh", "true", "Each event has a size and a key of its own, instead of those of a pool that repeats.")
 	}
 	r.batching()
-	r.pace()
+	setPace(&r.plan, &r.Pace, r.Records)
 	return &r.plan, nil
 }
 
@@ -171,26 +171,6 @@ func (r *recordPlan) batching() {
 		if linger := fill * 3 / 2; linger > 5*time.Millisecond {
 			r.set("linger", units.FlagDuration(min(linger.Round(time.Millisecond), time.Minute)), fmt.Sprintf("At the mean rate a batch is full after %s.", units.FormatDuration(fill)))
 		}
-	}
-}
-
-// pace sets when events are due.
-func (r *recordPlan) pace() {
-	p := &r.Pace
-	switch p.Family {
-	case fit.NoPace:
-		why := "The records have no times"
-		if p.Events > 0 {
-			why = fmt.Sprintf("The %s with a time are too few, or too close together, for a rate (%s)", units.FormatCount(p.Events), units.FormatDuration(p.Span))
-		}
-		r.set("count", strconv.FormatUint(r.Records, 10), why+": as many events as were read, as fast as possible. Set a rate or a concurrency.")
-	case fit.ConstantPace:
-		// constant(RATE):TIME
-		rate, length, _ := strings.Cut(strings.TrimPrefix(p.Shape, "constant("), "):")
-		r.set("rate", rate, paceWords(p)...)
-		r.set("for", length, "As long as the sample.")
-	default:
-		r.set("shape", p.Shape, paceWords(p)...)
 	}
 }
 

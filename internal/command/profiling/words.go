@@ -141,16 +141,7 @@ func (r *recordPlan) summary() []row {
 		}
 		rows = append(rows, row{"batches", text})
 	}
-	switch p := &r.Pace; {
-	case p.Family == fit.NoPace:
-		rows = append(rows, row{"arrivals", "no rate: the records have no times, or all nearly the same"})
-	default:
-		text := fmt.Sprintf("%s in the mean, for %s; %s, %s", units.FormatRate(p.Rate), units.FormatDuration(p.Span), p.Family, off(p.Error))
-		if p.Dispersion != nil {
-			text += fmt.Sprintf("; dispersion %s in %s", index(p.Dispersion.Index), units.FormatDuration(p.Dispersion.Window))
-		}
-		rows = append(rows, row{"arrivals", text})
-	}
+	rows = append(rows, paceRow(&r.Pace))
 	if p := r.Partitions; p != nil {
 		rows = append(rows, row{"partitions", fmt.Sprintf("%d, with %s to %s of the records", p.Partitions, units.FormatPercent(p.Smallest), units.FormatPercent(p.Largest))})
 	}
