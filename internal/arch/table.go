@@ -93,7 +93,7 @@ var Packages = []Package{
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/fit", May: []string{"load", "units"}, Tests: []string{"payload"}},
-	{Name: "internal/capture", May: []string{"internal/fit", "internal/wire/apm", "internal/wire/kafka"}},
+	{Name: "internal/capture", May: []string{"internal/fit", "internal/trace", "internal/wire/apm", "internal/wire/kafka"}, Tests: []string{"load", "measure"}},
 	{Name: "internal/vary", May: []string{"internal/stats"}},
 	{Name: "internal/judge", May: []string{"internal/digest", "internal/layout", "internal/markup", "internal/report", "internal/slo", "internal/stats", "internal/store", "internal/vary", "load", "measure", "target", "units"}},
 	{Name: "internal/markup"},

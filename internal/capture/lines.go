@@ -31,7 +31,9 @@ func (l *lines) next() ([]byte, error) {
 				}
 				line, err = l.in.ReadSlice('\n')
 			}
-			l.long = append(l.long, line...)
+			if l.long = append(l.long, line...); len(l.long) > maxLine {
+				return nil, l.wrong(fmt.Errorf("longer than %d MiB", maxLine>>20))
+			}
 			line = l.long
 		}
 		line = bytes.TrimSpace(line)

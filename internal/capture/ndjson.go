@@ -190,7 +190,7 @@ func jsonTime(raw json.RawMessage) (nanoseconds int64, ok bool) {
 	if err != nil || !(f > 0) || f > 1e10 { // seconds with a fraction
 		return 0, false
 	}
-	return int64(math.Round(f * 1e9)), true
+	return int64(math.Round(f*1e6)) * 1000, true // a float64 has the microseconds of such a time
 }
 
 // unixTime returns the nanoseconds of a number since 1970 in seconds, milliseconds,

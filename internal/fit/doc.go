@@ -18,6 +18,8 @@ type Record struct {
 	Size    int    // of the value, in bytes; used if Value is nil
 	Null    bool   // the value is null, which a workload cannot send
 	Headers []Header
+	// Stands is how many events came at Time, of which this is one in a sample; 0: 1.
+	Stands uint64
 }
 
 // A Header is a header of a record.

@@ -25,6 +25,7 @@ type format struct {
 // formats are tried in this order.
 func formats() []format {
 	return []format{
+		{"parquet", "a table of records, or a trace of a run", capture.IsParquet, (*Tools).readParquet},
 		{"apm", "requests of APM agents, each begins with its metadata", capture.IsAPM, (*Tools).readAPM},
 		{"ndjson", "records as JSON, one a line", capture.IsJSON, (*Tools).readNDJSON},
 	}
