@@ -19,7 +19,7 @@ var commands = []string{
 	"explain", "compare", "collate", "verify",
 	"report list", "report show", "report table", "report cite", "report export", "report import",
 	"report log", "report replay",
-	"topics", "query", "host", "help", "version", "system list",
+	"topics", "query", "profile", "host", "help", "version", "system list",
 }
 
 // Command checks a command by its path, such as "report show", and its arguments. Flags are checked
