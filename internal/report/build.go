@@ -59,6 +59,7 @@ type Input struct {
 
 	Agents []Agent       // the generators, if there are several
 	Skew   time.Duration // between their starts, at most
+	Apart  time.Duration // by so much end-to-end times may be wrong: they are on the clocks of two generators
 }
 
 // Build makes the document. It keeps parts of the input.
@@ -86,7 +87,7 @@ func Build(in Input) *Document {
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
 		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Clients: in.Clients,
 		Samples: in.Samples, Trace: in.Trace,
-		Fleet: fleetOf(in.Agents, in.Skew),
+		Fleet: fleetOf(in.Agents, in.Skew, in.Apart),
 	}
 	if d.Classes == nil {
 		d.Classes = map[string]uint64{}
