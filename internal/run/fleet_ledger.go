@@ -17,7 +17,6 @@ import (
 // A fleetLedger joins what some generators sent with what another one read: for the ledger,
 // and for end-to-end times. One goroutine uses it at a time.
 type fleetLedger struct {
-	run      uint32
 	verify   bool
 	times    bool // end-to-end times are wanted
 	interval time.Duration
@@ -55,7 +54,7 @@ const mostEarly = 64 << 20
 
 func newFleetLedger(e *execution, plan *load.Plan) *fleetLedger {
 	f := &fleetLedger{
-		run: uint32(e.spec.RunID), verify: e.Workload.Verify(), times: e.Workload.Op == workload.RoundTrip, interval: plan.Interval, //nolint:gosec // the low bits
+		verify: e.Workload.Verify(), times: e.Workload.Op == workload.RoundTrip, interval: plan.Interval,
 		phases: plan.PhaseNames(), logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{},
 	}
 	if f.interval <= 0 {
@@ -122,11 +121,11 @@ func (f *fleetLedger) begin(logs *Logs) {
 		return -1
 	}
 	f.ledger = ledger.New(ledger.Config{
-		Logs: len(logs.Names), Names: logs.Names, Start: logs.Starts, LogOf: logOf, RunID: f.run, Stamped: logs.Stamped, Memory: ledgerBytes,
+		Logs: len(logs.Names), Names: logs.Names, Start: logs.Starts, LogOf: logOf, RunID: logs.Run, Stamped: logs.Stamped, Memory: ledgerBytes,
 	})
 	f.pair = ledger.NewJoin(logOf, f.arrived)
 	if logs.Stamped {
-		f.pair.Stamped(f.run)
+		f.pair.Stamped(logs.Run)
 	}
 	early := f.early
 	f.early, f.waiting = nil, 0
@@ -203,6 +202,9 @@ func (f *fleetLedger) finish(e *execution, g *Gathered, out *outcome) {
 		a.Records = nil
 		if g.Rows[i].Reads {
 			reading = a.Reading
+			if reading != nil && g.Rows[i].State != "complete" {
+				reading.Whole = nil // it stopped before the others had ended
+			}
 			if a.Result != nil {
 				out.result.Logs = a.Result.Logs
 			}

@@ -24,6 +24,7 @@ type Logs struct {
 	Names   []string
 	Starts  []int64 // where they ended
 	Stamped bool    // see target.Placed
+	Run     uint32  // of the stamps
 }
 
 // readElsewhere returns why this generator's events cannot be read by another one; nil if they
@@ -72,7 +73,7 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 	}
 	keep := e.Share.Records
 	plan := load.ReadPlan{Warmup: sending.WarmupTime, Interval: sending.Interval, Usage: e.usage, Watch: e.watch, Cause: e.freezeCause(), Portable: e.Portable, Observe: keep.arrived}
-	logs := Logs{Names: src.Logs(), Starts: seek.Starts(), Stamped: e.session.Target().(target.Placed).Stamped()}
+	logs := Logs{Names: src.Logs(), Starts: seek.Starts(), Stamped: e.session.Target().(target.Placed).Stamped(), Run: uint32(e.spec.RunID)} //nolint:gosec // the low bits
 	if err := keep.found(&logs); err != nil {
 		return out, err
 	}

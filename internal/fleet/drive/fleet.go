@@ -258,18 +258,19 @@ func silent(names []string, infos []fleet.Info) []string {
 
 // A firing is a run in progress.
 type firing struct {
-	fleet   *Fleet
-	order   *run.Order
-	c       *fleet.Coordinator
-	base    time.Time // 0 of the coordinator's clock
-	infos   map[string]fleet.Info
-	members []*member
-	ready   int
-	began   time.Time // of the run; zero before
-	reason  load.Reason
-	frames  map[uint64][]*load.Snapshot // by number, until it is closed
-	refused error                       // by Order.Opened
-	outcome *fleet.Outcome
+	fleet       *Fleet
+	order       *run.Order
+	c           *fleet.Coordinator
+	base        time.Time // 0 of the coordinator's clock
+	infos       map[string]fleet.Info
+	members     []*member
+	ready       int
+	began       time.Time // of the run; zero before
+	reason      load.Reason
+	interrupted bool                        // by the user: the run was to end at once
+	frames      map[uint64][]*load.Snapshot // by number, until it is closed
+	refused     error                       // by Order.Opened
+	outcome     *fleet.Outcome
 }
 
 // A member is an agent of a run.
@@ -308,10 +309,10 @@ func (r *firing) run(ctx context.Context) (*run.Gathered, error) {
 			}
 			r.c.Stop(now(), string(why))
 		case <-abort:
-			abort = nil
+			abort, r.interrupted = nil, true
 			r.c.Abort(now(), "interrupted")
 		case <-leaving:
-			leaving = nil
+			leaving, r.interrupted = nil, true
 			r.c.Abort(now(), "interrupted")
 		}
 		r.act()
@@ -384,8 +385,10 @@ func (r *firing) take(event fleet.Event) {
 			return
 		}
 		m := r.member(e.Agent)
-		for _, chunk := range records {
-			r.order.Records(chunk)
+		if r.order.Records != nil {
+			for _, chunk := range records {
+				r.order.Records(chunk)
+			}
 		}
 		if m.series == nil {
 			m.series = measure.NewSeries(measure.DefaultSeries)
@@ -462,8 +465,12 @@ func (r *firing) gather() (*run.Gathered, error) {
 		}
 		if res := m.measured.Result; res != nil && !m.row.Reads {
 			some = true
-			if r.reason != "" && res.Stopped == load.Interrupted {
+			switch {
+			case res.Stopped != load.Interrupted:
+			case r.reason != "":
 				res.Stopped = r.reason
+			case !r.interrupted && r.outcome.State == fleet.Aborted:
+				res.Stopped = load.ByGenerator
 			}
 		}
 		g.Agents, g.Rows = append(g.Agents, *m.measured), append(g.Rows, row)
