@@ -185,7 +185,9 @@ func (e *execution) measure(ctx context.Context) (out outcome, err error) {
 	if e.causes != nil {
 		defer e.causes.Close()
 	}
-	if e.Workload.Op == workload.Consume {
+	if e.Share != nil && e.Share.Reads {
+		out, err = e.read(ctx)
+	} else if e.Workload.Op == workload.Consume {
 		out, err = e.consume(ctx)
 	} else {
 		out, err = e.send(ctx)
@@ -291,6 +293,7 @@ type execution struct {
 	writer  store.Writer // nil: the report is not kept while it is measured
 	abort   *abort       // nil: a broken limit does not end the run
 	moments moments
+	records *fleetLedger // nil: this process checks what it sends, or nothing is checked
 }
 
 // An outcome is the result of a run.
@@ -316,7 +319,8 @@ type outcome struct {
 	remarks  []string // on the clocks
 	noWaits  bool     // see trust.Input
 
-	fleet *gathered // of several generators; nil: this process generated the load
+	reading *Reading  // of a generator that reads what others send
+	fleet   *gathered // of several generators; nil: this process generated the load
 }
 
 // freezeCause returns the function that names the cause of a freeze; may be nil.
