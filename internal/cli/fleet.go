@@ -278,6 +278,9 @@ kubectl apply -f -. docs/kubernetes.md says how the agents get their join files.
 			if err := checkPatterns(o.AllowTargets); err != nil {
 				return err
 			}
+			if o.Agents == 0 { // the package's word for its default
+				return &words{Err: errors.New("--agents: 0 agents generate no load"), Hint: fmt.Sprintf("without it there are %d", manifest.DefaultAgents)}
+			}
 			text, err := manifest.Manifest(o)
 			if err != nil {
 				return err
