@@ -410,8 +410,8 @@ func (s *session) agentCommand() *cobra.Command {
 // checkPatterns checks the values of --allow-target.
 func checkPatterns(patterns []string) error {
 	for _, p := range patterns {
-		if _, err := filepath.Match(p, ""); err != nil || p == "" {
-			return &words{Err: fmt.Errorf("--allow-target: %q is not a pattern", p), Hint: "such as 10.0.0.* or broker-*:9092"}
+		if _, err := filepath.Match(p, ""); err != nil || p == "" || strings.ContainsAny(p, "/, ") {
+			return &words{Err: fmt.Errorf("--allow-target: %q is not a pattern of addresses", p), Hint: "it is HOST or HOST:PORT without a protocol, such as 10.0.0.* or broker-*:9092"}
 		}
 	}
 	return nil
