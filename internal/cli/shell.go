@@ -99,10 +99,13 @@ func (s *session) localShell(ctx context.Context, data string) error {
 		return m.session(s, o)(ctx, shell.Script(s.In, s.out), userName())
 	}
 	return shell.OnTerminal(in, s.Out, func(conn io.ReadWriter, t *shell.Terminal) error {
-		o.Terminal, o.Color = t, t != nil
+		o.Terminal, o.Color = t, t != nil && colors()
 		return m.session(s, o)(ctx, conn, userName())
 	})
 }
+
+// colors reports whether a session on a terminal may have colors (https://no-color.org).
+func colors() bool { return os.Getenv("NO_COLOR") == "" }
 
 // remoteShell is a session with a server.
 func (s *session) remoteShell(ctx context.Context, c *connecting, address string) error {
@@ -123,7 +126,7 @@ func (s *session) remoteShell(ctx context.Context, c *connecting, address string
 			return fmt.Errorf("cannot send the token: %s", command.Reason(err))
 		}
 	}
-	if err := shell.Connect(ctx, conn, s.In, s.Out); err != nil {
+	if err := shell.Connect(ctx, conn, s.In, s.Out, colors()); err != nil {
 		return &words{Err: err, Hint: "a server that other machines can reach needs --token; carronade serve token list shows its users"}
 	}
 	return nil

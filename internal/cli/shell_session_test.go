@@ -126,13 +126,14 @@ func TestShellElasticsearch(t *testing.T) {
 
 // A typist types lines and reads answers.
 type typist struct {
-	t    *testing.T
-	conn net.Conn
-	text chan string // read so far
-	read string
+	t      *testing.T
+	conn   io.ReadWriteCloser
+	text   chan string
+	read   string // so far, after the last text that was expected
+	before string // what came before that
 }
 
-func newTypist(t *testing.T, conn net.Conn) *typist {
+func newTypist(t *testing.T, conn io.ReadWriteCloser) *typist {
 	d := &typist{t: t, conn: conn, text: make(chan string, 1000)}
 	t.Cleanup(func() { conn.Close() })
 	go func() {
@@ -163,7 +164,15 @@ func (d *typist) quit() {
 // enter types a line, and waits for texts in this order.
 func (d *typist) enter(line string, texts ...string) {
 	d.t.Helper()
-	fmt.Fprintln(d.conn, line)
+	d.keys(line+"\n", texts...)
+}
+
+// keys types keys, and waits for texts in this order.
+func (d *typist) keys(keys string, texts ...string) {
+	d.t.Helper()
+	if _, err := io.WriteString(d.conn, keys); err != nil {
+		d.t.Fatal(err)
+	}
 	for _, text := range texts {
 		d.expect(text)
 	}
@@ -173,8 +182,8 @@ func (d *typist) expect(text string) {
 	d.t.Helper()
 	timeout := time.After(time.Minute)
 	for {
-		if _, after, ok := strings.Cut(d.read, text); ok {
-			d.read = after
+		if before, after, ok := strings.Cut(d.read, text); ok {
+			d.before, d.read = before, after
 			return
 		}
 		select {
