@@ -238,6 +238,14 @@ type Surveyor interface {
 	Survey(ctx context.Context) error
 }
 
+// A Leading session knows which server of its system leads a partition: the one whose failure is
+// worth looking at.
+type Leading interface {
+	// Leader returns the address of the server that leads the partition now, below 0 of the one
+	// that leads most of them. It must return when its context ends.
+	Leader(ctx context.Context, partition int) (addr string, err error)
+}
+
 // A Finisher is a Session that writes something beside what it sends, such as a list of what
 // was acked. Finish is called once, when everything is completed. Its error is a problem of the
 // run: something that was requested could not be written.

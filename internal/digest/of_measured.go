@@ -45,6 +45,14 @@ func (b *builder) measured(d *report.Document) {
 	b.lower("service", d.ServiceLower)
 	b.lower("end_to_end", d.EndToEndLower)
 	b.number("stall", Duration, d.Stall.LongestS)
+	if d.Faults != nil {
+		if t, _ := d.WorstOutage(); t != nil && !t.More { // a lower bound must not be taken for the time
+			b.number("outage", Duration, t.S)
+		}
+		if t, _ := d.WorstRecovery(); t != nil && !t.More {
+			b.number("recover", Duration, t.S)
+		}
+	}
 	if f := &d.Freezes; f.Longest != nil { // otherwise freezes were not measured
 		b.count("freezes", f.Count)
 		b.number("freeze_total", Duration, f.TotalS)

@@ -63,6 +63,7 @@ type Document struct {
 	Moments   []Moment          `json:"moments,omitempty"`
 	Stall     Stall             `json:"stall"`
 	Freezes   Freezes           `json:"freezes"`
+	Faults    *Faults           `json:"faults,omitempty"` // nil: the run takes no marks
 	Failures  []measure.Failure `json:"failures"`
 	Classes   map[string]uint64 `json:"classes"`
 
