@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/layout"
+	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/load"
 	"carronade/measure"
@@ -186,6 +187,20 @@ func TestIncidentTexts(t *testing.T) {
 	f := Finding{From: "host", Name: "I/O pressure", Change: "peak", Hits: 1, Of: 1, WithinS: 1, Corrected: 0.012}
 	if got := f.sentence("spike"); got != "it came within 1 s of a peak of I/O pressure (this machine); by chance in 1.2%" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestMarks: a fault explains what happens until it is healed.
+func TestMarks(t *testing.T) {
+	d := document(t)
+	d.Faults = &report.Faults{Marks: []outage.Mark{
+		{Kind: outage.Fault, Name: "disk", AtS: 20.3}, {Kind: outage.Heal, Name: "disk", AtS: 22},
+		{Kind: "note", Name: "nothing", AtS: 50},
+	}}
+	d.Stall.Count = 1
+	d.Stall.Spans = []report.Span{{AtS: 20.305, LengthS: 1.6}}
+	if got, want := text(t, Explain(d)), "coincided it began within 20 ms of fault disk (a mark); by chance in"; !strings.Contains(got, want) {
+		t.Errorf("no %q in:\n%s", want, got)
 	}
 }
 
