@@ -99,7 +99,7 @@ var Packages = []Package{
 	{Name: "internal/capture", May: []string{"internal/fit", "internal/trace", "internal/wire/apm", "internal/wire/kafka"}, Tests: []string{"load", "measure"}},
 	{Name: "internal/vary", May: []string{"internal/stats"}},
 	{Name: "internal/explain", May: []string{"internal/stats"}},
-	{Name: "internal/explain/reported", May: []string{"internal/explain", "internal/layout", "internal/report", "measure", "units"}},
+	{Name: "internal/explain/reported", May: []string{"internal/explain", "internal/layout", "internal/outage", "internal/report", "measure", "units"}},
 	{Name: "internal/judge", May: []string{"internal/digest", "internal/layout", "internal/markup", "internal/report", "internal/slo", "internal/stats", "internal/store", "internal/vary", "load", "measure", "target", "units"}},
 	{Name: "internal/markup"},
 	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/markup", "internal/report", "load", "measure", "units"}},
