@@ -9,7 +9,7 @@ const charts = (() => {
   'use strict';
   const DASHES = [[], [6, 4], [2, 3], [8, 3, 2, 3], [12, 4]];
   const STEPS = 1, DOTS = 3, RANGES = 5; // styles; any other is a line
-  const BANDS = [['band'], ['stall', 't0'], ['freeze', 't1']]; // by the kind of a mark: its color, and that of its edge
+  const BANDS = [['band'], ['stall', 't0'], ['freeze', 't1'], ['fault']]; // by the kind of a mark: its color, and that of its edge
   const LEVELS = 10;
   const FONT = '12px system-ui, sans-serif';
   const POWERS = Array.from({ length: 60 }, (_, i) => 2 ** i);

@@ -270,6 +270,7 @@ func (f *Figure) scales(box rect) (x, y scale) {
 
 // marks draws the marks, behind everything else.
 func (f *Figure) marks(d *drawing, x scale, box rect) {
+	written := math.Inf(-1) // where the last text ends
 	for _, m := range f.Marks {
 		from, to := max(x.at(m.From), box.x), min(x.at(m.To), box.x+box.w)
 		switch {
@@ -283,7 +284,13 @@ func (f *Figure) marks(d *drawing, x scale, box rect) {
 		if m.Text == "" {
 			continue
 		}
-		if text := measureText(m.Text, fontSize); from+text < box.x+box.w {
+		text := measureText(m.Text, fontSize)
+		if begin := min(from, max(box.x+box.w-text, box.x)); begin < written {
+			continue
+		} else {
+			written = begin + text + 6
+		}
+		if from+text < box.x+box.w {
 			d.text("note", atStart, from, box.y-5, m.Text)
 		} else {
 			d.text("note", atEnd, to, box.y-5, m.Text)
