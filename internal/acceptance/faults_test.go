@@ -114,7 +114,7 @@ func TestExecMarks(t *testing.T) {
 // a rate that it takes easily and as fast as it takes events, and looks at the scores.
 func TestFaultScores(t *testing.T) {
 	if !conformance {
-		t.Skip("takes five minutes; set CARRONADE_TEST_CONFORMANCE=1")
+		t.Skip("takes six minutes; set CARRONADE_TEST_CONFORMANCE=1")
 	}
 	c := kafkatest.SharedThree(t)
 	for _, load := range []struct {
@@ -128,8 +128,8 @@ func TestFaultScores(t *testing.T) {
 			t.Run(load.name+" "+action, func(t *testing.T) {
 				topic := c.CreateTopic(t, 6, 3)
 				d := run(t, append([]string{
-					"run", topicURL(c, topic), "--acks", "all", "--for", "60s", "--json", "--slo", "p99<500ms",
-					"--fault", "20s:" + action,
+					"run", topicURL(c, topic), "--acks", "all", "--warmup", "10s", "--for", "70s", "--json", "--slo", "p99<2s",
+					"--fault", "35s:" + action,
 				}, load.flags...)...).wantOneOf(t, 0, 1, 3, 4).document(t)
 				revive(t, c)
 				if d.Faults == nil || len(d.Faults.Scores) == 0 {

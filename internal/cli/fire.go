@@ -24,7 +24,7 @@ import (
 // trusted. It delivers each report at once, since a later task may fail.
 func (s *session) runTasks(ctx context.Context, o outputs) error {
 	var outcome error
-	var faulty []*report.Document // of the runs that count
+	var faulty []*report.Document       // of the runs that count
 	for i := 0; i < len(o.tasks); i++ { //nolint:intrange // replacements are appended
 		d, err := s.execute(ctx, o, i)
 		if err != nil {

@@ -144,11 +144,14 @@ func (k MarkKind) Class() string {
 }
 
 // Tone is the color of the edge of the kind's stretches: a stall's edge is at the
-// top, a freeze's at the bottom, so that both are visible if one is within the
-// other.
+// top, a freeze's at the bottom, a fault's below that of a stall, so that all are
+// visible if one is within the other.
 func (k MarkKind) Tone() Tone {
-	if k == Freeze {
+	switch k {
+	case Freeze:
 		return Orange
+	case Fault:
+		return Red
 	}
 	return Blue
 }

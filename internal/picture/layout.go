@@ -296,6 +296,12 @@ func (f *Figure) marks(d *drawing, x scale, box rect) {
 			d.text("note", atEnd, to, box.y-5, m.Text)
 		}
 	}
+	for _, m := range f.Marks { // a stall covers the fault that caused it
+		from, to := max(x.at(m.From), box.x), min(x.at(m.To), box.x+box.w)
+		if m.Kind == Fault && to >= from {
+			d.faultEdge(rect{from, box.y, max(to-from, 1), box.h})
+		}
+	}
 }
 
 // edge is the height of a stretch's edge.
@@ -312,7 +318,14 @@ func (d *drawing) stretch(k MarkKind, r rect) {
 		d.add(shape{kind: fill, class: "bar", tone: k.Tone(), rects: []rect{{r.x, r.y, r.w, edge}}})
 	case Freeze:
 		d.add(shape{kind: fill, class: "bar", tone: k.Tone(), rects: []rect{{r.x, r.y + r.h - edge, r.w, edge}}})
+	case Fault:
+		d.faultEdge(r)
 	}
+}
+
+// faultEdge draws the edge of a fault, below that of a stall.
+func (d *drawing) faultEdge(r rect) {
+	d.add(shape{kind: fill, class: "bar", tone: Fault.Tone(), rects: []rect{{r.x, r.y + edge, r.w, edge}}})
 }
 
 func (f *Figure) drawSeries(d *drawing, x, y scale, box rect) {

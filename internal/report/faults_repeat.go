@@ -112,4 +112,3 @@ func (g *faultGroup) middle() (median, worst []*outage.Time) {
 	}
 	return median, worst
 }
-
