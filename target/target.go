@@ -109,6 +109,10 @@ type Spec struct {
 	Portion     load.Portion // the clients that this process connects, if there are several generators; the option has the number of all
 
 	Logf func(format string, args ...any) // writes to the progress log; never nil
+	// Happened keeps that something happened which may explain what is measured then, such as
+	// "connection lost" or "leader changed", in the report; may be nil. Safe for concurrent use.
+	// Only rare events may call it. A length of 0 is none, or not known.
+	Happened func(name string, began time.Time, length time.Duration)
 }
 
 // An Error is a failure with a hint how to resolve it.

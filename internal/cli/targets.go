@@ -57,7 +57,7 @@ every event arrived once, in order and unaltered.`,
 			prepares: func(w *workload.Workload) bool {
 				return w.String("engine") == "wire" && !(w.Bool("fresh") && w.String("compression") != "none")
 			},
-			own: topics.Command, topics: topics.Load,
+			own: topics.Command, topics: topics.Load, profiled: true,
 		},
 		{
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",

@@ -141,6 +141,9 @@ func Fields() []Known {
 	out := slices.Clone(measuredFields)
 	for _, t := range new(report.Times).All() {
 		ps := []string{"p50", "p99", "max"}
+		if partOfResponse[t.Name] {
+			ps = slices.Insert(ps, 0, "mean")
+		}
 		if t.Main {
 			ps = []string{"mean", "min", "p50", "p90", "p95", "p99", "p999", "p9999", "max"}
 		}

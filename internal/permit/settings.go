@@ -16,10 +16,10 @@ import (
 // commands below it.
 var commands = []string{
 	"run", "find", "scenario", "calibrate", "demo",
-	"compare", "collate", "verify",
+	"explain", "compare", "collate", "verify",
 	"report list", "report show", "report table", "report cite", "report export", "report import",
 	"report log", "report replay", "mark",
-	"topics", "query", "host", "help", "version", "system list",
+	"topics", "query", "profile", "host", "help", "version", "system list",
 }
 
 // Command checks a command by its path, such as "report show", and its arguments. Flags are checked

@@ -354,7 +354,7 @@ func (d *Document) notFound() uint64 {
 // checkBacklog checks whether reading kept up with writing: a consumer by its lag, a round
 // trip by what was acked (without acks: sent) and has not come back.
 func (d *Document) checkBacklog() finding {
-	var b trust.Backlog
+	b := trust.Backlog{Read: d.Mode == load.Consuming}
 	var ahead float64
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]

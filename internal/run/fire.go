@@ -102,7 +102,11 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	if u, ok := e.session.(target.Unanswered); ok {
 		plan.Unanswered = u.Unanswered()
 	}
-	if src := e.session.Source(); src != nil {
+	if e.Share != nil && e.Share.Records != nil {
+		if err := e.keepOutcomes(plan, f.tgt, w.Op == workload.RoundTrip); err != nil {
+			return nil, err
+		}
+	} else if src := e.session.Source(); src != nil {
 		back, err := e.newReadback(f.tgt, src)
 		if err != nil {
 			return nil, err

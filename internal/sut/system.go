@@ -213,6 +213,7 @@ func (s *System) describe(ctx context.Context) error {
 	if s.spec.GCLog != "" {
 		// Skip what a running system wrote before this run.
 		s.gc = scrape.NewGCLog(s.spec.GCLog, false)
+		s.gc.OnPause = s.paused
 		_, _ = s.gc.Figures(ctx)
 	}
 	return nil
@@ -337,6 +338,9 @@ func (s *System) recordEnd(e Exit, stopping bool) {
 
 func (s *System) recordFirstEnd(e Exit, stopping bool) {
 	e.After = time.Since(s.started)
+	if !stopping && s.spec.Happened != nil {
+		s.spec.Happened("end of the system", time.Now(), 0)
+	}
 	if s.limits.outOfMemory() {
 		e.OutOfMemory = true
 		e.Status += ", ended by the kernel at its memory limit"
