@@ -102,7 +102,7 @@ var Packages = []Package{
 	{Name: "internal/explain/reported", May: []string{"internal/explain", "internal/layout", "internal/outage", "internal/report", "measure", "units"}},
 	{Name: "internal/judge", May: []string{"internal/digest", "internal/layout", "internal/markup", "internal/report", "internal/slo", "internal/stats", "internal/store", "internal/vary", "load", "measure", "target", "units"}},
 	{Name: "internal/markup"},
-	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/markup", "internal/report", "load", "measure", "units"}},
+	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/markup", "internal/outage", "internal/report", "load", "measure", "units"}},
 	{Name: "internal/charts", Tests: []string{"internal/page", "internal/report", "internal/web"}},
 	{Name: "internal/page", May: []string{"internal/charts", "internal/layout", "internal/markup", "internal/picture", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/find"}},
 	{Name: "internal/export", May: []string{"internal/layout", "internal/markup", "internal/page", "internal/picture", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/find"}},
