@@ -137,7 +137,7 @@ var Packages = []Package{
 		"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load",
 		"internal/workload", "measure", "target", "units",
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
-	{Name: "internal/command/profiling", May: []string{"internal/capture", "internal/command", "internal/fit", "internal/layout", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "payload", "target", "target/kafka", "units"}},
+	{Name: "internal/command/profiling", May: []string{"internal/capture", "internal/command", "internal/fit", "internal/layout", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "payload", "target", "target/kafka", "units"}, Tests: []string{"target/all"}},
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/layout", "internal/workload", "target", "target/riemann", "units"}},
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{

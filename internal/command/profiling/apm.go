@@ -121,6 +121,9 @@ func ranged(s *fit.Sizes) (text, about string) {
 	if high > low {
 		text += "-" + strconv.Itoa(high)
 	}
+	if s.Min() == s.Max() {
+		return text, fmt.Sprintf("always %d", s.Min())
+	}
 	return text, fmt.Sprintf("%d-%d, mean %.4g; %s", s.Min(), s.Max(), s.Mean(), off(distance))
 }
 
@@ -274,7 +277,7 @@ func (a *apmTraffic) summary() []row {
 	}
 	services, _ := a.services.Distinct()
 	hosts, _ := a.hosts.Distinct()
-	rows = append(rows, row{"services", fmt.Sprintf("%.0f, on %.0f hosts", services, hosts)})
+	rows = append(rows, row{"services", fmt.Sprintf("%.0f, on %s", services, units.Plural(int(hosts), "host"))})
 	if a.packed > 0 {
 		rows = append(rows, row{"gzip", fmt.Sprintf("%s of the requests, to %s of their size", units.FormatPercent(float64(a.packed)/float64(a.requests)), units.FormatPercent(a.wire/a.plain))})
 	}
