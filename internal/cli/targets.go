@@ -173,6 +173,11 @@ const scenarioExample = `
   carronade scenario endless.js --for 1h --label night=yes
   carronade scenario --types > carronade.d.ts`
 
+const markExample = `
+  carronade run kafka://127.0.0.1:9092/orders --rate 5k/s --for 2m --marks
+  kill -STOP 4711; carronade mark last fault 'stop broker 2'
+  kill -CONT 4711; carronade mark last heal 'stop broker 2'`
+
 // filesExample is an example of a workload file.
 const filesExample = `  target: kafka://127.0.0.1:9092/orders
   rate: 50k/s

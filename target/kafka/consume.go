@@ -357,6 +357,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 		}
 		if p.leader != tp.Leader {
 			s.moves.Add(1)
+			s.cl.cfg.happened("leader changed", time.Now(), 0)
 		}
 		p.leader, p.epoch = tp.Leader, -1
 	}
