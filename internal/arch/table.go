@@ -96,7 +96,8 @@ var Packages = []Package{
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/fit", May: []string{"load", "units"}, Tests: []string{"payload"}},
-	{Name: "internal/capture", May: []string{"internal/fit", "internal/trace", "internal/wire/apm", "internal/wire/kafka"}, Tests: []string{"load", "measure"}},
+	{Name: "internal/capture", May: []string{"internal/capture/pcap", "internal/fit", "internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann"}},
+	{Name: "internal/capture/pcap"},
 	{Name: "internal/vary", May: []string{"internal/stats"}},
 	{Name: "internal/explain", May: []string{"internal/stats"}},
 	{Name: "internal/explain/reported", May: []string{"internal/explain", "internal/layout", "internal/outage", "internal/report", "measure", "units"}},
@@ -141,7 +142,7 @@ var Packages = []Package{
 		"internal/command", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load",
 		"internal/workload", "measure", "target", "units",
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
-	{Name: "internal/command/profiling", May: []string{"internal/capture", "internal/command", "internal/fit", "internal/layout", "internal/wire/apm", "internal/wire/kafka", "internal/workload", "payload", "target", "target/kafka", "units"}},
+	{Name: "internal/command/profiling", May: []string{"internal/capture", "internal/command", "internal/fit", "internal/layout", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "payload", "target", "target/kafka", "units"}, Tests: []string{"target/all"}},
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/layout", "internal/workload", "target", "target/riemann", "units"}},
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
