@@ -457,7 +457,7 @@ func fleetVersion() string { return strings.Fields(version())[0] }
 func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRuns, error) {
 	file := t.Last("fleet")
 	if file == "" {
-		for _, name := range []string{"fleet-agents", "keep-going", "min-agents", "max-clock-error"} {
+		for _, name := range []string{"fleet-agents", "fleet-reader", "keep-going", "min-agents", "max-clock-error"} {
 			if t.Last(name) != "" {
 				return nil, &words{Err: fmt.Errorf("--%s is for runs of several machines", name), Hint: "give --fleet too"}
 			}
@@ -483,7 +483,11 @@ func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRun
 		}
 		r.MinAgents = int(n)
 	}
-	if err := r.choose(ctx, t.Last("fleet-agents")); err != nil {
+	err = r.choose(ctx, t.Last("fleet-agents"))
+	if r.Reader = t.Last("fleet-reader"); err == nil && r.Reader != "" && !slices.Contains(r.Agents, r.Reader) {
+		err = &words{Err: fmt.Errorf("--fleet-reader: agent %q does not take part", r.Reader), Hint: "carronade fleet status lists the agents"}
+	}
+	if err != nil {
 		o.Close()
 		return nil, busError(err)
 	}
@@ -533,13 +537,10 @@ func (r *fleetRuns) fit(w *workload.Workload) error {
 	if r == nil {
 		return nil
 	}
-	if err := drive.Check(w); err != nil {
-		return &words{Err: err, Hint: "leave it out, or run without --fleet"}
+	if err := drive.Check(w, r.Reader); err != nil {
+		return &words{Err: err, Hint: "docs/fleet.md says what a fleet does not do; or run without --fleet"}
 	}
-	weights := make([]int, len(r.infos))
-	for i := range r.infos {
-		weights[i] = min(max(1, r.infos[i].Weight), drive.MaxWeight)
-	}
+	weights := drive.Weights(r.infos, r.Reader)
 	n, err := drive.Clients(w, weights)
 	if err != nil {
 		return &words{Err: err, Hint: fmt.Sprintf("give --clients %d or more", len(weights))}

@@ -22,6 +22,7 @@ const (
 // A member is an agent, as its coordinator knows it.
 type member struct {
 	name        string
+	reads       bool   // what others send, until they have ended
 	incarnation string // "" until its first answer
 	origin      string // the process that made the records
 	info        Info
@@ -74,6 +75,7 @@ type member struct {
 	collected bool
 
 	beats    uint64
+	wanted   Want // in the newest beat
 	nextBeat time.Duration
 	beatDue  bool // at once
 	released bool
