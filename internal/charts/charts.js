@@ -411,6 +411,7 @@ const charts = (() => {
       this.paint(u, (ctx, b, px) => {
         ctx.strokeStyle = color('ink');
         ctx.textAlign = 'right';
+        const placed = []; // texts: of lines that are close to each other, they are side by side
         for (const l of this.f.limits ?? []) {
           const y = Math.round(u.valToPos(l.value, 'y', true));
           ctx.lineWidth = 2 * px;
@@ -420,12 +421,14 @@ const charts = (() => {
           ctx.lineTo(b.left + b.width, y);
           ctx.stroke();
           const at = y - 5 * px < b.top + 10 * px ? y + 13 * px : y - 5 * px, w = ctx.measureText(l.text).width;
+          const right = Math.min(b.left + b.width, ...placed.filter((p) => Math.abs(p.at - at) < 13 * px).map((p) => p.left)), left = right - w - 6 * px;
+          placed.push({ at, left });
           ctx.globalAlpha = 0.8;
           ctx.fillStyle = color('background');
-          ctx.fillRect(b.left + b.width - w - 6 * px, at - 10 * px, w + 4 * px, 13 * px);
+          ctx.fillRect(left, at - 10 * px, w + 4 * px, 13 * px);
           ctx.globalAlpha = 1;
           ctx.fillStyle = color('ink');
-          ctx.fillText(l.text, b.left + b.width - 4 * px, at);
+          ctx.fillText(l.text, right - 4 * px, at);
         }
       });
     }

@@ -11,9 +11,11 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/layout"
 	"carronade/internal/live"
+	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/system"
+	"carronade/internal/workload"
 	"carronade/load"
 )
 
@@ -56,12 +58,17 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	if text := o.which(i); text != "" {
 		watcher.Message(text)
 	}
+	if w.Has("exec") && !o.allowExec {
+		return nil, &words{Err: workload.ErrExec, Hint: "look at the commands, and add --allow-exec to the command line"}
+	}
 	if err := o.fleet.fit(w); err != nil { // trials of a search are made one by one
 		return nil, err
 	}
 	id := run.NewID()
 	o.hub.Begin(publicRun(w, id, k.i))
 	defer o.hub.End()
+	endMarks := func() {}
+	defer func() { endMarks() }()
 	shown := o.viewers.begin(w, id, o.which(i), k.trial)
 	defer func() { shown.End(doneOf(d, err)) }()
 	var others run.Fleet // not a nil pointer in an interface
@@ -102,6 +109,13 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 			}
 		},
 		Figures: shown.Figures,
+		Marks: func(m *run.Marker) {
+			endMarks = s.takeMarks(id, m, func(format string, args ...any) { watcher.Message(fmt.Sprintf(format, args...)) })
+		},
+		Marked: func(m outage.Mark) {
+			watcher.Message(markText(&m))
+			shown.Mark(markText(&m))
+		},
 		Logf: func(format string, args ...any) {
 			watcher.Message(fmt.Sprintf(format, args...))
 			shown.Mark(fmt.Sprintf(format, args...))

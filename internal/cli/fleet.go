@@ -361,6 +361,9 @@ kubectl apply -f -. docs/kubernetes.md says how the agents get their join files.
 			if err := checkPatterns(o.AllowTargets); err != nil {
 				return err
 			}
+			if o.Agents == 0 { // the package's word for its default
+				return &words{Err: errors.New("--agents: 0 agents generate no load"), Hint: fmt.Sprintf("without it there are %d", manifest.DefaultAgents)}
+			}
 			text, err := manifest.Manifest(o)
 			if err != nil {
 				return err
@@ -501,8 +504,8 @@ func (s *session) agentCommand() *cobra.Command {
 // checkPatterns checks the values of --allow-target.
 func checkPatterns(patterns []string) error {
 	for _, p := range patterns {
-		if _, err := filepath.Match(p, ""); err != nil || p == "" {
-			return &words{Err: fmt.Errorf("--allow-target: %q is not a pattern", p), Hint: "such as 10.0.0.* or broker-*:9092"}
+		if _, err := filepath.Match(p, ""); err != nil || p == "" || strings.ContainsAny(p, "/, ") {
+			return &words{Err: fmt.Errorf("--allow-target: %q is not a pattern of addresses", p), Hint: "it is HOST or HOST:PORT without a protocol, such as 10.0.0.* or broker-*:9092"}
 		}
 	}
 	return nil

@@ -108,6 +108,8 @@ func generates(cmd *cobra.Command, path string, args []string) bool {
 		return !isGiven(cmd, "check") && !isGiven(cmd, "types")
 	case "compare":
 		return isGiven(cmd, "run")
+	case "profile": // it reads a topic as fast as possible, like topics read
+		return isGiven(cmd, "check-fit") || len(args) > 0 && strings.Contains(args[0], "://")
 	case "find", "demo", "calibrate", "report replay", "system build", "topics create", "topics delete", "topics read":
 		return true
 	case "as":

@@ -57,7 +57,7 @@ every event arrived once, in order and unaltered.`,
 			prepares: func(w *workload.Workload) bool {
 				return w.String("engine") == "wire" && !(w.Bool("fresh") && w.String("compression") != "none")
 			},
-			own: topics.Command, topics: topics.Load,
+			own: topics.Command, topics: topics.Load, profiled: true,
 		},
 		{
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",
@@ -172,6 +172,11 @@ const scenarioExample = `
   carronade scenario examples/scenarios/02-arguments.js 50k/s --check
   carronade scenario endless.js --for 1h --label night=yes
   carronade scenario --types > carronade.d.ts`
+
+const markExample = `
+  carronade run kafka://127.0.0.1:9092/orders --rate 5k/s --for 2m --marks
+  kill -STOP 4711; carronade mark last fault 'stop broker 2'
+  kill -CONT 4711; carronade mark last heal 'stop broker 2'`
 
 // filesExample is an example of a workload file.
 const filesExample = `  target: kafka://127.0.0.1:9092/orders

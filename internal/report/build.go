@@ -39,6 +39,7 @@ type Input struct {
 	Trust       measure.Trust
 	Ledger      *measure.Ledger
 	Gauges      []measure.Gauge
+	Moments     []measure.Moment
 	Indexed     *measure.Indexed
 	System      *System     // the system under test, if any
 	Hosts       []any       // other machines, as described elsewhere
@@ -56,6 +57,7 @@ type Input struct {
 	Calibration *Calibration
 	Samples     *Samples
 	Trace       *Trace
+	Faults      *Faults
 
 	Agents []Agent       // the generators, if there are several
 	Skew   time.Duration // between their starts, at most
@@ -86,7 +88,7 @@ func Build(in Input) *Document {
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
 		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Clients: in.Clients,
-		Samples: in.Samples, Trace: in.Trace,
+		Samples: in.Samples, Trace: in.Trace, Faults: in.Faults,
 		Fleet: fleetOf(in.Agents, in.Skew, in.Apart),
 	}
 	if d.Classes == nil {
@@ -123,6 +125,9 @@ func Build(in Input) *Document {
 	slices.SortStableFunc(d.Intervals, func(a, b Interval) int { return cmp.Compare(a.StartS, b.StartS) })
 	for i := range in.Gauges {
 		d.Gauges = append(d.Gauges, gauge(&in.Gauges[i], &r.Measurement))
+	}
+	for _, m := range in.Moments {
+		d.Moments = append(d.Moments, Moment{From: m.From, Name: m.Name, AtS: m.At.Seconds(), LengthS: m.Length.Seconds()})
 	}
 	for _, l := range r.Logs {
 		d.LagEvents[l.Log] = l.Lag

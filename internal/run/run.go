@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -63,6 +64,10 @@ type Job struct {
 	Facts func(facts map[string]any)
 	// Permit is called with the same; an error ends the run before anything is sent. May be nil.
 	Permit func(facts map[string]any) error
+	// Marks is called with what puts marks on the time axis, when the run has begun; may be nil.
+	Marks func(m *Marker)
+	// Marked is called with each mark, whatever made it, one call at a time; may be nil.
+	Marked func(m outage.Mark)
 	// CameBack is called with the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; may be nil.
 	CameBack func(endToEnd time.Duration)
@@ -165,7 +170,9 @@ func prepare(job Job) (*execution, error) {
 		spec.RunID = NewID()
 	}
 	job.Share.limitSpec(&spec)
-	return &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}, nil
+	e := &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
+	e.spec.Happened = func(name string, began time.Time, length time.Duration) { e.moments.add("client", name, began, length) }
+	return e, nil
 }
 
 // measure opens the target, sends or reads, and closes the target. Without a result, an
@@ -285,6 +292,7 @@ type execution struct {
 	series  *series      // nil before the run begins
 	writer  store.Writer // nil: the report is not kept while it is measured
 	abort   *abort       // nil: a broken limit does not end the run
+	moments moments
 	records *fleetLedger // nil: this process checks what it sends, or nothing is checked
 }
 
@@ -298,6 +306,7 @@ type outcome struct {
 	problems []string
 	samples  *report.Samples
 	trace    *report.Trace
+	faults   *report.Faults
 	checks   []report.Check
 
 	// What is known of the target and of the generator after the run.
@@ -383,10 +392,11 @@ func (e *execution) report(out *outcome, failure error) *report.Document {
 	if out.fleet != nil {
 		e.judgeFleet(&in, out.fleet)
 	}
+	in.Moments = e.moments.of(r)
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
 	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, []string{trust.Start(r)})
 	in.Facts, in.Notice, in.Clients, in.Encoding = out.facts, out.notice, out.clients, out.encoding
-	in.Samples, in.Trace = out.samples, out.trace
+	in.Samples, in.Trace, in.Faults = out.samples, out.trace, out.faults
 	for _, c := range w.Checks(r) {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
 	}

@@ -229,6 +229,8 @@ func Check(w *workload.Workload, reader string) error {
 		return errors.New("a round trip on several machines needs --rate: a caller cannot wait for what another machine reads")
 	case w.Trace() != "":
 		return errors.New("--trace keeps what this program sent: agents write no trace")
+	case w.TakesMarks():
+		return errors.New("scores of faults need what this program sent: a fleet takes no marks")
 	}
 	return nil
 }
