@@ -55,9 +55,11 @@ func Parquet(in io.ReaderAt, length int64, to Sink) (used []string, err error) {
 		names []string
 		kinds []parquet.Kind
 	}{
-		{&c.key, keyColumns, nil}, {&c.value, valueColumns, nil},
+		{&c.key, keyColumns, nil},
+		{&c.value, valueColumns, nil},
 		{&c.time, timeColumns, []parquet.Kind{parquet.Int64, parquet.Int96, parquet.ByteArray}},
-		{&c.partition, partitionColumns, []parquet.Kind{parquet.Int32, parquet.Int64}}, {&c.size, sizeColumns, []parquet.Kind{parquet.Int32, parquet.Int64}},
+		{&c.partition, partitionColumns, []parquet.Kind{parquet.Int32, parquet.Int64}},
+		{&c.size, sizeColumns, []parquet.Kind{parquet.Int32, parquet.Int64}},
 	} {
 		if col := columnNamed(columns, want.names, want.kinds); col != nil {
 			*want.to = &parquetColumn{Column: col}

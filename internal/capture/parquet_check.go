@@ -160,11 +160,11 @@ func thriftList(b []byte, depth int) (int, error) {
 	}
 	count, at := uint64(b[0]>>4), 1
 	if count == 15 {
-		n := 0
-		if count, n = binary.Uvarint(b[1:]); n <= 0 {
+		long, n := binary.Uvarint(b[1:])
+		if n <= 0 {
 			return 0, errThrift
 		}
-		at += n
+		count, at = long, at+n
 	}
 	if count > uint64(len(b)) { // each has a byte at least
 		return 0, errThrift

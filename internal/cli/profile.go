@@ -14,7 +14,7 @@ import (
 
 // profileCommand returns the command that fits a workload to real traffic.
 func (s *session) profileCommand() *cobra.Command {
-	t := profiling.Tools{Console: s.console(), Kinds: s.Kinds, Err: s.Err, Fire: s.fireQuietly}
+	t := profiling.Tools{Console: s.console(), Err: s.Err, Fire: s.fireQuietly}
 	for _, p := range s.listed() {
 		if p.profiled {
 			t.Topics = s.kindOf(p)

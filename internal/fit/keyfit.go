@@ -113,7 +113,7 @@ func (f *KeyFit) interval(ranks []rank, distinct, relative float64, whole bool) 
 				twice += r.weight
 			}
 		}
-		unseen, variance := once*(once-1)/2, once*(once-1)/2+once*math.Pow(2*once-1, 2)/4
+		unseen, variance := once*(once-1)/2, once*(once-1)/2+once*(2*once-1)*(2*once-1)/4
 		if twice > 0 {
 			q := once / twice
 			unseen, variance = once*q/2, twice*(q*q/2+q*q*q+q*q*q*q/4)

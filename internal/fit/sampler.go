@@ -58,7 +58,6 @@ type headerCount struct {
 	last    uint64 // the record that had it last
 	values  map[uint64]struct{}
 	more    bool // than maxHeaderValues
-	first   uint64
 }
 
 type codecCount struct {

@@ -170,9 +170,7 @@ func quantileOf(steps []step, at []float64) []int {
 	return out
 }
 
-// Below returns the share of the numbers that are at most v.
-func (s *Sizes) Below(v int) float64 { return below(s.steps(), v) }
-
+// below returns the share of the numbers that are at most v.
 func below(steps []step, v int) float64 {
 	i, found := slices.BinarySearchFunc(steps, v, func(s step, v int) int {
 		switch {

@@ -78,8 +78,11 @@ type kept struct {
 	last int64
 }
 
-func (k *kept) Data(time int64, b []byte) error { k.data, k.last = append(k.data, b...), time; return nil }
-func (k *kept) Gap()                            { k.data = append(k.data, '|') }
+func (k *kept) Data(time int64, b []byte) error {
+	k.data, k.last = append(k.data, b...), time
+	return nil
+}
+func (k *kept) Gap() { k.data = append(k.data, '|') }
 
 func readAll(data []byte) (map[Flow]*kept, Counts, error) {
 	streams := map[Flow]*kept{}

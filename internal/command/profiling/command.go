@@ -41,7 +41,6 @@ const example = `
 // Tools is what the command needs of the program.
 type Tools struct {
 	command.Console
-	Kinds  []target.Kind
 	Topics target.Kind // whose topics are read; nil: this program cannot read topics
 	Err    io.Writer   // the summary
 	// Broker starts a stand-in to fire at, in a process of its own, and returns its address.

@@ -28,7 +28,7 @@ func fitted(t *testing.T, path string, args ...string) (out, words string, err e
 	note := func(format string, args ...any) { fmt.Fprintf(&stderr, format+"\n", args...) }
 	tools := Tools{
 		Console: command.Console{Out: &stdout, Note: note, Warn: func(text string) { note("warning: %s", text) }, In: strings.NewReader("")},
-		Kinds:   all.Kinds(), Err: &stderr,
+		Err:     &stderr,
 	}
 	cmd := Command(tools)
 	cmd.SetArgs(append([]string{path}, args...))

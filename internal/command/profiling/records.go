@@ -144,13 +144,11 @@ func (r *recordPlan) batching() {
 		return
 	}
 	if b.Codec != "" {
-		about := ""
+		about := "All batches have this codec."
 		if len(b.Codecs) > 1 {
 			about = fmt.Sprintf("%s of the batches; the others have other codecs.", units.FormatPercent(b.Codecs[b.Codec]))
-			r.set("compression", b.Codec, about)
-		} else {
-			r.set("compression", b.Codec, "All batches have this codec.")
 		}
+		r.set("compression", b.Codec, about)
 	}
 	events := max(1, int(math.Round(b.Events.Mean)))
 	r.set("batch-events", strconv.Itoa(events), fmt.Sprintf("Records a batch: %d-%d, mean %.1f, p50 %d, p99 %d. Batches of the workload have the mean.",
