@@ -18,12 +18,12 @@ import (
 	"unicode/utf8"
 )
 
-// What Options leave out. The target is the bootstrap service of the cluster in Strimzi's
-// quick start.
+// What Options leave out. The target is every name of the cluster in Strimzi's quick start: its
+// bootstrap service, and the names that its brokers announce.
 const (
 	DefaultAgents = 8
 	DefaultImage  = "carronade:latest"
-	DefaultTarget = "kafka://my-cluster-kafka-bootstrap.kafka.svc:9092"
+	DefaultTarget = "*.kafka.svc:9092"
 )
 
 // Port is the port of the coordinator.
@@ -37,7 +37,7 @@ type Options struct {
 	Agents       int      // 0 means DefaultAgents
 	Image        string   // "" means DefaultImage
 	Namespace    string   // "" leaves it to kubectl
-	AllowTargets []string // addresses that agents may load; none means DefaultTarget
+	AllowTargets []string // patterns of the addresses that agents may load, HOST or HOST:PORT; none means DefaultTarget
 }
 
 // A File is one file of the Kustomize base.
@@ -126,8 +126,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("%q is not the name of a namespace: want letters a to z, digits and hyphens, 63 at most", o.Namespace)
 	}
 	for _, t := range o.AllowTargets {
-		if t == "" || !printable(t) {
-			return fmt.Errorf("%q is not the address of a target", t)
+		if t == "" || !printable(t) || strings.ContainsAny(t, "/,") {
+			return fmt.Errorf("%q is not a pattern of addresses", t)
 		}
 		if strings.Contains(t, "$(") {
 			return fmt.Errorf("%q: Kubernetes would replace $(...) by a variable", t)

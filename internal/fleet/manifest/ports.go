@@ -14,8 +14,8 @@ type port struct {
 	protocol string
 }
 
-// usual are the ports of addresses that name none.
-var usual = map[string]int{"kafka": 9092, "riemann": 5555, "apm+http": 8200, "apm+https": 8200}
+// riemann is the port on which Riemann also takes datagrams.
+const riemann = 5555
 
 // egress is the rule that lets a pod reach the ports of the targets. If a target does not
 // say its port, all ports are reached.
@@ -39,28 +39,17 @@ func egress(targets []string) string {
 	return b.String()
 }
 
-// ports are those of one address: PROTOCOL://HOST:PORT,HOST:PORT/PATH, or a pattern such
-// as broker-*:9092. There is at least one.
-func ports(target string) (found []port) {
-	scheme, rest, ok := strings.Cut(target, "://")
-	if !ok {
-		scheme, rest = "", target
-	}
-	rest, _, _ = strings.Cut(rest, "/")
-	rest = rest[strings.LastIndex(rest, "@")+1:]
-	for host := range strings.SplitSeq(rest, ",") {
-		n := usual[scheme]
-		// A colon inside brackets is part of an address of IPv6.
-		if colon := strings.LastIndex(host, ":"); colon > strings.LastIndex(host, "]") {
-			n = 0
-			if p, err := strconv.Atoi(host[colon+1:]); err == nil && p > 0 && p <= 65535 {
-				n = p
-			}
-		}
-		found = append(found, port{n, "TCP"})
-		if strings.HasPrefix(scheme, "riemann") {
-			found = append(found, port{n, "UDP"})
+// ports are those of one pattern, HOST or HOST:PORT. There is at least one.
+func ports(target string) []port {
+	n := 0
+	// A colon inside brackets is part of an address of IPv6.
+	if colon := strings.LastIndex(target, ":"); colon > strings.LastIndex(target, "]") {
+		if p, err := strconv.Atoi(target[colon+1:]); err == nil && p > 0 && p <= 65535 {
+			n = p
 		}
 	}
-	return found
+	if n == riemann {
+		return []port{{n, "TCP"}, {n, "UDP"}}
+	}
+	return []port{{n, "TCP"}}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"carronade/internal/tools/release/archive"
 	"carronade/internal/tools/release/image"
@@ -24,7 +25,12 @@ func images(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	built, err := image.Build(image.Source{Facts: r.facts, Programs: r.programs, Accounts: accounts, Texts: r.texts}, j.platforms)
+	tools, err := os.ReadFile(filepath.Join(j.root, "packaging/docker/tools"))
+	if err != nil {
+		return err
+	}
+	source := image.Source{Facts: r.facts, Programs: r.programs, Accounts: accounts, Texts: r.texts, Tools: strings.Fields(string(tools))}
+	built, err := image.Build(source, j.platforms)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ type Source struct {
 	Programs map[build.Platform]string // built programs, by their platforms
 	Accounts []archive.File            // passwd and group, for /etc
 	Texts    []archive.File            // licences and notices
+	Tools    []string                  // names of the program as old tools: links to it
 }
 
 // An Image is the image of one platform.
@@ -115,6 +116,9 @@ func (s Source) common() (v1.Layer, error) {
 	for _, f := range s.Texts {
 		entries = append(entries, entry{name: path.Join("usr/share/doc/carronade", f.Name), mode: 0o644, data: f.Data})
 	}
+	for _, name := range s.Tools {
+		entries = append(entries, entry{name: name, mode: 0o777, link: "carronade"})
+	}
 	return layer(entries, s.Facts.Time)
 }
 
@@ -143,6 +147,7 @@ type entry struct {
 	mode fs.FileMode
 	user int
 	data []byte
+	link string // where a symbolic link leads; "": it is none
 }
 
 func layer(entries []entry, at time.Time) (v1.Layer, error) {
@@ -152,6 +157,9 @@ func layer(entries []entry, at time.Time) (v1.Layer, error) {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: int64(e.mode.Perm()), Uid: e.user, Gid: e.user, Size: int64(len(e.data)), ModTime: at, Format: tar.FormatUSTAR}
 		if strings.HasSuffix(e.name, "/") {
 			h.Typeflag = tar.TypeDir
+		}
+		if e.link != "" {
+			h.Typeflag, h.Linkname = tar.TypeSymlink, e.link
 		}
 		if e.mode&fs.ModeSticky != 0 {
 			h.Mode |= 0o1000
@@ -176,7 +184,7 @@ func (s Source) image(p build.Platform, layers []v1.Layer) (v1.Image, error) {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	var adds []mutate.Addendum
 	for i, l := range layers {
-		by := []string{"certificates, accounts, folders, licences", "the program"}[i]
+		by := []string{"certificates, accounts, folders, licences, names of old tools", "the program"}[i]
 		adds = append(adds, mutate.Addendum{Layer: l, History: v1.History{Created: v1.Time{Time: s.Facts.Time}, CreatedBy: by}})
 	}
 	img, err := mutate.Append(img, adds...)

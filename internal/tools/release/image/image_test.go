@@ -55,6 +55,11 @@ func source(t *testing.T) Source {
 		}
 		s.Accounts = append(s.Accounts, archive.File{Name: name, Mode: 0o644, Data: data})
 	}
+	tools, err := os.ReadFile(filepath.Join(root, "packaging/docker/tools"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Tools = strings.Fields(string(tools))
 	s.Texts = []archive.File{{Name: "LICENSE", Mode: 0o644, Data: []byte("a licence")}}
 	return s
 }
@@ -129,7 +134,7 @@ func TestImage(t *testing.T) {
 			t.Errorf("image %d is for %v, want %s", i, m.Platform, platforms[i])
 		}
 		if platforms[i] == here {
-			checkFiles(t, img)
+			checkFiles(t, img, s.Tools)
 		}
 	}
 
@@ -193,8 +198,9 @@ func checkConfig(t *testing.T, img v1.Image, p build.Platform) {
 	}
 }
 
-// checkFiles extracts the layers, checks what is there, and runs the program.
-func checkFiles(t *testing.T, img v1.Image) {
+// checkFiles extracts the layers, checks what is there, and runs the program, also under the
+// names of old tools.
+func checkFiles(t *testing.T, img v1.Image, tools []string) {
 	t.Helper()
 	dir, heads := t.TempDir(), map[string]*tar.Header{}
 	layers, err := img.Layers()
@@ -239,6 +245,12 @@ func checkFiles(t *testing.T, img v1.Image) {
 		}
 		delete(heads, path)
 	}
+	for _, name := range tools {
+		if h := heads[name]; h == nil || h.Typeflag != tar.TypeSymlink || h.Linkname != "carronade" {
+			t.Errorf("/%s is not a link to the program: %+v", name, h)
+		}
+		delete(heads, name)
+	}
 	for path := range heads {
 		t.Errorf("/%s is in the image, and nothing needs it", path)
 	}
@@ -263,6 +275,25 @@ func checkFiles(t *testing.T, img v1.Image) {
 	if version.Go != runtime.Version() || version.Platform != here.String() || len(version.Modules) < 30 {
 		t.Errorf("carronade version printed\n%s", out)
 	}
+	cmd = exec.CommandContext(t.Context(), filepath.Join(dir, "carronade"), "as")
+	cmd.Env = []string{"HOME=" + dir}
+	if out, err = cmd.Output(); err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for line := range strings.Lines(string(out)) {
+		known = append(known, strings.Fields(line)[0])
+	}
+	if diff := cmp.Diff(known, tools); diff != "" {
+		t.Errorf("the program's tools and packaging/docker/tools (-want +got):\n%s", diff)
+	}
+	for _, name := range tools {
+		cmd = exec.CommandContext(t.Context(), filepath.Join(dir, name), "--no-such-option")
+		cmd.Env = []string{"HOME=" + dir}
+		if out, err := cmd.CombinedOutput(); err == nil || bytes.Contains(out, []byte("error: unknown")) {
+			t.Errorf("%s --no-such-option: got %v and\n%s", name, err, out)
+		}
+	}
 	passwd, err := os.ReadFile(filepath.Join(dir, "etc/passwd"))
 	if err != nil || !bytes.Contains(passwd, []byte("carronade:x:65532:65532:")) {
 		t.Errorf("/etc/passwd: %v\n%s", err, passwd)
@@ -285,6 +316,12 @@ func extract(t *testing.T, r io.Reader, dir string, heads map[string]*tar.Header
 		}
 		heads[h.Name] = h
 		path := filepath.Join(dir, h.Name)
+		if h.Typeflag == tar.TypeSymlink && filepath.IsLocal(h.Linkname) {
+			if err := os.Symlink(h.Linkname, path); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
 		if h.Typeflag == tar.TypeDir {
 			if err := os.MkdirAll(path, 0o755); err != nil {
 				t.Fatal(err)
