@@ -175,7 +175,9 @@ func TestOverlapsAroundTheEnds(t *testing.T) {
 		at, shift time.Duration
 		want      bool
 	}{
-		{5 * second, 0, false}, {2 * second, 0, true}, {2*second + 600*time.Millisecond, 0, false},
+		{5 * second, 0, false},
+		{2 * second, 0, true},
+		{2*second + 600*time.Millisecond, 0, false},
 		{5 * second, 7 * second, true},                           // at 2 s
 		{5 * second, 5 * second, true},                           // at 0 s: less than half a second after the end
 		{5 * second, 3*second + 400*time.Millisecond, false},     // at 8.4 s

@@ -94,12 +94,12 @@ func widened(spans []Span, at scale, length time.Duration) []Span {
 		}
 		out = append(out, s)
 	}
-	for turn := time.Duration(-1); turn <= 1; turn++ {
+	for _, turn := range []time.Duration{-length, 0, length} {
 		for _, s := range spans {
 			if at.begins {
 				s.End = s.Start
 			}
-			add(Span{s.Start - at.by + turn*length, s.End + at.by + turn*length})
+			add(Span{s.Start - at.by + turn, s.End + at.by + turn})
 		}
 	}
 	return out

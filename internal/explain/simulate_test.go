@@ -203,11 +203,15 @@ func TestPlantedCausesAreFound(t *testing.T) {
 			r.Causes = append(r.Causes, c)
 			return Spike
 		},
-		"a leader changes, and the rate falls": func(w *world, r *Run) string {
-			at := 12 + w.IntN(w.seconds-24)
-			w.step(r, at)
-			when := r.Intervals[at].Start - w.at(0.1*w.Float64())
-			r.Causes = append(r.Causes, Cause{From: "client", Name: name, Moments: []Span{{when, when}}})
+		"leaders change, and the rate falls each time": func(w *world, r *Run) string {
+			c := Cause{From: "client", Name: name, Moments: []Span{}}
+			for k := range 3 {
+				at := w.seconds*(k+1)/4 + w.IntN(w.seconds/8)
+				w.step(r, at)
+				when := r.Intervals[at].Start - w.at(0.1*w.Float64())
+				c.Moments = append(c.Moments, Span{when, when})
+			}
+			r.Causes = append(r.Causes, c)
 			return Step
 		},
 	}

@@ -188,13 +188,13 @@ func gaugeCause(g *report.Gauge) explain.Cause {
 // class, consumer lag, and the generator's own pauses and lateness.
 func ownSeries(rows []*report.Interval, add func(c explain.Cause, not string)) {
 	series := func(c explain.Cause, value func(iv *report.Interval) float64) {
-		any := false
+		some := false
 		for _, iv := range rows {
 			x := value(iv)
-			any = any || x > 0
+			some = some || x > 0
 			c.Cells = append(c.Cells, explain.Cell{Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS), Value: x})
 		}
-		if any {
+		if some {
 			add(c, "")
 		}
 	}

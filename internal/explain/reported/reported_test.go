@@ -194,7 +194,8 @@ func TestIncidentTexts(t *testing.T) {
 func TestMarks(t *testing.T) {
 	d := document(t)
 	d.Faults = &report.Faults{Marks: []outage.Mark{
-		{Kind: outage.Fault, Name: "disk", AtS: 20.3}, {Kind: outage.Heal, Name: "disk", AtS: 22},
+		{Kind: outage.Fault, Name: "disk", AtS: 20.3},
+		{Kind: outage.Heal, Name: "disk", AtS: 22},
 		{Kind: "note", Name: "nothing", AtS: 50},
 	}}
 	d.Stall.Count = 1

@@ -108,10 +108,10 @@ func (g *Group) title() string {
 }
 
 func (in *Incident) size(kind string) float64 {
-	switch {
-	case kind == explain.Spike:
+	switch kind {
+	case explain.Spike:
 		return *in.P99US
-	case kind == explain.Step:
+	case explain.Step:
 		return max(*in.AfterPerS, *in.BeforePerS) - min(*in.AfterPerS, *in.BeforePerS)
 	}
 	return in.LengthS
