@@ -117,13 +117,17 @@ func (e *Entry) write(p *layout.Page) {
 		return
 	}
 	// A command that does not fit beside its label has a line of its own, to be copied.
-	if n := layout.Width(e.Mend); n > p.Columns()-beside && n <= p.Columns()-below {
+	isCommand := slices.ContainsFunc(programs, func(name string) bool { return strings.HasPrefix(e.Mend, name+" ") })
+	if n := layout.Width(e.Mend); isCommand && n > p.Columns()-beside && n <= p.Columns()-below {
 		p.Line(p.Paint(layout.Dim, "    mend"))
 		p.Line(strings.Repeat(" ", below) + layout.Clean(e.Mend))
 		return
 	}
 	p.Pair(layout.Dim, "  mend", e.Mend)
 }
+
+// programs are those with which the texts of Mend begin that are commands.
+var programs = []string{"echo", "sudo", "kafka-configs", "kafka-leader-election"}
 
 // Columns where texts begin: beside a label of a page, and below it.
 const beside, below = 16, 4
