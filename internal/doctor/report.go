@@ -117,8 +117,7 @@ func (e *Entry) write(p *layout.Page) {
 		return
 	}
 	// A command that does not fit beside its label has a line of its own, to be copied.
-	isCommand := slices.ContainsFunc(programs, func(name string) bool { return strings.HasPrefix(e.Mend, name+" ") })
-	if n := layout.Width(e.Mend); isCommand && n > p.Columns()-beside && n <= p.Columns()-below {
+	if n := layout.Width(e.Mend); isCommand(e.Mend) && n > p.Columns()-beside && n <= p.Columns()-below {
 		p.Line(p.Paint(layout.Dim, "    mend"))
 		p.Line(strings.Repeat(" ", below) + layout.Clean(e.Mend))
 		return
@@ -126,8 +125,12 @@ func (e *Entry) write(p *layout.Page) {
 	p.Pair(layout.Dim, "  mend", e.Mend)
 }
 
-// programs are those with which the texts of Mend begin that are commands.
-var programs = []string{"echo", "sudo", "kafka-configs", "kafka-leader-election"}
+// isCommand reports whether a text of Mend is a command line and not a sentence: a known program,
+// or a name with a dash that is followed by a flag.
+func isCommand(text string) bool {
+	name, rest, _ := strings.Cut(text, " ")
+	return name == "echo" || name == "sudo" || strings.Contains(name, "-") && strings.HasPrefix(rest, "--")
+}
 
 // Columns where texts begin: beside a label of a page, and below it.
 const beside, below = 16, 4
