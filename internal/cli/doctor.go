@@ -32,7 +32,7 @@ or errors, and 2 if the target could not be checked because it does not answer,
 or the command line is wrong.`
 
 // doctorTimeout bounds the checks of a target. Those of the machine take less.
-const doctorTimeout = 1500 * time.Millisecond
+const doctorTimeout = "1.5s"
 
 // examining holds the flags of the command doctor.
 type examining struct {
@@ -60,7 +60,7 @@ func (s *session) doctorCommand() *cobra.Command {
 	fs.BoolVar(&x.json, "json", false, "the findings as JSON on stdout")
 	fs.BoolVar(&x.full, "full", false, "print all findings, also what is fine")
 	fs.StringVarP(&x.file, "file", "f", "", "take the target and its settings from the workload in this `FILE`; - is stdin")
-	fs.StringVar(&x.timeout, "timeout", units.FormatDuration(doctorTimeout), "give up on what the target does not answer within this `DURATION`")
+	fs.StringVar(&x.timeout, "timeout", doctorTimeout, "give up on what the target does not answer within this `DURATION`")
 	x.bindInspected(fs, s.Kinds)
 	complete(cmd, s.Kinds)
 	return cmd

@@ -284,3 +284,14 @@ func TestRead(t *testing.T) {
 		t.Errorf("the files of this machine are not read: %+v", f.State)
 	}
 }
+
+func TestIsCommand(t *testing.T) {
+	for text, want := range map[string]bool{
+		"echo tsc > /sys/x": true, "sudo sysctl -w a=1": true, "some-configs --alter --topic t": true,
+		"give --compression lz4": false, "stop the other programs": false, "carronade calibrate": false, "": false, "re-elect leaders": false,
+	} {
+		if got := isCommand(text); got != want {
+			t.Errorf("%q: got %v", text, got)
+		}
+	}
+}

@@ -117,12 +117,19 @@ func (e *Entry) write(p *layout.Page) {
 		return
 	}
 	// A command that does not fit beside its label has a line of its own, to be copied.
-	if n := layout.Width(e.Mend); n > p.Columns()-beside && n <= p.Columns()-below {
+	if n := layout.Width(e.Mend); isCommand(e.Mend) && n > p.Columns()-beside && n <= p.Columns()-below {
 		p.Line(p.Paint(layout.Dim, "    mend"))
 		p.Line(strings.Repeat(" ", below) + layout.Clean(e.Mend))
 		return
 	}
 	p.Pair(layout.Dim, "  mend", e.Mend)
+}
+
+// isCommand reports whether a text of Mend is a command line and not a sentence: a known program,
+// or a name with a dash that is followed by a flag.
+func isCommand(text string) bool {
+	name, rest, _ := strings.Cut(text, " ")
+	return name == "echo" || name == "sudo" || strings.Contains(name, "-") && strings.HasPrefix(rest, "--")
 }
 
 // Columns where texts begin: beside a label of a page, and below it.

@@ -96,7 +96,7 @@ func parseLoad(s string) (minute float64, runnable int) {
 
 // memoryUsed returns how many bytes the group uses; 0 is unknown.
 func (g cgroup) memoryUsed(root fs.FS) uint64 {
-	name := ""
+	var name string
 	switch {
 	case g.unified != "":
 		name = g.unified + "/memory.current"
