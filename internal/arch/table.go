@@ -135,7 +135,7 @@ var Packages = []Package{
 		"internal/workload", "measure", "target", "units",
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/layout", "internal/workload", "target", "target/riemann", "units"}},
-	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
+	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/report", "internal/run", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/query", "internal/command/reports", "internal/command/topics",
 		"internal/dial", "internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
