@@ -50,7 +50,7 @@ type Outcome struct {
 	Earliest time.Duration
 
 	// Unwritten is how long the generator's own code may have kept the batch between Sent
-	// and the write, while the system would have taken it. Under a schedule, lower bounds
+	// and the write, while the system would have taken it. Except at full speed, lower bounds
 	// leave it out.
 	Unwritten time.Duration
 

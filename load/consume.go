@@ -160,6 +160,16 @@ func (r *Reading) Done() <-chan struct{} { return r.done }
 // concurrent use.
 func (r *Reading) Last() time.Duration { return time.Duration(r.lastArrival.Load()) }
 
+// Now returns the time since the start. It is called after Start.
+func (r *Reading) Now() time.Duration { return r.now() }
+
+// Earliest returns the earliest moment at which something can have arrived that was read at a
+// time, and that arrived at the earliest at another one as far as its source knows: what
+// arrives while this process does not run waits for it. It is safe for concurrent use.
+func (r *Reading) Earliest(at, earliest time.Duration) time.Duration {
+	return min(earliest, r.watchdog.earliest(at))
+}
+
 func (r *Reading) now() time.Duration { return time.Since(r.start) }
 
 func (r *Reading) end(why Reason, at time.Duration) {

@@ -122,6 +122,39 @@ func TestRetryOfTheUnwritten(t *testing.T) {
 	})
 }
 
+// TestTimeInALibrary: what a client library takes before it writes is not the system's, but
+// at full speed its queue is the load.
+func TestTimeInALibrary(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		plan         Plan
+		lower, upper time.Duration
+	}{
+		{"schedule", Plan{Schedule: Constant(100), MaxInFlight: 8}, 2 * time.Millisecond, 5 * time.Millisecond},
+		{"closed loop", Plan{Concurrency: 8, MaxInFlight: 8}, 2 * time.Millisecond, 5 * time.Millisecond},
+		{"full speed", Plan{MaxInFlight: 8}, 5 * time.Millisecond, 5 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(Single(), 1, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+					return at + 5*time.Millisecond, Outcome{Unwritten: 3 * time.Millisecond}
+				})
+				tt.plan.BatchEvents, tt.plan.Measurement, tt.plan.Portable = 1, Limits{Time: time.Second}, true
+				r, err := Fire(t.Context(), tt.plan, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := r.Measurement.Service.Max(); got != tt.upper {
+					t.Errorf("service time up to %v, want %v", got, tt.upper)
+				}
+				if got := r.Measurement.Lower.Service.Max(); got != tt.lower {
+					t.Errorf("its lower value is up to %v, want %v", got, tt.lower)
+				}
+			})
+		})
+	}
+}
+
 // TestRetriesCutShortAreObserved: a batch that is given up before its retry has a final
 // outcome, and Observe receives it.
 func TestRetriesCutShortAreObserved(t *testing.T) {

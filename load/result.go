@@ -96,9 +96,10 @@ const (
 	ByEnd         Reason = "end of the logs"
 	Interrupted   Reason = "interrupted"
 	ByTarget      Reason = "target failed"
-	ByLease       Reason = "lease ended"  // one of several generators did not hear from the one that commands them
-	BySystem      Reason = "system ended" // the run had started the system under test, and it ended
-	Killed        Reason = "killed"       // carronade itself was killed; set in the report that was saved until then
+	ByGenerator   Reason = "generator lost" // another one of several generators was lost
+	ByLease       Reason = "lease ended"    // one of several generators did not hear from the one that commands them
+	BySystem      Reason = "system ended"   // the run had started the system under test, and it ended
+	Killed        Reason = "killed"         // carronade itself was killed; set in the report that was saved until then
 )
 
 // A Snapshot is the state of a run in progress.

@@ -16,8 +16,8 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	lower := &t.lower[o.Phase]
 	if written { // after sent was noted, the process may have frozen, or a library waited, before the write
 		unwritten := o.Unwritten
-		if o.DueFirst < 0 {
-			unwritten = 0 // without a schedule a library always has more to write than it can
+		if t.run.mode == FullSpeed {
+			unwritten = 0 // a library always has more to write than it can: its queue is the load
 		}
 		arrived = max(sent, arrived-max(unwritten, t.run.watchdog.within(sent, arrived)))
 	}

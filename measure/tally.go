@@ -262,6 +262,7 @@ type Steady struct {
 	ResponseSlope float64 `json:"response_slope_us"`     // microseconds of mean response (or else service) time gained per second
 	InFlightRise  float64 `json:"in_flight_rise"`        // over the measurement, as a share of the mean
 	ResponseRise  float64 `json:"response_rise"`         // over the measurement, as a share of the mean
+	Needed        float64 `json:"needed_s,omitempty"`    // length of a measurement that tells a climb of a tenth of the response time from none; 0: not known
 	Silent        float64 `json:"silent"`                // share of the complete intervals in which the system accepted nothing, or refused most
 	Outage        string  `json:"outage,omitempty"`      // when nothing was answered, if that makes the run unsteady
 	OutageAt      float64 `json:"outage_at_s,omitempty"` // when the longest outage began, from the start of the run

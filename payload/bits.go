@@ -97,6 +97,9 @@ func appendName(dst []byte, n uint64, width int, radix uint64) []byte {
 // appendDecimal appends n with leading zeros to a width of at most 20.
 func appendDecimal(dst []byte, n uint64, width int) []byte {
 	var b [20]byte
+	for ; width > len(b); width-- {
+		dst = append(dst, '0')
+	}
 	i := len(b)
 	for n >= 100 {
 		p := n % 100 * 2

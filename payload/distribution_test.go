@@ -118,6 +118,8 @@ func TestSizes(t *testing.T) {
 		// Bounded at 4.009 sigma, the 1-1/32768 quantile; a mean of exp(sigma^2/2)
 		// times the median; the quartile at -0.6745 sigma.
 		{"lognormal(1KiB,0.5)", 138, 7600, 1024 * math.Exp(0.125), 1024 * math.Exp(-0.6745*0.5)},
+		{"quantiles(60,80,80,500)", 60, 500, (70. + 80 + 290) / 3, 75},
+		{"quantiles(7,7)", 7, 7, 7, 7},
 		{"lognormal(300,1)", 5, 16524, 300 * math.Exp(0.5), 300 * math.Exp(-0.6745)},
 	}
 	for _, test := range tests {

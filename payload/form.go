@@ -11,8 +11,9 @@ import (
 // The forms that users may enter, for help and for errors.
 const (
 	SizeForms = "BYTES, such as 100, 1KiB (1024) or 1kB (1000); MIN-MAX, such as 100-2000; " +
-		"weighted(SIZE:WEIGHT,...), such as weighted(100:70,1KiB:30); lognormal(MEDIAN,SIGMA), such as lognormal(1KiB,0.5)"
-	KeyForms     = "none; seq; uniform(KEYS), such as uniform(1000); zipf(KEYS,EXPONENT), such as zipf(1000,1.1); names(DIGITS[,RADIX]), such as names(12), drawn from all such names; number(RADIX,EXPRESSION[,TEXT]), the digits of a number after a text; TEXT with expressions, such as user-${rnd.nextInt(1000)}"
+		"weighted(SIZE:WEIGHT,...), such as weighted(100:70,1KiB:30); lognormal(MEDIAN,SIGMA), such as lognormal(1KiB,0.5); " +
+		"quantiles(MIN,...,MAX), sizes at equal steps of probability, such as quantiles(60,80,100,500)"
+	KeyForms     = "none; seq; uniform(KEYS[,DIGITS]), such as uniform(1000); zipf(KEYS,EXPONENT[,DIGITS]), such as zipf(1000,1.1), or zipf(1000,1.1,36) for keys of 36 bytes; names(DIGITS[,RADIX]), such as names(12), drawn from all such names; number(RADIX,EXPRESSION[,TEXT]), the digits of a number after a text; TEXT with expressions, such as user-${rnd.nextInt(1000)}"
 	PayloadForms = "random; text; zero; monotonic; letters; letters(N), of which N differ, such as letters(1); chars(SET), such as chars(a-z0-9.), drawn from these characters; compressible(RATIO), such as compressible(0.25); " +
 		"ring(SIZE[,EXPRESSION],SEED) or ring(SIZE[,EXPRESSION],file:PATH), pieces of a ring of bytes, at the offset that the expression gives, as mongoose sends them; " +
 		`file:PATH; file(PATH[,random][,delim=TEXT][,match=REGEXP]), such as file(lines.txt,random) or file(blobs.bin,delim=\0), and match= at the end: its commas and blanks are the expression's`

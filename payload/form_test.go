@@ -37,6 +37,9 @@ func TestRefused(t *testing.T) {
 		{"lognormal of NaN", Spec{Size: "lognormal(1KiB,NaN)"}, "sigma", SizeForms},
 		{"lognormal of nothing", Spec{Size: "lognormal(0,1)"}, "median is 0", SizeForms},
 		{"lognormal too large", Spec{Size: "lognormal(1MiB,3)"}, "4 sigma", SizeForms},
+		{"one quantile", Spec{Size: "quantiles(5)"}, "1 quantiles", SizeForms},
+		{"quantiles that fall", Spec{Size: "quantiles(1,3,2)"}, "after a larger", SizeForms},
+		{"quantile of nothing", Spec{Size: "quantiles(1,,2)"}, "empty", SizeForms},
 		{"unknown key", Spec{Key: "random"}, `"random"`, KeyForms},
 		{"no keys", Spec{Key: "uniform(0)"}, "0 keys", KeyForms},
 		{"uniform bare", Spec{Key: "uniform"}, "number of keys", KeyForms},
@@ -48,6 +51,9 @@ func TestRefused(t *testing.T) {
 		{"names without end", Spec{Key: "names(13)"}, "2^63", KeyForms},
 		{"names of radix 37", Spec{Key: "names(3,37)"}, "radix", KeyForms},
 		{"names of no digit", Spec{Key: "names(0)"}, "digits", KeyForms},
+		{"uniform keys too short", Spec{Key: "uniform(1000,2)"}, "digits from 3", KeyForms},
+		{"zipf keys too long", Spec{Key: "zipf(1000,1.1,5000)"}, "to 4096", KeyForms},
+		{"zipf of four", Spec{Key: "zipf(1000,1.1,5,6)"}, "exponent", KeyForms},
 		{"seq of something", Spec{Key: "seq(5)"}, "takes nothing", KeyForms},
 		{"unclosed key", Spec{Key: "zipf(10,1"}, "closing )", KeyForms},
 		{"unknown payload", Spec{Payload: "json"}, `"json"`, PayloadForms},
@@ -209,7 +215,7 @@ func FuzzNew(f *testing.F) {
 	for _, s := range specs {
 		f.Add(s.Size, s.Payload, s.Key)
 	}
-	for _, s := range []string{"(", ")", "()", "weighted(", "weighted(:)", "weighted(1:1e400)", "lognormal(1,1e-300)", "zipf(9007199254740992,10)", "zipf(2,1e-300)", "5-5-5", "compressible(1e-2)"} {
+	for _, s := range []string{"(", ")", "()", "weighted(", "weighted(:)", "weighted(1:1e400)", "lognormal(1,1e-300)", "zipf(9007199254740992,10)", "zipf(2,1e-300)", "5-5-5", "quantiles(1,1)", "quantiles(0,1073741824)", "compressible(1e-2)"} {
 		f.Add(s, s, s)
 	}
 	f.Fuzz(func(t *testing.T, size, kind, key string) {

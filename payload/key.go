@@ -32,6 +32,9 @@ const maxNames = 1 << 63
 // here.
 const maxKeys = 1 << 53
 
+// maxKeyDigits limits the digits that may be requested for keys.
+const maxKeyDigits = 4096
+
 type keys struct {
 	text  string
 	kind  keyKind
@@ -149,13 +152,13 @@ func (k *keys) parse(name string, called bool, args []string) error {
 	case "names":
 		return k.parseNames(args)
 	case "uniform":
-		if len(args) != 1 {
-			return errors.New("uniform takes the number of keys")
+		if len(args) != 1 && len(args) != 2 {
+			return errors.New("uniform takes the number of keys, and optionally how many digits they have")
 		}
 		k.kind = uniform
 	case "zipf":
-		if len(args) != 2 {
-			return errors.New("zipf takes the number of keys and the exponent")
+		if len(args) != 2 && len(args) != 3 {
+			return errors.New("zipf takes the number of keys and the exponent, and optionally how many digits keys have")
 		}
 		k.kind = zipfian
 	default:
@@ -169,6 +172,13 @@ func (k *keys) parse(name string, called bool, args []string) error {
 		return fmt.Errorf("%s keys are not from 1 to 2^53", args[0])
 	}
 	k.n, k.width = n, digits(n-1)
+	if text := args[len(args)-1]; k.kind == uniform && len(args) == 2 || len(args) == 3 {
+		width, err := strconv.Atoi(text)
+		if err != nil || width < k.width || width > maxKeyDigits {
+			return fmt.Errorf("%q is not a number of digits from %d, which the keys need, to %d", text, k.width, maxKeyDigits)
+		}
+		k.width = width
+	}
 	if k.kind == zipfian {
 		s, err := strconv.ParseFloat(args[1], 64)
 		if err != nil || !(s > 0) || s > 10 || math.IsInf(s, 0) {

@@ -89,6 +89,7 @@ var specs = []Spec{
 	{Payload: "monotonic", Key: "zipf(10m,0.8)"},
 	{Key: "uniform(1)", Headers: []string{"a=b"}},
 	{Key: "zipf(1,1)"},
+	{Size: "quantiles(0,10,10,900)", Key: "zipf(1000,0.9,36)"},
 }
 
 // TestEvents: with every specification, the value of an event has its size, within the
@@ -163,6 +164,8 @@ func TestKeyText(t *testing.T) {
 		{"sequential beyond its width", "seq", 1e15, "1000000000000000"},
 		{"sequential at the end", "seq", 1<<64 - 1, "18446744073709551615"},
 		{"one key", "uniform(1)", 5, "0"},
+		{"one key of many digits", "uniform(1,24)", 5, strings.Repeat("0", 24)},
+		{"one key of a zipf distribution", "zipf(1,1,3)", 5, "000"},
 		{"ten keys", "uniform(10)", 5, strconv.FormatUint(generator(t, Spec{Key: "uniform(10)"}).KeyNumber(5), 10)},
 	}
 	for _, test := range tests {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"sort"
 	"strconv"
 	"strings"
@@ -20,13 +21,14 @@ const (
 )
 
 // sizes is a distribution of sizes: fixed when span is 1, uniform over
-// min..min+span-1 otherwise, or one of choices by cuts.
+// min..min+span-1 otherwise, or one of choices by cuts, or between two of them.
 type sizes struct {
 	text      string
 	min, span uint64
 
 	choices []int32
 	cuts    []uint64 // weighted: choice i is drawn for random numbers below cuts[i]; nil: all are equally likely
+	between bool     // quantiles: sizes lie between two consecutive choices, each pair equally likely
 
 	mean float64
 	max  int
@@ -40,6 +42,9 @@ func (s *sizes) size(seed, n uint64) int {
 		return int(s.min + below(mix(seed, n), s.span))
 	}
 	u := mix(seed, n)
+	if s.between {
+		return s.interpolate(u)
+	}
 	if s.cuts == nil {
 		return int(s.choices[below(u, uint64(len(s.choices)))])
 	}
@@ -55,9 +60,21 @@ func (s *sizes) size(seed, n uint64) int {
 	return int(s.choices[len(s.choices)-1]) // u is 2^64-1
 }
 
+// interpolate draws a size between two consecutive quantiles: the high word of the product
+// selects the pair, the low word the place between them.
+func (s *sizes) interpolate(u uint64) int {
+	i, rest := bits.Mul64(u, uint64(len(s.choices)-1))
+	low, high := s.choices[i], s.choices[i+1]
+	above, _ := bits.Mul64(rest, uint64(high-low+1))
+	return int(low) + int(above)
+}
+
 func (s *sizes) describe() string {
 	if s.choices == nil && s.span == 1 {
 		return units.FormatSize(int64(s.min)) + " each"
+	}
+	if s.between {
+		return fmt.Sprintf("%d quantiles from %s to %s, %s in the mean", len(s.choices), units.FormatSize(int64(s.choices[0])), units.FormatSize(int64(s.max)), units.FormatSize(int64(math.Round(s.mean))))
 	}
 	return fmt.Sprintf("%s bytes, %s in the mean", s.text, units.FormatSize(int64(math.Round(s.mean))))
 }
@@ -74,6 +91,8 @@ func parseSizes(s string) (sizes, error) {
 		err = out.weighted(splitArguments(args))
 	case name == "lognormal":
 		err = out.lognormal(splitArguments(args))
+	case name == "quantiles":
+		err = out.quantileList(splitArguments(args))
 	case strings.Contains(s, "("):
 		err = fmt.Errorf("%q is not a distribution", name)
 	default:
@@ -162,6 +181,29 @@ func (s *sizes) weighted(args []string) error {
 			break
 		}
 	}
+	return nil
+}
+
+// quantileList reads quantiles(MIN,...,MAX): the sizes at equal steps of probability, from 0
+// to 1. Sizes are uniform between two of them, and two equal ones are a size that is common.
+func (s *sizes) quantileList(args []string) error {
+	if len(args) < 2 || len(args) > maxWeighted {
+		return fmt.Errorf("has %d quantiles, not 2 to %d", len(args), maxWeighted)
+	}
+	for i, arg := range args {
+		n, err := oneSize(arg)
+		if err != nil {
+			return err
+		}
+		if i > 0 && int32(n) < s.choices[i-1] {
+			return fmt.Errorf("%s comes after a larger quantile", arg)
+		}
+		s.choices = append(s.choices, int32(n))
+	}
+	for i, low := range s.choices[:len(s.choices)-1] {
+		s.mean += (float64(low) + float64(s.choices[i+1])) / 2 / float64(len(s.choices)-1)
+	}
+	s.between, s.max = true, int(s.choices[len(s.choices)-1])
 	return nil
 }
 

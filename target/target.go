@@ -109,6 +109,10 @@ type Spec struct {
 	Portion     load.Portion // the clients that this process connects, if there are several generators; the option has the number of all
 
 	Logf func(format string, args ...any) // writes to the progress log; never nil
+	// Happened keeps that something happened which may explain what is measured then, such as
+	// "connection lost" or "leader changed", in the report; may be nil. Safe for concurrent use.
+	// Only rare events may call it. A length of 0 is none, or not known.
+	Happened func(name string, began time.Time, length time.Duration)
 }
 
 // An Error is a failure with a hint how to resolve it.
@@ -232,6 +236,14 @@ type FigureSource interface {
 // must return when its context ends.
 type Surveyor interface {
 	Survey(ctx context.Context) error
+}
+
+// A Leading session knows which server of its system leads a partition: the one whose failure is
+// worth looking at.
+type Leading interface {
+	// Leader returns the address of the server that leads the partition now, below 0 of the one
+	// that leads most of them. It must return when its context ends.
+	Leader(ctx context.Context, partition int) (addr string, err error)
 }
 
 // A Finisher is a Session that writes something beside what it sends, such as a list of what

@@ -24,23 +24,27 @@ const (
 
 // A rateRow is one open loop of single events, or of APM requests, at an ordinary
 // rate.
+//
+// The bound of the CPU counts from the cost of the wake-ups alone, which differs by a
+// factor of ten between a virtual machine and real hardware. The aim counts from 0.
 type rateRow struct {
 	perS  int
-	share float64 // bound of the CPU, of one core; 0: half of hey's
+	times float64 // bound of the CPU, in multiples of the bare timer loop's
+	share float64 // aim of the CPU, of one core; 0: half of hey's
 	delay float64 // bound of the send delay's p99, in us
 }
 
 // ordinaryRates measures the CPU and the send delay at rates far below the maximum.
 func (u *Suite) ordinaryRates(b testing.TB) {
-	null := []rateRow{{10, 0.003, 1000}, {1000, 0.025, 150}, {5000, 0.08, 150}}
+	null := []rateRow{{10, 1.5, 0.003, 1000}, {1000, 1.6, 0.025, 150}, {5000, 1.3, 0.08, 150}}
 	u.measureRates(b, "null://", null, "null://", "--batch-events", "1")
 	riemann := u.startDiscardingRiemann(b)
-	u.measureRates(b, "riemann, one connection", []rateRow{{10, 0.003, 1000}, {1000, 0.04, 200}, {5000, 0.1, 300}, {20_000, 0.2, 500}},
+	u.measureRates(b, "riemann, one connection", []rateRow{{10, 1.5, 0.003, 1000}, {1000, 2, 0.04, 200}, {5000, 1.6, 0.1, 300}, {20_000, 0.7, 0.2, 500}},
 		"riemann://"+riemann.addr, "--batch-events", "1")
 	kafka := u.startDiscardingKafka(b)
-	u.measureRates(b, "kafka", []rateRow{{10, 0.003, 1000}, {1000, 0.05, 200}, {5000, 0.15, 300}}, "kafka://"+kafka.addr+"/"+topic, "--size", "100", "--batch-events", "1")
+	u.measureRates(b, "kafka", []rateRow{{10, 1.5, 0.003, 1000}, {1000, 2.2, 0.05, 200}, {5000, 1.8, 0.15, 300}}, "kafka://"+kafka.addr+"/"+topic, "--size", "100", "--batch-events", "1")
 	apm := u.startDiscardingAPM(b)
-	u.measureRates(b, "apm, one body repeated, 8 connections", []rateRow{{10, 0.003, 1000}, {1000, 0, 200}, {5000, 0, 300}, {20_000, 0.6, 500}},
+	u.measureRates(b, "apm, one body repeated, 8 connections", []rateRow{{10, 1.5, 0.003, 1000}, {1000, 2, 0, 200}, {5000, 1.6, 0, 300}, {20_000, 0.75, 0.6, 500}},
 		"apm+http://"+apm.addr, append(tenTransactions, repeated)...)
 }
 
@@ -79,12 +83,12 @@ func (u *Suite) measureRates(b testing.TB, name string, all []rateRow, url strin
 		}
 		r := u.alternate(b.Context(), work, cs...)
 		if p.share == 0 {
-			u.addComparison(r, carronade, hey, cpuShare, atMost(0.5), atMost(0.25))
+			u.addComparison(r, carronade, hey, cpuShare, atMost(0.75), atMost(0.5))
 		} else {
-			u.addLine(r, cpuShare, atMost(p.share), bound{})
+			u.addLine(r, cpuShare, bound{}, atMost(p.share))
 		}
 		u.addLine(r, sendDelayP99, atMost(p.delay), bound{})
-		u.addComparison(r, carronade, barePacer, cpuShare, bound{}, bound{})
+		u.addComparison(r, carronade, barePacer, cpuShare, atMost(p.times), bound{})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,6 +150,16 @@ func Remotes(ctx context.Context, dir string) []string {
 		return nil
 	}
 	return strings.Fields(out)
+}
+
+// Branches are the names of the branches of the repository in a folder, and of its remotes as REMOTE/BRANCH;
+// none if it is not a repository.
+func Branches(ctx context.Context, dir string) []string {
+	out, err := git(ctx, dir, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads", "refs/remotes")
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(strings.Fields(out), func(name string) bool { return strings.HasSuffix(name, "/HEAD") })
 }
 
 // Line describes a revision of the repository in a folder in one line: its short name

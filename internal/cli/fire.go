@@ -11,16 +11,20 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/layout"
 	"carronade/internal/live"
+	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/system"
+	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/units"
 )
 
 // runTasks runs all tasks, one after the other, and then again the repetitions that were not
 // trusted. It delivers each report at once, since a later task may fail.
 func (s *session) runTasks(ctx context.Context, o outputs) error {
 	var outcome error
+	var faulty []*report.Document       // of the runs that count
 	for i := 0; i < len(o.tasks); i++ { //nolint:intrange // replacements are appended
 		d, err := s.execute(ctx, o, i)
 		if err != nil {
@@ -30,9 +34,17 @@ func (s *session) runTasks(ctx context.Context, o outputs) error {
 		if err = s.deliver(d, o, i); !replaced || exitCodeOf(err) != command.Untrusted {
 			outcome = worst(outcome, err)
 		}
+		if !replaced {
+			faulty = append(faulty, &report.Document{Faults: d.Faults})
+		}
 		if ctx.Err() != nil {
 			outcome = worst(outcome, err) // no run replaces it any more
 			break
+		}
+	}
+	if !o.json {
+		if err := report.FaultSummary(s.out, s.style(), faulty); err != nil {
+			outcome = worst(outcome, fmt.Errorf("writing the scores of faults: %w", err))
 		}
 	}
 	return outcome
@@ -56,12 +68,17 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	if text := o.which(i); text != "" {
 		watcher.Message(text)
 	}
+	if w.Has("exec") && !o.allowExec {
+		return nil, &words{Err: workload.ErrExec, Hint: "look at the commands, and add --allow-exec to the command line"}
+	}
 	if err := o.fleet.fit(w); err != nil { // trials of a search are made one by one
 		return nil, err
 	}
 	id := run.NewID()
 	o.hub.Begin(publicRun(w, id, k.i))
 	defer o.hub.End()
+	endMarks := func() {}
+	defer func() { endMarks() }()
 	shown := o.viewers.begin(w, id, o.which(i), k.trial)
 	defer func() { shown.End(doneOf(d, err)) }()
 	var others run.Fleet // not a nil pointer in an interface
@@ -102,6 +119,13 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 			}
 		},
 		Figures: shown.Figures,
+		Marks: func(m *run.Marker) {
+			endMarks = s.takeMarks(id, m, func(format string, args ...any) { watcher.Message(fmt.Sprintf(format, args...)) })
+		},
+		Marked: func(m outage.Mark) {
+			watcher.Message(markText(&m))
+			shown.MarkFault(units.Seconds(m.AtS), m.Kind, m.Name)
+		},
 		Logf: func(format string, args ...any) {
 			watcher.Message(fmt.Sprintf(format, args...))
 			shown.Mark(fmt.Sprintf(format, args...))

@@ -4,11 +4,16 @@ package cli_test
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	nats "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 
 	"carronade/internal/standin"
 	"carronade/measure"
@@ -70,11 +75,14 @@ type fleetReport struct {
 	ID     string
 	Totals measure.Counts
 	Trust  measure.Trust
+	Ledger *measure.Ledger
 	Fleet  struct {
 		SkewUS float64 `json:"skew_us"`
+		Bound  float64 `json:"end_to_end_bound_us"`
 		Agents []struct {
 			Name, State string
 			From, To    int
+			Reads       bool
 			measure.Counts
 			ClockBoundUS float64 `json:"clock_bound_us"`
 		}
@@ -208,6 +216,148 @@ func TestFleetStopped(t *testing.T) {
 	p.end(t)
 	if r := reportOf(t, p); !r.doubts("agent b: nothing was heard of it") || r.Fleet.Agents[1].Sent > 5000 {
 		t.Errorf("after a stop of 8 s: %+v %+v", r.Trust, r.Fleet.Agents)
+	}
+}
+
+// TestFleetVerified: one agent reads what two others send, and the ledger joins both.
+func TestFleetVerified(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"}, []string{"c", "--allow"})
+	broker, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = broker.Stop() })
+	target := "kafka://" + broker.Addr() + "/t"
+	for _, c := range []struct {
+		args     string
+		consumed uint64
+	}{
+		{"--op roundtrip --verify --rate 2k/s --for 2s --linger 5ms", 4000},
+		{"--verify --count 3000", 0},
+	} {
+		p := f.run(t, append(append([]string{target}, strings.Fields(c.args)...), "--fleet-reader", "c")...)
+		if code := p.end(t); code != 0 && code != 3 { // a busy machine is not trusted
+			t.Fatalf("%s: exit code %d:\n%s", c.args, code, p.said.String())
+		}
+		r := reportOf(t, p)
+		l := r.Ledger
+		if l == nil || !l.Complete || l.Acked != r.Totals.Acked || l.Read != l.Acked || l.Acked < 3000 || l.Lost+l.Unread+l.Inexact+l.Reordered+l.Duplicated+l.Corrupted+l.Foreign > 0 {
+			t.Errorf("%s: acked %d, ledger %+v", c.args, r.Totals.Acked, l)
+		}
+		if r.Totals.Consumed != c.consumed || (r.Fleet.Bound > 0) != (c.consumed > 0) {
+			t.Errorf("%s: consumed %d, want %d; bound %v us", c.args, r.Totals.Consumed, c.consumed, r.Fleet.Bound)
+		}
+		a, b, reader := r.Fleet.Agents[0], r.Fleet.Agents[1], r.Fleet.Agents[2]
+		if a.Sent == 0 || b.Sent == 0 || a.Sent+b.Sent != r.Totals.Sent || reader.Sent != 0 || !reader.Reads || reader.State != "complete" {
+			t.Errorf("%s: agents %+v", c.args, r.Fleet.Agents)
+		}
+	}
+
+	p := f.run(t, target, "--rate", "1k/s", "--for", "30s", "--verify", "--fleet-reader", "c")
+	p.until(t, "measurement  2 s")
+	if err := f.agents["c"].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.until(t, "agent c is lost")
+	if code := p.end(t); code == 0 {
+		t.Errorf("without the agent that reads: exit code %d", code)
+	}
+	r := reportOf(t, p)
+	if l := r.Ledger; l == nil || l.Complete || l.Lost > 0 || l.Unread == 0 || l.Acked != r.Totals.Acked || !r.doubts("agent c: nothing was heard of it") {
+		t.Errorf("without the agent that reads: ledger %+v, acked %d, %+v", l, r.Totals.Acked, r.Trust)
+	}
+	for _, c := range []struct{ args, want string }{
+		{target + " --verify --for 1s", "give --fleet-reader NAME"},
+		{target + " --for 1s --fleet-reader b", "--fleet-reader reads what the others send"},
+		{target + " --for 1s --verify --fleet-reader x", `agent "x" does not take part`},
+		{target + " --for 1s --op roundtrip --fleet-reader b", "needs --rate"},
+		{"riemann://127.0.0.1:1 --rate 1 --for 1s --verify --fleet-reader b", "another machine cannot read"},
+	} {
+		p := f.run(t, strings.Fields(c.args)...)
+		if code := p.end(t); code == 0 || !strings.Contains(p.said.String(), c.want) {
+			t.Errorf("%s: exit code %d, want %q:\n%s", c.args, code, c.want, p.said.String())
+		}
+	}
+}
+
+// TestFleetStop: fleet stop ends a run that another program commands.
+func TestFleetStop(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"})
+	f.ask(t, "no run is in progress", "fleet", "stop", "--data", f.data)
+	p := f.run(t, "null://", "--rate", "1k/s", "--for", "5m")
+	p.until(t, "measurement  1 s")
+	f.ask(t, "stopped on a, b", "fleet", "stop", "--data", f.data)
+	if code := p.end(t); code != 130 {
+		t.Errorf("exit code %d, want 130:\n%s", code, p.said.String())
+	}
+	r := reportOf(t, p)
+	if r.Totals.Acked < 1000 || r.Totals.Acked != r.Totals.Sent || !r.doubts("not every agent fired all of its share") {
+		t.Errorf("%+v %+v", r.Totals, r.Trust)
+	}
+}
+
+// TestFleetNATS: the machines meet at a NATS server that is there already, with the permissions
+// of docs/fleet.md.
+func TestFleetNATS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var users []*nats.NkeyUser
+	user := func(name, publish, subscribe string) (path string) {
+		pair, err := nkeys.CreateUser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, _ := pair.PublicKey()
+		seed, _ := pair.Seed()
+		path = filepath.Join(dir, name)
+		if err := os.WriteFile(path, seed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		users = append(users, &nats.NkeyUser{Nkey: key, Permissions: &nats.Permissions{
+			Publish: &nats.SubjectPermission{Allow: []string{publish}}, Subscribe: &nats.SubjectPermission{Allow: []string{subscribe}},
+		}})
+		return path
+	}
+	operator, a, b := user("operator", "f.*.down", "f.*.up"), user("a", "f.a.up", "f.a.down"), user("b", "f.b.up", "f.b.down")
+	server, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, Nkeys: users})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	t.Cleanup(func() {
+		server.Shutdown()
+		server.WaitForShutdown()
+	})
+	if !server.ReadyForConnections(time.Minute) {
+		t.Fatal("the NATS server is not ready")
+	}
+	url := "nats://" + server.Addr().String()
+	f := &testFleet{data: filepath.Join(dir, "fleet"), agents: map[string]*process{}}
+	for _, c := range []struct{ args, want string }{
+		{"", "name each with --agent NAME"},
+		{"--agent a --nats-nkey " + a, "permissions do not allow"},
+		{"--agent a", "refused the credentials"},
+	} {
+		p := start(t, append([]string{"fleet", "start", "--nats", url, "--data", filepath.Join(dir, "other")}, strings.Fields(c.args)...)...)
+		if code := p.end(t); code != 2 || !strings.Contains(p.said.String(), c.want) {
+			t.Errorf("fleet start %s: exit code %d, want %q:\n%s", c.args, code, c.want, p.said.String())
+		}
+	}
+	f.ask(t, "the fleet meets at "+url, "fleet", "start", "--nats", url, "--nats-nkey", operator, "--data", f.data, "--agent", "a", "--agent", "b", "--agent", "absent")
+	for name, key := range map[string]string{"a": a, "b": b} {
+		f.agents[name] = start(t, "agent", "--nats", url, "--nats-nkey", key, "--name", name, "--allow", "--data", t.TempDir())
+	}
+	f.ask(t, "a ready ", "fleet", "status", "--data", f.data)
+	f.ask(t, "b ready ", "fleet", "status", "--data", f.data)
+	f.ask(t, "managed by its administrator", "fleet", "token", "--data", f.data, "-o", filepath.Join(dir, "join"))
+	p := f.run(t, "null://", "--rate", "1k/s", "--for", "2s")
+	if code := p.end(t); code != 0 && code != 3 {
+		t.Fatalf("exit code %d:\n%s", code, p.said.String())
+	}
+	if r := reportOf(t, p); r.Totals.Acked != 2000 || len(r.Fleet.Agents) != 2 {
+		t.Errorf("%+v, %+v", r.Totals, r.Fleet)
 	}
 }
 

@@ -159,7 +159,7 @@ func (m *machine) session(s *session, o shell.Options) func(ctx context.Context,
 	return func(ctx context.Context, conn io.ReadWriter, user string) error {
 		o := o
 		o.Queue, o.User, o.Home, o.Dir = m.queue, user, m.home(user), m.files
-		o.Commands, o.Loads = names, s.loads
+		o.Commands, o.Loads, o.Complete = names, s.loads, s.completions
 		o.System = func(args []string) string { return serve.SystemOf(s.Kinds, args) }
 		o.Run = func(ctx context.Context, args []string, out io.Writer) int { return m.run(ctx, user, args, out, out) }
 		return shell.Serve(ctx, conn, o)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -68,7 +69,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"broker": broker, "server": server, "measured": measured},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"broker": broker, "server": server, "measured": measured, "eventually": eventually},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("HOME", e.WorkDir)
@@ -115,5 +116,24 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) {
 		ts.Fatalf("%v: %v", args, err)
+	}
+}
+
+// eventually runs the program like exec, again and again until it succeeds: what it asks for may
+// take a moment to be there.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 || args[0] != "carronade" {
+		ts.Fatalf("usage: eventually carronade ARGS")
+	}
+	var err error
+	for end := time.After(time.Minute); ; {
+		if err = ts.Exec("carronade", args[1:]...); err == nil {
+			return
+		}
+		select {
+		case <-end:
+			ts.Fatalf("%v: %v", args, err)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 func TestLoads(t *testing.T) {
 	s := &session{Program: &Program{Kinds: all.Kinds()}}
-	s.profile.cpu = "own" // of this process, whatever is parsed
+	s.pprof.cpu = "own" // of this process, whatever is parsed
 	var work sync.WaitGroup
 	for line, want := range map[string]bool{
 		"run null://": true, "run null:// --schema=false": true, "run --cpuprofile x null://": true, "--cpuprofile x run null://": true,
@@ -29,7 +29,7 @@ func TestLoads(t *testing.T) {
 		})
 	}
 	work.Wait()
-	if s.profile.cpu != "own" {
-		t.Errorf("the session's own flags changed: %q", s.profile.cpu)
+	if s.pprof.cpu != "own" {
+		t.Errorf("the session's own flags changed: %q", s.pprof.cpu)
 	}
 }

@@ -1,69 +1,52 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"os"
-	"runtime"
-	"runtime/pprof"
+	"context"
+	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/command/profiling"
+	"carronade/internal/run"
+	"carronade/internal/system"
+	"carronade/internal/workload"
 )
 
-// A profile is the state of --cpuprofile and --memprofile: profiles of this program for `go
-// tool pprof`. Help does not show the flags, since they are for developers
-// (docs/performance.md). A process has one CPU profile, so of several command lines in one
-// process only one may use it.
-type profile struct {
-	cpu, mem string // files; "" is none
-	out      *os.File
+// profileCommand returns the command that fits a workload to real traffic.
+func (s *session) profileCommand() *cobra.Command {
+	t := profiling.Tools{Console: s.console(), Kinds: s.Kinds, Err: s.Err, Fire: s.fireQuietly}
+	for _, p := range s.listed() {
+		if p.profiled {
+			t.Topics = s.kindOf(p)
+			t.Broker = func(ctx context.Context) (string, func() error, error) { return s.standIn(ctx, p.demo.args) }
+		}
+	}
+	return profiling.Command(t)
 }
 
-func (p *profile) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&p.cpu, "cpuprofile", p.cpu, "write a CPU profile of this program to `FILE`")
-	fs.StringVar(&p.mem, "memprofile", p.mem, "write a profile of this program's allocations to `FILE`")
-	for _, name := range []string{"cpuprofile", "memprofile"} {
-		_ = fs.MarkHidden(name)
+// standIn starts a stand-in, and returns its address and what stops it.
+func (s *session) standIn(ctx context.Context, args []string) (addr string, stop func() error, err error) {
+	starting, done := context.WithTimeout(ctx, 20*time.Second)
+	defer done()
+	child, err := s.spawn(starting, ctx, args...)
+	if err != nil {
+		return "", nil, err
 	}
+	return child.Addr(), child.Stop, nil
 }
 
-// start begins the CPU profile.
-func (p *profile) start() error {
-	if p.cpu == "" || p.out != nil { // or a command line that another one has started
-		return nil
+// fireQuietly runs a workload, shows nothing and keeps no report. It returns how many of its
+// events were acked.
+func (s *session) fireQuietly(ctx context.Context, w *workload.Workload) (uint64, error) {
+	d, err := run.Execute(ctx, run.Job{
+		Workload: w, Version: version(), RunID: run.NewID(), Repetition: 1, Repetitions: 1,
+		Started: s.ends.slot(), Host: system.Describe(),
+	})
+	if err != nil {
+		return 0, err
 	}
-	f, err := os.Create(p.cpu)
-	if err == nil {
-		if err = pprof.StartCPUProfile(f); err == nil {
-			p.out = f
-			return nil
-		}
-		f.Close()
+	if ctx.Err() != nil {
+		return 0, context.Canceled
 	}
-	return &words{Err: fmt.Errorf("--cpuprofile: cannot profile into %s: %s", p.cpu, command.Reason(err)), Hint: "give a file in a writable folder"}
-}
-
-// stop ends the CPU profile and writes the memory profile. Call it when the command is done,
-// also after an error.
-func (p *profile) stop() error {
-	var problems []error
-	if p.out != nil {
-		pprof.StopCPUProfile()
-		if err := p.out.Close(); err != nil {
-			problems = append(problems, fmt.Errorf("--cpuprofile: cannot write %s: %s", p.cpu, command.Reason(err)))
-		}
-	}
-	if p.mem != "" {
-		f, err := os.Create(p.mem)
-		if err == nil {
-			runtime.GC() // the profile shows the state at the last collection
-			err = errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("--memprofile: cannot write %s: %s", p.mem, command.Reason(err)))
-		}
-	}
-	return errors.Join(problems...)
+	return d.Totals.Acked, nil
 }

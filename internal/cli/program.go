@@ -70,7 +70,7 @@ func (p *Program) Main() int {
 	if err == nil {
 		err = s.helpError
 	}
-	if problem := s.profile.stop(); problem != nil {
+	if problem := s.pprof.stop(); problem != nil {
 		s.printError(problem)
 		if err == nil {
 			err = exitCode{Code: command.Failed}
@@ -101,7 +101,7 @@ type session struct {
 	*Program
 	out       *stdout
 	interrupt func()
-	profile   profile
+	pprof     pprofFlags
 	// restore is the watcher whose status line is on the terminal; the line is removed before
 	// an exit at once.
 	restore atomic.Pointer[live.Watcher]

@@ -30,6 +30,9 @@ type protocol struct {
 	prepares func(w *workload.Workload) bool
 	// own returns the command that only this protocol has; nil: none.
 	own func(*session, target.Kind) *cobra.Command
+	// profiled: carronade profile reads its targets, and checks fits against the server of its
+	// demo.
+	profiled bool
 	// topics runs loads of operations on topics for old tools; nil: not supported.
 	topics topicLoad
 }

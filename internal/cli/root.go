@@ -32,10 +32,10 @@ func (s *session) root() *cobra.Command {
 			if err := s.permittedCommand(cmd, args); err != nil {
 				return err
 			}
-			return s.profile.start()
+			return s.pprof.start()
 		},
 	}
-	s.profile.bind(root.PersistentFlags())
+	s.pprof.bind(root.PersistentFlags())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpFunc(s.help)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { s.help(cmd, nil); return nil })
@@ -53,9 +53,10 @@ func (s *session) root() *cobra.Command {
 		}
 	}
 	judge := judging.Tools{Console: s.console(), Stores: s.existing, Err: s.Err, Interleave: s.interleave}
-	add("start", s.demoCommand(), s.runCommand(), s.findCommand(), s.scenarioCommand(), s.calibrateCommand())
+	add("start", s.demoCommand(), s.runCommand(), s.findCommand(), s.scenarioCommand(), s.markCommand(), s.calibrateCommand(), s.doctorCommand())
+	add("tools", s.profileCommand())
 	add("tools", s.ownCommands()...)
-	add("reports", reports.Command(s.reportTools(), s.replayCommand()), judging.Collate(judge), judging.Compare(judge), judging.Verify(judge))
+	add("reports", reports.Command(s.reportTools(), s.replayCommand()), reports.Explain(s.reportTools()), judging.Collate(judge), judging.Compare(judge), judging.Verify(judge))
 	add("tools", s.serveCommand(), s.shellCommand(), s.fleetCommand(), s.agentCommand())
 	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand(), s.asCommand())
 	add("more", s.versionCommand(), s.scenarioChildCommand())

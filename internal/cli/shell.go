@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -94,39 +93,19 @@ func (s *session) localShell(ctx context.Context, data string) error {
 	if m.files, err = os.Getwd(); err != nil { // files are named from here, as in any other command
 		return err
 	}
-	o := shell.Options{Owner: true, Complete: s.completeLine}
+	o := shell.Options{Owner: true}
 	in, ok := s.In.(*os.File)
 	if !ok {
 		return m.session(s, o)(ctx, shell.Script(s.In, s.out), userName())
 	}
 	return shell.OnTerminal(in, s.Out, func(conn io.ReadWriter, t *shell.Terminal) error {
-		o.Terminal, o.Color = t, t != nil
+		o.Terminal, o.Color = t, t != nil && colors()
 		return m.session(s, o)(ctx, conn, userName())
 	})
 }
 
-// completeLine completes a line with a command of carronade, as a shell would.
-func (s *session) completeLine(line string) []string {
-	words := strings.Fields(line)
-	if strings.HasSuffix(line, " ") || len(words) == 0 {
-		words = append(words, "")
-	}
-	var out bytes.Buffer
-	tree := s.root()
-	tree.SetArgs(append([]string{cobra.ShellCompNoDescRequestCmd}, words...))
-	tree.SetOut(&out)
-	tree.SetErr(io.Discard)
-	if tree.Execute() != nil {
-		return nil
-	}
-	var found []string
-	for l := range strings.Lines(out.String()) {
-		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, ":") && !strings.HasPrefix(l, "_activeHelp_") {
-			found = append(found, l)
-		}
-	}
-	return found
-}
+// colors reports whether a session on a terminal may have colors (https://no-color.org).
+func colors() bool { return os.Getenv("NO_COLOR") == "" }
 
 // remoteShell is a session with a server.
 func (s *session) remoteShell(ctx context.Context, c *connecting, address string) error {
@@ -147,7 +126,7 @@ func (s *session) remoteShell(ctx context.Context, c *connecting, address string
 			return fmt.Errorf("cannot send the token: %s", command.Reason(err))
 		}
 	}
-	if err := shell.Connect(ctx, conn, s.In, s.Out); err != nil {
+	if err := shell.Connect(ctx, conn, s.In, s.Out, colors()); err != nil {
 		return &words{Err: err, Hint: "a server that other machines can reach needs --token; carronade serve token list shows its users"}
 	}
 	return nil

@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"carronade/internal/elastictest"
 )
 
 // startShell begins a session with a real server and a real repository, whose system is
@@ -28,10 +26,6 @@ func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
-	t.Setenv("CARRONADE_TEST_UNTRUSTED", "none")
-	t.Setenv("NO_COLOR", "1")
 	address, repo = freeAddress(t), filepath.Join(dir, "apm-server")
 	for name, text := range map[string]string{
 		"server.sh": "#!/bin/sh\nexec carronade standin apm --listen " + address + " " + flags + "\n",
@@ -50,12 +44,14 @@ func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 		{"-C", fork, "checkout", "-q", "-b", "trace-apm-server"},
 		append(append([]string{"-C", fork}, author...), "commit", "-q", "--allow-empty", "-m", "trace"),
 		{"remote", "add", "axw", fork},
+		{"remote", "add", "origin", repo},
 	} {
 		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", repo}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %s", args, out)
 		}
 	}
 	server := exec.Command(exe, "serve", "--text-port", "0", "--http-port", "0", "--allow-build", repo)
+	server.Env = append(os.Environ(), "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "CARRONADE_TEST_UNTRUSTED=none", "NO_COLOR=1")
 	server.Stderr = os.Stderr
 	out, err := server.StdoutPipe()
 	if err != nil {
@@ -85,6 +81,7 @@ func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 
 // TestShellSession types a session as hey-apm's users did.
 func TestShellSession(t *testing.T) {
+	t.Parallel()
 	d, repo, address := startShell(t, "")
 	d.enter("apm use "+repo+" --url http://"+address, "using "+repo+"\n>>> ")
 	d.enter("status", "ApmServer [http://"+address+"]: not running\nUsing "+repo+": unknown branch (hint: apm switch <branch>)\n0 commands queued\n>>> ")
@@ -94,7 +91,7 @@ func TestShellSession(t *testing.T) {
 		"cmd = [1s 1 2 3 2]", "saving report\n", "cmd = [1s 1 2 3 4]", "saving report\n", ">>> ")
 	d.enter("status", ": master, ", " serve\n0 commands queued\n")
 	d.enter("apm tail -n 2", "connections, ", "[time now ")
-	d.enter("collate concurrency", "duration 1s  events 1  spans 2  frames 3  branch master  revision ", "report id  revision date   pushed", "  1\n", "  2\n", "  4\n\n")
+	d.enter("collate concurrency", "duration 1s  events 1  spans 2  frames 3  branch master  revision ", "report id  revision date   pushed", "  1\n", "  2\n", "  4\n", ">>> ")
 	d.enter("verify -n 168h branch=master duration=1s events=1 spans=2 frames=3 concurrency=1 limit=-1", "too little history")
 	d.enter("apm switch -fcm axw/trace-apm-server ; test 1s 1 2 3 1", "branch    trace-apm-server\n", "on branch trace-apm-server , cmd = [1s 1 2 3 1]\n", "saving report\n", ">>> ")
 	d.enter("status", ": trace-apm-server, ", " trace\n0 commands queued\n")
@@ -104,35 +101,16 @@ func TestShellSession(t *testing.T) {
 	d.quit()
 }
 
-// TestShellElasticsearch: documents are counted, reports are saved and collated in the
-// Elasticsearch in use, and reset deletes the documents only.
-func TestShellElasticsearch(t *testing.T) {
-	node := elastictest.Start(t, os.Getenv(elastictest.Variable)) // "": OpenSearch
-	d, repo, address := startShell(t, "--index "+node.URL)
-	d.enter("elasticsearch use "+node.URL, "using "+node.URL+"\n")
-	d.enter("status", "ElasticSearch ["+node.URL+"]: ", " ,  0 docs\nApmServer not configured")
-	d.enter("apm use "+repo+" --url http://"+address, "using "+repo+"\n")
-	d.enter("apm switch -cm master", "build     took ")
-	d.enter("test 1s 1 2 3 1 ; test 1s 1 2 3 2", "started new work", " docs indexed (", "(100.00% of expected)\n", "report indexed in elasticsearch\n",
-		"started new work", " docs indexed (", "report indexed in elasticsearch\n", ">>> ")
-	d.enter("collate concurrency --sort concurrency", "report id  revision date   pushed", "dps", "100.0%", "  1\n", "dps", "100.0%", "  2\n\n")
-	d.enter("verify branch=master concurrency=1", "too little history")
-	d.enter("elasticsearch reset", "delete all indices apm-* of "+node.URL+" (now ", "? yes or no: ")
-	d.enter("yes", "deleted ", " docs\n", ">>> ")
-	d.enter("status", " ,  0 docs\n")
-	d.enter("collate concurrency", "  1\n") // reports are not deleted
-	d.quit()
-}
-
 // A typist types lines and reads answers.
 type typist struct {
-	t    *testing.T
-	conn net.Conn
-	text chan string // read so far
-	read string
+	t      *testing.T
+	conn   io.ReadWriteCloser
+	text   chan string
+	read   string // so far, after the last text that was expected
+	before string // what came before that
 }
 
-func newTypist(t *testing.T, conn net.Conn) *typist {
+func newTypist(t *testing.T, conn io.ReadWriteCloser) *typist {
 	d := &typist{t: t, conn: conn, text: make(chan string, 1000)}
 	t.Cleanup(func() { conn.Close() })
 	go func() {
@@ -163,7 +141,16 @@ func (d *typist) quit() {
 // enter types a line, and waits for texts in this order.
 func (d *typist) enter(line string, texts ...string) {
 	d.t.Helper()
-	fmt.Fprintln(d.conn, line)
+
+	d.keys(line+"\n", texts...)
+}
+
+// keys types keys, and waits for texts in this order.
+func (d *typist) keys(keys string, texts ...string) {
+	d.t.Helper()
+	if _, err := io.WriteString(d.conn, keys); err != nil {
+		d.t.Fatal(err)
+	}
 	for _, text := range texts {
 		d.expect(text)
 	}
@@ -171,10 +158,19 @@ func (d *typist) enter(line string, texts ...string) {
 
 func (d *typist) expect(text string) {
 	d.t.Helper()
-	timeout := time.After(time.Minute)
+	d.await(fmt.Sprintf("%q", text), func() (begin, end int) {
+		at := strings.Index(d.read, text)
+		return at, at + len(text)
+	})
+}
+
+// await reads until find finds something in what was read.
+func (d *typist) await(what string, find func() (begin, end int)) {
+	d.t.Helper()
+	timeout := time.After(2 * time.Minute)
 	for {
-		if _, after, ok := strings.Cut(d.read, text); ok {
-			d.read = after
+		if begin, end := find(); begin >= 0 {
+			d.before, d.read = d.read[:begin], d.read[end:]
 			return
 		}
 		select {
@@ -183,9 +179,9 @@ func (d *typist) expect(text string) {
 				d.read += more
 				continue
 			}
-			d.t.Fatalf("the session ended before %q; it wrote %q", text, d.read)
+			d.t.Fatalf("the session ended before %s; it wrote %q", what, d.read)
 		case <-timeout:
-			d.t.Fatalf("no %q after a minute; the session wrote %q", text, d.read)
+			d.t.Fatalf("no %s after two minutes; the session wrote %q", what, d.read)
 		}
 	}
 }

@@ -63,7 +63,7 @@ every event arrived once, in order and unaltered.`,
 			own: func(s *session, k target.Kind) *cobra.Command {
 				return topics.Command(s.console(), k, s.keepTopics)
 			},
-			topics: topics.Load,
+			topics: topics.Load, profiled: true,
 		},
 		{
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",
@@ -181,6 +181,11 @@ const scenarioExample = `
   carronade scenario endless.js --for 1h --label night=yes
   carronade scenario --types > carronade.d.ts`
 
+const markExample = `
+  carronade run kafka://127.0.0.1:9092/orders --rate 5k/s --for 2m --marks
+  kill -STOP 4711; carronade mark last fault 'stop broker 2'
+  kill -CONT 4711; carronade mark last heal 'stop broker 2'`
+
 // filesExample is an example of a workload file.
 const filesExample = `  target: kafka://127.0.0.1:9092/orders
   rate: 50k/s
@@ -195,3 +200,9 @@ const calibrateExample = `
   carronade calibrate --target riemann
   carronade calibrate --target kafka://other-host:9092    # there: carronade
                             # standin kafka --discard --listen 0.0.0.0:9092`
+
+const doctorExample = `
+  carronade doctor
+  carronade doctor kafka://127.0.0.1:9092/orders --acks all --clients 20
+  carronade doctor -f orders.yaml --json
+  carronade doctor apm+https://apm.example.org:8200 --timeout 5s`

@@ -43,6 +43,9 @@ func More(d *report.Document, where, flag string) []report.Condition {
 		{Name: "everything", Text: "carronade report show " + d.ID + flag + " --full"},
 		{Name: "pictures", Text: "carronade report open " + d.ID + flag},
 	}
+	if d.IsRun() && d.Stall.Count > 0 {
+		out = append(out, report.Condition{Name: "why", Text: "carronade explain " + d.ID + flag})
+	}
 	if d.Search != nil {
 		out = append(out, report.Condition{Name: "trials", Text: "carronade report list label.find=" + d.ID + flag})
 	}

@@ -87,6 +87,8 @@ var measuredFields = []Known{
 	{"failure_share", Share, "failed of sent"},
 	{"unknown_share", Share, "unknown of sent"},
 	{"stall", Duration, "longest gap in the answers"},
+	{"outage", Duration, "longest time without an ack after a fault, in the worst partition or connection"},
+	{"recover", Duration, "longest time from a fault until the limit on response held again"},
 	{"freezes", Count, "freezes: times of 10 ms or longer in which the generator did not run"},
 	{"freeze_total", Duration, "their total, within the measurement"},
 	{"freeze_longest", Duration, "of those, the longest"},
@@ -139,6 +141,9 @@ func Fields() []Known {
 	out := slices.Clone(measuredFields)
 	for _, t := range new(report.Times).All() {
 		ps := []string{"p50", "p99", "max"}
+		if partOfResponse[t.Name] {
+			ps = slices.Insert(ps, 0, "mean")
+		}
 		if t.Main {
 			ps = []string{"mean", "min", "p50", "p90", "p95", "p99", "p999", "p9999", "max"}
 		}

@@ -45,6 +45,14 @@ func (b *builder) measured(d *report.Document) {
 	b.lower("service", d.ServiceLower)
 	b.lower("end_to_end", d.EndToEndLower)
 	b.number("stall", Duration, d.Stall.LongestS)
+	if d.Faults != nil {
+		if t, _ := d.WorstOutage(); t != nil && !t.More { // a lower bound must not be taken for the time
+			b.number("outage", Duration, t.S)
+		}
+		if t, _ := d.WorstRecovery(); t != nil && !t.More {
+			b.number("recover", Duration, t.S)
+		}
+	}
 	if f := &d.Freezes; f.Longest != nil { // otherwise freezes were not measured
 		b.count("freezes", f.Count)
 		b.number("freeze_total", Duration, f.TotalS)
@@ -155,6 +163,10 @@ func (b *builder) counts(d *report.Document) {
 	}
 }
 
+// partOfResponse are the times, in addition to the main ones, whose means are compared: means of
+// parts add up.
+var partOfResponse = map[string]bool{"batching": true, "queueing": true, "send_delay": true}
+
 // times adds the percentiles of a time. A percentile that falls among events
 // without an answer is a lower bound and shown as one.
 func (b *builder) times(name string, s *measure.Summary, all bool) {
@@ -162,8 +174,10 @@ func (b *builder) times(name string, s *measure.Summary, all bool) {
 		return
 	}
 	if s.Count > 0 {
-		if all {
+		if all || partOfResponse[name] {
 			b.number(name+"_mean", Duration, seconds(s.Mean))
+		}
+		if all {
 			b.number(name+"_min", Duration, seconds(s.Min))
 		}
 		b.number(name+"_max", Duration, seconds(s.Max))

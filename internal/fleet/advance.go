@@ -291,6 +291,11 @@ func (c *Coordinator) wantOf(m *member) Want {
 		return WantRelease
 	case wantOrder[c.want] < wantOrder[WantStop] && (m.err != "" || m.lost):
 		return WantStop
+	case m.reads && m.err == "" && c.gone && (c.want == WantGo || c.want == WantStop):
+		if c.sendersEnded() {
+			return WantStop
+		}
+		return WantGo
 	}
 	return c.want
 }
@@ -317,10 +322,11 @@ func (c *Coordinator) beat(m *member) {
 	if !m.loaded || m.released || c.finished && !m.collected {
 		return
 	}
-	if !m.beatDue && !c.due(m.nextBeat) {
+	w := c.wantOf(m)
+	if !m.beatDue && w == m.wanted && !c.due(m.nextBeat) {
 		return
 	}
-	w := c.wantOf(m)
+	m.wanted = w
 	m.beats++
 	msg := &Message{Kind: Beat, Number: m.beats, Want: w, Heard: m.now, Acked: m.delivered, Beyond: m.beyond()}
 	switch {

@@ -18,6 +18,9 @@ type Config struct {
 	Plan   []byte            // for all agents, opaque
 	Shares map[string][]byte // by agent: what differs, opaque; with Plan at most MaxPlan
 	Agents []string          // names, different ones
+	// Readers are those of the agents that fire nothing, but read what the others send. They
+	// end when all others have ended: they are told to stop then, and not before.
+	Readers []string
 
 	// Recover collects an earlier run of the same name from the agents' spools. Nothing
 	// is fired; Plan and Shares are not used.
@@ -51,6 +54,8 @@ func (cfg *Config) check() error {
 		return fmt.Errorf("the run has %d agents: at least %d cannot stay", len(cfg.Agents), cfg.MinAgents)
 	case cfg.MaxClockError < 0 || cfg.Interval < 0:
 		return errors.New("times must not be negative")
+	case len(cfg.Readers) > 0 && !slices.ContainsFunc(cfg.Agents, func(name string) bool { return !slices.Contains(cfg.Readers, name) }):
+		return errors.New("all agents of the run read: at least one has to send")
 	case cfg.StartMargin < 2*ConfirmAhead:
 		return fmt.Errorf("%v are too short from the agreement to the start: at least %v", cfg.StartMargin, 2*ConfirmAhead)
 	}
@@ -110,7 +115,7 @@ func NewCoordinator(cfg Config) (*Coordinator, error) {
 	}
 	c := &Coordinator{cfg: cfg, byName: map[string]*member{}, want: WantOpen}
 	for _, name := range cfg.Agents {
-		m := &member{name: name, burst: firstExchanges}
+		m := &member{name: name, reads: slices.Contains(cfg.Readers, name), burst: firstExchanges}
 		c.members = append(c.members, m)
 		c.byName[name] = m
 	}
@@ -269,6 +274,11 @@ func (c *Coordinator) failure(reason string) {
 // allEnded reports whether no engine runs any more, as far as is known.
 func (c *Coordinator) allEnded() bool {
 	return !slices.ContainsFunc(c.members, func(m *member) bool { return !m.lost && m.phase != Ended })
+}
+
+// sendersEnded reports whether only agents that read are left.
+func (c *Coordinator) sendersEnded() bool {
+	return !slices.ContainsFunc(c.members, func(m *member) bool { return !m.reads && !m.lost && m.phase != Ended })
 }
 
 // names joins the names of the members for which f holds.

@@ -150,6 +150,9 @@ type simEngine struct {
 	refused bool // the lease had ended
 	ended   bool
 	ending  bool
+	reads   bool          // it fires nothing, and ends when it is told to
+	told    time.Duration // true time of an order to end; 0: none
+	over    time.Duration // true time of its end
 
 	frames    [][]byte
 	result    []byte
@@ -161,7 +164,15 @@ func (e *simEngine) wake() time.Duration {
 	if e.start == 0 || e.ended || e.ending {
 		return Never
 	}
-	return e.start + min(e.done+e.plan.Interval, e.plan.End)
+	return e.start + e.upTo()
+}
+
+// upTo returns when the interval in progress is over, since the start.
+func (e *simEngine) upTo() time.Duration {
+	if e.reads {
+		return e.done + e.plan.Interval
+	}
+	return min(e.done+e.plan.Interval, e.plan.End)
 }
 
 // advance fires what was due up to now, under the lease that was in force until now.
@@ -172,7 +183,7 @@ func (e *simEngine) advance(now time.Duration) {
 	lease := e.m.agent.LeaseEnd()
 	w := e.m.w
 	for !e.refused {
-		end := min(e.done+e.plan.Interval, e.plan.End)
+		end := e.upTo()
 		for e.next < len(e.events) && e.events[e.next].due < end && e.start+e.events[e.next].due <= now {
 			ev := e.events[e.next]
 			// An event that is due while the process stands still is sent afterwards.
@@ -197,7 +208,7 @@ func (e *simEngine) advance(now time.Duration) {
 		}
 		e.cut(now)
 		e.done = end
-		if end == e.plan.End {
+		if end == e.plan.End && !e.reads {
 			e.finish(nil)
 			break
 		}
@@ -229,6 +240,7 @@ func (e *simEngine) end(now time.Duration, err error) {
 		return
 	}
 	e.ended = true
+	e.over = e.m.clock.real(now)
 	var result []byte
 	if e.start != 0 {
 		result, _ = json.Marshal(struct {
@@ -253,6 +265,7 @@ func (e *simEngine) command(now time.Duration, c Command) {
 		}
 		e.start = c.At
 	case Stop, Abort:
+		e.told = e.m.clock.real(now)
 		if e.start != 0 && !e.ending && now > e.start {
 			e.cut(now) // advance has brought it up to now
 		}

@@ -129,6 +129,10 @@ func newSimWorld(seed uint64, dir string) *simGame {
 		g.config.MaxClockError = 10 * time.Millisecond
 	}
 	g.config.Plan = mustJSON(w.plan)
+	senders := n
+	if n > 1 && seed%3 == 1 {
+		senders--
+	}
 	for i := range n {
 		a := &simAgent{simHost: simHost{w: w, clock: w.clock()}, name: fmt.Sprintf("a%d", i), spool: NewMemorySpool()}
 		a.up.bytes, a.down.bytes = map[time.Duration]int{}, map[time.Duration]int{}
@@ -139,7 +143,11 @@ func newSimWorld(seed uint64, dir string) *simGame {
 			a.reopen = reopening(w, filepath.Join(dir, a.name))
 		}
 		w.agents = append(w.agents, a)
-		from, to := int32(i*w.plan.Clients/n), int32((i+1)*w.plan.Clients/n)
+		from, to := int32(i*w.plan.Clients/senders), int32((i+1)*w.plan.Clients/senders)
+		if i == senders { // the last one reads
+			from, to = 0, 0
+			g.config.Readers = []string{a.name}
+		}
 		g.config.Agents = append(g.config.Agents, a.name)
 		g.config.Shares[a.name] = mustJSON(simShare{from, to})
 	}
@@ -157,8 +165,8 @@ func newSimWorld(seed uint64, dir string) *simGame {
 	if g.profile == "worst" {
 		g.spoil()
 	}
-	g.story = fmt.Sprintf("%s, %d agents, shape %d for %v, keep going %v with %d, faults %+v%s",
-		g.profile, n, w.plan.Shape, w.plan.End, g.config.KeepGoing, g.config.MinAgents, w.faults, g.story)
+	g.story = fmt.Sprintf("%s, %d agents (%d send), shape %d for %v, keep going %v with %d, faults %+v%s",
+		g.profile, n, senders, w.plan.Shape, w.plan.End, g.config.KeepGoing, g.config.MinAgents, w.faults, g.story)
 	return g
 }
 
@@ -349,6 +357,7 @@ func (g *simGame) check() {
 			}
 		}
 		g.checkStart(o)
+		g.checkReader()
 	}
 	g.checkStopped(o)
 }
@@ -386,6 +395,9 @@ func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *AgentOutcome, frames 
 		var c simCount
 		fromJSON(f, &c)
 		sum.add(c)
+		if e.reads {
+			continue
+		}
 		frames[i].add(c)
 	}
 	if ended && o.Result {
@@ -440,6 +452,16 @@ func (g *simGame) checkStart(o *Outcome) {
 	}
 	if last-first > o.Skew {
 		g.fail("the starts were %v apart, at most %v were promised", last-first, o.Skew)
+	}
+}
+
+// checkReader checks that an agent that reads was told to end when the others had ended.
+func (g *simGame) checkReader() {
+	last := g.agents[len(g.agents)-1].engines[0]
+	for _, a := range g.agents[:len(g.agents)-1] {
+		if e := a.engines[0]; last.reads && (last.told == 0 || last.told < e.over) {
+			g.fail("agent %s had to stop reading at %v, and %s ended at %v", last.m.name, last.told, a.name, e.over)
+		}
 	}
 }
 

@@ -322,7 +322,7 @@ func (a *simAgent) command(now time.Duration, c Command) {
 		w.fail("a plan that cannot be read")
 		return
 	}
-	e.events = e.plan.events(share.From, share.To)
+	e.events, e.reads = e.plan.events(share.From, share.To), share.From == share.To
 	a.engine = e
 	process := a.process
 	if a.opened == process {

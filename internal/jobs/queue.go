@@ -98,10 +98,11 @@ func (q *Queue) open(ctx context.Context) (err error) {
 }
 
 // newEntry adds a queued job to its line.
-func (q *Queue) newEntry(j *Job) {
+func (q *Queue) newEntry(j *Job) *entry {
 	e := &entry{id: j.ID, system: j.System, user: j.User, cancel: make(chan struct{}), started: make(chan struct{}), done: make(chan struct{})}
 	q.jobs[e.id] = e
 	q.enter(e)
+	return e
 }
 
 // enter puts an entry into its line, at the place of its id.

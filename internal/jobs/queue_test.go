@@ -129,7 +129,7 @@ func TestPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := []int{0, 1, 0, 0, 2}[i]; ahead != want {
+		if want := []int{0, 1, 0, 1, 2}[i]; ahead != want {
 			t.Errorf("job %d: got %d jobs ahead, want %d", j.ID, ahead, want)
 		}
 		ids = append(ids, j.ID)
@@ -150,6 +150,32 @@ func TestPlaces(t *testing.T) {
 		before = j.Ended
 	}
 	wait(t, q, ids[3])
+}
+
+// TestAhead: a job of another system waits, too, if there is one place, or if either is alone.
+func TestAhead(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		parallel int
+		systems  []string
+		want     []int
+	}{
+		{"one place", 1, []string{"a", "b", "a", "c"}, []int{0, 1, 2, 3}},
+		{"alone", 3, []string{"a", Everything, "b"}, []int{0, 1, 1}},
+		{"after one that is alone", 3, []string{Everything, "a"}, []int{0, 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			q := open(t, Options{Parallel: tt.parallel})
+			gate := filepath.Join(t.TempDir(), "gate")
+			for i, system := range tt.systems {
+				_, ahead, err := q.Submit(t.Context(), request(system, "until:"+gate))
+				if err != nil || ahead != tt.want[i] {
+					t.Errorf("job %d of %s: got %d jobs ahead and %v, want %d", i, system, ahead, err, tt.want[i])
+				}
+			}
+			touch(t, gate)
+		})
+	}
 }
 
 // Systems with an address in common are one: their jobs run in the order of submission.

@@ -11,8 +11,9 @@ import (
 )
 
 // Submit stores a job. When it returns, the job is on disk, and runs when its
-// turn comes. The number is that of the jobs ahead of it in its system's queue,
-// with one that runs. The error is an ErrLimit, ErrInvalid or ErrClosed, or one
+// turn comes. The number is that of the jobs that must end before it starts: those
+// ahead of it for its system, or for all systems if it cannot run beside theirs. It
+// is 0 only if the job starts at once. The error is an ErrLimit, ErrInvalid or ErrClosed, or one
 // of the folder; then no job was stored.
 func (q *Queue) Submit(ctx context.Context, r Request) (Job, int, error) {
 	if err := r.check(); err != nil {
@@ -43,9 +44,16 @@ func (q *Queue) Submit(ctx context.Context, r Request) (Job, int, error) {
 			ahead += n
 		}
 	}
-	q.newEntry(&j)
+	e := q.newEntry(&j)
 	q.fill()
 	q.notify()
+	switch {
+	case e.phase != inLine:
+	case q.o.Parallel == 1 || j.System == Everything:
+		ahead = max(ahead, q.running+q.queued-1)
+	default: // all places are taken, or a job of Everything is ahead
+		ahead = max(ahead, 1)
+	}
 	return j, ahead, nil
 }
 

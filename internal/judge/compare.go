@@ -59,7 +59,7 @@ func CompareFields() []string {
 			out = append(out, lowerField(timeAt(t, p).field))
 		}
 	}
-	return append(out, Judged()...)
+	return append(append(out, partFields()...), Judged()...)
 }
 
 // A Comparison is two sides of reports compared with each other, by workload.
@@ -103,6 +103,7 @@ type Pair struct {
 	Reason       string       `json:"reason"`  // of the verdict
 	Rows         []Judgement  `json:"rows"`
 	Distribution []Percentile `json:"distribution"`
+	Parts        []Part       `json:"parts,omitempty"` // of the response times
 
 	replaced string   // why replaced runs allow no verdict
 	guards   []string // see guards
@@ -326,7 +327,7 @@ func pair(l, r bundle, o CompareOptions) (Pair, contest) {
 	main := decider(o.Metric, sides...)
 	p.Rows = judgeContests(contests(exploratory(main, sides...)...), o.statistics())
 	p.guards = guards(o.Metric, sides...)
-	p.Distribution = distribution(base, candidate)
+	p.Distribution, p.Parts = distribution(base, candidate), parts(base, candidate)
 	p.Differs, p.Findings, p.Distribution = orEmpty(p.Differs), orEmpty(p.Findings), orEmpty(p.Distribution)
 	return p, contests(main)[0]
 }

@@ -148,6 +148,7 @@ func (pr *Pair) text(p *layout.Page, several bool) {
 	p.Pair(verdictColor(stats.Verdict(pr.Verdict)), "verdict", pr.Verdict+": "+pr.Reason)
 	p.Line("")
 	judgements(p, pr.Rows)
+	pr.partsText(p)
 	distributions(p, pr.Distribution)
 }
 

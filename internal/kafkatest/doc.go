@@ -5,8 +5,8 @@
 // code under test.
 //
 // Its invariants: it never skips a test (a missing Java or Maven is an error that
-// says what to install), it listens on 127.0.0.1 only, and none of its processes
-// outlives the test binary.
+// says what to install), it listens on 127.0.0.1 only, unless a test names another
+// address of this machine, and none of its processes outlives the test binary.
 //
 //	func TestMain(m *testing.M) { os.Exit(kafkatest.Main(m)) }
 //

@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -28,7 +29,9 @@ type Node struct {
 func (n *Node) ID() int { return n.id }
 
 // Addr returns the address of the node's listener for clients, host:port.
-func (n *Node) Addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
+func (n *Node) Addr() string {
+	return fmt.Sprintf("%s:%d", cmp.Or(n.cluster.cfg.Address, "127.0.0.1"), n.port)
+}
 
 // MTLSAddr returns the address of a secure node's listener that requires a client
 // certificate and no password.
@@ -139,6 +142,9 @@ func (n *Node) Kill() {
 	n.down = true
 	n.process.kill()
 }
+
+// Ended reports whether the node is not running, also if others ended it.
+func (n *Node) Ended() bool { return n.process.ended() }
 
 // Stop shuts the node down in order.
 func (n *Node) Stop(t testing.TB) {

@@ -187,7 +187,7 @@ func TestMake(t *testing.T) {
 
 // harmless are the words in help for values that are neither a file, an address, a command nor a
 // secret. A new word must be added here, or to the rules.
-const harmless = ",ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIMIT,NAME,NAME,...,NUMBER,N,N|N-N,P,P,PORTS,PREFIX,RATE,REGEXP,REMOTE,REV,RING,SHAPE,SHARE,SIZE,SPEC,TEXT,TEXT,...,TIME|N,WHEN,WHERE,WORD=N,...,OP,ID,"
+const harmless = ",ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIMIT,NAME,NAME,...,NUMBER,N,N|N-N,P,P,PORTS,PREFIX,RATE,REGEXP,REMOTE,REV,RING,SHAPE,SHARE,SIZE,SPEC,TEXT,TEXT,...,TIME,TIME|N,WHEN,WHERE,WORD=N,...,OP,ID,"
 
 // TestEverySetting: each setting whose value can be a file, an address, a command or a secret
 // refuses one that is not allowed.
@@ -195,7 +195,7 @@ func TestEverySetting(t *testing.T) {
 	r, _ := rules(t)
 	bad := map[string]string{
 		"FILE": "/etc/passwd", "DIR": "/etc", "CMD": "id", "IMAGE": "x", "PID": "1", "ADDR": "10.0.0.1:80", "URL": "http://10.0.0.1", "HOST:PORT": "10.0.0.1:80",
-		"PLACE": "/etc/x.db", "REF": "env:HOME", "K=REF": "a=env:HOME", "K: V": "a: env:HOME",
+		"PLACE": "/etc/x.db", "REF": "env:HOME", "K=REF": "a=env:HOME", "K: V": "a: env:HOME", "FAULT": "1s:kill=pid:4711",
 	}
 	kinds := all.Kinds()
 	refused := 0

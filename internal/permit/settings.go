@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/inject"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -14,11 +15,11 @@ import (
 // Commands that a job may run, by their path without the program's name. A path allows the
 // commands below it.
 var commands = []string{
-	"run", "find", "scenario", "calibrate", "demo",
-	"compare", "collate", "verify",
+	"run", "find", "scenario", "calibrate", "demo", "doctor",
+	"explain", "compare", "collate", "verify",
 	"report list", "report show", "report table", "report cite", "report export", "report import",
-	"report log", "report replay",
-	"topics", "query", "host", "help", "version", "system list",
+	"report log", "report replay", "mark",
+	"topics", "query", "profile", "host", "help", "version", "system list",
 }
 
 // Command checks a command by its path, such as "report show", and its arguments. Flags are checked
@@ -30,6 +31,8 @@ func (r *Rules) Command(path string, args []string) error {
 	case path == "system build" && len(args) > 0:
 		return r.Build(args[0])
 	case path == "as" && len(args) > 0: // see Tool
+		return nil
+	case path == "mark": // its arguments are an id and a name
 		return nil
 	case !slices.ContainsFunc(commands, func(c string) bool { return path == c || strings.HasPrefix(path, c+" ") }):
 		return r.refuse(fmt.Sprintf("this server does not run the command %q", path), wayAllow)
@@ -71,6 +74,11 @@ func (r *Rules) Document(kinds []target.Kind, entries []workload.Entry) error {
 			case e.Name == "target":
 				if err := r.Address(v); err != nil {
 					return at(e.Where, err)
+				}
+				continue
+			case e.Name == "fault":
+				if err := r.fault(e.Where, v, started); err != nil {
+					return err
 				}
 				continue
 			case strings.HasPrefix(e.Name, "system-"):
@@ -165,6 +173,14 @@ func (r *Rules) system(e workload.Entry, value string, started error) error {
 		err = started
 	}
 	return at(e.Where, err)
+}
+
+// fault checks a fault that the run makes: only to a system that it started.
+func (r *Rules) fault(where, value string, started error) error {
+	if f, err := inject.Parse(value); err != nil || f.What != inject.System {
+		return at(where, r.refuse("a job of this server may only make faults of the system that it started, such as 60s:restart=system", wayAllow))
+	}
+	return at(where, started)
 }
 
 // Make checks the command of a build: make with targets, alone or after another.

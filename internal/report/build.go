@@ -39,6 +39,7 @@ type Input struct {
 	Trust       measure.Trust
 	Ledger      *measure.Ledger
 	Gauges      []measure.Gauge
+	Moments     []measure.Moment
 	Indexed     *measure.Indexed
 	System      *System     // the system under test, if any
 	Hosts       []any       // other machines, as described elsewhere
@@ -56,9 +57,11 @@ type Input struct {
 	Calibration *Calibration
 	Samples     *Samples
 	Trace       *Trace
+	Faults      *Faults
 
 	Agents []Agent       // the generators, if there are several
 	Skew   time.Duration // between their starts, at most
+	Apart  time.Duration // by so much end-to-end times may be wrong: they are on the clocks of two generators
 }
 
 // Build makes the document. It keeps parts of the input.
@@ -71,7 +74,7 @@ func Build(in Input) *Document {
 		Repetition: max(in.Repetition, 1), Repetitions: max(in.Repetitions, 1), Replaces: in.Replaces,
 		StartedAt: r.Started.Round(0), EndedAt: r.Ended.Round(0), // without the monotonic clock, which JSON does not keep
 		Stopped: r.Stopped,
-		Partial: r.Stopped == load.Interrupted && !r.Whole || r.Stopped == load.ByTarget || r.Stopped == load.BySystem || r.Stopped == load.ByLease,
+		Partial: r.Stopped == load.Interrupted && !r.Whole || r.Stopped == load.ByTarget || r.Stopped == load.BySystem || r.Stopped == load.ByGenerator || r.Stopped == load.ByLease,
 		Trust:   in.Trust, Steady: r.Steady,
 		Checks: checks(in), Problems: orEmpty(in.Problems), Warnings: orEmpty(in.Warnings), Notice: in.Notice,
 		Workload: in.Workload, Settings: orEmpty(in.Settings),
@@ -85,8 +88,8 @@ func Build(in Input) *Document {
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
 		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Clients: in.Clients,
-		Samples: in.Samples, Trace: in.Trace,
-		Fleet: fleetOf(in.Agents, in.Skew),
+		Samples: in.Samples, Trace: in.Trace, Faults: in.Faults,
+		Fleet: fleetOf(in.Agents, in.Skew, in.Apart),
 	}
 	if d.Classes == nil {
 		d.Classes = map[string]uint64{}
@@ -122,6 +125,9 @@ func Build(in Input) *Document {
 	slices.SortStableFunc(d.Intervals, func(a, b Interval) int { return cmp.Compare(a.StartS, b.StartS) })
 	for i := range in.Gauges {
 		d.Gauges = append(d.Gauges, gauge(&in.Gauges[i], &r.Measurement))
+	}
+	for _, m := range in.Moments {
+		d.Moments = append(d.Moments, Moment{From: m.From, Name: m.Name, AtS: m.At.Seconds(), LengthS: m.Length.Seconds()})
 	}
 	for _, l := range r.Logs {
 		d.LagEvents[l.Log] = l.Lag

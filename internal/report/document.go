@@ -60,8 +60,10 @@ type Document struct {
 
 	Intervals []Interval        `json:"intervals"`
 	Gauges    []Gauge           `json:"gauges"`
+	Moments   []Moment          `json:"moments,omitempty"`
 	Stall     Stall             `json:"stall"`
 	Freezes   Freezes           `json:"freezes"`
+	Faults    *Faults           `json:"faults,omitempty"` // nil: the run takes no marks
 	Failures  []measure.Failure `json:"failures"`
 	Classes   map[string]uint64 `json:"classes"`
 
@@ -246,6 +248,15 @@ type Gauge struct {
 type Point struct {
 	AtS   float64 `json:"at_s"`
 	Value float64 `json:"value"`
+}
+
+// A Moment is something that happened at a known time and that may explain what was measured
+// then.
+type Moment struct {
+	From    string  `json:"from"`
+	Name    string  `json:"name"`
+	AtS     float64 `json:"at_s"`
+	LengthS float64 `json:"length_s"` // 0: none, or unknown
 }
 
 // Usage is what the generator's process consumed.

@@ -14,7 +14,10 @@ import (
 // A Fleet describes the generators of a run that several fired together.
 type Fleet struct {
 	SkewUS float64 `json:"skew_us"` // the starts of any two differ by at most so much
-	Agents []Agent `json:"agents"`
+	// EndToEndBoundUS is by how much end-to-end times may be wrong, since a generator that
+	// sends and the one that reads have two clocks; 0 if there are none of several generators.
+	EndToEndBoundUS float64 `json:"end_to_end_bound_us,omitempty"`
+	Agents          []Agent `json:"agents"`
 	// Limit is the name of the generator that was the limit; "" if none was.
 	Limit string `json:"limit,omitempty"`
 }
@@ -25,7 +28,8 @@ type Agent struct {
 	Version string        `json:"version,omitempty"` // of the program
 	From    int           `json:"from"`              // its clients: From up to To, To excluded
 	To      int           `json:"to"`
-	State   string        `json:"state"` // "complete", or what happened to it
+	Reads   bool          `json:"reads,omitempty"` // it sends nothing, and reads what the others send
+	State   string        `json:"state"`           // "complete", or what happened to it
 	Fault   string        `json:"fault,omitempty"`
 	Level   measure.Level `json:"level"` // trust in it alone
 
@@ -65,11 +69,11 @@ func (a *Agent) Measured(r *load.Result, processors int) {
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // fleetOf returns nil without agents.
-func fleetOf(agents []Agent, skew time.Duration) *Fleet {
+func fleetOf(agents []Agent, skew, apart time.Duration) *Fleet {
 	if len(agents) == 0 {
 		return nil
 	}
-	f := &Fleet{SkewUS: micros(skew), Agents: agents}
+	f := &Fleet{SkewUS: micros(skew), EndToEndBoundUS: micros(apart), Agents: agents}
 	for i := range agents {
 		if agents[i].Level == measure.NotTrusted && f.Limit == "" {
 			f.Limit = agents[i].Name
@@ -105,8 +109,13 @@ func (d *Document) FleetTable() (head []string, rows [][]string, remarks []strin
 		if a.To-a.From > 1 {
 			clients += "-" + strconv.Itoa(a.To-1)
 		}
+		if a.Reads {
+			clients = "reads"
+		}
 		row := []string{layout.Clean(a.Name), clients}
-		if reads {
+		if a.Reads {
+			row = append(row, "-", "-", units.FormatRate(a.EventsPerS), "-")
+		} else if reads {
 			row = append(row, units.FormatCount(a.Consumed), units.FormatRate(a.EventsPerS))
 		} else {
 			row = append(row, units.FormatCount(a.Sent), units.FormatCount(a.Acked), units.FormatRate(a.EventsPerS), delay)
@@ -120,6 +129,9 @@ func (d *Document) FleetTable() (head []string, rows [][]string, remarks []strin
 	if f.SkewUS > 0 {
 		remarks = append(remarks, fmt.Sprintf("they started at most %s apart; their clocks are known to within %s",
 			units.FormatDuration(nanos(f.SkewUS)), units.FormatDuration(nanos(bound))))
+	}
+	if f.EndToEndBoundUS > 0 {
+		remarks = append(remarks, fmt.Sprintf("end-to-end times are between two clocks: each is right to within %s", units.FormatDuration(nanos(f.EndToEndBoundUS))))
 	}
 	if d.Mode == load.ClosedLoop {
 		remarks = append(remarks, "each had its part of the concurrency: callers of one do not wait for those of another, so queues differ from those of a single generator")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/outage"
 	"carronade/internal/slo"
 	"carronade/internal/trust"
 	"carronade/load"
@@ -133,6 +134,10 @@ func (d *Document) check(l *slo.Limit, t *Totals, times *Times, rate float64) fi
 		return of(float64(t.Retries))
 	case "longest-stall":
 		return d.blame(of(d.Stall.LongestS))
+	case "outage":
+		return d.checkFault(l, d.WorstOutage)
+	case "recover":
+		return d.checkFault(l, d.WorstRecovery)
 	case "index-share":
 		if d.Indexed == nil || d.Indexed.Share == nil {
 			return undecided("no documents were counted behind the system")
@@ -147,6 +152,20 @@ func (d *Document) check(l *slo.Limit, t *Totals, times *Times, rate float64) fi
 		return d.checkBacklog()
 	}
 	return d.checkDelivery(l, of)
+}
+
+// checkFault checks a limit on the scores of faults.
+func (d *Document) checkFault(l *slo.Limit, worst func() (*outage.Time, string)) finding {
+	t, why := worst()
+	if t == nil {
+		return undecided("%s", why)
+	}
+	f := finding{value: &t.S, holds: l.Op.Holds(t.S, l.Value), text: timeText(t)}
+	if t.More {
+		f.text += ", since it was not over at the end"
+		f.holds, f.open = false, f.holds
+	}
+	return d.blame(f)
 }
 
 // blame marks a broken limit as undecided if the run is not trusted: the generator may be the
@@ -335,7 +354,7 @@ func (d *Document) notFound() uint64 {
 // checkBacklog checks whether reading kept up with writing: a consumer by its lag, a round
 // trip by what was acked (without acks: sent) and has not come back.
 func (d *Document) checkBacklog() finding {
-	var b trust.Backlog
+	b := trust.Backlog{Read: d.Mode == load.Consuming}
 	var ahead float64
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]

@@ -40,6 +40,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	d.partSections(p)
 	d.series(p, false)
 	d.intervalTable(p)
+	d.faults(p, false)
 	d.gauges(p)
 	d.answers(p)
 	d.failures(p)

@@ -35,6 +35,7 @@ func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) err
 		d.briefTimes(p)
 	}
 	d.series(p, true)
+	d.faults(p, true)
 	d.fleet(p)
 	d.unusual(p)
 	d.footer(p, more)

@@ -149,6 +149,8 @@ var endings = map[load.Reason]string{
 	load.ByEnd:         "the end of the logs was reached",
 	load.Interrupted:   "it was interrupted",
 	load.ByTarget:      "the target failed",
+	load.ByGenerator:   "a generator was lost",
+	load.ByLease:       "its generators heard nothing of the program that commands them",
 	load.BySystem:      "the system under test ended by itself",
 	load.Killed:        "the program was killed",
 }

@@ -63,9 +63,9 @@ func TestBacklogIsABound(t *testing.T) {
 	})
 }
 
-// outage is a run of eight seconds at 1000 events per second, without answers
+// withOutage is a run of eight seconds at 1000 events per second, without answers
 // from the third second to the end of the fifth.
-func outage() *Document {
+func withOutage() *Document {
 	d := &Document{Mode: load.OpenLoop, Totals: Totals{RateOf: RateAcked, ElapsedS: 8}, Phases: []Phase{{Name: measure.Measurement, EndS: 8}}}
 	for i := range 8 {
 		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000}, EventsPerS: 1000}
@@ -87,7 +87,7 @@ func outage() *Document {
 }
 
 func TestOutageIsSeen(t *testing.T) {
-	d := outage()
+	d := withOutage()
 	got := d.responses(99)
 	for at, want := range map[float64]measure.Value{
 		1: {P: 99, D: 5 * time.Millisecond},

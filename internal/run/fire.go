@@ -41,6 +41,11 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	if err := f.rows.open(e, r, &f.plan, f.tgt); err != nil {
 		return out, err
 	}
+	f.marks.open(r)
+	faults := e.newInjector(f.marks)
+	if err := faults.check(ctx); err != nil {
+		return out, err
+	}
 	e.abort = e.newAbort(r.Mode(), &f.plan, func() { r.Stop(load.ByLimit) })
 	e.startKeeping(ctx, r.Mode(), f.plan.Unanswered)
 	q := newGaugeReader(e.sources(), f.plan.Interval, e.Figures)
@@ -51,6 +56,8 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	r.Start()
 	stopped()
 	f.rows.began(r)
+	f.marks.begin(r)
+	faults.begin(ctx, r.Started())
 	q.begin(r.Now)
 	if f.readsMeanwhile(e.Workload.Op) {
 		f.back.start()
@@ -59,6 +66,8 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	e.await(ctx, r, e.system.died())
 	unguard()
 	out.result, err = r.Wait()
+	out.problems = append(out.problems, faults.end()...)
+	out.faults = f.marks.report(out.result)
 	e.endGauges(ctx, q, &out)
 	out.confirm(ctx, e)
 	if f.back != nil {
@@ -76,6 +85,8 @@ type sendingRun struct {
 	back *readback // nil: nothing is read back
 	rows *tracing  // nil: none
 
+	marks *marking // nil: the run takes no marks
+
 	pipeline *pipeline // nil: it is not a pipeline
 }
 
@@ -91,7 +102,11 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	if u, ok := e.session.(target.Unanswered); ok {
 		plan.Unanswered = u.Unanswered()
 	}
-	if src := e.session.Source(); src != nil {
+	if e.Share != nil && e.Share.Records != nil {
+		if err := e.keepOutcomes(plan, f.tgt, w.Op == workload.RoundTrip); err != nil {
+			return nil, err
+		}
+	} else if src := e.session.Source(); src != nil {
 		back, err := e.newReadback(f.tgt, src)
 		if err != nil {
 			return nil, err
@@ -116,6 +131,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	}
 	f.pipeline = e.newPipeline(ctx, plan, f.tgt)
 	f.rows = e.newTracing(plan, f.back, f.pipeline)
+	f.marks = e.newMarking(plan, f.tgt)
 	if e.Share != nil {
 		if plan.StartAt, err = e.Share.join(ctx, plan); err != nil {
 			return nil, failed(ctx, err)

@@ -33,6 +33,9 @@ type Order struct {
 	Stop <-chan load.Reason
 	// Abort, when it is closed, has them stop without waiting.
 	Abort <-chan struct{}
+	// Records is called with the chunks of records of each generator, those of one in order, if
+	// one of them reads what the others send; one call at a time.
+	Records func(chunk []byte)
 	// Logf prints progress.
 	Logf func(format string, args ...any)
 }
@@ -48,13 +51,17 @@ type Gathered struct {
 	Warnings []string
 	// Skew is how far apart the generators may have started.
 	Skew time.Duration
+	// Apart is by how much times between a generator that sends and one that reads may be
+	// wrong, since they are on two clocks.
+	Apart time.Duration
 }
 
 // gathered is what the report needs of it.
 type gathered struct {
 	*Gathered
 	whole []*load.Result // of the agents that have one, before they were merged
-	of    []int          // their indexes in Agents
+	of    []int          // their indexes in Agents; first those that send
+	reads []*load.Result // of those that read what others send
 }
 
 // processors are those of all generators.
@@ -84,6 +91,11 @@ type Measured struct {
 
 	Processors int // that the generator may use
 	Host       any // described as in a report
+
+	// Of a run that a generator reads while others send: the records that were not taken
+	// before, and what the one that reads knows of the logs.
+	Records [][]byte
+	Reading *Reading
 }
 
 // Measure runs the share of a workload that a job has. It is Execute for one of several
@@ -107,6 +119,7 @@ func Measure(ctx context.Context, job Job) (*Measured, error) {
 		Result: out.result, Gauges: out.gauges, Warnings: out.warnings, Problems: out.problems, Words: out.words, Facts: out.facts,
 		Notice: out.notice, Clients: out.clients, Encoding: out.encoding, Clock: out.clock, Remarks: out.remarks, NoWaits: out.noWaits,
 		Processors: load.Processors(), Host: job.Host,
+		Records: e.Share.restOfRecords(), Reading: out.reading,
 	}, nil
 }
 
@@ -144,6 +157,11 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 	over := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() { e.stopFleet(ctx, ask, over) })
+	var records func([]byte)
+	if w.Verify() || w.Op == workload.RoundTrip {
+		e.records = newFleetLedger(e, &plan)
+		records = e.records.take
+	}
 	g, err := e.Fleet.Fire(context.WithoutCancel(ctx), &Order{
 		Workload: w, RunID: e.spec.RunID,
 		Opened: func(facts map[string]any) error { e.before = facts; return e.found() },
@@ -151,7 +169,7 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 			limits.look(&s)
 			e.watch(s)
 		},
-		Stop: stop, Abort: e.Abort, Logf: e.Logf,
+		Records: records, Stop: stop, Abort: e.Abort, Logf: e.Logf,
 	})
 	close(over)
 	watching.Wait()
@@ -219,14 +237,20 @@ func (f *failureLimits) look(s *load.Snapshot) {
 func (e *execution) merge(g *Gathered, plan *load.Plan, out *outcome) {
 	f := &gathered{Gathered: g}
 	var names []string
+	var readers []int
 	for i := range g.Agents {
 		a := &g.Agents[i]
 		if a.Result == nil {
 			continue
 		}
-		f.whole, f.of = append(f.whole, a.Result), append(f.of, i)
-		names = append(names, g.Rows[i].Name)
-		if out.facts == nil {
+		if g.Rows[i].Reads {
+			f.reads = append(f.reads, a.Result)
+			readers = append(readers, i)
+		} else {
+			f.whole, f.of = append(f.whole, a.Result), append(f.of, i)
+			names = append(names, g.Rows[i].Name)
+		}
+		if out.facts == nil && !g.Rows[i].Reads {
 			out.facts, out.notice, out.encoding = a.Facts, a.Notice, a.Encoding
 		}
 		named := func(texts []string) (all []string) {
@@ -252,6 +276,7 @@ func (e *execution) merge(g *Gathered, plan *load.Plan, out *outcome) {
 			out.gauges = append(out.gauges, m)
 		}
 	}
+	f.of = append(f.of, readers...)
 	out.warnings = append(out.warnings, g.Warnings...)
 	out.fleet = f
 	for _, r := range f.whole {
@@ -262,6 +287,9 @@ func (e *execution) merge(g *Gathered, plan *load.Plan, out *outcome) {
 		out.result.Stopped = load.ByLease
 	}
 	r := out.result
+	if e.records != nil {
+		e.records.finish(e, g, out)
+	}
 	if plan.Schedule == nil {
 		return
 	}
@@ -353,7 +381,7 @@ func (e *execution) judgeFleet(in *report.Input, f *gathered) {
 	whole := in.Trust.OK
 	in.Trust.Reasons = append(in.Trust.Reasons, f.Faults...)
 	in.Processors = 0
-	for k, r := range f.whole {
+	for k, r := range slices.Concat(f.whole, f.reads) {
 		a, row := &f.Agents[f.of[k]], &f.Rows[f.of[k]]
 		in.Processors += a.Processors
 		verdict := e.judge(r, &outcome{facts: a.Facts, noWaits: a.NoWaits}, a.Processors)
@@ -369,5 +397,8 @@ func (e *execution) judgeFleet(in *report.Input, f *gathered) {
 		}
 	}
 	in.Agents, in.Skew = f.Rows, f.Skew
+	if len(f.reads) > 0 && e.Workload.Op == workload.RoundTrip {
+		in.Apart = f.Apart
+	}
 	in.Trust.OK = len(in.Trust.Reasons) == 0
 }

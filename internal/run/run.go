@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"time"
 
+	"carronade/internal/doctor"
+	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -63,6 +65,10 @@ type Job struct {
 	Facts func(facts map[string]any)
 	// Permit is called with the same; an error ends the run before anything is sent. May be nil.
 	Permit func(facts map[string]any) error
+	// Marks is called with what puts marks on the time axis, when the run has begun; may be nil.
+	Marks func(m *Marker)
+	// Marked is called with each mark, whatever made it, one call at a time; may be nil.
+	Marked func(m outage.Mark)
 	// CameBack is called with the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; may be nil.
 	CameBack func(endToEnd time.Duration)
@@ -165,7 +171,9 @@ func prepare(job Job) (*execution, error) {
 		spec.RunID = NewID()
 	}
 	job.Share.limitSpec(&spec)
-	return &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}, nil
+	e := &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
+	e.spec.Happened = func(name string, began time.Time, length time.Duration) { e.moments.add("client", name, began, length) }
+	return e, nil
 }
 
 // measure opens the target, sends or reads, and closes the target. Without a result, an
@@ -178,7 +186,9 @@ func (e *execution) measure(ctx context.Context) (out outcome, err error) {
 	if e.causes != nil {
 		defer e.causes.Close()
 	}
-	if e.Workload.Op == workload.Consume {
+	if e.Share != nil && e.Share.Reads {
+		out, err = e.read(ctx)
+	} else if e.Workload.Op == workload.Consume {
 		out, err = e.consume(ctx)
 	} else {
 		out, err = e.send(ctx)
@@ -206,6 +216,7 @@ func (e *execution) open(ctx context.Context) error {
 		return joinClose(err, s.Close())
 	}
 	e.vitals = system.NewHostMetrics()
+	e.atOpen, e.opened = system.ReadState(), time.Now()
 	if !e.Portable { // virtual time has no freezes
 		e.causes = system.NewCauses()
 	}
@@ -245,8 +256,18 @@ func (e *execution) inspect(out *outcome) {
 		out.clients = m.Brokers()
 	}
 	out.encoding = e.encoding()
-	out.clock, out.remarks = e.clock.Troubles(), e.clock.Remarks()
+	out.clock, out.remarks = e.clock.Troubles(), append(e.clock.Remarks(), e.machine()...)
 	out.noWaits = e.causes != nil && !e.causes.CountsWaits()
+}
+
+// machine returns what was wrong with this machine and mattered to the run.
+func (e *execution) machine() []string {
+	host, ok := e.Host.(system.Host)
+	if !ok {
+		return nil
+	}
+	now, o := system.ReadState(), e.spec.Options
+	return doctor.Remarks(&host, &e.atOpen, &now, time.Since(e.opened), o.Size("send-buffer"), o.Size("recv-buffer"))
 }
 
 // NewID returns the identity of a run.
@@ -279,10 +300,14 @@ type execution struct {
 	system  *underTest // nil if there is none
 	hosts   []any      // other machines, described
 	vitals  *system.HostMetrics
+	atOpen  system.State // of this machine, before anything was sent
+	opened  time.Time
 	hdr     *report.Log
 	series  *series      // nil before the run begins
 	writer  store.Writer // nil: the report is not kept while it is measured
 	abort   *abort       // nil: a broken limit does not end the run
+	moments moments
+	records *fleetLedger // nil: this process checks what it sends, or nothing is checked
 }
 
 // An outcome is the result of a run.
@@ -295,6 +320,7 @@ type outcome struct {
 	problems []string
 	samples  *report.Samples
 	trace    *report.Trace
+	faults   *report.Faults
 	checks   []report.Check
 
 	// What is known of the target and of the generator after the run.
@@ -304,10 +330,11 @@ type outcome struct {
 	clients  []measure.Client
 	encoding *measure.Encoding
 	clock    []string // trouble with the clocks
-	remarks  []string // on the clocks
+	remarks  []string // on the clocks and on this machine
 	noWaits  bool     // see trust.Input
 
-	fleet *gathered // of several generators; nil: this process generated the load
+	reading *Reading  // of a generator that reads what others send
+	fleet   *gathered // of several generators; nil: this process generated the load
 }
 
 // freezeCause returns the function that names the cause of a freeze; may be nil.
@@ -379,10 +406,11 @@ func (e *execution) report(out *outcome, failure error) *report.Document {
 	if out.fleet != nil {
 		e.judgeFleet(&in, out.fleet)
 	}
+	in.Moments = e.moments.of(r)
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
 	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, []string{trust.Start(r)})
 	in.Facts, in.Notice, in.Clients, in.Encoding = out.facts, out.notice, out.clients, out.encoding
-	in.Samples, in.Trace = out.samples, out.trace
+	in.Samples, in.Trace, in.Faults = out.samples, out.trace, out.faults
 	for _, c := range w.Checks(r) {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
 	}

@@ -18,6 +18,11 @@ type Share struct {
 	load.Portion
 	Of int // the clients of all generators together
 
+	// Records get what the ledger needs, if one of the generators reads what the others send;
+	// else nil. Reads is set for that one.
+	Records *Records
+	Reads   bool
+
 	// Start is called when the target is open. It waits until all generators are ready, and
 	// returns when the run starts, with a monotonic reading.
 	Start func(ctx context.Context) (time.Time, error)
@@ -33,6 +38,14 @@ func (s *Share) of(n uint64) uint64 {
 		return q
 	}
 	return upTo(s.To) - upTo(s.From)
+}
+
+// restOfRecords returns the records that were not taken yet.
+func (s *Share) restOfRecords() [][]byte {
+	if s == nil {
+		return nil
+	}
+	return s.Records.Take(-1)
 }
 
 // limitSpec limits what a target prepares for to the share; a nil share is the whole run.

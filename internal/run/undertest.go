@@ -48,6 +48,7 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 	known := new(secret.Mask)
 	known.Add(spec.Secrets...)
 	spec.Launched, spec.Output = e.Started, e.printed("system")
+	spec.Happened = func(name string, began time.Time, length time.Duration) { e.moments.add("system", name, began, length) }
 	u := &underTest{started: spec.Command != "" || spec.Image != ""}
 	if err := sut.Check(spec); err != nil { // check first, since a build may take long
 		return nil, err

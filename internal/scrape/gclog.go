@@ -25,6 +25,10 @@ const mostLogLine = 8 << 10
 // A pause is a line "GC(N) Pause ... 1.234ms", which every collector of OpenJDK
 // writes, with any decorations before it.
 type GCLog struct {
+	// OnPause is called with each pause whose time is known: when it began, by the wall clock,
+	// and its length. It may be nil.
+	OnPause func(began time.Time, length time.Duration)
+
 	pattern string
 	whole   bool
 	first   bool
@@ -54,7 +58,9 @@ type follower struct {
 	f       *os.File
 	at      int64
 	part    []byte // the beginning of an incomplete line
-	tooLong bool   // the current line is too long, and skipped
+	read    []timed
+	clock   clock
+	tooLong bool // the current line is too long, and skipped
 }
 
 // NewGCLog follows the log with the name pattern, in which * and the JVM's %p
@@ -179,6 +185,7 @@ func (g *GCLog) follow(ctx context.Context, name string) error {
 }
 
 func (g *GCLog) drain(ctx context.Context, w *follower) error {
+	defer g.passOn(w)
 	for ctx.Err() == nil {
 		n, err := w.f.ReadAt(g.buf, w.at)
 		w.at += int64(n)
@@ -210,17 +217,24 @@ func (g *GCLog) lines(w *follower, b []byte) {
 				w.part = append(w.part, line...)
 				line = w.part
 			}
-			g.line(line)
+			g.line(w, line)
 		}
 		w.part, w.tooLong = w.part[:0], false
 		b = b[i+1:]
 	}
 }
 
-func (g *GCLog) line(line []byte) {
+func (g *GCLog) line(w *follower, line []byte) {
+	at, stamped := stampOf(line)
+	if stamped {
+		w.clock.newest = at
+	}
 	d, after, ok := pause(line)
 	if !ok {
 		return
+	}
+	if stamped && g.OnPause != nil {
+		w.read = append(w.read, timed{at, d})
 	}
 	g.recent.add(d)
 	g.total.add(d)

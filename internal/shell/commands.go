@@ -273,46 +273,6 @@ func (s *session) define(ws []word) error {
 	return nil
 }
 
-// autoComplete completes the line of a terminal.
-func (s *session) autoComplete(line string, pos int, key rune) (string, int, bool) {
-	if key != '\t' || pos != len(line) {
-		return "", 0, false
-	}
-	begin := strings.LastIndexByte(line, ' ') + 1
-	var all []string
-	if begin == 0 {
-		for name := range s.names {
-			all = append(all, name)
-		}
-		all = append(all, commandNames()...)
-		all = append(all, s.Commands...)
-	} else if v, ok := find(strings.Fields(line)[0]); ok {
-		for _, form := range v.use {
-			if f := strings.Fields(form); len(f) > 1 && strings.ToLower(f[1]) == f[1] && strings.Count(line, " ") == 1 {
-				all = append(all, f[1])
-			}
-		}
-	}
-	if len(all) == 0 && s.Complete != nil {
-		all = s.Complete(line)
-	}
-	all = slices.DeleteFunc(all, func(a string) bool { return !strings.HasPrefix(a, line[begin:]) })
-	if len(all) == 0 {
-		return "", 0, false
-	}
-	common := all[0]
-	for _, a := range all[1:] {
-		for !strings.HasPrefix(a, common) {
-			common = common[:len(common)-1]
-		}
-	}
-	if len(all) == 1 {
-		common += " "
-	}
-	line = line[:begin] + common
-	return line, len(line), true
-}
-
 // soonCtx is the context of a command that answers at once.
 func (s *session) soonCtx() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.work, soon)

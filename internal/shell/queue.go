@@ -13,7 +13,7 @@ import (
 // A Queue runs jobs, those of one system one after the other, as a jobs.Queue does.
 // It is safe for concurrent use.
 type Queue interface {
-	// Submit returns how many jobs of the same system are ahead.
+	// Submit returns how many jobs must end before it starts, 0 if it starts at once.
 	Submit(ctx context.Context, r jobs.Request) (jobs.Job, int, error)
 	Cancel(ctx context.Context, id int64) error
 	Jobs(ctx context.Context, f jobs.Filter) ([]jobs.Job, error)

@@ -226,6 +226,23 @@ func (r *row) cells() []string {
 	return append(out, Printable(r.Value))
 }
 
+// How sure it is that a row has the best efficiency of its group.
+const (
+	proven   = "best"
+	unproven = "ahead, unproven"
+)
+
+// winner is how sure it is that the row is the best, "" if it is not known to be.
+func (r *row) winner() string {
+	switch m := r.Measured["efficiency"]; {
+	case m.Best:
+		return proven
+	case m.Ahead:
+		return unproven
+	}
+	return ""
+}
+
 // flags are the flags of the server that differ in a group, "" if none does.
 func (r *row) flags() string {
 	var out []string
@@ -264,7 +281,15 @@ func (s *session) collationText(c *collation) {
 			if flags {
 				cells = append(cells, r.flags())
 			}
-			s.say("%s", s.tableRow(heads, cells, r.Measured["efficiency"].Best || r.Measured["efficiency"].Ahead))
+			s.say("%s", s.tableRow(heads, cells, r.winner() != ""))
+		}
+		for _, r := range g.Rows {
+			switch r.winner() {
+			case proven:
+				s.say("%s has the best efficiency", r.cells()[0])
+			case unproven:
+				s.say("%s", wrap(r.cells()[0]+" is ahead, unproven: its efficiency is more than a fifth above the others, with too few repetitions to tell that from noise", ""))
+			}
 		}
 		s.say("")
 	}
@@ -298,7 +323,7 @@ func (s *session) collationCSV(c *collation) error {
 			heads = append(heads, v.name)
 		}
 	}
-	for _, h := range append(c.heads(), "flags") {
+	for _, h := range append(c.heads(), "flags", "efficiency is") {
 		heads = append(heads, strings.TrimSpace(h))
 	}
 	if err := w.Write(heads); err != nil {
@@ -318,7 +343,7 @@ func (s *session) collationCSV(c *collation) error {
 				}
 				cells = append(cells, Printable(g.Equal[i].Value))
 			}
-			if err := w.Write(slices.Concat(cells, r.cells(), []string{r.flags()})); err != nil {
+			if err := w.Write(slices.Concat(cells, r.cells(), []string{r.flags(), r.winner()})); err != nil {
 				return err
 			}
 		}

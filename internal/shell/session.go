@@ -32,8 +32,9 @@ type Options struct {
 	Loads func(args []string) bool
 	// System is the name of the queue of a command line that generates load.
 	System func(args []string) string
-	// Complete returns completions of a line of one of carronade's commands; may be nil.
-	Complete func(line string) []string
+	// Complete returns completions of the last word, which may be empty, of a command line of carronade:
+	// those that need neither a file nor a connection. May be nil.
+	Complete func(words []string) []string
 
 	Color bool
 	// Allow limits what the session may do; nil: everything, for the user of this

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -203,18 +204,18 @@ func TestDocumentedSession(t *testing.T) {
 func TestCollate(t *testing.T) {
 	type m = map[string]any
 	cell := func(x float64) m { return m{"median": x} }
-	rowOf := func(id, value string, pushed, accepted, docs, batch, index, rss, effic float64, best bool) m {
+	rowOf := func(id, value string, pushed, accepted, docs, batch, index, rss, effic float64, mark string) m {
 		return m{"value": value, "reports": []string{id}, "revision_date": "2018-05-18T10:21:00Z", "measured": m{
 			"pushed": cell(pushed), "accepted": cell(accepted), "indexed": cell(docs), "per_batch": cell(batch), "index_share": cell(index), "max_rss": cell(rss),
-			"efficiency": m{"median": effic, "ahead": best},
+			"efficiency": m{"median": effic, mark: true},
 		}}
 	}
 	of := func(name, value string) m { return m{"name": name, "value": value} }
 	doc, err := json.Marshal(m{"variable": "flag.apm-server.tracing.enabled", "groups": []m{{
 		"equal": []m{of("branch", "trace-apm-server"), of("concurrency", "20"), of("events", "10"), of("for", "30s"), of("frames", "10"), of("revision", "c961d664fbe5893d523bd9077be64617f57a96e7"), of("spans", "10"), of("gzip", "6")},
 		"rows": []m{
-			rowOf("v5yruht0", "false", 7.5e6, 4.8e6, 435.3, 0.185, 0.733, 432.9e6, 0.669, false),
-			rowOf("958l1oly", "true", 7.7e6, 4.0e6, 349.6, 0.222, 0.706, 428.3e6, 0.564, true),
+			rowOf("v5yruht0", "false", 7.5e6, 4.8e6, 435.3, 0.185, 0.733, 432.9e6, 0.669, "noisy"),
+			rowOf("958l1oly", "true", 7.7e6, 4.0e6, 349.6, 0.222, 0.706, 428.3e6, 0.564, "ahead"),
 		},
 	}}})
 	if err != nil {
@@ -228,10 +229,14 @@ func TestCollate(t *testing.T) {
 		"duration 30s  events 10  spans 10  frames 10  concurrency 20  branch trace-apm-server  revision c961d664fbe5893d523bd9077be64617f57a96e7\n"+
 			"report id  revision date   pushed      accepted    throughput  latency  index  max rss  effic  apm-server.tracing.enabled\n"+
 			"v5yruht0   18-05-18 10:21  7.5Mbps     4.8Mbps     435.3dps    185ms    73.3%  432.9Mb  0.669  false\n"+
-			green+"958l1oly   18-05-18 10:21  7.7Mbps     4.0Mbps     349.6dps    222ms    70.6%  428.3Mb  0.564  true\n\n"+cyan)
+			green+"958l1oly   18-05-18 10:21  7.7Mbps     4.0Mbps     349.6dps    222ms    70.6%  428.3Mb  0.564  true\n"+
+			"958l1oly is ahead, unproven: its efficiency is more than a fifth above the\nothers, with too few repetitions to tell that from noise\n\n"+cyan)
 	wants(t, ran, "collate apm-server.tracing.enabled branch=trace-apm-server limit=4000000000 --json --all")
 	got = d.do("collate apm-server.tracing.enabled --csv")
-	contains(t, got, "duration,events,spans,frames,concurrency,branch,revision,report id,revision date,pushed,", "\n30s,10,10,10,20,trace-apm-server,c961d664fbe5893d523bd9077be64617f57a96e7,v5yruht0,18-05-18 10:21,7.5Mbps,")
+	contains(t, got, "duration,events,spans,frames,concurrency,branch,revision,report id,revision date,pushed,", "\n30s,10,10,10,20,trace-apm-server,c961d664fbe5893d523bd9077be64617f57a96e7,v5yruht0,18-05-18 10:21,7.5Mbps,", ",true,,\"ahead, unproven\"\n")
+	doc = bytes.ReplaceAll(doc, []byte(`"ahead":true`), []byte(`"best":true`))
+	o.Run = runPrinting(string(doc), &ran)
+	contains(t, talk(t, o).do("collate apm-server.tracing.enabled"), green+"958l1oly ", "\n958l1oly has the best efficiency\n\n")
 	contains(t, d.do("collate branch=x"), "<variable> argument is required")
 	contains(t, d.do("collate branch x"), "x is not a valid filter, must use one of = != < >")
 }

@@ -65,9 +65,13 @@ func (t *Terminal) resize(columns, rows int) {
 	t.SetSize(min(max(columns, fewest), most), min(max(rows, fewest), most)) //nolint:errcheck // then lines wrap late
 }
 
+// plainWord ends the command of a terminal whose user wants no colors.
+const plainWord = "plain"
+
 // useTerminal is the command of carronade shell ADDR: from now on the client sends keys.
 func (s *session) useTerminal(words []string) error {
-	if len(words) != 3 || s.Terminal != nil {
+	colorless := len(words) == 4 && words[3] == plainWord
+	if len(words) != 3 && !colorless || s.Terminal != nil {
 		return errors.New("terminal is what carronade shell ADDR sends")
 	}
 	columns, err := strconv.Atoi(words[1])
@@ -78,8 +82,8 @@ func (s *session) useTerminal(words []string) error {
 	s.lines.endLine()
 	t := newTerminal(s.lines.r, s.conn, columns, rows)
 	s.follows.Go(t.keys.pump)
+	s.Color, s.out.color = !colorless, !colorless
 	s.setTerminal(t)
-	s.Color, s.out.color = true, true
 	return nil
 }
 
@@ -140,8 +144,8 @@ func Script(in io.Reader, out io.Writer) io.ReadWriter {
 }
 
 // Connect joins this process's streams with a session on a server, until the session ends or ctx
-// is done. On a terminal the server edits the lines.
-func Connect(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) error {
+// is done. On a terminal the server edits the lines, with colors if color is set.
+func Connect(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer, color bool) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	keyboard, screen := terminalOf(in, out)
@@ -162,7 +166,11 @@ func Connect(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) er
 	defer term.Restore(int(keyboard.Fd()), old) //nolint:errcheck // there is nothing else to do
 	var writing sync.Mutex                      // an option must not come into another
 	columns, rows := windowSize(screen)
-	if _, err := fmt.Fprintf(conn, "terminal %d %d\r\n", columns, rows); err != nil {
+	hello := fmt.Sprintf("terminal %d %d", columns, rows)
+	if !color {
+		hello += " " + plainWord
+	}
+	if _, err := fmt.Fprintf(conn, "%s\r\n", hello); err != nil {
 		return err
 	}
 	defer onResize(func() {

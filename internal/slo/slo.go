@@ -126,6 +126,8 @@ func Results() []Result {
 		{Name: "unsent", Kind: Count, Needs: Schedule, Help: "events due and never sent"},
 		{Name: "retries", Kind: Count, Needs: Sending, Help: "attempts beyond the first"},
 		{Name: "longest-stall", Kind: Duration, Help: "longest gap in the answers"},
+		{Name: "outage", Kind: Duration, Needs: Sending, Help: "longest time without an ack after a fault, in the worst partition"},
+		{Name: "recover", Kind: Duration, Needs: Sending, Help: "longest time from a fault until the limit on response holds again"},
 		{Name: "lost", Kind: Count, Needs: Delivery, Help: "events acked and not found"},
 		{Name: "not-found", Kind: Count, Needs: Delivery, Help: "events sent and not found, whatever the answer was"},
 		{Name: "unread", Kind: Count, Needs: Delivery, Help: "events acked, but not read back"},
@@ -142,7 +144,7 @@ func Results() []Result {
 
 // other names of results.
 var aliases = map[string]string{
-	"drops": "dropped", "loss": "lost", "stall": "longest-stall",
+	"drops": "dropped", "loss": "lost", "stall": "longest-stall", "blackout": "outage", "recovery": "recover",
 	"error-rate": "failure-rate", "errors": "failed", "failures": "failed", "avg": "mean", "p999": "p99.9", "p9999": "p99.99",
 }
 

@@ -108,6 +108,7 @@ func (s *System) runCommand() error {
 		}
 		s.limits.apply(cmd)
 	}
+	s.words, s.env, s.dir = words, cmd.Env, cmd.Dir
 	return s.launch(cmd)
 }
 
@@ -131,14 +132,7 @@ func (s *System) launch(cmd *exec.Cmd) error {
 	if s.spec.Output != nil {
 		s.printer = newPrinter(func(line string) { s.spec.Output(s.mask.Text(line)) })
 	}
-	child, err := system.StartChild(cmd, func(line string) {
-		line = s.mask.WithoutCut(line, system.MaxLine)
-		s.tail.add(line)
-		s.output.add(line)
-		if s.printer != nil {
-			s.printer.add(line)
-		}
-	})
+	child, err := system.StartChild(cmd, s.line)
 	if err != nil {
 		hint := "the first word must be a program; shell built-ins need sh -c '...'"
 		var p *fs.PathError
@@ -189,7 +183,11 @@ func (s *System) wait(child *system.Child) {
 	e := exitOf(child)
 	s.mu.Lock()
 	stopping, tree := s.stopping, s.tree
+	replaced := child != s.child || s.restarting
 	s.mu.Unlock()
+	if replaced && !stopping {
+		return // see Restart
+	}
 	forked := tree != nil && s.container == nil && !stopping && e.Code == 0 && s.hasLeftovers()
 	if forked {
 		s.follow(tree)
@@ -253,6 +251,7 @@ func (s *System) logJVM(words, env []string) ([]string, []string, error) {
 	log := filepath.Join(dir, "gc-%p.log")
 	option := "-Xlog:gc*:file=" + log + ":time,uptime,level,tags:filecount=0"
 	s.gc = scrape.NewGCLog(log, true)
+	s.gc.OnPause = s.paused
 	if base := strings.TrimSuffix(filepath.Base(words[0]), ".exe"); base == "java" {
 		return append([]string{words[0], option}, words[1:]...), env, nil
 	}

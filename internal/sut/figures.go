@@ -37,6 +37,13 @@ func (s *System) Figures(ctx context.Context) ([]measure.Figure, error) {
 	return append(append(out, vars...), metrics...), ctx.Err()
 }
 
+// paused passes on a pause of the JVM's collector.
+func (s *System) paused(began time.Time, length time.Duration) {
+	if s.spec.Happened != nil {
+		s.spec.Happened("GC pause", began, length)
+	}
+}
+
 func (s *System) consumption() []measure.Figure {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,6 +69,10 @@ type Spec struct {
 	// nil.
 	Launched func(kill func())
 
+	// Happened is called with what happened to the system: the pauses of its JVM's collector,
+	// and its end if it ended by itself. It may be called while the system is read; may be nil.
+	Happened func(name string, began time.Time, length time.Duration)
+
 	// accept replaces the test of an address in tests of this package.
 	accept func(ctx context.Context, addr string) error
 }

@@ -126,23 +126,23 @@ const killTimeout = 5 * time.Second
 // to exit, and calls no other method any more. When it returns, all processes
 // are gone that this process may end.
 func (s *System) Kill() {
-	if s.child == nil {
+	s.mu.Lock()
+	child, tree := s.child, s.tree
+	s.stopping = s.stopping || child != nil
+	s.mu.Unlock()
+	if child == nil {
 		return
 	}
-	s.mu.Lock()
-	s.stopping = true
-	tree := s.tree
-	s.mu.Unlock()
 	if s.container != nil && s.spec.Image != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 		_, _ = s.container.run(ctx, "rm", "--force", "--volumes", s.container.name)
 		cancel()
 	}
-	s.child.Kill()
+	child.Kill()
 	ticker := time.NewTicker(stopInterval)
 	defer ticker.Stop()
 	for range 50 {
-		if s.signal(tree, true, nil) == 0 && s.child.State() != nil {
+		if s.signal(tree, true, nil) == 0 && child.State() != nil {
 			break
 		}
 		<-ticker.C

@@ -29,6 +29,9 @@ type System struct {
 	git   *checkout.Facts
 	web   *http.Client
 
+	words, env []string // of the command, and its folder, to start it again
+	dir        string
+
 	child     *system.Child // what was started: the command, or the engine's client
 	container *container    // nil without an engine
 	limits    *limits       // nil without limits, or if the engine applies them
@@ -37,6 +40,7 @@ type System struct {
 	printer   *printer      // nil if the output is not shown, or if nothing was started
 	died      chan struct{} // closed when it ended by itself
 	ended     chan struct{} // closed when it ended, stopped or not
+	once      sync.Once     // of its end
 
 	readyAfter time.Duration
 	started    time.Time
@@ -55,7 +59,9 @@ type System struct {
 	exit     *Exit
 	stopping bool
 	forked   bool
-	warnings []string
+	// restarting is set while the command is not running because of Restart.
+	restarting bool
+	warnings   []string
 }
 
 // An Exit is how a system ended.
@@ -207,6 +213,7 @@ func (s *System) describe(ctx context.Context) error {
 	if s.spec.GCLog != "" {
 		// Skip what a running system wrote before this run.
 		s.gc = scrape.NewGCLog(s.spec.GCLog, false)
+		s.gc.OnPause = s.paused
 		_, _ = s.gc.Figures(ctx)
 	}
 	return nil
@@ -326,7 +333,14 @@ func (s *System) lookNow() lookResult {
 
 // recordEnd records the end of the system.
 func (s *System) recordEnd(e Exit, stopping bool) {
+	s.once.Do(func() { s.recordFirstEnd(e, stopping) })
+}
+
+func (s *System) recordFirstEnd(e Exit, stopping bool) {
 	e.After = time.Since(s.started)
+	if !stopping && s.spec.Happened != nil {
+		s.spec.Happened("end of the system", time.Now(), 0)
+	}
 	if s.limits.outOfMemory() {
 		e.OutOfMemory = true
 		e.Status += ", ended by the kernel at its memory limit"

@@ -46,6 +46,8 @@ type Look struct {
 	// kind of file: files, pipes, and sockets of servers that use these calls.
 	DiskRead, DiskWritten, Read, Written uint64
 
+	Faults uint64 // page faults that waited for a disk
+
 	// Received and Sent are bytes through the interfaces of the tree's own
 	// network namespace, without its loopback. A tree that shares the
 	// namespace of this process, as plain commands do, has no such numbers: the
@@ -79,6 +81,7 @@ func (l *Look) Figures(before *Look) []measure.Figure {
 	rate("disk written", l.DiskWritten, before.DiskWritten)
 	rate("read", l.Read, before.Read)
 	rate("written", l.Written, before.Written)
+	out = append(out, measure.Figure{Name: "page faults", Unit: "1/s", Value: float64(l.Faults-min(l.Faults, before.Faults)) / span})
 	if l.OwnNetwork {
 		rate("received", l.Received, before.Received)
 		rate("sent", l.Sent, before.Sent)

@@ -58,7 +58,7 @@ type Tree struct {
 	ended []*member
 }
 
-// The counters of a process. All except own include the use of children that it
+// The counters of a process. All except own and faults include the use of children that it
 // waited for, which the kernel adds (wait_task_zombie in kernel/exit.c).
 const (
 	own      = iota // ticks
@@ -67,6 +67,7 @@ const (
 	diskWritten
 	read
 	written
+	faults // page faults that waited for a disk; without those of children
 	kinds
 )
 
@@ -325,6 +326,7 @@ func (t *Tree) look(expensive bool) Look {
 	t.account()
 	l.CPU = time.Duration(t.total[own]+t.total[children]) * tick
 	l.DiskRead, l.DiskWritten, l.Read, l.Written = t.total[diskRead], t.total[diskWritten], t.total[read], t.total[written]
+	l.Faults = t.total[faults]
 	t.peak = max(t.peak, l.RSS, t.high)
 	l.PSS, l.Peak = t.pss, t.peak
 	if t.net >= 0 {
@@ -365,7 +367,7 @@ func (t *Tree) account() {
 // addCredit notes the counted use of a child that ended.
 func (m *member) addCredit(child *member) {
 	m.credit[children] += child.counts[own] + child.counts[children] + child.credit[children]
-	for i := children + 1; i < kinds; i++ {
+	for i := children + 1; i < faults; i++ {
 		m.credit[i] += child.counts[i] + child.credit[i]
 	}
 }
@@ -399,6 +401,7 @@ func (t *Tree) read(m *member, c *counters) bool {
 	}
 	m.parent, m.start, m.threads = s.parent, s.start, s.threads
 	c[own], c[children] = s.user+s.sys, s.childUser+s.childSys
+	c[faults] = s.faults
 	m.rss = s.rss * pageSize
 	m.zombie, m.kernel = s.ended(), s.virtual == 0
 	return true

@@ -306,14 +306,14 @@ func TestTreeAllocates(t *testing.T) {
 func TestLookFigures(t *testing.T) {
 	at := time.Unix(1000, 0)
 	before := Look{At: at, CPU: time.Second, DiskRead: 1000}
-	l := Look{At: at.Add(2 * time.Second), RSS: 10, PSS: 5, Processes: 2, Threads: 3, Files: 4, CPU: 4 * time.Second, DiskRead: 5000, OwnNetwork: true, Received: 8}
+	l := Look{At: at.Add(2 * time.Second), RSS: 10, PSS: 5, Processes: 2, Threads: 3, Files: 4, CPU: 4 * time.Second, DiskRead: 5000, OwnNetwork: true, Received: 8, Faults: 6}
 	got := make(map[string]float64)
 	for _, f := range l.Figures(&before) {
 		got[f.Name+" "+f.Unit] = f.Value
 	}
 	want := map[string]float64{
 		"RSS bytes": 10, "PSS bytes": 5, "processes ": 2, "threads ": 3, "open files ": 4, "CPU cores": 1.5,
-		"disk read bytes/s": 2000, "disk written bytes/s": 0, "read bytes/s": 0, "written bytes/s": 0, "received bytes/s": 4, "sent bytes/s": 0,
+		"disk read bytes/s": 2000, "disk written bytes/s": 0, "read bytes/s": 0, "written bytes/s": 0, "received bytes/s": 4, "sent bytes/s": 0, "page faults 1/s": 3,
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %v\nwant %v", got, want)

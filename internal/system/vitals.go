@@ -3,6 +3,7 @@ package system
 import (
 	"bytes"
 	"context"
+	"os"
 	"time"
 
 	"carronade/measure"
@@ -29,6 +30,11 @@ type hostCounters struct {
 	pressed                 bool   // the kernel has these
 	available               uint64 // bytes
 	diskRead, diskWritten   uint64 // bytes
+	diskQueue               uint64 // milliseconds of requests in the disks, summed over requests
+	faults, swapped         uint64 // page faults that waited for a disk; pages written to swap
+	paging                  bool   // the kernel has these
+	throttled               uint64 // nanoseconds, of this program's control group
+	limited                 bool   // the group has a processor limit
 	received, sent, looping uint64 // bytes
 }
 
@@ -57,7 +63,7 @@ func (v *hostCounters) figures(before *hostCounters, span time.Duration) []measu
 	if v.all == 0 || s <= 0 {
 		return nil
 	}
-	out := make([]measure.Figure, 0, 12)
+	out := make([]measure.Figure, 0, 16)
 	ticks := func(now, then uint64) float64 { return (time.Duration(now-min(now, then)) * tick).Seconds() }
 	share := func(name string, part, whole float64) {
 		if whole > 0 {
@@ -80,6 +86,15 @@ func (v *hostCounters) figures(before *hostCounters, span time.Duration) []measu
 	out = append(out, measure.Figure{Name: "memory available", Unit: "bytes", Value: float64(v.available)})
 	rate("disk read", v.diskRead, before.diskRead)
 	rate("disk written", v.diskWritten, before.diskWritten)
+	out = append(out, measure.Figure{Name: "disk queue", Unit: "requests", Value: float64(v.diskQueue-min(v.diskQueue, before.diskQueue)) / 1e3 / s})
+	if v.paging {
+		out = append(out,
+			measure.Figure{Name: "page faults", Unit: "1/s", Value: float64(v.faults-min(v.faults, before.faults)) / s},
+			measure.Figure{Name: "paged out", Unit: "bytes/s", Value: float64(v.swapped-min(v.swapped, before.swapped)) * float64(os.Getpagesize()) / s})
+	}
+	if v.limited {
+		share("throttled", float64(v.throttled-min(v.throttled, before.throttled))/1e9, s)
+	}
 	rate("received", v.received, before.received)
 	rate("sent", v.sent, before.sent)
 	rate("loopback", v.looping, before.looping)
@@ -152,7 +167,7 @@ func (v *hostCounters) parseDisks(b []byte, wanted [][]byte) {
 			continue
 		}
 		l = l[i:]
-		for column := range 7 {
+		for column := range 11 {
 			n, rest, ok := number(l)
 			if !ok {
 				break
@@ -163,6 +178,8 @@ func (v *hostCounters) parseDisks(b []byte, wanted [][]byte) {
 				v.diskRead += n * 512
 			case 6:
 				v.diskWritten += n * 512
+			case 10:
+				v.diskQueue += n
 			}
 		}
 	}

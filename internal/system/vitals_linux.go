@@ -10,6 +10,9 @@ import (
 // not exist.
 type hostSources struct {
 	stat, memory, disks, net int
+	paging                   int
+	group                    cgroup
+	limited                  bool
 	pressure                 [3]int // processors, memory, disks
 	wanted                   [][]byte
 	buf                      []byte
@@ -25,6 +28,9 @@ func (s *hostSources) open() {
 	}
 	s.buf = make([]byte, 32<<10)
 	s.stat, s.memory = open("/proc/stat"), open("/proc/meminfo")
+	s.paging = open("/proc/vmstat")
+	s.group = findCgroup(os.DirFS("/"))
+	s.limited = s.group.cpuLimit(os.DirFS("/")) > 0
 	s.disks, s.net = open("/proc/diskstats"), open("/proc/self/net/dev")
 	s.pressure = [3]int{open("/proc/pressure/cpu"), open("/proc/pressure/memory"), open("/proc/pressure/io")}
 	for _, d := range disks(os.DirFS("/")) {
@@ -33,12 +39,12 @@ func (s *hostSources) open() {
 }
 
 func (s *hostSources) close() {
-	for _, fd := range append([]int{s.stat, s.memory, s.disks, s.net}, s.pressure[:]...) {
+	for _, fd := range append([]int{s.stat, s.memory, s.disks, s.net, s.paging}, s.pressure[:]...) {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
 	}
-	*s = hostSources{stat: -1, memory: -1, disks: -1, net: -1, pressure: [3]int{-1, -1, -1}}
+	*s = hostSources{stat: -1, memory: -1, disks: -1, net: -1, paging: -1, pressure: [3]int{-1, -1, -1}}
 }
 
 // file reads at most that many bytes of a file that is kept open.
@@ -59,6 +65,13 @@ func (s *hostSources) read() (v hostCounters) {
 		v.available = kib << 10
 	}
 	v.parseDisks(s.file(s.disks, 1<<30), s.wanted)
+	if b := s.file(s.paging, 1<<30); b != nil {
+		v.faults, v.paging = numberAfter(b, "pgmajfault ")
+		v.swapped, _ = numberAfter(b, "pswpout ")
+	}
+	if s.limited {
+		v.throttled, v.limited = s.group.throttled(os.DirFS("/")), true
+	}
 	v.received, v.sent, v.looping = interfaces(s.file(s.net, 1<<30))
 	for i, to := range [3]*uint64{&v.cpu, &v.memory, &v.io} {
 		if n, ok := pressure(s.file(s.pressure[i], 512)); ok {

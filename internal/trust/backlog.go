@@ -15,6 +15,9 @@ const (
 
 // A Backlog is the number of events that were written and not read yet, interval by interval.
 type Backlog struct {
+	// Read says that the events moved were read; otherwise they were written.
+	Read bool
+
 	behind series
 	moved  float64
 }
@@ -46,7 +49,33 @@ func (b *Backlog) KeepsUp() (known, ok bool, text string) {
 	first, last := Median(b.behind.value[:part]), Median(b.behind.value[n-part:])
 	climbed := t.slope*span.Seconds() > min(mostBacklog*b.moved, second) && t.chance < mostChance
 	if climbed || last-first > second && b.behind.value[n-1]-first > second {
-		return true, false, fmt.Sprintf("the backlog grew from %s to %s events", units.FormatCount(uint64(b.behind.value[0])), units.FormatCount(uint64(b.behind.value[n-1])))
+		return true, false, b.falling(span.Seconds(), second)
 	}
 	return true, true, fmt.Sprintf("the backlog was %s events at the start and %s at the end", units.FormatCount(uint64(b.behind.value[0])), units.FormatCount(uint64(b.behind.value[n-1])))
+}
+
+// falling says how far reading falls behind: moved is the events moved a second.
+func (b *Backlog) falling(span, moved float64) string {
+	first, last := b.behind.value[0], b.behind.value[len(b.behind.value)-1]
+	growth := (last - first) / span
+	written, read := moved, moved-growth
+	if b.Read {
+		written, read = moved+growth, moved
+	}
+	by := fmt.Sprintf("the backlog grew from %s to %s events, by %s", units.FormatCount(uint64(first)), units.FormatCount(uint64(last)), units.FormatRate(growth))
+	switch {
+	case growth <= 0: // it grew in the middle
+		return fmt.Sprintf("the backlog grew: %s events at the start, %s at the end", units.FormatCount(uint64(first)), units.FormatCount(uint64(last)))
+	case read <= written/1000:
+		return "nothing is read: " + by
+	}
+	return fmt.Sprintf("the reader is %s x slower than the writer: %s", ratio(written/read), by)
+}
+
+// ratio prints a factor above 1 in three digits.
+func ratio(x float64) string {
+	if x >= 100 {
+		return units.FormatCount(uint64(x + 0.5))
+	}
+	return fmt.Sprintf("%.3g", x)
 }

@@ -133,7 +133,12 @@ func steady(in []measure.Interval, mode load.Mode, perBatch float64) measure.Ste
 		}
 	}
 	if len(in) < LeastSeries {
-		return measure.Steady{OK: true, Text: fmt.Sprintf("the measurement was too short to tell (%s, at least %d are needed)", units.Plural(len(in), "whole interval"), LeastSeries)}
+		s := measure.Steady{OK: true, Text: fmt.Sprintf("the measurement was too short to tell (%s, at least %d are needed)", units.Plural(len(in), "whole interval"), LeastSeries)}
+		if n := response.needed(); n > 0 {
+			s.Needed = n.Seconds()
+			s.Text += fmt.Sprintf("; a climb of %s would show in a measurement of about %s", units.FormatPercent(MostRise), units.FormatDuration(n))
+		}
+		return s
 	}
 	span := in[len(in)-1].End - in[0].Start
 	if mode == load.OpenLoop {
@@ -146,7 +151,7 @@ func steady(in []measure.Interval, mode load.Mode, perBatch float64) measure.Ste
 	s := measure.Steady{
 		Known: true, OK: true,
 		InFlightSlope: f.slope, InFlightRise: f.rise,
-		ResponseSlope: t.slope, ResponseRise: t.rise,
+		ResponseSlope: t.slope, ResponseRise: t.rise, Needed: response.needed().Seconds(),
 	}
 	var climbs []string
 	// A rise by less than a batch may only depend on where in a batch the interval

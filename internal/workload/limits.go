@@ -75,6 +75,12 @@ func (w *Workload) LimitPercentiles() []float64 {
 	return out
 }
 
+// limitsFaults reports whether a limit is on the scores of faults.
+func limitsFaults(text string) bool {
+	l, err := slo.Parse(text)
+	return err == nil && (l.Name == "outage" || l.Name == "recover")
+}
+
 // Unacknowledged reports whether nothing that is sent is acknowledged, so that there are no
 // response times.
 func (w *Workload) Unacknowledged() bool {

@@ -301,6 +301,9 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 			faults = append(faults, At(e.Where, err))
 		}
 	}
+	if len(faults) == 0 {
+		w.faultConflicts(fault)
+	}
 	return faults
 }
 

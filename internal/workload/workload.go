@@ -140,6 +140,7 @@ func (w *Workload) Essence() []byte {
 // notSent are settings that do not change what is sent.
 var notSent = []string{
 	"repeat", "failures", "failure-rate", "slo", "abort-on-fail", "percentiles", "hdr", "trace", "trace-events", "label", "note", "attach",
+	"marks", "fault", "fault-ceiling", "at", "exec",
 }
 
 // document writes the settings that keep reports true for.

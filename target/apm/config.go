@@ -48,6 +48,7 @@ type config struct {
 	index    *indexConfig // nil: documents are not counted
 	warnings []string
 	logf     func(format string, args ...any)
+	happened func(name string, began time.Time, length time.Duration) // see target.Spec
 }
 
 // parseConfig reads a spec. It opens no connection, but it reads the files and
@@ -67,6 +68,9 @@ func parseConfig(s target.Spec) (*config, error) {
 	}
 	if c.logf == nil {
 		c.logf = func(string, ...any) {}
+	}
+	if c.happened = s.Happened; c.happened == nil {
+		c.happened = func(string, time.Time, time.Duration) {}
 	}
 	if v.Bool("verbose") {
 		c.query = "?verbose"

@@ -449,6 +449,7 @@ func (l *lane) lost(k *link) (served bool) {
 	l.downAt, l.downErr = now, k.cause
 	if !l.closed {
 		l.metrics.reconnects++
+		l.s.cfg.happened("connection lost", time.Now(), 0)
 	}
 	l.deliver()
 	l.ready(now)

@@ -11,10 +11,16 @@ import (
 // arrived, by partition and offset. franz-go calls a record's promise later, when its
 // own goroutines get to it. Safe for concurrent use.
 type answerTimes struct {
-	mu          sync.Mutex
-	now         func() time.Duration // nil before the run
+	arrivalTimes
 	byPartition map[int32][]answerAt // by partition
-	gaps        socket.RunDelays     // of the threads that read
+}
+
+// arrivalTimes are what the connections of a client need to know when bytes arrived. Safe
+// for concurrent use.
+type arrivalTimes struct {
+	mu   sync.Mutex
+	now  func() time.Duration // nil before the run
+	gaps socket.RunDelays     // of the threads that read
 }
 
 type answerAt struct {
@@ -34,7 +40,7 @@ func (a *answerTimes) start(now func() time.Duration) {
 }
 
 // clock returns the run's clock, nil before the run.
-func (a *answerTimes) clock() func() time.Duration {
+func (a *arrivalTimes) clock() func() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.now
@@ -76,7 +82,7 @@ func (a *answerTimes) find(partition int32, offset int64, due time.Duration) (ea
 // arrived.
 type readTimes struct {
 	in      *socket.Stamped
-	answers *answerTimes
+	of      *arrivalTimes
 	emptyAt time.Duration // when the socket was last seen empty
 	wokenAt time.Duration // the earliest arrival of what woke the reader since then; 0: nothing woke it
 }
@@ -85,11 +91,11 @@ type readTimes struct {
 // the socket was empty until now, less the time for which the thread waited for a
 // processor.
 func (r *readTimes) read() {
-	clock := r.answers.clock()
+	clock := r.of.clock()
 	if clock == nil || !r.in.Slept() {
 		return
 	}
-	r.wokenAt = max(r.emptyAt, clock()-r.answers.gaps.Waited())
+	r.wokenAt = max(r.emptyAt, clock()-r.of.gaps.Waited())
 }
 
 // arrived is the earliest time at which the answer that a read has just completed can
@@ -97,7 +103,7 @@ func (r *readTimes) read() {
 // is the answer's time only if nothing follows; else only the time when the socket was
 // last empty is known.
 func (r *readTimes) arrived() time.Duration {
-	clock := r.answers.clock()
+	clock := r.of.clock()
 	if clock == nil {
 		return 0
 	}

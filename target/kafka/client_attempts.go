@@ -72,7 +72,7 @@ type countedConn struct {
 func newCountedConn(conn net.Conn, of *attempts) *countedConn {
 	c := &countedConn{
 		Conn: conn, attempts: of, pending: map[int32]pendingProduce{},
-		times: readTimes{in: socket.NewStamped(conn), answers: &of.answers},
+		times: readTimes{in: socket.NewStamped(conn), of: &of.answers.arrivalTimes},
 	}
 	if clock := of.answers.clock(); clock != nil {
 		c.released = clock() // nothing could be written before there was a connection

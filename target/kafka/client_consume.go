@@ -71,7 +71,7 @@ type logOffset struct {
 func newClientSource(ctx context.Context, cl *cluster, stamped bool) (*clientSource, error) {
 	n := cl.logCount()
 	s := &clientSource{cl: cl, stamped: stamped, delivered: make([]atomic.Int64, n), high: make([]atomic.Int64, n), ended: make([]atomic.Bool, n)}
-	s.traffic.init()
+	s.traffic.init(s.cl.cfg)
 	var err error
 	if s.starts, err = cl.starts(ctx); err != nil {
 		return nil, err
@@ -95,6 +95,7 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 		kgo.KeepControlRecords(), // not counted, but a log may end with one
 		kgo.WithHooks(&s.traffic, r.lateness),
 		kgo.WithPools(&s.pool),
+		r.lateness.dialer(c.security),
 	)
 	if c.rack != "" {
 		opts = append(opts, kgo.Rack(c.rack))
@@ -221,6 +222,7 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 	s.mu.Unlock()
 	for _, r := range clients {
 		wg.Go(func() {
+			defer r.lateness.times.gaps.Close()
 			// Group members leave explicitly, so that the others take over at once.
 			defer r.leave()
 			if err := r.poll(ctx, now, sink); err != nil {

@@ -33,6 +33,9 @@ func (r *clientReader) onAssigned(_ context.Context, _ *kgo.Client, parts map[st
 	s.assigned++
 	// An empty assignment counts, too: there may be more members than partitions.
 	if !r.unassignedSince.IsZero() {
+		if s.revoked > 0 { // the first assignment is no rebalance
+			s.cl.cfg.happened("rebalance", r.unassignedSince, time.Since(r.unassignedSince))
+		}
 		s.unassigned += time.Since(r.unassignedSince)
 		r.unassignedSince = time.Time{}
 	}
@@ -52,6 +55,9 @@ func (r *clientReader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.s.revoked++
+	if !r.leaving.Load() {
+		r.s.cl.cfg.happened("rebalance", time.Now(), 0)
+	}
 	if len(r.owned) == 0 && r.unassignedSince.IsZero() && !r.leaving.Load() {
 		r.unassignedSince = time.Now()
 	}

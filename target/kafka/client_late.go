@@ -1,58 +1,111 @@
 package kafka
 
 import (
+	"net"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // A clientLateness measures the delay that a reader itself adds to events that it reads
-// through a client: what the client has read waits until it is polled, and the client
-// asks the broker for more only then. It covers what the client's hooks report; how
-// long bytes wait in the socket is not known.
+// through a client: an answer waits in the socket until the client reads it, its records
+// wait until they are polled, and the client asks the broker for more only then. The
+// connections report when answers arrived and when requests were written; the client's
+// hooks report which logs an answer has records of.
 //
-// The client's goroutines call the hooks; the polling goroutine calls the other methods.
+// The client's goroutines call the hooks and use the connections; the polling goroutine
+// calls the other methods.
 type clientLateness struct {
 	now   func() time.Duration
 	logOf func(topic string, partition int32) int32
+	times arrivalTimes
 
-	mu    sync.Mutex
-	reads map[int32]time.Duration // by broker: when its newest answer had been read
-	logs  map[int32]*fetched
-
-	askDelay, nextAskDelay map[int32]time.Duration // by broker: how late the last request was; how late the next one is
-	polled                 time.Duration           // time of the previous poll
+	mu      sync.Mutex
+	brokers map[int32]*clientFetches
+	logs    map[int32]*fetched
+	polled  time.Duration // time of the previous poll
 }
 
-// A fetched describes what was read from a log and is not polled yet.
+// clientFetches are the requests to one broker for records, one at a time.
+type clientFetches struct {
+	late   lateness
+	newest fetchAnswer
+}
+
+// A fetchAnswer is an answer to such a request.
+type fetchAnswer struct {
+	arrived  time.Duration // the earliest possible time; 0: there is none
+	askDelay time.Duration // by how much its request was later than it could have been
+}
+
+// A fetched describes the answers with records of a log that are not polled yet.
 type fetched struct {
-	broker         int32
-	oldest, newest time.Duration // when it was read; 0: nothing was
+	oldest, newest fetchAnswer
 	ownDelay       time.Duration // see part.ownDelay
 }
 
 var (
-	_ kgo.HookBrokerRead     = (*clientLateness)(nil)
+	_ kgo.HookBrokerConnect  = (*clientLateness)(nil)
+	_ kgo.HookBrokerThrottle = (*clientLateness)(nil)
 	_ kgo.HookFetchBatchRead = (*clientLateness)(nil)
 )
 
 func newClientLateness(now func() time.Duration, logOf func(topic string, partition int32) int32) *clientLateness {
 	return &clientLateness{
-		now: now, logOf: logOf, reads: map[int32]time.Duration{}, logs: map[int32]*fetched{},
-		askDelay: map[int32]time.Duration{}, nextAskDelay: map[int32]time.Duration{},
+		now: now, logOf: logOf, times: arrivalTimes{now: now}, brokers: map[int32]*clientFetches{}, logs: map[int32]*fetched{},
 	}
 }
 
-// OnBrokerRead implements kgo.HookBrokerRead.
-func (l *clientLateness) OnBrokerRead(meta kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
-	if key != int16(kmsg.Fetch) {
-		return
+// fetches returns the requests to a broker. The lock is held.
+func (l *clientLateness) fetches(broker int32) *clientFetches {
+	f := l.brokers[broker]
+	if f == nil {
+		f = &clientFetches{}
+		l.brokers[broker] = f
 	}
+	return f
+}
+
+// asked notes that a request for records was written between two moments.
+func (l *clientLateness) asked(broker int32, before, after time.Duration) {
 	l.mu.Lock()
-	l.reads[meta.NodeID] = l.now()
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	l.fetches(broker).late.asked(before, after)
+}
+
+// answered notes that an answer with records, or without any, arrived.
+func (l *clientLateness) answered(broker int32, arrived time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.fetches(broker)
+	arrived = max(arrived, f.late.since)
+	f.late.answered(arrived, arrived)
+	f.newest = fetchAnswer{arrived, f.late.askDelay}
+}
+
+// lost notes that a connection ended: the next request is not late.
+func (l *clientLateness) lost(broker int32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fetches(broker).late.couldAsk = 0
+}
+
+// OnBrokerConnect implements kgo.HookBrokerConnect. The client calls it before it uses the
+// connection.
+func (*clientLateness) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, conn net.Conn, err error) {
+	if c, ok := conn.(*fetchConn); ok && err == nil {
+		c.broker = meta.NodeID
+	}
+}
+
+// OnBrokerThrottle implements kgo.HookBrokerThrottle: the client pauses as the broker wants.
+func (l *clientLateness) OnBrokerThrottle(meta kgo.BrokerMetadata, pause time.Duration, _ bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f := l.fetches(meta.NodeID); f.late.couldAsk > 0 {
+		f.late.throttled(pause)
+	}
 }
 
 // OnFetchBatchRead implements kgo.HookFetchBatchRead: the batch is from the broker's
@@ -62,8 +115,8 @@ func (l *clientLateness) OnFetchBatchRead(meta kgo.BrokerMetadata, topic string,
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.log(log)
-	f.broker, f.newest = meta.NodeID, l.reads[meta.NodeID]
-	if f.oldest == 0 {
+	f.newest = l.fetches(meta.NodeID).newest
+	if f.oldest.arrived == 0 {
 		f.oldest = f.newest
 	}
 }
@@ -72,7 +125,7 @@ func (l *clientLateness) OnFetchBatchRead(meta kgo.BrokerMetadata, topic string,
 func (l *clientLateness) log(log int32) *fetched {
 	f := l.logs[log]
 	if f == nil {
-		f = &fetched{broker: -1}
+		f = &fetched{}
 		l.logs[log] = f
 	}
 	return f
@@ -84,32 +137,22 @@ func (l *clientLateness) earliest(log int32, at time.Duration, more bool) time.D
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.log(log)
-	read := f.oldest
-	known := read > 0 && read <= at
+	answer := f.oldest
 	switch {
-	case !known:
-		read = l.polled // not before the previous poll, which took everything
-	case f.newest > at:
+	case answer.arrived == 0 || answer.arrived > at:
+		answer = fetchAnswer{arrived: l.polled} // not before the previous poll, which took everything
+	case f.newest.arrived > at:
 		f.oldest = f.newest // of the next answer, which came while this one was handled
 	default:
-		f.oldest = 0
+		f.oldest = fetchAnswer{}
 	}
-	f.ownDelay += l.askDelay[f.broker]
-	earliest := max(1, read-f.ownDelay)
+	f.ownDelay += answer.askDelay
+	earliest := max(1, answer.arrived-f.ownDelay)
 	if !more {
 		f.ownDelay = 0
-	}
-	if known {
-		l.nextAskDelay[f.broker] = max(l.nextAskDelay[f.broker], at-read)
 	}
 	return earliest
 }
 
 // endPoll ends a poll.
-func (l *clientLateness) endPoll(at time.Duration) {
-	for broker, late := range l.nextAskDelay {
-		l.askDelay[broker] = late
-	}
-	clear(l.nextAskDelay)
-	l.polled = at
-}
+func (l *clientLateness) endPoll(at time.Duration) { l.polled = at }

@@ -90,7 +90,7 @@ func newClientProducer(ctx context.Context, cl *cluster) (_ *clientProducer, err
 	}
 	p.streams = newStreams(c.partitioner, c.clients, n, p.gen, perBatch)
 	p.content.prepare(p.gen, c, p.streams.cycle != nil)
-	p.traffic.init()
+	p.traffic.init(cl.cfg)
 	defer func() {
 		if err != nil {
 			p.Close()

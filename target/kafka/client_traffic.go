@@ -19,6 +19,8 @@ import (
 type traffic struct {
 	written, read atomic.Uint64
 
+	happened func(name string, began time.Time, length time.Duration)
+
 	mu           sync.Mutex
 	sink         load.Sink            // nil before the run, and where nothing is produced
 	absent       dial.ConnectFailures // of brokers, during the run
@@ -35,7 +37,8 @@ var (
 	_ kgo.HookProduceBatchWritten = (*traffic)(nil)
 )
 
-func (t *traffic) init() {
+func (t *traffic) init(c *config) {
+	t.happened = c.happened
 	t.brokers = map[int32]*BrokerMetrics{}
 	t.disconnected = map[int32]bool{}
 }
@@ -89,6 +92,9 @@ func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ ne
 
 // OnBrokerDisconnect implements kgo.HookBrokerDisconnect.
 func (t *traffic) OnBrokerDisconnect(meta kgo.BrokerMetadata, _ net.Conn) {
+	if meta.NodeID >= 0 {
+		t.happened("connection lost", time.Now(), 0)
+	}
 	t.mu.Lock()
 	t.disconnected[meta.NodeID] = true
 	t.mu.Unlock()

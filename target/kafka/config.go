@@ -96,6 +96,7 @@ type config struct {
 
 	warnings []string
 	logf     func(format string, args ...any)
+	happened func(name string, began time.Time, length time.Duration) // see target.Spec
 }
 
 // fetchConfig bounds fetch requests.
@@ -181,6 +182,9 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 	}
 	if c.logf == nil {
 		c.logf = func(string, ...any) {}
+	}
+	if c.happened = s.Happened; c.happened == nil {
+		c.happened = func(string, time.Time, time.Duration) {}
 	}
 	c.op = cmp.Or(c.op, opProduce)
 	return c

@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
 )
@@ -38,6 +39,9 @@ type wireSource struct {
 
 	// stamped: the run's own events carry stamps, which are parsed.
 	stamped bool
+
+	// inspect sees the plain records of each batch, from several goroutines; nil: nothing does.
+	inspect func(p *part, b *kafka.Batch, records []byte)
 
 	now  func() time.Duration
 	sink func(lane int, a []load.Arrival)
@@ -353,6 +357,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 		}
 		if p.leader != tp.Leader {
 			s.moves.Add(1)
+			s.cl.cfg.happened("leader changed", time.Now(), 0)
 		}
 		p.leader, p.epoch = tp.Leader, -1
 	}

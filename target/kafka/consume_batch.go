@@ -32,6 +32,10 @@ type decoder struct {
 	keys        bool  // hash keys
 	recreations int32 // how often the topic was created again
 
+	// inspect sees each batch with its plain records; with nil for one that cannot be read.
+	// Nil: nothing does.
+	inspect func(p *part, b *kafka.Batch, records []byte)
+
 	plain []byte // decompressed records
 	marks []load.Stamp
 
@@ -69,6 +73,9 @@ func (d *decoder) appendArrivals(p *part, fp *kafka.FetchPartition, at time.Dura
 		a, err := d.arrival(p, &b)
 		if err != nil {
 			return err
+		}
+		if a.Corrupt && d.inspect != nil {
+			d.inspect(p, &b, nil)
 		}
 		a.At = at
 		if a.Events > 0 {
@@ -151,7 +158,11 @@ func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 			}
 			d.plain, recs = plain, plain
 		}
-		return d.records(p, b, recs, a), nil
+		a = d.records(p, b, recs, a)
+		if d.inspect != nil && !a.Corrupt {
+			d.inspect(p, b, recs)
+		}
+		return a, nil
 	case b.Codec() == kafka.None:
 		n, err := eventBytes(b.Records(), b.NumRecords)
 		if err != nil {

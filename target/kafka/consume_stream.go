@@ -62,6 +62,7 @@ func newFetcher(src *wireSource, key fetcherKey, addr string) *fetcher {
 	src.fetchersCreated++
 	st.onPartition = st.partition
 	st.decoder.init(c, src.stamped)
+	st.decoder.inspect = src.inspect
 	st.req.ReplicaID = -1
 	st.req.MaxWaitMillis = int32(c.fetch.maxWait.Milliseconds())
 	st.req.MinBytes = c.fetch.minBytes

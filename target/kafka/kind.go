@@ -41,6 +41,7 @@ var (
 	_ target.Presetter       = Kind{}
 	_ target.Metered         = (*session)(nil)
 	_ target.Finisher        = (*session)(nil)
+	_ target.Leading         = (*session)(nil)
 	_ target.Seekable        = (*wireSource)(nil)
 	_ target.RemovalDetector = (*wireSource)(nil)
 	_ target.Seekable        = (*clientSource)(nil)

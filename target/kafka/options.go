@@ -79,7 +79,7 @@ func options() []target.Option {
 
 		{
 			Name: "size", Word: "SIZE", Default: "100", Ops: producing, Group: groupEvents, Independent: true,
-			Help: "size of a value: 100, 100-2000, weighted(100:70,1KiB:30), lognormal(1KiB,0.5)",
+			Help: "size of a value: 100, 100-2000, weighted(100:70,1KiB:30), lognormal(1KiB,0.5), quantiles(60,80,500)",
 		},
 		{
 			Name: "payload", Word: "KIND", Default: "random", Ops: producing, Group: groupEvents, Independent: true,

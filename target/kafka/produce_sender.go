@@ -133,7 +133,7 @@ func (s *sender) update(v *view) {
 // learn routes partitions to the lanes of their leaders. It makes a lane for each
 // broker that has none.
 func (s *sender) learn(v *view) {
-	found := false
+	found, moved := false, false
 	for part := range min(len(s.routes), len(v.leaders)) {
 		id := v.leaders[part]
 		ps := &s.partitions[part]
@@ -141,6 +141,7 @@ func (s *sender) learn(v *view) {
 			if !ps.leaderless {
 				ps.leaderless, ps.leaderlessSince = true, s.now
 				s.leaderless++
+				moved = true
 				s.partitionLeft(s.routes[part].Swap(nil))
 			}
 			continue
@@ -161,6 +162,7 @@ func (s *sender) learn(v *view) {
 		if old := s.routes[part].Swap(l); old != l {
 			s.partitionLeft(old)
 			found = found || old == nil
+			moved = moved || old != nil
 			ps.notBefore = 0 // a new leader is tried at once
 		}
 	}
@@ -171,6 +173,9 @@ func (s *sender) learn(v *view) {
 		if k := l.link; k != nil && k.format.TopicID != v.topicID {
 			k.kill(errTopicRecreated) // requests name the topic by its id
 		}
+	}
+	if moved {
+		s.p.cfg.happened("leader changed", time.Now(), 0)
 	}
 	if found && s.started {
 		s.p.sink.Ready(-1, s.now)

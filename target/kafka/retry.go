@@ -234,6 +234,7 @@ func (l *lane) lost(k *link) {
 		l.downAt, l.downErr = s.now, fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.cause)
 		l.metrics.Reconnects++
 		logged = l.downErr
+		s.p.cfg.happened("connection lost", time.Now(), 0)
 		s.p.metadata.ask()
 	}
 	class, text := load.Refused, fmt.Sprintf("connection to broker %d lost: %v", l.broker, k.cause)

@@ -40,6 +40,7 @@ type config struct {
 	warnings []string // warnings for the user
 	values   target.Values
 	logf     func(format string, args ...any)
+	happened func(name string, began time.Time, length time.Duration) // see target.Spec
 }
 
 // mostEvents is the most events in a message where the batch size is not given.
@@ -70,6 +71,9 @@ func parseConfig(s target.Spec) (*config, error) {
 	}
 	if c.logf == nil {
 		c.logf = func(string, ...any) {}
+	}
+	if c.happened = s.Happened; c.happened == nil {
+		c.happened = func(string, time.Time, time.Duration) {}
 	}
 	if s.Concurrency > c.inFlight {
 		c.inFlight = s.Concurrency

@@ -187,6 +187,7 @@ func (l *lane) lost(k *link, err error) (over bool) {
 	if l.closed || l.ctx.Err() != nil {
 		return true
 	}
+	l.cfg.happened("connection lost", time.Now(), 0)
 	l.giveUp(now, classOf(k.cause), errorText(k.cause))
 	// Skip the rest of a message that was written in part.
 	for l.messagesToEdge < l.begun {

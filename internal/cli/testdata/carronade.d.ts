@@ -843,6 +843,7 @@ declare module "carronade" {
 
   export interface Fleet {
     skew_us: number;
+    end_to_end_bound_us?: number;
     agents: Agent[];
     limit?: string;
   }
@@ -982,6 +983,7 @@ declare module "carronade" {
     version?: string;
     from: number;
     to: number;
+    reads?: boolean;
     state: string;
     fault?: string;
     level: string;

@@ -189,11 +189,15 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 		return nil, err
 	}
 	opened := false
+	var records *run.Records
+	if s.Recorded {
+		records = run.NewRecords()
+	}
 	m, err = run.Measure(ctx, run.Job{
 		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Abort: j.abort,
 		Logf: func(format string, args ...any) { a.Logf("run "+j.name+": "+format, args...) },
 		Share: &run.Share{
-			Portion: load.Portion{From: s.From, To: s.To}, Of: p.Clients, Lease: &j.lease,
+			Portion: load.Portion{From: s.From, To: s.To}, Of: p.Clients, Lease: &j.lease, Records: records, Reads: s.Reads,
 			Start: func(ctx context.Context) (time.Time, error) {
 				opened = true
 				a.calls <- func(now time.Duration) { a.protocol.Opened(now, nil) }
@@ -206,7 +210,7 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 			},
 		},
 		Watch: func(snap load.Snapshot) {
-			data, err := packSnapshot(&snap)
+			data, err := packSnapshot(&snap, records.Take(framedRecords))
 			if err != nil {
 				a.Logf("run %s: an interval could not be encoded: %v", j.name, err)
 				return
@@ -216,6 +220,9 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 	})
 	if e, ok := errors.AsType[*target.Error](err); ok && e.Hint != "" {
 		err = fmt.Errorf("%w (%s)", err, e.Hint)
+	}
+	if m != nil {
+		m.Records = compress(m.Records)
 	}
 	if m == nil && ctx.Err() != nil {
 		return nil, nil // stopped before it fired anything: that is no failure
@@ -233,7 +240,7 @@ func (a *agent) parse(planned, own []byte) (*workload.Workload, *plan, *share, e
 	if err := errors.Join(json.Unmarshal(planned, &p), json.Unmarshal(own, &s)); err != nil {
 		return nil, nil, nil, fmt.Errorf("read the plan: %w", err)
 	}
-	if s.From < 0 || s.To <= s.From || s.To > p.Clients || p.Clients > 1<<20 {
+	if s.From < 0 || s.To < s.From || s.To == s.From != s.Reads || s.To > p.Clients || p.Clients > 1<<20 || p.Clients < 1 {
 		return nil, nil, nil, fmt.Errorf("the plan has the clients %d to %d of %d", s.From, s.To, p.Clients)
 	}
 	doc, err := workload.ParseDocument("plan", p.Workload)

@@ -30,6 +30,10 @@ type plan struct {
 type share struct {
 	From int `json:"from"` // clients: From up to To, To excluded
 	To   int `json:"to"`
+	// Reads is set for an agent that reads what the others send, Recorded for all agents of a
+	// run that has one: they keep records for the ledger.
+	Reads    bool `json:"reads,omitempty"`
+	Recorded bool `json:"recorded,omitempty"`
 }
 
 // A snapshot is a frame: an interval of one agent. Histograms are in the rows only.
@@ -45,6 +49,8 @@ type snapshot struct {
 	Rebalance  time.Duration
 	Freezes    int
 	Frozen     time.Duration
+
+	Records [][]byte `json:",omitempty"` // for the ledger, compressed
 }
 
 // mostDecoded limits what a message decodes to.
@@ -85,8 +91,12 @@ func unpack(data []byte, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// packSnapshot encodes an interval.
-func packSnapshot(s *load.Snapshot) ([]byte, error) {
+// framedRecords is how many chunks of records a frame has at most, so that it is not too
+// large. Others come with later frames and with the result.
+const framedRecords = 3
+
+// packSnapshot encodes an interval, with records for the ledger.
+func packSnapshot(s *load.Snapshot, records [][]byte) ([]byte, error) {
 	rows, err := json.Marshal(s.Rows)
 	if err != nil {
 		return nil, err
@@ -98,21 +108,54 @@ func packSnapshot(s *load.Snapshot) ([]byte, error) {
 	return pack(snapshot{
 		At: s.At, Phase: s.Phase, Left: s.Left, Endless: s.Endless, Rows: rows, Total: total,
 		Unanswered: s.Unanswered, Rebalance: s.Rebalance, Freezes: s.Freezes, Frozen: s.Frozen,
+		Records: compress(records),
 	})
 }
 
+// compress compresses chunks of records: their bytes do not compress well inside of a text.
+func compress(chunks [][]byte) [][]byte {
+	var all [][]byte
+	for _, c := range chunks {
+		all = append(all, encoder().EncodeAll(c, nil))
+	}
+	return all
+}
+
+// mostChunk limits what a chunk of records decodes to.
+const mostChunk = 4 << 20
+
+// expand is the inverse of compress.
+func expand(chunks [][]byte) ([][]byte, error) {
+	var all [][]byte
+	for _, c := range chunks {
+		data, err := decoder().DecodeAll(c, nil)
+		if err == nil && len(data) > mostChunk {
+			err = errors.New("it is too large")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("records of events cannot be read: %w", err)
+		}
+		all = append(all, data)
+	}
+	return all, nil
+}
+
 // unpackSnapshot decodes an interval.
-func unpackSnapshot(data []byte) (*load.Snapshot, error) {
+func unpackSnapshot(data []byte) (*load.Snapshot, [][]byte, error) {
 	var s snapshot
 	if err := unpack(data, &s); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	records, err := expand(s.Records)
+	if err != nil {
+		return nil, nil, err
 	}
 	out := &load.Snapshot{
 		At: s.At, Phase: s.Phase, Left: s.Left, Endless: s.Endless,
 		Unanswered: s.Unanswered, Rebalance: s.Rebalance, Freezes: s.Freezes, Frozen: s.Frozen,
 	}
 	if err := errors.Join(json.Unmarshal(s.Rows, &out.Rows), json.Unmarshal(s.Total, &out.Total)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return out, nil
+	return out, records, nil
 }

@@ -27,7 +27,9 @@ type Transport interface {
 type Fleet struct {
 	Bus    Transport
 	Agents []string // names of those that take part; see Look
-	Config          // of each run
+	// Reader is the one of them that reads what the others send; "" if none does.
+	Reader string
+	Config // of each run
 	// Recover is a run of an operator that has ended: Fire collects what the agents still
 	// have of it, and nothing is sent. "": Fire fires.
 	Recover string
@@ -117,15 +119,63 @@ func (f *Fleet) Look(ctx context.Context, names []string) []fleet.Info {
 	return all
 }
 
+// stopWithin is how long agents have to end a run that was stopped: they wait for answers.
+const stopWithin = 30 * time.Second
+
+// Stop has agents end the run that they take part in. It returns the names of those that had
+// one, and an error if one of them has not ended it after half a minute.
+func (f *Fleet) Stop(ctx context.Context, names []string) (stopped []string, err error) {
+	busy := func() []fleet.Info {
+		return slices.DeleteFunc(f.Look(ctx, names), func(i fleet.Info) bool { return i.Busy == "" })
+	}
+	for end := time.Now().Add(stopWithin); ; {
+		left := busy()
+		if len(left) == 0 || ctx.Err() != nil {
+			return stopped, ctx.Err()
+		}
+		for _, i := range left {
+			if !slices.Contains(stopped, i.Name) {
+				stopped = append(stopped, i.Name)
+			}
+			halt := &fleet.Message{Kind: fleet.Halt, Run: i.Busy, Session: "stop", Incarnation: i.Incarnation, Reason: "carronade fleet stop"}
+			_ = f.Bus.Send(i.Name, halt.Encode()) // what is lost is sent again
+		}
+		if time.Now().After(end) {
+			return stopped, fmt.Errorf("agent %s has not ended run %s yet", left[0].Name, left[0].Busy)
+		}
+		select {
+		case <-time.After(lookFor / 4):
+		case <-ctx.Done():
+		}
+	}
+}
+
 // MaxWeight is the largest weight of an agent.
 const MaxWeight = 4096
 
+// Weights returns the weights of agents. One that reads what the others send has none.
+func Weights(infos []fleet.Info, reader string) []int {
+	weights := make([]int, len(infos))
+	for i := range infos {
+		if infos[i].Name != reader {
+			weights[i] = min(max(1, infos[i].Weight), MaxWeight)
+		}
+	}
+	return weights
+}
+
 // Clients returns how many clients a workload has on agents with these weights: as many as
-// it says, or one for each weight where it says nothing.
+// it says, or one for each weight where it says nothing. An agent without a weight has none.
 func Clients(w *workload.Workload, weights []int) (int, error) {
-	sum := 0
+	sum, senders := 0, 0
 	for _, weight := range weights {
 		sum += weight
+		if weight > 0 {
+			senders++
+		}
+	}
+	if senders == 0 {
+		return 0, errors.New("no agent is left that sends")
 	}
 	n := int(w.Count("clients"))
 	switch {
@@ -136,12 +186,12 @@ func Clients(w *workload.Workload, weights []int) (int, error) {
 		n = max(1, n) * sum
 	}
 	for i := range weights {
-		if from, to := portion(n, weights, i); from == to {
-			return 0, fmt.Errorf("%d clients are too few for %d agents: each fires with its own", n, len(weights))
+		if from, to := portion(n, weights, i); from == to && weights[i] > 0 {
+			return 0, fmt.Errorf("%d clients are too few for %d agents: each fires with its own", n, senders)
 		}
 	}
-	if c := int(w.Count("concurrency")); c > 0 && c < len(weights) {
-		return 0, fmt.Errorf("a concurrency of %d is too low for %d agents: each needs one caller at least", c, len(weights))
+	if c := int(w.Count("concurrency")); c > 0 && c < senders {
+		return 0, fmt.Errorf("a concurrency of %d is too low for %d agents: each needs one caller at least", c, senders)
 	}
 	return n, nil
 }
@@ -158,32 +208,43 @@ func portion(clients int, weights []int, i int) (from, to int) {
 	return clients * before / sum, clients * (before + weights[i]) / sum
 }
 
-// Check returns why a workload cannot run on several machines; nil if it can.
-func Check(w *workload.Workload) error {
+// Check returns why a workload cannot run on several machines, of which one may read what the
+// others send; nil if it can.
+func Check(w *workload.Workload, reader string) error {
+	reads := w.Verify() || w.Op == workload.RoundTrip
+	scheduled := false
+	if p, err := w.Plan(); err == nil && w.Op != workload.Consume {
+		scheduled = p.Schedule != nil
+	}
 	switch {
-	case w.Verify():
-		return errors.New("--verify reads back what this program sent: a fleet cannot verify")
-	case w.Op == workload.RoundTrip:
-		return errors.New("a round trip reads what this program sent: a fleet cannot measure it")
+	case reads && !slices.Contains(w.Kind.Ops(), workload.Consume):
+		return fmt.Errorf("another machine cannot read the events of %s: a fleet cannot verify them", w.Kind.Name())
+	case reads && len(w.Parts()) > 0:
+		return errors.New("a fleet cannot verify a workload of several parts")
+	case reads && reader == "":
+		return errors.New("one agent has to read what the others send: give --fleet-reader NAME")
+	case reader != "" && !reads:
+		return errors.New("--fleet-reader reads what the others send: it needs --verify or --op roundtrip")
+	case w.Op == workload.RoundTrip && !scheduled:
+		return errors.New("a round trip on several machines needs --rate: a caller cannot wait for what another machine reads")
 	case w.Trace() != "":
 		return errors.New("--trace keeps what this program sent: agents write no trace")
+	case w.TakesMarks():
+		return errors.New("scores of faults need what this program sent: a fleet takes no marks")
 	}
 	return nil
 }
 
 // Fire implements run.Fleet.
 func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Gathered, error) {
-	if err := Check(o.Workload); err != nil {
+	if err := Check(o.Workload, f.Reader); err != nil {
 		return nil, err
 	}
 	infos := f.Look(ctx, f.Agents)
 	if len(infos) < len(f.Agents) {
 		return nil, fmt.Errorf("%s did not answer: see carronade fleet status", strings.Join(silent(f.Agents, infos), ", "))
 	}
-	weights := make([]int, len(infos))
-	for i := range infos {
-		weights[i] = min(max(1, infos[i].Weight), MaxWeight)
-	}
+	weights := Weights(infos, f.Reader)
 	clients, err := Clients(o.Workload, weights)
 	if err != nil {
 		return nil, err
@@ -203,13 +264,18 @@ func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Gathered, error) {
 	r := &firing{fleet: f, order: o, frames: map[uint64][]*load.Snapshot{}, infos: map[string]fleet.Info{}}
 	for i, name := range f.Agents {
 		from, to := portion(clients, weights, i)
-		own, err := json.Marshal(share{From: from, To: to})
+		reads := name == f.Reader
+		if reads {
+			from, to = clients, clients
+			cfg.Readers = []string{name}
+		}
+		own, err := json.Marshal(share{From: from, To: to, Reads: reads, Recorded: f.Reader != ""})
 		if err != nil {
 			return nil, err
 		}
 		cfg.Shares[name] = own
 		r.infos[name] = infos[i]
-		r.members = append(r.members, &member{row: report.Agent{Name: name, Version: infos[i].Version, From: from, To: to}})
+		r.members = append(r.members, &member{row: report.Agent{Name: name, Version: infos[i].Version, From: from, To: to, Reads: reads}})
 	}
 	if r.c, err = fleet.NewCoordinator(cfg); err != nil {
 		return nil, err
@@ -225,18 +291,19 @@ func silent(names []string, infos []fleet.Info) []string {
 
 // A firing is a run in progress.
 type firing struct {
-	fleet   *Fleet
-	order   *run.Order
-	c       *fleet.Coordinator
-	base    time.Time // 0 of the coordinator's clock
-	infos   map[string]fleet.Info
-	members []*member
-	ready   int
-	began   time.Time // of the run; zero before
-	reason  load.Reason
-	frames  map[uint64][]*load.Snapshot // by number, until it is closed
-	refused error                       // by Order.Opened
-	outcome *fleet.Outcome
+	fleet       *Fleet
+	order       *run.Order
+	c           *fleet.Coordinator
+	base        time.Time // 0 of the coordinator's clock
+	infos       map[string]fleet.Info
+	members     []*member
+	ready       int
+	began       time.Time // of the run; zero before
+	reason      load.Reason
+	interrupted bool                        // by the user: the run was to end at once
+	frames      map[uint64][]*load.Snapshot // by number, until it is closed
+	refused     error                       // by Order.Opened
+	outcome     *fleet.Outcome
 }
 
 // A member is an agent of a run.
@@ -275,10 +342,10 @@ func (r *firing) run(ctx context.Context) (*run.Gathered, error) {
 			}
 			r.c.Stop(now(), string(why))
 		case <-abort:
-			abort = nil
+			abort, r.interrupted = nil, true
 			r.c.Abort(now(), "interrupted")
 		case <-leaving:
-			leaving = nil
+			leaving, r.interrupted = nil, true
 			r.c.Abort(now(), "interrupted")
 		}
 		r.act()
@@ -345,12 +412,17 @@ func (r *firing) take(event fleet.Event) {
 		r.began = r.base.Add(e.T0)
 		logf("%d agents start together, at most %v apart", len(r.members), e.Skew.Round(time.Microsecond))
 	case fleet.FrameOf:
-		s, err := unpackSnapshot(e.Data)
+		s, records, err := unpackSnapshot(e.Data)
 		if err != nil {
 			logf("agent %s: an interval cannot be read: %v", e.Agent, err)
 			return
 		}
 		m := r.member(e.Agent)
+		if r.order.Records != nil {
+			for _, chunk := range records {
+				r.order.Records(chunk)
+			}
+		}
 		if m.series == nil {
 			m.series = measure.NewSeries(measure.DefaultSeries)
 		}
@@ -358,7 +430,9 @@ func (r *firing) take(event fleet.Event) {
 			m.series.Add(row)
 		}
 		m.newest = s
-		r.frames[e.Number] = append(r.frames[e.Number], s)
+		if !m.row.Reads {
+			r.frames[e.Number] = append(r.frames[e.Number], s)
+		}
 	case fleet.Closed:
 		if of := r.frames[e.Number]; len(of) > 0 {
 			r.order.Watch(load.MergeSnapshots(of))
@@ -379,7 +453,11 @@ func (r *firing) take(event fleet.Event) {
 			return
 		}
 		m.measured = new(run.Measured)
-		if err := unpack(e.Data, m.measured); err != nil {
+		err := unpack(e.Data, m.measured)
+		if err == nil {
+			m.measured.Records, err = expand(m.measured.Records)
+		}
+		if err != nil {
 			m.measured, m.err = nil, fmt.Errorf("its result cannot be read: %w", err)
 		}
 	case fleet.Finished:
@@ -400,7 +478,7 @@ func (r *firing) gather() (*run.Gathered, error) {
 	if r.refused != nil {
 		return nil, r.refused
 	}
-	g := &run.Gathered{Skew: r.outcome.Skew, Faults: r.outcome.Reasons}
+	g := &run.Gathered{Skew: r.outcome.Skew, Apart: r.apart(), Faults: r.outcome.Reasons}
 	some := false
 	for i, m := range r.members {
 		o := &r.outcome.Agents[i]
@@ -413,15 +491,19 @@ func (r *firing) gather() (*run.Gathered, error) {
 				g.Faults = append(g.Faults, fmt.Sprintf("agent %s: its result cannot be read", m.row.Name))
 			}
 			m.measured = &run.Measured{Result: r.lost(m), Processors: r.infos[m.row.Name].Processors}
-			if m.newest != nil && o.MayHaveFiredUntil > r.sinceStart() {
+			if m.newest != nil && !m.row.Reads && o.MayHaveFiredUntil > r.sinceStart() {
 				g.Warnings = append(g.Warnings, fmt.Sprintf("agent %s was lost, and its last interval ended at %v: what it sent afterwards, until %v at the latest, counts as unsent",
 					m.row.Name, m.newest.At.Round(100*time.Millisecond), (o.MayHaveFiredUntil-r.sinceStart()).Round(100*time.Millisecond)))
 			}
 		}
-		if res := m.measured.Result; res != nil {
+		if res := m.measured.Result; res != nil && !m.row.Reads {
 			some = true
-			if r.reason != "" && res.Stopped == load.Interrupted {
+			switch {
+			case res.Stopped != load.Interrupted:
+			case r.reason != "":
 				res.Stopped = r.reason
+			case !r.interrupted && r.outcome.State == fleet.Aborted:
+				res.Stopped = load.ByGenerator
 			}
 		}
 		g.Agents, g.Rows = append(g.Agents, *m.measured), append(g.Rows, row)
@@ -430,6 +512,22 @@ func (r *firing) gather() (*run.Gathered, error) {
 		return nil, r.failure()
 	}
 	return g, nil
+}
+
+// apart returns by how much a time from one agent's clock to that of the one that reads may be
+// wrong: each clock was known to within a bound at the start, and came apart since.
+func (r *firing) apart() time.Duration {
+	var reader, sender time.Duration
+	for i, m := range r.members {
+		o := &r.outcome.Agents[i]
+		bound := max(o.BoundStart, o.BoundEnd+max(o.Drift, -o.Drift))
+		if m.row.Reads {
+			reader = bound
+		} else {
+			sender = max(sender, bound)
+		}
+	}
+	return reader + sender
 }
 
 // failure says why nothing was sent.
@@ -509,7 +607,7 @@ func (r *firing) lost(m *member) *load.Result {
 // mode is the mode of the run, as a result has it.
 func (r *firing) mode() load.Mode {
 	for _, m := range r.members {
-		if m.measured != nil && m.measured.Result != nil {
+		if !m.row.Reads && m.measured != nil && m.measured.Result != nil {
 			return m.measured.Result.Mode
 		}
 	}

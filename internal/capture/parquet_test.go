@@ -1,0 +1,176 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"carronade/internal/fit"
+)
+
+// found keeps what a reader gives.
+type found struct {
+	records []fit.Record
+	batches []fit.Batch
+	most    int // 0: no limit
+}
+
+func (f *found) Record(r *fit.Record) {
+	c := *r
+	c.Key, c.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
+	c.Headers = nil
+	for _, h := range r.Headers {
+		c.Headers = append(c.Headers, fit.Header{Name: bytes.Clone(h.Name), Value: bytes.Clone(h.Value)})
+	}
+	f.records = append(f.records, c)
+}
+func (f *found) Batch(b fit.Batch) { f.batches = append(f.batches, b) }
+func (f *found) Full() bool        { return f.most > 0 && len(f.records) >= f.most }
+
+type tableRow struct {
+	Key       *string   `parquet:"key,optional"`
+	Value     []byte    `parquet:"Value"`
+	Timestamp time.Time `parquet:"timestamp,timestamp(millisecond)"`
+	Partition int32     `parquet:"partition"`
+}
+
+// table writes rows as Parquet, in groups of a hundred.
+func table[T any](t testing.TB, rows []T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := parquet.NewGenericWriter[T](&out, parquet.MaxRowsPerRowGroup(100), parquet.Compression(&parquet.Zstd))
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func readParquet(data []byte, to Sink) ([]string, error) {
+	return Parquet(bytes.NewReader(data), int64(len(data)), to)
+}
+
+func TestParquetReadsATable(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	key := "a key"
+	var rows []tableRow
+	for i := range 1000 {
+		r := tableRow{Value: bytes.Repeat([]byte{'x'}, i), Timestamp: at.Add(time.Duration(i) * time.Millisecond), Partition: int32(i % 3)}
+		if i%2 == 0 {
+			r.Key = &key
+		}
+		rows = append(rows, r)
+	}
+	data := table(t, rows)
+	if !IsParquet(data) {
+		t.Fatal("the file is not recognized")
+	}
+	var got found
+	used, err := readParquet(data, &got)
+	if err != nil || len(got.records) != 1000 || strings.Join(used, " ") != "key Value timestamp partition" {
+		t.Fatalf("got %d records of %v and %v, want 1000", len(got.records), used, err)
+	}
+	for i, r := range got.records {
+		if r.Keyed != (i%2 == 0) || r.Keyed && string(r.Key) != key || len(r.Value) != i || r.Time != rows[i].Timestamp.UnixNano() || r.Log != int32(i%3) {
+			t.Fatalf("record %d: got %+v", i, r)
+		}
+	}
+	got = found{most: 7}
+	if _, err := readParquet(data, &got); !errors.Is(err, ErrEnough) || len(got.records) != 7 {
+		t.Errorf("got %d records and %v, want 7 and an end", len(got.records), err)
+	}
+}
+
+func TestParquetOfOtherColumns(t *testing.T) {
+	type sizes struct {
+		TS   int64  `parquet:"ts"`
+		Size int32  `parquet:"size"`
+		Key  int64  `parquet:"record_key"`
+		More []byte `parquet:"more"`
+	}
+	var got found
+	if _, err := readParquet(table(t, []sizes{{TS: 1767323045, Size: 77, Key: 5}}), &got); err != nil {
+		t.Fatal(err)
+	}
+	if r := got.records[0]; r.Size != 77 || r.Value != nil || r.Time != 1767323045e9 || !r.Keyed {
+		t.Errorf("got %+v, want a size of 77 at 1767323045 s", r)
+	}
+}
+
+func TestParquetRefuses(t *testing.T) {
+	type other struct{ A, B int64 }
+	good := table(t, []tableRow{{Value: []byte("v"), Timestamp: time.Unix(1, 0)}})
+	tests := []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"no value", table(t, []other{{1, 2}}), "none is the value of a record"},
+		{"cut", good[:len(good)-9], "the footer"},
+		{"only the beginning", good[:4], "the footer"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := readParquet(test.data, &found{})
+			var at *Error
+			if !errors.As(err, &at) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func FuzzParquet(f *testing.F) {
+	key := "k"
+	f.Add(table(f, []tableRow{{Key: &key, Value: []byte("v"), Timestamp: time.Unix(1, 0)}, {Value: []byte("w")}}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<16 {
+			return
+		}
+		TraceRows(bytes.NewReader(data), int64(len(data)))
+		got := found{most: 1000}
+		_, err := readParquet(data, &got)
+		if at := (*Error)(nil); err != nil && !errors.Is(err, ErrEnough) && !errors.As(err, &at) {
+			t.Errorf("got %v, want an error that says where", err)
+		}
+	})
+}
+
+// A damaged file is an error, or is read; it takes no memory that its lengths only claim.
+func TestParquetDamaged(t *testing.T) {
+	key := "k"
+	good := table(t, []tableRow{{Key: &key, Value: []byte("v"), Timestamp: time.Unix(1, 0)}, {Value: []byte("w")}})
+	rng := rand.New(rand.NewPCG(1, 1))
+	refused := 0
+	for range 3000 {
+		data := bytes.Clone(good)
+		for range 1 + rng.IntN(3) {
+			data[rng.IntN(len(data))] = byte(rng.Uint32())
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		TraceRows(bytes.NewReader(data), int64(len(data)))
+		_, err := readParquet(data, &found{most: 1000})
+		runtime.ReadMemStats(&after)
+		if at := (*Error)(nil); err != nil && !errors.Is(err, ErrEnough) && !errors.As(err, &at) {
+			t.Fatalf("got %v, want an error that says where", err)
+		}
+		if err != nil {
+			refused++
+		}
+		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 600 {
+			t.Fatalf("got %d MiB for a file of %d bytes", got, len(data))
+		}
+	}
+	if refused < 500 {
+		t.Errorf("got %d refused files of 3000, want more than 500", refused)
+	}
+}

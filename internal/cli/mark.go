@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/control"
+	"carronade/internal/layout"
+	"carronade/internal/outage"
+	"carronade/internal/report"
+	"carronade/internal/run"
+	"carronade/units"
+)
+
+// programBegan is when this program began: what a mark stands for was done before.
+var programBegan = time.Now()
+
+const markLong = `Puts a mark on the time axis of a run in progress: a fault (something was just
+broken), a heal (it was just mended) or a note. The report then has a score of
+what followed: when the fault was noticed, for how long nothing was acked, when
+the limit on response held again, when the queue was gone, for the whole run and
+the worst partition.
+
+RUN is the id of the run, which it prints when it begins, or last if only one
+run of yours is in progress. The run must have been started with --marks, or
+with a limit such as --slo 'outage<30s', which turns it on. It must be yours,
+and on this machine.
+
+The mark is at the middle of the time between the start of this command and its
+arrival at the run, and half of that time is its bound.`
+
+// markCommand puts marks on runs in progress.
+func (s *session) markCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "mark RUN fault|heal|note NAME", Short: "a fault on the time axis of a run, scored",
+		Long:    markLong,
+		Example: markExample,
+		Args:    command.Args(3, 3, "a run, fault or heal or note, and a name"),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			switch len(args) {
+			case 0:
+				return control.Alive(), cobra.ShellCompDirectiveNoFileComp
+			case 1:
+				return []string{outage.Fault, outage.Heal, outage.Note}, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: command.Run(func(_ *cobra.Command, args []string) error {
+			kind, name := args[1], strings.TrimSpace(args[2])
+			if err := checkMark(kind, name); err != nil {
+				return err
+			}
+			id := args[0]
+			if id == "last" {
+				alive := control.Alive()
+				if len(alive) != 1 {
+					return noSuchRun(id, alive)
+				}
+				id = alive[0]
+			}
+			reply, err := control.Send(id, kind, name, programBegan)
+			switch {
+			case errors.Is(err, control.ErrNoRun):
+				return noSuchRun(id, control.Alive())
+			case err != nil:
+				return &words{Err: fmt.Errorf("mark run %s: %w", id, err), Hint: "carronade report show " + id + " shows its report when it has ended"}
+			}
+			fmt.Fprintf(s.out, "%s %s at %s (± %s) of run %s\n", kind, layout.Clean(name), units.FormatDuration(units.Seconds(reply.AtS)), units.FormatDuration(units.Seconds(reply.BoundS)), id)
+			return nil
+		}),
+	}
+}
+
+// checkMark checks the kind and the name of a mark.
+func checkMark(kind, name string) error {
+	switch {
+	case kind != outage.Fault && kind != outage.Heal && kind != outage.Note:
+		return &words{Err: fmt.Errorf("a mark is a fault, a heal or a note, not %q", kind), Hint: "carronade mark RUN fault NAME"}
+	case name == "" || len(name) > control.MostName:
+		return &words{Err: fmt.Errorf("the name of a mark has 1 to %d bytes", control.MostName), Hint: "such as carronade mark RUN fault 'kill broker 2'"}
+	}
+	return nil
+}
+
+// noSuchRun is the error of a run that cannot be marked.
+func noSuchRun(id string, alive []string) error {
+	w := &words{Err: fmt.Errorf("no run %s of yours is in progress here and takes marks", id), Hint: "start it with --marks"}
+	switch {
+	case id == "last" && len(alive) > 1:
+		w.Err = fmt.Errorf("%d runs of yours are in progress", len(alive))
+		w.Hint = "give the id of one: " + strings.Join(alive[:min(len(alive), 8)], ", ")
+	case id == "last":
+		w.Err = errors.New("no run of yours is in progress here and takes marks")
+	case len(alive) > 0:
+		w.Hint = "these are: " + strings.Join(alive[:min(len(alive), 8)], ", ")
+	}
+	return w
+}
+
+// takeMarks lets other processes of the user mark a run. It returns what ends that.
+func (s *session) takeMarks(id uint64, m *run.Marker, say func(format string, args ...any)) func() {
+	name := report.IDOf(id)
+	server, err := control.Listen(name, func(q control.Request, at time.Time) control.Reply {
+		if err := checkMark(q.Kind, q.Name); err != nil {
+			return control.Reply{Error: err.Error()}
+		}
+		mark, err := m.Mark(q.Kind, layout.Clean(q.Name), "mark", at.Add(-q.Waited), at)
+		if err != nil {
+			return control.Reply{Error: err.Error()}
+		}
+		return control.Reply{AtS: mark.AtS, BoundS: mark.BoundS}
+	})
+	if err != nil {
+		say("marks of other processes cannot be taken: %v", err)
+		return func() {}
+	}
+	say("carronade mark %s fault NAME marks this run", name)
+	return server.Close
+}
+
+// markText names a mark for viewers.
+func markText(m *outage.Mark) string { return m.Kind + " " + m.Name }

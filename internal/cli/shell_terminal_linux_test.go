@@ -1,0 +1,124 @@
+package cli_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A screen is a program on a terminal.
+type screen struct {
+	*typist
+	cmd *exec.Cmd
+	far *os.File // the side of the user
+}
+
+// onTerminal starts carronade on a terminal of 80 columns.
+func onTerminal(t *testing.T, args ...string) *screen {
+	t.Helper()
+	far, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{far: far, cmd: exec.Command(carronade(t), args...)}
+	n, err := unix.IoctlGetInt(int(far.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetPointerInt(int(far.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	s.resize(t, 80)
+	near, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = near, near, near
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	s.cmd.Env = append(os.Environ(), "TERM=xterm", "CARRONADE_TEST_UNTRUSTED=none")
+	err = s.cmd.Start()
+	near.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.typist = newTypist(t, struct {
+		io.Reader
+		io.WriteCloser
+	}{&plainReader{r: far}, far})
+	return s
+}
+
+// resize changes the width of the terminal. The program gets a signal.
+func (s *screen) resize(t *testing.T, columns uint16) {
+	t.Helper()
+	if err := unix.IoctlSetWinsize(int(s.far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ends waits for the program, whose exit code must be 0.
+func (s *screen) ends() {
+	s.t.Helper()
+	if err := s.cmd.Wait(); err != nil {
+		s.t.Errorf("carronade shell: %v", err)
+	}
+}
+
+var (
+	movement = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-ln-z]`) // of the cursor, and erasures: all but colors
+	unended  = regexp.MustCompile(`\x1b(\[[0-9;]*)?$`)
+)
+
+// A plainReader leaves out what a line editor writes besides text and colors.
+type plainReader struct {
+	r    io.Reader
+	rest string // the beginning of a sequence
+}
+
+func (p *plainReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b[:len(b)/2])
+	text := p.rest + string(b[:n])
+	p.rest = unended.FindString(text)
+	text = movement.ReplaceAllString(strings.TrimSuffix(text, p.rest), "")
+	return copy(b, strings.ReplaceAll(text, "\r", "")), err
+}
+
+// TestShellOnTerminal: completion, Ctrl-C, a resized window and Ctrl-D, with a queue of its own and with a
+// server.
+func TestShellOnTerminal(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	_, address := startServe(t)
+	for _, args := range [][]string{{"shell", "--data", t.TempDir()}, {"shell", address}} {
+		t.Run(filepath.Base(args[1]), func(t *testing.T) {
+			t.Setenv("XDG_DATA_HOME", t.TempDir())
+			s := onTerminal(t, args...)
+			s.expect("type 'help' for help\n")
+			s.expect(">>> ")
+			s.keys("stat\t\r", "status \n", "ElasticSearch not configured", "0 commands queued\n", ">>> ")
+			s.keys("re\tli\t\r", "report list \n", "no report", ">>> ")
+			s.keys("apm \t", "  list switch tail use\n", ">>> apm ")
+			s.keys("\x15run nu\t --rate 1k/s --for 10m --la\t a=b\r", "run null://", " --label ", "measurement ")
+			s.keys("\x03", "cancel\n", "ok\n", "cancelled while it ran\n", ">>> ")
+
+			// A line that is wider than the window continues in the next row.
+			long := "nothing" + strings.Repeat("x", 50)
+			s.keys(long+"\r", long+"\n", "nothing done for nothingx", ">>> ")
+			s.resize(t, 40)
+			for wrapped := false; !wrapped; { // the program gets a signal, soon
+				s.keys(long+"\r", "nothing done for nothingx")
+				wrapped = strings.Contains(s.before, "nothing"+strings.Repeat("x", 40-len(">>> nothing"))+"\n"+strings.Repeat("x", 50-40+len(">>> nothing")))
+				s.expect(">>> ")
+			}
+			s.keys("\x04")
+			s.ends()
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package profiling
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"carronade/internal/capture"
+	"carronade/internal/command"
+)
+
+// A format is a kind of file.
+type format struct {
+	name  string
+	about string
+	// begins reports whether a file with this beginning has the format.
+	begins func(head []byte) bool
+	read   func(t *Tools, f *flags, name string, in *input) (traffic, error)
+}
+
+// formats are tried in this order.
+func formats() []format {
+	return []format{
+		{"parquet", "a table of records, or a trace of a run", capture.IsParquet, (*Tools).readParquet},
+		{"pcap", "packets with traffic of Kafka, APM or Riemann", capture.IsPCAP, (*Tools).readPackets},
+		{"apm", "requests of APM agents, each begins with its metadata", capture.IsAPM, (*Tools).readAPM},
+		{"riemann", "messages of Riemann, each with its length before it", capture.IsRiemann, (*Tools).readRiemann},
+		{"ndjson", "records as JSON, one a line", capture.IsJSON, (*Tools).readNDJSON},
+	}
+}
+
+func formatNames() []string {
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// headSize is how much of a file decides its format.
+const headSize = 64 << 10
+
+// An input is a file that is read, until the context ends or the time is over.
+type input struct {
+	*bufio.Reader
+	file  io.ReadCloser
+	until time.Time // zero: no limit
+	ctx   context.Context
+}
+
+// stopped reports whether reading must end, and whether the user interrupted it.
+func (in *input) stopped() bool {
+	return in.ctx.Err() != nil || !in.until.IsZero() && time.Now().After(in.until)
+}
+
+// readFile reads a file in its format.
+func (t *Tools) readFile(ctx context.Context, f *flags, path string) (traffic, error) {
+	_, length, err := f.limits()
+	if err != nil {
+		return nil, err
+	}
+	file, err := t.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	name := path
+	if path == "-" {
+		name = "stdin"
+	}
+	in := &input{Reader: bufio.NewReaderSize(file, headSize), file: file, ctx: ctx}
+	if length > 0 {
+		in.until = time.Now().Add(length)
+	}
+	head, err := in.Peek(headSize)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		return nil, &command.Words{Err: fmt.Errorf("cannot read %s: %s", name, command.Reason(err))}
+	}
+	if len(bytes.TrimSpace(head)) == 0 {
+		return nil, &command.Words{Err: fmt.Errorf("%s is empty", name), Hint: "give a file with records, or a capture"}
+	}
+	for _, of := range formats() {
+		if of.name == f.format || f.format == "" && of.begins(head) {
+			found, err := of.read(t, f, name, in)
+			return found, t.explained(err, of.name, name)
+		}
+	}
+	var known string
+	for _, of := range formats() {
+		known += fmt.Sprintf("; %s: %s", of.name, of.about)
+	}
+	return nil, &command.Words{Err: fmt.Errorf("%s has none of the formats that can be read", name), Hint: "--format names the format of a file that is not recognized" + known}
+}
+
+// explained adds the file to an error of a reader.
+func (t *Tools) explained(err error, format, name string) error {
+	if at := (*capture.Error)(nil); errors.As(err, &at) {
+		return &command.Words{Err: fmt.Errorf("%s, as %s: %w", name, format, err), Hint: "check that the file is complete, and its format (--format)"}
+	}
+	return err
+}
+
+// readRecords reads a file of records by a reader of package capture. interrupted reading ends
+// with what was read.
+func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to capture.Sink) error) (traffic, error) {
+	count, _, err := f.limits()
+	if err != nil {
+		return nil, err
+	}
+	sampler, err := newSampler()
+	if err != nil {
+		return nil, err
+	}
+	kept := newSamples(f.keep)
+	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
+	s := source{Kind: kind, Name: name}
+	switch err := read(to); {
+	case errors.Is(err, capture.ErrEnough):
+		s.Interrupted = in.ctx.Err() != nil
+	case err != nil:
+		return nil, err
+	default:
+		s.Whole = true
+	}
+	if sampler.Records() == 0 {
+		if s.Interrupted {
+			return nil, context.Canceled
+		}
+		return nil, &command.Words{Err: fmt.Errorf("%s has no records, as %s", name, kind), Hint: "check the file, and its format (--format)"}
+	}
+	s.Warnings = append(s.Warnings, to.warnings...)
+	if err := kept.write(); err != nil {
+		return nil, err
+	}
+	return newRecords(s, sampler, 0, orElse(f.to, recordTarget), kept), nil
+}
+
+func (t *Tools) readNDJSON(f *flags, name string, in *input) (traffic, error) {
+	return t.readRecords(f, "ndjson", name, in, func(to capture.Sink) error { return capture.NDJSON(in.Reader, to) })
+}

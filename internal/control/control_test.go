@@ -1,0 +1,120 @@
+//go:build unix
+
+package control_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/control"
+)
+
+// home makes a folder for sockets with a short name, which sockets need.
+func home(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	return dir
+}
+
+func TestSend(t *testing.T) {
+	dir := home(t)
+	var got control.Request
+	s, err := control.Listen("run1", func(q control.Request, at time.Time) control.Reply {
+		got = q
+		if time.Since(at) > time.Minute {
+			t.Errorf("it arrived at %v", at)
+		}
+		return control.Reply{AtS: 12, BoundS: 0.5}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	socket := filepath.Join(dir, "carronade", "run1.sock")
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket is %v, %v", info, err)
+	}
+	if info, err := os.Stat(filepath.Dir(socket)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its folder is %v, %v", info, err)
+	}
+	reply, err := control.Send("run1", "fault", "a name", time.Now().Add(-time.Second))
+	if err != nil || reply.AtS != 12 || reply.BoundS != 0.5 {
+		t.Errorf("got %+v, %v", reply, err)
+	}
+	if got.Kind != "fault" || got.Name != "a name" || got.Waited < time.Second {
+		t.Errorf("the run got %+v", got)
+	}
+	if alive := control.Alive(); len(alive) != 1 || alive[0] != "run1" {
+		t.Errorf("alive: %v", alive)
+	}
+	if _, err := control.Send("run1", "fault", strings.Repeat("x", control.MostName+1), time.Now()); err == nil || errors.Is(err, control.ErrNoRun) {
+		t.Errorf("a long name: %v", err)
+	}
+	s.Close()
+	if _, err := os.Stat(socket); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+	for _, id := range []string{"run1", "", "../run1", "none"} {
+		if _, err := control.Send(id, "fault", "x", time.Now()); !errors.Is(err, control.ErrNoRun) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
+// TestBadRequests: what is no request gets an error or nothing, and the run goes on taking marks.
+func TestBadRequests(t *testing.T) {
+	dir := home(t)
+	s, err := control.Listen("run2", func(control.Request, time.Time) control.Reply { return control.Reply{AtS: 1} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, text := range []string{"{}\n", "no json\n", strings.Repeat("x", 8<<10) + "\n", `{"name":"x","waited_ns":-5}` + "\n"} {
+		c, err := net.Dial("unix", filepath.Join(dir, "carronade", "run2.sock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write([]byte(text))
+		answer := make([]byte, 1<<10)
+		n, _ := c.Read(answer)
+		if n > 0 && !strings.Contains(string(answer[:n]), "error") {
+			t.Errorf("%.20q was answered %s", text, answer[:n])
+		}
+		c.Close()
+	}
+	if _, err := control.Send("run2", "heal", "x", time.Now()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKilled: a socket that a killed run left behind is no run, and another run replaces it.
+func TestKilled(t *testing.T) {
+	dir := filepath.Join(home(t), "carronade")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "run3.sock"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
+	if all, alive := control.Runs(), control.Alive(); len(all) != 1 || len(alive) != 0 {
+		t.Errorf("runs %v, alive %v", all, alive)
+	}
+	s, err := control.Listen("run3", func(control.Request, time.Time) control.Reply { return control.Reply{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+}

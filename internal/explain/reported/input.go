@@ -1,0 +1,263 @@
+package reported
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/explain"
+	"carronade/internal/outage"
+	"carronade/internal/report"
+	"carronade/measure"
+	"carronade/units"
+)
+
+const (
+	shortInterval = 0.5 // of the usual length: the last interval of a phase is often incomplete
+	longGap       = 2.5 // times the usual distance of two values: a value is of no longer time
+	leastFollow   = 0.7 // correlation with the rate from which on a series follows the load
+	leastValues   = 8   // values of a series that can be compared
+)
+
+// followers are series that are the work of the load itself, or sizes that it makes: they change
+// with the incidents, and explain nothing.
+var followers = map[string]bool{
+	"CPU": true, "received": true, "sent": true, "loopback": true, "read": true, "written": true,
+	"processes": true, "PSS": true, "RSS": true,
+}
+
+// input makes the input of explain from a report.
+func input(d *report.Document) (r explain.Run, watched []Watched) {
+	var longest float64
+	for i := range d.Intervals {
+		if iv := &d.Intervals[i]; iv.Phase == measure.Measurement {
+			longest = max(longest, iv.EndS-iv.StartS)
+		}
+	}
+	var rows []*report.Interval
+	for i := range d.Intervals {
+		iv := &d.Intervals[i]
+		if iv.Phase != measure.Measurement {
+			continue
+		}
+		if r.End == 0 {
+			r.Start = units.Seconds(iv.StartS)
+		}
+		r.End = max(r.End, units.Seconds(iv.EndS))
+		if length := iv.EndS - iv.StartS; length > 0 && length >= shortInterval*longest {
+			rows = append(rows, iv)
+			r.Intervals = append(r.Intervals, interval(iv))
+		}
+	}
+	for _, s := range d.Stall.Each() {
+		r.Stalls = append(r.Stalls, explain.Span{Start: units.Seconds(s.AtS), End: units.Seconds(s.AtS + s.LengthS)})
+	}
+	r.Usual = percentile(d.Service, 50) + percentile(d.Batching, 50)
+	add := func(c explain.Cause, not string) {
+		w := Watched{From: c.From, Name: c.Name, Unit: c.Unit, Moments: len(c.Moments), Values: len(c.Cells), NotTried: not}
+		if c.Moments == nil && not == "" && len(c.Cells) < leastValues {
+			w.NotTried = tooFew
+		}
+		watched = append(watched, w)
+		if w.NotTried == "" {
+			r.Causes = append(r.Causes, c)
+		}
+	}
+	exactGC := moments(d, add)
+	marks(d, add)
+	for i := range d.Gauges {
+		g := &d.Gauges[i]
+		if len(g.Points) < 2 {
+			continue
+		}
+		c := gaugeCause(g)
+		switch {
+		case exactGC && g.From == "system" && strings.HasPrefix(g.Name, "GC pause"):
+			add(c, "the pauses themselves were compared")
+		case g.Counts, (g.From == "host" || g.From == "system") && followers[g.Name], follows(c.Cells, r.Intervals):
+			add(c, followsLoad)
+		default:
+			add(c, "")
+		}
+	}
+	ownSeries(rows, add)
+	return r, watched
+}
+
+// The reasons why a series was not compared.
+const (
+	tooFew      = "it has too few values"
+	followsLoad = "it follows the load"
+)
+
+func interval(iv *report.Interval) explain.Interval {
+	out := explain.Interval{Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS), Rate: iv.EventsPerS}
+	if iv.Response != nil {
+		out.Due = float64(iv.Offered) / (iv.EndS - iv.StartS)
+	}
+	for _, s := range []*measure.Summary{iv.Response, iv.Service, iv.EndToEnd} {
+		if out.P99 = percentile(s, 99); out.P99 > 0 {
+			break
+		}
+	}
+	return out
+}
+
+// percentile is one of a time; 0 without one.
+func percentile(s *measure.Summary, p float64) time.Duration {
+	if v, ok := s.At(p); ok {
+		return v.D
+	}
+	return 0
+}
+
+// moments adds the moments of a report, by name. It reports whether the pauses of a collector
+// are among them.
+func moments(d *report.Document, add func(c explain.Cause, not string)) (exactGC bool) {
+	type key struct{ from, name string }
+	all := map[key][]explain.Span{}
+	var keys []key
+	for _, m := range d.Moments {
+		k := key{m.From, m.Name}
+		if all[k] == nil {
+			keys = append(keys, k)
+		}
+		all[k] = append(all[k], explain.Span{Start: units.Seconds(m.AtS), End: units.Seconds(m.AtS + m.LengthS)})
+	}
+	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.name, b.name)) })
+	for _, k := range keys {
+		add(explain.Cause{From: k.from, Name: k.name, Moments: all[k]}, "")
+	}
+	return all[key{"system", "GC pause"}] != nil
+}
+
+// marks adds the marks of a report, by kind and name. A fault lasts until its heal.
+func marks(d *report.Document, add func(c explain.Cause, not string)) {
+	if d.Faults == nil {
+		return
+	}
+	all := map[string][]explain.Span{}
+	for i := range d.Faults.Marks {
+		m := &d.Faults.Marks[i]
+		at := units.Seconds(m.AtS)
+		span := explain.Span{Start: at, End: at}
+		for k := i + 1; k < len(d.Faults.Marks); k++ {
+			if h := &d.Faults.Marks[k]; m.Kind == outage.Fault && h.Kind == outage.Heal && h.Name == m.Name {
+				span.End = units.Seconds(h.AtS)
+				break
+			}
+		}
+		name := strings.TrimSpace(m.Kind + " " + m.Name)
+		all[name] = append(all[name], span)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		add(explain.Cause{From: "mark", Name: name, Moments: all[name]}, "")
+	}
+}
+
+// gaugeCause makes a cause of a gauge. A counter becomes the rate at which it rises, whose dips
+// follow the load.
+func gaugeCause(g *report.Gauge) explain.Cause {
+	c := explain.Cause{From: g.From, Name: g.Name, Unit: g.Unit, Falls: g.From != "host" && !g.Total || g.Name == "memory available"}
+	distances := make([]float64, 0, len(g.Points))
+	for i := 1; i < len(g.Points); i++ {
+		distances = append(distances, g.Points[i].AtS-g.Points[i-1].AtS)
+	}
+	slices.Sort(distances)
+	usual := distances[len(distances)/2]
+	for i, p := range g.Points {
+		value, since := p.Value, usual
+		if i > 0 {
+			since = min(p.AtS-g.Points[i-1].AtS, longGap*usual)
+		}
+		if g.Total {
+			if i == 0 {
+				continue
+			}
+			value = max(0, p.Value-g.Points[i-1].Value) / (p.AtS - g.Points[i-1].AtS)
+		}
+		c.Cells = append(c.Cells, explain.Cell{Start: units.Seconds(p.AtS - since), End: units.Seconds(p.AtS), Value: value})
+	}
+	return c
+}
+
+// ownSeries adds what the intervals themselves have: attempts beyond the first, failures by
+// class, consumer lag, and the generator's own pauses and lateness.
+func ownSeries(rows []*report.Interval, add func(c explain.Cause, not string)) {
+	series := func(c explain.Cause, value func(iv *report.Interval) float64) {
+		any := false
+		for _, iv := range rows {
+			x := value(iv)
+			any = any || x > 0
+			c.Cells = append(c.Cells, explain.Cell{Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS), Value: x})
+		}
+		if any {
+			add(c, "")
+		}
+	}
+	series(explain.Cause{From: "client", Name: "retries", Unit: "batches"}, func(iv *report.Interval) float64 { return float64(iv.Retries) })
+	var classes []string
+	for _, iv := range rows {
+		for _, c := range iv.Classes {
+			if name := c.Class; !slices.Contains(classes, name) {
+				classes = append(classes, name)
+			}
+		}
+	}
+	slices.Sort(classes)
+	for _, name := range classes {
+		series(explain.Cause{From: "client", Name: "failures: " + name, Unit: "events", Sign: true}, func(iv *report.Interval) float64 {
+			n := uint64(0)
+			for _, c := range iv.Classes {
+				if c.Class == name {
+					n += c.Events
+				}
+			}
+			return float64(n)
+		})
+	}
+	series(explain.Cause{From: "client", Name: "consumer lag", Unit: "events", Sign: true}, func(iv *report.Interval) float64 { return float64(max(0, iv.LagEvents)) })
+	series(explain.Cause{From: "generator", Name: "longest GC pause", Unit: "us"}, func(iv *report.Interval) float64 { return iv.Generator.GCPauseMaxUS })
+	series(explain.Cause{From: "generator", Name: "send delay", Unit: "us"}, func(iv *report.Interval) float64 {
+		return float64(percentile(iv.SendDelay, 99).Microseconds())
+	})
+}
+
+// follows reports whether a series rises and falls with the rate of the run.
+func follows(cells []explain.Cell, rows []explain.Interval) bool {
+	var x, y []float64
+	i := 0
+	for _, c := range cells {
+		middle := (c.Start + c.End) / 2
+		for i < len(rows) && rows[i].End <= middle {
+			i++
+		}
+		if i == len(rows) {
+			break
+		}
+		if rows[i].Start <= middle {
+			x, y = append(x, c.Value), append(y, rows[i].Rate)
+		}
+	}
+	return correlation(x, y) >= leastFollow
+}
+
+// correlation is Pearson's; 0 for constant values.
+func correlation(x, y []float64) float64 {
+	n := float64(len(x))
+	var mx, my float64
+	for i := range x {
+		mx, my = mx+x[i]/n, my+y[i]/n
+	}
+	var xx, yy, xy float64
+	for i := range x {
+		xx, yy, xy = xx+(x[i]-mx)*(x[i]-mx), yy+(y[i]-my)*(y[i]-my), xy+(x[i]-mx)*(y[i]-my)
+	}
+	if xx <= 0 || yy <= 0 {
+		return 0
+	}
+	return xy / math.Sqrt(xx*yy)
+}

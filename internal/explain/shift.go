@@ -1,0 +1,162 @@
+package explain
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// A pair is a signal compared with the incidents of a group, at all shifts.
+type pair struct {
+	group, cause int
+	change       string
+	of           int // incidents that were compared
+	within       time.Duration
+	index        []int     // of those incidents in the group
+	hit          []bool    // of those incidents, without a shift
+	score        []float64 // at each shift, the first without; see compare
+
+	chance, corrected float64
+}
+
+// count is the number of incidents that coincide.
+func (p *pair) count() (n int) {
+	for _, h := range p.hit {
+		if h {
+			n++
+		}
+	}
+	return n
+}
+
+// compare shifts the incidents against a signal. The score of a shift is the negative logarithm
+// of the probability that at least as many incidents coincide if each does with the mean
+// probability over all shifts: signals that are rarely and often active become comparable. Of
+// several distances the best score counts, at every shift. A signal that coincides with nothing
+// is compared, too: it might have by chance. It returns false if there are no incidents.
+func compare(g *Group, s signal, r *Run, tau []time.Duration) (pair, bool) {
+	p := pair{change: s.change, score: make([]float64, len(tau))}
+	var spans []Span // of the incidents
+	for i := range g.Incidents {
+		in := &g.Incidents[i]
+		if in.Scheduled {
+			continue
+		}
+		p.index = append(p.index, i)
+		if s.exact {
+			spans = append(spans, in.near)
+		} else {
+			spans = append(spans, in.over)
+		}
+	}
+	if p.of = len(spans); p.of == 0 {
+		return p, false
+	}
+	length := r.End - r.Start
+	hits := make([]int, len(tau))
+	best := 0.0
+	for _, scale := range s.scales {
+		active := widened(s.spans, scale, length)
+		sum := 0
+		for k, t := range tau {
+			hits[k] = 0
+			for _, in := range spans {
+				if overlaps(active, in, r.Start, length, t) {
+					hits[k]++
+				}
+			}
+			sum += hits[k]
+		}
+		tails := tails(p.of, float64(sum)/float64(len(tau)*p.of))
+		for k := range tau {
+			p.score[k] = max(p.score[k], tails[hits[k]])
+		}
+		if x := tails[hits[0]]; hits[0] > 0 && x > best {
+			best, p.within = x, scale.by
+			p.hit = make([]bool, p.of)
+			for i, in := range spans {
+				p.hit[i] = overlaps(active, in, r.Start, length, 0)
+			}
+		}
+	}
+	return p, true
+}
+
+// widened adds a distance on both sides of spans and joins those that overlap. The result
+// continues beyond the end of the measurement, for incidents that are shifted over it.
+func widened(spans []Span, at scale, length time.Duration) []Span {
+	var out []Span
+	add := func(s Span) {
+		if n := len(out); n > 0 && s.Start <= out[n-1].End {
+			out[n-1].End = max(out[n-1].End, s.End)
+			return
+		}
+		out = append(out, s)
+	}
+	for turn := time.Duration(-1); turn <= 1; turn++ {
+		for _, s := range spans {
+			if at.begins {
+				s.End = s.Start
+			}
+			add(Span{s.Start - at.by + turn*length, s.End + at.by + turn*length})
+		}
+	}
+	return out
+}
+
+// overlaps reports whether an incident, shifted around the ends of the measurement, meets any
+// of the spans.
+func overlaps(active []Span, in Span, start, length, shift time.Duration) bool {
+	if shift != 0 {
+		at := start + (in.Start-start+shift)%length
+		in = Span{at, at + in.End - in.Start}
+	}
+	i, _ := slices.BinarySearchFunc(active, in.Start, func(s Span, t time.Duration) int { return cmp.Compare(s.End, t) })
+	return i < len(active) && active[i].Start <= in.End
+}
+
+// tails returns the negative logarithms of the probabilities of at least 0, 1, ... n hits, each
+// with the probability q.
+func tails(n int, q float64) []float64 {
+	out := make([]float64, n+1)
+	if q >= 1 {
+		return out
+	}
+	lgamma := func(x int) float64 { y, _ := math.Lgamma(float64(x + 1)); return y }
+	sum := 0.0
+	for k := n; k > 0; k-- {
+		sum += math.Exp(lgamma(n) - lgamma(k) - lgamma(n-k) + float64(k)*math.Log(q) + float64(n-k)*math.Log1p(-q))
+		out[k] = -math.Log(min(1, max(sum, math.SmallestNonzeroFloat64)))
+	}
+	return out
+}
+
+// correct computes the chances of all pairs, the clearest first, alone and corrected for all
+// others (the step-down maximum).
+func correct(pairs []pair) {
+	if len(pairs) == 0 {
+		return
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.score[0], a.score[0]) })
+	n := len(pairs[0].score)
+	const same = 1e-9 // scores that differ by rounding
+	most := make([]float64, n)
+	for i := len(pairs) - 1; i >= 0; i-- {
+		p := &pairs[i]
+		alone, all := 0, 0
+		for k, x := range p.score {
+			most[k] = max(most[k], x)
+			if x >= p.score[0]-same {
+				alone++
+			}
+			if most[k] >= p.score[0]-same {
+				all++
+			}
+		}
+		p.chance, p.corrected = float64(alone)/float64(n), float64(all)/float64(n)
+	}
+	for i := 1; i < len(pairs); i++ {
+		pairs[i].corrected = max(pairs[i].corrected, pairs[i-1].corrected)
+	}
+}

@@ -1,0 +1,66 @@
+package inject_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/inject"
+)
+
+func TestParse(t *testing.T) {
+	const second = time.Second
+	for _, tt := range []struct {
+		text, name string
+		want       inject.Fault
+		err        string
+	}{
+		{"60s:stop=leader,10s", "stop leader", inject.Fault{At: 60 * second, Action: "stop", What: "leader", Number: -1, Length: 10 * second}, ""},
+		{"1m:kill=leader:3", "kill leader 3", inject.Fault{At: 60 * second, Action: "kill", What: "leader", Number: 3}, ""},
+		{"5s:stop=pid:4711,1s", "stop pid 4711", inject.Fault{At: 5 * second, Action: "stop", What: "pid", Number: 4711, Length: second}, ""},
+		{"5s:restart=system", "restart system", inject.Fault{At: 5 * second, Action: "restart", What: "system", Number: -1}, ""},
+		{"5s:restart=system,2s", "restart system", inject.Fault{At: 5 * second, Action: "restart", What: "system", Number: -1, Length: 2 * second}, ""},
+		{text: "5s", err: "TIME:ACTION=WHAT"},
+		{text: "5s:stop", err: "TIME:ACTION=WHAT"},
+		{text: "5:stop=system,1s", err: "its time"},
+		{text: "5s:stop=system", err: "has a length"},
+		{text: "5s:stop=system,1", err: "its length"},
+		{text: "5s:kill=system", err: "nothing is left"},
+		{text: "5s:kill=leader,3s", err: "does not come back"},
+		{text: "5s:restart=leader", err: "only the system"},
+		{text: "5s:break=system", err: "not an action"},
+		{text: "5s:kill=broker", err: "none of system"},
+		{text: "5s:kill=pid", err: "lacks the process id"},
+		{text: "5s:kill=pid:0", err: "not a number"},
+		{text: "5s:kill=leader:x", err: "not a number"},
+		{text: "5s:stop=system:1,1s", err: "none of system"},
+	} {
+		got, err := inject.Parse(tt.text)
+		switch {
+		case tt.err != "":
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got %v, want an error with %q", tt.text, err, tt.err)
+			}
+		case err != nil || got != tt.want || got.String() != tt.name:
+			t.Errorf("%s: got %+v (%s), %v, want %+v (%s)", tt.text, got, got.String(), err, tt.want, tt.name)
+		}
+	}
+}
+
+func TestParseMoment(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want inject.Moment
+		ok   bool
+	}{
+		{"60s", inject.Moment{At: time.Minute, Kind: "fault"}, true},
+		{"70s:heal", inject.Moment{At: 70 * time.Second, Kind: "heal"}, true},
+		{"1s:note", inject.Moment{At: time.Second, Kind: "note"}, true},
+		{"1s:end", inject.Moment{}, false},
+		{"1", inject.Moment{}, false},
+	} {
+		if got, err := inject.ParseMoment(tt.text); (err == nil) != tt.ok || got != tt.want {
+			t.Errorf("%s: got %+v, %v", tt.text, got, err)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+// Package outage scores faults: what a fault, and its end, did to a run that went on meanwhile. It
+// takes marks on the time axis of a run and the outcomes of its batches, and says when the fault
+// was noticed, for how long nothing was acked, when the limit held again, and when the queue was
+// gone; for the whole run, and for each partition or connection. Beside these it puts what
+// follows from the headroom of the system.
+//
+// It does not know how faults are made, protocols, files or terminals.
+//
+// Invariant: what was not seen is not a number. A time that was still running when the
+// observation ended is a lower bound and says so, and what needs a baseline has no value without a
+// usable one.
+package outage
+
+import "time"
+
+// Bin is the resolution of everything here.
+const Bin = 100 * time.Millisecond
+
+// The kinds of marks.
+const (
+	Fault = "fault" // something was broken
+	Heal  = "heal"  // it was mended
+	Note  = "note"  // a remark, which has no score
+)
+
+// A Mark is a moment of a run at which something was done to the system.
+type Mark struct {
+	Kind string `json:"kind"` // fault, heal or note
+	Name string `json:"name"`
+	// AtS is when, in seconds from the start of the run: the middle of the exchange by which it
+	// became known. It is exact to BoundS.
+	AtS    float64 `json:"at_s"`
+	BoundS float64 `json:"bound_s"`
+	By     string  `json:"by"` // what made it: mark, exec, fault, scenario
+}
+
+// At returns the moment of the mark.
+func (m *Mark) At() time.Duration { return time.Duration(m.AtS * float64(time.Second)) }
+
+// A Cell is what happened in one bin of a series. Counts are events.
+type Cell struct {
+	Due      uint32  // sent, by due time
+	Answered uint32  // acked, by due time
+	Over     uint32  // acked above the limit, failed or unknown, by due time
+	Acked    uint32  // acked, by the time of the ack
+	Failed   uint32  // failed or unknown, by the time of the outcome
+	First    uint32  // when the first ack came, in microseconds of the bin, if Acked > 0
+	Last     uint32  // likewise the last
+	Response float64 // sum of the response times of Answered, seconds
+}
+
+// add adds another series' bin.
+func (c *Cell) add(o *Cell) {
+	if o.Acked > 0 {
+		if c.Acked == 0 || o.First < c.First {
+			c.First = o.First
+		}
+		c.Last = max(c.Last, o.Last)
+	}
+	c.Due += o.Due
+	c.Answered += o.Answered
+	c.Over += o.Over
+	c.Acked += o.Acked
+	c.Failed += o.Failed
+	c.Response += o.Response
+}
+
+// settled returns how many events had their outcome in the bin.
+func (c *Cell) settled() int64 { return int64(c.Acked) + int64(c.Failed) }
+
+// A Series is a stretch of consecutive bins of the whole run or of one lane.
+type Series struct {
+	From    time.Duration // when the first bin begins
+	Waiting int64         // events due and without an outcome at From
+	Cells   []Cell
+	Offered []uint32 // events that the schedule had due in each bin; nil: Cell.Due has them
+}
+
+// offered returns how many events were due in a bin, sent or not.
+func (s *Series) offered(i int) int64 {
+	if i < len(s.Offered) {
+		return int64(max(s.Offered[i], s.Cells[i].Due))
+	}
+	return int64(s.Cells[i].Due)
+}
+
+// at returns when a bin begins.
+func (s *Series) at(i int) time.Duration { return s.From + time.Duration(i)*Bin }

@@ -1,0 +1,373 @@
+package outage
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// An observation is the time around one mark.
+type observation struct {
+	in          *Input
+	mark, until time.Duration
+	open        time.Duration // until when acks are looked at
+	from, to    time.Duration // of the baseline
+	blind       bool          // there is no baseline
+	heal        bool          // the mark is one: acks may come from it on
+}
+
+// A view is the bins of one lane around a mark, with the baseline of the lane.
+type view struct {
+	Series
+	first   int     // the mark's bin
+	end     int     // the first bin that is no longer observed
+	waiting []int64 // events that wait at the end of each bin
+
+	length   time.Duration // of the baseline
+	rate     float64       // events/s acked
+	due      float64       // events/s due
+	response float64       // seconds
+	level    int64         // most events that wait when nothing is wrong
+	problem  string
+}
+
+func (v *view) why() string {
+	if why := tooShort(v.length); why != "" {
+		return why
+	}
+	return v.problem
+}
+
+// look reads the bins of a lane. Bins between the baseline and the mark are in the view, too.
+func (o *observation) look(lane int) view {
+	v := view{Series: o.in.Window(lane, min(o.from, o.mark), o.open), length: o.to - o.from}
+	v.first = min(int((o.mark-v.From)/Bin), len(v.Cells))
+	v.end = min(int((o.until-v.From)/Bin), len(v.Cells))
+	v.waiting = make([]int64, len(v.Cells))
+	n := v.Waiting
+	for i := range v.Cells {
+		n += int64(v.Cells[i].Due) - v.Cells[i].settled()
+		v.waiting[i] = n
+	}
+	a, b := int((o.from-v.From)/Bin), min(int((o.to-v.From)/Bin), len(v.Cells))
+	if b-a < 6 {
+		return v
+	}
+	o.measure(&v, a, b)
+	return v
+}
+
+// blocks is into how many parts a baseline is cut to see whether it is stable.
+const blocks = 6
+
+// measure finds the baseline in the bins from a until before b.
+func (o *observation) measure(v *view, a, b int) {
+	var acked, due, over float64
+	var means, queue []float64
+	var parts [blocks]float64
+	for i := a; i < b; i++ {
+		c := &v.Cells[i]
+		acked += float64(c.Acked)
+		due += float64(c.Due)
+		over += float64(c.Over)
+		if c.Answered > 0 {
+			means = append(means, c.Response/float64(c.Answered))
+		}
+		queue = append(queue, float64(v.waiting[i]))
+		parts[(i-a)*blocks/(b-a)] += float64(c.Acked)
+	}
+	length := (time.Duration(b-a) * Bin).Seconds()
+	v.rate, v.due = acked/length, due/length
+	if len(means) > 0 {
+		slices.Sort(means)
+		v.response = means[len(means)/2]
+	}
+	mean, deviation := spread(queue)
+	v.level = int64(math.Ceil(max(mean+3*deviation, slices.Max(queue))))
+	for i := range parts {
+		parts[i] /= length / blocks
+	}
+	_, between := spread(parts[:])
+	third := len(queue) / 3
+	early, _ := spread(queue[:third])
+	late, d := spread(queue[len(queue)-third:])
+	switch {
+	case acked == 0:
+		v.problem = "cannot say: nothing was acked before it"
+	case due > 0 && over/due > o.in.Budget:
+		v.problem = "cannot say: the limit did not hold before it either"
+	case 3*between/math.Sqrt(blocks) > 0.15*v.rate:
+		v.problem = "cannot say: the acked rate before it was not stable"
+	case o.in.Scheduled && late > 2*early+3*d/math.Sqrt(float64(third))+0.1*v.due:
+		v.problem = "cannot say: the queue grew before it"
+	}
+}
+
+// spread returns mean and standard deviation.
+func spread(x []float64) (mean, deviation float64) {
+	for _, v := range x {
+		mean += v
+	}
+	mean /= float64(max(len(x), 1))
+	for _, v := range x {
+		deviation += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(deviation / float64(max(len(x)-1, 1)))
+}
+
+// numbers scores a lane.
+func (o *observation) numbers(v *view) Numbers {
+	var n Numbers
+	o.noticed(v, &n)
+	for i := v.first; i < v.end; i++ {
+		n.Over += uint64(v.Cells[i].Over)
+	}
+	if o.blind || v.rate == 0 {
+		o.blackout(v, &n, len(v.Cells))
+		if !o.blind {
+			n.NotPredicted = "nothing was acked here before"
+		}
+		return n
+	}
+	stay := max(leastStay, 10*o.in.Limit)
+	n.Back = o.back(v, stay)
+	n.Drained = o.settled(v, stay, func(i int) bool { return v.waiting[i] > v.level })
+	// What comes long after everything was well again is not of this fault.
+	last := len(v.Cells)
+	if !n.Back.More && !n.Drained.More {
+		last = min(last, o.over(v, &n)+int(stay/Bin))
+	}
+	gap, since := o.blackout(v, &n, last)
+	o.lost(v, &n)
+	o.floor(v, &n)
+	o.predict(v, &n, gap, since)
+	return n
+}
+
+// blackout finds the longest time from the mark on without an ack although events were due. After
+// an ack that left nothing waiting it does not begin before the next event is due. since is when
+// it began.
+func (o *observation) blackout(v *view, n *Numbers, until int) (length, since time.Duration) {
+	last := o.mark // the newest ack, or the mark
+	idle := v.first > 0 && v.first <= len(v.waiting) && v.waiting[v.first-1] <= 0
+	longest, at := time.Duration(-1), o.mark
+	open := false
+	look := func(begin, end time.Duration, more bool) {
+		if end-begin > longest {
+			longest, at, open = end-begin, begin, more
+		}
+	}
+	var next *Time // the first ack after the mark
+	for i := v.first; i < until; i++ {
+		c := &v.Cells[i]
+		begin := v.at(i)
+		if idle && (c.Due > 0 || v.waiting[i] > 0) {
+			last, idle = max(last, begin), false
+		}
+		if c.Acked > 0 {
+			first, end := begin+time.Duration(c.First)*time.Microsecond, begin+time.Duration(c.Last)*time.Microsecond
+			if first > o.mark {
+				look(min(last, first), first, false)
+				if next == nil {
+					next = &Time{S: (first - o.mark).Seconds()}
+				}
+			}
+			if next == nil && end > o.mark {
+				next = &Time{S: (end - o.mark).Seconds()}
+			}
+			last, idle = max(last, end), v.waiting[i] <= 0
+		}
+	}
+	if !idle && o.open > last && until == len(v.Cells) {
+		look(last, o.open, true)
+	}
+	if longest < 0 {
+		return 0, o.mark // nothing was due
+	}
+	n.Blackout = &Time{S: longest.Seconds(), More: open}
+	n.FirstAck = &Time{S: (at + longest - o.mark).Seconds(), More: open}
+	if next != nil && (o.heal || longest < o.in.Limit) {
+		n.FirstAck = next
+	}
+	return longest, at
+}
+
+// noticed finds when the first event was over the limit, or failed.
+func (o *observation) noticed(v *view, n *Numbers) {
+	for i := v.first; i < v.end; i++ {
+		c := &v.Cells[i]
+		at := max(0, v.at(i)-o.mark)
+		if c.Failed > 0 {
+			n.Noticed = &Time{S: at.Seconds()}
+			return
+		}
+		if o.bad(c) { // due in this bin, and over the limit this much later
+			at += o.in.Limit
+			for j := i + 1; j < v.end && v.at(j)-o.mark < at; j++ {
+				if v.Cells[j].Failed > 0 {
+					at = v.at(j) - o.mark
+				}
+			}
+			n.Noticed = &Time{S: at.Seconds()}
+			return
+		}
+	}
+}
+
+// bad reports whether more events of a bin are over the limit than chance explains: more than
+// three standard deviations above what the budget allows.
+func (o *observation) bad(c *Cell) bool {
+	n, b := float64(c.Due), o.in.Budget
+	return float64(c.Over) > n*b+3*math.Sqrt(n*b*(1-b))
+}
+
+// back finds since when the limit has held: no bin is bad, and all together keep the budget.
+func (o *observation) back(v *view, stay time.Duration) *Time {
+	return o.settled(v, stay, func(i int) bool { return o.bad(&v.Cells[i]) })
+}
+
+// settled finds the end of the last bin that is wrong, before a stretch of the given length in
+// which none is.
+func (o *observation) settled(v *view, stay time.Duration, wrong func(i int) bool) *Time {
+	good, since := 0, v.first // bins that are right, from this one on
+	ever := false
+	for i := v.first; i < v.end; i++ {
+		if wrong(i) {
+			good, since, ever = 0, i+1, true
+			continue
+		}
+		if good++; time.Duration(good)*Bin >= stay && ever {
+			break
+		}
+	}
+	switch {
+	case !ever:
+		return &Time{}
+	case time.Duration(good)*Bin < stay:
+		return &Time{S: (o.until - o.mark).Seconds(), More: true}
+	}
+	return &Time{S: (v.at(since) - o.mark).Seconds()}
+}
+
+// over returns the bin in which the disturbance is over.
+func (o *observation) over(v *view, n *Numbers) int {
+	if n.Drained == nil || n.Drained.More {
+		return v.end
+	}
+	end := n.Drained.S
+	if n.Back != nil && !n.Back.More {
+		end = max(end, n.Back.S)
+	}
+	return min(v.end, int((o.mark+seconds(end)-v.From+Bin-1)/Bin))
+}
+
+// lost adds up the lost time, and counts what was not acked.
+func (o *observation) lost(v *view, n *Numbers) {
+	var area float64
+	var offered, acked int64
+	for i, end := v.first, o.over(v, n); i < end; i++ {
+		c := &v.Cells[i]
+		area += c.Response - float64(c.Answered)*v.response
+		offered += v.offered(i)
+		acked += int64(c.Answered)
+	}
+	share := 0.0
+	if offered > 0 {
+		share = max(0, 1-float64(acked)/float64(offered))
+	}
+	n.NotAcked = &share
+	if o.in.Scheduled {
+		area = max(area, 0)
+		n.LostEventS = &area
+	}
+}
+
+// floor finds the lowest acked rate over a second.
+func (o *observation) floor(v *view, n *Numbers) {
+	const span = int(floorSpan / Bin)
+	var sum uint64
+	least, whole := uint64(math.MaxUint64), false
+	for i := v.first; i < v.end; i++ {
+		sum += uint64(v.Cells[i].Acked)
+		if i-v.first >= span {
+			sum -= uint64(v.Cells[i-span].Acked)
+		}
+		if i-v.first >= span-1 {
+			least, whole = min(least, sum), true
+		}
+	}
+	if whole {
+		share := float64(least) / floorSpan.Seconds() / v.rate
+		n.Floor = &share
+	}
+}
+
+// leastFailing is the share of events that were not acked up to which nothing counts as dropped.
+const leastFailing = 0.01
+
+// predict computes what follows from the headroom.
+func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
+	switch {
+	case !o.in.Scheduled:
+		n.NotPredicted = "without a schedule the system sets the rate: there is no queue to catch up with"
+		return
+	case n.Blackout == nil || gap < 2*Bin:
+		n.NotPredicted = "there was no blackout"
+		return
+	case n.Blackout.More:
+		n.NotPredicted = "no ack came any more"
+		return
+	case *n.NotAcked > leastFailing:
+		n.NotPredicted = "events were dropped or failed, so less was left to catch up with"
+		return
+	}
+	p := Prediction{}
+	if o.in.Ceiling > 0 && n.Name == "" {
+		p.PerS, p.Given = o.in.Ceiling, true
+	} else if p.PerS = o.capacity(v, n, since+gap); p.PerS == 0 {
+		n.NotPredicted = "the capacity is not known: it did not catch up for long enough to be seen"
+		return
+	}
+	rho := v.due / p.PerS
+	p.Headroom = 1 / rho
+	if rho >= 0.999 {
+		n.NotPredicted = "the system has no headroom: at this load the queue never drains"
+		return
+	}
+	d, delay, limit := gap.Seconds(), (since - o.mark).Seconds(), o.in.Limit.Seconds()
+	p.CatchUpS = d * rho / (1 - rho)
+	p.DrainedS = delay + d/(1-rho)
+	if d > limit {
+		p.BackS = delay + (d-limit)/(1-rho)
+		p.Over = v.due * (d - limit) / (1 - rho)
+	}
+	p.LostEventS = v.due * d * d / (1 - rho) / 2
+	n.Predicted = &p
+}
+
+// capacity is the median of the acked rates over a second while the queue was drained, or the rate
+// over all of that time if it is shorter; 0 if it is not known. The highest rate would not do: what
+// the system had finished before it went silent comes at once.
+func (o *observation) capacity(v *view, n *Numbers, from time.Duration) float64 {
+	a, b := int((from-v.From+Bin-1)/Bin), v.end
+	if !n.Drained.More {
+		b = min(b, int((o.mark+seconds(n.Drained.S)-v.From)/Bin))
+	}
+	if b-a < 3 {
+		return 0
+	}
+	span := min(int(floorSpan/Bin), b-a)
+	var sums []uint64
+	var sum uint64
+	for i := a; i < b; i++ {
+		sum += uint64(v.Cells[i].Acked)
+		if i-a >= span {
+			sum -= uint64(v.Cells[i-span].Acked)
+		}
+		if i-a >= span-1 {
+			sums = append(sums, sum)
+		}
+	}
+	slices.Sort(sums)
+	return float64(sums[len(sums)/2]) / (time.Duration(span) * Bin).Seconds()
+}

@@ -1,0 +1,310 @@
+package outage
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"carronade/load"
+)
+
+// Bounds of a Recorder.
+const (
+	MostLanes = 128 // a run with more has only the whole
+	MostMarks = 64
+
+	chunkBins = 100              // bins that are kept or dropped together
+	keptSince = time.Minute      // kept before now, and before each mark
+	keptAfter = 10 * time.Minute // kept after each mark
+	mostCells = 2 << 20
+	mostKinds = 4096 // bins with failures of a class
+)
+
+// A Recorder counts outcomes in bins. Of a long run without marks it keeps the last minute. It is
+// safe for concurrent use; each sending thread has a shard of its own.
+type Recorder struct {
+	limit  time.Duration
+	lanes  int
+	laneOf func(stream int32) int
+	shards []*shard
+
+	mu    sync.Mutex
+	marks []Mark
+}
+
+// A shard belongs to a sending thread. Its mutex is contended only when the run has ended.
+type shard struct {
+	mu     sync.Mutex
+	of     *Recorder
+	chunks map[int]*chunk
+	latest int // the newest chunk
+	cells  int
+	full   bool
+	recent *chunk
+	bad    map[badKey]uint64
+}
+
+type chunk struct {
+	index int
+	cells []Cell  // lane after lane; nil if it was dropped
+	net   []int64 // of each lane: events due in it, less those with an outcome in it
+}
+
+type badKey struct {
+	bin   int
+	class load.Class
+}
+
+// NewRecorder makes a recorder for a run with so many sending threads and lanes. Events whose
+// response time is above the limit count as late. laneOf returns the lane of a stream; with more
+// than MostLanes lanes, only the whole is recorded.
+func NewRecorder(limit time.Duration, threads, lanes int, laneOf func(stream int32) int) *Recorder {
+	r := &Recorder{limit: limit, lanes: lanes, laneOf: laneOf}
+	if lanes > MostLanes || lanes < 1 {
+		r.lanes, r.laneOf = 1, func(int32) int { return 0 }
+	}
+	for range threads {
+		r.shards = append(r.shards, &shard{of: r, chunks: map[int]*chunk{}, bad: map[badKey]uint64{}})
+	}
+	return r
+}
+
+// Mark adds a mark. It returns false if there are too many.
+func (r *Recorder) Mark(m Mark) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.marks) >= MostMarks {
+		return false
+	}
+	r.marks = append(r.marks, m)
+	slices.SortStableFunc(r.marks, func(a, b Mark) int { return cmp.Compare(a.AtS, b.AtS) })
+	return true
+}
+
+// Marks returns the marks so far, in order of time.
+func (r *Recorder) Marks() []Mark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.marks)
+}
+
+// Add counts the final outcomes of batches of a sending thread.
+func (r *Recorder) Add(thread int, out []load.Outcome) {
+	s := r.shards[thread]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range out {
+		s.add(&out[i])
+	}
+}
+
+func (s *shard) add(o *load.Outcome) {
+	lane := s.of.laneOf(o.Stream)
+	done := int(o.Done / Bin)
+	if c, ch := s.cell(done, lane); c != nil || ch != nil {
+		if ch != nil {
+			ch.net[lane] -= int64(o.Events)
+		}
+		if c != nil {
+			at := uint32((o.Done - time.Duration(done)*Bin) / time.Microsecond)
+			if o.Acked > 0 {
+				if c.Acked == 0 || at < c.First {
+					c.First = at
+				}
+				c.Last = max(c.Last, at)
+			}
+			c.Acked += uint32(o.Acked)
+			c.Failed += uint32(o.Failed + o.Unknown)
+		}
+	}
+	if o.Failed+o.Unknown > 0 && len(s.bad) < mostKinds {
+		s.bad[badKey{done, o.Class}] += uint64(o.Failed + o.Unknown)
+	}
+	s.addDue(o, lane)
+}
+
+// addDue spreads the events of a batch evenly from the first due time to the last, as the engine
+// does. What failed counts as the last of them.
+func (s *shard) addDue(o *load.Outcome, lane int) {
+	first, last := o.DueFirst, o.DueLast
+	if first < 0 { // nothing schedules the run: an event is due when it is sent
+		first = max(o.Sent, 0)
+		if o.Sent < 0 {
+			first = o.Done
+		}
+		last = first
+	}
+	n := int(o.Events)
+	due := func(i int) time.Duration {
+		if n < 2 {
+			return first
+		}
+		return first + time.Duration(float64(last-first)*float64(i)/float64(n-1))
+	}
+	for i := 0; i < n; {
+		bin := int(due(i) / Bin)
+		next := n
+		if last >= time.Duration(bin+1)*Bin && n > 1 {
+			next = i + 1
+			if span := last - first; span > 0 {
+				next = max(next, int(float64(time.Duration(bin+1)*Bin-first)/float64(span)*float64(n-1)))
+			}
+			for next > i+1 && int(due(next-1)/Bin) > bin {
+				next--
+			}
+			for next < n && int(due(next)/Bin) == bin {
+				next++
+			}
+		}
+		c, ch := s.cell(bin, lane)
+		if ch != nil {
+			ch.net[lane] += int64(next - i)
+		}
+		if c != nil {
+			acked := max(0, min(next, int(o.Acked))-i)
+			c.Due += uint32(next - i)
+			c.Answered += uint32(acked)
+			c.Over += uint32(next - i - acked)
+			if acked > 0 {
+				mid := (due(i) + due(i+acked-1)) / 2
+				c.Response += float64(acked) * (o.Done - mid).Seconds()
+				late := 0
+				switch {
+				case o.Done-due(i+acked-1) > s.of.limit:
+					late = acked
+				case o.Done-due(i) > s.of.limit:
+					for late < acked && o.Done-due(i+late) > s.of.limit {
+						late++
+					}
+				}
+				c.Over += uint32(late)
+			}
+		}
+		i = next
+	}
+}
+
+// cell returns the cell of a bin and lane, nil if its chunk was dropped, and the chunk. Both are
+// nil if the memory is full.
+func (s *shard) cell(bin, lane int) (*Cell, *chunk) {
+	index := bin / chunkBins
+	ch := s.recent
+	if ch == nil || ch.index != index {
+		if ch = s.chunks[index]; ch == nil {
+			ch = s.open(index)
+		}
+		s.recent = ch
+	}
+	if ch.cells == nil {
+		return nil, ch
+	}
+	return &ch.cells[lane*chunkBins+bin%chunkBins], ch
+}
+
+// open makes a chunk, and drops those that no mark needs.
+func (s *shard) open(index int) *chunk {
+	ch := &chunk{index: index, net: make([]int64, s.of.lanes)}
+	s.chunks[index] = ch
+	if index > s.latest {
+		s.latest = index
+		s.prune()
+	}
+	size := s.of.lanes * chunkBins
+	if s.cells+size > mostCells/len(s.of.shards) {
+		s.full = true
+		return ch
+	}
+	ch.cells = make([]Cell, size)
+	s.cells += size
+	return ch
+}
+
+func (s *shard) prune() {
+	marks := s.of.Marks()
+	const length = chunkBins * Bin
+	now := time.Duration(s.latest) * length
+	for i, ch := range s.chunks {
+		begin := time.Duration(i) * length
+		end := begin + length
+		if ch.cells == nil || end >= now-keptSince {
+			continue
+		}
+		if slices.ContainsFunc(marks, func(m Mark) bool { return end >= m.At()-keptSince && begin <= m.At()+keptAfter }) {
+			continue
+		}
+		ch.cells = nil
+		s.cells -= s.of.lanes * chunkBins
+	}
+}
+
+// Full reports whether outcomes were not counted because the memory was full.
+func (r *Recorder) Full() bool {
+	for _, s := range r.shards {
+		s.mu.Lock()
+		full := s.full
+		s.mu.Unlock()
+		if full {
+			return true
+		}
+	}
+	return false
+}
+
+// Lanes returns the number of lanes that are recorded.
+func (r *Recorder) Lanes() int { return r.lanes }
+
+// Window returns the bins of a lane from a moment until before another; lane -1 is the whole.
+func (r *Recorder) Window(lane int, from, to time.Duration) Series {
+	first := int(max(from, 0) / Bin)
+	n := max(0, int((to+Bin-1)/Bin)-first)
+	out := Series{From: time.Duration(first) * Bin, Cells: make([]Cell, n)}
+	for _, s := range r.shards {
+		s.mu.Lock()
+		for l := range r.lanes {
+			if lane < 0 || l == lane {
+				s.window(l, first, &out)
+			}
+		}
+		s.mu.Unlock()
+	}
+	return out
+}
+
+func (s *shard) window(lane, first int, out *Series) {
+	for index, ch := range s.chunks {
+		switch begin := index * chunkBins; {
+		case begin+chunkBins <= first:
+			out.Waiting += ch.net[lane]
+		case ch.cells == nil:
+		default:
+			for i := range chunkBins {
+				c := &ch.cells[lane*chunkBins+i]
+				switch at := begin + i - first; {
+				case at < 0:
+					out.Waiting += int64(c.Due) - c.settled()
+				case at < len(out.Cells):
+					out.Cells[at].add(c)
+				}
+			}
+		}
+	}
+}
+
+// Errors returns the events that failed or are unknown, by class, in a stretch of time.
+func (r *Recorder) Errors(from, to time.Duration) map[string]uint64 {
+	var out map[string]uint64
+	for _, s := range r.shards {
+		s.mu.Lock()
+		for k, n := range s.bad {
+			if at := time.Duration(k.bin) * Bin; at+Bin > from && at < to {
+				if out == nil {
+					out = map[string]uint64{}
+				}
+				out[k.class.String()] += n
+			}
+		}
+		s.mu.Unlock()
+	}
+	return out
+}

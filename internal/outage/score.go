@@ -1,0 +1,213 @@
+package outage
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Lengths that scores depend on.
+const (
+	MostBaseline  = 30 * time.Second // before a mark; longer ones would be of another load
+	LeastBaseline = 10 * time.Second
+	leastStay     = 5 * time.Second // for which a system must stay recovered
+	floorSpan     = time.Second
+)
+
+// A Time is a time in seconds. With More it was not over when the observation ended: it is
+// longer.
+type Time struct {
+	S    float64 `json:"s"`
+	More bool    `json:"more,omitempty"`
+}
+
+// A Score is what followed a fault or a heal. The score of a fault counts until the next fault,
+// with the heal in between; that of a heal from the heal on.
+type Score struct {
+	Mark
+	ObservedS float64           `json:"observed_s"` // from the mark until the next fault, or the end of the measurement
+	Baseline  Baseline          `json:"baseline"`
+	Whole     Numbers           `json:"whole"`
+	Lanes     []Numbers         `json:"lanes,omitempty"` // partitions or connections
+	Worst     int               `json:"worst"`           // index of the lane with the longest blackout; -1: no lanes
+	Errors    map[string]uint64 `json:"errors,omitempty"`
+}
+
+// A Baseline is how the run was before a fault.
+type Baseline struct {
+	FromS      float64 `json:"from_s"`
+	ToS        float64 `json:"to_s"`
+	EventsPerS float64 `json:"events_per_s"` // acked
+	ResponseS  float64 `json:"response_s"`   // median of the means of its bins
+	// Why says why there is none; "" if there is.
+	Why string `json:"why,omitempty"`
+}
+
+// Numbers are the score of the whole run or of one lane. Null: it cannot be said.
+type Numbers struct {
+	Name string `json:"name,omitempty"` // of the lane
+
+	Noticed  *Time `json:"noticed"`   // until the first event was over the limit or failed; null: none was
+	Blackout *Time `json:"blackout"`  // longest time without an ack while events waited
+	FirstAck *Time `json:"first_ack"` // until the ack that ended it; after a heal, or without a blackout, until the next ack
+	Back     *Time `json:"back"`      // until the limit held for good
+	Drained  *Time `json:"drained"`   // until no more events waited than before
+
+	LostEventS *float64 `json:"lost_event_s"` // response times above the baseline's, added up until the queue was drained
+	NotAcked   *float64 `json:"not_acked"`    // share of the events due in that time that were not acked
+	Floor      *float64 `json:"floor"`        // lowest acked rate over a second, as a share of the baseline's
+	Over       uint64   `json:"over"`         // events over the limit, failed or unknown
+
+	Predicted *Prediction `json:"predicted,omitempty"`
+	// NotPredicted says why there is no prediction.
+	NotPredicted string `json:"not_predicted,omitempty"`
+}
+
+// A Prediction is what follows from the length of the blackout and the headroom of the system, if
+// the load is constant, nothing is dropped, and the system works at its capacity until the queue
+// is gone.
+type Prediction struct {
+	PerS       float64 `json:"capacity_events_per_s"`
+	Given      bool    `json:"given,omitempty"` // the capacity was given, not measured
+	Headroom   float64 `json:"headroom"`        // capacity as a multiple of the load
+	CatchUpS   float64 `json:"catch_up_s"`      // from the first ack until the queue is gone
+	BackS      float64 `json:"back_s"`
+	DrainedS   float64 `json:"drained_s"`
+	LostEventS float64 `json:"lost_event_s"`
+	Over       float64 `json:"over"`
+}
+
+// Input is what scores are made of.
+type Input struct {
+	Marks []Mark   // in order of time
+	Lanes []string // names of the lanes; none: only the whole
+	// Window returns the bins of a lane between two moments; lane -1 is the whole.
+	Window func(lane int, from, to time.Duration) Series
+	Errors func(from, to time.Duration) map[string]uint64
+
+	Start, End time.Duration // of the measurement
+	Answers    time.Duration // when the last answer came, after End or not
+	Limit      time.Duration // on the response time
+	Budget     float64       // share of events that may be over it
+	Scheduled  bool          // events have due times
+	Ceiling    float64       // events/s that the system is known to take; 0: not known
+}
+
+// Scores scores every fault and heal, in order of time.
+func Scores(in Input) []Score {
+	var out []Score
+	for i := range in.Marks {
+		if in.Marks[i].Kind != Note && in.Marks[i].At() < in.End {
+			out = append(out, in.score(i, out))
+		}
+	}
+	return out
+}
+
+func (in *Input) score(i int, before []Score) Score {
+	s := Score{Mark: in.Marks[i], Worst: -1}
+	until, open := in.End, max(in.Answers, in.End)
+	for _, m := range in.Marks[i+1:] {
+		if m.Kind == Fault && m.AtS > s.AtS {
+			until, open = min(until, m.At()), min(until, m.At())
+			break
+		}
+	}
+	s.ObservedS = (until - s.At()).Seconds()
+	from, to := in.baseline(i, before)
+	o := &observation{in: in, mark: s.At(), until: until, open: open, from: from, to: to, heal: s.Kind == Heal}
+	whole := o.look(-1)
+	s.Baseline = Baseline{FromS: from.Seconds(), ToS: to.Seconds(), Why: whole.why()}
+	if s.Baseline.Why == "" {
+		s.Baseline.EventsPerS, s.Baseline.ResponseS = whole.rate, whole.response
+	} else if last := usable(before); last != nil {
+		// The time between two faults is too short or still disturbed: what was before the last one counts.
+		o.from, o.to = seconds(last.FromS), seconds(last.ToS)
+		if again := o.look(-1); again.why() == "" {
+			whole, s.Baseline = again, *last
+		}
+	}
+	o.blind = s.Baseline.Why != ""
+	s.Whole = o.numbers(&whole)
+	for l, name := range in.Lanes {
+		v := o.look(l)
+		n := o.numbers(&v)
+		n.Name = name
+		if s.Lanes = append(s.Lanes, n); s.Worst < 0 || worse(&n, &s.Lanes[s.Worst]) {
+			s.Worst = l
+		}
+	}
+	if in.Errors != nil {
+		s.Errors = in.Errors(s.At(), open)
+	}
+	return s
+}
+
+func usable(before []Score) *Baseline {
+	for i := len(before) - 1; i >= 0; i-- {
+		if before[i].Baseline.Why == "" {
+			return &before[i].Baseline
+		}
+	}
+	return nil
+}
+
+// worse reports whether a lane had the longer blackout, or came back later.
+func worse(a, b *Numbers) bool {
+	if c := compareTimes(a.Blackout, b.Blackout); c != 0 {
+		return c > 0
+	}
+	return compareTimes(a.Back, b.Back) > 0
+}
+
+func compareTimes(a, b *Time) int {
+	length := func(t *Time) (float64, int) {
+		switch {
+		case t == nil:
+			return -1, 0
+		case t.More:
+			return t.S, 1
+		}
+		return t.S, 0
+	}
+	as, am := length(a)
+	bs, bm := length(b)
+	return cmp.Or(cmp.Compare(as, bs), cmp.Compare(am, bm))
+}
+
+// baseline returns the stretch before a mark that nothing else disturbed. A heal has that of its
+// fault.
+func (in *Input) baseline(i int, before []Score) (from, to time.Duration) {
+	m := &in.Marks[i]
+	if m.Kind == Heal {
+		for j := len(before) - 1; j >= 0; j-- {
+			if before[j].Kind == Fault && (before[j].Name == m.Name || j == len(before)-1) {
+				return seconds(before[j].Baseline.FromS), seconds(before[j].Baseline.ToS)
+			}
+		}
+	}
+	to = m.At().Truncate(Bin)
+	from = max(in.Start, to-MostBaseline, 0)
+	for j := range before {
+		b := &before[j]
+		rest := b.AtS
+		for _, t := range []*Time{b.Whole.Back, b.Whole.Drained} {
+			if t != nil {
+				rest = max(rest, b.AtS+t.S)
+			}
+		}
+		from = max(from, seconds(rest))
+	}
+	from = (from + Bin - 1).Truncate(Bin)
+	return min(from, to), to
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// tooShort returns why a stretch is no baseline; "" if it is one.
+func tooShort(length time.Duration) string {
+	if length >= LeastBaseline {
+		return ""
+	}
+	return fmt.Sprintf("cannot say: only %.3g s before it are without another fault, and it takes %g", length.Seconds(), LeastBaseline.Seconds())
+}

@@ -1,0 +1,297 @@
+package outage_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/outage"
+	"carronade/load"
+)
+
+const second = time.Second
+
+// TestClosedForms compares scores of one outage under a constant load with what follows from its
+// length and the headroom, and with the predictions beside them.
+func TestClosedForms(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		each time.Duration // of 1,000 events/s
+		rho  float64
+		d    float64 // seconds
+	}{
+		{"rho 0.5", 500 * time.Microsecond, 0.5, 2},
+		{"rho 0.8", 800 * time.Microsecond, 0.8, 2},
+		{"rho 0.95", 950 * time.Microsecond, 0.95, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			at := 30 * second
+			end := at + time.Duration(tt.d*float64(second))
+			x := trial{
+				rate: 1000, each: tt.each, length: 30*second + time.Duration(tt.d/(1-tt.rho)+8)*second,
+				stalls: map[int][]span{-1: {{at, end}}}, marks: []outage.Mark{fault(at), heal(end)},
+			}
+			scores := x.scores(t)
+			if len(scores) != 2 {
+				t.Fatalf("got %d scores, want 2", len(scores))
+			}
+			n, limit := scores[0].Whole, 0.05
+			wantTime(t, "noticed", n.Noticed, limit)
+			wantTime(t, "blackout", n.Blackout, tt.d)
+			wantTime(t, "first ack", n.FirstAck, tt.d)
+			wantTime(t, "back", n.Back, (tt.d-limit)/(1-tt.rho))
+			wantTime(t, "drained", n.Drained, tt.d/(1-tt.rho))
+			wantNumber(t, "lost time", n.LostEventS, 1000*tt.d*tt.d/(1-tt.rho)/2)
+			over := float64(n.Over)
+			wantNumber(t, "over the limit", &over, 1000*(tt.d-limit)/(1-tt.rho))
+			if n.Floor == nil || *n.Floor != 0 {
+				t.Errorf("floor %v, want 0", show(n.Floor))
+			}
+			p := n.Predicted
+			if p == nil {
+				t.Fatalf("no prediction: %s", n.NotPredicted)
+			}
+			wantNumber(t, "headroom", &p.Headroom, 1/tt.rho)
+			if math.Abs(p.CatchUpS-tt.d*tt.rho/(1-tt.rho)) > 0.02*tt.d/(1-tt.rho)/(1-tt.rho) {
+				t.Errorf("predicted catch-up %v", p.CatchUpS)
+			}
+			h := scores[1].Whole
+			wantTime(t, "heal: first ack", h.FirstAck, 0)
+			wantTime(t, "heal: drained", h.Drained, tt.d/(1-tt.rho)-tt.d)
+			if scores[0].Baseline.Why != "" || math.Abs(scores[0].Baseline.EventsPerS-1000) > 1 {
+				t.Errorf("baseline %+v", scores[0].Baseline)
+			}
+		})
+	}
+}
+
+// TestScriptedStalls: the scores of stalls that are not a single one of the whole system.
+func TestScriptedStalls(t *testing.T) {
+	const at = 30 * second
+	refused := func(class load.Class) func(o *load.Outcome) {
+		return func(o *load.Outcome) { o.Failed, o.Class, o.Text = o.Events, class, "no" }
+	}
+	for _, tt := range []struct {
+		name  string
+		trial trial
+		check func(t *testing.T, s []outage.Score)
+	}{
+		{
+			"one partition",
+			trial{rate: 1000, each: 2 * time.Millisecond, lanes: 4, length: 50 * second, stalls: map[int][]span{2: {{at, at + 3*second}}}, marks: []outage.Mark{fault(at)}},
+			func(t *testing.T, s []outage.Score) {
+				if s[0].Whole.Blackout.S > 0.2 {
+					t.Errorf("the whole run has a blackout of %v s", s[0].Whole.Blackout.S)
+				}
+				if s[0].Worst != 2 {
+					t.Fatalf("the worst lane is %d, want 2", s[0].Worst)
+				}
+				w := s[0].Lanes[2]
+				wantTime(t, "blackout", w.Blackout, 3)
+				wantTime(t, "back", w.Back, 2.95/(1-0.5))
+				wantTime(t, "drained", w.Drained, 6)
+				wantTime(t, "back, whole", s[0].Whole.Back, 2.95/(1-0.5))
+				if s[0].Lanes[0].Blackout.S > 0.2 || s[0].Lanes[0].Back.S != 0 {
+					t.Errorf("another lane: %+v", s[0].Lanes[0])
+				}
+				wantNumber(t, "floor", s[0].Whole.Floor, 0.75)
+			},
+		},
+		{
+			// For 2 s after it the system works at half its speed.
+			"slow heal",
+			trial{
+				rate: 1000, length: 60 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []outage.Mark{fault(at)},
+				service: func(now time.Duration) time.Duration {
+					if now >= at+2*second && now < at+4*second {
+						return 1250 * time.Microsecond
+					}
+					return 625 * time.Microsecond
+				},
+			},
+			func(t *testing.T, s []outage.Score) {
+				n := s[0].Whole
+				wantTime(t, "blackout", n.Blackout, 2)
+				drained := 4 + (2000+2*200)/600.0 // in 2 s another 400 wait; then 600/s are caught up with
+				wantTime(t, "drained", n.Drained, drained)
+				if n.Predicted == nil || n.Drained.S < 1.4*n.Predicted.DrainedS {
+					t.Errorf("drained in %+v, predicted %+v: a slow heal must stand out", n.Drained, n.Predicted)
+				}
+			},
+		},
+		{
+			"double dip",
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 60 * second, stalls: map[int][]span{-1: {{at, at + second}, {at + 4*second, at + 7*second}}}, marks: []outage.Mark{fault(at), heal(at + 4*second)}},
+			func(t *testing.T, s []outage.Score) {
+				wantTime(t, "blackout", s[0].Whole.Blackout, 3)
+				wantTime(t, "back", s[0].Whole.Back, 4+2.95/0.5)
+				wantTime(t, "heal: blackout", s[1].Whole.Blackout, 3)
+				wantTime(t, "heal: back", s[1].Whole.Back, 2.95/0.5)
+			},
+		},
+		{
+			"flapping",
+			trial{
+				rate: 1000, each: 250 * time.Microsecond, length: 60 * second, marks: []outage.Mark{fault(at)},
+				stalls: map[int][]span{-1: {{at, at + second}, {at + 2*second, at + 3*second}, {at + 4*second, at + 5*second}, {at + 6*second, at + 7*second}}},
+			},
+			func(t *testing.T, s []outage.Score) {
+				n := s[0].Whole
+				wantTime(t, "blackout", n.Blackout, 1)
+				// Each time 1 s is caught up with in 1/3 s: it is back in between, but not for good.
+				wantTime(t, "back", n.Back, 6+0.95/0.75)
+				wantTime(t, "drained", n.Drained, 6+1/0.75)
+			},
+		},
+		{
+			"errors instead of silence",
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, refuse: refused(load.Rejected), marks: []outage.Mark{fault(at)}},
+			func(t *testing.T, s []outage.Score) {
+				n := s[0].Whole
+				wantTime(t, "noticed", n.Noticed, 0)
+				wantTime(t, "blackout", n.Blackout, 2)
+				wantTime(t, "back", n.Back, 2)
+				if n := s[0].Errors["rejected"]; n != 2000 {
+					t.Errorf("%d rejected, want 2000", n)
+				}
+				if n.Predicted != nil || !strings.Contains(n.NotPredicted, "dropped or failed") {
+					t.Errorf("predicted %+v: nothing was left to catch up with", n.Predicted)
+				}
+				wantTime(t, "drained", n.Drained, 0)
+			},
+		},
+		{
+			"refused",
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, refuse: refused(load.Refused), marks: []outage.Mark{fault(at)}},
+			func(t *testing.T, s []outage.Score) {
+				wantTime(t, "noticed", s[0].Whole.Noticed, 0)
+				if s[0].Errors["refused"] != 2000 {
+					t.Errorf("errors %v", s[0].Errors)
+				}
+			},
+		},
+		{
+			// Each event waits for its timeout of 1 s.
+			"black hole",
+			trial{
+				rate: 1000, each: 500 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []outage.Mark{fault(at)},
+				refuse: func(o *load.Outcome) {
+					o.Done, o.Unknown, o.Class, o.Text = o.Sent+second, o.Events, load.Timeout, load.TextNoAnswer
+				},
+			},
+			func(t *testing.T, s []outage.Score) {
+				wantTime(t, "noticed", s[0].Whole.Noticed, 0.05)
+				wantTime(t, "blackout", s[0].Whole.Blackout, 2)
+				wantTime(t, "back", s[0].Whole.Back, 2)
+				if s[0].Errors["timeout"] != 2000 {
+					t.Errorf("errors %v", s[0].Errors)
+				}
+			},
+		},
+		{
+			"not over at the end",
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 40 * second, stalls: map[int][]span{-1: {{at, time.Hour}}}, marks: []outage.Mark{fault(at)}},
+			func(t *testing.T, s []outage.Score) {
+				n := s[0].Whole
+				for what, got := range map[string]*outage.Time{"blackout": n.Blackout, "first ack": n.FirstAck, "back": n.Back, "drained": n.Drained} {
+					if got == nil || !got.More || got.S < 9.9 {
+						t.Errorf("%s: %+v, want more than 10 s", what, got)
+					}
+				}
+			},
+		},
+		{
+			"too early",
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 20 * second, stalls: map[int][]span{-1: {{4 * second, 5 * second}}}, marks: []outage.Mark{fault(4 * second)}},
+			func(t *testing.T, s []outage.Score) {
+				if n := s[0].Whole; n.Back != nil || n.LostEventS != nil || n.Floor != nil || !strings.HasPrefix(s[0].Baseline.Why, "cannot say: only 4 s") {
+					t.Errorf("got %+v with the baseline %+v", n, s[0].Baseline)
+				}
+				wantTime(t, "blackout", s[0].Whole.Blackout, 1)
+			},
+		},
+		{
+			"overloaded before",
+			trial{rate: 1000, each: 1100 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + second}}}, marks: []outage.Mark{fault(at)}},
+			func(t *testing.T, s []outage.Score) {
+				if !strings.Contains(s[0].Baseline.Why, "the limit did not hold") {
+					t.Errorf("baseline %+v", s[0].Baseline)
+				}
+			},
+		},
+		{
+			"two faults",
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 60 * second, stalls: map[int][]span{-1: {{at, at + second}, {at + 10*second, at + 12*second}}}, marks: []outage.Mark{fault(at), heal(at + second), fault(at + 10*second)}},
+			func(t *testing.T, s []outage.Score) {
+				if len(s) != 3 || s[2].Baseline.Why != "" || s[2].Baseline.FromS != s[0].Baseline.FromS {
+					t.Fatalf("the second fault comes too early for a baseline of its own: %+v", s)
+				}
+				wantTime(t, "blackout", s[2].Whole.Blackout, 2)
+				if s[0].ObservedS != 10 {
+					t.Errorf("observed for %v s, want until the next fault", s[0].ObservedS)
+				}
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.check(t, tt.trial.scores(t)) })
+	}
+}
+
+// TestQuietLane: a partition without events is not dead.
+func TestQuietLane(t *testing.T) {
+	rec := outage.NewRecorder(50*time.Millisecond, 1, 2, func(s int32) int { return int(s) })
+	send := func(stream int32, due, done time.Duration) {
+		rec.Add(0, []load.Outcome{{Batch: load.Batch{Stream: stream, Events: 1, DueFirst: due, DueLast: due}, Sent: due, Done: done, Acked: 1}})
+	}
+	for at := time.Duration(0); at < 60*second; at += 10 * time.Millisecond {
+		send(0, at, at+time.Millisecond)
+		if at%(10*second) == 0 { // one event in 10 s
+			send(1, at, at+time.Millisecond)
+		}
+	}
+	s := outage.Scores(outage.Input{Marks: []outage.Mark{fault(35 * second)}, Lanes: []string{"busy", "quiet"}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
+	if b := s[0].Lanes[1].Blackout; b != nil && b.S > 0.1 {
+		t.Errorf("the quiet lane has a blackout of %+v", b)
+	}
+}
+
+// TestRecorderForgets: a long run without marks keeps a minute, and counts what waits all the
+// same.
+func TestRecorderForgets(t *testing.T) {
+	rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+	for at := time.Duration(0); at < time.Hour; at += 100 * time.Millisecond {
+		rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 3, DueFirst: at, DueLast: at}, Done: at + 250*time.Millisecond, Acked: 3}})
+		if at == 30*time.Minute {
+			rec.Mark(fault(at))
+		}
+	}
+	sum := func(from, to time.Duration) (due uint32) {
+		for _, c := range rec.Window(-1, from, to).Cells {
+			due += c.Due
+		}
+		return due
+	}
+	if got := sum(0, 20*time.Minute); got != 0 {
+		t.Errorf("%d events of long ago are kept", got)
+	}
+	if got := sum(30*time.Minute-30*second, 40*time.Minute); got != 3*10*630 {
+		t.Errorf("%d events around the mark, want %d", got, 3*10*630)
+	}
+	if got := rec.Window(-1, 50*time.Minute, time.Hour).Waiting; got != 6 {
+		t.Errorf("%d events waited, want 6", got)
+	}
+}
+
+// TestManyLanes: with more partitions than are scored, the whole is.
+func TestManyLanes(t *testing.T) {
+	rec := outage.NewRecorder(time.Second, 1, outage.MostLanes+1, func(s int32) int { return int(s) })
+	rec.Add(0, []load.Outcome{{Batch: load.Batch{Stream: outage.MostLanes, Events: 2, DueFirst: 0, DueLast: 950 * time.Millisecond}, Done: second, Acked: 1, Failed: 1, Class: load.Timeout}})
+	s := rec.Window(-1, 0, 2*second)
+	if rec.Lanes() != 1 || s.Cells[0].Due != 1 || s.Cells[0].Answered != 1 || s.Cells[9].Over != 1 || s.Cells[10].Failed != 1 {
+		t.Errorf("%d lanes, cells %+v", rec.Lanes(), s.Cells[:11])
+	}
+	if got := rec.Errors(0, 2*second); got["timeout"] != 1 {
+		t.Errorf("errors %v", got)
+	}
+}

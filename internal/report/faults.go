@@ -1,0 +1,267 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"carronade/internal/layout"
+	"carronade/internal/outage"
+	"carronade/units"
+)
+
+// Faults are the marks on the time axis of a run, and what followed those that have a score.
+type Faults struct {
+	LimitS float64        `json:"limit_s"`       // on the response time of an event; without a schedule, on the service time
+	Budget float64        `json:"budget"`        // share of events that may be over it
+	Per    string         `json:"per,omitempty"` // what the lanes of scores are: partition, connection; "": there are none
+	Marks  []outage.Mark  `json:"marks"`
+	Scores []outage.Score `json:"scores"`
+	Notes  []string       `json:"notes,omitempty"` // what is missing, and why
+}
+
+// of names a mark: "fault stop leader".
+func markName(m *outage.Mark) string { return m.Kind + " " + m.Name }
+
+// FaultRows are the scores as a table: the headings, and the rows of each score. With all, every
+// lane has a row, else only the worst.
+func (d *Document) FaultRows(all bool) [][]string {
+	f := d.Faults
+	if f == nil || len(f.Scores) == 0 {
+		return nil
+	}
+	rows := [][]string{{"", "noticed", "blackout", "first ack", "in limit", "drained", "lost"}, {"", "after", "", "after", "after", "after", "event s"}}
+	for i := range f.Scores {
+		s := &f.Scores[i]
+		rows = append(rows, []string{markName(&s.Mark) + " at " + seconds(s.AtS), "", "", "", "", "", ""}, numberRow("  whole run", &s.Whole))
+		for l := range s.Lanes {
+			if all || l == s.Worst {
+				name := "  " + s.Lanes[l].Name
+				if l == s.Worst && len(s.Lanes) > 1 {
+					name += ", the worst"
+				}
+				rows = append(rows, numberRow(name, &s.Lanes[l]))
+			}
+		}
+		if p := s.Whole.Predicted; p != nil {
+			rows = append(rows, []string{"  predicted", "", "", "", seconds(p.BackS), seconds(p.DrainedS), eventSeconds(p.LostEventS)})
+		}
+	}
+	return rows
+}
+
+// FaultTable is FaultRows with every lane and one line of headings, for pages and documents.
+func (d *Document) FaultTable() [][]string {
+	rows := d.FaultRows(true)
+	if rows == nil {
+		return nil
+	}
+	return append([][]string{{"", "noticed after", "blackout", "first ack after", "in limit after", "drained after", "lost event s"}}, rows[2:]...)
+}
+
+// FaultTexts are the sentences below the table.
+func (d *Document) FaultTexts() []string {
+	f := d.Faults
+	out := []string{f.Terms()}
+	for i := range f.Scores {
+		s := &f.Scores[i]
+		for _, text := range f.Remarks(s) {
+			out = append(out, fmt.Sprintf("%s at %s: %s", markName(&s.Mark), seconds(s.AtS), text))
+		}
+	}
+	return append(out, f.Notes...)
+}
+
+// isMark reports whether a row of FaultRows names the mark of the rows below it.
+func isMark(row []string) bool { return row[0] != "" && row[1] == "" && row[0][0] != ' ' }
+
+func numberRow(name string, n *outage.Numbers) []string {
+	lost := "-"
+	if n.LostEventS != nil {
+		lost = eventSeconds(*n.LostEventS)
+	}
+	noticed := timeText(n.Noticed)
+	if n.Noticed == nil {
+		noticed = "not"
+	}
+	return []string{name, noticed, timeText(n.Blackout), timeText(n.FirstAck), timeText(n.Back), timeText(n.Drained), lost}
+}
+
+// eventSeconds is an amount of lost time.
+func eventSeconds(x float64) string { return units.FormatCountShort(uint64(max(0, math.Round(x)))) }
+
+// timeText is a time of a score; "-" if it cannot be said.
+func timeText(t *outage.Time) string {
+	switch {
+	case t == nil:
+		return "-"
+	case t.More:
+		return "> " + seconds(t.S)
+	}
+	return seconds(t.S)
+}
+
+// Remarks are sentences on a score: its baseline, the headroom, what failed.
+func (f *Faults) Remarks(s *outage.Score) []string {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if why := s.Baseline.Why; why != "" {
+		say("%s", why)
+	}
+	switch p := s.Whole.Predicted; {
+	case p != nil:
+		of := "its median rate while it caught up"
+		if p.Given {
+			of = "as given"
+		}
+		seen := ""
+		if d, a := s.Whole.Drained, s.Whole.FirstAck; d != nil && a != nil && !d.More {
+			seen = ", seen " + seconds(max(0, d.S-a.S))
+		}
+		say("headroom %.3g (capacity %s, %s): predicted to catch up in %s%s", p.Headroom, units.FormatRate(p.PerS), of, seconds(p.CatchUpS), seen)
+	case s.Whole.NotPredicted != "" && s.Baseline.Why == "":
+		say("no prediction: %s", s.Whole.NotPredicted)
+	}
+	if fl := s.Whole.Floor; fl != nil {
+		text := "lowest rate over a second " + units.FormatPercent(*fl) + " of that before"
+		if n := s.Whole.NotAcked; n != nil && *n > 0 {
+			text += "; not acked: " + units.FormatPercent(*n) + " of what was due"
+		}
+		say("%s", text)
+	}
+	if len(s.Errors) > 0 {
+		var parts []string
+		for _, class := range sortedClasses(s.Errors) {
+			parts = append(parts, class+" "+units.FormatCount(s.Errors[class]))
+		}
+		say("failed or unknown: %s", strings.Join(parts, ", "))
+	}
+	if n := s.Errors["timeout"]; n > 0 {
+		say("the client's timeout cut %s short: they would have waited longer", units.Plural(n, "event"))
+	}
+	return out
+}
+
+func sortedClasses(of map[string]uint64) []string {
+	out := make([]string, 0, len(of))
+	for class := range of {
+		out = append(out, class)
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+	return out
+}
+
+// Terms is the limit that events are counted by.
+func (f *Faults) Terms() string {
+	return fmt.Sprintf("in limit: at most %s for %s of the events", seconds(f.LimitS), units.FormatPercent(1-f.Budget))
+}
+
+// briefScores is how many scores the brief report has.
+const briefScores = 3
+
+// faults prints the scores, and the marks that have none.
+func (d *Document) faults(p *layout.Page, brief bool) {
+	f := d.Faults
+	if f == nil || len(f.Marks)+len(f.Notes) == 0 {
+		return
+	}
+	p.Section("Faults")
+	if len(f.Scores) > 0 {
+		shown := *d
+		if brief && len(f.Scores) > briefScores {
+			less := *f
+			less.Scores = f.Scores[:briefScores]
+			shown.Faults = &less
+		}
+		t := layout.Table{Headings: 2, Elastic: []int{0}, Keep: []int{20}}
+		rows := shown.FaultRows(!brief)
+		for _, r := range rows {
+			if isMark(r) {
+				r = make([]string, len(r)) // its name may take the whole line
+			}
+			t.Row(r...)
+		}
+		for i, line := range t.Lines(layout.Columns-2, p.Style) {
+			if isMark(rows[i]) {
+				line = layout.Cut(rows[i][0], layout.Columns-2)
+			}
+			p.Line("  " + line)
+		}
+		p.Note(f.Terms())
+		for i := range shown.Faults.Scores {
+			s := &f.Scores[i]
+			for _, text := range f.Remarks(s) {
+				if len(f.Scores) > 1 {
+					text = fmt.Sprintf("%s at %s: %s", markName(&s.Mark), seconds(s.AtS), text)
+				}
+				p.Note(text)
+			}
+		}
+		if n := len(f.Scores) - len(shown.Faults.Scores); n > 0 {
+			p.Note(fmt.Sprintf("and %d more: --full prints them", n))
+		}
+		if l := d.Ledger; l != nil {
+			p.Note(fmt.Sprintf("over the whole run: %s lost, %s duplicated, %s reordered", units.FormatCount(l.Lost), units.FormatCount(l.Duplicated), units.FormatCount(l.Reordered)))
+		}
+	}
+	for i := range f.Marks {
+		m := &f.Marks[i]
+		scored := slices.ContainsFunc(f.Scores, func(s outage.Score) bool { return s.Mark == *m })
+		if scored && brief {
+			continue
+		}
+		text := seconds(m.AtS)
+		if m.BoundS > 0 {
+			text += " ± " + seconds(m.BoundS)
+		}
+		text += ": " + markName(m)
+		if !scored && m.Kind != outage.Note {
+			text += " (after the measurement: no score)"
+		}
+		p.Note(layout.Clean(text))
+	}
+	for _, n := range f.Notes {
+		p.Note(n)
+	}
+}
+
+// WorstOutage and WorstRecovery are the longest blackout of a partition, a connection or the whole
+// run, and the longest time until the limit held again, over all scores; nil if one cannot be
+// said. why says why.
+func (d *Document) WorstOutage() (worst *outage.Time, why string) {
+	return d.worstTime(func(s *outage.Score) []*outage.Time {
+		all := []*outage.Time{s.Whole.Blackout}
+		if s.Worst >= 0 {
+			all = append(all, s.Lanes[s.Worst].Blackout)
+		}
+		return all
+	})
+}
+
+// WorstRecovery: see WorstOutage.
+func (d *Document) WorstRecovery() (worst *outage.Time, why string) {
+	return d.worstTime(func(s *outage.Score) []*outage.Time { return []*outage.Time{s.Whole.Back} })
+}
+
+func (d *Document) worstTime(of func(s *outage.Score) []*outage.Time) (worst *outage.Time, why string) {
+	if d.Faults == nil || len(d.Faults.Scores) == 0 {
+		return nil, "no fault was marked in the measurement"
+	}
+	for i := range d.Faults.Scores {
+		s := &d.Faults.Scores[i]
+		if s.Baseline.Why != "" {
+			return nil, markName(&s.Mark) + ": " + strings.TrimPrefix(s.Baseline.Why, "cannot say: ")
+		}
+		for _, t := range of(s) {
+			if t != nil && (worst == nil || t.S > worst.S || t.S == worst.S && t.More) {
+				worst = t
+			}
+		}
+	}
+	if worst == nil {
+		return nil, "nothing was due after the faults"
+	}
+	return worst, ""
+}

@@ -1,0 +1,140 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"carronade/internal/layout"
+	"carronade/internal/outage"
+	"carronade/internal/slo"
+	"carronade/measure"
+)
+
+func secondsOf(s float64) *outage.Time { return &outage.Time{S: s} }
+
+func number64(x float64) *float64 { return &x }
+
+// faulty is the document of a run with a fault and its heal.
+func faulty() *Document {
+	d := withOutage()
+	d.Trust = measure.Trust{Level: measure.Trusted, OK: true}
+	whole := outage.Numbers{
+		Noticed: secondsOf(0.1), Blackout: secondsOf(2), FirstAck: secondsOf(2), Back: secondsOf(9.5), Drained: secondsOf(10.3),
+		LostEventS: number64(10_000), NotAcked: number64(0), Floor: number64(0),
+		Predicted: &outage.Prediction{PerS: 1250, Headroom: 1.25, CatchUpS: 8, BackS: 9.5, DrainedS: 10, LostEventS: 10_000, Over: 9500},
+	}
+	lane := whole
+	lane.Name, lane.Blackout, lane.Predicted = "partition 3", secondsOf(6.1), nil
+	other := lane
+	other.Name, other.Blackout = "partition 4", secondsOf(0.2)
+	mark := outage.Mark{Kind: outage.Fault, Name: "kill broker 2", AtS: 60, BoundS: 0.012, By: "mark"}
+	d.Faults = &Faults{
+		LimitS: 0.1, Budget: 0.01, Per: "partition", Marks: []outage.Mark{mark, {Kind: outage.Note, Name: "the night shift", AtS: 61, By: "mark"}},
+		Scores: []outage.Score{{Mark: mark, ObservedS: 30, Whole: whole, Lanes: []outage.Numbers{other, lane}, Worst: 1, Errors: map[string]uint64{"timeout": 12, "refused": 40}}},
+	}
+	return d
+}
+
+func TestFaultsText(t *testing.T) {
+	d := faulty()
+	text := func(brief bool) string {
+		p := &layout.Page{}
+		d.faults(p, brief)
+		var b bytes.Buffer
+		if err := p.To(&b); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := layout.Width(strings.TrimRight(line, "\n")); n > layout.Columns {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+		return b.String()
+	}
+	brief := text(true)
+	for _, want := range []string{
+		"fault kill broker 2 at 1m00s", "partition 3, the worst", "6.1 s", "9.5 s", "10 k", "predicted",
+		"headroom 1.25", "predicted to catch up in 8 s, seen 8.3 s", "refused 40, timeout 12", "timeout cut 12 events short", "at most 100 ms for 99%", "note the night shift",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(brief), " "), strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("the brief report lacks %q:\n%s", want, brief)
+		}
+	}
+	if strings.Contains(brief, "partition 4") || strings.Contains(brief, "± 12 ms") {
+		t.Errorf("the brief report has too much:\n%s", brief)
+	}
+	if full := text(false); !strings.Contains(full, "partition 4") || !strings.Contains(full, "1m00s ± 12 ms: fault kill broker 2") {
+		t.Errorf("the full report lacks lanes or bounds:\n%s", full)
+	}
+}
+
+func TestFaultLimits(t *testing.T) {
+	more := func(s float64) *outage.Time { return &outage.Time{S: s, More: true} }
+	for _, tt := range []struct {
+		name   string
+		limit  string
+		change func(f *Faults)
+		ok     bool
+		open   bool
+		text   string
+	}{
+		{"worst partition", "outage<5s", nil, false, false, "6.1 s"},
+		{"holds", "outage<7s", nil, true, false, "6.1 s"},
+		{"recover", "recover<9s", nil, false, false, "9.5 s"},
+		{"not over, may hold", "recover<60s", func(f *Faults) { f.Scores[0].Whole.Back = more(30) }, false, true, "> 30 s, since it was not over at the end"},
+		{"not over, broken", "recover<20s", func(f *Faults) { f.Scores[0].Whole.Back = more(30) }, false, false, "> 30 s"},
+		{"no baseline", "recover<20s", func(f *Faults) { f.Scores[0].Baseline.Why = "cannot say: too short" }, false, true, "cannot tell: fault kill broker 2: too short"},
+		{"no fault", "outage<1s", func(f *Faults) { f.Scores = nil }, false, true, "cannot tell: no fault was marked"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := faulty()
+			if tt.change != nil {
+				tt.change(d.Faults)
+			}
+			l, err := slo.Parse(tt.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := d.CheckLimits([]slo.Limit{l})[0]
+			if c.OK != tt.ok || c.CannotTell != tt.open || !strings.Contains(c.Text, tt.text) {
+				t.Errorf("got %+v, want ok %v, cannot tell %v, %q", c, tt.ok, tt.open, tt.text)
+			}
+		})
+	}
+}
+
+// TestFaultSummary: of several runs with the same fault, each is listed, and the median and the
+// worst; a time that was not over is the worst.
+func TestFaultSummary(t *testing.T) {
+	var runs []*Document
+	for i, back := range []*outage.Time{secondsOf(4), {S: 3, More: true}, secondsOf(2), nil, secondsOf(9)} {
+		d := faulty()
+		s := &d.Faults.Scores[0]
+		s.Whole.Back = back
+		s.Lanes[1].Blackout = secondsOf(float64(i))
+		runs = append(runs, d)
+	}
+	var b bytes.Buffer
+	if err := FaultSummary(&b, layout.Style{}, runs); err != nil {
+		t.Fatal(err)
+	}
+	words := func(label string) []string {
+		for line := range strings.Lines(b.String()) {
+			if f := strings.Fields(line); len(f) > 0 && f[0] == label {
+				return f[1:]
+			}
+		}
+		return nil
+	}
+	if got := strings.Join(words("median"), " "); got != "2 s 2 s 9 s 10.3 s" {
+		t.Errorf("median %q:\n%s", got, b.String())
+	}
+	if got := strings.Join(words("worst"), " "); got != "2 s 4 s > 3 s 10.3 s" {
+		t.Errorf("worst %q:\n%s", got, b.String())
+	}
+	b.Reset()
+	if err := FaultSummary(&b, layout.Style{}, runs[:1]); err != nil || b.Len() > 0 {
+		t.Errorf("of one run: %v, %s", err, b.String())
+	}
+}

@@ -1,0 +1,324 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"carronade/internal/ledger"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// A fleetLedger joins what some generators sent with what another one read: for the ledger,
+// and for end-to-end times. One goroutine uses it at a time.
+type fleetLedger struct {
+	verify   bool
+	times    bool // end-to-end times are wanted
+	interval time.Duration
+	phases   []string // by the index that batches carry
+	warm     bool     // the first of them is the warm-up
+
+	logs    *Logs    // nil until the reader has said what it reads
+	early   [][]byte // chunks that came before
+	waiting int      // their size
+	ledger  *ledger.Ledger
+	pair    *ledger.Join
+	logOf   map[int32]int32
+	left    [2]uint64 // events without a record: acked, arrived
+	broken  error     // the first chunk that could not be read
+
+	byPhase map[int32]*endToEnd
+	byRow   map[rowKey]*endToEnd
+}
+
+// A rowKey is an interval of one phase.
+type rowKey struct {
+	number int64
+	warm   bool
+}
+
+// endToEnd is what is known of the events that arrived.
+type endToEnd struct {
+	events uint64
+	times  *measure.Histogram
+	lower  *measure.Histogram
+}
+
+// mostEarly limits the chunks that wait for the reader's first one, in bytes.
+const mostEarly = 64 << 20
+
+func newFleetLedger(e *execution, plan *load.Plan) *fleetLedger {
+	f := &fleetLedger{
+		verify: e.Workload.Verify(), times: e.Workload.Op == workload.RoundTrip, interval: plan.Interval,
+		phases: plan.PhaseNames(), logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{},
+	}
+	if f.interval <= 0 {
+		f.interval = time.Second
+	}
+	f.warm = len(f.phases) > 1 && f.phases[0] == measure.WarmUp
+	return f
+}
+
+// take takes a chunk of records; see Order.Records.
+func (f *fleetLedger) take(chunk []byte) {
+	if f.logs == nil && (len(chunk) == 0 || chunk[0] != logsRecord) {
+		if f.waiting += len(chunk); f.waiting <= mostEarly {
+			f.early = append(f.early, chunk)
+			return
+		}
+		f.read(chunk, func(r *recorded) {
+			if r.outcome != nil {
+				f.left[0] += uint64(r.outcome.Acked)
+			}
+		})
+		return
+	}
+	f.read(chunk, f.record)
+}
+
+func (f *fleetLedger) read(chunk []byte, each func(r *recorded)) {
+	if err := readRecords(chunk, each); err != nil && f.broken == nil {
+		f.broken = err
+	}
+}
+
+// record takes one record.
+func (f *fleetLedger) record(r *recorded) {
+	switch {
+	case r.logs != nil && f.logs == nil:
+		f.begin(r.logs)
+	case f.logs == nil:
+	case r.outcome != nil:
+		f.logOf[r.outcome.Stream] = r.log
+		f.ledger.Fired([]load.Outcome{*r.outcome})
+		if f.times {
+			f.pair.Fired(split(r))
+		}
+	case r.arrival != nil:
+		as := []load.Arrival{*r.arrival}
+		f.ledger.Arrived(as)
+		if f.times {
+			f.pair.Arrived(as)
+		}
+	default:
+		f.left[0] += r.left[0]
+		f.left[1] += r.left[1]
+	}
+}
+
+// begin makes the ledger, and takes what came before.
+func (f *fleetLedger) begin(logs *Logs) {
+	f.logs = logs
+	logOf := func(stream int32) int32 {
+		if log, ok := f.logOf[stream]; ok {
+			return log
+		}
+		return -1
+	}
+	f.ledger = ledger.New(ledger.Config{
+		Logs: len(logs.Names), Names: logs.Names, Start: logs.Starts, LogOf: logOf, RunID: logs.Run, Stamped: logs.Stamped, Memory: ledgerBytes,
+	})
+	f.pair = ledger.NewJoin(logOf, f.arrived)
+	if logs.Stamped {
+		f.pair.Stamped(logs.Run)
+	}
+	early := f.early
+	f.early, f.waiting = nil, 0
+	for _, chunk := range early {
+		f.read(chunk, f.record)
+	}
+}
+
+// split returns the outcome of a batch for the join: of each event alone if they were due at
+// different times.
+func split(r *recorded) []load.Outcome {
+	o := r.outcome
+	if r.dues == nil {
+		return []load.Outcome{*o}
+	}
+	all := make([]load.Outcome, 0, len(r.dues))
+	for k, due := range r.dues {
+		one, i := *o, int32(k) //nolint:gosec // an index in a batch
+		one.First, one.Events, one.DueFirst, one.DueLast = o.First+uint64(k), 1, due, due
+		one.Acked, one.Unknown, one.Failed = 0, 0, 0
+		switch {
+		case i < o.Acked:
+			one.Acked = 1
+		case i >= o.Events-o.Unknown:
+			one.Unknown = 1
+		default:
+			one.Failed = 1
+		}
+		if o.Place >= 0 {
+			one.Place = o.Place + int64(k)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// arrived records the end-to-end time of events.
+func (f *fleetLedger) arrived(o load.Outcome, at, earliest time.Duration) {
+	sent := o.Sent
+	if o.Attempt > 0 && o.FirstSent >= 0 {
+		sent = o.FirstSent
+	}
+	from, delay := o.DueFirst, max(0, sent-max(o.DueFirst, o.Ready, o.Free))
+	if from < 0 {
+		from, delay = sent, 0
+	}
+	n := uint64(max(o.Events, 0))
+	took, least := max(0, at-from), max(0, max(earliest, sent)-from-delay)
+	row := rowKey{int64(at / f.interval), f.warm && o.Phase == 0}
+	for _, to := range []*endToEnd{entry(f.byPhase, o.Phase), entry(f.byRow, row)} {
+		to.events += n
+		to.times.RecordN(took, n)
+		to.lower.RecordN(min(took, least), n)
+	}
+}
+
+func entry[K comparable](m map[K]*endToEnd, k K) *endToEnd {
+	to := m[k]
+	if to == nil {
+		to = &endToEnd{times: measure.NewHistogram(), lower: measure.NewHistogram()}
+		m[k] = to
+	}
+	return to
+}
+
+// finish adds what is known at the end, and then the verdict and the times to a result.
+func (f *fleetLedger) finish(e *execution, g *Gathered, out *outcome) {
+	var reading *Reading
+	for i := range g.Agents {
+		a := &g.Agents[i]
+		for _, chunk := range a.Records {
+			f.take(chunk)
+		}
+		a.Records = nil
+		if g.Rows[i].Reads {
+			reading = a.Reading
+			if reading != nil && g.Rows[i].State != "complete" {
+				reading.Whole = nil // it stopped before the others had ended
+			}
+			if a.Result != nil {
+				out.result.Logs = a.Result.Logs
+			}
+		}
+	}
+	warn := func(format string, args ...any) { out.warnings = append(out.warnings, fmt.Sprintf(format, args...)) }
+	if f.broken != nil {
+		warn("some events were not checked: %v", f.broken)
+	}
+	if f.logs == nil {
+		warn("nothing was read back: the generator that reads was lost before its first interval")
+		if f.verify {
+			out.ledger = &measure.Ledger{Method: "none", Acked: out.result.Measurement.Acked + out.result.Warmup.Acked, Inexact: out.result.Measurement.Acked + out.result.Warmup.Acked}
+		}
+		return
+	}
+	verdict := f.verdict(reading)
+	switch {
+	case reading == nil:
+		warn("reading back failed: the generator that reads was lost")
+	case reading.Trouble != "":
+		warn("reading back failed: %s", reading.Trouble)
+	}
+	if n := f.left[0] + f.left[1]; n > 0 {
+		warn("%s events were not checked: the generators had no room for their records", units.FormatCount(n))
+	}
+	if f.verify {
+		out.ledger = &verdict
+	}
+	if f.times {
+		f.addTimes(out.result, g.Apart)
+	}
+}
+
+// verdict is the ledger's, with what the reader knows of the logs.
+func (f *fleetLedger) verdict(reading *Reading) measure.Ledger {
+	var whole []bool
+	var ends []int64
+	if n := len(f.logs.Names); reading != nil {
+		if len(reading.Whole) == n {
+			whole = reading.Whole
+		}
+		if len(reading.Ends) == n {
+			ends = reading.Ends
+		}
+		for log, spans := range reading.Removed[:min(n, len(reading.Removed))] {
+			for _, s := range spans {
+				f.ledger.Removed(int32(log), s.From, s.To) //nolint:gosec // few logs
+			}
+		}
+		for log, gone := range reading.Gone[:min(n, len(reading.Gone))] {
+			f.ledger.Gone(int32(log), gone) //nolint:gosec // few logs
+		}
+	}
+	if f.left[1] > 0 || f.broken != nil { // what is missing may have been read
+		whole, ends = nil, f.logs.Starts
+	}
+	v := f.ledger.Verdict(whole, ends)
+	if f.left[0] > 0 {
+		v.Complete = false
+		v.Acked += f.left[0]
+		v.Inexact += f.left[0]
+	}
+	return v
+}
+
+// addTimes adds the end-to-end times to the phases and to the intervals of a result. Lower
+// bounds take the two clocks into account.
+func (f *fleetLedger) addTimes(r *load.Result, apart time.Duration) {
+	for _, phase := range slices.Sorted(maps.Keys(f.byPhase)) {
+		from := f.byPhase[phase]
+		lower := measure.LeastOf(earlier(from.lower, apart), from.times) // none is above what was measured
+		to := []*measure.Tally{&r.Measurement}
+		name := ""
+		if int(phase) < len(f.phases) {
+			name = f.phases[phase]
+		}
+		if f.warm && phase == 0 {
+			to[0] = &r.Warmup
+		} else if i := slices.IndexFunc(r.Steps, func(t measure.Tally) bool { return t.Name == name }); i >= 0 {
+			to = append(to, &r.Steps[i])
+		}
+		for _, t := range to {
+			t.Consumed += from.events
+			mergeInto(&t.EndToEnd, from.times)
+			mergeInto(&t.Lower.EndToEnd, lower)
+		}
+	}
+	order := func(a, b rowKey) int { return cmp.Compare(a.number, b.number) }
+	for _, key := range slices.SortedFunc(maps.Keys(f.byRow), order) {
+		from, at := f.byRow[key], -1
+		for i := range r.Intervals { // the last one of the phase that had begun, or its first one
+			iv := &r.Intervals[i]
+			if (iv.Phase == measure.WarmUp) == key.warm && (at < 0 || iv.Start <= time.Duration(key.number)*f.interval) {
+				at = i
+			}
+		}
+		if at >= 0 {
+			r.Intervals[at].Consumed += from.events
+			mergeInto(&r.Intervals[at].EndToEnd, from.times)
+		}
+	}
+}
+
+func mergeInto(to **measure.Histogram, from *measure.Histogram) {
+	if *to == nil {
+		*to = measure.NewHistogram()
+	}
+	(*to).Merge(from)
+}
+
+// earlier returns a histogram of times that are shorter, but not negative.
+func earlier(h *measure.Histogram, by time.Duration) *measure.Histogram {
+	out := measure.NewHistogram()
+	h.EachBucket(func(top time.Duration, n uint64) { out.RecordN(max(0, top-by), n) })
+	return out
+}

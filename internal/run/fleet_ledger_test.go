@@ -1,0 +1,97 @@
+package run
+
+import (
+	"testing"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// TestFleetLedger: what one generator sent is checked against what another one read, whichever
+// chunks come first.
+func TestFleetLedger(t *testing.T) {
+	const batches, events = 100, 10
+	for _, c := range []struct {
+		name  string
+		spoil func(k int, a *load.Arrival) bool // false: it does not arrive
+		early bool                              // what was sent comes before the reader has said what it reads
+		want  measure.Ledger
+	}{
+		{"all arrive", nil, false, measure.Ledger{Acked: 1000, Read: 1000, Complete: true}},
+		{"all arrive, the reader is late", nil, true, measure.Ledger{Acked: 1000, Read: 1000, Complete: true}},
+		{"two batches are lost", func(k int, _ *load.Arrival) bool { return k != 7 && k != 50 }, true, measure.Ledger{Acked: 1000, Read: 980, Lost: 20, Complete: true}},
+		{"one is altered", func(k int, a *load.Arrival) bool {
+			if k == 9 {
+				a.Sum ^= 1 << 30 // that of no other batch
+			}
+			return true
+		}, false, measure.Ledger{Acked: 1000, Read: 1000, Corrupted: 10, Complete: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sends, reads := NewRecords(), NewRecords()
+			sends.times, sends.logOf = true, func(int32) int32 { return 0 }
+			if err := reads.found(&Logs{Names: []string{"t-0"}, Starts: []int64{40}}); err != nil {
+				t.Fatal(err)
+			}
+			for k := range batches {
+				due := time.Duration(k) * 20 * time.Millisecond
+				o := load.Outcome{Acked: events, Place: int64(40 + k*events), Sum: uint32(1000 + k), Sent: due + time.Millisecond}
+				o.First, o.Events, o.DueFirst, o.DueLast, o.Ready, o.FirstSent = uint64(k*events), events, due, due, due, -1
+				sends.fired([]load.Outcome{o})
+				a := load.Arrival{Base: o.Place, Events: events, Sum: o.Sum, At: due + 5*time.Millisecond}
+				if c.spoil == nil || c.spoil(k, &a) {
+					reads.arrived(0, []load.Arrival{a})
+				}
+			}
+			f := &fleetLedger{verify: true, times: true, interval: time.Second, phases: []string{measure.Measurement}, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+			order := []*Records{reads, sends}
+			if c.early {
+				order = []*Records{sends, reads}
+			}
+			for _, r := range order {
+				for _, chunk := range r.Take(-1) {
+					f.take(chunk)
+				}
+			}
+			v := f.verdict(&Reading{Whole: []bool{true}, Ends: []int64{40 + batches*events}})
+			got := measure.Ledger{Acked: v.Acked, Read: v.Read, Lost: v.Lost, Corrupted: v.Corrupted, Complete: v.Complete}
+			if got.Acked != c.want.Acked || got.Read != c.want.Read || got.Lost != c.want.Lost || got.Corrupted != c.want.Corrupted || !got.Complete || f.broken != nil {
+				t.Errorf("got %+v (%v), want %+v", got, f.broken, c.want)
+			}
+			r := &load.Result{Intervals: []measure.Interval{{Phase: measure.Measurement, End: time.Second}, {Phase: measure.Measurement, Start: time.Second, End: 2 * time.Second}}}
+			f.addTimes(r, time.Millisecond)
+			if n := r.Measurement.EndToEnd.Count(); n != v.Read || r.Measurement.Consumed != n || r.Intervals[0].Consumed+r.Intervals[1].Consumed != n {
+				t.Errorf("%d end-to-end times, %d consumed, intervals %d and %d; want %d", n, r.Measurement.Consumed, r.Intervals[0].Consumed, r.Intervals[1].Consumed, v.Read)
+			}
+			if p := r.Measurement.EndToEnd.Percentile(50); p < 5*time.Millisecond || p > 5100*time.Microsecond {
+				t.Errorf("end to end p50 %v, want 5 ms", p)
+			}
+			// Less the millisecond that sending was late, and the one of the clocks.
+			if p := r.Measurement.Lower.EndToEnd.Percentile(50); p < 2900*time.Microsecond || p > 3100*time.Microsecond {
+				t.Errorf("lower bound %v, want 3 ms", p)
+			}
+		})
+	}
+}
+
+// TestFleetLedgerInPart: without all records, nothing is called lost.
+func TestFleetLedgerInPart(t *testing.T) {
+	f := &fleetLedger{verify: true, logOf: map[int32]int32{}}
+	f.begin(&Logs{Names: []string{"t-0"}, Starts: []int64{0}})
+	sends := NewRecords()
+	sends.logOf = func(int32) int32 { return 0 }
+	o := load.Outcome{Acked: 5, Place: 10, Sum: 1}
+	o.Events, o.DueFirst = 5, -1
+	sends.fired([]load.Outcome{o})
+	f.take(sends.Take(-1)[0])
+	f.left[1] = 5
+	whole := &Reading{Whole: []bool{true}, Ends: []int64{15}}
+	if v := f.verdict(whole); v.Lost != 0 || v.Unread != 5 || v.Complete {
+		t.Errorf("what may have been read is lost: %+v", v)
+	}
+	f.left = [2]uint64{3, 0}
+	if v := f.verdict(whole); v.Lost != 5 || v.Acked != 8 || v.Inexact != 3 || v.Complete {
+		t.Errorf("3 events without a record: %+v", v)
+	}
+}

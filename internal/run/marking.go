@@ -1,0 +1,224 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"carronade/internal/outage"
+	"carronade/internal/report"
+	"carronade/internal/slo"
+	"carronade/load"
+	"carronade/target"
+)
+
+// The limit on response that scores of faults use if no limit on a percentile was given.
+const (
+	faultLimit  = 100 * time.Millisecond
+	faultBudget = 0.01
+)
+
+// A Marker puts marks on the time axis of a run in progress. It is safe for concurrent use.
+type Marker struct {
+	e   *execution
+	rec *outage.Recorder
+
+	mu    sync.Mutex
+	began time.Time // of the run, with a monotonic reading
+	ended bool
+}
+
+// ErrEnded is the error of a mark on a run that has ended.
+var ErrEnded = errors.New("the run has ended")
+
+// Mark adds a mark. What it stands for happened between two moments of this process's clock: the
+// middle is when. An error is ErrEnded, or that there are too many.
+func (m *Marker) Mark(kind, name, by string, from, to time.Time) (outage.Mark, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended {
+		return outage.Mark{}, ErrEnded
+	}
+	a, b := max(0, from.Sub(m.began)), max(0, to.Sub(m.began))
+	mask := maskOf(m.e.Workload)
+	mark := outage.Mark{Kind: kind, Name: mask.Text(name), AtS: ((a + b) / 2).Seconds(), BoundS: ((b - a) / 2).Seconds(), By: by}
+	if !m.rec.Mark(mark) {
+		return outage.Mark{}, fmt.Errorf("the run has %d marks, which are all that it takes", outage.MostMarks)
+	}
+	if m.e.Marked != nil {
+		m.e.Marked(mark)
+	}
+	return mark, nil
+}
+
+// end refuses further marks.
+func (m *Marker) end() {
+	m.mu.Lock()
+	m.ended = true
+	m.mu.Unlock()
+}
+
+// A marking records what scores of faults need. A nil marking does nothing.
+type marking struct {
+	Marker
+	plan   *load.Plan
+	limit  time.Duration
+	budget float64
+	per    string
+	lanes  []string
+	laneOf func(stream int32) int
+	left   string // why no lanes are scored
+	last   []time.Duration
+}
+
+// newMarking prepares the recording, nil if the run takes no marks.
+func (e *execution) newMarking(plan *load.Plan, tgt load.Target) *marking {
+	if !e.Workload.TakesMarks() {
+		return nil
+	}
+	m := &marking{plan: plan, Marker: Marker{e: e}}
+	m.limit, m.budget = termsOf(e.Workload.Limits(), plan.Schedule != nil)
+	m.findLanes(e, tgt)
+	before := plan.Trace
+	plan.Trace = func(thread int, out []load.Outcome) {
+		if before != nil {
+			before(thread, out)
+		}
+		m.rec.Add(thread, out)
+		if n := len(out); n > 0 {
+			m.last[thread] = max(m.last[thread], out[n-1].Done)
+		}
+	}
+	return m
+}
+
+// termsOf returns the limit on response times of the first limit on a percentile of them.
+func termsOf(limits []slo.Limit, scheduled bool) (time.Duration, float64) {
+	main := "service"
+	if scheduled {
+		main = "response"
+	}
+	for _, l := range limits {
+		if l.Stat == slo.Percentile && (l.Time == "" || l.Time == main) && l.Value > 0 {
+			return time.Duration(l.Value * float64(time.Second)), 1 - l.Percentile/100
+		}
+	}
+	return faultLimit, faultBudget
+}
+
+// findLanes decides what has a score of its own: partitions, where the target has several, else
+// connections.
+func (m *marking) findLanes(e *execution, tgt load.Target) {
+	streams := tgt.Partitioner().Streams()
+	of := func(s int32) int { return tgt.Client(s) }
+	m.per = "connection"
+	if p, ok := e.session.Target().(target.Placed); ok {
+		if logs := distinct(streams, func(s int32) int { return int(p.LogOf(s)) }); len(logs) > 1 {
+			m.per, of = "partition", func(s int32) int { return int(p.LogOf(s)) }
+		}
+	}
+	ids := distinct(streams, of)
+	if len(ids) < 2 || len(ids) > outage.MostLanes {
+		if len(ids) > 1 {
+			m.left = fmt.Sprintf("only the whole run is scored: %d %ss are more than %d", len(ids), m.per, outage.MostLanes)
+		}
+		m.per, m.laneOf = "", func(int32) int { return 0 }
+		return
+	}
+	lane := make([]int, streams)
+	for s := range lane {
+		lane[s], _ = slices.BinarySearch(ids, of(int32(s)))
+	}
+	m.laneOf = func(s int32) int { return lane[s] }
+	for _, id := range ids {
+		m.lanes = append(m.lanes, fmt.Sprintf("%s %d", m.per, id))
+	}
+}
+
+// distinct returns the values of a function of streams, in order.
+func distinct(streams int, of func(s int32) int) []int {
+	seen := map[int]bool{}
+	var out []int
+	for s := range int32(streams) {
+		if v := of(s); !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// open makes the recorder, before the run starts.
+func (m *marking) open(r *load.Run) {
+	if m == nil {
+		return
+	}
+	m.last = make([]time.Duration, r.Threads())
+	m.rec = outage.NewRecorder(m.limit, r.Threads(), max(1, len(m.lanes)), m.laneOf)
+}
+
+// begin takes marks from now on.
+func (m *marking) begin(r *load.Run) {
+	if m == nil {
+		return
+	}
+	m.began = r.Started()
+	if m.e.Marks != nil {
+		m.e.Marks(&m.Marker)
+	}
+}
+
+// report scores the marks.
+func (m *marking) report(r *load.Result) *report.Faults {
+	if m == nil {
+		return nil
+	}
+	m.end()
+	marks := m.rec.Marks()
+	f := &report.Faults{LimitS: m.limit.Seconds(), Budget: m.budget, Per: m.per, Marks: marks, Scores: []outage.Score{}}
+	if len(marks) == 0 {
+		f.Marks = []outage.Mark{}
+		return f
+	}
+	answers := time.Duration(0)
+	for _, at := range m.last {
+		answers = max(answers, at)
+	}
+	scores := outage.Scores(outage.Input{
+		Marks: marks, Lanes: m.lanes, Window: m.window(r.Measurement.End), Errors: m.rec.Errors,
+		Start: r.Measurement.Start, End: r.Measurement.End, Answers: answers,
+		Limit: m.limit, Budget: m.budget, Scheduled: m.plan.Schedule != nil, Ceiling: m.e.Workload.FaultCeiling(),
+	})
+	f.Scores = append(f.Scores, scores...)
+	if m.left != "" {
+		f.Notes = append(f.Notes, m.left)
+	}
+	if m.rec.Full() {
+		f.Notes = append(f.Notes, "the memory for scores was full: what came later is missing in them")
+	}
+	if m.plan.Unanswered {
+		f.Notes = append(f.Notes, "nothing is acknowledged, so there are no scores")
+		f.Scores = []outage.Score{}
+	}
+	return f
+}
+
+// window adds to the bins of the whole run what its schedule had due.
+func (m *marking) window(end time.Duration) func(lane int, from, to time.Duration) outage.Series {
+	s := m.plan.Schedule
+	return func(lane int, from, to time.Duration) outage.Series {
+		out := m.rec.Window(lane, from, to)
+		if lane >= 0 || s == nil || m.e.Share != nil {
+			return out
+		}
+		out.Offered = make([]uint32, len(out.Cells))
+		for i := range out.Cells {
+			a := out.From + time.Duration(i)*outage.Bin
+			out.Offered[i] = uint32(s.Count(min(a+outage.Bin, end)) - s.Count(min(a, end)))
+		}
+		return out
+	}
+}

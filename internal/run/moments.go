@@ -1,0 +1,75 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"carronade/load"
+	"carronade/measure"
+)
+
+// mostMoments limits how many moments of one name are kept: the longest, and of equally long
+// ones the first.
+const mostMoments = 1000
+
+// moments collects what happened during a run, from any goroutine.
+type moments struct {
+	mu   sync.Mutex
+	kept map[momentKey][]moment
+}
+
+type momentKey struct{ from, name string }
+
+type moment struct {
+	began  time.Time
+	length time.Duration
+}
+
+// add keeps a moment. It allocates little: a sending thread may call it when a connection is
+// lost.
+func (m *moments) add(from, name string, began time.Time, length time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept == nil {
+		m.kept = make(map[momentKey][]moment)
+	}
+	key := momentKey{from, name}
+	all := append(m.kept[key], moment{began, length})
+	if len(all) > mostMoments {
+		least := len(all) - 1
+		for i := range all {
+			if all[i].length < all[least].length {
+				least = i
+			}
+		}
+		all = slices.Delete(all, least, least+1)
+	}
+	m.kept[key] = all
+}
+
+// of returns the moments of a run on its own time axis, in order of time, with the freezes of
+// its generator. What ended before the run began is left out.
+func (m *moments) of(r *load.Result) []measure.Moment {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []measure.Moment
+	for key, all := range m.kept {
+		for _, x := range all {
+			at := x.began.Sub(r.Started)
+			if at+x.length < 0 || x.began.After(r.Ended) {
+				continue
+			}
+			out = append(out, measure.Moment{From: key.from, Name: key.name, At: at, Length: x.length})
+		}
+	}
+	process := r.Freezes.Process
+	for _, f := range process[max(0, len(process)-mostMoments):] {
+		out = append(out, measure.Moment{From: "generator", Name: "freeze", At: f.At, Length: f.Length})
+	}
+	slices.SortFunc(out, func(a, b measure.Moment) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Length, b.Length))
+	})
+	return out
+}

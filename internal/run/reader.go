@@ -1,0 +1,152 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// A Reading is what one of several generators knows of the logs that it read, beside what
+// arrived: for a run whose events it reads while others send them.
+type Reading struct {
+	Whole   []bool          // by log: it was read to its end; nil: not known
+	Ends    []int64         // by log; nil: not known
+	Removed [][]target.Span // by log: removed before it was read
+	Gone    []uint64        // by log: read, and not there any more
+	Trouble string          // why something is not known; "": nothing
+}
+
+// A Logs is what a generator that reads finds before anything is sent.
+type Logs struct {
+	Names   []string
+	Starts  []int64 // where they ended
+	Stamped bool    // see target.Placed
+	Run     uint32  // of the stamps
+}
+
+// readElsewhere returns why this generator's events cannot be read by another one; nil if they
+// can.
+func readElsewhere(s target.Session) error {
+	if t, ok := s.(target.Transactional); ok && t.Committed() != nil {
+		return errors.New("transactions are verified by the program that sends: leave out --fleet or --verify")
+	}
+	tgt := s.Target()
+	if c, ok := tgt.(target.Compacted); ok && c.Compacted() {
+		return errors.New("the topic is compacted, so only the program that sends can verify it: leave out --fleet or --verify")
+	}
+	if _, ok := tgt.(target.Placed); !ok {
+		return errors.New("this target does not report where its events are stored, so another machine cannot read them")
+	}
+	return nil
+}
+
+// keepOutcomes has the outcomes of a sending run recorded for another generator.
+func (e *execution) keepOutcomes(plan *load.Plan, tgt load.Target, roundTrip bool) error {
+	if err := readElsewhere(e.session); err != nil {
+		return err
+	}
+	r := e.Share.Records
+	r.logOf, r.times = tgt.(target.Placed).LogOf, roundTrip
+	r.due = dueOf(plan, tgt.Partitioner())
+	plan.Observe = r.fired
+	return nil
+}
+
+// read runs the share of a generator that reads what others send. Its context ends when they
+// have ended: then it reads to the ends of the logs.
+func (e *execution) read(ctx context.Context) (outcome, error) {
+	var out outcome
+	if err := readElsewhere(e.session); err != nil {
+		return out, err
+	}
+	src := e.session.Source()
+	seek, ok := src.(target.Seekable)
+	if !ok {
+		return out, errors.New("this target does not report where its events are stored, so another machine cannot read them")
+	}
+	sending, err := e.Workload.Plan()
+	if err != nil {
+		return out, err
+	}
+	keep := e.Share.Records
+	plan := load.ReadPlan{Warmup: sending.WarmupTime, Interval: sending.Interval, Usage: e.usage, Watch: e.watch, Cause: e.freezeCause(), Portable: e.Portable, Observe: keep.arrived}
+	logs := Logs{Names: src.Logs(), Starts: seek.Starts(), Stamped: e.session.Target().(target.Placed).Stamped(), Run: uint32(e.spec.RunID)} //nolint:gosec // the low bits
+	if err := keep.found(&logs); err != nil {
+		return out, err
+	}
+	if plan.StartAt, err = e.Share.wait(ctx); err != nil {
+		return out, failed(ctx, err)
+	}
+	r := load.NewReading(plan, src)
+	keep.early = r.Earliest
+	e.startKeeping(ctx, load.Consuming, false)
+	q := newGaugeReader(e.sources(), plan.Interval, e.Figures)
+	q.before(ctx)
+	began := time.Now()
+	r.Start()
+	q.begin(func() time.Duration { return time.Since(began) })
+	select {
+	case <-ctx.Done():
+	case <-e.Abort:
+	case <-r.Done():
+	}
+	reading, cancel := e.waiting(ctx)
+	defer cancel()
+	b := &readback{src: src, seek: seek}
+	found := b.rest(reading, r)
+	r.Stop(load.ByEnd)
+	out.result, err = r.Wait()
+	found.complete(reading, b)
+	out.reading = &found
+	e.endGauges(ctx, q, &out)
+	return out, err
+}
+
+// rest reads to the ends of the logs, unless nothing arrives for a while.
+func (b *readback) rest(ctx context.Context, r *load.Reading) Reading {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	began := r.Now()
+	var ends []int64
+	for ctx.Err() == nil && r.Now()-max(began, r.Last()) < readbackIdle {
+		if ends == nil {
+			ends = b.ends(ctx)
+		}
+		if all(b.reached(ends)) {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		case <-r.Done():
+			return Reading{Ends: ends, Whole: b.reached(ends)}
+		}
+	}
+	return Reading{Ends: ends, Whole: b.reached(ends)}
+}
+
+// complete adds, after the reading has ended, what explains that events are missing.
+func (found *Reading) complete(ctx context.Context, b *readback) {
+	if found.Whole == nil {
+		found.Trouble = "the ends of the logs could not be asked for"
+		return
+	}
+	found.Removed = make([][]target.Span, len(found.Whole))
+	err := b.reportRemoved(ctx, func(log int32, from, to int64) {
+		found.Removed[log] = append(found.Removed[log], target.Span{From: from, To: to})
+	})
+	if err != nil {
+		found.Whole, found.Ends, found.Trouble = nil, b.seek.Starts(), err.Error()
+		return
+	}
+	if l, ok := b.src.(target.RemovalDetector); ok && ctx.Err() == nil {
+		asking, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		if found.Gone, err = l.Gone(asking); err != nil {
+			found.Gone, found.Trouble = nil, "cannot tell whether the events read are still there: "+err.Error()
+		}
+	}
+}

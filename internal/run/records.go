@@ -1,0 +1,536 @@
+package run
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"carronade/load"
+)
+
+// In a fleet, what one generator sent is found by another. Both keep records for the ledger
+// of the program that commands them: outcomes of batches, and arrivals. A chunk is a sequence
+// of records, encoded as differences to the ones before; each chunk can be read alone.
+
+// Sizes of records, in bytes.
+const (
+	recordChunk = 128 << 10 // a chunk, about
+	mostRecords = 48 << 20  // of those that were not taken yet; what comes then is counted only
+)
+
+// The kinds of records.
+const (
+	outcomeRecord = iota
+	arrivalRecord
+	leftOutRecord // a number of acked events, and one of arrived ones, without a record
+	logsRecord    // what is read; the first record of a generator that reads
+)
+
+// Flags of the record of an outcome.
+const (
+	wholeAcked = 1 << iota // Acked is Events
+	hasPlace               // else -1
+	hasSum                 // else 0
+	hasTimes               // when it was due, ready, free and sent
+	hasDue                 // a schedule has its events
+	ownDues                // they were due at different times, which follow
+	wasWritten             // Sent is not -1
+	sentBefore             // by an earlier attempt, at FirstSent
+)
+
+// Flags of the record of an arrival.
+const (
+	hasStamps = 1 << iota
+	isCorrupt
+	isTimed // Earliest and the request are known
+)
+
+// Records are those of one generator, until they are taken. They are safe for concurrent use.
+type Records struct {
+	logOf func(stream int32) int32
+	times bool                                               // records have what end-to-end times need
+	due   func(stream int32, index uint64) time.Duration     // nil: nothing schedules the run
+	early func(at, earliest time.Duration) (t time.Duration) // of arrivals; nil: as it is
+
+	mu      sync.Mutex
+	chunks  [][]byte // full ones
+	size    int      // of them
+	current []byte
+	last    recordState
+	left    [2]uint64 // events without a record: acked, arrived
+}
+
+// A recordState is what the next record is the difference to.
+type recordState struct {
+	next  map[int32]uint64 // by stream: the index after the last event
+	place map[int32]int64  // by log: the offset after it
+	base  map[int32]int64  // by log: the same, of arrivals
+	stamp map[int32]load.Stamp
+	at    time.Duration
+}
+
+func newRecordState() recordState {
+	return recordState{next: map[int32]uint64{}, place: map[int32]int64{}, base: map[int32]int64{}, stamp: map[int32]load.Stamp{}}
+}
+
+// NewRecords returns an empty list of records.
+func NewRecords() *Records { return &Records{last: newRecordState()} }
+
+// full reports whether there is no room, and counts events if so. The lock must be taken.
+func (r *Records) full(side int, events int32) bool {
+	if r.size+len(r.current) < mostRecords {
+		return false
+	}
+	r.left[side] += uint64(max(events, 0))
+	return true
+}
+
+// put ends a record: a full chunk is put aside.
+func (r *Records) put() {
+	if len(r.current) < recordChunk {
+		return
+	}
+	r.seal()
+}
+
+func (r *Records) seal() {
+	r.chunks = append(r.chunks, r.current)
+	r.size += len(r.current)
+	r.current, r.last = nil, newRecordState()
+}
+
+// Take returns the oldest chunks of records, at most so many, and all if that is negative.
+// Each has about 128 KiB at most. A nil list has none.
+func (r *Records) Take(most int) [][]byte {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left != [2]uint64{} && (most < 0 || len(r.chunks) < most) {
+		r.current = append(r.current, leftOutRecord)
+		r.current = binary.AppendUvarint(r.current, r.left[0])
+		r.current = binary.AppendUvarint(r.current, r.left[1])
+		r.left = [2]uint64{}
+	}
+	if len(r.current) > 0 && (most < 0 || len(r.chunks) < most) {
+		r.seal()
+	}
+	n := len(r.chunks)
+	if most >= 0 {
+		n = min(n, most)
+	}
+	taken := slices.Clone(r.chunks[:n])
+	r.chunks = slices.Delete(r.chunks, 0, n)
+	for _, c := range taken {
+		r.size -= len(c)
+	}
+	return taken
+}
+
+// fired records outcomes; see load.Plan.Observe.
+func (r *Records) fired(out []load.Outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range out {
+		o := &out[i]
+		if o.Events <= 0 || r.full(0, o.Acked) {
+			continue
+		}
+		r.outcome(o)
+		r.put()
+	}
+}
+
+func (r *Records) outcome(o *load.Outcome) {
+	flags := byte(0)
+	set := func(flag byte, on bool) {
+		if on {
+			flags |= flag
+		}
+	}
+	set(wholeAcked, o.Acked == o.Events)
+	set(hasPlace, o.Place >= 0)
+	set(hasSum, o.Sum != 0)
+	set(hasTimes, r.times && o.Acked+o.Unknown > 0)
+	set(wasWritten, o.Sent >= 0)
+	if flags&hasTimes != 0 {
+		set(hasDue, o.DueFirst >= 0)
+		set(ownDues, o.DueFirst >= 0 && o.DueFirst != o.DueLast && r.due != nil)
+		set(sentBefore, o.Attempt > 0 && o.FirstSent >= 0)
+	}
+	b := append(r.current, outcomeRecord, flags)
+	log := r.logOf(o.Stream)
+	b = binary.AppendUvarint(b, uint64(o.Stream))
+	b = binary.AppendUvarint(b, uint64(log))
+	b = binary.AppendVarint(b, int64(o.First-r.last.next[o.Stream])) // unsigned wrap-around is intended
+	r.last.next[o.Stream] = o.First + uint64(o.Events)
+	b = binary.AppendUvarint(b, uint64(o.Events))
+	if flags&wholeAcked == 0 {
+		b = binary.AppendUvarint(b, uint64(o.Acked))
+		b = binary.AppendUvarint(b, uint64(o.Unknown))
+	}
+	if flags&hasPlace != 0 {
+		b = binary.AppendVarint(b, o.Place-r.last.place[log])
+		r.last.place[log] = o.Place + int64(o.Events)
+	}
+	if flags&hasSum != 0 {
+		b = binary.LittleEndian.AppendUint32(b, o.Sum)
+	}
+	if flags&hasTimes != 0 {
+		b = r.outcomeTimes(b, o, flags)
+	}
+	r.current = b
+}
+
+func (r *Records) outcomeTimes(b []byte, o *load.Outcome, flags byte) []byte {
+	diff := func(at time.Duration) {
+		b = binary.AppendVarint(b, int64(at-r.last.at))
+		r.last.at = at
+	}
+	b = binary.AppendUvarint(b, uint64(o.Phase))
+	if flags&hasDue != 0 {
+		diff(o.DueFirst)
+	}
+	diff(o.Ready)
+	diff(o.Free)
+	if flags&wasWritten != 0 {
+		diff(o.Sent)
+	}
+	if flags&sentBefore != 0 {
+		diff(o.FirstSent)
+	}
+	if flags&ownDues != 0 {
+		before := o.DueFirst
+		for k := uint64(1); k < uint64(o.Events); k++ {
+			due := r.due(o.Stream, o.First+k)
+			b = binary.AppendVarint(b, int64(due-before))
+			before = due
+		}
+	}
+	return b
+}
+
+// arrived records what was read; see load.ReadPlan.Observe.
+func (r *Records) arrived(_ int, as []load.Arrival) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range as {
+		a := &as[i]
+		if a.Events <= 0 || r.full(1, a.Events) {
+			continue
+		}
+		r.arrival(a)
+		r.put()
+	}
+}
+
+func (r *Records) arrival(a *load.Arrival) {
+	flags := byte(0)
+	if len(a.Stamps) > 0 {
+		flags |= hasStamps
+	}
+	if a.Corrupt {
+		flags |= isCorrupt
+	}
+	if a.Earliest > 0 {
+		flags |= isTimed
+	}
+	b := append(r.current, arrivalRecord, flags)
+	b = binary.AppendUvarint(b, uint64(a.Log))
+	b = binary.AppendVarint(b, a.Base-r.last.base[a.Log])
+	r.last.base[a.Log] = a.Base + int64(a.Events)
+	b = binary.AppendUvarint(b, uint64(a.Events))
+	b = binary.LittleEndian.AppendUint32(b, a.Sum)
+	earliest := a.At
+	if a.Earliest > 0 {
+		earliest = a.Earliest
+	}
+	if r.early != nil {
+		earliest = r.early(a.At, earliest)
+	}
+	b = binary.AppendVarint(b, int64(a.At-r.last.at))
+	r.last.at = a.At
+	b = binary.AppendVarint(b, int64(a.At-earliest))
+	if flags&isTimed != 0 {
+		b = binary.AppendVarint(b, int64(a.At-a.Requested))
+		b = binary.AppendVarint(b, int64(a.Waited))
+	}
+	if flags&hasStamps != 0 {
+		b = r.stamps(b, a)
+	}
+	r.current = b
+}
+
+// found records what will be read, before anything else.
+func (r *Records) found(logs *Logs) error {
+	text, err := json.Marshal(logs)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.current = binary.AppendUvarint(append(r.current, logsRecord), uint64(len(text)))
+	r.current = append(r.current, text...)
+	return nil
+}
+
+// stamps appends the stamps of an arrival as rows of consecutive ones.
+func (r *Records) stamps(b []byte, a *load.Arrival) []byte {
+	follows := func(s, before *load.Stamp) bool {
+		return s.Run == before.Run && s.Stream == before.Stream && s.Index == before.Index+1 && s.Offset == before.Offset+1 && s.Bad == before.Bad && s.Key == before.Key
+	}
+	last := r.last.stamp[a.Log]
+	for i := 0; i < len(a.Stamps); {
+		n := 1
+		for i+n < len(a.Stamps) && follows(&a.Stamps[i+n], &a.Stamps[i+n-1]) {
+			n++
+		}
+		s := &a.Stamps[i]
+		bad := uint64(0)
+		if s.Bad {
+			bad = 1
+		}
+		b = binary.AppendUvarint(b, uint64(n)<<1|bad)
+		b = binary.LittleEndian.AppendUint32(b, s.Run)
+		b = binary.AppendVarint(b, int64(s.Stream))
+		b = binary.AppendVarint(b, int64(s.Index-last.Index)) // unsigned wrap-around is intended
+		b = binary.AppendVarint(b, s.Offset-last.Offset)
+		last = a.Stamps[i+n-1]
+		i += n
+	}
+	r.last.stamp[a.Log] = last
+	return binary.AppendUvarint(b, 0)
+}
+
+// A recorded is a record that was read again.
+type recorded struct {
+	outcome *load.Outcome
+	log     int32           // of the outcome
+	dues    []time.Duration // of the outcome's events; nil: all like the first
+	arrival *load.Arrival
+	left    [2]uint64
+	logs    *Logs
+}
+
+var errRecords = errors.New("records of a generator cannot be read")
+
+// readRecords calls f for each record of a chunk. What f gets is valid during the call.
+func readRecords(chunk []byte, f func(r *recorded)) (err error) {
+	d := &recordReader{data: chunk, last: newRecordState()}
+	for len(d.data) > 0 && !d.broken {
+		var r recorded
+		switch kind := d.byte(); kind {
+		case outcomeRecord:
+			d.outcome(&r)
+		case arrivalRecord:
+			r.arrival = d.arrival()
+		case leftOutRecord:
+			r.left = [2]uint64{d.uint(), d.uint()}
+		case logsRecord:
+			r.logs = d.logs()
+		default:
+			return fmt.Errorf("%w: there is a record of kind %d", errRecords, kind)
+		}
+		if !d.broken {
+			f(&r)
+		}
+	}
+	if d.broken {
+		return fmt.Errorf("%w: one is cut off, or has an impossible number", errRecords)
+	}
+	return nil
+}
+
+// mostOfBatch limits the events of a batch that is read, so that no chunk needs much memory.
+const mostOfBatch = 1 << 20
+
+// A recordReader reads a chunk.
+type recordReader struct {
+	data   []byte
+	last   recordState
+	broken bool
+	stamps []load.Stamp
+	dues   []time.Duration
+}
+
+func (d *recordReader) byte() byte {
+	if len(d.data) == 0 {
+		d.broken = true
+		return 0
+	}
+	b := d.data[0]
+	d.data = d.data[1:]
+	return b
+}
+
+func (d *recordReader) uint() uint64 {
+	v, n := binary.Uvarint(d.data)
+	if n <= 0 {
+		d.broken = true
+		d.data = nil
+		return 0
+	}
+	d.data = d.data[n:]
+	return v
+}
+
+func (d *recordReader) int() int64 {
+	v, n := binary.Varint(d.data)
+	if n <= 0 {
+		d.broken = true
+		d.data = nil
+		return 0
+	}
+	d.data = d.data[n:]
+	return v
+}
+
+// upTo is a number that is at most so large.
+func (d *recordReader) upTo(most uint64) int32 {
+	v := d.uint()
+	if v > most {
+		d.broken = true
+		return 0
+	}
+	return int32(v)
+}
+
+func (d *recordReader) sum() uint32 {
+	if len(d.data) < 4 {
+		d.broken = true
+		d.data = nil
+		return 0
+	}
+	v := binary.LittleEndian.Uint32(d.data)
+	d.data = d.data[4:]
+	return v
+}
+
+func (d *recordReader) logs() *Logs {
+	n := d.uint()
+	logs := new(Logs)
+	if n > uint64(len(d.data)) || json.Unmarshal(d.data[:n], logs) != nil || len(logs.Starts) != len(logs.Names) {
+		d.broken = true
+		return nil
+	}
+	d.data = d.data[n:]
+	return logs
+}
+
+// diff is a time as a difference to the one before.
+func (d *recordReader) diff() time.Duration {
+	d.last.at += time.Duration(d.int())
+	return d.last.at
+}
+
+const mostIndex = 1<<31 - 1
+
+func (d *recordReader) outcome(r *recorded) {
+	o := &load.Outcome{Place: -1, Sent: -1}
+	o.DueFirst, o.DueLast, o.FirstSent = -1, -1, -1
+	flags := d.byte()
+	o.Stream = d.upTo(mostIndex)
+	r.log = d.upTo(mostIndex)
+	o.First = d.last.next[o.Stream] + uint64(d.int())
+	o.Events = d.upTo(mostOfBatch)
+	d.last.next[o.Stream] = o.First + uint64(o.Events)
+	o.Acked = o.Events
+	if flags&wholeAcked == 0 {
+		o.Acked, o.Unknown = d.upTo(uint64(o.Events)), d.upTo(uint64(o.Events))
+		o.Failed = o.Events - o.Acked - o.Unknown
+		d.broken = d.broken || o.Failed < 0
+	}
+	if flags&hasPlace != 0 {
+		o.Place = d.last.place[r.log] + d.int()
+		d.last.place[r.log] = o.Place + int64(o.Events)
+		d.broken = d.broken || o.Place < 0
+	}
+	if flags&hasSum != 0 {
+		o.Sum = d.sum()
+	}
+	if flags&wasWritten != 0 {
+		o.Sent = 0
+	}
+	if flags&hasTimes != 0 {
+		d.times(r, o, flags)
+	}
+	r.outcome = o
+}
+
+func (d *recordReader) times(r *recorded, o *load.Outcome, flags byte) {
+	o.Phase = d.upTo(mostIndex)
+	if flags&hasDue != 0 {
+		o.DueFirst = d.diff()
+		o.DueLast = o.DueFirst
+	}
+	o.Ready, o.Free = d.diff(), d.diff()
+	if flags&wasWritten != 0 {
+		o.Sent = d.diff()
+	}
+	if flags&sentBefore != 0 {
+		o.Attempt, o.FirstSent = 1, d.diff()
+	}
+	if flags&ownDues == 0 {
+		return
+	}
+	d.dues = append(d.dues[:0], o.DueFirst)
+	for k := int32(1); k < o.Events && !d.broken; k++ {
+		d.dues = append(d.dues, d.dues[k-1]+time.Duration(d.int()))
+	}
+	r.dues = d.dues
+	o.DueLast = d.dues[len(d.dues)-1]
+}
+
+func (d *recordReader) arrival() *load.Arrival {
+	a := &load.Arrival{ProducerID: -1}
+	flags := d.byte()
+	a.Corrupt = flags&isCorrupt != 0
+	a.Log = d.upTo(mostIndex)
+	a.Base = d.last.base[a.Log] + d.int()
+	a.Events = d.upTo(mostOfBatch)
+	d.last.base[a.Log] = a.Base + int64(a.Events)
+	a.Sum = d.sum()
+	a.At = d.diff()
+	a.Earliest = a.At - time.Duration(d.int())
+	if flags&isTimed != 0 {
+		a.Requested = a.At - time.Duration(d.int())
+		a.Waited = time.Duration(d.int())
+	}
+	if flags&hasStamps != 0 {
+		a.Stamps = d.stampsOf(a)
+	}
+	return a
+}
+
+func (d *recordReader) stampsOf(a *load.Arrival) []load.Stamp {
+	d.stamps = d.stamps[:0]
+	last := d.last.stamp[a.Log]
+	for !d.broken {
+		head := d.uint()
+		if head == 0 {
+			break
+		}
+		n := head >> 1
+		if n > mostOfBatch || len(d.stamps)+int(n) > mostOfBatch {
+			d.broken = true
+			break
+		}
+		s := load.Stamp{Bad: head&1 == 1, Run: d.sum()}
+		s.Stream = int32(d.int())
+		s.Index = last.Index + uint64(d.int())
+		s.Offset = last.Offset + d.int()
+		for range n {
+			d.stamps = append(d.stamps, s)
+			last = s
+			s.Index++
+			s.Offset++
+		}
+	}
+	d.last.stamp[a.Log] = last
+	return d.stamps
+}

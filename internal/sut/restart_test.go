@@ -1,0 +1,74 @@
+//go:build linux
+
+package sut
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestRestart: a system that is restarted has not ended, all its processes are others, and Stop ends
+// the new ones.
+func TestRestart(t *testing.T) {
+	s, err := Start(t.Context(), Spec{Command: "sh -c 'sleep 1000 & sleep 1000; true'"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.Members()
+	gone := 0
+	if err := s.Restart(t.Context(), 10*time.Millisecond, func() {
+		gone = len(s.Members())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if gone != 0 || len(before) == 0 {
+		t.Errorf("%d processes before, %d after they were killed", len(before), gone)
+	}
+	after := s.Members()
+	if len(after) == 0 {
+		t.Error("no process after it")
+	}
+	for _, a := range after {
+		for _, b := range before {
+			if a == b {
+				t.Errorf("process %d is still there", a)
+			}
+		}
+	}
+	select {
+	case <-s.Died():
+		t.Error("it counts as dead")
+	default:
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	if left := s.Exit(); left.Status == "" {
+		t.Error("it has no end")
+	}
+}
+
+// TestRestartIsCanceled: a run that ends meanwhile leaves nothing running, and Stop does not wait.
+func TestRestartIsCanceled(t *testing.T) {
+	s, err := Start(t.Context(), Spec{Command: "sleep 1000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := s.Restart(ctx, time.Hour, cancel); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	found, err := Start(t.Context(), Spec{Vars: "http://127.0.0.1:1/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := found.Restart(t.Context(), 0, func() {}); err == nil {
+		t.Error("a system that was not started here is restarted")
+	}
+	_ = found.Stop()
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package system
+
+import "errors"
+
+// ListenerOf returns the process that accepts TCP connections at a port of this machine, on Linux.
+func ListenerOf(int) (int, error) {
+	return 0, errors.New("which process listens at a port can be found only on Linux")
+}

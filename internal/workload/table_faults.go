@@ -1,0 +1,136 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"carronade/internal/inject"
+	"carronade/target"
+	"carronade/units"
+)
+
+const groupFaults = "faults"
+
+// faultTable has the settings about faults, the same for every kind.
+func faultTable() []Setting {
+	return []Setting{
+		{
+			Option: target.Option{Name: "fault", Type: target.List, Group: groupFaults, Independent: true, Help: "a fault that the run makes, such as 60s:stop=leader,10s (repeatable; see docs/faults.md)", Word: "FAULT"},
+			NotOps: notReading,
+			check:  checkFault,
+		},
+		{
+			Option: target.Option{Name: "at", Type: target.List, Group: groupFaults, Independent: true, Help: "when to run the command of --exec: TIME, or TIME:heal for a command that mends (repeatable)", Word: "TIME"},
+			NotOps: notReading,
+			check:  checkMoment,
+		},
+		{
+			Option: target.Option{Name: "exec", Type: target.List, Group: groupFaults, Independent: true, Help: "a command for each --at, in the same order; it needs --allow-exec", Word: "CMD", Show: showCommand},
+			NotOps: notReading,
+		},
+		{
+			Option:   target.Option{Name: "allow-exec", Type: target.Bool, Group: groupFaults, Help: "run the commands of --exec, also those in a file or a report"},
+			FlagOnly: true,
+		},
+		{
+			Option: target.Option{Name: "marks", Type: target.Bool, Group: groupFaults, Help: "take marks while it runs (carronade mark), and score what follows each"},
+			Aside:  true,
+			NotOps: notReading,
+		},
+		{
+			Option: target.Option{Name: "fault-ceiling", Type: target.Rate, Group: groupFaults, Help: "what the system is known to take, for predictions (default: as seen while it catches up)"},
+			Aside:  true,
+			NotOps: notReading,
+			check:  checkRate,
+		},
+	}
+}
+
+// TakesMarks reports whether marks can be put on the time axis of the run, so that what scores need
+// is recorded.
+func (w *Workload) TakesMarks() bool {
+	return w.Bool("marks") || w.Has("fault") || w.Has("exec") || slices.ContainsFunc(w.List("slo"), limitsFaults)
+}
+
+// FaultCeiling is the given capacity of the system, events/s; 0 without one.
+func (w *Workload) FaultCeiling() float64 { return parsed(w, "fault-ceiling", units.ParseRate) }
+
+func checkFault(text string) error {
+	if _, err := inject.Parse(text); err != nil {
+		return &Error{Err: fmt.Errorf("%q: %w", text, err), Hint: inject.Form()}
+	}
+	return nil
+}
+
+func checkMoment(text string) error {
+	if _, err := inject.ParseMoment(text); err != nil {
+		return &Error{Err: err, Hint: "such as --at 60s --exec 'systemctl stop broker' --at 70s:heal --exec 'systemctl start broker'"}
+	}
+	return nil
+}
+
+// Faults are those that the run makes, in the order given.
+func (w *Workload) Faults() []inject.Fault {
+	var out []inject.Fault
+	for _, text := range w.List("fault") {
+		f, err := inject.Parse(text)
+		if err != nil {
+			panic("workload: fault was not checked: " + err.Error())
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// Moments are when the commands of --exec run, one for each.
+func (w *Workload) Moments() []inject.Moment {
+	var out []inject.Moment
+	for _, text := range w.List("at") {
+		m, err := inject.ParseMoment(text)
+		if err != nil {
+			panic("workload: at was not checked: " + err.Error())
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// faultConflicts checks the settings of faults against each other, and against the end of the run.
+func (w *Workload) faultConflicts(fault func(name, hint, format string, args ...any)) {
+	if n, m := len(w.List("at")), len(w.List("exec")); n != m {
+		fault("exec", "give an --exec for each --at", "%d commands have %d times", m, n)
+		return
+	}
+	if !w.Has("fault") && !w.Has("exec") {
+		return
+	}
+	p, err := w.Plan()
+	if err != nil {
+		return // the check of the schedule reports it
+	}
+	end := p.Measurement.Time
+	if end > 0 {
+		end += p.WarmupTime
+	}
+	if p.Schedule != nil {
+		if e := p.Schedule.End(); end == 0 || e < end {
+			end = e
+		}
+	}
+	late := func(name string, at time.Duration) {
+		if end > 0 && at >= end {
+			fault(name, "the times of faults count from the start of the run, with its warm-up", "%s is not before the end of the run, which is %s long", at, end)
+		}
+	}
+	for _, f := range w.Faults() {
+		late("fault", f.At)
+	}
+	for _, m := range w.Moments() {
+		late("exec", m.At)
+	}
+}
+
+// ErrExec is the error of a workload whose commands were not allowed.
+var ErrExec = errors.New("the workload runs commands (--exec), which was not allowed")

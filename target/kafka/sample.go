@@ -1,0 +1,134 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/target"
+)
+
+// A SampleWork reads a topic to look at its records: from the place that the option from
+// gives, to the ends that its partitions have when it begins. From latest there is no such
+// end.
+type SampleWork struct {
+	URL     *url.URL
+	Options target.Values // of Kind
+	Given   map[string]bool
+	Count   uint64        // end after that many records; 0: no limit
+	For     time.Duration // end after this time; 0: no limit
+	Logf    func(format string, args ...any)
+
+	// Batch is called with each batch and its records, which are not compressed, by one
+	// goroutine at a time. Only the records from offset from on and before to belong to the
+	// sample. They are valid during the call.
+	Batch func(partition int32, b *kafka.Batch, records []byte, from, to int64)
+}
+
+// A SampleResult says what was read.
+type SampleResult struct {
+	Topic      string
+	Partitions int
+	Offsets    uint64 // in the range that was to be read: records, and gaps where some were removed
+	Read       uint64 // records
+	// Whole is set if every record of the topic was read, as of when reading began.
+	Whole       bool
+	Live        bool              // it was read from its end on
+	Corrupt     uint64            // batches with a wrong checksum or that cannot be decompressed
+	Interrupted bool              // the context ended
+	Settings    map[string]string // of the topic that affect speed
+	Elapsed     time.Duration
+}
+
+// Sample reads records of a topic. It creates no topic. When the context ends it returns what
+// was read until then.
+func Sample(ctx context.Context, w SampleWork) (*SampleResult, error) {
+	s := target.Spec{URL: w.URL, Op: opConsume, Options: w.Options, Given: w.Given, Logf: w.Logf}
+	c, err := parseConfig(s)
+	if err != nil {
+		return nil, err
+	}
+	live := c.from.kind == "latest"
+	c.decode, c.untilEnd, c.group = true, !live, ""
+	cl, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cl.close()
+	src, err := newWireSource(ctx, cl, false)
+	if err != nil {
+		return nil, err
+	}
+	r := &SampleResult{Topic: c.topic, Partitions: cl.partitions(), Settings: cl.settings, Live: live}
+	if !live {
+		ends, err := cl.ends(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for i, start := range src.Starts() {
+			r.Offsets += uint64(max(0, ends[i]-start))
+		}
+		if r.Offsets == 0 {
+			return r, nil
+		}
+	}
+	return r, r.read(ctx, w, c, src)
+}
+
+func (r *SampleResult) read(ctx context.Context, w SampleWork, c *config, src *wireSource) error {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	if w.For > 0 {
+		timer := time.AfterFunc(w.For, stop)
+		defer timer.Stop()
+	}
+	began := time.Now()
+	var (
+		mu    sync.Mutex
+		ended bool // by Count
+	)
+	src.inspect = func(p *part, b *kafka.Batch, records []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ended {
+			return
+		}
+		if records == nil {
+			r.Corrupt++
+			return
+		}
+		from, to := max(p.offset, b.BaseOffset), min(p.end, b.BaseOffset+int64(b.LastOffsetDelta)+1)
+		n := uint64(b.NumRecords)
+		if uint64(to-from) < n {
+			n = uint64(to - from)
+		}
+		if w.Count > 0 && r.Read+n >= w.Count {
+			if extra := r.Read + n - w.Count; extra > 0 {
+				to -= int64(extra)
+				n -= extra
+			}
+			ended = true
+			stop()
+		}
+		r.Read += n
+		w.Batch(p.id, b, records, from, to)
+	}
+	err := src.Receive(reading, func() time.Duration { return time.Since(began) }, func(int, []load.Arrival) {})
+	mu.Lock()
+	defer mu.Unlock()
+	r.Elapsed, r.Interrupted = time.Since(began), ctx.Err() != nil
+	complete := err == nil && !ended || r.Offsets > 0 && r.Read == r.Offsets
+	if errors.Is(err, context.Canceled) && reading.Err() != nil {
+		err = nil
+	}
+	r.Whole = complete && c.from.kind == "earliest" && r.Corrupt == 0
+	if err != nil {
+		return fmt.Errorf("read the topic %s: %w", c.topic, err)
+	}
+	return nil
+}
