@@ -54,7 +54,7 @@ func (s *session) makeTopics(ctx context.Context, t *command.Settings, job run.T
 
 // keepTopics runs a load of operations on topics of this program's own command, and stores its
 // report.
-func (s *session) keepTopics(ctx context.Context, t *command.Settings, job run.TopicsJob, print func(d *report.Document, more []report.Condition) error) error {
+func (s *session) keepTopics(ctx context.Context, t *command.Settings, job run.TopicsJob, show func(d *report.Document, more []report.Condition) error) error {
 	d, kept, err := s.makeTopics(ctx, t, job, nil)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *session) keepTopics(ctx context.Context, t *command.Settings, job run.T
 	if kept.store != nil && kept.err == nil {
 		more = command.More(d, " in "+kept.store.Place(), storeFlag(kept.at))
 	}
-	err = print(d, more)
+	err = show(d, more)
 	s.reportStored(kept.keeping, d, kept.err, false)
 	return err
 }

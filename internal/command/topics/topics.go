@@ -66,9 +66,9 @@ type topicFlags struct {
 }
 
 // A Keep makes a load of operations on topics, and stores its report as the settings say. It
-// calls print with the report and with where it is, as lines for the end of the result, and
+// calls show with the report and with where it is, as lines for the end of the result, and
 // returns its error. An error of the load is returned unchanged.
-type Keep func(ctx context.Context, t *command.Settings, job run.TopicsJob, print func(d *report.Document, more []report.Condition) error) error
+type Keep func(ctx context.Context, t *command.Settings, job run.TopicsJob, show func(d *report.Document, more []report.Condition) error) error
 
 // Command returns the command for the program's Kafka kind.
 func Command(c command.Console, k target.Kind, keep Keep) *cobra.Command {
