@@ -145,7 +145,7 @@ var Packages = []Package{
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/command/profiling", May: []string{"internal/capture", "internal/command", "internal/fit", "internal/layout", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "payload", "target", "target/kafka", "units"}, Tests: []string{"target/all"}},
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/layout", "internal/workload", "target", "target/riemann", "units"}},
-	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
+	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/report", "internal/run", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/profiling", "internal/command/query", "internal/command/reports", "internal/command/topics",
 		"internal/control", "internal/dial", "internal/digest", "internal/doctor", "internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"time"
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -18,36 +16,17 @@ import (
 // topicsAs runs a load on topics for a tool and stores its report.
 func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLoad, k target.Kind, doc *workload.Document, common compat.Common, l compat.TopicLoad) (r *compat.TopicResult, err error) {
 	t := &command.Settings{Doc: *doc}
-	var given []string
 	for _, k := range common.Keep {
 		t.Doc.Add(k.Name, k.Flag, k.Text)
-		if k.Name == "label" {
-			given = append(given, k.Text)
-		}
 	}
-	labels, err := workload.ParseLabels(given)
-	if err != nil {
-		return nil, &words{Err: fmt.Errorf("--label: %w", err)}
-	}
+	job := topicsJob(l)
+	job.Labels = map[string]string{"as": tool.Name}
+	maps.Copy(job.Labels, l.Labels)
 	step := stepOf(ctx)
 	of, err := workload.ParseLabels(step.labels())
 	if err != nil {
 		return nil, err
 	}
-	s.preparing.Lock() // steps of a scenario may start at the same time
-	keep, err := s.keeping(ctx, t, true)
-	s.preparing.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	defer keep.close()
-	job := topicsJob(l)
-	job.Store, job.Version = keep.store, version()
-	job.Labels = map[string]string{"as": tool.Name}
-	maps.Copy(job.Labels, l.Labels)
-	maps.Copy(job.Labels, labels)
-	maps.Copy(job.Labels, of)
-	job.Stored = func(d *report.Document, err error) { s.reportStored(keep, d, err, true) }
 	started := l.Started
 	job.Load = func(ctx context.Context, began func()) (string, *load.Result, error) {
 		l.Started = func(at time.Time) {
@@ -60,10 +39,12 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 		}
 		return r.Target, r.Result, nil
 	}
-	d, err := run.Topics(ctx, job)
+	d, keep, err := s.makeTopics(ctx, t, job, of)
 	if err != nil {
 		return nil, err
 	}
+	defer keep.close()
+	s.reportStored(keep.keeping, d, keep.err, true)
 	step.made(d)
 	if common.ReportJSON != "" && step == nil {
 		s.writeAs(common.ReportJSON, d.WriteJSON)

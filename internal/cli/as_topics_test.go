@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/report"
 )
@@ -30,10 +31,12 @@ func TestTopicsJob(t *testing.T) {
 	}
 }
 
-// Reports of loads on topics cannot be replayed; the error has a hint.
+// A report without the names of its topics, such as an old tool's, cannot be replayed; the error has
+// a hint.
 func TestReplayOfTopics(t *testing.T) {
-	var said *words
-	if _, err := replayed(&report.Document{Op: "topics create"}); !errors.As(err, &said) || said.Hint == "" {
+	s := &session{Program: &Program{}}
+	err := s.replayTopics(t.Context(), &command.Settings{}, &report.Document{Op: "topics create", Target: "kafka://b"})
+	if said := (*words)(nil); !errors.As(err, &said) || said.Hint != "repeat the original command, or use carronade topics create kafka://b/TOPIC" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -20,13 +20,15 @@ import (
 // permittedCommand checks a command line against the rules of the server whose job this process
 // is, if it is one.
 func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error) {
-	if s.rules, err = permit.Read(os.Getenv); err != nil || s.rules == nil {
-		return err
-	}
-	dial.Restrict(s.allowedAddress)
-	// The rules are for this process. A system that it starts may be a carronade, too.
-	if err := os.Unsetenv(permit.Variable); err != nil {
-		return err
+	if s.rules == nil { // else this is a command line that another one has started
+		if s.rules, err = permit.Read(os.Getenv); err != nil || s.rules == nil {
+			return err
+		}
+		dial.Restrict(s.allowedAddress)
+		// The rules are for this process. A system that it starts may be a carronade, too.
+		if err := os.Unsetenv(permit.Variable); err != nil {
+			return err
+		}
 	}
 	path := pathOf(cmd)
 	if cmd.Hidden && path != cobra.ShellCompRequestCmd { // a process of our own, under the same rules

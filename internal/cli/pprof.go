@@ -22,8 +22,8 @@ type pprofFlags struct {
 }
 
 func (p *pprofFlags) bind(fs *pflag.FlagSet) {
-	fs.StringVar(&p.cpu, "cpuprofile", "", "write a CPU profile of this program to `FILE`")
-	fs.StringVar(&p.mem, "memprofile", "", "write a profile of this program's allocations to `FILE`")
+	fs.StringVar(&p.cpu, "cpuprofile", p.cpu, "write a CPU profile of this program to `FILE`")
+	fs.StringVar(&p.mem, "memprofile", p.mem, "write a profile of this program's allocations to `FILE`")
 	for _, name := range []string{"cpuprofile", "memprofile"} {
 		_ = fs.MarkHidden(name)
 	}
@@ -31,7 +31,7 @@ func (p *pprofFlags) bind(fs *pflag.FlagSet) {
 
 // start begins the CPU profile.
 func (p *pprofFlags) start() error {
-	if p.cpu == "" {
+	if p.cpu == "" || p.out != nil { // or a command line that another one has started
 		return nil
 	}
 	f, err := os.Create(p.cpu)

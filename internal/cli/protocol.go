@@ -29,7 +29,7 @@ type protocol struct {
 	// nil: never.
 	prepares func(w *workload.Workload) bool
 	// own returns the command that only this protocol has; nil: none.
-	own func(command.Console, target.Kind) *cobra.Command
+	own func(*session, target.Kind) *cobra.Command
 	// profiled: carronade profile reads its targets, and checks fits against the server of its
 	// demo.
 	profiled bool
@@ -73,7 +73,7 @@ func (s *session) ownCommands() []*cobra.Command {
 	var list []*cobra.Command
 	for _, p := range s.listed() {
 		if p.own != nil {
-			list = append(list, p.own(s.console(), s.kindOf(p)))
+			list = append(list, p.own(s, s.kindOf(p)))
 		}
 	}
 	return list

@@ -20,8 +20,8 @@ const replayLong = `Runs the workload of a stored report again, once, as it was 
 target, seed, load, settings of the system under test and labels. Flags, and a
 target if given, override the report. Files that the first run wrote (--hdr,
 --trace) are written again only if you pass the flag. Attached files (--attach)
-are not copied from the old report: pass them again. A report has references to
-secrets, not the secrets: env:NAME and file:PATH are read again, and a command
+are not copied from the old report: pass them again. Operations on topics are
+made again by the command carronade topics. A report has references to secrets, not the secrets: env:NAME and file:PATH are read again, and a command
 line with a secret in it must be passed again.`
 
 // notReplayed are settings about the output of the first run.
@@ -46,6 +46,9 @@ func (s *session) replayCommand() *cobra.Command {
 			d, err := s.stored(cmd.Context(), &t, ref)
 			if err != nil {
 				return err
+			}
+			if d.OnTopics() {
+				return s.replayTopics(cmd.Context(), &t, d)
 			}
 			doc, err := replayed(d)
 			if err != nil {
@@ -107,12 +110,6 @@ func replayed(d *report.Document) (*workload.Document, error) {
 	}
 	if d.Scenario != nil {
 		return nil, &words{Err: fmt.Errorf("report %s is a scenario, and not a run", d.ID), Hint: "carronade scenario " + d.CommandArgs() + " runs it again, and carronade report replay repeats a single step"}
-	}
-	if strings.HasPrefix(d.Op, report.TopicsOp) {
-		return nil, &words{
-			Err:  fmt.Errorf("report %s is of operations on topics, which cannot be replayed", d.ID),
-			Hint: "repeat the original command, or use carronade " + d.Op,
-		}
 	}
 	data, err := json.Marshal(d.Workload)
 	if err != nil {

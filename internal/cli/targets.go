@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"github.com/spf13/cobra"
+
 	"carronade/internal/command/query"
 	"carronade/internal/command/topics"
 	"carronade/internal/compat"
@@ -12,6 +14,7 @@ import (
 	"carronade/internal/compat/riemannload"
 	"carronade/internal/compat/sangrenel"
 	"carronade/internal/workload"
+	"carronade/target"
 )
 
 // This file is the only list of protocols in the command line. For each kind of target, it has
@@ -57,7 +60,10 @@ every event arrived once, in order and unaltered.`,
 			prepares: func(w *workload.Workload) bool {
 				return w.String("engine") == "wire" && !(w.Bool("fresh") && w.String("compression") != "none")
 			},
-			own: topics.Command, topics: topics.Load, profiled: true,
+			own: func(s *session, k target.Kind) *cobra.Command {
+				return topics.Command(s.console(), k, s.keepTopics)
+			},
+			topics: topics.Load, profiled: true,
 		},
 		{
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",
@@ -86,7 +92,9 @@ every event as it was sent.`,
                                    a server's own metrics`,
 			},
 			sink: &server{[]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, "riemann://ADDR"},
-			own:  query.Command,
+			own: func(s *session, k target.Kind) *cobra.Command {
+				return query.Command(s.console(), k)
+			},
 		},
 		{
 			kind: "apm", form: "apm+http://HOST:PORT,HOST:PORT",

@@ -50,28 +50,21 @@ func (d *Document) CommandArgs() string {
 		}
 		return strings.Join(args, " ")
 	}
+	if d.OnTopics() {
+		args, _ := d.TopicsArgs() // with a placeholder for what is missing
+		for i := range args {
+			args[i] = Quote(args[i])
+		}
+		return "topics " + strings.Join(args, " ")
+	}
 	var b strings.Builder
-	flag := func(name string) string { return name }
-	topics := strings.HasPrefix(d.Op, TopicsOp)
-	if topics {
-		flag = topicsFlags(strings.TrimPrefix(d.Op, TopicsOp))
-	}
-	of, _ := d.Workload.(map[string]any) // if the report was read from JSON
-	if of == nil {
-		if text, err := json.Marshal(d.Workload); err == nil {
-			_ = json.Unmarshal(text, &of) // without values if it is not an object
-		}
-	}
+	of := d.workloadOf()
 	for _, s := range d.Settings {
-		if !s.Independent || s.Default || s.Name == "target" || s.Name == "op" || s.Value == "" {
-			continue
-		}
-		name := flag(s.Name)
-		if name == "" || d.Search != nil && name == "slo" {
+		if !s.cited() || d.Search != nil && s.Name == "slo" {
 			continue
 		}
 		for _, value := range s.flagArgs(of[s.Name]) {
-			fmt.Fprintf(&b, " --%s%s", name, value)
+			fmt.Fprintf(&b, " --%s%s", s.Name, value)
 		}
 	}
 	if d.Search != nil {
@@ -79,45 +72,25 @@ func (d *Document) CommandArgs() string {
 			b.WriteString(" --slo " + Quote(strings.ReplaceAll(l, " ", "")))
 		}
 	}
-	if topics {
-		return d.Op + " " + Quote(d.topics()) + b.String()
-	}
 	return Quote(d.Target) + " --op " + d.Op + b.String()
 }
 
-// TopicsOp is the prefix of the operation in a report on topics.
-const TopicsOp = "topics "
-
-// topicsFlags maps a setting of a report on topics to the flag of the command topics; "" if
-// there is none: such a load has no --for, and ends with its operations.
-func topicsFlags(op string) func(setting string) string {
-	return func(setting string) string {
-		switch {
-		case setting == "count" && op == "list":
-			return "times"
-		case setting == "for", setting == "per-request" && op != "create" && op != "delete":
-			return ""
+// workloadOf is the workload by the names of its settings, also of a report that was not read
+// from JSON.
+func (d *Document) workloadOf() map[string]any {
+	of, _ := d.Workload.(map[string]any) // if the report was read from JSON
+	if of == nil {
+		if text, err := json.Marshal(d.Workload); err == nil {
+			_ = json.Unmarshal(text, &of) // without values if it is not an object
 		}
-		return setting
 	}
+	return of
 }
 
-// topics is the target of operations on topics. The report does not have the names of topics,
-// so a placeholder is used; listing needs none.
-func (d *Document) topics() string {
-	if d.Op == TopicsOp+"list" {
-		return d.Target
-	}
-	where, query, asks := strings.Cut(d.Target, "?")
-	_, address, ok := strings.Cut(where, "://")
-	if _, path, _ := strings.Cut(address, "/"); !ok || path != "" {
-		return d.Target
-	}
-	where = strings.TrimSuffix(where, "/") + "/TOPIC"
-	if asks {
-		where += "?" + query
-	}
-	return where
+// cited reports whether a setting is part of the command line: it was chosen, and is neither the
+// target nor the operation, which come first.
+func (s *Setting) cited() bool {
+	return s.Independent && !s.Default && s.Name != "target" && s.Name != "op" && s.Value != ""
 }
 
 // flagArgs are the arguments of a setting's flag, given its value in the

@@ -2,7 +2,11 @@ package run
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"carronade/internal/report"
@@ -28,9 +32,14 @@ type TopicsJob struct {
 	Partitions, Replicas int // of topics to create
 	Rate                 float64
 	For                  time.Duration
+	// Settings are further ones, by the names of the command's flags: what a replay needs beside
+	// the numbers.
+	Settings []TopicsSetting
 
 	Labels map[string]string // of the report
 	Note   string            // likewise
+	// Measured is called before the report is sealed and stored, and may change it; nil: not called.
+	Measured func(*report.Document)
 	// Store stores the finished report; nil: none.
 	Store store.Store
 	// Stored is called with the result of storing the sealed report, also without a store; may
@@ -40,6 +49,43 @@ type TopicsJob struct {
 	// Load runs the load, and returns its target, without secrets, and the result. It calls
 	// began when the brokers were reached, so that connecting does not count.
 	Load func(ctx context.Context, began func()) (target string, r *load.Result, err error)
+}
+
+// A TopicsSetting is one further setting of a load on topics.
+type TopicsSetting struct {
+	Name   string
+	Type   target.Type
+	Values []string // the last one counts, except in a list
+	// Aside is for a setting that does not define the load: reports are not compared by it, and it
+	// is no flag.
+	Aside bool
+}
+
+// value is the setting in a workload: as it is read from JSON.
+func (s *TopicsSetting) value() any {
+	switch last := s.Values[len(s.Values)-1]; s.Type {
+	case target.Bool:
+		return last == "true"
+	case target.List:
+		list := make([]any, len(s.Values))
+		for i, v := range s.Values {
+			list[i] = v
+		}
+		return list
+	default:
+		return last
+	}
+}
+
+// TopicsFileHash is the SHA-256 of a file with names of topics, in hexadecimal digits: a report has
+// it, so that a replay knows whether the file is the same.
+func TopicsFileHash(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // Topics runs operations on topics and makes a report, judged like that of any run. There is a
@@ -54,6 +100,9 @@ func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
 	// An interrupt cancels requests in flight, so the run is complete only if there were none.
 	r.Whole = r.Stopped == load.Interrupted && job.endless() && r.Measurement.Length() > 0 && r.Classes[load.Canceled.String()] == 0
 	d := job.report(where, r)
+	if job.Measured != nil {
+		job.Measured(d)
+	}
 	err = d.Seal()
 	if err == nil && job.Store != nil {
 		kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), topicsTimeout)
@@ -69,7 +118,8 @@ func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
 // endless reports whether only failures or the user end the load.
 func (job *TopicsJob) endless() bool { return job.Count < 0 && job.For == 0 }
 
-// report builds the document. It has no workload, so it cannot be replayed.
+// report builds the document. Its workload are the settings of the command topics: see
+// report.TopicsArgs.
 func (job *TopicsJob) report(where string, r *load.Result) *report.Document {
 	id := NewID()
 	op := report.TopicsOp + job.Op
@@ -103,6 +153,12 @@ func (job *TopicsJob) report(where string, r *load.Result) *report.Document {
 	}
 	if job.For > 0 {
 		add("for", target.Duration.String(), job.For.String(), job.For.String())
+	}
+	for _, s := range job.Settings {
+		settings[s.Name] = s.value()
+		in.Settings = append(in.Settings, report.Setting{
+			Name: s.Name, Type: s.Type.String(), Value: strings.Join(s.Values, " "), Independent: !s.Aside, Minor: s.Aside,
+		})
 	}
 	in.Workload = settings
 	return report.Build(in)

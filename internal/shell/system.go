@@ -273,7 +273,7 @@ func (s *session) list(kind string) error {
 		return hinted(errors.New("no "+kind+" is in use"), useHint(kind))
 	}
 	if kind == "kafka" {
-		return s.run([]string{"topics", "list", v.URL})
+		return s.run([]string{"topics", "list", v.URL, "--no-store"})
 	}
 	return s.run([]string{"query", v.URL, "true"})
 }

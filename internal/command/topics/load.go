@@ -28,50 +28,62 @@ func Load(ctx context.Context, c command.Console, k target.Kind, doc *workload.D
 	if err != nil {
 		return nil, err
 	}
-	s := newSeconds(l)
-	var began time.Time
 	work := kafka.TopicWork{
 		Op: l.Op, URL: w.URL, Options: spec.Options, Given: spec.Given, Names: l.Names, Next: l.Next, Upto: -1,
 		Spec:        kafka.TopicSpec{Partitions: int32(l.Partitions), Replicas: int16(l.Replicas)},
 		Concurrency: l.Concurrency, PerRequest: l.PerRequest, Rate: l.Rate, Times: l.Times, For: l.For, Failures: l.Failures,
-		Started: func(at time.Time) {
-			if began = at; l.Started != nil {
-				l.Started(at)
-			}
-		},
-		Each: s.done, Logf: c.Note,
+		Started: l.Started, Logf: c.Note,
 	}
-	r, err := kafka.Topics(ctx, work)
+	r, result, err := measured(ctx, work, l.Each)
 	if err != nil {
 		return nil, err
 	}
-	out := &compat.TopicResult{
-		Target: w.Target(), Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Unsent: r.Unsent, Elapsed: r.Elapsed, Bytes: r.Bytes, Interrupted: r.Interrupted,
-		Result: &load.Result{Started: began, Ended: time.Now(), Mode: load.ClosedLoop, Failures: r.Failures, Classes: r.Classes, Stopped: stopped(r, l)},
+	return &compat.TopicResult{
+		Target: w.Target(), Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Unsent: r.Unsent, Elapsed: r.Elapsed, Bytes: r.Bytes,
+		Interrupted: r.Interrupted, Result: result,
+	}, nil
+}
+
+// measured does the work, and returns its result also as that of a run: its events are the
+// operations, its batches are the requests. see is called with each operation; nil: not called.
+func measured(ctx context.Context, work kafka.TopicWork, see func(compat.TopicDone)) (*kafka.TopicResult, *load.Result, error) {
+	s := newSeconds(&work, see)
+	var began time.Time
+	started := work.Started
+	work.Started = func(at time.Time) {
+		if began = at; started != nil {
+			started(at)
+		}
 	}
-	if l.Rate > 0 {
-		out.Result.Mode = load.OpenLoop
+	work.Each = s.done
+	r, err := kafka.Topics(ctx, work)
+	if err != nil {
+		return nil, nil, err
 	}
-	out.Result.Intervals = s.intervals(&work, r)
-	h := &out.Result.Measurement
-	h.Name, h.Rate, h.End, h.Arrived, h.ArrivedBytes = measure.Measurement, l.Rate*float64(r.PerRequest), r.Elapsed, r.Done, r.Bytes
+	out := &load.Result{Started: began, Ended: time.Now(), Mode: load.ClosedLoop, Failures: r.Failures, Classes: r.Classes, Stopped: stopped(r, &work)}
+	if work.Rate > 0 {
+		out.Mode = load.OpenLoop
+	}
+	out.Intervals = s.intervals(&work, r)
+	h := &out.Measurement
+	h.Name, h.Rate, h.End, h.Arrived, h.ArrivedBytes = measure.Measurement, work.Rate*float64(r.PerRequest), r.Elapsed, r.Done, r.Bytes
 	h.InFlight = r.BusyMean * float64(r.PerRequest)
 	h.Set, h.Lower = s.total, s.lower
-	for i := range out.Result.Intervals {
-		h.Counts.Add(out.Result.Intervals[i].Counts)
+	for i := range out.Intervals {
+		h.Counts.Add(out.Intervals[i].Counts)
 	}
 	h.Answers = h.Answered
-	return out, nil
+	return r, out, nil
 }
 
 // stopped is why a load ended.
-func stopped(r *kafka.TopicResult, l compat.TopicLoad) load.Reason {
+func stopped(r *kafka.TopicResult, w *kafka.TopicWork) load.Reason {
 	switch {
 	case r.Interrupted:
 		return load.Interrupted
-	case l.Failures > 0 && r.Failed+r.Unknown > l.Failures:
+	case w.Failures > 0 && r.Failed+r.Unknown > w.Failures:
 		return load.ByFailures
-	case r.Unsent > 0 || l.Times < 0 || r.Operations < uint64(l.Times):
+	case r.Unsent > 0 || w.Times < 0 || r.Operations < uint64(w.Times):
 		return load.ByTime
 	}
 	return load.ByEvents

@@ -27,9 +27,9 @@ type seconds struct {
 	classes       []string
 }
 
-func newSeconds(l compat.TopicLoad) *seconds {
+func newSeconds(w *kafka.TopicWork, see func(compat.TopicDone)) *seconds {
 	s := &seconds{
-		see: l.Each, each: uint64(max(1, l.PerRequest)), scheduled: l.Rate > 0, series: measure.NewSeries(measure.DefaultSeries),
+		see: see, each: uint64(max(1, w.PerRequest)), scheduled: w.Rate > 0, series: measure.NewSeries(measure.DefaultSeries),
 		total: measure.Set{Service: measure.NewHistogram()}, lower: measure.Lower{Service: measure.NewHistogram()},
 	}
 	for i := range s.open {

@@ -25,7 +25,7 @@ func sums(rows []measure.Interval) (c measure.Counts, service, failing, censored
 // are lost, and two rows are open.
 func TestSecondsAreBounded(t *testing.T) {
 	const most = 3 * measure.DefaultSeries
-	s := newSeconds(compat.TopicLoad{PerRequest: 2})
+	s := newSeconds(&kafka.TopicWork{PerRequest: 2}, nil)
 	for i := range most {
 		at := time.Duration(i) * time.Second
 		if i%5 == 1 {
@@ -61,7 +61,7 @@ func TestSecondsAreBounded(t *testing.T) {
 // were never begun, until the last beginning of operations.
 func TestSecondsOffered(t *testing.T) {
 	w := &kafka.TopicWork{Op: kafka.TopicsList, Times: -1, Rate: 10}
-	s := newSeconds(compat.TopicLoad{Rate: w.Rate})
+	s := newSeconds(&kafka.TopicWork{Rate: w.Rate}, nil)
 	// The second request lasts until the load is canceled; the third waits
 	// behind it.
 	s.done(kafka.TopicDone{Sent: 0, At: time.Millisecond, InFlight: 1, Last: true})
@@ -96,7 +96,7 @@ func TestSecondsOffered(t *testing.T) {
 // A request has a service time if a part of it was done, a failed service time
 // if all of it failed, and none if its result is unknown.
 func TestSecondsFates(t *testing.T) {
-	s := newSeconds(compat.TopicLoad{PerRequest: 2})
+	s := newSeconds(&kafka.TopicWork{PerRequest: 2}, nil)
 	var seen []compat.TopicDone
 	s.see = func(d compat.TopicDone) { seen = append(seen, d) }
 	for _, fates := range [][2]string{{"", "rejected"}, {"rejected", "rejected"}, {"timeout", "timeout"}} {
@@ -122,7 +122,7 @@ func TestSecondsFates(t *testing.T) {
 // the lower values.
 func TestSecondsLate(t *testing.T) {
 	ms := time.Millisecond
-	s := newSeconds(compat.TopicLoad{Rate: 10, PerRequest: 3})
+	s := newSeconds(&kafka.TopicWork{Rate: 10, PerRequest: 3}, nil)
 	record := func(due, free, sent, at time.Duration) {
 		for i := range 3 {
 			s.done(kafka.TopicDone{Due: due, Free: free, Sent: sent, At: at, InFlight: 1, Last: i == 2})
@@ -151,7 +151,7 @@ func TestSecondsLate(t *testing.T) {
 // quickly.
 func TestSecondsNeverBegun(t *testing.T) {
 	w := &kafka.TopicWork{Op: kafka.TopicsCreate, Next: func() string { return "" }, Times: -1, Rate: 1e6, PerRequest: 10}
-	s := newSeconds(compat.TopicLoad{Rate: w.Rate, PerRequest: 10})
+	s := newSeconds(&kafka.TopicWork{Rate: w.Rate, PerRequest: 10}, nil)
 	r := &kafka.TopicResult{Begun: time.Hour, Elapsed: time.Hour}
 	r.Unsent = w.DueBefore(r.Begun)
 	rows := s.intervals(w, r)

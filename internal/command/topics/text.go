@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/layout"
+	"carronade/internal/report"
 	"carronade/measure"
 	"carronade/target/kafka"
 	"carronade/units"
@@ -118,6 +119,19 @@ func (d *topicsReport) text(w io.Writer) {
 	}
 	if d.Unsent > 0 {
 		fmt.Fprintf(w, "  unsent    %s\n", units.FormatCount(d.Unsent))
+	}
+}
+
+// whereColumn is where the values begin, as at the end of a run.
+const whereColumn = 16
+
+// where writes where the report is.
+func where(w io.Writer, more []report.Condition) {
+	for i, m := range more {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, layout.PadRight("  "+m.Name, whereColumn)+layout.Clean(m.Text))
 	}
 }
 

@@ -11,11 +11,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/report"
+	"carronade/internal/run"
 	"carronade/internal/workload"
+	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka"
 	"carronade/units"
@@ -23,9 +27,11 @@ import (
 
 const topicsLong = `Creates, lists, describes, deletes and reads Kafka topics. The operations are
 counted and timed, so ten thousand of them are a load test. A topic that is
-missing, or exists already, is a failure, and the exit code is then 1. No report
-is kept, since these are administrative commands; --json prints the whole
-result.
+missing, or exists already, is a failure, and the exit code is then 1.
+
+A report is kept as of a run, except by describe: carronade report, collate and
+compare take it, and carronade report replay makes the same operations again.
+--json prints the result of the operations, with the topics.
 
 TARGET names the broker and may name the topic; TOPICS are further topics,
 separated by commas.`
@@ -59,9 +65,14 @@ type topicFlags struct {
 	internal   bool
 }
 
+// A Keep makes a load of operations on topics, and stores its report as the settings say. It
+// calls show with the report and with where it is, as lines for the end of the result, and
+// returns its error. An error of the load is returned unchanged.
+type Keep func(ctx context.Context, t *command.Settings, job run.TopicsJob, show func(d *report.Document, more []report.Condition) error) error
+
 // Command returns the command for the program's Kafka kind.
-func Command(c command.Console, k target.Kind) *cobra.Command {
-	t := &topics{Console: c, kind: k}
+func Command(c command.Console, k target.Kind, keep Keep) *cobra.Command {
+	t := &topics{Console: c, kind: k, keep: keep}
 	cmd := command.Group("topics", "create, list, describe, delete and read Kafka topics", topicsLong,
 		t.command(kafka.TopicsCreate, "TARGET [TOPICS]", "create topics"),
 		t.command(kafka.TopicsList, "TARGET", "list all topics"),
@@ -74,10 +85,11 @@ func Command(c command.Console, k target.Kind) *cobra.Command {
 	return cmd
 }
 
-// topics holds the command's console and kind.
+// topics has what the commands need.
 type topics struct {
 	command.Console
 	kind target.Kind
+	keep Keep
 }
 
 func (t *topics) command(op, usage, short string) *cobra.Command {
@@ -91,11 +103,15 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 		Args:              command.Args(1, most, "a target, such as kafka://127.0.0.1:9092/orders"),
 		ValidArgsFunction: command.CompleteTarget([]target.Kind{t.kind}),
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
-			w, err := t.work(f, args)
+			w, on, err := t.work(f, args)
 			if err != nil {
 				return err
 			}
-			return t.run(cmd.Context(), w, f.json)
+			if op == kafka.TopicsDescribe {
+				r, err := kafka.Topics(cmd.Context(), w)
+				return t.done(cmd.Context(), r, f.json, nil, err)
+			}
+			return t.run(cmd.Context(), f, args, w, on)
 		}),
 	}
 	fs := cmd.Flags()
@@ -125,6 +141,11 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 			f.BindSetting(fs, &o)
 		}
 	}
+	if op != kafka.TopicsDescribe {
+		for _, name := range []string{"label", "note", "store", "no-store"} {
+			f.BindOne(fs, name)
+		}
+	}
 	return cmd
 }
 
@@ -140,20 +161,21 @@ func belongs(op string, o *workload.Setting) bool {
 	return false
 }
 
-// work converts flags and arguments to work for package kafka.
-func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, error) {
+// work converts flags and arguments to work for package kafka, and returns the settings of the
+// connection, too.
+func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, *workload.Workload, error) {
 	f.Doc.Add("target", "target", args[0])
 	f.Doc.Add("op", "op", workload.Consume)
 	w, err := workload.Resolve([]target.Kind{t.kind}, &f.Doc, nil)
 	if err != nil {
-		return kafka.TopicWork{}, err
+		return kafka.TopicWork{}, nil, err
 	}
 	for _, text := range w.Warnings {
 		t.Warn(text)
 	}
 	spec, err := w.Spec()
 	if err != nil {
-		return kafka.TopicWork{}, err
+		return kafka.TopicWork{}, nil, err
 	}
 	work := kafka.TopicWork{
 		Op: f.op, URL: w.URL, Options: spec.Options, Given: spec.Given,
@@ -162,28 +184,28 @@ func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, error) {
 	}
 	for name, n := range map[string]int{"concurrency": f.concurrency, "per-request": max(f.perRequest, 1), "times": max(f.times, 1)} {
 		if n < 1 || n > 10_000 {
-			return work, &command.Words{Err: fmt.Errorf("--%s: %d is not between 1 and 10,000", name, n)}
+			return work, nil, &command.Words{Err: fmt.Errorf("--%s: %d is not between 1 and 10,000", name, n)}
 		}
 	}
 	if f.rate != "" {
 		if work.Rate, err = units.ParseRate(f.rate); err != nil {
-			return work, fmt.Errorf("--rate: %w", err)
+			return work, nil, fmt.Errorf("--rate: %w", err)
 		} else if work.Rate == 0 {
-			return work, &command.Words{Err: errors.New("--rate: must be above 0"), Hint: "leave --rate out to send as fast as the concurrency allows"}
+			return work, nil, &command.Words{Err: errors.New("--rate: must be above 0"), Hint: "leave --rate out to send as fast as the concurrency allows"}
 		}
 	}
 	if f.op == kafka.TopicsCreate {
 		text := strings.Join(f.config, ",")
 		if work.Spec, err = kafka.ParseTopicSpec(text); err != nil {
-			return work, err
+			return work, nil, err
 		}
 		if f.partitions < 0 || f.replicas < 0 || f.replicas > 1<<15-1 || f.partitions > 1_000_000 {
-			return work, &command.Words{Err: errors.New("--partitions and --replicas are numbers above 0"), Hint: "leave them out to use the broker's defaults"}
+			return work, nil, &command.Words{Err: errors.New("--partitions and --replicas are numbers above 0"), Hint: "leave them out to use the broker's defaults"}
 		}
 		work.Spec.Partitions, work.Spec.Replicas = int32(f.partitions), int16(f.replicas)
 	}
 	work.Names, err = f.names(args, w)
-	return work, err
+	return work, w, err
 }
 
 // names returns the topics of the arguments, the file and --count.
@@ -238,20 +260,49 @@ func readLines(path string) ([]string, error) {
 	return out, lines.Err()
 }
 
-// run does the work and prints the result.
-func (t *topics) run(ctx context.Context, w kafka.TopicWork, asJSON bool) error {
-	r, err := kafka.Topics(ctx, w)
+// run does the work, prints the result and has its report stored.
+func (t *topics) run(ctx context.Context, f *topicFlags, args []string, w kafka.TopicWork, on *workload.Workload) error {
+	job, err := f.job(args, &w, on)
 	if err != nil {
-		if ctx.Err() != nil {
-			return context.Canceled
-		}
 		return err
+	}
+	var r *kafka.TopicResult
+	job.Load = func(ctx context.Context, began func()) (string, *load.Result, error) {
+		w.Started = func(time.Time) { began() }
+		var of *load.Result
+		if r, of, err = measured(ctx, w, nil); err != nil {
+			return "", nil, err
+		}
+		return on.Target(), of, nil
+	}
+	err = t.keep(ctx, &f.Settings, job, func(d *report.Document, more []report.Condition) error {
+		if !d.Trust.OK && r.Requests > 1 {
+			t.Warn("the times are not to be trusted: " + strings.Join(d.Trust.Reasons, ", "))
+		}
+		return t.done(ctx, r, f.json, more, nil)
+	})
+	return ended(ctx, err)
+}
+
+// ended is the error of a load, which is of no interest if the user ended it.
+func ended(ctx context.Context, err error) error {
+	if e := (command.Exit{}); err != nil && ctx.Err() != nil && !errors.As(err, &e) {
+		return context.Canceled
+	}
+	return err
+}
+
+// done prints a result. The error has the exit code.
+func (t *topics) done(ctx context.Context, r *kafka.TopicResult, asJSON bool, more []report.Condition, err error) error {
+	if err != nil {
+		return ended(ctx, err)
 	}
 	d := topicsDocument(r)
 	if asJSON {
 		err = command.WriteJSON(t.Out, d)
 	} else {
 		d.text(t.Out)
+		where(t.Out, more)
 	}
 	switch {
 	case err != nil:
