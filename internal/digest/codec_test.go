@@ -130,7 +130,7 @@ func many(t testing.TB, n int) [][]byte {
 // TestRowsAreSmall: 10,000 rows with all their fields fit into a process of 150
 // MiB.
 func TestRowsAreSmall(t *testing.T) {
-	const n, most = 10_000, 110 << 20
+	const n, most = 10_000, 120 << 20
 	kept := many(t, 500)
 	d := NewDecoder(nil)
 	rows := make([]Row, n)
