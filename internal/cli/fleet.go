@@ -47,7 +47,7 @@ const fleetExample = `
 // fleetCommand returns the command fleet.
 func (s *session) fleetCommand() *cobra.Command {
 	g := command.Group("fleet", "several machines that generate load as one", fleetLong,
-		s.fleetStart(), s.fleetToken(), s.fleetStatus(), s.fleetRemove(), s.fleetRecover(), s.fleetManifest(),
+		s.fleetStart(), s.fleetToken(), s.fleetStatus(), s.fleetStop(), s.fleetRemove(), s.fleetRecover(), s.fleetManifest(),
 		s.onFleet("run", "run a workload on all machines: carronade run --fleet"),
 		s.onFleet("find", "search for a ceiling with all machines: carronade find --fleet"),
 		s.onFleet("scenario", "run a scenario on all machines: carronade scenario --fleet"))
@@ -75,12 +75,18 @@ func ownFolder(given, name string) (string, error) {
 // fleetStart returns the command that runs the server of a fleet.
 func (s *session) fleetStart() *cobra.Command {
 	var cfg bus.ServerConfig
+	var nats natsFlags
+	var agents []string
 	cmd := &cobra.Command{
 		Use: "start", Short: "the server at which the machines meet",
 		Long: `The server passes messages between the machines, and generates no load itself.
 It listens on one port, with TLS, on this machine alone unless --listen gives
 another address. Machines join with a file of carronade fleet token. Ctrl-C or
-TERM ends it; a run in progress then ends too.`,
+TERM ends it; a run in progress then ends too.
+
+With --nats the machines meet at a NATS server that is there already. The
+command then starts nothing: it tries the server, and writes the operator file
+for it. docs/fleet.md has the permissions that each machine needs there.`,
 		Args: command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(cmd *cobra.Command, _ []string) (err error) {
 			if s.rules != nil {
@@ -88,6 +94,22 @@ TERM ends it; a run in progress then ends too.`,
 			}
 			if cfg.Dir, err = ownFolder(cfg.Dir, "fleet"); err != nil {
 				return err
+			}
+			if nats.URL != "" {
+				if len(agents) == 0 {
+					return &words{Err: errors.New("--nats: a NATS server does not know which agents there are"), Hint: "name each with --agent NAME"}
+				}
+				if err := bus.UseNATS(cmd.Context(), cfg.Dir, nats.NATS, agents); err != nil {
+					return busError(err)
+				}
+				fmt.Fprintf(s.out, "the fleet meets at %s\n", nats.URL)
+				return nil
+			}
+			if err := nats.unused(); err != nil {
+				return err
+			}
+			if len(agents) > 0 {
+				return &words{Err: errors.New("--agent is for a NATS server"), Hint: "give --nats URL too; otherwise agents join with a file of carronade fleet token"}
 			}
 			cfg.Logf = s.logLine
 			server, err := bus.Serve(cfg)
@@ -102,8 +124,28 @@ TERM ends it; a run in progress then ends too.`,
 	fs := cmd.Flags()
 	fs.StringVar(&cfg.Listen, "listen", bus.DefaultListen, "`HOST:PORT` for the machines; port 0 picks a free one")
 	fs.StringVar(&cfg.Advertise, "advertise", "", "`HOST` or HOST:PORT under which the machines reach it (default: that of --listen)")
+	nats.bind(fs)
+	fs.StringArrayVar(&agents, "agent", nil, "with --nats: an agent with this `NAME` may take part (repeatable)")
 	bindFleetData(fs, &cfg.Dir)
 	return cmd
+}
+
+// natsFlags are the flags of an existing NATS server.
+type natsFlags struct{ bus.NATS }
+
+func (n *natsFlags) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&n.URL, "nats", "", "meet at this NATS server: `URL`, tls://HOST:PORT or nats://HOST:PORT")
+	fs.StringVar(&n.Creds, "nats-creds", "", "`FILE` of credentials for it (a JWT and a seed)")
+	fs.StringVar(&n.NKeySeedFile, "nats-nkey", "", "`FILE` with an nkey's seed for it")
+	fs.StringVar(&n.CA, "nats-ca", "", "`FILE` of the authority that signed its certificate (default: those of this system)")
+}
+
+// unused returns an error if something was given without a server.
+func (n *natsFlags) unused() error {
+	if n.URL == "" && n.Creds+n.NKeySeedFile+n.CA != "" {
+		return &words{Err: errors.New("--nats-creds, --nats-nkey and --nats-ca are for a NATS server"), Hint: "give --nats URL too"}
+	}
+	return nil
 }
 
 // logLine prints a line about what a server did.
@@ -234,6 +276,47 @@ func (s *session) fleetStatus() *cobra.Command {
 	cmd.Long = sentence(cmd.Short)
 	bindFleetData(cmd.Flags(), &data)
 	return cmd
+}
+
+// fleetStop returns the command that ends the run in progress.
+func (s *session) fleetStop() *cobra.Command {
+	var data string
+	cmd := &cobra.Command{
+		Use: "stop", Short: "end the run that the machines take part in",
+		Long: `The machines send nothing more, wait for answers, and deliver what they
+measured. The program that commands the run reports it as interrupted.`,
+		Args: command.Args(0, 0, "nothing"),
+		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, _ []string) error {
+			names, err := connected(ctx, o)
+			if err != nil {
+				return err
+			}
+			f := drive.Fleet{Bus: o, Config: drive.Config{Logf: s.logLine}}
+			stopped, err := f.Stop(ctx, names)
+			if err != nil {
+				return &words{Err: err, Hint: "carronade fleet status says what the agents do"}
+			}
+			if len(stopped) == 0 {
+				fmt.Fprintln(s.out, "no run is in progress")
+				return nil
+			}
+			fmt.Fprintf(s.out, "stopped on %s\n", strings.Join(stopped, ", "))
+			return nil
+		}),
+	}
+	bindFleetData(cmd.Flags(), &data)
+	return cmd
+}
+
+// connected returns the names of the agents that are connected.
+func connected(ctx context.Context, o *bus.Operator) (names []string, err error) {
+	known, err := o.Agents(ctx)
+	for _, a := range known {
+		if a.Connected {
+			names = append(names, a.Name)
+		}
+	}
+	return names, err
 }
 
 // printRows prints a table of texts.
@@ -371,6 +454,7 @@ func (s *session) agentCommand() *cobra.Command {
 	var targets []string
 	var weight int
 	var everything bool
+	var nats natsFlags
 	cmd := &cobra.Command{
 		Use: "agent", Short: "make this machine one of the generators of a fleet",
 		Long: agentLong,
@@ -394,11 +478,21 @@ func (s *session) agentCommand() *cobra.Command {
 			if cfg.Dir, err = ownFolder(cfg.Dir, "agent"); err != nil {
 				return err
 			}
+			if err := nats.unused(); err != nil {
+				return err
+			}
+			if nats.URL != "" {
+				if cfg.Join != "" {
+					return &words{Err: errors.New("--join and --nats are two servers"), Hint: "give one of them"}
+				}
+				cfg.NATS = &nats.NATS
+			}
 			return s.agent(cmd.Context(), cfg, fleet.Info{Weight: weight, AllowTargets: targets}, everything)
 		}),
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&cfg.Join, "join", "", "`FILE` of carronade fleet token; needed once")
+	nats.bind(fs)
 	fs.StringArrayVar(&targets, "allow-target", nil, "send to addresses like `PATTERN`, such as 10.0.0.* or broker-*:9092 (repeatable)")
 	fs.BoolVar(&everything, "allow", false, "send to any target, and read any file that this user may read")
 	fs.StringVar(&cfg.Name, "name", "", "the `NAME` of this machine (default: that of the file, else its host name)")
@@ -529,6 +623,12 @@ func (r *fleetRuns) choose(ctx context.Context, names string) error {
 		return &words{Err: errors.New("no agent is connected"), Hint: "carronade agent on each machine connects it, and carronade fleet status lists them"}
 	}
 	r.infos = r.Look(ctx, r.Agents)
+	if r.bus.External() && names == "" && len(r.infos) > 0 { // of the others nobody knows whether they are there
+		r.Agents = nil
+		for _, i := range r.infos {
+			r.Agents = append(r.Agents, i.Name)
+		}
+	}
 	if len(r.infos) < len(r.Agents) {
 		return &words{Err: fmt.Errorf("%d of %d agents did not answer", len(r.Agents)-len(r.infos), len(r.Agents)), Hint: "carronade fleet status lists them; --fleet-agents names those that take part"}
 	}

@@ -4,11 +4,16 @@ package cli_test
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	nats "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 
 	"carronade/internal/standin"
 	"carronade/measure"
@@ -273,6 +278,86 @@ func TestFleetVerified(t *testing.T) {
 		if code := p.end(t); code == 0 || !strings.Contains(p.said.String(), c.want) {
 			t.Errorf("%s: exit code %d, want %q:\n%s", c.args, code, c.want, p.said.String())
 		}
+	}
+}
+
+// TestFleetStop: fleet stop ends a run that another program commands.
+func TestFleetStop(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"})
+	f.ask(t, "no run is in progress", "fleet", "stop", "--data", f.data)
+	p := f.run(t, "null://", "--rate", "1k/s", "--for", "5m")
+	p.until(t, "measurement  1 s")
+	f.ask(t, "stopped on a, b", "fleet", "stop", "--data", f.data)
+	if code := p.end(t); code != 130 {
+		t.Errorf("exit code %d, want 130:\n%s", code, p.said.String())
+	}
+	r := reportOf(t, p)
+	if r.Totals.Acked < 1000 || r.Totals.Acked != r.Totals.Sent || !r.doubts("not every agent fired all of its share") {
+		t.Errorf("%+v %+v", r.Totals, r.Trust)
+	}
+}
+
+// TestFleetNATS: the machines meet at a NATS server that is there already, with the permissions
+// of docs/fleet.md.
+func TestFleetNATS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var users []*nats.NkeyUser
+	user := func(name, publish, subscribe string) (path string) {
+		pair, err := nkeys.CreateUser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, _ := pair.PublicKey()
+		seed, _ := pair.Seed()
+		path = filepath.Join(dir, name)
+		if err := os.WriteFile(path, seed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		users = append(users, &nats.NkeyUser{Nkey: key, Permissions: &nats.Permissions{
+			Publish: &nats.SubjectPermission{Allow: []string{publish}}, Subscribe: &nats.SubjectPermission{Allow: []string{subscribe}},
+		}})
+		return path
+	}
+	operator, a, b := user("operator", "f.*.down", "f.*.up"), user("a", "f.a.up", "f.a.down"), user("b", "f.b.up", "f.b.down")
+	server, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, Nkeys: users})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	t.Cleanup(func() {
+		server.Shutdown()
+		server.WaitForShutdown()
+	})
+	if !server.ReadyForConnections(time.Minute) {
+		t.Fatal("the NATS server is not ready")
+	}
+	url := "nats://" + server.Addr().String()
+	f := &testFleet{data: filepath.Join(dir, "fleet"), agents: map[string]*process{}}
+	for _, c := range []struct{ args, want string }{
+		{"", "name each with --agent NAME"},
+		{"--agent a --nats-nkey " + a, "permissions do not allow"},
+		{"--agent a", "refused the credentials"},
+	} {
+		p := start(t, append([]string{"fleet", "start", "--nats", url, "--data", filepath.Join(dir, "other")}, strings.Fields(c.args)...)...)
+		if code := p.end(t); code != 2 || !strings.Contains(p.said.String(), c.want) {
+			t.Errorf("fleet start %s: exit code %d, want %q:\n%s", c.args, code, c.want, p.said.String())
+		}
+	}
+	f.ask(t, "the fleet meets at "+url, "fleet", "start", "--nats", url, "--nats-nkey", operator, "--data", f.data, "--agent", "a", "--agent", "b", "--agent", "absent")
+	for name, key := range map[string]string{"a": a, "b": b} {
+		f.agents[name] = start(t, "agent", "--nats", url, "--nats-nkey", key, "--name", name, "--allow", "--data", t.TempDir())
+	}
+	f.ask(t, "a ready ", "fleet", "status", "--data", f.data)
+	f.ask(t, "b ready ", "fleet", "status", "--data", f.data)
+	f.ask(t, "managed by its administrator", "fleet", "token", "--data", f.data, "-o", filepath.Join(dir, "join"))
+	p := f.run(t, "null://", "--rate", "1k/s", "--for", "2s")
+	if code := p.end(t); code != 0 && code != 3 {
+		t.Fatalf("exit code %d:\n%s", code, p.said.String())
+	}
+	if r := reportOf(t, p); r.Totals.Acked != 2000 || len(r.Fleet.Agents) != 2 {
+		t.Errorf("%+v, %+v", r.Totals, r.Fleet)
 	}
 }
 

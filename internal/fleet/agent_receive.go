@@ -18,7 +18,7 @@ func (a *Agent) Receive(now time.Duration, m *Message) {
 			Kind: Pong, Run: m.Run, Session: m.Session, Incarnation: a.info.Incarnation, Number: m.Number,
 			Sent: m.Sent, Received: now, Answered: now, Info: &info,
 		})
-	case m.Kind != Load && m.Kind != Recover && m.Kind != Beat:
+	case m.Kind != Load && m.Kind != Recover && m.Kind != Beat && m.Kind != Halt:
 	case m.Incarnation != a.info.Incarnation:
 		a.refuse(m, errors.New("it is another process than before"))
 	case m.Kind == Load:
@@ -28,6 +28,10 @@ func (a *Agent) Receive(now time.Duration, m *Message) {
 	case m.Kind == Recover:
 		if err := a.recover(m); err != nil {
 			a.refuse(m, err)
+		}
+	case m.Kind == Halt:
+		if r := a.run; r != nil && r.name == m.Run {
+			a.end(r, !r.fired, m.Reason)
 		}
 	default:
 		a.beaten(m)

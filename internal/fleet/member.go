@@ -23,6 +23,7 @@ const (
 type member struct {
 	name        string
 	reads       bool   // what others send, until they have ended
+	early       bool   // it stopped reading before
 	incarnation string // "" until its first answer
 	origin      string // the process that made the records
 	info        Info
@@ -196,6 +197,9 @@ func (c *Coordinator) status(m *member, msg *Message) {
 	}
 	if msg.Phase == Ended && m.phase != Ended {
 		_, m.boundEnd = m.clock.At(c.now)
+	}
+	if m.reads && (msg.Phase == Stopping || msg.Phase == Ended) && !c.sendersEnded() {
+		m.early = true
 	}
 	m.phase, m.start, m.fired, m.stopped, m.lapsed = msg.Phase, msg.Start, msg.Fired, msg.Stopped, msg.Lapsed
 	if msg.Phase == Ended {

@@ -14,7 +14,7 @@ import (
 // A Kind is what a message is about.
 type Kind string
 
-// The kinds of messages. The operator sends ping, load, recover and beat; agents send
+// The kinds of messages. The operator sends ping, load, recover, beat and halt; agents send
 // the others.
 const (
 	Ping        Kind = "ping"    // an exchange of clock times; any run and session will do to learn who is there
@@ -22,6 +22,7 @@ const (
 	Load        Kind = "load"    // a run begins: open the target
 	Recover     Kind = "recover" // deliver an earlier run from the spool
 	Beat        Kind = "beat"    // what the operator wants, and what it has
+	Halt        Kind = "halt"    // end the run, whoever began it; Reason says why
 	Status      Kind = "status"  // what the agent does, and what it has
 	Refuse      Kind = "refuse"  // the agent does not take part; Err says why
 	FrameRecord Kind = "frame"   // an interval
@@ -191,7 +192,7 @@ func (m *Message) check() error {
 		ok = m.Number > 0 && m.Info != nil && m.Info.Incarnation == m.Incarnation && m.Incarnation != ""
 	case Load:
 		ok = m.Incarnation != "" && len(m.Hash) == hashSize && len(m.Plan)+len(m.Share) <= MaxPlan
-	case Recover:
+	case Recover, Halt:
 		ok = m.Incarnation != ""
 	case Beat:
 		ok = m.Incarnation != "" && m.Number > 0 && wantOrder[m.Want] > 0

@@ -81,7 +81,7 @@ func (m *member) outcome(gone bool) AgentOutcome {
 		a.State = Cancelled
 	case !m.collected || m.err != "":
 		a.State = Aborted
-	case m.stopped && !m.reads || !m.fired || m.hash == nil:
+	case m.stopped && !m.reads || m.early || !m.fired || m.hash == nil:
 		a.State = Marked
 	default:
 		a.State = Complete

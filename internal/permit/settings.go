@@ -15,7 +15,7 @@ import (
 // Commands that a job may run, by their path without the program's name. A path allows the
 // commands below it.
 var commands = []string{
-	"run", "find", "scenario", "calibrate", "demo",
+	"run", "find", "scenario", "calibrate", "demo", "doctor",
 	"explain", "compare", "collate", "verify",
 	"report list", "report show", "report table", "report cite", "report export", "report import",
 	"report log", "report replay", "mark",

@@ -72,11 +72,16 @@ type operatorFile struct {
 	Pin     string `json:"pin"`
 	Seed    string `json:"seed"` // of an nkey, to sign
 	Seal    string `json:"seal"` // seed of a curve key, to seal secrets
+
+	NATS *natsFile `json:"nats,omitempty"` // an existing NATS server; then there is nothing else
 }
 
 func parseOperatorFile(text []byte) (f operatorFile, err error) {
 	if err := parse(text, &f); err != nil {
 		return operatorFile{}, err
+	}
+	if f.NATS != nil {
+		return f, f.NATS.check()
 	}
 	if err := checkServer(f.Address, f.Pin); err != nil {
 		return operatorFile{}, err

@@ -30,7 +30,7 @@ type Registered struct {
 type Operator struct {
 	link *link
 	keys keys
-	file operatorFile // zero with an existing NATS server
+	file operatorFile // with an existing NATS server: without an address
 
 	mu        sync.Mutex
 	listening bool
@@ -44,6 +44,13 @@ func ConnectOperator(ctx context.Context, operatorFile string) (*Operator, error
 	f, err := readFile(operatorFile, parseOperatorFile)
 	if err != nil {
 		return nil, &Error{"read the operator file " + operatorFile, err, "it is in the data folder of the server; `carronade fleet start` makes it"}
+	}
+	if f.NATS != nil {
+		o, err := ConnectOperatorNATS(ctx, f.NATS.server())
+		if err == nil {
+			o.file = f
+		}
+		return o, err
 	}
 	own, err := f.keys()
 	if err != nil {
@@ -111,8 +118,20 @@ func (o *Operator) Revoke(ctx context.Context, agent string) error {
 	return err
 }
 
-// Agents returns the registered agents, by name.
+// External reports whether the server is an existing NATS server, of which nobody knows who is
+// connected.
+func (o *Operator) External() bool { return o.file.Address == "" }
+
+// Agents returns the registered agents, by name. With an existing NATS server they are those
+// that the operator file names, and all of them may be connected.
 func (o *Operator) Agents(ctx context.Context) ([]Registered, error) {
+	if n := o.file.NATS; n != nil {
+		var all []Registered
+		for _, name := range n.Agents {
+			all = append(all, Registered{Name: name, Connected: true})
+		}
+		return all, nil
+	}
 	a, err := o.control(ctx, request{Do: "agents"})
 	return a.Agents, err
 }

@@ -119,6 +119,37 @@ func (f *Fleet) Look(ctx context.Context, names []string) []fleet.Info {
 	return all
 }
 
+// stopWithin is how long agents have to end a run that was stopped: they wait for answers.
+const stopWithin = 30 * time.Second
+
+// Stop has agents end the run that they take part in. It returns the names of those that had
+// one, and an error if one of them has not ended it after half a minute.
+func (f *Fleet) Stop(ctx context.Context, names []string) (stopped []string, err error) {
+	busy := func() []fleet.Info {
+		return slices.DeleteFunc(f.Look(ctx, names), func(i fleet.Info) bool { return i.Busy == "" })
+	}
+	for end := time.Now().Add(stopWithin); ; {
+		left := busy()
+		if len(left) == 0 || ctx.Err() != nil {
+			return stopped, ctx.Err()
+		}
+		for _, i := range left {
+			if !slices.Contains(stopped, i.Name) {
+				stopped = append(stopped, i.Name)
+			}
+			halt := &fleet.Message{Kind: fleet.Halt, Run: i.Busy, Session: "stop", Incarnation: i.Incarnation, Reason: "carronade fleet stop"}
+			_ = f.Bus.Send(i.Name, halt.Encode()) // what is lost is sent again
+		}
+		if time.Now().After(end) {
+			return stopped, fmt.Errorf("agent %s has not ended run %s yet", left[0].Name, left[0].Busy)
+		}
+		select {
+		case <-time.After(lookFor / 4):
+		case <-ctx.Done():
+		}
+	}
+}
+
 // MaxWeight is the largest weight of an agent.
 const MaxWeight = 4096
 
