@@ -20,10 +20,13 @@ import (
 // setting whose default is empty is harmless.
 var storedSettings = map[string][]string{
 	"": {
+		"at=",
 		"batch-events=",
 		"bytes=",
 		"concurrency=",
 		"count=",
+		"exec=",
+		"fault=",
 		"for=",
 		"linger=5ms",
 		"max-in-flight=5",

@@ -324,7 +324,7 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	p := Prediction{}
 	if o.in.Ceiling > 0 && n.Name == "" {
 		p.PerS, p.Given = o.in.Ceiling, true
-	} else if p.PerS = o.capacity(v, n, since+gap); p.PerS == 0 {
+	} else if p.PerS = o.capacity(v, since+gap); p.PerS == 0 {
 		n.NotPredicted = "the capacity is not known: it did not catch up for long enough to be seen"
 		return
 	}
@@ -348,10 +348,11 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 // capacity is the median of the acked rates over a second while the queue was drained, or the rate
 // over all of that time if it is shorter; 0 if it is not known. The highest rate would not do: what
 // the system had finished before it went silent comes at once.
-func (o *observation) capacity(v *view, n *Numbers, from time.Duration) float64 {
-	a, b := int((from-v.From+Bin-1)/Bin), v.end
-	if !n.Drained.More {
-		b = min(b, int((o.mark+seconds(n.Drained.S)-v.From)/Bin))
+func (o *observation) capacity(v *view, from time.Duration) float64 {
+	a := int((from - v.From + Bin - 1) / Bin)
+	b := a
+	for b < v.end && v.waiting[b] > v.level { // also if that does not last: later rates are those of the load
+		b++
 	}
 	if b-a < 3 {
 		return 0

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"math"
+	"slices"
 
 	"carronade/internal/layout"
 )
@@ -270,7 +271,7 @@ func (f *Figure) scales(box rect) (x, y scale) {
 
 // marks draws the marks, behind everything else.
 func (f *Figure) marks(d *drawing, x scale, box rect) {
-	written := math.Inf(-1) // where the last text ends
+	var written [][2]float64 // where texts are
 	for _, m := range f.Marks {
 		from, to := max(x.at(m.From), box.x), min(x.at(m.To), box.x+box.w)
 		switch {
@@ -285,16 +286,15 @@ func (f *Figure) marks(d *drawing, x scale, box rect) {
 			continue
 		}
 		text := measureText(m.Text, fontSize)
-		if begin := min(from, max(box.x+box.w-text, box.x)); begin < written {
+		align, at, begin := atStart, from, from
+		if from+text >= box.x+box.w {
+			align, at, begin = atEnd, to, to-text
+		}
+		if slices.ContainsFunc(written, func(w [2]float64) bool { return begin < w[1] && begin+text > w[0] }) {
 			continue
-		} else {
-			written = begin + text + 6
 		}
-		if from+text < box.x+box.w {
-			d.text("note", atStart, from, box.y-5, m.Text)
-		} else {
-			d.text("note", atEnd, to, box.y-5, m.Text)
-		}
+		written = append(written, [2]float64{begin, begin + text + 6})
+		d.text("note", align, at, box.y-5, m.Text)
 	}
 	for _, m := range f.Marks { // a stall covers the fault that caused it
 		from, to := max(x.at(m.From), box.x), min(x.at(m.To), box.x+box.w)
