@@ -85,8 +85,8 @@ soak: deps ## long versions of tests in make test: 200 kills of the store of rep
 	CARRONADE_TEST_FLEET=10000 $(GO) test -count=1 -timeout 60m -run '^TestFleet$$' ./internal/fleet
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/jobs ./internal/acceptance
 
-conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
-	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 70m -v -run 'Golden|Printed|Verified|Find' ./internal/acceptance
+conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, explained pauses of a real Kafka, scores of faults, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
+	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 70m -v -run 'Golden|Printed|Verified|Find|Explain|FaultScores' ./internal/acceptance
 	$(PLAIN) $(GO) test -count=1 -timeout 30m -v -run '^TestServer' ./internal/acceptance
 	$(PLAIN) $(GO) test -count=1 -timeout 5m -v -run '^TestDashboards' ./internal/cli
 	@mkdir -p '$(dir $(MATRIX))'

@@ -28,6 +28,10 @@ type document struct {
 	Intervals []interval       `json:"intervals"`
 	LagEvents map[string]int64 `json:"lag_events"`
 
+	Faults *struct {
+		Scores []faultScore `json:"scores"`
+	} `json:"faults"`
+
 	Ledger *struct {
 		Acked, Read, Lost, Duplicated, Reordered, Corrupted, Recovered, Inexact uint64
 		Unread, Removed, Compacted, Committed, Aborted, Phantom, Foreign        uint64

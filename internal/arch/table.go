@@ -52,7 +52,7 @@ var Packages = []Package{
 	{Name: "internal/impair"},
 	{Name: "internal/socket", May: []string{"internal/impair"}},
 	{Name: "internal/uring"},
-	{Name: "internal/dial", May: []string{"target"}},
+	{Name: "internal/dial", May: []string{"target", "units"}},
 	{Name: "internal/itemlist"},
 	{Name: "internal/standin", May: []string{"internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/system"}},
 	{Name: "internal/standin/apm", May: []string{"internal/secret", "internal/socket", "internal/standin/capacity", "internal/standin/drop", "internal/standin/fault", "internal/standin/record", "internal/standin/setting", "internal/uring", "internal/wire/apm", "units"}},
@@ -72,6 +72,7 @@ var Packages = []Package{
 	{Name: "internal/sut", May: []string{
 		"internal/checkout", "internal/scrape", "internal/secret", "internal/system", "measure", "target", "units",
 	}},
+	{Name: "internal/doctor", May: []string{"internal/layout", "internal/system", "load", "target", "units"}},
 	{Name: "internal/outage", May: []string{"load"}},
 	{Name: "internal/control", May: []string{"internal/system"}},
 	{Name: "internal/inject", May: []string{"units"}},
@@ -96,13 +97,14 @@ var Packages = []Package{
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/fit", May: []string{"load", "units"}, Tests: []string{"payload"}},
-	{Name: "internal/capture", May: []string{"internal/fit", "internal/trace", "internal/wire/apm", "internal/wire/kafka"}, Tests: []string{"load", "measure"}},
+	{Name: "internal/capture", May: []string{"internal/capture/pcap", "internal/fit", "internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann"}},
+	{Name: "internal/capture/pcap"},
 	{Name: "internal/vary", May: []string{"internal/stats"}},
 	{Name: "internal/explain", May: []string{"internal/stats"}},
-	{Name: "internal/explain/reported", May: []string{"internal/explain", "internal/layout", "internal/report", "measure", "units"}},
+	{Name: "internal/explain/reported", May: []string{"internal/explain", "internal/layout", "internal/outage", "internal/report", "measure", "units"}},
 	{Name: "internal/judge", May: []string{"internal/digest", "internal/layout", "internal/markup", "internal/report", "internal/slo", "internal/stats", "internal/store", "internal/vary", "load", "measure", "target", "units"}},
 	{Name: "internal/markup"},
-	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/markup", "internal/report", "load", "measure", "units"}},
+	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/markup", "internal/outage", "internal/report", "load", "measure", "units"}},
 	{Name: "internal/charts", Tests: []string{"internal/page", "internal/report", "internal/web"}},
 	{Name: "internal/page", May: []string{"internal/charts", "internal/layout", "internal/markup", "internal/picture", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/find"}},
 	{Name: "internal/export", May: []string{"internal/layout", "internal/markup", "internal/page", "internal/picture", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/find"}},
@@ -114,7 +116,7 @@ var Packages = []Package{
 	{Name: "internal/web/guard"},
 	{Name: "internal/fleet/manifest"},
 	{Name: "internal/run", May: []string{
-		"internal/checkout", "internal/inject", "internal/ledger", "internal/live", "internal/outage", "internal/publish", "internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
+		"internal/checkout", "internal/doctor", "internal/inject", "internal/ledger", "internal/live", "internal/outage", "internal/publish", "internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
@@ -141,12 +143,12 @@ var Packages = []Package{
 		"internal/command", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load",
 		"internal/workload", "measure", "target", "units",
 	}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
-	{Name: "internal/command/profiling", May: []string{"internal/capture", "internal/command", "internal/fit", "internal/layout", "internal/wire/apm", "internal/wire/kafka", "internal/workload", "payload", "target", "target/kafka", "units"}},
+	{Name: "internal/command/profiling", May: []string{"internal/capture", "internal/command", "internal/fit", "internal/layout", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "payload", "target", "target/kafka", "units"}, Tests: []string{"target/all"}},
 	{Name: "internal/command/query", May: []string{"internal/command", "internal/layout", "internal/workload", "target", "target/riemann", "units"}},
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/profiling", "internal/command/query", "internal/command/reports", "internal/command/topics",
-		"internal/control", "internal/dial", "internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
+		"internal/control", "internal/dial", "internal/digest", "internal/doctor", "internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
 		"internal/live", "internal/outage", "internal/report", "internal/run", "internal/slo", "internal/standin", "internal/system", "internal/vary", "internal/web", "internal/web/frame", "internal/workload",
 		"load", "measure", "payload", "payload/expression", "target", "units",
 	}, Tests: []string{"target/all"}},
@@ -167,7 +169,7 @@ var Packages = []Package{
 // neither in code nor in comments, except in the list of protocols.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/web/frame", "internal/web/guard", "internal/fleet/bus", "internal/fleet/drive"}
+	protocolPackages = []string{"load", "measure", "internal/doctor", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/web/frame", "internal/web/guard", "internal/fleet/bus", "internal/fleet/drive"}
 	protocolLister   = "internal/cli/targets.go"
 )
 

@@ -9,7 +9,7 @@ const charts = (() => {
   'use strict';
   const DASHES = [[], [6, 4], [2, 3], [8, 3, 2, 3], [12, 4]];
   const STEPS = 1, DOTS = 3, RANGES = 5; // styles; any other is a line
-  const BANDS = [['band'], ['stall', 't0'], ['freeze', 't1']]; // by the kind of a mark: its color, and that of its edge
+  const BANDS = [['band'], ['stall', 't0'], ['freeze', 't1'], ['fault', 't4']]; // by the kind of a mark: its color, and that of its edge
   const LEVELS = 10;
   const FONT = '12px system-ui, sans-serif';
   const POWERS = Array.from({ length: 60 }, (_, i) => 2 ** i);
@@ -364,7 +364,7 @@ const charts = (() => {
     // shade draws the marks and the stretch between two values. A stall has its edge at the top and a
     // freeze at the bottom, so that both are visible if one is within the other.
     shade(u) {
-      const { f } = this, texts = [];
+      const { f } = this, texts = [], faults = [];
       this.paint(u, (ctx, b, px) => {
         const fill = (name, x, y, w, h) => { ctx.fillStyle = color(name); ctx.fillRect(x, y, w, h); };
         if (f.between) {
@@ -385,10 +385,12 @@ const charts = (() => {
           } else {
             const [name, edge] = BANDS[kind], wide = Math.max(w, kind === 2 ? 2 * px : px), below = kind === 2 ? 4 * px : 0;
             fill(name, a, b.top + below, wide, b.height - below);
-            if (edge) fill(edge, a, kind === 1 ? b.top : b.top + b.height - 4 * px, wide, 4 * px);
+            if (edge && kind < 3) fill(edge, a, kind === 1 ? b.top : b.top + b.height - 4 * px, wide, 4 * px);
+            if (kind === 3) faults.push([a, wide]);
           }
           if (text) texts.push([a, text]);
         }
+        for (const [a, wide] of faults) fill(BANDS[3][1], a, b.top + 4 * px, wide, 4 * px); // a stall covers its fault
       });
       this.paint(u, (ctx, b, px) => this.texts(ctx, b, px, texts), true);
     }

@@ -321,6 +321,9 @@ func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 	if errors.As(err, &exit) && exit.ExitCode() == 3 {
 		err = nil // this machine is busy with the other tests, and the report says so
 	}
+	if exit != nil && exit.ExitCode() == 1 && strings.HasPrefix(e.command, "carronade doctor ") {
+		err = nil // it warns of the other tests
+	}
 	if exit != nil && exit.ExitCode() == 4 && strings.HasPrefix(e.command, "carronade verify ") {
 		err = nil // the examples have no history
 	}

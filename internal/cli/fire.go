@@ -17,12 +17,14 @@ import (
 	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/units"
 )
 
 // runTasks runs all tasks, one after the other, and then again the repetitions that were not
 // trusted. It delivers each report at once, since a later task may fail.
 func (s *session) runTasks(ctx context.Context, o outputs) error {
 	var outcome error
+	var faulty []*report.Document       // of the runs that count
 	for i := 0; i < len(o.tasks); i++ { //nolint:intrange // replacements are appended
 		d, err := s.execute(ctx, o, i)
 		if err != nil {
@@ -32,9 +34,17 @@ func (s *session) runTasks(ctx context.Context, o outputs) error {
 		if err = s.deliver(d, o, i); !replaced || exitCodeOf(err) != command.Untrusted {
 			outcome = worst(outcome, err)
 		}
+		if !replaced {
+			faulty = append(faulty, &report.Document{Faults: d.Faults})
+		}
 		if ctx.Err() != nil {
 			outcome = worst(outcome, err) // no run replaces it any more
 			break
+		}
+	}
+	if !o.json {
+		if err := report.FaultSummary(s.out, s.style(), faulty); err != nil {
+			outcome = worst(outcome, fmt.Errorf("writing the scores of faults: %w", err))
 		}
 	}
 	return outcome
@@ -114,7 +124,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		},
 		Marked: func(m outage.Mark) {
 			watcher.Message(markText(&m))
-			shown.Mark(markText(&m))
+			shown.MarkFault(units.Seconds(m.AtS), m.Kind, m.Name)
 		},
 		Logf: func(format string, args ...any) {
 			watcher.Message(fmt.Sprintf(format, args...))

@@ -110,7 +110,7 @@ func generates(cmd *cobra.Command, path string, args []string) bool {
 		return isGiven(cmd, "run")
 	case "profile": // it reads a topic as fast as possible, like topics read
 		return isGiven(cmd, "check-fit") || len(args) > 0 && strings.Contains(args[0], "://")
-	case "find", "demo", "calibrate", "report replay", "system build", "topics create", "topics delete", "topics read":
+	case "find", "demo", "calibrate", "doctor", "report replay", "system build", "topics create", "topics delete", "topics read":
 		return true
 	case "as":
 		return len(args) > 0 && args[0] != "--help" && args[0] != "-h" && permit.ToolLoads(args[0], args[1:])

@@ -53,7 +53,7 @@ func (s *session) root() *cobra.Command {
 		}
 	}
 	judge := judging.Tools{Console: s.console(), Stores: s.existing, Err: s.Err, Interleave: s.interleave}
-	add("start", s.demoCommand(), s.runCommand(), s.findCommand(), s.scenarioCommand(), s.markCommand(), s.calibrateCommand())
+	add("start", s.demoCommand(), s.runCommand(), s.findCommand(), s.scenarioCommand(), s.markCommand(), s.calibrateCommand(), s.doctorCommand())
 	add("tools", s.profileCommand())
 	add("tools", s.ownCommands()...)
 	add("reports", reports.Command(s.reportTools(), s.replayCommand()), reports.Explain(s.reportTools()), judging.Collate(judge), judging.Compare(judge), judging.Verify(judge))

@@ -192,3 +192,9 @@ const calibrateExample = `
   carronade calibrate --target riemann
   carronade calibrate --target kafka://other-host:9092    # there: carronade
                             # standin kafka --discard --listen 0.0.0.0:9092`
+
+const doctorExample = `
+  carronade doctor
+  carronade doctor kafka://127.0.0.1:9092/orders --acks all --clients 20
+  carronade doctor -f orders.yaml --json
+  carronade doctor apm+https://apm.example.org:8200 --timeout 5s`

@@ -170,7 +170,7 @@ func TestTails(t *testing.T) {
 
 func TestOverlapsAroundTheEnds(t *testing.T) {
 	const second = time.Second
-	active := widened([]Span{{1 * second, 2 * second}, {9 * second, 10 * second}}, second/2, 10*second)
+	active := widened([]Span{{1 * second, 2 * second}, {9 * second, 10 * second}}, scale{by: second / 2}, 10*second)
 	for _, c := range []struct {
 		at, shift time.Duration
 		want      bool

@@ -73,7 +73,7 @@ func compare(g *Group, s signal, r *Run, tau []time.Duration) (pair, bool) {
 			p.score[k] = max(p.score[k], tails[hits[k]])
 		}
 		if x := tails[hits[0]]; hits[0] > 0 && x > best {
-			best, p.within = x, scale
+			best, p.within = x, scale.by
 			p.hit = make([]bool, p.of)
 			for i, in := range spans {
 				p.hit[i] = overlaps(active, in, r.Start, length, 0)
@@ -85,7 +85,7 @@ func compare(g *Group, s signal, r *Run, tau []time.Duration) (pair, bool) {
 
 // widened adds a distance on both sides of spans and joins those that overlap. The result
 // continues beyond the end of the measurement, for incidents that are shifted over it.
-func widened(spans []Span, by, length time.Duration) []Span {
+func widened(spans []Span, at scale, length time.Duration) []Span {
 	var out []Span
 	add := func(s Span) {
 		if n := len(out); n > 0 && s.Start <= out[n-1].End {
@@ -96,7 +96,10 @@ func widened(spans []Span, by, length time.Duration) []Span {
 	}
 	for turn := time.Duration(-1); turn <= 1; turn++ {
 		for _, s := range spans {
-			add(Span{s.Start - by + turn*length, s.End + by + turn*length})
+			if at.begins {
+				s.End = s.Start
+			}
+			add(Span{s.Start - at.by + turn*length, s.End + at.by + turn*length})
 		}
 	}
 	return out

@@ -18,11 +18,16 @@ const (
 
 // A signal is when a cause was active, in one sense.
 type signal struct {
-	change string // see Finding.Change
-	spans  []Span // in order of time
-	exact  bool   // they have exact times
-	// scales are the distances in time that are tried, ascending.
-	scales []time.Duration
+	change string  // see Finding.Change
+	spans  []Span  // in order of time
+	exact  bool    // they have exact times
+	scales []scale // that are tried
+}
+
+// A scale is how far from a signal an incident may be to coincide with it.
+type scale struct {
+	by     time.Duration
+	begins bool // from its beginning, rather than from any part of it
 }
 
 // signals returns the senses in which a cause may coincide with incidents of a kind.
@@ -30,9 +35,11 @@ func signals(c *Cause, kind string, r *Run) (out []signal) {
 	if c.Moments != nil {
 		spans := slices.Clone(c.Moments)
 		slices.SortFunc(spans, func(a, b Span) int { return int(a.Start - b.Start) })
-		s := signal{exact: true, spans: within(spans, r), scales: []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, time.Second}}
-		if kind != Stall { // the times of the others are known to an interval
-			s.scales = s.scales[2:]
+		s := signal{exact: true, spans: within(spans, r), scales: []scale{{by: 200 * time.Millisecond}, {by: time.Second}}}
+		if kind == Stall { // the times of the others are known to an interval
+			s.scales = []scale{
+				{20 * time.Millisecond, true}, {50 * time.Millisecond, true}, {200 * time.Millisecond, true}, {time.Second, true}, {by: 20 * time.Millisecond},
+			}
 		}
 		if len(s.spans) > 0 {
 			out = append(out, s)
@@ -51,7 +58,7 @@ func signals(c *Cause, kind string, r *Run) (out []signal) {
 	width := cells[len(cells)/2].End - cells[len(cells)/2].Start
 	add := func(change string, spans []Span, nearest time.Duration) {
 		if spans = within(spans, r); len(spans) > 0 {
-			out = append(out, signal{change: change, spans: spans, scales: []time.Duration{nearest, nearest + width}})
+			out = append(out, signal{change: change, spans: spans, scales: []scale{{by: nearest}, {by: nearest + width}}})
 		}
 	}
 	if kind == Step {

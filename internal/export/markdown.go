@@ -91,9 +91,24 @@ func (m *markdown) report(d *report.Document) {
 		m.table(alignRight, steps[0], escaped(steps[1:]))
 	}
 	m.times(d)
+	m.faults(d)
 	m.fleet(d)
 	m.failures(d)
 	m.origin(d)
+}
+
+// faults writes the scores of faults, and sentences on them.
+func (m *markdown) faults(d *report.Document) {
+	rows := d.FaultTable()
+	if rows == nil {
+		return
+	}
+	m.section("Faults")
+	m.table(alignRight, rows[0], escaped(rows[1:]))
+	m.line("")
+	for _, text := range escaped([][]string{d.FaultTexts()})[0] {
+		m.line("- " + text)
+	}
 }
 
 // fleet writes the table of the generators, if there are several.

@@ -62,19 +62,19 @@ func (s *Sizes) Fit() SizeFit {
 		f.Family, f.Text, f.Error = Uniform, fmt.Sprintf("%d-%d", s.min, s.max), uniform
 		return f
 	}
-	median, sigma := s.lognormal()
-	lognormal := 1.0
+	median, sigma := lognormal(steps)
+	distance := 1.0
 	if sigma > 1e-4 && sigma <= 10 && median >= 1 && median*math.Exp(4.1*sigma) < 1<<30 {
-		lognormal = distanceTo(steps, func(v int) float64 {
+		distance = distanceTo(steps, func(v int) float64 {
 			if v < 0 {
 				return 0
 			}
 			return 0.5 * math.Erfc(-math.Log((float64(v)+0.5)/median)/(sigma*math.Sqrt2)) // sizes are rounded
 		})
-		f.Others = lognormal
+		f.Others = distance
 	}
-	if lognormal <= familyError {
-		f.Family, f.Error, f.Median, f.Sigma, f.Others = Lognormal, lognormal, median, sigma, 0
+	if distance <= familyError {
+		f.Family, f.Error, f.Median, f.Sigma, f.Others = Lognormal, distance, median, sigma, 0
 		f.Text = fmt.Sprintf("lognormal(%.0f,%.4g)", median, sigma)
 		return f
 	}
@@ -85,10 +85,17 @@ func (s *Sizes) Fit() SizeFit {
 }
 
 // lognormal returns the maximum likelihood estimates of median and sigma.
-func (s *Sizes) lognormal() (median, sigma float64) {
-	n := float64(s.n)
-	mean := s.logs / n
-	return math.Exp(mean), math.Sqrt(max(0, s.logs2/n-mean*mean))
+func lognormal(steps []step) (median, sigma float64) {
+	n, sum, squares := 0.0, 0.0, 0.0
+	for _, st := range steps {
+		if st.high == 0 {
+			continue
+		}
+		l, c := math.Log(float64(st.low+st.high)/2), float64(st.count)
+		n, sum, squares = n+c, sum+l*c, squares+l*l*c
+	}
+	mean := sum / n
+	return math.Exp(mean), math.Sqrt(max(0, squares/n-mean*mean))
 }
 
 func (s *Sizes) weighted(f SizeFit, steps []step) SizeFit {

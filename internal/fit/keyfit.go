@@ -62,7 +62,8 @@ func (k *Keys) Fit(whole bool) KeyFit {
 	if pairs <= 1/keys*(1+1e-9)+3*deviation || distinct < 2 {
 		f.Family, f.Keys = UniformKeys, uint64(math.Round(keys))
 		f.Error = curveDistance(curve(ranks), simulated(keys, 0, n))
-		if f.Error <= familyError || distinct < 2 {
+		// Keys in turn share a record even more rarely than keys at random.
+		if f.Error <= familyError || distinct < 2 || pairs <= 1/keys {
 			return f
 		}
 	}

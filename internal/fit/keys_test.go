@@ -65,6 +65,16 @@ func TestKeyFitRecoversParameters(t *testing.T) {
 	}
 }
 
+func TestKeysInTurnAreUniform(t *testing.T) {
+	k := NewKeys()
+	for i := range 1000 {
+		k.Add([]byte{byte(i % 10)}, 0)
+	}
+	if f := k.Fit(true); f.Family != UniformKeys || f.Keys != 10 {
+		t.Errorf("got %s of %d keys with exponent %v, want uniform of 10", f.Family, f.Keys, f.Zipf)
+	}
+}
+
 func TestKeysBeyondTheTable(t *testing.T) {
 	k := NewKeys()
 	k.most = 4096

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -12,13 +13,12 @@ import (
 type Sizes struct {
 	n        uint64
 	sum      float64
-	logs     float64 // sum of the logarithms of those above 0
-	logs2    float64 // of their squares
 	min, max int
 
-	exact   map[int]uint64 // nil once there are too many
-	inexact bool
 	buckets []uint64
+	small   int            // distinct ones below linear, which have a bucket each
+	exact   map[int]uint64 // the others; nil once there are too many
+	inexact bool
 }
 
 // maxExact limits the distinct numbers that are counted exactly.
@@ -57,24 +57,22 @@ func (s *Sizes) Add(v int, n uint64) {
 	s.max = max(s.max, v)
 	s.n += n
 	s.sum += float64(v) * float64(n)
-	if v > 0 {
-		l := math.Log(float64(v))
-		s.logs += l * float64(n)
-		s.logs2 += l * l * float64(n)
-	}
 	i := bucketOf(v)
 	if i >= len(s.buckets) {
 		s.buckets = append(s.buckets, make([]uint64, i+1-len(s.buckets))...)
 	}
+	if s.buckets[i] == 0 && v < linear {
+		s.small++
+	}
 	s.buckets[i] += n
-	if s.inexact {
+	if v < linear || s.inexact {
 		return
 	}
 	if s.exact == nil {
 		s.exact = map[int]uint64{}
 	}
 	s.exact[v] += n
-	if len(s.exact) > maxExact {
+	if len(s.exact)+s.small > maxExact {
 		s.exact, s.inexact = nil, true
 	}
 }
@@ -113,12 +111,12 @@ type step struct {
 func (s *Sizes) steps() []step {
 	var out []step
 	if !s.inexact {
-		values := make([]int, 0, len(s.exact))
-		for v := range s.exact {
-			values = append(values, v)
+		for v, n := range s.buckets[:min(len(s.buckets), linear)] {
+			if n > 0 {
+				out = append(out, step{low: v, high: v, count: n})
+			}
 		}
-		slices.Sort(values)
-		for _, v := range values {
+		for _, v := range slices.Sorted(maps.Keys(s.exact)) {
 			out = append(out, step{low: v, high: v, count: s.exact[v]})
 		}
 	} else {

@@ -143,6 +143,9 @@ func (n *Node) Kill() {
 	n.process.kill()
 }
 
+// Ended reports whether the node is not running, also if others ended it.
+func (n *Node) Ended() bool { return n.process.ended() }
+
 // Stop shuts the node down in order.
 func (n *Node) Stop(t testing.TB) {
 	t.Helper()

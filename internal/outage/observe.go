@@ -345,8 +345,9 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	n.Predicted = &p
 }
 
-// capacity is the highest acked rate over a second while the queue was drained, or over all of
-// that time if it is shorter; 0 if it is not known.
+// capacity is the median of the acked rates over a second while the queue was drained, or the rate
+// over all of that time if it is shorter; 0 if it is not known. The highest rate would not do: what
+// the system had finished before it went silent comes at once.
 func (o *observation) capacity(v *view, n *Numbers, from time.Duration) float64 {
 	a, b := int((from-v.From+Bin-1)/Bin), v.end
 	if !n.Drained.More {
@@ -356,15 +357,17 @@ func (o *observation) capacity(v *view, n *Numbers, from time.Duration) float64 
 		return 0
 	}
 	span := min(int(floorSpan/Bin), b-a)
-	var sum, most uint64
+	var sums []uint64
+	var sum uint64
 	for i := a; i < b; i++ {
 		sum += uint64(v.Cells[i].Acked)
 		if i-a >= span {
 			sum -= uint64(v.Cells[i-span].Acked)
 		}
 		if i-a >= span-1 {
-			most = max(most, sum)
+			sums = append(sums, sum)
 		}
 	}
-	return float64(most) / (time.Duration(span) * Bin).Seconds()
+	slices.Sort(sums)
+	return float64(sums[len(sums)/2]) / (time.Duration(span) * Bin).Seconds()
 }

@@ -99,12 +99,12 @@ func TestScriptedStalls(t *testing.T) {
 			},
 		},
 		{
-			// For 4 s after it the system works at half its speed: 1/1.6 of the load.
+			// For 2 s after it the system works at half its speed.
 			"slow heal",
 			trial{
 				rate: 1000, length: 60 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []outage.Mark{fault(at)},
 				service: func(now time.Duration) time.Duration {
-					if now >= at+2*second && now < at+6*second {
+					if now >= at+2*second && now < at+4*second {
 						return 1250 * time.Microsecond
 					}
 					return 625 * time.Microsecond
@@ -113,9 +113,9 @@ func TestScriptedStalls(t *testing.T) {
 			func(t *testing.T, s []outage.Score) {
 				n := s[0].Whole
 				wantTime(t, "blackout", n.Blackout, 2)
-				drained := 6 + (2000+4*200)/600.0 // in 4 s another 800 wait; then 600/s are caught up with
+				drained := 4 + (2000+2*200)/600.0 // in 2 s another 400 wait; then 600/s are caught up with
 				wantTime(t, "drained", n.Drained, drained)
-				if n.Predicted == nil || n.Drained.S < 1.5*n.Predicted.DrainedS {
+				if n.Predicted == nil || n.Drained.S < 1.4*n.Predicted.DrainedS {
 					t.Errorf("drained in %+v, predicted %+v: a slow heal must stand out", n.Drained, n.Predicted)
 				}
 			},

@@ -114,6 +114,7 @@ func (p *page) rest() {
 			of = " of " + p.names[i]
 		}
 		p.failures(d, of)
+		p.faults(d, of)
 		p.stalls(d, of)
 		p.freezes(d, of)
 		p.settings(d, of)
@@ -211,6 +212,20 @@ func (p *page) failures(d *report.Document, of string) {
 			rows = append(rows, []string{f.Class, f.Events, f.Batches, f.Text})
 		}
 		p.prose([]string{"class", "events", "batches", "messages of the system or the connection"}, rows)
+	})
+}
+
+// faults writes the scores of faults.
+func (p *page) faults(d *report.Document, of string) {
+	rows := d.FaultTable()
+	if rows == nil {
+		return
+	}
+	p.fold(fmt.Sprintf("Faults%s (%d)", of, len(d.Faults.Scores)), func() {
+		p.table(rows[0], rows[1:])
+		for _, text := range d.FaultTexts() {
+			p.Element("p", text)
+		}
 	})
 }
 

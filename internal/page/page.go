@@ -244,8 +244,11 @@ func (p *page) legend(f *picture.Figure) {
 // stretch writes a kind of time spans into a legend.
 func (p *page) stretch(k picture.MarkKind) {
 	edge := "M1 0h26v3h-26z"
-	if k == picture.Freeze {
+	switch k {
+	case picture.Freeze:
 		edge = "M1 9h26v3h-26z"
+	case picture.Fault:
+		edge = "M1 3h26v3h-26z"
 	}
 	p.Open("svg", "class", "sample", "viewBox", "0 0 28 12", "width", "28", "height", "12", "aria-hidden", "true")
 	p.Empty("path", "class", k.Class(), "d", "M1 0h26v12h-26z")

@@ -15,10 +15,10 @@ import (
 // Commands that a job may run, by their path without the program's name. A path allows the
 // commands below it.
 var commands = []string{
-	"run", "find", "scenario", "calibrate", "demo",
+	"run", "find", "scenario", "calibrate", "demo", "doctor",
 	"explain", "compare", "collate", "verify",
 	"report list", "report show", "report table", "report cite", "report export", "report import",
-	"report log", "report replay",
+	"report log", "report replay", "mark",
 	"topics", "query", "profile", "host", "help", "version", "system list",
 }
 
@@ -31,6 +31,8 @@ func (r *Rules) Command(path string, args []string) error {
 	case path == "system build" && len(args) > 0:
 		return r.Build(args[0])
 	case path == "as" && len(args) > 0: // see Tool
+		return nil
+	case path == "mark": // its arguments are an id and a name
 		return nil
 	case !slices.ContainsFunc(commands, func(c string) bool { return path == c || strings.HasPrefix(path, c+" ") }):
 		return r.refuse(fmt.Sprintf("this server does not run the command %q", path), wayAllow)

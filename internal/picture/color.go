@@ -19,7 +19,7 @@ const (
 // Colors are the colors of a theme, as #rrggbb.
 type Colors struct {
 	Background, Ink, Muted, Grid, Axis, Band string
-	Stall, Freeze                            string // behind the series, as Band is
+	Stall, Freeze, Fault                     string // behind the series, as Band is
 
 	Tones [tones]string
 	Heat  [heatLevels]string // few to many
@@ -32,7 +32,7 @@ type Colors struct {
 // hardly visible on black.
 var (
 	light = Colors{
-		Background: "#ffffff", Ink: "#1b1f23", Muted: "#57606a", Grid: "#e4e7eb", Axis: "#8c959f", Band: "#f2f4f6", Stall: "#e8f2fd", Freeze: "#fff0d0",
+		Background: "#ffffff", Ink: "#1b1f23", Muted: "#57606a", Grid: "#e4e7eb", Axis: "#8c959f", Band: "#f2f4f6", Stall: "#e8f2fd", Freeze: "#fff0d0", Fault: "#fde8ea",
 		Tones: [tones]string{
 			Blue: "#0060a8", Orange: "#cb7400", Green: "#009270", Purple: "#8f2d7a", Red: "#d1242f",
 			Sky: "#3f8fd6", Olive: "#6b6100", Grey: "#6e7781",
@@ -40,7 +40,7 @@ var (
 		Heat: ramp("#bfe3d6", "#4fb0ae", "#2a6a9e", "#2b1650"),
 	}
 	dark = Colors{
-		Background: "#12161b", Ink: "#e6e9ec", Muted: "#a2abb5", Grid: "#272d34", Axis: "#69727d", Band: "#1b2128", Stall: "#10294a", Freeze: "#3d2a0a",
+		Background: "#12161b", Ink: "#e6e9ec", Muted: "#a2abb5", Grid: "#272d34", Axis: "#69727d", Band: "#1b2128", Stall: "#10294a", Freeze: "#3d2a0a", Fault: "#40181b",
 		Tones: [tones]string{
 			Blue: "#4a9dff", Orange: "#f2a03d", Green: "#2fd1a2", Purple: "#d47ad1", Red: "#ff6b63",
 			Sky: "#a5d8ff", Olive: "#d3cb4f", Grey: "#9aa4ae",

@@ -123,29 +123,35 @@ type Mark struct {
 // those that need a name have one in the legend.
 type MarkKind uint8
 
-// The kinds, from back to front.
+// The kinds.
 const (
 	OtherPhase MarkKind = iota // a phase other than the measurement, the start of a step, or a ceiling
 	Stall                      // the system answered nothing
 	Freeze                     // the generator did not run
+	Fault                      // something was broken
 	markKinds
 )
 
 // markNames are the names in the legend.
-var markNames = [markKinds]string{Stall: "stall", Freeze: "generator froze"}
+var markNames = [markKinds]string{Stall: "stall", Freeze: "generator froze", Fault: "fault"}
 
 // Name is a kind's name in the legend; "" if it has none.
 func (k MarkKind) Name() string { return markNames[k%markKinds] }
 
 // Class is the style sheet class of the kind's stretches.
-func (k MarkKind) Class() string { return [markKinds]string{"band", "stall", "freeze"}[k%markKinds] }
+func (k MarkKind) Class() string {
+	return [markKinds]string{"band", "stall", "freeze", "fault"}[k%markKinds]
+}
 
 // Tone is the color of the edge of the kind's stretches: a stall's edge is at the
-// top, a freeze's at the bottom, so that both are visible if one is within the
-// other.
+// top, a freeze's at the bottom, a fault's below that of a stall, so that all are
+// visible if one is within the other.
 func (k MarkKind) Tone() Tone {
-	if k == Freeze {
+	switch k {
+	case Freeze:
 		return Orange
+	case Fault:
+		return Red
 	}
 	return Blue
 }

@@ -270,6 +270,7 @@ func (f *Figure) scales(box rect) (x, y scale) {
 
 // marks draws the marks, behind everything else.
 func (f *Figure) marks(d *drawing, x scale, box rect) {
+	written := math.Inf(-1) // where the last text ends
 	for _, m := range f.Marks {
 		from, to := max(x.at(m.From), box.x), min(x.at(m.To), box.x+box.w)
 		switch {
@@ -283,10 +284,22 @@ func (f *Figure) marks(d *drawing, x scale, box rect) {
 		if m.Text == "" {
 			continue
 		}
-		if text := measureText(m.Text, fontSize); from+text < box.x+box.w {
+		text := measureText(m.Text, fontSize)
+		if begin := min(from, max(box.x+box.w-text, box.x)); begin < written {
+			continue
+		} else {
+			written = begin + text + 6
+		}
+		if from+text < box.x+box.w {
 			d.text("note", atStart, from, box.y-5, m.Text)
 		} else {
 			d.text("note", atEnd, to, box.y-5, m.Text)
+		}
+	}
+	for _, m := range f.Marks { // a stall covers the fault that caused it
+		from, to := max(x.at(m.From), box.x), min(x.at(m.To), box.x+box.w)
+		if m.Kind == Fault && to >= from {
+			d.faultEdge(rect{from, box.y, max(to-from, 1), box.h})
 		}
 	}
 }
@@ -305,7 +318,14 @@ func (d *drawing) stretch(k MarkKind, r rect) {
 		d.add(shape{kind: fill, class: "bar", tone: k.Tone(), rects: []rect{{r.x, r.y, r.w, edge}}})
 	case Freeze:
 		d.add(shape{kind: fill, class: "bar", tone: k.Tone(), rects: []rect{{r.x, r.y + r.h - edge, r.w, edge}}})
+	case Fault:
+		d.faultEdge(r)
 	}
+}
+
+// faultEdge draws the edge of a fault, below that of a stall.
+func (d *drawing) faultEdge(r rect) {
+	d.add(shape{kind: fill, class: "bar", tone: Fault.Tone(), rects: []rect{{r.x, r.y + edge, r.w, edge}}})
 }
 
 func (f *Figure) drawSeries(d *drawing, x, y scale, box rect) {

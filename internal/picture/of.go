@@ -1,6 +1,8 @@
 package picture
 
 import (
+	"carronade/internal/layout"
+	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/measure"
 )
@@ -111,6 +113,8 @@ func (r *run) marks() []Mark {
 			out = append(out, Mark{From: ph.StartS, To: ph.EndS, Text: ph.Name})
 		}
 	}
+	faults, moments := r.faultMarks()
+	out = append(out, faults...)
 	for i := range r.Steps {
 		if i > 0 {
 			out = append(out, Mark{From: r.Steps[i].StartS, To: r.Steps[i].StartS})
@@ -127,5 +131,39 @@ func (r *run) marks() []Mark {
 	for _, f := range r.Freezes.Longest { // even short ones are shown: they make the numbers doubtful
 		out = append(out, Mark{From: f.AtS, To: f.AtS + f.LengthS, Kind: Freeze})
 	}
-	return out
+	return append(out, moments...) // in front, since a stall often begins with its fault
+}
+
+// longestName is the length at which the name of a mark is cut.
+const longestName = 24
+
+// faultMarks are the stretches in which faults were there, and the moments of all marks. A fault
+// without a heal lasts until the limit held again, as far as that was seen.
+func (r *run) faultMarks() (faults, moments []Mark) {
+	if r.Faults == nil {
+		return nil, nil
+	}
+	for i := range r.Faults.Marks {
+		m := &r.Faults.Marks[i]
+		moments = append(moments, Mark{From: m.AtS, To: m.AtS, Text: layout.Cut(layout.Clean(m.Kind+" "+m.Name), longestName)})
+	}
+	for i := range r.Faults.Scores {
+		if s := &r.Faults.Scores[i]; s.Kind == outage.Fault {
+			faults = append(faults, Mark{From: s.AtS, To: faultEnd(r.Faults, s), Kind: Fault})
+		}
+	}
+	return faults, moments
+}
+
+func faultEnd(f *report.Faults, s *outage.Score) float64 {
+	end := s.AtS + s.ObservedS
+	for i := range f.Marks {
+		if m := &f.Marks[i]; m.Kind == outage.Heal && m.Name == s.Name && m.AtS >= s.AtS && m.AtS <= end {
+			return m.AtS
+		}
+	}
+	if b := s.Whole.Back; b != nil && !b.More {
+		return s.AtS + b.S
+	}
+	return end
 }

@@ -99,6 +99,8 @@ func (r *raster) shape(s *shape) error {
 			paint = r.c.Stall
 		case Freeze.Class():
 			paint = r.c.Freeze
+		case Fault.Class():
+			paint = r.c.Fault
 		}
 		r.rects(s.rects, rgba(paint))
 	case cells:

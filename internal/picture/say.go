@@ -32,6 +32,8 @@ func (f *Figure) Describe() string {
 			if stalls++; stalls <= maxStalls {
 				part("The system answered nothing from %s to %s.", Format(m.From, Seconds), Format(m.To, Seconds))
 			}
+		case Fault:
+			part("A fault was there from %s to %s.", Format(m.From, Seconds), Format(m.To, Seconds))
 		case Freeze:
 			part("The generator did not run from %s to %s.", Format(m.From, Seconds), Format(m.To, Seconds))
 		}

@@ -143,8 +143,8 @@ func shapeRules() string {
 // viewer supports.
 func colorRules(c Colors) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".background{fill:%s}.title,.label{fill:%s}.note{fill:%s}.grid{stroke:%s}.axis,.mark{stroke:%s}.band{fill:%s}.stall{fill:%s}.freeze{fill:%s}",
-		c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band, c.Stall, c.Freeze)
+	fmt.Fprintf(&b, ".background{fill:%s}.title,.label{fill:%s}.note{fill:%s}.grid{stroke:%s}.axis,.mark{stroke:%s}.band{fill:%s}.stall{fill:%s}.freeze{fill:%s}.fault{fill:%s}",
+		c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band, c.Stall, c.Freeze, c.Fault)
 	for i, tone := range c.Tones {
 		fmt.Fprintf(&b, ".t%d{stroke:%s}.f%d{fill:%s}", i, tone, i, tone)
 	}
@@ -164,7 +164,7 @@ func styleOf(t Theme) string {
 
 // Rules are a page's style rules for the figures of Inline, with the theme's colors
 // as custom properties: --background, --ink, --muted, --grid, --axis, --band,
-// --stall, --freeze, --t0 and so on, --h0 and so on.
+// --stall, --freeze, --fault, --t0 and so on, --h0 and so on.
 func Rules() string {
 	return shapeRules() + colorRules(eachColor(func(name string) string { return "var(--" + name + ")" }))
 }
@@ -182,6 +182,7 @@ func Properties(t Theme) string {
 		{"band", c.Band},
 		{"stall", c.Stall},
 		{"freeze", c.Freeze},
+		{"fault", c.Fault},
 	} {
 		fmt.Fprintf(&b, "--%s:%s;", p.name, p.value)
 	}
@@ -196,7 +197,7 @@ func Properties(t Theme) string {
 
 func eachColor(of func(name string) string) (c Colors) {
 	c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band = of("background"), of("ink"), of("muted"), of("grid"), of("axis"), of("band")
-	c.Stall, c.Freeze = of("stall"), of("freeze")
+	c.Stall, c.Freeze, c.Fault = of("stall"), of("freeze"), of("fault")
 	for i := range c.Tones {
 		c.Tones[i] = of(fmt.Sprintf("t%d", i))
 	}

@@ -52,6 +52,28 @@ func (d *Document) FaultRows(all bool) [][]string {
 	return rows
 }
 
+// FaultTable is FaultRows with every lane and one line of headings, for pages and documents.
+func (d *Document) FaultTable() [][]string {
+	rows := d.FaultRows(true)
+	if rows == nil {
+		return nil
+	}
+	return append([][]string{{"", "noticed after", "blackout", "first ack after", "in limit after", "drained after", "lost event s"}}, rows[2:]...)
+}
+
+// FaultTexts are the sentences below the table.
+func (d *Document) FaultTexts() []string {
+	f := d.Faults
+	out := []string{f.Terms()}
+	for i := range f.Scores {
+		s := &f.Scores[i]
+		for _, text := range f.Remarks(s) {
+			out = append(out, fmt.Sprintf("%s at %s: %s", markName(&s.Mark), seconds(s.AtS), text))
+		}
+	}
+	return append(out, f.Notes...)
+}
+
 // isMark reports whether a row of FaultRows names the mark of the rows below it.
 func isMark(row []string) bool { return row[0] != "" && row[1] == "" && row[0][0] != ' ' }
 
@@ -90,7 +112,7 @@ func (f *Faults) Remarks(s *outage.Score) []string {
 	}
 	switch p := s.Whole.Predicted; {
 	case p != nil:
-		of := "the highest rate while it caught up"
+		of := "its median rate while it caught up"
 		if p.Given {
 			of = "as given"
 		}

@@ -103,3 +103,38 @@ func TestFaultLimits(t *testing.T) {
 		})
 	}
 }
+
+// TestFaultSummary: of several runs with the same fault, each is listed, and the median and the
+// worst; a time that was not over is the worst.
+func TestFaultSummary(t *testing.T) {
+	var runs []*Document
+	for i, back := range []*outage.Time{secondsOf(4), {S: 3, More: true}, secondsOf(2), nil, secondsOf(9)} {
+		d := faulty()
+		s := &d.Faults.Scores[0]
+		s.Whole.Back = back
+		s.Lanes[1].Blackout = secondsOf(float64(i))
+		runs = append(runs, d)
+	}
+	var b bytes.Buffer
+	if err := FaultSummary(&b, layout.Style{}, runs); err != nil {
+		t.Fatal(err)
+	}
+	words := func(label string) []string {
+		for line := range strings.Lines(b.String()) {
+			if f := strings.Fields(line); len(f) > 0 && f[0] == label {
+				return f[1:]
+			}
+		}
+		return nil
+	}
+	if got := strings.Join(words("median"), " "); got != "2 s 2 s 9 s 10.3 s" {
+		t.Errorf("median %q:\n%s", got, b.String())
+	}
+	if got := strings.Join(words("worst"), " "); got != "2 s 4 s > 3 s 10.3 s" {
+		t.Errorf("worst %q:\n%s", got, b.String())
+	}
+	b.Reset()
+	if err := FaultSummary(&b, layout.Style{}, runs[:1]); err != nil || b.Len() > 0 {
+		t.Errorf("of one run: %v, %s", err, b.String())
+	}
+}

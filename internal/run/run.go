@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"carronade/internal/doctor"
 	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/store"
@@ -215,6 +216,7 @@ func (e *execution) open(ctx context.Context) error {
 		return joinClose(err, s.Close())
 	}
 	e.vitals = system.NewHostMetrics()
+	e.atOpen, e.opened = system.ReadState(), time.Now()
 	if !e.Portable { // virtual time has no freezes
 		e.causes = system.NewCauses()
 	}
@@ -254,8 +256,18 @@ func (e *execution) inspect(out *outcome) {
 		out.clients = m.Brokers()
 	}
 	out.encoding = e.encoding()
-	out.clock, out.remarks = e.clock.Troubles(), e.clock.Remarks()
+	out.clock, out.remarks = e.clock.Troubles(), append(e.clock.Remarks(), e.machine()...)
 	out.noWaits = e.causes != nil && !e.causes.CountsWaits()
+}
+
+// machine returns what was wrong with this machine and mattered to the run.
+func (e *execution) machine() []string {
+	host, ok := e.Host.(system.Host)
+	if !ok {
+		return nil
+	}
+	now, o := system.ReadState(), e.spec.Options
+	return doctor.Remarks(&host, &e.atOpen, &now, time.Since(e.opened), o.Size("send-buffer"), o.Size("recv-buffer"))
 }
 
 // NewID returns the identity of a run.
@@ -288,6 +300,8 @@ type execution struct {
 	system  *underTest // nil if there is none
 	hosts   []any      // other machines, described
 	vitals  *system.HostMetrics
+	atOpen  system.State // of this machine, before anything was sent
+	opened  time.Time
 	hdr     *report.Log
 	series  *series      // nil before the run begins
 	writer  store.Writer // nil: the report is not kept while it is measured
@@ -316,7 +330,7 @@ type outcome struct {
 	clients  []measure.Client
 	encoding *measure.Encoding
 	clock    []string // trouble with the clocks
-	remarks  []string // on the clocks
+	remarks  []string // on the clocks and on this machine
 	noWaits  bool     // see trust.Input
 
 	reading *Reading  // of a generator that reads what others send

@@ -21,7 +21,7 @@ const thisMachine = "this machine"
 // not have exactly one.
 func SystemOf(kinds []target.Kind, args []string) string {
 	found := ""
-	if len(args) > 0 && (args[0] == "demo" || args[0] == "calibrate") {
+	if len(args) > 0 && slices.Contains([]string{"demo", "calibrate", "doctor"}, args[0]) {
 		found = thisMachine
 	}
 	for i, arg := range args {

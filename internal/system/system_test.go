@@ -296,7 +296,7 @@ func FuzzFiles(f *testing.F) {
 	f.Add("cpu", "1:cpu:/x", "max")
 	f.Fuzz(func(_ *testing.T, a, b, c string) {
 		root := tree(map[string]string{
-			"proc/stat": a, "proc/meminfo": a, "proc/cpuinfo": a, "etc/os-release": a,
+			"proc/stat": a, "proc/meminfo": a, "proc/vmstat": a, "proc/loadavg": c, "proc/cpuinfo": a, "etc/os-release": a,
 			"proc/self/cgroup":                 b,
 			"sys/fs/cgroup/cgroup.controllers": c, "sys/fs/cgroup/cpu.max": c, "sys/fs/cgroup/memory.max": c,
 			"proc/sys/net/ipv4/ip_local_port_range": c, "proc/sys/net/ipv4/tcp_wmem": c,
@@ -304,6 +304,8 @@ func FuzzFiles(f *testing.F) {
 		var h Host
 		describeFiles(&h, root)
 		_ = h.String()
+		readState(root)
+		parseLoad(a)
 		stolen(a)
 		statusKiB([]byte(a), "VmRSS:")
 	})

@@ -123,13 +123,33 @@ type index struct {
 
 // openIndex finds out which store answers, and counts its documents.
 func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (*index, error) {
-	x := &index{cfg: c, logf: logf, client: &http.Client{
+	x := newIndex(c, logf)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	err := x.identify(ctx)
+	if err == nil {
+		x.refresh(ctx)
+		x.before, err = x.count(ctx)
+	}
+	if err == nil {
+		x.health, x.nodes = x.clusterHealth(ctx)
+	}
+	if err != nil {
+		return nil, x.explain("count the documents at "+c.url, err)
+	}
+	return x, nil
+}
+
+func newIndex(c *indexConfig, logf func(string, ...any)) *index {
+	return &index{cfg: c, logf: logf, client: &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: c.tls, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute},
 		Timeout:       30 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
+}
+
+// identify asks which store answers.
+func (x *index) identify(ctx context.Context) error {
 	var info struct {
 		Cluster string `json:"cluster_name"`
 		Version struct {
@@ -147,20 +167,15 @@ func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (
 		x.store = strings.TrimSpace(x.store + " " + x.version)
 		err = nil
 	}
-	if err == nil {
-		x.refresh(ctx)
-		x.before, err = x.count(ctx)
+	return err
+}
+
+// explain adds a hint to an error of the store. net/http repeats the address in it.
+func (x *index) explain(doing string, err error) *target.Error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
 	}
-	if err == nil {
-		x.health, x.nodes = x.clusterHealth(ctx)
-	}
-	if err != nil {
-		if u := (*url.Error)(nil); errors.As(err, &u) {
-			err = u.Err
-		}
-		return nil, &target.Error{Doing: "count the documents at " + c.url, Err: err, Hint: x.hint(err)}
-	}
-	return x, nil
+	return &target.Error{Doing: doing, Err: err, Hint: x.hint(err)}
 }
 
 func (x *index) hint(err error) string {

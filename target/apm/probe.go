@@ -154,9 +154,25 @@ func (c *config) empty() []byte {
 
 // ask sends a request with the login and headers of the run.
 func (c *config) ask(ctx context.Context, client *http.Client, method, url string, body []byte) (int, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	a, err := c.exchange(ctx, client, method, url, body)
 	if err != nil {
 		return 0, nil, err
+	}
+	return a.status, a.body, nil
+}
+
+// An exchanged is the answer to a request other than a batch.
+type exchanged struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// exchange sends a request with the login and headers of the run.
+func (c *config) exchange(ctx context.Context, client *http.Client, method, url string, body []byte) (*exchanged, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
 	req.Header = c.header()
 	req.Header.Del("Content-Encoding")
@@ -166,17 +182,17 @@ func (c *config) ask(ctx context.Context, client *http.Client, method, url strin
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	defer res.Body.Close()
 	if c.http2 && res.ProtoMajor != 2 { // net/http falls back to HTTP/1.1
-		return 0, nil, errNoHTTP2
+		return nil, errNoHTTP2
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, mostInfo))
 	if err != nil {
-		return 0, nil, fmt.Errorf("read the answer: %w", err)
+		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	return res.StatusCode, data, nil
+	return &exchanged{res.StatusCode, res.Header, data}, nil
 }
 
 // versions are the servers' versions, each once: "9.6.0, 8.19.0".

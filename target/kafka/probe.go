@@ -50,7 +50,12 @@ func (c *config) probe(ctx context.Context) error {
 		return nil
 	default:
 	}
-	// Report the most specific error: one from a broker that was reached.
+	return c.noneAnswered(errs)
+}
+
+// noneAnswered is the error if no seed answered, of the errors of all. It is the most
+// specific one: from a broker that was reached.
+func (c *config) noneAnswered(errs []error) error {
 	best := 0
 	for i, err := range errs {
 		if rank(err) > rank(errs[best]) {

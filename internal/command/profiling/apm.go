@@ -121,6 +121,9 @@ func ranged(s *fit.Sizes) (text, about string) {
 	if high > low {
 		text += "-" + strconv.Itoa(high)
 	}
+	if s.Min() == s.Max() {
+		return text, fmt.Sprintf("always %d", s.Min())
+	}
 	return text, fmt.Sprintf("%d-%d, mean %.4g; %s", s.Min(), s.Max(), s.Mean(), off(distance))
 }
 
@@ -274,7 +277,7 @@ func (a *apmTraffic) summary() []row {
 	}
 	services, _ := a.services.Distinct()
 	hosts, _ := a.hosts.Distinct()
-	rows = append(rows, row{"services", fmt.Sprintf("%.0f, on %.0f hosts", services, hosts)})
+	rows = append(rows, row{"services", fmt.Sprintf("%.0f, on %s", services, units.Plural(int(hosts), "host"))})
 	if a.packed > 0 {
 		rows = append(rows, row{"gzip", fmt.Sprintf("%s of the requests, to %s of their size", units.FormatPercent(float64(a.packed)/float64(a.requests)), units.FormatPercent(a.wire/a.plain))})
 	}
@@ -314,9 +317,6 @@ func (a *apmTraffic) parameters() any {
 	return &p
 }
 
-// apmTarget is the target of a workload for APM that was given none.
-const apmTarget = "apm+http://127.0.0.1:8200"
-
 // readAPM reads a file of requests.
 func (t *Tools) readAPM(f *flags, name string, in *input) (traffic, error) {
 	return t.apm(f, source{Kind: "apm", Name: name, Event: "event"}, in, func(to capture.APMSink) error { return capture.APM(in.Reader, to) })
@@ -328,10 +328,7 @@ func (t *Tools) apm(f *flags, src source, in *input, read func(to capture.APMSin
 	if err != nil {
 		return nil, err
 	}
-	a := newAPM(src, f.to)
-	if a.to == "" {
-		a.to = apmTarget
-	}
+	a := newAPM(src, orElse(f.to, apmTarget))
 	var kept []byte
 	err = read(func(r *capture.APMRequest, body []byte) error {
 		a.request(r)
@@ -357,11 +354,17 @@ func (t *Tools) apm(f *flags, src source, in *input, read func(to capture.APMSin
 		}
 		return nil, &command.Words{Err: fmt.Errorf("%s has no events", src.Name), Hint: "check that the requests are complete"}
 	}
-	if len(kept) > 0 {
-		if err := command.WriteFile(f.keep, func(w io.Writer) error { _, err := w.Write(kept); return err }); err != nil {
-			return nil, &command.Words{Err: fmt.Errorf("--keep-samples: cannot write %s: %s", f.keep, command.Reason(err)), Hint: "give a file in a writable folder"}
-		}
-		a.corpus = f.keep
+	return a, a.keep(f.keep, kept)
+}
+
+// keep writes requests that were kept, for the workload to replay.
+func (a *apmTraffic) keep(path string, requests []byte) error {
+	if len(requests) == 0 {
+		return nil
 	}
-	return a, nil
+	if err := command.WriteFile(path, func(w io.Writer) error { _, err := w.Write(requests); return err }); err != nil {
+		return &command.Words{Err: fmt.Errorf("--keep-samples: cannot write %s: %s", path, command.Reason(err)), Hint: "give a file in a writable folder"}
+	}
+	a.corpus = path
+	return nil
 }

@@ -40,7 +40,7 @@ type content struct {
 
 const (
 	// trialBytes is how many bytes are compressed to try a payload.
-	trialBytes = 512 << 10
+	trialBytes = 256 << 10
 	// mostRatio is the largest share that a payload can be made of.
 	mostRatio  = 1.0
 	leastRatio = 0.02
@@ -129,8 +129,9 @@ func ratioOfBatches(g *payload.Generator, events int, compress func([]byte) int)
 // ratioOfValues compresses values as a sampler does, 64 KiB together.
 func ratioOfValues(g *payload.Generator, compress func([]byte) int) float64 {
 	s := fit.NewSampler(reference, compress)
+	var value []byte
 	for n, bytes := uint64(0), 0; bytes < trialBytes && n < trialBytes; n++ {
-		value := g.AppendValue(nil, n)
+		value = g.AppendValue(value[:0], n)
 		bytes += len(value)
 		s.Record(&fit.Record{Log: -1, Value: value})
 	}

@@ -26,7 +26,9 @@ type format struct {
 func formats() []format {
 	return []format{
 		{"parquet", "a table of records, or a trace of a run", capture.IsParquet, (*Tools).readParquet},
+		{"pcap", "packets with traffic of Kafka, APM or Riemann", capture.IsPCAP, (*Tools).readPackets},
 		{"apm", "requests of APM agents, each begins with its metadata", capture.IsAPM, (*Tools).readAPM},
+		{"riemann", "messages of Riemann, each with its length before it", capture.IsRiemann, (*Tools).readRiemann},
 		{"ndjson", "records as JSON, one a line", capture.IsJSON, (*Tools).readNDJSON},
 	}
 }
@@ -134,11 +136,7 @@ func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to
 	if err := kept.write(); err != nil {
 		return nil, err
 	}
-	target := f.to
-	if target == "" {
-		target = "kafka://127.0.0.1:9092/profile"
-	}
-	return newRecords(s, sampler, 0, target, kept), nil
+	return newRecords(s, sampler, 0, orElse(f.to, recordTarget), kept), nil
 }
 
 func (t *Tools) readNDJSON(f *flags, name string, in *input) (traffic, error) {

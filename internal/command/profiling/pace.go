@@ -2,6 +2,8 @@ package profiling
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,3 +44,6 @@ func paceRow(f *fit.PaceFit) row {
 	}
 	return row{"arrivals", text}
 }
+
+// sortedNames are the names in a map, in order.
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -15,10 +15,10 @@ const explainLong = `Says what coincided with the stalls, the spikes of p99 and 
 throughput of a stored report (default: the newest): pauses of a JVM's
 collector, page-outs, steal, throttling, pressure, disk queues, changes of
 leaders, rebalances, retries, lost connections, freezes of this program, and the
-system's own metrics, as far as they were watched. Each finding has the chance of such a
-coincidence, from shifting the incidents in time against what was watched,
-corrected for everything that was compared. If nothing is above chance, it says
-so, and what was not watched.`
+system's own metrics, as far as they were watched. Each finding has the chance
+of such a coincidence, from shifting the incidents in time against what was
+watched, corrected for everything that was compared. If nothing is above chance,
+it says so, and what was not watched.`
 
 const explainExample = `
   carronade explain

@@ -183,9 +183,7 @@ func missing(d *report.Document) []Missing {
 		add(!has("host", "page faults"), "page faults and page-outs of this machine", "the report is of an older version, or its kernel does not show them")
 		add(!has("host", "throttled"), "throttling of this program", "its control group has no processor limit")
 	}
-	if d.Op == "" || len(d.Phases) == 0 {
-		return out
-	}
+	add(d.Faults == nil, "faults that you make", "--marks, and carronade mark RUN fault NAME")
 	add(true, "machines other than this one", "run carronade on them, or read their metrics with --system-metrics")
 	return out
 }

@@ -2,12 +2,14 @@ package reported
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"carronade/internal/explain"
+	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/measure"
 	"carronade/units"
@@ -65,6 +67,7 @@ func input(d *report.Document) (r explain.Run, watched []Watched) {
 		}
 	}
 	exactGC := moments(d, add)
+	marks(d, add)
 	for i := range d.Gauges {
 		g := &d.Gauges[i]
 		if len(g.Points) < 2 {
@@ -129,6 +132,30 @@ func moments(d *report.Document, add func(c explain.Cause, not string)) (exactGC
 		add(explain.Cause{From: k.from, Name: k.name, Moments: all[k]}, "")
 	}
 	return all[key{"system", "GC pause"}] != nil
+}
+
+// marks adds the marks of a report, by kind and name. A fault lasts until its heal.
+func marks(d *report.Document, add func(c explain.Cause, not string)) {
+	if d.Faults == nil {
+		return
+	}
+	all := map[string][]explain.Span{}
+	for i := range d.Faults.Marks {
+		m := &d.Faults.Marks[i]
+		at := units.Seconds(m.AtS)
+		span := explain.Span{Start: at, End: at}
+		for k := i + 1; k < len(d.Faults.Marks); k++ {
+			if h := &d.Faults.Marks[k]; m.Kind == outage.Fault && h.Kind == outage.Heal && h.Name == m.Name {
+				span.End = units.Seconds(h.AtS)
+				break
+			}
+		}
+		name := strings.TrimSpace(m.Kind + " " + m.Name)
+		all[name] = append(all[name], span)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		add(explain.Cause{From: "mark", Name: name, Moments: all[name]}, "")
+	}
 }
 
 // gaugeCause makes a cause of a gauge. A counter becomes the rate at which it rises, whose dips

@@ -154,7 +154,7 @@ func (f *Finding) what() string {
 	case phrases[f.Name] != "":
 		name = phrases[f.Name]
 	}
-	from := map[string]string{"host": "this machine", "system": "the system", "server": "the server", "client": "the clients", "generator": "this program"}[f.From]
+	from := map[string]string{"host": "this machine", "system": "the system", "server": "the server", "client": "the clients", "generator": "this program", "mark": "a mark"}[f.From]
 	if from == "" {
 		from = f.From
 	}

@@ -103,15 +103,26 @@ function limitsOf(c, { limits = [], search }) {
   return out;
 }
 
-// marksOf are the warm-up, the frames in which the generator froze, and the remarks.
+// marksOf are the warm-up, the frames in which the generator froze, the faults until they were mended,
+// and the remarks.
 function marksOf(frames) {
-  const shades = [], remarks = [];
+  const shades = [], remarks = [], faults = new Map();
   for (const f of frames) {
     if (f.phase === 'warm-up' && f.to > f.from) shades.push([f.from, f.to, '', 0]);
     if (f.freezes) shades.push([f.from, f.to, '', 2]);
-    for (const m of f.marks ?? []) remarks.push([m.at, m.at, m.text.length > 30 ? m.text.slice(0, 29) + '…' : m.text, 0]); // the list has all
+    for (const m of f.marks ?? []) {
+      remarks.push([m.at, m.at, m.text.length > 30 ? m.text.slice(0, 29) + '…' : m.text, 0]); // the list has all
+      const name = m.text.slice(m.text.indexOf(' ') + 1);
+      if (m.kind === 'fault') {
+        faults.set(name, [m.at, frames.at(-1).to, '', 3]);
+        shades.unshift(faults.get(name));
+      } else if (m.kind === 'heal' && faults.has(name)) {
+        faults.get(name)[1] = m.at;
+        faults.delete(name);
+      }
+    }
   }
-  return [...shades.sort((a, b) => a[3] - b[3]), ...remarks];
+  return [...shades.sort((a, b) => a[3] % 3 - b[3] % 3), ...remarks]; // what is more important in front
 }
 
 // figure is what a chart draws of frames. Where a frame is missing there is a gap.

@@ -179,6 +179,19 @@ func (r *Recorder) Mark(text string) {
 	r.mark(r.at, text)
 }
 
+// MarkFault adds a fault or a heal at a time of the run.
+func (r *Recorder) MarkFault(at time.Duration, kind, name string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.marks)
+	if r.mark(at, kind+" "+name); len(r.marks) > n {
+		r.marks[n].Kind = kind
+	}
+}
+
 func (r *Recorder) mark(at time.Duration, text string) {
 	if len(r.marks) < mostMarks {
 		r.marks = append(r.marks, Mark{At: Seconds(at), Text: cut(text, mostText)})

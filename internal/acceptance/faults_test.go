@@ -1,0 +1,180 @@
+package acceptance
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"carronade/internal/kafkatest"
+)
+
+// A faultTime is a time of a score.
+type faultTime struct {
+	S    float64 `json:"s"`
+	More bool    `json:"more"`
+}
+
+// faultNumbers are the score of the whole run, or of a partition.
+type faultNumbers struct {
+	Name     string     `json:"name"`
+	Noticed  *faultTime `json:"noticed"`
+	Blackout *faultTime `json:"blackout"`
+	FirstAck *faultTime `json:"first_ack"`
+	Back     *faultTime `json:"back"`
+	Drained  *faultTime `json:"drained"`
+}
+
+type faultScore struct {
+	Kind     string  `json:"kind"`
+	Name     string  `json:"name"`
+	AtS      float64 `json:"at_s"`
+	BoundS   float64 `json:"bound_s"`
+	Baseline struct {
+		Why string `json:"why"`
+	} `json:"baseline"`
+	Whole faultNumbers   `json:"whole"`
+	Lanes []faultNumbers `json:"lanes"`
+	Worst int            `json:"worst"`
+}
+
+// TestFaultOfStandin: a run stops the system that it started for two seconds, and its score says
+// so.
+func TestFaultOfStandin(t *testing.T) {
+	t.Parallel()
+	addr := "127.0.0.1:" + freePort(t)
+	d := run(t, "run", "kafka://"+addr+"/t", "--rate", "1000/s", "--for", "6s", "--json", "--slo", "outage<10s",
+		"--system-cmd", program+" standin kafka --in-memory --topic t:4 --listen "+addr, "--fault", "2s:stop=system,2s").wantOneOf(t, 0, 3, 4).document(t)
+	if d.Faults == nil || len(d.Faults.Scores) != 2 {
+		t.Fatalf("got the scores %+v, want those of a fault and a heal", d.Faults)
+	}
+	fault, heal := d.Faults.Scores[0], d.Faults.Scores[1]
+	if fault.Kind != "fault" || fault.Name != "stop system" || fault.AtS < 2 || heal.Kind != "heal" || heal.AtS-fault.AtS < 1.9 {
+		t.Errorf("the marks are %+v and %+v", fault, heal)
+	}
+	if b := fault.Whole.Blackout; b == nil || b.S < 1.8 || b.More {
+		t.Errorf("the system stood still for 2 s, the blackout is %+v", b)
+	}
+	if len(fault.Lanes) != 4 || fault.Worst < 0 {
+		t.Errorf("there are scores of %d partitions, the worst %d", len(fault.Lanes), fault.Worst)
+	}
+	if fault.Baseline.Why == "" {
+		t.Error("two seconds are a baseline")
+	}
+}
+
+// TestFaultsThatCannotBeMade: each is found before anything is sent.
+func TestFaultsThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		flags []string
+		want  string
+	}{
+		{"no such process", []string{"--fault", "1s:kill=pid:4194304"}, "no such process"},
+		{"not a process of a system", []string{"--fault", "1s:stop=pid:1,1s"}, "process 1"},
+		{"no system", []string{"--fault", "1s:stop=system,1s"}, "the run has no system"},
+		{"nothing to restart", []string{"--fault", "1s:restart=system"}, "no system that the run started"},
+		{"no leaders", []string{"--fault", "1s:kill=leader"}, "a null target has no leaders"},
+		{"after the end", []string{"--fault", "2s:kill=pid:4711"}, "2s is not before the end of the run"},
+		{"a command after the end", []string{"--at", "3s", "--exec", "true", "--allow-exec"}, "3s is not before the end of the run"},
+		{"not allowed", []string{"--at", "1s", "--exec", "true"}, "which was not allowed"},
+		{"no command", []string{"--at", "1s", "--allow-exec"}, "0 commands have 1 times"},
+		{"not a fault", []string{"--fault", "1s:explode"}, "TIME:ACTION=WHAT"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := run(t, append([]string{"run", "null://", "--rate", "100/s", "--for", "2s", "--no-store"}, tt.flags...)...).want(t, 2)
+			if e.stdout != "" {
+				t.Errorf("it has a report: %.200s", e.stdout)
+			}
+			e.says(t, tt.want)
+		})
+	}
+}
+
+// TestExecMarks: the mark of a command is at the middle of its run, and one that fails is a problem.
+func TestExecMarks(t *testing.T) {
+	t.Parallel()
+	d := run(t, "run", "null://", "--rate", "100/s", "--for", "3s", "--json", "--no-store", "--allow-exec",
+		"--at", "1s", "--exec", "sleep 1", "--at", "1s:heal", "--exec", "echo it broke; exit 3").want(t, 2).says(t, "exit status 3: it broke").document(t)
+	found := false
+	for _, s := range d.Faults.Scores {
+		if s.Kind == "fault" {
+			found = true
+			if s.AtS < 1.4 || s.BoundS < 0.4 {
+				t.Errorf("a command of a second at 1 s is marked at %v s ± %v s", s.AtS, s.BoundS)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("the command is not among %+v", d.Faults.Scores)
+	}
+}
+
+// TestFaultScores stops and kills the leader of most partitions of a real Kafka with three nodes, at
+// a rate that it takes easily and as fast as it takes events, and looks at the scores.
+func TestFaultScores(t *testing.T) {
+	if !conformance {
+		t.Skip("takes six minutes; set CARRONADE_TEST_CONFORMANCE=1")
+	}
+	c := kafkatest.SharedThree(t)
+	for _, load := range []struct {
+		name  string
+		flags []string
+	}{
+		{"half load", []string{"--rate", "5k/s"}},
+		{"full load", nil},
+	} {
+		for _, action := range []string{"stop=leader,15s", "kill=leader"} {
+			t.Run(load.name+" "+action, func(t *testing.T) {
+				topic := c.CreateTopic(t, 6, 3)
+				d := run(t, append([]string{
+					"run", topicURL(c, topic), "--acks", "all", "--warmup", "10s", "--for", "70s", "--json", "--slo", "p99<2s",
+					"--fault", "35s:" + action,
+				}, load.flags...)...).wantOneOf(t, 0, 1, 3, 4).document(t)
+				revive(t, c)
+				if d.Faults == nil || len(d.Faults.Scores) == 0 {
+					t.Fatal("there is no score")
+				}
+				s := d.Faults.Scores[0]
+				if len(s.Lanes) != 6 {
+					t.Fatalf("%d partitions have scores, want 6", len(s.Lanes))
+				}
+				worst := s.Lanes[s.Worst]
+				log := func(n *faultNumbers) {
+					text := ""
+					for _, x := range []*faultTime{n.Noticed, n.Blackout, n.FirstAck, n.Back, n.Drained} {
+						if x == nil {
+							text += " -"
+							continue
+						}
+						text += " " + strconv.FormatFloat(x.S, 'f', 2, 64)
+						if x.More {
+							text += "+"
+						}
+					}
+					t.Logf("%s %s: noticed, blackout, first ack, in limit, drained:%s", s.Name, n.Name, text)
+				}
+				log(&s.Whole)
+				log(&worst)
+				t.Logf("baseline %+v", s.Baseline)
+				if worst.Blackout == nil || worst.Blackout.S < 0.5 {
+					t.Errorf("a partition lost its leader, and its blackout is %+v", worst.Blackout)
+				}
+				if worst.Blackout != nil && s.Whole.Blackout != nil && s.Whole.Blackout.S > worst.Blackout.S+0.1 {
+					t.Errorf("the whole run was without acks for %v s, the worst partition for %v s", s.Whole.Blackout.S, worst.Blackout.S)
+				}
+			})
+		}
+	}
+}
+
+// revive starts the nodes again that a run killed.
+func revive(t *testing.T, c *kafkatest.Cluster) {
+	t.Helper()
+	for id := 1; id <= 3; id++ {
+		if n := c.Node(id); n.Ended() {
+			n.Start(t)
+		}
+	}
+	pause(t, 2*time.Second)
+}

@@ -1,0 +1,200 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/doctor"
+	"carronade/internal/layout"
+	"carronade/internal/standin"
+	"carronade/target"
+)
+
+// examine runs carronade doctor with --json, and checks that its exit code follows from what
+// it found.
+func examine(t *testing.T, args ...string) (*doctor.Report, int) {
+	t.Helper()
+	out, words, code := run(t, append([]string{"doctor", "--json"}, args...)...)
+	var r doctor.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Schema != doctor.Schema || words != "" {
+		t.Fatalf("%v: %v\n%s\n%s", args, err, out, words)
+	}
+	want := 0
+	switch {
+	case r.Target != "" && !r.Answered:
+		want = 2
+	case r.Spoils():
+		want = 1
+	}
+	if code != want {
+		t.Errorf("%v: exit code %d, want %d", args, code, want)
+	}
+	return &r, code
+}
+
+// run runs carronade in an empty folder.
+func run(t *testing.T, args ...string) (out, words string, code int) {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), carronade(t), args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "NO_COLOR=1", "DOCTOR_PASSWORD=wrong")
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return o.String(), e.String(), code
+}
+
+func spawn(t *testing.T, args ...string) string {
+	t.Helper()
+	c, err := standin.Spawn(t.Context(), carronade(t), append(args, "--listen", "127.0.0.1:0")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	return c.Addr()
+}
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	broker := spawn(t, "kafka", "--in-memory", "--partitions", "3")
+	locked := spawn(t, "kafka", "--in-memory", "--sasl", "PLAIN:alice:right")
+	index, server := spawn(t, "riemann"), spawn(t, "apm")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := ln.Addr().String()
+	ln.Close()
+	file := filepath.Join(t.TempDir(), "w.yaml")
+	if err := os.WriteFile(file, []byte("target: apm+http://"+server+"\nrate: 1k/s\nfor: 1s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mix := filepath.Join(t.TempDir(), "mix.yaml")
+	if err := os.WriteFile(mix, []byte("rate: 1k/s\nfor: 1s\nparts:\n  - {target: apm+http://"+server+", weight: 1}\n  - {target: riemann://"+index+", weight: 1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name     string
+		args     []string
+		answered bool
+		check    string // of the target, or of the machine
+		level    target.Level
+		want     string
+	}{
+		{"the machine", nil, false, "processors", target.LevelOK, ""},
+		{"many clients", []string{"--clients", "60000"}, false, "local ports", target.LevelError, "60000"},
+		{"a broker", []string{"kafka://" + broker + "/t"}, true, "brokers", target.LevelOK, "stand-in"},
+		{"a missing topic", []string{"kafka://" + broker + "/t"}, true, "topic", target.LevelWarning, "does not exist"},
+		{"Riemann", []string{"riemann://" + index}, true, "index", target.LevelOK, "answers queries"},
+		{"APM", []string{"apm+http://" + server}, true, "version of the server", target.LevelOK, "stand-in"},
+		{"a file", []string{"-f", file}, true, "version of the server", target.LevelOK, "stand-in"},
+		{"a file with several targets", []string{"-f", mix}, true, "index", target.LevelOK, "answers queries"},
+		{"nothing to check", []string{"null://"}, true, "target", target.LevelUnknown, "nothing to check"},
+		{"a wrong password", []string{"kafka://" + locked + "/t", "--sasl-mechanism", "PLAIN", "--user", "alice", "--password", "env:DOCTOR_PASSWORD"}, false, "target", target.LevelError, "log in"},
+		{"a closed port", []string{"riemann://" + closed}, false, "target", target.LevelError, "refused"},
+		{"a buffer that the kernel cuts", []string{"apm+http://" + server, "--send-buffer", "1GiB"}, true, "socket buffers", target.LevelWarning, "--send-buffer is 1 GiB"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, _ := examine(t, tt.args...)
+			i := slices.IndexFunc(r.Findings, func(e doctor.Entry) bool { return e.Check == tt.check })
+			if i < 0 || r.Answered != tt.answered {
+				t.Fatalf("answered %v, and no %q: got %+v", r.Answered, tt.check, r.Findings)
+			}
+			e := r.Findings[i]
+			if tt.want != "" && e.Level != tt.level || !strings.Contains(e.Found, tt.want) {
+				t.Errorf("got %v: %s, want %v: %s", e.Level, e.Found, tt.level, tt.want)
+			}
+		})
+	}
+}
+
+// A target that never answers ends within the time that was given.
+func TestDoctorSilence(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go io.Copy(io.Discard, c)
+		}
+	}()
+	for _, scheme := range []string{"kafka", "riemann", "apm+http"} {
+		began := time.Now()
+		r, code := examine(t, scheme+"://"+ln.Addr().String(), "--timeout", "300ms")
+		if took := time.Since(began); code != 2 || r.Answered || r.Seconds > 10 || took > 20*time.Second {
+			t.Errorf("%s: exit code %d after %v", scheme, code, took)
+		}
+	}
+}
+
+func TestDoctorText(t *testing.T) {
+	t.Parallel()
+	broker := spawn(t, "kafka", "--in-memory")
+	for _, args := range [][]string{{"doctor"}, {"doctor", "kafka://" + broker + "/t"}, {"doctor", "kafka://" + broker + "/t", "--full"}} {
+		out, words, _ := run(t, args...)
+		if words != "" || strings.Contains(out, "\x1b") {
+			t.Errorf("%v: got %q\n%s", args, words, out)
+		}
+		for l := range strings.Lines(out) {
+			if layout.Width(strings.TrimRight(l, "\n")) > layout.Columns {
+				t.Errorf("%v: a line of more than %d columns: %s", args, layout.Columns, l)
+			}
+		}
+		if slices.Contains(args, "--full") != strings.Contains(out, "\nTarget\n") {
+			t.Errorf("%v: got\n%s", args, out)
+		}
+	}
+}
+
+func TestDoctorErrors(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+		hint string
+	}{
+		{"no such scheme", []string{"kafak://a/t"}, "kafak", "kafka"},
+		{"no address", []string{"kafka:///t"}, "no broker address", "kafka://host:9092/topic"},
+		{"a password in the URL", []string{"kafka://a:b@c/t"}, "", "hint"},
+		{"two targets", []string{"kafka://a/t", "kafka://b/t"}, "unexpected argument", "usage"},
+		{"flags without a target", []string{"--tls"}, "", "hint"},
+		{"no clients", []string{"--clients", "0"}, "not a number of clients", "1000000"},
+		{"no time", []string{"--timeout", "0s"}, "--timeout", "5s"},
+		{"what is not a time", []string{"--timeout", "soon"}, "--timeout", "5s"},
+		{"a missing file", []string{"-f", "none.yaml"}, "none.yaml", ""},
+		{"a missing authority", []string{"riemann+tls://127.0.0.1:1", "--tls-ca", "none.pem"}, "none.pem", "PEM"},
+		{"an option of another kind", []string{"riemann://127.0.0.1:1", "--acks", "all"}, "acks", ""},
+		{"a flag of run", []string{"null://", "--rate", "5"}, "unknown flag --rate", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, words, code := run(t, append([]string{"doctor"}, tt.args...)...)
+			if code != 2 || out != "" || !strings.HasPrefix(words, "error: ") || !strings.Contains(words, tt.want) || !strings.Contains(words, tt.hint) {
+				t.Errorf("exit code %d: %s%s", code, out, words)
+			}
+		})
+	}
+}

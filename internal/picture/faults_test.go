@@ -1,0 +1,48 @@
+package picture
+
+import (
+	"strings"
+	"testing"
+
+	"carronade/internal/outage"
+	"carronade/internal/report"
+)
+
+// TestFaultMarks: a fault is shaded until it was mended, or until the limit held again, and its
+// moments have names.
+func TestFaultMarks(t *testing.T) {
+	d := measured("a", 20, 1)
+	mark := func(kind, name string, at float64) outage.Mark {
+		return outage.Mark{Kind: kind, Name: name, AtS: at}
+	}
+	stop, kill := mark("fault", "stop", 4), mark("fault", "kill", 10)
+	d.Faults = &report.Faults{
+		Marks: []outage.Mark{stop, mark("heal", "stop", 6), kill},
+		Scores: []outage.Score{
+			{Mark: stop, ObservedS: 6},
+			{Mark: kill, ObservedS: 10, Whole: outage.Numbers{Back: &outage.Time{S: 3}}},
+		},
+	}
+	f, ok := ByName(Of(d), "throughput")
+	if !ok {
+		t.Fatal("there is no throughput")
+	}
+	var shaded, moments []Mark
+	for _, m := range f.Marks {
+		switch {
+		case m.Kind == Fault:
+			shaded = append(shaded, m)
+		case strings.HasPrefix(m.Text, "fault ") || strings.HasPrefix(m.Text, "heal "):
+			moments = append(moments, m)
+		}
+	}
+	if len(shaded) != 2 || shaded[0].From != 4 || shaded[0].To != 6 || shaded[1].From != 10 || shaded[1].To != 13 {
+		t.Errorf("shaded: %+v", shaded)
+	}
+	if len(moments) != 3 || moments[0].From != 4 || moments[0].To != 4 || moments[0].Text != "fault stop" {
+		t.Errorf("moments: %+v", moments)
+	}
+	if !strings.Contains(f.Describe(), "A fault was there from 4") {
+		t.Errorf("the description lacks the fault: %s", f.Describe())
+	}
+}

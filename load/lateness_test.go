@@ -1,0 +1,22 @@
+package load
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A wait is never too short, and the number of waits follows from the times.
+func TestLateness(t *testing.T) {
+	const wait, span = time.Millisecond, 20 * time.Millisecond
+	late := Lateness(t.Context(), wait, span)
+	if len(late) == 0 || len(late) > int(span/wait) || late[0] < 0 || !slices.IsSorted(late) {
+		t.Errorf("got %v", late)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if got := Lateness(ended, wait, span); len(got) != 0 {
+		t.Errorf("an ended context: got %v", got)
+	}
+}

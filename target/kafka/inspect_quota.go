@@ -1,0 +1,121 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"carronade/target"
+	"carronade/units"
+)
+
+// quotas asks for the quotas that apply to the run's user and client id.
+func (cl *cluster) quotas(ctx context.Context) target.Finding {
+	all, err := cl.admin.DescribeClientQuotas(ctx, false, nil)
+	if err != nil {
+		f := target.Finding{Check: "quotas", Level: target.LevelUnknown, Found: fmt.Sprintf("the brokers do not tell their quotas: %v", err)}
+		if errors.Is(err, kerr.ClusterAuthorizationFailed) {
+			f.Found = "the user may not see the quotas"
+			f.Mend = "grant DESCRIBE_CONFIGS on the cluster with kafka-acls"
+		}
+		return f
+	}
+	return quotaFinding(all, cl.cfg)
+}
+
+// anonymous is the user of a client without a login.
+const anonymous = "ANONYMOUS"
+
+// A quota is the value that applies, and to whom it was given.
+type quota struct {
+	key   string
+	value float64
+	to    string
+	rank  int
+}
+
+// applying returns the quotas that apply to a user and a client id: of each key the most
+// specific one, in the order of Kafka's documentation (Design, Quotas).
+func applying(all kadm.DescribedClientQuotas, user, clientID string) map[string]quota {
+	out := map[string]quota{}
+	for _, q := range all {
+		rank, to := 0, []string(nil)
+		fits := len(q.Entity) > 0
+		for _, e := range q.Entity {
+			var name string
+			var own int
+			switch e.Type {
+			case "user":
+				name, own = user, 8
+			case "client-id":
+				name, own = clientID, 2
+			default: // by address: it is not known which one the broker sees
+				fits = false
+				continue
+			}
+			switch {
+			case e.Name == nil:
+				rank += own / 2
+				to = append(to, "every "+e.Type)
+			case *e.Name == name:
+				rank += own
+				to = append(to, e.Type+" "+name)
+			default:
+				fits = false
+			}
+		}
+		if !fits {
+			continue
+		}
+		for _, v := range q.Values {
+			if o, ok := out[v.Key]; !ok || rank > o.rank {
+				out[v.Key] = quota{v.Key, v.Value, strings.Join(to, " with "), rank}
+			}
+		}
+	}
+	return out
+}
+
+// unlimited is a rate that no broker reaches: operators set it to override a lower default.
+const unlimited = 1 << 50
+
+func quotaFinding(all kadm.DescribedClientQuotas, c *config) target.Finding {
+	user := c.security.user
+	if user == "" {
+		user = anonymous
+	}
+	apply := applying(all, user, c.clientID)
+	keys := []string{"producer_byte_rate", "request_percentage"}
+	switch {
+	case c.onlyReads():
+		keys[0] = "consumer_byte_rate"
+	case c.op != opProduce:
+		keys = append(keys, "consumer_byte_rate")
+	}
+	var limits []string
+	for _, key := range keys {
+		q, ok := apply[key]
+		switch {
+		case !ok || q.value >= unlimited:
+		case key == "request_percentage":
+			limits = append(limits, fmt.Sprintf("%s of %s is %g %% of the brokers' request threads", key, q.to, q.value))
+		default:
+			limits = append(limits, fmt.Sprintf("%s of %s is %s/s for each broker", key, q.to, units.FormatSize(int64(q.value))))
+		}
+	}
+	f := target.Finding{Check: "quotas", Found: fmt.Sprintf("no quota limits client-id %s", c.clientID)}
+	if len(limits) == 0 {
+		return f
+	}
+	slices.Sort(limits)
+	f.Level = target.LevelWarning
+	f.Found = "a quota limits the run: " + strings.Join(limits, "; ")
+	f.Effect = "brokers delay their answers above it: the result is the quota, not what the brokers can do"
+	f.Mend = "kafka-configs --alter with --delete-config, or another --client-id or --user"
+	return f
+}

@@ -1,0 +1,315 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/kafkatest"
+	"carronade/target"
+)
+
+// inspect looks at a target, and fails if that takes much longer than its deadline.
+func inspect(t *testing.T, s target.Spec, within time.Duration) (target.Inspection, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	began := time.Now()
+	in, err := Kind{}.Inspect(ctx, s)
+	if took := time.Since(began); took > within+10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	for _, f := range in.Findings {
+		if f.Level >= target.LevelNote && (f.Effect == "" || f.Mend == "") {
+			t.Errorf("%+v lacks its effect or what changes it", f)
+		}
+	}
+	return in, err
+}
+
+func findingOf(fs []target.Finding, check string) target.Finding {
+	i := slices.IndexFunc(fs, func(f target.Finding) bool { return strings.HasPrefix(f.Check, check) })
+	if i < 0 {
+		return target.Finding{Found: "no such finding"}
+	}
+	return fs[i]
+}
+
+func TestInspect(t *testing.T) {
+	server, ca := authority(t)
+	plaintext := fakeCluster(t, kfake.NumBrokers(3), kfake.SeedTopics(6, "t"))
+	secured := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.TLS(server))
+	login := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "right"))
+	secret := t.TempDir() + "/password"
+	writeFile(t, secret, "right")
+	unused := listen(t, func(net.Conn) {})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.Addr().String()
+	l.Close()
+
+	for _, tt := range []struct {
+		name   string
+		spec   target.Spec
+		check  string
+		level  target.Level
+		want   string
+		absent string // a check without a finding
+	}{
+		{"brokers", spec(t, urlOf(plaintext, "t"), nil), "brokers", target.LevelOK, "3 brokers answer at the addresses that they advertise", ""},
+		{"a topic", spec(t, urlOf(plaintext, "t"), nil), "topic", target.LevelOK, "the topic t has 6 partitions", "advertised"},
+		{"a missing topic", spec(t, urlOf(plaintext, "none"), nil), "topic", target.LevelWarning, "the topic none does not exist", "replication"},
+		{"a missing topic that is only read", spec(t, urlOf(plaintext, "none"), map[string][]string{"op": {"consume"}}), "topic", target.LevelError, "does not exist", ""},
+		{"a missing topic that is created", spec(t, urlOf(plaintext, "none"), map[string][]string{"create-topic": {"partitions=2"}}), "topic", target.LevelOK, "the run creates it", ""},
+		{"one seed is closed", spec(t, "kafka://"+plaintext.ListenAddrs()[0]+","+closed+"/t", nil), "address " + closed, target.LevelWarning, "does not answer as a broker", ""},
+		{"the clock", spec(t, urlOf(plaintext, "t"), nil), "clock", target.LevelOK, "run on this machine", ""},
+		{"no login", spec(t, urlOf(plaintext, "t"), nil), "login", target.LevelOK, "without TLS and without a login", ""},
+		{"TLS", spec(t, urlOf(secured, "t"), map[string][]string{"tls": {"true"}, "tls-ca": {ca}}), "certificate", target.LevelWarning, "expires in", ""},
+		{"any certificate", spec(t, urlOf(secured, "t"), map[string][]string{"tls": {"true"}, "tls-insecure-skip-verify": {"true"}}), "login", target.LevelNote, "any certificate is accepted", ""},
+		{"SASL", spec(t, urlOf(login, "t"), map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"alice"}, "password": {"file:" + secret}}), "login", target.LevelOK, "PLAIN as alice", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if op := tt.spec.Options.String("op"); op != "" {
+				tt.spec.Op = op
+				delete(tt.spec.Options, "op")
+			}
+			in, err := inspect(t, tt.spec, 20*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := findingOf(in.Findings, tt.check)
+			if f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
+				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
+			}
+			if tt.absent != "" && findingOf(in.Findings, tt.absent).Check != "" {
+				t.Errorf("got a finding %s", tt.absent)
+			}
+		})
+	}
+	if in, err := inspect(t, spec(t, urlOf(plaintext, "t"), map[string][]string{"clients": {"4"}}), 20*time.Second); err != nil || in.Connections != 12 || len(in.Addresses) != 3 {
+		t.Errorf("got %d connections to %v and %v", in.Connections, in.Addresses, err)
+	}
+	wrong := t.TempDir() + "/wrong"
+	writeFile(t, wrong, "wrong")
+	_, otherCA := authority(t)
+	for _, tt := range []struct {
+		name string
+		spec target.Spec
+		want string
+		hint string
+	}{
+		{"a closed port", spec(t, "kafka://"+closed+"/t", nil), "refused", "carronade standin kafka"},
+		{"another authority", spec(t, urlOf(secured, "t"), map[string][]string{"tls": {"true"}, "tls-ca": {otherCA}}), "unknown authority", "--tls-ca"},
+		{"without TLS", spec(t, urlOf(secured, "t"), nil), "speaks TLS", "--tls"},
+		{"another protocol", spec(t, "kafka://"+unused+"/t", nil), "", "another protocol"},
+		{"a wrong password", spec(t, urlOf(login, "t"), map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"alice"}, "password": {"file:" + wrong}}), "log in by PLAIN", ""},
+		{"without a login", spec(t, urlOf(login, "t"), nil), "requires a login", "--sasl-mechanism"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in, err := inspect(t, tt.spec, 10*time.Second)
+			var e *target.Error
+			if !errors.As(err, &e) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(e.Hint, tt.hint) || len(in.Addresses) == 0 {
+				t.Errorf("got %v, want %q and the hint %q", err, tt.want, tt.hint)
+			}
+		})
+	}
+}
+
+// A server that takes everything and never answers, and a broker that advertises such an
+// address, end with the deadline.
+func TestInspectBlackHole(t *testing.T) {
+	silent := listen(t, func(c net.Conn) { io.Copy(io.Discard, c) })
+	if _, err := inspect(t, spec(t, "kafka://"+silent+"/t", nil), 300*time.Millisecond); err == nil {
+		t.Error("a server that does not answer is fine")
+	}
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	host, port, _ := net.SplitHostPort(silent)
+	n, _ := strconv.Atoi(port)
+	c.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		m := req.(*kmsg.MetadataRequest)
+		res := m.ResponseKind().(*kmsg.MetadataResponse)
+		b := kmsg.NewMetadataResponseBroker()
+		b.NodeID, b.Host, b.Port = 7, host, int32(n)
+		res.Brokers = append(res.Brokers, b)
+		for range m.Topics {
+			p := kmsg.NewMetadataResponseTopicPartition()
+			p.Leader, p.Replicas, p.ISR = 7, []int32{7}, []int32{7}
+			rt := kmsg.NewMetadataResponseTopic()
+			rt.Topic, rt.Partitions = kmsg.StringPtr("t"), append(rt.Partitions, p)
+			res.Topics = append(res.Topics, rt)
+		}
+		return res, nil, true
+	})
+	in, err := inspect(t, spec(t, urlOf(c, "t"), nil), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := findingOf(in.Findings, "advertised address")
+	if f.Level != target.LevelError || !strings.Contains(f.Found, "broker 7 advertises "+silent) || !strings.Contains(f.Effect, "leads 1 of the 1 partitions") {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestTopicFindings(t *testing.T) {
+	same := func(n, copies, inSync int) (ps []partitionFacts) {
+		for i := range n {
+			ps = append(ps, partitionFacts{int32(i), copies, inSync})
+		}
+		return ps
+	}
+	settings := func(over ...string) map[string]string {
+		m := map[string]string{
+			"min.insync.replicas": "1", "retention.ms": "604800000", "retention.bytes": "-1", "compression.type": "producer",
+			"max.message.bytes": "1048588", "message.timestamp.type": "CreateTime", "cleanup.policy": "delete", "flush.messages": "9223372036854775807",
+		}
+		for i := 0; i < len(over); i += 2 {
+			m[over[i]] = over[i+1]
+		}
+		return m
+	}
+	even := topicFacts{name: "t", brokers: 3, leaders: []int32{1, 2, 3}, partitions: same(3, 3, 3), settings: settings()}
+	with := func(f func(t *topicFacts)) topicFacts { t := even; f(&t); return t }
+	const ok, unknown, note, warning, fault = target.LevelOK, target.LevelUnknown, target.LevelNote, target.LevelWarning, target.LevelError
+	for _, tt := range []struct {
+		name  string
+		facts topicFacts
+		given map[string][]string
+		check string
+		level target.Level
+		want  string
+	}{
+		{"few partitions", with(func(t *topicFacts) { t.partitions, t.leaders = same(2, 3, 3), []int32{1, 2} }), nil, "topic", note, "2 partitions on 3 brokers"},
+		{"no leader", with(func(t *topicFacts) { t.leaders, t.leaderless = []int32{1, -1, 3}, []int32{1} }), nil, "topic", fault, "1 of the 3 partitions of t have no leader, such as partition 1"},
+		{"all in sync", even, nil, "replication", ok, "3 replicas, all in sync"},
+		{"behind", with(func(t *topicFacts) { t.partitions = same(3, 3, 2) }), nil, "replication", warning, "3 of 3 partitions are under-replicated"},
+		{"no replicas", with(func(t *topicFacts) { t.partitions = same(3, 1, 1) }), nil, "replication", note, "1 replica, on 3 brokers"},
+		{"no replicas of one broker", with(func(t *topicFacts) { t.brokers, t.partitions, t.leaders = 1, same(1, 1, 1), []int32{1} }), nil, "replication", ok, "1 replica"},
+		{"even leaders", even, nil, "leaders", ok, "more than 1 partition"},
+		{"one leader", with(func(t *topicFacts) { t.leaders = []int32{2, 2, 2} }), nil, "leaders", warning, "broker 2 leads 3 of 3 partitions; an even share is 1"},
+		{"a broker alone", with(func(t *topicFacts) { t.brokers, t.leaders = 1, []int32{2, 2, 2} }), nil, "leaders", ok, "3 partitions"},
+		{"too few in sync", with(func(t *topicFacts) { t.partitions, t.settings = same(3, 3, 1), settings("min.insync.replicas", "2") }), map[string][]string{"acks": {"all"}}, "min.insync.replicas", fault, "1 replica in sync, and min.insync.replicas is 2"},
+		{"too few in sync, with acks=1", with(func(t *topicFacts) { t.partitions, t.settings = same(3, 3, 1), settings("min.insync.replicas", "2") }), nil, "min.insync.replicas", ok, "matters with acks=all only"},
+		{"all must be in sync", with(func(t *topicFacts) { t.settings = settings("min.insync.replicas", "3") }), map[string][]string{"acks": {"all"}}, "min.insync.replicas", note, "as many as there are replicas"},
+		{"not told", with(func(t *topicFacts) { t.settings = settings("min.insync.replicas", "") }), nil, "min.insync.replicas", unknown, ""},
+		{"a short retention", with(func(t *topicFacts) { t.settings = settings("retention.ms", "60000") }), nil, "retention", note, "for 1m00s"},
+		{"a small retention", with(func(t *topicFacts) { t.settings = settings("retention.bytes", "1048576") }), nil, "retention", note, "at most 1 MiB in a partition"},
+		{"no retention", with(func(t *topicFacts) { t.settings = settings("retention.ms", "-1") }), nil, "retention", ok, "without a limit"},
+		{"another codec", with(func(t *topicFacts) { t.settings = settings("compression.type", "zstd") }), map[string][]string{"compression": {"lz4"}}, "compression.type", warning, "is zstd, and the run sends lz4"},
+		{"the same codec", with(func(t *topicFacts) { t.settings = settings("compression.type", "lz4") }), map[string][]string{"compression": {"lz4"}}, "compression.type", ok, "as they were sent"},
+		{"large batches", with(func(t *topicFacts) { t.settings = settings("max.message.bytes", "1000") }), nil, "max.message.bytes", warning, "brokers accept 1000 B"},
+		{"the brokers' time", with(func(t *topicFacts) { t.settings = settings("message.timestamp.type", "LogAppendTime") }), nil, "message.timestamp.type", note, "LogAppendTime"},
+		{"compacted", with(func(t *topicFacts) { t.settings = settings("cleanup.policy", "compact,delete") }), nil, "cleanup.policy", note, "compact,delete"},
+		{"flushed", with(func(t *topicFacts) { t.settings = settings("flush.messages", "1") }), nil, "flush.messages", note, "flush.messages is 1"},
+		{"settings that may not be read", with(func(t *topicFacts) { t.settings = nil }), nil, "topic settings", unknown, "may not read"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := parseConfig(spec(t, "kafka://127.0.0.1/t", tt.given))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := findingOf(tt.facts.findings(c), tt.check)
+			if f.Check != tt.check || f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
+				t.Errorf("got %s %v: %s, want %v: %s", f.Check, f.Level, f.Found, tt.level, tt.want)
+			}
+			if f.Level >= note && (f.Effect == "" || f.Mend == "") {
+				t.Errorf("%+v lacks its effect or what changes it", f)
+			}
+		})
+	}
+	c, err := parseConfig(spec(t, "kafka://127.0.0.1/t", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range even.findings(c) {
+		if f.Level != ok {
+			t.Errorf("got %+v of a topic with which nothing is wrong", f)
+		}
+	}
+}
+
+func TestQuotaFinding(t *testing.T) {
+	name := func(s string) *string { return &s }
+	of := func(key string, value float64, entity ...kadm.ClientQuotaEntityComponent) kadm.DescribedClientQuota {
+		return kadm.DescribedClientQuota{Entity: entity, Values: kadm.ClientQuotaValues{{Key: key, Value: value}}}
+	}
+	user := func(s *string) kadm.ClientQuotaEntityComponent {
+		return kadm.ClientQuotaEntityComponent{Type: "user", Name: s}
+	}
+	client := func(s *string) kadm.ClientQuotaEntityComponent {
+		return kadm.ClientQuotaEntityComponent{Type: "client-id", Name: s}
+	}
+	const rate = "producer_byte_rate"
+	for _, tt := range []struct {
+		name string
+		all  kadm.DescribedClientQuotas
+		want string // "": no quota
+	}{
+		{"none", nil, ""},
+		{"of the client", kadm.DescribedClientQuotas{of(rate, 1<<20, client(name("carronade")))}, "producer_byte_rate of client-id carronade is 1 MiB/s for each broker"},
+		{"of another client", kadm.DescribedClientQuotas{of(rate, 1<<20, client(name("other")))}, ""},
+		{"of every client", kadm.DescribedClientQuotas{of(rate, 1<<20, client(nil))}, "of every client-id is 1 MiB/s"},
+		{"of the anonymous user", kadm.DescribedClientQuotas{of(rate, 1<<20, user(name("ANONYMOUS")))}, "of user ANONYMOUS"},
+		{"the user before the client", kadm.DescribedClientQuotas{of(rate, 1<<20, client(name("carronade"))), of(rate, 2<<20, user(nil))}, "of every user is 2 MiB/s"},
+		{"the pair before the user", kadm.DescribedClientQuotas{of(rate, 2<<20, user(name("ANONYMOUS"))), of(rate, 3<<20, user(name("ANONYMOUS")), client(nil))}, "with every client-id is 3 MiB/s"},
+		{"a pair with another client", kadm.DescribedClientQuotas{of(rate, 3<<20, user(name("ANONYMOUS")), client(name("other")))}, ""},
+		{"lifted for the client", kadm.DescribedClientQuotas{of(rate, 1<<20, client(nil)), of(rate, 1<<60, client(name("carronade")))}, ""},
+		{"of reading", kadm.DescribedClientQuotas{of("consumer_byte_rate", 1<<20, client(nil))}, ""},
+		{"of requests", kadm.DescribedClientQuotas{of("request_percentage", 50, client(nil))}, "request_percentage of every client-id is 50 %"},
+		{"of an address", kadm.DescribedClientQuotas{of(rate, 1<<20, kadm.ClientQuotaEntityComponent{Type: "ip"})}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := parseConfig(spec(t, "kafka://127.0.0.1/t", nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := quotaFinding(tt.all, c)
+			if limits := f.Level == target.LevelWarning; limits != (tt.want != "") || !strings.Contains(f.Found, tt.want) {
+				t.Errorf("got %v: %s, want %q", f.Level, f.Found, tt.want)
+			}
+		})
+	}
+}
+
+// TestInspectReal looks at a real cluster: its version, its settings and its quotas are known,
+// and a topic that does not exist is not created by looking.
+func TestInspectReal(t *testing.T) {
+	c := kafkatest.Shared(t)
+	topic := fillTopic(t, c, 3, 10, nil)
+	in, err := inspect(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"acks": {"all"}}), 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, f := range in.Findings {
+		fmt.Fprintf(&text, "%s: %v: %s\n", f.Check, f.Level, f.Found)
+		if f.Level >= target.LevelWarning {
+			t.Errorf("got %+v", f)
+		}
+	}
+	for _, want := range []string{"by their API versions Kafka ", "topic: ok: the topic " + topic + " has 3 partitions", "min.insync.replicas is 1", "quotas: ok: ", "retention: ok: ", "cleanup.policy is delete"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	absent := kafkatest.TopicName(t) + "-absent"
+	for range 2 {
+		in, err := inspect(t, spec(t, "kafka://"+c.Bootstrap()+"/"+absent, nil), 20*time.Second)
+		if f := findingOf(in.Findings, "topic"); err != nil || !strings.Contains(f.Found, "does not exist") {
+			t.Errorf("got %+v and %v", f, err)
+		}
+	}
+}

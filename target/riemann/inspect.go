@@ -1,0 +1,215 @@
+package riemann
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"carronade/internal/dial"
+	"carronade/target"
+	"carronade/units"
+)
+
+// Inspects implements target.Inspector.
+func (Kind) Inspects(o *target.Option) bool {
+	switch o.Group {
+	case groupSecurity:
+		return true
+	case groupConn:
+		return !slices.Contains([]string{"sticky", "reconnect-backoff", "max-datagram"}, o.Name)
+	}
+	return false
+}
+
+// Inspect implements target.Inspector. It makes the connections that a run makes first, asks
+// the index for the server's own events, and tries the ports of the other transports.
+func (Kind) Inspect(ctx context.Context, s target.Spec) (target.Inspection, error) {
+	c, err := parseConfig(s)
+	if err != nil {
+		return target.Inspection{}, err
+	}
+	in := target.Inspection{Addresses: c.hosts, Connections: c.clients}
+	var (
+		wg       sync.WaitGroup
+		findings = make([][]target.Finding, len(c.hosts))
+		errs     = make([]error, len(c.hosts))
+		ports    target.Finding
+	)
+	for i, addr := range c.hosts {
+		wg.Go(func() { findings[i], errs[i] = c.inspectHost(ctx, addr) })
+	}
+	wg.Go(func() { ports = c.otherPorts(ctx, c.hosts[0]) })
+	wg.Wait()
+	failed := 0
+	for i, err := range errs {
+		if err == nil {
+			in.Findings = append(in.Findings, findings[i]...)
+			continue
+		}
+		failed++
+		e := (*target.Error)(nil)
+		errors.As(c.explain("connect to "+c.hosts[i], err), &e)
+		in.Findings = append(in.Findings, target.Finding{
+			Check: "address " + c.hosts[i], Level: target.LevelError,
+			Found:  fmt.Sprintf("%s does not answer as a Riemann server: %v", c.hosts[i], err),
+			Effect: "a run fails when it starts: clients are spread over all addresses", Mend: e.Hint,
+		})
+	}
+	if failed == len(c.hosts) {
+		in.Findings = nil
+		return in, c.explain("connect to "+c.hosts[0], errs[0])
+	}
+	in.Findings = append(in.Findings, ports, target.Finding{
+		Check: "version of the server", Level: target.LevelUnknown, Found: "Riemann's protocol does not tell the server's version",
+	})
+	return in, nil
+}
+
+// inspectHost checks one address: the connection, the protocol, and the index.
+func (c *config) inspectHost(ctx context.Context, addr string) ([]target.Finding, error) {
+	found, err := c.transport.probe(ctx, c, addr)
+	if err != nil {
+		return nil, err
+	}
+	var out []target.Finding
+	if c.transport.scheme == udpScheme {
+		out = append(out, target.Finding{Check: "address " + addr, Found: "nothing refuses datagrams to " + addr + ", as far as UDP shows"})
+	} else {
+		contact := c.dialer.Contact(ctx, addr)
+		out = append(out, contact.Findings(time.Now())...)
+	}
+	if c.skipVerify {
+		out = append(out, target.Finding{
+			Check: "login", Level: target.LevelNote, Found: "any certificate of " + addr + " is accepted",
+			Effect: "another server could answer instead; times are not affected",
+			Mend:   "give --tls-ca FILE instead of --tls-insecure-skip-verify",
+		})
+	}
+	if found["standin"] == true {
+		out = append(out, target.Finding{Check: "server", Found: addr + " is a stand-in of carronade"})
+	}
+	return append(out, c.inspectIndex(ctx, addr)...), nil
+}
+
+// inspectIndex asks the server of an address for its own events.
+func (c *config) inspectIndex(ctx context.Context, addr string) []target.Finding {
+	r, at, err := c.queryPlace(addr)
+	var a *asker
+	if err == nil {
+		a, err = newAsker(r, at, c.values)
+	}
+	f := target.Finding{Check: "index", Found: "the index at " + at + " answers queries"}
+	if err == nil {
+		defer a.close()
+		began := time.Now()
+		events, asking := a.ask(ctx, probeQuery)
+		if err = asking; err == nil {
+			var newest time.Time
+			for i := range events {
+				if at, ok := events[i].When(); ok && events[i].Service == askedService && at.After(newest) {
+					newest = at
+				}
+			}
+			return []target.Finding{f, clockFinding(addr, newest, began, time.Now())}
+		}
+		f.Effect = "--verify cannot read back what was sent, and reports lack the server's own numbers"
+		f.Mend = "say with --query-address HOST:5555 where the server answers queries over TCP"
+		if answer := (*answerError)(nil); errors.As(err, &answer) {
+			f.Mend = "add (streams (index)) to the server's configuration"
+		}
+	}
+	f.Level, f.Found = target.LevelNote, fmt.Sprintf("the server does not answer queries at %s: %v", at, err)
+	return []target.Finding{f, clockFinding(addr, time.Time{}, time.Now(), time.Now())}
+}
+
+// ownInterval is how often a server emits events about itself, unless it is configured
+// otherwise; a second more for the resolution of their times, and one for the index.
+const ownInterval = 12 * time.Second
+
+// clockFinding is what the newest event of the server itself says about its clock: it was
+// made at most ownInterval before it was asked for, between began and ended.
+func clockFinding(addr string, newest, began, ended time.Time) target.Finding {
+	f := target.Finding{
+		Check:  "clock of the server",
+		Effect: "events expire in the index by their times: too early or too late",
+		Mend:   "synchronize both clocks (chrony or systemd-timesyncd)",
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	age := began.Sub(newest)
+	switch {
+	case dial.IsLocal(addr):
+		return target.Finding{Check: f.Check, Found: "the server at " + host + " runs on this machine, by its clock"}
+	case newest.IsZero():
+		f.Level, f.Found, f.Mend = target.LevelUnknown, "the server at "+host+" has no event of its own with a time", ""
+	case newest.Sub(ended) > time.Second:
+		f.Level = target.LevelWarning
+		f.Found = fmt.Sprintf("the clock of %s is at least %s ahead of this machine's", host, units.FormatDuration(newest.Sub(ended).Round(time.Second)))
+	case age > ownInterval:
+		f.Level, f.Mend = target.LevelUnknown, ""
+		f.Found = fmt.Sprintf("the newest event of the server at %s about itself is %s old: its clock may be behind, or it reports less often", host, units.FormatDuration(age.Round(time.Second)))
+	default:
+		return target.Finding{Check: f.Check, Found: fmt.Sprintf("the clock of %s differs from this machine's by less than %s: its newest event about itself is %s old", host, units.FormatDuration(ownInterval), units.FormatDuration(max(0, age).Round(time.Second)))}
+	}
+	return f
+}
+
+// otherPorts tries the usual ports of the other transports on a host: which of them a run
+// could use instead.
+func (c *config) otherPorts(ctx context.Context, addr string) target.Finding {
+	host, port, _ := net.SplitHostPort(addr)
+	type place struct{ scheme, addr string }
+	var places []place
+	for i := range transports {
+		r := &transports[i]
+		p := r.port
+		if r.scheme == udpScheme && !c.transport.web() { // beside TCP
+			p = port
+		}
+		if r.scheme != c.transport.scheme && r.scheme != httpScheme {
+			places = append(places, place{r.scheme, net.JoinHostPort(host, p)})
+		}
+	}
+	open := make([]bool, len(places))
+	var wg sync.WaitGroup
+	for i, p := range places {
+		wg.Go(func() {
+			if p.scheme == udpScheme {
+				_, err := probeUDP(ctx, c, p.addr)
+				open[i] = err == nil
+				return
+			}
+			plain := dial.Dialer{Timeout: portWait}
+			if nc, err := plain.Dial(ctx, p.addr); err == nil {
+				nc.Close()
+				open[i] = true
+			}
+		})
+	}
+	wg.Wait()
+	var yes, no []string
+	for i, p := range places {
+		_, port, _ := net.SplitHostPort(p.addr)
+		text := fmt.Sprintf("%s (%s)", p.scheme, port)
+		if open[i] {
+			yes = append(yes, text)
+		} else {
+			no = append(no, text)
+		}
+	}
+	f := target.Finding{Check: "other ports", Found: "no other port of Riemann is open on " + host}
+	if len(yes) > 0 {
+		f.Found = "open on " + host + ": " + strings.Join(yes, ", ")
+		if len(no) > 0 {
+			f.Found += "; closed: " + strings.Join(no, ", ")
+		}
+	}
+	return f
+}
+
+// portWait is how long a port may take that a run does not use.
+const portWait = 500 * time.Millisecond

@@ -1,0 +1,129 @@
+package riemann
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	standinriemann "carronade/internal/standin/riemann"
+	"carronade/target"
+)
+
+func findingOf(fs []target.Finding, check string) target.Finding {
+	i := slices.IndexFunc(fs, func(f target.Finding) bool { return strings.HasPrefix(f.Check, check) })
+	if i < 0 {
+		return target.Finding{Found: "no such finding"}
+	}
+	return fs[i]
+}
+
+func closedPort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	srv := startStandin(t, standinriemann.Options{Interval: 50 * time.Millisecond})
+	certs := newCertificates(t)
+	secured := serve(t, certs.server)
+	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
+	nobody := closedPort(t)
+	for _, tt := range []struct {
+		name  string
+		spec  target.Spec
+		check string
+		level target.Level
+		want  string
+	}{
+		{"an address", specOf(t, "riemann://"+srv.Addr()), "address", target.LevelOK, "accepts connections"},
+		{"a stand-in", specOf(t, "riemann://"+srv.Addr()), "server", target.LevelOK, "stand-in"},
+		{"an index", specOf(t, "riemann://"+srv.Addr()), "index", target.LevelOK, "answers queries"},
+		{"the clock", specOf(t, "riemann://"+srv.Addr()), "clock", target.LevelOK, "on this machine"},
+		{"the version", specOf(t, "riemann://"+srv.Addr()), "version", target.LevelUnknown, "does not tell"},
+		{"other ports", specOf(t, "riemann://"+srv.Addr()), "other ports", target.LevelOK, "127.0.0.1"},
+		{"one of two", specOf(t, "riemann://"+srv.Addr()+","+nobody), "address " + nobody, target.LevelError, "does not answer as a Riemann server"},
+		{"UDP", specOf(t, "riemann+udp://"+srv.AddrOf("udp")), "address", target.LevelOK, "nothing refuses datagrams"},
+		{"UDP without queries", specOf(t, "riemann+udp://"+silentSocket(t)), "index", target.LevelNote, "does not answer queries"},
+		{"UDP with queries", specOf(t, "riemann+udp://"+srv.AddrOf("udp"), "query-address="+srv.Addr()), "index", target.LevelOK, "answers queries"},
+		{"TLS", specOf(t, "riemann+tls://"+secured.addr, ours...), "certificate", target.LevelWarning, "TLS 1.3"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			in, err := Kind{}.Inspect(ctx, tt.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := findingOf(in.Findings, tt.check)
+			if f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
+				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
+			}
+			for _, f := range in.Findings {
+				if f.Level >= target.LevelNote && (f.Effect == "" || f.Mend == "") {
+					t.Errorf("%+v lacks its effect or what changes it", f)
+				}
+			}
+		})
+	}
+	for _, tt := range []struct{ name, url, want string }{
+		{"nobody there", "riemann://" + nobody, "refused"},
+		{"TLS", "riemann://" + secured.addr, "speaks TLS"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in, err := Kind{}.Inspect(t.Context(), specOf(t, tt.url))
+			if e := (*target.Error)(nil); !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), tt.want) || len(in.Findings) > 0 {
+				t.Errorf("got %v and %+v", err, in.Findings)
+			}
+		})
+	}
+}
+
+// A server that never answers ends with the deadline.
+func TestInspectBlackHole(t *testing.T) {
+	t.Parallel()
+	silent := serveConns(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := (Kind{}).Inspect(ctx, specOf(t, "riemann://"+silent)); err == nil {
+		t.Error("a server that does not answer is fine")
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestClockFinding(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name, addr string
+		newest     time.Time
+		level      target.Level
+		want       string
+	}{
+		{"the same machine", "127.0.0.1:5555", time.Time{}, target.LevelOK, "runs on this machine"},
+		{"nothing", "192.0.2.1:5555", time.Time{}, target.LevelUnknown, "no event of its own"},
+		{"equal", "192.0.2.1:5555", now.Add(-3 * time.Second), target.LevelOK, "less than 12 s: its newest event about itself is 3 s old"},
+		{"ahead", "192.0.2.1:5555", now.Add(time.Minute), target.LevelWarning, "at least 1m00s ahead"},
+		{"hardly ahead", "192.0.2.1:5555", now.Add(time.Second), target.LevelOK, "less than 12 s"},
+		{"old", "192.0.2.1:5555", now.Add(-time.Minute), target.LevelUnknown, "1m00s old"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := clockFinding(tt.addr, tt.newest, now, now.Add(time.Millisecond))
+			if f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
+				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
+			}
+		})
+	}
+}
