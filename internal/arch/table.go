@@ -120,7 +120,7 @@ var Packages = []Package{
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
-	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/fleet/bus", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}},
+	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/fleet/bus", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
 	{Name: "internal/scenario/module", May: []string{"internal/scenario", "internal/workload", "units"}},
 	{Name: "internal/scenario/typings", May: []string{"internal/report", "internal/workload", "measure", "target"}, Tests: []string{"target/all"}},

@@ -144,6 +144,8 @@ func TestFleet(t *testing.T) {
 		{"--clients 1", "1 clients are too few for 2 agents"},
 		{"--concurrency 1", "a concurrency of 1 is too low"},
 		{"--fleet-agents c", `agent "c" is not connected`},
+		{"--for 9s --fault 1s:stop=pid:1,1s", "agents stop no processes"},
+		{"--for 9s --at 1s --exec true --allow-exec", "run no commands"},
 		{"--trace x.parquet", "--trace keeps what this program sent"},
 	} {
 		p := f.run(t, append([]string{"null://", "--for", "1s"}, strings.Fields(c.flags)...)...)

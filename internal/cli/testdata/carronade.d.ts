@@ -156,6 +156,16 @@ declare module "carronade" {
     "system-jvm-gc"?: boolean;
     /** another machine's description, from carronade host --json */
     "system-host"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** a fault that the run makes, such as 60s:stop=leader,10s (repeatable; see docs/faults.md) */
+    fault?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** when to run the command of --exec: TIME, or TIME:heal for a command that mends (repeatable) */
+    at?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** a command for each --at, in the same order; it needs --allow-exec */
+    exec?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** take marks while it runs (carronade mark), and score what follows each */
+    marks?: boolean;
+    /** what the system is known to take, for predictions (default: as seen while it catches up) */
+    "fault-ceiling"?: string | number;
     /** kafka: wire: own connections, batches encoded ahead; client: franz-go, as an application uses it [wire] */
     engine?: "wire" | "client";
     /** kafka: independent clients, each with its own connections; group members or parallel fetchers when consuming [1] */
@@ -178,7 +188,7 @@ declare module "carronade" {
     partitioner?: string | number;
     /** kafka: how long a batch is retried, where retrying is safe [2m] */
     "delivery-timeout"?: string;
-    /** kafka: size of a value: 100, 100-2000, weighted(100:70,1KiB:30), lognormal(1KiB,0.5) [100] */
+    /** kafka: size of a value: 100, 100-2000, weighted(100:70,1KiB:30), lognormal(1KiB,0.5), quantiles(60,80,500) [100] */
     size?: string | number;
     /** kafka: content of values: random, text, compressible(0.25), letters, chars(a-z0-9), monotonic, file(PATH) [random] */
     payload?: string | number;
@@ -462,8 +472,10 @@ declare module "carronade" {
     fairness?: number | null;
     intervals: Interval[];
     gauges: Gauge[];
+    moments?: Moment[];
     stall: Stall;
     freezes: Freezes;
+    faults?: Faults | null;
     failures: Failure[];
     classes: { [name: string]: number };
     ledger: Ledger | null;
@@ -535,6 +547,7 @@ declare module "carronade" {
     response_slope_us: number;
     in_flight_rise: number;
     response_rise: number;
+    needed_s?: number;
     silent: number;
     outage?: string;
     outage_at_s?: number;
@@ -678,6 +691,13 @@ declare module "carronade" {
     points: Point[];
   }
 
+  export interface Moment {
+    from: string;
+    name: string;
+    at_s: number;
+    length_s: number;
+  }
+
   export interface Stall {
     longest_s: number;
     longest_at_s: number;
@@ -691,6 +711,15 @@ declare module "carronade" {
     total_s: number;
     share: number;
     longest: Freeze[];
+  }
+
+  export interface Faults {
+    limit_s: number;
+    budget: number;
+    per?: string;
+    marks: Mark[];
+    scores: Score[];
+    notes?: string[];
   }
 
   export interface Failure {
@@ -951,6 +980,28 @@ declare module "carronade" {
     cause: string;
   }
 
+  export interface Mark {
+    kind: string;
+    name: string;
+    at_s: number;
+    bound_s: number;
+    by: string;
+  }
+
+  export interface Score {
+    kind: string;
+    name: string;
+    at_s: number;
+    bound_s: number;
+    by: string;
+    observed_s: number;
+    baseline: Baseline;
+    whole: Numbers;
+    lanes?: Numbers[];
+    worst: number;
+    errors?: { [name: string]: number };
+  }
+
   export interface LedgerLog {
     log: string;
     acked: number;
@@ -1047,5 +1098,44 @@ declare module "carronade" {
     at_ns: number;
     least_ns: number;
     most_ns: number;
+  }
+
+  export interface Baseline {
+    from_s: number;
+    to_s: number;
+    events_per_s: number;
+    response_s: number;
+    why?: string;
+  }
+
+  export interface Numbers {
+    name?: string;
+    noticed: Time | null;
+    blackout: Time | null;
+    first_ack: Time | null;
+    back: Time | null;
+    drained: Time | null;
+    lost_event_s: number | null;
+    not_acked: number | null;
+    floor: number | null;
+    over: number;
+    predicted?: Prediction | null;
+    not_predicted?: string;
+  }
+
+  export interface Time {
+    s: number;
+    more?: boolean;
+  }
+
+  export interface Prediction {
+    capacity_events_per_s: number;
+    given?: boolean;
+    headroom: number;
+    catch_up_s: number;
+    back_s: number;
+    drained_s: number;
+    lost_event_s: number;
+    over: number;
   }
 }

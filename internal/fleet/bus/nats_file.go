@@ -64,7 +64,7 @@ func UseNATS(ctx context.Context, dir string, server NATS, agents []string) erro
 	if err != nil {
 		return err
 	}
-	defer o.Close() //nolint:errcheck // nothing was sent
+	defer o.Close()
 	doing := "use " + clean(server.shown())
 	if err := o.link.subscribe(upSubject("*"), nil); err != nil {
 		return &Error{doing, natsReason(err), ""}

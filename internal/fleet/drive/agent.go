@@ -256,6 +256,9 @@ func (a *agent) parse(planned, own []byte) (*workload.Workload, *plan, *share, e
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if w.Has("fault") || w.Has("exec") { // whatever the rules allow: nothing that comes over the bus is run
+		return nil, nil, nil, errors.New("an agent makes no faults and runs no commands")
+	}
 	w.SetClients(p.Clients)
 	return w, &p, &s, nil
 }

@@ -1,0 +1,30 @@
+package drive
+
+import (
+	"strings"
+	"testing"
+
+	"carronade/internal/permit"
+	"carronade/target/all"
+)
+
+// TestParse: a plan cannot have an agent run a command or stop a process, even one that allows
+// everything, and its clients have to be possible.
+func TestParse(t *testing.T) {
+	a := &agent{AgentConfig: AgentConfig{Kinds: all.Kinds(), Rules: &permit.Rules{Agent: true, Everything: true}}}
+	for _, c := range []struct{ name, plan, share, want string }{
+		{"good", `{"workload": {"target": "null://", "rate": "1/s", "for": "1s"}, "clients": 2}`, `{"from": 0, "to": 1}`, ""},
+		{"reads", `{"workload": {"target": "null://", "rate": "1/s", "for": "1s"}, "clients": 2}`, `{"from": 2, "to": 2, "reads": true}`, ""},
+		{"a command", `{"workload": {"target": "null://", "rate": "1/s", "for": "9s", "at": "1s", "exec": "true"}, "clients": 2}`, `{"from": 0, "to": 1}`, "runs no commands"},
+		{"a fault", `{"workload": {"target": "null://", "rate": "1/s", "for": "9s", "fault": "1s:stop=pid:1,1s"}, "clients": 2}`, `{"from": 0, "to": 1}`, "makes no faults"},
+		{"no clients", `{"workload": {"target": "null://", "rate": "1/s", "for": "1s"}, "clients": 2}`, `{"from": 1, "to": 1}`, "the plan has the clients 1 to 1 of 2"},
+		{"too many clients", `{"workload": {"target": "null://", "rate": "1/s", "for": "1s"}, "clients": 2}`, `{"from": 1, "to": 3}`, "the plan has the clients 1 to 3 of 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, _, err := a.parse([]byte(c.plan), []byte(c.share))
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
