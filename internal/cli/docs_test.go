@@ -378,7 +378,8 @@ var (
 	numbers = regexp.MustCompile(`\S*[0-9]\S*( (ns|us|ms|s|min|h|B|KiB|MiB|GiB|k|M|G|k/s|M/s|G/s|/s)\b(/s)?)?`)
 	blocks  = regexp.MustCompile(`[▁▂▃▄▅▆▇█ ]*[▁▂▃▄▅▆▇█]+`)
 	// An id may have no digit.
-	ids    = regexp.MustCompile(`\b(report +|show |open )[a-z0-9]{8}\b`)
+	ids    = regexp.MustCompile(`\b(report +|show |open |explain )[a-z0-9]{8}\b`)
+	rowIDs = regexp.MustCompile(`^[a-z0-9]{8}( |$)`)
 	spaces = regexp.MustCompile(`[ \t]+`)
 )
 
@@ -389,6 +390,7 @@ func mask(lines []string) []string {
 	for i, line := range lines {
 		line = blocks.ReplaceAllString(line, " ~")
 		line = ids.ReplaceAllString(line, "$1#")
+		line = rowIDs.ReplaceAllString(line, "#$1")
 		line = numbers.ReplaceAllString(line, "#")
 		line = spaces.ReplaceAllString(strings.TrimRight(line, " "), " ")
 		out[i] = line
@@ -449,6 +451,7 @@ func TestMatchesCanFail(t *testing.T) {
 		{"dots", []string{"a", "...", "z"}, []string{"a", "b", "c", "z"}, true},
 		{"dots for nothing", []string{"a", "...", "z"}, []string{"a", "z"}, true},
 		{"dots and another", []string{"a", "...", "z"}, []string{"a", "b"}, false},
+		{"rows", mask([]string{"hhddkorr  kafka"}), mask([]string{"k3v9x2ab  kafka"}), true},
 		{"numbers", mask([]string{"acked  12,345  1.2 ms ▁▂▃"}), mask([]string{"acked 9 80 us ▇ ▇"}), true},
 	} {
 		if got := matches(tt.want, tt.got); got != tt.ok {
