@@ -131,7 +131,7 @@ func (o *observation) numbers(v *view) Numbers {
 	}
 	stay := max(leastStay, 10*o.in.Limit)
 	n.Back = o.back(v, stay)
-	n.Drained = o.settled(v, stay, func(i int) bool { return v.waiting[i] > v.level })
+	n.Drained = o.settled(v, stay, func(i int) bool { return v.waiting[i] > v.level }, nil)
 	// What comes long after everything was well again is not of this fault.
 	last := len(v.Cells)
 	if !n.Back.More && !n.Drained.More {
@@ -214,39 +214,52 @@ func (o *observation) noticed(v *view, n *Numbers) {
 	}
 }
 
-// bad reports whether more events of a bin are over the limit than chance explains: more than
-// three standard deviations above what the budget allows.
-func (o *observation) bad(c *Cell) bool {
-	n, b := float64(c.Due), o.in.Budget
-	return float64(c.Over) > n*b+3*math.Sqrt(n*b*(1-b))
+// bad reports whether more events of a bin are over the limit than chance explains.
+func (o *observation) bad(c *Cell) bool { return o.tooMany(uint64(c.Over), uint64(c.Due)) }
+
+// tooMany reports whether more of n events are over the limit than chance explains: more than three
+// standard deviations above what the budget allows.
+func (o *observation) tooMany(over, n uint64) bool {
+	b := o.in.Budget
+	return float64(over) > float64(n)*b+3*math.Sqrt(float64(n)*b*(1-b))
 }
 
-// back finds since when the limit has held: no bin is bad, and all together keep the budget.
+// back finds since when the limit has held: no bin is bad, and all of them together are not, either.
+// Of few events in a bin one may be over the limit by chance, but not one in each.
 func (o *observation) back(v *view, stay time.Duration) *Time {
-	return o.settled(v, stay, func(i int) bool { return o.bad(&v.Cells[i]) })
+	due, over := make([]uint64, len(v.Cells)+1), make([]uint64, len(v.Cells)+1) // before each bin
+	for i := range v.Cells {
+		due[i+1], over[i+1] = due[i]+uint64(v.Cells[i].Due), over[i]+uint64(v.Cells[i].Over)
+	}
+	return o.settled(v, stay, func(i int) bool { return o.bad(&v.Cells[i]) }, func(a, b int) bool { return o.tooMany(over[b]-over[a], due[b]-due[a]) })
 }
 
-// settled finds the end of the last bin that is wrong, before a stretch of the given length in
-// which none is.
-func (o *observation) settled(v *view, stay time.Duration, wrong func(i int) bool) *Time {
-	good, since := 0, v.first // bins that are right, from this one on
-	ever := false
+// settled finds the beginning of the first stretch of the given length in which no bin is wrong, nor
+// all of them together. together may be nil.
+func (o *observation) settled(v *view, stay time.Duration, wrong func(i int) bool, together func(from, to int) bool) *Time {
+	span := int((stay + Bin - 1) / Bin)
+	good, ever := 0, false
 	for i := v.first; i < v.end; i++ {
 		if wrong(i) {
-			good, since, ever = 0, i+1, true
+			good, ever = 0, true
 			continue
 		}
-		if good++; time.Duration(good)*Bin >= stay && ever {
-			break
+		good++
+		if good < span && v.end-v.first >= span {
+			continue
+		}
+		begin := max(i-span+1, v.first) // an observation that is shorter is one stretch
+		switch {
+		case together != nil && together(begin, i+1):
+			ever = ever || good >= span || i == v.end-1
+		case ever && good >= span:
+			return &Time{S: max(0, v.at(begin)-o.mark).Seconds()}
 		}
 	}
-	switch {
-	case !ever:
-		return &Time{}
-	case time.Duration(good)*Bin < stay:
+	if ever {
 		return &Time{S: (o.until - o.mark).Seconds(), More: true}
 	}
-	return &Time{S: (v.at(since) - o.mark).Seconds()}
+	return &Time{}
 }
 
 // over returns the bin in which the disturbance is over.

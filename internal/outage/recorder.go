@@ -18,7 +18,7 @@ const (
 	keptSince = time.Minute      // kept before now, and before each mark
 	keptAfter = 10 * time.Minute // kept after each mark
 	mostCells = 2 << 20
-	mostKinds = 4096 // bins with failures of a class
+	mostKinds = 1 << 16 // bins with failures of a class
 )
 
 // A Recorder counts outcomes in bins. Of a long run without marks it keeps the last minute. It is
@@ -118,10 +118,19 @@ func (s *shard) add(o *load.Outcome) {
 			c.Failed += uint32(o.Failed + o.Unknown)
 		}
 	}
-	if o.Failed+o.Unknown > 0 && len(s.bad) < mostKinds {
-		s.bad[badKey{done, o.Class}] += uint64(o.Failed + o.Unknown)
+	if o.Failed+o.Unknown > 0 {
+		s.fail(badKey{done, o.Class}, uint64(o.Failed+o.Unknown))
 	}
 	s.addDue(o, lane)
+}
+
+// fail counts events that were not acked.
+func (s *shard) fail(k badKey, n uint64) {
+	if _, ok := s.bad[k]; !ok && len(s.bad) >= mostKinds {
+		s.full = true
+		return
+	}
+	s.bad[k] += n
 }
 
 // addDue spreads the events of a batch evenly from the first due time to the last, as the engine
@@ -224,17 +233,21 @@ func (s *shard) prune() {
 	marks := s.of.Marks()
 	const length = chunkBins * Bin
 	now := time.Duration(s.latest) * length
+	needed := func(begin, end time.Duration) bool {
+		return end >= now-keptSince || slices.ContainsFunc(marks, func(m Mark) bool { return end >= m.At()-keptSince && begin <= m.At()+keptAfter })
+	}
 	for i, ch := range s.chunks {
 		begin := time.Duration(i) * length
-		end := begin + length
-		if ch.cells == nil || end >= now-keptSince {
-			continue
-		}
-		if slices.ContainsFunc(marks, func(m Mark) bool { return end >= m.At()-keptSince && begin <= m.At()+keptAfter }) {
+		if ch.cells == nil || needed(begin, begin+length) {
 			continue
 		}
 		ch.cells = nil
 		s.cells -= s.of.lanes * chunkBins
+	}
+	for k := range s.bad {
+		if at := time.Duration(k.bin) * Bin; !needed(at, at+Bin) {
+			delete(s.bad, k)
+		}
 	}
 }
 

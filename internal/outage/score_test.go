@@ -295,3 +295,55 @@ func TestManyLanes(t *testing.T) {
 		t.Errorf("errors %v", got)
 	}
 }
+
+// TestFewEvents: of few events in a bin, one over the limit may be chance. One in each is not.
+func TestFewEvents(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		every int           // of the events after the fault, one of so many is over the limit
+		until time.Duration // from when on none is
+		back  *outage.Time
+	}{
+		{"a tenth for good", 10, time.Hour, &outage.Time{S: 30, More: true}},
+		{"a tenth for 8 s", 10, 38 * second, &outage.Time{S: 8}},
+		{"one of two hundred", 200, time.Hour, &outage.Time{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+			n := 0
+			for at := time.Duration(0); at < 60*second; at += 10 * time.Millisecond {
+				took := time.Millisecond
+				if at >= 30*second && at < tt.until {
+					if n++; n%tt.every == 0 {
+						took = 60 * time.Millisecond
+					}
+				}
+				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Sent: at, Done: at + took, Acked: 1}})
+			}
+			s := outage.Scores(outage.Input{Marks: []outage.Mark{fault(30 * second)}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
+			got := s[0].Whole.Back
+			// A stretch of 5 s may have 11 of 500 by chance, so it is back a second before the last.
+			if got == nil || got.More != tt.back.More || max(got.S-tt.back.S, tt.back.S-got.S) > 1.2 {
+				t.Errorf("back %+v, want %+v; baseline %+v", got, tt.back, s[0].Baseline)
+			}
+		})
+	}
+}
+
+// TestOldFailures: failures of long ago leave room for those of a fault.
+func TestOldFailures(t *testing.T) {
+	rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+	end := 3 * time.Hour
+	for at := time.Duration(0); at < end; at += 100 * time.Millisecond {
+		rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Done: at, Failed: 1, Class: load.Timeout}})
+	}
+	if got := rec.Errors(end-30*second, end)["timeout"]; got != 300 {
+		t.Errorf("%d timeouts in the last 30 s, want 300", got)
+	}
+	if got := rec.Errors(0, end/2)["timeout"]; got != 0 {
+		t.Errorf("%d timeouts of long ago are kept", got)
+	}
+	if rec.Full() {
+		t.Error("the memory is full")
+	}
+}
