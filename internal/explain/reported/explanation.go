@@ -2,6 +2,7 @@ package reported
 
 import (
 	"fmt"
+	"slices"
 
 	"carronade/internal/explain"
 	"carronade/internal/report"
@@ -114,6 +115,9 @@ func Explain(d *report.Document) *Explanation {
 		x.Nothing = "the report has no interval of a measurement"
 	case len(x.Groups) == 0:
 		x.Nothing = "the run had no stall, no spike of p99 and no step in throughput"
+		if !slices.ContainsFunc(r.Intervals, func(iv explain.Interval) bool { return iv.P99 > 0 }) {
+			x.Nothing = "the run had no stall and no step in throughput; its intervals have no p99, so spikes are not known"
+		}
 		if len(r.Intervals) < leastValues {
 			x.Nothing = fmt.Sprintf("the run had no stall, and is too short to show spikes or steps (%d intervals, at least %d are needed)", len(r.Intervals), leastValues)
 		}
