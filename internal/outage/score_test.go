@@ -347,3 +347,30 @@ func TestOldFailures(t *testing.T) {
 		t.Error("the memory is full")
 	}
 }
+
+// TestLongAfter: what was dropped long after a fault does not look like an outage.
+func TestLongAfter(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		mark time.Duration
+	}{{"with a baseline", time.Minute}, {"without a baseline", 2 * second}} {
+		t.Run(tt.name, func(t *testing.T) {
+			rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+			rec.Mark(fault(tt.mark))
+			end := 40 * time.Minute
+			for at := time.Duration(0); at < end; at += 100 * time.Millisecond {
+				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 5, DueFirst: at, DueLast: at + 90*time.Millisecond}, Sent: at, Done: at + 120*time.Millisecond, Acked: 5}})
+			}
+			s := outage.Scores(outage.Input{Marks: rec.Marks(), Window: rec.Window, End: end, Answers: end, Limit: time.Second, Budget: 0.01, Scheduled: true})[0]
+			if f := s.Whole.Floor; f != nil && *f < 0.9 || f == nil && s.Baseline.Why == "" {
+				t.Errorf("the lowest rate is %v of that before", show(f))
+			}
+			if b := s.Whole.Blackout; b == nil || b.More || b.S > 0.3 {
+				t.Errorf("the blackout is %+v", b)
+			}
+			if s.ObservedS != 600 {
+				t.Errorf("observed for %v s, want ten minutes", s.ObservedS)
+			}
+		})
+	}
+}

@@ -87,8 +87,8 @@ func (e *execution) newMarking(plan *load.Plan, tgt load.Target) *marking {
 			before(thread, out)
 		}
 		m.rec.Add(thread, out)
-		if n := len(out); n > 0 {
-			m.last[thread] = max(m.last[thread], out[n-1].Done)
+		for i := range out {
+			m.last[thread] = max(m.last[thread], out[i].Done)
 		}
 	}
 	return m
