@@ -2,6 +2,7 @@ package outage
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -40,10 +41,14 @@ type shard struct {
 	chunks map[int]*chunk
 	latest int // the newest chunk
 	cells  int
-	full   bool
+	full   time.Duration // from when on outcomes were not counted; never: none
+	errors bool          // failures were not counted by class
 	recent *chunk
 	bad    map[badKey]uint64
 }
+
+// never is after every run.
+const never = time.Duration(math.MaxInt64)
 
 type chunk struct {
 	index int
@@ -65,7 +70,7 @@ func NewRecorder(limit time.Duration, threads, lanes int, laneOf func(stream int
 		r.lanes, r.laneOf = 1, func(int32) int { return 0 }
 	}
 	for range threads {
-		r.shards = append(r.shards, &shard{of: r, chunks: map[int]*chunk{}, bad: map[badKey]uint64{}})
+		r.shards = append(r.shards, &shard{of: r, full: never, chunks: map[int]*chunk{}, bad: map[badKey]uint64{}})
 	}
 	return r
 }
@@ -127,7 +132,7 @@ func (s *shard) add(o *load.Outcome) {
 // fail counts events that were not acked.
 func (s *shard) fail(k badKey, n uint64) {
 	if _, ok := s.bad[k]; !ok && len(s.bad) >= mostKinds {
-		s.full = true
+		s.errors = true
 		return
 	}
 	s.bad[k] += n
@@ -221,7 +226,7 @@ func (s *shard) open(index int) *chunk {
 	}
 	size := s.of.lanes * chunkBins
 	if s.cells+size > mostCells/len(s.of.shards) {
-		s.full = true
+		s.full = min(s.full, time.Duration(index)*chunkBins*Bin)
 		return ch
 	}
 	ch.cells = make([]Cell, size)
@@ -251,17 +256,16 @@ func (s *shard) prune() {
 	}
 }
 
-// Full reports whether outcomes were not counted because the memory was full.
-func (r *Recorder) Full() bool {
+// Full returns from when on outcomes were not counted because the memory was full, and whether that
+// came about; and whether failures are missing in Errors.
+func (r *Recorder) Full() (since time.Duration, full, errors bool) {
+	since = never
 	for _, s := range r.shards {
 		s.mu.Lock()
-		full := s.full
+		since, errors = min(since, s.full), errors || s.errors
 		s.mu.Unlock()
-		if full {
-			return true
-		}
 	}
-	return false
+	return since, since < never, errors
 }
 
 // Lanes returns the number of lanes that are recorded.

@@ -343,8 +343,8 @@ func TestOldFailures(t *testing.T) {
 	if got := rec.Errors(0, end/2)["timeout"]; got != 0 {
 		t.Errorf("%d timeouts of long ago are kept", got)
 	}
-	if rec.Full() {
-		t.Error("the memory is full")
+	if since, full, errors := rec.Full(); full || errors {
+		t.Errorf("the memory is full: %v, %v, %v", since, full, errors)
 	}
 }
 
@@ -372,5 +372,25 @@ func TestLongAfter(t *testing.T) {
 				t.Errorf("observed for %v s, want ten minutes", s.ObservedS)
 			}
 		})
+	}
+}
+
+// TestFull: with many lanes and threads the memory is full some time after a mark, and says when.
+func TestFull(t *testing.T) {
+	rec := outage.NewRecorder(50*time.Millisecond, 16, outage.MostLanes, func(s int32) int { return int(s) })
+	rec.Mark(fault(0))
+	for at := time.Duration(0); at < 5*time.Minute; at += second {
+		for thread := range 16 {
+			rec.Add(thread, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Done: at + time.Millisecond, Acked: 1}})
+		}
+	}
+	since, full, _ := rec.Full()
+	if !full || since < time.Minute || since >= 5*time.Minute {
+		t.Fatalf("full %v since %v", full, since)
+	}
+	for i, c := range rec.Window(-1, 0, since).Cells {
+		if want := uint32(16); i%10 == 0 && c.Acked != want {
+			t.Errorf("%d acks in bin %d, want %d", c.Acked, i, want)
+		}
 	}
 }
