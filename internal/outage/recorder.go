@@ -51,9 +51,10 @@ type shard struct {
 const never = time.Duration(math.MaxInt64)
 
 type chunk struct {
-	index int
-	cells []Cell  // lane after lane; nil if it was dropped
-	net   []int64 // of each lane: events due in it, less those with an outcome in it
+	index   int
+	cells   [][]Cell // of each lane; nil for a lane without outcomes, all nil if it was dropped
+	dropped bool
+	net     []int64 // of each lane: events due in it, less those with an outcome in it
 }
 
 type badKey struct {
@@ -107,21 +108,18 @@ func (r *Recorder) Add(thread int, out []load.Outcome) {
 func (s *shard) add(o *load.Outcome) {
 	lane := s.of.laneOf(o.Stream)
 	done := int(o.Done / Bin)
-	if c, ch := s.cell(done, lane); c != nil || ch != nil {
-		if ch != nil {
-			ch.net[lane] -= int64(o.Events)
-		}
-		if c != nil {
-			at := uint32((o.Done - time.Duration(done)*Bin) / time.Microsecond)
-			if o.Acked > 0 {
-				if c.Acked == 0 || at < c.First {
-					c.First = at
-				}
-				c.Last = max(c.Last, at)
+	c, ch := s.cell(done, lane)
+	ch.net[lane] -= int64(o.Events)
+	if c != nil {
+		at := uint32((o.Done - time.Duration(done)*Bin) / time.Microsecond)
+		if o.Acked > 0 {
+			if c.Acked == 0 || at < c.First {
+				c.First = at
 			}
-			c.Acked += uint32(o.Acked)
-			c.Failed += uint32(o.Failed + o.Unknown)
+			c.Last = max(c.Last, at)
 		}
+		c.Acked += uint32(o.Acked)
+		c.Failed += uint32(o.Failed + o.Unknown)
 	}
 	if o.Failed+o.Unknown > 0 {
 		s.fail(badKey{done, o.Class}, uint64(o.Failed+o.Unknown))
@@ -172,9 +170,7 @@ func (s *shard) addDue(o *load.Outcome, lane int) {
 			}
 		}
 		c, ch := s.cell(bin, lane)
-		if ch != nil {
-			ch.net[lane] += int64(next - i)
-		}
+		ch.net[lane] += int64(next - i)
 		if c != nil {
 			acked := max(0, min(next, int(o.Acked))-i)
 			c.Due += uint32(next - i)
@@ -199,8 +195,8 @@ func (s *shard) addDue(o *load.Outcome, lane int) {
 	}
 }
 
-// cell returns the cell of a bin and lane, nil if its chunk was dropped, and the chunk. Both are
-// nil if the memory is full.
+// cell returns the cell of a bin and lane, nil if its chunk was dropped or the memory is full, and
+// the chunk.
 func (s *shard) cell(bin, lane int) (*Cell, *chunk) {
 	index := bin / chunkBins
 	ch := s.recent
@@ -210,27 +206,28 @@ func (s *shard) cell(bin, lane int) (*Cell, *chunk) {
 		}
 		s.recent = ch
 	}
-	if ch.cells == nil {
+	if ch.dropped {
 		return nil, ch
 	}
-	return &ch.cells[lane*chunkBins+bin%chunkBins], ch
+	if ch.cells[lane] == nil {
+		if s.cells+chunkBins > mostCells/len(s.of.shards) {
+			s.full = min(s.full, time.Duration(index)*chunkBins*Bin)
+			return nil, ch
+		}
+		ch.cells[lane] = make([]Cell, chunkBins) // a thread often sends to few of the lanes
+		s.cells += chunkBins
+	}
+	return &ch.cells[lane][bin%chunkBins], ch
 }
 
 // open makes a chunk, and drops those that no mark needs.
 func (s *shard) open(index int) *chunk {
-	ch := &chunk{index: index, net: make([]int64, s.of.lanes)}
+	ch := &chunk{index: index, net: make([]int64, s.of.lanes), cells: make([][]Cell, s.of.lanes)}
 	s.chunks[index] = ch
 	if index > s.latest {
 		s.latest = index
 		s.prune()
 	}
-	size := s.of.lanes * chunkBins
-	if s.cells+size > mostCells/len(s.of.shards) {
-		s.full = min(s.full, time.Duration(index)*chunkBins*Bin)
-		return ch
-	}
-	ch.cells = make([]Cell, size)
-	s.cells += size
 	return ch
 }
 
@@ -243,11 +240,13 @@ func (s *shard) prune() {
 	}
 	for i, ch := range s.chunks {
 		begin := time.Duration(i) * length
-		if ch.cells == nil || needed(begin, begin+length) {
+		if ch.dropped || needed(begin, begin+length) {
 			continue
 		}
-		ch.cells = nil
-		s.cells -= s.of.lanes * chunkBins
+		for _, c := range ch.cells {
+			s.cells -= len(c)
+		}
+		ch.cells, ch.dropped = nil, true
 	}
 	for k := range s.bad {
 		if at := time.Duration(k.bin) * Bin; !needed(at, at+Bin) {
@@ -293,10 +292,10 @@ func (s *shard) window(lane, first int, out *Series) {
 		switch begin := index * chunkBins; {
 		case begin+chunkBins <= first:
 			out.Waiting += ch.net[lane]
-		case ch.cells == nil:
+		case ch.dropped:
 		default:
-			for i := range chunkBins {
-				c := &ch.cells[lane*chunkBins+i]
+			for i := range ch.cells[lane] {
+				c := &ch.cells[lane][i]
 				switch at := begin + i - first; {
 				case at < 0:
 					out.Waiting += int64(c.Due) - c.settled()

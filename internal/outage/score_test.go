@@ -375,22 +375,36 @@ func TestLongAfter(t *testing.T) {
 	}
 }
 
-// TestFull: with many lanes and threads the memory is full some time after a mark, and says when.
+// TestFull: the memory is full some time after a mark if each thread sends to many lanes, and says
+// when. It is not if each has a few.
 func TestFull(t *testing.T) {
-	rec := outage.NewRecorder(50*time.Millisecond, 16, outage.MostLanes, func(s int32) int { return int(s) })
-	rec.Mark(fault(0))
-	for at := time.Duration(0); at < 5*time.Minute; at += second {
-		for thread := range 16 {
-			rec.Add(thread, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Done: at + time.Millisecond, Acked: 1}})
-		}
-	}
-	since, full, _ := rec.Full()
-	if !full || since < time.Minute || since >= 5*time.Minute {
-		t.Fatalf("full %v since %v", full, since)
-	}
-	for i, c := range rec.Window(-1, 0, since).Cells {
-		if want := uint32(16); i%10 == 0 && c.Acked != want {
-			t.Errorf("%d acks in bin %d, want %d", c.Acked, i, want)
-		}
+	const threads = 16
+	for _, tt := range []struct {
+		name string
+		of   int // lanes of a thread
+		full bool
+	}{{"all lanes", outage.MostLanes, true}, {"its own lanes", outage.MostLanes / threads, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			rec := outage.NewRecorder(50*time.Millisecond, threads, outage.MostLanes, func(s int32) int { return int(s) })
+			rec.Mark(fault(0))
+			end := 5 * time.Minute
+			for at := time.Duration(0); at < end; at += 10 * second {
+				for thread := range threads {
+					for l := range tt.of {
+						b := load.Batch{Events: 1, Stream: int32(l), DueFirst: at, DueLast: at}
+						rec.Add(thread, []load.Outcome{{Batch: b, Done: at + time.Millisecond, Acked: 1}})
+					}
+				}
+			}
+			since, full, _ := rec.Full()
+			if full != tt.full || full && (since < time.Minute || since >= end) {
+				t.Fatalf("full %v since %v", full, since)
+			}
+			for i, c := range rec.Window(-1, 0, min(since, end)).Cells {
+				if want := uint32(threads * tt.of); i%100 == 0 && c.Acked != want {
+					t.Errorf("%d acks in bin %d, want %d", c.Acked, i, want)
+				}
+			}
+		})
 	}
 }
