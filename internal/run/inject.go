@@ -39,7 +39,8 @@ type injector struct {
 
 	mu       sync.Mutex
 	problems []string
-	waiting  int // not made yet
+	unmade   int // faults that were not made yet
+	unrun    int // commands that were not run yet
 
 	standing sync.Mutex   // of the two below
 	stopped  map[int]bool // processes that stand still
@@ -170,8 +171,8 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 	}
 	ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx)) // an interrupted run is still measured until it ends
 	j.e.endings.undo(j.release)
-	j.waiting = len(j.faults) + len(j.commands)
-	at := func(t time.Duration, do func()) {
+	j.unmade, j.unrun = len(j.faults), len(j.commands)
+	at := func(t time.Duration, left *int, do func()) {
 		j.done.Go(func() {
 			select {
 			case <-time.After(time.Until(began.Add(t))):
@@ -179,17 +180,17 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 				return
 			}
 			j.mu.Lock()
-			j.waiting--
+			*left--
 			j.mu.Unlock()
 			do()
 		})
 	}
 	for i := range j.faults {
 		f := &j.faults[i]
-		at(f.At, func() { j.make(ctx, f) })
+		at(f.At, &j.unmade, func() { j.make(ctx, f) })
 	}
 	for i := range j.commands {
-		at(j.moments[i].At, func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) })
+		at(j.moments[i].At, &j.unrun, func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) })
 	}
 }
 
@@ -201,8 +202,11 @@ func (j *injector) end() []string {
 	j.cancel()
 	j.done.Wait()
 	j.e.endings.undo(nil)
-	if j.waiting > 0 {
-		j.problem("%s not made: the run ended before", units.Plural(j.waiting, "fault"))
+	if n := j.unmade; n > 0 {
+		j.problem("%s not made: the run ended before", units.Plural(n, "fault"))
+	}
+	if n := j.unrun; n > 0 {
+		j.problem("%s of --exec not run: the run ended before", units.Plural(n, "command"))
 	}
 	return j.problems
 }

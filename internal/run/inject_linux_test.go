@@ -149,12 +149,14 @@ func TestExecEnds(t *testing.T) {
 	began := time.Now()
 	stop := make(chan struct{})
 	time.AfterFunc(300*time.Millisecond, func() { close(stop) })
-	d, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "at=0s", "exec=sleep 600; true"), Abort: stop})
+	d, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=2h", "at=0s", "exec=sleep 600; true", "at=1h", "exec=true"), Abort: stop})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(strings.Join(d.Problems, "; "), "it was still running when the run ended") {
-		t.Errorf("the problems are %q", d.Problems)
+	for _, want := range []string{"it was still running when the run ended", "1 command of --exec not run: the run ended before"} {
+		if !strings.Contains(strings.Join(d.Problems, "; "), want) {
+			t.Errorf("the problems are %q, without %q", d.Problems, want)
+		}
 	}
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
