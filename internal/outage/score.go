@@ -211,5 +211,5 @@ func tooShort(length time.Duration) string {
 	if length >= LeastBaseline {
 		return ""
 	}
-	return fmt.Sprintf("cannot say: only %.3g s before it are without another fault, and it takes %g", length.Seconds(), LeastBaseline.Seconds())
+	return fmt.Sprintf("cannot say: only %.3g s of the measurement before it are without another fault, and a baseline takes %g s", length.Seconds(), LeastBaseline.Seconds())
 }
