@@ -110,6 +110,7 @@ func TestExec(t *testing.T) {
 		{"a login", "curl() { :; }; curl -u admin:hunter2x http://x", "", ""},
 		{"a password", "true --password hunter2x", "", ""},
 		{"printed", "true --password hunter2x; echo hunter2x; false", "", "exit status 1: ***"},
+		{"a script", "echo hi; true | cat", "echo hi; true | cat", ""},
 		{"several lines", "true\necho two", "true echo two", ""},
 		{"much output", "head -c 300000000 /dev/zero; echo; echo end; exit 3", "", "exit status 3: end"},
 		{"no such program", "nosuchprogram", "nosuchprogram", "exit status 127"},
