@@ -106,7 +106,11 @@ func Explain(d *report.Document) *Explanation {
 		x.intervalS = (r.Intervals[0].End - r.Intervals[0].Start).Seconds()
 	}
 	for i := range res.Groups {
-		x.Groups = append(x.Groups, group(&res.Groups[i], &r))
+		g := group(&res.Groups[i], &r)
+		if n := len(d.Stall.Spans); g.Kind == explain.Stall && len(g.Incidents)+g.Left == n && d.Stall.Count > uint64(n) {
+			g.Left += int(d.Stall.Count) - n // a report has the longest only
+		}
+		x.Groups = append(x.Groups, g)
 	}
 	switch {
 	case len(d.Intervals) == 0:

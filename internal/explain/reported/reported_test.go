@@ -307,3 +307,17 @@ func TestStepsMeet(t *testing.T) {
 		}
 	}
 }
+
+// TestManyStalls: a report has the longest stalls, and says how many there were.
+func TestManyStalls(t *testing.T) {
+	d := document(t)
+	stalls(d)
+	d.Stall.Count = 5000
+	x := Explain(d)
+	if got := x.Groups[0]; got.Left != 4994 || len(got.Incidents) != 6 {
+		t.Errorf("%d stalls, and %d more", len(got.Incidents), got.Left)
+	}
+	if got := text(t, x); !strings.Contains(got, "5,000 stalls, the largest") || !strings.Contains(got, "(the 6 largest were compared)") {
+		t.Errorf("got\n%s", got)
+	}
+}
