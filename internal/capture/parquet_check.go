@@ -44,8 +44,9 @@ func checkFooter(in io.ReaderAt, length int64) error {
 	return err
 }
 
-// checkPages checks the headers of the pages of a column in a row group.
-func checkPages(in io.ReaderAt, length int64, meta *format.ColumnMetaData) error {
+// checkPages checks the pages of a column in a row group. The codec is the one that the library
+// uses: that of the column's first row group.
+func checkPages(in io.ReaderAt, length int64, codec format.CompressionCodec, meta *format.ColumnMetaData) error {
 	at := meta.DataPageOffset
 	if d := meta.DictionaryPageOffset; d > 0 && d < at {
 		at = d
@@ -54,14 +55,18 @@ func checkPages(in io.ReaderAt, length int64, meta *format.ColumnMetaData) error
 	if at < 4 || size < 0 || at > length || size > length-at {
 		return fmt.Errorf("a column of %d bytes at %d does not fit", size, at)
 	}
-	return checkChunk(in, at, at+size)
+	return checkChunk(in, at, at+size, codec)
 }
 
 // maxPageValues limits the values of a page.
 const maxPageValues = 1 << 24
 
-// checkChunk checks the headers of pages from at on, up to end.
-func checkChunk(in io.ReaderAt, at, end int64) error {
+// maxPageHeader limits the header of a page.
+const maxPageHeader = 16 << 20
+
+// checkChunk checks the headers of pages from at on, up to end, and that pages are not larger than
+// they say when they are decompressed.
+func checkChunk(in io.ReaderAt, at, end int64, codec format.CompressionCodec) error {
 	buffer := make([]byte, 64<<10)
 	for at < end {
 		n, err := in.ReadAt(buffer[:min(int64(len(buffer)), end-at)], at)
@@ -69,6 +74,10 @@ func checkChunk(in io.ReaderAt, at, end int64) error {
 			return fmt.Errorf("a page: %w", err)
 		}
 		size, err := thriftStruct(buffer[:n], 0)
+		if errors.Is(err, errThrift) && n == len(buffer) && n < maxPageHeader {
+			buffer = make([]byte, 4*n) // it has the smallest and the largest value of the page
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("a page's header: %w", err)
 		}
@@ -82,6 +91,9 @@ func checkChunk(in io.ReaderAt, at, end int64) error {
 		}
 		if n := max(h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues, h.DictionaryPageHeader.V.NumValues); n > maxPageValues {
 			return fmt.Errorf("a page of %d values is not within %d", n, maxPageValues)
+		}
+		if err := checkPage(io.NewSectionReader(in, at, int64(h.CompressedPageSize)), codec, &h); err != nil {
+			return fmt.Errorf("a page: %w", err)
 		}
 		at += int64(h.CompressedPageSize)
 	}
