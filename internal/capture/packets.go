@@ -87,6 +87,9 @@ func (c *conversation) Gap() {
 	c.buffer, c.protocol, c.skip = nil, nil, 0
 }
 
+// End implements pcap.Stream.
+func (c *conversation) End() { c.Gap() }
+
 // Data implements pcap.Stream.
 func (c *conversation) Data(time int64, b []byte) error {
 	if c.skip > 0 {
@@ -141,8 +144,16 @@ func (c *conversation) parse(time int64) error {
 	return errForeign // the answers of a server, or another protocol
 }
 
+// smallBuffer is how much memory a connection keeps between requests.
+const smallBuffer = 16 << 10
+
 // take removes the first n bytes of the buffer.
-func (c *conversation) take(n int) { c.buffer = c.buffer[:copy(c.buffer, c.buffer[n:])] }
+func (c *conversation) take(n int) {
+	c.buffer = c.buffer[:copy(c.buffer, c.buffer[n:])]
+	if len(c.buffer) == 0 && cap(c.buffer) > smallBuffer {
+		c.buffer = nil
+	}
+}
 
 // count counts a connection when it has its first request.
 func (c *conversation) count(conns *int) {

@@ -204,6 +204,25 @@ func TestPacketsAfterAGap(t *testing.T) {
 	}
 }
 
+// What a connection leaves when it ends, or after a large request, takes no memory from others.
+func TestPacketsEndedConnections(t *testing.T) {
+	p := &Packets{}
+	c := &conversation{p: p}
+	request := produce(t, 9, kafka.None, 0, 2000)
+	p.Records.To = &found{}
+	p.topics, p.logs = map[string]int32{}, map[logID]int32{}
+	if err := c.Data(1, request); err != nil || cap(c.buffer) > smallBuffer {
+		t.Errorf("got %v, and %d bytes after a request", err, cap(c.buffer))
+	}
+	if err := c.Data(1, request[:len(request)-1]); err != nil || p.kept != len(request)-1 {
+		t.Errorf("got %v, and %d bytes that wait, want %d", err, p.kept, len(request)-1)
+	}
+	c.End()
+	if p.kept != 0 || c.buffer != nil {
+		t.Errorf("got %d bytes that wait after the end", p.kept)
+	}
+}
+
 func TestPacketsEnough(t *testing.T) {
 	d := newDump()
 	for range 10 {
