@@ -95,3 +95,42 @@ func TestFleetLedgerInPart(t *testing.T) {
 		t.Errorf("3 events without a record: %+v", v)
 	}
 }
+
+// TestFleetLedgerRows: a run of any length has a bounded number of rows, of which few take the
+// memory of a whole histogram, and all events are in them.
+func TestFleetLedgerRows(t *testing.T) {
+	f := &fleetLedger{times: true, interval: time.Second, phases: []string{measure.Measurement}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+	o := load.Outcome{}
+	o.Events, o.FirstSent = 1, -1
+	const seconds = mostRows + 500
+	for i := range seconds {
+		o.DueFirst = time.Duration(i) * time.Second
+		o.Sent = o.DueFirst
+		f.arrived(o, o.DueFirst+time.Millisecond, o.DueFirst)
+	}
+	if n := len(f.byRow); n > mostRows || f.interval != 2*time.Second || len(f.open) > mostOpen {
+		t.Errorf("got %d rows of %v, %d of them open", n, f.interval, len(f.open))
+	}
+	r := &load.Result{}
+	for i := range seconds / 2 {
+		r.Intervals = append(r.Intervals, measure.Interval{Phase: measure.Measurement, Start: time.Duration(i) * 2 * time.Second, End: time.Duration(i+1) * 2 * time.Second})
+	}
+	f.addTimes(r, 0)
+	for i := range r.Intervals {
+		if iv := &r.Intervals[i]; iv.Consumed != 2 || iv.EndToEnd.Count() != 2 {
+			t.Fatalf("interval %d: got %d events, want 2", i, iv.Consumed)
+		}
+	}
+}
+
+// TestFleetLedgerEarly: what a generator had no room for counts, also if it comes before the
+// reader has said what it reads and there is no room for that either.
+func TestFleetLedgerEarly(t *testing.T) {
+	sends := NewRecords()
+	sends.left = [2]uint64{7, 0}
+	f := &fleetLedger{verify: true, logOf: map[int32]int32{}, waiting: mostEarly}
+	f.take(sends.Take(-1)[0])
+	if f.left != [2]uint64{7, 0} {
+		t.Errorf("got %v events without a record, want 7", f.left)
+	}
+}
