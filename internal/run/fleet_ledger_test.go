@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/report"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -132,5 +133,36 @@ func TestFleetLedgerEarly(t *testing.T) {
 	f.take(sends.Take(-1)[0])
 	if f.left != [2]uint64{7, 0} {
 		t.Errorf("got %v events without a record, want 7", f.left)
+	}
+}
+
+// TestFleetLedgerLost: events of a generator that was lost before it delivered their records are
+// not taken for checked.
+func TestFleetLedgerLost(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		acked uint64
+		want  measure.Ledger
+	}{
+		{"all records came", 5, measure.Ledger{Acked: 5, Complete: true}},
+		{"some did not", 9, measure.Ledger{Acked: 9, Inexact: 4}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fleetLedger{verify: true, logOf: map[int32]int32{}}
+			f.begin(&Logs{Names: []string{"t-0"}, Starts: []int64{0}})
+			sends := NewRecords()
+			sends.logOf = func(int32) int32 { return 0 }
+			o := load.Outcome{Acked: 5, Place: 10, Sum: 1}
+			o.Events, o.DueFirst = 5, -1
+			sends.fired([]load.Outcome{o})
+			f.take(sends.Take(-1)[0])
+			g := &Gathered{Agents: []Measured{{Reading: &Reading{Whole: []bool{true}, Ends: []int64{15}}}}, Rows: []report.Agent{{Reads: true, State: "complete"}}}
+			out := &outcome{result: &load.Result{}}
+			out.result.Measurement.Acked = c.acked
+			f.finish(nil, g, out)
+			if v := out.ledger; v.Acked != c.want.Acked || v.Inexact != c.want.Inexact || v.Complete != c.want.Complete || (len(out.warnings) > 0) == v.Complete {
+				t.Errorf("got %+v with %q, want %+v", v, out.warnings, c.want)
+			}
+		})
 	}
 }
