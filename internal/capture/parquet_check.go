@@ -14,13 +14,14 @@ import (
 
 // Limits of a file of Parquet.
 const (
-	maxFooter = 64 << 20
+	maxFooter = 32 << 20
 	maxPage   = 256 << 20
 )
 
 var (
 	errThrift = errors.New("a length does not fit")
 	errDeep   = errors.New("it is nested too deeply")
+	errMany   = errors.New("it has more parts than its length allows")
 )
 
 // checkFooter checks all lengths in the footer.
@@ -40,7 +41,7 @@ func checkFooter(in io.ReaderAt, length int64) error {
 	if _, err := in.ReadAt(b, length-8-n); err != nil {
 		return err
 	}
-	_, err := thriftStruct(b, 0)
+	_, err := newThrift(len(b)).structure(b, 0)
 	return err
 }
 
@@ -73,7 +74,7 @@ func checkChunk(in io.ReaderAt, at, end int64, codec format.CompressionCodec) er
 		if n == 0 {
 			return fmt.Errorf("a page: %w", err)
 		}
-		size, err := thriftStruct(buffer[:n], 0)
+		size, err := newThrift(n).structure(buffer[:n], 0)
 		if errors.Is(err, errThrift) && n == len(buffer) && n < maxPageHeader {
 			buffer = make([]byte, 4*n) // it has the smallest and the largest value of the page
 			continue
@@ -100,9 +101,16 @@ func checkChunk(in io.ReaderAt, at, end int64, codec format.CompressionCodec) er
 	return nil
 }
 
-// thriftStruct returns the length of the struct at the beginning of b, in Thrift's compact
+// A thriftCheck checks values in Thrift's compact protocol. Structs in lists take much more memory
+// than an empty one has bytes, so their number is limited.
+type thriftCheck struct{ structs int }
+
+// newThrift returns a check of that many bytes.
+func newThrift(length int) *thriftCheck { return &thriftCheck{structs: 10_000 + length/16} }
+
+// structure returns the length of the struct at the beginning of b, in Thrift's compact
 // protocol. Everything in it fits into b.
-func thriftStruct(b []byte, depth int) (int, error) {
+func (t *thriftCheck) structure(b []byte, depth int) (int, error) {
 	if depth > 32 {
 		return 0, errDeep
 	}
@@ -124,7 +132,7 @@ func thriftStruct(b []byte, depth int) (int, error) {
 			at += n
 		}
 		if kind := head & 15; kind > 2 { // true and false are in the type
-			n, err := thriftValue(b[at:], kind, depth)
+			n, err := t.value(b[at:], kind, depth)
 			if err != nil {
 				return 0, err
 			}
@@ -133,8 +141,8 @@ func thriftStruct(b []byte, depth int) (int, error) {
 	}
 }
 
-// thriftValue returns the length of a value of a type.
-func thriftValue(b []byte, kind byte, depth int) (int, error) {
+// value returns the length of a value of a type.
+func (t *thriftCheck) value(b []byte, kind byte, depth int) (int, error) {
 	fits := func(n int) (int, error) {
 		if n > len(b) {
 			return 0, errThrift
@@ -159,14 +167,14 @@ func thriftValue(b []byte, kind byte, depth int) (int, error) {
 		}
 		return n + int(length), nil
 	case 9, 10:
-		return thriftList(b, depth)
+		return t.list(b, depth)
 	case 12:
-		return thriftStruct(b, depth+1)
+		return t.structure(b, depth+1)
 	}
 	return 0, fmt.Errorf("type %d is not used by Parquet", kind)
 }
 
-func thriftList(b []byte, depth int) (int, error) {
+func (t *thriftCheck) list(b []byte, depth int) (int, error) {
 	if len(b) == 0 || depth > 32 {
 		return 0, errThrift
 	}
@@ -181,8 +189,14 @@ func thriftList(b []byte, depth int) (int, error) {
 	if count > uint64(len(b)) { // each has a byte at least
 		return 0, errThrift
 	}
+	if b[0]&15 == 12 {
+		if count > uint64(t.structs) {
+			return 0, errMany
+		}
+		t.structs -= int(count)
+	}
 	for range count {
-		n, err := thriftValue(b[at:], b[0]&15, depth+1)
+		n, err := t.value(b[at:], b[0]&15, depth+1)
 		if err != nil {
 			return 0, err
 		}

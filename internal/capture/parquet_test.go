@@ -178,6 +178,22 @@ func TestParquetDamaged(t *testing.T) {
 	}
 }
 
+// A footer of many empty parts is refused before they take memory: each byte would take hundreds.
+func TestParquetFootersAreBounded(t *testing.T) {
+	const groups = 1 << 20
+	footer := append([]byte{0x49, 0xfc}, binary.AppendUvarint(nil, groups)...) // field 4, a list of structs
+	footer = append(append(footer, make([]byte, groups)...), 0)
+	data := append([]byte("PAR1"), footer...)
+	data = append(binary.LittleEndian.AppendUint32(data, uint32(len(footer))), "PAR1"...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := readParquet(data, &found{})
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, errMany) || got > 4*groups {
+		t.Errorf("got %v with %d MiB", err, got>>20)
+	}
+}
+
 // pageRow has one large column.
 type pageRow struct {
 	Value []byte `parquet:"value"`
