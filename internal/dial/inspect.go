@@ -31,7 +31,7 @@ type Contact struct {
 // the first that answers. It sends nothing else, and returns when the context ends.
 func (d *Dialer) Contact(ctx context.Context, addr string) Contact {
 	c := Contact{Addr: addr, Errs: map[string]error{}}
-	if c.Err = allowed(addr); c.Err != nil {
+	if c.Err = Allowed(addr); c.Err != nil {
 		return c
 	}
 	host, port, err := net.SplitHostPort(addr)
