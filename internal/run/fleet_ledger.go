@@ -20,8 +20,7 @@ type fleetLedger struct {
 	verify   bool
 	times    bool          // end-to-end times are wanted
 	interval time.Duration // length of a row
-	phases   []string      // by the index that batches carry
-	warm     bool          // the first of them is the warm-up
+	warm     bool          // the first phase is the warm-up
 
 	logs    *Logs    // nil until the reader has said what it reads
 	early   [][]byte // chunks that came before
@@ -64,12 +63,13 @@ const mostEarly = 64 << 20
 func newFleetLedger(e *execution, plan *load.Plan) *fleetLedger {
 	f := &fleetLedger{
 		verify: e.Workload.Verify(), times: e.Workload.Op == workload.RoundTrip, interval: plan.Interval,
-		phases: plan.PhaseNames(), logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{},
+		logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{},
 	}
 	if f.interval <= 0 {
 		f.interval = time.Second
 	}
-	f.warm = len(f.phases) > 1 && f.phases[0] == measure.WarmUp
+	names := plan.PhaseNames()
+	f.warm = len(names) > 1 && names[0] == measure.WarmUp
 	return f
 }
 
@@ -340,14 +340,14 @@ func (f *fleetLedger) addTimes(r *load.Result, apart time.Duration) {
 		from := f.byPhase[phase]
 		lower := measure.LeastOf(earlier(from.lower, apart), from.times) // none is above what was measured
 		to := []*measure.Tally{&r.Measurement}
-		name := ""
-		if int(phase) < len(f.phases) {
-			name = f.phases[phase]
+		step := int(phase) // steps are in the order of phases; two of them may have one name
+		if f.warm {
+			step--
 		}
-		if f.warm && phase == 0 {
+		if step < 0 {
 			to[0] = &r.Warmup
-		} else if i := slices.IndexFunc(r.Steps, func(t measure.Tally) bool { return t.Name == name }); i >= 0 {
-			to = append(to, &r.Steps[i])
+		} else if step < len(r.Steps) {
+			to = append(to, &r.Steps[step])
 		}
 		for _, t := range to {
 			t.Consumed += from.events

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestFleetLedger(t *testing.T) {
 					reads.arrived(0, []load.Arrival{a})
 				}
 			}
-			f := &fleetLedger{verify: true, times: true, interval: time.Second, phases: []string{measure.Measurement}, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+			f := &fleetLedger{verify: true, times: true, interval: time.Second, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
 			order := []*Records{reads, sends}
 			if c.early {
 				order = []*Records{sends, reads}
@@ -100,7 +101,7 @@ func TestFleetLedgerInPart(t *testing.T) {
 // TestFleetLedgerRows: a run of any length has a bounded number of rows, of which few take the
 // memory of a whole histogram, and all events are in them.
 func TestFleetLedgerRows(t *testing.T) {
-	f := &fleetLedger{times: true, interval: time.Second, phases: []string{measure.Measurement}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+	f := &fleetLedger{times: true, interval: time.Second, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
 	o := load.Outcome{}
 	o.Events, o.FirstSent = 1, -1
 	const seconds = mostRows + 500
@@ -121,6 +122,27 @@ func TestFleetLedgerRows(t *testing.T) {
 		if iv := &r.Intervals[i]; iv.Consumed != 2 || iv.EndToEnd.Count() != 2 {
 			t.Fatalf("interval %d: got %d events, want 2", i, iv.Consumed)
 		}
+	}
+}
+
+// TestFleetLedgerSteps: the times of a step are those of its own events, also if another step has
+// the same name, as in a load that rises and falls again.
+func TestFleetLedgerSteps(t *testing.T) {
+	f := &fleetLedger{
+		times: true, warm: true, interval: time.Second,
+		byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{},
+	}
+	o := load.Outcome{}
+	o.FirstSent = -1
+	for phase := range 4 {
+		o.Phase, o.Events = int32(phase), int32(10+phase)
+		f.arrived(o, time.Millisecond, 0)
+	}
+	r := &load.Result{Steps: []measure.Tally{{Name: "1,000/s"}, {Name: "5,000/s"}, {Name: "1,000/s"}}}
+	f.addTimes(r, 0)
+	got := []uint64{r.Warmup.Consumed, r.Steps[0].Consumed, r.Steps[1].Consumed, r.Steps[2].Consumed, r.Measurement.Consumed}
+	if want := []uint64{10, 11, 12, 13, 36}; !slices.Equal(got, want) {
+		t.Errorf("got %d events of the warm-up, the steps and the measurement, want %d", got, want)
 	}
 }
 
