@@ -547,7 +547,7 @@ func (r *fleetRuns) choose(ctx context.Context, names string) error {
 		return &words{Err: errors.New("no agent is connected"), Hint: "carronade agent on each machine connects it, and carronade fleet status lists them"}
 	}
 	r.infos = r.Look(ctx, r.Agents)
-	if r.bus.External() && names == "" && len(r.infos) > 0 { // of the others nobody knows whether they are there
+	if r.bus.External() && names == "" && len(r.infos) > 0 { // the server does not list the others
 		r.Agents = nil
 		for _, i := range r.infos {
 			r.Agents = append(r.Agents, i.Name)

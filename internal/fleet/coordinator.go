@@ -19,7 +19,7 @@ type Config struct {
 	Shares map[string][]byte // by agent: what differs, opaque; with Plan at most MaxPlan
 	Agents []string          // names, different ones
 	// Readers are those of the agents that fire nothing, but read what the others send. They
-	// end when all others have ended: they are told to stop then, and not before.
+	// end when all others have ended: they get the order to stop then, and not before.
 	Readers []string
 
 	// Recover collects an earlier run of the same name from the agents' spools. Nothing

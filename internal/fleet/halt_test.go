@@ -25,8 +25,8 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// TestReader: an agent that reads ends after the others; told to end before them, it is not
-// complete.
+// TestReader: an agent that reads ends after the others; if it gets the order to end
+// before them, it is not complete.
 func TestReader(t *testing.T) {
 	for _, halted := range []bool{false, true} {
 		g := newGoodWorld(t, 3, func(c *Config) {

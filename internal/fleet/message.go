@@ -55,7 +55,7 @@ const (
 	Ready    Phase = "ready"    // it is open
 	Armed    Phase = "armed"    // the time of the start is known
 	Running  Phase = "running"  // the engine fires, or will at that time
-	Stopping Phase = "stopping" // the engine was told to end
+	Stopping Phase = "stopping" // the engine got the order to end
 	Ended    Phase = "ended"    // it has ended: only frames and the result remain to be delivered
 	Released Phase = "released" // all is delivered and removed
 )
@@ -115,7 +115,7 @@ type Message struct {
 	Lapsed bool          `json:"lapsed,omitempty"` // status: the lease ended before the run did
 	Origin string        `json:"origin,omitempty"` // status, records: the process that made them
 	Fired  bool          `json:"fired,omitempty"`  // status: the engine was told to start, and not stopped before
-	// status: the engine was told to end, and did not end by itself.
+	// status: the engine got the order to end, and did not end by itself.
 	Stopped bool   `json:"stopped,omitempty"`
 	Broken  bool   `json:"broken,omitempty"` // status: the spool fails, what is missing will not come
 	Err     string `json:"err,omitempty"`    // status, refuse

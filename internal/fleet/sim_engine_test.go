@@ -150,7 +150,7 @@ type simEngine struct {
 	refused bool // the lease had ended
 	ended   bool
 	ending  bool
-	reads   bool          // it fires nothing, and ends when it is told to
+	reads   bool          // it fires nothing, and ends when it gets the order
 	told    time.Duration // true time of an order to end; 0: none
 	over    time.Duration // true time of its end
 

@@ -455,7 +455,7 @@ func (g *simGame) checkStart(o *Outcome) {
 	}
 }
 
-// checkReader checks that an agent that reads was told to end when the others had ended.
+// checkReader checks that an agent that reads got the order to end when the others had ended.
 func (g *simGame) checkReader() {
 	last := g.agents[len(g.agents)-1].engines[0]
 	for _, a := range g.agents[:len(g.agents)-1] {

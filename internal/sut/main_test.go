@@ -83,6 +83,10 @@ func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true}
 var ballast []byte
 
 func serve(args []string) {
+	c := make(chan os.Signal, 1)
+	if os.Getenv(roleEnv) != "stubborn" {
+		signal.Notify(c, syscall.SIGTERM) // before it accepts connections, which makes it ready
+	}
 	l, err := net.Listen("tcp", args[0])
 	if err != nil {
 		fmt.Println(err)
@@ -126,8 +130,6 @@ func serve(args []string) {
 	if os.Getenv(roleEnv) == "stubborn" {
 		<-time.After(time.Hour) // the runtime reports an empty select as a deadlock
 	}
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGTERM)
 	<-c
 	fmt.Println("bye")
 }

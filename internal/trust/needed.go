@@ -18,8 +18,8 @@ const (
 	mostLag               = 0.95
 )
 
-// needed estimates how long a measurement must be so that a climb by MostRise over it is told
-// from none in four of five cases; 0 if the values do not show that. The variance of a climb
+// needed estimates how long a measurement must be so that four of five measurements show a
+// climb by MostRise; 0 if the values do not allow an estimate. The variance of a climb
 // that is fitted to n independent values is 12 times theirs over n. If they depend on their
 // neighbours, like an autoregressive process of the first order, it is higher by (1+r)/(1-r),
 // with r the correlation of neighbours (H. von Storch and F. W. Zwiers, Statistical Analysis in

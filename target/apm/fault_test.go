@@ -486,7 +486,9 @@ func TestNeverSent(t *testing.T) {
 // A connection that the server closed because it was idle is made again at once,
 // every time.
 func TestIdleConnectionsAreMadeAgain(t *testing.T) {
-	l := &lane{s: &session{cfg: &config{}, sink: &clockSink{at: 10 * time.Second}}, ring: make([]request, 1)}
+	happened := 0
+	cfg := &config{happened: func(string, time.Time, time.Duration) { happened++ }}
+	l := &lane{s: &session{cfg: cfg, sink: &clockSink{at: 10 * time.Second}}, ring: make([]request, 1)}
 	for _, tt := range []struct {
 		since time.Duration
 		want  bool
@@ -496,6 +498,9 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 		if got := l.lost(k); got != tt.want {
 			t.Errorf("up since %v: usable is %v, want %v", tt.since, got, tt.want)
 		}
+	}
+	if happened != 2 {
+		t.Errorf("%d lost connections are in the report, want 2", happened)
 	}
 }
 

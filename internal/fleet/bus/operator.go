@@ -118,7 +118,7 @@ func (o *Operator) Revoke(ctx context.Context, agent string) error {
 	return err
 }
 
-// External reports whether the server is an existing NATS server, of which nobody knows who is
+// External reports whether the server is an existing NATS server, which does not list who is
 // connected.
 func (o *Operator) External() bool { return o.file.Address == "" }
 
