@@ -21,8 +21,9 @@ target, seed, load, settings of the system under test and labels. Flags, and a
 target if given, override the report. Files that the first run wrote (--hdr,
 --trace) are written again only if you pass the flag. Attached files (--attach)
 are not copied from the old report: pass them again. Operations on topics are
-made again by the command carronade topics. A report has references to secrets, not the secrets: env:NAME and file:PATH are read again, and a command
-line with a secret in it must be passed again.`
+made again by the command carronade topics. A report has references to secrets,
+not the secrets: env:NAME and file:PATH are read again, and a command line with
+a secret in it must be passed again.`
 
 // notReplayed are settings about the output of the first run.
 var notReplayed = []string{"hdr", "trace", "trace-events", "repeat"}

@@ -468,7 +468,7 @@ func TestSystemWords(t *testing.T) {
 	wants(t, d.do("kafka use kafka://127.0.0.1:9092/t"), "using kafka://127.0.0.1:9092/t\n")
 	wants(t, d.do("riemann use riemann://127.0.0.1:5555"), "using riemann://127.0.0.1:5555\n")
 	contains(t, d.do("kafka use http://127.0.0.1"), "the address of a kafka is a URL that begins with kafka://")
-	wants(t, d.do("kafka list"), "ran topics list kafka://127.0.0.1:9092/t\n")
+	wants(t, d.do("kafka list"), "ran topics list kafka://127.0.0.1:9092/t --no-store\n")
 	wants(t, d.do("riemann list"), "ran query riemann://127.0.0.1:5555 true\n")
 	d.do("run kafka --rate 1k/s --label kafka")
 	d.do("run riemann --label 'a b'")

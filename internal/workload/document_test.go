@@ -122,9 +122,9 @@ func FuzzParseDocument(f *testing.F) {
 }
 
 func TestNearest(t *testing.T) {
-	among := []string{"rate", "retry", "repeat", "linger", "max-in-flight", "for"}
+	among := []string{"at", "rate", "retry", "repeat", "linger", "max-in-flight", "for"}
 	for _, tt := range []struct{ text, want string }{
-		{"rat", "rate"},
+		{"rat", "rate"}, // and not "at"
 		{"lingr", "linger"},
 		{"lniger", "linger"},
 		{"max-inflight", "max-in-flight"},

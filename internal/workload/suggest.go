@@ -1,11 +1,14 @@
 package workload
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Nearest returns the most similar word of a list, "" if none is close: at most a third of its
 // letters changed, swapped, missing or extra, or text is a prefix of at least three letters.
 // Words of three letters are all similar, so for them only swapped, extra or missing letters
-// count.
+// count. Of equally similar words, one that begins with text comes first.
 func Nearest(text string, among []string) string {
 	if len(text) < 3 {
 		return "" // too short: everything would be similar
@@ -16,10 +19,11 @@ func Nearest(text string, among []string) string {
 		if len(text) == 3 && len(word) == 3 && sorted(text) != sorted(word) {
 			continue
 		}
-		if len(word) > len(text) && word[:len(text)] == text {
+		begins := len(word) > len(text) && word[:len(text)] == text
+		if begins {
 			d = 1
 		}
-		if d > 0 && d < least {
+		if d > 0 && (d < least || d == least && begins && !strings.HasPrefix(best, text)) {
 			best, least = word, d
 		}
 	}
