@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -46,9 +45,6 @@ type Order struct {
 // DefaultWithin is how long a build may take.
 const DefaultWithin = 30 * time.Minute
 
-// maxLog limits a build's stored output, in bytes.
-const maxLog = 16 << 20
-
 // maxErrorLines is how many of a failed build's last lines its error shows.
 const maxErrorLines = 5
 
@@ -57,11 +53,12 @@ const maxErrorLines = 5
 type Build struct {
 	Facts
 	Tree   string // the worktree
-	Log    string // the file with the build's output
+	Log    string // the file with the build's output; see Output
 	Image  string // {image}: a name and tag for the revision, for a build that makes an image
 	Cached bool   // it was built before
 	Took   time.Duration
 
+	printed  int64 // bytes that it printed; 0: unknown
 	lockFile *os.File
 }
 
@@ -80,7 +77,7 @@ func (b *Build) Release() {
 
 // Make checks out a revision and builds it, or finds it built. If two runs need
 // the same build at the same time, it is built once. A build that fails is an
-// error with its last lines, and its whole output is stored.
+// error with its last lines, and its output is stored.
 func Make(ctx context.Context, o Order) (*Build, error) {
 	if o.Mask == nil {
 		o.Mask = new(secret.Mask)
@@ -170,7 +167,7 @@ func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error 
 			continue // pruned in the meantime
 		}
 		if e, err := readEntry(home); err == nil && !e.Failed {
-			b.Cached, b.Took = true, e.Took
+			b.Cached, b.Took, b.printed = true, e.Took, e.Printed
 			e.touch()
 			o.Logf("revision %.12s was built before", b.Revision)
 			return nil
@@ -218,7 +215,7 @@ func (b *Build) build(ctx context.Context, o *Order, r *repo, home string) error
 		}
 	}
 	b.Took = time.Since(start)
-	e.Took = b.Took
+	e.Took, e.Printed = b.Took, b.printed
 	e.Bytes = size(home)
 	if err := e.write(); err != nil {
 		return fmt.Errorf("keep the build: %w", err)
@@ -256,8 +253,7 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 		return fmt.Errorf("keep the build's output: %w", err)
 	}
 	defer log.Close()
-	out := bufio.NewWriter(log)
-	written := 0
+	out := newBuildLog(log, maxLog, logEnd)
 	var last []string
 	words := system.Shell(o.Command)
 	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // the user's command; killed below with all its group
@@ -265,9 +261,7 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 	cmd.Env = append(append(cleanEnv(system.Environ()), "CARRONADE_REVISION="+b.Revision, branchEnv+"="+b.Branch, "CARRONADE_IMAGE="+b.Image), o.Env...)
 	child, err := system.StartChild(cmd, func(line string) {
 		line = o.Mask.Text(o.Mask.WithoutCut(line, system.MaxLine))
-		if written += len(line) + 1; written <= maxLog {
-			_, _ = out.WriteString(line + "\n")
-		}
+		out.add(line)
 		if last = append(last, line); len(last) > maxErrorLines {
 			last = last[1:]
 		}
@@ -301,10 +295,8 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 			return errors.New("build: a process that it started is still writing")
 		}
 	}
-	if written > maxLog {
-		fmt.Fprintf(out, "... and %d more bytes, not kept\n", written-maxLog)
-	}
-	if e := out.Flush(); err == nil {
+	b.printed = out.printed
+	if e := out.finish(); err == nil {
 		err = e
 	}
 	if err == nil {
@@ -313,5 +305,5 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 	if len(last) > 0 {
 		err = fmt.Errorf("%w; its last output: %s", err, strings.Join(last, " | "))
 	}
-	return &target.Error{Doing: fmt.Sprintf("build revision %.12s", b.Revision), Err: err, Hint: "its whole output is in " + b.Log}
+	return &target.Error{Doing: fmt.Sprintf("build revision %.12s", b.Revision), Err: err, Hint: "its output is in " + b.Log}
 }

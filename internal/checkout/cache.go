@@ -27,8 +27,9 @@ type Entry struct {
 	Built      time.Time     `json:"built"`
 	Used       time.Time     `json:"used"` // last
 	Took       time.Duration `json:"took_ns"`
-	Bytes      int64         `json:"bytes"`            // on disk when it was built
-	Failed     bool          `json:"failed,omitempty"` // only its output is stored
+	Bytes      int64         `json:"bytes"`                   // on disk when it was built
+	Printed    int64         `json:"printed_bytes,omitempty"` // of its command's output; 0: unknown
+	Failed     bool          `json:"failed,omitempty"`        // only its output is stored
 	InUse      bool          `json:"in_use,omitempty"`
 }
 

@@ -91,6 +91,7 @@ func TestShellSession(t *testing.T) {
 		"cmd = [1s 1 2 3 2]", "saving report\n", "cmd = [1s 1 2 3 4]", "saving report\n", ">>> ")
 	d.enter("status", ": master, ", " serve\n0 commands queued\n")
 	d.enter("apm tail -n 2", "connections, ", "[time now ")
+	d.enter("report log --build", "cp server.sh apm-server\n", "made\n", ">>> ") // of the switch: the tests found it built
 	d.enter("collate concurrency", "duration 1s  events 1  spans 2  frames 3  branch master  revision ", "report id  revision date   pushed", "  1\n", "  2\n", "  4\n", ">>> ")
 	d.enter("verify -n 168h branch=master duration=1s events=1 spans=2 frames=3 concurrency=1 limit=-1", "too little history")
 	d.enter("apm switch -fcm axw/trace-apm-server ; test 1s 1 2 3 1", "branch    trace-apm-server\n", "on branch trace-apm-server , cmd = [1s 1 2 3 1]\n", "saving report\n", ">>> ")

@@ -21,7 +21,7 @@ import (
 var own string
 
 // script is the page's script: the charts, and what draws the report with them.
-var script = charts.Script() + own
+var script = sync.OnceValue(func() string { return charts.Script() + own })
 
 //go:embed page.css
 var sheet string
@@ -56,7 +56,7 @@ func policy() string {
 		sum := sha256.Sum256([]byte(s))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style()) +
+	return "default-src 'none'; script-src " + hash(script()) + "; style-src " + hash(style()) +
 		"; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
@@ -145,7 +145,7 @@ func (p *page) end(data []byte) {
 	p.Close()
 	p.Line()
 	p.Open("script")
-	p.Raw(script)
+	p.Raw(script())
 	p.Close()
 	p.Line()
 	p.Close()

@@ -18,7 +18,7 @@ const (
 	mostCompressed = 4 << 20
 )
 
-// An Output is the end of what the system under test printed, without secrets.
+// An Output is the end of what the system under test or its build printed, without secrets.
 type Output struct {
 	Bytes    int64  `json:"bytes"`
 	CutBytes int64  `json:"cut_bytes"` // printed before, and not kept
@@ -63,31 +63,35 @@ func compressed(text string) []byte {
 func (o *Output) Text() (string, error) {
 	small, err := base64.StdEncoding.DecodeString(o.Gzip)
 	if err != nil {
-		return "", fmt.Errorf("read the system's output: %w", err)
+		return "", fmt.Errorf("read the stored output: %w", err)
 	}
 	r, err := gzip.NewReader(bytes.NewReader(small))
 	if err != nil {
-		return "", fmt.Errorf("read the system's output: %w", err)
+		return "", fmt.Errorf("read the stored output: %w", err)
 	}
 	text, err := io.ReadAll(io.LimitReader(r, 2*mostOutput+1)) // masking may have made it longer
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("read the system's output: %w", err)
+		return "", fmt.Errorf("read the stored output: %w", err)
 	case len(text) > 2*mostOutput:
-		return "", errors.New("read the system's output: it is larger than a report allows")
+		return "", errors.New("read the stored output: it is larger than a report allows")
 	}
 	return string(text), nil
 }
 
-// outputText prints how much of the output is kept, and how to read it.
+// outputText prints how much of each output is kept, and how to read it.
 func (d *Document) outputText(p *layout.Page) {
-	o := d.System.Output
+	d.System.BuildOutput.text(p, "build output", "carronade report log "+d.ID+" --build")
+	d.System.Output.text(p, "output", "carronade report log "+d.ID)
+}
+
+func (o *Output) text(p *layout.Page, label, command string) {
 	if o == nil {
 		return
 	}
 	text := size(uint64(max(o.Bytes, 0))) + " kept"
 	if o.CutBytes > 0 {
-		text = "the last " + size(uint64(max(o.Bytes, 0))) + " kept"
+		text = "the last " + text
 	}
-	p.Pair("", "output", text+": carronade report log "+d.ID)
+	p.Pair("", label, text+": "+command)
 }

@@ -24,6 +24,10 @@ type System struct {
 	LastLines []string `json:"last_lines"`
 	Output    *Output  `json:"output,omitempty"` // nil: it was not started by the run, or printed nothing
 
+	// BuildOutput is the end of what its build printed, also if that was built before the run;
+	// nil: the run built nothing, or the build printed nothing.
+	BuildOutput *Output `json:"build_output,omitempty"`
+
 	PeakRSSBytes uint64  `json:"peak_rss_bytes"`
 	CPUS         float64 `json:"cpu_s"`
 
@@ -173,7 +177,7 @@ func health(before, after string) string {
 // underTest prints the system under test.
 func (d *Document) underTest(p *layout.Page) {
 	s := d.System
-	if s == nil || !s.Died && len(s.Facts) == 0 && s.PeakRSSBytes == 0 && s.CPUS == 0 && s.GCPauses == 0 && s.Output == nil {
+	if s == nil || !s.Died && len(s.Facts) == 0 && s.PeakRSSBytes == 0 && s.CPUS == 0 && s.GCPauses == 0 && s.Output == nil && s.BuildOutput == nil {
 		return // its own metrics are among the gauges
 	}
 	p.Section("System under test")

@@ -128,6 +128,12 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 		}
 	}()
 	defer func() {
+		if d != nil && d.System != nil && e.system != nil {
+			var err error
+			if d.System.BuildOutput, err = e.printedByBuild(); err != nil {
+				d.Warnings = append(d.Warnings, err.Error())
+			}
+		}
 		if err := e.system.close(); err != nil {
 			e.Logf("%v", err)
 			if d != nil {

@@ -10,10 +10,10 @@ var (
 	// missing, to the end.
 	privateKey = regexp.MustCompile(`(?s)(-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----).*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
 	// The beginning of an element of XML whose name is a secret's.
-	element = regexp.MustCompile(`<((?:[\w\-]+:)?` + word + `)(\s[^<>]*)?>`)
+	element = lazily(`<((?:[\w\-]+:)?` + word + `)(\s[^<>]*)?>`)
 	// A setting whose name is the value of another: an environment variable in
 	// a container's description, a property in XML.
-	pairName = regexp.MustCompile(`(?i:\b(?:name|key|id|variable|property|option|param|setting)\\?["']?(?:\s*[:=]\s*|>\s*)\\?["']?)` + word)
+	pairName = lazily(`(?i:\b(?:name|key|id|variable|property|option|param|setting)\\?["']?(?:\s*[:=]\s*|>\s*)\\?["']?)` + word)
 	// The name of the value beside it.
 	pairValue    = regexp.MustCompile(`(?i)\b(?:value|values|val|default|content|text|data)\b`)
 	elementValue = regexp.MustCompile(`(?is)(<[\w:.\-]*(?:value|string|text|data|content|default)(?:\s[^<>]*)?>)[^<]+`)
@@ -61,7 +61,7 @@ func (m *Mask) Document(text string) string {
 func hideElements(text string) string {
 	var out strings.Builder
 	for {
-		at := element.FindStringSubmatchIndex(text)
+		at := element().FindStringSubmatchIndex(text)
 		if at == nil {
 			break
 		}
@@ -98,7 +98,7 @@ func hidePairs(text string) string {
 	known := [2]int{-1, -1} // the range examined last
 	looked := 0             // bytes, weighted by their cost
 	for pos := 0; pos < len(text); {
-		at := pairName.FindStringIndex(text[pos:])
+		at := pairName().FindStringIndex(text[pos:])
 		if at == nil {
 			break
 		}

@@ -22,8 +22,8 @@ var (
 	// A line of a private key, as far as it can be recognized alone.
 	keyLine = regexp.MustCompile(`^\s*[A-Za-z0-9+/=]{16,}\s*$`)
 	// A secret's name before a block of YAML, and one with nothing after it.
-	blockName = regexp.MustCompile(`(?:^|[^\w.\-])(` + word + `)["']?[ \t]*:[ \t]*(?:[!&]\S*[ \t]+)*[|>][+\-0-9]*[ \t\r\n]*$`)
-	emptyName = regexp.MustCompile(`^[ \t]*(?:-[ \t]+)*["']?(` + word + `)["']?[ \t]*:[ \t\r\n]*$`)
+	blockName = lazily(`(?:^|[^\w.\-])(` + word + `)["']?[ \t]*:[ \t]*(?:[!&]\S*[ \t]+)*[|>][+\-0-9]*[ \t\r\n]*$`)
+	emptyName = lazily(`^[ \t]*(?:-[ \t]+)*["']?(` + word + `)["']?[ \t]*:[ \t\r\n]*$`)
 )
 
 // Log returns lines of a program's output without their secrets: what Text removes,
@@ -121,12 +121,12 @@ func hideNear(lines []string) []string {
 			continue
 		}
 		// The patterns cost much more than what is looked for first.
-		if strings.ContainsAny(line, "|>") && blockName.MatchString(line) || strings.HasSuffix(strings.TrimSpace(line), ":") && emptyName.MatchString(line) {
+		if strings.ContainsAny(line, "|>") && blockName().MatchString(line) || strings.HasSuffix(strings.TrimSpace(line), ":") && emptyName().MatchString(line) {
 			out, lines = append(out, line), hideDeeper(line, lines[1:])
 			continue
 		}
-		isPair := pairName.MatchString(line)
-		if !isPair && !(strings.Contains(line, "<") && element.MatchString(line)) {
+		isPair := pairName().MatchString(line)
+		if !isPair && !(strings.Contains(line, "<") && element().MatchString(line)) {
 			out, lines = append(out, line), lines[1:]
 			continue
 		}
@@ -140,7 +140,7 @@ func hideNear(lines []string) []string {
 			behind = 1 // what looks like an element
 		}
 		text := strings.Join(out[from:], "") + strings.Join(lines[:behind], "")
-		if looks++; isPair && (looks > mostLooks || len(text) > mostNear || len(pairName.FindAllStringIndex(text, mostNames+1)) > mostNames) {
+		if looks++; isPair && (looks > mostLooks || len(text) > mostNear || len(pairName().FindAllStringIndex(text, mostNames+1)) > mostNames) {
 			if besides == 0 {
 				for i := from; i < len(out); i++ {
 					out[i] = hideValues(out[i])

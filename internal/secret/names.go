@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -29,12 +30,18 @@ const tail = `(?:[-_.]?(?:value|text|base64|config|key))?`
 // variables, a name that ends in _AUTH is one, too.
 const word = `(?:(?i:[\w.\-]*(?:` + names + `)[\w\-]*` + tail + `)|(?i:` + pass + `)|[A-Z][A-Z0-9_]*_AUTH\b)`
 
+// lazily compiles a pattern when it is first needed: those with all names are large, and most
+// processes need few of them.
+func lazily(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
 var (
-	secretName = regexp.MustCompile(`(?i)(?:(?:` + names + `)s?|(?:^|[-_.])(?:pass|pw)|(?:store|key|require)pass)` + tail + `$`)
+	secretName = lazily(`(?i)(?:(?:` + names + `)s?|(?:^|[-_.])(?:pass|pw)|(?:store|key|require)pass)` + tail + `$`)
 	capitals   = regexp.MustCompile(`^-?D?[A-Z][A-Z0-9_]*_AUTH$`)
 	authName   = regexp.MustCompile(`(?i)(?:^|[-_.])auth$`)
 	secretWord = regexp.MustCompile(word)
-	wholeWord  = regexp.MustCompile(`^` + word + `$`)
+	wholeWord  = lazily(`^` + word + `$`)
 	plainPass  = regexp.MustCompile(`(?i)(?:^|[-_.])(?:pass|pw)$`)
 	// The family of flags that are followed by a value, whatever it begins with.
 	password = regexp.MustCompile(`(?i)(?:pass|pw|pwd|passwd|passphrase|password)$`)
@@ -56,7 +63,7 @@ var notAuth = []string{"", "none", "required", "requested", "optional", "want", 
 // "output.elasticsearch.password".
 func IsName(name string) bool {
 	name = strings.TrimRight(name, "\"' ")
-	return secretName.MatchString(name) || capitals.MatchString(name)
+	return secretName().MatchString(name) || capitals.MatchString(name)
 }
 
 // Is reports whether a setting of this name and value is a plain secret: by its
@@ -72,7 +79,7 @@ func Is(name, value string) bool {
 // isLikelyName reports whether values of this name are to be hidden in texts,
 // which includes more names than IsName.
 func isLikelyName(name string) bool {
-	return wholeWord.MatchString(name) && !isHarmless(name) || IsName(name)
+	return wholeWord().MatchString(name) && !isHarmless(name) || IsName(name)
 }
 
 // isHarmless reports whether a name only happens to end like a short form of

@@ -19,11 +19,11 @@ var uses = []string{
 
 // useValue is a harmless value: a switch, a number of few digits, a duration or
 // a size, or one of the usual words for kinds and algorithms.
-var useValue = regexp.MustCompile(`^(?i:["']?(?:true|false|yes|no|on|off|null|nil|~|-?\d{1,5}(?:\.\d{1,3})?|\d{1,6}(?:ns|us|micros|nanos|ms|s|m|h|d|w|b|kb|mb|gb|k|g|%)|basic|bearer|digest|jwt|hmac|ssha256|sha-?(?:1|256|512)|bcrypt\d{0,2}|pbkdf2(?:_\d+)?|scrypt|argon2(?:id?)?|plain|scram-sha-(?:256|512)|rs256|hs256|es256)["']?)$`)
+var useValue = lazily(`^(?i:["']?(?:true|false|yes|no|on|off|null|nil|~|-?\d{1,5}(?:\.\d{1,3})?|\d{1,6}(?:ns|us|micros|nanos|ms|s|m|h|d|w|b|kb|mb|gb|k|g|%)|basic|bearer|digest|jwt|hmac|ssha256|sha-?(?:1|256|512)|bcrypt\d{0,2}|pbkdf2(?:_\d+)?|scrypt|argon2(?:id?)?|plain|scram-sha-(?:256|512)|rs256|hs256|es256)["']?)$`)
 
 // plural are names of several secrets: below them are arbitrary names, and
 // secrets.
-var plural = regexp.MustCompile(`(?i)(?:` + names + `)(?:s|[-_.]?(?:list|map|set|table|store)s?)`)
+var plural = lazily(`(?i)(?:` + names + `)(?:s|[-_.]?(?:list|map|set|table|store)s?)`)
 
 // harmlessBraces are braces without nested ones.
 var (
@@ -33,7 +33,7 @@ var (
 
 // isSingle reports whether a name is that of one secret, below which its own
 // settings may be.
-func isSingle(name string) bool { return !plural.MatchString(name) }
+func isSingle(name string) bool { return !plural().MatchString(name) }
 
 // isUse reports whether a setting is about the use of a secret: it stays
 // readable.
@@ -44,7 +44,7 @@ func isUse(name, value string) bool {
 	}
 	value = strings.TrimSuffix(value, ",")
 	name = strings.ToLower(strings.Trim(name, `"' `))
-	return slices.Contains(uses, name) && (value == "" || useValue.MatchString(value) || isUses(value))
+	return slices.Contains(uses, name) && (value == "" || useValue().MatchString(value) || isUses(value))
 }
 
 // isUses reports whether a value is a map with only such settings, in braces.
@@ -66,7 +66,7 @@ func isUses(value string) bool {
 				continue
 			}
 			g := setting.FindStringSubmatch(one)
-			if g == nil || !slices.Contains(uses, strings.ToLower(strings.Trim(g[1], `"'`))) || !useValue.MatchString(g[2]) {
+			if g == nil || !slices.Contains(uses, strings.ToLower(strings.Trim(g[1], `"'`))) || !useValue().MatchString(g[2]) {
 				return false
 			}
 		}

@@ -49,14 +49,19 @@ const maskWithin = 2 * time.Second
 // maskedAtOnce is about how many bytes are masked together.
 const maskedAtOnce = 32 << 10
 
-// text returns the end of the output, masked, and how many bytes came before it.
-// Masking begins at the last line. What is not masked after the given time is left
-// out, too; then late is true.
+// text returns the end of the output, masked; see masked.
 func (o *output) text(mask func(string) string, within time.Duration) (text string, cut int64, late bool) {
 	o.mu.Lock()
 	o.shorten()
 	rest, cut := string(o.buf), o.cut
 	o.mu.Unlock()
+	return masked(rest, cut, mask, within)
+}
+
+// masked masks the end of an output, and returns how many bytes came before it; cut is how
+// many came before rest. Masking begins at the last line. What is not masked after the given
+// time is left out, too; then late is true.
+func masked(rest string, cut int64, mask func(string) string, within time.Duration) (text string, before int64, late bool) {
 	if cut > 0 { // what the first lines belong to may be lost
 		n := firstEntry(rest)
 		rest, cut = rest[n:], cut+int64(n)
@@ -108,4 +113,19 @@ func continues(text string) bool {
 // was kept, because hiding the secrets of all would have taken too long.
 func (s *System) Output() (text string, cut int64, late bool) {
 	return s.output.text(s.mask.Log, maskWithin)
+}
+
+// BuildOutput returns the end of what the build in the spec printed, now or when it was
+// built, like Output: without the secrets of this system, too. It is empty if nothing was
+// built. It must be called before Stop.
+func (s *System) BuildOutput() (text string, cut int64, late bool, err error) {
+	if s.spec.Build == nil {
+		return "", 0, false, nil
+	}
+	text, cut, err = s.spec.Build.Output()
+	if err != nil {
+		return "", 0, false, err
+	}
+	text, cut, late = masked(text, cut, s.mask.Log, maskWithin)
+	return text, cut, late, nil
 }

@@ -4,6 +4,8 @@ package sut
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +38,24 @@ func TestOutputOfLongLines(t *testing.T) {
 	}
 	if got, _, _ := s.Output(); !strings.Contains(got, "0***\n") || strings.Contains(got, canary[:2]) {
 		t.Errorf("got %q", got[max(0, len(got)-100):])
+	}
+}
+
+// What a build printed is without the secrets of the system, too: an earlier run that built
+// it may not have known them.
+func TestBuildOutputIsMasked(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "build.log")
+	if err := os.WriteFile(log, []byte("built with "+canary+"\nenvironment:\n  password: |\n    x7-plain\nmade\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, Spec{Build: &checkout.Build{Log: log}, Secrets: []string{canary}, Logf: t.Logf})
+	got, cut, late, err := s.BuildOutput()
+	if want := "built with ***\nenvironment:\n  password: ***\n    ***\nmade\n"; got != want || cut != 0 || late || err != nil {
+		t.Errorf("got %q after %d bytes, late: %v, %v, want %q", got, cut, late, err, want)
+	}
+	s = start(t, Spec{Revision: "4.1", Logf: t.Logf})
+	if got, cut, late, err := s.BuildOutput(); got != "" || cut != 0 || late || err != nil {
+		t.Errorf("got %q after %d bytes, late: %v, %v without a build", got, cut, late, err)
 	}
 }
 

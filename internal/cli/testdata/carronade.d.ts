@@ -777,6 +777,7 @@ declare module "carronade" {
     exit: string;
     last_lines: string[];
     output?: Output | null;
+    build_output?: Output | null;
     peak_rss_bytes: number;
     cpu_s: number;
     events_per_cpu_s: number | null;

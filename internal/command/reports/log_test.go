@@ -17,9 +17,10 @@ func TestLogOnATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const made = "\x1b[31mmaking\x1b[0m\nmade\n"
 	const text = "\x1b[31mred\x1b[0m\n\x1b]0;a title\a\nthe last line\n"
 	d := storetest.Document(1, 2)
-	d.System = &report.System{Facts: map[string]any{}, LastLines: []string{}, Output: report.NewOutput(text, 0)}
+	d.System = &report.System{Facts: map[string]any{}, LastLines: []string{}, Output: report.NewOutput(text, 0), BuildOutput: report.NewOutput(made, 9)}
 	if err := d.Seal(); err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +32,12 @@ func TestLogOnATerminal(t *testing.T) {
 	}
 	if r := runs(t, "log", "--store", path); r.out != text {
 		t.Errorf("got %q (%s), want %q", r.out, r.words, text)
+	}
+	if r := runs(t, "log", "--store", path, "--build"); r.out != made || !strings.Contains(r.words, "the first 9 B were not kept") {
+		t.Errorf("got %q (%s), want %q", r.out, r.words, made)
+	}
+	if r := runsOn(t, true, "log", "--store", path, "--build"); strings.ContainsAny(r.out, "\x1b") || !strings.HasSuffix(r.out, "making\nmade\n") {
+		t.Errorf("got %q of the build on a terminal", r.out)
 	}
 	r := runsOn(t, true, "log", "--store", path)
 	if strings.ContainsAny(r.out, "\x1b\a") || strings.Count(r.out, "\n") != 3 || !strings.HasSuffix(r.out, "\nthe last line\n") {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -111,18 +112,19 @@ func Files(o Options) ([]File, error) {
 
 var (
 	// The name of a namespace is a DNS label, and an image is a reference: neither has
-	// spaces or control characters.
-	namespaceName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	imageReference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,510}$`)
+	// spaces or control characters. They are compiled when they are needed: a pattern with
+	// a large count takes 350 KB.
+	namespaceName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`) })
+	imageReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,510}$`) })
 )
 
 func (o *Options) check() error {
 	switch {
 	case o.Agents < 0 || o.Agents > maxAgents:
 		return fmt.Errorf("%d agents: want 1 to %d", o.Agents, maxAgents)
-	case !imageReference.MatchString(o.Image):
+	case !imageReference().MatchString(o.Image):
 		return fmt.Errorf("%q is not the name of an image", o.Image)
-	case o.Namespace != "" && !namespaceName.MatchString(o.Namespace):
+	case o.Namespace != "" && !namespaceName().MatchString(o.Namespace):
 		return fmt.Errorf("%q is not the name of a namespace: want letters a to z, digits and hyphens, 63 at most", o.Namespace)
 	}
 	for _, t := range o.AllowTargets {

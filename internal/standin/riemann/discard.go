@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"carronade/internal/standin/record"
@@ -18,8 +19,9 @@ const sinkWindowSize = 512 << 10
 // bytes.
 const queryTag = 5<<3 | 2
 
-// ackRun contains the acks for as many messages as fit into a window.
-var ackRun = wire.AppendAcks(nil, sinkWindowSize/wire.FrameHead)
+// ackRun contains the acks for as many messages as fit into a window: as only this server
+// needs them, no other process makes them.
+var ackRun = sync.OnceValue(func() []byte { return wire.AppendAcks(nil, sinkWindowSize/wire.FrameHead) })
 
 // sink serves a connection of the discarding server: it counts frames by their
 // lengths and answers with the same number of acks. It recognizes a query by its
@@ -62,8 +64,9 @@ func (c *conn) sinkWindow() error {
 			for range frames {
 				c.recordMessage(record.None)
 			}
+			acks := ackRun()
 			for left := frames * wire.AckSize; left > 0; {
-				n, err := c.nc.Write(ackRun[:min(left, len(ackRun))])
+				n, err := c.nc.Write(acks[:min(left, len(acks))])
 				if err != nil {
 					return err
 				}

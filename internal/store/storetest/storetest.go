@@ -106,8 +106,8 @@ func storedAndRead(t *testing.T, s store.Store) {
 	}
 }
 
-// withOutput stores reports with the largest output that a report can have, and deletes
-// one.
+// withOutput stores reports with the largest outputs of a system and its build that a
+// report can have, and deletes one.
 func withOutput(t *testing.T, s store.Store) {
 	r := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // numbers for tests
 	noise := make([]byte, 4<<20)
@@ -118,7 +118,8 @@ func withOutput(t *testing.T, s store.Store) {
 	}
 	for i, text := range []string{"a line\n", string(noise), strings.Repeat("a line of a server's log\n", 400_000)} {
 		want := Document(i, 3)
-		want.System = &report.System{Facts: map[string]any{}, LastLines: []string{}, Output: report.NewOutput(text, 7)}
+		built := text[:min(len(text), 1<<20)]
+		want.System = &report.System{Facts: map[string]any{}, LastLines: []string{}, Output: report.NewOutput(text, 7), BuildOutput: report.NewOutput(built, 9)}
 		if err := want.Seal(); err != nil {
 			t.Fatal(err)
 		}
@@ -131,6 +132,9 @@ func withOutput(t *testing.T, s store.Store) {
 		}
 		if kept, err := got.System.Output.Text(); err != nil || !strings.HasSuffix(text, kept) || len(kept) < 3<<20 && kept != text {
 			t.Errorf("got %d bytes of %d, %v", len(kept), len(text), err)
+		}
+		if kept, err := got.System.BuildOutput.Text(); err != nil || kept != built || got.System.BuildOutput.CutBytes != 9 {
+			t.Errorf("got %d bytes of the %d of a build, %v", len(kept), len(built), err)
 		}
 		if rows, err := s.Rows(t.Context(), store.Query{}); err != nil || len(rows) != 1 {
 			t.Errorf("got %d rows, %v", len(rows), err)
