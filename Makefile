@@ -64,9 +64,9 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	{ $(PLAIN) $(GO) build -o /dev/null . && $(PLAIN) $(GO) vet ./...; } & built=$$!; \
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -p 3 $(LONG) $(QUICK) || status=1; \
 	wait $$built || status=1; \
-	$(PLAIN) $(GO) test -vet=off -timeout 10m -p 3 $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
+	$(PLAIN) $(GO) test -vet=off -timeout 15m -p 3 $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
 	$(PLAIN) $(GO) -C $(RELEASE) test -vet=off -count=1 -timeout 10m ./... || status=1; \
-	$(PLAIN) $(GO) test -vet=off -count=1 -timeout 14m -parallel 6 $(SLOW) || status=1; \
+	$(PLAIN) $(GO) test -vet=off -count=1 -timeout 25m -parallel 6 $(SLOW) || status=1; \
 	exit $$status
 
 race: deps ## every test except those with real servers, under the race detector

@@ -227,6 +227,9 @@ func (r *APMRequest) event(line []byte) error {
 	}
 	r.Events = append(r.Events, out)
 	for _, raw := range e.Spans {
+		if len(r.Events) > maxRequestEvents {
+			return fmt.Errorf("a request has more than %d events", maxRequestEvents)
+		}
 		var span struct {
 			Stack []json.RawMessage `json:"st"`
 		}

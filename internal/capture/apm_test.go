@@ -78,6 +78,15 @@ func TestAPMReadsRequests(t *testing.T) {
 	}
 }
 
+// The spans in one transaction are bounded before all of them take memory.
+func TestAPMSpansAreBounded(t *testing.T) {
+	line := []byte(`{"x":{"id":"1","y":[{}` + strings.Repeat(",{}", 2*maxRequestEvents) + `]}}`)
+	r := &APMRequest{}
+	if err := r.event(line); err == nil || len(r.Events) > maxRequestEvents+1 {
+		t.Errorf("got %d events and %v, want an error", len(r.Events), err)
+	}
+}
+
 func TestAPMRefuses(t *testing.T) {
 	tests := []struct{ name, data, want string }{
 		{"an event before metadata", `{"transaction":{}}`, "line 1: it is not metadata"},

@@ -79,7 +79,7 @@ func (c *conversation) http(time int64) error {
 		if err != nil {
 			return err
 		}
-		body, size, err := bodyOf(c.buffer[end+4:], r.length)
+		body, size, err := bodyOf(c.buffer[end+4:], r.length, &c.chunks)
 		if err != nil {
 			return err
 		}
@@ -93,40 +93,63 @@ func (c *conversation) http(time int64) error {
 			}
 		}
 		c.take(end + 4 + size)
+		c.chunks = 0
 	}
 	return nil
 }
 
+// maxChunkHead limits the line before a chunk.
+const maxChunkHead = 4 << 10
+
 // bodyOf returns the body at the beginning of b, and how many bytes it takes; -1 if it is not
-// complete.
-func bodyOf(b []byte, length int) (body []byte, size int, err error) {
+// complete. done is how much of b has complete chunks: the search goes on there when there is more.
+func bodyOf(b []byte, length int, done *int) (body []byte, size int, err error) {
 	if length >= 0 {
 		if len(b) < length {
 			return nil, -1, nil
 		}
 		return b[:length], length, nil
 	}
-	at := 0
 	for {
-		end := bytes.Index(b[at:], []byte("\r\n"))
-		if end < 0 {
-			return nil, -1, nil
+		data, size, err := chunkOf(b[*done:])
+		if err != nil || size < 0 {
+			return nil, size, err
 		}
-		text, _, _ := bytes.Cut(b[at:at+end], []byte(";"))
-		n, err := strconv.ParseUint(string(bytes.TrimSpace(text)), 16, 31)
-		if err != nil || n > maxMessage {
-			return nil, 0, errors.New("a chunk has no valid length")
-		}
-		at += end + 2
-		if len(b)-at < int(n)+2 {
-			return nil, -1, nil
-		}
-		body = append(body, b[at:at+int(n)]...)
-		at += int(n) + 2
-		if n == 0 { // trailers are not used by agents
-			return body, at, nil
+		*done += size
+		if len(data) == 0 { // trailers are not used by agents
+			break
 		}
 	}
+	for rest := b[:*done]; len(rest) > 0; {
+		data, size, err := chunkOf(rest)
+		if err != nil {
+			return nil, 0, err
+		}
+		body, rest = append(body, data...), rest[size:]
+	}
+	return body, *done, nil
+}
+
+// chunkOf returns the data of the chunk at the beginning of b, and how many bytes the chunk takes;
+// -1 if it is not complete.
+func chunkOf(b []byte) (data []byte, size int, err error) {
+	errLength := errors.New("a chunk has no valid length")
+	end := bytes.Index(b[:min(len(b), maxChunkHead)], []byte("\r\n"))
+	if end < 0 {
+		if len(b) >= maxChunkHead {
+			return nil, 0, errLength
+		}
+		return nil, -1, nil
+	}
+	text, _, _ := bytes.Cut(b[:end], []byte(";"))
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(text)), 16, 31)
+	if err != nil || n > maxMessage {
+		return nil, 0, errLength
+	}
+	if b = b[end+2:]; len(b) < int(n)+2 {
+		return nil, -1, nil
+	}
+	return b[:n], end + 2 + int(n) + 2, nil
 }
 
 // intake returns the protocol of a path.

@@ -78,22 +78,20 @@ type conversation struct {
 	protocol func(c *conversation, time int64) error // nil: not known yet
 	buffer   []byte
 	known    bool // it had a request
-	skip     int  // bytes of a request that nothing wants
+	chunks   int  // bytes of complete chunks of the request that is not complete
 }
 
 // Gap implements pcap.Stream: the next bytes begin a request, or are ignored until some do.
 func (c *conversation) Gap() {
 	c.p.kept -= len(c.buffer)
-	c.buffer, c.protocol, c.skip = nil, nil, 0
+	c.buffer, c.protocol, c.chunks = nil, nil, 0
 }
+
+// End implements pcap.Stream.
+func (c *conversation) End() { c.Gap() }
 
 // Data implements pcap.Stream.
 func (c *conversation) Data(time int64, b []byte) error {
-	if c.skip > 0 {
-		n := min(c.skip, len(b))
-		c.skip -= n
-		b = b[n:]
-	}
 	if len(c.buffer)+len(b) > maxMessage || c.p.kept+len(b) > maxWaiting {
 		c.Gap()
 		return errForeign
@@ -135,14 +133,22 @@ func (c *conversation) parse(time int64) error {
 		return err
 	case c.known:
 		c.p.Unreadable++
-		c.buffer, c.protocol = c.buffer[:0], nil
+		c.buffer, c.protocol, c.chunks = c.buffer[:0], nil, 0
 		return nil
 	}
 	return errForeign // the answers of a server, or another protocol
 }
 
+// smallBuffer is how much memory a connection keeps between requests.
+const smallBuffer = 16 << 10
+
 // take removes the first n bytes of the buffer.
-func (c *conversation) take(n int) { c.buffer = c.buffer[:copy(c.buffer, c.buffer[n:])] }
+func (c *conversation) take(n int) {
+	c.buffer = c.buffer[:copy(c.buffer, c.buffer[n:])]
+	if len(c.buffer) == 0 && cap(c.buffer) > smallBuffer {
+		c.buffer = nil
+	}
+}
 
 // count counts a connection when it has its first request.
 func (c *conversation) count(conns *int) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -176,6 +177,33 @@ func TestPacketsOfAgents(t *testing.T) {
 	}
 }
 
+// A large body in small chunks and small packets is not looked at again from its beginning for each
+// packet, and chunks without an end are refused.
+func TestPacketsOfManyChunks(t *testing.T) {
+	body := recorded(t, apm.Makeup{Events: apm.Range{Min: 20_000, Max: 20_000}, Frames: apm.Range{Min: 1, Max: 1}}, 1)
+	c := &conversation{p: &Packets{}}
+	var got int
+	c.p.APM = func(r *APMRequest, _ []byte) error { got += len(r.Events); return nil }
+	request := post(t, "", true, body)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for rest := request; len(rest) > 0; {
+		n := min(len(rest), 1400)
+		if err := c.Data(1, rest[:n]); err != nil {
+			t.Fatal(err)
+		}
+		rest = rest[n:]
+	}
+	runtime.ReadMemStats(&after)
+	if most := uint64(len(request)) * 100; got != 20_000 || after.TotalAlloc-before.TotalAlloc > most {
+		t.Errorf("got %d events, with %d MiB for a request of %d KiB", got, (after.TotalAlloc-before.TotalAlloc)>>20, len(request)>>10)
+	}
+	head := request[:bytes.Index(request, []byte("\r\n\r\n"))+4]
+	if err := c.Data(1, append(bytes.Clone(head), bytes.Repeat([]byte("0"), maxChunkHead)...)); err != nil || c.p.Unreadable != 1 {
+		t.Errorf("got %v and %d unreadable requests, want 1", err, c.p.Unreadable)
+	}
+}
+
 func TestPacketsOfRiemann(t *testing.T) {
 	d := newDump()
 	d.send(1000, frames(50), 333)
@@ -201,6 +229,25 @@ func TestPacketsAfterAGap(t *testing.T) {
 	p, err := readPackets(d.Bytes(), 0)
 	if err != nil || len(p.records) != 80 {
 		t.Errorf("got %d records and %v, want 80", len(p.records), err)
+	}
+}
+
+// What a connection leaves when it ends, or after a large request, takes no memory from others.
+func TestPacketsEndedConnections(t *testing.T) {
+	p := &Packets{}
+	c := &conversation{p: p}
+	request := produce(t, 9, kafka.None, 0, 2000)
+	p.Records.To = &found{}
+	p.topics, p.logs = map[string]int32{}, map[logID]int32{}
+	if err := c.Data(1, request); err != nil || cap(c.buffer) > smallBuffer {
+		t.Errorf("got %v, and %d bytes after a request", err, cap(c.buffer))
+	}
+	if err := c.Data(1, request[:len(request)-1]); err != nil || p.kept != len(request)-1 {
+		t.Errorf("got %v, and %d bytes that wait, want %d", err, p.kept, len(request)-1)
+	}
+	c.End()
+	if p.kept != 0 || c.buffer != nil {
+		t.Errorf("got %d bytes that wait after the end", p.kept)
 	}
 }
 

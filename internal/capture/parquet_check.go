@@ -14,13 +14,14 @@ import (
 
 // Limits of a file of Parquet.
 const (
-	maxFooter = 64 << 20
+	maxFooter = 32 << 20
 	maxPage   = 256 << 20
 )
 
 var (
 	errThrift = errors.New("a length does not fit")
 	errDeep   = errors.New("it is nested too deeply")
+	errMany   = errors.New("it has more parts than its length allows")
 )
 
 // checkFooter checks all lengths in the footer.
@@ -40,12 +41,13 @@ func checkFooter(in io.ReaderAt, length int64) error {
 	if _, err := in.ReadAt(b, length-8-n); err != nil {
 		return err
 	}
-	_, err := thriftStruct(b, 0)
+	_, err := newThrift(len(b)).structure(b, 0)
 	return err
 }
 
-// checkPages checks the headers of the pages of a column in a row group.
-func checkPages(in io.ReaderAt, length int64, meta *format.ColumnMetaData) error {
+// checkPages checks the pages of a column in a row group. The codec is the one that the library
+// uses: that of the column's first row group.
+func checkPages(in io.ReaderAt, length int64, codec format.CompressionCodec, meta *format.ColumnMetaData) error {
 	at := meta.DataPageOffset
 	if d := meta.DictionaryPageOffset; d > 0 && d < at {
 		at = d
@@ -54,21 +56,29 @@ func checkPages(in io.ReaderAt, length int64, meta *format.ColumnMetaData) error
 	if at < 4 || size < 0 || at > length || size > length-at {
 		return fmt.Errorf("a column of %d bytes at %d does not fit", size, at)
 	}
-	return checkChunk(in, at, at+size)
+	return checkChunk(in, at, at+size, codec)
 }
 
 // maxPageValues limits the values of a page.
 const maxPageValues = 1 << 24
 
-// checkChunk checks the headers of pages from at on, up to end.
-func checkChunk(in io.ReaderAt, at, end int64) error {
+// maxPageHeader limits the header of a page.
+const maxPageHeader = 16 << 20
+
+// checkChunk checks the headers of pages from at on, up to end, and that pages are not larger than
+// they say when they are decompressed.
+func checkChunk(in io.ReaderAt, at, end int64, codec format.CompressionCodec) error {
 	buffer := make([]byte, 64<<10)
 	for at < end {
 		n, err := in.ReadAt(buffer[:min(int64(len(buffer)), end-at)], at)
 		if n == 0 {
 			return fmt.Errorf("a page: %w", err)
 		}
-		size, err := thriftStruct(buffer[:n], 0)
+		size, err := newThrift(n).structure(buffer[:n], 0)
+		if errors.Is(err, errThrift) && n == len(buffer) && n < maxPageHeader {
+			buffer = make([]byte, 4*n) // it has the smallest and the largest value of the page
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("a page's header: %w", err)
 		}
@@ -83,14 +93,24 @@ func checkChunk(in io.ReaderAt, at, end int64) error {
 		if n := max(h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues, h.DictionaryPageHeader.V.NumValues); n > maxPageValues {
 			return fmt.Errorf("a page of %d values is not within %d", n, maxPageValues)
 		}
+		if err := checkPage(io.NewSectionReader(in, at, int64(h.CompressedPageSize)), codec, &h); err != nil {
+			return fmt.Errorf("a page: %w", err)
+		}
 		at += int64(h.CompressedPageSize)
 	}
 	return nil
 }
 
-// thriftStruct returns the length of the struct at the beginning of b, in Thrift's compact
+// A thriftCheck checks values in Thrift's compact protocol. Structs in lists take much more memory
+// than an empty one has bytes, so their number is limited.
+type thriftCheck struct{ structs int }
+
+// newThrift returns a check of that many bytes.
+func newThrift(length int) *thriftCheck { return &thriftCheck{structs: 10_000 + length/16} }
+
+// structure returns the length of the struct at the beginning of b, in Thrift's compact
 // protocol. Everything in it fits into b.
-func thriftStruct(b []byte, depth int) (int, error) {
+func (t *thriftCheck) structure(b []byte, depth int) (int, error) {
 	if depth > 32 {
 		return 0, errDeep
 	}
@@ -112,7 +132,7 @@ func thriftStruct(b []byte, depth int) (int, error) {
 			at += n
 		}
 		if kind := head & 15; kind > 2 { // true and false are in the type
-			n, err := thriftValue(b[at:], kind, depth)
+			n, err := t.value(b[at:], kind, depth)
 			if err != nil {
 				return 0, err
 			}
@@ -121,8 +141,8 @@ func thriftStruct(b []byte, depth int) (int, error) {
 	}
 }
 
-// thriftValue returns the length of a value of a type.
-func thriftValue(b []byte, kind byte, depth int) (int, error) {
+// value returns the length of a value of a type.
+func (t *thriftCheck) value(b []byte, kind byte, depth int) (int, error) {
 	fits := func(n int) (int, error) {
 		if n > len(b) {
 			return 0, errThrift
@@ -147,14 +167,14 @@ func thriftValue(b []byte, kind byte, depth int) (int, error) {
 		}
 		return n + int(length), nil
 	case 9, 10:
-		return thriftList(b, depth)
+		return t.list(b, depth)
 	case 12:
-		return thriftStruct(b, depth+1)
+		return t.structure(b, depth+1)
 	}
 	return 0, fmt.Errorf("type %d is not used by Parquet", kind)
 }
 
-func thriftList(b []byte, depth int) (int, error) {
+func (t *thriftCheck) list(b []byte, depth int) (int, error) {
 	if len(b) == 0 || depth > 32 {
 		return 0, errThrift
 	}
@@ -169,8 +189,14 @@ func thriftList(b []byte, depth int) (int, error) {
 	if count > uint64(len(b)) { // each has a byte at least
 		return 0, errThrift
 	}
+	if b[0]&15 == 12 {
+		if count > uint64(t.structs) {
+			return 0, errMany
+		}
+		t.structs -= int(count)
+	}
 	for range count {
-		n, err := thriftValue(b[at:], b[0]&15, depth+1)
+		n, err := t.value(b[at:], b[0]&15, depth+1)
 		if err != nil {
 			return 0, err
 		}

@@ -2,7 +2,9 @@ package capture
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 
 	"carronade/internal/fit"
 )
@@ -172,5 +175,70 @@ func TestParquetDamaged(t *testing.T) {
 	}
 	if refused < 500 {
 		t.Errorf("got %d refused files of 3000, want more than 500", refused)
+	}
+}
+
+// A footer of many empty parts is refused before they take memory: each byte would take hundreds.
+func TestParquetFootersAreBounded(t *testing.T) {
+	const groups = 1 << 20
+	footer := append([]byte{0x49, 0xfc}, binary.AppendUvarint(nil, groups)...) // field 4, a list of structs
+	footer = append(append(footer, make([]byte, groups)...), 0)
+	data := append([]byte("PAR1"), footer...)
+	data = append(binary.LittleEndian.AppendUint32(data, uint32(len(footer))), "PAR1"...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := readParquet(data, &found{})
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, errMany) || got > 4*groups {
+		t.Errorf("got %v with %d MiB", err, got>>20)
+	}
+}
+
+// pageRow has one large column.
+type pageRow struct {
+	Value []byte `parquet:"value"`
+}
+
+// A page that is larger than it says is refused before it is decompressed, whatever compressed it.
+func TestParquetPagesAreBounded(t *testing.T) {
+	const size = 1 << 20
+	tests := []struct {
+		name  string
+		codec compress.Codec
+	}{
+		{"gzip", &parquet.Gzip}, {"snappy", &parquet.Snappy}, {"zstd", &parquet.Zstd}, {"brotli", &parquet.Brotli}, {"lz4", &parquet.Lz4Raw},
+	}
+	for _, test := range tests {
+		for version := 1; version <= 2; version++ {
+			t.Run(fmt.Sprintf("%s, version %d", test.name, version), func(t *testing.T) {
+				var out bytes.Buffer
+				w := parquet.NewGenericWriter[pageRow](&out, parquet.Compression(test.codec), parquet.DataPageVersion(version))
+				_, err := w.Write([]pageRow{{make([]byte, size)}, {[]byte("small")}})
+				if err := errors.Join(err, w.Close()); err != nil {
+					t.Fatal(err)
+				}
+				data := out.Bytes()
+				var got found
+				if _, err := readParquet(data, &got); err != nil || len(got.records) != 2 || len(got.records[0].Value) != size {
+					t.Fatalf("got %d records and %v, want 2", len(got.records), err)
+				}
+				// Its pages claim to have one byte.
+				claims := 0
+				for n := size; n < size+64; n++ {
+					long := binary.AppendUvarint(nil, uint64(n)<<1)
+					for at := bytes.Index(data, long); at >= 0; at = bytes.Index(data, long) {
+						copy(data[at:], []byte{0x80 | 2, 0x80, 0x80, 0})
+						claims++
+					}
+				}
+				if claims == 0 {
+					t.Fatal("no size was found in the file")
+				}
+				_, err = readParquet(data, &found{})
+				if !errors.Is(err, errPageSize) {
+					t.Errorf("got %v, want %v", err, errPageSize)
+				}
+			})
+		}
 	}
 }

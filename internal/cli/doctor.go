@@ -235,8 +235,11 @@ func examineOne(ctx context.Context, w *workload.Workload) examination {
 	if err == nil {
 		out.Inspection, err = in.Inspect(ctx, spec)
 	}
+	// The way to a target is of interest also if it used all the time.
+	finding, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerGrace/2)
+	defer cancel()
 	for _, addr := range out.Addresses {
-		if r, err := system.RouteTo(ctx, addr); err == nil {
+		if r, err := system.RouteTo(finding, addr); err == nil {
 			out.routes = append(out.routes, r)
 		}
 	}

@@ -147,6 +147,9 @@ func TestDoctorSilence(t *testing.T) {
 		if took := time.Since(began); code != 2 || r.Answered || r.Seconds > 10 || took > 20*time.Second {
 			t.Errorf("%s: exit code %d after %v", scheme, code, took)
 		}
+		if !slices.ContainsFunc(r.Findings, func(e doctor.Entry) bool { return e.Check == "loopback" }) {
+			t.Errorf("%s: the way to a target on this machine is not known: %+v", scheme, r.Findings)
+		}
 	}
 }
 

@@ -2,7 +2,7 @@
 // named by the id of the run's report, on which one request puts a mark on its time axis.
 //
 // It does not know what a mark means. Invariant: only the user who started a run can connect, and
-// the socket goes away with the run.
+// the socket goes away with the run, or with a later one if the run was killed.
 package control
 
 import (
@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"carronade/internal/system"
@@ -84,12 +85,34 @@ func Listen(id string, take func(Request, time.Time) Reply) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	sweep(dir)
 	s := &Server{path: filepath.Join(dir, id+suffix), take: take, slots: make(chan struct{}, mostOpen), open: map[net.Conn]bool{}}
 	if s.ln, err = system.ListenOwn(s.path); err != nil {
 		return nil, err
 	}
 	s.done.Go(s.accept)
 	return s, nil
+}
+
+// abandoned is the age from which on a socket that refuses connections is that of a run that was
+// killed: a new one refuses them, too, until its program listens.
+const abandoned = time.Minute
+
+// sweep removes the sockets of runs that were killed.
+func sweep(dir string) {
+	for _, id := range Runs() {
+		path := filepath.Join(dir, id+suffix)
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode()&os.ModeSocket == 0 || time.Since(info.ModTime()) < abandoned {
+			continue
+		}
+		c, err := net.DialTimeout("unix", path, within)
+		if err == nil {
+			c.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = os.Remove(path)
+		}
+	}
 }
 
 func (s *Server) accept() {

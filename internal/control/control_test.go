@@ -118,3 +118,40 @@ func TestKilled(t *testing.T) {
 	}
 	s.Close()
 }
+
+// TestSweep: the socket of a run that was killed goes away with the next run, others do not.
+func TestSweep(t *testing.T) {
+	dir := filepath.Join(home(t), "carronade")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	socket := func(id string, age time.Duration, listens bool) string {
+		path := filepath.Join(dir, id+".sock")
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetUnlinkOnClose(false)
+		if !listens {
+			l.Close()
+		} else {
+			t.Cleanup(func() { l.Close() })
+		}
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	killed, fresh, alive := socket("killed", time.Hour, false), socket("fresh", 0, false), socket("alive", time.Hour, true)
+	s, err := control.Listen("run2", func(control.Request, time.Time) control.Reply { return control.Reply{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for path, want := range map[string]bool{killed: false, fresh: true, alive: true} {
+		if _, err := os.Lstat(path); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %v", filepath.Base(path), err, want)
+		}
+	}
+}

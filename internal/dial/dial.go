@@ -49,8 +49,8 @@ func (e *NotAllowedError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *NotAllowedError) Unwrap() error { return e.Err }
 
-// allowed returns a *NotAllowedError for an address that this process may not connect to.
-func allowed(addr string) error {
+// Allowed returns a *NotAllowedError for an address that this process may not connect to.
+func Allowed(addr string) error {
 	if check := restriction.Load(); check != nil {
 		if err := (*check)(addr); err != nil {
 			return err
@@ -63,7 +63,7 @@ func allowed(addr string) error {
 // otherwise a *tls.Conn after its handshake. An error of the handshake is a *TLSError. An address
 // outside those of Restrict is a *NotAllowedError.
 func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
-	if err := allowed(addr); err != nil {
+	if err := Allowed(addr); err != nil {
 		return nil, err
 	}
 	if d.Timeout > 0 {
@@ -131,7 +131,7 @@ func Interrupt(ctx context.Context, conn net.Conn) (stop func() bool) {
 func SpeaksTLS(ctx context.Context, addr string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if allowed(addr) != nil {
+	if Allowed(addr) != nil {
 		return false
 	}
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // only to find out whether TLS is spoken

@@ -3,6 +3,7 @@ package dial
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -30,7 +31,7 @@ type Contact struct {
 // the first that answers. It sends nothing else, and returns when the context ends.
 func (d *Dialer) Contact(ctx context.Context, addr string) Contact {
 	c := Contact{Addr: addr, Errs: map[string]error{}}
-	if c.Err = allowed(addr); c.Err != nil {
+	if c.Err = Allowed(addr); c.Err != nil {
 		return c
 	}
 	host, port, err := net.SplitHostPort(addr)
@@ -167,6 +168,17 @@ func reason(err error) string {
 	return err.Error()
 }
 
+// firstEnd is when the first certificate of a chain expires.
+func firstEnd(chain []*x509.Certificate) time.Time {
+	ends := chain[0].NotAfter
+	for _, c := range chain[1:] {
+		if c.NotAfter.Before(ends) {
+			ends = c.NotAfter
+		}
+	}
+	return ends
+}
+
 // certificate is the finding about a server's certificate.
 func certificate(addr string, s *tls.ConnectionState, now time.Time) target.Finding {
 	f := target.Finding{Check: "certificate " + addr}
@@ -175,10 +187,10 @@ func certificate(addr string, s *tls.ConnectionState, now time.Time) target.Find
 		f.Level, f.Found = target.LevelUnknown, fmt.Sprintf("%s speaks %s and shows no certificate", addr, version)
 		return f
 	}
-	ends := s.PeerCertificates[0].NotAfter
-	for _, c := range s.PeerCertificates[1:] { // the chain is only as good as its first to expire
-		if c.NotAfter.Before(ends) {
-			ends = c.NotAfter
+	ends := firstEnd(s.PeerCertificates)
+	for i, chain := range s.VerifiedChains { // a server may also send certificates that no client needs
+		if end := firstEnd(chain); i == 0 || end.After(ends) {
+			ends = end
 		}
 	}
 	left, day := ends.Sub(now), ends.UTC().Format(time.DateOnly)

@@ -71,6 +71,9 @@ func TestContactFindings(t *testing.T) {
 	until := func(d time.Duration) *tls.ConnectionState {
 		return &tls.ConnectionState{Version: tls.VersionTLS13, PeerCertificates: []*x509.Certificate{{NotAfter: now.Add(1000 * time.Hour)}, {NotAfter: now.Add(d)}}}
 	}
+	// One chain ends later than another; the server also sends an expired certificate.
+	verified := until(-time.Hour)
+	verified.VerifiedChains = [][]*x509.Certificate{{{NotAfter: now.Add(50 * time.Hour)}}, {{NotAfter: now.Add(900 * time.Hour)}, {NotAfter: now.Add(800 * time.Hour)}}}
 	slow := &net.OpError{Op: "dial", Err: timeoutError{}}
 	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	two := []string{"192.0.2.1", "192.0.2.2"}
@@ -88,6 +91,7 @@ func TestContactFindings(t *testing.T) {
 		{"soon expired", Contact{Addr: "a:1", IPs: two, TLS: until(50 * time.Hour)}, target.LevelNote, "expires on 2026-03-03, in 2 days"},
 		{"about to expire", Contact{Addr: "a:1", IPs: two, TLS: until(90 * time.Minute)}, target.LevelWarning, "expires in 1h30m"},
 		{"expired", Contact{Addr: "a:1", IPs: two, TLS: until(-time.Hour)}, target.LevelWarning, "expired on 2026-03-01"},
+		{"expired, but not needed", Contact{Addr: "a:1", IPs: two, TLS: verified}, target.LevelOK, "until 2026-04-03"},
 		{"no certificate", Contact{Addr: "a:1", IPs: two, TLS: &tls.ConnectionState{}}, target.LevelUnknown, "no certificate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

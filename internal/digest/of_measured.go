@@ -46,10 +46,11 @@ func (b *builder) measured(d *report.Document) {
 	b.lower("end_to_end", d.EndToEndLower)
 	b.number("stall", Duration, d.Stall.LongestS)
 	if d.Faults != nil {
-		if t, _ := d.WorstOutage(); t != nil && !t.More { // a lower bound must not be taken for the time
+		out, back := d.WorstOutage(), d.WorstRecovery()
+		if t := out.Known(); t != nil { // a lower bound must not be taken for the time
 			b.number("outage", Duration, t.S)
 		}
-		if t, _ := d.WorstRecovery(); t != nil && !t.More {
+		if t := back.Known(); t != nil {
 			b.number("recover", Duration, t.S)
 		}
 	}

@@ -61,6 +61,7 @@ func TestMachine(t *testing.T) {
 
 		{"others", func(f *Facts) { f.Window.Busy, f.State.Runnable, f.State.Load = 3.03, 5, 4.25 }, "other load", warning, "3.00 of 8 processors; 4 threads want to run, and the load average of a minute is 4.25"},
 		{"hardly others", func(f *Facts) { f.Window.Busy = 0.7 }, "other load", ok, "0.67 of 8"},
+		{"a few processors of many", func(f *Facts) { f.Host.Cores, f.State.Processors, f.Window.Busy = 2, 64, 1.03 }, "other load", ok, "1.00 of 64 processors"},
 		{"own load", func(f *Facts) { f.Window.Busy, f.Window.Own = 3, 2.9 }, "other load", ok, "0.10 of 8"},
 		{"load not known", func(f *Facts) { f.Window.Busy = -1 }, "other load", unknown, ""},
 

@@ -70,11 +70,13 @@ func otherLoad(f *Facts) target.Finding {
 		return unknown(check, "the load of other programs cannot be read on "+osName(f.Host.OS))
 	}
 	others := max(0, w.Busy-w.Own)
-	c := target.Finding{Check: check, Found: fmt.Sprintf("other programs use %.2f of %s", others, units.Plural(f.Host.Cores, "processor"))}
+	// The load is that of the machine, of which a container may have a few processors.
+	all := max(f.Host.Cores, f.State.Processors)
+	c := target.Finding{Check: check, Found: fmt.Sprintf("other programs use %.2f of %s", others, units.Plural(all, "processor"))}
 	if f.State.Read {
 		c.Found += fmt.Sprintf("; %d threads want to run, and the load average of a minute is %.2f", max(0, f.State.Runnable-1), f.State.Load)
 	}
-	if others >= mostOthers*float64(f.Host.Cores) {
+	if others >= mostOthers*float64(all) {
 		c.Level = target.LevelWarning
 		c.Effect = "the generator waits for processors: events are sent late, answers are read late, and runs differ"
 		c.Mend = "stop the other programs (top shows them), or measure from another machine"

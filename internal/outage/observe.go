@@ -131,7 +131,7 @@ func (o *observation) numbers(v *view) Numbers {
 	}
 	stay := max(leastStay, 10*o.in.Limit)
 	n.Back = o.back(v, stay)
-	n.Drained = o.settled(v, stay, func(i int) bool { return v.waiting[i] > v.level })
+	n.Drained = o.settled(v, stay, func(i int) bool { return v.waiting[i] > v.level }, nil)
 	// What comes long after everything was well again is not of this fault.
 	last := len(v.Cells)
 	if !n.Back.More && !n.Drained.More {
@@ -214,39 +214,52 @@ func (o *observation) noticed(v *view, n *Numbers) {
 	}
 }
 
-// bad reports whether more events of a bin are over the limit than chance explains: more than
-// three standard deviations above what the budget allows.
-func (o *observation) bad(c *Cell) bool {
-	n, b := float64(c.Due), o.in.Budget
-	return float64(c.Over) > n*b+3*math.Sqrt(n*b*(1-b))
+// bad reports whether more events of a bin are over the limit than chance explains.
+func (o *observation) bad(c *Cell) bool { return o.tooMany(uint64(c.Over), uint64(c.Due)) }
+
+// tooMany reports whether more of n events are over the limit than chance explains: more than three
+// standard deviations above what the budget allows.
+func (o *observation) tooMany(over, n uint64) bool {
+	b := o.in.Budget
+	return float64(over) > float64(n)*b+3*math.Sqrt(float64(n)*b*(1-b))
 }
 
-// back finds since when the limit has held: no bin is bad, and all together keep the budget.
+// back finds since when the limit has held: no bin is bad, and all of them together are not, either.
+// Of few events in a bin one may be over the limit by chance, but not one in each.
 func (o *observation) back(v *view, stay time.Duration) *Time {
-	return o.settled(v, stay, func(i int) bool { return o.bad(&v.Cells[i]) })
+	due, over := make([]uint64, len(v.Cells)+1), make([]uint64, len(v.Cells)+1) // before each bin
+	for i := range v.Cells {
+		due[i+1], over[i+1] = due[i]+uint64(v.Cells[i].Due), over[i]+uint64(v.Cells[i].Over)
+	}
+	return o.settled(v, stay, func(i int) bool { return o.bad(&v.Cells[i]) }, func(a, b int) bool { return o.tooMany(over[b]-over[a], due[b]-due[a]) })
 }
 
-// settled finds the end of the last bin that is wrong, before a stretch of the given length in
-// which none is.
-func (o *observation) settled(v *view, stay time.Duration, wrong func(i int) bool) *Time {
-	good, since := 0, v.first // bins that are right, from this one on
-	ever := false
+// settled finds the beginning of the first stretch of the given length in which no bin is wrong, nor
+// all of them together. together may be nil.
+func (o *observation) settled(v *view, stay time.Duration, wrong func(i int) bool, together func(from, to int) bool) *Time {
+	span := int((stay + Bin - 1) / Bin)
+	good, ever := 0, false
 	for i := v.first; i < v.end; i++ {
 		if wrong(i) {
-			good, since, ever = 0, i+1, true
+			good, ever = 0, true
 			continue
 		}
-		if good++; time.Duration(good)*Bin >= stay && ever {
-			break
+		good++
+		if good < span && v.end-v.first >= span {
+			continue
+		}
+		begin := max(i-span+1, v.first) // an observation that is shorter is one stretch
+		switch {
+		case together != nil && together(begin, i+1):
+			ever = ever || good >= span || i == v.end-1
+		case ever && good >= span:
+			return &Time{S: max(0, v.at(begin)-o.mark).Seconds()}
 		}
 	}
-	switch {
-	case !ever:
-		return &Time{}
-	case time.Duration(good)*Bin < stay:
+	if ever {
 		return &Time{S: (o.until - o.mark).Seconds(), More: true}
 	}
-	return &Time{S: (v.at(since) - o.mark).Seconds()}
+	return &Time{}
 }
 
 // over returns the bin in which the disturbance is over.
@@ -300,75 +313,4 @@ func (o *observation) floor(v *view, n *Numbers) {
 		share := float64(least) / floorSpan.Seconds() / v.rate
 		n.Floor = &share
 	}
-}
-
-// leastFailing is the share of events that were not acked up to which nothing counts as dropped.
-const leastFailing = 0.01
-
-// predict computes what follows from the headroom.
-func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
-	switch {
-	case !o.in.Scheduled:
-		n.NotPredicted = "without a schedule the system sets the rate: there is no queue to catch up with"
-		return
-	case n.Blackout == nil || gap < 2*Bin:
-		n.NotPredicted = "there was no blackout"
-		return
-	case n.Blackout.More:
-		n.NotPredicted = "no ack came any more"
-		return
-	case *n.NotAcked > leastFailing:
-		n.NotPredicted = "events were dropped or failed, so less was left to catch up with"
-		return
-	}
-	p := Prediction{}
-	if o.in.Ceiling > 0 && n.Name == "" {
-		p.PerS, p.Given = o.in.Ceiling, true
-	} else if p.PerS = o.capacity(v, since+gap); p.PerS == 0 {
-		n.NotPredicted = "the capacity is not known: it did not catch up for long enough to be seen"
-		return
-	}
-	rho := v.due / p.PerS
-	p.Headroom = 1 / rho
-	if rho >= 0.999 {
-		n.NotPredicted = "the system has no headroom: at this load the queue never drains"
-		return
-	}
-	d, delay, limit := gap.Seconds(), (since - o.mark).Seconds(), o.in.Limit.Seconds()
-	p.CatchUpS = d * rho / (1 - rho)
-	p.DrainedS = delay + d/(1-rho)
-	if d > limit {
-		p.BackS = delay + (d-limit)/(1-rho)
-		p.Over = v.due * (d - limit) / (1 - rho)
-	}
-	p.LostEventS = v.due * d * d / (1 - rho) / 2
-	n.Predicted = &p
-}
-
-// capacity is the median of the acked rates over a second while the queue was drained, or the rate
-// over all of that time if it is shorter; 0 if it is not known. The highest rate would not do: what
-// the system had finished before it went silent comes at once.
-func (o *observation) capacity(v *view, from time.Duration) float64 {
-	a := int((from - v.From + Bin - 1) / Bin)
-	b := a
-	for b < v.end && v.waiting[b] > v.level { // also if that does not last: later rates are those of the load
-		b++
-	}
-	if b-a < 3 {
-		return 0
-	}
-	span := min(int(floorSpan/Bin), b-a)
-	var sums []uint64
-	var sum uint64
-	for i := a; i < b; i++ {
-		sum += uint64(v.Cells[i].Acked)
-		if i-a >= span {
-			sum -= uint64(v.Cells[i-span].Acked)
-		}
-		if i-a >= span-1 {
-			sums = append(sums, sum)
-		}
-	}
-	slices.Sort(sums)
-	return float64(sums[len(sums)/2]) / (time.Duration(span) * Bin).Seconds()
 }

@@ -2,6 +2,7 @@ package outage
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -18,7 +19,7 @@ const (
 	keptSince = time.Minute      // kept before now, and before each mark
 	keptAfter = 10 * time.Minute // kept after each mark
 	mostCells = 2 << 20
-	mostKinds = 4096 // bins with failures of a class
+	mostKinds = 1 << 16 // bins with failures of a class
 )
 
 // A Recorder counts outcomes in bins. Of a long run without marks it keeps the last minute. It is
@@ -40,15 +41,20 @@ type shard struct {
 	chunks map[int]*chunk
 	latest int // the newest chunk
 	cells  int
-	full   bool
+	full   time.Duration // from when on outcomes were not counted; never: none
+	errors bool          // failures were not counted by class
 	recent *chunk
 	bad    map[badKey]uint64
 }
 
+// never is after every run.
+const never = time.Duration(math.MaxInt64)
+
 type chunk struct {
-	index int
-	cells []Cell  // lane after lane; nil if it was dropped
-	net   []int64 // of each lane: events due in it, less those with an outcome in it
+	index   int
+	cells   [][]Cell // of each lane; nil for a lane without outcomes, all nil if it was dropped
+	dropped bool
+	net     []int64 // of each lane: events due in it, less those with an outcome in it
 }
 
 type badKey struct {
@@ -65,7 +71,7 @@ func NewRecorder(limit time.Duration, threads, lanes int, laneOf func(stream int
 		r.lanes, r.laneOf = 1, func(int32) int { return 0 }
 	}
 	for range threads {
-		r.shards = append(r.shards, &shard{of: r, chunks: map[int]*chunk{}, bad: map[badKey]uint64{}})
+		r.shards = append(r.shards, &shard{of: r, full: never, chunks: map[int]*chunk{}, bad: map[badKey]uint64{}})
 	}
 	return r
 }
@@ -102,26 +108,32 @@ func (r *Recorder) Add(thread int, out []load.Outcome) {
 func (s *shard) add(o *load.Outcome) {
 	lane := s.of.laneOf(o.Stream)
 	done := int(o.Done / Bin)
-	if c, ch := s.cell(done, lane); c != nil || ch != nil {
-		if ch != nil {
-			ch.net[lane] -= int64(o.Events)
-		}
-		if c != nil {
-			at := uint32((o.Done - time.Duration(done)*Bin) / time.Microsecond)
-			if o.Acked > 0 {
-				if c.Acked == 0 || at < c.First {
-					c.First = at
-				}
-				c.Last = max(c.Last, at)
+	c, ch := s.cell(done, lane)
+	ch.net[lane] -= int64(o.Events)
+	if c != nil {
+		at := uint32((o.Done - time.Duration(done)*Bin) / time.Microsecond)
+		if o.Acked > 0 {
+			if c.Acked == 0 || at < c.First {
+				c.First = at
 			}
-			c.Acked += uint32(o.Acked)
-			c.Failed += uint32(o.Failed + o.Unknown)
+			c.Last = max(c.Last, at)
 		}
+		c.Acked += uint32(o.Acked)
+		c.Failed += uint32(o.Failed + o.Unknown)
 	}
-	if o.Failed+o.Unknown > 0 && len(s.bad) < mostKinds {
-		s.bad[badKey{done, o.Class}] += uint64(o.Failed + o.Unknown)
+	if o.Failed+o.Unknown > 0 {
+		s.fail(badKey{done, o.Class}, uint64(o.Failed+o.Unknown))
 	}
 	s.addDue(o, lane)
+}
+
+// fail counts events that were not acked.
+func (s *shard) fail(k badKey, n uint64) {
+	if _, ok := s.bad[k]; !ok && len(s.bad) >= mostKinds {
+		s.errors = true
+		return
+	}
+	s.bad[k] += n
 }
 
 // addDue spreads the events of a batch evenly from the first due time to the last, as the engine
@@ -158,9 +170,7 @@ func (s *shard) addDue(o *load.Outcome, lane int) {
 			}
 		}
 		c, ch := s.cell(bin, lane)
-		if ch != nil {
-			ch.net[lane] += int64(next - i)
-		}
+		ch.net[lane] += int64(next - i)
 		if c != nil {
 			acked := max(0, min(next, int(o.Acked))-i)
 			c.Due += uint32(next - i)
@@ -185,8 +195,8 @@ func (s *shard) addDue(o *load.Outcome, lane int) {
 	}
 }
 
-// cell returns the cell of a bin and lane, nil if its chunk was dropped, and the chunk. Both are
-// nil if the memory is full.
+// cell returns the cell of a bin and lane, nil if its chunk was dropped or the memory is full, and
+// the chunk.
 func (s *shard) cell(bin, lane int) (*Cell, *chunk) {
 	index := bin / chunkBins
 	ch := s.recent
@@ -196,27 +206,28 @@ func (s *shard) cell(bin, lane int) (*Cell, *chunk) {
 		}
 		s.recent = ch
 	}
-	if ch.cells == nil {
+	if ch.dropped {
 		return nil, ch
 	}
-	return &ch.cells[lane*chunkBins+bin%chunkBins], ch
+	if ch.cells[lane] == nil {
+		if s.cells+chunkBins > mostCells/len(s.of.shards) {
+			s.full = min(s.full, time.Duration(index)*chunkBins*Bin)
+			return nil, ch
+		}
+		ch.cells[lane] = make([]Cell, chunkBins) // a thread often sends to few of the lanes
+		s.cells += chunkBins
+	}
+	return &ch.cells[lane][bin%chunkBins], ch
 }
 
 // open makes a chunk, and drops those that no mark needs.
 func (s *shard) open(index int) *chunk {
-	ch := &chunk{index: index, net: make([]int64, s.of.lanes)}
+	ch := &chunk{index: index, net: make([]int64, s.of.lanes), cells: make([][]Cell, s.of.lanes)}
 	s.chunks[index] = ch
 	if index > s.latest {
 		s.latest = index
 		s.prune()
 	}
-	size := s.of.lanes * chunkBins
-	if s.cells+size > mostCells/len(s.of.shards) {
-		s.full = true
-		return ch
-	}
-	ch.cells = make([]Cell, size)
-	s.cells += size
 	return ch
 }
 
@@ -224,31 +235,36 @@ func (s *shard) prune() {
 	marks := s.of.Marks()
 	const length = chunkBins * Bin
 	now := time.Duration(s.latest) * length
+	needed := func(begin, end time.Duration) bool {
+		return end >= now-keptSince || slices.ContainsFunc(marks, func(m Mark) bool { return end >= m.At()-keptSince && begin <= m.At()+keptAfter })
+	}
 	for i, ch := range s.chunks {
 		begin := time.Duration(i) * length
-		end := begin + length
-		if ch.cells == nil || end >= now-keptSince {
+		if ch.dropped || needed(begin, begin+length) {
 			continue
 		}
-		if slices.ContainsFunc(marks, func(m Mark) bool { return end >= m.At()-keptSince && begin <= m.At()+keptAfter }) {
-			continue
+		for _, c := range ch.cells {
+			s.cells -= len(c)
 		}
-		ch.cells = nil
-		s.cells -= s.of.lanes * chunkBins
+		ch.cells, ch.dropped = nil, true
+	}
+	for k := range s.bad {
+		if at := time.Duration(k.bin) * Bin; !needed(at, at+Bin) {
+			delete(s.bad, k)
+		}
 	}
 }
 
-// Full reports whether outcomes were not counted because the memory was full.
-func (r *Recorder) Full() bool {
+// Full returns from when on outcomes were not counted because the memory was full, and whether that
+// came about; and whether failures are missing in Errors.
+func (r *Recorder) Full() (since time.Duration, full, errors bool) {
+	since = never
 	for _, s := range r.shards {
 		s.mu.Lock()
-		full := s.full
+		since, errors = min(since, s.full), errors || s.errors
 		s.mu.Unlock()
-		if full {
-			return true
-		}
 	}
-	return false
+	return since, since < never, errors
 }
 
 // Lanes returns the number of lanes that are recorded.
@@ -276,10 +292,10 @@ func (s *shard) window(lane, first int, out *Series) {
 		switch begin := index * chunkBins; {
 		case begin+chunkBins <= first:
 			out.Waiting += ch.net[lane]
-		case ch.cells == nil:
+		case ch.dropped:
 		default:
-			for i := range chunkBins {
-				c := &ch.cells[lane*chunkBins+i]
+			for i := range ch.cells[lane] {
+				c := &ch.cells[lane][i]
 				switch at := begin + i - first; {
 				case at < 0:
 					out.Waiting += int64(c.Due) - c.settled()

@@ -21,11 +21,11 @@ type Time struct {
 	More bool    `json:"more,omitempty"`
 }
 
-// A Score is what followed a fault or a heal. The score of a fault counts until the next fault,
-// with the heal in between; that of a heal from the heal on.
+// A Score is what followed a fault or a heal. The score of a fault counts until the next fault, for
+// ten minutes at most, with the heal in between; that of a heal from the heal on.
 type Score struct {
 	Mark
-	ObservedS float64           `json:"observed_s"` // from the mark until the next fault, or the end of the measurement
+	ObservedS float64           `json:"observed_s"` // from the mark until the next fault, or the end of the measurement; ten minutes at most
 	Baseline  Baseline          `json:"baseline"`
 	Whole     Numbers           `json:"whole"`
 	Lanes     []Numbers         `json:"lanes,omitempty"` // partitions or connections
@@ -106,7 +106,9 @@ func Scores(in Input) []Score {
 
 func (in *Input) score(i int, before []Score) Score {
 	s := Score{Mark: in.Marks[i], Worst: -1}
-	until, open := in.End, max(in.Answers, in.End)
+	// Later outcomes were not kept: they would look like an outage.
+	most := s.At() + keptAfter
+	until, open := min(in.End, most), min(max(in.Answers, in.End), most)
 	for _, m := range in.Marks[i+1:] {
 		if m.Kind == Fault && m.AtS > s.AtS {
 			until, open = min(until, m.At()), min(until, m.At())
@@ -209,5 +211,5 @@ func tooShort(length time.Duration) string {
 	if length >= LeastBaseline {
 		return ""
 	}
-	return fmt.Sprintf("cannot say: only %.3g s before it are without another fault, and it takes %g", length.Seconds(), LeastBaseline.Seconds())
+	return fmt.Sprintf("cannot say: only %.3g s of the measurement before it are without another fault, and a baseline takes %g s", length.Seconds(), LeastBaseline.Seconds())
 }

@@ -295,3 +295,146 @@ func TestManyLanes(t *testing.T) {
 		t.Errorf("errors %v", got)
 	}
 }
+
+// TestFewEvents: of few events in a bin, one over the limit may be chance. One in each is not.
+func TestFewEvents(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		every int           // of the events after the fault, one of so many is over the limit
+		until time.Duration // from when on none is
+		back  *outage.Time
+	}{
+		{"a tenth for good", 10, time.Hour, &outage.Time{S: 30, More: true}},
+		{"a tenth for 8 s", 10, 38 * second, &outage.Time{S: 8}},
+		{"one of two hundred", 200, time.Hour, &outage.Time{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+			n := 0
+			for at := time.Duration(0); at < 60*second; at += 10 * time.Millisecond {
+				took := time.Millisecond
+				if at >= 30*second && at < tt.until {
+					if n++; n%tt.every == 0 {
+						took = 60 * time.Millisecond
+					}
+				}
+				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Sent: at, Done: at + took, Acked: 1}})
+			}
+			s := outage.Scores(outage.Input{Marks: []outage.Mark{fault(30 * second)}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
+			got := s[0].Whole.Back
+			// A stretch of 5 s may have 11 of 500 by chance, so it is back a second before the last.
+			if got == nil || got.More != tt.back.More || max(got.S-tt.back.S, tt.back.S-got.S) > 1.2 {
+				t.Errorf("back %+v, want %+v; baseline %+v", got, tt.back, s[0].Baseline)
+			}
+		})
+	}
+}
+
+// TestOldFailures: failures of long ago leave room for those of a fault.
+func TestOldFailures(t *testing.T) {
+	rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+	end := 3 * time.Hour
+	for at := time.Duration(0); at < end; at += 100 * time.Millisecond {
+		rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Done: at, Failed: 1, Class: load.Timeout}})
+	}
+	if got := rec.Errors(end-30*second, end)["timeout"]; got != 300 {
+		t.Errorf("%d timeouts in the last 30 s, want 300", got)
+	}
+	if got := rec.Errors(0, end/2)["timeout"]; got != 0 {
+		t.Errorf("%d timeouts of long ago are kept", got)
+	}
+	if since, full, errors := rec.Full(); full || errors {
+		t.Errorf("the memory is full: %v, %v, %v", since, full, errors)
+	}
+}
+
+// TestLongAfter: what was dropped long after a fault does not look like an outage.
+func TestLongAfter(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		mark time.Duration
+	}{{"with a baseline", time.Minute}, {"without a baseline", 2 * second}} {
+		t.Run(tt.name, func(t *testing.T) {
+			rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+			rec.Mark(fault(tt.mark))
+			end := 40 * time.Minute
+			for at := time.Duration(0); at < end; at += 100 * time.Millisecond {
+				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 5, DueFirst: at, DueLast: at + 90*time.Millisecond}, Sent: at, Done: at + 120*time.Millisecond, Acked: 5}})
+			}
+			s := outage.Scores(outage.Input{Marks: rec.Marks(), Window: rec.Window, End: end, Answers: end, Limit: time.Second, Budget: 0.01, Scheduled: true})[0]
+			if f := s.Whole.Floor; f != nil && *f < 0.9 || f == nil && s.Baseline.Why == "" {
+				t.Errorf("the lowest rate is %v of that before", show(f))
+			}
+			if b := s.Whole.Blackout; b == nil || b.More || b.S > 0.3 {
+				t.Errorf("the blackout is %+v", b)
+			}
+			if s.ObservedS != 600 {
+				t.Errorf("observed for %v s, want ten minutes", s.ObservedS)
+			}
+		})
+	}
+}
+
+// TestFull: the memory is full some time after a mark if each thread sends to many lanes, and says
+// when. It is not if each has a few.
+func TestFull(t *testing.T) {
+	const threads = 16
+	for _, tt := range []struct {
+		name string
+		of   int // lanes of a thread
+		full bool
+	}{{"all lanes", outage.MostLanes, true}, {"its own lanes", outage.MostLanes / threads, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			rec := outage.NewRecorder(50*time.Millisecond, threads, outage.MostLanes, func(s int32) int { return int(s) })
+			rec.Mark(fault(0))
+			end := 5 * time.Minute
+			for at := time.Duration(0); at < end; at += 10 * second {
+				for thread := range threads {
+					for l := range tt.of {
+						b := load.Batch{Events: 1, Stream: int32(l), DueFirst: at, DueLast: at}
+						rec.Add(thread, []load.Outcome{{Batch: b, Done: at + time.Millisecond, Acked: 1}})
+					}
+				}
+			}
+			since, full, _ := rec.Full()
+			if full != tt.full || full && (since < time.Minute || since >= end) {
+				t.Fatalf("full %v since %v", full, since)
+			}
+			for i, c := range rec.Window(-1, 0, min(since, end)).Cells {
+				if want := uint32(threads * tt.of); i%100 == 0 && c.Acked != want {
+					t.Errorf("%d acks in bin %d, want %d", c.Acked, i, want)
+				}
+			}
+		})
+	}
+}
+
+// TestLoadChanges: a prediction is of the load before a fault, so there is none if that changes.
+func TestLoadChanges(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after time.Duration // between two events from 31 s on
+		why   string
+	}{{"the same", 10 * time.Millisecond, ""}, {"half", 20 * time.Millisecond, "the load was another"}, {"one and a half", 7 * time.Millisecond, "the load was another"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+			free := time.Duration(0)
+			every := 10 * time.Millisecond
+			for at := time.Duration(0); at < 60*second; at += every {
+				if at >= 31*second {
+					every = tt.after
+				}
+				begin := max(at, free)
+				if begin >= 30*second && begin < 34*second {
+					begin = 34 * second
+				}
+				free = begin + 5*time.Millisecond
+				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Sent: begin, Done: free, Acked: 1}})
+			}
+			n := outage.Scores(outage.Input{Marks: []outage.Mark{fault(30 * second)}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})[0].Whole
+			if (n.Predicted != nil) != (tt.why == "") || !strings.HasPrefix(n.NotPredicted, tt.why) {
+				t.Errorf("predicted %+v, or not: %q, want %q", n.Predicted, n.NotPredicted, tt.why)
+			}
+		})
+	}
+}

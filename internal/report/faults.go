@@ -217,7 +217,7 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 			text += " ± " + seconds(m.BoundS)
 		}
 		text += ": " + markName(m)
-		if !scored && m.Kind != outage.Note {
+		if !scored && m.Kind != outage.Note && d.Totals.RateOf != RateSent {
 			text += " (after the measurement: no score)"
 		}
 		p.Note(layout.Clean(text))
@@ -227,41 +227,74 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 	}
 }
 
-// WorstOutage and WorstRecovery are the longest blackout of a partition, a connection or the whole
-// run, and the longest time until the limit held again, over all scores; nil if one cannot be
-// said. why says why.
-func (d *Document) WorstOutage() (worst *outage.Time, why string) {
-	return d.worstTime(func(s *outage.Score) []*outage.Time {
+// WorstTimes are the longest of the same times over all scores.
+type WorstTimes struct {
+	Longest *outage.Time // nil: none can be said
+	Open    *outage.Time // the longest of those that were not over; nil: none
+	Why     string       // why a time cannot be said; "": all can
+}
+
+// Known returns the longest time, nil unless all can be said and were over.
+func (w *WorstTimes) Known() *outage.Time {
+	if w.Why != "" || w.Open != nil {
+		return nil
+	}
+	return w.Longest
+}
+
+// WorstOutage is the longest blackout of a partition, a connection or the whole run.
+func (d *Document) WorstOutage() WorstTimes {
+	return d.worstTimes(func(s *outage.Score) []*outage.Time {
 		all := []*outage.Time{s.Whole.Blackout}
-		if s.Worst >= 0 {
-			all = append(all, s.Lanes[s.Worst].Blackout)
+		for i := range s.Lanes {
+			all = append(all, s.Lanes[i].Blackout)
 		}
 		return all
 	})
 }
 
-// WorstRecovery: see WorstOutage.
-func (d *Document) WorstRecovery() (worst *outage.Time, why string) {
-	return d.worstTime(func(s *outage.Score) []*outage.Time { return []*outage.Time{s.Whole.Back} })
+// WorstRecovery is the longest time until the limit held again, of the whole run.
+func (d *Document) WorstRecovery() WorstTimes {
+	return d.worstTimes(func(s *outage.Score) []*outage.Time { return []*outage.Time{s.Whole.Back} })
 }
 
-func (d *Document) worstTime(of func(s *outage.Score) []*outage.Time) (worst *outage.Time, why string) {
-	if d.Faults == nil || len(d.Faults.Scores) == 0 {
-		return nil, "no fault was marked in the measurement"
+func (d *Document) worstTimes(of func(s *outage.Score) []*outage.Time) (w WorstTimes) {
+	switch f := d.Faults; {
+	case f != nil && len(f.Marks) > 0 && d.Totals.RateOf == RateSent:
+		return WorstTimes{Why: "nothing is acknowledged, so there are no scores"}
+	case f == nil || len(f.Scores) == 0:
+		return WorstTimes{Why: "no fault was marked in the measurement"}
 	}
 	for i := range d.Faults.Scores {
 		s := &d.Faults.Scores[i]
 		if s.Baseline.Why != "" {
-			return nil, markName(&s.Mark) + ": " + strings.TrimPrefix(s.Baseline.Why, "cannot say: ")
+			if w.Why == "" {
+				w.Why = markName(&s.Mark) + ": " + strings.TrimPrefix(s.Baseline.Why, "cannot say: ")
+			}
+			continue
 		}
 		for _, t := range of(s) {
-			if t != nil && (worst == nil || t.S > worst.S || t.S == worst.S && t.More) {
-				worst = t
+			if t == nil {
+				continue
+			}
+			if w.Longest == nil || t.S > w.Longest.S || t.S == w.Longest.S && t.More {
+				w.Longest = t
+			}
+			if t.More && (w.Open == nil || t.S > w.Open.S) {
+				w.Open = t
 			}
 		}
 	}
-	if worst == nil {
-		return nil, "nothing was due after the faults"
+	if w.Longest == nil && w.Why == "" {
+		w.Why = "nothing was due after the faults"
 	}
-	return worst, ""
+	return w
+}
+
+// worstLane is the lane with the longest blackout; nil without lanes.
+func worstLane(s *outage.Score) *outage.Numbers {
+	if s.Worst < 0 || s.Worst >= len(s.Lanes) {
+		return nil
+	}
+	return &s.Lanes[s.Worst]
 }

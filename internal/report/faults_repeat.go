@@ -70,8 +70,8 @@ func FaultSummary(w io.Writer, style layout.Style, runs []*Document) error {
 // timesOf are the columns of the summary.
 func timesOf(s *outage.Score) []*outage.Time {
 	lane := s.Whole.Blackout
-	if s.Worst >= 0 {
-		lane = s.Lanes[s.Worst].Blackout
+	if worst := worstLane(s); worst != nil {
+		lane = worst.Blackout
 	}
 	return []*outage.Time{s.Whole.Blackout, lane, s.Whole.Back, s.Whole.Drained}
 }

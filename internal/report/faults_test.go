@@ -69,6 +69,34 @@ func TestFaultsText(t *testing.T) {
 	}
 }
 
+// scoreOf is the score of another fault, with a time until the limit held again.
+func scoreOf(back *outage.Time) outage.Score {
+	mark := outage.Mark{Kind: outage.Fault, Name: "another", AtS: 80}
+	return outage.Score{Mark: mark, Worst: -1, Whole: outage.Numbers{Blackout: secondsOf(1), Back: back}}
+}
+
+// TestUnansweredFaults: without acks there is nothing to score, which is not the fault of the marks.
+func TestUnansweredFaults(t *testing.T) {
+	d := faulty()
+	d.Totals.RateOf, d.Faults.Scores = RateSent, nil
+	l, err := slo.Parse("outage<1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := d.CheckLimits([]slo.Limit{l})[0]; !c.CannotTell || !strings.Contains(c.Text, "nothing is acknowledged") {
+		t.Errorf("got %+v", c)
+	}
+	p := &layout.Page{}
+	d.faults(p, false)
+	var b bytes.Buffer
+	if err := p.To(&b); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "after the measurement") {
+		t.Errorf("got\n%s", b.String())
+	}
+}
+
 func TestFaultLimits(t *testing.T) {
 	more := func(s float64) *outage.Time { return &outage.Time{S: s, More: true} }
 	for _, tt := range []struct {
@@ -85,6 +113,20 @@ func TestFaultLimits(t *testing.T) {
 		{"not over, may hold", "recover<60s", func(f *Faults) { f.Scores[0].Whole.Back = more(30) }, false, true, "> 30 s, since it was not over at the end"},
 		{"not over, broken", "recover<20s", func(f *Faults) { f.Scores[0].Whole.Back = more(30) }, false, false, "> 30 s"},
 		{"no baseline", "recover<20s", func(f *Faults) { f.Scores[0].Baseline.Why = "cannot say: too short" }, false, true, "cannot tell: fault kill broker 2: too short"},
+		{"one not over, another longer", "recover<20s", func(f *Faults) { f.Scores = append(f.Scores, scoreOf(more(8))) }, false, true, "> 8 s, since it was not over at the end"},
+		{"one broken, another not over", "recover<9s", func(f *Faults) { f.Scores = append(f.Scores, scoreOf(more(8))) }, false, false, "9.5 s"},
+		{"one broken, another without a baseline", "recover<9s", func(f *Faults) {
+			early := scoreOf(nil)
+			early.Baseline.Why = "cannot say: too short"
+			f.Scores = append([]outage.Score{early}, f.Scores...)
+		}, false, false, "9.5 s"},
+		{"one holds, another without a baseline", "recover<20s", func(f *Faults) {
+			early := scoreOf(nil)
+			early.Baseline.Why = "cannot say: too short"
+			f.Scores = append(f.Scores, early)
+		}, false, true, "cannot tell: fault another: too short"},
+		{"another partition is not over", "outage<7s", func(f *Faults) { f.Scores[0].Lanes[0].Blackout = more(4) }, false, true, "> 4 s, since it was not over at the end"},
+		{"no such lane", "outage<7s", func(f *Faults) { f.Scores[0].Worst, f.Scores[0].Lanes = 3, nil }, true, false, "2 s"},
 		{"no fault", "outage<1s", func(f *Faults) { f.Scores = nil }, false, true, "cannot tell: no fault was marked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/outage"
 	"carronade/internal/slo"
 	"carronade/internal/trust"
 	"carronade/load"
@@ -135,9 +134,9 @@ func (d *Document) check(l *slo.Limit, t *Totals, times *Times, rate float64) fi
 	case "longest-stall":
 		return d.blame(of(d.Stall.LongestS))
 	case "outage":
-		return d.checkFault(l, d.WorstOutage)
+		return d.checkFault(l, d.WorstOutage())
 	case "recover":
-		return d.checkFault(l, d.WorstRecovery)
+		return d.checkFault(l, d.WorstRecovery())
 	case "index-share":
 		if d.Indexed == nil || d.Indexed.Share == nil {
 			return undecided("no documents were counted behind the system")
@@ -154,16 +153,22 @@ func (d *Document) check(l *slo.Limit, t *Totals, times *Times, rate float64) fi
 	return d.checkDelivery(l, of)
 }
 
-// checkFault checks a limit on the scores of faults.
-func (d *Document) checkFault(l *slo.Limit, worst func() (*outage.Time, string)) finding {
-	t, why := worst()
+// checkFault checks a limit on the scores of faults. One score is enough to break it; it holds only
+// if all of them can be said.
+func (d *Document) checkFault(l *slo.Limit, w WorstTimes) finding {
+	t := w.Longest
 	if t == nil {
-		return undecided("%s", why)
+		return undecided("%s", w.Why)
 	}
 	f := finding{value: &t.S, holds: l.Op.Holds(t.S, l.Value), text: timeText(t)}
-	if t.More {
+	switch {
+	case f.holds && w.Open != nil:
+		f.holds, f.open = false, true
+		f.text = timeText(w.Open) + ", since it was not over at the end"
+	case f.holds && w.Why != "":
+		return undecided("%s", w.Why)
+	case t.More:
 		f.text += ", since it was not over at the end"
-		f.holds, f.open = false, f.holds
 	}
 	return d.blame(f)
 }

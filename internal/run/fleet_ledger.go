@@ -18,10 +18,9 @@ import (
 // and for end-to-end times. One goroutine uses it at a time.
 type fleetLedger struct {
 	verify   bool
-	times    bool // end-to-end times are wanted
-	interval time.Duration
-	phases   []string // by the index that batches carry
-	warm     bool     // the first of them is the warm-up
+	times    bool          // end-to-end times are wanted
+	interval time.Duration // length of a row
+	warm     bool          // the first phase is the warm-up
 
 	logs    *Logs    // nil until the reader has said what it reads
 	early   [][]byte // chunks that came before
@@ -34,6 +33,7 @@ type fleetLedger struct {
 
 	byPhase map[int32]*endToEnd
 	byRow   map[rowKey]*endToEnd
+	open    []*endToEnd // rows that are not compact
 }
 
 // A rowKey is an interval of one phase.
@@ -46,8 +46,16 @@ type rowKey struct {
 type endToEnd struct {
 	events uint64
 	times  *measure.Histogram
-	lower  *measure.Histogram
+	lower  *measure.Histogram // empty in a row
+	open   bool               // of a row: times is not compact
 }
+
+// Bounds of the memory of rows: mostOpen limits those that are not compact, and mostRows all of
+// them. A series has half as many (measure.Series), so its rows are no shorter.
+const (
+	mostOpen = 16
+	mostRows = 2 * measure.DefaultSeries
+)
 
 // mostEarly limits the chunks that wait for the reader's first one, in bytes.
 const mostEarly = 64 << 20
@@ -55,12 +63,13 @@ const mostEarly = 64 << 20
 func newFleetLedger(e *execution, plan *load.Plan) *fleetLedger {
 	f := &fleetLedger{
 		verify: e.Workload.Verify(), times: e.Workload.Op == workload.RoundTrip, interval: plan.Interval,
-		phases: plan.PhaseNames(), logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{},
+		logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{},
 	}
 	if f.interval <= 0 {
 		f.interval = time.Second
 	}
-	f.warm = len(f.phases) > 1 && f.phases[0] == measure.WarmUp
+	names := plan.PhaseNames()
+	f.warm = len(names) > 1 && names[0] == measure.WarmUp
 	return f
 }
 
@@ -75,6 +84,8 @@ func (f *fleetLedger) take(chunk []byte) {
 			if r.outcome != nil {
 				f.left[0] += uint64(r.outcome.Acked)
 			}
+			f.left[0] += r.left[0]
+			f.left[1] += r.left[1]
 		})
 		return
 	}
@@ -174,11 +185,55 @@ func (f *fleetLedger) arrived(o load.Outcome, at, earliest time.Duration) {
 	}
 	n := uint64(max(o.Events, 0))
 	took, least := max(0, at-from), max(0, max(earliest, sent)-from-delay)
-	row := rowKey{int64(at / f.interval), f.warm && o.Phase == 0}
-	for _, to := range []*endToEnd{entry(f.byPhase, o.Phase), entry(f.byRow, row)} {
-		to.events += n
-		to.times.RecordN(took, n)
-		to.lower.RecordN(min(took, least), n)
+	phase := entry(f.byPhase, o.Phase)
+	phase.events += n
+	phase.times.RecordN(took, n)
+	phase.lower.RecordN(min(took, least), n)
+	row := f.row(rowKey{int64(at / f.interval), f.warm && o.Phase == 0})
+	row.events += n
+	row.times.RecordN(took, n)
+}
+
+// row returns a row to add events to.
+func (f *fleetLedger) row(key rowKey) *endToEnd {
+	if f.byRow[key] == nil && len(f.byRow) >= mostRows {
+		f.joinRows()
+		key.number /= 2
+	}
+	row := entry(f.byRow, key)
+	if !row.open {
+		if len(f.open) >= mostOpen {
+			f.compact()
+		}
+		row.open = true
+		f.open = append(f.open, row)
+	}
+	return row
+}
+
+func (f *fleetLedger) compact() {
+	for _, r := range f.open {
+		r.times, r.open = r.times.Compact(), false
+	}
+	f.open = f.open[:0]
+}
+
+// joinRows makes rows twice as long.
+func (f *fleetLedger) joinRows() {
+	f.compact()
+	f.interval *= 2
+	all := f.byRow
+	f.byRow = make(map[rowKey]*endToEnd, len(all)/2+1)
+	for key, from := range all {
+		key.number /= 2
+		to := f.byRow[key]
+		if to == nil {
+			f.byRow[key] = from
+			continue
+		}
+		to.events += from.events
+		to.times.Merge(from.times)
+		to.times = to.times.Compact()
 	}
 }
 
@@ -231,6 +286,13 @@ func (f *fleetLedger) finish(e *execution, g *Gathered, out *outcome) {
 	if n := f.left[0] + f.left[1]; n > 0 {
 		warn("%s events were not checked: the generators had no room for their records", units.FormatCount(n))
 	}
+	// Records that a lost generator had not delivered yet are missing, and nothing of it says so.
+	acked := out.result.Measurement.Acked + out.result.Warmup.Acked
+	if verdict.Acked < acked {
+		missing := acked - verdict.Acked
+		warn("%s acked events were not checked: a generator was lost before their records came", units.FormatCount(missing))
+		verdict.Acked, verdict.Inexact, verdict.Complete = acked, verdict.Inexact+missing, false
+	}
 	if f.verify {
 		out.ledger = &verdict
 	}
@@ -278,14 +340,14 @@ func (f *fleetLedger) addTimes(r *load.Result, apart time.Duration) {
 		from := f.byPhase[phase]
 		lower := measure.LeastOf(earlier(from.lower, apart), from.times) // none is above what was measured
 		to := []*measure.Tally{&r.Measurement}
-		name := ""
-		if int(phase) < len(f.phases) {
-			name = f.phases[phase]
+		step := int(phase) // steps are in the order of phases; two of them may have one name
+		if f.warm {
+			step--
 		}
-		if f.warm && phase == 0 {
+		if step < 0 {
 			to[0] = &r.Warmup
-		} else if i := slices.IndexFunc(r.Steps, func(t measure.Tally) bool { return t.Name == name }); i >= 0 {
-			to = append(to, &r.Steps[i])
+		} else if step < len(r.Steps) {
+			to = append(to, &r.Steps[step])
 		}
 		for _, t := range to {
 			t.Consumed += from.events
@@ -303,8 +365,10 @@ func (f *fleetLedger) addTimes(r *load.Result, apart time.Duration) {
 			}
 		}
 		if at >= 0 {
-			r.Intervals[at].Consumed += from.events
-			mergeInto(&r.Intervals[at].EndToEnd, from.times)
+			iv := &r.Intervals[at]
+			iv.Consumed += from.events
+			mergeInto(&iv.EndToEnd, from.times)
+			iv.EndToEnd = iv.EndToEnd.Compact() // there are thousands of them
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package run
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"carronade/internal/report"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -44,7 +46,7 @@ func TestFleetLedger(t *testing.T) {
 					reads.arrived(0, []load.Arrival{a})
 				}
 			}
-			f := &fleetLedger{verify: true, times: true, interval: time.Second, phases: []string{measure.Measurement}, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+			f := &fleetLedger{verify: true, times: true, interval: time.Second, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
 			order := []*Records{reads, sends}
 			if c.early {
 				order = []*Records{sends, reads}
@@ -93,5 +95,96 @@ func TestFleetLedgerInPart(t *testing.T) {
 	f.left = [2]uint64{3, 0}
 	if v := f.verdict(whole); v.Lost != 5 || v.Acked != 8 || v.Inexact != 3 || v.Complete {
 		t.Errorf("3 events without a record: %+v", v)
+	}
+}
+
+// TestFleetLedgerRows: a run of any length has a bounded number of rows, of which few take the
+// memory of a whole histogram, and all events are in them.
+func TestFleetLedgerRows(t *testing.T) {
+	f := &fleetLedger{times: true, interval: time.Second, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+	o := load.Outcome{}
+	o.Events, o.FirstSent = 1, -1
+	const seconds = mostRows + 500
+	for i := range seconds {
+		o.DueFirst = time.Duration(i) * time.Second
+		o.Sent = o.DueFirst
+		f.arrived(o, o.DueFirst+time.Millisecond, o.DueFirst)
+	}
+	if n := len(f.byRow); n > mostRows || f.interval != 2*time.Second || len(f.open) > mostOpen {
+		t.Errorf("got %d rows of %v, %d of them open", n, f.interval, len(f.open))
+	}
+	r := &load.Result{}
+	for i := range seconds / 2 {
+		r.Intervals = append(r.Intervals, measure.Interval{Phase: measure.Measurement, Start: time.Duration(i) * 2 * time.Second, End: time.Duration(i+1) * 2 * time.Second})
+	}
+	f.addTimes(r, 0)
+	for i := range r.Intervals {
+		if iv := &r.Intervals[i]; iv.Consumed != 2 || iv.EndToEnd.Count() != 2 {
+			t.Fatalf("interval %d: got %d events, want 2", i, iv.Consumed)
+		}
+	}
+}
+
+// TestFleetLedgerSteps: the times of a step are those of its own events, also if another step has
+// the same name, as in a load that rises and falls again.
+func TestFleetLedgerSteps(t *testing.T) {
+	f := &fleetLedger{
+		times: true, warm: true, interval: time.Second,
+		byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{},
+	}
+	o := load.Outcome{}
+	o.FirstSent = -1
+	for phase := range 4 {
+		o.Phase, o.Events = int32(phase), int32(10+phase)
+		f.arrived(o, time.Millisecond, 0)
+	}
+	r := &load.Result{Steps: []measure.Tally{{Name: "1,000/s"}, {Name: "5,000/s"}, {Name: "1,000/s"}}}
+	f.addTimes(r, 0)
+	got := []uint64{r.Warmup.Consumed, r.Steps[0].Consumed, r.Steps[1].Consumed, r.Steps[2].Consumed, r.Measurement.Consumed}
+	if want := []uint64{10, 11, 12, 13, 36}; !slices.Equal(got, want) {
+		t.Errorf("got %d events of the warm-up, the steps and the measurement, want %d", got, want)
+	}
+}
+
+// TestFleetLedgerEarly: what a generator had no room for counts, also if it comes before the
+// reader has said what it reads and there is no room for that either.
+func TestFleetLedgerEarly(t *testing.T) {
+	sends := NewRecords()
+	sends.left = [2]uint64{7, 0}
+	f := &fleetLedger{verify: true, logOf: map[int32]int32{}, waiting: mostEarly}
+	f.take(sends.Take(-1)[0])
+	if f.left != [2]uint64{7, 0} {
+		t.Errorf("got %v events without a record, want 7", f.left)
+	}
+}
+
+// TestFleetLedgerLost: events of a generator that was lost before it delivered their records are
+// not taken for checked.
+func TestFleetLedgerLost(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		acked uint64
+		want  measure.Ledger
+	}{
+		{"all records came", 5, measure.Ledger{Acked: 5, Complete: true}},
+		{"some did not", 9, measure.Ledger{Acked: 9, Inexact: 4}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fleetLedger{verify: true, logOf: map[int32]int32{}}
+			f.begin(&Logs{Names: []string{"t-0"}, Starts: []int64{0}})
+			sends := NewRecords()
+			sends.logOf = func(int32) int32 { return 0 }
+			o := load.Outcome{Acked: 5, Place: 10, Sum: 1}
+			o.Events, o.DueFirst = 5, -1
+			sends.fired([]load.Outcome{o})
+			f.take(sends.Take(-1)[0])
+			g := &Gathered{Agents: []Measured{{Reading: &Reading{Whole: []bool{true}, Ends: []int64{15}}}}, Rows: []report.Agent{{Reads: true, State: "complete"}}}
+			out := &outcome{result: &load.Result{}}
+			out.result.Measurement.Acked = c.acked
+			f.finish(nil, g, out)
+			if v := out.ledger; v.Acked != c.want.Acked || v.Inexact != c.want.Inexact || v.Complete != c.want.Complete || (len(out.warnings) > 0) == v.Complete {
+				t.Errorf("got %+v with %q, want %+v", v, out.warnings, c.want)
+			}
+		})
 	}
 }

@@ -34,9 +34,17 @@ type injector struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
+	named    map[int]system.Identity // the processes that faults name, as they were before the run
+	restarts sync.Mutex              // locked while the system is restarted
+
 	mu       sync.Mutex
 	problems []string
-	waiting  int // not made yet
+	unmade   int // faults that were not made yet
+	unrun    int // commands that were not run yet
+
+	standing sync.Mutex   // of the two below
+	stopped  map[int]bool // processes that stand still
+	over     bool         // nothing is stopped any more
 }
 
 // newInjector returns nil if the workload makes no faults.
@@ -45,7 +53,10 @@ func (e *execution) newInjector(marks *marking) *injector {
 	if !w.Has("fault") && !w.Has("exec") {
 		return nil
 	}
-	return &injector{e: e, mark: &marks.Marker, faults: w.Faults(), moments: w.Moments(), commands: w.List("exec")}
+	return &injector{
+		e: e, mark: &marks.Marker, faults: w.Faults(), moments: w.Moments(), commands: w.List("exec"),
+		named: map[int]system.Identity{}, stopped: map[int]bool{},
+	}
 }
 
 // check finds out before the run whether its faults can be made: the processes are there, and may
@@ -78,6 +89,9 @@ func (j *injector) check(ctx context.Context) error {
 				return refuse(err, "run as the user whose process it is, or as an administrator")
 			}
 		}
+		if id, ok := system.Identify(f.Number); ok && f.What == inject.PID {
+			j.named[f.Number] = id
+		}
 	}
 	return nil
 }
@@ -86,6 +100,10 @@ func (j *injector) check(ctx context.Context) error {
 func (j *injector) processes(ctx context.Context, f *inject.Fault) ([]int, error) {
 	switch f.What {
 	case inject.PID:
+		id, ok := j.named[f.Number]
+		if alive, known := id.Alive(); ok && known && !alive { // its number may be another's by now
+			return nil, fmt.Errorf("process %d has ended", f.Number)
+		}
 		return []int{f.Number}, nil
 	case inject.System:
 		u := j.e.system
@@ -112,14 +130,15 @@ func (j *injector) processes(ctx context.Context, f *inject.Fault) ([]int, error
 	if err != nil {
 		return nil, err
 	}
-	if !isHere(host) {
+	ips := here(host)
+	if len(ips) == 0 {
 		return nil, fmt.Errorf("the leader %s is not on this machine", addr)
 	}
 	n, err := strconv.Atoi(port)
 	if err != nil {
 		return nil, err
 	}
-	pid, err := system.ListenerOf(n)
+	pid, err := system.ListenerOf(ips, n)
 	if err != nil {
 		return nil, err
 	}
@@ -127,25 +146,22 @@ func (j *injector) processes(ctx context.Context, f *inject.Fault) ([]int, error
 	return []int{pid}, nil
 }
 
-// isHere reports whether a host is this machine.
-func isHere(host string) bool {
+// here returns the addresses of a host that are of this machine.
+func here(host string) []net.IP {
 	ips, err := net.LookupIP(host)
 	if err != nil {
-		return false
+		return nil
 	}
 	own, err := net.InterfaceAddrs()
 	if err != nil {
-		return false
+		return nil
 	}
-	for _, ip := range ips {
-		if ip.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
+	return slices.DeleteFunc(ips, func(ip net.IP) bool {
+		return !ip.IsLoopback() && !slices.ContainsFunc(own, func(a net.Addr) bool {
 			n, ok := a.(*net.IPNet)
 			return ok && n.IP.Equal(ip)
-		}) {
-			return true
-		}
-	}
-	return false
+		})
+	})
 }
 
 // begin starts to wait for the moments. The times of the run count from began.
@@ -154,8 +170,9 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 		return
 	}
 	ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx)) // an interrupted run is still measured until it ends
-	j.waiting = len(j.faults) + len(j.commands)
-	at := func(t time.Duration, do func()) {
+	j.e.endings.undo(j.release)
+	j.unmade, j.unrun = len(j.faults), len(j.commands)
+	at := func(t time.Duration, left *int, do func()) {
 		j.done.Go(func() {
 			select {
 			case <-time.After(time.Until(began.Add(t))):
@@ -163,17 +180,17 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 				return
 			}
 			j.mu.Lock()
-			j.waiting--
+			*left--
 			j.mu.Unlock()
 			do()
 		})
 	}
 	for i := range j.faults {
 		f := &j.faults[i]
-		at(f.At, func() { j.make(ctx, f) })
+		at(f.At, &j.unmade, func() { j.make(ctx, f) })
 	}
 	for i := range j.commands {
-		at(j.moments[i].At, func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) })
+		at(j.moments[i].At, &j.unrun, func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) })
 	}
 }
 
@@ -184,8 +201,12 @@ func (j *injector) end() []string {
 	}
 	j.cancel()
 	j.done.Wait()
-	if j.waiting > 0 {
-		j.problem("%s not made: the run ended before", units.Plural(j.waiting, "fault"))
+	j.e.endings.undo(nil)
+	if n := j.unmade; n > 0 {
+		j.problem("%s not made: the run ended before", units.Plural(n, "fault"))
+	}
+	if n := j.unrun; n > 0 {
+		j.problem("%s of --exec not run: the run ended before", units.Plural(n, "command"))
 	}
 	return j.problems
 }
@@ -198,8 +219,9 @@ func (j *injector) problem(format string, args ...any) {
 
 // noted marks the run. If it has ended, there is nothing to mark.
 func (j *injector) noted(kind, name, by string, from, to time.Time) {
+	name = strings.Join(strings.Fields(name), " ") // a command may have several lines
 	if len(name) > mostName {
-		name = name[:mostName]
+		name = strings.ToValidUTF8(name[:mostName], "")
 	}
 	if _, err := j.mark.Mark(kind, name, by, from, to); err != nil && !errors.Is(err, ErrEnded) {
 		j.problem("mark %s: %v", name, err)
@@ -213,6 +235,12 @@ const mostName = 100
 func (j *injector) make(ctx context.Context, f *inject.Fault) {
 	const by = "fault"
 	if f.Action == inject.Restart {
+		j.restarts.Lock() // one that is due meanwhile comes after it
+		defer j.restarts.Unlock()
+		if ctx.Err() != nil {
+			j.problem("--fault %s: not made: the run ended before", f)
+			return
+		}
 		from := time.Now()
 		err := j.e.system.Restart(ctx, f.Length, func() { j.noted(outage.Fault, f.String(), by, from, time.Now()) })
 		if err == nil {
@@ -230,7 +258,7 @@ func (j *injector) make(ctx context.Context, f *inject.Fault) {
 	}
 	signal := system.End
 	if f.Action == inject.Stop {
-		signal = system.Pause
+		signal = j.pause
 	}
 	from := time.Now()
 	reached := j.each(f, pids, signal)
@@ -246,48 +274,114 @@ func (j *injector) make(ctx context.Context, f *inject.Fault) {
 	case <-ctx.Done(): // the run has ended: nothing may be left standing
 	}
 	from = time.Now()
-	j.each(f, reached, system.Continue)
+	j.each(f, reached, j.resume)
 	j.noted(outage.Heal, f.String(), by, from, time.Now())
 }
 
-// each signals processes, and returns those that it reached.
+// pause makes a process stand still, and remembers it: see release.
+func (j *injector) pause(pid int) error {
+	j.standing.Lock()
+	defer j.standing.Unlock()
+	if j.over {
+		return errors.New("this program ends")
+	}
+	err := system.Pause(pid)
+	if err == nil {
+		j.stopped[pid] = true
+	}
+	return err
+}
+
+// resume lets a process go on.
+func (j *injector) resume(pid int) error {
+	j.standing.Lock()
+	defer j.standing.Unlock()
+	delete(j.stopped, pid)
+	return system.Continue(pid)
+}
+
+// release lets everything go on that stands still, for a program that exits without waiting for the
+// run. Nothing is stopped after it.
+func (j *injector) release() {
+	j.standing.Lock()
+	defer j.standing.Unlock()
+	j.over = true
+	for pid := range j.stopped {
+		_ = system.Continue(pid)
+	}
+}
+
+// each signals processes, and returns those that it reached. Of a system, processes may end between
+// the look at them and the signal.
 func (j *injector) each(f *inject.Fault, pids []int, signal func(int) error) (reached []int) {
+	var gone error
 	for _, pid := range pids {
-		if err := signal(pid); err != nil {
+		err := signal(pid)
+		switch {
+		case err == nil:
+			reached = append(reached, pid)
+		case f.What == inject.System && errors.Is(err, system.ErrNoProcess):
+			gone = err
+		default:
 			j.problem("--fault %s: %v", f, err)
-			continue
 		}
-		reached = append(reached, pid)
+	}
+	if len(reached) == 0 && gone != nil {
+		j.problem("--fault %s: %v", f, gone)
 	}
 	return reached
 }
 
+// lastOutput is how long the output of a command is waited for that has ended: a process that it
+// left behind may keep it open.
+const lastOutput = time.Second
+
 // exec runs a command. The mark is at the middle of its run.
 func (j *injector) exec(ctx context.Context, kind, line string) {
-	words := system.Shell(line)
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // what the user asked to run, and allowed
-	cmd.Env = system.Environ()
-	cmd.WaitDelay = time.Second // a process that it left behind may keep its output open
-	from := time.Now()
-	out, err := cmd.CombinedOutput()
-	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil
-	}
 	mask := maskOf(j.e.Workload)
-	name := mask.Text(line)
-	if ctx.Err() != nil && err != nil {
+	mask.Add(j.e.Secrets...)
+	words := system.Shell(line)
+	name := mask.Args(words)[len(words)-1] // its secrets are hidden in what it prints, too
+	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // what the user asked to run, and allowed; killed below
+	cmd.Env = system.Environ()
+	last := ""
+	from := time.Now()
+	var printing sync.Mutex
+	child, err := system.StartChild(cmd, func(text string) {
+		printing.Lock()
+		defer printing.Unlock()
+		if text = strings.TrimSpace(text); text != "" {
+			last = text
+		}
+	})
+	if err == nil {
+		select {
+		case <-child.Done():
+		case <-ctx.Done():
+			child.Kill()
+			<-child.Done()
+		}
+		err = child.Err()
+	}
+	to := time.Now()
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
 		j.problem("--exec %s: it was still running when the run ended", name)
-	} else if err != nil {
-		j.problem("--exec %s: %v%s", name, err, lastLine(mask.Text(string(out))))
+	default:
+		if child != nil {
+			select {
+			case <-child.Drained():
+			case <-time.After(lastOutput):
+			}
+		}
+		printing.Lock()
+		text := mask.Text(mask.WithoutCut(last, system.MaxLine))
+		printing.Unlock()
+		if text != "" {
+			text = ": " + text
+		}
+		j.problem("--exec %s: %v%s", name, err, text)
 	}
-	j.noted(kind, name, "exec", from, time.Now())
-}
-
-// lastLine is the end of an output, for an error.
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return ""
-	}
-	return ": " + text[strings.LastIndexByte(text, '\n')+1:]
+	j.noted(kind, name, "exec", from, to)
 }

@@ -12,6 +12,7 @@ import (
 	"carronade/internal/slo"
 	"carronade/load"
 	"carronade/target"
+	"carronade/units"
 )
 
 // The limit on response that scores of faults use if no limit on a percentile was given.
@@ -87,8 +88,8 @@ func (e *execution) newMarking(plan *load.Plan, tgt load.Target) *marking {
 			before(thread, out)
 		}
 		m.rec.Add(thread, out)
-		if n := len(out); n > 0 {
-			m.last[thread] = max(m.last[thread], out[n-1].Done)
+		for i := range out {
+			m.last[thread] = max(m.last[thread], out[i].Done)
 		}
 	}
 	return m
@@ -187,17 +188,23 @@ func (m *marking) report(r *load.Result) *report.Faults {
 	for _, at := range m.last {
 		answers = max(answers, at)
 	}
+	end := r.Measurement.End
+	since, full, fewer := m.rec.Full()
+	if full { // what is missing must not look like an outage
+		end, answers = min(end, since), min(answers, since)
+		f.Notes = append(f.Notes, fmt.Sprintf("the memory for scores was full at %s: they count until then", units.FormatDuration(since)))
+	}
+	if fewer {
+		f.Notes = append(f.Notes, "some events that failed are missing in the classes of scores: there were too many moments with failures")
+	}
 	scores := outage.Scores(outage.Input{
 		Marks: marks, Lanes: m.lanes, Window: m.window(r.Measurement.End), Errors: m.rec.Errors,
-		Start: r.Measurement.Start, End: r.Measurement.End, Answers: answers,
+		Start: r.Measurement.Start, End: end, Answers: answers,
 		Limit: m.limit, Budget: m.budget, Scheduled: m.plan.Schedule != nil, Ceiling: m.e.Workload.FaultCeiling(),
 	})
 	f.Scores = append(f.Scores, scores...)
 	if m.left != "" {
 		f.Notes = append(f.Notes, m.left)
-	}
-	if m.rec.Full() {
-		f.Notes = append(f.Notes, "the memory for scores was full: what came later is missing in them")
 	}
 	if m.plan.Unanswered {
 		f.Notes = append(f.Notes, "nothing is acknowledged, so there are no scores")

@@ -169,15 +169,14 @@ func prepare(job Job) (*execution, error) {
 	if job.Logf == nil {
 		job.Logf = func(string, ...any) {}
 	}
-	if job.Started == nil {
-		job.Started = func(func()) {}
-	}
+	ends := &endings{report: job.Started}
+	job.Started = ends.stop
 	spec.Logf = job.Logf
 	if spec.RunID = job.RunID; spec.RunID == 0 {
 		spec.RunID = NewID()
 	}
 	job.Share.limitSpec(&spec)
-	e := &execution{Job: job, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
+	e := &execution{Job: job, endings: ends, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
 	e.spec.Happened = func(name string, began time.Time, length time.Duration) { e.moments.add("client", name, began, length) }
 	return e, nil
 }
@@ -297,6 +296,7 @@ func joinClose(err, closing error) error {
 // An execution is a job in progress.
 type execution struct {
 	Job
+	endings *endings
 	session target.Session
 	spec    target.Spec
 	sampler *system.Sampler

@@ -84,8 +84,13 @@ func TopicsFileHash(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return TopicsHash(data), nil
+}
+
+// TopicsHash is TopicsFileHash of the bytes in a file.
+func TopicsHash(data []byte) string {
 	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	return hex.EncodeToString(sum[:])
 }
 
 // Topics runs operations on topics and makes a report, judged like that of any run. There is a

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 )
 
@@ -29,11 +30,7 @@ func ListenOwn(path string) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	// The mode is set before anybody can connect: the umask holds for the whole process, but only
-	// takes rights away, and only while the socket is made.
-	old := syscall.Umask(0o177)
-	l, err := net.Listen("unix", path)
-	syscall.Umask(old)
+	l, err := listenMasked(path)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +39,20 @@ func ListenOwn(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("set the mode: %w", err)
 	}
 	return l, nil
+}
+
+// masking is locked while the umask is another: the second of two at once would restore that of the
+// first.
+var masking sync.Mutex
+
+// listenMasked sets the mode before anybody can connect: the umask holds for the whole process, but
+// only takes rights away, and only while the socket is made.
+func listenMasked(path string) (net.Listener, error) {
+	masking.Lock()
+	defer masking.Unlock()
+	old := syscall.Umask(0o177)
+	defer syscall.Umask(old)
+	return net.Listen("unix", path)
 }
 
 // SameOwner gives a file to the owner of a folder. Only an administrator can give a file away.

@@ -6,6 +6,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -32,5 +35,30 @@ func TestListenOwn(t *testing.T) {
 	}
 	if _, err := ListenOwn(path); err == nil {
 		t.Error("a file was replaced")
+	}
+}
+
+// TestListenOwnAtOnce: sockets that are made at the same time leave the umask as it was.
+func TestListenOwnAtOnce(t *testing.T) {
+	want := syscall.Umask(0o022)
+	syscall.Umask(want)
+	dir := t.TempDir()
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for k := range 50 {
+				l, err := ListenOwn(filepath.Join(dir, strconv.Itoa(100*i+k)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				l.Close()
+			}
+		})
+	}
+	all.Wait()
+	got := syscall.Umask(want)
+	if got != want {
+		t.Errorf("the umask is %#o, want %#o", got, want)
 	}
 }

@@ -4,8 +4,11 @@ package system
 
 import "errors"
 
-// ErrNotPermitted is the error of a process that may not be signalled.
-var ErrNotPermitted = errors.New("no permission to signal it")
+// The errors of signals.
+var (
+	ErrNotPermitted = errors.New("no permission to signal it")
+	ErrNoProcess    = errors.New("no such process")
+)
 
 var errNoSignals = errors.New("this system has no signals")
 

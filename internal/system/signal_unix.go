@@ -5,13 +5,14 @@ package system
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 )
 
 // The errors of signals.
 var (
 	ErrNotPermitted = errors.New("no permission to signal it")
-	errNoProcess    = errors.New("no such process")
+	ErrNoProcess    = errors.New("no such process")
 )
 
 // Pause makes a process stand still until Continue (SIGSTOP).
@@ -27,14 +28,17 @@ func End(pid int) error { return send(pid, syscall.SIGKILL) }
 func MaySignal(pid int) error { return send(pid, 0) }
 
 func send(pid int, sig syscall.Signal) error {
-	if pid <= 1 {
+	switch {
+	case pid <= 1:
 		return fmt.Errorf("process %d: it is not one of a system under test", pid)
+	case pid == os.Getpid(): // it could not continue itself
+		return fmt.Errorf("process %d: it is this program", pid)
 	}
 	switch err := syscall.Kill(pid, sig); {
 	case errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("process %d: %w", pid, ErrNotPermitted)
 	case errors.Is(err, syscall.ESRCH):
-		return fmt.Errorf("process %d: %w", pid, errNoProcess)
+		return fmt.Errorf("process %d: %w", pid, ErrNoProcess)
 	case err != nil:
 		return fmt.Errorf("process %d: %w", pid, err)
 	}

@@ -15,11 +15,12 @@ type State struct {
 	Read bool // this system shows the fields below that are read from files
 
 	Available   uint64  // bytes of memory that programs can still get
-	GroupMemory uint64  // bytes that the container uses of its limit
+	GroupMemory uint64  // bytes that the container uses of its limit, without files that the kernel can drop
 	SwapUsed    uint64  // bytes; 0 is none
 	SwapMoved   uint64  // bytes that went to swap space or came from it since the machine started; 0 is none
 	Load        float64 // average number of runnable or blocked threads in the last minute
 	Runnable    int     // threads that run or want to, with the one that asks
+	Processors  int     // logical ones of the machine, also those that this process may not use
 
 	Clocks         []string // clock sources that the kernel can use
 	GovernorDriver string   // the driver of the processor's frequency
@@ -69,6 +70,11 @@ func readState(root fs.FS) State {
 	g := findCgroup(root)
 	s.GroupMemory = g.memoryUsed(root)
 	s.Load, s.Runnable = parseLoad(line(root, "proc/loadavg"))
+	for l := range strings.Lines(text(root, "proc/stat")) {
+		if rest, ok := strings.CutPrefix(l, "cpu"); ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+			s.Processors++
+		}
+	}
 	s.Clocks = strings.Fields(line(root, "sys/devices/system/clocksource/clocksource0/available_clocksource"))
 	s.Clocks = s.Clocks[:min(len(s.Clocks), maxListed)]
 	s.GovernorDriver = line(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")
@@ -94,14 +100,16 @@ func parseLoad(s string) (minute float64, runnable int) {
 	return minute, runnable
 }
 
-// memoryUsed returns how many bytes the group uses; 0 is unknown.
+// memoryUsed returns how many bytes the group uses, without the cached files that were not used
+// lately: the kernel drops these before anything fails (Documentation/admin-guide/cgroup-v2.rst,
+// memory.stat). 0 is unknown.
 func (g cgroup) memoryUsed(root fs.FS) uint64 {
-	var name string
+	var name, stat, cached string
 	switch {
 	case g.unified != "":
-		name = g.unified + "/memory.current"
+		name, stat, cached = g.unified+"/memory.current", g.unified+"/memory.stat", "inactive_file"
 	case g.memory != "":
-		name = g.memory + "/memory.usage_in_bytes"
+		name, stat, cached = g.memory+"/memory.usage_in_bytes", g.memory+"/memory.stat", "total_inactive_file"
 	default:
 		return 0
 	}
@@ -109,5 +117,6 @@ func (g cgroup) memoryUsed(root fs.FS) uint64 {
 	if err != nil {
 		return 0
 	}
-	return n
+	dropped, _ := field(text(root, stat), cached)
+	return n - min(n, dropped)
 }

@@ -22,6 +22,7 @@ func TestReadState(t *testing.T) {
 			"proc/meminfo": "MemTotal: 100 kB\nMemAvailable:   50 kB\nSwapTotal: 30 kB\nSwapFree: 10 kB\n",
 			"proc/vmstat":  "nr_free_pages 1\npswpin 3\npswpout 4\npswpinx 9\n",
 			"proc/loadavg": "13.95 6.87 2.99 20/257 3863\n",
+			"proc/stat":    "cpu  4 0 4 8 0 0 0 0 0 0\ncpu0 2 0 2 4 0 0 0 0 0 0\ncpu11 2 0 2 4 0 0 0 0 0 0\nintr 5\ncpus 1\n",
 			"sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet acpi_pm \n",
 			"sys/devices/system/cpu/cpu0/cpufreq/scaling_driver":                "intel_pstate\n",
 			"proc/sys/net/core/wmem_max":                                        "212992\n",
@@ -29,15 +30,17 @@ func TestReadState(t *testing.T) {
 			"proc/self/cgroup":                                                  "0::/a\n",
 			"sys/fs/cgroup/a/cgroup.controllers":                                "memory\n",
 			"sys/fs/cgroup/a/memory.current":                                    "12345\n",
+			"sys/fs/cgroup/a/memory.stat":                                       "anon 1\nfile 9000\ninactive_file 2345\nactive_file 5\n",
 		}, State{
-			Read: true, Available: 50 << 10, GroupMemory: 12345, SwapUsed: 20 << 10, SwapMoved: 7 * page, Load: 13.95, Runnable: 20,
+			Read: true, Available: 50 << 10, GroupMemory: 10000, SwapUsed: 20 << 10, SwapMoved: 7 * page, Load: 13.95, Runnable: 20, Processors: 2,
 			Clocks: []string{"tsc", "hpet", "acpi_pm"}, GovernorDriver: "intel_pstate", SendBufferMax: 212992, RecvBufferMax: 4194304,
 		}},
 		{"cgroups of version 1", map[string]string{
 			"proc/self/cgroup": "4:memory:/x\n",
 			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "100\n",
 			"sys/fs/cgroup/memory/x/memory.usage_in_bytes": "77\n",
-		}, State{Read: true, GroupMemory: 77, Clocks: []string{}}},
+			"sys/fs/cgroup/memory/x/memory.stat":           "inactive_file 1\ntotal_inactive_file 7\n",
+		}, State{Read: true, GroupMemory: 70, Clocks: []string{}}},
 		{"what makes no sense", map[string]string{
 			"proc/meminfo": "MemAvailable: x kB\nSwapTotal: 1 kB\nSwapFree: 10 kB\n", "proc/vmstat": "pswpin\n", "proc/loadavg": "NaN 1 1 2/3 4\n",
 			"proc/sys/net/core/wmem_max": "many\n",

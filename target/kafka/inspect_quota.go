@@ -81,6 +81,16 @@ func applying(all kadm.DescribedClientQuotas, user, clientID string) map[string]
 	return out
 }
 
+// named reports whether brokers conclude a user from the login or the certificate.
+func (s *security) named() bool {
+	return s.mechanism != nil || s.tls != nil && (len(s.tls.Certificates) > 0 || s.tls.GetClientCertificate != nil)
+}
+
+// ofUser reports whether a quota is one of a named user.
+func ofUser(q kadm.DescribedClientQuota) bool {
+	return slices.ContainsFunc(q.Entity, func(e kadm.ClientQuotaEntityComponent) bool { return e.Type == "user" && e.Name != nil })
+}
+
 // unlimited is a rate that no broker reaches: operators set it to override a lower default.
 const unlimited = 1 << 50
 
@@ -110,6 +120,10 @@ func quotaFinding(all kadm.DescribedClientQuotas, c *config) target.Finding {
 	}
 	f := target.Finding{Check: "quotas", Found: fmt.Sprintf("no quota limits client-id %s", c.clientID)}
 	if len(limits) == 0 {
+		if user == anonymous && c.security.named() && slices.ContainsFunc(all, ofUser) {
+			f.Level = target.LevelUnknown
+			f.Found = "some users have quotas, and which user the brokers see is not known: they conclude it from the certificate or the token"
+		}
 		return f
 	}
 	slices.Sort(limits)

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -281,6 +282,21 @@ func TestQuotaFinding(t *testing.T) {
 				t.Errorf("got %v: %s, want %q", f.Level, f.Found, tt.want)
 			}
 		})
+	}
+	// With a client's certificate the brokers know a user, and this program does not.
+	c, err := parseConfig(spec(t, "kafka://127.0.0.1/t", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.security.tls = &tls.Config{Certificates: []tls.Certificate{{}}}
+	for _, all := range []kadm.DescribedClientQuotas{nil, {of(rate, 1<<20, user(name("CN=client")))}} {
+		want := target.LevelOK
+		if len(all) > 0 {
+			want = target.LevelUnknown
+		}
+		if f := quotaFinding(all, c); f.Level != want {
+			t.Errorf("got %v: %s, want %v", f.Level, f.Found, want)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/dial"
 	standinriemann "carronade/internal/standin/riemann"
 	"carronade/target"
 )
@@ -125,5 +126,20 @@ func TestClockFinding(t *testing.T) {
 				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
 			}
 		})
+	}
+}
+
+// A datagram is a connection, too: none goes to an address that this process may not connect to.
+func TestProbeUDPIsRestricted(t *testing.T) {
+	addr := silentSocket(t)
+	dial.Restrict(func(a string) *dial.NotAllowedError { // others may run meanwhile
+		if a == addr {
+			return &dial.NotAllowedError{Err: errors.New("not there"), Hint: "ask"}
+		}
+		return nil
+	})
+	defer dial.Restrict(nil)
+	if _, err := probeUDP(t.Context(), nil, addr); !errors.As(err, new(*dial.NotAllowedError)) {
+		t.Errorf("got %v, want a refusal", err)
 	}
 }

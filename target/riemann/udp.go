@@ -77,6 +77,9 @@ type pendingBatch struct {
 // probeUDP checks whether the port is open: a host reports a closed one at once,
 // a firewall may not. The message is empty and has no effect.
 func probeUDP(ctx context.Context, _ *config, addr string) (map[string]any, error) {
+	if err := dial.Allowed(addr); err != nil {
+		return nil, err
+	}
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "udp", addr)
 	if err != nil {
@@ -123,6 +126,9 @@ func newUDPLane(ctx context.Context, c *config, id int, addr string, encoders []
 			e.Hint = "give a shorter --description, or, where the server's max-size is larger, --max-datagram"
 		}
 		return nil, e
+	}
+	if err := dial.Allowed(addr); err != nil {
+		return nil, err
 	}
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "udp", addr)

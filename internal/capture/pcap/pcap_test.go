@@ -74,8 +74,9 @@ func (b *builder) segment(time int64, from, to netip.AddrPort, seq uint32, flags
 
 // kept keeps what a stream gives; a gap is a |.
 type kept struct {
-	data []byte
-	last int64
+	data  []byte
+	last  int64
+	ended bool
 }
 
 func (k *kept) Data(time int64, b []byte) error {
@@ -83,6 +84,7 @@ func (k *kept) Data(time int64, b []byte) error {
 	return nil
 }
 func (k *kept) Gap() { k.data = append(k.data, '|') }
+func (k *kept) End() { k.ended = true }
 
 func readAll(data []byte) (map[Flow]*kept, Counts, error) {
 	streams := map[Flow]*kept{}
@@ -158,6 +160,9 @@ func TestGaps(t *testing.T) {
 	b.segment(at, client, server, 110, 16, []byte("def"))
 	b.segment(at, client, server, 113, 17, []byte("ghi"))
 	streams, counts, err := readAll(b.out.Bytes())
+	if !streams[flow].ended {
+		t.Error("the stream of a connection that was closed did not end")
+	}
 	if err != nil || string(streams[flow].data) != "|abc|defghi" || counts.Gaps != 1 {
 		t.Errorf("got %q, %+v and %v, want |abc|defghi with one gap", streams[flow].data, counts, err)
 	}
@@ -172,6 +177,20 @@ func TestEarlyBytesAreBounded(t *testing.T) {
 	_, counts, err := readAll(b.out.Bytes())
 	if err != nil || counts.Gaps < 30 {
 		t.Errorf("got %+v and %v, want gaps", counts, err)
+	}
+}
+
+// Many small segments do not cost much more than their bytes, nor the time to search all of them.
+func TestEarlySegmentsAreBounded(t *testing.T) {
+	b := newBuilder(false)
+	b.segment(at, client, server, 0, 2, nil)
+	const segments = 100_000
+	for i := range segments {
+		b.segment(at, client, server, 10+uint32(i)*2, 16, []byte("x"))
+	}
+	streams, counts, err := readAll(b.out.Bytes())
+	if got := bytes.Count(streams[flow].data, []byte("x")); err != nil || got != segments || counts.Gaps != segments {
+		t.Errorf("got %d bytes, %+v and %v, want %d of each", got, counts, err, segments)
 	}
 }
 

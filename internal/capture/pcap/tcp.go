@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"net/netip"
+	"slices"
 )
 
 // A Flow is one direction of a TCP connection.
@@ -16,6 +17,8 @@ type Stream interface {
 	Data(time int64, b []byte) error
 	// Gap says that bytes are missing before the next ones, which begin a packet.
 	Gap()
+	// End says that no more bytes follow.
+	End()
 }
 
 // Counts are what a capture had.
@@ -32,18 +35,20 @@ const (
 	// maxFlows limits the directions of connections that are followed at a time.
 	maxFlows = 1 << 15
 	// maxEarly limits the bytes of a direction that wait for those before them, and maxAllEarly
-	// those of all.
+	// those of all. Each segment counts as perSegment more bytes: its own
+	// memory.
 	maxEarly    = 1 << 20
 	maxAllEarly = 64 << 20
+	perSegment  = 128
 )
 
 // A flowState is a direction of a connection.
 type flowState struct {
-	stream Stream // nil: nothing wants it
-	known  bool   // next is known
-	next   uint32 // sequence number
-	early  []segment
-	bytes  int // of early
+	stream Stream    // nil: nothing wants it
+	known  bool      // next is known
+	next   uint32    // sequence number
+	early  []segment // by seq
+	bytes  int       // that early counts
 }
 
 type segment struct {
@@ -51,6 +56,9 @@ type segment struct {
 	time int64
 	data []byte
 }
+
+// cost is what a segment counts while it waits.
+func (s *segment) cost() int { return len(s.data) + perSegment }
 
 // A reader puts connections together.
 type assembler struct {
@@ -76,7 +84,7 @@ func Read(in *bufio.Reader, open func(Flow) Stream, enough func() error) (Counts
 		return enough()
 	})
 	for _, f := range a.flows {
-		a.flush(f)
+		a.end(f)
 	}
 	return a.counts, err
 }
@@ -114,7 +122,7 @@ func (a *assembler) segment(flow Flow, time int64, t *tcp) {
 		a.add(f, segment{t.seq, time, t.data})
 	}
 	if t.rst || t.fin && len(f.early) == 0 {
-		a.flush(f)
+		a.end(f)
 		delete(a.flows, flow)
 	}
 }
@@ -123,9 +131,10 @@ func (a *assembler) segment(flow Flow, time int64, t *tcp) {
 func (a *assembler) add(f *flowState, s segment) {
 	if int32(s.seq-f.next) > 0 {
 		s.data = append([]byte(nil), s.data...)
-		f.early = append(f.early, s)
-		f.bytes += len(s.data)
-		a.early += len(s.data)
+		i, _ := slices.BinarySearchFunc(f.early, s, func(a, b segment) int { return int(int32(a.seq - b.seq)) })
+		f.early = slices.Insert(f.early, i, s)
+		f.bytes += s.cost()
+		a.early += s.cost()
 		if f.bytes > maxEarly || a.early > maxAllEarly {
 			a.skip(f)
 		}
@@ -151,19 +160,13 @@ func (a *assembler) deliver(f *flowState, s segment) {
 
 // release delivers what waited for the bytes before it.
 func (a *assembler) release(f *flowState) {
-	for moved := true; moved; {
-		moved = false
-		for i, s := range f.early {
-			if int32(s.seq-f.next) > 0 {
-				continue
-			}
-			f.early = append(f.early[:i], f.early[i+1:]...)
-			f.bytes -= len(s.data)
-			a.early -= len(s.data)
-			a.deliver(f, s)
-			moved = len(f.early) > 0
-			break
-		}
+	for len(f.early) > 0 && int32(f.early[0].seq-f.next) <= 0 {
+		s := f.early[0]
+		f.early[0] = segment{}
+		f.early = f.early[1:]
+		f.bytes -= s.cost()
+		a.early -= s.cost()
+		a.deliver(f, s)
 	}
 }
 
@@ -172,13 +175,7 @@ func (a *assembler) skip(f *flowState) {
 	if len(f.early) == 0 {
 		return
 	}
-	first := f.early[0].seq
-	for _, s := range f.early {
-		if int32(s.seq-first) < 0 {
-			first = s.seq
-		}
-	}
-	f.next = first
+	f.next = f.early[0].seq
 	a.counts.Gaps++
 	if f.stream != nil {
 		f.stream.Gap()
@@ -186,10 +183,13 @@ func (a *assembler) skip(f *flowState) {
 	a.release(f)
 }
 
-// flush delivers everything that waits, with gaps.
-func (a *assembler) flush(f *flowState) {
+// end delivers everything that waits, with gaps, and ends the stream.
+func (a *assembler) end(f *flowState) {
 	for len(f.early) > 0 {
 		a.skip(f)
+	}
+	if f.stream != nil {
+		f.stream.End()
 	}
 }
 

@@ -43,6 +43,18 @@ func (c *checking) add(name, kind string, value float64, words string) {
 	c.Holds = c.Holds && holds
 }
 
+// content compares how well contents compress, unless the source has none to measure.
+func (c *checking) content(got, want fit.Content) {
+	if want.Codec == "" {
+		return
+	}
+	words := fmt.Sprintf("compresses to %s for %s", units.FormatPercent(got.Ratio), units.FormatPercent(want.Ratio))
+	if got.Codec != want.Codec {
+		words += fmt.Sprintf(", by %s and not by %s", orElse(got.Codec, "none"), want.Codec)
+	}
+	c.add("content", "ratio", relative(got.Ratio, want.Ratio), words)
+}
+
 // rows are the lines of the summary.
 func (c *checking) rows() []row {
 	rows := []row{{"check", fmt.Sprintf("%s of the workload, sent to a stand-in:", units.Plural(c.Sent, "event"))}}
@@ -94,9 +106,7 @@ func (t *Tools) check(ctx context.Context, found traffic, p *plan) (*checking, e
 		}
 		c.add("keys", "kolmogorov-smirnov", r.sampler.KeyDistance(again.sampler), words)
 	}
-	if got := again.Content; r.Content.Codec != "" && got.Codec == r.Content.Codec {
-		c.add("content", "ratio", relative(got.Ratio, r.Content.Ratio), fmt.Sprintf("compresses to %s for %s", units.FormatPercent(got.Ratio), units.FormatPercent(r.Content.Ratio)))
-	}
+	c.content(again.Content, r.Content)
 	if r.Pace.Family == fit.NoPace {
 		return c, nil
 	}

@@ -124,6 +124,9 @@ func (t *Tools) profile(ctx context.Context, f *flags, source string) error {
 	}
 	for _, path := range []string{f.out, f.keep} {
 		if path != "" {
+			if same(path, source) {
+				return &command.Words{Err: fmt.Errorf("cannot write %s: it is the file that is read", path), Hint: "give another file"}
+			}
 			if err := command.TryFile(path); err != nil {
 				return &command.Words{Err: fmt.Errorf("cannot write %s: %s", path, command.Reason(err)), Hint: "give a file in a writable folder"}
 			}
@@ -155,6 +158,16 @@ func (t *Tools) profile(ctx context.Context, f *flags, source string) error {
 		return command.Exit{Code: command.Interrupted}
 	}
 	return checked
+}
+
+// same reports whether two paths name one file.
+func same(path, source string) bool {
+	a, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(source)
+	return err == nil && os.SameFile(a, b)
 }
 
 // write writes the workload, the summary and the document.

@@ -168,6 +168,21 @@ func TestRequestsAreKept(t *testing.T) {
 	}
 }
 
+// A file is not replaced by what is written about it.
+func TestTheSourceIsNotReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	data := []byte("{\"value\":\"v\"}\n")
+	for _, flag := range []string{"--output", "--keep-samples"} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := fitted(t, path, flag, filepath.Join(filepath.Dir(path), ".", "file"))
+		if got, _ := os.ReadFile(path); err == nil || !strings.Contains(err.Error(), "it is the file that is read") || !bytes.Equal(got, data) {
+			t.Errorf("%s: got %v, and the file has %q", flag, err, got)
+		}
+	}
+}
+
 func TestTruncatedFilesAreRefused(t *testing.T) {
 	for kind, data := range files(t) {
 		t.Run(kind, func(t *testing.T) {

@@ -1,11 +1,9 @@
 package topics
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
-	"carronade/internal/command"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/workload"
@@ -14,7 +12,7 @@ import (
 )
 
 // job describes the work for its report: with what it has, a replay makes the same operations.
-func (f *topicFlags) job(args []string, w *kafka.TopicWork, on *workload.Workload) (run.TopicsJob, error) {
+func (f *topicFlags) job(args []string, w *kafka.TopicWork, on *workload.Workload) run.TopicsJob {
 	job := run.TopicsJob{
 		Op: w.Op, Concurrency: max(1, w.Concurrency), PerRequest: max(1, w.PerRequest), Rate: w.Rate,
 		Partitions: int(w.Spec.Partitions), Replicas: int(w.Spec.Replicas), Note: f.Last("note"),
@@ -33,12 +31,8 @@ func (f *topicFlags) job(args []string, w *kafka.TopicWork, on *workload.Workloa
 		add(report.TopicsNames, target.String, strings.Trim(on.URL.Path, "/"))
 	}
 	if f.file != "" {
-		hash, err := run.TopicsFileHash(f.file)
-		if err != nil {
-			return job, &command.Words{Err: fmt.Errorf("--topics-file: cannot read %s: %s", f.file, command.Reason(err))}
-		}
 		add(report.TopicsFile, target.String, f.file)
-		job.Settings = append(job.Settings, run.TopicsSetting{Name: report.TopicsFileHash, Type: target.String, Values: []string{hash}, Aside: true})
+		job.Settings = append(job.Settings, run.TopicsSetting{Name: report.TopicsFileHash, Type: target.String, Values: []string{f.fileHash}, Aside: true})
 	}
 	if len(f.config) > 0 {
 		add("config", target.List, f.config...)
@@ -54,5 +48,5 @@ func (f *topicFlags) job(args []string, w *kafka.TopicWork, on *workload.Workloa
 			add(s.Name, s.Type, s.Texts...)
 		}
 	}
-	return job, nil
+	return job
 }

@@ -4,7 +4,6 @@
 package topics
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +50,7 @@ type topicFlags struct {
 	op string
 
 	file        string
+	fileHash    string // of what was read of it
 	count       string
 	concurrency int
 	perRequest  int
@@ -219,11 +219,11 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 		}
 	}
 	if f.file != "" {
-		more, err := readLines(f.file)
+		data, err := os.ReadFile(f.file) // once: it may be a pipe
 		if err != nil {
 			return nil, &command.Words{Err: fmt.Errorf("--topics-file: cannot read %s: %s", f.file, command.Reason(err))}
 		}
-		names = append(names, more...)
+		names, f.fileHash = append(names, lines(data)...), run.TopicsHash(data)
 	}
 	own := strings.Trim(w.URL.Path, "/")
 	if f.count == "" {
@@ -244,38 +244,31 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 	return kafka.TopicNames(own+"-", int(n)), nil
 }
 
-func readLines(path string) ([]string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
+// lines are the lines of a file that are neither empty nor comments.
+func lines(data []byte) []string {
 	var out []string
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		if l := strings.TrimSpace(lines.Text()); l != "" && !strings.HasPrefix(l, "#") {
+	for l := range strings.Lines(string(data)) {
+		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
 			out = append(out, l)
 		}
 	}
-	return out, lines.Err()
+	return out
 }
 
 // run does the work, prints the result and has its report stored.
 func (t *topics) run(ctx context.Context, f *topicFlags, args []string, w kafka.TopicWork, on *workload.Workload) error {
-	job, err := f.job(args, &w, on)
-	if err != nil {
-		return err
-	}
+	job := f.job(args, &w, on)
 	var r *kafka.TopicResult
 	job.Load = func(ctx context.Context, began func()) (string, *load.Result, error) {
 		w.Started = func(time.Time) { began() }
 		var of *load.Result
+		var err error
 		if r, of, err = measured(ctx, w, nil); err != nil {
 			return "", nil, err
 		}
 		return on.Target(), of, nil
 	}
-	err = t.keep(ctx, &f.Settings, job, func(d *report.Document, more []report.Condition) error {
+	err := t.keep(ctx, &f.Settings, job, func(d *report.Document, more []report.Condition) error {
 		if !d.Trust.OK && r.Requests > 1 {
 			t.Warn("the times are not to be trusted: " + strings.Join(d.Trust.Reasons, ", "))
 		}

@@ -2,6 +2,7 @@ package reported
 
 import (
 	"fmt"
+	"slices"
 
 	"carronade/internal/explain"
 	"carronade/internal/report"
@@ -105,7 +106,11 @@ func Explain(d *report.Document) *Explanation {
 		x.intervalS = (r.Intervals[0].End - r.Intervals[0].Start).Seconds()
 	}
 	for i := range res.Groups {
-		x.Groups = append(x.Groups, group(&res.Groups[i], &r))
+		g := group(&res.Groups[i], &r)
+		if n := len(d.Stall.Spans); g.Kind == explain.Stall && len(g.Incidents)+g.Left == n && d.Stall.Count > uint64(n) {
+			g.Left += int(d.Stall.Count) - n // a report has the longest only
+		}
+		x.Groups = append(x.Groups, g)
 	}
 	switch {
 	case len(d.Intervals) == 0:
@@ -114,6 +119,9 @@ func Explain(d *report.Document) *Explanation {
 		x.Nothing = "the report has no interval of a measurement"
 	case len(x.Groups) == 0:
 		x.Nothing = "the run had no stall, no spike of p99 and no step in throughput"
+		if !slices.ContainsFunc(r.Intervals, func(iv explain.Interval) bool { return iv.P99 > 0 }) {
+			x.Nothing = "the run had no stall and no step in throughput; its intervals have no p99, so spikes are not known"
+		}
 		if len(r.Intervals) < leastValues {
 			x.Nothing = fmt.Sprintf("the run had no stall, and is too short to show spikes or steps (%d intervals, at least %d are needed)", len(r.Intervals), leastValues)
 		}

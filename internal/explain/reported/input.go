@@ -47,10 +47,17 @@ func input(d *report.Document) (r explain.Run, watched []Watched) {
 			r.Start = units.Seconds(iv.StartS)
 		}
 		r.End = max(r.End, units.Seconds(iv.EndS))
-		if length := iv.EndS - iv.StartS; length > 0 && length >= shortInterval*longest {
-			rows = append(rows, iv)
-			r.Intervals = append(r.Intervals, interval(iv))
+		if length := iv.EndS - iv.StartS; length <= 0 || length < shortInterval*longest {
+			continue
 		}
+		if n := len(rows); n > 0 && rows[n-1].StartS == iv.StartS {
+			rows[n-1] = joined(rows[n-1], iv)
+			continue
+		}
+		rows = append(rows, iv)
+	}
+	for _, iv := range rows {
+		r.Intervals = append(r.Intervals, interval(iv))
 	}
 	for _, s := range d.Stall.Each() {
 		r.Stalls = append(r.Stalls, explain.Span{Start: units.Seconds(s.AtS), End: units.Seconds(s.AtS + s.LengthS)})
@@ -92,6 +99,24 @@ const (
 	tooFew      = "it has too few values"
 	followsLoad = "it follows the load"
 )
+
+// joined is the row of an interval in which two steps meet, which has a row for each: their times are
+// those of the row with more answers.
+func joined(a, b *report.Interval) *report.Interval {
+	out := *b
+	if a.Acked+a.Consumed > b.Acked+b.Consumed {
+		out = *a
+	}
+	out.EventsPerS = a.EventsPerS + b.EventsPerS
+	out.Counts = a.Counts
+	out.Counts.Add(b.Counts)
+	out.Classes = nil
+	out.Classes.Merge(a.Classes)
+	out.Classes.Merge(b.Classes)
+	out.LagEvents = b.LagEvents
+	out.Generator.GCPauseMaxUS = max(a.Generator.GCPauseMaxUS, b.Generator.GCPauseMaxUS)
+	return &out
+}
 
 func interval(iv *report.Interval) explain.Interval {
 	out := explain.Interval{Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS), Rate: iv.EventsPerS}

@@ -157,6 +157,11 @@ func TestNothingToExplain(t *testing.T) {
 		{"a quiet run", func(*report.Document) {}, "the run had no stall, no spike of p99 and no step in throughput"},
 		{"no series", func(d *report.Document) { d.Intervals = nil }, "the report has no series"},
 		{"only a warm-up", func(d *report.Document) { d.Intervals = d.Intervals[:5] }, "no interval of a measurement"},
+		{"no percentiles", func(d *report.Document) {
+			for i := range d.Intervals {
+				d.Intervals[i].Response, d.Intervals[i].Service = nil, nil
+			}
+		}, "the run had no stall and no step in throughput; its intervals have no p99"},
 		{"short", func(d *report.Document) { d.Intervals = d.Intervals[:9] }, "too short to show spikes or steps (4 intervals"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -277,5 +282,42 @@ func TestIndexing(t *testing.T) {
 				t.Errorf("the text does not say so:\n%s", got)
 			}
 		})
+	}
+}
+
+// TestStepsMeet: an interval in which two steps meet has a row for each, and is one interval.
+func TestStepsMeet(t *testing.T) {
+	d := document(t)
+	half := d.Intervals[30]
+	half.EventsPerS, half.Offered, half.Acked, half.Retries = 400, 400, 400, 2
+	half.Classes = measure.Classes{{Class: "timeout", Events: 3, Batches: 1}}
+	rest := half
+	rest.EventsPerS, rest.Offered, rest.Acked, rest.Response = 600, 600, 600, summary(7*time.Millisecond)
+	d.Intervals = slices.Replace(d.Intervals, 30, 31, half, rest)
+	r, _ := input(d)
+	if len(r.Intervals) != 60 {
+		t.Fatalf("%d intervals, want 60", len(r.Intervals))
+	}
+	if got := r.Intervals[25]; got.Rate != 1000 || got.Due != 1000 || got.P99 < 6*time.Millisecond {
+		t.Errorf("got %+v", got)
+	}
+	for _, c := range r.Causes {
+		if want := map[string]float64{"retries": 4, "failures: timeout": 6}[c.Name]; want > 0 && (len(c.Cells) != 60 || c.Cells[25].Value != want) {
+			t.Errorf("%s: %d values, %+v", c.Name, len(c.Cells), c.Cells[25])
+		}
+	}
+}
+
+// TestManyStalls: a report has the longest stalls, and says how many there were.
+func TestManyStalls(t *testing.T) {
+	d := document(t)
+	stalls(d)
+	d.Stall.Count = 5000
+	x := Explain(d)
+	if got := x.Groups[0]; got.Left != 4994 || len(got.Incidents) != 6 {
+		t.Errorf("%d stalls, and %d more", len(got.Incidents), got.Left)
+	}
+	if got := text(t, x); !strings.Contains(got, "5,000 stalls, the largest") || !strings.Contains(got, "(the 6 largest were compared)") {
+		t.Errorf("got\n%s", got)
 	}
 }

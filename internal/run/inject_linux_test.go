@@ -1,0 +1,165 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"carronade/internal/inject"
+	"carronade/internal/outage"
+	"carronade/internal/report"
+	"carronade/internal/system"
+)
+
+// sleeper starts a process that does nothing.
+func sleeper(t *testing.T) int {
+	t.Helper()
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd.Process.Pid
+}
+
+// state is the state of a process in the kernel: T if it stands still.
+func state(t *testing.T, pid int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return rest[:1]
+}
+
+// TestStoppedAtExit: a program that exits without waiting for its run leaves no process standing.
+func TestStoppedAtExit(t *testing.T) {
+	pid := sleeper(t)
+	var mu sync.Mutex
+	var end func()
+	marked, abort := make(chan struct{}, 2), make(chan struct{})
+	done := make(chan *report.Document)
+	go func() {
+		d, err := Execute(t.Context(), Job{
+			Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", fmt.Sprintf("fault=0s:stop=pid:%d,1h", pid)), Abort: abort,
+			Started: func(f func()) { mu.Lock(); end = f; mu.Unlock() },
+			Marked:  func(outage.Mark) { marked <- struct{}{} },
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- d
+	}()
+	<-marked
+	var how syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &how, syscall.WUNTRACED, nil); err != nil || !how.Stopped() {
+		t.Errorf("the process does not stand still: %v, %v", how, err)
+	}
+	mu.Lock()
+	last := end
+	mu.Unlock()
+	if last == nil {
+		t.Error("nothing would be undone at an exit")
+	} else {
+		last()
+		if got := state(t, pid); got == "T" {
+			t.Error("the process still stands still after an exit")
+		}
+	}
+	close(abort)
+	if d := <-done; d == nil || len(d.Faults.Marks) != 2 {
+		t.Errorf("got %+v, want the marks of a fault and its heal", d)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if end != nil {
+		t.Error("after the run there is still something to undo")
+	}
+}
+
+// TestOtherProcess: a fault is not made to the process that has the number of an ended one.
+func TestOtherProcess(t *testing.T) {
+	pid := sleeper(t)
+	was, ok := system.Identify(pid)
+	if !ok {
+		t.Fatal("the process is not known")
+	}
+	was.Start += "0"
+	j := &injector{named: map[int]system.Identity{pid: was}}
+	f := &inject.Fault{Action: inject.Kill, What: inject.PID, Number: pid}
+	if pids, err := j.processes(t.Context(), f); err == nil {
+		t.Errorf("%v would be killed: it is another process", pids)
+	}
+	j.named[pid], _ = system.Identify(pid)
+	if _, err := j.processes(t.Context(), f); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExec: what a command prints, and its secrets, are not in the report; it may print a lot and
+// have several lines.
+func TestExec(t *testing.T) {
+	for _, tt := range []struct{ name, command, mark, problem string }{
+		{"a login", "curl() { :; }; curl -u admin:hunter2x http://x", "", ""},
+		{"a password", "true --password hunter2x", "", ""},
+		{"printed", "true --password hunter2x; echo hunter2x; false", "", "exit status 1: ***"},
+		{"a script", "echo hi; true | cat", "echo hi; true | cat", ""},
+		{"several lines", "true\necho two", "true echo two", ""},
+		{"much output", "head -c 300000000 /dev/zero; echo; echo end; exit 3", "", "exit status 3: end"},
+		{"no such program", "nosuchprogram", "nosuchprogram", "exit status 127"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			done := make(chan struct{})
+			d, err := Execute(t.Context(), Job{
+				Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "at=0s", "exec="+tt.command), Abort: done,
+				Marked: func(outage.Mark) { close(done) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(d.Faults.Marks); n != 1 {
+				t.Fatalf("%d marks, want 1", n)
+			}
+			name := d.Faults.Marks[0].Name
+			problems := strings.Join(slices.DeleteFunc(d.Problems, func(s string) bool { return !strings.HasPrefix(s, "--exec ") }), "; ")
+			if strings.Contains(name+problems, "hunter2x") {
+				t.Errorf("a secret is in the report: %s; %s", name, problems)
+			}
+			if tt.mark != "" && name != tt.mark {
+				t.Errorf("the mark is %q, want %q", name, tt.mark)
+			}
+			if !strings.Contains(problems, tt.problem) || tt.problem == "" && problems != "" {
+				t.Errorf("the problems are %q, want %q", problems, tt.problem)
+			}
+			if len(problems) > 1000 {
+				t.Errorf("the problem has %d bytes", len(problems))
+			}
+		})
+	}
+}
+
+// TestExecEnds: a command that is still running when the run ends is killed, with what it started.
+func TestExecEnds(t *testing.T) {
+	began := time.Now()
+	stop := make(chan struct{})
+	time.AfterFunc(300*time.Millisecond, func() { close(stop) })
+	d, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=2h", "at=0s", "exec=sleep 600; true", "at=1h", "exec=true"), Abort: stop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"it was still running when the run ended", "1 command of --exec not run: the run ended before"} {
+		if !strings.Contains(strings.Join(d.Problems, "; "), want) {
+			t.Errorf("the problems are %q, without %q", d.Problems, want)
+		}
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("it took %v", took)
+	}
+}
