@@ -29,8 +29,9 @@ func (c *commands) log() *cobra.Command {
 newest), if the run started it: the last 10 MiB, or less if it does not compress
 well. Secrets are hidden.
 
-With --build it prints what the build of the system printed (--system-build): the
-last 1 MiB. A run that found its revision built has the output of that build.`,
+With --build it prints what the build of the system printed (--system-build):
+the last 1 MiB. A run that found its revision built has the output of that
+build.`,
 		Example: logExample, Args: command.Args(0, 1, "at most one report"),
 	}
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {

@@ -33,10 +33,10 @@ func TestLogOnATerminal(t *testing.T) {
 	if r := runs(t, "log", "--store", path); r.out != text {
 		t.Errorf("got %q (%s), want %q", r.out, r.words, text)
 	}
-	if r := runs(t, "log", "--store", path, "--build"); r.out != made || !strings.Contains(r.words, "the first 9 B were not kept") {
-		t.Errorf("got %q (%s), want %q", r.out, r.words, made)
+	if r := runs(t, "log", "--store", path, "--build"); r.out != made || !strings.Contains(r.notes, "the first 9 B were not kept") {
+		t.Errorf("got %q (%s, %s), want %q", r.out, r.words, r.notes, made)
 	}
-	if r := runsOn(t, true, "log", "--store", path, "--build"); strings.ContainsAny(r.out, "\x1b") || !strings.HasSuffix(r.out, "making\nmade\n") {
+	if r := runsOn(t, true, "log", "--store", path, "--build"); strings.Contains(r.out, "\x1b") || strings.Count(r.out, "\n") != 2 || !strings.HasSuffix(r.out, "\nmade\n") {
 		t.Errorf("got %q of the build on a terminal", r.out)
 	}
 	r := runsOn(t, true, "log", "--store", path)
