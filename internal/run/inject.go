@@ -341,7 +341,7 @@ func (j *injector) exec(ctx context.Context, kind, line string) {
 	mask := maskOf(j.e.Workload)
 	mask.Add(j.e.Secrets...)
 	words := system.Shell(line)
-	name := mask.Args(words)[len(words)-1] // its secrets are hidden in what it prints, too
+	name := mask.Args(words)[len(words)-1]      // its secrets are hidden in what it prints, too
 	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // what the user asked to run, and allowed; killed below
 	cmd.Env = system.Environ()
 	last := ""
