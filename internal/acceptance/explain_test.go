@@ -66,8 +66,8 @@ func TestExplainPauses(t *testing.T) {
 	s.awaitStderr(progressText)
 	const length = 300 * time.Millisecond
 	stalls := 0
-	for _, after := range []time.Duration{900, 1700, 1100, 2100, 1300} {
-		pause(t, after*time.Millisecond)
+	for _, after := range []int{900, 1700, 1100, 2100, 1300} {
+		pause(t, time.Duration(after)*time.Millisecond)
 		began := time.Now()
 		for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
 			if err := server.cmd.Process.Signal(sig); err != nil {
@@ -127,8 +127,8 @@ func TestExplainKafka(t *testing.T) {
 	s.awaitStderr(progressText)
 	pause(t, 4*time.Second)
 	forced := 0
-	for _, after := range []time.Duration{2300, 4700, 3100, 5900, 2700, 4300, 3700, 5300} {
-		pause(t, after*time.Millisecond)
+	for _, after := range []int{2300, 4700, 3100, 5900, 2700, 4300, 3700, 5300} {
+		pause(t, time.Duration(after)*time.Millisecond)
 		jcmd("GC.run")
 		forced++
 	}
