@@ -168,7 +168,7 @@ func (s *Server) answer(c net.Conn) {
 	reply := Reply{}
 	switch err := json.Unmarshal(line, &q); {
 	case err != nil:
-		reply.Error = "the request is no JSON"
+		reply.Error = "the request is not JSON"
 	case q.Name == "" || len(q.Name) > MostName || q.Waited < 0:
 		reply.Error = fmt.Sprintf("a mark has a name of at most %d bytes", MostName)
 	default:

@@ -71,7 +71,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestBadRequests: what is no request gets an error or nothing, and the run goes on taking marks.
+// TestBadRequests: what is not a request gets an error or nothing, and the run goes on taking marks.
 func TestBadRequests(t *testing.T) {
 	dir := home(t)
 	s, err := control.Listen("run2", func(control.Request, time.Time) control.Reply { return control.Reply{AtS: 1} })
@@ -97,7 +97,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestKilled: a socket that a killed run left behind is no run, and another run replaces it.
+// TestKilled: another run replaces the socket that a killed run left behind.
 func TestKilled(t *testing.T) {
 	dir := filepath.Join(home(t), "carronade")
 	if err := os.Mkdir(dir, 0o700); err != nil {

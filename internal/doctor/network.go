@@ -35,15 +35,7 @@ func openFiles(f *Facts) target.Finding {
 	}
 	c := target.Finding{Check: check, Found: fmt.Sprintf("the limit of open files is %d, and the run needs about %d", limit, need)}
 	mend := fmt.Sprintf("ulimit -n %d, or LimitNOFILE= of a systemd unit", 2*need)
-	switch {
-	case need > limit:
-		c.Level, c.Mend = target.LevelError, mend
-		c.Effect = "some connections cannot be made, and the run fails when it starts"
-	case float64(need) > shareOfLimits*float64(limit):
-		c.Level, c.Mend = target.LevelNote, mend
-		c.Effect = "connections that are made again may fail while the old ones are being closed"
-	}
-	return c
+	return judgeLimit(c, float64(need), float64(limit), mend, "connections that are made again may fail while the old ones are being closed")
 }
 
 // localPorts is about the ports that connections to one address begin from.
@@ -55,13 +47,19 @@ func localPorts(f *Facts) target.Finding {
 	}
 	c := target.Finding{Check: check, Found: fmt.Sprintf("%d local ports are free for connections to one address, and the run needs %d", limit, need)}
 	const mend = `sudo sysctl -w net.ipv4.ip_local_port_range="10240 65535"`
+	return judgeLimit(c, float64(need), float64(limit), mend, "a closed connection keeps its port for a minute: clients may fail to connect again")
+}
+
+// judgeLimit completes a finding about a limit on connections. near is the effect of a need that
+// is within the limit and above shareOfLimits of it.
+func judgeLimit(c target.Finding, need, limit float64, mend, near string) target.Finding {
 	switch {
 	case need > limit:
 		c.Level, c.Mend = target.LevelError, mend
 		c.Effect = "some connections cannot be made, and the run fails when it starts"
-	case float64(need) > shareOfLimits*float64(limit):
+	case need > shareOfLimits*limit:
 		c.Level, c.Mend = target.LevelNote, mend
-		c.Effect = "a closed connection keeps its port for a minute: clients may fail to connect again"
+		c.Effect = near
 	}
 	return c
 }

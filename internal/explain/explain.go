@@ -113,7 +113,7 @@ func (g *Group) Unexplained(causes []Cause) int {
 	return n
 }
 
-// Explained reports whether an incident of the group coincides with a finding that is no sign.
+// Explained reports whether an incident of the group coincides with a finding that is not a sign.
 func (g *Group) Explained(in *Incident, causes []Cause) bool {
 	return in.Scheduled || slices.ContainsFunc(in.By, func(f int) bool { return !causes[g.Findings[f].Cause].Sign })
 }
@@ -145,7 +145,7 @@ func Explain(r *Run) Result {
 		g.limit()
 		res.Groups = append(res.Groups, g)
 	}
-	tau := make([]time.Duration, Shifts+1) // the first is no shift
+	tau := make([]time.Duration, Shifts+1) // the first is not shifted
 	rnd := rand.New(rand.NewPCG(0xe791a1, uint64(length)))
 	for i := range tau[1:] {
 		tau[i+1] = time.Duration(rnd.Int64N(int64(length)))

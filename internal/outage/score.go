@@ -206,7 +206,7 @@ func (in *Input) baseline(i int, before []Score) (from, to time.Duration) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// tooShort returns why a stretch is no baseline; "" if it is one.
+// tooShort returns why a stretch cannot be a baseline; "" if it can.
 func tooShort(length time.Duration) string {
 	if length >= LeastBaseline {
 		return ""

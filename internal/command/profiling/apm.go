@@ -1,8 +1,6 @@
 package profiling
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -340,19 +338,8 @@ func (t *Tools) apm(f *flags, src source, in *input, read func(to capture.APMSin
 		}
 		return nil
 	})
-	switch {
-	case errors.Is(err, capture.ErrEnough):
-		a.src.Interrupted = in.ctx.Err() != nil
-	case err != nil:
+	if err = in.finish(&a.src, err, "check that the requests are complete"); err != nil {
 		return nil, err
-	default:
-		a.src.Whole = true
-	}
-	if a.src.Read == 0 {
-		if in.ctx.Err() != nil {
-			return nil, context.Canceled
-		}
-		return nil, &command.Words{Err: fmt.Errorf("%s has no events", src.Name), Hint: "check that the requests are complete"}
 	}
 	return a, a.keep(f.keep, kept)
 }

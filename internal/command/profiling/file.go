@@ -52,6 +52,26 @@ type input struct {
 	ctx   context.Context
 }
 
+// finish notes how the reading of events ended, and returns why there is nothing to fit; hint
+// says what to check where there were no events.
+func (in *input) finish(src *source, err error, hint string) error {
+	switch {
+	case errors.Is(err, capture.ErrEnough):
+		src.Interrupted = in.ctx.Err() != nil
+	case err != nil:
+		return err
+	default:
+		src.Whole = true
+	}
+	if src.Read > 0 {
+		return nil
+	}
+	if in.ctx.Err() != nil {
+		return context.Canceled
+	}
+	return &command.Words{Err: fmt.Errorf("%s has no events", src.Name), Hint: hint}
+}
+
 // stopped reports whether reading must end, and whether the user interrupted it.
 func (in *input) stopped() bool {
 	return in.ctx.Err() != nil || !in.until.IsZero() && time.Now().After(in.until)

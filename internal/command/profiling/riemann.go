@@ -1,7 +1,6 @@
 package profiling
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -303,19 +302,8 @@ func (t *Tools) riemann(f *flags, src source, in *input, read func(to capture.Ri
 		}
 		return nil
 	})
-	switch {
-	case errors.Is(err, capture.ErrEnough):
-		r.src.Interrupted = in.ctx.Err() != nil
-	case err != nil:
+	if err = in.finish(&r.src, err, "check that it has messages of clients, and not the answers of a server"); err != nil {
 		return nil, err
-	default:
-		r.src.Whole = true
-	}
-	if r.src.Read == 0 {
-		if in.ctx.Err() != nil {
-			return nil, context.Canceled
-		}
-		return nil, &command.Words{Err: fmt.Errorf("%s has no events", src.Name), Hint: "check that it has messages of clients, and not the answers of a server"}
 	}
 	return r, nil
 }
