@@ -33,9 +33,9 @@ type node struct {
 // A tree masks what a parser found in a file: it collects replacements, so that all else
 // stays byte for byte.
 type tree struct {
-	file  string
-	depth int // of files within values of files
-	edits []edit
+	file    string
+	depth   int // of files within values of files
+	edits   []edit
 	secrets []span // the blocks below secrets' names
 }
 

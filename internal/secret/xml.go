@@ -10,8 +10,8 @@ import (
 
 // An element is a part of an XML file.
 type element struct {
-	node             // its name, its contents, and the elements in it
-	tag        span  // where it begins, with the attributes
+	node            // its name, its contents, and the elements in it
+	tag        span // where it begins, with the attributes
 	attributes []node
 	inside     []element
 }
