@@ -14,7 +14,8 @@ var (
 	// Riemann's streams that take a key without a name for it.
 	positional = regexp.MustCompile(`(\((?:[\w.\-]+/)?(?:pagerduty|librato-metrics|opsgenie|victorops|boundary|campfire|pushover|keenio|hipchat|slack|stackdriver|datadog|logentries|netuitive|telegram)\s+)((?:"(?:[^"\\]|\\.)*"\s*)+)`)
 	// A comment with what was an item of a list.
-	oldItem = regexp.MustCompile(`^#+[ \t]*(?:-[ \t]|["'])`)
+	oldItem     = regexp.MustCompile(`^#+[ \t]*(?:-[ \t]|["'])`)
+	commentMark = regexp.MustCompile(`^(?:[#;!]+|//+)?[ \t]?`)
 )
 
 // Document returns a file for display, such as a server's configuration,
@@ -49,44 +50,79 @@ func hideDocument(text string, depth int) string {
 	} else {
 		return hideFile(text)
 	}
-	for _, c := range comments {
-		t.comment(c)
-	}
+	t.comments(comments)
 	return t.edited()
 }
 
-// comment masks a comment, which may be an old setting, or an old item of a list of
-// secrets.
-func (t *tree) comment(c span) {
-	text := t.file[c.from:c.to]
+// comments masks the comments of a file, which may be old settings.
+func (t *tree) comments(all []span) {
+	for len(all) > 0 {
+		c, n := all[0], 1
+		text := t.file[c.from:c.to]
+		switch body, isXML := strings.CutPrefix(text, "<!--"); {
+		case isXML:
+			t.replace(c.from, c.to, "<!--"+hideWithin(strings.TrimSuffix(body, "-->"), t.depth)+"-->")
+		case text[0] == '<':
+			t.replace(c.from, c.to, hideFile(text))
+		case t.isOldSecret(c):
+			t.replace(c.from, c.to, "# "+Hidden)
+		default:
+			for n < len(all) && strings.TrimSpace(t.file[all[n-1].to:all[n].from]) == "" && !t.isOldSecret(all[n]) {
+				n++
+			}
+			t.commented(all[:n])
+		}
+		all = all[n:]
+	}
+}
+
+// commented masks comments one below the other: without their marks they may be a file.
+func (t *tree) commented(lines []span) {
+	bodies := make([]string, len(lines))
+	for i, c := range lines {
+		text := t.file[c.from:c.to]
+		bodies[i] = text[len(commentMark.FindString(text)):]
+	}
+	text := strings.Join(bodies, "\n")
+	shown := hideFile(text)
+	if t.depth < maxDepth {
+		shown = hideDocument(text, t.depth+1)
+	}
+	if shown == text {
+		return
+	}
+	var out strings.Builder
+	i := 0
+	for line := range strings.Lines(shown) {
+		c := lines[min(i, len(lines)-1)]
+		if i > 0 {
+			out.WriteString(t.file[lines[0].to:lines[1].from])
+		}
+		out.WriteString(commentMark.FindString(t.file[c.from:c.to]) + strings.TrimSuffix(line, "\n"))
+		i++
+	}
+	t.replace(lines[0].from, lines[len(lines)-1].to, out.String())
+}
+
+// isOldSecret reports whether a comment may be an old item of a block of secrets.
+func (t *tree) isOldSecret(c span) bool {
 	for _, s := range t.secrets {
 		if c.from < s.from {
 			continue
 		}
-		between := ""
-		if c.from > s.to {
-			between = t.file[s.to:c.from]
-		}
-		for line := range strings.Lines(between) {
-			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-				between = ""
-				s.to = -1
-				break
-			}
+		other := false // settings are between the block and the comment
+		for line := range strings.Lines(t.file[min(s.to, c.from):c.from]) {
+			line = strings.TrimSpace(line)
+			other = other || line != "" && line[0] != '#'
 		}
 		before := strings.TrimRight(t.file[:c.from], " \t\r\n")
 		last := before[strings.LastIndexByte(before, '\n')+1:]
 		column := c.from - strings.LastIndexByte(t.file[:c.from], '\n') - 1
-		if s.to >= 0 && (oldItem.MatchString(text) || column > indentation(last)) {
-			t.replace(c.from, c.to, "# "+Hidden)
-			return
+		if !other && (oldItem.MatchString(t.file[c.from:c.to]) || column > indentation(last)) {
+			return true
 		}
 	}
-	if body, ok := strings.CutPrefix(text, "<!--"); ok {
-		t.replace(c.from, c.to, "<!--"+hideWithin(strings.TrimSuffix(body, "-->"), t.depth)+"-->")
-		return
-	}
-	t.replace(c.from, c.to, hideFile(text))
+	return false
 }
 
 // hideFile masks a file whose grammar is not known.

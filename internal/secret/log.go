@@ -156,7 +156,7 @@ func hideDeeper(lines []string, i int) {
 	for i++; i < len(lines); i++ {
 		body := strings.TrimSpace(lines[i])
 		indent := indentation(lines[i])
-		if body == "" {
+		if body == "" || strings.HasPrefix(body, "{{") { // of a template
 			continue
 		}
 		if indent < own || indent == own && !strings.HasPrefix(body, "- ") {

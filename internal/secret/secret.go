@@ -129,11 +129,11 @@ func hideLikely(s string, found func(string)) string {
 	}
 	s = hideLoginModules(s, found)
 	s = hideLogins(s, found)
+	s = hideFlags(s, 0, found)
 	text := lower(s) // what is hidden below adds no stem
 	if text.mayHave(wordStems) {
 		s = hideSettings(s, secretWord, false, found)
 	}
-	s = hideUsers(s, found)
 	if text.mayHave(schemeStems) {
 		hide(scheme)
 	}

@@ -130,7 +130,7 @@ func (t *tree) list(items []node) {
 			args[i] = strings.TrimSpace(n.text)
 		}
 	}
-	shown, _ := new(Mask).arguments(args, 0)
+	shown, _ := arguments(args)
 	for i, n := range items {
 		switch {
 		case n.kind != scalar || shown[i] == args[i]:
