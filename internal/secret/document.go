@@ -129,7 +129,7 @@ func (t *tree) isOldSecret(c span) bool {
 func hideFile(text string) string {
 	text = hideLogins(hideLoginModules(text, nil), nil)
 	text = strings.Join(hideNear(strings.SplitAfter(hideElements(text), "\n")), "")
-	text = hideSettings(text, secretWord, true, nil)
+	text = hideLines(text, nil)
 	for _, re := range []*regexp.Regexp{pairOfWords, positional} {
 		text = re.ReplaceAllStringFunc(text, func(hit string) string {
 			g := re.FindStringSubmatch(hit)
@@ -140,4 +140,27 @@ func hideFile(text string) string {
 		})
 	}
 	return hideLikely(text, nil)
+}
+
+// hideLines masks the settings of lines of a text: those with a secret's name or, if it is
+// given, with a name that matches. All behind the name is the value.
+func hideLines(text string, names *regexp.Regexp) string {
+	t := tree{file: text, depth: maxDepth}
+	f := settingsFile{text, true}
+	for at := 0; at < len(text); {
+		n, next, ok := f.setting(at)
+		switch {
+		case !ok:
+			at += lineLength(text[at:]) + 1
+			continue
+		case names == nil && isLikelyName(n.name):
+			t.secret(n)
+		case names != nil && names.MatchString(n.name):
+			t.hide(n)
+		default:
+			next = at + lineLength(text[at:]) + 1
+		}
+		at = next
+	}
+	return t.edited()
 }

@@ -66,7 +66,7 @@ func hideElements(text string) string {
 			break
 		}
 		name := text[at[2]:at[3]]
-		out.WriteString(text[:at[2]] + hideSettings(text[at[2]:at[1]], pairValue, false, nil))
+		out.WriteString(text[:at[2]] + hideSettings(text[at[2]:at[1]], pairValue, nil))
 		empty := text[at[1]-2] == '/'
 		text = text[at[1]:]
 		if empty || isHarmless(name) {
@@ -147,7 +147,7 @@ func hideSection(lines []string) {
 // hideValues removes everything under the name of a value from a line.
 func hideValues(line string) string {
 	bare := strings.TrimRight(line, "\r\n")
-	return hideSettings(elementValue.ReplaceAllString(bare, "${1}"+Hidden), pairValue, true, nil) + line[len(bare):]
+	return hideSettings(hideLines(elementValue.ReplaceAllString(bare, "${1}"+Hidden), valued), pairValue, nil) + line[len(bare):]
 }
 
 // hideDeeper removes the lines that belong to the name on line i.

@@ -132,7 +132,7 @@ func hideLikely(s string, found func(string)) string {
 	s = hideFlags(s, 0, found)
 	text := lower(s) // what is hidden below adds no stem
 	if text.mayHave(wordStems) {
-		s = hideSettings(s, secretWord, false, found)
+		s = hideSettings(s, secretWord, found)
 	}
 	if text.mayHave(schemeStems) {
 		hide(scheme)
