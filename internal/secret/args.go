@@ -12,6 +12,9 @@ var (
 	userFlag = regexp.MustCompile(`^(?:-[a-zA-Z]{0,4}[uU]|--(?:(?:proxy-)?user|login))$`)
 	// The same with its value, as one argument and within a text.
 	userArg = regexp.MustCompile(`(?s)^(-[uU]=?|--(?:(?:proxy-)?user|login)=)([^\s:=/]+):(.+)$`)
+	// A variable, as a shell sets it, and a value with more settings.
+	variable       = regexp.MustCompile(`^[A-Za-z_]\w*=`)
+	anotherSetting = regexp.MustCompile(`[,;&]\s*[\w.\-]+[=:]`)
 	// A header of HTTP as an argument.
 	headerArg = regexp.MustCompile(`(?s)^((?:--?[\w\-]+=)?)([\w\-]+)(:\s*)(\S.*)$`)
 )
@@ -78,7 +81,7 @@ func (f *flagReader) take(arg string) (shown, secret string) {
 		return f.letter + Hidden, arg[len(f.letter):]
 	default:
 		name, value, setting := strings.Cut(arg, "=")
-		if setting && strings.HasPrefix(arg, "-") && !strings.ContainsAny(name, " \t\n;&|") && isSecret(name, value) {
+		if setting && (strings.HasPrefix(arg, "-") || variable.MatchString(arg) && !anotherSetting.MatchString(value)) && !strings.ContainsAny(name, " \t\n;&|") && isSecret(name, value) {
 			return name + "=" + Hidden, value
 		}
 		if h := headerArg.FindStringSubmatch(arg); h != nil && strings.HasPrefix(before+arg, "-") && isLikelyName(h[2]) && !IsReference(h[4]) {
