@@ -20,10 +20,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/riemanntest"
 	"carronade/internal/standin/capacity"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/setting"
+	"carronade/internal/testkit"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -455,7 +455,7 @@ func TestUDPStallEnds(t *testing.T) {
 
 // TestTLS accepts only client certificates of the configured authority.
 func TestTLS(t *testing.T) {
-	certs, others := riemanntest.MakeCertificates(t), riemanntest.MakeCertificates(t)
+	certs, others := testkit.MakeCertificates(t), testkit.MakeCertificates(t)
 	s := start(t, Options{
 		TLSListen: "127.0.0.1:0",
 		TLS:       setting.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
