@@ -48,7 +48,7 @@ func linterText(packages []Package) string {
 	var b strings.Builder
 	for _, r := range packages {
 		name, all := strings.CutSuffix(r.Name, "/...")
-		rule, files := strings.ReplaceAll(name, "/", "-"), "${config-path}/" + name + "/*.go"
+		rule, files := strings.ReplaceAll(name, "/", "-"), "${config-path}/"+name+"/*.go"
 		may := r.May
 		switch {
 		case r.Name == ".":

@@ -1,4 +1,4 @@
-package drop
+package behavior
 
 import (
 	"io"
@@ -73,9 +73,9 @@ func (d *Dropper) recv(fd uintptr) bool {
 	}
 }
 
-// Supported reports whether the kernel drops bytes. It tries that once, on a
+// CanDrop reports whether the kernel drops bytes. It tries that once, on a
 // loopback connection: a kernel that emulates Linux may ignore the flag.
-var Supported = sync.OnceValue(func() bool {
+var CanDrop = sync.OnceValue(func() bool {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return false

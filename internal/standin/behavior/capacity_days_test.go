@@ -1,4 +1,4 @@
-package capacity
+package behavior
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 
 // feed passes a constant schedule of rate to s, from a time for some seconds, and
 // returns how many seconds the last event took.
-func feed(t *testing.T, s *Server, from, seconds, rate float64) (took float64) {
+func feed(t *testing.T, s *Queue, from, seconds, rate float64) (took float64) {
 	t.Helper()
 	for i := range int(seconds * rate) {
 		arrived := at(from + float64(i)/rate)
@@ -34,8 +34,8 @@ func near(t *testing.T, what string, got, want float64) {
 // TestCollapse: after an overload the server is slower until it has caught up, so a
 // rate that it held before is too much for it afterwards.
 func TestCollapse(t *testing.T) {
-	o := Options{Server: settings(t, "rate=1000/s,service=constant"), Collapse: time.Second}
-	s := New(o)
+	o := CapacityOptions{Server: settings(t, "rate=1000/s,service=constant"), Collapse: time.Second}
+	s := NewQueue(o)
 	near(t, "a response below the capacity", feed(t, s, 0, 10, 900), 0.001)
 	// 1,250/s: the wait grows by 0.25 s each second of arrivals, and is 1 s after 4
 	// to 5 s. From then on only 500/s are served.
@@ -63,8 +63,8 @@ func TestCollapse(t *testing.T) {
 // exactly as long as they say, then at its own. A higher rate is sustained for longer
 // the less it exceeds the server's. Idle time brings credits back.
 func TestCredits(t *testing.T) {
-	o := Options{Server: settings(t, "rate=1000/s,service=constant,queue=1m"), Credits: Credits{For: 60 * time.Second, Rate: 2000}}
-	s := New(o)
+	o := CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,queue=1m"), Credits: Credits{For: 60 * time.Second, Rate: 2000}}
+	s := NewQueue(o)
 	done, _ := s.Arrive(epoch, 120_000)
 	near(t, "the time for what the credits pay", done.Sub(epoch).Seconds(), 60)
 	done, _ = s.Arrive(epoch, 10_000)
@@ -76,20 +76,20 @@ func TestCredits(t *testing.T) {
 	near(t, "the time after a pause", done.Sub(epoch).Seconds()-80, 10+10)
 
 	// At 1,500/s the credits last for 120 s.
-	s = New(o)
+	s = NewQueue(o)
 	near(t, "a response at 1,500/s while the credits last", feed(t, s, 0, 118, 1500), 0.0005)
 	if took := feed(t, s, 118, 10, 1500); took < 2 {
 		t.Errorf("a response at 1,500/s after the credits is %.3f s, want a growing queue", took)
 	}
 
 	// At 900/s, below its own rate, it gains credits until they are full again.
-	s = New(o)
+	s = NewQueue(o)
 	s.Arrive(epoch, 120_000)
 	feed(t, s, 61, 1000, 900)
 	near(t, "the credits after 1,000 s at 900/s", s.credit, 60)
 
 	// At exactly its own rate it neither gains nor spends.
-	s = New(o)
+	s = NewQueue(o)
 	s.Arrive(epoch, 60_000)
 	was := s.credit
 	feed(t, s, 30, 100, 1000)
@@ -100,8 +100,8 @@ func TestCredits(t *testing.T) {
 // credits more than its rate.
 func TestNoFreeCredits(t *testing.T) {
 	for _, service := range []string{"constant", "exponential"} {
-		o := Options{Server: settings(t, "rate=1000/s,queue=1m,service="+service), Credits: Credits{For: time.Second, Rate: 50_000}}
-		s := New(o)
+		o := CapacityOptions{Server: settings(t, "rate=1000/s,queue=1m,service="+service), Credits: Credits{For: time.Second, Rate: 50_000}}
+		s := NewQueue(o)
 		s.Arrive(epoch, 50_000)
 		took := feed(t, s, 1, 300, 1100)
 		// 330,000 events at 1,000/s need 330 s, which is 30 s more than they come in.
@@ -114,8 +114,8 @@ func TestNoFreeCredits(t *testing.T) {
 // TestWarm: a cold server has a quarter of its capacity, and all of it once it has
 // served for as long as it needs; idle time does not warm it.
 func TestWarm(t *testing.T) {
-	o := Options{Server: settings(t, "rate=1000/s,service=constant,queue=1m"), Warm: 10 * time.Second}
-	s := New(o)
+	o := CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,queue=1m"), Warm: 10 * time.Second}
+	s := NewQueue(o)
 	done, _ := s.Arrive(epoch, 1)
 	near(t, "the first service", done.Sub(epoch).Seconds(), 0.004)
 	// In 10 s of service it serves a mean of 62.5 % of 10,000.
@@ -124,12 +124,12 @@ func TestWarm(t *testing.T) {
 	done, _ = s.Arrive(epoch, 1000)
 	near(t, "the time for the next 1,000", done.Sub(epoch).Seconds(), 11)
 
-	s = New(o)
+	s = NewQueue(o)
 	s.Arrive(epoch, 1)
 	near(t, "a service after an idle hour", feed(t, s, 3600, 0.001, 1000), 0.004)
 
 	o.Server.Servers = 4
-	s = New(o)
+	s = NewQueue(o)
 	done, _ = s.Arrive(epoch, 6250)
 	near(t, "the time of four servers to warm up", done.Sub(epoch).Seconds(), 10)
 }
@@ -137,13 +137,13 @@ func TestWarm(t *testing.T) {
 // TestTogether: the capacity is that of the credits, warming up and a collapse
 // together.
 func TestTogether(t *testing.T) {
-	o := Options{
+	o := CapacityOptions{
 		Server:   settings(t, "rate=1000/s,service=constant,queue=1m"),
 		Credits:  Credits{For: time.Hour, Rate: 4000},
 		Warm:     10 * time.Second,
 		Collapse: time.Second,
 	}
-	s := New(o)
+	s := NewQueue(o)
 	done, _ := s.Arrive(epoch, 1)
 	near(t, "a service with credits, cold", done.Sub(epoch).Seconds(), 0.001)
 	s.Arrive(epoch, 100_000)
@@ -206,19 +206,19 @@ func TestParseCredits(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckCapacity(t *testing.T) {
 	rate := settings(t, "rate=1000/s")
 	tests := []struct {
 		name string
-		o    Options
+		o    CapacityOptions
 		want string
 	}{
-		{"nothing", Options{}, ""},
-		{"all", Options{rate, time.Second, Credits{time.Second, 1001}, time.Second}, ""},
-		{"a collapse of nothing", Options{Collapse: time.Second}, "such as server rate=1000/s"},
-		{"credits of nothing", Options{Credits: Credits{time.Second, 5}}, "such as server rate=1000/s"},
-		{"warming up of nothing", Options{Warm: time.Second}, "such as server rate=1000/s"},
-		{"credits for less", Options{Server: rate, Credits: Credits{time.Second, 1000}}, "want more than the server's rate"},
+		{"nothing", CapacityOptions{}, ""},
+		{"all", CapacityOptions{rate, time.Second, Credits{time.Second, 1001}, time.Second}, ""},
+		{"a collapse of nothing", CapacityOptions{Collapse: time.Second}, "such as server rate=1000/s"},
+		{"credits of nothing", CapacityOptions{Credits: Credits{time.Second, 5}}, "such as server rate=1000/s"},
+		{"warming up of nothing", CapacityOptions{Warm: time.Second}, "such as server rate=1000/s"},
+		{"credits for less", CapacityOptions{Server: rate, Credits: Credits{time.Second, 1000}}, "want more than the server's rate"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -233,14 +233,14 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestBind(t *testing.T) {
-	var o Options
+func TestBindCapacity(t *testing.T) {
+	var o CapacityOptions
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.Bind(fs)
 	if err := fs.Parse([]string{"--server", "rate=5/s,service=constant", "--collapse", "--credits", "1m@6/s", "--warm=3s"}); err != nil {
 		t.Fatal(err)
 	}
-	want := Options{Settings{5, Service{Kind: Constant}, 1, 100_000, 0}, time.Second, Credits{time.Minute, 6}, 3 * time.Second}
+	want := CapacityOptions{CapacitySettings{5, Service{Kind: Constant}, 1, 100_000, 0}, time.Second, Credits{time.Minute, 6}, 3 * time.Second}
 	if o != want {
 		t.Errorf("got %+v, want %+v", o, want)
 	}

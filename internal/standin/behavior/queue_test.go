@@ -1,4 +1,4 @@
-package capacity
+package behavior
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 var epoch = time.Unix(1_000_000_000, 0)
 
-func settings(t testing.TB, s string) Settings {
+func settings(t testing.TB, s string) CapacitySettings {
 	t.Helper()
 	v, err := ParseSettings(s)
 	if err != nil {
@@ -101,7 +101,7 @@ func responses(t *testing.T, queue string, rho float64, seed uint64) (next func(
 	if queue[2] == 'D' {
 		service = Constant
 	}
-	s := New(Options{Server: settings(t, fmt.Sprintf("rate=1000/s,service=%s,seed=%d", service, seed))})
+	s := NewQueue(CapacityOptions{Server: settings(t, fmt.Sprintf("rate=1000/s,service=%s,seed=%d", service, seed))})
 	rng := rand.New(rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 99})) // not the server's own
 	due := 0.0
 	return func() float64 {
@@ -136,7 +136,7 @@ func TestMeanService(t *testing.T) {
 	for _, service := range []string{"constant", "exponential", "lognormal(0.5)", "lognormal(1.5)"} {
 		for _, servers := range []int{1, 3, 64} {
 			t.Run(fmt.Sprintf("%s by %d", service, servers), func(t *testing.T) {
-				s := New(Options{Server: settings(t, fmt.Sprintf("rate=3M/s,service=%s,servers=%d,queue=1m", service, servers))})
+				s := NewQueue(CapacityOptions{Server: settings(t, fmt.Sprintf("rate=3M/s,service=%s,servers=%d,queue=1m", service, servers))})
 				const n = 1_000_000
 				done, ok := s.Arrive(epoch, n)
 				if !ok {
@@ -155,7 +155,7 @@ func TestMeanService(t *testing.T) {
 		}
 	}
 	t.Run("the quantiles of lognormal", func(t *testing.T) {
-		s := New(Options{Server: settings(t, "rate=1/s,service=lognormal(0.5)")})
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1/s,service=lognormal(0.5)")})
 		var got []float64
 		for range 200_000 {
 			got = append(got, s.draw())
@@ -174,7 +174,7 @@ func TestMeanService(t *testing.T) {
 // the growth of the response time above it.
 func TestConstant(t *testing.T) {
 	t.Run("two servers, three events", func(t *testing.T) {
-		s := New(Options{Server: settings(t, "rate=1000/s,service=constant,servers=2")})
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,servers=2")})
 		for i, want := range []float64{0.002, 0.002, 0.004} {
 			if done, _ := s.Arrive(epoch, 1); !done.Equal(at(want)) {
 				t.Errorf("event %d is served after %v, want %v s", i, done.Sub(epoch), want)
@@ -185,20 +185,20 @@ func TestConstant(t *testing.T) {
 		}
 	})
 	t.Run("no events", func(t *testing.T) {
-		s := New(Options{Server: settings(t, "rate=1000/s,service=constant")})
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant")})
 		if done, ok := s.Arrive(at(5), 0); !ok || !done.Equal(at(5)) {
 			t.Errorf("got %v, %v", done, ok)
 		}
 	})
 	t.Run("a clock that goes back", func(t *testing.T) {
-		s := New(Options{Server: settings(t, "rate=1000/s,service=constant")})
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant")})
 		s.Arrive(at(5), 1)
 		if done, _ := s.Arrive(at(1), 1); !done.Equal(at(5.002)) {
 			t.Errorf("got %v, want it served second", done.Sub(epoch))
 		}
 	})
 	t.Run("beyond the capacity", func(t *testing.T) {
-		s := New(Options{Server: settings(t, "rate=1000/s,service=constant")})
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant")})
 		var done time.Time
 		for i := range 10_000 {
 			done, _ = s.Arrive(at(float64(i)/1250), 1)
@@ -210,7 +210,7 @@ func TestConstant(t *testing.T) {
 	})
 	t.Run("the same seed", func(t *testing.T) {
 		run := func(seed int) (all []time.Time) {
-			s := New(Options{Server: settings(t, fmt.Sprintf("rate=1000/s,seed=%d", seed))})
+			s := NewQueue(CapacityOptions{Server: settings(t, fmt.Sprintf("rate=1000/s,seed=%d", seed))})
 			for i := range 100 {
 				done, _ := s.Arrive(at(float64(i)/900), 1)
 				all = append(all, done)
@@ -222,7 +222,7 @@ func TestConstant(t *testing.T) {
 		}
 	})
 	t.Run("far in the future", func(t *testing.T) {
-		s := New(Options{Server: settings(t, "rate=0.001/s,service=lognormal(4)")})
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=0.001/s,service=lognormal(4)")})
 		last := epoch
 		for range 50_000 {
 			done, _ := s.Arrive(epoch, 1)
@@ -237,7 +237,7 @@ func TestConstant(t *testing.T) {
 // TestQueueBound: exactly as many events wait as the queue holds, and groups enter as
 // a whole or not at all.
 func TestQueueBound(t *testing.T) {
-	s := New(Options{Server: settings(t, "rate=1000/s,service=constant,servers=2,queue=10")})
+	s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,servers=2,queue=10")})
 	steps := []struct {
 		at     float64
 		events int
@@ -258,7 +258,7 @@ func TestQueueBound(t *testing.T) {
 			t.Errorf("step %d: got %v, want %v", i, ok, step.ok)
 		}
 	}
-	s = New(Options{Server: settings(t, "rate=1000/s,service=constant,queue=0")})
+	s = NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,queue=0")})
 	for i, step := range []struct {
 		at float64
 		ok bool
@@ -271,7 +271,7 @@ func TestQueueBound(t *testing.T) {
 
 // TestMemory: a queue that stays long does not grow in memory.
 func TestMemory(t *testing.T) {
-	s := New(Options{Server: settings(t, "rate=1000/s,service=constant,queue=1000")})
+	s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,queue=1000")})
 	for i := range 1_000_000 {
 		s.Arrive(at(float64(i)/2000), 1)
 	}

@@ -1,4 +1,4 @@
-package fault
+package behavior
 
 import (
 	"errors"
@@ -54,7 +54,7 @@ func TestParseRule(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckRules(t *testing.T) {
 	half, most := []Rule[int]{{"a", 1, 0.5}, {"b", 2, 0.5}}, []Rule[int]{{"c", 3, 0.6}, {"d", 4, 0.6}}
 	tests := []struct {
 		name  string
@@ -73,7 +73,7 @@ func TestCheck(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := ""
-			if err := Check(test.delay, test.lists...); err != nil {
+			if err := CheckRules(test.delay, test.lists...); err != nil {
 				got = err.Error()
 			}
 			if !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {

@@ -1,4 +1,4 @@
-package drop
+package behavior
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// pair returns the two ends of a connection.
-func pair(t *testing.T) (in, out net.Conn) {
+// dropPair returns the two ends of a connection.
+func dropPair(t *testing.T) (in, out net.Conn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
 	if err != nil {
@@ -27,11 +27,11 @@ func pair(t *testing.T) (in, out net.Conn) {
 }
 
 func TestDrop(t *testing.T) {
-	if !Supported() {
+	if !CanDrop() {
 		t.Skip("this kernel drops nothing")
 	}
-	in, out := pair(t)
-	d := New(in)
+	in, out := dropPair(t)
+	d := NewDropper(in)
 	const rounds, size = 50, 100003
 	go func() {
 		for i := range rounds {
@@ -61,11 +61,11 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-func TestNewWhereItCannot(t *testing.T) {
+func TestNewDropperWhereItCannot(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()
-	if New(a) != nil {
+	if NewDropper(a) != nil {
 		t.Error("a pipe's bytes are dropped in the kernel")
 	}
 }

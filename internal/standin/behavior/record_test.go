@@ -1,4 +1,4 @@
-package record
+package behavior
 
 import (
 	"bytes"
@@ -12,9 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"carronade/internal/standin/fault"
-	"carronade/internal/standin/setting"
 )
 
 // TestRecord: every request has a line, and their times are in order. The times
@@ -26,7 +23,7 @@ func TestRecord(t *testing.T) {
 	}{{"at once", 0}, {"late", 20 * time.Millisecond}} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "record.csv")
-			r, err := Open(path)
+			r, err := OpenRecord(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +32,7 @@ func TestRecord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ln := r.WrapOuter(fault.Listen(r.WrapInner(raw), tt.delay, fault.Stall{}, false, time.Now()))
+			ln := r.WrapOuter(WithFaults(r.WrapInner(raw), tt.delay, Stall{}, false, time.Now()))
 			client, err := net.Dial("tcp", raw.Addr().String())
 			if err != nil {
 				t.Fatal(err)
@@ -45,7 +42,7 @@ func TestRecord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := Of(server)
+			c := RecordedConnOf(server)
 			if c == nil {
 				t.Fatal("the connection is not recorded")
 			}
@@ -65,14 +62,14 @@ func TestRecord(t *testing.T) {
 				}
 				c.Answered()
 			}
-			message := Request{Kind: "message", Partition: None, Offset: None, Events: 7}
+			message := RecordedRequest{Kind: "message", Partition: NoRecord, Offset: NoRecord, Events: 7}
 			pass(client, server, 100)
 			c.Received(message)
 			answer(10)
 			pass(client, server, 100)
-			c.Received(Request{Kind: "produce", Topic: "t", Partition: 2, Offset: 5, Events: 3, NoAnswer: true})
-			c.Received(Request{Kind: "produce", Topic: "t", Partition: 0, Offset: 9, Events: 3})
-			c.Received(Request{Kind: "fetch", Topic: "t", Partition: 1, Offset: 0, Events: None})
+			c.Received(RecordedRequest{Kind: "produce", Topic: "t", Partition: 2, Offset: 5, Events: 3, NoAnswer: true})
+			c.Received(RecordedRequest{Kind: "produce", Topic: "t", Partition: 0, Offset: 9, Events: 3})
+			c.Received(RecordedRequest{Kind: "fetch", Topic: "t", Partition: 1, Offset: 0, Events: NoRecord})
 			answer(10)
 			if _, err := io.ReadFull(client, make([]byte, 20)); err != nil {
 				t.Fatal(err)
@@ -91,7 +88,7 @@ func TestRecord(t *testing.T) {
 			}
 			defer f.Close()
 			rows, err := csv.NewReader(f).ReadAll()
-			if err != nil || len(rows) != 6 || cmp.Diff(Columns, joined(rows[0])) != "" {
+			if err != nil || len(rows) != 6 || cmp.Diff(RecordColumns, joined(rows[0])) != "" {
 				t.Fatalf("%q and %v, want a head and 5 rows", rows, err)
 			}
 			// The line of the request without an answer is written at once, before
@@ -106,7 +103,7 @@ func TestRecord(t *testing.T) {
 				}
 				arrived, began, ended := number(t, row[7]), number(t, row[8]), number(t, row[9])
 				if seq == "1" || seq == "4" {
-					if began != None || ended != None {
+					if began != NoRecord || ended != NoRecord {
 						t.Errorf("row %s is answered: %q", seq, row)
 					}
 					continue
@@ -133,7 +130,7 @@ func joined(row []string) string {
 func number(t *testing.T, s string) int64 {
 	t.Helper()
 	if s == "" {
-		return None
+		return NoRecord
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -144,7 +141,7 @@ func number(t *testing.T, s string) int64 {
 
 // TestNone: without a path nothing is wrapped.
 func TestNone(t *testing.T) {
-	r, err := Open("")
+	r, err := OpenRecord("")
 	if err != nil || r != nil {
 		t.Fatalf("got %v and %v", r, err)
 	}
@@ -156,23 +153,23 @@ func TestNone(t *testing.T) {
 	if r.WrapInner(ln) != ln || r.WrapOuter(ln) != ln {
 		t.Error("the listener is wrapped")
 	}
-	var c *Conn
-	c.Received(Request{})
+	var c *RecordedConn
+	c.Received(RecordedRequest{})
 	c.Answered()
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestCheck: what cannot be recorded is refused.
-func TestCheck(t *testing.T) {
-	if err := Check("record.csv", setting.TLS{Cert: "cert.pem"}); err == nil {
+// TestCheckRecord: what cannot be recorded is refused.
+func TestCheckRecord(t *testing.T) {
+	if err := CheckRecord("record.csv", TLS{Cert: "cert.pem"}); err == nil {
 		t.Error("got no error for a record under TLS")
 	}
-	if err := Check("record.csv", setting.TLS{}); err != nil {
+	if err := CheckRecord("record.csv", TLS{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "none", "record.csv")); err == nil {
+	if _, err := OpenRecord(filepath.Join(t.TempDir(), "none", "record.csv")); err == nil {
 		t.Error("got no error for a missing folder")
 	}
 }
@@ -199,15 +196,15 @@ func (c *slowConn) Close() error {
 // and the connection is closed in between, the record contains the answer.
 func TestCloseDuringWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "record.csv")
-	r, err := Open(path)
+	r, err := OpenRecord(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	slow := &slowConn{written: make(chan struct{}), closed: make(chan struct{})}
-	c := &Conn{Conn: slow, r: r, name: "client"}
+	c := &RecordedConn{Conn: slow, r: r, name: "client"}
 	r.conns[c] = struct{}{}
 	server := &outerConn{c, c}
-	c.Received(Request{Kind: "message", Partition: None, Offset: None, Events: 1})
+	c.Received(RecordedRequest{Kind: "message", Partition: NoRecord, Offset: NoRecord, Events: 1})
 	go server.Write([]byte("answer"))
 	<-slow.written
 	if err := server.Close(); err != nil {

@@ -1,4 +1,4 @@
-package record
+package behavior
 
 import (
 	"errors"
@@ -11,36 +11,35 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/standin/setting"
 	"carronade/internal/system"
 )
 
-// Columns is the first line of a record. Each other line is a request, or a part
+// RecordColumns is the first line of a record. Each other line is a request, or a part
 // of a request that is answered separately. A value that does not exist is empty.
 // Times are nanoseconds of the machine's monotonic clock (CLOCK_MONOTONIC).
-const Columns = "connection,sequence,kind,topic,partition,offset,events,arrived_ns,writing_ns,answered_ns\n"
+const RecordColumns = "connection,sequence,kind,topic,partition,offset,events,arrived_ns,writing_ns,answered_ns\n"
 
-// None is a number that does not exist or is not known.
-const None = -1
+// NoRecord is a number that does not exist or is not known.
+const NoRecord = -1
 
-// A Request is a request, or a part of one, that has one line in the record.
-type Request struct {
+// A RecordedRequest is a request, or a part of one, that has one line in the record.
+type RecordedRequest struct {
 	Kind      string // produce, fetch, message or request
 	Topic     string
-	Partition int32 // or None
-	Offset    int64 // of the first event in its log; or None
-	Events    int64 // None if the server does not read them
+	Partition int32 // or NoRecord
+	Offset    int64 // of the first event in its log; or NoRecord
+	Events    int64 // NoRecord if the server does not read them
 	NoAnswer  bool  // the protocol requires no answer
 }
 
-// Bind adds the flag of a record to fs.
-func Bind(fs *pflag.FlagSet, path *string) {
+// BindRecord adds the flag of a record to fs.
+func BindRecord(fs *pflag.FlagSet, path *string) {
 	fs.StringVar(path, "record", *path, "for tests of load generators: write when each request came and was answered to this `FILE`")
 }
 
-// Check reports whether a record is possible with these TLS settings: under TLS,
+// CheckRecord reports whether a record is possible with these TLS settings: under TLS,
 // the sizes of the encrypted answers are not known.
-func Check(path string, tls setting.TLS) error {
+func CheckRecord(path string, tls TLS) error {
 	if path != "" && tls.Cert != "" {
 		return errors.New("a recording needs unencrypted answers: it cannot be combined with TLS")
 	}
@@ -55,15 +54,15 @@ type Recorder struct {
 	mu    sync.Mutex
 	f     *os.File
 	err   error
-	conns map[*Conn]struct{}
+	conns map[*RecordedConn]struct{}
 }
 
-// Open creates the file, replacing an older one; nil without a path.
-func Open(path string) (*Recorder, error) {
+// OpenRecord creates the file, replacing an older one; nil without a path.
+func OpenRecord(path string) (*Recorder, error) {
 	if path == "" {
 		return nil, nil
 	}
-	r := &Recorder{origin: time.Now(), conns: map[*Conn]struct{}{}}
+	r := &Recorder{origin: time.Now(), conns: map[*RecordedConn]struct{}{}}
 	var ok bool
 	if r.originNS, ok = system.MonotonicOf(r.origin); !ok {
 		return nil, errors.New("recording: this system does not expose its monotonic clock; Linux does")
@@ -73,7 +72,7 @@ func Open(path string) (*Recorder, error) {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
 	r.f = f
-	_, r.err = f.WriteString(Columns)
+	_, r.err = f.WriteString(RecordColumns)
 	return r, nil
 }
 
@@ -128,7 +127,7 @@ func (l *innerListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{Conn: nc, r: l.r, name: nc.RemoteAddr().String()}
+	c := &RecordedConn{Conn: nc, r: l.r, name: nc.RemoteAddr().String()}
 	l.r.mu.Lock()
 	defer l.r.mu.Unlock()
 	if l.r.conns != nil { // nil after Close
@@ -156,7 +155,7 @@ func (l *outerListener) Accept() (net.Conn, error) {
 	inner := nc
 	for {
 		switch c := inner.(type) {
-		case *Conn:
+		case *RecordedConn:
 			return &outerConn{nc, c}, nil
 		case interface{ NetConn() net.Conn }:
 			inner = c.NetConn()
@@ -170,7 +169,7 @@ func (l *outerListener) Accept() (net.Conn, error) {
 // written.
 type outerConn struct {
 	net.Conn
-	c *Conn
+	c *RecordedConn
 }
 
 // NetConn is the wrapped connection.
@@ -188,9 +187,9 @@ func (t *outerConn) Close() error {
 	return t.Conn.Close()
 }
 
-// Of returns the recorded connection below nc, which a server accepted; nil if
+// RecordedConnOf returns the recorded connection below nc, which a server accepted; nil if
 // nothing is recorded.
-func Of(nc net.Conn) *Conn {
+func RecordedConnOf(nc net.Conn) *RecordedConn {
 	if t, ok := nc.(*outerConn); ok {
 		return t.c
 	}

@@ -1,4 +1,4 @@
-package setting
+package behavior
 
 import (
 	"errors"
@@ -21,8 +21,8 @@ func TestFlags(t *testing.T) {
 		many  []int
 	)
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	fs.Var(Size(&size), "size", "")
-	fs.Var(Duration(&pause), "pause", "")
+	fs.Var(SizeValue(&size), "size", "")
+	fs.Var(DurationValue(&pause), "pause", "")
 	fs.Var(&Value[int]{&one, strconv.Atoi, strconv.Itoa, "number"}, "one", "")
 	fs.Var(&List[int]{&many, strconv.Atoi, strconv.Itoa, "number"}, "many", "")
 	shows := func(want string) {

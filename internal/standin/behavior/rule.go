@@ -1,4 +1,4 @@
-package fault
+package behavior
 
 import (
 	"fmt"
@@ -39,9 +39,9 @@ func ParseRule[T any](s, form string, byName func(name string) (Rule[T], error))
 // String is the form that ParseRule parses.
 func (r Rule[T]) String() string { return r.Name + "@" + units.FormatPercent(r.Share) }
 
-// Check reports what is wrong with a delay and with lists of rules. Each list has
+// CheckRules reports what is wrong with a delay and with lists of rules. Each list has
 // its own dice.
-func Check[T any](delay time.Duration, lists ...[]Rule[T]) error {
+func CheckRules[T any](delay time.Duration, lists ...[]Rule[T]) error {
 	if delay < 0 {
 		return fmt.Errorf("a delay of %v: want 0 or more", delay)
 	}

@@ -1,4 +1,4 @@
-package capacity
+package behavior
 
 import (
 	"errors"
@@ -9,21 +9,20 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/standin/setting"
 	"carronade/units"
 )
 
-// Options are the capacity of a stand-in and its bad days. The zero value has no
+// CapacityOptions are the capacity of a stand-in and its bad days. The zero value has no
 // limit.
-type Options struct {
-	Server   Settings
+type CapacityOptions struct {
+	Server   CapacitySettings
 	Collapse time.Duration // after an event that waited longer, half of the capacity is left until one does not wait; 0: never
 	Credits  Credits
 	Warm     time.Duration // how long it must serve until it has its full capacity
 }
 
-// Settings are those of the queue and its servers.
-type Settings struct {
+// CapacitySettings are those of the queue and its servers.
+type CapacitySettings struct {
 	Rate    float64 // events a second that all servers together serve; 0: no server
 	Service Service
 	Servers int
@@ -84,29 +83,29 @@ const (
 
 // ParseSettings parses "rate=1000/s,service=constant,servers=2,queue=10k,seed=7". All
 // but the rate have defaults.
-func ParseSettings(s string) (Settings, error) {
-	v := Settings{Service: Service{Kind: Exponential}, Servers: defaultServers, Queue: defaultQueue}
+func ParseSettings(s string) (CapacitySettings, error) {
+	v := CapacitySettings{Service: Service{Kind: Exponential}, Servers: defaultServers, Queue: defaultQueue}
 	seen := map[string]bool{}
 	for part := range strings.SplitSeq(s, ",") {
 		name, text, ok := strings.Cut(part, "=")
 		if name = strings.TrimSpace(name); !ok {
-			return Settings{}, fmt.Errorf("server %q: want NAME=VALUE pairs with a rate, such as rate=1000/s,service=constant", s)
+			return CapacitySettings{}, fmt.Errorf("server %q: want NAME=VALUE pairs with a rate, such as rate=1000/s,service=constant", s)
 		}
 		if seen[name] {
-			return Settings{}, fmt.Errorf("server %q: %s is given twice", s, name)
+			return CapacitySettings{}, fmt.Errorf("server %q: %s is given twice", s, name)
 		}
 		seen[name] = true
 		if err := v.set(name, strings.TrimSpace(text)); err != nil {
-			return Settings{}, fmt.Errorf("server %q: %w", s, err)
+			return CapacitySettings{}, fmt.Errorf("server %q: %w", s, err)
 		}
 	}
 	if !seen["rate"] {
-		return Settings{}, fmt.Errorf("server %q: want its rate too, such as rate=1000/s", s)
+		return CapacitySettings{}, fmt.Errorf("server %q: want its rate too, such as rate=1000/s", s)
 	}
 	return v, nil
 }
 
-func (v *Settings) set(name, text string) (err error) {
+func (v *CapacitySettings) set(name, text string) (err error) {
 	switch name {
 	case "rate":
 		if v.Rate, err = units.ParseRate(text); err == nil && (v.Rate < minRate || v.Rate > maxRate) {
@@ -135,7 +134,7 @@ func (v *Settings) set(name, text string) (err error) {
 }
 
 // String is a form that ParseSettings parses.
-func (v Settings) String() string {
+func (v CapacitySettings) String() string {
 	if v.Rate == 0 {
 		return ""
 	}
@@ -175,10 +174,10 @@ func (c Credits) String() string {
 }
 
 // On reports whether the capacity is limited.
-func (o Options) On() bool { return o.Server.Rate > 0 }
+func (o CapacityOptions) On() bool { return o.Server.Rate > 0 }
 
 // Check reports what is wrong with the options together.
-func (o Options) Check() error {
+func (o CapacityOptions) Check() error {
 	switch {
 	case o.Collapse < 0 || o.Warm < 0:
 		return errors.New("a collapse or warming up: want a duration above 0")
@@ -191,12 +190,12 @@ func (o Options) Check() error {
 }
 
 // Bind adds the flags to fs.
-func (o *Options) Bind(fs *pflag.FlagSet) {
-	fs.Var(&setting.Value[Settings]{To: &o.Server, Parse: ParseSettings, Format: Settings.String, Kind: "settings"}, "server",
+func (o *CapacityOptions) Bind(fs *pflag.FlagSet) {
+	fs.Var(&Value[CapacitySettings]{To: &o.Server, Parse: ParseSettings, Format: CapacitySettings.String, Kind: "settings"}, "server",
 		"answer when a server of a known capacity has served the events: `SETTINGS`, rate=1000/s and after commas any of service=exponential, constant or lognormal(SIGMA), servers=1, queue=100k (events that wait; more are refused) and seed=0; these are the defaults")
-	fs.Var(setting.Duration(&o.Collapse), "collapse", "with --server: after an event waited longer than 1s, or this `DURATION`, the capacity is halved until an event does not have to wait")
+	fs.Var(DurationValue(&o.Collapse), "collapse", "with --server: after an event waited longer than 1s, or this `DURATION`, the capacity is halved until an event does not have to wait")
 	fs.Lookup("collapse").NoOptDefVal = "1s"
-	fs.Var(&setting.Value[Credits]{To: &o.Credits, Parse: ParseCredits, Format: Credits.String, Kind: "credits"}, "credits",
+	fs.Var(&Value[Credits]{To: &o.Credits, Parse: ParseCredits, Format: Credits.String, Kind: "credits"}, "credits",
 		"with --server: serve at a higher rate until credits for that time are used up; they grow while it is idle; `DURATION@RATE` such as 60s@2000/s")
-	fs.Var(setting.Duration(&o.Warm), "warm", "with --server: begin with a quarter of the capacity, which grows to all of it while the server serves for this `DURATION`")
+	fs.Var(DurationValue(&o.Warm), "warm", "with --server: begin with a quarter of the capacity, which grows to all of it while the server serves for this `DURATION`")
 }

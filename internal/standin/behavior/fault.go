@@ -1,9 +1,4 @@
-// Package fault injects faults: connections that answer late or stall, and random
-// choices of which answers are errors.
-//
-// It knows no protocol, so that faults are the same for all stand-ins. Its
-// invariant: bytes arrive unaltered and in order, however late.
-package fault
+package behavior
 
 import (
 	"errors"
@@ -18,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/standin/setting"
 	"carronade/units"
 )
 
@@ -64,10 +58,10 @@ func (s Stall) Left(since time.Duration) time.Duration {
 	return max(0, s.Length-since%s.Every)
 }
 
-// Bind adds the flags of a delay and a stall to fs.
-func Bind(fs *pflag.FlagSet, delay *time.Duration, stall *Stall) {
-	fs.Var(setting.Duration(delay), "delay", "delay each answer by this much")
-	fs.Var(&setting.Value[Stall]{To: stall, Parse: ParseStall, Format: Stall.String, Kind: "stall"}, "stall", "neither read nor answer, `EVERY/LENGTH` such as 10s/1s")
+// BindFaults adds the flags of a delay and a stall to fs.
+func BindFaults(fs *pflag.FlagSet, delay *time.Duration, stall *Stall) {
+	fs.Var(DurationValue(delay), "delay", "delay each answer by this much")
+	fs.Var(&Value[Stall]{To: stall, Parse: ParseStall, Format: Stall.String, Kind: "stall"}, "stall", "neither read nor answer, `EVERY/LENGTH` such as 10s/1s")
 }
 
 // A Dice draws which answers are errors. The zero value draws none. It is safe for
@@ -102,17 +96,17 @@ func (d *Dice) Draw() int {
 	return -1
 }
 
-// Listen wraps ln so that its connections answer late by delay and stall as stall
+// WithFaults wraps ln so that its connections answer late by delay and stall as stall
 // says, counted from start; with holds, HolderOf finds their holders. Without any of
 // these it returns ln.
-func Listen(ln net.Listener, delay time.Duration, stall Stall, holds bool, start time.Time) net.Listener {
+func WithFaults(ln net.Listener, delay time.Duration, stall Stall, holds bool, start time.Time) net.Listener {
 	if delay == 0 && stall == (Stall{}) && !holds {
 		return ln
 	}
-	return &listener{Listener: ln, delay: delay, late: holds || delay > 0, stall: stall, start: start}
+	return &faultListener{Listener: ln, delay: delay, late: holds || delay > 0, stall: stall, start: start}
 }
 
-type listener struct {
+type faultListener struct {
 	net.Listener
 	delay time.Duration
 	late  bool // answers may leave later than they are written
@@ -120,12 +114,12 @@ type listener struct {
 	start time.Time
 }
 
-func (l *listener) Accept() (net.Conn, error) {
+func (l *faultListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	faulty := &conn{Conn: c, l: l, done: make(chan struct{})}
+	faulty := &faultConn{Conn: c, l: l, done: make(chan struct{})}
 	faulty.changed.L = &faulty.mu
 	if l.late {
 		go faulty.write()
@@ -137,11 +131,11 @@ func (l *listener) Accept() (net.Conn, error) {
 // write blocks.
 const delayBytes = 64 << 20
 
-// A conn delays written bytes, in order, and neither reads nor writes during a
+// A faultConn delays written bytes, in order, and neither reads nor writes during a
 // stall.
-type conn struct {
+type faultConn struct {
 	net.Conn
-	l    *listener
+	l    *faultListener
 	once sync.Once
 	done chan struct{}
 
@@ -149,21 +143,21 @@ type conn struct {
 	until   time.Time // what is written leaves no earlier, by Hold
 	atOnce  bool      // nothing is late any more, by Wait
 	changed sync.Cond // signals a change of the fields below
-	queue   []delayed
+	queue   []delayedBytes
 	waiting int // bytes in queue
 	closed  bool
 	err     error // of the connection, found by write
 }
 
-type delayed struct {
+type delayedBytes struct {
 	due  time.Time
 	data []byte
 }
 
 // NetConn is the wrapped connection.
-func (c *conn) NetConn() net.Conn { return c.Conn }
+func (c *faultConn) NetConn() net.Conn { return c.Conn }
 
-func (c *conn) Read(p []byte) (int, error) {
+func (c *faultConn) Read(p []byte) (int, error) {
 	if err := c.waitStall(); err != nil {
 		return 0, err
 	}
@@ -175,7 +169,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, c.waitStall()
 }
 
-func (c *conn) Write(p []byte) (int, error) {
+func (c *faultConn) Write(p []byte) (int, error) {
 	if !c.l.late {
 		if err := c.waitStall(); err != nil {
 			return 0, err
@@ -203,14 +197,14 @@ func (c *conn) Write(p []byte) (int, error) {
 		defer c.mu.Lock()
 		return c.Conn.Write(p)
 	}
-	c.queue = append(c.queue, delayed{due, append([]byte(nil), p...)})
+	c.queue = append(c.queue, delayedBytes{due, append([]byte(nil), p...)})
 	c.waiting += len(p)
 	c.changed.Broadcast()
 	return len(p), nil
 }
 
 // write writes the data passed to Write, each piece when it is due.
-func (c *conn) write() {
+func (c *faultConn) write() {
 	for {
 		c.mu.Lock()
 		for len(c.queue) == 0 && !c.closed {
@@ -243,28 +237,28 @@ func (c *conn) write() {
 }
 
 // waitStall waits for the end of the current stall, if there is one.
-func (c *conn) waitStall() error {
+func (c *faultConn) waitStall() error {
 	if c.l.stall == (Stall{}) {
 		return nil
 	}
 	return c.sleep(c.l.stall.Left(time.Since(c.l.start)))
 }
 
-func (c *conn) sleepUntil(due time.Time) error {
+func (c *faultConn) sleepUntil(due time.Time) error {
 	if !SleepUntil(c.done, due) {
 		return net.ErrClosed
 	}
 	return nil
 }
 
-func (c *conn) sleep(d time.Duration) error {
+func (c *faultConn) sleep(d time.Duration) error {
 	if !sleep(d, c.done, nil) {
 		return net.ErrClosed
 	}
 	return nil
 }
 
-func (c *conn) Close() error {
+func (c *faultConn) Close() error {
 	c.once.Do(func() {
 		close(c.done)
 		c.mu.Lock()

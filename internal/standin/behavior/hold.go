@@ -1,4 +1,4 @@
-package fault
+package behavior
 
 import (
 	"context"
@@ -7,14 +7,14 @@ import (
 )
 
 // A Holder holds back the answers of a connection. A nil one holds nothing back.
-type Holder struct{ c *conn }
+type Holder struct{ c *faultConn }
 
 // HolderOf returns the holder of nc, which a server accepted from a listener of
-// Listen, maybe through wrappers with a method NetConn; nil if that holds nothing.
+// WithFaults, maybe through wrappers with a method NetConn; nil if that holds nothing.
 func HolderOf(nc net.Conn) *Holder {
 	for {
 		switch c := nc.(type) {
-		case *conn:
+		case *faultConn:
 			if !c.l.late {
 				return nil
 			}

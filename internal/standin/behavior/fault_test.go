@@ -1,4 +1,4 @@
-package fault
+package behavior
 
 import (
 	"errors"
@@ -40,9 +40,9 @@ func TestStallLeft(t *testing.T) {
 	}
 }
 
-// withFaults runs f in virtual time with both ends of a connection. The faults are
+// listenWithFaults runs f in virtual time with both ends of a connection. The faults are
 // on the end there.
-func withFaults(t *testing.T, delay time.Duration, stall Stall, f func(t *testing.T, here, there net.Conn)) {
+func listenWithFaults(t *testing.T, delay time.Duration, stall Stall, f func(t *testing.T, here, there net.Conn)) {
 	t.Helper()
 	withHolds(t, delay, stall, false, f)
 }
@@ -51,7 +51,7 @@ func withHolds(t *testing.T, delay time.Duration, stall Stall, holds bool, f fun
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		here, inner := net.Pipe()
-		there, err := Listen(oneListener{inner}, delay, stall, holds, time.Now()).Accept()
+		there, err := WithFaults(oneListener{inner}, delay, stall, holds, time.Now()).Accept()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,8 +67,8 @@ func (l oneListener) Accept() (net.Conn, error) { return l.c, nil }
 func (l oneListener) Close() error              { return nil }
 func (l oneListener) Addr() net.Addr            { return &net.TCPAddr{} }
 
-func TestDelay(t *testing.T) {
-	withFaults(t, 5*time.Millisecond, Stall{}, func(t *testing.T, here, there net.Conn) {
+func TestFaultDelay(t *testing.T) {
+	listenWithFaults(t, 5*time.Millisecond, Stall{}, func(t *testing.T, here, there net.Conn) {
 		begin := time.Now()
 		go func() {
 			for range 3 {
@@ -95,8 +95,8 @@ func TestDelay(t *testing.T) {
 }
 
 func TestDelayClosed(t *testing.T) {
-	withFaults(t, time.Hour, Stall{}, func(t *testing.T, _, there net.Conn) {
-		for there.(*conn).waiting <= delayBytes {
+	listenWithFaults(t, time.Hour, Stall{}, func(t *testing.T, _, there net.Conn) {
+		for there.(*faultConn).waiting <= delayBytes {
 			if _, err := there.Write(make([]byte, 16<<20)); err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func TestStall(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			withFaults(t, test.delay, stall, func(t *testing.T, here, there net.Conn) {
+			listenWithFaults(t, test.delay, stall, func(t *testing.T, here, there net.Conn) {
 				begin := time.Now()
 				go func() {
 					var b [1]byte
@@ -225,11 +225,11 @@ func TestDice(t *testing.T) {
 	}
 }
 
-func TestBind(t *testing.T) {
+func TestBindFaults(t *testing.T) {
 	var delay time.Duration
 	var stall Stall
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	Bind(fs, &delay, &stall)
+	BindFaults(fs, &delay, &stall)
 	if err := fs.Parse([]string{"--delay", "5ms", "--stall", "10s/1s"}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package capacity
+package behavior
 
 import (
 	"encoding/binary"
@@ -22,10 +22,11 @@ const (
 	latest = math.MaxInt64 / 2
 )
 
-// A Server is a queue, first in, first out, before one or more equal servers. It is
-// not safe for concurrent use.
-type Server struct {
-	o       Options
+// A Queue is a queue, first in, first out, before one or more equal servers. It computes
+// when the events of a stand-in are served, and which find it full. It is not safe for
+// concurrent use.
+type Queue struct {
+	o       CapacityOptions
 	rng     *rand.Rand
 	origin  time.Time // of the first arrival
 	started bool
@@ -39,11 +40,11 @@ type Server struct {
 	served    float64 // seconds for which it has served, as a mean of the servers
 }
 
-// New returns an idle server with valid options that say a rate.
-func New(o Options) *Server {
+// NewQueue returns an idle queue with valid options that say a rate.
+func NewQueue(o CapacityOptions) *Queue {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], o.Server.Seed)
-	return &Server{
+	return &Queue{
 		o: o, rng: rand.New(rand.NewChaCha8(key)), // unlike PCG's, its sequences of similar seeds are independent
 		free: make([]int64, o.Server.Servers), credit: o.Credits.For.Seconds(),
 	}
@@ -52,7 +53,7 @@ func New(o Options) *Server {
 // Arrive adds events that arrive together, and returns when the last of them will
 // have been served. It takes all of them or none: not ok means that more events than
 // the queue holds would wait. A time before that of the last arrival counts as that.
-func (s *Server) Arrive(now time.Time, events int) (done time.Time, ok bool) {
+func (s *Queue) Arrive(now time.Time, events int) (done time.Time, ok bool) {
 	if !s.started {
 		s.started, s.origin = true, now
 	}
@@ -78,7 +79,7 @@ func (s *Server) Arrive(now time.Time, events int) (done time.Time, ok bool) {
 }
 
 // fits reports whether the queue holds this number of events more.
-func (s *Server) fits(events int) bool {
+func (s *Queue) fits(events int) bool {
 	wait := int64(events) // how many of them wait
 	if s.waiting.len() == 0 {
 		for _, free := range s.free {
@@ -96,7 +97,7 @@ func (s *Server) fits(events int) bool {
 // service draws the service time of the next event, which has waited for wait
 // before a server that was idle for idle. Its speed is that of the moment at which
 // its service starts.
-func (s *Server) service(wait, idle int64) int64 {
+func (s *Queue) service(wait, idle int64) int64 {
 	servers := float64(len(s.free))
 	rate := s.o.Server.Rate
 	burst := s.o.Credits.Rate
@@ -134,7 +135,7 @@ func (s *Server) service(wait, idle int64) int64 {
 }
 
 // draw draws a service time with a mean of 1.
-func (s *Server) draw() float64 {
+func (s *Queue) draw() float64 {
 	switch v := s.o.Server.Service; v.Kind {
 	case Exponential:
 		return s.rng.ExpFloat64()
@@ -146,7 +147,7 @@ func (s *Server) draw() float64 {
 }
 
 // sink restores the order of the heap free after its first element grew.
-func (s *Server) sink() {
+func (s *Queue) sink() {
 	h := s.free
 	for i := 0; ; {
 		child := 2*i + 1

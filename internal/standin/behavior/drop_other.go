@@ -1,6 +1,6 @@
 //go:build !linux
 
-package drop
+package behavior
 
 import "net"
 
@@ -12,5 +12,5 @@ func newDropper(*net.TCPConn) *Dropper { return nil }
 // Drop is never called here.
 func (*Dropper) Drop(int64) error { return nil }
 
-// Supported reports whether the kernel drops bytes.
-func Supported() bool { return false }
+// CanDrop reports whether the kernel drops bytes.
+func CanDrop() bool { return false }

@@ -1,4 +1,4 @@
-package drop
+package behavior
 
 import (
 	"net"
@@ -9,7 +9,7 @@ import (
 // TestTryDropWithOtherConnections: other clients that connect to the listener and
 // send nothing do not block the trial.
 func TestTryDropWithOtherConnections(t *testing.T) {
-	if !Supported() {
+	if !CanDrop() {
 		t.Skip("this kernel drops nothing")
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test

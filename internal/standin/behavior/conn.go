@@ -1,4 +1,4 @@
-package setting
+package behavior
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package record
+package behavior
 
 import (
 	"net"
@@ -9,9 +9,9 @@ import (
 // flushSize is how many bytes of lines a connection collects before it writes them.
 const flushSize = 32 << 10
 
-// A Conn is a connection whose reads and writes are timed. A nil one records
+// A RecordedConn is a connection whose reads and writes are timed. A nil one records
 // nothing.
-type Conn struct {
+type RecordedConn struct {
 	net.Conn
 	r    *Recorder
 	name string
@@ -26,20 +26,20 @@ type Conn struct {
 	submitted, written int64 // bytes of answers: passed on by the server, and written to the connection
 	began, ended       int64 // times of the last write to the connection
 	sequence           int64
-	unanswered         []entry // received since the last call of Answered
-	unwritten          []entry // answered, but the answers are not written yet; in order
+	unanswered         []recordEntry // received since the last call of Answered
+	unwritten          []recordEntry // answered, but the answers are not written yet; in order
 	lines              []byte
 }
 
-// An entry is a request that is not answered yet.
-type entry struct {
-	Request
+// An recordEntry is a request that is not answered yet.
+type recordEntry struct {
+	RecordedRequest
 	sequence, arrived int64
 	end               int64 // where its answer ends, as a value of submitted
 }
 
 // Read implements net.Conn.
-func (c *Conn) Read(p []byte) (int, error) {
+func (c *RecordedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		at := c.r.now()
@@ -51,7 +51,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 // Write implements net.Conn.
-func (c *Conn) Write(p []byte) (int, error) {
+func (c *RecordedConn) Write(p []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	began := c.r.now()
@@ -73,7 +73,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 // Close implements net.Conn.
-func (c *Conn) Close() error {
+func (c *RecordedConn) Close() error {
 	err := c.Conn.Close()
 	c.finish()
 	c.r.mu.Lock()
@@ -84,16 +84,16 @@ func (c *Conn) Close() error {
 
 // Received notes a request whose last bytes were the last that were read from the
 // connection.
-func (c *Conn) Received(q Request) {
+func (c *RecordedConn) Received(q RecordedRequest) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := entry{Request: q, sequence: c.sequence, arrived: c.arrived}
+	e := recordEntry{RecordedRequest: q, sequence: c.sequence, arrived: c.arrived}
 	c.sequence++
 	if q.NoAnswer {
-		c.line(&e, None, None)
+		c.line(&e, NoRecord, NoRecord)
 		return
 	}
 	e.end = c.submitted
@@ -102,7 +102,7 @@ func (c *Conn) Received(q Request) {
 
 // Answered says that all requests received so far are answered by what the server
 // has written so far, to the connection or to a wrapper that delays it.
-func (c *Conn) Answered() {
+func (c *RecordedConn) Answered() {
 	if c == nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (c *Conn) Answered() {
 		e := &c.unanswered[i]
 		switch {
 		case e.end == c.submitted: // nothing was written since
-			c.line(e, None, None)
+			c.line(e, NoRecord, NoRecord)
 		case c.written == c.submitted:
 			c.line(e, c.began, c.ended)
 		default:
@@ -125,14 +125,14 @@ func (c *Conn) Answered() {
 
 // finish writes the remaining entries, which will not be answered. The connection
 // is closed already, so that a blocked write has returned.
-func (c *Conn) finish() {
+func (c *RecordedConn) finish() {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, left := range [][]entry{c.unwritten, c.unanswered} {
+	for _, left := range [][]recordEntry{c.unwritten, c.unanswered} {
 		for i := range left {
-			c.line(&left[i], None, None)
+			c.line(&left[i], NoRecord, NoRecord)
 		}
 	}
 	c.unwritten, c.unanswered = nil, nil
@@ -141,7 +141,7 @@ func (c *Conn) finish() {
 }
 
 // line adds an entry to the lines, with the times of the write of its answer.
-func (c *Conn) line(e *entry, began, ended int64) {
+func (c *RecordedConn) line(e *recordEntry, began, ended int64) {
 	l := append(c.lines, c.name...)
 	l = append(l, ',')
 	l = strconv.AppendInt(l, e.sequence, 10)

@@ -1,9 +1,4 @@
-// Package setting contains what the options of all stand-ins have in common:
-// flags with their own parse functions, TLS from files, and messages about errors.
-//
-// It knows no stand-in. Its invariant: a flag shows values in the form in which
-// they may be given, and never a secret.
-package setting
+package behavior
 
 import (
 	"crypto/tls"
@@ -72,8 +67,8 @@ func (f *List[T]) String() string {
 	return strings.Join(shown, ",")
 }
 
-// Size is a flag for a number of bytes; 0, which means the default, is not shown.
-func Size(to *int64) *Value[int64] {
+// SizeValue is a flag for a number of bytes; 0, which means the default, is not shown.
+func SizeValue(to *int64) *Value[int64] {
 	return &Value[int64]{to, units.ParseSize, func(n int64) string {
 		if n == 0 {
 			return ""
@@ -82,8 +77,8 @@ func Size(to *int64) *Value[int64] {
 	}, "size"}
 }
 
-// Duration is a flag for a duration; 0 is not shown.
-func Duration(to *time.Duration) *Value[time.Duration] {
+// DurationValue is a flag for a duration; 0 is not shown.
+func DurationValue(to *time.Duration) *Value[time.Duration] {
 	return &Value[time.Duration]{to, units.ParseDuration, func(d time.Duration) string {
 		if d == 0 {
 			return ""

@@ -1,4 +1,4 @@
-package fault
+package behavior
 
 import (
 	"context"
@@ -102,7 +102,7 @@ func TestNoHolder(t *testing.T) {
 	}
 	h.Hold(time.Now().Add(time.Hour))
 	h.Wait(t.Context())
-	withFaults(t, 0, Stall{Every: time.Hour, Length: time.Second}, func(t *testing.T, _, there net.Conn) {
+	listenWithFaults(t, 0, Stall{Every: time.Hour, Length: time.Second}, func(t *testing.T, _, there net.Conn) {
 		if HolderOf(there) != nil {
 			t.Error("a connection that only stalls has a holder")
 		}
