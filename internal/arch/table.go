@@ -120,7 +120,7 @@ var Packages = []Package{
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
-	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/fleet/bus", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
+	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
 	{Name: "internal/scenario/module", May: []string{"internal/scenario", "internal/workload", "units"}},
 	{Name: "internal/scenario/typings", May: []string{"internal/report", "internal/workload", "measure", "target"}, Tests: []string{"target/all"}},
@@ -131,7 +131,7 @@ var Packages = []Package{
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/mongoose", May: []string{
-		"internal/compat", "internal/compat/kafkaprops", "internal/itemlist", "internal/layout", "internal/report", "internal/scenario", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload", "payload/expression", "units",
+		"internal/compat", "internal/compat/kafkaprops", "internal/itemlist", "internal/layout", "internal/report", "internal/scenario", "internal/system", "internal/trace", "internal/web/guard", "internal/workload", "load", "measure", "payload", "payload/expression", "units",
 	}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/compat/compattest", "internal/report", "target/kafka"}},
 	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},
