@@ -112,7 +112,7 @@ var Packages = []Package{
 		"internal/workload", "load", "measure", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
-	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/fleet/bus", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
+	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
 	{Name: "internal/scenario/module", May: []string{"internal/scenario", "internal/workload", "units"}},
 	{Name: "internal/scenario/typings", May: []string{"internal/report", "internal/workload", "measure", "target"}},
@@ -123,7 +123,7 @@ var Packages = []Package{
 	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/mongoose", May: []string{
 		"internal/compat", "internal/compat/kafkaprops", "internal/itemlist", "internal/layout", "internal/report", "internal/scenario",
-		"internal/system", "internal/trace", "internal/workload", "load", "measure", "payload", "payload/expression", "units",
+		"internal/system", "internal/trace", "internal/web/guard", "internal/workload", "load", "measure", "payload", "payload/expression", "units",
 	}},
 	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/report", "internal/testkit/reporttest", "target/kafka"}},
 	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},
