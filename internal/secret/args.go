@@ -81,7 +81,7 @@ func (f *flagReader) take(arg string) (shown, secret string) {
 		return f.letter + Hidden, arg[len(f.letter):]
 	default:
 		name, value, setting := strings.Cut(arg, "=")
-		if setting && (strings.HasPrefix(arg, "-") || variable.MatchString(arg) && !anotherSetting.MatchString(value)) && !strings.ContainsAny(name, " \t\n;&|") && isSecret(name, value) {
+		if setting && strings.HasPrefix(arg, "-") && !strings.ContainsAny(name, " \t\n;&|") && isSecret(name, value) {
 			return name + "=" + Hidden, value
 		}
 		if h := headerArg.FindStringSubmatch(arg); h != nil && strings.HasPrefix(before+arg, "-") && isLikelyName(h[2]) && !IsReference(h[4]) {
@@ -154,6 +154,9 @@ func hideFlags(s string, depth int, found func(string)) string {
 				continue // it was masked before
 			}
 			raw := line[w.from:w.to]
+			if name, value, _ := strings.Cut(w.text, "="); secret == "" && variable.MatchString(raw) && isSecret(name, value) && !anotherSetting.MatchString(value) {
+				shown, secret = name+"="+Hidden, value
+			}
 			if secret == "" && strings.ContainsAny(w.text, " \t\n") {
 				var within []string
 				shown = hideFlags(w.text, depth+1, func(v string) { within = append(within, v) })
