@@ -154,7 +154,7 @@ func hideFlags(s string, depth int, found func(string)) string {
 				continue // it was masked before
 			}
 			raw := line[w.from:w.to]
-			if name, value, _ := strings.Cut(w.text, "="); secret == "" && variable.MatchString(raw) && isSecret(name, value) && !anotherSetting.MatchString(value) {
+			if name, value, _ := strings.Cut(w.text, "="); depth == 0 && secret == "" && variable.MatchString(raw) && isSecret(name, value) && !anotherSetting.MatchString(value) {
 				shown, secret = name+"="+Hidden, value
 			}
 			if secret == "" && strings.ContainsAny(w.text, " \t\n") {
