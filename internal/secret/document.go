@@ -106,23 +106,24 @@ func (t *tree) commented(lines []span) {
 
 // isOldSecret reports whether a comment may be an old item of a block of secrets.
 func (t *tree) isOldSecret(c span) bool {
+	end := -1 // of the last block that begins before the comment
 	for _, s := range t.secrets {
-		if c.from < s.from {
-			continue
-		}
-		other := false // settings are between the block and the comment
-		for line := range strings.Lines(t.file[min(s.to, c.from):c.from]) {
-			line = strings.TrimSpace(line)
-			other = other || line != "" && line[0] != '#'
-		}
-		before := strings.TrimRight(t.file[:c.from], " \t\r\n")
-		last := before[strings.LastIndexByte(before, '\n')+1:]
-		column := c.from - strings.LastIndexByte(t.file[:c.from], '\n') - 1
-		if !other && (oldItem.MatchString(t.file[c.from:c.to]) || column > indentation(last)) {
-			return true
+		if s.from <= c.from {
+			end = max(end, s.to)
 		}
 	}
-	return false
+	if end < 0 {
+		return false
+	}
+	for line := range strings.Lines(t.file[min(end, c.from):c.from]) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			return false // a setting is between them
+		}
+	}
+	before := strings.TrimRight(t.file[:c.from], " \t\r\n")
+	last := before[strings.LastIndexByte(before, '\n')+1:]
+	column := c.from - strings.LastIndexByte(t.file[:c.from], '\n') - 1
+	return oldItem.MatchString(t.file[c.from:c.to]) || column > indentation(last)
 }
 
 // hideFile masks a file whose grammar is not known.

@@ -63,6 +63,8 @@ func TestHostile(t *testing.T) {
 		{"XML, a comment with a setting", "<a><!-- password=" + s + " --><port>1</port></a>", []string{"<port>1</port>"}},
 		{"XML, not closed", "<a><password>" + s + "\n</password><port>1</port>\n", []string{"<port>1</port>"}},
 		{"XML, a name in a value", `<bean><property name="user" value="u"/><property name="password"><value>` + s + `</value></property></bean>`, []string{`value="u"`}},
+		{"XML, a character that is not allowed", "<a><name>x.token</name><value>\n{\x1a" + s + "</value></a>", []string{"x.token"}},
+		{"a shell, quotes in quotes", `srv --password ''\'' ` + s + "' --port 1\n", []string{"--port 1"}},
 		{"properties, escapes in a name", "ssl.key.pass\\u0077ord=" + s + "\nport=1\n", []string{"port=1"}},
 		{"properties, an escaped blank in a name", "my\\ password=" + s + "\nport=1\n", []string{"port=1"}},
 		{"properties, quotes and lines", "ssl.key.password=\"a\\\n    b\\\n    " + s + "\"\nport=1\n", []string{"port=1"}},
