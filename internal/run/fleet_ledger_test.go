@@ -40,10 +40,10 @@ func TestFleetLedger(t *testing.T) {
 				due := time.Duration(k) * 20 * time.Millisecond
 				o := load.Outcome{Acked: events, Place: int64(40 + k*events), Sum: uint32(1000 + k), Sent: due + time.Millisecond}
 				o.First, o.Events, o.DueFirst, o.DueLast, o.Ready, o.FirstSent = uint64(k*events), events, due, due, due, -1
-				sends.fired([]load.Outcome{o})
+				sends.Fired([]load.Outcome{o})
 				a := load.Arrival{Base: o.Place, Events: events, Sum: o.Sum, At: due + 5*time.Millisecond}
 				if c.spoil == nil || c.spoil(k, &a) {
-					reads.arrived(0, []load.Arrival{a})
+					reads.Arrived(0, []load.Arrival{a})
 				}
 			}
 			f := &fleetLedger{verify: true, times: true, interval: time.Second, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
@@ -85,7 +85,7 @@ func TestFleetLedgerInPart(t *testing.T) {
 	sends.logOf = func(int32) int32 { return 0 }
 	o := load.Outcome{Acked: 5, Place: 10, Sum: 1}
 	o.Events, o.DueFirst = 5, -1
-	sends.fired([]load.Outcome{o})
+	sends.Fired([]load.Outcome{o})
 	f.take(sends.Take(-1)[0])
 	f.left[1] = 5
 	whole := &Reading{Whole: []bool{true}, Ends: []int64{15}}
@@ -176,7 +176,7 @@ func TestFleetLedgerLost(t *testing.T) {
 			sends.logOf = func(int32) int32 { return 0 }
 			o := load.Outcome{Acked: 5, Place: 10, Sum: 1}
 			o.Events, o.DueFirst = 5, -1
-			sends.fired([]load.Outcome{o})
+			sends.Fired([]load.Outcome{o})
 			f.take(sends.Take(-1)[0])
 			g := &Gathered{Agents: []Measured{{Reading: &Reading{Whole: []bool{true}, Ends: []int64{15}}}}, Rows: []report.Agent{{Reads: true, State: "complete"}}}
 			out := &outcome{result: &load.Result{}}

@@ -80,6 +80,13 @@ func newRecordState() recordState {
 // NewRecords returns an empty list of records.
 func NewRecords() *Records { return &Records{last: newRecordState()} }
 
+// Of says which log the events of a stream are in, whether records have the times that end-to-end
+// times need, and when a schedule has the events of a stream; nil without one. It is called before
+// the first outcome.
+func (r *Records) Of(logOf func(stream int32) int32, times bool, due func(stream int32, index uint64) time.Duration) {
+	r.logOf, r.times, r.due = logOf, times, due
+}
+
 // full reports whether there is no room, and counts events if so. The lock must be taken.
 func (r *Records) full(side int, events int32) bool {
 	if r.size+len(r.current) < mostRecords {
@@ -132,8 +139,8 @@ func (r *Records) Take(most int) [][]byte {
 	return taken
 }
 
-// fired records outcomes; see load.Plan.Observe.
-func (r *Records) fired(out []load.Outcome) {
+// Fired records outcomes; see load.Plan.Observe.
+func (r *Records) Fired(out []load.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range out {
@@ -215,8 +222,8 @@ func (r *Records) outcomeTimes(b []byte, o *load.Outcome, flags byte) []byte {
 	return b
 }
 
-// arrived records what was read; see load.ReadPlan.Observe.
-func (r *Records) arrived(_ int, as []load.Arrival) {
+// Arrived records what was read; see load.ReadPlan.Observe.
+func (r *Records) Arrived(_ int, as []load.Arrival) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range as {
