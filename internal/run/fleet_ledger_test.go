@@ -2,6 +2,7 @@ package run
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,7 +47,7 @@ func TestFleetLedger(t *testing.T) {
 					reads.Arrived(0, []load.Arrival{a})
 				}
 			}
-			f := &fleetLedger{verify: true, times: true, interval: time.Second, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+			f := &fleetLedger{verify: true, times: true, phases: 1, interval: time.Second, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
 			order := []*Records{reads, sends}
 			if c.early {
 				order = []*Records{sends, reads}
@@ -184,6 +185,52 @@ func TestFleetLedgerLost(t *testing.T) {
 			f.finish(nil, g, out)
 			if v := out.ledger; v.Acked != c.want.Acked || v.Inexact != c.want.Inexact || v.Complete != c.want.Complete || (len(out.warnings) > 0) == v.Complete {
 				t.Errorf("got %+v with %q, want %+v", v, out.warnings, c.want)
+			}
+		})
+	}
+}
+
+// TestFleetLedgerHostile: records with numbers that the run does not have are refused, take no
+// memory, and are named.
+func TestFleetLedgerHostile(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func(r *Records, k int32)
+		want string
+	}{
+		{"phases", func(r *Records, k int32) {
+			o := load.Outcome{Acked: 1, Place: int64(k), Sent: 1}
+			o.Events, o.Phase, o.DueFirst, o.FirstSent = 1, k+1, -1, -1
+			r.Fired([]load.Outcome{o})
+		}, "one is of phase 1, and the run has 1"},
+		{"logs of what was sent", func(r *Records, k int32) {
+			o := load.Outcome{Acked: 1, Place: int64(k)}
+			o.Stream, o.Events, o.DueFirst, o.FirstSent = k+1, 1, -1, -1
+			r.Fired([]load.Outcome{o})
+		}, "one is in log 1, and 1 are read"},
+		{"logs of what was read", func(r *Records, k int32) {
+			r.Arrived(0, []load.Arrival{{Log: k + 1, Base: int64(k), Events: 1}})
+		}, "one is in log 1, and 1 are read"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fleetLedger{verify: true, times: true, phases: 1, interval: time.Second, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+			f.begin(&Logs{Names: []string{"t-0"}, Starts: []int64{0}})
+			r := NewRecords()
+			r.Of(func(stream int32) int32 { return stream }, true, nil)
+			for k := range int32(1000) {
+				c.make(r, k)
+			}
+			for _, chunk := range r.Take(-1) {
+				f.take(chunk)
+			}
+			if f.broken == nil || !strings.Contains(f.broken.Error(), c.want) {
+				t.Errorf("got %v, want %s", f.broken, c.want)
+			}
+			if len(f.byPhase)+len(f.byRow)+len(f.logOf) > 0 {
+				t.Errorf("%d phases, %d rows, %d streams", len(f.byPhase), len(f.byRow), len(f.logOf))
+			}
+			if v := f.verdict(&Reading{Whole: []bool{true}, Ends: []int64{0}}); v.Lost != 0 {
+				t.Errorf("events are called lost: %+v", v)
 			}
 		})
 	}
