@@ -160,7 +160,7 @@ var Packages = []Package{
 	{Name: "internal/riemanntest"},
 	{Name: "internal/parquettest"},
 	{Name: "internal/browsertest"},
-	{Name: "internal/acceptance", May: []string{"internal/kafkatest"}},
+	{Name: "internal/acceptance", May: []string{"internal/kafkatest"}, Tests: []string{"internal/trace", "measure"}},
 	{Name: "internal/bench", May: []string{"internal/kafkatest", "internal/report", "internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "internal/report", "internal/workload", "measure", "target", "target/all"}},
 }
