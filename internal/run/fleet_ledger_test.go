@@ -235,3 +235,24 @@ func TestFleetLedgerHostile(t *testing.T) {
 		})
 	}
 }
+
+// TestFleetMoments: what agents' clients reported is in the report, by agent.
+func TestFleetMoments(t *testing.T) {
+	moment := func(at time.Duration) []measure.Moment {
+		return []measure.Moment{{From: "client", Name: "reconnect", At: at, Length: time.Millisecond}}
+	}
+	var out outcome
+	e := &execution{}
+	e.merge(&Gathered{
+		Agents: []Measured{{Result: &load.Result{}, Moments: moment(2 * time.Second)}, {Result: &load.Result{}, Moments: moment(time.Second)}},
+		Rows:   []report.Agent{{Name: "a"}, {Name: "b"}},
+	}, &load.Plan{}, &out)
+	got := e.moments.of(&load.Result{Freezes: measure.Freezes{Process: []measure.Freeze{{At: 3 * time.Second}}}}, out.moments)
+	var names []string
+	for _, m := range got {
+		names = append(names, m.From+" "+m.Name)
+	}
+	if want := []string{"b reconnect", "a reconnect", "generator freeze"}; !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+}

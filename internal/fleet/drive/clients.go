@@ -90,8 +90,8 @@ func Check(w *workload.Workload, reader string) error {
 		return errors.New("a round trip on several machines needs --rate: a caller cannot wait for what another machine reads")
 	case w.Trace() != "":
 		return errors.New("--trace keeps what this program sent: each agent writes its own with carronade agent --traces FOLDER")
-	case w.TakesMarks():
-		return errors.New("scores of faults need what this program sent: a fleet takes no marks")
+	case w.LimitsFaults():
+		return errors.New("limits on outages need what this program sent: a fleet takes marks, and has no scores of faults")
 	}
 	return nil
 }

@@ -353,6 +353,9 @@ func (r *firing) take(event fleet.Event) {
 		logf("agent %s: %v", e.Agent, e.Err)
 	case fleet.Started:
 		r.began = r.base.Add(e.T0)
+		if r.order.Started != nil {
+			r.order.Started(r.began)
+		}
 		logf("%d agents start together, at most %v apart", len(r.members), e.Skew.Round(time.Microsecond))
 	case fleet.FrameOf:
 		m := r.member(e.Agent)
