@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // A mongooseNode is an additional node of mongoose with its remote API.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // startMongoose starts a command line of mongoose by a link with the jar's name, in

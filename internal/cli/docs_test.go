@@ -21,8 +21,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/elastictest"
 	"carronade/internal/standin"
+	"carronade/internal/testkit"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/payload"
@@ -76,8 +76,8 @@ func addresses(t *testing.T, text string) []string {
 		pairs = append(pairs, exampleStore, startStore(t))
 	}
 	if strings.Contains(text, exampleCluster) {
-		node := elastictest.Shared(t)
-		t.Cleanup(elastictest.EndShared) // no other document has one
+		node := testkit.SharedSearch(t)
+		t.Cleanup(testkit.EndSharedSearch) // no other document has one
 		pairs = append(pairs, exampleCluster, strings.TrimPrefix(node.URL, "http://"))
 	}
 	for _, s := range exampleServers {
