@@ -92,6 +92,7 @@ type traffic struct {
 	reads   bool
 	index   [4]uint64
 	place   [4]int64
+	last    load.Arrival
 }
 
 // The load of the traffic that docs/fleet.md has: events and batches a second.
@@ -123,10 +124,15 @@ func (f *traffic) second(k int) *load.Snapshot {
 		o.Sent = o.Ready + f.about(60*time.Microsecond)
 		o.Done = o.Sent + service
 		if f.reads {
-			f.records.Arrived(0, []load.Arrival{{
+			a := load.Arrival{
 				Log: int32(log), Base: o.Place, Events: events, Sum: o.Sum, At: o.Done, Earliest: o.Done - f.about(30*time.Microsecond),
 				Requested: o.Done - f.about(2*time.Millisecond), Waited: f.about(time.Millisecond),
-			}})
+			}
+			if b%2 == 1 { // it came with the answer that the batch before came with
+				a.At, a.Earliest, a.Requested, a.Waited = f.last.At, f.last.Earliest, f.last.Requested, f.last.Waited
+			}
+			f.last = a
+			f.records.Arrived(0, []load.Arrival{a})
 		} else {
 			if f.records != nil {
 				f.records.Fired([]load.Outcome{o})
