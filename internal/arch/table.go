@@ -149,7 +149,7 @@ var Packages = []Package{
 	{Name: "internal/testkit"},
 	{Name: "internal/testkit/kafkatest", May: []string{"internal/testkit"}},
 	{Name: "internal/testkit/browsertest"},
-	{Name: "internal/acceptance"},
+	{Name: "internal/acceptance", Tests: []string{"internal/trace"}},
 	{Name: "internal/bench", May: []string{"internal/report", "internal/store/sqlite", "internal/testkit/kafkatest", "internal/testkit/reporttest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "target/all"}},
 }
