@@ -33,8 +33,8 @@ func TestLongRunIsSmall(t *testing.T) {
 	}
 	const (
 		anHour = 12 << 20 // until the series is full
-		ever   = 16 << 20
-		report = 24 << 20 // the document as well
+		ever   = 24 << 20 // the ledger remembers a million batches, in 8 MiB
+		report = 28 << 20 // the document as well
 	)
 	for _, tt := range []struct {
 		name string
