@@ -21,7 +21,7 @@ func TestHourIsSmall(t *testing.T) {
 	)
 	broker := startStandin(t, "kafka", "--in-memory", "--retain", "32MiB", "--topic", "hour:4", "--listen", "127.0.0.1:0")
 	s := start(t, "run", "kafka://"+broker.addr+"/hour", "--op", "roundtrip", "--verify", "--rate", "20k/s", "--for", long.String(), "--quiet", "--json")
-	e := s.wait(long + 10*time.Minute).wantOneOf(t, 0, 3)
+	e := s.wait(long+10*time.Minute).wantOneOf(t, 0, 3)
 	var d struct {
 		Generator struct {
 			MaxRSS uint64 `json:"max_rss_bytes"`

@@ -68,7 +68,7 @@ type fakeSession struct {
 	ended chan struct{}
 }
 
-func (s *fakeSession) Target() load.Target           { return s }
+func (s *fakeSession) Target() load.Target { return s }
 func (s *fakeSession) Source() load.Source {
 	if s.m.noSource {
 		return nil
