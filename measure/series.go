@@ -10,8 +10,8 @@ import (
 const DefaultSeries = 3600
 
 // mostCells is how many bytes the packed cells of a series take before it joins intervals,
-// however few there are. An hour of seconds takes up to 20 MiB.
-const mostCells = 32 << 20
+// however few there are. An hour of seconds takes 2 to 20 MiB.
+const mostCells = 16 << 20
 
 // fewRows is how many rows a series has in any case.
 const fewRows = 64

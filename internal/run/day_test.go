@@ -32,24 +32,24 @@ func TestLongRunIsSmall(t *testing.T) {
 		}
 	}
 	const (
-		anHour = 12 << 20 // until the series is full
-		ever   = 24 << 20 // the ledger remembers a million batches, in 8 MiB
-		report = 28 << 20 // the document as well
+		anHour = 16 << 20 // until the series is full
+		ever   = 40 << 20 // the ledger remembers a million batches, in 8 MiB
+		report = 44 << 20 // the document as well
 	)
 	for _, tt := range []struct {
 		name string
 		m    fakeKind
 		op   string
 	}{
-		{"produce", fakeKind{perBatch: 4, spread: true, noSource: true}, "produce"},
-		{"verified round trips", fakeKind{perBatch: 4, spread: true, consumeDelay: 3 * time.Millisecond}, "roundtrip"},
+		{"produce", fakeKind{perBatch: 64, spread: true, noSource: true}, "produce"},
+		{"verified round trips", fakeKind{perBatch: 64, spread: true, consumeDelay: 3 * time.Millisecond}, "roundtrip"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var begin, full, last int64
 				d, err := Execute(t.Context(), Job{
 					Portable: true,
-					Workload: resolve(t, &tt.m, "op="+tt.op, "rate=40/s", "linger=100ms", "for="+long.String()),
+					Workload: resolve(t, &tt.m, "op="+tt.op, "rate=500/s", "linger=100ms", "for="+long.String()),
 					Watch: func(s load.Snapshot) {
 						switch s.At {
 						case time.Minute:
