@@ -76,6 +76,7 @@ var Packages = []Package{
 	{Name: "internal/outage", May: []string{"load"}},
 	{Name: "internal/control", May: []string{"internal/system"}},
 	{Name: "internal/inject", May: []string{"units"}},
+	{Name: "internal/relay", May: []string{"internal/system"}},
 	{Name: "internal/slo", May: []string{"units"}},
 	{Name: "internal/workload", May: []string{"internal/inject", "internal/secret", "internal/slo", "load", "measure", "payload", "target", "units"}},
 	{Name: "internal/permit", May: []string{"internal/inject", "internal/workload", "target"}, Tests: []string{"target/all"}},
@@ -116,7 +117,7 @@ var Packages = []Package{
 	{Name: "internal/web/guard"},
 	{Name: "internal/fleet/manifest"},
 	{Name: "internal/run", May: []string{
-		"internal/checkout", "internal/doctor", "internal/inject", "internal/ledger", "internal/live", "internal/outage", "internal/publish", "internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
+		"internal/checkout", "internal/doctor", "internal/inject", "internal/ledger", "internal/live", "internal/outage", "internal/publish", "internal/relay", "internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
@@ -149,7 +150,7 @@ var Packages = []Package{
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/profiling", "internal/command/query", "internal/command/reports", "internal/command/topics",
 		"internal/control", "internal/dial", "internal/digest", "internal/doctor", "internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/judge", "internal/jobs", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve", "internal/shell", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
-		"internal/live", "internal/outage", "internal/report", "internal/run", "internal/slo", "internal/standin", "internal/system", "internal/vary", "internal/web", "internal/web/frame", "internal/workload",
+		"internal/live", "internal/outage", "internal/relay", "internal/report", "internal/run", "internal/slo", "internal/standin", "internal/system", "internal/vary", "internal/web", "internal/web/frame", "internal/workload",
 		"load", "measure", "payload", "payload/expression", "target", "units",
 	}, Tests: []string{"target/all"}},
 

@@ -31,6 +31,41 @@ type Score struct {
 	Lanes     []Numbers         `json:"lanes,omitempty"` // partitions or connections
 	Worst     int               `json:"worst"`           // index of the lane with the longest blackout; -1: no lanes
 	Errors    map[string]uint64 `json:"errors,omitempty"`
+	// Delivery is what the check of the delivery found of the events due around a fault; nil: it was
+	// not checked, it is not known when they were due, or it is a heal.
+	Delivery *Delivery `json:"delivery,omitempty"`
+}
+
+// A Delivery counts events that were lost, duplicated and reordered.
+type Delivery struct {
+	Lost       uint64 `json:"lost"`
+	Duplicated uint64 `json:"duplicated"`
+	Reordered  uint64 `json:"reordered"`
+}
+
+// Lead is how long before a fault the events were due that are counted as its: those that were
+// acked just before it, and not yet safe.
+const Lead = 5 * time.Second
+
+// Windows returns from when to when events are due that belong to each fault of scores, in their
+// order: from Lead before it, but not before an earlier fault, until that of the next one, or until
+// it was no longer observed. They do not overlap. A heal has none: its events are those of its fault.
+func Windows(scores []Score) (from, to []time.Duration) {
+	from, to = make([]time.Duration, len(scores)), make([]time.Duration, len(scores))
+	last := -1
+	for i := range scores {
+		if scores[i].Kind != Fault {
+			continue
+		}
+		from[i] = max(0, scores[i].At()-Lead)
+		if last >= 0 {
+			from[i] = max(from[i], scores[last].At())
+			to[last] = min(to[last], from[i])
+		}
+		to[i] = scores[i].At() + seconds(scores[i].ObservedS)
+		last = i
+	}
+	return from, to
 }
 
 // A Baseline is how the run was before a fault.

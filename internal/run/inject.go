@@ -31,8 +31,9 @@ type injector struct {
 	moments  []inject.Moment
 	commands []string
 
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	cancel  context.CancelFunc
+	unwatch func() bool // of the interrupt
+	done    sync.WaitGroup
 
 	named    map[int]system.Identity // the processes that faults name, as they were before the run
 	restarts sync.Mutex              // locked while the system is restarted
@@ -42,9 +43,10 @@ type injector struct {
 	unmade   int // faults that were not made yet
 	unrun    int // commands that were not run yet
 
-	standing sync.Mutex   // of the two below
-	stopped  map[int]bool // processes that stand still
-	over     bool         // nothing is stopped any more
+	standing sync.Mutex        // of what follows
+	stopped  map[int]bool      // processes that stand still
+	lasting  map[*undoing]bool // faults that are not undone yet
+	over     bool              // nothing is stopped any more
 }
 
 // newInjector returns nil if the workload makes no faults.
@@ -55,7 +57,7 @@ func (e *execution) newInjector(marks *marking) *injector {
 	}
 	return &injector{
 		e: e, mark: &marks.Marker, faults: w.Faults(), moments: w.Moments(), commands: w.List("exec"),
-		named: map[int]system.Identity{}, stopped: map[int]bool{},
+		named: map[int]system.Identity{}, stopped: map[int]bool{}, lasting: map[*undoing]bool{},
 	}
 }
 
@@ -70,7 +72,13 @@ func (j *injector) check(ctx context.Context) error {
 		refuse := func(err error, hint string) error {
 			return &target.Error{Doing: "prepare --fault " + f.String(), Err: err, Hint: hint}
 		}
-		if f.Action == inject.Restart {
+		switch f.Action {
+		case inject.NetDelay, inject.NetLoss, inject.DiskFull:
+			if err, hint := j.checkLasting(f); err != nil {
+				return refuse(err, hint)
+			}
+			continue
+		case inject.Restart:
 			err := errors.New("there is no system that the run started")
 			if u := j.e.system; u != nil {
 				err = u.CanRestart()
@@ -169,10 +177,15 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 	if j == nil {
 		return
 	}
-	ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx)) // an interrupted run is still measured until it ends
+	// An interrupted run is still measured until it ends. But nothing may be left broken while it
+	// waits for the last answers.
+	interrupted := ctx
+	ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	faulty, heal := context.WithCancel(ctx)
+	j.unwatch = context.AfterFunc(interrupted, heal)
 	j.e.endings.undo(j.release)
 	j.unmade, j.unrun = len(j.faults), len(j.commands)
-	at := func(t time.Duration, left *int, do func()) {
+	at := func(ctx context.Context, t time.Duration, left *int, do func()) {
 		j.done.Go(func() {
 			select {
 			case <-time.After(time.Until(began.Add(t))):
@@ -187,10 +200,10 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 	}
 	for i := range j.faults {
 		f := &j.faults[i]
-		at(f.At, &j.unmade, func() { j.make(ctx, f) })
+		at(faulty, f.At, &j.unmade, func() { j.make(ctx, faulty, f) })
 	}
 	for i := range j.commands {
-		at(j.moments[i].At, &j.unrun, func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) })
+		at(ctx, j.moments[i].At, &j.unrun, func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) })
 	}
 }
 
@@ -199,6 +212,7 @@ func (j *injector) end() []string {
 	if j == nil {
 		return nil
 	}
+	j.unwatch()
 	j.cancel()
 	j.done.Wait()
 	j.e.endings.undo(nil)
@@ -231,26 +245,47 @@ func (j *injector) noted(kind, name, by string, from, to time.Time) {
 // mostName is the length at which the name of a mark is cut, in bytes.
 const mostName = 100
 
-// make makes a fault, and undoes it if that belongs to it.
-func (j *injector) make(ctx context.Context, f *inject.Fault) {
-	const by = "fault"
-	if f.Action == inject.Restart {
-		j.restarts.Lock() // one that is due meanwhile comes after it
-		defer j.restarts.Unlock()
-		if ctx.Err() != nil {
-			j.problem("--fault %s: not made: the run ended before", f)
-			return
-		}
-		from := time.Now()
-		err := j.e.system.Restart(ctx, f.Length, func() { j.noted(outage.Fault, f.String(), by, from, time.Now()) })
-		if err == nil {
-			now := time.Now()
-			j.noted(outage.Heal, f.String(), by, now, now)
-		} else if ctx.Err() == nil {
-			j.problem("--fault %s: %v", f, err)
-		}
+// byFault is what made the marks of faults.
+const byFault = "fault"
+
+// make makes a fault, and undoes it if that belongs to it: when its length is over, or at the end of
+// faulty. ctx ends with the run.
+func (j *injector) make(ctx, faulty context.Context, f *inject.Fault) {
+	switch f.Action {
+	case inject.Restart:
+		j.restart(ctx, f)
+	case inject.NetDelay, inject.NetLoss:
+		j.last(faulty, f)
+	case inject.DiskFull:
+		j.fill(faulty, f)
+	default:
+		j.signal(ctx, faulty, f)
+	}
+}
+
+// restart restarts the system. An interrupt does not cut it short: without the system no answers come.
+func (j *injector) restart(ctx context.Context, f *inject.Fault) {
+	j.restarts.Lock() // one that is due meanwhile comes after it
+	defer j.restarts.Unlock()
+	if ctx.Err() != nil {
+		j.problem("--fault %s: not made: the run ended before", f)
 		return
 	}
+	from := time.Now()
+	err := j.e.system.Restart(ctx, f.Length, func() { j.noted(outage.Fault, f.String(), byFault, from, time.Now()) })
+	switch {
+	case err == nil:
+		now := time.Now()
+		j.noted(outage.Heal, f.String(), byFault, now, now)
+	case ctx.Err() != nil:
+		j.problem("--fault %s: the run ended before the system was ready again", f)
+	default:
+		j.problem("--fault %s: %v", f, err)
+	}
+}
+
+// signal stops or ends processes.
+func (j *injector) signal(ctx, faulty context.Context, f *inject.Fault) {
 	pids, err := j.processes(ctx, f)
 	if err != nil {
 		j.problem("--fault %s: %v", f, err)
@@ -265,17 +300,14 @@ func (j *injector) make(ctx context.Context, f *inject.Fault) {
 	if len(reached) == 0 {
 		return
 	}
-	j.noted(outage.Fault, f.String(), by, from, time.Now())
+	j.noted(outage.Fault, f.String(), byFault, from, time.Now())
 	if f.Action != inject.Stop {
 		return
 	}
-	select {
-	case <-time.After(time.Until(from.Add(f.Length))):
-	case <-ctx.Done(): // the run has ended: nothing may be left standing
-	}
+	j.wait(faulty, from.Add(f.Length))
 	from = time.Now()
 	j.each(f, reached, j.resume)
-	j.noted(outage.Heal, f.String(), by, from, time.Now())
+	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
 }
 
 // pause makes a process stand still, and remembers it: see release.
@@ -283,7 +315,7 @@ func (j *injector) pause(pid int) error {
 	j.standing.Lock()
 	defer j.standing.Unlock()
 	if j.over {
-		return errors.New("this program ends")
+		return errLeaving
 	}
 	err := system.Pause(pid)
 	if err == nil {
@@ -308,6 +340,9 @@ func (j *injector) release() {
 	j.over = true
 	for pid := range j.stopped {
 		_ = system.Continue(pid)
+	}
+	for u := range j.lasting {
+		_ = u.undo()
 	}
 }
 
