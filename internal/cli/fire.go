@@ -124,9 +124,14 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		Figures: shown.Figures,
 		Marks: func(m *run.Marker) {
 			endMarks = s.takeMarks(id, m, func(format string, args ...any) { watcher.Message(fmt.Sprintf(format, args...)) })
+			ends := []func(){endMarks, o.viewers.takeMarks(report.IDOf(id), m)}
 			if o.marker != nil {
-				endOwn, ofOthers := o.marker(m), endMarks
-				endMarks = func() { endOwn(); ofOthers() }
+				ends = append(ends, o.marker(m))
+			}
+			endMarks = func() {
+				for _, end := range ends {
+					end()
+				}
 			}
 		},
 		Marked: func(m outage.Mark) {
