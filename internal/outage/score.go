@@ -12,6 +12,9 @@ const (
 	LeastBaseline = 10 * time.Second
 	leastStay     = 5 * time.Second // for which a system must stay recovered
 	floorSpan     = time.Second
+	// LateEffect is how long after a fault, and after its heals, something must have gone wrong: what
+	// comes after a longer quiet time is not of that fault.
+	LateEffect = time.Minute
 )
 
 // A Time is a time in seconds. With More it was not over when the observation ended: it is
@@ -154,6 +157,11 @@ func (in *Input) score(i int, before []Score) Score {
 	from, to := in.baseline(i, before)
 	o := &observation{in: in, mark: s.At(), until: until, open: open, from: from, to: to, heal: s.Kind == Heal}
 	whole := o.look(-1)
+	if quiet := in.quietAt(i, until); quiet < until && !o.began(&whole, quiet) {
+		o.until, o.open, open = quiet, min(open, quiet), min(open, quiet)
+		s.ObservedS = (quiet - s.At()).Seconds()
+		whole = o.look(-1)
+	}
 	s.Baseline = Baseline{FromS: from.Seconds(), ToS: to.Seconds(), Why: whole.why()}
 	if s.Baseline.Why == "" {
 		s.Baseline.EventsPerS, s.Baseline.ResponseS = whole.rate, whole.response
@@ -178,6 +186,18 @@ func (in *Input) score(i int, before []Score) Score {
 		s.Errors = in.Errors(s.At(), open)
 	}
 	return s
+}
+
+// quietAt returns until when a fault must have had an effect: it, or the last of the heals that follow
+// before a moment, is so long ago.
+func (in *Input) quietAt(i int, until time.Duration) time.Duration {
+	latest := in.Marks[i].At()
+	for _, m := range in.Marks[i+1:] {
+		if m.Kind == Heal && m.At() < until {
+			latest = m.At()
+		}
+	}
+	return latest + LateEffect
 }
 
 func usable(before []Score) *Baseline {

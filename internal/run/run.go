@@ -420,7 +420,7 @@ func (e *execution) report(out *outcome, failure error) *report.Document {
 	}
 	in.Moments = e.moments.of(r)
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
-	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, []string{trust.Start(r)})
+	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, e.moments.remarks(), []string{trust.Start(r)})
 	in.Facts, in.Notice, in.Clients, in.Encoding = out.facts, out.notice, out.clients, out.encoding
 	in.Samples, in.Trace, in.Faults = out.samples, out.trace, out.faults
 	for _, c := range w.Checks(r) {
