@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"carronade/internal/inject"
-	"carronade/internal/outage"
 	"carronade/internal/system"
 	"carronade/target"
 	"carronade/units"
@@ -35,6 +34,7 @@ type injector struct {
 	unwatch func() bool // of the interrupt
 	done    sync.WaitGroup
 
+	paused   map[*inject.Fault]bool  // stops that the engine of a container makes, decided before the run
 	named    map[int]system.Identity // the processes that faults name, as they were before the run
 	restarts sync.Mutex              // locked while the system is restarted
 
@@ -57,7 +57,7 @@ func (e *execution) newInjector(marks *marking) *injector {
 	}
 	return &injector{
 		e: e, mark: &marks.Marker, faults: w.Faults(), moments: w.Moments(), commands: w.List("exec"),
-		named: map[int]system.Identity{}, stopped: map[int]bool{}, lasting: map[*undoing]bool{},
+		paused: map[*inject.Fault]bool{}, named: map[int]system.Identity{}, stopped: map[int]bool{}, lasting: map[*undoing]bool{},
 	}
 }
 
@@ -89,13 +89,19 @@ func (j *injector) check(ctx context.Context) error {
 			continue
 		}
 		pids, err := j.processes(ctx, f)
-		if err != nil {
-			return refuse(err, "name the process: "+f.Action+"=pid:N")
-		}
+		hint := "name the process: " + f.Action + "=pid:N"
 		for _, pid := range pids {
-			if err := system.MaySignal(pid); err != nil {
-				return refuse(err, "run as the user whose process it is, or as an administrator")
+			if err = system.MaySignal(pid); err != nil {
+				hint = "run as the user whose process it is, or as an administrator"
+				break
 			}
+		}
+		if err != nil && f.Action == inject.Stop && f.What == inject.System && j.e.system != nil && j.e.system.InContainer() {
+			j.paused[f] = true // by its engine
+			continue
+		}
+		if err != nil {
+			return refuse(err, hint)
 		}
 		if id, ok := system.Identify(f.Number); ok && f.What == inject.PID {
 			j.named[f.Number] = id
@@ -244,128 +250,6 @@ func (j *injector) noted(kind, name, by string, from, to time.Time) {
 
 // mostName is the length at which the name of a mark is cut, in bytes.
 const mostName = 100
-
-// byFault is what made the marks of faults.
-const byFault = "fault"
-
-// make makes a fault, and undoes it if that belongs to it: when its length is over, or at the end of
-// faulty. ctx ends with the run.
-func (j *injector) make(ctx, faulty context.Context, f *inject.Fault) {
-	switch f.Action {
-	case inject.Restart:
-		j.restart(ctx, f)
-	case inject.NetDelay, inject.NetLoss:
-		j.last(faulty, f)
-	case inject.DiskFull:
-		j.fill(faulty, f)
-	default:
-		j.signal(ctx, faulty, f)
-	}
-}
-
-// restart restarts the system. An interrupt does not cut it short: without the system no answers come.
-func (j *injector) restart(ctx context.Context, f *inject.Fault) {
-	j.restarts.Lock() // one that is due meanwhile comes after it
-	defer j.restarts.Unlock()
-	if ctx.Err() != nil {
-		j.problem("--fault %s: not made: the run ended before", f)
-		return
-	}
-	from := time.Now()
-	err := j.e.system.Restart(ctx, f.Length, func() { j.noted(outage.Fault, f.String(), byFault, from, time.Now()) })
-	switch {
-	case err == nil:
-		now := time.Now()
-		j.noted(outage.Heal, f.String(), byFault, now, now)
-	case ctx.Err() != nil:
-		j.problem("--fault %s: the run ended before the system was ready again", f)
-	default:
-		j.problem("--fault %s: %v", f, err)
-	}
-}
-
-// signal stops or ends processes.
-func (j *injector) signal(ctx, faulty context.Context, f *inject.Fault) {
-	pids, err := j.processes(ctx, f)
-	if err != nil {
-		j.problem("--fault %s: %v", f, err)
-		return
-	}
-	signal := system.End
-	if f.Action == inject.Stop {
-		signal = j.pause
-	}
-	from := time.Now()
-	reached := j.each(f, pids, signal)
-	if len(reached) == 0 {
-		return
-	}
-	j.noted(outage.Fault, f.String(), byFault, from, time.Now())
-	if f.Action != inject.Stop {
-		return
-	}
-	j.wait(faulty, from.Add(f.Length))
-	from = time.Now()
-	j.each(f, reached, j.resume)
-	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
-}
-
-// pause makes a process stand still, and remembers it: see release.
-func (j *injector) pause(pid int) error {
-	j.standing.Lock()
-	defer j.standing.Unlock()
-	if j.over {
-		return errLeaving
-	}
-	err := system.Pause(pid)
-	if err == nil {
-		j.stopped[pid] = true
-	}
-	return err
-}
-
-// resume lets a process go on.
-func (j *injector) resume(pid int) error {
-	j.standing.Lock()
-	defer j.standing.Unlock()
-	delete(j.stopped, pid)
-	return system.Continue(pid)
-}
-
-// release lets everything go on that stands still, for a program that exits without waiting for the
-// run. Nothing is stopped after it.
-func (j *injector) release() {
-	j.standing.Lock()
-	defer j.standing.Unlock()
-	j.over = true
-	for pid := range j.stopped {
-		_ = system.Continue(pid)
-	}
-	for u := range j.lasting {
-		_ = u.undo()
-	}
-}
-
-// each signals processes, and returns those that it reached. Of a system, processes may end between
-// the look at them and the signal.
-func (j *injector) each(f *inject.Fault, pids []int, signal func(int) error) (reached []int) {
-	var gone error
-	for _, pid := range pids {
-		err := signal(pid)
-		switch {
-		case err == nil:
-			reached = append(reached, pid)
-		case f.What == inject.System && errors.Is(err, system.ErrNoProcess):
-			gone = err
-		default:
-			j.problem("--fault %s: %v", f, err)
-		}
-	}
-	if len(reached) == 0 && gone != nil {
-		j.problem("--fault %s: %v", f, gone)
-	}
-	return reached
-}
 
 // lastOutput is how long the output of a command is waited for that has ended: a process that it
 // left behind may keep it open.

@@ -82,11 +82,18 @@ func (j *injector) filters() (all []*system.PacketFilter, err error) {
 	return all, nil
 }
 
-// apply makes a fault of the network, and returns how to undo it.
-func (j *injector) apply(f *inject.Fault) (undo func() error, err error) {
+// apply makes a fault of the network, or pauses a container, and returns how to undo it.
+func (j *injector) apply(ctx context.Context, f *inject.Fault) (undo func() error, err error) {
 	if f.Action == inject.NetDelay {
 		ctx := context.Background() // it answers at once, or is gone
 		return func() error { return j.e.relay.Delay(ctx, 0) }, j.e.relay.Delay(ctx, f.Delay)
+	}
+	if f.Action == inject.Stop {
+		again := func() error { return j.e.system.Unpause(context.Background()) } // it has a timeout
+		if err := j.e.system.Pause(ctx); err != nil {
+			return nil, errors.Join(err, again()) // it may have happened all the same
+		}
+		return again, nil
 	}
 	all, err := j.filters()
 	if err != nil {
@@ -107,16 +114,17 @@ func (j *injector) apply(f *inject.Fault) (undo func() error, err error) {
 	return undo, nil
 }
 
-// last makes a fault of the network, and undoes it when its length is over, or at the end of ctx.
-func (j *injector) last(ctx context.Context, f *inject.Fault) {
+// last makes a fault of the network, or pauses a container, and undoes it when its length is over, or
+// at the end of faulty. ctx ends with the run.
+func (j *injector) last(ctx, faulty context.Context, f *inject.Fault) {
 	from := time.Now()
-	u, err := j.begun(f)
+	u, err := j.begun(ctx, f)
 	if err != nil {
 		j.problem("--fault %s: %v", f, err)
 		return
 	}
 	j.noted(outage.Fault, f.String(), byFault, from, time.Now())
-	j.wait(ctx, from.Add(f.Length))
+	j.wait(faulty, from.Add(f.Length))
 	from = time.Now()
 	j.standing.Lock()
 	delete(j.lasting, u)
@@ -130,13 +138,13 @@ func (j *injector) last(ctx context.Context, f *inject.Fault) {
 }
 
 // begun applies a fault, and remembers how to undo it: see release.
-func (j *injector) begun(f *inject.Fault) (*undoing, error) {
+func (j *injector) begun(ctx context.Context, f *inject.Fault) (*undoing, error) {
 	j.standing.Lock()
 	defer j.standing.Unlock()
 	if j.over {
 		return nil, errLeaving
 	}
-	undo, err := j.apply(f)
+	undo, err := j.apply(ctx, f)
 	if err != nil {
 		return nil, err
 	}
