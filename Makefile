@@ -25,7 +25,7 @@ URL         ?=
 # other processes, which neither the race detector nor Go's test cache sees. Hence
 # -count=1 for the last of them, which runs alone, because some of its tests freeze
 # a server and measure.
-REAL        := internal/kafkatest internal/elastictest internal/store/elastic internal/acceptance
+REAL        := internal/testkit internal/testkit/kafkatest internal/store/elastic internal/acceptance
 SLOW         = ./internal/acceptance
 SERVERS      = $(addprefix ./,$(filter-out internal/acceptance,$(REAL)))
 

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
 	"carronade/internal/system"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // roleEnv makes the test binary run as a system under test.
