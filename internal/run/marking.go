@@ -203,6 +203,9 @@ func (m *marking) report(r *load.Result) *report.Faults {
 		Limit: m.limit, Budget: m.budget, Scheduled: m.plan.Schedule != nil, Ceiling: m.e.Workload.FaultCeiling(),
 	})
 	f.Scores = append(f.Scores, scores...)
+	if m.e.relay != nil {
+		f.Notes = append(f.Notes, "all connections went through a relay, which net-delay needs: its cost is in the times, also in those before the fault")
+	}
 	if m.left != "" {
 		f.Notes = append(f.Notes, m.left)
 	}
