@@ -349,15 +349,15 @@ func (d *Document) WriteJSON(w io.Writer) error {
 		before, after, found = bytes.Cut(before, []byte("\n  \"intervals\": []"))
 	}
 	out := bufio.NewWriter(w)
-	out.Write(before) // the writer keeps errors for Flush
+	_, _ = out.Write(before) // the writer keeps errors for Flush
 	if found {
-		out.WriteString("\n  \"intervals\": [")
+		_, _ = out.WriteString("\n  \"intervals\": [")
 		if err := d.writeRows(out); err != nil {
 			return err
 		}
-		out.WriteString("]")
+		_, _ = out.WriteString("]")
 	}
-	out.Write(after)
+	_, _ = out.Write(after)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the report as JSON: %w", err)
 	}
@@ -379,10 +379,10 @@ func (d *Document) writeRows(out *bufio.Writer) error {
 		if err := json.Indent(&row, line, "    ", "  "); err != nil {
 			return fmt.Errorf("write the report as JSON: %w", err)
 		}
-		out.Write(row.Bytes())
+		_, _ = out.Write(row.Bytes())
 	}
 	if len(d.Intervals) > 0 {
-		out.WriteString("\n  ")
+		_, _ = out.WriteString("\n  ")
 	}
 	return nil
 }
