@@ -141,7 +141,7 @@ func startsItem(line string) bool {
 	return strings.HasPrefix(body, "- ") || strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[")
 }
 
-// hideSection removes the settings of a section, up to a line that is none.
+// hideSection removes the settings of a section, up to the first line without one.
 func hideSection(lines []string) {
 	for i, line := range lines {
 		body := strings.TrimRight(line, "\r\n")

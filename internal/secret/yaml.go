@@ -17,7 +17,7 @@ type span struct{ from, to int }
 type yamlFile struct {
 	text string
 	at   map[*token.Token]span
-	odd  bool // a name without quotes is none
+	odd  bool // what should be a name does not look like one
 }
 
 // plainName is a setting's name without quotes. What else YAML allows is more often a line
