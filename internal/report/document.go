@@ -100,6 +100,10 @@ type Document struct {
 type Attachment struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
+	// Original is KEY:HASH: an HMAC-SHA-256 of the file's bytes before secrets were masked,
+	// and which key it was made with. The key never leaves its machine, so that a short
+	// secret cannot be guessed from the hash. "" if it was not made.
+	Original string `json:"original,omitempty"`
 }
 
 // A Setting is one resolved setting of the workload, as text.
