@@ -46,7 +46,7 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
 # Packages that only compute, in one goroutine or in some that share nothing: the race detector makes their tests
 # five times slower and cannot find anything. make race includes them.
-CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/page internal/picture internal/stats internal/wire/apm
+CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/picture internal/stats internal/wire/apm
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
 .PHONY: help build test race stores bench microbench lint vuln fmt docs cross image release fuzz deps clean
