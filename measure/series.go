@@ -22,17 +22,20 @@ type Series struct {
 	rows   []Interval
 	filled int // number of added intervals in the last row
 	next   int // rows before this one were joined since per last changed
-	joined int // the row that the last Add joined from two, -1 for none
+
+	// What the last Add changed; -1 for none.
+	joined int // the row that it made of two
+	ended  int // the row of several intervals that no more are added to
 }
 
 // NewSeries returns a series with the given maximum number of intervals, but at least
 // four. A run has three phases, and intervals of different phases are never joined.
-func NewSeries(most int) *Series { return &Series{most: max(most, 4), per: 1, joined: -1} }
+func NewSeries(most int) *Series { return &Series{most: max(most, 4), per: 1, joined: -1, ended: -1} }
 
 // Add appends an interval. It copies the histograms (compactly); the caller keeps its
 // own.
 func (s *Series) Add(iv Interval) {
-	s.joined = -1
+	s.joined, s.ended = -1, -1
 	iv.Each(func(_ string, h **Histogram) { *h = (*h).Compact() })
 	full := len(s.rows) >= s.most
 	if full {
@@ -49,6 +52,9 @@ func (s *Series) Add(iv Interval) {
 		s.rows = slices.Delete(s.rows, i+1, i+2)
 		s.joined, s.next = i, i+1
 	}
+	if s.filled > 1 {
+		s.ended = len(s.rows) - 1
+	}
 	s.rows = append(s.rows, iv)
 	s.filled = 1
 }
@@ -63,13 +69,17 @@ func (s *Series) AddLast(iv Interval) {
 	s.most = most
 }
 
-// Joined returns the row that the last Add joined from two neighbours to make room; nil
-// if none.
-func (s *Series) Joined() *Interval {
-	if s.joined < 0 {
-		return nil
+// Changed returns the rows of several intervals that the last Add completed: one that it
+// joined from two neighbours to make room, and the newest one before it, if that is full.
+// They have been in no earlier result.
+func (s *Series) Changed() []Interval {
+	var out []Interval
+	for _, i := range []int{s.joined, s.ended} {
+		if i >= 0 && (len(out) == 0 || i != s.joined) {
+			out = append(out, s.rows[i])
+		}
 	}
-	return &s.rows[s.joined]
+	return out
 }
 
 // findJoinable moves next to two rows that can be joined, from the end back to the

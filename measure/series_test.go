@@ -24,7 +24,7 @@ func TestSeriesAddLast(t *testing.T) {
 		t.Errorf("got %d rows, want 11", got)
 	}
 	s.Add(next())
-	if got := len(s.Intervals()); got != 11 || s.Joined() == nil || s.Joined().Length() != 2*time.Second {
+	if got := len(s.Intervals()); got != 11 || len(s.Changed()) != 1 || s.Changed()[0].Length() != 2*time.Second {
 		t.Errorf("got %d rows, want two joined and the next", got)
 	}
 }
@@ -40,7 +40,7 @@ func TestSeriesIsEven(t *testing.T) {
 		s.Add(Interval{Phase: "measurement", Start: at, End: at + time.Second})
 		rows := s.Intervals()
 		if i < most {
-			if s.Joined() != nil {
+			if len(s.Changed()) > 0 {
 				t.Fatalf("after %d: two rows were joined although there was room", i)
 			}
 			continue
@@ -52,7 +52,7 @@ func TestSeriesIsEven(t *testing.T) {
 		if len(rows) != most || long > 2*short {
 			t.Fatalf("after %d: %d rows of %v to %v", i, len(rows), short, long)
 		}
-		if j := s.Joined(); j != nil && before != most {
+		if j := s.Changed(); s.joined >= 0 && before != most {
 			t.Fatalf("after %d: joined %v with %d rows", i, j, before)
 		}
 	}

@@ -31,10 +31,10 @@ var cleanTargets = []cleanTarget{
 	}},
 	{"riemann", []cleanVariant{
 		{"tcp", nil, "riemann://ADDR", nil, []string{"1k/s", "10k/s", "50k/s"}},
-		{"ws", []string{"--ws", "127.0.0.1:0"}, "riemann+ws://ADDR", nil, []string{"1k/s", "5k/s", "20k/s"}},
+		{"ws", []string{"--ws", "127.0.0.1:0"}, "riemann+ws://ADDR", nil, []string{"1k/s", "5k/s", "10k/s"}},
 	}},
 	{"apm", []cleanVariant{
-		{"v2", nil, "apm+http://ADDR", nil, []string{"4k/s", "40k/s", "400k/s"}},
+		{"v2", nil, "apm+http://ADDR", nil, []string{"4k/s", "40k/s", "200k/s"}},
 	}},
 }
 

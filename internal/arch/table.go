@@ -104,7 +104,7 @@ var Packages = []Package{
 		"internal/workload", "load", "measure", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
-	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/fleet/bus", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
+	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
 	{Name: "internal/scenario/module", May: []string{"internal/report", "internal/scenario", "internal/workload", "measure", "target", "units"}},
 	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load", "target/kafka"}},
@@ -114,7 +114,7 @@ var Packages = []Package{
 	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/mongoose", May: []string{
 		"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/system", "internal/trace",
-		"internal/workload", "load", "measure", "payload", "payload/expression", "target/kafka", "units",
+		"internal/web", "internal/workload", "load", "measure", "payload", "payload/expression", "target/kafka", "units",
 	}},
 	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/report", "internal/testkit/reporttest", "target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},

@@ -131,6 +131,11 @@ func (u *Suite) apmFresh(b testing.TB) {
 	u.addComparison(r, pipelined, goAgents, eventsPerS, atLeast(20), bound{})
 }
 
+func (u *Suite) apmOpenLoop(b testing.TB) {
+	s := u.startDiscardingAPM(b)
+	u.openLoop(b, openLoopRow{"apm, open loop at 400 k/s, defaults", 400e3, 150, 0.75, bound{}}, "apm+http://"+s.addr, "--rate", "400k/s")
+}
+
 // apmLarge compares large bodies with new stamps with a writer that only writes;
 // each has one connection.
 func (u *Suite) apmLarge(b testing.TB) {

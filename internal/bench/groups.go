@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"math"
 	"testing"
 	"time"
 )
@@ -19,7 +18,7 @@ type group struct {
 var groups = []group{
 	{"produce 100 B", (*Suite).produceSmall},
 	{"produce 1 KiB", (*Suite).produceLarge},
-	{"open loop 1 M/s", (*Suite).openLoop},
+	{"open loop 1 M/s", (*Suite).kafkaOpenLoop},
 	{"ordinary rates", (*Suite).ordinaryRates},
 	{"produce to a real broker, 1 KiB", (*Suite).produceBroker},
 	{"consume from a real broker, 100 B", (*Suite).consumeBroker},
@@ -32,6 +31,7 @@ var groups = []group{
 	{"apm, one body repeated", (*Suite).apmRepeated},
 	{"apm, fresh bodies, gzip", (*Suite).apmFresh},
 	{"apm, 10x10x10 uncompressed", (*Suite).apmLarge},
+	{"apm, open loop", (*Suite).apmOpenLoop},
 	{"watching a tree of 20 processes", (*Suite).watching},
 	{"as sangrenel -noop, 300 B", (*Suite).asSangrenel},
 	{"as kafka-producer-perf-test", (*Suite).asKafkaProducer},
@@ -100,28 +100,9 @@ func (u *Suite) produceLarge(b testing.TB) {
 	u.addComparison(r, carronade, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
 }
 
-func (u *Suite) openLoop(b testing.TB) {
+func (u *Suite) kafkaOpenLoop(b testing.TB) {
 	s := u.startDiscardingKafka(b)
-	const rate = 1e6
-	lasts := u.scaled(10 * time.Second)
-	r := u.alternate(b.Context(), "produce 100 B, open loop at 1 M/s, 4 partitions", contestant{carronade, func(ctx context.Context) (sample, error) {
-		d, e, err := u.runProgram(ctx, "open loop, carronade", "kafka://"+s.addr+"/"+topic, "--size", "100", "--rate", "1M/s", "--for", lasts.String())
-		if err != nil {
-			return nil, err
-		}
-		if d.SendDelay == nil {
-			return nil, fmt.Errorf("the report has no send delay")
-		}
-		asked := rate * lasts.Seconds()
-		return sample{
-			deviation:    math.Abs(float64(d.Totals.Sent)-asked) / asked,
-			sendDelayP50: d.SendDelay.P50,
-			cpuShare:     e.cpu.Seconds() / d.Totals.ElapsedS,
-		}, nil
-	}})
-	u.addLine(r, deviation, atMost(0.001), bound{})
-	u.addLine(r, sendDelayP50, atMost(100), bound{})
-	u.addLine(r, cpuShare, atMost(0.35), atMost(0.20))
+	u.openLoop(b, openLoopRow{"produce 100 B, open loop at 1 M/s, 4 partitions", 1e6, 100, 0.35, atMost(0.20)}, "kafka://"+s.addr+"/"+topic, "--size", "100", "--rate", "1M/s")
 }
 
 func (u *Suite) nullTarget(b testing.TB) {

@@ -148,6 +148,7 @@ func statusBytes(text []byte, name string) uint64 {
 // A server is a child that listens until it is stopped.
 type server struct {
 	addr string
+	ws   string // of Riemann's stand-in, if it was started with --ws
 	stop func()
 }
 
@@ -185,7 +186,7 @@ func serve(ctx context.Context, name string, args ...string) (*server, error) {
 			s.stop()
 			return nil, fmt.Errorf("%s %s ended before it listened: %s", name, strings.Join(args, " "), errs.String())
 		}
-		s.addr = addr
+		s.addr, s.ws, _ = strings.Cut(addr, ", ws ")
 		return s, nil
 	case <-ctx.Done():
 		s.stop()

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,11 +19,11 @@ const (
 )
 
 // startDiscardingRiemann starts the stand-in that acks everything and keeps nothing.
-func (u *Suite) startDiscardingRiemann(b testing.TB) *server {
+func (u *Suite) startDiscardingRiemann(b testing.TB, args ...string) *server {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
 	defer cancel()
-	s, err := serve(ctx, u.program, "standin", "riemann", "--discard", "--listen", "127.0.0.1:0")
+	s, err := serve(ctx, u.program, append([]string{"standin", "riemann", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
 	if err != nil {
 		b.Fatal("bench: start the Riemann stand-in: ", err)
 	}
@@ -79,27 +78,9 @@ func (u *Suite) riemannBulk(b testing.TB) {
 }
 
 func (u *Suite) riemannOpenLoop(b testing.TB) {
-	s := u.startDiscardingRiemann(b)
-	const rate = 100e3
-	lasts := u.scaled(10 * time.Second)
-	r := u.alternate(b.Context(), "riemann, open loop at 100 k/s, single events", contestant{carronade, func(ctx context.Context) (sample, error) {
-		d, e, err := u.runProgram(ctx, "riemann, open loop, carronade", "riemann://"+s.addr, "--rate", "100k/s", "--for", lasts.String())
-		if err != nil {
-			return nil, err
-		}
-		if d.SendDelay == nil {
-			return nil, fmt.Errorf("the report has no send delay")
-		}
-		asked := rate * lasts.Seconds()
-		return sample{
-			deviation:    math.Abs(float64(d.Totals.Sent)-asked) / asked,
-			sendDelayP50: d.SendDelay.P50,
-			cpuShare:     e.cpu.Seconds() / d.Totals.ElapsedS,
-		}, nil
-	}})
-	u.addLine(r, deviation, atMost(0.001), bound{})
-	u.addLine(r, sendDelayP50, atMost(150), bound{})
-	u.addLine(r, cpuShare, atMost(0.35), bound{})
+	s := u.startDiscardingRiemann(b, "--ws", "127.0.0.1:0")
+	u.openLoop(b, openLoopRow{"riemann, open loop at 100 k/s, single events", 100e3, 150, 0.35, bound{}}, "riemann://"+s.addr, "--rate", "100k/s")
+	u.openLoop(b, openLoopRow{"riemann over WebSocket, open loop at 20 k/s, single events", 20e3, 150, 0.50, bound{}}, "riemann+ws://"+s.ws, "--rate", "20k/s")
 }
 
 func (u *Suite) riemannMemory(b testing.TB) {

@@ -281,6 +281,14 @@ func TestRecorderForgets(t *testing.T) {
 	if got := rec.Window(-1, 50*time.Minute, time.Hour).Waiting; got != 6 {
 		t.Errorf("%d events waited, want 6", got)
 	}
+	if got := rec.Chunks(); got > 100 { // 13 minutes around the mark and at the end, in chunks of 10 s
+		t.Errorf("%d chunks are kept", got)
+	}
+	// An outcome that comes after its time was dropped still counts.
+	rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: time.Minute, DueLast: time.Minute}, Done: time.Hour, Acked: 1}})
+	if got := rec.Window(-1, 50*time.Minute, time.Hour).Waiting; got != 7 {
+		t.Errorf("%d events waited, want 7", got)
+	}
 }
 
 // TestManyLanes: with more partitions than are scored, the whole is.

@@ -154,6 +154,7 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 	began := time.Now()
 	q.begin(func() time.Duration { return time.Since(began) })
 	limits := failureLimits{of: plan.Measurement, stop: ask}
+	engine := newMirror(mode)
 	over := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() { e.stopFleet(ctx, ask, over) })
@@ -167,6 +168,7 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 		Opened: func(facts map[string]any) error { e.before = facts; return e.found() },
 		Watch: func(s load.Snapshot) {
 			limits.look(&s)
+			s.Merged = engine.add(s.Rows)
 			e.watch(s)
 		},
 		Records: records, Stop: stop, Abort: e.Abort, Logf: e.Logf,

@@ -362,7 +362,7 @@ func (e *execution) usage() measure.Usage {
 
 // watch passes an interval to the watcher and the log of histograms, and has it encoded.
 func (e *execution) watch(s load.Snapshot) {
-	e.series.add(s.Rows)
+	e.series.add(s.Rows, s.Merged)
 	if e.hdr != nil {
 		for i := range s.Rows {
 			e.hdr.Interval(&s.Rows[i])

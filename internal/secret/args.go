@@ -83,11 +83,11 @@ func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 			find(arg[len(letter):])
 			arg = letter + Hidden
 		case setting && !script && value != "" && !IsReference(value) && (Is(name, value) || isLikelyName(name) && !isMode(name, value)):
-			m.hideLikely(value, find) // a login module's text contains the password and more
+			hideLikely(value, find) // a login module's text contains the password and more
 			find(value)
 			arg = name + "=" + Hidden
 		case header != nil && isLikelyName(header[2]) && !IsReference(header[4]):
-			m.hideLikely(header[4], find)
+			hideLikely(header[4], find)
 			find(header[4])
 			arg = header[1] + header[2] + header[3] + Hidden
 		default:
@@ -97,7 +97,7 @@ func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 					found = append(found, within...)
 				}
 			}
-			arg = m.hideLikely(arg, find)
+			arg = hideLikely(arg, find)
 		}
 		next = ""
 		if strings.HasPrefix(args[i], "-") && !setting && isLikelyName(args[i]) {

@@ -72,7 +72,7 @@ func (m *Mask) add(v string, least int) {
 // looks like one: the login in an address, what follows "password=" and
 // "Bearer".
 func (m *Mask) Text(s string) string {
-	return m.hideLikely(m.hideKnown(s), nil)
+	return hideLikely(m.hideKnown(s), nil)
 }
 
 func (m *Mask) hideKnown(s string) string {
@@ -110,7 +110,7 @@ func (m *Mask) WithoutCut(line string, length int) string {
 }
 
 // hideLikely removes what looks like a secret, and passes each to found.
-func (m *Mask) hideLikely(s string, found func(string)) string {
+func hideLikely(s string, found func(string)) string {
 	if !strings.ContainsAny(s, "=:@ ") {
 		return s
 	}
@@ -174,7 +174,7 @@ func (m *Mask) Value(name, value string) string {
 		return value
 	}
 	var found []string
-	shown := m.hideLikely(value, func(v string) { found = append(found, parts(v)...) })
+	shown := hideLikely(value, func(v string) { found = append(found, parts(v)...) })
 	if Is(name, value) {
 		found, shown = append(found, parts(value)...), Hidden
 	}

@@ -55,9 +55,6 @@ type separator struct {
 	quoted bool // the name is in quotes
 	outer  byte // the quote around name and value
 	first  bool // the name is the first of its line
-	// A bracket or quote at the beginning of the value is an ordinary
-	// character.
-	letters bool
 }
 
 // valueOf returns the value of the setting whose name is s[from:to]; start is
@@ -90,10 +87,6 @@ func valueOf(s string, from, to int, document bool) (start, end int) {
 		}
 		line = s[i : i+lineLength(s[i:])]
 	}
-	if s[i] == '{' && isSingle(name) && isUses(s[i:closed(s, i)]) {
-		return -1, 0
-	}
-	j.letters = j.first && isOrdinary(s, i, j, name)
 	end = endOf(s, i, j, headers.MatchString(name))
 	value := strings.Trim(s[i:end], `\"' `)
 	if j.outer != 0 && !j.first && strings.HasPrefix(value, Hidden+" ") {
@@ -156,13 +149,6 @@ func separatorAfter(s string, from, to int, document bool) separator {
 		}
 	case j.quoted && c == ',' && (isFlag || from > 1 && s[from-2] == '('): // "--password", "it" and set("password", "it")
 		j.by, k = ',', k+1
-	case isFlag && document && (c == '\n' || c == '\r'): // - --password, and below it - it
-		below := strings.TrimLeft(s[k:], " \t\r\n")
-		if !strings.HasPrefix(below, "- ") {
-			return j
-		}
-		j.by, j.first = ',', true
-		k = len(s) - len(below) + 2
 	case before == ':' && (k > i || c == ',' || c == '\n') && !isWordBefore(s[:from]): // :password "it"
 		for k < len(s) && strings.IndexByte(" \t\r\n,", s[k]) >= 0 {
 			k++
@@ -187,8 +173,6 @@ func separatorAfter(s string, from, to int, document bool) separator {
 func endOf(s string, i int, j separator, header bool) int {
 	c := s[i]
 	switch {
-	case j.letters:
-		return settingEnd(s, i)
 	case isQuote(c) && c != j.outer || c == '\\' && i+1 < len(s) && (isQuote(s[i+1]) || s[i+1] == '\\'):
 		end := quoteEnd(s, i)
 		for j.by == '"' || j.by == ' ' { // (def password "what it is for" "it")
@@ -214,49 +198,7 @@ func endOf(s string, i int, j separator, header bool) int {
 // settingEnd returns the end of the line of s[i], with the lines that continue
 // it.
 func settingEnd(s string, i int) int {
-	end := i
-	for end < len(s) {
-		end += lineLength(s[end:])
-		text := strings.TrimRight(s[i:end], "\r")
-		if (len(text)-len(strings.TrimRight(text, `\`)))%2 == 0 || strings.TrimRight(text, ` \;`) == Hidden || end >= len(s) {
-			break
-		}
-		end++ // the next line continues it
-	}
-	return i + len(strings.TrimSuffix(strings.TrimRight(s[i:end], " \t\r"), ","))
-}
-
-// isOrdinary reports whether the bracket or quote at i, at the beginning of a
-// setting's value, is an ordinary character, as in java.util.Properties: if
-// nothing on its line closes it and the setting's name has dots. A list of
-// TOML, three quotes and a shell's value on several lines are not.
-func isOrdinary(s string, i int, j separator, name string) bool {
-	dotted := strings.Contains(strings.Trim(name, "."), ".")
-	if j.quoted || j.outer != 0 || !dotted || j.by != '=' && j.by != ':' && j.by != ' ' {
-		return false
-	}
-	line := s[i:settingEnd(s, i)]
-	if i+len(line) >= len(strings.TrimRight(s, " \t\r\n")) {
-		return false // nothing follows that would be lost
-	}
-	switch c := s[i]; {
-	case isQuote(c):
-		if three := strings.Repeat(string(c), 3); strings.HasPrefix(line, three) && strings.Contains(s[i+3:], three) {
-			return false
-		}
-		return quoteEnd(s, i) > i+len(line)
-	case c == '{' || c == '[' || c == '(':
-		end := closed(s, i)
-		if end <= i+len(line) {
-			return false
-		}
-		// A list of several lines begins with its first word's quote, a comment or
-		// nothing, and each of its lines ends in a comma.
-		next := skipped(s, i+1)
-		list := next >= i+len(line) || next > i+1 || isQuote(s[next]) || strings.IndexByte("[{(#", s[next]) >= 0 || strings.HasSuffix(line, ",") || s[min(i+len(line), len(s)-1)] == ','
-		return !list || bracketEnd(s, i, `"'`) == 0 && bracketEnd(s, i, `"`) == 0 && bracketEnd(s, i, "") == 0
-	}
-	return false
+	return i + len(strings.TrimSuffix(strings.TrimRight(s[i:continuedLine(s, i)], " \t\r"), ","))
 }
 
 // continuedEnd returns the end of a value whose part in quotes or brackets ends
