@@ -21,6 +21,9 @@ type Package struct {
 // public are the packages that a protocol outside this module may use.
 var public = []string{"app", "load", "measure", "payload", "payload/expression", "target", "target/targettest", "units"}
 
+// protocol are the packages that a kind of target may import.
+var protocol = []string{"load", "measure", "payload", "target", "units"}
+
 // open are rows for protocols that someone adds: they say what these may import, and nothing
 // in the tree need use it. With them a new folder below target needs no row of its own.
 var open = []string{"examples/...", "target/..."}
@@ -47,7 +50,7 @@ var Packages = []Package{
 	{Name: "target/apm", May: []string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "load", "measure", "payload/expression", "target", "units"}},
 	{Name: "target/riemann", May: []string{"internal/dial", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "payload/expression", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
-	{Name: "target/..."},
+	{Name: "target/...", May: protocol},
 	{Name: "target/all", May: []string{"target", "target/..."}},
 
 	{Name: "internal/wire/...", May: []string{"internal/wire/crc"}},
@@ -71,6 +74,7 @@ var Packages = []Package{
 	{Name: "internal/outage", May: []string{"load"}},
 	{Name: "internal/live", May: []string{"internal/layout", "internal/system", "load", "measure", "units"}},
 	{Name: "internal/inject", May: []string{"units"}},
+	{Name: "internal/relay", May: []string{"internal/system"}},
 	{Name: "internal/slo", May: []string{"units"}},
 	{Name: "internal/workload", May: []string{"internal/inject", "internal/secret", "internal/slo", "load", "measure", "payload", "target", "units"}},
 	{Name: "internal/permit", May: []string{"internal/inject", "internal/workload", "target"}, Tests: []string{"target/all"}},
@@ -104,9 +108,9 @@ var Packages = []Package{
 	{Name: "internal/web", May: []string{"internal/dial", "internal/picture", "internal/slo", "load", "measure", "target", "units"}},
 	{Name: "internal/fleet/manifest"},
 	{Name: "internal/run", May: []string{
-		"internal/checkout", "internal/doctor", "internal/inject", "internal/ledger", "internal/outage", "internal/report",
-		"internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
-		"internal/workload", "load", "measure", "target", "units",
+		"internal/checkout", "internal/doctor", "internal/inject", "internal/ledger", "internal/outage", "internal/relay",
+		"internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace",
+		"internal/trust", "internal/workload", "load", "measure", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
 	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
@@ -132,17 +136,17 @@ var Packages = []Package{
 		"internal/command/reports", "internal/compat", "internal/compat/...", "internal/dial", "internal/digest", "internal/doctor",
 		"internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive",
 		"internal/fleet/manifest", "internal/jobs", "internal/judge", "internal/layout", "internal/live", "internal/outage",
-		"internal/permit", "internal/publish", "internal/report", "internal/run", "internal/scenario", "internal/scenario/module",
-		"internal/secret", "internal/serve", "internal/shell", "internal/slo", "internal/standin", "internal/store",
-		"internal/store/elastic", "internal/store/sqlite", "internal/system", "internal/vary", "internal/web", "internal/workload",
-		"load", "measure", "payload", "payload/expression", "target", "units",
+		"internal/permit", "internal/publish", "internal/relay", "internal/report", "internal/run", "internal/scenario",
+		"internal/scenario/module", "internal/secret", "internal/serve", "internal/shell", "internal/slo", "internal/standin",
+		"internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/system", "internal/vary", "internal/web",
+		"internal/workload", "load", "measure", "payload", "payload/expression", "target", "units",
 	}, Tests: []string{"target/all"}},
 
 	{Name: "internal/arch"},
 	{Name: "internal/testkit"},
 	{Name: "internal/testkit/kafkatest", May: []string{"internal/testkit"}},
 	{Name: "internal/testkit/browsertest", May: []string{"internal/testkit"}},
-	{Name: "internal/acceptance"},
+	{Name: "internal/acceptance", Tests: []string{"internal/trace"}},
 	{Name: "internal/bench", May: []string{"internal/report", "internal/store/sqlite", "internal/testkit/kafkatest", "internal/testkit/reporttest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "target/all"}},
 }

@@ -8,4 +8,6 @@
 // cursor is never hidden and never left within the status, so a killed program
 // leaves nothing to restore. Only the user who started a run can connect to its socket, and
 // the socket goes away with the run, or with a later one if the run was killed.
+// The users of a server run as one user of this machine: an owner finds the runs of that name
+// and no others.
 package live

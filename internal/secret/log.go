@@ -66,7 +66,7 @@ func hideElements(text string) string {
 			break
 		}
 		name := text[at[2]:at[3]]
-		out.WriteString(text[:at[2]] + hideSettings(text[at[2]:at[1]], pairValue, false, nil))
+		out.WriteString(text[:at[2]] + hideSettings(text[at[2]:at[1]], pairValue, nil))
 		empty := text[at[1]-2] == '/'
 		text = text[at[1]:]
 		if empty || isHarmless(name) {
@@ -102,24 +102,25 @@ func hideNear(lines []string) []string {
 		if !pairName().MatchString(line) {
 			continue
 		}
-		if shown := hideValues(line); shown != line {
-			lines[i] = shown
-			continue
+		from, to := i, i+1
+		for to < min(len(lines), i+1+linesBehind) && (!border.MatchString(lines[to]) || to == i+1 && strings.HasPrefix(strings.TrimSpace(lines[to]), "<")) {
+			to++
 		}
-		for k := i - 1; k >= max(0, i-linesBefore) && !startsItem(lines[k+1]); k-- {
-			lines[k] = hideValues(lines[k])
+		if hideValues(line) == line { // its value is on another line
+			for from > max(0, i-linesBefore) && !startsItem(lines[from]) {
+				from--
+			}
+		}
+		for k := from; k < to; k++ {
 			if valueBelow.MatchString(lines[k]) {
 				hideDeeper(lines, k)
 			}
 		}
-		for k := i + 1; k < min(len(lines), i+1+linesBehind) && !border.MatchString(lines[k]) || k == i+1 && k < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[k]), "<"); k++ {
-			if valueBelow.MatchString(lines[k]) {
-				hideDeeper(lines, k)
-			}
-			lines[k] = hideValues(lines[k])
-		}
+		shown := hideValues(strings.Join(lines[from:to], ""))
+		clear(lines[from:to])
+		lines[i] = shown
 	}
-	return lines
+	return strings.SplitAfter(strings.Join(lines, ""), "\n")
 }
 
 // startsItem reports whether a line begins an item, an object or an element.
@@ -146,7 +147,7 @@ func hideSection(lines []string) {
 // hideValues removes everything under the name of a value from a line.
 func hideValues(line string) string {
 	bare := strings.TrimRight(line, "\r\n")
-	return hideSettings(elementValue.ReplaceAllString(bare, "${1}"+Hidden), pairValue, true, nil) + line[len(bare):]
+	return hideSettings(hideLines(elementValue.ReplaceAllString(bare, "${1}"+Hidden), valued), pairValue, nil) + line[len(bare):]
 }
 
 // hideDeeper removes the lines that belong to the name on line i.
@@ -155,7 +156,7 @@ func hideDeeper(lines []string, i int) {
 	for i++; i < len(lines); i++ {
 		body := strings.TrimSpace(lines[i])
 		indent := indentation(lines[i])
-		if body == "" {
+		if body == "" || strings.HasPrefix(body, "{{") { // of a template
 			continue
 		}
 		if indent < own || indent == own && !strings.HasPrefix(body, "- ") {
@@ -167,6 +168,7 @@ func hideDeeper(lines []string, i int) {
 		}
 	}
 }
+
 // hideKeys removes the private keys in PEM form, also the rest of one whose first or
 // last line is missing.
 func hideKeys(text string) string {

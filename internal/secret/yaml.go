@@ -33,10 +33,13 @@ func readYAML(text string) (documents []node, comments []span, err error) {
 	for _, t := range tokens {
 		origin := strings.TrimSpace(t.Origin)
 		from := done + len(text[done:]) - len(strings.TrimLeft(text[done:], " \t\r\n"))
-		if !strings.HasPrefix(text[from:], origin) {
+		done = from + len(origin)
+		switch {
+		case t.Type == token.DoubleQuoteType && strings.HasPrefix(text[from:], `"`): // its escapes may be missing
+			done = quoteEnd(text, from)
+		case !strings.HasPrefix(text[from:], origin):
 			return nil, nil, errGrammar
 		}
-		done = from + len(origin)
 		y.at[t] = span{from, done}
 		if t.Type == token.CommentType {
 			comments = append(comments, y.at[t])
@@ -133,12 +136,13 @@ func (y *yamlFile) marked(mark *token.Token, value ast.Node, at int) node {
 // text is not what its grammar says.
 func (y *yamlFile) setting(v *ast.MappingValueNode) []node {
 	at := y.at[v.Start].to
-	key := y.node(v.Key, at)
+	var name ast.Node = v.Key
+	if long, ok := name.(*ast.MappingKeyNode); ok { // ? name
+		name = long.Value
+	}
+	key := y.node(name, at)
 	n := y.node(v.Value, at)
 	n.name, n.start = strings.TrimSpace(key.text), key.from
-	if v.Key.GetToken() != nil && v.Key.Type() != ast.StringType {
-		n.name = v.Key.GetToken().Value
-	}
 	if n.kind == scalar && n.to > n.from && strings.Contains(y.text[at:n.from], "\n") {
 		n.block = true
 	}

@@ -283,6 +283,11 @@ func engine(args []string) {
 		if pid := read(last).State.Pid; pid > 0 {
 			_ = syscall.Kill(pid, sig)
 		}
+	case "pause", "unpause":
+		sig := map[string]syscall.Signal{"pause": syscall.SIGSTOP, "unpause": syscall.SIGCONT}[args[0]]
+		if pid := read(last).State.Pid; pid > 0 {
+			_ = syscall.Kill(pid, sig)
+		}
 	case "logs":
 		fmt.Println("logged: ready to serve")
 	case "rm":
