@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/target"
 )
@@ -134,6 +135,7 @@ func TestInspect(t *testing.T) {
 // A server that takes everything and never answers, and a broker that advertises such an
 // address, end with the deadline.
 func TestInspectBlackHole(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	silent := listen(t, func(c net.Conn) { io.Copy(io.Discard, c) })
 	if _, err := inspect(t, spec(t, "kafka://"+silent+"/t", nil), 300*time.Millisecond); err == nil {
 		t.Error("a server that does not answer is fine")
