@@ -16,9 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/elastictest"
+	"carronade/internal/standin"
 )
 
-func TestMain(m *testing.M) { os.Exit(elastictest.Main(m)) }
+func TestMain(m *testing.M) {
+	standin.Hook() // the test of memory starts this program as its stand-in
+	os.Exit(elastictest.Main(m))
+}
 
 func openIndexed(t *testing.T, s *intake, options map[string]string) *session {
 	t.Helper()
