@@ -7,12 +7,13 @@ import (
 	"carronade/target/targettest"
 )
 
-// A connection takes little memory: buffers are borrowed while they are in use.
+// A connection takes little memory: buffers are borrowed while they are in use. The pools
+// of all connections together have a bound of their own.
 func TestConnectionMemory(t *testing.T) {
 	cert, key := targettest.Certificate(t)
 	t.Run("TCP", func(t *testing.T) {
 		s := spawnStandin(t)
-		targettest.System{Kind: Kind{}, URL: "riemann://" + s.Addr()}.Memory(t, 300, 1300, 16<<10)
+		targettest.System{Kind: Kind{}, URL: "riemann://" + s.Addr(), Options: map[string]string{"pool": "1KiB"}}.Memory(t, 300, 1300, 16<<10)
 	})
 	t.Run("TLS", func(t *testing.T) {
 		s := spawnStandin(t, "--tls-listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
