@@ -25,7 +25,7 @@ URL         ?=
 # other processes, which neither the race detector nor Go's test cache sees. Hence
 # -count=1 for the last of them, which runs alone, because some of its tests freeze
 # a server and measure.
-REAL        := internal/kafkatest internal/elastictest internal/store/elastic internal/acceptance
+REAL        := internal/testkit internal/testkit/kafkatest internal/store/elastic internal/acceptance
 SLOW         = ./internal/acceptance
 SERVERS      = $(addprefix ./,$(filter-out internal/acceptance,$(REAL)))
 
@@ -77,12 +77,14 @@ stores: deps ## the team's store, and the shell's session, against Elasticsearch
 	CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 10m ./internal/store/elastic; \
 	if [ "$$r" != elasticsearch-7 ]; then CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 5m -run TestShellElasticsearch ./internal/cli; fi; done
 
-soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, new random scenarios of lost events, 2,000 simulated runs with stalls to explain, and 10,000 simulated runs of several machines
+soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, new random scenarios of lost events, 2,000 simulated runs with stalls to explain, 10,000 simulated runs of several machines, and the memory of a run of a day in virtual time and of one of an hour
 	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger
 	CARRONADE_TEST_SCREENS=200 $(GO) test -count=1 -run FindsKnownEffects ./internal/vary
 	CARRONADE_TEST_SEEDS=200 $(GO) test -count=1 ./internal/find
 	CARRONADE_TEST_EXPLAIN=400 $(GO) test -count=1 -timeout 30m -run 'ByChance|Planted' ./internal/explain
 	CARRONADE_TEST_FLEET=10000 $(GO) test -count=1 -timeout 60m -run '^TestFleet$$' ./internal/fleet
+	CARRONADE_TEST_RUN=24h $(GO) test -count=1 -timeout 30m -v -run LongRun ./internal/run
+	CARRONADE_TEST_HOUR=1h $(PLAIN) $(GO) test -count=1 -timeout 90m -v -run HourIsSmall ./internal/acceptance
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/jobs ./internal/acceptance
 
 conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, explained pauses of a real Kafka, scores of faults, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)

@@ -20,6 +20,7 @@ type collector struct {
 	next   int                          // first interval not closed
 	rows   map[string]*measure.Interval // newest row per phase name, delayed for corrections
 	series *measure.Series
+	merged []measure.Interval // rows of the series that the current interval completed
 	texts  map[failureKey]*measure.Failure
 	counts measure.Counts
 	wire   uint64
@@ -244,6 +245,9 @@ func (c *collector) delayRow(row measure.Interval) *measure.Interval {
 	row.Each(func(_ string, h **measure.Histogram) { *h = (*h).Compact() })
 	if old := c.rows[row.Phase]; old != nil {
 		c.series.Add(*old)
+		if c.run.plan.Watch != nil {
+			c.merged = append(c.merged, c.series.Changed()...)
+		}
 	}
 	c.rows[row.Phase] = &row
 	return &row
@@ -268,7 +272,7 @@ func (r *Run) rowName(ph int) string {
 // watch passes an interval to the plan's Watch.
 func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.Duration) {
 	r := c.run
-	s := Snapshot{At: at, Interval: iv, Rows: rows, Total: c.counts, Unanswered: r.plan.Unanswered, Left: Never, Endless: r.plan.Endless()}
+	s := Snapshot{At: at, Interval: iv, Rows: rows, Merged: c.merged, Total: c.counts, Unanswered: r.plan.Unanswered, Left: Never, Endless: r.plan.Endless()}
 	ph := r.phaseAt(max(0, at-1)) // the phase that the interval ended in
 	switch {
 	case ph == len(r.phases):
@@ -282,6 +286,7 @@ func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.
 		s.Left = max(0, end-at)
 	}
 	s.Freezes, s.Frozen = r.watchdog.endedWithin(iv.Start, iv.End)
+	c.merged = nil
 	r.plan.Watch(s)
 }
 

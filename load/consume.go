@@ -364,7 +364,7 @@ func (c *readCollector) closeInterval(end time.Duration) {
 	sums[newest].WireBytes += read - c.wire
 	c.wire = read
 	combined := iv
-	var rows []measure.Interval
+	var rows, merged []measure.Interval
 	for i, name := range []string{measure.WarmUp, measure.Measurement} {
 		if i != newest && sums[i].IsZero() {
 			continue
@@ -376,6 +376,7 @@ func (c *readCollector) closeInterval(end time.Duration) {
 		}
 		c.total[i].Add(sums[i])
 		c.series.Add(row)
+		merged = append(merged, c.series.Changed()...)
 		combined.Phase = name
 		combined.Counts.Add(sums[i])
 		rows = append(rows, row)
@@ -383,7 +384,7 @@ func (c *readCollector) closeInterval(end time.Duration) {
 	if r.plan.Watch == nil {
 		return
 	}
-	s := Snapshot{At: end, Phase: combined.Phase, Interval: combined, Rows: rows, Left: Never, Endless: r.plan.Endless(), Rebalance: r.src.Rebalancing()}
+	s := Snapshot{At: end, Phase: combined.Phase, Interval: combined, Rows: rows, Merged: merged, Left: Never, Endless: r.plan.Endless(), Rebalance: r.src.Rebalancing()}
 	s.Total.Add(c.total[0])
 	s.Total.Add(c.total[1])
 	if r.measurementEnd != Never {

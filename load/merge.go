@@ -343,7 +343,7 @@ func intersect(a, b []measure.Span) []measure.Span {
 // same interval of each. It keeps and changes parts of the snapshots. It panics without any.
 func MergeSnapshots(of []*Snapshot) Snapshot {
 	out := *of[0]
-	out.Rows, out.Total = nil, measure.Counts{}
+	out.Rows, out.Merged, out.Total = nil, nil, measure.Counts{}
 	out.Freezes, out.Frozen = 0, 0
 	var rows [][]measure.Interval
 	for _, s := range of {

@@ -110,6 +110,7 @@ type Snapshot struct {
 	Endless  bool               // see Plan.Endless
 	Interval measure.Interval   // the interval just closed, over all phases; its histograms are valid only during the call
 	Rows     []measure.Interval // the same, one row per phase, as in the series
+	Merged   []measure.Interval // rows of the series of several intervals that are complete with this one; see measure.Series.Changed
 	Total    measure.Counts     // so far, all phases
 
 	Unanswered bool // from the plan: nothing is acknowledged, and events sent count

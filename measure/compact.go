@@ -1,14 +1,13 @@
 package measure
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Compact returns a copy that keeps only the cells in use, in a few bytes each: 188 KB
-// shrink to some KB or less. Every method works on it; those that add observations
+// Compact returns a copy that keeps only the cells in use, in some bits each: 188 KB
+// shrink to a KB or less. Every method works on it; those that add observations
 // expand it again.
 func (h *Histogram) Compact() *Histogram {
 	if h == nil {
@@ -19,14 +18,9 @@ func (h *Histogram) Compact() *Histogram {
 	if h.dense == nil {
 		return &c // packed cells are immutable, so copies may share them
 	}
-	buf := make([]byte, 0, 256)
-	next := 0
-	h.eachCell(func(i int, n uint64) {
-		buf = binary.AppendUvarint(buf, uint64(i-next))
-		buf = binary.AppendUvarint(buf, n)
-		next = i + 1
-	})
-	c.packed = append(make([]byte, 0, len(buf)), buf...) // without spare capacity: there are thousands of these
+	w := newCellWriter(make([]byte, 0, 1024))
+	h.eachCell(w.add)
+	c.packed = w.pack()
 	return &c
 }
 
@@ -47,53 +41,24 @@ func mergeCompact(a, b *Histogram) *Histogram {
 	a, b = a.Compact(), b.Compact()
 	out := &Histogram{min: a.min, max: a.max, count: a.count, sumLo: a.sumLo, sumHi: a.sumHi, below: a.below + b.below, above: a.above + b.above}
 	out.add(b.count, b.sumHi, b.sumLo, b.min, b.max)
-	buf := make([]byte, 0, len(a.packed)+len(b.packed))
-	x, y := newPackedReader(a.packed), newPackedReader(b.packed)
-	next := 0
+	w := newCellWriter(make([]byte, 0, len(a.packed)+len(b.packed)))
+	x, y := newCellReader(a.packed), newCellReader(b.packed)
 	for !x.end || !y.end {
-		i, n := x.cell, x.count
 		switch {
 		case x.end || !y.end && y.cell < x.cell:
-			i, n = y.cell, y.count
+			w.add(y.cell, y.count)
 			y.step()
 		case !y.end && y.cell == x.cell:
-			n += y.count
+			w.add(x.cell, x.count+y.count)
 			x.step()
 			y.step()
 		default:
+			w.add(x.cell, x.count)
 			x.step()
 		}
-		buf = binary.AppendUvarint(buf, uint64(i-next))
-		buf = binary.AppendUvarint(buf, n)
-		next = i + 1
 	}
-	out.packed = append(make([]byte, 0, len(buf)), buf...)
+	out.packed = w.pack()
 	return out
-}
-
-// A packedReader steps through packed cells.
-type packedReader struct {
-	rest  []byte
-	cell  int
-	count uint64
-	end   bool
-}
-
-// newPackedReader returns a reader at the first cell.
-func newPackedReader(packed []byte) *packedReader {
-	w := &packedReader{rest: packed, cell: -1}
-	w.step()
-	return w
-}
-
-func (w *packedReader) step() {
-	if w.end = len(w.rest) == 0; w.end {
-		return
-	}
-	skip, k := binary.Uvarint(w.rest)
-	n, l := binary.Uvarint(w.rest[k:])
-	w.rest = w.rest[k+l:]
-	w.cell, w.count = w.cell+1+int(skip), n
 }
 
 // unpack expands the histogram to all cells.
@@ -106,19 +71,6 @@ func (h *Histogram) unpack() {
 	h.packed = nil
 	if h.count == 0 {
 		h.min = math.MaxInt64 // the zero Histogram is empty, too
-	}
-}
-
-// eachPacked calls f with every cell packed by Compact.
-func eachPacked(p []byte, f func(i int, n uint64)) {
-	next := 0
-	for len(p) > 0 {
-		skip, k := binary.Uvarint(p)
-		n, l := binary.Uvarint(p[k:])
-		p = p[k+l:]
-		i := next + int(skip)
-		f(i, n)
-		next = i + 1
 	}
 }
 

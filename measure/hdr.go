@@ -160,8 +160,8 @@ func DecodeHDR(text string) (*Histogram, error) {
 		return nil, fmt.Errorf("decode an HdrHistogram: %w", err)
 	}
 	h := NewHistogram()
-	packed := make([]byte, 0, len(b))
-	at, next := 0, 0 // the current cell, and the one after the last packed one
+	w := newCellWriter(make([]byte, 0, len(b)))
+	at := 0 // the current cell
 	for b = b[hdrHead:]; len(b) > 0; {
 		n, used, err := readZigzag(b)
 		if err != nil {
@@ -181,14 +181,12 @@ func DecodeHDR(text string) (*Histogram, error) {
 			if h.count+uint64(n) > math.MaxInt64 {
 				return nil, errors.New("decode an HdrHistogram: more observations than can be counted")
 			}
-			packed = binary.AppendUvarint(packed, uint64(at-next))
-			packed = binary.AppendUvarint(packed, uint64(n))
-			next = at + 1
+			w.add(at, uint64(n))
 			h.addCell(at, uint64(n))
 		}
 		at++
 	}
-	h.packed = bytes.Clone(packed)
+	h.packed = w.pack()
 	return h, nil
 }
 

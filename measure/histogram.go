@@ -38,11 +38,11 @@ const (
 // and included in count, sum, extremes and percentiles.
 //
 // The counters take 188 KB, allocated at the first Record or Merge. Compact returns a
-// copy of some hundred bytes to a few KB for the series, which should rarely be written
+// copy of some hundred bytes to a KB or two for the series, which should rarely be written
 // to.
 type Histogram struct {
 	dense  []uint64 // all cells; nil while empty or packed
-	packed []byte   // (cells skipped, count) as uvarints; nil unless compact
+	packed []byte   // see packed.go; nil unless compact, immutable
 
 	count        uint64
 	sumLo, sumHi uint64 // ns, 128 bits: a week of ten million values/s of one second each exceeds 2^64 ns

@@ -153,6 +153,13 @@ type Summary struct {
 	AtLeastFrom float64
 }
 
+// SummaryPercentiles returns the percentiles in a summary with extra ones, ascending.
+func SummaryPercentiles(extra []float64) []float64 {
+	ps := append(StandardPercentiles(), extra...)
+	slices.Sort(ps)
+	return slices.Compact(ps)
+}
+
 // Summarize returns the summary of h with the standard percentiles and extra ones. It
 // returns nil when h is nil, to distinguish a number that does not exist from one
 // without any values.
@@ -160,15 +167,18 @@ func Summarize(h, censored *Histogram, extra []float64) *Summary {
 	if h == nil {
 		return nil
 	}
-	ps := append(StandardPercentiles(), extra...)
-	slices.Sort(ps)
-	ps = slices.Compact(ps)
+	return SummaryOf(h, censored, Percentiles(h, censored, SummaryPercentiles(extra)))
+}
+
+// SummaryOf returns the summary of h, which is not nil, from its percentiles: those that
+// Percentiles returns, in ascending order. It does not read the cells.
+func SummaryOf(h, censored *Histogram, percentiles []Value) *Summary {
 	s := &Summary{
 		Count:       h.Count(),
 		Mean:        h.mean() / 1e3,
 		Min:         Micros(h.Min()),
 		Max:         Micros(h.Max()),
-		Percentiles: Percentiles(h, censored, ps),
+		Percentiles: percentiles,
 		Below:       h.Below(),
 		Above:       h.Above(),
 		Censored:    censored.Count(),

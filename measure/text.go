@@ -27,7 +27,11 @@ func (h *Histogram) MarshalText() ([]byte, error) {
 	for _, n := range []uint64{h.count, h.below, h.above, h.sumHi, h.sumLo, uint64(low), uint64(h.max)} {
 		b = binary.AppendUvarint(b, n)
 	}
-	b = append(b, h.Compact().packed...)
+	next := 0
+	h.eachCell(func(i int, n uint64) { // (cells skipped, count)
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(i-next)), n)
+		next = i + 1
+	})
 	return base64.RawStdEncoding.AppendEncode(nil, b), nil
 }
 
@@ -52,41 +56,44 @@ func (h *Histogram) UnmarshalText(text []byte) error {
 	}
 	out := Histogram{
 		count: head[0], below: head[1], above: head[2], sumHi: head[3], sumLo: head[4],
-		min: time.Duration(head[5]), max: time.Duration(head[6]), packed: b,
+		min: time.Duration(head[5]), max: time.Duration(head[6]),
 	}
 	if out.count == 0 {
 		out.min = math.MaxInt64
 	}
-	if !out.consistent() {
+	if !out.takeCells(b) {
 		return errText
 	}
 	*h = out
 	return nil
 }
 
-// consistent reports whether the packed cells are valid, lie between the extremes, and add
-// up to the count.
-func (h *Histogram) consistent() bool {
+// takeCells packs the cells in b, which are (cells skipped, count) as uvarints. It reports
+// whether they are valid, lie between the extremes, and add up to the count.
+func (h *Histogram) takeCells(b []byte) bool {
 	if h.min < 0 || h.max < 0 || h.below > h.count || h.count > 0 && h.min > h.max {
 		return false
 	}
+	w := newCellWriter(make([]byte, 0, len(b)))
 	lo, hi := h.span()
 	sum, next := h.above, 0
-	for p := h.packed; len(p) > 0; {
-		skip, k := binary.Uvarint(p)
+	for len(b) > 0 {
+		skip, k := binary.Uvarint(b)
 		if k <= 0 || skip >= cells || next+int(skip) < lo || next+int(skip) >= hi {
 			return false
 		}
-		n, l := binary.Uvarint(p[k:])
+		n, l := binary.Uvarint(b[k:])
 		if l <= 0 || n == 0 {
 			return false
 		}
-		p = p[k+l:]
+		b = b[k+l:]
+		w.add(next+int(skip), n)
 		next += int(skip) + 1
 		var carry uint64
 		if sum, carry = bits.Add64(sum, n, 0); carry > 0 {
 			return false
 		}
 	}
+	h.packed = w.pack()
 	return sum == h.count
 }

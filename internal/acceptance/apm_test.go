@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/elastictest"
+	"carronade/internal/testkit"
 )
 
 // indexed is the report's part about the store behind the system.
@@ -61,7 +61,7 @@ func (d *document) checkIndexed(t *testing.T, missing uint64) {
 // TestAPMIndexed sends to a stand-in that indexes into a real OpenSearch. The runs
 // use the node one after the other, because all write to the same data streams.
 func TestAPMIndexed(t *testing.T) {
-	node := elastictest.Shared(t)
+	node := testkit.SharedSearch(t)
 	runWith := func(t *testing.T, system []string, args ...string) ended {
 		t.Helper()
 		addr := "127.0.0.1:" + freePort(t)

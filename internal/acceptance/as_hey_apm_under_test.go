@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/elastictest"
+	"carronade/internal/testkit"
 )
 
 // TestAsHeyAPMUnderTest: given the address of Elasticsearch and the server's
@@ -111,7 +111,7 @@ func TestAsHeyAPMKeepsTheRevision(t *testing.T) {
 // -es-url says, and the last line says so.
 func TestAsHeyAPMSavesInElasticsearch(t *testing.T) {
 	t.Parallel()
-	node := elastictest.Shared(t)
+	node := testkit.SharedSearch(t)
 	server := startStandin(t, "apm", "--listen", "127.0.0.1:0")
 	e := run(t, "as", "hey-apm", "-base-url", "http://"+server.addr, "-es-url", node.URL+"/heyapm", "-label", "round=saved", "test", "300ms", "1", "2", "3", "4").wantOneOf(t, 0, 3)
 	if !strings.HasSuffix(e.stdout, " ms / request\nsaving report\nreport indexed in elasticsearch\n") {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // consumerForms2018 are the lines of kafka-consumer-perf-test of 2018.

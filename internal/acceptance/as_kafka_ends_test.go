@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // The records of each consumer of a share group agree with the report, and their

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // TestMongooseScenarios runs the scenarios in the documentation of mongoose's driver against a

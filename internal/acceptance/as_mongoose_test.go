@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // startMongoose starts a command line of mongoose by a link with the jar's name, in
@@ -281,7 +281,7 @@ func TestAsMongoose(t *testing.T) {
 
 	t.Run("unsupported", func(t *testing.T) {
 		for arg, want := range map[string]string{
-			"--run-node": "one machine", "--load-step-node-addrs=a,b": "one machine", "--run-scenario=e2e_latency.js": "cannot read e2e_latency.js",
+			"--load-step-node-addrs=a,b": "a node there needs a key", "--run-scenario=e2e_latency.js": "cannot read e2e_latency.js",
 			"--storage-net-node-addrs=127.0.0.1:1": "127.0.0.1:1",
 		} {
 			if e := startMongoose(t, home, brokers, arg).wait(runTimeout); e.code != 2 || !strings.Contains(e.stderr, want) || e.stdout != "" {

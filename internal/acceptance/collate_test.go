@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/elastictest"
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // decode parses a document that the program printed.
@@ -150,7 +150,7 @@ func TestSeedCollate(t *testing.T) {
 	}
 
 	t.Run("from OpenSearch", func(t *testing.T) {
-		remote := strings.Replace(elastictest.Shared(t).URL, "http://", "elasticsearch://", 1) + "/collate-" + port
+		remote := strings.Replace(testkit.SharedSearch(t).URL, "http://", "elasticsearch://", 1) + "/collate-" + port
 		run(t, "report", "push", "--to", remote, "--store", place).want(t, 0)
 		for _, args := range [][]string{
 			{"collate", "no-rum", "branch=trace-apm-server"},

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/parquettest"
+	"carronade/internal/testkit"
 )
 
 // TestDay runs examples/day.sh, a day's work of a new user. The script itself requires the exit
@@ -17,7 +17,7 @@ func TestDay(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "../../examples/day.sh")
-	cmd.Env = append(parquettest.Env(t), "CARRONADE="+program, "NO_COLOR=1")
+	cmd.Env = append(testkit.PythonEnv(t), "CARRONADE="+program, "NO_COLOR=1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its servers
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // topicURL is the URL of a topic of a cluster.

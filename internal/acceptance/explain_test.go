@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // An explanation is the part of carronade explain --json that the tests read.

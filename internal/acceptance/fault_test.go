@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // progressText is contained in the line that the program prints for each interval.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // A ceiling is the answer of find as JSON.

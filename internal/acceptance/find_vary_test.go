@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // found reports whether a series of searches has effects. It has none if the generator was the

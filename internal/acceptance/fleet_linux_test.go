@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // A lan is machines of one network: network namespaces, each with an address of its own, on a

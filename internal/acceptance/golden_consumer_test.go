@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // The lines of kafka-consumer-perf-test 4.3.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // producerForms are the lines of kafka-producer-perf-test 4.3.

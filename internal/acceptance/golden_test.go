@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // This file compares carronade in the place of one of Kafka's tools with the

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 var totalCount = regexp.MustCompile(`Total count\s*=\s*(\d+)`)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // TestInterrupted presses Ctrl-C at each stage of a run. Once events are sent, there

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // This file contains the impairments of a run: of the generator, or of the system.

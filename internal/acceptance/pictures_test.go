@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/browsertest"
+	"carronade/internal/testkit/browsertest"
 )
 
 // TestPictures opens the pages of a Kafka, a Riemann and an APM report in Chromium,

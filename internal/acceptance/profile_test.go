@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // A fitted is what `carronade profile --json` prints.

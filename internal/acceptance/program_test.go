@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/elastictest"
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // program is the path of the carronade under test: built here, unless
@@ -34,7 +34,7 @@ func testMain(m *testing.M) int {
 	if os.Getenv("XDG_DATA_HOME") == "" {
 		_ = os.Setenv("XDG_DATA_HOME", filepath.Join(os.DevNull, "data"))
 	}
-	defer elastictest.EndShared()
+	defer testkit.EndSharedSearch()
 	if program != "" {
 		return kafkatest.Main(m)
 	}

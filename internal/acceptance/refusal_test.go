@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // refusalTimeout bounds a refusal: the contract allows 10 s to find that the broker

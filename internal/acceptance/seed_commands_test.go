@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // This file runs commands that others published years ago, with only addresses and

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/elastictest"
+	"carronade/internal/testkit"
 )
 
 // Variables that name real servers for the tests TestServer*. Without them these
@@ -83,7 +83,7 @@ func apmServer(t *testing.T) (target string, login, index []string) {
 		}
 		return apmURL(addr), login, index
 	}
-	node := elastictest.Shared(t).URL
+	node := testkit.SharedSearch(t).URL
 	return "apm+http://" + startStandin(t, "apm", "--listen", "127.0.0.1:0", "--index", node).addr, nil, []string{"--index", node, "--index-still", "1s"}
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // A standin is a stand-in that runs in its own process.

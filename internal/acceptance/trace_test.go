@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
-	"carronade/internal/parquettest"
+	"carronade/internal/testkit"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // A traceReport is the report's part about a trace and sampled events.
@@ -60,8 +60,8 @@ func TestTrace(t *testing.T) {
 			e := s.wait(runTimeout).succeeded(t)
 			d, of := e.document(t), readTraceReport(t, e)
 			all := d.wholeRun()
-			duckdb, pandas := parquettest.Read(t, path)
-			for reader, got := range map[string]parquettest.File{"DuckDB": duckdb, "pandas": pandas} {
+			duckdb, pandas := testkit.ReadParquet(t, path)
+			for reader, got := range map[string]testkit.ParquetFile{"DuckDB": duckdb, "pandas": pandas} {
 				if uint64(got.Rows) != of.Trace.Rows {
 					t.Errorf("%s finds %d rows, the report says %d", reader, got.Rows, of.Trace.Rows)
 				}
@@ -146,7 +146,7 @@ func TestTraceCutShort(t *testing.T) {
 					t.Errorf("%d rows of %d batches", of.Trace.Rows, d.wholeRun().Batches)
 				}
 			}
-			duckdb, pandas := parquettest.Read(t, path)
+			duckdb, pandas := testkit.ReadParquet(t, path)
 			if duckdb.Rows < 10_000 || duckdb.Rows != pandas.Rows || duckdb.Most["sequence"] != duckdb.Rows-1 {
 				t.Errorf("DuckDB finds %d rows, the last of them %d, pandas %d", duckdb.Rows, duckdb.Most["sequence"], pandas.Rows)
 			}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // TestWords gives the program invalid arguments: it reports them at once, with exit

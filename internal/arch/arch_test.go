@@ -11,15 +11,24 @@ import (
 
 // TestTree checks the real tree against the rules.
 func TestTree(t *testing.T) {
-	findings, files, err := Check(os.DirFS("../.."), Packages)
+	r, err := Check(os.DirFS("../.."), Packages)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files < 20 {
-		t.Fatalf("read %d Go files: the tree was not found", files)
+	if r.Files < 20 {
+		t.Fatalf("read %d Go files: the tree was not found", r.Files)
 	}
-	for _, f := range findings {
+	for _, f := range append(r.Findings, Unused(r.Edges, Packages)...) {
 		t.Error(f)
+	}
+	for _, p := range testPackages {
+		used := false
+		for e := range r.Edges {
+			used = used || e.Test && covers(p, e.To)
+		}
+		if !used {
+			t.Errorf("the tests of any package may import %s, and none does: remove it", p)
+		}
 	}
 }
 
@@ -120,16 +129,57 @@ func TestFindings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			findings, _, err := Check(fstest.MapFS{tt.file: {Data: []byte(tt.src)}}, packages)
+			r, err := Check(fstest.MapFS{tt.file: {Data: []byte(tt.src)}}, packages)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, f := range findings {
+			for _, f := range r.Findings {
 				got = append(got, f.String())
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnused checks that an entry of the table without an import is found.
+func TestUnused(t *testing.T) {
+	packages := []Package{
+		{Name: "units"},
+		{Name: "load", May: []string{"units"}, Tests: []string{"extra"}},
+		{Name: "wire/...", May: []string{"units", "load"}},
+		{Name: "extra", May: []string{"wire/..."}},
+	}
+	tests := []struct {
+		name  string
+		edges []Edge
+		want  []string
+	}{
+		{"all are used", []Edge{{"load", "units", false}, {"load", "extra", true}, {"wire/a", "units", false}, {"wire/b", "load", false}, {"extra", "wire/c", false}}, nil},
+		{"not used", []Edge{{"load", "units", false}, {"load", "extra", true}, {"wire/a", "units", false}, {"extra", "wire/c", false}}, []string{
+			"internal/arch/table.go:0: wire/... may import load, and does not: remove it",
+		}},
+		{"by a test alone", []Edge{{"load", "units", true}, {"load", "extra", true}, {"wire/a", "units", false}, {"wire/b", "load", false}, {"extra", "wire/c", false}}, []string{
+			"internal/arch/table.go:0: load may import units, and does not: remove it",
+		}},
+		{"not by its tests", []Edge{{"load", "units", false}, {"load", "extra", false}, {"wire/a", "units", false}, {"wire/b", "load", false}, {"extra", "wire/c", false}}, []string{
+			"internal/arch/table.go:0: the tests of load may import extra, and do not, or may anyway: remove it",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			edges := map[Edge]bool{}
+			for _, e := range tt.edges {
+				edges[e] = true
+			}
+			var got []string
+			for _, f := range Unused(edges, packages) {
+				got = append(got, f.String())
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

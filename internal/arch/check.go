@@ -23,10 +23,23 @@ type Finding struct {
 // String is the form that editors can jump to.
 func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text) }
 
-// Check reads every file of the tree and returns the findings, in the order of the
-// files, and the number of Go files read.
-func Check(tree fs.FS, packages []Package) (findings []Finding, files int, err error) {
-	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+// An Edge is an import: a package of the tree, or its tests, uses another one.
+type Edge struct {
+	From, To string // directories below the root
+	Test     bool
+}
+
+// A Result is what Check found in a tree.
+type Result struct {
+	Findings []Finding // in the order of the files
+	Files    int       // Go files that were read
+	Edges    map[Edge]bool
+}
+
+// Check reads every file of the tree.
+func Check(tree fs.FS, packages []Package) (Result, error) {
+	r := Result{Edges: map[Edge]bool{}}
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -43,17 +56,49 @@ func Check(tree fs.FS, packages []Package) (findings []Finding, files int, err e
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		findings = append(findings, checkWords(name, src)...)
+		r.Findings = append(r.Findings, checkWords(name, src)...)
 		if path.Ext(name) != ".go" {
 			return nil
 		}
-		files++
-		findings = append(findings, checkProtocolNames(name, src)...)
-		found, err := goFile(name, src, packages)
-		findings = append(findings, found...)
+		r.Files++
+		r.Findings = append(r.Findings, checkProtocolNames(name, src)...)
+		found, err := goFile(name, src, packages, r.Edges)
+		r.Findings = append(r.Findings, found...)
 		return err
 	})
-	return findings, files, err
+	return r, err
+}
+
+// Unused returns a finding for each entry of the table that no import needs, so that the
+// table never allows more than the tree does.
+func Unused(edges map[Edge]bool, packages []Package) (findings []Finding) {
+	byRow := map[string][]Edge{}
+	for e := range edges {
+		if r, ok := packageOf(e.From, packages); ok {
+			byRow[r.Name] = append(byRow[r.Name], e)
+		}
+	}
+	add := func(format string, args ...any) {
+		findings = append(findings, Finding{"internal/arch/table.go", 0, fmt.Sprintf(format, args...)})
+	}
+	for _, r := range packages {
+		if strings.HasPrefix(r.Name, "examples/") {
+			continue // its row says what a protocol outside this module may use
+		}
+		for _, to := range r.May {
+			if !slices.ContainsFunc(byRow[r.Name], func(e Edge) bool { return !e.Test && covers(to, e.To) }) {
+				add("%s may import %s, and does not: remove it", r.Name, to)
+			}
+		}
+		for _, to := range r.Tests {
+			if !slices.ContainsFunc(byRow[r.Name], func(e Edge) bool {
+				return e.Test && covers(to, e.To) && !covered(r.May, e.To) && !covered(testPackages, e.To)
+			}) {
+				add("the tests of %s may import %s, and do not, or may anyway: remove it", r.Name, to)
+			}
+		}
+	}
+	return findings
 }
 
 // isText reports whether a file of this name is searched for words.
@@ -109,9 +154,9 @@ func checkProtocolNames(name string, src []byte) (findings []Finding) {
 
 func letter(b byte) bool { return 'a' <= b && b <= 'z' || '0' <= b && b <= '9' }
 
-// goFile checks one source file: its package's imports, its size, its names, and
-// sleeping in tests.
-func goFile(name string, src []byte, packages []Package) (findings []Finding, err error) {
+// goFile checks one source file: its package's imports, which it adds to edges, its size,
+// its names, and sleeping in tests.
+func goFile(name string, src []byte, packages []Package, edges map[Edge]bool) (findings []Finding, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -144,7 +189,11 @@ func goFile(name string, src []byte, packages []Package) (findings []Finding, er
 			return findings, fmt.Errorf("%s: import %s: %w", name, spec.Path.Value, err)
 		}
 		to, own := strings.CutPrefix(imported, Module+"/")
-		if !own || to == dir || mayImport(folder, to, test) {
+		if !own || to == dir {
+			continue
+		}
+		edges[Edge{dir, to, test}] = true
+		if mayImport(folder, to, test) {
 			continue
 		}
 		add(spec.Pos(), "%s may not import %s: the table of packages allows it %s", dir, to, list(folder.May))
@@ -185,10 +234,12 @@ func covers(pattern, dir string) bool {
 }
 
 func mayImport(r Package, to string, test bool) bool {
-	in := func(patterns []string) bool {
-		return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, to) })
-	}
-	return in(r.May) || covers(r.Name, to) || test && (in(r.Tests) || in(testPackages))
+	return covered(r.May, to) || covers(r.Name, to) || test && (covered(r.Tests, to) || covered(testPackages, to))
+}
+
+// covered reports whether one of the patterns covers a directory.
+func covered(patterns []string, dir string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, dir) })
 }
 
 func imports(file *ast.File, pkg string) bool {

@@ -4,23 +4,30 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the table of packages into docs/architecture.md")
+var update = flag.Bool("update", false, "write the table of packages into docs/architecture.md and .golangci.yml")
 
+// The table of packages is written into two files. There it ends before a line that it
+// never contains.
 const (
-	document  = "../../docs/architecture.md"
-	tableHead = "| package | may import |\n|---|---|\n"
+	document     = "../../docs/architecture.md"
+	documentHead = "| package | may import |\n|---|---|\n"
+	documentEnd  = "\n"
+
+	linter     = "../../.golangci.yml"
+	linterHead = "        # From internal/arch/table.go; go test ./internal/arch -update writes it.\n"
+	linterEnd  = "        # The end of the table.\n"
 )
 
-// tableText is the table of packages as the document shows it.
-func tableText() string {
+// documentText is the table of packages as the document shows it.
+func documentText() string {
 	var b strings.Builder
-	b.WriteString(tableHead)
 	for _, r := range Packages {
 		name := r.Name
 		if name == "." {
@@ -35,28 +42,123 @@ func tableText() string {
 	return b.String()
 }
 
-// TestDocument compares the document's table with the one that is enforced.
+// linterText is the table of packages as rules of the linter, which shows a forbidden
+// import in an editor.
+func linterText(packages []Package) string {
+	var b strings.Builder
+	for _, r := range packages {
+		name, all := strings.CutSuffix(r.Name, "/...")
+		rule, files := strings.ReplaceAll(name, "/", "-"), "${config-path}/"+name+"/*.go"
+		may := r.May
+		switch {
+		case r.Name == ".":
+			rule, files = "main", "${config-path}/*.go"
+		case all:
+			rule, files = rule+"-all", "${config-path}/"+name+"/**.go"
+			may = append([]string{r.Name}, may...)
+		}
+		fmt.Fprintf(&b, "        %s:\n          files: [%q, ", rule, files)
+		for _, other := range packages { // with rules of their own
+			if all && other.Name != r.Name && covers(r.Name, other.Name) {
+				fmt.Fprintf(&b, "%q, ", "!${config-path}/"+other.Name+"/*.go")
+			}
+		}
+		fmt.Fprintf(&b, "\"!$test\"]\n          list-mode: lax\n          deny: [{pkg: %s/, desc: the table of packages does not allow it}]\n", Module)
+		var allow []string
+		for _, to := range may {
+			if top, all := strings.CutSuffix(to, "/..."); all {
+				allow = append(allow, Module+"/"+top+"/")
+				to = top
+			}
+			allow = append(allow, Module+"/"+to+"$")
+		}
+		if len(allow) > 0 {
+			fmt.Fprintf(&b, "          allow: [%s]\n", strings.Join(allow, ", "))
+		}
+	}
+	return b.String()
+}
+
+// TestDocument compares the table in the document and in the linter's settings with the
+// one that is enforced.
 func TestDocument(t *testing.T) {
+	for _, tt := range []struct{ file, head, end, want string }{
+		{document, documentHead, documentEnd, documentText()},
+		{linter, linterHead, linterEnd, linterText(Packages)},
+	} {
+		data, err := os.ReadFile(tt.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, rest, ok := strings.Cut(string(data), tt.head)
+		if !ok {
+			t.Fatalf("%s has no table of packages", tt.file)
+		}
+		end := strings.Index("\n"+rest, "\n"+tt.end)
+		if end < 0 {
+			t.Fatalf("the table in %s has no end", tt.file)
+		}
+		if *update {
+			if err := os.WriteFile(tt.file, []byte(before+tt.head+tt.want+rest[end:]), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(rest[:end], tt.want); diff != "" {
+			t.Errorf("the table in %s differs from internal/arch/table.go; go test ./internal/arch -update updates it (-file +table):\n%s", tt.file, diff)
+		}
+	}
+}
+
+// TestLinterText checks a rule of each form.
+func TestLinterText(t *testing.T) {
+	got := linterText([]Package{{Name: "."}, {Name: "a/b", May: []string{"c"}}, {Name: "d/...", May: []string{"e/..."}}, {Name: "d/x"}})
+	const want = `        main:
+          files: ["${config-path}/*.go", "!$test"]
+          list-mode: lax
+          deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
+        a-b:
+          files: ["${config-path}/a/b/*.go", "!$test"]
+          list-mode: lax
+          deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
+          allow: [carronade/c$]
+        d-all:
+          files: ["${config-path}/d/**.go", "!${config-path}/d/x/*.go", "!$test"]
+          list-mode: lax
+          deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
+          allow: [carronade/d/, carronade/d$, carronade/e/, carronade/e$]
+        d-x:
+          files: ["${config-path}/d/x/*.go", "!$test"]
+          list-mode: lax
+          deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSentences checks that the document says of each package what it is for, or says it
+// of its folder.
+func TestSentences(t *testing.T) {
 	data, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(data), tableHead)
+	_, rest, _ := strings.Cut(string(data), "| package | one sentence |\n")
+	sentences, _, ok := strings.Cut(rest, "\n\n")
 	if !ok {
-		t.Fatalf("%s has no table of packages", document)
+		t.Fatalf("%s has no table of sentences", document)
 	}
-	end := strings.Index(rest, "\n\n") + 1
-	if end == 0 {
-		t.Fatal("the table has no end")
-	}
-	got, want := tableHead+rest[:end], tableText()
-	if *update {
-		if err := os.WriteFile(document, []byte(before+want+rest[end:]), 0o644); err != nil {
-			t.Fatal(err)
+	for _, r := range Packages {
+		if r.Name == "." || strings.HasSuffix(r.Name, "/...") {
+			continue
 		}
-		return
-	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("the table differs from internal/arch/table.go; go test ./internal/arch -update updates it (-document +table):\n%s", diff)
+		name := r.Name
+		for name != "." && !strings.Contains(sentences, "`"+name+"`") {
+			name = path.Dir(name)
+		}
+		if name == "." {
+			t.Errorf("%s has no sentence about %s", document, r.Name)
+		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // startBroker starts one real node. Its disk influences the results as little as

@@ -13,7 +13,7 @@ import (
 
 	"go.elastic.co/apm/v2"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // Measure measures every chosen group, each in a benchmark of its name, so that a

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // The peers, by their names in the table.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // A processResult is the result of a process.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
 	"carronade/internal/report"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/store/storetest"
+	"carronade/internal/testkit/kafkatest"
+	"carronade/internal/testkit/reporttest"
 )
 
 const wallMS metric = "ms on the clock"
@@ -73,7 +73,7 @@ func storeMany(ctx context.Context, place string, n int) (err error) {
 	}()
 	now := time.Now()
 	for i := range n {
-		d := storetest.Document(i, 1)
+		d := reporttest.Document(i, 1)
 		d.StartedAt = now.Add(-time.Duration(n-i) * 45 * time.Minute).UTC()
 		d.EndedAt = d.StartedAt.Add(time.Minute)
 		d.Totals.EventsPerS *= 1 + float64(i*7919%1000-500)/20_000 // 2.5% up and down

@@ -93,7 +93,11 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	p := &compat.Program{
 		Called: name, Args: own, Strict: common.Strict, Generation: common.Generation, In: s.In, Out: s.out, Err: s.Err, Color: s.style().Color,
 		Run: func(ctx context.Context, doc *workload.Document, observer compat.Observer) (*report.Document, error) {
-			return s.fireAs(ctx, tool, doc, common, observer)
+			return s.fireAs(ctx, tool, doc, common, observer, nil)
+		},
+		Node: s.node,
+		Nodes: func(ctx context.Context, o compat.NodesOptions) (*compat.Nodes, error) {
+			return s.nodes(ctx, tool, common, o)
 		},
 		RunTogether: func(ctx context.Context, docs []*workload.Document) ([]*report.Document, error) {
 			return s.fireTogether(ctx, tool, docs, common)
@@ -162,13 +166,14 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 	return o, end, err
 }
 
-// fireAs runs the workload of a tool.
-func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.Document, common compat.Common, observer compat.Observer) (*report.Document, error) {
+// fireAs runs the workload of a tool, on nodes if there are some.
+func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.Document, common compat.Common, observer compat.Observer, nodes *fleetRuns) (*report.Document, error) {
 	o, end, err := s.prepareAs(ctx, tool, []*workload.Document{doc}, common, observer)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
+	o.fleet = nodes
 	return s.deliverAs(ctx, o, 0)
 }
 

@@ -21,8 +21,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/elastictest"
 	"carronade/internal/standin"
+	"carronade/internal/testkit"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/payload"
@@ -76,8 +76,8 @@ func addresses(t *testing.T, text string) []string {
 		pairs = append(pairs, exampleStore, startStore(t))
 	}
 	if strings.Contains(text, exampleCluster) {
-		node := elastictest.Shared(t)
-		t.Cleanup(elastictest.EndShared) // no other document has one
+		node := testkit.SharedSearch(t)
+		t.Cleanup(testkit.EndSharedSearch) // no other document has one
 		pairs = append(pairs, exampleCluster, strings.TrimPrefix(node.URL, "http://"))
 	}
 	for _, s := range exampleServers {
@@ -150,6 +150,33 @@ func startTeam(t *testing.T, dir string) []string {
 	}
 	go io.Copy(io.Discard, out)
 	return pairs
+}
+
+// startNode starts a node of mongoose that an example starts, and returns its address in the
+// documents and the real one.
+func startNode(t *testing.T, dir string) []string {
+	t.Helper()
+	cmd := exec.Command(carronade(t), "as", "mongoose", "--run-node", "--load-step-node-port=0", "--run-port=0")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_DATA_HOME="+dir+"/data", "HOME="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		t.Fatal("the node does not listen")
+	}
+	addr, _, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "node "), ": ")
+	go io.Copy(io.Discard, out)
+	return []string{"127.0.0.1:1099", addr}
 }
 
 // startMember starts the server of a fleet, or an agent, in the background, and waits until
@@ -235,6 +262,10 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 				if strings.HasPrefix(b.command, "carronade fleet start") || strings.HasPrefix(b.command, "carronade agent") {
 					members := b.startMember(t, dir)
 					t.Cleanup(members)
+					continue
+				}
+				if b.command == "carronade as mongoose --run-node &" {
+					swap = strings.NewReplacer(append(startNode(t, dir), pairs...)...)
 					continue
 				}
 				if server, ok := b.server(); ok {

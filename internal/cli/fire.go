@@ -71,6 +71,9 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	if w.Has("exec") && !o.allowExec {
 		return nil, &words{Err: workload.ErrExec, Hint: "look at the commands, and add --allow-exec to the command line"}
 	}
+	if w.FillsDisk() && !o.allowDiskFull {
+		return nil, &words{Err: workload.ErrDiskFull, Hint: "look at the folder, and add --allow-disk-full to the command line"}
+	}
 	if err := o.fleet.fit(w); err != nil { // trials of a search are made one by one
 		return nil, err
 	}
@@ -121,6 +124,15 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		Figures: shown.Figures,
 		Marks: func(m *run.Marker) {
 			endMarks = s.takeMarks(id, m, func(format string, args ...any) { watcher.Message(fmt.Sprintf(format, args...)) })
+			ends := []func(){endMarks, o.viewers.takeMarks(report.IDOf(id), m)}
+			if o.marker != nil {
+				ends = append(ends, o.marker(m))
+			}
+			endMarks = func() {
+				for _, end := range ends {
+					end()
+				}
+			}
 		},
 		Marked: func(m outage.Mark) {
 			watcher.Message(markText(&m))

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,17 +17,13 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/dial"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/fleet/drive"
 	"carronade/internal/fleet/manifest"
 	"carronade/internal/layout"
-	"carronade/internal/permit"
 	"carronade/internal/system"
 	"carronade/internal/workload"
-	"carronade/load"
-	"carronade/measure"
 	"carronade/units"
 )
 
@@ -363,117 +358,6 @@ func (s *session) fleetRecover() *cobra.Command {
 	return cmd
 }
 
-const agentLong = `Makes this machine one of the generators of a fleet. The first time it needs a
-file of carronade fleet token; from then on it has a key of its own. It connects
-to the fleet's server and listens on nothing.
-
-It sends only to addresses like those of --allow-target, reads only files in its
-own folder, and starts no programs. It stops a run by itself when it has not
-heard of the operator for five seconds. What it has measured stays in its folder
-until the operator has it. Ctrl-C or TERM ends it.`
-
-// agentCommand returns the command agent.
-func (s *session) agentCommand() *cobra.Command {
-	var cfg bus.AgentConfig
-	var targets []string
-	var weight int
-	var everything bool
-	var nats natsFlags
-	cmd := &cobra.Command{
-		Use: "agent", Short: "make this machine one of the generators of a fleet",
-		Long: agentLong,
-		Example: `
-  carronade agent --join agent.join --allow-target 'broker-*:9092'
-  carronade agent --allow-target 'broker-*:9092'   after the first time`,
-		Args: command.Args(0, 0, "nothing"),
-		RunE: command.Run(func(cmd *cobra.Command, _ []string) (err error) {
-			if s.rules != nil {
-				return &words{Err: errors.New("a job of a server may not be an agent"), Hint: "start it yourself"}
-			}
-			if weight < 1 || weight > drive.MaxWeight {
-				return &words{Err: fmt.Errorf("--weight: must be between 1 and 4096, not %d", weight), Hint: "1 is as much as other agents"}
-			}
-			if len(targets) == 0 && !everything {
-				return &words{Err: errors.New("no target is allowed"), Hint: "give --allow-target PATTERN, such as 'broker-*:9092', or --allow for any target"}
-			}
-			if err := checkPatterns(targets); err != nil {
-				return err
-			}
-			if cfg.Dir, err = ownFolder(cfg.Dir, "agent"); err != nil {
-				return err
-			}
-			if err := nats.unused(); err != nil {
-				return err
-			}
-			if nats.URL != "" {
-				if cfg.Join != "" {
-					return &words{Err: errors.New("--join and --nats are two servers"), Hint: "give one of them"}
-				}
-				cfg.NATS = &nats.NATS
-			}
-			return s.agent(cmd.Context(), cfg, fleet.Info{Weight: weight, AllowTargets: targets}, everything)
-		}),
-	}
-	fs := cmd.Flags()
-	fs.StringVar(&cfg.Join, "join", "", "`FILE` of carronade fleet token; needed once")
-	nats.bind(fs)
-	fs.StringArrayVar(&targets, "allow-target", nil, "send to addresses like `PATTERN`, such as 10.0.0.* or broker-*:9092 (repeatable)")
-	fs.BoolVar(&everything, "allow", false, "send to any target, and read any file that this user may read")
-	fs.StringVar(&cfg.Name, "name", "", "the `NAME` of this machine (default: that of the file, else its host name)")
-	fs.IntVar(&weight, "weight", 1, "its share of the clients, beside those of others: `N` times as many as one with 1")
-	fs.StringVar(&cfg.Dir, "data", "", "`FOLDER` of its key and of results that were not delivered yet (default: carronade/agent in your data folder)")
-	return cmd
-}
-
-// checkPatterns checks the values of --allow-target.
-func checkPatterns(patterns []string) error {
-	for _, p := range patterns {
-		if _, err := filepath.Match(p, ""); err != nil || p == "" || strings.ContainsAny(p, "/, ") {
-			return &words{Err: fmt.Errorf("--allow-target: %q is not a pattern of addresses", p), Hint: "it is HOST or HOST:PORT without a protocol, such as 10.0.0.* or broker-*:9092"}
-		}
-	}
-	return nil
-}
-
-// agent runs an agent until the context ends.
-func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Info, everything bool) error {
-	cfg.Logf = s.logLine
-	b, err := bus.ConnectAgent(ctx, cfg)
-	if err != nil {
-		return busError(err)
-	}
-	defer b.Close()
-	files := filepath.Join(cfg.Dir, "files")
-	if err := os.MkdirAll(files, 0o700); err != nil {
-		return &words{Err: fmt.Errorf("cannot make %s: %s", files, command.Reason(err)), Hint: "give --data FOLDER that this user may write"}
-	}
-	spool, err := fleet.OpenSpool(filepath.Join(cfg.Dir, "runs"))
-	if err != nil {
-		return &words{Err: err, Hint: "does another agent use " + cfg.Dir + "? give --data FOLDER"}
-	}
-	defer spool.Close()
-	info.Name, info.Version, info.Layout = b.Name(), fleetVersion(), measure.Layout
-	info.Incarnation, info.Processors = rand.Text(), load.Processors()
-	rules := &permit.Rules{Agent: true, Everything: everything, Folder: files, Targets: info.AllowTargets}
-	if !everything { // also those that a system announces
-		dial.Restrict(func(addr string) *dial.NotAllowedError {
-			if rules.Address(addr) == nil {
-				return nil
-			}
-			return &dial.NotAllowedError{Err: fmt.Errorf("agent %s may not connect to %s", b.Name(), addr), Hint: "start the agent with --allow-target for this address too"}
-		})
-	}
-	fmt.Fprintf(s.out, "agent %s is connected\n", b.Name())
-	err = drive.Serve(ctx, drive.AgentConfig{
-		Bus: b, Spool: spool, Info: info, Kinds: s.Kinds, Host: system.Describe(), Logf: s.logLine, Rules: rules,
-	})
-	return busError(err)
-}
-
-// fleetVersion is the version that all machines of a fleet must have. Their platforms may
-// differ.
-func fleetVersion() string { return strings.Fields(version())[0] }
-
 // openFleet connects to the agents that --fleet names; nil without the flag.
 func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRuns, error) {
 	file := t.Last("fleet")
@@ -518,7 +402,7 @@ func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRun
 // fleetRuns are the runs of a command on a fleet; nil: this machine generates the load.
 type fleetRuns struct {
 	drive.Fleet
-	bus   *bus.Operator
+	bus   *bus.Operator // nil for the nodes of a tool
 	infos []fleet.Info
 }
 
@@ -553,8 +437,8 @@ func (r *fleetRuns) choose(ctx context.Context, names string) error {
 			r.Agents = append(r.Agents, i.Name)
 		}
 	}
-	if len(r.infos) < len(r.Agents) {
-		return &words{Err: fmt.Errorf("%d of %d agents did not answer", len(r.Agents)-len(r.infos), len(r.Agents)), Hint: "carronade fleet status lists them; --fleet-agents names those that take part"}
+	if err := r.Silent(r.Agents, r.infos); err != nil {
+		return &words{Err: err, Hint: "carronade fleet status lists them; --fleet-agents names those that take part"}
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ const drainJobs = 12 * time.Second
 // secret of the server's: scripts and expressions can read it.
 func (m *machine) environ(user string, noLoad bool) []string {
 	rules := *m.rules
-	rules.Home, rules.NoLoad = m.home(user), noLoad
+	rules.User, rules.Home, rules.NoLoad = user, m.home(user), noLoad
 	env := system.Environ()
 	if !rules.Everything {
 		env = slices.DeleteFunc(env, func(entry string) bool {

@@ -44,7 +44,7 @@ func (s *session) markCommand() *cobra.Command {
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {
 			case 0:
-				return control.Alive(), cobra.ShellCompDirectiveNoFileComp
+				return control.Alive(s.rules.Owner()), cobra.ShellCompDirectiveNoFileComp
 			case 1:
 				return []string{outage.Fault, outage.Heal, outage.Note}, cobra.ShellCompDirectiveNoFileComp
 			}
@@ -57,16 +57,16 @@ func (s *session) markCommand() *cobra.Command {
 			}
 			id := args[0]
 			if id == "last" {
-				alive := control.Alive()
+				alive := control.Alive(s.rules.Owner())
 				if len(alive) != 1 {
 					return noSuchRun(id, alive)
 				}
 				id = alive[0]
 			}
-			reply, err := control.Send(id, kind, name, programBegan)
+			reply, err := control.Send(s.rules.Owner(), id, kind, name, programBegan)
 			switch {
 			case errors.Is(err, control.ErrNoRun):
-				return noSuchRun(id, control.Alive())
+				return noSuchRun(id, control.Alive(s.rules.Owner()))
 			case err != nil:
 				return &words{Err: fmt.Errorf("mark run %s: %w", id, err), Hint: "carronade report show " + id + " shows its report when it has ended"}
 			}
@@ -105,7 +105,7 @@ func noSuchRun(id string, alive []string) error {
 // takeMarks lets other processes of the user mark a run. It returns what ends that.
 func (s *session) takeMarks(id uint64, m *run.Marker, say func(format string, args ...any)) func() {
 	name := report.IDOf(id)
-	server, err := control.Listen(name, func(q control.Request, at time.Time) control.Reply {
+	server, err := control.Listen(s.rules.Owner(), name, func(q control.Request, at time.Time) control.Reply {
 		if err := checkMark(q.Kind, q.Name); err != nil {
 			return control.Reply{Error: err.Error()}
 		}
@@ -121,6 +121,20 @@ func (s *session) takeMarks(id uint64, m *run.Marker, say func(format string, ar
 	}
 	say("carronade mark %s fault NAME marks this run", name)
 	return server.Close
+}
+
+// takeMarks lets requests to the live page mark a run. It returns what ends that.
+func (v *viewers) takeMarks(id string, m *run.Marker) func() {
+	if v == nil {
+		return func() {}
+	}
+	return v.page.TakeMarks(id, func(kind, name string, from, to time.Time) (atS, boundS float64, err error) {
+		if err := checkMark(kind, name); err != nil {
+			return 0, 0, err
+		}
+		mark, err := m.Mark(kind, layout.Clean(name), "web", from, to)
+		return mark.AtS, mark.BoundS, err
+	})
 }
 
 // markText names a mark for viewers.

@@ -59,7 +59,7 @@ func (s *session) root() *cobra.Command {
 	add("reports", reports.Command(s.reportTools(), s.replayCommand()), reports.Explain(s.reportTools()), judging.Collate(judge), judging.Compare(judge), judging.Verify(judge))
 	add("tools", s.serveCommand(), s.shellCommand(), s.fleetCommand(), s.agentCommand())
 	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand(), s.asCommand())
-	add("more", s.versionCommand(), s.scenarioChildCommand())
+	add("more", s.versionCommand(), s.scenarioChildCommand(), s.relayCommand())
 	root.SetHelpCommand(s.helpCommand())
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")

@@ -17,7 +17,9 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/find"
+	"carronade/internal/layout"
 	"carronade/internal/report"
+	"carronade/internal/run"
 	"carronade/internal/scenario"
 	"carronade/internal/secret"
 	"carronade/internal/slo"
@@ -47,9 +49,10 @@ type scenarioRun struct {
 	files    map[string]int     // which step writes a file
 	newest   []*report.Document // of the last steps, for checks
 	warnings []string
-	planned  []planned // of a dry run
-	checked  int       // the steps of a dry run
-	refused  bool      // one of them cannot run
+	markers  map[*run.Marker]bool // of runs in progress that take marks
+	planned  []planned            // of a dry run
+	checked  int                  // the steps of a dry run
+	refused  bool                 // one of them cannot run
 }
 
 // mostNewest is how many reports stay in memory for checks; others are read from the store.
@@ -327,7 +330,7 @@ func (r *scenarioRun) enter() *outputs {
 	defer r.mu.Unlock()
 	r.active++
 	o := *r.o
-	o.tasks = nil
+	o.tasks, o.marker = nil, r.takes
 	o.quiet = o.quiet || r.active > 1 || !interactive(r.s.Err)
 	if r.exports {
 		o.hub = nil
@@ -381,8 +384,14 @@ func (r *scenarioRun) save(piece report.Encoded, err error) {
 	}
 }
 
-// mark keeps a text of the script with the time.
-func (r *scenarioRun) mark(at, text string) {
+// mark keeps a text of the script with the time. With a kind it also marks the steps in progress.
+func (r *scenarioRun) mark(at, kind, text string) error {
+	if kind != "" {
+		if err := r.markSteps(at, kind, text); err != nil {
+			return err
+		}
+		text = kind + " " + text
+	}
 	var mask secret.Mask
 	one := report.ScenarioMark{TimeS: time.Since(r.began).Seconds(), At: at, Text: mask.Text(text)}
 	r.say("mark: %s", oneLine(one.Text))
@@ -390,10 +399,54 @@ func (r *scenarioRun) mark(at, text string) {
 	defer r.mu.Unlock()
 	if r.o == nil {
 		r.planned = append(r.planned, planned{head: "mark (" + at + ")", text: one.Text})
-		return
+		return nil
 	}
 	r.marks = append(r.marks, one)
 	r.save(report.EncodeMark(len(r.marks), &one))
+	return nil
+}
+
+// markSteps puts a mark on the time axis of each step in progress that takes marks.
+func (r *scenarioRun) markSteps(at, kind, name string) error {
+	now := time.Now()
+	if err := checkMark(kind, name); err != nil {
+		return &scenario.Fault{At: at, Text: err.Error(), Hint: `such as mark("fault", "kill broker 2")`}
+	}
+	if r.o == nil {
+		return nil
+	}
+	r.mu.Lock()
+	all := slices.Collect(maps.Keys(r.markers))
+	r.mu.Unlock()
+	taken := 0
+	for _, m := range all {
+		_, err := m.Mark(kind, layout.Clean(name), "scenario", now, now)
+		switch {
+		case err == nil:
+			taken++
+		case !errors.Is(err, run.ErrEnded):
+			return &scenario.Fault{At: at, Text: err.Error()}
+		}
+	}
+	if taken == 0 {
+		return &scenario.Fault{At: at, Text: "no step that takes marks is in progress", Hint: "start it with marks: true, and mark it before it is awaited"}
+	}
+	return nil
+}
+
+// takes lets the script mark a run in progress. It returns what ends that.
+func (r *scenarioRun) takes(m *run.Marker) (end func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.markers == nil {
+		r.markers = make(map[*run.Marker]bool)
+	}
+	r.markers[m] = true
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.markers, m)
+	}
 }
 
 // Check implements scenario.Runner.

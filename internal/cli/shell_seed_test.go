@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/elastictest"
+	"carronade/internal/testkit"
 )
 
 // amount is a number in an answer, and volume one in the words of the tool: 1.6Mb.
@@ -51,7 +51,7 @@ func collateRow(value string) string {
 // server that traces itself answers late, so that it accepts less.
 func TestShellElasticsearch(t *testing.T) {
 	t.Parallel()
-	node := elastictest.Start(t, os.Getenv(elastictest.Variable)) // "": OpenSearch
+	node := testkit.StartSearch(t, os.Getenv(testkit.SearchVariable)) // "": OpenSearch
 	d, repo, address := startShell(t, "--index "+node.URL+` --delay $(case "$*" in *tracing.enabled=true*) echo 600ms;; *) echo 250ms;; esac)`)
 	revision := func(remote, branch string) string {
 		t.Helper()

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/browsertest"
 	"carronade/internal/report"
 	"carronade/internal/standin"
+	"carronade/internal/testkit/browsertest"
 	"carronade/internal/web/frame"
 	"carronade/measure"
 )

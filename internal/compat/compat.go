@@ -69,6 +69,12 @@ type Program struct {
 	// process of the script.
 	Scenario func(ctx context.Context, o scenario.Options) (scenario.Reason, *scenario.Fault, error)
 
+	// Node makes this machine a node, which fires a part of what others run.
+	Node func(ctx context.Context, o NodeOptions) (*Node, error)
+
+	// Nodes connects to nodes.
+	Nodes func(ctx context.Context, o NodesOptions) (*Nodes, error)
+
 	// Serve runs the server of sessions of the shell until ctx is done.
 	Serve func(ctx context.Context) error
 }

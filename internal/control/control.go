@@ -2,12 +2,15 @@
 // named by the id of the run's report, on which one request puts a mark on its time axis.
 //
 // It does not know what a mark means. Invariant: only the user who started a run can connect, and
-// the socket goes away with the run, or with a later one if the run was killed.
+// the socket goes away with the run, or with a later one if the run was killed. The users of a
+// server run as one user of this machine: an owner finds the runs of that name and no others.
 package control
 
 import (
 	"bufio"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,10 +18,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"carronade/internal/system"
@@ -49,12 +52,30 @@ const (
 	MostName = 100
 
 	suffix = ".sock"
+	tagged = "~" // between the id of a run and the tag of its owner
 )
+
+// tag keeps the runs of an owner apart in names of files; a path of a socket must be short.
+func tag(owner string) string {
+	sum := sha256.Sum256([]byte(owner))
+	return hex.EncodeToString(sum[:6])
+}
+
+// idOf returns the id of the run that has a socket, false if it is not one of the owner's. Without
+// an owner all runs are.
+func idOf(file, owner string) (id string, ok bool) {
+	name, ok := strings.CutSuffix(file, suffix)
+	if !ok {
+		return "", false
+	}
+	id, of, _ := strings.Cut(name, tagged)
+	return id, owner == "" || of == tag(owner)
+}
 
 // folder is where the sockets are: the user's runtime folder, which only the user can enter, or
 // the data folder.
 func folder() (string, error) {
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) { // others are ignored, as the specification says
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && runtime.GOOS != "windows" { // others are ignored, as the specification says
 		return filepath.Join(dir, "carronade"), nil
 	}
 	dir, err := system.DataDir()
@@ -75,9 +96,9 @@ type Server struct {
 	open  map[net.Conn]bool // nil after Close
 }
 
-// Listen begins to take marks for the run with this id. take is called with each request and the
-// moment at which it arrived, concurrently.
-func Listen(id string, take func(Request, time.Time) Reply) (*Server, error) {
+// Listen begins to take marks for the run with this id, of an owner if a server has several; "":
+// none. take is called with each request and the moment at which it arrived, concurrently.
+func Listen(owner, id string, take func(Request, time.Time) Reply) (*Server, error) {
 	dir, err := folder()
 	if err != nil {
 		return nil, err
@@ -86,7 +107,11 @@ func Listen(id string, take func(Request, time.Time) Reply) (*Server, error) {
 		return nil, err
 	}
 	sweep(dir)
-	s := &Server{path: filepath.Join(dir, id+suffix), take: take, slots: make(chan struct{}, mostOpen), open: map[net.Conn]bool{}}
+	name := id
+	if owner != "" {
+		name += tagged + tag(owner)
+	}
+	s := &Server{path: filepath.Join(dir, name+suffix), take: take, slots: make(chan struct{}, mostOpen), open: map[net.Conn]bool{}}
 	if s.ln, err = system.ListenOwn(s.path); err != nil {
 		return nil, err
 	}
@@ -100,8 +125,7 @@ const abandoned = time.Minute
 
 // sweep removes the sockets of runs that were killed.
 func sweep(dir string) {
-	for _, id := range Runs() {
-		path := filepath.Join(dir, id+suffix)
+	for _, path := range sockets(dir) {
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode()&os.ModeSocket == 0 || time.Since(info.ModTime()) < abandoned {
 			continue
@@ -109,7 +133,7 @@ func sweep(dir string) {
 		c, err := net.DialTimeout("unix", path, within)
 		if err == nil {
 			c.Close()
-		} else if errors.Is(err, syscall.ECONNREFUSED) {
+		} else if system.IsRefused(err) {
 			_ = os.Remove(path)
 		}
 	}
@@ -209,20 +233,29 @@ func (s *Server) Close() {
 // ErrNoRun is the error of a run that is not in progress, or takes no marks.
 var ErrNoRun = errors.New("no run with this id is in progress and takes marks")
 
-// Runs lists the ids of the runs of this user that take marks. Sockets of runs that were killed
-// are among them.
-func Runs() []string {
-	dir, err := folder()
-	if err != nil {
-		return nil
-	}
+// sockets lists the paths of the sockets in a folder, in order.
+func sockets(dir string) (out []string) {
 	all, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
-	var out []string
 	for _, f := range all {
-		if id, ok := strings.CutSuffix(f.Name(), suffix); ok {
+		if strings.HasSuffix(f.Name(), suffix) {
+			out = append(out, filepath.Join(dir, f.Name()))
+		}
+	}
+	return out
+}
+
+// Runs lists the ids of the runs of this user that take marks; with an owner, only those of that
+// one. Sockets of runs that were killed are among them.
+func Runs(owner string) (out []string) {
+	dir, err := folder()
+	if err != nil {
+		return nil
+	}
+	for _, path := range sockets(dir) {
+		if id, ok := idOf(filepath.Base(path), owner); ok {
 			out = append(out, id)
 		}
 	}
@@ -231,9 +264,9 @@ func Runs() []string {
 }
 
 // Alive lists the runs of Runs that answer.
-func Alive() (out []string) {
-	for _, id := range Runs() {
-		if c, err := dial(id); err == nil {
+func Alive(owner string) (out []string) {
+	for _, id := range Runs(owner) {
+		if c, err := dial(owner, id); err == nil {
 			c.Close()
 			out = append(out, id)
 		}
@@ -241,25 +274,28 @@ func Alive() (out []string) {
 	return out
 }
 
-func dial(id string) (net.Conn, error) {
+func dial(owner, id string) (net.Conn, error) {
 	dir, err := folder()
 	if err != nil {
 		return nil, err
 	}
-	if id == "" || id != filepath.Base(id) {
-		return nil, ErrNoRun
+	for _, path := range sockets(dir) {
+		if of, ok := idOf(filepath.Base(path), owner); !ok || of != id {
+			continue
+		}
+		c, err := net.DialTimeout("unix", path, within)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoRun, err)
+		}
+		return c, nil
 	}
-	c, err := net.DialTimeout("unix", filepath.Join(dir, id+suffix), within)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoRun, err)
-	}
-	return c, nil
+	return nil, ErrNoRun
 }
 
-// Send asks a run for a mark. began is when the asking program began, with a monotonic reading.
+// Send asks a run for a mark; with an owner, only one of that one. began is when the asking program began, with a monotonic reading.
 // An error wraps ErrNoRun if the run does not answer.
-func Send(id, kind, name string, began time.Time) (Reply, error) {
-	c, err := dial(id)
+func Send(owner, id, kind, name string, began time.Time) (Reply, error) {
+	c, err := dial(owner, id)
 	if err != nil {
 		return Reply{}, err
 	}

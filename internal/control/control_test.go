@@ -29,7 +29,7 @@ func home(t *testing.T) string {
 func TestSend(t *testing.T) {
 	dir := home(t)
 	var got control.Request
-	s, err := control.Listen("run1", func(q control.Request, at time.Time) control.Reply {
+	s, err := control.Listen("", "run1", func(q control.Request, at time.Time) control.Reply {
 		got = q
 		if time.Since(at) > time.Minute {
 			t.Errorf("it arrived at %v", at)
@@ -47,17 +47,17 @@ func TestSend(t *testing.T) {
 	if info, err := os.Stat(filepath.Dir(socket)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("its folder is %v, %v", info, err)
 	}
-	reply, err := control.Send("run1", "fault", "a name", time.Now().Add(-time.Second))
+	reply, err := control.Send("", "run1", "fault", "a name", time.Now().Add(-time.Second))
 	if err != nil || reply.AtS != 12 || reply.BoundS != 0.5 {
 		t.Errorf("got %+v, %v", reply, err)
 	}
 	if got.Kind != "fault" || got.Name != "a name" || got.Waited < time.Second {
 		t.Errorf("the run got %+v", got)
 	}
-	if alive := control.Alive(); len(alive) != 1 || alive[0] != "run1" {
+	if alive := control.Alive(""); len(alive) != 1 || alive[0] != "run1" {
 		t.Errorf("alive: %v", alive)
 	}
-	if _, err := control.Send("run1", "fault", strings.Repeat("x", control.MostName+1), time.Now()); err == nil || errors.Is(err, control.ErrNoRun) {
+	if _, err := control.Send("", "run1", "fault", strings.Repeat("x", control.MostName+1), time.Now()); err == nil || errors.Is(err, control.ErrNoRun) {
 		t.Errorf("a long name: %v", err)
 	}
 	s.Close()
@@ -65,7 +65,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("the socket is left: %v", err)
 	}
 	for _, id := range []string{"run1", "", "../run1", "none"} {
-		if _, err := control.Send(id, "fault", "x", time.Now()); !errors.Is(err, control.ErrNoRun) {
+		if _, err := control.Send("", id, "fault", "x", time.Now()); !errors.Is(err, control.ErrNoRun) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
@@ -74,7 +74,7 @@ func TestSend(t *testing.T) {
 // TestBadRequests: what is not a request gets an error or nothing, and the run goes on taking marks.
 func TestBadRequests(t *testing.T) {
 	dir := home(t)
-	s, err := control.Listen("run2", func(control.Request, time.Time) control.Reply { return control.Reply{AtS: 1} })
+	s, err := control.Listen("", "run2", func(control.Request, time.Time) control.Reply { return control.Reply{AtS: 1} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestBadRequests(t *testing.T) {
 		}
 		c.Close()
 	}
-	if _, err := control.Send("run2", "heal", "x", time.Now()); err != nil {
+	if _, err := control.Send("", "run2", "heal", "x", time.Now()); err != nil {
 		t.Error(err)
 	}
 }
@@ -109,10 +109,10 @@ func TestKilled(t *testing.T) {
 	}
 	l.SetUnlinkOnClose(false)
 	l.Close()
-	if all, alive := control.Runs(), control.Alive(); len(all) != 1 || len(alive) != 0 {
+	if all, alive := control.Runs(""), control.Alive(""); len(all) != 1 || len(alive) != 0 {
 		t.Errorf("runs %v, alive %v", all, alive)
 	}
-	s, err := control.Listen("run3", func(control.Request, time.Time) control.Reply { return control.Reply{} })
+	s, err := control.Listen("", "run3", func(control.Request, time.Time) control.Reply { return control.Reply{} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestSweep(t *testing.T) {
 		return path
 	}
 	killed, fresh, alive := socket("killed", time.Hour, false), socket("fresh", 0, false), socket("alive", time.Hour, true)
-	s, err := control.Listen("run2", func(control.Request, time.Time) control.Reply { return control.Reply{} })
+	s, err := control.Listen("", "run2", func(control.Request, time.Time) control.Reply { return control.Reply{} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,6 +152,29 @@ func TestSweep(t *testing.T) {
 	for path, want := range map[string]bool{killed: false, fresh: true, alive: true} {
 		if _, err := os.Lstat(path); (err == nil) != want {
 			t.Errorf("%s: %v, want it there: %v", filepath.Base(path), err, want)
+		}
+	}
+}
+
+// TestOwner: an owner finds the runs of that name and no others; without one, all are found.
+func TestOwner(t *testing.T) {
+	home(t)
+	for _, r := range []struct{ owner, id string }{{"ann", "runa"}, {"bob", "runb"}, {"", "run0"}} {
+		s, err := control.Listen(r.owner, r.id, func(control.Request, time.Time) control.Reply { return control.Reply{AtS: 1} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+	}
+	for owner, want := range map[string]string{"ann": "runa", "bob": "runb", "carl": "", "": "run0 runa runb"} {
+		if got := strings.Join(control.Alive(owner), " "); got != want {
+			t.Errorf("%q finds %q, want %q", owner, got, want)
+		}
+		for _, id := range []string{"runa", "runb", "run0"} {
+			_, err := control.Send(owner, id, "fault", "x", time.Now())
+			if own := strings.Contains(want, id); own != (err == nil) || !own && !errors.Is(err, control.ErrNoRun) {
+				t.Errorf("%q marks %s: %v", owner, id, err)
+			}
 		}
 	}
 }

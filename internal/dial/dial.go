@@ -23,6 +23,10 @@ type Dialer struct {
 	SendBuffer int           // bytes (SO_SNDBUF); 0: the system's default
 	RecvBuffer int           // bytes (SO_RCVBUF); 0: the system's default
 	Timeout    time.Duration // of connecting, handshake included; 0: only the context's
+
+	// Via makes the connection of TCP, a *net.TCPConn, in another way, such as through a relay;
+	// nil: directly.
+	Via func(ctx context.Context, addr string) (net.Conn, error)
 }
 
 // restriction checks each address before a connection is made to it; nil: none.
@@ -71,8 +75,11 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
 		ctx, cancel = context.WithTimeout(ctx, d.Timeout)
 		defer cancel()
 	}
-	var nd net.Dialer
-	conn, err := nd.DialContext(ctx, "tcp", addr)
+	via := d.Via
+	if via == nil {
+		via = directly
+	}
+	conn, err := via(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +109,10 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
 		return nil, &TLSError{err}
 	}
 	return secured, nil
+}
+
+func directly(ctx context.Context, addr string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }
 
 // A TLSError is a handshake that failed.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/kafkatest"
 	"carronade/internal/report"
+	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 	"carronade/measure"
 )

@@ -20,6 +20,18 @@ func TestParse(t *testing.T) {
 		{"5s:stop=pid:4711,1s", "stop pid 4711", inject.Fault{At: 5 * second, Action: "stop", What: "pid", Number: 4711, Length: second}, ""},
 		{"5s:restart=system", "restart system", inject.Fault{At: 5 * second, Action: "restart", What: "system", Number: -1}, ""},
 		{"5s:restart=system,2s", "restart system", inject.Fault{At: 5 * second, Action: "restart", What: "system", Number: -1, Length: 2 * second}, ""},
+		{"5s:net-delay=200ms,10s", "net-delay 200 ms", inject.Fault{At: 5 * second, Action: "net-delay", What: "connections", Number: -1, Length: 10 * second, Delay: 200 * time.Millisecond}, ""},
+		{"5s:net-loss=5%, 10s", "net-loss 5%", inject.Fault{At: 5 * second, Action: "net-loss", What: "system", Number: -1, Length: 10 * second, Share: 0.05}, ""},
+		{"5s:disk-full=/data,a,10s", "disk-full /data,a", inject.Fault{At: 5 * second, Action: "disk-full", What: "filesystem", Number: -1, Length: 10 * second, Folder: "/data,a"}, ""},
+		{text: "5s:net-delay=200ms", err: "has a length"},
+		{text: "5s:net-delay=0s,1s", err: "above 0"},
+		{text: "5s:net-delay=2m,1s", err: "at most 1m"},
+		{text: "5s:net-delay=fast,1s", err: "its delay"},
+		{text: "5s:net-loss=0%,1s", err: "above 0"},
+		{text: "5s:net-loss=much,1s", err: "its share"},
+		{text: "5s:net-loss=5%", err: "has a length"},
+		{text: "5s:disk-full=data,1s", err: "absolute path"},
+		{text: "5s:disk-full=/data", err: "has a length"},
 		{text: "5s", err: "TIME:ACTION=WHAT"},
 		{text: "5s:stop", err: "TIME:ACTION=WHAT"},
 		{text: "5:stop=system,1s", err: "its time"},
@@ -61,6 +73,36 @@ func TestParseMoment(t *testing.T) {
 	} {
 		if got, err := inject.ParseMoment(tt.text); (err == nil) != tt.ok || got != tt.want {
 			t.Errorf("%s: got %+v, %v", tt.text, got, err)
+		}
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{
+		{"5s:stop=system,2s", "6s:stop=leader,2s", true},
+		{"5s:stop=system,2s", "7s:stop=system,2s", false},
+		{"5s:stop=pid:7,2s", "6s:stop=pid:8,2s", false},
+		{"5s:stop=pid:7,2s", "6s:stop=pid:7,1s", true},
+		{"5s:stop=system,2s", "6s:restart=system,1s", true},
+		{"5s:stop=system,2s", "6s:kill=leader", false},
+		{"5s:restart=system,2s", "6s:restart=system,1s", false},
+		{"5s:net-delay=1ms,2s", "6s:net-delay=2ms,2s", true},
+		{"5s:net-delay=1ms,2s", "6s:net-loss=1%,2s", false},
+		{"5s:disk-full=/a,2s", "6s:disk-full=/b,2s", true},
+	} {
+		a, err := inject.Parse(tt.a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := inject.Parse(tt.b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := []bool{a.Overlaps(&b), b.Overlaps(&a)}; got[0] != tt.want || got[1] != tt.want {
+			t.Errorf("%s and %s: got %v, want %v", tt.a, tt.b, got, tt.want)
 		}
 	}
 }

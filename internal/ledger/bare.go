@@ -87,6 +87,7 @@ func (g *log) takeStamped(base int64, stream int32, first uint64, n int32, bad u
 	}
 	for _, c := range copies {
 		g.duplicated += c.hi - c.lo
+		g.noteNow(&g.places.Duplicated, stream, c.lo, c.hi)
 		g.unordered += g.inferred[stream].count(c.lo, c.hi)
 		g.markAccounted(base+int64(c.lo-first), int32(c.hi-c.lo))
 	}
@@ -209,6 +210,7 @@ func (j *balance) bareStamped() {
 		}
 	}
 	missing := uint64(0)
+	var absentees []Span
 	for s, r := range g.answered {
 		for _, x := range r.spans {
 			_, absent := j.seen[s].cut(x.lo, x.hi)
@@ -216,19 +218,27 @@ func (j *balance) bareStamped() {
 				due, unsure := g.transactions.mustBeFound(s, a)
 				missing += length(due)
 				j.v.Inexact += unsure
+				for _, d := range due {
+					absentees = append(absentees, Span{s, d.lo, d.hi})
+				}
 			}
 		}
 	}
+	exact := true
 	if g.closed {
 		unsure := min(missing, j.unidentified) // they may be among the events that were not recorded
 		j.v.Inexact += unsure
 		j.unidentified -= unsure
 		missing -= unsure
+		exact = unsure == 0
 	}
-	if g.ledger.cfg.Keys != nil {
+	switch {
+	case g.ledger.cfg.Keys != nil:
 		j.compacted(missing)
-	} else {
-		j.countMissing(missing) // their places are not known
+	case exact:
+		j.miss(absentees)
+	default:
+		j.countMissing(missing)
 	}
 	if g.ledger.visibleDone {
 		j.visible()

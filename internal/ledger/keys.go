@@ -106,6 +106,7 @@ func (j *balance) compacted(missing uint64) {
 		return
 	}
 	var lost, unread, removed uint64
+	var which []Span
 	for _, k := range j.g.keys {
 		a := k.acked
 		switch {
@@ -123,6 +124,12 @@ func (j *balance) compacted(missing uint64) {
 			removed++
 		default:
 			lost++
+			which = append(which, Span{a.stream, a.index, a.index + 1})
+		}
+	}
+	if lost <= missing {
+		for _, x := range which {
+			j.places.Lost = note(j.places.Lost, x.Stream, x.Lo, x.Hi)
 		}
 	}
 	lost = min(lost, missing)

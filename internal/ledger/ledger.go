@@ -174,6 +174,8 @@ type log struct {
 	// Not recorded: acked events, and events that were read.
 	uncheckedAcked, uncheckedRead uint64
 	unordered                     uint64 // found, but their order was not checked
+
+	places Places // of what was decided before the verdict
 }
 
 // A piece is an identity without an offset.
@@ -336,6 +338,13 @@ const everything = math.MaxInt64
 // another log ended with its last arrival, or at ends (nil: not known) if that is
 // earlier, and acked events beyond that are unread. It may be called more than once.
 func (l *Ledger) Verdict(whole []bool, ends []int64) measure.Ledger {
+	v, _ := l.Places(whole, ends)
+	return v
+}
+
+// Places is Verdict, and says of which events it is true.
+func (l *Ledger) Places(whole []bool, ends []int64) (measure.Ledger, Places) {
+	var places Places
 	v := measure.Ledger{Complete: whole != nil, Inexact: l.invalidAcked.Load(), Acked: l.invalidAcked.Load()}
 	bare := false
 	for i := range l.logs {
@@ -354,6 +363,7 @@ func (l *Ledger) Verdict(whole []bool, ends []int64) measure.Ledger {
 		r := j.v
 		subtractGone(&r, g.gone, j.foreign)
 		g.mu.Unlock()
+		places.add(&j.places)
 		r.Log = l.name(i)
 		v.Acked += r.Acked
 		v.Read += r.Read
@@ -375,5 +385,5 @@ func (l *Ledger) Verdict(whole []bool, ends []int64) measure.Ledger {
 		v.Logs = append(v.Logs, r)
 	}
 	v.Method = l.method(bare)
-	return v
+	return v, places
 }

@@ -6,7 +6,7 @@ package ledger
 func (g *log) advance(w *window, i int) {
 	for {
 		e := &w.entries()[i]
-		g.reordered += g.countLate(e, g.top)
+		g.late(e)
 		g.next += int64(e.n)
 		g.remove(w, i)
 		number := g.next >> windowBits
@@ -131,7 +131,7 @@ func (g *log) skip() {
 				out = append(out, e)
 				continue
 			}
-			g.reordered += g.countLate(&e, g.top)
+			g.late(&e)
 			g.matched--
 			g.entries--
 		}

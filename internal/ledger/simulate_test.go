@@ -345,6 +345,8 @@ func TestEveryFaultIsReportedExactly(t *testing.T) {
 				if got := got.Contradicted; got != w.contradicted {
 					t.Fatalf("%d events were refused and found, want %d", got, w.contradicted)
 				}
+				_, places := l.Places(whole(l, true), w.ends)
+				checkPlaces(t, got, &places, stamped)
 				if again := l.Verdict(whole(l, true), w.ends); !cmp.Equal(got, again) {
 					t.Fatalf("a second verdict differs:\n%s", cmp.Diff(got, again))
 				}
@@ -370,7 +372,9 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 				w := drawWorld(t, stamped)
 				l := w.ledger(rapid.Int64Range(1000, 40_000).Draw(t, "memory"))
 				w.feed(l, rapid.SampledFrom([]int{0, 3, -1}).Draw(t, "disorder"))
-				checkClaims(t, w, l.Verdict(whole(l, true), w.ends))
+				got, places := l.Places(whole(l, true), w.ends)
+				checkClaims(t, w, got)
+				checkPlaces(t, got, &places, false)
 			})
 		})
 	}

@@ -1,6 +1,10 @@
 package ledger
 
-import "carronade/measure"
+import (
+	"slices"
+
+	"carronade/measure"
+)
 
 // A balance computes the result of one log. It does not change the log, so that a
 // verdict may be requested while a run continues.
@@ -14,6 +18,8 @@ type balance struct {
 	removed          uint64 // number of unread events that were removed
 
 	committed, committedRead, aborted uint64
+
+	places Places
 
 	// With stamps, by stream.
 	seen     map[int32]*ranges // found and counted
@@ -52,6 +58,7 @@ func (g *log) verdict(end int64) *balance {
 		},
 		foreign: g.foreign, refused: g.refused, unidentified: g.uncheckedRead,
 		doubtfulFrom: g.doubtfulFrom, gone: map[entryRef]bool{}, rest: map[entryRef]int32{}, ownPieces: map[entryRef]piece{},
+		places:    Places{Duplicated: slices.Clone(g.places.Duplicated), Reordered: slices.Clone(g.places.Reordered)},
 		lateBelow: map[int32]uint64{}, mayHideDropped: map[*window]bool{}, unnamed: map[entryRef]bool{},
 	}
 	proven := j.sums()
@@ -66,6 +73,9 @@ func (g *log) verdict(end int64) *balance {
 	unsure := min(j.v.Lost, j.unidentified)
 	j.v.Lost -= unsure
 	j.v.Inexact += unsure
+	if unsure > 0 {
+		j.places.Lost = nil // it is not known which of them
+	}
 	j.order(proven)
 	return &j
 }
@@ -150,7 +160,7 @@ func (j *balance) unstamped() {
 		for _, pieces := range j.open {
 			for _, p := range pieces {
 				if p.unplaced {
-					j.countMissing(uint64(p.n))
+					j.miss([]Span{{p.stream, p.first, p.first + uint64(p.n)}})
 				}
 			}
 		}
@@ -290,6 +300,9 @@ func (j *balance) stamped(proven map[*window]bool) {
 		lo, hi := e.first, e.first+uint64(e.n)
 		old, fresh := j.seen[e.stream].cut(lo, hi)
 		j.v.Duplicated += length(old)
+		for _, x := range old {
+			j.places.Duplicated = note(j.places.Duplicated, e.stream, x.lo, x.hi)
+		}
 		if len(fresh) == 0 {
 			return
 		}
@@ -331,7 +344,10 @@ func (j *balance) stamped(proven map[*window]bool) {
 	}
 	for s, r := range j.unplaced {
 		for _, x := range r.spans {
-			j.countMissing(x.hi - x.lo - j.seen[s].count(x.lo, x.hi))
+			_, absent := j.seen[s].cut(x.lo, x.hi)
+			for _, a := range absent {
+				j.miss([]Span{{s, a.lo, a.hi}})
+			}
 		}
 	}
 }
@@ -377,6 +393,14 @@ func (j *balance) lost() {
 		}
 		j.v.Unread += removed
 		j.v.Lost += n - removed
+		if removed > 0 { // it is not known which of them
+			return
+		}
+		end := e.first + uint64(e.n) - uint64(min(j.rest[p], e.n))
+		_, absent := j.seen[e.stream].cut(e.first, end)
+		for _, a := range absent {
+			j.places.Lost = note(j.places.Lost, e.stream, a.lo, a.hi)
+		}
 	})
 }
 
@@ -444,6 +468,7 @@ func (j *balance) place(base int64, e entry, top map[int32]uint64) {
 		}
 	}
 	j.v.Reordered += late
+	j.places.Reordered = note(j.places.Reordered, e.stream, e.first, e.first+late)
 	if d := j.lateBelow[e.stream]; d > e.first {
 		j.v.Inexact += max(min(uint64(e.n), d-e.first), late) - late
 	}

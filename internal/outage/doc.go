@@ -31,7 +31,7 @@ type Mark struct {
 	// became known. It is exact to BoundS.
 	AtS    float64 `json:"at_s"`
 	BoundS float64 `json:"bound_s"`
-	By     string  `json:"by"` // what made it: mark, exec, fault, scenario
+	By     string  `json:"by"` // what made it: mark, web, exec, fault, scenario
 }
 
 // At returns the moment of the mark.

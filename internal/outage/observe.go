@@ -57,6 +57,30 @@ func (o *observation) look(lane int) view {
 	return v
 }
 
+// began reports whether something went wrong before a moment: in the whole, or in a lane.
+func (o *observation) began(whole *view, before time.Duration) bool {
+	wrong := func(v *view) bool {
+		end := min(v.end, int((before-v.From)/Bin))
+		for i := v.first; i < end; i++ {
+			c := &v.Cells[i]
+			if c.Failed > 0 || o.bad(c) || v.why() == "" && v.waiting[i] > v.level {
+				return true
+			}
+		}
+		return false
+	}
+	if wrong(whole) {
+		return true
+	}
+	for l := range o.in.Lanes {
+		v := o.look(l)
+		if wrong(&v) {
+			return true
+		}
+	}
+	return false
+}
+
 // blocks is into how many parts a baseline is cut to see whether it is stable.
 const blocks = 6
 

@@ -2,6 +2,7 @@ package outage
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -54,7 +55,7 @@ type chunk struct {
 	index   int
 	cells   [][]Cell // of each lane; nil for a lane without outcomes, all nil if it was dropped
 	dropped bool
-	net     []int64 // of each lane: events due in it, less those with an outcome in it
+	net     []int64 // of each lane: events due in it, less those with an outcome in it; of a dropped one, also those of dropped ones before it
 }
 
 type badKey struct {
@@ -202,6 +203,9 @@ func (s *shard) cell(bin, lane int) (*Cell, *chunk) {
 	ch := s.recent
 	if ch == nil || ch.index != index {
 		if ch = s.chunks[index]; ch == nil {
+			ch = s.forgotten(index)
+		}
+		if ch == nil {
 			ch = s.open(index)
 		}
 		s.recent = ch
@@ -218,6 +222,19 @@ func (s *shard) cell(bin, lane int) (*Cell, *chunk) {
 		s.cells += chunkBins
 	}
 	return &ch.cells[lane][bin%chunkBins], ch
+}
+
+// forgotten returns the dropped chunk that took over the counts of another, or nil.
+func (s *shard) forgotten(index int) *chunk {
+	for ; index <= s.latest; index++ {
+		if ch := s.chunks[index]; ch != nil {
+			if ch.dropped {
+				return ch
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // open makes a chunk, and drops those that no mark needs.
@@ -248,11 +265,28 @@ func (s *shard) prune() {
 		}
 		ch.cells, ch.dropped = nil, true
 	}
+	s.forget()
 	for k := range s.bad {
 		if at := time.Duration(k.bin) * Bin; !needed(at, at+Bin) {
 			delete(s.bad, k)
 		}
 	}
+}
+
+// forget leaves one chunk of neighbours that were dropped, the last, with the counts of all: what
+// waits is asked for only at moments that a mark needs.
+func (s *shard) forget() {
+	for _, i := range slices.Sorted(maps.Keys(s.chunks)) {
+		ch, next := s.chunks[i], s.chunks[i+1]
+		if next == nil || !ch.dropped || !next.dropped {
+			continue
+		}
+		for lane, n := range ch.net {
+			next.net[lane] += n
+		}
+		delete(s.chunks, i)
+	}
+	s.recent = nil // it may be gone
 }
 
 // Full returns from when on outcomes were not counted because the memory was full, and whether that

@@ -12,6 +12,9 @@ const (
 	LeastBaseline = 10 * time.Second
 	leastStay     = 5 * time.Second // for which a system must stay recovered
 	floorSpan     = time.Second
+	// LateEffect is how long after a fault, and after its heals, something must have gone wrong: what
+	// comes after a longer quiet time is not of that fault.
+	LateEffect = time.Minute
 )
 
 // A Time is a time in seconds. With More it was not over when the observation ended: it is
@@ -31,6 +34,41 @@ type Score struct {
 	Lanes     []Numbers         `json:"lanes,omitempty"` // partitions or connections
 	Worst     int               `json:"worst"`           // index of the lane with the longest blackout; -1: no lanes
 	Errors    map[string]uint64 `json:"errors,omitempty"`
+	// Delivery is what the check of the delivery found of the events due around a fault; nil: it was
+	// not checked, it is not known when they were due, or it is a heal.
+	Delivery *Delivery `json:"delivery,omitempty"`
+}
+
+// A Delivery counts events that were lost, duplicated and reordered.
+type Delivery struct {
+	Lost       uint64 `json:"lost"`
+	Duplicated uint64 `json:"duplicated"`
+	Reordered  uint64 `json:"reordered"`
+}
+
+// Lead is how long before a fault the events were due that are counted as its: those that were
+// acked just before it, and not yet safe.
+const Lead = 5 * time.Second
+
+// Windows returns from when to when events are due that belong to each fault of scores, in their
+// order: from Lead before it, but not before an earlier fault, until that of the next one, or until
+// it was no longer observed. They do not overlap. A heal has none: its events are those of its fault.
+func Windows(scores []Score) (from, to []time.Duration) {
+	from, to = make([]time.Duration, len(scores)), make([]time.Duration, len(scores))
+	last := -1
+	for i := range scores {
+		if scores[i].Kind != Fault {
+			continue
+		}
+		from[i] = max(0, scores[i].At()-Lead)
+		if last >= 0 {
+			from[i] = max(from[i], scores[last].At())
+			to[last] = min(to[last], from[i])
+		}
+		to[i] = scores[i].At() + seconds(scores[i].ObservedS)
+		last = i
+	}
+	return from, to
 }
 
 // A Baseline is how the run was before a fault.
@@ -119,6 +157,11 @@ func (in *Input) score(i int, before []Score) Score {
 	from, to := in.baseline(i, before)
 	o := &observation{in: in, mark: s.At(), until: until, open: open, from: from, to: to, heal: s.Kind == Heal}
 	whole := o.look(-1)
+	if quiet := in.quietAt(i, until); quiet < until && !o.began(&whole, quiet) {
+		o.until, o.open, open = quiet, min(open, quiet), min(open, quiet)
+		s.ObservedS = (quiet - s.At()).Seconds()
+		whole = o.look(-1)
+	}
 	s.Baseline = Baseline{FromS: from.Seconds(), ToS: to.Seconds(), Why: whole.why()}
 	if s.Baseline.Why == "" {
 		s.Baseline.EventsPerS, s.Baseline.ResponseS = whole.rate, whole.response
@@ -143,6 +186,18 @@ func (in *Input) score(i int, before []Score) Score {
 		s.Errors = in.Errors(s.At(), open)
 	}
 	return s
+}
+
+// quietAt returns until when a fault must have had an effect: it, or the last of the heals that follow
+// before a moment, is so long ago.
+func (in *Input) quietAt(i int, until time.Duration) time.Duration {
+	latest := in.Marks[i].At()
+	for _, m := range in.Marks[i+1:] {
+		if m.Kind == Heal && m.At() < until {
+			latest = m.At()
+		}
+	}
+	return latest + LateEffect
 }
 
 func usable(before []Score) *Baseline {

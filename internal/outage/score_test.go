@@ -281,6 +281,14 @@ func TestRecorderForgets(t *testing.T) {
 	if got := rec.Window(-1, 50*time.Minute, time.Hour).Waiting; got != 6 {
 		t.Errorf("%d events waited, want 6", got)
 	}
+	if got := rec.Chunks(); got > 100 { // 13 minutes around the mark and at the end, in chunks of 10 s
+		t.Errorf("%d chunks are kept", got)
+	}
+	// An outcome that comes after its time was dropped still counts.
+	rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: time.Minute, DueLast: time.Minute}, Done: time.Hour, Acked: 1}})
+	if got := rec.Window(-1, 50*time.Minute, time.Hour).Waiting; got != 7 {
+		t.Errorf("%d events waited, want 7", got)
+	}
 }
 
 // TestManyLanes: with more partitions than are scored, the whole is.
@@ -357,6 +365,8 @@ func TestLongAfter(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
 			rec.Mark(fault(tt.mark))
+			soon := tt.mark + second // the fault has an effect, else it would not be observed for long
+			rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: soon, DueLast: soon}, Sent: soon, Done: soon, Failed: 1, Class: load.Timeout}})
 			end := 40 * time.Minute
 			for at := time.Duration(0); at < end; at += 100 * time.Millisecond {
 				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 5, DueFirst: at, DueLast: at + 90*time.Millisecond}, Sent: at, Done: at + 120*time.Millisecond, Acked: 5}})

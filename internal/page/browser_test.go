@@ -12,9 +12,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"carronade/internal/browsertest"
 	"carronade/internal/picture"
 	"carronade/internal/report"
+	"carronade/internal/testkit/browsertest"
 )
 
 // colors makes a function of a chart that returns the color of a pixel as #rrggbb, or none.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"carronade/internal/browsertest"
+	"carronade/internal/testkit/browsertest"
 )
 
 // Screenshots of any page for inspection: PAGE_SCREENSHOTS=FOLDER PAGE_FILES=GLOB.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/browsertest"
 	"carronade/internal/find"
 	"carronade/internal/report"
+	"carronade/internal/testkit/browsertest"
 	"carronade/measure"
 )
 

@@ -28,6 +28,8 @@ type Rules struct {
 	// Home is the folder with what the server keeps for the user: passwords, to which a job may
 	// refer, and the logs of systems, which it may write. It may not name them otherwise.
 	Home string `json:"home,omitempty"`
+	// User is whose job it is, whose runs it may mark; "": all.
+	User string `json:"user,omitempty"`
 	// NoLoad is set for commands that do not wait in the queue: they may not generate load.
 	NoLoad bool `json:"no_load,omitempty"`
 	// Store is the place of reports. It is the only one of this machine that a job may name, and
@@ -79,6 +81,14 @@ func Read(getenv func(string) string) (*Rules, error) {
 
 // open reports whether everything is allowed.
 func (r *Rules) open() bool { return r == nil || r.Everything }
+
+// Owner is the user whose runs a job may mark; "": there is none, or all may be marked.
+func (r *Rules) Owner() string {
+	if r.open() {
+		return ""
+	}
+	return r.User
+}
 
 // Environment is the entry for the environment of a job's process.
 func (r *Rules) Environment() string {

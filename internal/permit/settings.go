@@ -175,9 +175,14 @@ func (r *Rules) system(e workload.Entry, value string, started error) error {
 	return at(e.Where, err)
 }
 
-// fault checks a fault that the run makes: only to a system that it started.
+// fault checks a fault that the run makes: only to a system that it started, or to its own
+// connections.
 func (r *Rules) fault(where, value string, started error) error {
-	if f, err := inject.Parse(value); err != nil || f.What != inject.System {
+	f, err := inject.Parse(value)
+	if err == nil && f.What == inject.Connections {
+		return nil
+	}
+	if err != nil || f.What != inject.System {
 		return at(where, r.refuse("a job of this server may only make faults of the system that it started, such as 60s:restart=system", wayAllow))
 	}
 	return at(where, started)

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -98,6 +100,10 @@ type Document struct {
 type Attachment struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
+	// Original is KEY:HASH: an HMAC-SHA-256 of the file's bytes before secrets were masked,
+	// and which key it was made with. The key never leaves its machine, so that a short
+	// secret cannot be guessed from the hash. "" if it was not made.
+	Original string `json:"original,omitempty"`
 }
 
 // A Setting is one resolved setting of the workload, as text.
@@ -225,6 +231,8 @@ type Interval struct {
 	// failed_service, end_to_end, censored).
 	Histograms map[string]string `json:"histograms,omitempty"`
 
+	times *measure.Set // histograms that are encoded when they are needed, instead of Histograms; nil: there are none such
+
 	sum *Sum   // hash of its JSON, once encoded or read
 	raw []byte // its JSON as read, in one line; nil: same as the fields
 }
@@ -321,18 +329,60 @@ type Generates struct {
 	WorkloadHash string    `json:"workload_hash"`
 }
 
-// WriteJSON writes the document as indented JSON. A document that was read keeps its unknown
-// fields.
+// WriteJSON writes the document as indented JSON, a row after the other: the rows of a long
+// run take much more memory as text. A document that was read keeps its unknown fields.
 func (d *Document) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
 	v, err := d.encodable()
 	if err != nil {
 		return err
 	}
+	var head bytes.Buffer
+	e := json.NewEncoder(&head)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("write the report as JSON: %w", err)
+	}
+	before, after, found := head.Bytes(), []byte(nil), false
+	if d.IsRun() {
+		// Strings in JSON contain no line ends, so this is the field of the document.
+		before, after, found = bytes.Cut(before, []byte("\n  \"intervals\": []"))
+	}
+	out := bufio.NewWriter(w)
+	_, _ = out.Write(before) // the writer keeps errors for Flush
+	if found {
+		_, _ = out.WriteString("\n  \"intervals\": [")
+		if err := d.writeRows(out); err != nil {
+			return err
+		}
+		_, _ = out.WriteString("]")
+	}
+	_, _ = out.Write(after)
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write the report as JSON: %w", err)
+	}
+	return nil
+}
+
+// writeRows writes the intervals between the brackets of their list.
+func (d *Document) writeRows(out *bufio.Writer) error {
+	var row bytes.Buffer
+	for i := range d.Intervals {
+		line, err := d.Intervals[i].line()
+		if err != nil {
+			return err
+		}
+		if row.Reset(); i > 0 {
+			row.WriteString(",")
+		}
+		row.WriteString("\n    ")
+		if err := json.Indent(&row, line, "    ", "  "); err != nil {
+			return fmt.Errorf("write the report as JSON: %w", err)
+		}
+		_, _ = out.Write(row.Bytes())
+	}
+	if len(d.Intervals) > 0 {
+		_, _ = out.WriteString("\n  ")
 	}
 	return nil
 }

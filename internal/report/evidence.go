@@ -44,25 +44,30 @@ type Sum [sha256.Size]byte
 // Encode encodes an interval, which keeps the hash and must not change afterwards. An interval
 // that was read keeps its JSON.
 func (iv *Interval) Encode() (Encoded, error) {
-	b := iv.raw
-	if b == nil {
-		var err error
-		if b, err = iv.marshal(); err != nil {
-			return Encoded{}, fmt.Errorf("encode an interval: %w", err)
-		}
+	b, err := iv.line()
+	if err != nil {
+		return Encoded{}, err
 	}
 	e := Encoded{Phase: iv.Phase, StartS: iv.StartS, EndS: iv.EndS, JSON: b, Sum: sha256.Sum256(b)}
 	iv.sum = &e.Sum
 	return e, nil
 }
 
+// MarshalJSON encodes the interval's fields.
+func (iv Interval) MarshalJSON() ([]byte, error) { return iv.marshal() } //nolint:gocritic // rows in slices are encoded by value, too
+
 // marshal encodes the interval's fields in one line, with the same escaping as WriteJSON,
 // since the hash depends on the bytes.
 func (iv *Interval) marshal() ([]byte, error) {
+	type fields Interval
+	form := fields(*iv)
+	if iv.times != nil {
+		form.Histograms = iv.encodeTimes()
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(iv)
+	err := e.Encode(&form)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
@@ -166,12 +171,16 @@ func (d *Document) knowsAllFields() bool {
 	return err == nil && hash == d.computedHash
 }
 
-// encodable is the value to encode for a file: the document, or its fields as
-// read if the hash is of those.
+// encodable is the value to encode for a file, without the rows of a run: the document, or its
+// fields as read if the hash is of those.
 func (d *Document) encodable() (any, error) {
 	read := d.raw != nil || slices.ContainsFunc(d.Intervals, func(iv Interval) bool { return iv.raw != nil })
 	if !read || d.knowsAllFields() {
-		return d.form(), nil
+		head := *d
+		if len(head.Intervals) > 0 {
+			head.Intervals = []Interval{}
+		}
+		return head.form(), nil
 	}
 	text, err := d.Head()
 	if err != nil {
@@ -185,18 +194,22 @@ func (d *Document) encodable() (any, error) {
 	for name, raw := range head {
 		fields[name] = raw
 	}
-	rows := make([]json.RawMessage, len(d.Intervals))
-	for i := range d.Intervals {
-		e, err := d.Intervals[i].Encode()
-		if err != nil {
-			return nil, err
-		}
-		rows[i] = e.JSON
-	}
 	if d.IsRun() {
-		fields["intervals"] = rows
+		fields["intervals"] = []Interval{}
 	}
 	return fields, nil
+}
+
+// line is the interval's JSON in one line.
+func (iv *Interval) line() ([]byte, error) {
+	if iv.raw != nil {
+		return iv.raw, nil
+	}
+	b, err := iv.marshal()
+	if err != nil {
+		return nil, fmt.Errorf("encode an interval: %w", err)
+	}
+	return b, nil
 }
 
 // Join makes a document of the result of Head and of encoded intervals, in order, which it
@@ -320,7 +333,7 @@ func (d *Document) Histogram(name string) *measure.Histogram {
 // Histogram decodes a histogram of the interval, by the name of its time; nil
 // if nothing was measured or it cannot be decoded.
 func (iv *Interval) Histogram(name string) *measure.Histogram {
-	text := iv.Histograms[name]
+	text := iv.encodedTime(name)
 	if text == "" {
 		return nil
 	}

@@ -19,7 +19,10 @@ type Faults struct {
 	Per    string         `json:"per,omitempty"` // what the lanes of scores are: partition, connection; "": there are none
 	Marks  []outage.Mark  `json:"marks"`
 	Scores []outage.Score `json:"scores"`
-	Notes  []string       `json:"notes,omitempty"` // what is missing, and why
+	// Elsewhere are lost, duplicated and reordered events of the run that belong to no fault: they
+	// were due at another time, or it is not known when. Null: scores have no such numbers.
+	Elsewhere *outage.Delivery `json:"elsewhere,omitempty"`
+	Notes     []string         `json:"notes,omitempty"` // what is missing, and why
 }
 
 // of names a mark: "fault stop leader".
@@ -71,7 +74,15 @@ func (d *Document) FaultTexts() []string {
 			out = append(out, fmt.Sprintf("%s at %s: %s", markName(&s.Mark), seconds(s.AtS), text))
 		}
 	}
-	return append(out, f.Notes...)
+	return append(append(out, f.elsewhere()...), f.Notes...)
+}
+
+// elsewhere is a sentence on what belongs to no fault, if there is something.
+func (f *Faults) elsewhere() []string {
+	if e := f.Elsewhere; e != nil && *e != (outage.Delivery{}) {
+		return []string{"due at another time, or not known when: " + deliveryText(e)}
+	}
+	return nil
 }
 
 // isMark reports whether a row of FaultRows names the mark of the rows below it.
@@ -138,6 +149,9 @@ func (f *Faults) Remarks(s *outage.Score) []string {
 		}
 		say("failed or unknown: %s", strings.Join(parts, ", "))
 	}
+	if l := s.Delivery; l != nil {
+		say("delivery of what was due from %s before it on: %s", seconds(outage.Lead.Seconds()), deliveryText(l))
+	}
 	if n := s.Errors["timeout"]; n > 0 {
 		say("the client's timeout cut %s short: they would have waited longer", units.Plural(n, "event"))
 	}
@@ -151,6 +165,10 @@ func sortedClasses(of map[string]uint64) []string {
 	}
 	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
 	return out
+}
+
+func deliveryText(l *outage.Delivery) string {
+	return fmt.Sprintf("%s lost, %s duplicated, %s reordered", units.FormatCount(l.Lost), units.FormatCount(l.Duplicated), units.FormatCount(l.Reordered))
 }
 
 // Terms is the limit that events are counted by.
@@ -202,8 +220,11 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 		if n := len(f.Scores) - len(shown.Faults.Scores); n > 0 {
 			p.Note(fmt.Sprintf("and %d more: --full prints them", n))
 		}
+		for _, text := range f.elsewhere() {
+			p.Note(text)
+		}
 		if l := d.Ledger; l != nil {
-			p.Note(fmt.Sprintf("over the whole run: %s lost, %s duplicated, %s reordered", units.FormatCount(l.Lost), units.FormatCount(l.Duplicated), units.FormatCount(l.Reordered)))
+			p.Note("over the whole run: " + deliveryText(&outage.Delivery{Lost: l.Lost, Duplicated: l.Duplicated, Reordered: l.Reordered}))
 		}
 	}
 	for i := range f.Marks {

@@ -31,7 +31,8 @@ func faulty() *Document {
 	mark := outage.Mark{Kind: outage.Fault, Name: "kill broker 2", AtS: 60, BoundS: 0.012, By: "mark"}
 	d.Faults = &Faults{
 		LimitS: 0.1, Budget: 0.01, Per: "partition", Marks: []outage.Mark{mark, {Kind: outage.Note, Name: "the night shift", AtS: 61, By: "mark"}},
-		Scores: []outage.Score{{Mark: mark, ObservedS: 30, Whole: whole, Lanes: []outage.Numbers{other, lane}, Worst: 1, Errors: map[string]uint64{"timeout": 12, "refused": 40}}},
+		Scores:    []outage.Score{{Mark: mark, ObservedS: 30, Whole: whole, Lanes: []outage.Numbers{other, lane}, Worst: 1, Errors: map[string]uint64{"timeout": 12, "refused": 40}, Delivery: &outage.Delivery{Lost: 1234, Duplicated: 2}}},
+		Elsewhere: &outage.Delivery{Reordered: 77},
 	}
 	return d
 }
@@ -56,6 +57,7 @@ func TestFaultsText(t *testing.T) {
 	for _, want := range []string{
 		"fault kill broker 2 at 1m00s", "partition 3, the worst", "6.1 s", "9.5 s", "10 k", "predicted",
 		"headroom 1.25", "predicted to catch up in 8 s, seen 8.3 s", "refused 40, timeout 12", "timeout cut 12 events short", "at most 100 ms for 99%", "note the night shift",
+		"delivery of what was due from 5 s before it on: 1,234 lost, 2 duplicated, 0 reordered", "due at another time, or not known when: 0 lost, 0 duplicated, 77 reordered",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(brief), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("the brief report lacks %q:\n%s", want, brief)

@@ -15,7 +15,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 	"carronade/measure"
 )
 

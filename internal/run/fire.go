@@ -72,6 +72,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	out.confirm(ctx, e)
 	if f.back != nil {
 		e.readBack(ctx, f.back, &out)
+		f.marks.deliver(&out, f.back, f.tgt.Partitioner())
 	}
 	f.pipeline.finish(e, &out)
 	f.rows.close(&out)

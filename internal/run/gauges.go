@@ -165,10 +165,9 @@ type figureSeries struct {
 
 // cell merges requests per*slot to per*(slot+1)-1 into one point.
 type cell struct {
-	slot int
-	sum  float64
-	n    int
-	at   time.Duration // of the last
+	slot, n int32
+	sum     float64
+	at      time.Duration // of the last
 }
 
 // poll reads once. It leaves out NaN: a server may have no value.
@@ -196,7 +195,7 @@ func (a *polledSource) countFailure(err error) {
 // note stores the values of one interval.
 func (a *polledSource) note(figures []measure.Figure, at time.Duration) {
 	ask := a.polls
-	slot := ask / a.pollsPerPoint
+	slot := int32(ask / a.pollsPerPoint)
 	a.polls++
 	for _, f := range figures {
 		g := a.gauge(f, ask)
@@ -208,9 +207,9 @@ func (a *polledSource) note(figures []measure.Figure, at time.Duration) {
 			g.points[n-1].add(cell{sum: f.Value, n: 1, at: at})
 			continue
 		}
-		g.points = append(g.points, cell{slot, f.Value, 1, at})
+		g.points = append(g.points, cell{slot: slot, n: 1, sum: f.Value, at: at})
 	}
-	if slot == a.maxPoints-1 && a.polls%a.pollsPerPoint == 0 {
+	if int(slot) == a.maxPoints-1 && a.polls%a.pollsPerPoint == 0 {
 		a.halve()
 	}
 }

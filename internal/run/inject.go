@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"carronade/internal/inject"
-	"carronade/internal/outage"
 	"carronade/internal/system"
 	"carronade/target"
 	"carronade/units"
@@ -31,9 +30,11 @@ type injector struct {
 	moments  []inject.Moment
 	commands []string
 
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	cancel  context.CancelFunc
+	unwatch func() bool // of the interrupt
+	done    sync.WaitGroup
 
+	paused   map[*inject.Fault]bool  // stops that the engine of a container makes, decided before the run
 	named    map[int]system.Identity // the processes that faults name, as they were before the run
 	restarts sync.Mutex              // locked while the system is restarted
 
@@ -42,9 +43,10 @@ type injector struct {
 	unmade   int // faults that were not made yet
 	unrun    int // commands that were not run yet
 
-	standing sync.Mutex   // of the two below
-	stopped  map[int]bool // processes that stand still
-	over     bool         // nothing is stopped any more
+	standing sync.Mutex        // of what follows
+	stopped  map[int]bool      // processes that stand still
+	lasting  map[*undoing]bool // faults that are not undone yet
+	over     bool              // nothing is stopped any more
 }
 
 // newInjector returns nil if the workload makes no faults.
@@ -55,7 +57,7 @@ func (e *execution) newInjector(marks *marking) *injector {
 	}
 	return &injector{
 		e: e, mark: &marks.Marker, faults: w.Faults(), moments: w.Moments(), commands: w.List("exec"),
-		named: map[int]system.Identity{}, stopped: map[int]bool{},
+		paused: map[*inject.Fault]bool{}, named: map[int]system.Identity{}, stopped: map[int]bool{}, lasting: map[*undoing]bool{},
 	}
 }
 
@@ -70,7 +72,13 @@ func (j *injector) check(ctx context.Context) error {
 		refuse := func(err error, hint string) error {
 			return &target.Error{Doing: "prepare --fault " + f.String(), Err: err, Hint: hint}
 		}
-		if f.Action == inject.Restart {
+		switch f.Action {
+		case inject.NetDelay, inject.NetLoss, inject.DiskFull:
+			if err, hint := j.checkLasting(f); err != nil {
+				return refuse(err, hint)
+			}
+			continue
+		case inject.Restart:
 			err := errors.New("there is no system that the run started")
 			if u := j.e.system; u != nil {
 				err = u.CanRestart()
@@ -81,13 +89,19 @@ func (j *injector) check(ctx context.Context) error {
 			continue
 		}
 		pids, err := j.processes(ctx, f)
-		if err != nil {
-			return refuse(err, "name the process: "+f.Action+"=pid:N")
-		}
+		hint := "name the process: " + f.Action + "=pid:N"
 		for _, pid := range pids {
-			if err := system.MaySignal(pid); err != nil {
-				return refuse(err, "run as the user whose process it is, or as an administrator")
+			if err = system.MaySignal(pid); err != nil {
+				hint = "run as the user whose process it is, or as an administrator"
+				break
 			}
+		}
+		if err != nil && f.Action == inject.Stop && f.What == inject.System && j.e.system != nil && j.e.system.InContainer() {
+			j.paused[f] = true // by its engine
+			continue
+		}
+		if err != nil {
+			return refuse(err, hint)
 		}
 		if id, ok := system.Identify(f.Number); ok && f.What == inject.PID {
 			j.named[f.Number] = id
@@ -169,10 +183,15 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 	if j == nil {
 		return
 	}
-	ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx)) // an interrupted run is still measured until it ends
+	// An interrupted run is still measured until it ends. But nothing may be left broken while it
+	// waits for the last answers.
+	interrupted := ctx
+	ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	faulty, heal := context.WithCancel(ctx)
+	j.unwatch = context.AfterFunc(interrupted, heal)
 	j.e.endings.undo(j.release)
 	j.unmade, j.unrun = len(j.faults), len(j.commands)
-	at := func(t time.Duration, left *int, do func()) {
+	at := func(ctx context.Context, t time.Duration, left *int, do func()) {
 		j.done.Go(func() {
 			select {
 			case <-time.After(time.Until(began.Add(t))):
@@ -187,10 +206,10 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 	}
 	for i := range j.faults {
 		f := &j.faults[i]
-		at(f.At, &j.unmade, func() { j.make(ctx, f) })
+		at(faulty, f.At, &j.unmade, func() { j.make(ctx, faulty, f) })
 	}
 	for i := range j.commands {
-		at(j.moments[i].At, &j.unrun, func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) })
+		at(ctx, j.moments[i].At, &j.unrun, func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) })
 	}
 }
 
@@ -199,6 +218,7 @@ func (j *injector) end() []string {
 	if j == nil {
 		return nil
 	}
+	j.unwatch()
 	j.cancel()
 	j.done.Wait()
 	j.e.endings.undo(nil)
@@ -230,107 +250,6 @@ func (j *injector) noted(kind, name, by string, from, to time.Time) {
 
 // mostName is the length at which the name of a mark is cut, in bytes.
 const mostName = 100
-
-// make makes a fault, and undoes it if that belongs to it.
-func (j *injector) make(ctx context.Context, f *inject.Fault) {
-	const by = "fault"
-	if f.Action == inject.Restart {
-		j.restarts.Lock() // one that is due meanwhile comes after it
-		defer j.restarts.Unlock()
-		if ctx.Err() != nil {
-			j.problem("--fault %s: not made: the run ended before", f)
-			return
-		}
-		from := time.Now()
-		err := j.e.system.Restart(ctx, f.Length, func() { j.noted(outage.Fault, f.String(), by, from, time.Now()) })
-		if err == nil {
-			now := time.Now()
-			j.noted(outage.Heal, f.String(), by, now, now)
-		} else if ctx.Err() == nil {
-			j.problem("--fault %s: %v", f, err)
-		}
-		return
-	}
-	pids, err := j.processes(ctx, f)
-	if err != nil {
-		j.problem("--fault %s: %v", f, err)
-		return
-	}
-	signal := system.End
-	if f.Action == inject.Stop {
-		signal = j.pause
-	}
-	from := time.Now()
-	reached := j.each(f, pids, signal)
-	if len(reached) == 0 {
-		return
-	}
-	j.noted(outage.Fault, f.String(), by, from, time.Now())
-	if f.Action != inject.Stop {
-		return
-	}
-	select {
-	case <-time.After(time.Until(from.Add(f.Length))):
-	case <-ctx.Done(): // the run has ended: nothing may be left standing
-	}
-	from = time.Now()
-	j.each(f, reached, j.resume)
-	j.noted(outage.Heal, f.String(), by, from, time.Now())
-}
-
-// pause makes a process stand still, and remembers it: see release.
-func (j *injector) pause(pid int) error {
-	j.standing.Lock()
-	defer j.standing.Unlock()
-	if j.over {
-		return errors.New("this program ends")
-	}
-	err := system.Pause(pid)
-	if err == nil {
-		j.stopped[pid] = true
-	}
-	return err
-}
-
-// resume lets a process go on.
-func (j *injector) resume(pid int) error {
-	j.standing.Lock()
-	defer j.standing.Unlock()
-	delete(j.stopped, pid)
-	return system.Continue(pid)
-}
-
-// release lets everything go on that stands still, for a program that exits without waiting for the
-// run. Nothing is stopped after it.
-func (j *injector) release() {
-	j.standing.Lock()
-	defer j.standing.Unlock()
-	j.over = true
-	for pid := range j.stopped {
-		_ = system.Continue(pid)
-	}
-}
-
-// each signals processes, and returns those that it reached. Of a system, processes may end between
-// the look at them and the signal.
-func (j *injector) each(f *inject.Fault, pids []int, signal func(int) error) (reached []int) {
-	var gone error
-	for _, pid := range pids {
-		err := signal(pid)
-		switch {
-		case err == nil:
-			reached = append(reached, pid)
-		case f.What == inject.System && errors.Is(err, system.ErrNoProcess):
-			gone = err
-		default:
-			j.problem("--fault %s: %v", f, err)
-		}
-	}
-	if len(reached) == 0 && gone != nil {
-		j.problem("--fault %s: %v", f, gone)
-	}
-	return reached
-}
 
 // lastOutput is how long the output of a command is waited for that has ended: a process that it
 // left behind may keep it open.

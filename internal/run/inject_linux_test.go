@@ -1,6 +1,8 @@
 package run
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"carronade/internal/inject"
 	"carronade/internal/outage"
@@ -161,5 +165,95 @@ func TestExecEnds(t *testing.T) {
 	}
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// TestInterruptHeals: a first interrupt lets a stopped process go on while the run waits for its last
+// answers.
+func TestInterruptHeals(t *testing.T) {
+	pid := sleeper(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	marked, abort := make(chan outage.Mark, 2), make(chan struct{})
+	done := make(chan *report.Document)
+	go func() {
+		d, err := Execute(ctx, Job{
+			Workload: resolve(t, &fakeKind{noAnswers: true}, "rate=100/s", "for=1h", "drain=1h", fmt.Sprintf("fault=0s:stop=pid:%d,1h", pid)), Abort: abort,
+			Marked: func(m outage.Mark) { marked <- m },
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- d
+	}()
+	<-marked
+	interrupt()
+	if m := <-marked; m.Kind != outage.Heal {
+		t.Errorf("got %+v, want a heal", m)
+	}
+	if got := state(t, pid); got == "T" {
+		t.Error("the process still stands still after an interrupt")
+	}
+	select {
+	case <-done:
+		t.Fatal("the run has ended: it was to wait for answers")
+	default:
+	}
+	close(abort)
+	<-done
+}
+
+// TestRestartCutOff: a restart that was not over when the run ended is a problem.
+func TestRestartCutOff(t *testing.T) {
+	marked := make(chan struct{})
+	d, err := Execute(t.Context(), Job{
+		Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "system-cmd=sleep 1000", "fault=0s:restart=system,1h"), Abort: marked,
+		Marked: func(outage.Mark) { close(marked) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "--fault restart system: the run ended before the system was ready again"; !slices.Contains(d.Problems, want) {
+		t.Errorf("the problems are %q, want %q", d.Problems, want)
+	}
+}
+
+// TestFillsDisk: a filesystem is full while a fault lasts, and a command of the run sees it.
+func TestFillsDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	full := make(chan outage.Mark, 2)
+	abort := make(chan struct{})
+	done := make(chan *report.Document)
+	go func() {
+		d, err := Execute(t.Context(), Job{
+			Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "system-cmd=sleep 1000", "fault=0s:disk-full="+dir+",1h"), Abort: abort,
+			Marked: func(m outage.Mark) { full <- m },
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- d
+	}()
+	if m := <-full; m.Name != "disk-full "+dir {
+		t.Errorf("got %+v", m)
+	}
+	if err := os.WriteFile(dir+"/data", make([]byte, 8<<10), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v, want that the disk is full", err)
+	}
+	_ = os.Remove(dir + "/data")
+	close(abort)
+	d := <-done
+	if len(d.Faults.Marks) != 2 || d.Faults.Marks[1].Kind != outage.Heal {
+		t.Errorf("the marks are %+v", d.Faults.Marks)
+	}
+	if err := os.WriteFile(dir+"/data", make([]byte, 8<<10), 0o600); err != nil {
+		t.Errorf("after the run: %v", err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/load"
-	"carronade/measure"
 )
 
 // Timeouts of the store. The run is not delayed: it has not begun, or is over.
@@ -28,7 +27,7 @@ func (e *execution) startKeeping(ctx context.Context, mode load.Mode, unanswered
 			e.Logf("the report is not saved during the run: %v", err)
 		}
 	}
-	e.series = newSeries(form, e.writer, mode != load.Consuming, measure.DefaultSeries)
+	e.series = newSeries(form, e.writer)
 }
 
 // beginKeeping stores what is known before the measurement.

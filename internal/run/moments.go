@@ -2,12 +2,14 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"carronade/load"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // mostMoments limits how many moments of one name are kept: the longest, and of equally long
@@ -18,6 +20,7 @@ const mostMoments = 1000
 type moments struct {
 	mu   sync.Mutex
 	kept map[momentKey][]moment
+	left map[momentKey]int // how many were not kept
 }
 
 type momentKey struct{ from, name string }
@@ -45,13 +48,28 @@ func (m *moments) add(from, name string, began time.Time, length time.Duration) 
 			}
 		}
 		all = slices.Delete(all, least, least+1)
+		if m.left == nil {
+			m.left = make(map[momentKey]int)
+		}
+		m.left[key]++
 	}
 	m.kept[key] = all
 }
 
-// of returns the moments of a run on its own time axis, in order of time, with the freezes of
-// its generator. What ended before the run began is left out.
-func (m *moments) of(r *load.Result) []measure.Moment {
+// remarks says how many moments were not kept, a sentence for each name.
+func (m *moments) remarks() (out []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, n := range m.left {
+		out = append(out, fmt.Sprintf("%q of the %s happened %s times: the report has the %s longest", key.name, key.from, units.FormatCount(uint64(n+mostMoments)), units.FormatCount(mostMoments)))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// reported returns the moments of a run on its own time axis, in any order. What ended before the
+// run began is left out.
+func (m *moments) reported(r *load.Result) []measure.Moment {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []measure.Moment
@@ -64,6 +82,13 @@ func (m *moments) of(r *load.Result) []measure.Moment {
 			out = append(out, measure.Moment{From: key.from, Name: key.name, At: at, Length: x.length})
 		}
 	}
+	return out
+}
+
+// of returns the moments of a run in order of time: reported, those of others, and the freezes of
+// its generator.
+func (m *moments) of(r *load.Result, others []measure.Moment) []measure.Moment {
+	out := append(m.reported(r), others...)
 	process := r.Freezes.Process
 	for _, f := range process[max(0, len(process)-mostMoments):] {
 		out = append(out, measure.Moment{From: "generator", Name: "freeze", At: f.At, Length: f.Length})

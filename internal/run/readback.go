@@ -42,6 +42,8 @@ type readback struct {
 	returner *returner // closed-loop round trips only
 	samples  *samples  // round trips only
 	rows     *tracing  // nil: no trace, or not a round trip
+
+	places ledger.Places // of the verdict
 }
 
 type counted struct{ events, bytes atomic.Int64 }
@@ -228,7 +230,8 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	if look != nil {
 		err = errors.Join(err, look(ends))
 	}
-	v := b.ledger.Verdict(whole, sure)
+	v, places := b.ledger.Places(whole, sure)
+	b.places = places
 	names := b.src.Logs()
 	for i := range v.Logs {
 		if i < len(names) {

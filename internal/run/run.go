@@ -16,6 +16,7 @@ import (
 
 	"carronade/internal/doctor"
 	"carronade/internal/outage"
+	"carronade/internal/relay"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -184,6 +185,7 @@ func prepare(job Job) (*execution, error) {
 // measure opens the target, sends or reads, and closes the target. Without a result, an
 // error says why there is none.
 func (e *execution) measure(ctx context.Context) (out outcome, err error) {
+	defer func() { e.relay.Close() }()
 	if err := e.open(ctx); err != nil {
 		return out, err
 	}
@@ -210,6 +212,9 @@ func (e *execution) measure(ctx context.Context) (out outcome, err error) {
 
 // open opens the target.
 func (e *execution) open(ctx context.Context) error {
+	if err := e.startRelay(ctx); err != nil {
+		return failed(ctx, err)
+	}
 	unguard := e.watchProgress(e.opening)
 	s, err := e.Workload.Kind.Open(ctx, e.spec)
 	unguard()
@@ -313,6 +318,7 @@ type execution struct {
 	writer  store.Writer // nil: the report is not kept while it is measured
 	abort   *abort       // nil: a broken limit does not end the run
 	moments moments
+	relay   *relay.Relay // nil: no fault delays the connections
 	records *fleetLedger // nil: this process checks what it sends, or nothing is checked
 }
 
@@ -327,6 +333,7 @@ type outcome struct {
 	samples  *report.Samples
 	trace    *report.Trace
 	faults   *report.Faults
+	moments  []measure.Moment // of several generators
 	checks   []report.Check
 
 	// What is known of the target and of the generator after the run.
@@ -362,7 +369,7 @@ func (e *execution) usage() measure.Usage {
 
 // watch passes an interval to the watcher and the log of histograms, and has it encoded.
 func (e *execution) watch(s load.Snapshot) {
-	e.series.add(s.Rows)
+	e.series.add(s.Rows, s.Merged)
 	if e.hdr != nil {
 		for i := range s.Rows {
 			e.hdr.Interval(&s.Rows[i])
@@ -412,9 +419,9 @@ func (e *execution) report(out *outcome, failure error) *report.Document {
 	if out.fleet != nil {
 		e.judgeFleet(&in, out.fleet)
 	}
-	in.Moments = e.moments.of(r)
+	in.Moments = e.moments.of(r, out.moments)
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
-	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, []string{trust.Start(r)})
+	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, e.moments.remarks(), []string{trust.Start(r)})
 	in.Facts, in.Notice, in.Clients, in.Encoding = out.facts, out.notice, out.clients, out.encoding
 	in.Samples, in.Trace, in.Faults = out.samples, out.trace, out.faults
 	for _, c := range w.Checks(r) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -28,6 +29,8 @@ type fakeKind struct {
 	noAnswers    bool          // nothing is answered
 	noRoom       bool          // no batch is taken
 	service      time.Duration // 0: 1 ms
+	spread       bool          // service times vary
+	noSource     bool          // nothing can be read back
 	slowFor      time.Duration // from opening, answers take three times as long
 	openDelay    time.Duration // how long it takes to open
 	noAssignment bool          // its reader never gets an assignment
@@ -65,8 +68,13 @@ type fakeSession struct {
 	ended chan struct{}
 }
 
-func (s *fakeSession) Target() load.Target           { return s }
-func (s *fakeSession) Source() load.Source           { return fakeSource{s} }
+func (s *fakeSession) Target() load.Target { return s }
+func (s *fakeSession) Source() load.Source {
+	if s.m.noSource {
+		return nil
+	}
+	return fakeSource{s}
+}
 func (s *fakeSession) Facts() map[string]any         { return map[string]any{} }
 func (s *fakeSession) Warnings() []string            { return nil }
 func (s *fakeSession) Close() error                  { return nil }
@@ -99,6 +107,9 @@ func (l fakeLane) Fire(batches []load.Batch) int {
 		service := cmp.Or(s.m.service, time.Millisecond)
 		if time.Since(s.began) < s.m.slowFor {
 			service *= 3
+		}
+		if s.m.spread {
+			service = time.Duration(float64(service) * (0.2 + rand.ExpFloat64()))
 		}
 		time.AfterFunc(service, func() {
 			n := int64(batch.Events)

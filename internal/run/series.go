@@ -1,24 +1,24 @@
 package run
 
 import (
+	"hash/maphash"
 	"sync"
 	"time"
 
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/load"
 	"carronade/measure"
 )
 
-// A series encodes the intervals of a run as they end, on its own goroutine, and writes each
-// to the store during the run. So even a long report needs little work at its end.
+// A series encodes the rows of a run when they are complete, on its own goroutine, and writes
+// each to the store during the run. So even a long report needs little work at its end.
 //
-// It merges neighbours like the engine's own series (measure.Series).
+// It keeps only their hashes and percentiles: the engine has the rows themselves, in a compact form, and a
+// second copy of each would make up most of the memory of a long run.
 type series struct {
 	form   report.Series
 	writer store.Writer // nil: not stored
-	// delayed means that the engine keeps back the newest row of each phase until the next one
-	// comes, since the end of the run may correct it.
-	delayed bool
 
 	mu     sync.Mutex
 	queue  []measure.Interval
@@ -27,10 +27,9 @@ type series struct {
 	done   chan struct{}
 
 	// Only the goroutine uses these until done is closed.
-	newest map[string]measure.Interval // by phase, kept back
-	rows   *measure.Series
-	ready  map[span]encoded
-	atEnd  int // how many rows were encoded when the run was over
+	ready map[span]encoded
+	seed  maphash.Seed
+	atEnd int // how many rows were encoded when the run was over
 }
 
 // A span identifies the interval of a row.
@@ -39,10 +38,15 @@ type span struct {
 	start, end time.Duration
 }
 
-// An encoded is an encoded row, with its source.
+// covers reports whether a row of s contains one of o.
+func (s *span) covers(o *span) bool {
+	return s.phase == o.phase && s.start <= o.start && o.end <= s.end
+}
+
+// An encoded is a row that was encoded.
 type encoded struct {
-	of  fingerprint
-	row report.Interval
+	of   uint64 // hash of its fingerprint
+	kept report.Kept
 }
 
 // A fingerprint distinguishes rows of the same span. Counters only grow, so equal counts and
@@ -59,34 +63,34 @@ type fingerprint struct {
 	}
 }
 
-func fingerprintOf(iv *measure.Interval) fingerprint {
+func (s *series) fingerprintOf(iv *measure.Interval) uint64 {
 	m := fingerprint{counts: iv.Counts, inFlight: iv.InFlight, behind: iv.LagEvents, generator: iv.Generator}
 	i := 0
-	iv.Each(func(_ string, h **measure.Histogram) {
+	set := iv.Set // a copy, since its fields are taken by address
+	set.Each(func(_ string, h **measure.Histogram) {
 		m.times[i].count, m.times[i].sum, m.times[i].max = (*h).Count(), (*h).Sum(), (*h).Max()
 		i++
 	})
-	return m
+	return maphash.Comparable(s.seed, m)
 }
 
 func spanOf(iv *measure.Interval) span { return span{iv.Phase, iv.Start, iv.End} }
 
-// newSeries starts the goroutine, which ends with end. most is the engine's limit of rows.
-func newSeries(form report.Series, w store.Writer, late bool, most int) *series {
+// newSeries starts the goroutine, which ends with end.
+func newSeries(form report.Series, w store.Writer) *series {
 	s := &series{
-		form: form, writer: w, delayed: late,
-		wake: make(chan struct{}, 1), done: make(chan struct{}),
-		newest: make(map[string]measure.Interval), rows: measure.NewSeries(most),
-		ready: make(map[span]encoded),
+		form: form, writer: w, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		ready: make(map[span]encoded), seed: maphash.MakeSeed(),
 	}
 	go s.run()
 	return s
 }
 
-// add takes the rows of an interval that ended. It does not wait.
-func (s *series) add(rows []measure.Interval) {
+// add takes the rows of an interval that ended, and those of several intervals that are
+// complete with it. It does not wait.
+func (s *series) add(rows, merged []measure.Interval) {
 	s.mu.Lock()
-	s.queue = append(s.queue, rows...)
+	s.queue = append(append(s.queue, merged...), rows...)
 	s.mu.Unlock()
 	s.signal()
 }
@@ -106,7 +110,7 @@ func (s *series) run() {
 		s.queue = nil
 		s.mu.Unlock()
 		for i := range rows {
-			s.take(rows[i])
+			s.encode(&rows[i])
 		}
 		if closed {
 			return
@@ -114,65 +118,21 @@ func (s *series) run() {
 	}
 }
 
-// take encodes a row and adds it to the series, like the engine.
-func (s *series) take(row measure.Interval) {
-	s.encode(&row)
-	if s.delayed {
-		older, ok := s.newest[row.Phase]
-		s.newest[row.Phase] = row
-		if !ok {
-			return
-		}
-		row = older
-	}
-	before := len(s.rows.Intervals())
-	s.rows.Add(row)
-	rows := s.rows.Intervals()
-	if j := s.rows.Joined(); j != nil {
-		s.encode(j)
-		before--
-	}
-	if len(rows) == before { // it was merged into the last row, and more may follow
-		return
-	}
-	if n := len(rows); n > 1 {
-		if e := s.ready[spanOf(&rows[n-2])]; e.of != fingerprintOf(&rows[n-2]) {
-			s.encode(&rows[n-2])
-		}
-	}
-	if len(s.ready) > len(rows)+stale {
-		s.prune(rows)
-	}
-}
-
-// stale is how many merged rows may be remembered before prune.
-const stale = 256
-
-// prune drops rows that were merged.
-func (s *series) prune(rows []measure.Interval) {
-	still := make(map[span]encoded, len(rows)+stale)
-	retain := func(iv *measure.Interval) {
-		if e, ok := s.ready[spanOf(iv)]; ok {
-			still[spanOf(iv)] = e
-		}
-	}
-	for i := range rows {
-		retain(&rows[i])
-	}
-	for _, iv := range s.newest {
-		retain(&iv)
-	}
-	s.ready = still
-}
-
-// encode encodes a row.
+// encode encodes a row, which replaces those that it covers.
 func (s *series) encode(iv *measure.Interval) {
 	row := s.form.Interval(iv)
 	e, err := row.Encode()
 	if err != nil {
 		return // JSON cannot encode it; encoding the report returns the error
 	}
-	s.ready[spanOf(iv)] = encoded{fingerprintOf(iv), row}
+	of := spanOf(iv)
+	for old := range s.ready {
+		if of.covers(&old) {
+			delete(s.ready, old)
+		}
+	}
+	kept, _ := row.Keep() // it was encoded
+	s.ready[of] = encoded{s.fingerprintOf(iv), kept}
 	if s.writer != nil {
 		s.writer.Interval(e)
 	}
@@ -188,14 +148,47 @@ func (s *series) end(rows []measure.Interval) []report.Interval {
 	<-s.done
 	out := make([]report.Interval, len(rows))
 	for i := range rows {
-		if e, ok := s.ready[spanOf(&rows[i])]; ok && e.of == fingerprintOf(&rows[i]) {
-			out[i] = e.row
+		if e, ok := s.ready[spanOf(&rows[i])]; ok && e.of == s.fingerprintOf(&rows[i]) {
+			out[i] = s.form.Row(&rows[i], &e.kept)
 			continue
 		}
 		s.atEnd++
-		out[i] = s.form.Interval(&rows[i])
+		out[i] = s.form.Row(&rows[i], nil)
 		_, _ = out[i].Encode() // it keeps the hash
 	}
-	s.ready, s.newest, s.rows = nil, nil, nil
+	s.ready = nil
 	return out
+}
+
+// A mirror makes the rows that the engines of several generators make of theirs, for all
+// generators together: it merges neighbours like the series of an engine (measure.Series).
+type mirror struct {
+	// delayed means that the engines keep back the newest row of each phase until the next one
+	// comes, since the end of the run may correct it.
+	delayed bool
+	newest  map[string]measure.Interval // by phase, kept back
+	rows    *measure.Series
+}
+
+// newMirror returns a mirror of engines of a mode.
+func newMirror(mode load.Mode) *mirror {
+	return &mirror{delayed: mode != load.Consuming, newest: make(map[string]measure.Interval), rows: measure.NewSeries(measure.DefaultSeries)}
+}
+
+// add takes the rows of an interval that ended, and returns those of several intervals that
+// are complete with it.
+func (m *mirror) add(rows []measure.Interval) (merged []measure.Interval) {
+	for _, row := range rows {
+		if m.delayed {
+			older, ok := m.newest[row.Phase]
+			m.newest[row.Phase] = row
+			if !ok {
+				continue
+			}
+			row = older
+		}
+		m.rows.Add(row)
+		merged = append(merged, m.rows.Changed()...)
+	}
+	return merged
 }

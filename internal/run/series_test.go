@@ -103,9 +103,11 @@ func TestSeries(t *testing.T) {
 					rows := rowsOf(seconds, false)
 					w := &sink{}
 					form := report.Series{Mode: load.OpenLoop}
-					s := newSeries(form, w, late, most)
+					s := newSeries(form, w)
+					engine := newMirror(load.OpenLoop)
+					engine.delayed, engine.rows = late, measure.NewSeries(most)
 					for i := range rows {
-						s.add(rows[i : i+1])
+						s.add(rows[i:i+1], engine.add(rows[i:i+1]))
 						synctest.Wait()
 					}
 					want := asEngine(rows, late, most)
@@ -233,10 +235,11 @@ func begin(tb testing.TB, rows []measure.Interval) *hourRun {
 		if err != nil {
 			tb.Fatal(err)
 		}
-	}}, writer: w, series: newSeries(report.Series{Mode: load.OpenLoop}, w, true, measure.DefaultSeries)}
+	}}, writer: w, series: newSeries(report.Series{Mode: load.OpenLoop}, w)}
 	h.e.Version = head.ID
+	engine := newMirror(load.OpenLoop)
 	for i := range rows {
-		h.e.series.add(rows[i : i+1])
+		h.e.series.add(rows[i:i+1], engine.add(rows[i:i+1]))
 	}
 	last := rows[len(rows)-1].End.Seconds()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // until everything is in the file

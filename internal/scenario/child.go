@@ -144,8 +144,8 @@ func (h *childHost) Report(at, reference string) (json.RawMessage, error) {
 }
 
 // Mark implements Host.
-func (h *childHost) Mark(at, text string) error {
-	_, err := h.call(&request{Do: doMark, At: at, Text: text})
+func (h *childHost) Mark(at, kind, text string) error {
+	_, err := h.call(&request{Do: doMark, At: at, Kind: kind, Text: text})
 	return err
 }
 

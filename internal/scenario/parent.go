@@ -57,7 +57,7 @@ type Options struct {
 
 	Print func(text string)
 	Warn  func(text string)
-	Mark  func(at, text string) // nil: the language has no marks
+	Mark  func(at, kind, text string) error // nil: the language has no marks
 }
 
 // A Reason is why a scenario ended.
@@ -299,7 +299,7 @@ func (p *parent) answer(r *request) (*reply, bool) {
 		out.OK, err = p.Runner.Check(r.At, r.Text, r.Limits)
 	case doMark:
 		if p.Mark != nil {
-			p.Mark(r.At, r.Text)
+			err = p.Mark(r.At, r.Kind, r.Text)
 		}
 	case doReport:
 		out.Report, err = p.Runner.Report(r.At, r.Text)

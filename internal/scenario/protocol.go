@@ -40,6 +40,7 @@ type request struct {
 	Limit   time.Duration `json:"limit,omitempty"`
 	At      string        `json:"at,omitempty"`
 	Text    string        `json:"text,omitempty"` // to print or to mark, or a reference of a report
+	Kind    string        `json:"kind,omitempty"` // of a mark
 	Limits  []string      `json:"limits,omitempty"`
 	Fault   *Fault        `json:"fault,omitempty"` // how the script ended; nil: well
 }

@@ -46,8 +46,9 @@ type Host interface {
 	Check(at, report string, limits ...string) (bool, error)
 	// Report reads a stored report as JSON. The reference is one of `carronade report show`.
 	Report(at, reference string) (json.RawMessage, error)
-	// Mark adds a text with the time to the report of the scenario. at is its place.
-	Mark(at, text string) error
+	// Mark adds a text with the time to the report of the scenario. at is its place. With a kind
+	// (fault, heal, note) it also marks the steps in progress that take marks.
+	Mark(at, kind, text string) error
 	// Print prints a line for the user.
 	Print(text string) error
 	// Warn prints a warning once, and puts it into the report of the scenario.

@@ -2,18 +2,15 @@ package secret
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
-// What Log looks at around a line that names a secret.
+// What is looked at around a line that names a secret.
 const (
 	linesBefore = 6
 	linesBehind = 12
-	mostNear    = 4 << 10  // bytes in which a name's value is looked for, and
-	mostNames   = 8        // names among them: with more, all values there are hidden
-	mostLooks   = 30       // likewise for all that is masked at once
 	mostKey     = 32 << 10 // bytes between the first and the last line of a private key
+	mostElement = 4 << 10  // bytes of an element of XML with a secret
 )
 
 var (
@@ -22,8 +19,19 @@ var (
 	// A line of a private key, as far as it can be recognized alone.
 	keyLine = regexp.MustCompile(`^\s*[A-Za-z0-9+/=]{16,}\s*$`)
 	// A secret's name before a block of YAML, and one with nothing after it.
-	blockName = lazily(`(?:^|[^\w.\-])(` + word + `)["']?[ \t]*:[ \t]*(?:[!&]\S*[ \t]+)*[|>][+\-0-9]*[ \t\r\n]*$`)
-	emptyName = lazily(`^[ \t]*(?:-[ \t]+)*["']?(` + word + `)["']?[ \t]*:[ \t\r\n]*$`)
+	blockName = lazily(`(?:^|[^\w.\-])(` + word + `)["']?[ \t]*:[ \t]*(?:[!&]\S*[ \t]+)*[|>][+\-0-9]*[ \t\r\n]*(?:#.*)?$`)
+	emptyName = lazily(`^[ \t]*(?:-[ \t]+)*["']?(` + word + `)["']?[ \t]*:[ \t\r\n]*(?:#.*)?$`)
+	// The beginning of an element of XML whose name is a secret's.
+	secretElement = lazily(`<((?:[\w\-]+:)?` + word + `)(\s[^<>]*)?>`)
+	// A setting whose name is the value of another.
+	pairName = lazily(`(?i:\b(?:name|key|id|variable|property|option|param|setting)\\?["']?(?:\s*[:=]\s*|>\s*)\\?["']?)` + word)
+	// The name of the value beside it, and an element with one.
+	pairValue    = regexp.MustCompile(`(?i)\b(?:value|values|val|default|content|text|data)\b`)
+	elementValue = regexp.MustCompile(`(?is)(<[\w:.\-]*(?:value|string|text|data|content|default)(?:\s[^<>]*)?>)[^<]+`)
+	// A value below its name.
+	valueBelow = regexp.MustCompile(`(?i)^[ \t]*(?:-[ \t]+)*["']?(?:value|values|val|default|content|text|data)["']?[ \t]*:[ \t]*(?:[|>][+\-0-9]*)?[ \t\r\n]*$`)
+	// A line at which another item or object begins or ends.
+	border = regexp.MustCompile(`^\s*(?:-\s|[{}\[\]]|</?\w)`)
 )
 
 // Log returns lines of a program's output without their secrets: what Text removes,
@@ -34,16 +42,131 @@ var (
 // It is weaker than Document, which takes a whole file for one text: there, a quote
 // that a line of a log leaves open would hide all that follows.
 func (m *Mask) Log(text string) string {
-	text = hideKeys(text)
-	lines := strings.SplitAfter(text, "\n")
+	lines := hideNear(strings.SplitAfter(hideElements(hideKeys(text)), "\n"))
 	var out strings.Builder
 	out.Grow(len(text))
-	for lines = hideNear(lines); len(lines) > 0; lines = lines[1:] {
-		line := strings.TrimSuffix(lines[0], "\n")
-		out.WriteString(m.Text(line))
-		out.WriteString(lines[0][len(line):])
+	for _, line := range lines {
+		body := strings.TrimSuffix(line, "\n")
+		out.WriteString(m.Text(body))
+		out.WriteString(line[len(body):])
 	}
 	return out.String()
+}
+
+// hideElements removes the contents of XML elements with secret names, and the values
+// among their attributes. Of one without an end it removes the rest of the line.
+func hideElements(text string) string {
+	if !strings.Contains(text, "<") || !lower(text).mayHave(wordStems) {
+		return text
+	}
+	var out strings.Builder
+	for {
+		at := secretElement().FindStringSubmatchIndex(text)
+		if at == nil {
+			break
+		}
+		name := text[at[2]:at[3]]
+		out.WriteString(text[:at[2]] + hideSettings(text[at[2]:at[1]], pairValue, nil))
+		empty := text[at[1]-2] == '/'
+		text = text[at[1]:]
+		if empty || isHarmless(name) {
+			continue
+		}
+		end := strings.Index(text[:min(len(text), mostElement)], "</"+name)
+		if end < 0 {
+			end = lineLength(text)
+		}
+		if inside := strings.TrimSpace(text[:end]); inside != "" && !IsReference(inside) {
+			out.WriteString(Hidden)
+			text = text[end:]
+		}
+	}
+	out.WriteString(text)
+	return out.String()
+}
+
+// hideNear removes the secrets that are not on the line of their name, from lines with
+// their ends.
+func hideNear(lines []string) []string {
+	for i, line := range lines {
+		if !lower(line).mayHave(wordStems) {
+			continue
+		}
+		// The patterns cost much more than what is looked for first.
+		if strings.ContainsAny(line, "|>") && blockName().MatchString(line) || strings.Contains(line, ":") && emptyName().MatchString(line) {
+			hideDeeper(lines, i)
+		}
+		if name := section.FindStringSubmatch(strings.TrimRight(line, "\r\n")); name != nil && isLikelyName(lastPart(name[1])) {
+			hideSection(lines[i+1:])
+		}
+		if !pairName().MatchString(line) {
+			continue
+		}
+		from, to := i, i+1
+		for to < min(len(lines), i+1+linesBehind) && (!border.MatchString(lines[to]) || to == i+1 && strings.HasPrefix(strings.TrimSpace(lines[to]), "<")) {
+			to++
+		}
+		if hideValues(line) == line { // its value is on another line
+			for from > max(0, i-linesBefore) && !startsItem(lines[from]) {
+				from--
+			}
+		}
+		for k := from; k < to; k++ {
+			if valueBelow.MatchString(lines[k]) {
+				hideDeeper(lines, k)
+			}
+		}
+		shown := hideValues(strings.Join(lines[from:to], ""))
+		clear(lines[from:to])
+		lines[i] = shown
+	}
+	return strings.SplitAfter(strings.Join(lines, ""), "\n")
+}
+
+// startsItem reports whether a line begins an item, an object or an element.
+func startsItem(line string) bool {
+	body := strings.TrimSpace(line)
+	return strings.HasPrefix(body, "- ") || strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[")
+}
+
+// hideSection removes the settings of a section, up to a line that is none.
+func hideSection(lines []string) {
+	for i, line := range lines {
+		body := strings.TrimRight(line, "\r\n")
+		g := settingHead.FindStringSubmatch(body)
+		switch trimmed := strings.TrimSpace(body); {
+		case trimmed == "" || trimmed[0] == '#' || trimmed[0] == ';':
+		case section.MatchString(body) || g == nil || !strings.Contains(g[0], "=") && i == 0:
+			return
+		default:
+			lines[i] = item.FindString(body) + Hidden + line[len(body):]
+		}
+	}
+}
+
+// hideValues removes everything under the name of a value from a line.
+func hideValues(line string) string {
+	bare := strings.TrimRight(line, "\r\n")
+	return hideSettings(hideLines(elementValue.ReplaceAllString(bare, "${1}"+Hidden), valued), pairValue, nil) + line[len(bare):]
+}
+
+// hideDeeper removes the lines that belong to the name on line i.
+func hideDeeper(lines []string, i int) {
+	own := indentation(lines[i])
+	for i++; i < len(lines); i++ {
+		body := strings.TrimSpace(lines[i])
+		indent := indentation(lines[i])
+		if body == "" || strings.HasPrefix(body, "{{") { // of a template
+			continue
+		}
+		if indent < own || indent == own && !strings.HasPrefix(body, "- ") {
+			break
+		}
+		if !IsReference(body) {
+			head := item.FindString(lines[i])
+			lines[i] = head + Hidden + lines[i][len(strings.TrimRight(lines[i], "\r\n")):]
+		}
+	}
 }
 
 // hideKeys removes the private keys in PEM form, also the rest of one whose first or
@@ -101,88 +224,4 @@ func hideKeys(text string) string {
 			text = text[n:]
 		}
 	}
-}
-
-// hideNear removes the secrets that are not on the line of their name, or whose name
-// is that of an XML element.
-func hideNear(lines []string) []string {
-	var out []string // done
-	looks := 0
-	besides := 0 // the next lines whose values are all hidden
-	for len(lines) > 0 {
-		line := lines[0]
-		if besides > 0 {
-			besides--
-			line = hideValues(line)
-			lines[0] = line
-		}
-		if !lower(line).mayHave(wordStems) {
-			out, lines = append(out, line), lines[1:]
-			continue
-		}
-		// The patterns cost much more than what is looked for first.
-		if strings.ContainsAny(line, "|>") && blockName().MatchString(line) || strings.HasSuffix(strings.TrimSpace(line), ":") && emptyName().MatchString(line) {
-			out, lines = append(out, line), hideDeeper(line, lines[1:])
-			continue
-		}
-		isPair := pairName().MatchString(line)
-		if !isPair && !(strings.Contains(line, "<") && element().MatchString(line)) {
-			out, lines = append(out, line), lines[1:]
-			continue
-		}
-		behind, from := min(len(lines), 1+linesBehind), len(out)
-		switch body := strings.TrimSpace(line); {
-		case strings.HasPrefix(body, "{") && strings.HasSuffix(body, "}"):
-			behind = 1 // an entry in JSON
-		case isPair:
-			from = max(0, from-linesBefore)
-		case !strings.Contains(strings.Join(lines[:behind], ""), "</"):
-			behind = 1 // what looks like an element
-		}
-		text := strings.Join(out[from:], "") + strings.Join(lines[:behind], "")
-		if looks++; isPair && (looks > mostLooks || len(text) > mostNear || len(pairName().FindAllStringIndex(text, mostNames+1)) > mostNames) {
-			if besides == 0 {
-				for i := from; i < len(out); i++ {
-					out[i] = hideValues(out[i])
-				}
-				line = hideValues(line)
-			}
-			besides = behind - 1
-			out, lines = append(out, hideElements(line)), lines[1:]
-			continue
-		}
-		near := strings.SplitAfter(hidePairs(hideElements(text)), "\n")
-		if last := len(near) - 1; near[last] == "" {
-			near = near[:last]
-		}
-		n := max(0, len(near)-(behind-1)) // continue behind the line
-		out = append(out[:from], near[:n]...)
-		lines = slices.Concat(near[n:], lines[behind:])
-	}
-	return out
-}
-
-// hideValues removes everything under the name of a value from a line.
-func hideValues(line string) string {
-	bare := strings.TrimRight(line, "\r\n")
-	return hideBesides(elementValue.ReplaceAllString(bare, "${1}"+Hidden)) + line[len(bare):]
-}
-
-// hideDeeper removes the lines that belong to the name on the line before them.
-func hideDeeper(name string, lines []string) []string {
-	own := len(name) - len(strings.TrimLeft(name, " \t"))
-	for i, line := range lines {
-		body := strings.TrimSpace(line)
-		indent := len(line) - len(strings.TrimLeft(line, " \t"))
-		if body == "" {
-			continue
-		}
-		if indent <= own {
-			break
-		}
-		if !IsReference(body) {
-			lines[i] = line[:indent] + Hidden + line[len(strings.TrimRight(line, "\r\n")):]
-		}
-	}
-	return lines
 }

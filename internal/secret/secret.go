@@ -1,5 +1,8 @@
-// Package secret removes secrets from text: it recognizes them in a command
-// line, an address and a line of output.
+// Package secret removes secrets from text. Files are read by their grammars: JSON, XML,
+// YAML, and settings on lines (properties, INI, TOML, variables of a shell). Each parser
+// makes a tree of values with their places, and one walk over the tree decides which are
+// secrets, so that only their bytes change. What has none of these grammars is masked by a
+// rule for any text, which hides more. Command lines are split as by a shell.
 //
 // It does not know who prints the text, and it keeps a secret no longer than
 // the Mask that knows it.
@@ -72,7 +75,7 @@ func (m *Mask) add(v string, least int) {
 // looks like one: the login in an address, what follows "password=" and
 // "Bearer".
 func (m *Mask) Text(s string) string {
-	return m.hideLikely(m.hideKnown(s), nil)
+	return hideLikely(m.hideKnown(s), nil)
 }
 
 func (m *Mask) hideKnown(s string) string {
@@ -110,7 +113,7 @@ func (m *Mask) WithoutCut(line string, length int) string {
 }
 
 // hideLikely removes what looks like a secret, and passes each to found.
-func (m *Mask) hideLikely(s string, found func(string)) string {
+func hideLikely(s string, found func(string)) string {
 	if !strings.ContainsAny(s, "=:@ ") {
 		return s
 	}
@@ -129,11 +132,11 @@ func (m *Mask) hideLikely(s string, found func(string)) string {
 	}
 	s = hideLoginModules(s, found)
 	s = hideLogins(s, found)
+	s = hideFlags(s, 0, found)
 	text := lower(s) // what is hidden below adds no stem
 	if text.mayHave(wordStems) {
-		s = hideSettings(s, secretWord, false, found)
+		s = hideSettings(s, secretWord, found)
 	}
-	s = hideUsers(s, found)
 	if text.mayHave(schemeStems) {
 		hide(scheme)
 	}
@@ -174,7 +177,7 @@ func (m *Mask) Value(name, value string) string {
 		return value
 	}
 	var found []string
-	shown := m.hideLikely(value, func(v string) { found = append(found, parts(v)...) })
+	shown := hideLikely(value, func(v string) { found = append(found, parts(v)...) })
 	if Is(name, value) {
 		found, shown = append(found, parts(value)...), Hidden
 	}

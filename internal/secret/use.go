@@ -1,7 +1,6 @@
 package secret
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -19,61 +18,25 @@ var uses = []string{
 
 // useValue is a harmless value: a switch, a number of few digits, a duration or
 // a size, or one of the usual words for kinds and algorithms.
-var useValue = lazily(`^(?i:["']?(?:true|false|yes|no|on|off|null|nil|~|-?\d{1,5}(?:\.\d{1,3})?|\d{1,6}(?:ns|us|micros|nanos|ms|s|m|h|d|w|b|kb|mb|gb|k|g|%)|basic|bearer|digest|jwt|hmac|ssha256|sha-?(?:1|256|512)|bcrypt\d{0,2}|pbkdf2(?:_\d+)?|scrypt|argon2(?:id?)?|plain|scram-sha-(?:256|512)|rs256|hs256|es256)["']?)$`)
+var useValue = lazily(`^(?i:(?:true|false|yes|no|on|off|null|nil|~|-?\d{1,5}(?:\.\d{1,3})?|\d{1,6}(?:ns|us|micros|nanos|ms|s|m|h|d|w|b|kb|mb|gb|k|g|%)|basic|bearer|digest|jwt|hmac|ssha256|sha-?(?:1|256|512)|bcrypt\d{0,2}|pbkdf2(?:_\d+)?|scrypt|argon2(?:id?)?|plain|scram-sha-(?:256|512)|rs256|hs256|es256))?$`)
 
 // plural are names of several secrets: below them are arbitrary names, and
 // secrets.
 var plural = lazily(`(?i)(?:` + names + `)(?:s|[-_.]?(?:list|map|set|table|store)s?)`)
 
-// harmlessBraces are braces without nested ones.
-var (
-	harmlessBraces = regexp.MustCompile(`\{[^{}\[\]]*\}`)
-	setting        = regexp.MustCompile(`^\s*(["']?[\w.\-]+["']?)\s*[:=]\s*([^\s:=]+)\s*$`)
-)
-
 // isSingle reports whether a name is that of one secret, below which its own
 // settings may be.
 func isSingle(name string) bool { return !plural().MatchString(name) }
 
-// isUse reports whether a setting is about the use of a secret: it stays
-// readable.
-func isUse(name, value string) bool {
-	value = strings.TrimSpace(value)
-	if i := strings.Index(value, " #"); i >= 0 {
-		value = strings.TrimSpace(value[:i])
-	}
-	value = strings.TrimSuffix(value, ",")
-	name = strings.ToLower(strings.Trim(name, `"' `))
-	return slices.Contains(uses, name) && (value == "" || useValue().MatchString(value) || isUses(value))
-}
-
-// isUses reports whether a value is a map with only such settings, in braces.
-func isUses(value string) bool {
-	if len(value) > 4<<10 {
+// isAboutUse reports whether a setting below a secret's name, or all in a table, are about
+// its use: they stay readable.
+func isAboutUse(n node) bool {
+	switch n.kind {
+	case list:
 		return false
+	case table:
+		return (n.name == "" || isLikelyName(n.name) || slices.Contains(uses, strings.ToLower(n.name))) && len(n.below) > 0 &&
+			!slices.ContainsFunc(n.below, func(b node) bool { return !b.isName && !isAboutUse(b) })
 	}
-	for strings.HasPrefix(value, "{") {
-		at := harmlessBraces.FindStringIndex(value)
-		if at == nil {
-			return false
-		}
-		inside := strings.TrimSpace(value[at[0]+1 : at[1]-1])
-		if inside == "" {
-			return false
-		}
-		for one := range strings.FieldsFuncSeq(inside, func(r rune) bool { return r == ',' || r == '\n' }) {
-			if strings.TrimSpace(one) == "" {
-				continue
-			}
-			g := setting.FindStringSubmatch(one)
-			if g == nil || !slices.Contains(uses, strings.ToLower(strings.Trim(g[1], `"'`))) || !useValue().MatchString(g[2]) {
-				return false
-			}
-		}
-		if at[0] == 0 {
-			return at[1] == len(value)
-		}
-		value = value[:at[0]] + "true" + value[at[1]:]
-	}
-	return false
+	return slices.Contains(uses, strings.ToLower(n.name)) && useValue().MatchString(strings.TrimSpace(n.text))
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"carronade/internal/browsertest"
+	"carronade/internal/testkit/browsertest"
 	"carronade/internal/web/frame"
 	"carronade/load"
 	"carronade/measure"

@@ -9,7 +9,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/store/storetest"
+	"carronade/internal/testkit/reporttest"
 	"carronade/target"
 )
 
@@ -23,7 +23,7 @@ func filled(t *testing.T, n int) (store.Store, []*report.Document) {
 	t.Cleanup(func() { s.Close() })
 	ds := make([]*report.Document, n)
 	for i := range ds {
-		ds[i] = storetest.Document(i, 0)
+		ds[i] = reporttest.Document(i, 0)
 		if err := s.Put(t.Context(), ds[i]); err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func filled(t *testing.T, n int) (store.Store, []*report.Document) {
 
 func TestResolve(t *testing.T) {
 	s, ds := filled(t, 40)
-	running, err := s.Begin(t.Context(), storetest.Head(40))
+	running, err := s.Begin(t.Context(), reporttest.Head(40))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestResolve(t *testing.T) {
 		{"last~2", "last~2", ds[37].ID, "", ""},
 		{"the oldest", "last~39", ds[0].ID, "", ""},
 		{"one more", "last~40", "", "no such report: there are 40", "report list"},
-		{"a run in progress", storetest.Head(40).ID, storetest.Head(40).ID, "", ""},
+		{"a run in progress", reporttest.Head(40).ID, reporttest.Head(40).ID, "", ""},
 		{"several", shared, "", "several reports match: ", "more letters"},
 		{"none", "nosuchid", "", "no such report", "report list"},
 		{"nearly", misspelt, "", "no such report", "did you mean " + id},

@@ -249,3 +249,35 @@ func TestPodman(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPause: a container stands still by its engine, and goes on.
+func TestPause(t *testing.T) {
+	dir := fakeEngine(t)
+	addr := free(t)
+	s := start(t, Spec{Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Listen: []string{addr}, ReadyWithin: 20 * time.Second})
+	if !s.InContainer() {
+		t.Error("it is not in a container")
+	}
+	pid := s.Members()[0]
+	state := func(want bool) {
+		until(t, "the state of its process", func() bool {
+			data, err := os.ReadFile("/proc/" + itoa(pid) + "/stat")
+			return err == nil && strings.Contains(string(data), ") T ") == want
+		})
+	}
+	if err := s.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	state(true)
+	if err := s.Unpause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	state(false)
+	if log := calls(t, dir); !strings.Contains(log, "\npause carronade-") || !strings.Contains(log, "\nunpause carronade-") {
+		t.Errorf("got the calls\n%s", log)
+	}
+	plain := new(System)
+	if err := plain.Pause(t.Context()); err == nil || plain.InContainer() {
+		t.Errorf("a command is paused as a container: %v", err)
+	}
+}

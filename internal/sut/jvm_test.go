@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // churn is a program that collects garbage, prints that it did, and waits.

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
 	"carronade/internal/system"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // roleEnv makes the test binary run as a system under test.
@@ -280,6 +280,11 @@ func engine(args []string) {
 		os.Exit(c.State.ExitCode)
 	case "stop", "kill":
 		sig := map[string]syscall.Signal{"stop": syscall.SIGTERM, "kill": syscall.SIGKILL}[args[0]]
+		if pid := read(last).State.Pid; pid > 0 {
+			_ = syscall.Kill(pid, sig)
+		}
+	case "pause", "unpause":
+		sig := map[string]syscall.Signal{"pause": syscall.SIGSTOP, "unpause": syscall.SIGCONT}[args[0]]
 		if pid := read(last).State.Pid; pid > 0 {
 			_ = syscall.Kill(pid, sig)
 		}

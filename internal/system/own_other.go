@@ -1,4 +1,4 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package system
 
@@ -11,6 +11,9 @@ import (
 func ListenOwn(string) (net.Listener, error) {
 	return nil, errors.New("not on this system")
 }
+
+// IsRefused reports whether nothing listens on a Unix socket.
+func IsRefused(error) bool { return false }
 
 // SameOwner gives a file to the owner of a folder, on Unix.
 func SameOwner(string, string) error { return nil }

@@ -23,7 +23,7 @@ func ListenOwn(path string) (net.Listener, error) {
 			conn.Close()
 			return nil, errors.New("another program listens there")
 		}
-		if !errors.Is(err, syscall.ECONNREFUSED) {
+		if !IsRefused(err) {
 			return nil, err
 		}
 		if err := os.Remove(path); err != nil {
@@ -54,6 +54,9 @@ func listenMasked(path string) (net.Listener, error) {
 	defer syscall.Umask(old)
 	return net.Listen("unix", path)
 }
+
+// IsRefused reports whether nothing listens on a Unix socket.
+func IsRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // SameOwner gives a file to the owner of a folder. Only an administrator can give a file away.
 func SameOwner(path, folder string) error {

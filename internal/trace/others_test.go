@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/parquettest"
+	"carronade/internal/testkit"
 	"carronade/load"
 )
 
@@ -30,7 +30,7 @@ func TestReadByOthers(t *testing.T) {
 	}
 	go tr.write()
 	out := outcomes(rows)
-	want := parquettest.File{
+	want := testkit.ParquetFile{
 		Rows: rows, Sums: map[string]int64{}, Nulls: map[string]int64{}, Least: map[string]int64{}, Most: map[string]int64{},
 		Values: map[string]map[string]int64{"phase": {}, "outcome": {}, "class": {}, "key": {}},
 	}
@@ -109,8 +109,8 @@ func TestReadByOthers(t *testing.T) {
 	if r := tr.Close(); r.Rows != rows || r.Dropped > 0 || r.Err != nil {
 		t.Fatalf("%+v", r)
 	}
-	duckdb, pandas := parquettest.Read(t, path)
-	for name, got := range map[string]parquettest.File{"DuckDB": duckdb, "pandas": pandas} {
+	duckdb, pandas := testkit.ReadParquet(t, path)
+	for name, got := range map[string]testkit.ParquetFile{"DuckDB": duckdb, "pandas": pandas} {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want, +got):\n%s", name, diff)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"carronade/internal/browsertest"
+	"carronade/internal/testkit/browsertest"
 	"carronade/internal/web/frame"
 	"carronade/load"
 	"carronade/measure"

@@ -26,6 +26,7 @@ type Server struct {
 	http   *http.Server
 	url    string
 	public bool
+	marks  *marks
 }
 
 // Listen serves the page at addr: HOST:PORT, or PORT for this machine alone. Errors are
@@ -40,7 +41,7 @@ func Listen(addr string, hub *Hub) (*Server, error) {
 		return nil, &target.Error{Doing: "listen for the live page", Err: err, Hint: "give --web another port; without an address it picks a free one"}
 	}
 	token := guard.NewToken()
-	s := &Server{hub: hub}
+	s := &Server{hub: hub, marks: new(marks)}
 	at := ln.Addr().(*net.TCPAddr)
 	shown := host
 	if at.IP.IsUnspecified() {
@@ -48,13 +49,13 @@ func Listen(addr string, hub *Hub) (*Server, error) {
 	}
 	s.public = !at.IP.IsLoopback()
 	s.url = "http://" + net.JoinHostPort(shown, strconv.Itoa(at.Port)) + "/#token=" + token
-	s.http = &http.Server{Handler: handler(hub, token, host), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	s.http = &http.Server{Handler: handler(hub, s.marks, token, host), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
 	go s.http.Serve(ln) //nolint:errcheck // it ends with an error when it is closed
 	return s, nil
 }
 
 // handler joins the page, the session and the runs.
-func handler(hub *Hub, token, host string) http.Handler {
+func handler(hub *Hub, marks http.Handler, token, host string) http.Handler {
 	var names []string
 	if _, err := netip.ParseAddr(host); err != nil {
 		names = append(names, host)
@@ -63,6 +64,7 @@ func handler(hub *Hub, token, host string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /api/session", g.Session())
 	mux.Handle("GET /api/", g.Require(http.StripPrefix("/api", hub.Handler())))
+	mux.Handle("POST /api/runs/{id}/marks", g.Require(marks))
 	// The page asks whether the server has a queue, as that of a team. This one has none.
 	mux.Handle("GET /api/v1/status", g.Require(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })))
 	mux.Handle("GET /", Assets())

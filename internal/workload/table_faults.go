@@ -35,6 +35,10 @@ func faultTable() []Setting {
 			FlagOnly: true,
 		},
 		{
+			Option:   target.Option{Name: "allow-disk-full", Type: target.Bool, Group: groupFaults, Help: "let --fault disk-full fill a filesystem, also if a file or a report says so"},
+			FlagOnly: true,
+		},
+		{
 			Option: target.Option{Name: "marks", Type: target.Bool, Group: groupFaults, Help: "take marks while it runs (carronade mark), and score what follows each"},
 			Aside:  true,
 			NotOps: notReading,
@@ -51,8 +55,11 @@ func faultTable() []Setting {
 // TakesMarks reports whether marks can be put on the time axis of the run, so that what scores need
 // is recorded.
 func (w *Workload) TakesMarks() bool {
-	return w.Bool("marks") || w.Has("fault") || w.Has("exec") || slices.ContainsFunc(w.List("slo"), limitsFaults)
+	return w.Bool("marks") || w.Has("fault") || w.Has("exec") || w.LimitsFaults()
 }
+
+// LimitsFaults reports whether a limit is on the score of a fault.
+func (w *Workload) LimitsFaults() bool { return slices.ContainsFunc(w.List("slo"), limitsFaults) }
 
 // FaultCeiling is the given capacity of the system, events/s; 0 without one.
 func (w *Workload) FaultCeiling() float64 { return parsed(w, "fault-ceiling", units.ParseRate) }
@@ -124,13 +131,29 @@ func (w *Workload) faultConflicts(fault func(name, hint, format string, args ...
 			fault(name, "the times of faults count from the start of the run, with its warm-up", "%s is not before the end of the run, which is %s long", at, end)
 		}
 	}
-	for _, f := range w.Faults() {
-		late("fault", f.At)
+	all := w.Faults()
+	for i := range all {
+		late("fault", all[i].At)
+		for k := range i {
+			if all[i].Overlaps(&all[k]) {
+				fault("fault", "the end of one would undo the other: let the second begin later", "%s at %s and %s at %s overlap",
+					all[k].String(), units.FormatDuration(all[k].At), all[i].String(), units.FormatDuration(all[i].At))
+				return
+			}
+		}
 	}
 	for _, m := range w.Moments() {
 		late("exec", m.At)
 	}
 }
 
-// ErrExec is the error of a workload whose commands were not allowed.
-var ErrExec = errors.New("the workload runs commands (--exec), which was not allowed")
+// The errors of a workload that would do what was not allowed.
+var (
+	ErrExec     = errors.New("the workload runs commands (--exec), which was not allowed")
+	ErrDiskFull = errors.New("the workload fills a filesystem (--fault disk-full), which was not allowed")
+)
+
+// FillsDisk reports whether a fault of the run fills a filesystem.
+func (w *Workload) FillsDisk() bool {
+	return slices.ContainsFunc(w.Faults(), func(f inject.Fault) bool { return f.Action == inject.DiskFull })
+}

@@ -98,6 +98,7 @@ func parseConfig(s target.Spec) (*config, error) {
 	if err := c.parseTransport(v); err != nil {
 		return nil, err
 	}
+	c.dialer.Via = s.Dial
 	if err := c.parseFields(v); err != nil {
 		return nil, err
 	}

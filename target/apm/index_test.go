@@ -15,13 +15,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/elastictest"
 	"carronade/internal/standin"
+	"carronade/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
 	standin.Hook() // the test of memory starts this program as its stand-in
-	os.Exit(elastictest.Main(m))
+	os.Exit(testkit.SearchMain(m))
 }
 
 func openIndexed(t *testing.T, s *intake, options map[string]string) *session {
@@ -35,7 +35,7 @@ func openIndexed(t *testing.T, s *intake, options map[string]string) *session {
 
 // On a real store, exactly the documents of a run are counted.
 func TestConfirm(t *testing.T) {
-	n := elastictest.Shared(t)
+	n := testkit.SharedSearch(t)
 	for _, tt := range []struct {
 		name   string
 		before int
@@ -49,7 +49,7 @@ func TestConfirm(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // two of them wait until the count has not changed for five seconds
-			index := elastictest.Index(t, "apm")
+			index := testkit.SearchIndex(t, "apm")
 			if tt.before > 0 {
 				n.Add(t, index, tt.before)
 			}
@@ -70,7 +70,7 @@ func TestConfirm(t *testing.T) {
 			if x.Before != uint64(tt.before) || x.Documents() != int64(tt.put) || x.Expected != 200 || !x.Stable {
 				t.Errorf("got %+v, want %d before and %d more", x, tt.before, tt.put)
 			}
-			if x.Store != "OpenSearch "+elastictest.Version || x.HealthBefore == "" || x.HealthAfter == "" {
+			if x.Store != "OpenSearch "+testkit.SearchVersion || x.HealthBefore == "" || x.HealthAfter == "" {
 				t.Errorf("store %q, health %q and %q", x.Store, x.HealthBefore, x.HealthAfter)
 			}
 			if (x.Note != "") != tt.note {

@@ -9,7 +9,7 @@ import (
 
 	standin "carronade/internal/standin/apm"
 
-	"carronade/internal/elastictest"
+	"carronade/internal/testkit"
 )
 
 func startStandin(t testing.TB, o standin.Options) *standin.Server {
@@ -132,7 +132,7 @@ func TestOldServerRefusesLogs(t *testing.T) {
 
 // Every document that a server indexes is counted, and every lost one is missing.
 func TestIndexedThroughStandin(t *testing.T) {
-	n := elastictest.Shared(t)
+	n := testkit.SharedSearch(t)
 	for _, lose := range []uint64{0, 37} {
 		t.Run(fmt.Sprintf("%d lost", lose), func(t *testing.T) {
 			options := map[string]string{

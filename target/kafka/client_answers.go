@@ -85,17 +85,35 @@ type readTimes struct {
 	of      *arrivalTimes
 	emptyAt time.Duration // when the socket was last seen empty
 	wokenAt time.Duration // the earliest arrival of what woke the reader since then; 0: nothing woke it
+	delay   time.Duration // how late the reader wakes, see woken
 }
 
 // read notes that a read has returned. If the read slept, arriving bytes woke it, so
 // the socket was empty until now, less the time for which the thread waited for a
-// processor.
+// processor, and for which the goroutine waited for a thread.
 func (r *readTimes) read() {
 	clock := r.of.clock()
 	if clock == nil || !r.in.Slept() {
 		return
 	}
-	r.wokenAt = max(r.emptyAt, clock()-r.of.gaps.Waited())
+	now := clock()
+	r.woken(now-r.of.gaps.Waited(), r.in.Arrived(r.emptyAt, now))
+}
+
+// woken notes that bytes woke the reader, by the evidence of its thread at the given
+// time, and that the newest of them arrived at another; 0: not known.
+//
+// On busy processors the runtime looks for arrived bytes late, and then lets the reader
+// wait for a thread: some milliseconds, which no counter shows. The kernel's time shows
+// it, but not for the first of several answers, which have the time of the last. So the
+// longest recent delay counts, each one for some 16 reads.
+func (r *readTimes) woken(at, arrived time.Duration) {
+	r.delay -= r.delay / 16
+	if arrived > 0 {
+		r.delay = max(r.delay, at-arrived)
+		at = min(at, arrived)
+	}
+	r.wokenAt = max(r.emptyAt, at-r.delay)
 }
 
 // arrived is the earliest time at which the answer that a read has just completed can

@@ -36,3 +36,27 @@ func TestUnwritten(t *testing.T) {
 		})
 	}
 }
+
+// The first of several answers can have arrived earlier than the reader woke by as much
+// as the reader was late recently, but not while the socket was still empty.
+func TestReaderWakesLate(t *testing.T) {
+	const ms = time.Millisecond
+	r := readTimes{emptyAt: 10 * ms}
+	steps := []struct {
+		name            string
+		at, arrived     time.Duration
+		want, wantDelay time.Duration
+	}{
+		{"the kernel's time is not known", 20 * ms, 0, 20 * ms, 0},
+		{"at once", 20 * ms, 20 * ms, 20 * ms, 0},
+		{"the clocks differ a little", 20 * ms, 20*ms + 1000, 20 * ms, 0},
+		{"late", 36 * ms, 20 * ms, 10 * ms, 16 * ms},
+		{"at once, after one that was late", 40 * ms, 40 * ms, 25 * ms, 15 * ms},
+		{"not known, after one that was late", 60 * ms, 0, 60*ms - (15*ms - 15*ms/16), 15*ms - 15*ms/16},
+	}
+	for _, tt := range steps {
+		if r.woken(tt.at, tt.arrived); r.wokenAt != tt.want || r.delay != tt.wantDelay {
+			t.Errorf("%s: got %v with a delay of %v, want %v with %v", tt.name, r.wokenAt, r.delay, tt.want, tt.wantDelay)
+		}
+	}
+}

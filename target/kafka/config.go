@@ -236,6 +236,7 @@ func (c *config) parse(s *target.Spec, v target.Values, props map[string]string)
 	}
 	c.security.timeout = c.requestTimeout
 	c.security.clientID = c.clientID
+	c.security.via = s.Dial
 	return nil
 }
 

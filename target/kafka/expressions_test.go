@@ -10,8 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"carronade/internal/kafkatest"
 	standinkafka "carronade/internal/standin/kafka"
+	"carronade/internal/testkit/kafkatest"
 
 	"carronade/load"
 	"carronade/payload"

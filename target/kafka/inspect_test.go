@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 	"carronade/target"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
 	"carronade/internal/standin"
+	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 )
 

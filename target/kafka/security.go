@@ -48,6 +48,7 @@ type security struct {
 	recvBuffer int
 	timeout    time.Duration // of a request while logging in
 	clientID   string
+	via        func(ctx context.Context, addr string) (net.Conn, error) // see dial.Dialer
 }
 
 // String describes the settings without their secrets: "SASL_SSL,
@@ -285,7 +286,7 @@ func (s *security) dialFor(ctx context.Context, addr string) (net.Conn, loginTer
 
 // dialTransport connects by TCP, and TLS where configured, without login.
 func (s *security) dialTransport(ctx context.Context, addr string) (net.Conn, error) {
-	d := dial.Dialer{TLS: s.tls, SendBuffer: s.sendBuffer, RecvBuffer: s.recvBuffer}
+	d := dial.Dialer{TLS: s.tls, SendBuffer: s.sendBuffer, RecvBuffer: s.recvBuffer, Via: s.via}
 	return d.Dial(ctx, addr)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/kafkatest"
 	"carronade/internal/ledger"
+	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 )
 

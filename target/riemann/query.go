@@ -37,7 +37,7 @@ func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Eve
 	if err != nil {
 		return nil, err
 	}
-	a, err := newAsker(r, addr, v)
+	a, err := newAsker(r, addr, v, nil)
 	if err != nil {
 		return nil, err
 	}

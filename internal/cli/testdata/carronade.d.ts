@@ -21,6 +21,8 @@ declare module "carronade" {
   export function check(report: Report, ...limits: string[]): boolean;
   /** Adds a text with the time to the report of the scenario. */
   export function mark(text: string): void;
+  /** Marks the runs in progress that take marks, as carronade mark does, and the report of the scenario. */
+  export function mark(kind: "fault" | "heal" | "note", name: string): void;
   /** Reads a stored report: "last", an id, or another reference of carronade report show. */
   export function report(reference: string): Report;
   /** The arguments after the script on the command line. */
@@ -719,6 +721,7 @@ declare module "carronade" {
     per?: string;
     marks: Mark[];
     scores: Score[];
+    elsewhere?: Delivery | null;
     notes?: string[];
   }
 
@@ -854,6 +857,7 @@ declare module "carronade" {
   export interface Attachment {
     name: string;
     text: string;
+    original?: string;
   }
 
   export interface Samples {
@@ -1001,6 +1005,13 @@ declare module "carronade" {
     lanes?: Numbers[];
     worst: number;
     errors?: { [name: string]: number };
+    delivery?: Delivery | null;
+  }
+
+  export interface Delivery {
+    lost: number;
+    duplicated: number;
+    reordered: number;
   }
 
   export interface LedgerLog {

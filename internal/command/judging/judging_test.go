@@ -20,7 +20,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/store/storetest"
+	"carronade/internal/testkit/reporttest"
 	"carronade/measure"
 )
 
@@ -48,7 +48,7 @@ func newTestStore(t *testing.T) *testStore {
 func (s *testStore) keep(branch, revision string, ago time.Duration, throughput float64, change ...func(*report.Document)) string {
 	s.t.Helper()
 	s.n++
-	d := storetest.Document(s.n, 2)
+	d := reporttest.Document(s.n, 2)
 	d.StartedAt = time.Now().Add(-ago).UTC().Truncate(time.Millisecond)
 	d.EndedAt = d.StartedAt.Add(time.Minute)
 	d.Totals.EventsPerS = throughput

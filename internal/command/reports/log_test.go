@@ -7,7 +7,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/store/storetest"
+	"carronade/internal/testkit/reporttest"
 )
 
 // What a system printed cannot change the terminal; elsewhere it is written as it was.
@@ -19,7 +19,7 @@ func TestLogOnATerminal(t *testing.T) {
 	}
 	const made = "\x1b[31mmaking\x1b[0m\nmade\n"
 	const text = "\x1b[31mred\x1b[0m\n\x1b]0;a title\a\nthe last line\n"
-	d := storetest.Document(1, 2)
+	d := reporttest.Document(1, 2)
 	d.System = &report.System{Facts: map[string]any{}, LastLines: []string{}, Output: report.NewOutput(text, 0), BuildOutput: report.NewOutput(made, 9)}
 	if err := d.Seal(); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/store/storetest"
+	"carronade/internal/testkit/reporttest"
 )
 
 // filled creates a store with n reports of that many intervals each.
@@ -25,7 +25,7 @@ func filled(t *testing.T, n, intervals int) string {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if err := s.Put(t.Context(), storetest.Document(i+1, intervals)); err != nil {
+		if err := s.Put(t.Context(), reporttest.Document(i+1, intervals)); err != nil {
 			t.Fatal(err)
 		}
 	}

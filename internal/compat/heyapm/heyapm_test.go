@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
+	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -20,7 +20,7 @@ import (
 
 // A trial is the result of a command line.
 type trial struct {
-	compattest.Result
+	reporttest.ToolResult
 	flags   []map[string]string // for each workload, the flags that gave its settings
 	secrets []string            // the values of references during the run
 }
@@ -60,7 +60,7 @@ func runTool(t *testing.T, strict bool, args ...string) (got trial) {
 // runToolWith runs the tool with reports from reportOf.
 func runToolWith(t *testing.T, reportOf func() *report.Document, strict bool, args ...string) (got trial) {
 	t.Helper()
-	got.Result = compattest.Main(t.Context(), t, &Tool, compat.Program{Args: args, Strict: strict}, func(d *workload.Document, o compat.Observer) (*report.Document, error) {
+	got.ToolResult = reporttest.RunTool(t.Context(), t, &Tool, compat.Program{Args: args, Strict: strict}, func(d *workload.Document, o compat.Observer) (*report.Document, error) {
 		flags := map[string]string{}
 		for _, entry := range d.Entries {
 			flags[entry.Name] = entry.Where
@@ -76,7 +76,7 @@ func runToolWith(t *testing.T, reportOf func() *report.Document, strict bool, ar
 		got.flags = append(got.flags, flags)
 		r := reportOf()
 		if o.Kept != nil {
-			o.Kept(compat.Kept{ID: "abcd1234", Place: cmp.Or(compattest.SettingsOf(d)["store"], "/home/a/reports.db")})
+			o.Kept(compat.Kept{ID: "abcd1234", Place: cmp.Or(reporttest.ToolSettingsOf(d)["store"], "/home/a/reports.db")})
 		}
 		return r, nil
 	})
@@ -425,7 +425,7 @@ func TestServe(t *testing.T) {
 		served++
 		return nil
 	}}
-	got := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
+	got := reporttest.RunTool(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
 		t.Error("a run")
 		return nil, errors.New("a run")
 	})

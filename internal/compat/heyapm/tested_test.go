@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
+	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 )
 
@@ -107,7 +107,7 @@ func TestKeptLines(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	got := compattest.Main(ctx, t, &Tool, compat.Program{Args: strings.Fields(test)}, func(*workload.Document, compat.Observer) (*report.Document, error) {
+	got := reporttest.RunTool(ctx, t, &Tool, compat.Program{Args: strings.Fields(test)}, func(*workload.Document, compat.Observer) (*report.Document, error) {
 		return nil, context.Canceled
 	})
 	if !strings.HasSuffix(got.Out, "work cancelled\nnot saving this report: work cancelled\n") || got.Code != report.ExitInterrupted {

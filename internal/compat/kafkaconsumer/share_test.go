@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
+	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
 )
 
-func runShareTool(t *testing.T, p compat.Program, args ...string) compattest.Result {
+func runShareTool(t *testing.T, p compat.Program, args ...string) reporttest.ToolResult {
 	t.Helper()
 	_, share := toolsAtBegan()
 	return runWith(t, share, p, args, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
@@ -191,7 +191,7 @@ func TestShareExit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compat.Program{Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --hide-header"), Strict: tt.strict}
-			got := compattest.Main(tt.ctx, t, &Share, p, func(*workload.Document, compat.Observer) (*report.Document, error) { return tt.doc, tt.err })
+			got := reporttest.RunTool(tt.ctx, t, &Share, p, func(*workload.Document, compat.Observer) (*report.Document, error) { return tt.doc, tt.err })
 			if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) || !strings.HasPrefix(got.Errs, tt.errs) {
 				t.Errorf("exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
 			}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
+	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -77,7 +77,7 @@ func toolsAtBegan() (tool, share *compat.Tool) {
 	return &t, &s
 }
 
-func runTool(t *testing.T, p compat.Program, args ...string) compattest.Result {
+func runTool(t *testing.T, p compat.Program, args ...string) reporttest.ToolResult {
 	t.Helper()
 	tool, _ := toolsAtBegan()
 	return runWith(t, tool, p, args, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
@@ -86,10 +86,10 @@ func runTool(t *testing.T, p compat.Program, args ...string) compattest.Result {
 }
 
 // runWith runs a tool and adds the error that carronade prints to stderr.
-func runWith(t *testing.T, tool *compat.Tool, p compat.Program, args []string, run compattest.Run) compattest.Result {
+func runWith(t *testing.T, tool *compat.Tool, p compat.Program, args []string, run reporttest.ToolReports) reporttest.ToolResult {
 	t.Helper()
 	p.Args = args
-	s := compattest.Main(t.Context(), t, tool, p, run)
+	s := reporttest.RunTool(t.Context(), t, tool, p, run)
 	if s.Err != nil {
 		s.Errs += s.Err.Error()
 	}
@@ -343,7 +343,7 @@ func TestExit(t *testing.T) {
 		{"the brokers went away", true, t.Context(), &report.Document{Stopped: load.ByTarget}, nil, 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: append(args, "--hide-header"), Strict: tt.strict}, func(*workload.Document, compat.Observer) (*report.Document, error) {
+			got := reporttest.RunTool(tt.ctx, t, &Tool, compat.Program{Args: append(args, "--hide-header"), Strict: tt.strict}, func(*workload.Document, compat.Observer) (*report.Document, error) {
 				return tt.doc, tt.err
 			})
 			if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) {
@@ -408,7 +408,7 @@ func TestAbsentTopic(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compat.Program{Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --timeout 2000 --hide-header " + tt.more), Strict: tt.strict}
-			got := compattest.Main(t.Context(), t, tt.tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) { return doc, nil })
+			got := reporttest.RunTool(t.Context(), t, tt.tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) { return doc, nil })
 			if wait := got.Last()["wait-topic"]; wait != "2000ms" {
 				t.Errorf("wait-topic %q", wait)
 			}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
+	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -36,10 +36,10 @@ func madeUp(observer compat.Observer) *report.Document {
 	return d
 }
 
-func runTool(t *testing.T, p compat.Program, args ...string) compattest.Result {
+func runTool(t *testing.T, p compat.Program, args ...string) reporttest.ToolResult {
 	t.Helper()
 	p.Args = args
-	s := compattest.Main(t.Context(), t, &Tool, p, func(_ *workload.Document, observer compat.Observer) (*report.Document, error) {
+	s := reporttest.RunTool(t.Context(), t, &Tool, p, func(_ *workload.Document, observer compat.Observer) (*report.Document, error) {
 		return madeUp(observer), nil
 	})
 	if s.Err != nil { // carronade prints it
@@ -215,7 +215,7 @@ func TestExit(t *testing.T) {
 		{"the generator was at its limit, strict", true, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 0, "warning: not to be trusted: pauses\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := compattest.Main(t.Context(), t, &Tool, compat.Program{Args: strings.Fields("h:1 t 5 1 20"), Strict: tt.strict}, func(*workload.Document, compat.Observer) (*report.Document, error) {
+			got := reporttest.RunTool(t.Context(), t, &Tool, compat.Program{Args: strings.Fields("h:1 t 5 1 20"), Strict: tt.strict}, func(*workload.Document, compat.Observer) (*report.Document, error) {
 				return tt.doc, tt.err
 			})
 			if got.Code != tt.code || (got.Err != nil) != (tt.err != nil) || got.Errs != tt.errs || got.Out != "" {

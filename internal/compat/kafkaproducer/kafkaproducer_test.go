@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
+	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -23,9 +23,9 @@ import (
 // runTool runs the tool on made-up data: five seconds of 10,000 records of 100
 // bytes, a tenth of them slower, and a sixth second that is cut short, in which one
 // record failed.
-func runTool(t *testing.T, p compat.Program) compattest.Result {
+func runTool(t *testing.T, p compat.Program) reporttest.ToolResult {
 	t.Helper()
-	return compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
+	return reporttest.RunTool(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
 		warmed := slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "warmup" })
 		phases := []report.Phase{{Name: measure.Measurement, EndS: 5.5}, {Name: measure.Drain, StartS: 5.5, EndS: 6}}
 		show := func(phase string, from, to time.Duration, n, failed uint64) {
@@ -242,7 +242,7 @@ func TestFlags(t *testing.T) {
 func TestFreshIsTheTools(t *testing.T) {
 	from := ""
 	p := compat.Program{Args: strings.Fields(commonArgs + servers + "--throughput -1")}
-	compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, _ compat.Observer) (*report.Document, error) {
+	reporttest.RunTool(t.Context(), t, &Tool, p, func(d *workload.Document, _ compat.Observer) (*report.Document, error) {
 		for _, e := range d.Entries {
 			if e.Name == "fresh" {
 				from = e.Where
@@ -301,7 +301,7 @@ func TestNoReport(t *testing.T) {
 		ctx  context.Context
 		code int
 	}{{ctx, 130}, {t.Context(), 0}} { // an error with code 0 exits with 2
-		s := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: strings.Fields(commonArgs + servers + "--throughput -1")}, func(*workload.Document, compat.Observer) (*report.Document, error) {
+		s := reporttest.RunTool(tt.ctx, t, &Tool, compat.Program{Args: strings.Fields(commonArgs + servers + "--throughput -1")}, func(*workload.Document, compat.Observer) (*report.Document, error) {
 			return nil, errors.New("connection refused")
 		})
 		if s.Code != tt.code || (s.Err == nil) != (tt.code == 130) || s.Out != "" {
@@ -383,7 +383,7 @@ func TestProblems(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compat.Program{Args: strings.Fields(commonArgs + servers + "--throughput -1"), Strict: tt.strict}
-			s := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
+			s := reporttest.RunTool(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
 				return &report.Document{
 					Stopped: tt.stopped, Problems: []string{"the broker went away"}, Trust: measure.Trust{Reasons: []string{"pauses"}},
 					Checks:   []report.Check{{Name: "fail-above", Text: "too much"}},
@@ -415,7 +415,7 @@ func TestFailedAndUntrusted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compat.Program{Args: strings.Fields(commonArgs + servers + "--throughput -1")}
-			s := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
+			s := reporttest.RunTool(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
 				d := &report.Document{Stopped: load.ByEvents, Trust: tt.trust, Checks: tt.checks}
 				if tt.failed > 0 {
 					d.Phases = []report.Phase{{Name: measure.Measurement}}

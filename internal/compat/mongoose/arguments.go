@@ -16,6 +16,9 @@ type values struct {
 	given map[string]string
 	maps  map[string][][2]string // maps of a scenario, in order; their texts in given are not parsed
 	kind  string                 // the type of step
+	key   string                 // the key of the nodes that take part; "": the user's own
+	// confined is the folder of the files that options may name; "": all files may be named.
+	confined string
 }
 
 func newValues() *values {

@@ -2,8 +2,8 @@
 // records written and read, topics created, read, listed and deleted; the table on
 // the console, the document of results, and the CSV files of a step. It is
 // responsible for options, units, lines and files, and for the steps of scenarios: package
-// classic is their language. Its runs are ordinary workloads. It does not use several
-// machines.
+// classic is their language. Its runs are ordinary workloads, of this machine or of it and nodes;
+// how nodes are reached it does not know. It answers mongoose's remote API.
 //
 // Options, defaults and formats are those of mongoose-base 4.2 and 4.3 and of
 // mongoose-storage-driver-kafka 4.2 (config-schema.yaml, defaults.yaml).

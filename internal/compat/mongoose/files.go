@@ -27,16 +27,12 @@ type files struct {
 // openFiles makes the folder and writes the files that are known at the start. It
 // reports whether the folder existed.
 func openFiles(s *step, args []string) (*files, bool, error) {
-	home, err := os.UserHomeDir()
+	root, err := logRoot(s.is43)
 	if err != nil {
-		return nil, false, fmt.Errorf("no folder for the files of the step: %w", err)
-	}
-	version := version42
-	if s.is43 {
-		version = version43
+		return nil, false, err
 	}
 	f := &files{
-		s: s, dir: filepath.Join(home, ".mongoose", version, "log", s.id),
+		s: s, dir: filepath.Join(root, s.id),
 		periodic: s.v.flag("output-metrics-average-persist") && s.period > 0, summary: s.v.flag("output-metrics-summary-persist"),
 	}
 	_, err = os.Stat(f.dir)
@@ -49,7 +45,7 @@ func openFiles(s *step, args []string) (*files, bool, error) {
 	}
 	err = errors.Join(
 		os.WriteFile(f.path("cli.args.log"), []byte(strings.Join(args, "\n")+"\n"), 0o644),
-		os.WriteFile(f.path("config.yaml"), []byte(s.config()), 0o644),
+		os.WriteFile(f.path("config.yaml"), []byte(s.v.config(s.is43)), 0o644),
 	)
 	if f.periodic { // log4j makes the file and its header line even without rows
 		err = errors.Join(err, f.begin("metrics.csv", false))
@@ -121,12 +117,26 @@ func checkFileWritable(path string) error {
 func (f *files) path(name string) string { return filepath.Join(f.dir, name) }
 
 // config is all options as a YAML document.
-func (s *step) config() string {
+func (v *values) config(is43 bool) string {
+	return optionsDocument(is43, func(o *option) string {
+		value := v.text(o.name)
+		switch {
+		case o.kind == tList:
+			return "[" + strings.Join(v.list(o.name), ", ") + "]"
+		case value == "":
+			return "null"
+		case o.kind == tString || o.kind == tAny || o.kind == tMap:
+			return strconv.Quote(value)
+		}
+		return value
+	})
+}
+
+// optionsDocument is all options as a YAML document, with of as their values.
+func optionsDocument(is43 bool, of func(o *option) string) string {
 	var b strings.Builder
 	b.WriteString("---\n")
-	sorted := slices.DeleteFunc(slices.Clone(options), func(o option) bool { // each version has one of these
-		return o.name == "load-op-recycle" && s.is43 || strings.HasPrefix(o.name, "load-op-recycle-") && !s.is43
-	})
+	sorted := slices.DeleteFunc(slices.Clone(options), func(o option) bool { return !inVersion(&o, is43) })
 	slices.SortFunc(sorted, func(a, b option) int {
 		return slices.Compare(strings.Split(a.name, "-"), strings.Split(b.name, "-"))
 	})
@@ -141,16 +151,7 @@ func (s *step) config() string {
 		for i := same; i < len(above); i++ {
 			fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", i), above[i])
 		}
-		value := s.v.text(o.name)
-		switch {
-		case o.kind == tList:
-			value = "[" + strings.Join(s.v.list(o.name), ", ") + "]"
-		case value == "":
-			value = "null"
-		case o.kind == tString || o.kind == tAny || o.kind == tMap:
-			value = strconv.Quote(value)
-		}
-		fmt.Fprintf(&b, "%s%s: %s\n", strings.Repeat("  ", len(above)), parts[len(parts)-1], value)
+		fmt.Fprintf(&b, "%s%s: %s\n", strings.Repeat("  ", len(above)), parts[len(parts)-1], of(&o))
 	}
 	return b.String()
 }
@@ -185,7 +186,7 @@ func (s *step) csvRow(m *metrics, total bool) string {
 		mb = 1e6 // only in these files
 	}
 	fields := []string{
-		`"` + m.at.UTC().Format("2006-01-02T15:04:05,000") + `"`, s.op, strconv.Itoa(s.concurrency), "1",
+		`"` + m.at.UTC().Format("2006-01-02T15:04:05,000") + `"`, s.op, strconv.Itoa(s.concurrency), strconv.Itoa(s.nodeCount()),
 		strconv.FormatUint(m.current, 10), double(m.mean), strconv.FormatUint(m.succ, 10), strconv.FormatUint(m.fail, 10),
 		strconv.FormatUint(m.bytes, 10), double(seconds(m)), double(m.duration.sum),
 		double(m.meanRate), double(m.lastRate), double(m.meanBytes / mb), double(m.lastBytes / mb),

@@ -106,7 +106,7 @@ func (s *step) summary(w io.Writer, m *metrics) {
 	b.WriteString("---\n# Results " + strings.Repeat("#", 110) + "\n")
 	line("- Load Step Id:", s.id)
 	line("  Operation Type:", s.op)
-	line("  Node Count:", "1")
+	line("  Node Count:", strconv.Itoa(s.nodeCount()))
 	line("  Concurrency:", "")
 	line("    Limit Per Storage Driver:", strconv.Itoa(s.concurrency))
 	line("    Actual:", "")

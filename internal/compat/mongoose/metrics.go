@@ -52,6 +52,7 @@ type metrics struct {
 	succ, fail, bytes    uint64
 	elapsed              time.Duration
 	lastRate, lastBytes  float64
+	lastFails            float64 // a second
 	meanRate, meanBytes  float64
 	duration, latency    timing
 	durations, latencies *measure.Histogram
@@ -61,6 +62,7 @@ type metrics struct {
 type mark struct {
 	at          time.Duration
 	succ, bytes uint64
+	fail        uint64
 }
 
 // A meter collects metrics. It is not safe for concurrent use.
@@ -264,11 +266,12 @@ func (m *meter) metrics(now time.Time) *metrics {
 	}
 	if span := (m.at - m.from.at).Seconds(); span > 0 {
 		out.lastRate, out.lastBytes = float64(m.succ-m.from.succ)/span, float64(m.bytes-m.from.bytes)/span
+		out.lastFails = float64(m.fail-m.from.fail) / span
 	}
 	if m.s.strict {
 		out.lastRate, out.lastBytes = m.tickRate, m.tickBytes
 	}
-	m.row = mark{m.at, m.succ, m.bytes}
+	m.row = mark{m.at, m.succ, m.bytes, m.fail}
 	m.s.rates(out)
 	return out
 }

@@ -102,6 +102,12 @@ func runTool(t *testing.T, p compat.Program, args ...string) result {
 		got.topics = &l
 		return r, nil
 	}
+	p.Node = func(context.Context, compat.NodeOptions) (*compat.Node, error) {
+		return nil, errors.New("no node here")
+	}
+	p.Nodes = func(context.Context, compat.NodesOptions) (*compat.Nodes, error) {
+		return nil, errors.New("no nodes here")
+	}
 	got.code, got.err = Tool.Main(t.Context(), &p)
 	got.out, got.errs = out.String(), errs.String()
 	got.files = make(map[string]string)
@@ -313,7 +319,7 @@ func TestEveryOption(t *testing.T) {
 		{"load-step-limit-size", "1MB", nil, "bytes=1048576"},
 		{"load-step-limit-time", "2h", nil, "for=7200000ms"},
 		{"load-step-limit-time", "20ms", nil, "refused not a time"},
-		{"load-step-node-addrs", "a,b", nil, "refused one machine"},
+		{"load-step-node-addrs", "a,b", nil, "refused no nodes here"},
 		{"load-step-node-port", "1", nil, "warns does nothing"},
 		{"output-color", "false", nil, "seen CREATE|"},
 		{"output-metrics-average-period", "5s", nil, "rows 3"},
@@ -334,8 +340,9 @@ func TestEveryOption(t *testing.T) {
 		{"output-metrics-threshold", "9", nil, "refused not from 0 to 1"},
 		{"run-comment", "a word", nil, "note=a word"},
 		{"run-id", "7", nil, "label=mongoose.run=7"},
-		{"run-node", "true", nil, "refused one machine"},
-		{"run-port", "80", nil, "warns does nothing"},
+		{"run-node", "true", nil, "refused no node here"},
+		{"run-port", "0", nil, "said remote API at http://127.0.0.1:"},
+		{"run-port", "70000", nil, "refused is not a port"},
 		{"run-node", "False", nil, "silent"},
 		{"run-scenario", "gone.js", nil, "refused --run-scenario: cannot read gone.js"},
 		{"run-version", "false", nil, "warns does nothing"},
@@ -406,6 +413,8 @@ func TestEveryOption(t *testing.T) {
 			switch kind {
 			case "warns":
 				ok = strings.Contains(got.errs, "--"+tt.option+" "+text)
+			case "said":
+				ok = strings.Contains(got.errs, text)
 			case "refused":
 				ok = got.err != nil && strings.Contains(got.err.Error(), text) && got.code == report.ExitFailed && len(got.settings) == 0
 			case "silent":

@@ -79,10 +79,14 @@ func resolve(name string, strict bool) (p path, hint string, err error) {
 		name, p.value = a.to, a.value
 	}
 	if p.option = find(name); p.option != nil {
-		if name == "run-scenario" {
+		switch name {
+		case "run-scenario":
 			p.ignored = "this is the scenario"
+		case "run-node", "run-port":
+			p.ignored = "the command line has it, for all steps"
 		}
 		switch p.option.use {
+		case effective:
 		case ignored:
 			p.ignored = p.option.why
 		case refused:
@@ -169,6 +173,7 @@ func (v *values) clone() *values {
 	for name, pairs := range v.maps {
 		c.maps[name] = slices.Clone(pairs)
 	}
+	c.key, c.confined = v.key, v.confined
 	return c
 }
 

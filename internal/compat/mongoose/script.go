@@ -28,6 +28,7 @@ type ScriptData struct {
 	Strict bool `json:"strict,omitempty"` // as mongoose: nothing is repaired
 	Commas bool `json:"commas,omitempty"` // insert missing commas
 	Exec   bool `json:"exec,omitempty"`   // the script may start processes
+	Apart  bool `json:"apart,omitempty"`  // the script does not see the environment
 }
 
 // scenarioHelp is the help of the flags of scenarios.
@@ -115,7 +116,7 @@ func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFl
 	if err != nil {
 		return report.ExitFailed, fmt.Errorf("--run-scenario: cannot read %s: %w", file, err)
 	}
-	data, err := json.Marshal(ScriptData{Strict: p.Strict, Commas: f.repair, Exec: f.exec})
+	data, err := json.Marshal(ScriptData{Strict: p.Strict, Commas: f.repair, Exec: f.exec, Apart: v.confined != ""})
 	if err != nil {
 		return report.ExitFailed, err
 	}

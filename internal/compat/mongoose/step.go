@@ -66,6 +66,7 @@ type step struct {
 	quantiles            []float64
 	threshold            float64 // share of concurrency
 	recycle, trace       bool
+	nodes                []string // HOST:PORT, that send beside this machine
 }
 
 // A recordHeader is a header of records, given by an option.
@@ -94,11 +95,20 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 	if err := s.checkRefused(); err != nil {
 		return nil, err
 	}
+	if err := v.confine(); err != nil {
+		return nil, err
+	}
 	if err := s.evaluate(now); err != nil {
 		return nil, err
 	}
 	if err := s.setWork(); err != nil {
 		return nil, err
+	}
+	if err := s.setNodes(); err != nil {
+		return nil, err
+	}
+	if len(s.nodes) == 0 && v.has("load-step-node-port") && v.confined == "" {
+		warn("--load-step-node-port does nothing: no nodes are given")
 	}
 	for _, check := range []func(*step, time.Time) error{(*step).setTarget, (*step).checkRanges, (*step).setLimits, (*step).setContent, (*step).setOutput} {
 		if err := check(s, now); err != nil {

@@ -27,7 +27,7 @@ type threshold struct {
 func newThreshold(s *step, f *files, out io.Writer) *threshold {
 	t := &threshold{s: s, f: f, out: out}
 	if s.threshold > 0 && s.concurrency > 0 {
-		t.from = uint64(math.Ceil(s.threshold * float64(s.concurrency)))
+		t.from = uint64(math.Ceil(s.threshold * float64(s.concurrency*s.nodeCount())))
 	}
 	return t
 }

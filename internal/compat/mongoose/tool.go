@@ -21,7 +21,7 @@ var Tool = compat.Tool{
 }
 
 const differs = `
-Here there is no Java, and there are no other nodes. Reads
+Here there is no Java. Reads
 continue where they stopped and read each record once; topics can also be
 deleted and listed; headers are sent. Mean rates are over the elapsed time
 (--strict: its whole seconds). Means, extremes and quantiles are of all
@@ -37,7 +37,11 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		}
 	}
 	warn := warner(p)
-	args, flags, err := splitScenario(p.Args)
+	args, nodes, err := splitNode(p.Args)
+	if err != nil {
+		return report.ExitFailed, err
+	}
+	args, flags, err := splitScenario(args)
 	if err != nil {
 		return report.ExitFailed, err
 	}
@@ -54,18 +58,34 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	case err != nil:
 		return report.ExitFailed, err
 	}
-	if v.text("run-scenario") != "" {
-		return runScenario(ctx, p, v, flags)
+	if v.key = nodes.key; v.flag("run-node") {
+		if v.text("run-scenario") != "" || flags.first != "" {
+			return report.ExitFailed, errors.New("--run-node: a node runs what others send it, and no scenario of its own")
+		}
+		return runNode(ctx, p, v, &nodes)
 	}
-	if flags.first != "" {
+	if nodes.first != "" {
+		return report.ExitFailed, fmt.Errorf("%s belongs to a node: --run-node", nodes.first)
+	}
+	if v.text("run-scenario") == "" && flags.first != "" {
 		return report.ExitFailed, fmt.Errorf("%s belongs to a scenario: --run-scenario=FILE", flags.first)
 	}
+	return withAPI(ctx, p, v, &nodes, func(ctx context.Context) (int, error) {
+		if v.text("run-scenario") != "" {
+			return runScenario(ctx, p, v, flags)
+		}
+		return runStep(ctx, p, v)
+	})
+}
+
+// runStep runs the step of a command line.
+func runStep(ctx context.Context, p *compat.Program, v *values) (int, error) {
 	began := time.Now()
-	s, err := newStep(v, p.Strict, p.Generation, began, warn)
+	s, err := newStep(v, p.Strict, p.Generation, began, warner(p))
 	if err != nil {
 		return report.ExitFailed, err
 	}
-	return s.fire(ctx, p, p.Args, false, began)
+	return s.fire(ctx, p, p.Args, v.confined != "", began) // the API has made the folder
 }
 
 // fire runs a step with its lines and files, and returns the exit code. If expected is set, the
@@ -91,7 +111,7 @@ func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expec
 // records runs a step on records and returns the exit code.
 func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
 	rows := ""
-	if s.work == writeRecords && (s.trace || s.v.text("item-output-file") != "" || s.strict) {
+	if s.work == writeRecords && len(s.nodes) == 0 && (s.trace || s.v.text("item-output-file") != "" || s.strict) {
 		path, remove, err := f.rowsFile()
 		if err != nil {
 			return report.ExitFailed, err
@@ -99,9 +119,18 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		defer remove()
 		rows = path
 	}
+	run, hangUp, err := s.runner(ctx, p)
+	if err != nil {
+		return withoutReport(ctx, err)
+	}
+	defer hangUp()
+	show := apiOf(ctx).watch(s)
 	m, above := newMeter(s), newThreshold(s, f, p.Out)
 	observer := compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
+		if apiOf(ctx) != nil {
+			show(m.look(), false)
+		}
 		if iv.Phase != measure.Drain {
 			above.interval(iv)
 		}
@@ -111,7 +140,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 			f.row(now)
 		}
 	}}
-	if (s.work == writeRecords || s.single()) && s.concurrency == 0 {
+	if (s.work == writeRecords || s.single()) && s.concurrency == 0 && len(s.nodes) == 0 {
 		m.batches = &batches{service: measure.NewHistogram()}
 		observer.Completed = m.batches.completed
 	}
@@ -120,7 +149,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		m.polls = newPolls(s.readCount)
 		observer.Arrived = m.polls.arrived
 	}
-	d, err := p.Run(ctx, w, observer)
+	d, err := run(ctx, w, observer)
 	if err != nil {
 		return withoutReport(ctx, err)
 	}
@@ -138,6 +167,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		m.duration.Merge(left)
 	}
 	last := m.last(d)
+	show(last, true)
 	if rows != "" {
 		names.divided(s.streams(d))
 		t, err := s.translate(rows, f, names, nil)
@@ -219,5 +249,5 @@ func help(p *compat.Program) {
 			compat.HelpRow(p.Out, 6, "", "is refused: "+o.why)
 		}
 	}
-	fmt.Fprintf(p.Out, "\n%s\n%s%s", scenarioHelp, compat.CommonHelp, differs)
+	fmt.Fprintf(p.Out, "\n%s\n%s\n%s%s", scenarioHelp, nodeHelp, compat.CommonHelp, differs)
 }

@@ -52,7 +52,7 @@ func (s *step) common(d *compat.Draft) {
 		d.Set("bytes", "--load-step-limit-size", strconv.FormatInt(s.byteLimit, 10))
 	}
 	if n := v.number("storage-driver-threads"); n > 0 {
-		d.Set("clients", "--storage-driver-threads", strconv.FormatInt(n, 10))
+		d.Set("clients", "--storage-driver-threads", strconv.FormatInt(n*int64(s.nodeCount()), 10)) // of each node
 	}
 	if ps := s.percentiles(); ps != "" {
 		d.Set("percentiles", "--output-metrics-quantiles", ps)
@@ -253,7 +253,7 @@ func (s *step) pace(d *compat.Draft) {
 		if s.rate > 0 {
 			d.Set("max-in-flight", limit, strconv.Itoa((s.concurrency+clients-1)/clients))
 		} else {
-			d.Set("concurrency", limit, strconv.Itoa(s.concurrency))
+			d.Set("concurrency", limit, strconv.Itoa(s.concurrency*s.nodeCount())) // of each node
 		}
 		if s.lingers() { // this engine sends the records that wait together in one batch
 			d.Set("engine", "--storage-net-linger", "client")

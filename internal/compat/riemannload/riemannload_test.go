@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
+	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -24,7 +24,7 @@ import (
 
 // A trial is the result of a command line.
 type trial struct {
-	compattest.Result
+	reporttest.ToolResult
 	files map[string]string // of the reports folder, by name
 }
 
@@ -34,7 +34,7 @@ func runTool(t *testing.T, strict bool, args ...string) (got trial) {
 	t.Helper()
 	dir := t.TempDir()
 	p := compat.Program{Called: "riemann-load.sh", Args: append([]string{"-r", dir}, args...), Strict: strict}
-	got.Result = compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
+	got.ToolResult = reporttest.RunTool(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
 		if slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return slices.Contains(e.Values, "riemann://unreachable:1") }) {
 			return nil, errors.New("connection refused")
 		}
@@ -317,7 +317,7 @@ func TestUsage(t *testing.T) {
 	}
 	for _, strict := range []bool{false, true} {
 		p := compat.Program{Args: []string{"-r", filepath.Join(os.DevNull, "reports")}, Strict: strict}
-		if got := compattest.Main(t.Context(), t, &Tool, p, nil); got.Err == nil || got.Code != 1 || got.Last() != nil {
+		if got := reporttest.RunTool(t.Context(), t, &Tool, p, nil); got.Err == nil || got.Code != 1 || got.Last() != nil {
 			t.Errorf("a folder that cannot be made, strict %v: exit %d, %v", strict, got.Code, got.Err)
 		}
 	}

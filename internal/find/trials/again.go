@@ -82,7 +82,7 @@ func Again(o *find.Options, limits []slo.Limit, reports func(yield func(*report.
 			rated = true
 			for _, l := range o.Times {
 				name := timeOf(l, d)
-				measured[name] = measured[name] || slices.ContainsFunc(d.Intervals, func(iv report.Interval) bool { return iv.Histograms[name] != "" })
+				measured[name] = measured[name] || slices.ContainsFunc(d.Intervals, func(iv report.Interval) bool { return iv.HasHistogram(name) })
 				if !slices.Contains(names, name) {
 					names = append(names, name)
 				}

@@ -16,11 +16,12 @@ import (
 
 // An AgentConfig is what an Agent needs.
 type AgentConfig struct {
-	Join string               // path of the join file; may be "" after the first contact
-	NATS *NATS                // an existing NATS server instead of a join file
-	Dir  string               // folder of the agent's key and of what it knows of the server, made if missing
-	Name string               // "" is the join file's, or else the name of this host
-	Logf func(string, ...any) // when the connection is lost, refused and made again; nil for none; called concurrently
+	Join  string               // path of the join file; may be "" after the first contact
+	Given *Join                // its content in place of a file
+	NATS  *NATS                // an existing NATS server instead of a join file
+	Dir   string               // folder of the agent's key and of what it knows of the server, made if missing
+	Name  string               // "" is the join file's, or else the name of this host
+	Logf  func(string, ...any) // when the connection is lost, refused and made again; nil for none; called concurrently
 }
 
 // AgentFile is the name of the file in an agent's folder that has its keys. It is a secret.
@@ -100,13 +101,13 @@ func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
 
 // server decides which server to connect to, and completes the hello.
 func (cfg AgentConfig) server(f agentFile, h *hello) (agentFile, error) {
-	if cfg.Join == "" {
+	if cfg.Join == "" && cfg.Given == nil {
 		if f.Address == "" {
 			return f, &Error{"connect to a fleet", ErrNotJoined, "give the join file that `carronade fleet token` made"}
 		}
 		return f, nil
 	}
-	join, err := ReadJoin(cfg.Join)
+	join, err := cfg.join()
 	if errors.Is(err, fs.ErrNotExist) && f.Address != "" {
 		return f, nil // it was needed only once
 	}
@@ -122,6 +123,13 @@ func (cfg AgentConfig) server(f agentFile, h *hello) (agentFile, error) {
 		h.Host = host
 	}
 	return f, nil
+}
+
+func (cfg AgentConfig) join() (Join, error) {
+	if cfg.Given != nil {
+		return *cfg.Given, nil
+	}
+	return ReadJoin(cfg.Join)
 }
 
 // openAgentFile reads the agent's file, or makes one with new keys.

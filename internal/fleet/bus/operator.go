@@ -52,9 +52,14 @@ func ConnectOperator(ctx context.Context, operatorFile string) (*Operator, error
 		}
 		return o, err
 	}
+	return connectOperator(ctx, f, operatorFile)
+}
+
+// connectOperator connects to a server of this package with what the file at a path has.
+func connectOperator(ctx context.Context, f operatorFile, path string) (*Operator, error) {
 	own, err := f.keys()
 	if err != nil {
-		return nil, &Error{"read the operator file " + operatorFile, err, ""}
+		return nil, &Error{"use the keys in " + path, err, ""}
 	}
 	at := &stamp{}
 	dial := func(ctx context.Context) (net.Conn, answer, error) {

@@ -43,6 +43,7 @@ type ServerConfig struct {
 	Listen    string               // HOST:PORT; "" is DefaultListen; port 0 is any free one
 	Advertise string               // HOST or HOST:PORT in join files; "" is Listen, which then must name a host
 	Dir       string               // data folder, made if missing: key, certificate, registered agents, operator file
+	Key       string               // file with the certificate and the operator's keys, in place of those in Dir; see MakeKey
 	Logf      func(string, ...any) // who connects, registers, is refused, one line each; nil for none; called concurrently
 
 	now func() time.Time // of tests
@@ -71,7 +72,7 @@ type Server struct {
 }
 
 // Serve starts a server, which runs until Close. It writes the operator file OperatorFile into the
-// data folder. Errors are of type *Error: the port is taken, the data folder cannot be written, is
+// data folder, unless it has a key file. Errors are of type *Error: the port is taken, the data folder cannot be written, is
 // damaged, or is in use by another server.
 func Serve(cfg ServerConfig) (*Server, error) {
 	if cfg.Listen == "" {
@@ -143,9 +144,9 @@ func (s *Server) openFolder() error {
 	} else if !ok {
 		return &Error{"use the data folder " + s.cfg.Dir, errors.New("another server uses it"), "end that one, or choose another folder"}
 	}
-	own, err := certificate(s.cfg.Dir)
+	own, err := s.certificate()
 	if err != nil {
-		return s.folderError(err)
+		return err
 	}
 	s.pin, s.tls = pinOf(own.Certificate[0]), serverTLS(own)
 	s.registry, err = openRegistry(filepath.Join(s.cfg.Dir, "agents.json"), s.cfg.now)
@@ -155,12 +156,35 @@ func (s *Server) openFolder() error {
 	return nil
 }
 
+// certificate returns the server's certificate. With a key file it also sets the operator's keys.
+func (s *Server) certificate() (tls.Certificate, error) {
+	if s.cfg.Key == "" {
+		own, err := certificate(s.cfg.Dir)
+		if err != nil {
+			return own, s.folderError(err)
+		}
+		return own, nil
+	}
+	f, err := openKey(s.cfg.Key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	if s.operator, err = keysOf(f.Seed, f.Seal); err != nil {
+		return tls.Certificate{}, &Error{"read the key file " + s.cfg.Key, err, ""}
+	}
+	return f.certificate()
+}
+
 func (s *Server) folderError(err error) error {
 	return &Error{"use the data folder " + s.cfg.Dir, system.Reason(err), "make the folder writable for this user, or choose another one"}
 }
 
 // writeOperatorFile writes the operator file with this server's address. Its keys stay the same.
+// With a key file there is none.
 func (s *Server) writeOperatorFile(host, port string) error {
+	if s.cfg.Key != "" {
+		return nil
+	}
 	path := filepath.Join(s.cfg.Dir, OperatorFile)
 	f, err := readFile(path, parseOperatorFile)
 	switch {
@@ -220,6 +244,13 @@ const (
 	mostPings  = 2
 	stalledFor = 10 * time.Second // of a peer that does not read
 )
+
+// Join makes a token with which one agent of this name can register, for a minute; see
+// AgentConfig.Given.
+func (s *Server) Join(agent string) (Join, error) {
+	token, expires, err := s.registry.token(agent, time.Minute)
+	return Join{Address: s.advertise, Pin: s.pin, Token: token, Agent: agent, Expires: expires}, err
+}
 
 // Addr is the address that the server listens on.
 func (s *Server) Addr() string { return s.listener.Addr().String() }

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"carronade/internal/fleet"
-	"carronade/internal/fleet/bus"
 	"carronade/internal/permit"
 	"carronade/internal/run"
 	"carronade/internal/workload"
@@ -18,15 +18,28 @@ import (
 	"carronade/target"
 )
 
+// An AgentTransport moves messages to the operator and back; see bus.Agent.
+type AgentTransport interface {
+	Send(message []byte) error
+	Receive(f func(message []byte, at time.Time))
+	Done() <-chan struct{}
+	Err() error
+}
+
 // An AgentConfig describes an agent.
 type AgentConfig struct {
-	Bus   *bus.Agent
+	Bus   AgentTransport
 	Spool fleet.Spool
 	Info  fleet.Info
 	Kinds []target.Kind
 	// Rules are what a run may name: files and addresses.
 	Rules *permit.Rules
 	Host  any // this machine, described as in a report
+	// Traces is the folder for a trace of each run, RUN.parquet; "": none are written.
+	Traces string
+	// Claim is called when a run begins. It returns what is called at its end, or why this agent
+	// takes no part in it; nil: it always does.
+	Claim func(run string) (release func(), err error)
 	// Logf prints what happens; it is called by several goroutines.
 	Logf func(format string, args ...any)
 }
@@ -184,6 +197,13 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 			a.Logf("run %s: %v\n%s", j.name, p, debug.Stack())
 		}
 	}()
+	if a.Claim != nil {
+		release, err := a.Claim(j.name)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
 	w, p, s, err := a.parse(planned, own)
 	if err != nil {
 		return nil, err
@@ -193,8 +213,12 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 	if s.Recorded {
 		records = run.NewRecords()
 	}
+	traced := ""
+	if a.Traces != "" && !s.Reads {
+		traced = filepath.Join(a.Traces, j.name+".parquet")
+	}
 	m, err = run.Measure(ctx, run.Job{
-		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Abort: j.abort,
+		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Abort: j.abort, Trace: traced,
 		Logf: func(format string, args ...any) { a.Logf("run "+j.name+": "+format, args...) },
 		Share: &run.Share{
 			Portion: load.Portion{From: s.From, To: s.To}, Of: p.Clients, Lease: &j.lease, Records: records, Reads: s.Reads,

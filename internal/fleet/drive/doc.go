@@ -1,6 +1,6 @@
-// Package drive joins the protocol of a fleet (package fleet), its bus (fleet/bus) and the
-// engine (package run): Serve is the process of an agent, and a Fleet is the operator's side
-// of a run.
+// Package drive joins the protocol of a fleet (package fleet), what moves its messages (a bus, or
+// a connection within one process) and the engine (package run): Serve is the process of an agent,
+// and a Fleet is the operator's side of a run.
 //
 // The plan of a run is its workload, resolved, and the number of clients of all agents
 // together. An agent's share is which of them are its own. Frames are the intervals of a run,
@@ -58,7 +58,7 @@ const mostDecoded = 512 << 20
 
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 		if err != nil {
 			panic(err) // the options are constant
 		}

@@ -244,13 +244,25 @@ func (e *engine) stored(c sobek.FunctionCall) sobek.Value {
 	return v
 }
 
-// mark adds a text with the time to the report of the scenario.
+// mark adds a text with the time to the report of the scenario, or marks a fault, a heal or a note.
 func (e *engine) mark(c sobek.FunctionCall) sobek.Value {
-	text, ok := c.Argument(0).Export().(string)
-	if !ok || text == "" || len(c.Arguments) > 1 {
-		e.fail(`such as mark("the broker restarts")`, "mark takes a text")
+	texts := make([]string, len(c.Arguments))
+	for i, a := range c.Arguments {
+		text, ok := a.Export().(string)
+		if !ok || text == "" {
+			texts = nil
+			break
+		}
+		texts[i] = text
 	}
-	if err := e.host.Mark(e.at(), text); err != nil {
+	if len(texts) != 1 && len(texts) != 2 {
+		e.fail(`such as mark("the broker restarts") or mark("fault", "kill broker 2")`, "mark takes a text, or a kind and a name")
+	}
+	kind := ""
+	if len(texts) == 2 {
+		kind = texts[0]
+	}
+	if err := e.host.Mark(e.at(), kind, texts[len(texts)-1]); err != nil {
 		e.throw(err)
 	}
 	return sobek.Undefined()

@@ -109,8 +109,14 @@ func run(t *testing.T, f *fake, source string, change func(*scenario.Options)) r
 		Script:  scenario.Script{Path: "test.js", Source: source, Language: Name, Args: []string{"one", "two"}, Seed: 1, Depth: 200},
 		Command: []string{exe}, Runner: f, Memory: 64 << 20, Compute: time.Minute, MaxSteps: 100,
 		Print: func(text string) { out.printed = append(out.printed, text) },
-		Mark:  func(at, text string) { out.marked = append(out.marked, at+": "+text) },
-		Warn:  func(text string) { t.Errorf("warned: %s", text) },
+		Mark: func(at, kind, text string) error {
+			out.marked = append(out.marked, strings.TrimSpace(at+": "+kind+" "+text))
+			if kind == "broken" {
+				return &scenario.Fault{At: at, Text: "not a kind"}
+			}
+			return nil
+		},
+		Warn: func(text string) { t.Errorf("warned: %s", text) },
 	}
 	if change != nil {
 		change(&o)
@@ -250,6 +256,9 @@ func TestFaults(t *testing.T) {
 		{"a part that is not an object", api + "weighted([\"a\"]);", "test.js:2:9", "the options of a part must be an object", ""},
 		{"weights with more", api + "weighted([{}], {}, {});", "test.js:2:9", "not 3 arguments", "one object"},
 		{"a mark that is not a text", api + "mark(5);", "test.js:2:5", "mark takes a text", "such as mark("},
+		{"a mark without a name", api + "mark(\"fault\", \"\");", "test.js:2:5", "mark takes a text, or a kind and a name", "such as mark("},
+		{"a mark with a time", api + "mark(\"fault\", \"x\", 5);", "test.js:2:5", "mark takes a text, or a kind and a name", "such as mark("},
+		{"a mark of no kind", api + "mark(\"broken\", \"x\");", "test.js:2:5", "not a kind", ""},
 		{"a mark that is too long", api + "mark(\"x\".repeat(1025));", "test.js:2:5", "a mark has more than 1024 bytes", "console.log"},
 		{"a limit that is too long", api + "check(await run(\"a\"), \"x\".repeat(1025));", "test.js:2:6", "a limit has more than 1024 bytes", "such as"},
 		{"a name that is too long", api + "run(\"a\", {name: \"x\".repeat(201)});", "test.js:2:4", "the name of a step has more than 200 bytes", "a short name"},
@@ -413,8 +422,8 @@ func TestDrySleeps(t *testing.T) {
 
 // Marks have the place of their call.
 func TestMarks(t *testing.T) {
-	got := run(t, &fake{}, "import { mark } from \"carronade\";\nmark(\"one\");\n  mark(\"two\");", nil)
-	if d := cmp.Diff([]string{"test.js:2:5: one", "test.js:3:7: two"}, got.marked); d != "" || got.fault != nil {
+	got := run(t, &fake{}, "import { mark } from \"carronade\";\nmark(\"one\");\n  mark(\"fault\", \"two\");", nil)
+	if d := cmp.Diff([]string{"test.js:2:5:  one", "test.js:3:7: fault two"}, got.marked); d != "" || got.fault != nil {
 		t.Errorf("%v, marked (-want +got):\n%s", got.fault, d)
 	}
 }

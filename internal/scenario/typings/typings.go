@@ -89,6 +89,8 @@ const functions = `  /** A step in progress: a promise of its report. */
   export function check(report: Report, ...limits: string[]): boolean;
   /** Adds a text with the time to the report of the scenario. */
   export function mark(text: string): void;
+  /** Marks the runs in progress that take marks, as carronade mark does, and the report of the scenario. */
+  export function mark(kind: "fault" | "heal" | "note", name: string): void;
   /** Reads a stored report: "last", an id, or another reference of carronade report show. */
   export function report(reference: string): Report;
   /** The arguments after the script on the command line. */

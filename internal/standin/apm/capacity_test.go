@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/standin/capacity"
+	"carronade/internal/standin/behavior"
 	wire "carronade/internal/wire/apm"
 )
 
 // limited is a server of this many events a second, for which this many may wait.
-func limited(rate float64, queue int64) capacity.Options {
-	return capacity.Options{Server: capacity.Settings{Rate: rate, Service: capacity.Service{Kind: capacity.Constant}, Servers: 1, Queue: queue}}
+func limited(rate float64, queue int64) behavior.CapacityOptions {
+	return behavior.CapacityOptions{Server: behavior.CapacitySettings{Rate: rate, Service: behavior.Service{Kind: behavior.Constant}, Servers: 1, Queue: queue}}
 }
 
 func requestOf(events int) string {

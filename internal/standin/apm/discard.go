@@ -13,10 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/standin/drop"
-	"carronade/internal/standin/fault"
-	"carronade/internal/standin/record"
-	"carronade/internal/standin/setting"
+	"carronade/internal/standin/behavior"
 )
 
 // The discard server reads nothing of a request but its length. It has its own
@@ -142,8 +139,8 @@ func (d *discard) ended(c *discardConn, err error) {
 	d.closed.requests += c.requests.Load()
 	d.closed.bytes += c.bytes.Load()
 	d.mu.Unlock()
-	if err != nil && d.ctx.Err() == nil && !fault.Disconnected(err) {
-		setting.Logf(d.s.opts.Log, "connection from %s: %v", c.RemoteAddr(), err)
+	if err != nil && d.ctx.Err() == nil && !behavior.Disconnected(err) {
+		behavior.Logf(d.s.opts.Log, "connection from %s: %v", c.RemoteAddr(), err)
 	}
 	d.wg.Done()
 }
@@ -151,8 +148,8 @@ func (d *discard) ended(c *discardConn, err error) {
 // serve answers one connection's requests. It writes the answers when no more
 // can be read at once, so that pipelined requests share a write.
 func (d *discard) serve(c *discardConn) error {
-	dropper := drop.New(c.Conn)
-	k := skimmer{d: d, c: c, rec: record.Of(c.Conn)}
+	dropper := behavior.NewDropper(c.Conn)
+	k := skimmer{d: d, c: c, rec: behavior.RecordedConnOf(c.Conn)}
 	buf := make([]byte, discardBuffer)
 	for {
 		var err error

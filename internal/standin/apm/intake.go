@@ -15,8 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 
-	"carronade/internal/standin/fault"
-	"carronade/internal/standin/setting"
+	"carronade/internal/standin/behavior"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -352,10 +351,10 @@ func (s *Server) hold(r *http.Request, served time.Time, ends bool) {
 		return
 	}
 	if r.ProtoMajor >= 2 {
-		fault.SleepUntil(r.Context().Done(), served)
+		behavior.SleepUntil(r.Context().Done(), served)
 		return
 	}
-	held := fault.HolderOf(setting.ConnOf(r))
+	held := behavior.HolderOf(behavior.ConnOf(r))
 	held.Hold(served)
 	if ends || r.Close {
 		held.Wait(r.Context())

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/elastictest"
+	"carronade/internal/testkit"
 	wire "carronade/internal/wire/apm"
 )
 
-func TestMain(m *testing.M) { os.Exit(elastictest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(testkit.SearchMain(m)) }
 
 // A real OpenSearch accepts what is written: as many documents as events were
 // accepted, except those that were lost on purpose.
@@ -20,7 +20,7 @@ func TestIndexesIntoOpenSearch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts OpenSearch")
 	}
-	node := elastictest.Shared(t)
+	node := testkit.SharedSearch(t)
 	s := start(t, Options{Index: node.URL, Lose: 7})
 	want := -7
 	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carronade/internal/socket"
-	"carronade/internal/standin/drop"
+	"carronade/internal/standin/behavior"
 	"carronade/internal/uring"
 )
 
@@ -89,7 +89,7 @@ func newRingServers(d *discard) (all []*ringServer) {
 }
 
 func (k *ringServer) open() (err error) {
-	if !drop.Supported() {
+	if !behavior.CanDrop() {
 		return syscall.ENOSYS
 	}
 	if k.ring, err = uring.New(0, 0, 0); err != nil {

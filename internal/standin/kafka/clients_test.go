@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/kafkatest"
+	"carronade/internal/testkit/kafkatest"
 )
 
 // kcat runs librdkafka's command line tool, with in on its standard input.

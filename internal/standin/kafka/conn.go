@@ -9,8 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/standin/fault"
-	"carronade/internal/standin/record"
+	"carronade/internal/standin/behavior"
 )
 
 // maxFrame is the largest request accepted, in bytes: Kafka's
@@ -28,8 +27,8 @@ const flushAt = 64 << 10
 type conn struct {
 	front *front
 	nc    net.Conn
-	rec   *record.Conn  // nil: nothing is recorded
-	held  *fault.Holder // nil: answers leave at once
+	rec   *behavior.RecordedConn // nil: nothing is recorded
+	held  *behavior.Holder       // nil: answers leave at once
 	in    *stream
 	tally tally
 	body  []byte // a complete frame
@@ -51,9 +50,9 @@ type segment struct {
 }
 
 func newConn(f *front, nc net.Conn) *conn {
-	c := &conn{front: f, nc: nc, rec: record.Of(nc)}
+	c := &conn{front: f, nc: nc, rec: behavior.RecordedConnOf(nc)}
 	if f.server != nil {
-		c.held = fault.HolderOf(nc)
+		c.held = behavior.HolderOf(nc)
 	}
 	c.in = newStream(newSource(c, nc))
 	c.answer.conn = c

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/standin/setting"
+	"carronade/internal/standin/behavior"
 	"carronade/units"
 )
 
@@ -59,7 +59,7 @@ func recoverData(dir string, log io.Writer) error {
 	if _, err := os.Stat(windows); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	setting.Logf(log, "the stand-in that wrote %s was killed; %s in %s were recovered", dir, units.Plural(int(r.events), "event"), units.Plural(r.partitions, "partition"))
+	behavior.Logf(log, "the stand-in that wrote %s was killed; %s in %s were recovered", dir, units.Plural(int(r.events), "event"), units.Plural(r.partitions, "partition"))
 	return r.writeWindows(windows)
 }
 
@@ -136,7 +136,7 @@ func (r *recovery) cut(path, what string, whole func([]byte) int) error {
 	if n == len(data) {
 		return nil
 	}
-	setting.Logf(r.log, "%s: cut off the last %s of %s: incomplete or damaged", what, units.Plural(len(data)-n, "byte"), path)
+	behavior.Logf(r.log, "%s: cut off the last %s of %s: incomplete or damaged", what, units.Plural(len(data)-n, "byte"), path)
 	return os.Truncate(path, int64(n))
 }
 

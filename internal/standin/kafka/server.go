@@ -10,10 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/standin/capacity"
-	"carronade/internal/standin/fault"
-	"carronade/internal/standin/record"
-	"carronade/internal/standin/setting"
+	"carronade/internal/standin/behavior"
 )
 
 // A Server is a running stand-in.
@@ -87,9 +84,9 @@ type front struct {
 	ln     net.Listener
 	broker *broker
 	log    *discardLog // nil: the broker gets the records
-	dice   *fault.Dice
-	server *capacity.Shared // nil: answers wait for nothing
-	record *record.Recorder // nil: none
+	dice   *behavior.Dice
+	server *behavior.SharedQueue // nil: answers wait for nothing
+	record *behavior.Recorder    // nil: none
 
 	maxFetchWait time.Duration // bounds how long a fetch waits
 
@@ -113,7 +110,7 @@ func Start(opts Options) (Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := record.Open(opts.Record)
+	rec, err := behavior.OpenRecord(opts.Record)
 	if err != nil {
 		return nil, err
 	}
@@ -134,12 +131,12 @@ func Start(opts Options) (Server, error) {
 	}
 	f := &front{opts: opts, record: rec, broker: broker, conns: make(map[*conn]struct{}), maxFetchWait: maxFetchWait}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.dice = fault.NewRuleDice(opts.Seed, opts.Errors)
-	f.server = capacity.NewShared(opts.Capacity)
+	f.dice = behavior.NewRuleDice(opts.Seed, opts.Errors)
+	f.server = behavior.NewSharedQueue(opts.Capacity)
 	if opts.Discard {
 		f.log = newDiscardLog(opts, broker)
 	}
-	f.ln = rec.WrapOuter(fault.Listen(rec.WrapInner(ln), opts.Delay, opts.Stall, opts.Capacity.On(), time.Now()))
+	f.ln = rec.WrapOuter(behavior.WithFaults(rec.WrapInner(ln), opts.Delay, opts.Stall, opts.Capacity.On(), time.Now()))
 	if tlsConfig != nil {
 		f.ln = tls.NewListener(f.ln, tlsConfig)
 	}
@@ -250,8 +247,8 @@ func (f *front) accept() {
 			delete(f.conns, c)
 			f.closedCounts.add(c.tally.counts())
 			f.mu.Unlock()
-			if err != nil && f.ctx.Err() == nil && !fault.Disconnected(err) {
-				setting.Logf(f.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
+			if err != nil && f.ctx.Err() == nil && !behavior.Disconnected(err) {
+				behavior.Logf(f.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
 			}
 		}()
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/standin/capacity"
+	"carronade/internal/standin/behavior"
 )
 
 // limited is a server of this many events a second, for which this many may wait.
-func limited(rate float64, queue int64) capacity.Options {
-	return capacity.Options{Server: capacity.Settings{Rate: rate, Service: capacity.Service{Kind: capacity.Constant}, Servers: 1, Queue: queue}}
+func limited(rate float64, queue int64) behavior.CapacityOptions {
+	return behavior.CapacityOptions{Server: behavior.CapacitySettings{Rate: rate, Service: behavior.Service{Kind: behavior.Constant}, Servers: 1, Queue: queue}}
 }
 
 // produceOf decodes a request of produceFrame, to change it.

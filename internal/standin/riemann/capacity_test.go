@@ -12,13 +12,13 @@ import (
 
 	"github.com/coder/websocket"
 
-	"carronade/internal/standin/capacity"
+	"carronade/internal/standin/behavior"
 	wire "carronade/internal/wire/riemann"
 )
 
 // limited is a server of this many events a second, for which this many may wait.
-func limited(rate float64, queue int64) capacity.Options {
-	return capacity.Options{Server: capacity.Settings{Rate: rate, Service: capacity.Service{Kind: capacity.Constant}, Servers: 1, Queue: queue}}
+func limited(rate float64, queue int64) behavior.CapacityOptions {
+	return behavior.CapacityOptions{Server: behavior.CapacitySettings{Rate: rate, Service: behavior.Service{Kind: behavior.Constant}, Servers: 1, Queue: queue}}
 }
 
 func events(n int) wire.Msg { return message(strings.Split(strings.Repeat("x,", n-1)+"x", ",")...) }

@@ -9,17 +9,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/riemanntest"
-	"carronade/internal/standin/setting"
+	"carronade/internal/standin/behavior"
+	"carronade/internal/testkit"
 )
 
 // startEverywhere starts a server on addresses for TCP, UDP and mutual TLS.
-func startEverywhere(t *testing.T) (*Server, *riemanntest.Certificates) {
+func startEverywhere(t *testing.T) (*Server, *testkit.Certificates) {
 	t.Helper()
-	certs := riemanntest.MakeCertificates(t)
+	certs := testkit.MakeCertificates(t)
 	return start(t, Options{
 		Listen: "127.0.0.1:0", UDP: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
-		TLS: setting.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
+		TLS: behavior.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
 	}), certs
 }
 
@@ -55,7 +55,7 @@ func TestRiemannClient(t *testing.T) {
 			before, began := s.Counts().Messages, time.Now().Unix()
 			send := func(args ...string) {
 				t.Helper()
-				riemanntest.Client(t, test.addr, slices.Concat([]string{"send"}, test.how, []string{"-h", "web-1"}, args)...)
+				testkit.RiemannClient(t, test.addr, slices.Concat([]string{"send"}, test.how, []string{"-h", "web-1"}, args)...)
 			}
 			send("-S", test.name+" whole", "-s", "ok", "-D", "a 漢 text", "-t", "one", "-t", "two", "-a", "zone=a", "-a", "rack=7", "-L", "120", "-i", "-9007199254740993")
 			send("-S", test.name+" double", "-s", "warning", "-d", "0.1")
@@ -68,7 +68,7 @@ func TestRiemannClient(t *testing.T) {
 				}
 				return m
 			}
-			want := []riemanntest.Event{
+			want := []testkit.RiemannEvent{
 				{Service: test.name + " double", Host: "web-1", State: "warning", MetricD: ptr(0.1), Attributes: attributes()},
 				{Service: test.name + " float", Host: "web-1", MetricF: ptr(2.5), Attributes: attributes()},
 				{
@@ -78,16 +78,16 @@ func TestRiemannClient(t *testing.T) {
 			}
 			query := fmt.Sprintf("service =~ %q and host = \"web-1\"", test.name+" %")
 			var tcp []string
-			var withCerts *riemanntest.Certificates
+			var withCerts *testkit.Certificates
 			queryAddr := s.Addr()
 			if test.name == "tls" {
 				tcp, withCerts, queryAddr = test.how, certs, test.addr
 			}
 			t.Run("read by C", func(t *testing.T) {
-				compare(t, riemanntest.ClientQuery(t, queryAddr, query, tcp...), want, began)
+				compare(t, testkit.RiemannQuery(t, queryAddr, query, tcp...), want, began)
 			})
 			t.Run("read by ruby", func(t *testing.T) {
-				compare(t, riemanntest.RubyQuery(t, queryAddr, withCerts, query), want, began)
+				compare(t, testkit.RiemannRubyQuery(t, queryAddr, withCerts, query), want, began)
 			})
 		})
 	}
@@ -95,9 +95,9 @@ func TestRiemannClient(t *testing.T) {
 
 // compare compares the events read back, in any order, and checks that their times
 // are not before began.
-func compare(t *testing.T, got, want []riemanntest.Event, began int64) {
+func compare(t *testing.T, got, want []testkit.RiemannEvent, began int64) {
 	t.Helper()
-	slices.SortFunc(got, func(a, b riemanntest.Event) int { return strings.Compare(a.Service, b.Service) })
+	slices.SortFunc(got, func(a, b testkit.RiemannEvent) int { return strings.Compare(a.Service, b.Service) })
 	for i := range got {
 		if at := got[i].Time; at < began || at > time.Now().Unix() {
 			t.Errorf("%s: got time %d, want one since %d", got[i].Service, at, began)
@@ -122,7 +122,7 @@ func TestRubyClient(t *testing.T) {
 	tests := []struct {
 		name, addr string
 		udp        bool
-		certs      *riemanntest.Certificates
+		certs      *testkit.Certificates
 	}{
 		{"tcp", s.Addr(), false, nil},
 		{"udp", s.AddrOf("udp"), true, nil},
@@ -131,18 +131,18 @@ func TestRubyClient(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			before := s.Counts().Messages
-			riemanntest.RubySend(t, test.addr, test.udp, test.certs,
+			testkit.RiemannRubySend(t, test.addr, test.udp, test.certs,
 				fmt.Sprintf(`{service: "ruby %s", host: "h", state: "critical", description: "d", tags: ["a", "b"], ttl: 33.5, time: %d, metric: 12345678901234, color: "red"}`, test.name, at),
 				fmt.Sprintf(`{service: "ruby %s real", host: "h", metric: 0.25, time: %d}`, test.name, at))
 			waitMessages(t, s, before+2)
-			got := riemanntest.ClientQuery(t, s.Addr(), fmt.Sprintf(`service =~ "ruby %s%%"`, test.name))
+			got := testkit.RiemannQuery(t, s.Addr(), fmt.Sprintf(`service =~ "ruby %s%%"`, test.name))
 			for i := range got {
 				if got[i].Time != at {
 					t.Errorf("got time %d, want %d", got[i].Time, at)
 				}
 			}
 			began := at
-			compare(t, got, []riemanntest.Event{
+			compare(t, got, []testkit.RiemannEvent{
 				{Service: "ruby " + test.name, Host: "h", State: "critical", Description: "d", Tags: []string{"a", "b"}, TTL: ptr(33.5), MetricSint64: ptr(int64(12345678901234)), Attributes: map[string]string{"color": "red"}},
 				{Service: "ruby " + test.name + " real", Host: "h", MetricD: ptr(0.25)},
 			}, began)
@@ -153,10 +153,10 @@ func TestRubyClient(t *testing.T) {
 // TestClientsAreRefused checks that clients report the server's errors.
 func TestClientsAreRefused(t *testing.T) {
 	s := start(t, Options{Listen: "127.0.0.1:0", Errors: []ErrorRule{{Name: "no room", Share: 1}}})
-	if out, err := riemanntest.TryClient(t, s.Addr(), "send", "-S", "x"); err == nil || !strings.Contains(out, "no room") {
+	if out, err := testkit.TryRiemannClient(t, s.Addr(), "send", "-S", "x"); err == nil || !strings.Contains(out, "no room") {
 		t.Errorf("got %q, %v; want a failure that says no room", out, err)
 	}
-	if out, err := riemanntest.TryClient(t, s.Addr(), "query", "service ="); err == nil || !strings.Contains(out, "parse error: character 10: want a field") {
+	if out, err := testkit.TryRiemannClient(t, s.Addr(), "query", "service ="); err == nil || !strings.Contains(out, "parse error: character 10: want a field") {
 		t.Errorf("got %q, %v; want a failure that says where the query is invalid", out, err)
 	}
 	script := `
@@ -166,11 +166,11 @@ rescue Riemann::Client::ServerError => e
   print "error: ", e.message
 end`
 	host, port, _ := strings.Cut(s.Addr(), ":")
-	if out := riemanntest.Ruby(t, script, host, port); !strings.Contains(out, "error: no room") {
+	if out := testkit.RiemannRuby(t, script, host, port); !strings.Contains(out, "error: no room") {
 		t.Errorf("got %q, want the server's error text", out)
 	}
 	_, certs := startEverywhere(t)
-	if out, err := riemanntest.TryClient(t, s.Addr(), append([]string{"send", "-S", "x"}, certs.ClientOptions()...)...); err == nil {
+	if out, err := testkit.TryRiemannClient(t, s.Addr(), append([]string{"send", "-S", "x"}, certs.ClientOptions()...)...); err == nil {
 		t.Errorf("TLS to a plain port: got %q, want a failure", out)
 	}
 }

@@ -7,9 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/standin/capacity"
-	"carronade/internal/standin/fault"
-	"carronade/internal/standin/setting"
+	"carronade/internal/standin/behavior"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -18,10 +16,10 @@ type core struct {
 	opts  Options
 	index *index
 	hub   hub
-	dice  *fault.Dice // side i is the rule i
-	drop  *fault.Dice
+	dice  *behavior.Dice // side i is the rule i
+	drop  *behavior.Dice
 
-	server *capacity.Shared // nil: answers wait for nothing
+	server *behavior.SharedQueue // nil: answers wait for nothing
 
 	streams    meter
 	tally      tally
@@ -34,10 +32,10 @@ type tally struct {
 }
 
 func newCore(opts Options) *core {
-	c := &core{opts: opts, index: newIndex(opts.MaxIndex), server: capacity.NewShared(opts.Capacity)}
-	c.dice = fault.NewRuleDice(opts.Seed, opts.Errors)
+	c := &core{opts: opts, index: newIndex(opts.MaxIndex), server: behavior.NewSharedQueue(opts.Capacity)}
+	c.dice = behavior.NewRuleDice(opts.Seed, opts.Errors)
 	if opts.Drop > 0 {
-		c.drop = fault.NewDice(opts.Seed+1, opts.Drop)
+		c.drop = behavior.NewDice(opts.Seed+1, opts.Drop)
 	}
 	if opts.Discard {
 		// So that a query can find out that nothing is kept.
@@ -61,7 +59,7 @@ const (
 // concurrent use.
 type handler struct {
 	*core
-	held    *fault.Holder // nil: answers leave at once, or there are none
+	held    *behavior.Holder // nil: answers leave at once, or there are none
 	scratch []byte
 }
 
@@ -72,7 +70,7 @@ const errFull = "queue is full"
 func (c *core) newHandler(nc net.Conn) handler {
 	h := handler{core: c}
 	if c.server != nil && nc != nil {
-		h.held = fault.HolderOf(nc)
+		h.held = behavior.HolderOf(nc)
 	}
 	return h
 }
@@ -111,7 +109,7 @@ func (t *handler) addEvents(events []wire.Event, now time.Time) string {
 	for i := range events {
 		if err := t.addEvent(&events[i], now); err != nil {
 			if !t.fullLogged.Swap(true) {
-				setting.Logf(t.opts.Log, "%v", err)
+				behavior.Logf(t.opts.Log, "%v", err)
 			}
 			t.tally.events.Add(uint64(i))
 			t.tally.refused.Add(uint64(len(events) - i))

@@ -9,10 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/standin/capacity"
-	"carronade/internal/standin/fault"
-	"carronade/internal/standin/record"
-	"carronade/internal/standin/setting"
+	"carronade/internal/standin/behavior"
 	"carronade/units"
 )
 
@@ -32,14 +29,14 @@ type Options struct {
 	Interval    time.Duration // between its events about itself; default 10 s
 
 	Delay  time.Duration // of each answer
-	Stall  fault.Stall
+	Stall  behavior.Stall
 	Errors []ErrorRule // for messages with events
 	Drop   float64     // share of events that are acknowledged and not kept
 	Seed   uint64      // seed of the random errors and drops
 
-	Capacity capacity.Options // of the server that serves events
+	Capacity behavior.CapacityOptions // of the server that serves events
 
-	TLS setting.TLS // for TLSListen; with ClientCA set, mutual like the real server's
+	TLS behavior.TLS // for TLSListen; with ClientCA set, mutual like the real server's
 
 	Record string // file for when each message arrived over TCP or WebSocket and was answered; empty: none
 
@@ -102,23 +99,23 @@ func (o Options) Check() error {
 	if err := o.Capacity.Check(); err != nil {
 		return err
 	}
-	if err := record.Check(o.Record, o.TLS); err != nil {
+	if err := behavior.CheckRecord(o.Record, o.TLS); err != nil {
 		return err
 	}
 	if err := o.TLS.Check(); err != nil {
 		return err
 	}
-	return fault.Check(o.Delay, o.Errors)
+	return behavior.CheckRules(o.Delay, o.Errors)
 }
 
 // An ErrorRule refuses a share of the messages with events; its name is the error
 // text sent to the client.
-type ErrorRule = fault.Rule[struct{}]
+type ErrorRule = behavior.Rule[struct{}]
 
 // ParseErrorRule parses "disk full@1%": the text, and the share of messages
 // that are refused with it.
 func ParseErrorRule(s string) (ErrorRule, error) {
-	return fault.ParseRule(s, "TEXT@SHARE, such as overloaded@1%", func(text string) (ErrorRule, error) {
+	return behavior.ParseRule(s, "TEXT@SHARE, such as overloaded@1%", func(text string) (ErrorRule, error) {
 		return ErrorRule{Name: text}, nil
 	})
 }
@@ -132,16 +129,16 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.TLSListen, "tls-listen", o.TLSListen, "`ADDR` to listen on for TLS too")
 	fs.StringVar(&o.Web, "ws", o.Web, "`ADDR` to listen on for WebSocket and HTTP too: /events and /index")
 	fs.BoolVar(&o.Discard, "discard", o.Discard, "count and acknowledge messages as fast as possible, and keep no events")
-	fs.Var(setting.Size(&o.MaxMessage), "max-message", "largest message accepted, a `SIZE`")
-	fs.Var(setting.Size(&o.MaxDatagram), "max-datagram", "largest datagram accepted, a `SIZE`; larger ones are lost, as with the real server")
-	fs.Var(setting.Size(&o.MaxIndex), "max-index", "approximate memory limit of the index, a `SIZE`; beyond it, new events are refused")
-	fs.Var(setting.Duration(&o.Interval), "interval", "interval of the events about the server itself")
-	fault.Bind(fs, &o.Delay, &o.Stall)
+	fs.Var(behavior.SizeValue(&o.MaxMessage), "max-message", "largest message accepted, a `SIZE`")
+	fs.Var(behavior.SizeValue(&o.MaxDatagram), "max-datagram", "largest datagram accepted, a `SIZE`; larger ones are lost, as with the real server")
+	fs.Var(behavior.SizeValue(&o.MaxIndex), "max-index", "approximate memory limit of the index, a `SIZE`; beyond it, new events are refused")
+	fs.Var(behavior.DurationValue(&o.Interval), "interval", "interval of the events about the server itself")
+	behavior.BindFaults(fs, &o.Delay, &o.Stall)
 	o.Capacity.Bind(fs)
-	record.Bind(fs, &o.Record)
-	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error",
+	behavior.BindRecord(fs, &o.Record)
+	fs.Var(&behavior.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error",
 		"refuse a share of the messages, `TEXT@SHARE` such as overloaded@1% (repeatable)")
-	fs.Var(&setting.Value[float64]{To: &o.Drop, Parse: units.ParseShare, Format: formatShare, Kind: "share"}, "drop",
+	fs.Var(&behavior.Value[float64]{To: &o.Drop, Parse: units.ParseShare, Format: formatShare, Kind: "share"}, "drop",
 		"acknowledge and lose this `SHARE` of the events, so that a check can find it")
 	fs.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the random errors and drops")
 	o.TLS.Bind(fs, "the certificate for TLS, a PEM `FILE`")

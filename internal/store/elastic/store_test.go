@@ -17,22 +17,22 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"carronade/internal/elastictest"
 	"carronade/internal/store"
-	"carronade/internal/store/storetest"
 	"carronade/internal/system"
+	"carronade/internal/testkit"
+	"carronade/internal/testkit/reporttest"
 	"carronade/load"
 	"carronade/target"
 )
 
-func TestMain(m *testing.M) { os.Exit(elastictest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(testkit.SearchMain(m)) }
 
 // address is the address of indices that no other test uses. They are deleted
 // when the test ends.
 func address(t *testing.T, base string) string {
 	t.Helper()
-	prefix := elastictest.Index(t, "st")
-	node := elastictest.Shared(t)
+	prefix := testkit.SearchIndex(t, "st")
+	node := testkit.SharedSearch(t)
 	t.Cleanup(func() {
 		for _, path := range []string{"/" + prefix + "-reports", "/" + prefix + "-intervals", "/_index_template/" + prefix} {
 			r, _ := http.NewRequest(http.MethodDelete, node.URL+path, nil)
@@ -55,8 +55,8 @@ func open(t *testing.T, address string) *Store {
 }
 
 func TestStore(t *testing.T) {
-	at := address(t, elastictest.Shared(t).URL) // one for all, since making indices takes long
-	storetest.Run(t, func(t *testing.T) store.Store {
+	at := address(t, testkit.SharedSearch(t).URL) // one for all, since making indices takes long
+	reporttest.RunStore(t, func(t *testing.T) store.Store {
 		s := open(t, at)
 		empty(t, s)
 		return s
@@ -66,11 +66,11 @@ func TestStore(t *testing.T) {
 // Elasticsearch behaves like OpenSearch; make stores runs every test of this
 // package with every release.
 func TestStoreOfElasticsearch(t *testing.T) {
-	if name := os.Getenv(elastictest.Variable); name != "" {
+	if name := os.Getenv(testkit.SearchVariable); name != "" {
 		t.Skip("all tests are against " + name)
 	}
-	at := "elasticsearch://" + strings.TrimPrefix(elastictest.Start(t, "elasticsearch-8").URL, "http://")
-	storetest.Run(t, func(t *testing.T) store.Store {
+	at := "elasticsearch://" + strings.TrimPrefix(testkit.StartSearch(t, "elasticsearch-8").URL, "http://")
+	reporttest.RunStore(t, func(t *testing.T) store.Store {
 		s := open(t, at)
 		empty(t, s)
 		return s
@@ -101,13 +101,13 @@ func empty(t *testing.T, s *Store) {
 
 // A reader gets an error if no report was stored.
 func TestOpenExisting(t *testing.T) {
-	at := address(t, elastictest.Shared(t).URL)
+	at := address(t, testkit.SharedSearch(t).URL)
 	s, err := OpenExisting(t.Context(), at)
 	said, _ := errors.AsType[*target.Error](err)
 	if s != nil || !errors.Is(err, store.ErrAbsent) || !strings.Contains(said.Hint, "prefix") {
 		t.Fatalf("got %v (%+v), want %v", err, said, store.ErrAbsent)
 	}
-	if err := open(t, at).Put(t.Context(), storetest.Document(0, 1)); err != nil {
+	if err := open(t, at).Put(t.Context(), reporttest.Document(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if s, err = OpenExisting(t.Context(), at); err != nil {
@@ -130,7 +130,7 @@ func TestOpenExisting(t *testing.T) {
 // request what a test wants: handled is true if it answered itself.
 func intercept(t *testing.T, do func(w http.ResponseWriter, r *http.Request) (handled bool)) string {
 	t.Helper()
-	to, _ := url.Parse(elastictest.Shared(t).URL)
+	to, _ := url.Parse(testkit.SharedSearch(t).URL)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !do(w, r) {
@@ -151,7 +151,7 @@ func TestClusterFailsDuringARun(t *testing.T) {
 		}
 		return away.Load()
 	})))
-	want := storetest.Document(0, 20)
+	want := reporttest.Document(0, 20)
 	w, err := s.Begin(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestDeleteLeavesNoIntervals(t *testing.T) {
 				}
 				return failed
 			})))
-			d := storetest.Document(0, 20)
+			d := reporttest.Document(0, 20)
 			if err := s.Put(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
@@ -229,14 +229,14 @@ func TestDeleteLeavesNoIntervals(t *testing.T) {
 
 // There are more reports than one page of a search.
 func TestPages(t *testing.T) {
-	s := open(t, address(t, elastictest.Shared(t).URL))
+	s := open(t, address(t, testkit.SharedSearch(t).URL))
 	if err := s.ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	const n = pageHits + 50
 	var actions []action
 	for i := range n {
-		doc, err := reportDocOf(storetest.Document(i, 0))
+		doc, err := reportDocOf(reporttest.Document(i, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +311,7 @@ func TestFaults(t *testing.T) {
 			s, err := Open(t.Context(), address)
 			if err == nil {
 				defer s.Close()
-				err = s.Put(t.Context(), storetest.Document(0, 1))
+				err = s.Put(t.Context(), reporttest.Document(0, 1))
 			}
 			said, ok := errors.AsType[*target.Error](err)
 			if !ok {
@@ -335,7 +335,7 @@ func TestFaults(t *testing.T) {
 
 // Indices of another program, or of a newer carronade, are not changed.
 func TestForeignAndNewer(t *testing.T) {
-	node := elastictest.Shared(t)
+	node := testkit.SharedSearch(t)
 	for _, tt := range []struct {
 		name, mapping string
 		want          error
@@ -349,10 +349,10 @@ func TestForeignAndNewer(t *testing.T) {
 			if err := s.do(t.Context(), http.MethodPut, "/"+s.reports(), []byte(tt.mapping), jsonType, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Put(t.Context(), storetest.Document(0, 1)); !errors.Is(err, tt.want) {
+			if err := s.Put(t.Context(), reporttest.Document(0, 1)); !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
-			if _, err := s.Begin(t.Context(), storetest.Document(0, 1)); !errors.Is(err, tt.want) {
+			if _, err := s.Begin(t.Context(), reporttest.Document(0, 1)); !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
 		})
@@ -408,11 +408,11 @@ func TestKilledWithoutWritePermission(t *testing.T) {
 		io.WriteString(w, `{"error":{"type":"cluster_block_exception","reason":"index [x] blocked"},"status":403}`)
 		return true
 	})))
-	begun, err := s.Begin(t.Context(), storetest.Head(0))
+	begun, err := s.Begin(t.Context(), reporttest.Head(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := storetest.Document(0, 5)
+	whole := reporttest.Document(0, 5)
 	for i := range whole.Intervals {
 		e, err := whole.Intervals[i].Encode()
 		if err != nil {
@@ -420,7 +420,7 @@ func TestKilledWithoutWritePermission(t *testing.T) {
 		}
 		begun.Interval(e)
 	}
-	storetest.Await(t, s, whole.ID, len(whole.Intervals))
+	reporttest.Await(t, s, whole.ID, len(whole.Intervals))
 	begun.(*writer).queue.Close()
 	owner := system.Self()
 	owner.PID = 1 << 30
@@ -456,8 +456,8 @@ func TestTakenForKilled(t *testing.T) {
 		}
 		return away.Load()
 	})))
-	want := storetest.Document(0, 6)
-	begun, err := s.Begin(t.Context(), storetest.Head(0))
+	want := reporttest.Document(0, 6)
+	begun, err := s.Begin(t.Context(), reporttest.Head(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -472,7 +472,7 @@ func TestTakenForKilled(t *testing.T) {
 		}
 	}
 	send(0, 2)
-	storetest.Await(t, s, want.ID, 2)
+	reporttest.Await(t, s, want.ID, 2)
 	away.Store(true)
 	send(2, 4)
 	for w.queue.Failed() == 0 {

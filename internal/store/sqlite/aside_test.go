@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"carronade/internal/store"
-	"carronade/internal/store/storetest"
+	"carronade/internal/testkit/reporttest"
 )
 
 // page is the page size of a new store, in bytes.
@@ -92,10 +92,10 @@ func TestOpenExisting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if ids, err := s.Find(t.Context(), storetest.Head(1).ID, 9); err != nil || len(ids) != 1 {
+	if ids, err := s.Find(t.Context(), reporttest.Head(1).ID, 9); err != nil || len(ids) != 1 {
 		t.Errorf("got %v and %v, want a report", ids, err)
 	}
-	if err := s.Delete(t.Context(), storetest.Head(1).ID); err != nil {
+	if err := s.Delete(t.Context(), reporttest.Head(1).ID); err != nil {
 		t.Error(err)
 	}
 }

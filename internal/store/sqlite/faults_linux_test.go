@@ -14,7 +14,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/store/storetest"
+	"carronade/internal/testkit/reporttest"
 )
 
 // mount mounts a file system in memory, of this many KiB, for the test.
@@ -51,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 	var ds []*report.Document
 	var err error
 	for i := range 2000 {
-		d := storetest.Document(i, 20)
+		d := reporttest.Document(i, 20)
 		if err = s.Put(t.Context(), d); err != nil {
 			break
 		}
@@ -79,12 +79,12 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Truncate(ballast, 1<<20-200<<10); err != nil {
 		t.Fatal(err)
 	}
-	w, err := s.Begin(t.Context(), storetest.Head(5000))
+	w, err := s.Begin(t.Context(), reporttest.Head(5000))
 	if err != nil {
 		t.Fatal(err)
 	}
 	fill(t, ballast)
-	d := storetest.Document(5000, 60)
+	d := reporttest.Document(5000, 60)
 	for i := range d.Intervals {
 		e, err := d.Intervals[i].Encode()
 		if err != nil {
@@ -153,7 +153,7 @@ func TestReadOnly(t *testing.T) {
 	path := filepath.Join(dir, "reports.db")
 	s := open(t, path)
 	for i := range 3 {
-		if err := s.Put(t.Context(), storetest.Document(i, 2)); err != nil {
+		if err := s.Put(t.Context(), reporttest.Document(i, 2)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,14 +169,14 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("got %d rows and %v, want 4, none of them running", len(rows), err)
 	}
 	for i := range 4 {
-		if _, err := s.Get(t.Context(), storetest.Head(i).ID); err != nil {
+		if _, err := s.Get(t.Context(), reporttest.Head(i).ID); err != nil {
 			t.Errorf("report %d: %v", i, err)
 		}
 	}
-	_, beginning := s.Begin(t.Context(), storetest.Head(9))
+	_, beginning := s.Begin(t.Context(), reporttest.Head(9))
 	for name, err := range map[string]error{
-		"Put":    s.Put(t.Context(), storetest.Document(9, 1)),
-		"Delete": s.Delete(t.Context(), storetest.Head(0).ID),
+		"Put":    s.Put(t.Context(), reporttest.Document(9, 1)),
+		"Delete": s.Delete(t.Context(), reporttest.Head(0).ID),
 		"Begin":  beginning,
 	} {
 		if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(hintOf(err), "--store") {
@@ -200,7 +200,7 @@ func TestReadOnlyWithALog(t *testing.T) {
 	dir := mount(t, "4096")
 	path := filepath.Join(dir, "reports.db")
 	s := open(t, path)
-	if err := s.Put(t.Context(), storetest.Document(0, 2)); err != nil {
+	if err := s.Put(t.Context(), reporttest.Document(0, 2)); err != nil {
 		t.Fatal(err)
 	}
 	for _, suffix := range []string{"", "-wal"} { // as a killed process leaves it
@@ -211,7 +211,7 @@ func TestReadOnlyWithALog(t *testing.T) {
 	left, err := Open(t.Context(), filepath.Join(dir, "left.db"))
 	if err == nil {
 		defer left.Close()
-		if _, err := left.Get(t.Context(), storetest.Head(0).ID); err != nil {
+		if _, err := left.Get(t.Context(), reporttest.Head(0).ID); err != nil {
 			t.Errorf("the log was not read: %v", err)
 		}
 		return

@@ -17,7 +17,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/store/storetest"
+	"carronade/internal/testkit/reporttest"
 )
 
 // asWriter, in the environment, turns the test program into a process that
@@ -63,11 +63,11 @@ func keepReports(text string, out io.Writer) error {
 	defer s.Close()
 	series := make([]report.Interval, intervals)
 	for i := range series {
-		series[i] = storetest.Interval(0, i)
+		series[i] = reporttest.Interval(0, i)
 	}
 	for n := first; count == 0 || n < first+count; n++ {
-		head := storetest.Head(n)
-		d := storetest.Complete(head, series)
+		head := reporttest.Head(n)
+		d := reporttest.Complete(head, series)
 		if n%2 == 0 {
 			err = s.Put(ctx, d)
 		} else {
@@ -228,7 +228,7 @@ func checkKept(t *testing.T, path string, ns []int) {
 	}
 	defer s.Close()
 	for _, n := range ns {
-		d, err := s.Get(t.Context(), storetest.Head(n).ID)
+		d, err := s.Get(t.Context(), reporttest.Head(n).ID)
 		if err != nil {
 			t.Fatalf("report %d was stored and is lost: %v", n, err)
 		}

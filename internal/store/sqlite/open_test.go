@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/store/storetest"
+	"carronade/internal/testkit/reporttest"
 	"carronade/target"
 )
 
@@ -21,7 +21,7 @@ func filled(t *testing.T, n int) string {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	s := open(t, path)
 	for i := range n {
-		if err := s.Put(t.Context(), storetest.Document(i, 3)); err != nil {
+		if err := s.Put(t.Context(), reporttest.Document(i, 3)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestIncompleteStoreIsCompleted(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "reports.db")
 			tt.make(t, path)
 			s := open(t, path)
-			if err := s.Put(t.Context(), storetest.Document(0, 1)); err != nil {
+			if err := s.Put(t.Context(), reporttest.Document(0, 1)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -156,7 +156,7 @@ func TestMigration(t *testing.T) {
 	if err := s.db.QueryRowContext(t.Context(), "SELECT sum(stars) FROM reports").Scan(&stars); err != nil || stars != 9 {
 		t.Errorf("got %d and %v, want 9", stars, err)
 	}
-	if _, err := s.Get(t.Context(), storetest.Head(1).ID); err != nil {
+	if _, err := s.Get(t.Context(), reporttest.Head(1).ID); err != nil {
 		t.Error(err)
 	}
 	// While it is open, and after.
@@ -212,16 +212,16 @@ func TestLocked(t *testing.T) {
 		t.Fatal(err) // readers do not wait
 	}
 	defer s.Close()
-	if _, err := s.Get(t.Context(), storetest.Head(0).ID); err != nil {
+	if _, err := s.Get(t.Context(), reporttest.Head(0).ID); err != nil {
 		t.Errorf("got %v for reading while another writes", err)
 	}
-	if err := s.Put(t.Context(), storetest.Document(1, 1)); !errors.Is(err, store.ErrBusy) {
+	if err := s.Put(t.Context(), reporttest.Document(1, 1)); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("got %v, want %v", err, store.ErrBusy)
 	}
 	if _, err := c.ExecContext(t.Context(), "COMMIT"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Put(t.Context(), storetest.Document(1, 1)); err != nil {
+	if err := s.Put(t.Context(), reporttest.Document(1, 1)); err != nil {
 		t.Errorf("got %v after the lock was released", err)
 	}
 }
@@ -247,7 +247,7 @@ func TestMoveAside(t *testing.T) {
 	defer old.Close()
 	saved := 0
 	for i := range 3 {
-		if _, err := old.Get(t.Context(), storetest.Head(i).ID); err == nil {
+		if _, err := old.Get(t.Context(), reporttest.Head(i).ID); err == nil {
 			saved++
 		}
 	}
@@ -269,7 +269,7 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := s.Put(f.Context(), storetest.Document(0, 1)); err != nil {
+	if err := s.Put(f.Context(), reporttest.Document(0, 1)); err != nil {
 		f.Fatal(err)
 	}
 	s.Close()
@@ -287,7 +287,7 @@ func FuzzOpen(f *testing.F) {
 		b[at] ^= 0xff
 		f.Add(b)
 	}
-	id := storetest.Head(0).ID
+	id := reporttest.Head(0).ID
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(t.TempDir(), "reports.db")
 		write(t, path, b)

@@ -11,8 +11,8 @@ import (
 	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/store/storetest"
 	"carronade/internal/system"
+	"carronade/internal/testkit/reporttest"
 	"carronade/load"
 )
 
@@ -20,26 +20,26 @@ import (
 // is gone, or on another host.
 func orphan(t *testing.T, s *Store, n, intervals int, change func(*system.Identity), heard time.Time) store.Writer {
 	t.Helper()
-	w, err := s.Begin(t.Context(), storetest.Head(n))
+	w, err := s.Begin(t.Context(), reporttest.Head(n))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range intervals {
-		iv := storetest.Interval(n, i)
+		iv := reporttest.Interval(n, i)
 		e, err := iv.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.Interval(e)
 	}
-	storetest.Await(t, s, storetest.Head(n).ID, intervals)
+	reporttest.Await(t, s, reporttest.Head(n).ID, intervals)
 	id := system.Self()
 	change(&id)
 	owner, err := json.Marshal(id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.ExecContext(t.Context(), "UPDATE reports SET owner = ?, beat = ? WHERE id = ?", string(owner), heard.Unix(), storetest.Head(n).ID); err != nil {
+	if _, err := s.db.ExecContext(t.Context(), "UPDATE reports SET owner = ?, beat = ? WHERE id = ?", string(owner), heard.Unix(), reporttest.Head(n).ID); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -64,11 +64,11 @@ func TestKilled(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := open(t, filepath.Join(t.TempDir(), "reports.db"))
-			if err := s.Put(t.Context(), storetest.Document(0, 2)); err != nil {
+			if err := s.Put(t.Context(), reporttest.Document(0, 2)); err != nil {
 				t.Fatal(err)
 			}
 			w := orphan(t, s, 1, 5, tt.change, tt.heard)
-			id := storetest.Head(1).ID
+			id := reporttest.Head(1).ID
 			rows, err := s.Rows(t.Context(), store.Query{})
 			if err != nil || len(rows) != 2 || rows[0].ID != id || rows[0].Running != tt.running {
 				t.Fatalf("got %+v and %v, want %s, running: %v", rows, err, id, tt.running)
@@ -87,7 +87,7 @@ func TestKilled(t *testing.T) {
 				t.Errorf("got partial %v, %d intervals, %d acked, want a partial report of 5 with 50,000", d.Partial, len(d.Intervals), d.Totals.Acked)
 			}
 			// The process was alive after all: its report counts.
-			want := storetest.Document(1, 6)
+			want := reporttest.Document(1, 6)
 			if err := w.Finish(t.Context(), want); err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestKilledInAReadOnlyStore(t *testing.T) {
 func TestDigestsAreUpdated(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
 	for i := range 300 { // more than in one transaction
-		if err := s.Put(t.Context(), storetest.Document(i, 0)); err != nil {
+		if err := s.Put(t.Context(), reporttest.Document(i, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,7 +159,7 @@ func TestDigestsAreUpdated(t *testing.T) {
 		t.Fatalf("got %d rows and %v, want 300", len(rows), err)
 	}
 	for i := range rows {
-		if want := digest.Of(storetest.Document(299-i, 0)); fmt.Sprint(rows[i].Fields) != fmt.Sprint(want.Fields) {
+		if want := digest.Of(reporttest.Document(299-i, 0)); fmt.Sprint(rows[i].Fields) != fmt.Sprint(want.Fields) {
 			t.Fatalf("row %d: got %v, want %v", i, rows[i].Fields, want.Fields)
 		}
 	}
@@ -190,12 +190,12 @@ func TestDamagedReports(t *testing.T) {
 			if tt.row != errors.Is(err, store.ErrDamaged) || !tt.row && len(rows) != 3 {
 				t.Errorf("got %d rows and %v", len(rows), err)
 			}
-			_, err = s.Get(t.Context(), storetest.Head(1).ID)
+			_, err = s.Get(t.Context(), reporttest.Head(1).ID)
 			if tt.row == errors.Is(err, store.ErrDamaged) {
 				t.Errorf("got %v for the damaged report", err)
 			}
 			for _, n := range []int{0, 2} {
-				if _, err := s.Get(t.Context(), storetest.Head(n).ID); err != nil {
+				if _, err := s.Get(t.Context(), reporttest.Head(n).ID); err != nil {
 					t.Errorf("got %v for an intact report", err)
 				}
 			}
@@ -210,13 +210,13 @@ func BenchmarkFinishAnHour(b *testing.B) {
 	rows := make([]report.Interval, intervals)
 	encoded := make([]report.Encoded, intervals)
 	for i := range rows {
-		rows[i] = storetest.Interval(1, i)
+		rows[i] = reporttest.Interval(1, i)
 		var err error
 		if encoded[i], err = rows[i].Encode(); err != nil {
 			b.Fatal(err)
 		}
 	}
-	d := storetest.Complete(storetest.Head(1), rows)
+	d := reporttest.Complete(reporttest.Head(1), rows)
 	var size int64
 	for b.Loop() {
 		b.StopTimer()
@@ -225,7 +225,7 @@ func BenchmarkFinishAnHour(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		w, err := s.Begin(b.Context(), storetest.Head(1))
+		w, err := s.Begin(b.Context(), reporttest.Head(1))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -255,12 +255,12 @@ func BenchmarkFinishAnHour(b *testing.B) {
 // start: the stored ones are not written again.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
-	begun, err := s.Begin(t.Context(), storetest.Head(0))
+	begun, err := s.Begin(t.Context(), reporttest.Head(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := begun.(*writer)
-	rows := []report.Interval{storetest.Interval(0, 0), storetest.Interval(0, 1), storetest.Interval(0, 1)}
+	rows := []report.Interval{reporttest.Interval(0, 0), reporttest.Interval(0, 1), reporttest.Interval(0, 1)}
 	rows[0].Phase, rows[1].Phase = "warm-up", "warm-up"
 	rows[1].EndS = rows[1].StartS
 	for i := range rows {
@@ -270,8 +270,8 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 		}
 		w.Interval(e)
 	}
-	storetest.Await(t, s, w.id, 3)
-	d := storetest.Complete(storetest.Head(0), append(rows, storetest.Interval(0, 2)))
+	reporttest.Await(t, s, w.id, 3)
+	d := reporttest.Complete(reporttest.Head(0), append(rows, reporttest.Interval(0, 2)))
 	w.queue.Close()
 	c, err := w.seriesChange(d)
 	if err != nil || c == nil || len(c.obsolete) != 0 || len(c.series) != 1 {

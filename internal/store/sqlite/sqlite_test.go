@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"carronade/internal/store"
-	"carronade/internal/store/storetest"
+	"carronade/internal/testkit/reporttest"
 	"carronade/target"
 )
 
@@ -21,7 +21,7 @@ func open(t *testing.T, path string) *Store {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store {
+	reporttest.RunStore(t, func(t *testing.T) store.Store {
 		return open(t, filepath.Join(t.TempDir(), "a folder", "reports ?#%.db"))
 	})
 }

@@ -67,6 +67,9 @@ func (m *machine) define(src string) {
 	names := make(map[string]bool)
 	words(src, names)
 	for name := range names {
+		if m.Apart {
+			break
+		}
 		if text, ok := os.LookupEnv(name); ok {
 			m.set(m.vm.GlobalObject(), name, text)
 		}

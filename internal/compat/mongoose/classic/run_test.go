@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/compattest"
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
+	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // play runs a scenario in an empty folder: its script in a process, and its steps on made-up
 // reports.
-func play(t *testing.T, p compat.Program, script string, args ...string) compattest.Result {
+func play(t *testing.T, p compat.Program, script string, args ...string) reporttest.ToolResult {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv(childEnv, "1")
@@ -51,7 +51,7 @@ func play(t *testing.T, p compat.Program, script string, args ...string) compatt
 		_, err := workload.Resolve(kinds, d, nil)
 		return err
 	}
-	return compattest.Main(t.Context(), t, &mongoose.Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
+	return reporttest.RunTool(t.Context(), t, &mongoose.Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
 		d := &report.Document{Stopped: load.ByEvents, Trust: measure.Trust{OK: true}}
 		return d, nil
 	})

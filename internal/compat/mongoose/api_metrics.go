@@ -1,0 +1,140 @@
+package mongoose
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mostMeasured limits how many steps of a run have metrics; the oldest that ended are left out.
+const mostMeasured = 64
+
+// A measuredStep is a step of a run, with its newest metrics.
+type measuredStep struct {
+	s     *step
+	began time.Time
+	m     metrics
+	over  bool
+}
+
+// watch begins to publish the metrics of a step, and returns what does that. Without an API it does
+// nothing.
+func (a *api) watch(s *step) (show func(m *metrics, over bool)) {
+	if a == nil {
+		return func(*metrics, bool) {}
+	}
+	own := &measuredStep{s: s, began: time.Now()}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.measured = append(a.measured, own)
+	if len(a.measured) > mostMeasured {
+		if i := slices.IndexFunc(a.measured, func(o *measuredStep) bool { return o.over }); i >= 0 {
+			a.measured = slices.Delete(a.measured, i, i+1)
+		}
+	}
+	return func(m *metrics, over bool) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		own.m, own.over = *m, over
+		own.m.durations, own.m.latencies = nil, nil // they go on
+	}
+}
+
+// look returns the metrics without starting a row.
+func (m *meter) look() *metrics {
+	own := *m
+	return own.metrics(time.Now())
+}
+
+// escaped is a value of a label.
+var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+// getMetrics answers with the metrics of the steps of the newest run, in Prometheus's text format.
+func (a *api) getMetrics(w http.ResponseWriter, _ *http.Request) {
+	a.mu.Lock()
+	var all []measuredStep
+	for _, m := range a.measured {
+		all = append(all, *m)
+	}
+	id := a.last
+	a.mu.Unlock()
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	var b bytes.Buffer
+	for i := range gauges {
+		g := &gauges[i]
+		if len(all) == 0 {
+			break
+		}
+		fmt.Fprintf(&b, "# HELP mongoose_%s %s\n# TYPE mongoose_%[1]s gauge\n", g.name, g.help)
+		for k := range all {
+			fmt.Fprintf(&b, "mongoose_%s{%s} %s\n", g.name, all[k].labels(id), double(g.of(&all[k].m)))
+		}
+	}
+	w.Write(b.Bytes()) //nolint:errcheck // who asked has gone
+}
+
+// labels are those of a step.
+func (m *measuredStep) labels(id int64) string {
+	s := m.s
+	if s.v.has("run-id") {
+		id = s.v.number("run-id")
+	}
+	var all []string
+	for _, l := range [][2]string{
+		{"load_step_id", s.id}, {"load_op_type", s.op}, {"storage_driver_limit_concurrency", strconv.Itoa(s.concurrency)},
+		{"item_data_size", s.v.text("item-data-size")}, {"start_time", strconv.FormatInt(m.began.UnixMilli(), 10)},
+		{"node_list", "[" + strings.Join(s.nodes, ", ") + "]"}, {"user_comment", s.v.text("run-comment")}, {"run_id", strconv.FormatInt(id, 10)},
+	} {
+		all = append(all, l[0]+`="`+escaped.Replace(l[1])+`"`)
+	}
+	return strings.Join(all, ",")
+}
+
+// A gauge is a number of a step.
+type gauge struct {
+	name, help string
+	of         func(m *metrics) float64
+}
+
+// gauges are those of mongoose; times are in seconds.
+var gauges = func() (all []gauge) {
+	add := func(name, help string, of func(m *metrics) float64) { all = append(all, gauge{name, help, of}) }
+	for _, t := range []struct {
+		name string
+		of   func(m *metrics) timing
+	}{{"duration", func(m *metrics) timing { return m.duration }}, {"latency", func(m *metrics) timing { return m.latency }}} {
+		add(t.name+"_count", "Operations with a "+t.name+".", func(m *metrics) float64 { return float64(m.succ) })
+		add(t.name+"_sum", "Sum of the "+t.name+", s.", func(m *metrics) float64 { return t.of(m).sum })
+		add(t.name+"_mean", "Mean "+t.name+", s.", func(m *metrics) float64 { return t.of(m).mean / 1e6 })
+		add(t.name+"_min", "Least "+t.name+", s.", func(m *metrics) float64 { return float64(t.of(m).min) / 1e6 })
+		add(t.name+"_max", "Largest "+t.name+", s.", func(m *metrics) float64 { return float64(t.of(m).max) / 1e6 })
+	}
+	add("concurrency_mean", "Mean number of operations in flight.", func(m *metrics) float64 { return m.mean })
+	add("concurrency_last", "Operations in flight.", func(m *metrics) float64 { return float64(m.current) })
+	for _, c := range []struct {
+		name, what       string
+		count, mean, now func(m *metrics) float64
+	}{
+		{"byte", "Bytes", func(m *metrics) float64 { return float64(m.bytes) }, func(m *metrics) float64 { return m.meanBytes }, func(m *metrics) float64 { return m.lastBytes }},
+		{"success_op", "Operations that succeeded", func(m *metrics) float64 { return float64(m.succ) }, func(m *metrics) float64 { return m.meanRate }, func(m *metrics) float64 { return m.lastRate }},
+		{"failed_op", "Operations that failed", func(m *metrics) float64 { return float64(m.fail) }, func(m *metrics) float64 { return perSecond(m.fail, m) }, func(m *metrics) float64 { return m.lastFails }},
+	} {
+		add(c.name+"_count", c.what+".", c.count)
+		add(c.name+"_rate_mean", c.what+", mean per second.", c.mean)
+		add(c.name+"_rate_last", c.what+" per second, lately.", c.now)
+	}
+	add("elapsed_time_value", "Time since the start of the step, s.", func(m *metrics) float64 { return m.elapsed.Seconds() })
+	return all
+}()
+
+// perSecond is the mean rate of a count.
+func perSecond(n uint64, m *metrics) float64 {
+	if m.elapsed <= 0 {
+		return 0
+	}
+	return float64(n) / m.elapsed.Seconds()
+}

@@ -1,0 +1,278 @@
+package mongoose
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected answers in testdata")
+
+// A testAPI is a remote API whose runs last until they are stopped, after an interval of 7,500
+// records.
+type testAPI struct {
+	*api
+	t       *testing.T
+	handler http.Handler
+	seen    chan struct{} // an interval was measured
+}
+
+func newTestAPI(t *testing.T, args ...string) *testAPI {
+	t.Helper()
+	t.Setenv("HOME", t.TempDir())
+	v, err := parse(args, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &testAPI{t: t, seen: make(chan struct{}, 8)}
+	var out bytes.Buffer
+	p := &compat.Program{Called: "mongoose", Out: &out, Err: &out}
+	p.Run = func(ctx context.Context, _ *workload.Document, o compat.Observer) (*report.Document, error) {
+		o.Interval(interval(0, false, false))
+		a.seen <- struct{}{}
+		<-ctx.Done()
+		return document(), nil
+	}
+	a.api = newAPI(p, v)
+	a.handler = a.api.handler()
+	t.Cleanup(a.end)
+	return a
+}
+
+// ask makes a request. A body is the parts of a run, in the order defaults, scenario.
+func (a *testAPI) ask(method, path string, headers map[string]string, body ...string) *httptest.ResponseRecorder {
+	a.t.Helper()
+	var text bytes.Buffer
+	m := multipart.NewWriter(&text)
+	for i, part := range body {
+		w, err := m.CreateFormFile([]string{"defaults", "scenario", "more"}[i], "file")
+		if err == nil {
+			_, err = io.WriteString(w, part)
+		}
+		if err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	m.Close()
+	r := httptest.NewRequestWithContext(a.t.Context(), method, path, &text)
+	if len(body) > 0 {
+		r.Header.Set("Content-Type", m.FormDataContentType())
+	} else {
+		r.Body = http.NoBody
+	}
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	a.handler.ServeHTTP(w, r)
+	return w
+}
+
+// etagOf is the ETag as it is sent.
+func etagOf(w *httptest.ResponseRecorder) string { return strings.Join(w.Header()["ETag"], ",") }
+
+// times are what differs in each run.
+var times = regexp.MustCompile(`\b1[0-9]{12}\b|[0-9]{8}\.[0-9]{6}\.[0-9]{3}`)
+
+// golden compares an answer with the expected one.
+func golden(t *testing.T, name string, w *httptest.ResponseRecorder) {
+	t.Helper()
+	var got strings.Builder
+	fmt.Fprintf(&got, "%d\n", w.Code)
+	for _, header := range []string{"Content-Type", "Content-Range"} {
+		if text := w.Header().Get(header); text != "" {
+			fmt.Fprintf(&got, "%s: %s\n", header, text)
+		}
+	}
+	got.WriteString("\n" + times.ReplaceAllString(w.Body.String(), "TIME"))
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("%s:\n%s\nwant\n%s", name, got.String(), want)
+	}
+}
+
+// TestAPI: the answers of the remote API before, in and after a run.
+func TestAPI(t *testing.T) {
+	a := newTestAPI(t, "--storage-net-node-addrs=a,b", "--run-comment=a \"word\"")
+	yes := map[string]string{"Accept": "application/json"}
+	golden(t, "api_config.yaml", a.ask("GET", "/config", nil))
+	golden(t, "api_config.json", a.ask("GET", "/config", yes))
+	golden(t, "api_schema.yaml", a.ask("GET", "/config/schema", nil))
+	golden(t, "api_schema.json", a.ask("GET", "/config/schema", yes))
+	golden(t, "api_logs.json", a.ask("GET", "/logs", nil))
+	golden(t, "api_metrics_none.txt", a.ask("GET", "/metrics", nil))
+	if w := a.ask("HEAD", "/run", nil); w.Code != http.StatusNoContent || etagOf(w) != "" {
+		t.Errorf("HEAD /run without a run: %d, %v", w.Code, w.Header())
+	}
+
+	w := a.ask("POST", "/run", nil, "load:\n  step:\n    id: one\n  op:\n    limit:\n      count: 9000\nitem:\n  data:\n    size: 1KB\n")
+	id := etagOf(w)
+	if w.Code != http.StatusAccepted || !regexp.MustCompile(`^[0-9]{13}$`).MatchString(id) {
+		t.Fatalf("POST /run: %d, ETag %q: %s", w.Code, id, w.Body)
+	}
+	<-a.seen
+	golden(t, "api_metrics.txt", a.ask("GET", "/metrics", nil))
+	golden(t, "api_busy.txt", a.ask("POST", "/run", nil, "{}"))
+	other := map[string]string{"If-Match": "17"}
+	same := map[string]string{"If-Match": id}
+	for _, c := range []struct {
+		method string
+		with   map[string]string
+		status int
+	}{
+		{"HEAD", nil, 200}, {"GET", same, 200}, {"GET", map[string]string{"If-Match": `"` + id + `"`}, 200}, {"GET", other, 204}, {"GET", nil, 400},
+		{"DELETE", nil, 400}, {"DELETE", other, 404}, {"DELETE", same, 200},
+	} {
+		if w := a.ask(c.method, "/run", c.with); w.Code != c.status || c.status == 200 && etagOf(w) != id {
+			t.Errorf("%s /run with %v: %d, %v, want %d", c.method, c.with, w.Code, w.Header(), c.status)
+		}
+	}
+	a.running.Wait()
+	if w := a.ask("GET", "/run", same); w.Code != http.StatusNoContent {
+		t.Errorf("GET /run after its end: %d", w.Code)
+	}
+
+	golden(t, "api_log_messages.txt", a.ask("GET", "/logs/one/Messages", map[string]string{"Range": "bytes=0-120"}))
+	golden(t, "api_log_last.txt", a.ask("GET", "/logs/one/metrics.FileTotal", map[string]string{"Range": "bytes=-5"}))
+	golden(t, "api_log_range.txt", a.ask("GET", "/logs/one/Messages", map[string]string{"Range": "bytes=99999999-"}))
+	golden(t, "api_log_none.txt", a.ask("GET", "/logs/two/Config", nil))
+	golden(t, "api_log_unknown.txt", a.ask("GET", "/logs/one/passwd", nil))
+	for _, path := range []string{"/logs/one/Config", "/logs/one/Config"} { // the second is gone
+		w := a.ask("DELETE", path, nil)
+		if again := path == "/logs/one/Config" && w.Code == http.StatusNotFound; w.Code != http.StatusOK && !again {
+			t.Errorf("DELETE %s: %d", path, w.Code)
+		}
+	}
+	if w := a.ask("GET", "/logs/one/Config", nil); w.Code != http.StatusNotFound {
+		t.Errorf("a removed log: %d", w.Code)
+	}
+	if w := a.ask("GET", "/logs/..%2f..%2f..%2fx/Config", nil); w.Code != http.StatusNotFound {
+		t.Errorf("a step outside of the folder: %d", w.Code)
+	}
+}
+
+// TestAPIRefuses: what a run over the API may not be.
+func TestAPIRefuses(t *testing.T) {
+	a := newTestAPI(t)
+	for _, c := range []struct {
+		name, defaults, script, more string
+		status                       int
+		want                         string
+	}{
+		{name: "no document", defaults: "a: [", status: 400, want: "neither YAML nor JSON"},
+		{name: "unknown", defaults: "load:\n  op:\n    limit:\n      counts: 1\n", status: 400, want: "mongoose has no option load.op.limit.counts (did you mean load.op.limit.count?)"},
+		{name: "a type", defaults: `{"load": {"op": {"limit": {"count": "many"}}}}`, status: 400, want: `load.op.limit.count: "many" is not a long`},
+		{name: "a section", defaults: "load: 7", status: 400, want: "load is a section of options"},
+		{name: "a value", defaults: "load:\n  batch:\n    size: 0\n", status: 400, want: "--load-batch-size: must be at least 1"},
+		{name: "a file outside", defaults: "item:\n  output:\n    file: ../../.ssh/authorized_keys\n", status: 400, want: "names only files in "},
+		{name: "an absolute file", defaults: "item:\n  input:\n    file: /etc/passwd\n", status: 400, want: "names only files in "},
+		{name: "another part", defaults: "{}", script: "x", more: "y", status: 400, want: `no part "more"`},
+		{name: "a large scenario", defaults: "{}", script: strings.Repeat("x", mostScript+1), status: 400, want: "at most 1 MiB"},
+		{name: "too large", defaults: strings.Repeat("x", mostBody+1), status: 413, want: "at most 16 MiB"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			parts := []string{c.defaults}
+			if c.script != "" {
+				parts = append(parts, c.script)
+			}
+			if c.more != "" {
+				parts = append(parts, c.more)
+			}
+			if w := a.ask("POST", "/run", nil, parts...); w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+				t.Errorf("%d, %s, want %d, %s", w.Code, w.Body, c.status, c.want)
+			}
+		})
+	}
+	release, err := a.claim("7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := a.ask("POST", "/run", nil, "{}"); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "busy with run 7 of another machine") {
+		t.Errorf("in a run of another machine: %d, %s", w.Code, w.Body)
+	}
+	release()
+	if w := a.ask("POST", "/run", nil, "{}"); w.Code != http.StatusAccepted {
+		t.Errorf("after it: %d, %s", w.Code, w.Body)
+	}
+	<-a.seen
+	if _, err := a.claim("8"); err == nil || !strings.Contains(err.Error(), "busy with run ") {
+		t.Errorf("another machine in a run of the API: %v", err)
+	}
+}
+
+// TestByteRange: a single range of bytes.
+func TestByteRange(t *testing.T) {
+	for text, want := range map[string][2]int64{
+		"bytes=0-0": {0, 1}, "bytes=2-": {2, 10}, "bytes=-3": {7, 10}, "bytes=-30": {0, 10}, "bytes=4-99": {4, 10},
+		"bytes=10-": {}, "bytes=5-4": {}, "bytes=-0": {}, "bytes=-": {}, "bytes=1-2,4-5": {}, "lines=1-2": {}, "bytes=a-b": {}, "bytes=": {},
+	} {
+		from, to, ok := byteRange(text, 10)
+		if ok != (want != [2]int64{}) || ok && [2]int64{from, to} != want {
+			t.Errorf("%s: %d to %d, %v, want %v", text, from, to, ok, want)
+		}
+	}
+}
+
+// TestNodesOf: how the options of nodes become a run on them.
+func TestNodesOf(t *testing.T) {
+	for _, c := range []struct {
+		name, args, want string // the error, or what the workload has
+	}{
+		{"concurrency", "--load-step-node-addrs=a,b:7 --storage-driver-limit-concurrency=3", "concurrency=9 nodes=[a:1099 b:7]"},
+		{"threads", "--load-step-node-addrs=a --storage-driver-threads=2 --load-step-node-port=9", "clients=4 nodes=[a:9]"},
+		{"deprecated", "--storage-driver-addrs=a --storage-driver-port=8", "nodes=[a:8]"},
+		{"an address", "--load-step-node-addrs=a/b", "is not HOST:PORT"},
+		{"reading", "--load-step-node-addrs=a --read --item-input-path=t", "records are read by one machine"},
+		{"topics", "--load-step-node-addrs=a --item-type=path --create --load-op-limit-count=1", "topics are worked on by one machine"},
+		{"a list", "--load-step-node-addrs=a --item-output-file=x.csv", "nodes keep no lists"},
+		{"a trace", "--load-step-node-addrs=a --output-metrics-trace-persist", "nodes keep no trace"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, err := parse(strings.Fields(c.args), t.Logf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := newStep(v, false, "", time.Now(), t.Logf)
+			if err != nil {
+				if !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v, want %s", err, c.want)
+				}
+				return
+			}
+			var all []string
+			for _, e := range s.workload("").Entries {
+				all = append(all, e.Name+"="+strings.Join(e.Values, " "))
+			}
+			all = append(all, fmt.Sprintf("nodes=%v", s.nodes))
+			for want := range strings.SplitSeq(strings.Replace(c.want, " b:7", "|b:7", 1), " ") {
+				if want = strings.Replace(want, "|", " ", 1); !strings.Contains(strings.Join(all, "\n"), want) {
+					t.Errorf("got %q, want %s", all, want)
+				}
+			}
+		})
+	}
+}

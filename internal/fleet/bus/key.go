@@ -1,0 +1,116 @@
+package bus
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"carronade/internal/system"
+)
+
+// A keyFile is what a node and the programs that use it share, in place of a server's folder: the
+// certificate of the node, by which it is known, and the keys of the operator, by which it knows
+// who may command it. It is a secret.
+type keyFile struct {
+	Seed        string `json:"seed"`        // of an nkey, to sign
+	Seal        string `json:"seal"`        // seed of a curve key
+	Certificate string `json:"certificate"` // with its private key, in PEM
+}
+
+func parseKeyFile(text []byte) (f keyFile, err error) {
+	if err := parse(text, &f); err != nil {
+		return keyFile{}, err
+	}
+	if _, err := keysOf(f.Seed, f.Seal); err != nil {
+		return keyFile{}, err
+	}
+	if _, err := f.certificate(); err != nil {
+		return keyFile{}, errors.New("its certificate is damaged")
+	}
+	return f, nil
+}
+
+func (f keyFile) certificate() (tls.Certificate, error) {
+	return tls.X509KeyPair([]byte(f.Certificate), []byte(f.Certificate))
+}
+
+// MakeKey makes a key file, with its folder, unless the file is there already. Errors are of type
+// *Error.
+func MakeKey(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	failed := func(err error) error {
+		return &Error{"make the key file " + path, system.Reason(err), "choose a file in a folder in which this user can write"}
+	}
+	var f keyFile
+	var err error
+	if f.Seed, f.Seal, err = newSeeds(); err != nil {
+		return failed(err)
+	}
+	pem, err := newCertificate()
+	if err != nil {
+		return failed(err)
+	}
+	f.Certificate = string(pem)
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return failed(err)
+	}
+	// It gets its name only when all of it is there: another process may look for it now.
+	next, err := os.CreateTemp(dir, ".key-*") // with mode 0600
+	if err != nil {
+		return failed(err)
+	}
+	defer os.Remove(next.Name())
+	_, err = next.Write(text(f))
+	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
+		return failed(err)
+	}
+	switch err := os.Link(next.Name(), path); {
+	case err == nil, errors.Is(err, fs.ErrExist): // another process made it just now
+		return nil
+	}
+	if err := os.Rename(next.Name(), path); err != nil { // a file system without links
+		return failed(err)
+	}
+	return nil
+}
+
+// openKey reads a key file. It refuses one that others can read.
+func openKey(path string) (keyFile, error) {
+	doing := "read the key file " + path
+	info, err := os.Stat(path)
+	if err != nil {
+		return keyFile{}, &Error{doing, system.Reason(err), "a node makes it; copy it from there"}
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return keyFile{}, &Error{doing, errors.New("other users can read it"), "chmod 600 " + path + ", or make a new one if they may have read it"}
+	}
+	f, err := readFile(path, parseKeyFile)
+	if err != nil {
+		return keyFile{}, &Error{doing, err, "copy it again from a node"}
+	}
+	return f, nil
+}
+
+// ConnectKey connects as the operator of the server at an address, HOST:PORT, with its key file;
+// see ServerConfig.Key. Errors are of type *Error.
+func ConnectKey(ctx context.Context, address, path string) (*Operator, error) {
+	f, err := openKey(path)
+	if err != nil {
+		return nil, err
+	}
+	own, err := f.certificate()
+	if err != nil {
+		return nil, &Error{"read the key file " + path, errKeys, ""}
+	}
+	if _, err := splitAddress(address); err != nil {
+		return nil, &Error{"connect to " + address, err, "an address is HOST:PORT"}
+	}
+	return connectOperator(ctx, operatorFile{Address: address, Pin: pinOf(own.Certificate[0]), Seed: f.Seed, Seal: f.Seal}, path)
+}

@@ -1,0 +1,38 @@
+package outage_test
+
+import (
+	"testing"
+
+	"carronade/internal/outage"
+)
+
+// TestLateEffect: what begins long after a fault is not of it, unless its heal is not long ago.
+func TestLateEffect(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		stall    span
+		marks    []outage.Mark
+		observed float64
+		noticed  bool
+	}{
+		{"at once", span{30 * second, 31 * second}, []outage.Mark{fault(30 * second)}, 170, true},
+		{"within the minute", span{80 * second, 81 * second}, []outage.Mark{fault(30 * second)}, 170, true},
+		{"long after", span{120 * second, 121 * second}, []outage.Mark{fault(30 * second)}, 60, false},
+		{"soon after the heal", span{120 * second, 121 * second}, []outage.Mark{fault(30 * second), heal(100 * second)}, 170, true},
+		{"long after the heal", span{180 * second, 181 * second}, []outage.Mark{fault(30 * second), heal(100 * second)}, 130, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x := trial{rate: 100, each: 1000000, length: 200 * second, stalls: map[int][]span{-1: {tt.stall}}, marks: tt.marks}
+			s := x.scores(t)[0]
+			if s.ObservedS != tt.observed {
+				t.Errorf("it was observed for %v s, want %v s", s.ObservedS, tt.observed)
+			}
+			if noticed := s.Whole.Noticed != nil; noticed != tt.noticed {
+				t.Errorf("noticed %v, want %v", s.Whole.Noticed, tt.noticed)
+			}
+			if !tt.noticed && (s.Whole.Over != 0 || s.Whole.Back == nil || s.Whole.Back.S != 0 || s.Whole.Blackout.S > 1) {
+				t.Errorf("got %+v", s.Whole)
+			}
+		})
+	}
+}

@@ -1,0 +1,21 @@
+package outage
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestWindows(t *testing.T) {
+	mark := func(kind string, at, observed float64) Score {
+		return Score{Mark: Mark{Kind: kind, AtS: at}, ObservedS: observed}
+	}
+	from, to := Windows([]Score{mark(Fault, 3, 17), mark(Heal, 8, 12), mark(Fault, 20, 2), mark(Fault, 22, 8)})
+	s := time.Second
+	if want := []time.Duration{0, 0, 15 * s, 20 * s}; !slices.Equal(from, want) {
+		t.Errorf("they begin at %v, want %v", from, want)
+	}
+	if want := []time.Duration{15 * s, 0, 20 * s, 30 * s}; !slices.Equal(to, want) {
+		t.Errorf("they end at %v, want %v", to, want)
+	}
+}

@@ -1,0 +1,19 @@
+// Package relay delays the connections of one run: a process of its own, through which the run
+// connects to its target, passes bytes on in both directions, and each of them later when it is
+// told to.
+//
+// It does not know protocols, and does not look at the bytes. It drops nothing: on a connection of
+// TCP a lost packet is a delay, whose length only the kernel's TCP decides.
+//
+// Invariants: the bytes of a direction arrive complete and in their order, whatever the delay was
+// when they were sent; only the process that started a relay can connect through it; and a relay
+// ends with that process.
+package relay
+
+// # How it works
+//
+// The run connects to the relay and sends one line, TOKEN HOST:PORT. The relay connects there, and
+// answers with one line: "ok", or the class of the error and its text. Then it passes bytes on.
+//
+// The token and the delays come over the relay's standard input, a line of JSON each, and its end
+// ends the relay.

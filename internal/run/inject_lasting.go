@@ -1,0 +1,215 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"carronade/internal/inject"
+	"carronade/internal/outage"
+	"carronade/internal/relay"
+	"carronade/internal/system"
+	"carronade/target"
+)
+
+// An undoing is how a fault is undone.
+type undoing struct{ undo func() error }
+
+var errLeaving = errors.New("this program ends")
+
+// checkLasting finds out whether a fault of the network or of a disk can be made, with a hint if not.
+func (j *injector) checkLasting(f *inject.Fault) (err error, hint string) { //nolint:revive // the hint belongs to the error
+	switch f.Action {
+	case inject.NetDelay:
+		if j.e.relay.Connections() == 0 {
+			return errors.New("the target has no connections of TCP, and others cannot be delayed"), "leave it out, or choose a target over TCP"
+		}
+	case inject.NetLoss:
+		all, err := j.filters()
+		for _, p := range all {
+			_ = p.Close()
+		}
+		if err != nil {
+			return err, "packets are dropped in a network of the system's own: run it in a container (--system-image), or with ip netns exec in --system-cmd, and run this program as root"
+		}
+	case inject.DiskFull:
+		if j.e.system == nil || !j.e.system.started {
+			return errors.New("the run has not started the system whose disk it would fill"), "start it with --system-cmd or --system-image"
+		}
+		var others []string
+		for _, path := range []string{j.e.HDR, j.e.Trace, j.e.Workload.String("system-log")} {
+			if path != "" {
+				others = append(others, path)
+			}
+		}
+		if err := system.CanFill(f.Folder, others...); err != nil {
+			return err, "mount a small filesystem for the data of the system, such as mount -t tmpfs -o size=256m tmpfs /mnt/data"
+		}
+	}
+	return nil, ""
+}
+
+// filters are those for the networks of the system. A process that shares the network of this
+// machine, such as one that started the others, does not count if others have one of their own.
+func (j *injector) filters() (all []*system.PacketFilter, err error) {
+	if j.e.system == nil {
+		return nil, errors.New("the run has no system: --system-cmd or --system-image starts one")
+	}
+	pids := j.e.system.Members()
+	if len(pids) == 0 {
+		return nil, errors.New("the processes of the system are not known")
+	}
+	seen := map[string]bool{}
+	var first error
+	for _, pid := range pids {
+		network, err := system.NetworkOf(pid)
+		if err == nil && seen[network] {
+			continue
+		}
+		seen[network] = true
+		p, err := system.OpenPackets(pid)
+		switch {
+		case err == nil:
+			all = append(all, p)
+		case first == nil || errors.Is(first, system.ErrSharedNetwork):
+			first = err
+		}
+	}
+	if len(all) == 0 {
+		return nil, first
+	}
+	return all, nil
+}
+
+// apply makes a fault of the network, or pauses a container, and returns how to undo it.
+func (j *injector) apply(ctx context.Context, f *inject.Fault) (undo func() error, err error) {
+	if f.Action == inject.NetDelay {
+		ctx := context.Background() // it answers at once, or is gone
+		return func() error { return j.e.relay.Delay(ctx, 0) }, j.e.relay.Delay(ctx, f.Delay)
+	}
+	if f.Action == inject.Stop {
+		again := func() error { return j.e.system.Unpause(context.Background()) } // it has a timeout
+		if err := j.e.system.Pause(ctx); err != nil {
+			return nil, errors.Join(err, again()) // it may have happened all the same
+		}
+		return again, nil
+	}
+	all, err := j.filters()
+	if err != nil {
+		return nil, err
+	}
+	undo = func() error {
+		var errs []error
+		for _, p := range all {
+			errs = append(errs, p.Close())
+		}
+		return errors.Join(errs...)
+	}
+	for _, p := range all {
+		if err := p.Drop(f.Share); err != nil {
+			return nil, errors.Join(err, undo())
+		}
+	}
+	return undo, nil
+}
+
+// last makes a fault of the network, or pauses a container, and undoes it when its length is over, or
+// at the end of faulty. ctx ends with the run.
+func (j *injector) last(ctx, faulty context.Context, f *inject.Fault) {
+	from := time.Now()
+	u, err := j.begun(ctx, f)
+	if err != nil {
+		j.problem("--fault %s: %v", f, err)
+		return
+	}
+	j.noted(outage.Fault, f.String(), byFault, from, time.Now())
+	j.wait(faulty, from.Add(f.Length))
+	from = time.Now()
+	j.standing.Lock()
+	delete(j.lasting, u)
+	err = u.undo()
+	j.standing.Unlock()
+	if err != nil {
+		j.problem("--fault %s was not undone: %v", f, err)
+		return
+	}
+	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
+}
+
+// begun applies a fault, and remembers how to undo it: see release.
+func (j *injector) begun(ctx context.Context, f *inject.Fault) (*undoing, error) {
+	j.standing.Lock()
+	defer j.standing.Unlock()
+	if j.over {
+		return nil, errLeaving
+	}
+	undo, err := j.apply(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	u := &undoing{undo}
+	j.lasting[u] = true
+	return u, nil
+}
+
+// wait waits for a moment, or the end of ctx.
+func (j *injector) wait(ctx context.Context, until time.Time) {
+	select {
+	case <-time.After(time.Until(until)):
+	case <-ctx.Done(): // nothing may be left broken
+	}
+}
+
+// refill is how often what became free on a full filesystem is taken again: a system that deletes
+// old data makes room.
+const refill = 100 * time.Millisecond
+
+// fill fills a filesystem, and keeps it full until its length is over, or the end of ctx. What it
+// took has no name, so the kernel frees it if this program ends in another way.
+func (j *injector) fill(ctx context.Context, f *inject.Fault) {
+	from := time.Now()
+	if err := system.CanFill(f.Folder); err != nil { // it may have been unmounted since
+		j.problem("--fault %s: %v", f, err)
+		return
+	}
+	d, err := system.NewDiskFill(f.Folder)
+	if err != nil {
+		j.problem("--fault %s: %v", f, err)
+		return
+	}
+	until := from.Add(f.Length)
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	_, err = d.Fill(ctx)
+	if err == nil {
+		j.noted(outage.Fault, f.String(), byFault, from, time.Now())
+		for err == nil && ctx.Err() == nil {
+			j.wait(ctx, time.Now().Add(refill))
+			_, err = d.Fill(ctx)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		j.problem("--fault %s: %v", f, err)
+	}
+	from = time.Now()
+	if err := d.Close(); err != nil {
+		j.problem("--fault %s was not undone: %v", f, err)
+		return
+	}
+	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
+}
+
+// startRelay starts the relay if a fault delays the connections: they all go through it, from the
+// beginning, so that what is measured before the fault can be compared.
+func (e *execution) startRelay(ctx context.Context) error {
+	if !slices.ContainsFunc(e.Workload.Faults(), func(f inject.Fault) bool { return f.Action == inject.NetDelay }) {
+		return nil
+	}
+	r, err := relay.Start(ctx)
+	if err != nil {
+		return &target.Error{Doing: "prepare --fault net-delay", Err: err, Hint: "leave it out to measure without it"}
+	}
+	e.relay, e.spec.Dial = r, r.Dial
+	return nil
+}

@@ -1,0 +1,137 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"carronade/internal/inject"
+	"carronade/internal/outage"
+	"carronade/internal/system"
+)
+
+// byFault is what made the marks of faults.
+const byFault = "fault"
+
+// make makes a fault, and undoes it if that belongs to it: when its length is over, or at the end of
+// faulty. ctx ends with the run.
+func (j *injector) make(ctx, faulty context.Context, f *inject.Fault) {
+	switch f.Action {
+	case inject.Restart:
+		j.restart(ctx, f)
+	case inject.NetDelay, inject.NetLoss:
+		j.last(ctx, faulty, f)
+	case inject.DiskFull:
+		j.fill(faulty, f)
+	default:
+		if j.paused[f] {
+			j.last(ctx, faulty, f)
+			return
+		}
+		j.signal(ctx, faulty, f)
+	}
+}
+
+// restart restarts the system. An interrupt does not cut it short: without the system no answers come.
+func (j *injector) restart(ctx context.Context, f *inject.Fault) {
+	j.restarts.Lock() // one that is due meanwhile comes after it
+	defer j.restarts.Unlock()
+	if ctx.Err() != nil {
+		j.problem("--fault %s: not made: the run ended before", f)
+		return
+	}
+	from := time.Now()
+	err := j.e.system.Restart(ctx, f.Length, func() { j.noted(outage.Fault, f.String(), byFault, from, time.Now()) })
+	switch {
+	case err == nil:
+		now := time.Now()
+		j.noted(outage.Heal, f.String(), byFault, now, now)
+	case ctx.Err() != nil:
+		j.problem("--fault %s: the run ended before the system was ready again", f)
+	default:
+		j.problem("--fault %s: %v", f, err)
+	}
+}
+
+// signal stops or ends processes.
+func (j *injector) signal(ctx, faulty context.Context, f *inject.Fault) {
+	pids, err := j.processes(ctx, f)
+	if err != nil {
+		j.problem("--fault %s: %v", f, err)
+		return
+	}
+	signal := system.End
+	if f.Action == inject.Stop {
+		signal = j.pause
+	}
+	from := time.Now()
+	reached := j.each(f, pids, signal)
+	if len(reached) == 0 {
+		return
+	}
+	j.noted(outage.Fault, f.String(), byFault, from, time.Now())
+	if f.Action != inject.Stop {
+		return
+	}
+	j.wait(faulty, from.Add(f.Length))
+	from = time.Now()
+	j.each(f, reached, j.resume)
+	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
+}
+
+// pause makes a process stand still, and remembers it: see release.
+func (j *injector) pause(pid int) error {
+	j.standing.Lock()
+	defer j.standing.Unlock()
+	if j.over {
+		return errLeaving
+	}
+	err := system.Pause(pid)
+	if err == nil {
+		j.stopped[pid] = true
+	}
+	return err
+}
+
+// resume lets a process go on.
+func (j *injector) resume(pid int) error {
+	j.standing.Lock()
+	defer j.standing.Unlock()
+	delete(j.stopped, pid)
+	return system.Continue(pid)
+}
+
+// release lets everything go on that stands still, for a program that exits without waiting for the
+// run. Nothing is stopped after it.
+func (j *injector) release() {
+	j.standing.Lock()
+	defer j.standing.Unlock()
+	j.over = true
+	for pid := range j.stopped {
+		_ = system.Continue(pid)
+	}
+	for u := range j.lasting {
+		_ = u.undo()
+	}
+}
+
+// each signals processes, and returns those that it reached. Of a system, processes may end between
+// the look at them and the signal.
+func (j *injector) each(f *inject.Fault, pids []int, signal func(int) error) (reached []int) {
+	var gone error
+	for _, pid := range pids {
+		err := signal(pid)
+		switch {
+		case err == nil:
+			reached = append(reached, pid)
+		case f.What == inject.System && errors.Is(err, system.ErrNoProcess):
+			gone = err
+		default:
+			j.problem("--fault %s: %v", f, err)
+		}
+	}
+	if len(reached) == 0 && gone != nil {
+		j.problem("--fault %s: %v", f, gone)
+	}
+	return reached
+}

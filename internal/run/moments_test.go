@@ -1,0 +1,23 @@
+package run
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestMomentsLeftOut: of many moments of a name the longest are kept, and how many were not is said.
+func TestMomentsLeftOut(t *testing.T) {
+	var m moments
+	began := time.Now()
+	for i := range mostMoments + 234 {
+		m.add("client", "connection lost", began, time.Duration(i))
+	}
+	m.add("client", "leader changed", began, 0)
+	if n := len(m.kept[momentKey{"client", "connection lost"}]); n != mostMoments {
+		t.Errorf("%d are kept, want %d", n, mostMoments)
+	}
+	if got, want := fmt.Sprint(m.remarks()), `["connection lost" of the client happened 1,234 times: the report has the 1,000 longest]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

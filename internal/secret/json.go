@@ -1,0 +1,91 @@
+package secret
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+)
+
+var errGrammar = errors.New("the text has another grammar")
+
+// readJSON reads a text that is one or more JSON values, such as a file of lines of JSON.
+func readJSON(text string) ([]node, error) {
+	if body := strings.TrimLeft(text, " \t\r\n"); body == "" || body[0] != '{' && body[0] != '[' {
+		return nil, errGrammar
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var out []node
+	for {
+		n, err := readJSONValue(d, text)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+	}
+}
+
+func readJSONValue(d *json.Decoder, text string) (n node, err error) {
+	before := int(d.InputOffset())
+	token, err := d.Token()
+	if err != nil {
+		return n, err
+	}
+	n.to = int(d.InputOffset())
+	n.from = before + len(text[before:n.to]) - len(strings.TrimLeft(text[before:n.to], " \t\r\n,:"))
+	n.start = n.from
+	switch v := token.(type) {
+	case json.Delim:
+		n.kind = list
+		if v == '{' {
+			n.kind = table
+		}
+		for d.More() {
+			name := ""
+			start := 0
+			if n.kind == table {
+				key, err := readJSONValue(d, text)
+				if err != nil {
+					return n, unended(err)
+				}
+				name, start = key.text, key.from
+			}
+			one, err := readJSONValue(d, text)
+			if err != nil {
+				return n, unended(err)
+			}
+			one.name, one.start = name, start
+			n.below = append(n.below, one)
+		}
+		if _, err := d.Token(); err != nil {
+			return n, unended(err)
+		}
+		n.to = int(d.InputOffset())
+	case string:
+		n.text, n.write = v, writeJSON
+	default:
+		n.text = text[n.from:n.to]
+	}
+	return n, nil
+}
+
+// unended is the error of a value that is not complete: the end of the text is one.
+func unended(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errGrammar
+	}
+	return err
+}
+
+func writeJSON(s string) string {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string can be encoded
+	return strings.TrimSuffix(out.String(), "\n")
+}

@@ -1,0 +1,219 @@
+package secret
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A kind is that of a node.
+type kind int
+
+const (
+	scalar kind = iota
+	table       // settings by their names
+	list
+)
+
+// A node is a value in a file: what the parsers of all grammars make.
+type node struct {
+	kind     kind
+	name     string // of the setting, without quotes and escapes; "" in a list
+	start    int    // in the file: where the setting begins, with its name
+	from, to int    // the value
+	text     string // a scalar: what it says
+	below    []node
+	isName   bool // the name of another node, as a value
+	// block: it is written on lines of its own, and each of them is hidden.
+	block bool
+	// write writes another text in the place of a scalar's; nil: unchanged.
+	write func(string) string
+}
+
+// A tree masks what a parser found in a file: it collects replacements, so that all else
+// stays byte for byte.
+type tree struct {
+	file    string
+	depth   int // of files within values of files
+	edits   []edit
+	secrets []span // the blocks below secrets' names
+}
+
+// An edit replaces file[from:to].
+type edit struct {
+	from, to int
+	with     string
+}
+
+func (t *tree) replace(from, to int, with string) {
+	if t.file[from:to] != with {
+		t.edits = append(t.edits, edit{from, to, with})
+	}
+}
+
+// edited returns the file with all replacements. Of two in the same place the one that
+// begins first, or is longer, stands.
+func (t *tree) edited() string {
+	slices.SortStableFunc(t.edits, func(a, b edit) int {
+		if a.from != b.from {
+			return a.from - b.from
+		}
+		return b.to - a.to
+	})
+	var out strings.Builder
+	done := 0
+	for _, e := range t.edits {
+		if e.from >= done {
+			out.WriteString(t.file[done:e.from] + e.with)
+			done = e.to
+		}
+	}
+	out.WriteString(t.file[done:])
+	return out.String()
+}
+
+var (
+	// Names of settings whose value is the name of another setting, and of those
+	// with its value: an environment variable in a container's description.
+	naming = regexp.MustCompile(`(?i)^(?:[\w.]*-)?(?:name|key|id|variable|property|option|param|setting)$`)
+	valued = regexp.MustCompile(`(?i)^(?:[\w.]*-)?(?:value|values|val|default|content|text|data)$`)
+	// Names below which there are settings of all kinds.
+	holdsMore = regexp.MustCompile(`(?i)(?:creds|credentials?|authorization|cookie|jaas)$`)
+)
+
+// beside are names next to a secret whose values are not secret.
+var beside = []string{
+	"user", "username", "user_name", "login", "name", "type", "kind", "realm", "scope", "scopes", "mechanism", "method", "url", "uri", "host", "hosts", "hostname", "port", "enabled", "provider", "algorithm", "profile", "region", "role", "roles", "principal", "required", "backend", "class", "expires", "ttl",
+}
+
+// mask masks a value that has no secret's name.
+func (t *tree) mask(n node) {
+	switch n.kind {
+	case table:
+		t.table(n.below)
+	case list:
+		t.list(n.below)
+	default:
+		shown := hideWithin(n.text, t.depth)
+		switch {
+		case shown == n.text:
+		case n.write != nil:
+			t.replace(n.from, n.to, n.write(shown))
+		default:
+			t.replace(n.from, n.to, shown)
+		}
+	}
+}
+
+// table masks the settings of one place.
+func (t *tree) table(settings []node) {
+	pair := slices.ContainsFunc(settings, func(n node) bool {
+		return n.kind == scalar && naming.MatchString(n.name) && isLikelyName(strings.TrimSpace(n.text))
+	})
+	for _, n := range settings {
+		switch {
+		case isLikelyName(n.name), pair && valued.MatchString(n.name):
+			t.secret(n)
+		case n.kind == scalar && Is(n.name, n.text):
+			t.hide(n)
+		default:
+			t.mask(n)
+		}
+	}
+}
+
+// list masks a list, which may be the arguments of a program.
+func (t *tree) list(items []node) {
+	args := make([]string, len(items))
+	for i, n := range items {
+		if n.kind == scalar {
+			args[i] = strings.TrimSpace(n.text)
+		}
+	}
+	shown, _ := arguments(args)
+	for i, n := range items {
+		switch {
+		case n.kind != scalar || shown[i] == args[i]:
+			t.mask(n)
+		case shown[i] == Hidden || n.write == nil && n.block:
+			t.hide(n)
+		case n.write != nil:
+			t.replace(n.from, n.to, n.write(shown[i]))
+		default:
+			t.replace(n.from, n.to, shown[i])
+		}
+	}
+}
+
+// secret masks the value of a secret's name.
+func (t *tree) secret(n node) {
+	single := isSingle(n.name)
+	switch {
+	case n.kind == scalar && (strings.Contains(n.text, "LoginModule") || isMode(n.name, n.text)):
+		t.mask(n)
+	case single && n.kind == table && isAboutUse(n):
+	case n.kind == scalar || !n.block:
+		t.hide(n)
+	default:
+		t.secrets = append(t.secrets, span{n.start, n.to})
+		for _, b := range n.below {
+			key := strings.ToLower(b.name)
+			switch {
+			case b.isName:
+			case b.kind == scalar && IsReference(b.text):
+			case n.kind == table && single && isAboutUse(b):
+			case n.kind == table && holdsMore.MatchString(n.name) && (slices.Contains(beside, key) || isLikelyName(key)):
+				t.table([]node{b})
+			case n.kind == table && holdsMore.MatchString(n.name):
+				t.hide(b)
+			default:
+				t.hideLines(b.start, b.to)
+			}
+		}
+	}
+}
+
+// hide masks a value as a whole.
+func (t *tree) hide(n node) {
+	if text := strings.TrimSpace(n.text); n.kind == scalar && (text == "" || text == Hidden || IsReference(text)) && n.from+len(n.text) >= n.to {
+		return
+	}
+	if n.block {
+		t.hideLines(n.from, n.to)
+		return
+	}
+	t.replace(n.from, n.to, Hidden)
+}
+
+// item is what a line has before an item of a list, or before its setting.
+var item = regexp.MustCompile(`^[ \t]*(?:-[ \t]+)*`)
+
+// hideLines masks the lines of file[from:to], each on its own.
+func (t *tree) hideLines(from, to int) {
+	for at := from; at < to; {
+		end := min(at+lineLength(t.file[at:]), to)
+		line := strings.TrimRight(t.file[at:end], " \t\r")
+		if n := len(item.FindString(line)); n < len(line) {
+			t.replace(at+n, at+len(line), Hidden)
+		}
+		at = end + 1
+	}
+}
+
+// continuation is the end of a line that the next one continues.
+var continuation = regexp.MustCompile(`\\\r?\n`)
+
+// hideWithin masks a value: one that begins as an address is one to its end, and others may
+// be the text of another file.
+func hideWithin(text string, depth int) string {
+	if at := address.FindStringIndex(text); at != nil && at[0] == 0 {
+		if n := strings.LastIndexByte(text, '@'); n > at[1] && (strings.Contains(text[at[1]:n], ":") || !strings.ContainsAny(text[at[1]:n], "/?#")) {
+			text = text[:at[1]] + Hidden + text[n:]
+		}
+	}
+	body := strings.TrimSpace(continuation.ReplaceAllString(text, ""))
+	if depth < maxDepth && body != "" && (strings.Contains(body, "\n") || strings.IndexByte("{[<", body[0]) >= 0) {
+		return hideDocument(text, depth+1)
+	}
+	return hideLikely(text, nil)
+}

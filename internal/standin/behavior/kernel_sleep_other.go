@@ -1,0 +1,7 @@
+//go:build !linux
+
+package behavior
+
+import "time"
+
+func kernelSleep(time.Duration) {}

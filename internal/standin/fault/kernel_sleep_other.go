@@ -1,7 +1,0 @@
-//go:build !linux
-
-package fault
-
-import "time"
-
-func kernelSleep(time.Duration) {}

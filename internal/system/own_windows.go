@@ -1,0 +1,46 @@
+package system
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ListenOwn listens on a Unix socket that only this user can connect to: Windows 10 or later has
+// them. Its right is that of the folder, so the socket must be below the user's data folder. A
+// socket that a program left behind is replaced, one that a program listens on is an error.
+func ListenOwn(path string) (net.Listener, error) {
+	dir, err := DataDir()
+	if err != nil {
+		return nil, err
+	}
+	if below, err := filepath.Rel(dir, path); err != nil || !filepath.IsLocal(below) {
+		return nil, fmt.Errorf("a socket that only you can connect to must be below %s", dir)
+	}
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode()&os.ModeSocket == 0 {
+			return nil, errors.New("a file of that name exists")
+		}
+		conn, err := net.Dial("unix", path)
+		if err == nil {
+			conn.Close()
+			return nil, errors.New("another program listens there")
+		}
+		if !IsRefused(err) {
+			return nil, err
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return net.Listen("unix", path)
+}
+
+// SameOwner gives a file to the owner of a folder, on Unix.
+func SameOwner(string, string) error { return nil }
+
+// IsRefused reports whether nothing listens on a Unix socket.
+func IsRefused(err error) bool { return strings.Contains(err.Error(), "refused it") }

@@ -1,0 +1,128 @@
+package system
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrSharedNetwork is the error of a process that has the network of this program.
+var ErrSharedNetwork = errors.New("it shares the network of this machine, and what is dropped on the way to it would be dropped on the way to others")
+
+// A PacketFilter drops packets in the network namespace of another process. It keeps that namespace
+// until Close.
+type PacketFilter struct {
+	ns       *os.File
+	programs []string // iptables, and ip6tables if it works
+	rules    [][]string
+}
+
+// NetworkOf identifies the network namespace of a process.
+func NetworkOf(pid int) (string, error) { return os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/net") }
+
+// OpenPackets prepares to drop packets that arrive at a process. The process must have a network
+// namespace of its own, and this program the rights to change it. It tries both with a rule that
+// drops nothing.
+func OpenPackets(pid int) (*PacketFilter, error) {
+	path := "/proc/" + strconv.Itoa(pid) + "/ns/net"
+	own, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return nil, fmt.Errorf("find the network of this program: %w", err)
+	}
+	its, err := os.Readlink(path)
+	if err != nil {
+		return nil, fmt.Errorf("find the network of process %d: %w", pid, errors.Unwrap(err))
+	}
+	if its == own {
+		return nil, fmt.Errorf("process %d: %w", pid, ErrSharedNetwork)
+	}
+	iptables, err := exec.LookPath("iptables")
+	if err != nil {
+		return nil, errors.New("iptables is not installed")
+	}
+	p := &PacketFilter{programs: []string{iptables}}
+	if p.ns, err = os.Open(path); err != nil {
+		return nil, fmt.Errorf("enter the network of process %d: %w", pid, errors.Unwrap(err))
+	}
+	if err := p.try(iptables); err != nil {
+		p.ns.Close()
+		return nil, err
+	}
+	if six, err := exec.LookPath("ip6tables"); err == nil && p.try(six) == nil {
+		p.programs = append(p.programs, six)
+	}
+	return p, nil
+}
+
+func (p *PacketFilter) try(program string) error {
+	rule := dropRule(0)
+	if err := p.run(program, "-I", rule); err != nil {
+		return err
+	}
+	return p.run(program, "-D", rule)
+}
+
+// Drop drops a share of the packets that arrive from now on, except those within the namespace.
+func (p *PacketFilter) Drop(share float64) error {
+	rule := dropRule(share)
+	for _, program := range p.programs {
+		if err := p.run(program, "-I", rule); err != nil {
+			return errors.Join(err, p.Close())
+		}
+		p.rules = append(p.rules, append([]string{program}, rule...))
+	}
+	return nil
+}
+
+// Close drops no more packets. Later calls do nothing.
+func (p *PacketFilter) Close() error {
+	if p.ns == nil {
+		return nil
+	}
+	var errs []error
+	for _, r := range p.rules {
+		errs = append(errs, p.run(r[0], "-D", r[1:]))
+	}
+	p.ns.Close()
+	p.ns, p.rules = nil, nil
+	return errors.Join(errs...)
+}
+
+// dropRule is a rule for iptables, without the option that adds or removes it. The name of this
+// process keeps it apart from rules of others.
+func dropRule(share float64) []string {
+	return []string{
+		"INPUT", "!", "-i", "lo", "-m", "statistic", "--mode", "random", "--probability", strconv.FormatFloat(share, 'f', 9, 64),
+		"-m", "comment", "--comment", "carronade-" + strconv.Itoa(os.Getpid()), "-j", "DROP",
+	}
+}
+
+// run runs iptables in the namespace. The process inherits it from the thread that starts it; that
+// thread ends afterwards.
+func (p *PacketFilter) run(program, what string, rule []string) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked
+		if err := unix.Setns(int(p.ns.Fd()), unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("enter the network of the system: %w", err)
+			return
+		}
+		cmd := exec.Command(program, append([]string{"-w", "5", what}, rule...)...) //nolint:gosec,noctx // a fixed rule; it waits 5 s for a lock
+		cmd.Env = Environ()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			if text := strings.TrimSpace(string(out)); text != "" {
+				err = errors.New(strings.Join(strings.Fields(text), " "))
+			}
+			err = fmt.Errorf("run iptables in the network of the system: %w", err)
+		}
+		done <- err
+	}()
+	return <-done
+}

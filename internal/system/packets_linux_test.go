@@ -1,0 +1,101 @@
+package system
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// apart starts a process with a network namespace of its own.
+func apart(t *testing.T) int {
+	t.Helper()
+	for _, name := range []string{"unshare", "iptables", "nsenter"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only an administrator can drop packets")
+	}
+	cmd := exec.Command("unshare", "--net", "sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	own, err := NetworkOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if its, err := NetworkOf(cmd.Process.Pid); err == nil && its != own {
+			return cmd.Process.Pid
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	t.Skip("a process gets no network of its own here")
+	return 0
+}
+
+// rules are those for packets that arrive at a process.
+func rules(t *testing.T, pid int) string {
+	t.Helper()
+	out, err := exec.Command("nsenter", "--net=/proc/"+strconv.Itoa(pid)+"/ns/net", "iptables", "-S", "INPUT").CombinedOutput()
+	if err != nil {
+		t.Skipf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+func TestPackets(t *testing.T) {
+	pid := apart(t)
+	before := rules(t, pid)
+	p, err := OpenPackets(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rules(t, pid); got != before {
+		t.Errorf("opening it changed the rules:\n%s", got)
+	}
+	if err := p.Drop(0.05); err != nil {
+		t.Fatal(err)
+	}
+	if got := rules(t, pid); !strings.Contains(got, "--probability 0.0") || !strings.Contains(got, "DROP") {
+		t.Errorf("the rules are\n%s", got)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := rules(t, pid); got != before {
+		t.Errorf("after the end the rules are\n%s", got)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPacketsRefused(t *testing.T) {
+	if _, err := OpenPackets(os.Getpid()); !errors.Is(err, ErrSharedNetwork) {
+		t.Errorf("got %v, want that the network is shared", err)
+	}
+	if _, err := OpenPackets(1 << 30); err == nil {
+		t.Error("there is no such process")
+	}
+	pid := apart(t)
+	t.Setenv("PATH", t.TempDir())
+	if _, err := OpenPackets(pid); err == nil || !strings.Contains(err.Error(), "iptables is not installed") {
+		t.Errorf("got %v", err)
+	}
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	if err := os.WriteFile(filepath.Join(dir, "iptables"), []byte("#!/bin/sh\necho no chain >&2; exit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenPackets(pid); err == nil || !strings.HasSuffix(err.Error(), "in the network of the system: no chain") {
+		t.Errorf("got %v", err)
+	}
+}
