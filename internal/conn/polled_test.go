@@ -29,7 +29,8 @@ func TestPolledReaders(t *testing.T) {
 			runtime.LockOSThread()
 			p.Prepare()
 			for open := true; open; {
-				p.Wait(now()+time.Millisecond, false, false)
+				p.Wait(now()+50*time.Microsecond, false, false)
+				runtime.Gosched() // the wait keeps its processor
 				select {
 				case <-stop:
 					open = false
