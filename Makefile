@@ -18,6 +18,11 @@ PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 # The tools that build releases are a module of their own: see docs/decisions/009. Their
 # tests read files outside of it, which Go's test cache does not see: hence -count=1.
 RELEASE     := internal/tools/release
+
+# A protocol in a program of its own, and a module of its own, so that the compiler refuses
+# it our internal packages.
+EXAMPLE     := examples/lines
+
 # Where the archives of a release will be, for the formula of Homebrew.
 URL         ?=
 
@@ -46,7 +51,7 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
 # Packages that only compute, in one goroutine or in some that share nothing: the race detector makes their tests
 # five times slower and cannot find anything. make race includes them.
-CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/page internal/picture internal/stats internal/wire/apm
+CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/picture internal/stats internal/wire/apm
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
 .PHONY: help build test race stores bench microbench lint vuln fmt docs cross image release fuzz deps clean
@@ -66,6 +71,7 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	wait $$built || status=1; \
 	$(PLAIN) $(GO) test -vet=off -timeout 15m -p 3 $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
 	$(PLAIN) $(GO) -C $(RELEASE) test -vet=off -count=1 -timeout 10m ./... || status=1; \
+	$(PLAIN) $(GO) -C $(EXAMPLE) test -vet=off -count=1 -timeout 5m ./... || status=1; \
 	$(PLAIN) $(GO) test -vet=off -count=1 -timeout 25m -parallel 6 $(SLOW) || status=1; \
 	exit $$status
 
@@ -77,12 +83,14 @@ stores: deps ## the team's store, and the shell's session, against Elasticsearch
 	CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 10m ./internal/store/elastic; \
 	if [ "$$r" != elasticsearch-7 ]; then CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 5m -run TestShellElasticsearch ./internal/cli; fi; done
 
-soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, new random scenarios of lost events, 2,000 simulated runs with stalls to explain, and 10,000 simulated runs of several machines
+soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, new random scenarios of lost events, 2,000 simulated runs with stalls to explain, 10,000 simulated runs of several machines, and the memory of a run of a day in virtual time and of one of an hour
 	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger
 	CARRONADE_TEST_SCREENS=200 $(GO) test -count=1 -run FindsKnownEffects ./internal/vary
 	CARRONADE_TEST_SEEDS=200 $(GO) test -count=1 ./internal/find
 	CARRONADE_TEST_EXPLAIN=400 $(GO) test -count=1 -timeout 30m -run 'ByChance|Planted' ./internal/explain
 	CARRONADE_TEST_FLEET=10000 $(GO) test -count=1 -timeout 60m -run '^TestFleet$$' ./internal/fleet
+	CARRONADE_TEST_RUN=24h $(GO) test -count=1 -timeout 30m -v -run LongRun ./internal/run
+	CARRONADE_TEST_HOUR=1h $(PLAIN) $(GO) test -count=1 -timeout 90m -v -run HourIsSmall ./internal/acceptance
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/jobs ./internal/acceptance
 
 conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, explained pauses of a real Kafka, scores of faults, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
@@ -101,10 +109,11 @@ microbench: ## Go's benchmarks of the packages (BENCHTIME=1s)
 lint: ## go vet, gofumpt, golangci-lint, and govulncheck unless VULN=no
 	$(GO) vet ./...
 	$(GO) -C $(RELEASE) vet ./...
+	$(GO) -C $(EXAMPLE) vet ./...
 	@out=$$(CGO_ENABLED=0 $(GO) run $(GOFUMPT) -l $$(git ls-files '*.go')); \
 	if [ -n "$$out" ]; then echo "not formatted, make fmt mends it:"; echo "$$out"; exit 1; fi
 	@lint() { if command -v golangci-lint >/dev/null; then golangci-lint run ./...; else CGO_ENABLED=0 $(GO) run $(GOLANGCI) run ./...; fi; }; \
-	lint && cd $(RELEASE) && lint
+	lint && (cd $(RELEASE) && lint) && cd $(EXAMPLE) && lint
 	@if [ '$(VULN)' != no ]; then $(MAKE) --no-print-directory vuln; fi
 
 vuln: ## known vulnerabilities in what the program calls; needs the database of Go's team, or a copy in GOVULNDB

@@ -1,12 +1,20 @@
 package measure
 
 import (
+	"math"
 	"slices"
 	"time"
 )
 
 // DefaultSeries is how many intervals a series keeps: an hour of seconds.
 const DefaultSeries = 3600
+
+// mostCells is how many bytes the packed cells of a series take before it joins intervals,
+// however few there are. An hour of seconds takes 2 to 20 MiB.
+const mostCells = 16 << 20
+
+// fewRows is how many rows a series has in any case.
+const fewRows = 64
 
 // A Series contains the intervals of a run, in order, in bounded memory. When it is
 // full, each added interval makes it join two neighbours of the same phase: first those
@@ -17,70 +25,98 @@ const DefaultSeries = 3600
 //
 // It is not safe for concurrent use.
 type Series struct {
-	most   int
-	per    int // number of added intervals in a new row
-	rows   []Interval
-	filled int // number of added intervals in the last row
-	next   int // rows before this one were joined since per last changed
+	most      int
+	mostCells int // bytes
+	per       int // number of added intervals in a new row
+	rows      []Interval
+	cells     int // bytes of the rows' packed cells and lags
+	filled    int // number of added intervals in the last row
+	next      int // rows before this one were joined since per last changed
 
-	// What the last Add changed; -1 for none.
-	joined int // the row that it made of two
-	ended  int // the row of several intervals that no more are added to
+	changed []Interval // by the last Add; see Changed
 }
 
 // NewSeries returns a series with the given maximum number of intervals, but at least
 // four. A run has three phases, and intervals of different phases are never joined.
-func NewSeries(most int) *Series { return &Series{most: max(most, 4), per: 1, joined: -1, ended: -1} }
+func NewSeries(most int) *Series { return &Series{most: max(most, 4), mostCells: mostCells, per: 1} }
 
 // Add appends an interval. It copies the histograms (compactly); the caller keeps its
 // own.
 func (s *Series) Add(iv Interval) {
-	s.joined, s.ended = -1, -1
+	s.changed = nil
 	iv.Each(func(_ string, h **Histogram) { *h = (*h).Compact() })
 	full := len(s.rows) >= s.most
-	if full {
+	if full || s.heavy() {
 		s.findJoinable()
 	}
-	if n := len(s.rows); n > 0 && s.filled < s.per && s.rows[n-1].Phase == iv.Phase {
-		s.rows[n-1] = Join(s.rows[n-1], iv)
+	n := len(s.rows)
+	if n > 0 && s.filled < s.per && s.rows[n-1].Phase == iv.Phase {
+		s.put(n-1, Join(s.rows[n-1], iv))
 		s.filled++
 		return
 	}
-	if full {
-		i := s.next
-		s.rows[i] = Join(s.rows[i], s.rows[i+1])
-		s.rows = slices.Delete(s.rows, i+1, i+2)
-		s.joined, s.next = i, i+1
-	}
+	newest := time.Duration(-1) // when the newest row of several intervals begins
 	if s.filled > 1 {
-		s.ended = len(s.rows) - 1
+		newest = s.rows[n-1].Start
+	}
+	if full {
+		s.join()
+	}
+	for s.heavy() {
+		s.findJoinable()
+		s.join()
+	}
+	if last := len(s.rows) - 1; newest >= 0 && s.rows[last].Start == newest {
+		s.changed = append(s.changed, s.rows[last])
 	}
 	s.rows = append(s.rows, iv)
+	s.cells += iv.cellBytes()
 	s.filled = 1
+}
+
+// heavy reports whether the cells take too much memory.
+func (s *Series) heavy() bool { return s.cells > s.mostCells && len(s.rows) >= fewRows }
+
+// join joins the rows that findJoinable found.
+func (s *Series) join() {
+	i := s.next
+	s.cells -= s.rows[i+1].cellBytes()
+	s.put(i, Join(s.rows[i], s.rows[i+1]))
+	s.rows = slices.Delete(s.rows, i+1, i+2)
+	s.changed = append(s.changed, s.rows[i])
+	s.next = i + 1
+}
+
+// put replaces a row.
+func (s *Series) put(i int, iv Interval) {
+	s.cells += iv.cellBytes() - s.rows[i].cellBytes()
+	s.rows[i] = iv
+}
+
+// cellBytes is how many bytes of a row depend on what was measured.
+func (iv *Interval) cellBytes() int {
+	n := 8 * len(iv.LagLogs)
+	for _, h := range []*Histogram{iv.Response, iv.Service, iv.SendDelay, iv.Batching, iv.Queueing, iv.FailedService, iv.EndToEnd, iv.Censored} {
+		if h != nil {
+			n += len(h.packed)
+		}
+	}
+	return n
 }
 
 // AddLast appends one of the few intervals that are completed only at the end of a run.
 // The series may then exceed its bound, so that an hour of seconds is not joined
 // because of the moment in which the last answers came.
 func (s *Series) AddLast(iv Interval) {
-	most := s.most
-	s.most = max(most, len(s.rows)+1)
+	most, mostCells := s.most, s.mostCells
+	s.most, s.mostCells = max(most, len(s.rows)+1), math.MaxInt
 	s.Add(iv)
-	s.most = most
+	s.most, s.mostCells = most, mostCells
 }
 
-// Changed returns the rows of several intervals that the last Add completed: one that it
+// Changed returns the rows of several intervals that the last Add completed: those that it
 // joined from two neighbours to make room, and the newest one before it, if that is full.
-// They have been in no earlier result.
-func (s *Series) Changed() []Interval {
-	var out []Interval
-	for _, i := range []int{s.joined, s.ended} {
-		if i >= 0 && (len(out) == 0 || i != s.joined) {
-			out = append(out, s.rows[i])
-		}
-	}
-	return out
-}
+func (s *Series) Changed() []Interval { return s.changed }
 
 // findJoinable moves next to two rows that can be joined, from the end back to the
 // beginning. Four rows of three phases contain two neighbours of the same phase.

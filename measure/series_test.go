@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func TestSeriesIsEven(t *testing.T) {
 		if len(rows) != most || long > 2*short {
 			t.Fatalf("after %d: %d rows of %v to %v", i, len(rows), short, long)
 		}
-		if j := s.Changed(); s.joined >= 0 && before != most {
+		if j := s.Changed(); before != most && len(s.Intervals()) == before {
 			t.Fatalf("after %d: joined %v with %d rows", i, j, before)
 		}
 	}
@@ -122,6 +123,46 @@ func TestSeriesKeepsTheSums(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Rows whose cells take much memory are joined before there are many: the bytes stay within
+// the bound, the lengths even, and nothing is lost.
+func TestSeriesIsBoundedInBytes(t *testing.T) {
+	const most = 100 << 10
+	s := NewSeries(DefaultSeries)
+	s.mostCells = most
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 3000
+	for i := range n {
+		h := NewHistogram()
+		for range 300 {
+			h.Record(time.Duration(rng.ExpFloat64() * 3e6))
+		}
+		at := time.Duration(i) * time.Second
+		s.Add(Interval{Phase: "measurement", Start: at, End: at + time.Second, Set: Set{Response: h}})
+		bytes := 0
+		for _, iv := range s.Intervals() {
+			bytes += len(iv.Response.packed)
+		}
+		if bytes != s.cells || bytes > most+most/10 && len(s.Intervals()) > fewRows {
+			t.Fatalf("after %d: %d rows have %d bytes, %d are counted, and %d are the bound", i, len(s.Intervals()), bytes, s.cells, most)
+		}
+	}
+	count, short, long := uint64(0), time.Hour, time.Duration(0)
+	rows := s.Intervals()
+	for _, iv := range rows {
+		count += iv.Response.Count()
+		long = max(long, iv.Length())
+	}
+	for _, iv := range rows[:len(rows)-1] {
+		short = min(short, iv.Length())
+	}
+	if count != 300*n || len(rows) < fewRows || len(rows) > n/4 || long > 2*short {
+		t.Errorf("%d rows of %v to %v have %d values, want %d", len(rows), short, long, count, 300*n)
+	}
+	if s.AddLast(Interval{Phase: "measurement"}); len(s.Changed()) > 1 {
+		t.Error("the last row of a run made others join")
+	}
 }
 
 // A week of seconds takes some MB.

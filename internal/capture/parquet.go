@@ -78,7 +78,7 @@ func Parquet(in io.ReaderAt, length int64, to Sink) (used []string, err error) {
 			if p == nil {
 				continue
 			}
-			if err := checkPages(in, length, p.Compression().CompressionCodec(), &file.Metadata().RowGroups[i].Columns[p.Index()].MetaData); err != nil {
+			if err := checkPages(in, length, p.Compression().CompressionCodec(), &file.Metadata().RowGroups[i].Columns[p.Index()].MetaData, p.MaxDefinitionLevel() > 0, maxPage); err != nil {
 				return used, &Error{Where: fmt.Sprintf("row group %d, column %s", i+1, p.Name()), Err: err}
 			}
 		}

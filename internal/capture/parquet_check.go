@@ -46,8 +46,9 @@ func checkFooter(in io.ReaderAt, length int64) error {
 }
 
 // checkPages checks the pages of a column in a row group. The codec is the one that the library
-// uses: that of the column's first row group.
-func checkPages(in io.ReaderAt, length int64, codec format.CompressionCodec, meta *format.ColumnMetaData) error {
+// uses: that of the column's first row group. optional: values may be missing. The values of a
+// page may have most bytes together.
+func checkPages(in io.ReaderAt, length int64, codec format.CompressionCodec, meta *format.ColumnMetaData, optional bool, most int64) error {
 	at := meta.DataPageOffset
 	if d := meta.DictionaryPageOffset; d > 0 && d < at {
 		at = d
@@ -56,7 +57,7 @@ func checkPages(in io.ReaderAt, length int64, codec format.CompressionCodec, met
 	if at < 4 || size < 0 || at > length || size > length-at {
 		return fmt.Errorf("a column of %d bytes at %d does not fit", size, at)
 	}
-	return checkChunk(in, at, at+size, codec)
+	return checkChunk(in, at, at+size, codec, optional, most)
 }
 
 // maxPageValues limits the values of a page.
@@ -67,7 +68,7 @@ const maxPageHeader = 16 << 20
 
 // checkChunk checks the headers of pages from at on, up to end, and that pages are not larger than
 // they say when they are decompressed.
-func checkChunk(in io.ReaderAt, at, end int64, codec format.CompressionCodec) error {
+func checkChunk(in io.ReaderAt, at, end int64, codec format.CompressionCodec, optional bool, most int64) error {
 	buffer := make([]byte, 64<<10)
 	for at < end {
 		n, err := in.ReadAt(buffer[:min(int64(len(buffer)), end-at)], at)
@@ -93,7 +94,11 @@ func checkChunk(in io.ReaderAt, at, end int64, codec format.CompressionCodec) er
 		if n := max(h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues, h.DictionaryPageHeader.V.NumValues); n > maxPageValues {
 			return fmt.Errorf("a page of %d values is not within %d", n, maxPageValues)
 		}
-		if err := checkPage(io.NewSectionReader(in, at, int64(h.CompressedPageSize)), codec, &h); err != nil {
+		page := func() *io.SectionReader { return io.NewSectionReader(in, at, int64(h.CompressedPageSize)) }
+		if err := checkPage(page(), codec, &h); err != nil {
+			return fmt.Errorf("a page: %w", err)
+		}
+		if err := checkDelta(page(), codec, &h, optional, most); err != nil {
 			return fmt.Errorf("a page: %w", err)
 		}
 		at += int64(h.CompressedPageSize)

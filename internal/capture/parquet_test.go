@@ -13,6 +13,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/format"
 
 	"carronade/internal/fit"
 )
@@ -240,5 +242,92 @@ func TestParquetPagesAreBounded(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// In the delta encodings a small page can have very many or very long values. They are added up
+// before the library allocates them.
+func TestParquetDeltaIsBounded(t *testing.T) {
+	const size, rows = 64 << 10, 100
+	long := bytes.Repeat([]byte("a"), size)
+	for _, optional := range []bool{false, true} {
+		for version := 1; version <= 2; version++ {
+			t.Run(fmt.Sprintf("optional %v, version %d", optional, version), func(t *testing.T) {
+				node := parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.DeltaByteArray)
+				if optional {
+					node = parquet.Optional(node)
+				}
+				var out bytes.Buffer
+				w := parquet.NewGenericWriter[pageRow](&out, parquet.NewSchema("row", parquet.Group{"value": node}), parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(version), parquet.PageBufferSize(2*size*rows))
+				for range rows {
+					if _, err := w.Write([]pageRow{{long}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				data := out.Bytes()
+				var got found
+				if _, err := readParquet(data, &got); err != nil || len(got.records) != rows || len(data) > size*rows/10 {
+					t.Fatalf("got %d records of %d bytes and %v", len(got.records), len(data), err)
+				}
+				file, err := openParquet(bytes.NewReader(data), int64(len(data)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				check := func(most int64) error {
+					return checkPages(bytes.NewReader(data), int64(len(data)), format.Snappy, &file.Metadata().RowGroups[0].Columns[0].MetaData, optional, most)
+				}
+				if err := check(size * rows); err != nil {
+					t.Errorf("got %v for values that fit", err)
+				}
+				if err := check(size*rows - 1); !errors.Is(err, errDeltaLong) {
+					t.Errorf("got %v, want %v", err, errDeltaLong)
+				}
+			})
+		}
+	}
+}
+
+// The numbers of a list come back as the library writes them, and its end is found.
+func TestDeltaSum(t *testing.T) {
+	list := func(numbers ...int32) []byte {
+		b, err := new(delta.BinaryPackedEncoding).EncodeInt32(nil, numbers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	many := make([]int32, 1000)
+	sum := uint64(0)
+	for i := range many {
+		many[i] = int32(i * i % 7777)
+		sum += uint64(many[i])
+	}
+	tests := []struct {
+		name string
+		list []byte
+		most int64
+		sum  uint64
+		err  error
+	}{
+		{"none", list(), 0, 0, nil},
+		{"one", list(7), 1, 7, nil},
+		{"many", list(many...), 1000, sum, nil},
+		{"equal", list(make([]int32, 500)...), 500, 0, nil},
+		{"too many", list(many...), 999, 0, errDeltaMany},
+		{"billions in a few bytes", binary.AppendVarint(binary.AppendUvarint([]byte{128, 1, 4}, 1<<31-1), 0), maxPageValues, 0, errDeltaMany},
+		{"lengths that wrap around", binary.AppendVarint([]byte{128, 1, 4, 1}, 1<<20-1<<32), 1, 1 << 20, nil},
+		{"truncated", list(many...)[:3], 1000, 0, errDelta},
+		{"nothing", nil, 1000, 0, errDelta},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			rest, got, err := deltaSum(append(bytes.Clone(test.list), "rest"...), test.most)
+			if !errors.Is(err, test.err) || got != test.sum || err == nil && string(rest) != "rest" {
+				t.Errorf("got %d, %q and %v; want %d and %v", got, rest, err, test.sum, test.err)
+			}
+		})
 	}
 }

@@ -37,6 +37,7 @@ func (s *session) agentCommand() *cobra.Command {
 	var targets []string
 	var weight int
 	var everything bool
+	var traces string
 	var nats natsFlags
 	cmd := &cobra.Command{
 		Use: "agent", Short: "make this machine one of the generators of a fleet",
@@ -70,7 +71,12 @@ func (s *session) agentCommand() *cobra.Command {
 				}
 				cfg.NATS = &nats.NATS
 			}
-			return s.agent(cmd.Context(), cfg, fleet.Info{Weight: weight, AllowTargets: targets}, everything)
+			if traces != "" {
+				if err := os.MkdirAll(traces, 0o755); err != nil {
+					return cannotWrite("--traces", traces, err, "give a folder that this user may write")
+				}
+			}
+			return s.agent(cmd.Context(), cfg, fleet.Info{Weight: weight, AllowTargets: targets}, everything, traces)
 		}),
 	}
 	fs := cmd.Flags()
@@ -80,6 +86,7 @@ func (s *session) agentCommand() *cobra.Command {
 	fs.BoolVar(&everything, "allow", false, "send to any target, and read any file that this user may read")
 	fs.StringVar(&cfg.Name, "name", "", "the `NAME` of this machine (default: that of the file, else its host name)")
 	fs.IntVar(&weight, "weight", 1, "its share of the clients, beside those of others: `N` times as many as one with 1")
+	fs.StringVar(&traces, "traces", "", "write a trace of each run into `FOLDER`: what this machine sent, a row for each batch")
 	fs.StringVar(&cfg.Dir, "data", "", "`FOLDER` of its key and of results that were not delivered yet (default: carronade/agent in your data folder)")
 	return cmd
 }
@@ -95,12 +102,13 @@ func checkPatterns(patterns []string) error {
 }
 
 // agent runs an agent until the context ends.
-func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Info, everything bool) error {
+func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Info, everything bool, traces string) error {
 	a, end, err := s.openAgent(ctx, cfg, info, everything)
 	if err != nil {
 		return err
 	}
 	defer end()
+	a.Traces = traces
 	fmt.Fprintf(s.out, "agent %s is connected\n", a.Info.Name)
 	return busError(drive.Serve(ctx, a))
 }

@@ -199,9 +199,10 @@ func (s *session) nodes(ctx context.Context, tool *compat.Tool, common compat.Co
 		r.Agents = append(r.Agents, addr)
 	}
 	closers = append(closers, s.entry(ctx, routes))
-	if r.infos = r.Look(ctx, r.Agents); len(r.infos) < len(r.Agents) {
+	r.infos = r.Look(ctx, r.Agents)
+	if err := r.Silent(r.Agents, r.infos); err != nil {
 		end()
-		return nil, cmp.Or(ctx.Err(), error(&words{Err: fmt.Errorf("%d of %d nodes did not answer", len(r.Agents)-len(r.infos), len(o.Addrs)), Hint: "start them again with --run-node"}))
+		return nil, cmp.Or(ctx.Err(), error(&words{Err: err, Hint: "start it again with --run-node, and use the same version of carronade everywhere"}))
 	}
 	// A run that has just failed may not be over yet on all nodes.
 	for end := time.Now().Add(fleet.Lease + time.Second); ctx.Err() == nil && time.Now().Before(end); {

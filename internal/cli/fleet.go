@@ -437,8 +437,8 @@ func (r *fleetRuns) choose(ctx context.Context, names string) error {
 			r.Agents = append(r.Agents, i.Name)
 		}
 	}
-	if len(r.infos) < len(r.Agents) {
-		return &words{Err: fmt.Errorf("%d of %d agents did not answer", len(r.Agents)-len(r.infos), len(r.Agents)), Hint: "carronade fleet status lists them; --fleet-agents names those that take part"}
+	if err := r.Silent(r.Agents, r.infos); err != nil {
+		return &words{Err: err, Hint: "carronade fleet status lists them; --fleet-agents names those that take part"}
 	}
 	return nil
 }

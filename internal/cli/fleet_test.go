@@ -395,3 +395,45 @@ func TestFleetRecover(t *testing.T) {
 		t.Errorf("recovered twice: exit code %d\n%s", code, again.said.String())
 	}
 }
+
+// TestFleetMarks: the program that commands a run takes marks, which have no scores; a limit on a
+// score is refused.
+func TestFleetMarks(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, []string{"a", "--allow"})
+	runtime := "XDG_RUNTIME_DIR=" + t.TempDir()
+	cmd := exec.Command(carronade(t), f.args([]string{"null://", "--rate", "1k/s", "--for", "4s", "--marks"})...)
+	cmd.Env = []string{runtime, "CARRONADE_TEST_UNTRUSTED=none"}
+	p := begin(t, cmd)
+	p.until(t, "measurement  1 s")
+	mark := exec.Command(carronade(t), "mark", "last", "fault", "pull the plug")
+	mark.Env = append(os.Environ(), runtime)
+	if out, err := mark.CombinedOutput(); err != nil || !strings.Contains(string(out), "fault pull the plug at ") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if code := p.end(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, p.said.String())
+	}
+	var r struct {
+		Faults struct {
+			Marks []struct {
+				Kind, Name string
+				AtS        float64 `json:"at_s"`
+				BoundS     float64 `json:"bound_s"`
+			}
+			Scores []any
+			Notes  []string
+		}
+	}
+	if err := json.Unmarshal(p.out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	got := r.Faults
+	if len(got.Marks) != 1 || got.Marks[0].Name != "pull the plug" || got.Marks[0].AtS < 1 || got.Marks[0].AtS > 4 || got.Marks[0].BoundS <= 0 || len(got.Scores) != 0 || len(got.Notes) != 1 {
+		t.Errorf("faults %+v", got)
+	}
+	refused := f.run(t, "null://", "--rate", "1k/s", "--for", "1s", "--slo", "outage<1s")
+	if code := refused.end(t); code != 2 || !strings.Contains(refused.said.String(), "a fleet takes marks, and has no scores of faults") {
+		t.Errorf("a limit on a score: exit code %d:\n%s", code, refused.said.String())
+	}
+}

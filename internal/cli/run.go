@@ -256,12 +256,26 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 	}, nil
 }
 
+// attachmentKey returns the key for the hashes of attached files, if there are any. Without
+// one, reports are compared by what they show of the files.
+func (s *session) attachmentKey(needed bool) []byte {
+	if !needed {
+		return nil
+	}
+	key, err := run.AttachmentKey()
+	if err != nil {
+		s.note("the report has no hash of what was attached: %v", err)
+	}
+	return key
+}
+
 // outputs reads the flags about output, and checks the files before the run: a disk that
 // cannot be written should be found first.
 func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workload.Workload) (o outputs, err error) {
 	o = outputs{json: t.Bool("json"), full: t.Bool("full"), quiet: t.Bool("quiet"), allowExec: t.Bool("allow-exec"), allowDiskFull: t.Bool("allow-disk-full"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
+	key := s.attachmentKey(len(t.All("attach")) > 0)
 	for _, w := range ws {
-		attached, err := run.Attach(w, t.All("attach"))
+		attached, err := run.Attach(w, t.All("attach"), key)
 		if err != nil {
 			return o, err
 		}

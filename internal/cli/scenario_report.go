@@ -14,6 +14,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/layout"
 	"carronade/internal/report"
+	"carronade/internal/run"
 	"carronade/internal/scenario"
 	"carronade/internal/secret"
 	"carronade/internal/system"
@@ -38,7 +39,7 @@ func (r *scenarioRun) head() *report.Document {
 		Trust:    measure.Trust{OK: true, Level: measure.Trusted, Reasons: []string{}, Doubts: []string{}, Notes: []string{}, Bounds: []measure.Bound{}},
 		Warnings: []string{}, Problems: []string{}, Settings: []report.Setting{}, Workload: map[string]any{},
 		Host: host, HostText: host.String(),
-		Attachments: []report.Attachment{{Name: filepath.Base(r.script.Path), Text: mask.Document(r.script.Source)}},
+		Attachments: []report.Attachment{run.Attachment(filepath.Base(r.script.Path), r.script.Source, &mask, r.s.attachmentKey(true))},
 		Scenario: &report.Scenario{
 			Script: r.script.Path, Args: mask.Args(slices.Clone(r.script.Args)), Seed: r.script.Seed,
 			Steps: []report.ScenarioStep{}, Checks: []report.ScenarioCheck{},

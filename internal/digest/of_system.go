@@ -146,10 +146,13 @@ func checksum(text string) string {
 // files.
 const AttachmentPrefix = "attachment."
 
+// OriginalPrefix begins the names of fields that are hashes of attached files as they were
+// before their secrets were masked; see report.Attachment.
+const OriginalPrefix = "original."
+
 // attachments are the checksums of the attached files, so that a difference
-// between servers' configurations is noticed. Secrets that an older program
-// left in them are masked first, so that the same file always has the same
-// checksum.
+// between servers' configurations is noticed, and the hashes of the files themselves.
+// Secrets that an older program left in a text are masked first.
 func (b *builder) attachments(d *report.Document) {
 	for _, a := range d.Attachments {
 		name := strings.Map(func(r rune) rune {
@@ -159,6 +162,7 @@ func (b *builder) attachments(d *report.Document) {
 			return r
 		}, a.Name)
 		b.text(AttachmentPrefix+name, checksum(new(secret.Mask).Document(a.Text)))
+		b.text(OriginalPrefix+name, a.Original)
 	}
 }
 

@@ -414,11 +414,11 @@ func TestLongFactsAreDistinguished(t *testing.T) {
 		d.Facts = map[string]any{"broker_settings": own, "topic": map[string]any{
 			"leaders": strings.Repeat("1: 0, ", 200) + last, "settings": map[string]any{"follower.replication.throttled.replicas": strings.Repeat("0:1,", 100) + last},
 		}}
-		d.Attachments = []report.Attachment{{Name: "server=1 .properties", Text: "num.io.threads=" + last}}
+		d.Attachments = []report.Attachment{{Name: "server=1 .properties", Text: "num.io.threads=" + last, Original: "k:" + last}}
 		return d
 	}
 	a, b := Of(facts("1")), Of(facts("2"))
-	for _, name := range []string{"target.topic.leaders", "target.topic.settings.follower.replication.throttled.replicas", "attachment.server_1_.properties"} {
+	for _, name := range []string{"target.topic.leaders", "target.topic.settings.follower.replication.throttled.replicas", "attachment.server_1_.properties", "original.server_1_.properties"} {
 		x, ok := a.Get(name)
 		y, _ := b.Get(name)
 		if !ok || x.Equal(y) || len(x.Text) > mostText {

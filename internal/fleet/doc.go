@@ -40,7 +40,7 @@ package fleet
 import "time"
 
 // Protocol is the version of the messages. Both sides must have the same.
-const Protocol = 1
+const Protocol = 2
 
 // Times of the protocol.
 const (

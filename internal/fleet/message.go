@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -120,8 +121,8 @@ type Message struct {
 	Broken  bool   `json:"broken,omitempty"` // status: the spool fails, what is missing will not come
 	Err     string `json:"err,omitempty"`    // status, refuse
 
-	// frame, part
-	Data []byte `json:"data,omitempty"`
+	// frame, part: behind the JSON, as it is
+	Data []byte `json:"-"`
 }
 
 // A ProtocolError is a message in another version of the protocol.
@@ -131,7 +132,8 @@ func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("it speaks version %d of the fleet's protocol, this program version %d: use the same version of the program everywhere", e.Got, Protocol)
 }
 
-// Encode returns the message as one JSON object.
+// Encode returns the message as one JSON object, and a line feed and Data behind it if there are
+// any: most bytes of a run are Data, and a text would make a third more of them.
 func (m *Message) Encode() []byte {
 	c := *m
 	c.Protocol = Protocol
@@ -140,8 +142,14 @@ func (m *Message) Encode() []byte {
 	if err != nil {
 		panic("fleet: " + err.Error()) // no field can fail
 	}
+	if len(m.Data) > 0 {
+		b = append(append(b, dataFollows), m.Data...)
+	}
 	return b
 }
+
+// dataFollows is between the JSON of a message, in which it cannot be, and its data.
+const dataFollows = '\n'
 
 // DecodeMessage parses what Encode returned. It refuses messages that are too large, of
 // an unknown kind, or without the fields of their kind, and those in another version of
@@ -151,6 +159,7 @@ func DecodeMessage(data []byte) (*Message, error) {
 	if len(data) > MaxMessage {
 		return nil, fmt.Errorf("a message of %d bytes: at most %d", len(data), MaxMessage)
 	}
+	data, behind, has := bytes.Cut(data, []byte{dataFollows})
 	var head struct {
 		Protocol int `json:"protocol"`
 	}
@@ -168,6 +177,12 @@ func DecodeMessage(data []byte) (*Message, error) {
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("not a message: more follows it")
+	}
+	if has {
+		if len(behind) == 0 || m.Kind != FrameRecord && m.Kind != PartRecord {
+			return nil, fmt.Errorf("not a message: a %s with data behind it", shorten(string(m.Kind)))
+		}
+		m.Data = slices.Clone(behind)
 	}
 	if err := m.check(); err != nil {
 		return nil, err

@@ -59,22 +59,34 @@ func TestMessageRefused(t *testing.T) {
 			"another type":       func(o map[string]any) { o["number"] = "one" },
 		} {
 			var o map[string]any
-			fromJSON(m.Encode(), &o)
+			text, data, _ := bytes.Cut(m.Encode(), []byte{dataFollows})
+			fromJSON(text, &o)
 			change(o)
-			if got, err := DecodeMessage(mustJSON(o)); err == nil {
+			text = mustJSON(o)
+			if len(data) > 0 {
+				text = append(append(text, dataFollows), data...)
+			}
+			if got, err := DecodeMessage(text); err == nil {
 				t.Errorf("a %s with %s was taken: %v", m.Kind, name, got)
 			}
 		}
 		var other *ProtocolError
-		data := bytes.Replace(m.Encode(), []byte(`"protocol":1`), []byte(`"protocol":2`), 1)
-		if _, err := DecodeMessage(data); !errors.As(err, &other) || other.Got != 2 {
-			t.Errorf("a %s of protocol 2: %v", m.Kind, err)
+		data := bytes.Replace(m.Encode(), []byte(`"protocol":2`), []byte(`"protocol":3`), 1)
+		if _, err := DecodeMessage(data); !errors.As(err, &other) || other.Got != 3 {
+			t.Errorf("a %s of protocol 3: %v", m.Kind, err)
 		}
 		if _, err := DecodeMessage(append(m.Encode(), '{')); err == nil {
 			t.Errorf("a %s with something behind it was taken", m.Kind)
 		}
 	}
-	for _, text := range []string{"", "null", "[]", "1", strings.Repeat("[", 1000), `{"protocol":1,"kind":"frame","run":"r","session":"s","incarnation":"i","origin":"i","number":1,"data":"` + strings.Repeat("A", MaxMessage) + `"}`} {
+	const head = `{"protocol":2,"kind":"frame","run":"r","session":"s","incarnation":"i","origin":"i","number":1}`
+	if _, err := DecodeMessage([]byte(head + "\nA")); err != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{
+		"", "null", "[]", "1", strings.Repeat("[", 1000), head + "\n", head + "\n" + strings.Repeat("A", MaxFrame+1), "\n" + head,
+		`{"protocol":2,"kind":"halt","run":"r","session":"s","incarnation":"i"}` + "\nA",
+	} {
 		if _, err := DecodeMessage([]byte(text)); err == nil {
 			t.Errorf("%.40s was taken", text)
 		}
@@ -117,8 +129,8 @@ func FuzzDecodeMessage(f *testing.F) {
 		}
 		a, _ := json.Marshal(m)
 		b, _ := json.Marshal(again)
-		if !bytes.Equal(a, b) {
-			t.Errorf("%s became %s", a, b)
+		if !bytes.Equal(a, b) || !bytes.Equal(m.Data, again.Data) {
+			t.Errorf("%s %q became %s %q", a, m.Data, b, again.Data)
 		}
 		// Neither side fails, whatever it is told.
 		agent := NewAgent(Info{Name: "a", Incarnation: "i", Version: "1"}, NewMemorySpool())

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -113,19 +114,50 @@ const leaders = "target.topic.leaders"
 // attachmentFindings are the attached files, such as the servers'
 // configurations, that differ between the sides. If one side lacks a file,
 // nothing is known about its servers.
+//
+// Files are compared by the hashes of their original bytes, since what a report shows
+// of a file changes with what is masked. Hashes say nothing if any is missing, or if
+// they have different keys: then what the reports show is compared.
 func attachmentFindings(base, candidate []digest.Row) []Finding {
 	var out []Finding
+	rows := slices.Concat(base, candidate)
+	shown := valuesOf(rows, func(f digest.Field) bool { return strings.HasPrefix(f.Name, digest.AttachmentPrefix) })
+	originals := valuesOf(rows, func(f digest.Field) bool { return strings.HasPrefix(f.Name, digest.OriginalPrefix) })
+	differ := map[string]bool{} // by what the reports show, between the sides
 	for _, d := range differing(base, candidate, func(f digest.Field) bool { return strings.HasPrefix(f.Name, digest.AttachmentPrefix) }) {
-		name := strings.TrimPrefix(d.Name, digest.AttachmentPrefix)
-		sums := slices.DeleteFunc(slices.Concat(d.Base, d.Candidate), func(s string) bool { return s == "" })
-		slices.Sort(sums)
-		if len(slices.Compact(sums)) > 1 {
+		differ[d.Name] = true
+	}
+	for _, field := range slices.Sorted(maps.Keys(shown)) {
+		name := strings.TrimPrefix(field, digest.AttachmentPrefix)
+		own := func(f digest.Field) bool { return f.Name == digest.OriginalPrefix+name }
+		sums := slices.DeleteFunc(shown[field], func(s string) bool { return s == "" })
+		missing := slices.ContainsFunc(rows, func(r digest.Row) bool { _, ok := r.Get(field); return !ok })
+		hashes := slices.DeleteFunc(originals[digest.OriginalPrefix+name], func(s string) bool { return s == "" })
+		known := oneKey(hashes) && !slices.ContainsFunc(rows, func(r digest.Row) bool {
+			_, attached := r.Get(field)
+			_, hashed := r.Get(digest.OriginalPrefix + name)
+			return attached && !hashed
+		})
+		same := known && len(hashes) == 1
+		switch {
+		case differ[field] && len(sums) > 1 && !same:
 			out = append(out, Finding{true, "servers", "the attached " + name + " differs (report show --json has both)"})
-		} else {
+		case differ[field] && missing:
 			out = append(out, Finding{false, "servers", name + " is not attached to all reports"})
+		case known && len(sums) == 1 && len(differing(base, candidate, own)) > 0:
+			out = append(out, Finding{false, "servers", "the attached " + name + " differs in what reports hide, such as a password"})
 		}
 	}
 	return out
+}
+
+// oneKey reports whether hashes, each KEY:HASH, have the same key.
+func oneKey(hashes []string) bool {
+	if len(hashes) == 0 {
+		return false
+	}
+	key, _, _ := strings.Cut(hashes[0], ":")
+	return !slices.ContainsFunc(hashes, func(h string) bool { return !strings.HasPrefix(h, key+":") })
 }
 
 // ofRun is whether a fact reported by a target describes the run and its client

@@ -48,7 +48,7 @@ func (o *CompareOptions) statistics() stats.Options {
 // CompareFields are the fields of rows that Compare reads.
 func CompareFields() []string {
 	out := []string{
-		digest.AllIndependent, systemLabel, indexLabel, "slo", "target.", "host.", "system.", "flag.", digest.AttachmentPrefix, "version", "seed", "op", "target", "kind",
+		digest.AllIndependent, systemLabel, indexLabel, "slo", "target.", "host.", "system.", "flag.", digest.AttachmentPrefix, digest.OriginalPrefix, "version", "seed", "op", "target", "kind",
 		"trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "replaces", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
 	}
 	for _, t := range times {

@@ -266,6 +266,42 @@ func TestAttachmentsDiffer(t *testing.T) {
 	}
 }
 
+// Attached files are compared by the hashes of their original bytes, if those are all
+// known and have one key; otherwise by what the reports show.
+func TestAttachmentsAreComparedByOriginals(t *testing.T) {
+	attached := func(shown, original string) fields {
+		f := fields{"attachment.a.yml": shown}
+		if original != "" {
+			f["original.a.yml"] = original
+		}
+		return f
+	}
+	differs := []Finding{{true, "servers", "the attached a.yml differs (report show --json has both)"}}
+	hidden := []Finding{{false, "servers", "the attached a.yml differs in what reports hide, such as a password"}}
+	for _, tt := range []struct {
+		name            string
+		base, candidate fields
+		want            []Finding
+	}{
+		{"equal, other masks", attached("#1", "k:1"), attached("#2", "k:1"), []Finding{}},
+		{"equal", attached("#1", "k:1"), attached("#1", "k:1"), []Finding{}},
+		{"different", attached("#1", "k:1"), attached("#2", "k:2"), differs},
+		{"different where it is hidden", attached("#1", "k:1"), attached("#1", "k:2"), hidden},
+		{"two keys, equal", attached("#1", "k:1"), attached("#1", "l:2"), []Finding{}},
+		{"two keys, different", attached("#1", "k:1"), attached("#2", "l:1"), differs},
+		{"an old report, equal", attached("#1", "k:1"), attached("#1", ""), []Finding{}},
+		{"an old report, different", attached("#1", ""), attached("#2", "k:1"), differs},
+		{"one side", attached("#1", "k:1"), fields{}, []Finding{{false, "servers", "a.yml is not attached to all reports"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := between(runs(1, "a", 6, 1, 1, 0.01, tt.base), runs(2, "b", 6, 1, 1, 0.01, tt.candidate))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
 // Findings that make the sides incomparable come first.
 func TestSevereFindingsComeFirst(t *testing.T) {
 	got := between(runs(1, "a", 6, 1, 1, 0.01), runs(2, "b", 6, 1, 1, 0.01, fields{"seed": 2.0, "target": "kafka://x:1/t", "version": "2", "host.cpu": "other"}))

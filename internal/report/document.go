@@ -100,6 +100,10 @@ type Document struct {
 type Attachment struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
+	// Original is KEY:HASH: an HMAC-SHA-256 of the file's bytes before secrets were masked,
+	// and which key it was made with. The key never leaves its machine, so that a short
+	// secret cannot be guessed from the hash. "" if it was not made.
+	Original string `json:"original,omitempty"`
 }
 
 // A Setting is one resolved setting of the workload, as text.
@@ -345,15 +349,15 @@ func (d *Document) WriteJSON(w io.Writer) error {
 		before, after, found = bytes.Cut(before, []byte("\n  \"intervals\": []"))
 	}
 	out := bufio.NewWriter(w)
-	out.Write(before) // the writer keeps errors for Flush
+	_, _ = out.Write(before) // the writer keeps errors for Flush
 	if found {
-		out.WriteString("\n  \"intervals\": [")
+		_, _ = out.WriteString("\n  \"intervals\": [")
 		if err := d.writeRows(out); err != nil {
 			return err
 		}
-		out.WriteString("]")
+		_, _ = out.WriteString("]")
 	}
-	out.Write(after)
+	_, _ = out.Write(after)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the report as JSON: %w", err)
 	}
@@ -375,10 +379,10 @@ func (d *Document) writeRows(out *bufio.Writer) error {
 		if err := json.Indent(&row, line, "    ", "  "); err != nil {
 			return fmt.Errorf("write the report as JSON: %w", err)
 		}
-		out.Write(row.Bytes())
+		_, _ = out.Write(row.Bytes())
 	}
 	if len(d.Intervals) > 0 {
-		out.WriteString("\n  ")
+		_, _ = out.WriteString("\n  ")
 	}
 	return nil
 }

@@ -1,9 +1,14 @@
 package run
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,8 +29,8 @@ const (
 )
 
 // Attach reads files to attach to a report, and masks secrets: what looks like one, and those
-// that the workload refers to. The error is a *target.Error.
-func Attach(w *workload.Workload, paths []string) ([]report.Attachment, error) {
+// that the workload refers to. See Attachment for the key. The error is a *target.Error.
+func Attach(w *workload.Workload, paths []string, key []byte) ([]report.Attachment, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
@@ -51,9 +56,80 @@ func Attach(w *workload.Workload, paths []string) ([]report.Attachment, error) {
 		for n := 2; slices.ContainsFunc(out, func(a report.Attachment) bool { return a.Name == name }); n++ {
 			name = fmt.Sprintf("%s (%d)", filepath.Base(path), n)
 		}
-		out = append(out, report.Attachment{Name: name, Text: mask.Document(text)})
+		out = append(out, Attachment(name, text, mask, key))
 	}
 	return out, nil
+}
+
+// Attachment is a text for a report, with secrets masked, and with the hash of what it was
+// before. Without a key it has no hash.
+func Attachment(name, text string, mask *secret.Mask, key []byte) report.Attachment {
+	a := report.Attachment{Name: name, Text: mask.Document(text)}
+	if len(key) > 0 {
+		a.Original = hex.EncodeToString(mac(key, "key")[:4]) + ":" + hex.EncodeToString(mac(key, "text", text)[:16])
+	}
+	return a
+}
+
+// mac is the HMAC-SHA-256 of texts.
+func mac(key []byte, texts ...string) []byte {
+	h := hmac.New(sha256.New, key)
+	for _, text := range texts {
+		h.Write([]byte(text + "\x00")) // attached texts have no such character
+	}
+	return h.Sum(nil)
+}
+
+// keyLength is the length of the key of attachments, in bytes.
+const keyLength = 32
+
+// AttachmentKey returns the user's key for the hashes of attached files, from a file in the
+// folder of the user's own store. The first use creates it, for this user only. Two processes
+// at once get the same key.
+func AttachmentKey() ([]byte, error) {
+	dir, err := system.DataDir()
+	if err != nil {
+		return nil, err
+	}
+	dir = filepath.Join(dir, "carronade")
+	path := filepath.Join(dir, "attachments.key")
+	key, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := createKey(dir, path); err != nil {
+			return nil, fmt.Errorf("cannot create %s: %w", path, system.Reason(err))
+		}
+		key, err = os.ReadFile(path)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s: %w", path, system.Reason(err))
+	case len(key) != keyLength:
+		return nil, fmt.Errorf("%s is not a key: it has %d bytes instead of %d", path, len(key), keyLength)
+	}
+	return key, nil
+}
+
+// createKey creates a key that is complete as soon as it has its name. One that another
+// process created stays.
+func createKey(dir, path string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".attachments-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	key := make([]byte, keyLength)
+	_, _ = rand.Read(key) // it never fails
+	_, err = f.Write(key)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err = os.Link(f.Name(), path); errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 var (

@@ -26,6 +26,9 @@ type Order struct {
 	// Opened is called when all generators have opened the target. The facts that they found
 	// out come with their results. An error ends the run before anything is sent.
 	Opened func(facts map[string]any) error
+	// Started is called when all generators have agreed on the start, with its time on the clock
+	// of this process; it is seconds ahead.
+	Started func(at time.Time)
 	// Watch is called with each interval of all generators together, when it is complete;
 	// one call at a time.
 	Watch func(load.Snapshot)
@@ -88,6 +91,7 @@ type Measured struct {
 	Clock    []string
 	Remarks  []string
 	NoWaits  bool
+	Moments  []measure.Moment // what its clients of the target reported
 
 	Processors int // that the generator may use
 	Host       any // described as in a report
@@ -118,6 +122,7 @@ func Measure(ctx context.Context, job Job) (*Measured, error) {
 	return &Measured{
 		Result: out.result, Gauges: out.gauges, Warnings: out.warnings, Problems: out.problems, Words: out.words, Facts: out.facts,
 		Notice: out.notice, Clients: out.clients, Encoding: out.encoding, Clock: out.clock, Remarks: out.remarks, NoWaits: out.noWaits,
+		Moments:    e.moments.reported(out.result),
 		Processors: load.Processors(), Host: job.Host,
 		Records: e.Share.restOfRecords(), Reading: out.reading,
 	}, nil
@@ -163,9 +168,11 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 		e.records = newFleetLedger(e, &plan)
 		records = e.records.take
 	}
+	marks := e.newFleetMarks(&plan)
 	g, err := e.Fleet.Fire(context.WithoutCancel(ctx), &Order{
 		Workload: w, RunID: e.spec.RunID,
-		Opened: func(facts map[string]any) error { e.before = facts; return e.found() },
+		Opened:  func(facts map[string]any) error { e.before = facts; return e.found() },
+		Started: marks.begin,
 		Watch: func(s load.Snapshot) {
 			limits.look(&s)
 			s.Merged = engine.add(s.Rows)
@@ -181,6 +188,7 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 	}
 	e.merge(g, &plan, &out)
 	out.result.Mode = mode
+	out.faults = marks.report(g.Skew)
 	e.endGauges(ctx, q, &out)
 	return out, nil
 }
@@ -268,6 +276,10 @@ func (e *execution) merge(g *Gathered, plan *load.Plan, out *outcome) {
 		out.remarks = append(out.remarks, named(a.Remarks)...)
 		out.clients = append(out.clients, a.Clients...)
 		out.noWaits = out.noWaits || a.NoWaits
+		for _, m := range a.Moments {
+			m.From = g.Rows[i].Name
+			out.moments = append(out.moments, m)
+		}
 		for _, m := range a.Gauges {
 			if m.From == "server" && slices.ContainsFunc(out.gauges, func(o measure.Gauge) bool { return o.From == m.From && o.Name == m.Name }) {
 				continue // all ask the same server

@@ -21,6 +21,7 @@ type fleetLedger struct {
 	times    bool          // end-to-end times are wanted
 	interval time.Duration // length of a row
 	warm     bool          // the first phase is the warm-up
+	phases   int32         // of the run: more would each take memory
 
 	logs    *Logs    // nil until the reader has said what it reads
 	early   [][]byte // chunks that came before
@@ -70,6 +71,7 @@ func newFleetLedger(e *execution, plan *load.Plan) *fleetLedger {
 	}
 	names := plan.PhaseNames()
 	f.warm = len(names) > 1 && names[0] == measure.WarmUp
+	f.phases = int32(len(names)) //nolint:gosec // those of a plan
 	return f
 }
 
@@ -104,6 +106,10 @@ func (f *fleetLedger) record(r *recorded) {
 	case r.logs != nil && f.logs == nil:
 		f.begin(r.logs)
 	case f.logs == nil:
+	case f.impossible(r) != nil:
+		if f.broken == nil {
+			f.broken = f.impossible(r)
+		}
 	case r.outcome != nil:
 		f.logOf[r.outcome.Stream] = r.log
 		f.ledger.Fired([]load.Outcome{*r.outcome})
@@ -120,6 +126,20 @@ func (f *fleetLedger) record(r *recorded) {
 		f.left[0] += r.left[0]
 		f.left[1] += r.left[1]
 	}
+}
+
+// impossible says what a record has that the run has not; nil if it has nothing of that kind.
+func (f *fleetLedger) impossible(r *recorded) error {
+	logs := int32(len(f.logs.Names)) //nolint:gosec // few logs
+	switch {
+	case r.outcome != nil && f.times && r.outcome.Phase >= f.phases:
+		return fmt.Errorf("%w: one is of phase %d, and the run has %d", errRecords, r.outcome.Phase, f.phases)
+	case r.outcome != nil && r.log >= logs:
+		return fmt.Errorf("%w: one is in log %d, and %d are read", errRecords, r.log, logs)
+	case r.arrival != nil && r.arrival.Log >= logs:
+		return fmt.Errorf("%w: one is in log %d, and %d are read", errRecords, r.arrival.Log, logs)
+	}
+	return nil
 }
 
 // begin makes the ledger, and takes what came before.

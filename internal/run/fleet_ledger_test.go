@@ -2,6 +2,7 @@ package run
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,13 +41,13 @@ func TestFleetLedger(t *testing.T) {
 				due := time.Duration(k) * 20 * time.Millisecond
 				o := load.Outcome{Acked: events, Place: int64(40 + k*events), Sum: uint32(1000 + k), Sent: due + time.Millisecond}
 				o.First, o.Events, o.DueFirst, o.DueLast, o.Ready, o.FirstSent = uint64(k*events), events, due, due, due, -1
-				sends.fired([]load.Outcome{o})
+				sends.Fired([]load.Outcome{o})
 				a := load.Arrival{Base: o.Place, Events: events, Sum: o.Sum, At: due + 5*time.Millisecond}
 				if c.spoil == nil || c.spoil(k, &a) {
-					reads.arrived(0, []load.Arrival{a})
+					reads.Arrived(0, []load.Arrival{a})
 				}
 			}
-			f := &fleetLedger{verify: true, times: true, interval: time.Second, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+			f := &fleetLedger{verify: true, times: true, phases: 1, interval: time.Second, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
 			order := []*Records{reads, sends}
 			if c.early {
 				order = []*Records{sends, reads}
@@ -85,7 +86,7 @@ func TestFleetLedgerInPart(t *testing.T) {
 	sends.logOf = func(int32) int32 { return 0 }
 	o := load.Outcome{Acked: 5, Place: 10, Sum: 1}
 	o.Events, o.DueFirst = 5, -1
-	sends.fired([]load.Outcome{o})
+	sends.Fired([]load.Outcome{o})
 	f.take(sends.Take(-1)[0])
 	f.left[1] = 5
 	whole := &Reading{Whole: []bool{true}, Ends: []int64{15}}
@@ -176,7 +177,7 @@ func TestFleetLedgerLost(t *testing.T) {
 			sends.logOf = func(int32) int32 { return 0 }
 			o := load.Outcome{Acked: 5, Place: 10, Sum: 1}
 			o.Events, o.DueFirst = 5, -1
-			sends.fired([]load.Outcome{o})
+			sends.Fired([]load.Outcome{o})
 			f.take(sends.Take(-1)[0])
 			g := &Gathered{Agents: []Measured{{Reading: &Reading{Whole: []bool{true}, Ends: []int64{15}}}}, Rows: []report.Agent{{Reads: true, State: "complete"}}}
 			out := &outcome{result: &load.Result{}}
@@ -186,5 +187,72 @@ func TestFleetLedgerLost(t *testing.T) {
 				t.Errorf("got %+v with %q, want %+v", v, out.warnings, c.want)
 			}
 		})
+	}
+}
+
+// TestFleetLedgerHostile: records with numbers that the run does not have are refused, take no
+// memory, and are named.
+func TestFleetLedgerHostile(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func(r *Records, k int32)
+		want string
+	}{
+		{"phases", func(r *Records, k int32) {
+			o := load.Outcome{Acked: 1, Place: int64(k), Sent: 1}
+			o.Events, o.Phase, o.DueFirst, o.FirstSent = 1, k+1, -1, -1
+			r.Fired([]load.Outcome{o})
+		}, "one is of phase 1, and the run has 1"},
+		{"logs of what was sent", func(r *Records, k int32) {
+			o := load.Outcome{Acked: 1, Place: int64(k)}
+			o.Stream, o.Events, o.DueFirst, o.FirstSent = k+1, 1, -1, -1
+			r.Fired([]load.Outcome{o})
+		}, "one is in log 1, and 1 are read"},
+		{"logs of what was read", func(r *Records, k int32) {
+			r.Arrived(0, []load.Arrival{{Log: k + 1, Base: int64(k), Events: 1}})
+		}, "one is in log 1, and 1 are read"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fleetLedger{verify: true, times: true, phases: 1, interval: time.Second, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+			f.begin(&Logs{Names: []string{"t-0"}, Starts: []int64{0}})
+			r := NewRecords()
+			r.Of(func(stream int32) int32 { return stream }, true, nil)
+			for k := range int32(1000) {
+				c.make(r, k)
+			}
+			for _, chunk := range r.Take(-1) {
+				f.take(chunk)
+			}
+			if f.broken == nil || !strings.Contains(f.broken.Error(), c.want) {
+				t.Errorf("got %v, want %s", f.broken, c.want)
+			}
+			if len(f.byPhase)+len(f.byRow)+len(f.logOf) > 0 {
+				t.Errorf("%d phases, %d rows, %d streams", len(f.byPhase), len(f.byRow), len(f.logOf))
+			}
+			if v := f.verdict(&Reading{Whole: []bool{true}, Ends: []int64{0}}); v.Lost != 0 {
+				t.Errorf("events are called lost: %+v", v)
+			}
+		})
+	}
+}
+
+// TestFleetMoments: what agents' clients reported is in the report, by agent.
+func TestFleetMoments(t *testing.T) {
+	moment := func(at time.Duration) []measure.Moment {
+		return []measure.Moment{{From: "client", Name: "reconnect", At: at, Length: time.Millisecond}}
+	}
+	var out outcome
+	e := &execution{}
+	e.merge(&Gathered{
+		Agents: []Measured{{Result: &load.Result{}, Moments: moment(2 * time.Second)}, {Result: &load.Result{}, Moments: moment(time.Second)}},
+		Rows:   []report.Agent{{Name: "a"}, {Name: "b"}},
+	}, &load.Plan{}, &out)
+	got := e.moments.of(&load.Result{Freezes: measure.Freezes{Process: []measure.Freeze{{At: 3 * time.Second}}}}, out.moments)
+	var names []string
+	for _, m := range got {
+		names = append(names, m.From+" "+m.Name)
+	}
+	if want := []string{"b reconnect", "a reconnect", "generator freeze"}; !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
 	}
 }

@@ -1,18 +1,25 @@
 package run
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/secret"
 	"carronade/internal/store"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/target"
 )
@@ -161,12 +168,15 @@ func TestAttach(t *testing.T) {
 	got, err := Attach(w, []string{
 		file("server.properties", "threads=8\nssl.key.password=hunter2\n"), file("b/server.properties", "threads=9\n"),
 		file("full.txt", strings.Repeat("x", mostAttached)), file("empty.txt", ""),
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 4 || got[0].Text != "threads=8\nssl.key.password=***\n" || got[0].Name != "server.properties" || got[1].Name != "server.properties (2)" {
 		t.Errorf("got %+v", got[:2])
+	}
+	if got[0].Original != "" {
+		t.Errorf("got the hash %q without a key", got[0].Original)
 	}
 	faults := []struct{ name, path, want string }{
 		{"missing", filepath.Join(dir, "missing"), "no such file"},
@@ -177,14 +187,95 @@ func TestAttach(t *testing.T) {
 	}
 	for _, tt := range faults {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Attach(w, []string{tt.path})
+			_, err := Attach(w, []string{tt.path}, nil)
 			var said *target.Error
 			if !errors.As(err, &said) || !strings.Contains(err.Error(), tt.want) || said.Hint == "" {
 				t.Errorf("got %v, want %q and a hint", err, tt.want)
 			}
 		})
 	}
-	if _, err := Attach(w, slices.Repeat([]string{filepath.Join(dir, "empty.txt")}, mostAttachments+1)); err == nil {
+	if _, err := Attach(w, slices.Repeat([]string{filepath.Join(dir, "empty.txt")}, mostAttachments+1), nil); err == nil {
 		t.Error("too many files were accepted")
+	}
+}
+
+// An attachment's hash is that of the original bytes, with the user's key: it says which
+// key, and nothing about a short secret.
+func TestAttachmentKey(t *testing.T) {
+	home := func() string {
+		dir := t.TempDir()
+		t.Setenv("XDG_DATA_HOME", dir)
+		t.Setenv("LocalAppData", dir)
+		t.Setenv("HOME", dir)
+		return dir
+	}
+	key := func() []byte {
+		key, err := AttachmentKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	original := func(text string, key []byte) string {
+		return Attachment("a", text, new(secret.Mask), key).Original
+	}
+	dir := home()
+	one := key()
+	if !bytes.Equal(one, key()) || len(one) != keyLength {
+		t.Errorf("got the key %x, and another one the second time", one)
+	}
+	data, err := system.DataDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(data, "carronade", "attachments.key")
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v", info, err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("got the files %v, %v, in %s", left, err, dir)
+	}
+	text := "password=a\n"
+	plain := sha256.Sum256([]byte(text))
+	got := original(text, one)
+	if got != original(text, one) || got == original("password=b\n", one) || strings.Contains(got, hex.EncodeToString(plain[:8])) {
+		t.Errorf("got %s", got)
+	}
+	home()
+	id, _, _ := strings.Cut(got, ":")
+	if other := original(text, key()); other == got || strings.HasPrefix(other, id) {
+		t.Errorf("got %s with one key, %s with another", got, other)
+	}
+	data, _ = system.DataDir()
+	if err := os.WriteFile(filepath.Join(data, "carronade", "attachments.key"), []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AttachmentKey(); err == nil || !strings.Contains(err.Error(), "is not a key") {
+		t.Errorf("got %v for a file without a key", err)
+	}
+	if got := original(text, nil); got != "" {
+		t.Errorf("got %q without a key", got)
+	}
+}
+
+// Many processes that begin at once have one key.
+func TestAttachmentKeyOfMany(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "attachments.key")
+	var all sync.WaitGroup
+	keys := make([]string, 8)
+	for i := range keys {
+		all.Go(func() {
+			if err := createKey(dir, path); err != nil {
+				t.Error(err)
+			}
+			key, _ := os.ReadFile(path)
+			keys[i] = string(key)
+		})
+	}
+	all.Wait()
+	slices.Sort(keys)
+	if keys = slices.Compact(keys); len(keys) != 1 || len(keys[0]) != keyLength {
+		t.Errorf("got %d keys", len(keys))
 	}
 }

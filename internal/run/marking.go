@@ -76,7 +76,7 @@ type marking struct {
 
 // newMarking prepares the recording, nil if the run takes no marks.
 func (e *execution) newMarking(plan *load.Plan, tgt load.Target) *marking {
-	if !e.Workload.TakesMarks() {
+	if !e.Workload.TakesMarks() || e.Share != nil { // the program that commands the run takes them
 		return nil
 	}
 	m := &marking{plan: plan, Marker: Marker{e: e}}
@@ -221,7 +221,7 @@ func (m *marking) window(end time.Duration) func(lane int, from, to time.Duratio
 	s := m.plan.Schedule
 	return func(lane int, from, to time.Duration) outage.Series {
 		out := m.rec.Window(lane, from, to)
-		if lane >= 0 || s == nil || m.e.Share != nil {
+		if lane >= 0 || s == nil {
 			return out
 		}
 		out.Offered = make([]uint32, len(out.Cells))

@@ -67,9 +67,9 @@ func (m *moments) remarks() (out []string) {
 	return out
 }
 
-// of returns the moments of a run on its own time axis, in order of time, with the freezes of
-// its generator. What ended before the run began is left out.
-func (m *moments) of(r *load.Result) []measure.Moment {
+// reported returns the moments of a run on its own time axis, in any order. What ended before the
+// run began is left out.
+func (m *moments) reported(r *load.Result) []measure.Moment {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []measure.Moment
@@ -82,6 +82,13 @@ func (m *moments) of(r *load.Result) []measure.Moment {
 			out = append(out, measure.Moment{From: key.from, Name: key.name, At: at, Length: x.length})
 		}
 	}
+	return out
+}
+
+// of returns the moments of a run in order of time: reported, those of others, and the freezes of
+// its generator.
+func (m *moments) of(r *load.Result, others []measure.Moment) []measure.Moment {
+	out := append(m.reported(r), others...)
 	process := r.Freezes.Process
 	for _, f := range process[max(0, len(process)-mostMoments):] {
 		out = append(out, measure.Moment{From: "generator", Name: "freeze", At: f.At, Length: f.Length})

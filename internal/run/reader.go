@@ -49,9 +49,8 @@ func (e *execution) keepOutcomes(plan *load.Plan, tgt load.Target, roundTrip boo
 		return err
 	}
 	r := e.Share.Records
-	r.logOf, r.times = tgt.(target.Placed).LogOf, roundTrip
-	r.due = dueOf(plan, tgt.Partitioner())
-	plan.Observe = r.fired
+	r.Of(tgt.(target.Placed).LogOf, roundTrip, dueOf(plan, tgt.Partitioner()))
+	plan.Observe = r.Fired
 	return nil
 }
 
@@ -72,7 +71,7 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 		return out, err
 	}
 	keep := e.Share.Records
-	plan := load.ReadPlan{Warmup: sending.WarmupTime, Interval: sending.Interval, Usage: e.usage, Watch: e.watch, Cause: e.freezeCause(), Portable: e.Portable, Observe: keep.arrived}
+	plan := load.ReadPlan{Warmup: sending.WarmupTime, Interval: sending.Interval, Usage: e.usage, Watch: e.watch, Cause: e.freezeCause(), Portable: e.Portable, Observe: keep.Arrived}
 	logs := Logs{Names: src.Logs(), Starts: seek.Starts(), Stamped: e.session.Target().(target.Placed).Stamped(), Run: uint32(e.spec.RunID)} //nolint:gosec // the low bits
 	if err := keep.found(&logs); err != nil {
 		return out, err

@@ -46,7 +46,8 @@ const (
 const (
 	hasStamps = 1 << iota
 	isCorrupt
-	isTimed // Earliest and the request are known
+	isTimed   // Earliest and the request are known
+	sameTimes // all times are those of the arrival before, which came with the same answer
 )
 
 // Records are those of one generator, until they are taken. They are safe for concurrent use.
@@ -71,7 +72,11 @@ type recordState struct {
 	base  map[int32]int64  // by log: the same, of arrivals
 	stamp map[int32]load.Stamp
 	at    time.Duration
+	came  arrivalTimes // of the newest arrival
 }
+
+// arrivalTimes are the times of an arrival, as its record has them.
+type arrivalTimes struct{ at, earliest, requested, waited time.Duration }
 
 func newRecordState() recordState {
 	return recordState{next: map[int32]uint64{}, place: map[int32]int64{}, base: map[int32]int64{}, stamp: map[int32]load.Stamp{}}
@@ -79,6 +84,13 @@ func newRecordState() recordState {
 
 // NewRecords returns an empty list of records.
 func NewRecords() *Records { return &Records{last: newRecordState()} }
+
+// Of says which log the events of a stream are in, whether records have the times that end-to-end
+// times need, and when a schedule has the events of a stream; nil without one. It is called before
+// the first outcome.
+func (r *Records) Of(logOf func(stream int32) int32, times bool, due func(stream int32, index uint64) time.Duration) {
+	r.logOf, r.times, r.due = logOf, times, due
+}
 
 // full reports whether there is no room, and counts events if so. The lock must be taken.
 func (r *Records) full(side int, events int32) bool {
@@ -132,8 +144,8 @@ func (r *Records) Take(most int) [][]byte {
 	return taken
 }
 
-// fired records outcomes; see load.Plan.Observe.
-func (r *Records) fired(out []load.Outcome) {
+// Fired records outcomes; see load.Plan.Observe.
+func (r *Records) Fired(out []load.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range out {
@@ -215,8 +227,8 @@ func (r *Records) outcomeTimes(b []byte, o *load.Outcome, flags byte) []byte {
 	return b
 }
 
-// arrived records what was read; see load.ReadPlan.Observe.
-func (r *Records) arrived(_ int, as []load.Arrival) {
+// Arrived records what was read; see load.ReadPlan.Observe.
+func (r *Records) Arrived(_ int, as []load.Arrival) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range as {
@@ -240,12 +252,6 @@ func (r *Records) arrival(a *load.Arrival) {
 	if a.Earliest > 0 {
 		flags |= isTimed
 	}
-	b := append(r.current, arrivalRecord, flags)
-	b = binary.AppendUvarint(b, uint64(a.Log))
-	b = binary.AppendVarint(b, a.Base-r.last.base[a.Log])
-	r.last.base[a.Log] = a.Base + int64(a.Events)
-	b = binary.AppendUvarint(b, uint64(a.Events))
-	b = binary.LittleEndian.AppendUint32(b, a.Sum)
 	earliest := a.At
 	if a.Earliest > 0 {
 		earliest = a.Earliest
@@ -253,12 +259,28 @@ func (r *Records) arrival(a *load.Arrival) {
 	if r.early != nil {
 		earliest = r.early(a.At, earliest)
 	}
-	b = binary.AppendVarint(b, int64(a.At-r.last.at))
-	r.last.at = a.At
-	b = binary.AppendVarint(b, int64(a.At-earliest))
+	times := arrivalTimes{at: a.At, earliest: earliest}
 	if flags&isTimed != 0 {
-		b = binary.AppendVarint(b, int64(a.At-a.Requested))
-		b = binary.AppendVarint(b, int64(a.Waited))
+		times.requested, times.waited = a.Requested, a.Waited
+	}
+	if times == r.last.came {
+		flags |= sameTimes
+	}
+	r.last.came = times
+	b := append(r.current, arrivalRecord, flags)
+	b = binary.AppendUvarint(b, uint64(a.Log))
+	b = binary.AppendVarint(b, a.Base-r.last.base[a.Log])
+	r.last.base[a.Log] = a.Base + int64(a.Events)
+	b = binary.AppendUvarint(b, uint64(a.Events))
+	b = binary.LittleEndian.AppendUint32(b, a.Sum)
+	if flags&sameTimes == 0 {
+		b = binary.AppendVarint(b, int64(a.At-r.last.at))
+		r.last.at = a.At
+		b = binary.AppendVarint(b, int64(a.At-earliest))
+		if flags&isTimed != 0 {
+			b = binary.AppendVarint(b, int64(a.At-a.Requested))
+			b = binary.AppendVarint(b, int64(a.Waited))
+		}
 	}
 	if flags&hasStamps != 0 {
 		b = r.stamps(b, a)
@@ -495,12 +517,16 @@ func (d *recordReader) arrival() *load.Arrival {
 	a.Events = d.upTo(mostOfBatch)
 	d.last.base[a.Log] = a.Base + int64(a.Events)
 	a.Sum = d.sum()
-	a.At = d.diff()
-	a.Earliest = a.At - time.Duration(d.int())
-	if flags&isTimed != 0 {
-		a.Requested = a.At - time.Duration(d.int())
-		a.Waited = time.Duration(d.int())
+	if flags&sameTimes == 0 {
+		came := arrivalTimes{at: d.diff()}
+		came.earliest = came.at - time.Duration(d.int())
+		if flags&isTimed != 0 {
+			came.requested = came.at - time.Duration(d.int())
+			came.waited = time.Duration(d.int())
+		}
+		d.last.came = came
 	}
+	a.At, a.Earliest, a.Requested, a.Waited = d.last.came.at, d.last.came.earliest, d.last.came.requested, d.last.came.waited
 	if flags&hasStamps != 0 {
 		a.Stamps = d.stampsOf(a)
 	}

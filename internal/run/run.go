@@ -333,6 +333,7 @@ type outcome struct {
 	samples  *report.Samples
 	trace    *report.Trace
 	faults   *report.Faults
+	moments  []measure.Moment // of several generators
 	checks   []report.Check
 
 	// What is known of the target and of the generator after the run.
@@ -418,7 +419,7 @@ func (e *execution) report(out *outcome, failure error) *report.Document {
 	if out.fleet != nil {
 		e.judgeFleet(&in, out.fleet)
 	}
-	in.Moments = e.moments.of(r)
+	in.Moments = e.moments.of(r, out.moments)
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
 	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, e.moments.remarks(), []string{trust.Start(r)})
 	in.Facts, in.Notice, in.Clients, in.Encoding = out.facts, out.notice, out.clients, out.encoding

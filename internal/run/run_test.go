@@ -30,6 +30,7 @@ type fakeKind struct {
 	noRoom       bool          // no batch is taken
 	service      time.Duration // 0: 1 ms
 	spread       bool          // service times vary
+	noSource     bool          // nothing can be read back
 	slowFor      time.Duration // from opening, answers take three times as long
 	openDelay    time.Duration // how long it takes to open
 	noAssignment bool          // its reader never gets an assignment
@@ -67,8 +68,13 @@ type fakeSession struct {
 	ended chan struct{}
 }
 
-func (s *fakeSession) Target() load.Target           { return s }
-func (s *fakeSession) Source() load.Source           { return fakeSource{s} }
+func (s *fakeSession) Target() load.Target { return s }
+func (s *fakeSession) Source() load.Source {
+	if s.m.noSource {
+		return nil
+	}
+	return fakeSource{s}
+}
 func (s *fakeSession) Facts() map[string]any         { return map[string]any{} }
 func (s *fakeSession) Warnings() []string            { return nil }
 func (s *fakeSession) Close() error                  { return nil }

@@ -14,7 +14,8 @@ var (
 	// Riemann's streams that take a key without a name for it.
 	positional = regexp.MustCompile(`(\((?:[\w.\-]+/)?(?:pagerduty|librato-metrics|opsgenie|victorops|boundary|campfire|pushover|keenio|hipchat|slack|stackdriver|datadog|logentries|netuitive|telegram)\s+)((?:"(?:[^"\\]|\\.)*"\s*)+)`)
 	// A comment with what was an item of a list.
-	oldItem = regexp.MustCompile(`^#+[ \t]*(?:-[ \t]|["'])`)
+	oldItem     = regexp.MustCompile(`^#+[ \t]*(?:-[ \t]|["'])`)
+	commentMark = regexp.MustCompile(`^(?:[#;!]+|//+)?[ \t]?`)
 )
 
 // Document returns a file for display, such as a server's configuration,
@@ -49,51 +50,87 @@ func hideDocument(text string, depth int) string {
 	} else {
 		return hideFile(text)
 	}
-	for _, c := range comments {
-		t.comment(c)
-	}
+	t.comments(comments)
 	return t.edited()
 }
 
-// comment masks a comment, which may be an old setting, or an old item of a list of
-// secrets.
-func (t *tree) comment(c span) {
-	text := t.file[c.from:c.to]
-	for _, s := range t.secrets {
-		if c.from < s.from {
-			continue
-		}
-		between := ""
-		if c.from > s.to {
-			between = t.file[s.to:c.from]
-		}
-		for line := range strings.Lines(between) {
-			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-				between = ""
-				s.to = -1
-				break
-			}
-		}
-		before := strings.TrimRight(t.file[:c.from], " \t\r\n")
-		last := before[strings.LastIndexByte(before, '\n')+1:]
-		column := c.from - strings.LastIndexByte(t.file[:c.from], '\n') - 1
-		if s.to >= 0 && (oldItem.MatchString(text) || column > indentation(last)) {
+// comments masks the comments of a file, which may be old settings.
+func (t *tree) comments(all []span) {
+	for len(all) > 0 {
+		c, n := all[0], 1
+		text := t.file[c.from:c.to]
+		switch body, isXML := strings.CutPrefix(text, "<!--"); {
+		case isXML:
+			t.replace(c.from, c.to, "<!--"+hideWithin(strings.TrimSuffix(body, "-->"), t.depth)+"-->")
+		case text[0] == '<':
+			t.replace(c.from, c.to, hideFile(text))
+		case t.isOldSecret(c):
 			t.replace(c.from, c.to, "# "+Hidden)
-			return
+		default:
+			for n < len(all) && strings.TrimSpace(t.file[all[n-1].to:all[n].from]) == "" && !t.isOldSecret(all[n]) {
+				n++
+			}
+			t.commented(all[:n])
 		}
+		all = all[n:]
 	}
-	if body, ok := strings.CutPrefix(text, "<!--"); ok {
-		t.replace(c.from, c.to, "<!--"+hideWithin(strings.TrimSuffix(body, "-->"), t.depth)+"-->")
+}
+
+// commented masks comments one below the other: without their marks they may be a file.
+func (t *tree) commented(lines []span) {
+	bodies := make([]string, len(lines))
+	for i, c := range lines {
+		text := t.file[c.from:c.to]
+		bodies[i] = text[len(commentMark.FindString(text)):]
+	}
+	text := strings.Join(bodies, "\n")
+	shown := hideFile(text)
+	if t.depth < maxDepth {
+		shown = hideDocument(text, t.depth+1)
+	}
+	if shown == text {
 		return
 	}
-	t.replace(c.from, c.to, hideFile(text))
+	var out strings.Builder
+	i := 0
+	for line := range strings.Lines(shown) {
+		c := lines[min(i, len(lines)-1)]
+		if i > 0 {
+			out.WriteString(t.file[lines[0].to:lines[1].from])
+		}
+		out.WriteString(commentMark.FindString(t.file[c.from:c.to]) + strings.TrimSuffix(line, "\n"))
+		i++
+	}
+	t.replace(lines[0].from, lines[len(lines)-1].to, out.String())
+}
+
+// isOldSecret reports whether a comment may be an old item of a block of secrets.
+func (t *tree) isOldSecret(c span) bool {
+	end := -1 // of the last block that begins before the comment
+	for _, s := range t.secrets {
+		if s.from <= c.from {
+			end = max(end, s.to)
+		}
+	}
+	if end < 0 {
+		return false
+	}
+	for line := range strings.Lines(t.file[min(end, c.from):c.from]) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			return false // a setting is between them
+		}
+	}
+	before := strings.TrimRight(t.file[:c.from], " \t\r\n")
+	last := before[strings.LastIndexByte(before, '\n')+1:]
+	column := c.from - strings.LastIndexByte(t.file[:c.from], '\n') - 1
+	return oldItem.MatchString(t.file[c.from:c.to]) || column > indentation(last)
 }
 
 // hideFile masks a file whose grammar is not known.
 func hideFile(text string) string {
 	text = hideLogins(hideLoginModules(text, nil), nil)
 	text = strings.Join(hideNear(strings.SplitAfter(hideElements(text), "\n")), "")
-	text = hideSettings(text, secretWord, true, nil)
+	text = hideLines(text, nil)
 	for _, re := range []*regexp.Regexp{pairOfWords, positional} {
 		text = re.ReplaceAllStringFunc(text, func(hit string) string {
 			g := re.FindStringSubmatch(hit)
@@ -104,4 +141,27 @@ func hideFile(text string) string {
 		})
 	}
 	return hideLikely(text, nil)
+}
+
+// hideLines masks the settings of lines of a text: those with a secret's name or, if it is
+// given, with a name that matches. All behind the name is the value.
+func hideLines(text string, names *regexp.Regexp) string {
+	t := tree{file: text, depth: maxDepth}
+	f := settingsFile{text, true}
+	for at := 0; at < len(text); {
+		n, next, ok := f.setting(at)
+		switch {
+		case !ok:
+			at += lineLength(text[at:]) + 1
+			continue
+		case names == nil && isLikelyName(n.name):
+			t.secret(n)
+		case names != nil && names.MatchString(n.name):
+			t.hide(n)
+		default:
+			next = at + lineLength(text[at:]) + 1
+		}
+		at = next
+	}
+	return t.edited()
 }

@@ -21,6 +21,11 @@ var harmless = []string{
 	"usefirstpass", "tryfirstpass", "storepass", "clearpass", "file", "hostname", "port", "useldaps",
 }
 
+// moduleOption is the next NAME=VALUE. Values are in quotes, which are escaped if the whole
+// is in quotes; a value without a closing quote continues to the end of the text. A
+// backslash is at a line's end, as in properties files.
+var moduleOption = regexp.MustCompile(`(?s)^[\s\\]*([^\s\\=;"']+)[ \t]*=[ \t]*(\\"[^"]*"?|\\'[^']*'?|"(?:[^"\\]|\\.)*["\\]?|'(?:[^'\\]|\\.)*['\\]?|[^\s;"']*)`)
+
 // hideLoginModules removes the values of the options of login modules, anywhere
 // in the text, and passes each to found.
 func hideLoginModules(s string, found func(string)) string {
@@ -36,10 +41,11 @@ func hideLoginModules(s string, found func(string)) string {
 		out.WriteString(s[:at[1]])
 		s = s[at[1]:]
 		for {
-			before, name, value, rest, ok := moduleOption(s)
-			if !ok {
+			g := moduleOption.FindStringSubmatchIndex(s)
+			if g == nil {
 				break
 			}
+			name, value := s[g[2]:g[3]], s[g[4]:g[5]]
 			bare := strings.Trim(value, `\"'`)
 			if !slices.Contains(harmless, strings.ToLower(name)) && !IsReference(bare) && bare != "" {
 				if found != nil && bare != Hidden {
@@ -47,67 +53,10 @@ func hideLoginModules(s string, found func(string)) string {
 				}
 				value = Hidden
 			}
-			out.WriteString(before + value)
-			s = rest
+			out.WriteString(s[:g[4]] + value)
+			s = s[g[1]:]
 		}
 	}
 	out.WriteString(s)
 	return out.String()
-}
-
-// moduleOption returns the first NAME=VALUE of s: everything before the value,
-// the name, the value with its quotes, and the rest. Values are in quotes,
-// which are escaped if the whole is in quotes; a value without a closing quote
-// continues to the end of the text.
-func moduleOption(s string) (before, name, value, rest string, ok bool) {
-	blank := func(i int) int {
-		for i < len(s) && strings.IndexByte(" \t\r\n\\", s[i]) >= 0 { // a backslash at a line's end, as in properties files
-			i++
-		}
-		return i
-	}
-	start := blank(0)
-	end := start
-	for end < len(s) && strings.IndexByte(" \t\r\n\\=;\"'", s[end]) < 0 {
-		end++
-	}
-	i := end
-	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
-		i++
-	}
-	if end == start || i >= len(s) || s[i] != '=' {
-		return "", "", "", "", false
-	}
-	i++
-	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
-		i++
-	}
-	from := i
-	escaped := i+1 < len(s) && s[i] == '\\'
-	if escaped {
-		i++
-	}
-	if i < len(s) && (s[i] == '"' || s[i] == '\'') {
-		i = closing(s, i, escaped)
-	} else {
-		for i = from; i < len(s) && strings.IndexByte(" \t\r\n;\"'", s[i]) < 0; {
-			i++
-		}
-	}
-	return s[:from], s[start:end], s[from:i], s[i:], true
-}
-
-// closing returns the end of the value whose quote is at i. If that quote is
-// escaped, the closing one is, too.
-func closing(s string, i int, escaped bool) int {
-	quote := s[i]
-	for i++; i < len(s); i++ {
-		switch {
-		case s[i] == quote:
-			return i + 1
-		case s[i] == '\\' && !escaped:
-			i++ // keeps the next
-		}
-	}
-	return len(s)
 }

@@ -66,7 +66,7 @@ func hideElements(text string) string {
 			break
 		}
 		name := text[at[2]:at[3]]
-		out.WriteString(text[:at[2]] + hideSettings(text[at[2]:at[1]], pairValue, false, nil))
+		out.WriteString(text[:at[2]] + hideSettings(text[at[2]:at[1]], pairValue, nil))
 		empty := text[at[1]-2] == '/'
 		text = text[at[1]:]
 		if empty || isHarmless(name) {
@@ -88,6 +88,7 @@ func hideElements(text string) string {
 // hideNear removes the secrets that are not on the line of their name, from lines with
 // their ends.
 func hideNear(lines []string) []string {
+	done := 0 // lines that were made one
 	for i, line := range lines {
 		if !lower(line).mayHave(wordStems) {
 			continue
@@ -102,24 +103,36 @@ func hideNear(lines []string) []string {
 		if !pairName().MatchString(line) {
 			continue
 		}
-		if shown := hideValues(line); shown != line {
-			lines[i] = shown
+		from, to := i, i+1
+		for to < min(len(lines), i+1+linesBehind) && (!border.MatchString(lines[to]) || to == i+1 && strings.HasPrefix(strings.TrimSpace(lines[to]), "<")) {
+			to++
+		}
+		if hideValues(line) == line { // its value is on another line
+			for from > max(done, i-linesBefore) && !startsItem(lines[from]) {
+				from--
+			}
+		}
+		for k := from; k < to; k++ {
+			if valueBelow.MatchString(lines[k]) {
+				hideDeeper(lines, k)
+			}
+		}
+		text := strings.Join(lines[from:to], "")
+		if !pairValue.MatchString(text) && !strings.Contains(text, "<") {
 			continue
 		}
-		for k := i - 1; k >= max(0, i-linesBefore) && !startsItem(lines[k+1]); k-- {
-			lines[k] = hideValues(lines[k])
-			if valueBelow.MatchString(lines[k]) {
-				hideDeeper(lines, k)
+		shown := hideValues(text)
+		if strings.Count(shown, "\n") == strings.Count(text, "\n") {
+			for k := from; k < to; k++ {
+				lines[k] = shown[:min(lineLength(shown)+1, len(shown))]
+				shown = shown[len(lines[k]):]
 			}
+			continue
 		}
-		for k := i + 1; k < min(len(lines), i+1+linesBehind) && !border.MatchString(lines[k]) || k == i+1 && k < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[k]), "<"); k++ {
-			if valueBelow.MatchString(lines[k]) {
-				hideDeeper(lines, k)
-			}
-			lines[k] = hideValues(lines[k])
-		}
+		clear(lines[from:to])
+		lines[i], done = shown, to
 	}
-	return lines
+	return strings.SplitAfter(strings.Join(lines, ""), "\n")
 }
 
 // startsItem reports whether a line begins an item, an object or an element.
@@ -128,7 +141,7 @@ func startsItem(line string) bool {
 	return strings.HasPrefix(body, "- ") || strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[")
 }
 
-// hideSection removes the settings of a section, up to a line that is none.
+// hideSection removes the settings of a section, up to the first line without one.
 func hideSection(lines []string) {
 	for i, line := range lines {
 		body := strings.TrimRight(line, "\r\n")
@@ -146,7 +159,7 @@ func hideSection(lines []string) {
 // hideValues removes everything under the name of a value from a line.
 func hideValues(line string) string {
 	bare := strings.TrimRight(line, "\r\n")
-	return hideSettings(elementValue.ReplaceAllString(bare, "${1}"+Hidden), pairValue, true, nil) + line[len(bare):]
+	return hideSettings(hideLines(elementValue.ReplaceAllString(bare, "${1}"+Hidden), valued), pairValue, nil) + line[len(bare):]
 }
 
 // hideDeeper removes the lines that belong to the name on line i.
@@ -155,7 +168,7 @@ func hideDeeper(lines []string, i int) {
 	for i++; i < len(lines); i++ {
 		body := strings.TrimSpace(lines[i])
 		indent := indentation(lines[i])
-		if body == "" {
+		if body == "" || strings.HasPrefix(body, "{{") { // of a template
 			continue
 		}
 		if indent < own || indent == own && !strings.HasPrefix(body, "- ") {
@@ -167,6 +180,7 @@ func hideDeeper(lines []string, i int) {
 		}
 	}
 }
+
 // hideKeys removes the private keys in PEM form, also the rest of one whose first or
 // last line is missing.
 func hideKeys(text string) string {

@@ -1,5 +1,8 @@
-// Package secret removes secrets from text: it recognizes them in a command
-// line, an address and a line of output.
+// Package secret removes secrets from text. Files are read by their grammars: JSON, XML,
+// YAML, and settings on lines (properties, INI, TOML, variables of a shell). Each parser
+// makes a tree of values with their places, and one walk over the tree decides which are
+// secrets, so that only their bytes change. What has none of these grammars is masked by a
+// rule for any text, which hides more. Command lines are split as by a shell.
 //
 // It does not know who prints the text, and it keeps a secret no longer than
 // the Mask that knows it.
@@ -129,11 +132,11 @@ func hideLikely(s string, found func(string)) string {
 	}
 	s = hideLoginModules(s, found)
 	s = hideLogins(s, found)
+	s = hideFlags(s, 0, found)
 	text := lower(s) // what is hidden below adds no stem
 	if text.mayHave(wordStems) {
-		s = hideSettings(s, secretWord, false, found)
+		s = hideSettings(s, secretWord, found)
 	}
-	s = hideUsers(s, found)
 	if text.mayHave(schemeStems) {
 		hide(scheme)
 	}

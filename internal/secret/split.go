@@ -5,32 +5,62 @@ import (
 	"strings"
 )
 
+// A shellWord is a word of a command line.
+type shellWord struct {
+	span
+	text string
+}
+
 // Split splits a command line into words, as a shell does without its
 // expansions: blanks separate words; '...' keeps everything; "..." keeps
 // everything but a backslash before a quote, a backslash or a dollar; a
-// backslash keeps the next character.
+// backslash keeps the next character, and joins two lines.
 func Split(s string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	in := false // a word has begun, possibly with an empty pair of quotes
+	words, err := splitWords(s)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, w := range words {
+		out = append(out, w.text)
+	}
+	return out, nil
+}
+
+// splitWords is Split with the places of the words.
+func splitWords(s string) ([]shellWord, error) {
+	var words []shellWord
+	var text strings.Builder
+	from := -1 // where the word begins, possibly with an empty pair of quotes
+	end := func(at int) {
+		if from >= 0 {
+			words = append(words, shellWord{span{from, at}, text.String()})
+			text.Reset()
+			from = -1
+		}
+	}
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; c {
-		case ' ', '\t', '\n', '\r':
-			if in {
-				words = append(words, word.String())
-				word.Reset()
-				in = false
-			}
+		c := s[i]
+		if isBlank(c) || c == '\n' || c == '\r' {
+			end(i)
+			continue
+		}
+		if c == '\\' && (strings.HasPrefix(s[i:], "\\\n") || strings.HasPrefix(s[i:], "\\\r\n")) {
+			i += strings.IndexByte(s[i:], '\n')
+			continue
+		}
+		if from < 0 {
+			from = i
+		}
+		switch c {
 		case '\'':
-			end := strings.IndexByte(s[i+1:], '\'')
-			if end < 0 {
+			n := strings.IndexByte(s[i+1:], '\'')
+			if n < 0 {
 				return nil, errors.New("unclosed '")
 			}
-			word.WriteString(s[i+1 : i+1+end])
-			i += end + 1
-			in = true
+			text.WriteString(s[i+1 : i+1+n])
+			i += n + 1
 		case '"':
-			in = true
 			for i++; ; i++ {
 				if i >= len(s) {
 					return nil, errors.New(`unclosed "`)
@@ -41,21 +71,17 @@ func Split(s string) ([]string, error) {
 				if s[i] == '\\' && i+1 < len(s) && strings.IndexByte(`"\$`, s[i+1]) >= 0 {
 					i++
 				}
-				word.WriteByte(s[i])
+				text.WriteByte(s[i])
 			}
 		case '\\':
 			if i++; i >= len(s) {
 				return nil, errors.New(`nothing follows the last \`)
 			}
-			word.WriteByte(s[i])
-			in = true
+			text.WriteByte(s[i])
 		default:
-			word.WriteByte(c)
-			in = true
+			text.WriteByte(c)
 		}
 	}
-	if in {
-		words = append(words, word.String())
-	}
+	end(len(s))
 	return words, nil
 }

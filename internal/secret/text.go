@@ -8,20 +8,12 @@ import (
 // nextSetting is the beginning of another setting, where a value ends.
 var nextSetting = regexp.MustCompile(`^[\w.\-]+\\?["']?[ \t]*[=:]`)
 
-// lineHead is what a line may have before the name of its setting: marks of a
-// list and a comment, and the words that declare a variable.
-var lineHead = regexp.MustCompile(`(?i)^[ \t]*([-#;!*/]+[ \t]*)?(?:(?:export|set|setx|setenv|env|arg|local|declare|readonly|typeset|let|var|const|val|def|final|static)[ \t]+(?:-\w+[ \t]+)*)*(?:\$env:)?[$"'\\]*$`)
-
-// blockHead is the beginning of a YAML block, on the line of its name.
-var blockHead = regexp.MustCompile(`^(?:[!&][^\s]*[ \t]+)*[|>][+\-0-9]*[ \t\r]*(?:#.*)?$`)
-
 // headers are names whose value extends to the end of the line.
 var headers = regexp.MustCompile(`(?i)(?:authorization|cookie)$`)
 
 // hideSettings removes the values of settings whose names match, and passes
-// each to found. In a document, everything after the name is the value if a
-// line has only one setting.
-func hideSettings(s string, name *regexp.Regexp, document bool, found func(string)) string {
+// each to found.
+func hideSettings(s string, name *regexp.Regexp, found func(string)) string {
 	var out strings.Builder
 	done := 0 // of s
 	for pos := 0; pos < len(s); {
@@ -34,7 +26,7 @@ func hideSettings(s string, name *regexp.Regexp, document bool, found func(strin
 		if isHarmless(s[from:to]) {
 			continue
 		}
-		start, end := valueOf(s, from, to, document)
+		start, end := valueOf(s, from, to)
 		if start < 0 {
 			continue
 		}
@@ -50,118 +42,104 @@ func hideSettings(s string, name *regexp.Regexp, document bool, found func(strin
 
 // A separator is what is between the name and the value of a setting.
 type separator struct {
-	by     byte // '=', ':', ',' of a list of words, ' ' of a line, '"' where a quoted value follows, '-' of a flag; 0: none
+	by     byte // '=', ':', ',' of a list of words, ' ' behind a keyword, '"' where a quoted value follows, '-' of a flag; 0: none
 	at     int  // the position after it
 	quoted bool // the name is in quotes
 	outer  byte // the quote around name and value
-	first  bool // the name is the first of its line
 }
 
 // valueOf returns the value of the setting whose name is s[from:to]; start is
 // -1 if nothing is to be hidden.
-func valueOf(s string, from, to int, document bool) (start, end int) {
-	j := separatorAfter(s, from, to, document)
+func valueOf(s string, from, to int) (start, end int) {
+	j := separatorAfter(s, from, to)
 	name := s[from:to]
-	if j.by == 0 || plainPass.MatchString(name) && j.by == ':' && !j.quoted && !j.first && (j.at >= len(s) || isBlank(s[j.at])) {
+	if j.by == 0 || plainPass.MatchString(name) && j.by == ':' && !j.quoted && (j.at >= len(s) || isBlank(s[j.at])) {
 		return -1, 0 // "3 tests pass: all"
 	}
 	i := skipped(s, j.at)
-	if i < len(s) && (s[i] == '\n' || s[i] == '\r') {
-		next := i + len(s[i:]) - len(strings.TrimLeft(s[i:], " \t\r\n"))
-		if next >= len(s) || strings.IndexByte("\"'`{[(", s[next]) < 0 && (j.by != ' ' && j.by != ',') {
+	if next := i + len(s[i:]) - len(strings.TrimLeft(s[i:], " \t\r\n")); next > i { // on another line
+		if next >= len(s) || strings.IndexByte("\"'`{[(", s[next]) < 0 && j.by != ' ' && j.by != ',' {
 			return -1, 0
 		}
 		i = next
 	}
+	for j.by == ':' && i < len(s) && (s[i] == '!' || s[i] == '&') && strings.ContainsAny(s[i:i+lineLength(s[i:])], " \t") { // a tag or an anchor of YAML
+		i = skipped(s, i+strings.IndexAny(s[i:], " \t"))
+	}
 	if i >= len(s) {
 		return -1, 0
 	}
-	line := s[i : i+lineLength(s[i:])]
-	if document && (j.by == ':' && line[0] == '#' || blockHead.MatchString(line)) {
-		return -1, 0 // hideBlocks handles this
-	}
-	for j.by == ':' && !j.first && (s[i] == '!' || s[i] == '&') && strings.ContainsAny(line, " \t") { // a tag or an anchor of YAML
-		i += strings.IndexAny(s[i:], " \t")
-		if i = skipped(s, i); i >= len(s) {
-			return -1, 0
-		}
-		line = s[i : i+lineLength(s[i:])]
-	}
 	end = endOf(s, i, j, headers.MatchString(name))
 	value := strings.Trim(s[i:end], `\"' `)
-	if j.outer != 0 && !j.first && strings.HasPrefix(value, Hidden+" ") {
-		return -1, 0 // a script in quotes that was already examined
+	switch {
+	case j.outer != 0 && strings.HasPrefix(value, Hidden+" "): // a script in quotes that was already examined
+	case value == "" || strings.TrimRight(value, ` \;,`) == Hidden || IsReference(value) || strings.Contains(value, "LoginModule") || isMode(name, value):
+	case j.by == '-' && option.MatchString(value) && !password.MatchString(name): // a flag without a value, and the next flag
+	default:
+		return i, end
 	}
-	if value == "" || strings.TrimRight(value, ` \;,`) == Hidden || IsReference(value) || strings.Contains(value, "LoginModule") || isMode(name, value) {
-		return -1, 0
-	}
-	if j.by == '-' && option.MatchString(value) && !password.MatchString(name) {
-		return -1, 0 // a flag without a value, and the next flag
-	}
-	return i, end
+	return -1, 0
 }
 
+// behindName is what may be between a setting's name and its separator: an index, the end
+// of quotes, the end of an index that is the name.
+var behindName = regexp.MustCompile("^(\\[[^\\]\n]{1,64}\\])?(\\\\*[\"'`])?(\\s*\\])?")
+
+// assignment is a separator with a sign.
+var assignment = regexp.MustCompile(`^(?:[=:?+]=|=>|=|:)`)
+
 // separatorAfter returns what follows the name s[from:to].
-func separatorAfter(s string, from, to int, document bool) separator {
+func separatorAfter(s string, from, to int) separator {
 	j := separator{at: to}
 	before := byte(0)
 	if from > 0 {
 		before = s[from-1]
 	}
+	g := behindName.FindStringSubmatchIndex(s[to:])
 	i := to
-	if i < len(s) && s[i] == '[' { // passwords[0]=
-		if n := strings.IndexByte(s[i:], ']'); n > 0 && n < 64 && i+n+1 < len(s) && strings.IndexByte("=: ", s[i+n+1]) >= 0 {
-			i += n + 1
+	if g[3] > 0 && to+g[3] < len(s) && strings.IndexByte("=: ", s[to+g[3]]) >= 0 || g[2] < 0 { // passwords[0]=
+		i = to + max(g[3], 0)
+		if g[4] >= 0 {
+			i, j.quoted = to+g[5], true
 		}
 	}
-	q := i
-	for q < len(s) && s[q] == '\\' {
-		q++
-	}
-	if q < len(s) && isQuote(s[q]) {
-		i, j.quoted = q+1, true
-	} else if isQuote(before) {
+	if !j.quoted && isQuote(before) {
 		j.outer = before
 	}
-	mark := lineHead.FindStringSubmatch(s[strings.LastIndexByte(s[:from], '\n')+1 : from])
-	j.first = document && mark != nil
-	k := i
-	for k < len(s) && (isBlank(s[k]) || j.quoted && (s[k] == '\n' || s[k] == '\r')) {
-		k++
+	blanks := " \t"
+	if j.quoted {
+		blanks = " \t\r\n"
+	}
+	skip := func(k int) int { return k + len(s[k:]) - len(strings.TrimLeft(s[k:], blanks)) }
+	k := skip(i)
+	if j.quoted && g[6] >= 0 { // config["password"] =
+		if next := skip(to + g[7]); assignment.MatchString(s[next:]) {
+			k = next
+		}
 	}
 	if k >= len(s) {
 		return j
 	}
-	if j.quoted && s[k] == ']' { // config["password"] =
-		if next := skipped(s, k+1); next < len(s) && strings.IndexByte("=:", s[next]) >= 0 {
-			k = next
-		}
-	}
 	isFlag := s[from] == '-'
 	switch c := s[k]; {
-	case c == '=' || c == ':' || (c == '?' || c == '+') && k+1 < len(s) && (s[k+1] == '=' || s[k+1] == ':'):
-		j.by = c
-		if c == '?' || c == '+' {
-			k, j.by = k+1, '='
+	case assignment.MatchString(s[k:]):
+		sign := assignment.FindString(s[k:])
+		j.by = '='
+		if sign == ":" {
+			j.by = ':'
 		}
-		if k++; k < len(s) && (s[k] == '>' && c == '=' || s[k] == '=') { // => and :=
-			k, j.by = k+1, '='
-		}
+		k += len(sign)
 	case j.quoted && c == ',' && (isFlag || from > 1 && s[from-2] == '('): // "--password", "it" and set("password", "it")
 		j.by, k = ',', k+1
 	case before == ':' && (k > i || c == ',' || c == '\n') && !isWordBefore(s[:from]): // :password "it"
-		for k < len(s) && strings.IndexByte(" \t\r\n,", s[k]) >= 0 {
-			k++
-		}
-		j.by, j.first = ' ', false
+		j.by = ' '
+		k += len(s[k:]) - len(strings.TrimLeft(s[k:], " \t\r\n,"))
 	case k == i:
 		return j
 	case isFlag:
 		j.by = '-'
 	case isQuote(c) || c == '\\' && k+1 < len(s) && isQuote(s[k+1]):
 		j.by = '"'
-	case j.first && (mark[1] == "" || strings.TrimLeft(mark[1], "- \t") == "" || strings.ContainsAny(s[from:to], "._")) && c != '\n' && c != '\r':
-		j.by = ' '
 	default:
 		return j
 	}
@@ -182,12 +160,12 @@ func endOf(s string, i int, j separator, header bool) int {
 			}
 			end = quoteEnd(s, next)
 		}
-		return continuedEnd(s, end, j)
+		return joinedEnd(s, end, j.outer)
 	case c == '{' || c == '[' || c == '(':
-		return continuedEnd(s, closed(s, i), j)
-	case j.first, header:
-		end := settingEnd(s, i)
-		if j.outer != 0 && !j.first {
+		return joinedEnd(s, closed(s, i), j.outer)
+	case header:
+		end := i + len(strings.TrimSuffix(strings.TrimRight(s[i:continuedLine(s, i)], " \t\r"), ","))
+		if j.outer != 0 {
 			end = min(end, wordEnd(s, i, j.outer))
 		}
 		return end
@@ -195,29 +173,13 @@ func endOf(s string, i int, j separator, header bool) int {
 	return wordEnd(s, i, j.outer)
 }
 
-// settingEnd returns the end of the line of s[i], with the lines that continue
-// it.
-func settingEnd(s string, i int) int {
-	return i + len(strings.TrimSuffix(strings.TrimRight(s[i:continuedLine(s, i)], " \t\r"), ","))
-}
-
-// continuedEnd returns the end of a value whose part in quotes or brackets ends
-// at end: further parts may follow without a blank, as in a shell's word, and
-// on a line with only one setting, everything except marks and comments belongs
-// to it.
-func continuedEnd(s string, end int, j separator) int {
-	if end < len(s) && !isDelimiter(s[end]) && s[end] != j.outer {
-		end = wordEnd(s, end, j.outer)
+// joinedEnd returns the end of a value whose part in quotes or brackets ends at end:
+// further parts may follow without a blank, as in a shell's word.
+func joinedEnd(s string, end int, outer byte) int {
+	if end < len(s) && !isDelimiter(s[end]) && s[end] != outer {
+		return wordEnd(s, end, outer)
 	}
-	if !j.first {
-		return end
-	}
-	n := lineLength(s[end:])
-	rest := strings.TrimSpace(s[end : end+n])
-	if rest == "" || strings.IndexByte(",;}])#/", rest[0]) >= 0 || strings.HasPrefix(rest, Hidden) {
-		return end
-	}
-	return end + len(strings.TrimRight(s[end:end+n], " \t\r,"))
+	return end
 }
 
 // wordEnd returns the end of a value without quotes that begins at i: at a

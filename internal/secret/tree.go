@@ -33,9 +33,9 @@ type node struct {
 // A tree masks what a parser found in a file: it collects replacements, so that all else
 // stays byte for byte.
 type tree struct {
-	file  string
-	depth int // of files within values of files
-	edits []edit
+	file    string
+	depth   int // of files within values of files
+	edits   []edit
 	secrets []span // the blocks below secrets' names
 }
 
@@ -130,7 +130,7 @@ func (t *tree) list(items []node) {
 			args[i] = strings.TrimSpace(n.text)
 		}
 	}
-	shown, _ := new(Mask).arguments(args, 0)
+	shown, _ := arguments(args)
 	for i, n := range items {
 		switch {
 		case n.kind != scalar || shown[i] == args[i]:

@@ -10,8 +10,8 @@ import (
 
 // An element is a part of an XML file.
 type element struct {
-	node             // its name, its contents, and the elements in it
-	tag        span  // where it begins, with the attributes
+	node            // its name, its contents, and the elements in it
+	tag        span // where it begins, with the attributes
 	attributes []node
 	inside     []element
 }
@@ -28,7 +28,7 @@ func readXML(text string) (root element, comments []span, err error) {
 	if !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n\ufeff"), "<") {
 		return root, nil, errGrammar
 	}
-	d := xml.NewDecoder(strings.NewReader(text))
+	d := xml.NewDecoder(strings.NewReader(strings.Map(allowed, text)))
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // it is UTF-8 already
 	open := []element{{}}
 	for at := 0; ; {
@@ -71,6 +71,18 @@ func readXML(text string) (root element, comments []span, err error) {
 			comments = append(comments, now)
 		}
 	}
+}
+
+// allowed replaces a character that XML does not allow by one of the same length: a file
+// with one is still read.
+func allowed(r rune) rune {
+	switch {
+	case r < ' ' && r != '\t' && r != '\n' && r != '\r':
+		return ' '
+	case r == '\ufffe' || r == '\uffff':
+		return '\ufffd'
+	}
+	return r
 }
 
 // readAttributes finds the attributes of a tag: the decoder says what they are, not where.

@@ -17,7 +17,7 @@ type span struct{ from, to int }
 type yamlFile struct {
 	text string
 	at   map[*token.Token]span
-	odd  bool // a name without quotes is none
+	odd  bool // what should be a name does not look like one
 }
 
 // plainName is a setting's name without quotes. What else YAML allows is more often a line
@@ -27,16 +27,25 @@ var plainName = regexp.MustCompile(`^[\w.\-/@$%+*<~]+(?: +[\w.\-/]+)*$`)
 // readYAML reads a text whose documents are maps or lists in block style. comments are its
 // comments.
 func readYAML(text string) (documents []node, comments []span, err error) {
+	if isDeep(text) {
+		return nil, nil, errGrammar
+	}
 	tokens := lexer.Tokenize(text)
 	y := yamlFile{text: text, at: make(map[*token.Token]span, len(tokens))}
 	done := 0
 	for _, t := range tokens {
 		origin := strings.TrimSpace(t.Origin)
+		if origin == "" {
+			continue
+		}
 		from := done + len(text[done:]) - len(strings.TrimLeft(text[done:], " \t\r\n"))
-		if !strings.HasPrefix(text[from:], origin) {
+		done = from + len(origin)
+		switch {
+		case t.Type == token.DoubleQuoteType && strings.HasPrefix(text[from:], `"`): // its escapes may be missing
+			done = quoteEnd(text, from)
+		case !strings.HasPrefix(text[from:], origin):
 			return nil, nil, errGrammar
 		}
-		done = from + len(origin)
 		y.at[t] = span{from, done}
 		if t.Type == token.CommentType {
 			comments = append(comments, y.at[t])
@@ -63,6 +72,24 @@ func readYAML(text string) (documents []node, comments []span, err error) {
 		return nil, nil, errGrammar
 	}
 	return documents, comments, nil
+}
+
+// isDeep reports whether brackets or lists in a text are nested more than those of a file are: the
+// parser would take a time that grows with the square of their number.
+func isDeep(text string) bool {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(depth-1, 0)
+		}
+		if depth > 64 {
+			return true
+		}
+	}
+	return strings.Contains(text, strings.Repeat("- ", 64))
 }
 
 // node converts a value; without tokens of its own, it is at a position.
@@ -133,12 +160,13 @@ func (y *yamlFile) marked(mark *token.Token, value ast.Node, at int) node {
 // text is not what its grammar says.
 func (y *yamlFile) setting(v *ast.MappingValueNode) []node {
 	at := y.at[v.Start].to
-	key := y.node(v.Key, at)
+	var name ast.Node = v.Key
+	if long, ok := name.(*ast.MappingKeyNode); ok { // ? name
+		name = long.Value
+	}
+	key := y.node(name, at)
 	n := y.node(v.Value, at)
 	n.name, n.start = strings.TrimSpace(key.text), key.from
-	if v.Key.GetToken() != nil && v.Key.Type() != ast.StringType {
-		n.name = v.Key.GetToken().Value
-	}
 	if n.kind == scalar && n.to > n.from && strings.Contains(y.text[at:n.from], "\n") {
 		n.block = true
 	}

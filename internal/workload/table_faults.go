@@ -55,8 +55,11 @@ func faultTable() []Setting {
 // TakesMarks reports whether marks can be put on the time axis of the run, so that what scores need
 // is recorded.
 func (w *Workload) TakesMarks() bool {
-	return w.Bool("marks") || w.Has("fault") || w.Has("exec") || slices.ContainsFunc(w.List("slo"), limitsFaults)
+	return w.Bool("marks") || w.Has("fault") || w.Has("exec") || w.LimitsFaults()
 }
+
+// LimitsFaults reports whether a limit is on the score of a fault.
+func (w *Workload) LimitsFaults() bool { return slices.ContainsFunc(w.List("slo"), limitsFaults) }
 
 // FaultCeiling is the given capacity of the system, events/s; 0 without one.
 func (w *Workload) FaultCeiling() float64 { return parsed(w, "fault-ceiling", units.ParseRate) }

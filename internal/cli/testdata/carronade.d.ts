@@ -857,6 +857,7 @@ declare module "carronade" {
   export interface Attachment {
     name: string;
     text: string;
+    original?: string;
   }
 
   export interface Samples {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,8 @@ type AgentConfig struct {
 	// Rules are what a run may name: files and addresses.
 	Rules *permit.Rules
 	Host  any // this machine, described as in a report
+	// Traces is the folder for a trace of each run, RUN.parquet; "": none are written.
+	Traces string
 	// Claim is called when a run begins. It returns what is called at its end, or why this agent
 	// takes no part in it; nil: it always does.
 	Claim func(run string) (release func(), err error)
@@ -210,8 +213,12 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 	if s.Recorded {
 		records = run.NewRecords()
 	}
+	traced := ""
+	if a.Traces != "" && !s.Reads {
+		traced = filepath.Join(a.Traces, j.name+".parquet")
+	}
 	m, err = run.Measure(ctx, run.Job{
-		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Abort: j.abort,
+		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Abort: j.abort, Trace: traced,
 		Logf: func(format string, args ...any) { a.Logf("run "+j.name+": "+format, args...) },
 		Share: &run.Share{
 			Portion: load.Portion{From: s.From, To: s.To}, Of: p.Clients, Lease: &j.lease, Records: records, Reads: s.Reads,

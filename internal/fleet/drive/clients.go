@@ -89,9 +89,9 @@ func Check(w *workload.Workload, reader string) error {
 	case w.Op == workload.RoundTrip && !scheduled:
 		return errors.New("a round trip on several machines needs --rate: a caller cannot wait for what another machine reads")
 	case w.Trace() != "":
-		return errors.New("--trace keeps what this program sent: agents write no trace")
-	case w.TakesMarks():
-		return errors.New("scores of faults need what this program sent: a fleet takes no marks")
+		return errors.New("--trace keeps what this program sent: each agent writes its own with carronade agent --traces FOLDER")
+	case w.LimitsFaults():
+		return errors.New("limits on outages need what this program sent: a fleet takes marks, and has no scores of faults")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"carronade/internal/fleet"
@@ -35,6 +36,9 @@ type Fleet struct {
 
 	inbox chan delivery
 	heard bool
+
+	mu      sync.Mutex
+	foreign map[string]error // by agent: that it speaks another version of the protocol
 }
 
 // A Config is what an operator may choose.
@@ -60,11 +64,16 @@ func (f *Fleet) listen() {
 		return
 	}
 	f.heard = true
-	f.inbox = make(chan delivery, 4096)
+	f.inbox, f.foreign = make(chan delivery, 4096), map[string]error{}
 	f.Bus.Receive(func(agent string, data []byte, at time.Time) {
 		m, err := fleet.DecodeMessage(data)
 		if err != nil {
 			f.Logf("a message of agent %s was ignored: %v", agent, err)
+			if _, ok := errors.AsType[*fleet.ProtocolError](err); ok {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.foreign[agent] = err
+			}
 			return
 		}
 		select {
@@ -118,6 +127,23 @@ func (f *Fleet) Look(ctx context.Context, names []string) []fleet.Info {
 	return all
 }
 
+// Silent returns why agents did not answer Look, of which these are the answers: that one speaks
+// another version of the protocol, or their names. It returns nil if all have answered.
+func (f *Fleet) Silent(names []string, infos []fleet.Info) error {
+	missing := silent(names, infos)
+	if len(missing) == 0 {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range missing {
+		if err := f.foreign[name]; err != nil {
+			return fmt.Errorf("agent %s: %w", name, err)
+		}
+	}
+	return fmt.Errorf("%s did not answer", strings.Join(missing, ", "))
+}
+
 // stopWithin is how long agents have to end a run that was stopped: they wait for answers.
 const stopWithin = 30 * time.Second
 
@@ -155,8 +181,8 @@ func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Gathered, error) {
 		return nil, err
 	}
 	infos := f.Look(ctx, f.Agents)
-	if len(infos) < len(f.Agents) {
-		return nil, fmt.Errorf("%s did not answer: see carronade fleet status", strings.Join(silent(f.Agents, infos), ", "))
+	if err := f.Silent(f.Agents, infos); err != nil {
+		return nil, err
 	}
 	weights := Weights(infos, f.Reader)
 	clients, err := Clients(o.Workload, weights)
@@ -227,6 +253,9 @@ type member struct {
 	series   *measure.Series // of its frames
 	newest   *load.Snapshot
 	err      error
+
+	unread    int // frames that could not be decoded
+	unreadWhy error
 }
 
 func (r *firing) member(name string) *member {
@@ -324,14 +353,20 @@ func (r *firing) take(event fleet.Event) {
 		logf("agent %s: %v", e.Agent, e.Err)
 	case fleet.Started:
 		r.began = r.base.Add(e.T0)
+		if r.order.Started != nil {
+			r.order.Started(r.began)
+		}
 		logf("%d agents start together, at most %v apart", len(r.members), e.Skew.Round(time.Microsecond))
 	case fleet.FrameOf:
+		m := r.member(e.Agent)
 		s, records, err := unpackSnapshot(e.Data)
 		if err != nil {
-			logf("agent %s: an interval cannot be read: %v", e.Agent, err)
+			logf("agent %s: interval %d cannot be read: %v", e.Agent, e.Number, err)
+			if m.unread++; m.unread == 1 {
+				m.unreadWhy = fmt.Errorf("the first of them is number %d: %w", e.Number, err)
+			}
 			return
 		}
-		m := r.member(e.Agent)
 		if r.order.Records != nil {
 			for _, chunk := range records {
 				r.order.Records(chunk)
@@ -397,6 +432,9 @@ func (r *firing) gather() (*run.Gathered, error) {
 	for i, m := range r.members {
 		o := &r.outcome.Agents[i]
 		row := m.row
+		if m.unread > 0 {
+			g.Faults = append(g.Faults, fmt.Sprintf("agent %s: %d of its intervals cannot be read; %v", m.row.Name, m.unread, m.unreadWhy))
+		}
 		row.State, row.Fault = string(o.State), o.Err
 		row.ClockOffsetUS, row.ClockBoundUS, row.ClockBoundEndUS = micros(o.Offset), micros(o.BoundStart), micros(o.BoundEnd)
 		row.ShortestRTTUS = micros(o.MinRTT)

@@ -1,0 +1,129 @@
+package secret
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestHostile: files and lines whose secret is hard to find. kept are parts that must stay
+// readable.
+func TestHostile(t *testing.T) {
+	const s = canary
+	inner, _ := json.Marshal(`{"password":"` + s + `","port":1}`)
+	twice, _ := json.Marshal(`{"a":` + string(inner) + `}`)
+	login := base64.StdEncoding.EncodeToString([]byte("u:" + s))
+	for _, tt := range []struct {
+		name, text string
+		kept       []string
+	}{
+		{"YAML, a literal block with a header", "password: |2-\n    " + s + "\nport: 1\n", []string{"port: 1"}},
+		{"YAML, a folded block with a comment", "password: > # it\n  " + s + "\n\n  more " + s + "\nport: 1\n", []string{"port: 1"}},
+		{"YAML, a block in a list in a map", "a:\n- tokens:\n  - |\n    " + s + "\n  port: 1\n", []string{"port: 1"}},
+		{"YAML, properties in a block", "data:\n  server.properties: |\n    port=1\n    ssl.key.password=" + s + "\n    x=2\n  other: 3\n", []string{"    port=1\n", "    x=2\n  other: 3\n"}},
+		{"YAML, YAML in a block", "data:\n  a.yml: |\n    x:\n      password: " + s + "\n    y: 1\n", []string{"y: 1\n"}},
+		{"YAML, JSON in a block", "data:\n  a.json: |\n    {\"password\": \"" + s + "\", \"port\": 1}\nx: 1\n", []string{"\"port\": 1}\nx: 1\n"}},
+		{"YAML, an escaped name", "\"pass\\x77ord\": " + s + "\nport: 1\n", []string{"port: 1"}},
+		{"YAML, a complex key", "? password\n: " + s + "\n", nil},
+		{"YAML, an anchor and an alias", "a: &x\n  password: " + s + "\nb: *x\nport: 1\n", []string{"b: *x\nport: 1"}},
+		{"YAML, a merge", "a: &x {password: " + s + "}\nb:\n  <<: *x\n  port: 1\n", []string{"port: 1"}},
+		{"YAML, two documents", "port: 1\n---\npassword: " + s + "\n---\nport: 2\n", []string{"port: 1\n---\n", "port: 2\n"}},
+		{"YAML, a template", "{{ if .x }}\npassword: " + s + "\ntoken: |\n  " + s + "\n{{ end }}\nport: 1\n", []string{"port: 1"}},
+		{"YAML, a template below a name", "passwords:\n{{- range .x }}\n  a: " + s + "\n{{- end }}\nport: 1\n", []string{"port: 1"}},
+		{"YAML, a template, a variable", "{{ x }}\nenv:\n- name: DB_PASSWORD\n  value: " + s + "\n- name: HEAP\n  value: 1g\n", []string{"value: 1g"}},
+		{"YAML, a tab", "a:\n\tpassword: " + s + "\nport: 1\n", []string{"port: 1"}},
+		{"YAML, an empty block", "password: |\nport: 1\ntoken: >\nx: 1\n", []string{"\nport: 1\n", "\nx: 1\n"}},
+		{"YAML, a block with an error", "env:\n- name: DB_PASSWORD\n  value: |\n     a\n    " + s + "\nport: 1\n", []string{"port: 1\n"}},
+		{"YAML, an old setting", "port: 1\n# password: " + s + "\n#   token: " + s + "\nx: 1\n", []string{"port: 1\n", "x: 1\n"}},
+		{"YAML, a comment behind", "port: 1 # password: " + s + "\n", []string{"port: 1"}},
+		{"YAML, in quotes on lines", "password: 'a\n\n  " + s + "'\nport: 1\n", []string{"port: 1"}},
+		{"YAML, Windows", "a:\r\n  password: \"" + s + "\"\r\n  port: 1\r\n", []string{"  port: 1\r\n"}},
+		{"YAML, a script", "run: |\n  curl -u u:" + s + " http://h/\n  echo done\n", []string{"echo done"}},
+		{"YAML, a command", "command: [\"sh\", \"-c\", \"srv --password " + s + " --port 1\"]\n", []string{"--port 1"}},
+		{"YAML, cookies", "headers:\n  Cookie: a=" + s + "\n  Accept: x\n", []string{"Accept: x"}},
+		{"YAML, a header in a list", "headers:\n- \"Authorization: Bearer " + s + "\"\n- \"Accept: x\"\n", []string{"Accept: x"}},
+		{"JSON, in a text", `{"a":` + string(inner) + `,"n":1}`, []string{`\"port\":1`, `"n":1}`}},
+		{"JSON, in a text in a text", `{"b":` + string(twice) + `,"n":1}`, []string{`port`, `"n":1}`}},
+		{"JSON, an escaped name", `{"pass\u0077ord":"` + s + `","n":1}`, []string{`"n":1}`}},
+		{"JSON, an escaped value", `{"url":"https:\/\/u:` + s + `@h\/x","n":1}`, []string{`"n":1}`}},
+		{"JSON, lines", `{"n":1}` + "\n" + `{"token":"` + s + `"}` + "\n" + `{"n":2}` + "\n", []string{`{"n":1}`, `{"n":2}`}},
+		{"JSON, with comments", "{\n  // \"password\": \"" + s + "\",\n  \"password\": \"" + s + "\",\n  \"port\": 1\n}\n", []string{"\"port\": 1"}},
+		{"JSON, a comma too many", "{\"password\": \"" + s + "\", \"port\": 1,}\n", []string{"\"port\": 1"}},
+		{"JSON, cut", "{\"port\": 1, \"passwords\": [\"a\", \"" + s, []string{"\"port\": 1"}},
+		{"JSON, a login in base64", `{"auths":{"h":{"auth":"` + login + `"}},"n":1}`, []string{`"n":1}`}},
+		{"JSON, a key on lines", `{"private_key":"-----BEGIN PRIVATE KEY-----\n` + s + `\n-----END PRIVATE KEY-----\n","n":1}`, []string{`"n":1}`}},
+		{"JSON, properties in a text", `{"a":"port=1\nssl.key.password=` + s + `\nx=2","n":1}`, []string{`port=1\n`, `\nx=2`, `"n":1}`}},
+		{"JSON, a login module", `{"sasl.jaas.config":"a.PlainLoginModule required username=\"u\" password=\"` + s + `\";","n":1}`, []string{`username=\"u\"`, `"n":1}`}},
+		{"XML, attributes", `<a password='` + s + `' port="1"/>`, []string{`port="1"`}},
+		{"XML, an attribute with a mark", `<a b=">" password="` + s + `" port="1"/>`, []string{`port="1"`}},
+		{"XML, CDATA with elements", "<a><password><![CDATA[</x>" + s + "]]></password><port>1</port></a>", []string{"<port>1</port>"}},
+		{"XML, properties in CDATA", "<a><![CDATA[port=1\nssl.key.password=" + s + "\n]]></a>", []string{"port=1"}},
+		{"XML, entities", "<a><b>PlainLoginModule required password=&quot;" + s + "&quot;;</b><port>1</port></a>", []string{"<port>1</port>"}},
+		{"XML, an address with entities", "<a url=\"http://u:&amp;" + s + "@h/\" n=\"1\"/>", []string{`n="1"`}},
+		{"XML, a comment", "<a><!-- <password>" + s + "</password> --><port>1</port></a>", []string{"<port>1</port>"}},
+		{"XML, a comment with a setting", "<a><!-- password=" + s + " --><port>1</port></a>", []string{"<port>1</port>"}},
+		{"XML, not closed", "<a><password>" + s + "\n</password><port>1</port>\n", []string{"<port>1</port>"}},
+		{"XML, a name in a value", `<bean><property name="user" value="u"/><property name="password"><value>` + s + `</value></property></bean>`, []string{`value="u"`}},
+		{"XML, a character that is not allowed", "<a><name>x.token</name><value>\n{\x1a" + s + "</value></a>", []string{"x.token"}},
+		{"a shell, quotes in quotes", `srv --password ''\'' ` + s + "' --port 1\n", []string{"--port 1"}},
+		{"properties, escapes in a name", "ssl.key.pass\\u0077ord=" + s + "\nport=1\n", []string{"port=1"}},
+		{"properties, an escaped blank in a name", "my\\ password=" + s + "\nport=1\n", []string{"port=1"}},
+		{"properties, quotes and lines", "ssl.key.password=\"a\\\n    b\\\n    " + s + "\"\nport=1\n", []string{"port=1"}},
+		{"properties, an old setting that goes on", "#ssl.key.password=a\\\n#  " + s + "\nport=1\n", []string{"port=1"}},
+		{"properties, a comment with a mark", "! token: " + s + "\nport=1\n", []string{"port=1"}},
+		{"properties, JSON in a value", "x={\"password\":\"" + s + "\",\"n\":1}\nport=1\n", []string{"\"n\":1}\nport=1"}},
+		{"properties, a query", "url=http://h/?a=1&access_token=" + s + "&b=2\nport=1\n", []string{"b=2\nport=1"}},
+		{"INI, blanks and a comment", "[db]\n  password   =   " + s + "   ; it\n  port = 1\n", []string{"port = 1"}},
+		{"INI, a name with blanks", "[a]\ndb password = " + s + "\nport = 1\n", []string{"port = 1"}},
+		{"environment, export and quotes", "export   API_KEY=\"a \\\" " + s + "\"\nexport PORT=1\n", []string{"export PORT=1"}},
+		{"environment, several", "export A=1 DB_PASSWORD=" + s + " PORT=1\n", []string{"A=1"}},
+		{"environment, a value on lines", "export DB_PASSWORD=\"a\nb " + s + "\nc\"\nPORT=1\n", []string{"PORT=1"}},
+		{"AWS", "aws_access_key_id = AKIA\naws_secret_access_key = " + s + "\nregion = x\n", []string{"region = x"}},
+		{"a shell, a here-document", "cat > x <<EOF\npassword=" + s + "\nport=1\nEOF\n", []string{"port=1"}},
+		{"a shell, a pipe", "echo '" + s + "' | docker login --password-stdin\nexport TOKEN=$(echo " + s + ")\n", []string{"docker login"}},
+		{"a shell, a continued line", "srv \\\n  --password \\\n  " + s + " \\\n  --port 1\n", []string{"--port 1"}},
+		{"cookies in a log", "GET / Cookie: a=1; b=" + s + "\n", []string{"GET /"}},
+		{"a query in a log", "GET /x?token=" + s + "&n=1 200\n", []string{"GET /x?", "n=1 200"}},
+		{"basic", "curl -H \"Authorization: Basic " + login + "\" http://h/\n", []string{"http://h/"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			secrets := []string{s, login}
+			if strings.HasPrefix(tt.name, "a shell, a pipe") {
+				tt.text = strings.Replace(tt.text, s, "x", 1) // what echo prints has no name
+			}
+			for _, form := range []struct {
+				name string
+				mask func(*Mask, string) string
+			}{{"Document", (*Mask).Document}, {"Log", (*Mask).Log}} {
+				if form.name == "Log" && !strings.HasSuffix(tt.name, "in a log") {
+					continue
+				}
+				got := form.mask(new(Mask), tt.text)
+				for _, secret := range secrets {
+					if strings.Contains(got, secret) {
+						t.Errorf("%s: got\n%s\nof\n%s", form.name, got, tt.text)
+					}
+				}
+				for _, kept := range tt.kept {
+					if !strings.Contains(got, kept) {
+						t.Errorf("%s: got\n%s\nof\n%s\nwant in it %q", form.name, got, tt.text, kept)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Texts that repeat what the parsers look for take no time that grows with a square: with a
+// square, each would take minutes.
+func TestRepeatedTexts(t *testing.T) {
+	for _, part := range []string{"[", "{", "a: [", "- ", "<a b='token' name='token'>\n", "password: |\n", "name=token\n'", "--password 'a\n", "passwords:\n- a\n# - b\n"} {
+		text := strings.Repeat(part, (16<<10)/len(part))
+		for _, mask := range []func(*Mask, string) string{(*Mask).Document, (*Mask).Log} {
+			if got := mask(new(Mask), text); strings.Count(got, "\n") < strings.Count(text, "\n")/100 {
+				t.Errorf("%q: got %.100q", part, got)
+			}
+		}
+	}
+}
