@@ -37,8 +37,14 @@ func startNode(t *testing.T, home string, more ...string) *mongooseNode {
 	return n
 }
 
+// An apiAnswer is an answer of the remote API.
+type apiAnswer struct {
+	status   int
+	id, text string
+}
+
 // ask makes a request of the remote API.
-func (n *mongooseNode) ask(method, path, id string, parts map[string]string) (*http.Response, string) {
+func (n *mongooseNode) ask(method, path, id string, parts map[string]string) apiAnswer {
 	n.t.Helper()
 	var body bytes.Buffer
 	m := multipart.NewWriter(&body)
@@ -65,7 +71,7 @@ func (n *mongooseNode) ask(method, path, id string, parts map[string]string) (*h
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return a, string(text)
+	return apiAnswer{a.StatusCode, a.Header.Get("ETag"), string(text)}
 }
 
 // TestMongooseNodes: an additional node and an entry node, with the flags of the driver's
@@ -108,46 +114,43 @@ func TestMongooseNodes(t *testing.T) {
 		t.Errorf("the machines: %s, want %s", got, want)
 	}
 
-	start, _ := node.ask("POST", "/run", "", map[string]string{"defaults": fmt.Sprintf(
+	start := node.ask("POST", "/run", "", map[string]string{"defaults": fmt.Sprintf(
 		`{"storage": {"net": {"node": {"addrs": [%q]}}}, "item": {"data": {"size": "1KB"}, "output": {"path": %q}}, "load": {"op": {"limit": {"rate": 100}}, "step": {"id": "api"}}}`, broker.addr, topic)})
-	id := strings.Join(start.Header.Values("ETag"), ",")
-	if start.StatusCode != http.StatusAccepted || id == "" {
-		t.Fatalf("POST /run: %s, ETag %q", start.Status, id)
+	id := start.id
+	if start.status != http.StatusAccepted || id == "" {
+		t.Fatalf("POST /run: %+v", start)
 	}
-	if a, text := node.ask("POST", "/run", "", nil); a.StatusCode != http.StatusConflict {
-		t.Errorf("a second run: %s, %s", a.Status, text)
+	if a := node.ask("POST", "/run", "", nil); a.status != http.StatusConflict {
+		t.Errorf("a second run: %+v", a)
 	}
 	entry().wait(runTimeout).want(t, 2).says(t, "busy with run "+id+" of its remote API")
 	for measured := false; !measured; { // the test's own time ends it
-		_, text := node.ask("GET", "/metrics", "", nil)
+		text := node.ask("GET", "/metrics", "", nil).text
 		measured = strings.Contains(text, `mongoose_success_op_count{load_step_id="api",load_op_type="CREATE"`) && !strings.Contains(text, `"} 0.0`+"\n# HELP mongoose_success_op_rate_mean")
 	}
-	if a, _ := node.ask("DELETE", "/run", id, nil); a.StatusCode != http.StatusOK {
-		t.Errorf("DELETE /run: %s", a.Status)
+	if a := node.ask("DELETE", "/run", id, nil); a.status != http.StatusOK {
+		t.Errorf("DELETE /run: %+v", a)
 	}
 	for active := true; active; {
-		a, _ := node.ask("GET", "/run", id, nil)
-		active = a.StatusCode == http.StatusOK
+		active = node.ask("GET", "/run", id, nil).status == http.StatusOK
 	}
-	if _, text := node.ask("GET", "/logs/api/Messages", "", nil); !strings.Contains(text, "# Results ####") {
+	if text := node.ask("GET", "/logs/api/Messages", "", nil).text; !strings.Contains(text, "# Results ####") {
 		t.Errorf("the messages of the run: %s", text)
 	}
 
 	// A scenario does not see the environment, and its steps are the node's.
 	t.Log("a scenario")
-	start, text2 := node.ask("POST", "/run", "", map[string]string{
+	start = node.ask("POST", "/run", "", map[string]string{
 		"defaults": fmt.Sprintf(`{"storage": {"net": {"node": {"addrs": [%q]}}}}`, broker.addr),
 		"scenario": `print("the home is " + typeof HOME); Load.config({"item": {"data": {"size": "1KB"}, "output": {"path": "` + topic + `"}}, "load": {"op": {"limit": {"count": 10}}, "step": {"id": "scripted"}}}).run();`,
 	})
-	if start.StatusCode != http.StatusAccepted {
-		t.Fatalf("a scenario: %s, %s", start.Status, text2)
+	if id = start.id; start.status != http.StatusAccepted {
+		t.Fatalf("a scenario: %+v", start)
 	}
-	id = strings.Join(start.Header.Values("ETag"), ",")
 	for active := true; active; {
-		a, _ := node.ask("GET", "/run", id, nil)
-		active = a.StatusCode == http.StatusOK
+		active = node.ask("GET", "/run", id, nil).status == http.StatusOK
 	}
-	if _, text := node.ask("GET", "/logs/scripted/metrics.FileTotal", "", nil); !strings.Contains(text, ",CREATE,1,1,") {
+	if text := node.ask("GET", "/logs/scripted/metrics.FileTotal", "", nil).text; !strings.Contains(text, ",CREATE,1,1,") {
 		t.Errorf("the total of the scenario's step: %s", text)
 	}
 	logs, err := filepath.Glob(filepath.Join(home, ".mongoose/4.2.11/log/none_*/messages.log"))

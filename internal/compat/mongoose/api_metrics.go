@@ -85,9 +85,14 @@ func (m *measuredStep) labels(id int64) string {
 	}
 	var all []string
 	for _, l := range [][2]string{
-		{"load_step_id", s.id}, {"load_op_type", s.op}, {"storage_driver_limit_concurrency", strconv.Itoa(s.concurrency)},
-		{"item_data_size", s.v.text("item-data-size")}, {"start_time", strconv.FormatInt(m.began.UnixMilli(), 10)},
-		{"node_list", "[" + strings.Join(s.nodes, ", ") + "]"}, {"user_comment", s.v.text("run-comment")}, {"run_id", strconv.FormatInt(id, 10)},
+		{"load_step_id", s.id},
+		{"load_op_type", s.op},
+		{"storage_driver_limit_concurrency", strconv.Itoa(s.concurrency)},
+		{"item_data_size", s.v.text("item-data-size")},
+		{"start_time", strconv.FormatInt(m.began.UnixMilli(), 10)},
+		{"node_list", "[" + strings.Join(s.nodes, ", ") + "]"},
+		{"user_comment", s.v.text("run-comment")},
+		{"run_id", strconv.FormatInt(id, 10)},
 	} {
 		all = append(all, l[0]+`="`+escaped.Replace(l[1])+`"`)
 	}

@@ -23,7 +23,6 @@ type wire struct {
 	a     *fleet.Agent
 	bytes int
 	start time.Duration // of the run; 0 before
-	ended bool
 	over  bool
 }
 
