@@ -18,6 +18,11 @@ PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 # The tools that build releases are a module of their own: see docs/decisions/009. Their
 # tests read files outside of it, which Go's test cache does not see: hence -count=1.
 RELEASE     := internal/tools/release
+
+# A protocol in a program of its own, and a module of its own, so that the compiler refuses
+# it our internal packages.
+EXAMPLE     := examples/lines
+
 # Where the archives of a release will be, for the formula of Homebrew.
 URL         ?=
 
@@ -46,7 +51,7 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
 # Packages that only compute, in one goroutine or in some that share nothing: the race detector makes their tests
 # five times slower and cannot find anything. make race includes them.
-CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/page internal/picture internal/stats internal/wire/apm
+CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/picture internal/stats internal/wire/apm
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
 .PHONY: help build test race stores bench microbench lint vuln fmt docs cross image release fuzz deps clean
@@ -66,6 +71,7 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	wait $$built || status=1; \
 	$(PLAIN) $(GO) test -vet=off -timeout 15m -p 3 $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
 	$(PLAIN) $(GO) -C $(RELEASE) test -vet=off -count=1 -timeout 10m ./... || status=1; \
+	$(PLAIN) $(GO) -C $(EXAMPLE) test -vet=off -count=1 -timeout 5m ./... || status=1; \
 	$(PLAIN) $(GO) test -vet=off -count=1 -timeout 25m -parallel 6 $(SLOW) || status=1; \
 	exit $$status
 
@@ -103,10 +109,11 @@ microbench: ## Go's benchmarks of the packages (BENCHTIME=1s)
 lint: ## go vet, gofumpt, golangci-lint, and govulncheck unless VULN=no
 	$(GO) vet ./...
 	$(GO) -C $(RELEASE) vet ./...
+	$(GO) -C $(EXAMPLE) vet ./...
 	@out=$$(CGO_ENABLED=0 $(GO) run $(GOFUMPT) -l $$(git ls-files '*.go')); \
 	if [ -n "$$out" ]; then echo "not formatted, make fmt mends it:"; echo "$$out"; exit 1; fi
 	@lint() { if command -v golangci-lint >/dev/null; then golangci-lint run ./...; else CGO_ENABLED=0 $(GO) run $(GOLANGCI) run ./...; fi; }; \
-	lint && cd $(RELEASE) && lint
+	lint && (cd $(RELEASE) && lint) && cd $(EXAMPLE) && lint
 	@if [ '$(VULN)' != no ]; then $(MAKE) --no-print-directory vuln; fi
 
 vuln: ## known vulnerabilities in what the program calls; needs the database of Go's team, or a copy in GOVULNDB

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,6 +30,10 @@ func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 func testMain(m *testing.M) int {
 	if os.Getenv(hogEnv) != "" {
 		hog()
+	}
+	if flag.Parse(); testing.Short() {
+		fmt.Println("with -short: the acceptance tests need the built program and real servers")
+		return 0
 	}
 	// A test that does not set the data folder must not reach the user's reports.
 	if os.Getenv("XDG_DATA_HOME") == "" {

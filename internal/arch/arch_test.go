@@ -66,6 +66,7 @@ func TestFindings(t *testing.T) {
 		{Name: "wire/..."},
 		{Name: "cli", May: []string{"load"}, Tests: []string{"extra"}},
 		{Name: "extra"},
+		{Name: "wire/own"},
 	}
 	tests := []struct {
 		name string
@@ -83,6 +84,9 @@ func TestFindings(t *testing.T) {
 		{"a test's extra", "cli/a_test.go", "package cli\nimport \"carronade/extra\"\n", nil},
 		{"own external test", "load/a_test.go", "package load_test\nimport \"carronade/load\"\n", nil},
 		{"below a covered package", "wire/kafka/a.go", "package kafka\nimport \"carronade/wire/snappy\"\n", nil},
+		{"below, with a row of its own", "wire/kafka/a.go", "package kafka\nimport \"carronade/wire/own\"\n", []string{
+			"wire/kafka/a.go:2: wire/kafka may not import wire/own: the table of packages allows it nothing of ours",
+		}},
 		{"covered package upwards", "wire/kafka/a.go", "package kafka\nimport \"carronade/load\"\n", []string{
 			"wire/kafka/a.go:2: wire/kafka may not import load: the table of packages allows it nothing of ours",
 		}},

@@ -8,15 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit"
 )
 
 // TestDeps runs scripts/deps on simulated machines: with a PATH that has only the
 // commands of a case.
 func TestDeps(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Fatalf("the scripts need bash: %v", err)
-	}
+	bash := testkit.Program(t, "bash")
 	const (
 		root = "#!/bin/sh\necho 0\n"
 		user = "#!/bin/sh\necho 1000\n"

@@ -63,7 +63,13 @@ func linterText(packages []Package) string {
 				fmt.Fprintf(&b, "%q, ", "!${config-path}/"+other.Name+"/*.go")
 			}
 		}
-		fmt.Fprintf(&b, "\"!$test\"]\n          list-mode: lax\n          deny: [{pkg: %s/, desc: the table of packages does not allow it}]\n", Module)
+		fmt.Fprintf(&b, "\"!$test\"]\n          list-mode: lax\n          deny: [{pkg: %s/, desc: the table of packages does not allow it}", Module)
+		for _, other := range packages {
+			if all && other.Name != r.Name && covers(r.Name, other.Name) && !covered(r.May, other.Name) {
+				fmt.Fprintf(&b, ", {pkg: %s/%s$, desc: the table of packages does not allow it}", Module, other.Name)
+			}
+		}
+		b.WriteString("]\n")
 		var allow []string
 		for _, to := range may {
 			if top, all := strings.CutSuffix(to, "/..."); all {
@@ -125,7 +131,7 @@ func TestLinterText(t *testing.T) {
         d-all:
           files: ["${config-path}/d/**.go", "!${config-path}/d/x/*.go", "!$test"]
           list-mode: lax
-          deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
+          deny: [{pkg: carronade/, desc: the table of packages does not allow it}, {pkg: carronade/d/x$, desc: the table of packages does not allow it}]
           allow: [carronade/d/, carronade/d$, carronade/e/, carronade/e$]
         d-x:
           files: ["${config-path}/d/x/*.go", "!$test"]

@@ -14,6 +14,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// A requirement is a module that a go.mod requires.
+type requirement struct {
+	version        string
+	indirect, used bool
+}
+
+// requirements returns those of a go.mod by name.
+func requirements(mod []byte) map[string]*requirement {
+	of := map[string]*requirement{}
+	for line := range strings.Lines(string(mod)) {
+		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if len(words) >= 2 && strings.HasPrefix(words[1], "v") {
+			of[words[0]] = &requirement{version: words[1], indirect: strings.Contains(line, "// indirect")}
+		}
+	}
+	return of
+}
+
 // modules compares go.mod with the imports: a module whose packages are imported must
 // not be marked "indirect", every other one must be. Folders with a go.mod of their own
 // are other modules.
@@ -22,14 +40,7 @@ func modules(tree fs.FS) (findings []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	type module struct{ indirect, used bool }
-	known := map[string]*module{}
-	for line := range strings.Lines(string(mod)) {
-		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
-		if len(words) >= 2 && strings.HasPrefix(words[1], "v") {
-			known[words[0]] = &module{indirect: strings.Contains(line, "// indirect")}
-		}
-	}
+	known := requirements(mod)
 	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -78,13 +89,36 @@ func modules(tree fs.FS) (findings []string, err error) {
 }
 
 func TestModules(t *testing.T) {
-	for _, dir := range []string{"../..", "../../internal/tools/release"} {
+	for _, dir := range []string{"../..", "../../internal/tools/release", "../../examples/lines"} {
 		findings, err := modules(os.DirFS(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range findings {
 			t.Errorf("%s/go.mod: %s", dir, f)
+		}
+	}
+}
+
+// The example of a protocol is a module of its own, outside of this one's path, so that the
+// compiler refuses it our internal packages. It is built with the same versions.
+func TestExampleModule(t *testing.T) {
+	own, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../../examples/lines/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(example), "\n")
+	if name := strings.TrimPrefix(first, "module "); name == Module || strings.HasPrefix(name, Module+"/") {
+		t.Errorf("the example's module is %s, which may import internal packages of %s", name, Module)
+	}
+	versions := requirements(own)
+	for name, r := range requirements(example) {
+		if own := versions[name]; name != Module && (own == nil || own.version != r.version) {
+			t.Errorf("examples/lines/go.mod wants %s %s, which go.mod does not: go mod tidy there updates it", name, r.version)
 		}
 	}
 }

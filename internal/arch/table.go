@@ -21,6 +21,13 @@ type Package struct {
 // public are the packages that a protocol outside this module may use.
 var public = []string{"app", "load", "measure", "payload", "payload/expression", "target", "target/targettest", "units"}
 
+// protocol are the packages that a kind of target may import.
+var protocol = []string{"load", "measure", "payload", "target", "units"}
+
+// open are rows for protocols that someone adds: they say what these may import, and nothing
+// in the tree need use it. With them a new folder below target needs no row of its own.
+var open = []string{"examples/...", "target/..."}
+
 // testPackages may be imported by the tests of any package.
 var testPackages = []string{"internal/testkit/kafkatest", "internal/testkit", "internal/testkit/browsertest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
@@ -39,18 +46,18 @@ var Packages = []Package{
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
 	{Name: "target/targettest", May: []string{"load", "target"}},
-	{Name: "target/kafka", May: []string{"internal/dial", "internal/impair", "internal/itemlist", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
+	{Name: "target/kafka", May: []string{"internal/dial", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/apm", May: []string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "load", "measure", "payload/expression", "target", "units"}},
 	{Name: "target/riemann", May: []string{"internal/dial", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "payload/expression", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
-	{Name: "target/all", May: []string{"target", "target/apm", "target/kafka", "target/null", "target/riemann"}},
+	{Name: "target/...", May: protocol},
+	{Name: "target/all", May: []string{"target", "target/..."}},
 
 	{Name: "internal/wire/...", May: []string{"internal/wire/crc"}},
 	{Name: "internal/impair"},
 	{Name: "internal/socket", May: []string{"internal/impair"}},
 	{Name: "internal/uring"},
 	{Name: "internal/dial", May: []string{"target", "units"}},
-	{Name: "internal/itemlist"},
 	{Name: "internal/standin", May: []string{"internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/system"}},
 	{Name: "internal/standin/apm", May: []string{"internal/secret", "internal/socket", "internal/standin/behavior", "internal/uring", "internal/wire/apm", "units"}},
 	{Name: "internal/standin/kafka", May: []string{"internal/secret", "internal/standin/behavior", "internal/system", "units"}},
@@ -65,7 +72,7 @@ var Packages = []Package{
 	{Name: "internal/sut", May: []string{"internal/checkout", "internal/scrape", "internal/secret", "internal/system", "measure", "target", "units"}},
 	{Name: "internal/doctor", May: []string{"internal/layout", "internal/system", "load", "target", "units"}},
 	{Name: "internal/outage", May: []string{"load"}},
-	{Name: "internal/control", May: []string{"internal/system"}},
+	{Name: "internal/live", May: []string{"internal/layout", "internal/system", "load", "measure", "units"}},
 	{Name: "internal/inject", May: []string{"units"}},
 	{Name: "internal/relay", May: []string{"internal/system"}},
 	{Name: "internal/slo", May: []string{"units"}},
@@ -84,72 +91,61 @@ var Packages = []Package{
 	{Name: "internal/jobs", May: []string{"internal/exit", "internal/sqlitefile", "internal/system", "target", "units"}},
 	{Name: "internal/indices", May: []string{"internal/secret"}},
 	{Name: "internal/shell", May: []string{"internal/checkout", "internal/indices", "internal/jobs", "internal/secret", "target"}},
-	{Name: "internal/serve", May: []string{"internal/dial", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/web/guard", "internal/workload", "target"}, Tests: []string{"internal/web/frame", "target/all"}},
+	{Name: "internal/serve", May: []string{"internal/dial", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/workload", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/fit", May: []string{"load", "units"}},
-	{Name: "internal/capture", May: []string{"internal/capture/pcap", "internal/fit", "internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann"}},
-	{Name: "internal/capture/pcap"},
+	{Name: "internal/capture", May: []string{"internal/fit", "internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann"}},
 	{Name: "internal/vary", May: []string{"internal/stats"}},
 	{Name: "internal/explain", May: []string{"internal/stats"}},
 	{Name: "internal/explain/reported", May: []string{"internal/explain", "internal/layout", "internal/outage", "internal/report", "measure", "units"}},
-	{Name: "internal/judge", May: []string{"internal/digest", "internal/layout", "internal/markup", "internal/report", "internal/slo", "internal/stats", "internal/vary", "load", "measure", "target", "units"}},
-	{Name: "internal/markup"},
-	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/markup", "internal/outage", "internal/report", "load", "measure", "units"}},
-	{Name: "internal/charts", Tests: []string{"internal/page", "internal/report", "internal/web"}},
-	{Name: "internal/page", May: []string{"internal/charts", "internal/layout", "internal/markup", "internal/picture", "internal/report", "units"}, Tests: []string{"internal/find"}},
-	{Name: "internal/export", May: []string{"internal/layout", "internal/markup", "internal/page", "internal/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/find"}},
+	{Name: "internal/judge", May: []string{"internal/digest", "internal/layout", "internal/report", "internal/slo", "internal/stats", "internal/vary", "load", "measure", "target", "units"}},
+	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/outage", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/web"}},
+	{Name: "internal/export", May: []string{"internal/layout", "internal/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/find"}},
 	{Name: "internal/trace", May: []string{"internal/system", "load"}},
 	{Name: "internal/publish", May: []string{"internal/dial", "internal/secret", "load", "measure", "target"}},
-	{Name: "internal/live", May: []string{"internal/layout", "load", "measure", "units"}},
-	{Name: "internal/web", May: []string{"internal/charts", "internal/dial", "internal/picture", "internal/web/frame", "internal/web/guard", "target"}},
-	{Name: "internal/web/frame", May: []string{"internal/slo", "load", "measure", "units"}},
-	{Name: "internal/web/guard"},
+	{Name: "internal/web", May: []string{"internal/dial", "internal/picture", "internal/slo", "load", "measure", "target", "units"}},
 	{Name: "internal/fleet/manifest"},
 	{Name: "internal/run", May: []string{
-		"internal/checkout", "internal/doctor", "internal/inject", "internal/ledger", "internal/outage", "internal/relay", "internal/report",
-		"internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
-		"internal/workload", "load", "measure", "target", "units",
+		"internal/checkout", "internal/doctor", "internal/inject", "internal/ledger", "internal/outage", "internal/relay",
+		"internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace",
+		"internal/trust", "internal/workload", "load", "measure", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
 	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
-	{Name: "internal/scenario/module", May: []string{"internal/scenario", "internal/workload", "units"}},
-	{Name: "internal/scenario/typings", May: []string{"internal/report", "internal/workload", "measure", "target"}},
-	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load"}},
+	{Name: "internal/scenario/module", May: []string{"internal/report", "internal/scenario", "internal/workload", "measure", "target", "units"}},
+	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load", "target/kafka"}},
 	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/report", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/indices", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/testkit/reporttest"}},
+	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/mongoose", May: []string{
-		"internal/compat", "internal/compat/kafkaprops", "internal/itemlist", "internal/layout", "internal/report", "internal/scenario",
-		"internal/system", "internal/trace", "internal/web/guard", "internal/workload", "load", "measure", "payload", "payload/expression", "units",
+		"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/system", "internal/trace",
+		"internal/web", "internal/workload", "load", "measure", "payload", "payload/expression", "target/kafka", "units",
 	}},
 	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/report", "internal/testkit/reporttest", "target/kafka"}},
-	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/picture", "internal/store", "internal/system", "internal/vary", "units"}, Tests: []string{"internal/report", "internal/store/sqlite", "internal/testkit/reporttest"}},
 	{Name: "internal/command/reports", May: []string{"internal/command", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
 	{Name: "internal/command/profiling", May: []string{"internal/capture", "internal/command", "internal/fit", "internal/layout", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "payload", "target", "target/kafka", "units"}, Tests: []string{"target/all"}},
-	{Name: "internal/command/query", May: []string{"internal/command", "internal/layout", "internal/workload", "target", "target/riemann", "units"}},
-	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/report", "internal/run", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
+	{Name: "internal/command/kinds", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/report", "internal/run", "internal/workload", "load", "measure", "target", "target/kafka", "target/riemann", "units"}},
 	{Name: "internal/cli", May: []string{
-		"internal/checkout", "internal/command", "internal/command/judging", "internal/command/profiling", "internal/command/query",
-		"internal/command/reports", "internal/command/topics", "internal/compat", "internal/compat/...", "internal/control",
-		"internal/dial", "internal/digest", "internal/doctor", "internal/export", "internal/find", "internal/find/trials",
-		"internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/jobs", "internal/judge",
-		"internal/layout", "internal/live", "internal/outage", "internal/permit", "internal/publish", "internal/relay", "internal/report", "internal/run",
-		"internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/serve",
-		"internal/shell", "internal/slo", "internal/standin", "internal/store", "internal/store/elastic", "internal/store/sqlite",
-		"internal/system", "internal/vary", "internal/web", "internal/web/frame", "internal/workload", "load", "measure", "payload",
-		"payload/expression", "target", "units",
+		"internal/checkout", "internal/command", "internal/command/judging", "internal/command/kinds", "internal/command/profiling",
+		"internal/command/reports", "internal/compat", "internal/compat/...", "internal/dial", "internal/digest", "internal/doctor",
+		"internal/export", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive",
+		"internal/fleet/manifest", "internal/jobs", "internal/judge", "internal/layout", "internal/live", "internal/outage",
+		"internal/permit", "internal/publish", "internal/relay", "internal/report", "internal/run", "internal/scenario",
+		"internal/scenario/module", "internal/secret", "internal/serve", "internal/shell", "internal/slo", "internal/standin",
+		"internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/system", "internal/vary", "internal/web",
+		"internal/workload", "load", "measure", "payload", "payload/expression", "target", "units",
 	}, Tests: []string{"target/all"}},
 
 	{Name: "internal/arch"},
 	{Name: "internal/testkit"},
 	{Name: "internal/testkit/kafkatest", May: []string{"internal/testkit"}},
-	{Name: "internal/testkit/browsertest"},
+	{Name: "internal/testkit/browsertest", May: []string{"internal/testkit"}},
 	{Name: "internal/acceptance", Tests: []string{"internal/trace"}},
 	{Name: "internal/bench", May: []string{"internal/report", "internal/store/sqlite", "internal/testkit/kafkatest", "internal/testkit/reporttest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "target/all"}},
@@ -159,7 +155,7 @@ var Packages = []Package{
 // neither in code nor in comments, except in the list of protocols.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/doctor", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/web/frame", "internal/web/guard", "internal/fleet/bus", "internal/fleet/drive"}
+	protocolPackages = []string{"load", "measure", "internal/doctor", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
 	protocolLister   = "internal/cli/targets.go"
 )
 

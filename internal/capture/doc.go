@@ -1,4 +1,5 @@
-// Package capture reads recorded traffic: files of records and of protocols' bytes, and what
+// Package capture reads recorded traffic: files of records and of protocols' bytes, captures
+// of packets, whose TCP connections it puts together, and what
 // targets read. It turns them into plain samples (package fit) and into counts of what a
 // protocol's requests are made of. It does not know what is fitted to them, and it opens no
 // connection.

@@ -7,13 +7,9 @@ import (
 	"fmt"
 	"math"
 
-	"carronade/internal/capture/pcap"
 	"carronade/internal/wire/kafka"
 	"carronade/internal/wire/riemann"
 )
-
-// IsPCAP reports whether a file with this beginning is a capture of packets.
-func IsPCAP(head []byte) bool { return pcap.Is(head) }
 
 // Packets reads the requests of clients from a capture of packets: produce requests of Kafka,
 // requests of APM agents over HTTP, and messages of Riemann, all without TLS. Which protocol a
@@ -23,7 +19,7 @@ type Packets struct {
 	APM     APMSink
 	Riemann RiemannSink
 
-	Counts     pcap.Counts
+	Counts     Counts
 	KafkaConns int // connections with requests
 	APMConns   int
 	RieConns   int
@@ -56,13 +52,13 @@ const (
 func (p *Packets) Read(in *bufio.Reader) error {
 	p.topics, p.logs = map[string]int32{}, map[logID]int32{}
 	var err error
-	p.Counts, err = pcap.Read(in, func(pcap.Flow) pcap.Stream { return &conversation{p: p} }, func() error {
+	p.Counts, err = ReadConnections(in, func(Flow) Stream { return &conversation{p: p} }, func() error {
 		if p.done || full(p.Records.To) {
 			return ErrEnough
 		}
 		return nil
 	})
-	var at *pcap.Error
+	var at *PacketError
 	if errors.As(err, &at) {
 		return &Error{Where: fmt.Sprintf("packet %d", at.Packet), Err: at.Err}
 	}
@@ -81,16 +77,16 @@ type conversation struct {
 	chunks   int  // bytes of complete chunks of the request that is not complete
 }
 
-// Gap implements pcap.Stream: the next bytes begin a request, or are ignored until some do.
+// Gap implements Stream: the next bytes begin a request, or are ignored until some do.
 func (c *conversation) Gap() {
 	c.p.kept -= len(c.buffer)
 	c.buffer, c.protocol, c.chunks = nil, nil, 0
 }
 
-// End implements pcap.Stream.
+// End implements Stream.
 func (c *conversation) End() { c.Gap() }
 
-// Data implements pcap.Stream.
+// Data implements Stream.
 func (c *conversation) Data(time int64, b []byte) error {
 	if len(c.buffer)+len(b) > maxMessage || c.p.kept+len(b) > maxWaiting {
 		c.Gap()

@@ -3,12 +3,12 @@ package checkout
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 )
 
 // The branch of a revision that several contain is the default branch, else the one
@@ -92,10 +92,7 @@ func TestBuildOfAnotherBranch(t *testing.T) {
 // A revision in very many branches needs few calls of git, also of one that counts the
 // commits of one branch at a time.
 func TestBranchOfManyBranches(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("git is not installed")
-	}
+	git := testkit.Program(t, "git")
 	dir := project(t)
 	first := sh(t, dir, "rev-parse", "HEAD")
 	sh(t, dir, "checkout", "--quiet", "-b", "near")

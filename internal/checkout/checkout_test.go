@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/target"
 )
 
@@ -20,7 +21,7 @@ const canary = "kestrel-5519"
 // sh runs git in a folder, with a fixed author.
 func sh(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always"}, args...)...)
+	cmd := exec.Command(testkit.Program(t, "git"), append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always"}, args...)...)
 	cmd.Env = append(cleanEnv(os.Environ()), "GIT_CONFIG_NOSYSTEM=1", "GIT_COMMITTER_DATE=2018-05-18T10:21:00+02:00")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -42,9 +43,6 @@ func write(t testing.TB, name, text string) {
 // project creates a repository with a file that names its commit.
 func project(t testing.TB) string {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
 	dir := filepath.Join(t.TempDir(), "My Server")
 	write(t, filepath.Join(dir, "which"), "first\n")
 	sh(t, dir, "init", "--quiet")

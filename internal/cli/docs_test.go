@@ -283,6 +283,7 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 
 func carronade(t testing.TB) string {
 	t.Helper()
+	testkit.Need(t, "minutes: it runs the program")
 	exe, err := exec.LookPath("carronade")
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/slo"
-	"carronade/internal/web/frame"
+	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -416,7 +416,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, t.Load(), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
 	}
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached, trial: &trialView{
-		Search: frame.Search{Trial: len(f.history) + 1, Role: string(t.Role), Load: t.Load(), Holds: p.Holds, Fails: p.Fails}, limits: f.limits,
+		Search: web.Search{Trial: len(f.history) + 1, Role: string(t.Role), Load: t.Load(), Holds: p.Holds, Fails: p.Fails}, limits: f.limits,
 	}})
 	shown := *o
 	shown.quiet = o.quiet || !interactive(s.Err) // a line an interval is too much for a file

@@ -18,6 +18,7 @@ import (
 	"carronade/internal/cli"
 	"carronade/internal/report"
 	"carronade/internal/standin"
+	"carronade/internal/testkit"
 	"carronade/measure"
 	"carronade/target/all"
 )
@@ -60,6 +61,7 @@ func trustByVariable() func(*report.Document) {
 }
 
 func TestScripts(t *testing.T) {
+	testkit.Need(t, "minutes: the scripts run loads")
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("got %d scripts and %v, want some", len(files), err)

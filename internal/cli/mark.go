@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/control"
 	"carronade/internal/layout"
+	"carronade/internal/live"
 	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/run"
@@ -44,7 +44,7 @@ func (s *session) markCommand() *cobra.Command {
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {
 			case 0:
-				return control.Alive(s.rules.Owner()), cobra.ShellCompDirectiveNoFileComp
+				return live.Alive(s.rules.Owner()), cobra.ShellCompDirectiveNoFileComp
 			case 1:
 				return []string{outage.Fault, outage.Heal, outage.Note}, cobra.ShellCompDirectiveNoFileComp
 			}
@@ -57,16 +57,16 @@ func (s *session) markCommand() *cobra.Command {
 			}
 			id := args[0]
 			if id == "last" {
-				alive := control.Alive(s.rules.Owner())
+				alive := live.Alive(s.rules.Owner())
 				if len(alive) != 1 {
 					return noSuchRun(id, alive)
 				}
 				id = alive[0]
 			}
-			reply, err := control.Send(s.rules.Owner(), id, kind, name, programBegan)
+			reply, err := live.Send(s.rules.Owner(), id, kind, name, programBegan)
 			switch {
-			case errors.Is(err, control.ErrNoRun):
-				return noSuchRun(id, control.Alive(s.rules.Owner()))
+			case errors.Is(err, live.ErrNoRun):
+				return noSuchRun(id, live.Alive(s.rules.Owner()))
 			case err != nil:
 				return &words{Err: fmt.Errorf("mark run %s: %w", id, err), Hint: "carronade report show " + id + " shows its report when it has ended"}
 			}
@@ -81,8 +81,8 @@ func checkMark(kind, name string) error {
 	switch {
 	case kind != outage.Fault && kind != outage.Heal && kind != outage.Note:
 		return &words{Err: fmt.Errorf("a mark is a fault, a heal or a note, not %q", kind), Hint: "carronade mark RUN fault NAME"}
-	case name == "" || len(name) > control.MostName:
-		return &words{Err: fmt.Errorf("the name of a mark has 1 to %d bytes", control.MostName), Hint: "such as carronade mark RUN fault 'kill broker 2'"}
+	case name == "" || len(name) > live.MostName:
+		return &words{Err: fmt.Errorf("the name of a mark has 1 to %d bytes", live.MostName), Hint: "such as carronade mark RUN fault 'kill broker 2'"}
 	}
 	return nil
 }
@@ -105,15 +105,15 @@ func noSuchRun(id string, alive []string) error {
 // takeMarks lets other processes of the user mark a run. It returns what ends that.
 func (s *session) takeMarks(id uint64, m *run.Marker, say func(format string, args ...any)) func() {
 	name := report.IDOf(id)
-	server, err := control.Listen(s.rules.Owner(), name, func(q control.Request, at time.Time) control.Reply {
+	server, err := live.Listen(s.rules.Owner(), name, func(q live.Request, at time.Time) live.Reply {
 		if err := checkMark(q.Kind, q.Name); err != nil {
-			return control.Reply{Error: err.Error()}
+			return live.Reply{Error: err.Error()}
 		}
 		mark, err := m.Mark(q.Kind, layout.Clean(q.Name), "mark", at.Add(-q.Waited), at)
 		if err != nil {
-			return control.Reply{Error: err.Error()}
+			return live.Reply{Error: err.Error()}
 		}
-		return control.Reply{AtS: mark.AtS, BoundS: mark.BoundS}
+		return live.Reply{AtS: mark.AtS, BoundS: mark.BoundS}
 	})
 	if err != nil {
 		say("marks of other processes cannot be taken: %v", err)

@@ -18,7 +18,6 @@ import (
 	"carronade/internal/compat/mongoose/classic"
 	"carronade/internal/scenario"
 	"carronade/internal/scenario/module"
-	"carronade/internal/scenario/typings"
 	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/units"
@@ -75,7 +74,7 @@ func (s *session) scenarioCommand() *cobra.Command {
 		},
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
 			if f.types {
-				_, err := s.out.Write(typings.Of(s.Kinds, s.findWords()))
+				_, err := s.out.Write(module.Typings(s.Kinds, s.findWords()))
 				return err
 			}
 			if len(args) == 0 {
@@ -236,11 +235,11 @@ func (f *scenarioFlags) seed() (uint64, error) {
 }
 
 // findWords are the options that searches have beside settings, with the help of their flags.
-func (s *session) findWords() []typings.Word {
+func (s *session) findWords() []module.TypedOption {
 	flags := s.findCommand().Flags()
-	out := make([]typings.Word, len(findOptions))
+	out := make([]module.TypedOption, len(findOptions))
 	for i, o := range findOptions {
-		out[i] = typings.Word{Name: o.name, Help: strings.ReplaceAll(flags.Lookup(o.name).Usage, "`", "")}
+		out[i] = module.TypedOption{Name: o.name, Help: strings.ReplaceAll(flags.Lookup(o.name).Usage, "`", "")}
 	}
 	return out
 }

@@ -12,15 +12,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // startShell begins a session with a real server and a real repository, whose system is
 // a stand-in with some flags. It returns the repository and the server's address.
 func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it runs loads")
-	}
+	testkit.Need(t, "minutes: it runs loads")
 	exe, err := exec.LookPath("carronade")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 		{"remote", "add", "axw", fork},
 		{"remote", "add", "origin", repo},
 	} {
-		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", repo}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), testkit.Program(t, "git"), append([]string{"-C", repo}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %s", args, out)
 		}
 	}

@@ -3,8 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command/query"
-	"carronade/internal/command/topics"
+	"carronade/internal/command/kinds"
 	"carronade/internal/compat"
 	"carronade/internal/compat/heyapm"
 	"carronade/internal/compat/kafkaconsumer"
@@ -61,9 +60,9 @@ every event arrived once, in order and unaltered.`,
 				return w.String("engine") == "wire" && !(w.Bool("fresh") && w.String("compression") != "none")
 			},
 			own: func(s *session, k target.Kind) *cobra.Command {
-				return topics.Command(s.console(), k, s.keepTopics)
+				return kinds.Topics(s.console(), k, s.keepTopics)
 			},
-			topics: topics.Load, profiled: true,
+			topics: kinds.LoadTopics, profiled: true,
 		},
 		{
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",
@@ -93,7 +92,7 @@ every event as it was sent.`,
 			},
 			sink: &server{[]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, "riemann://ADDR"},
 			own: func(s *session, k target.Kind) *cobra.Command {
-				return query.Command(s.console(), k)
+				return kinds.Query(s.console(), k)
 			},
 		},
 		{

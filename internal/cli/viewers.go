@@ -14,7 +14,6 @@ import (
 	"carronade/internal/slo"
 	"carronade/internal/system"
 	"carronade/internal/web"
-	"carronade/internal/web/frame"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -25,7 +24,7 @@ import (
 type viewers struct {
 	page  *web.Server
 	hub   *web.Hub
-	pipe  *frame.Writer
+	pipe  *web.FrameWriter
 	shown atomic.Bool // a run began
 }
 
@@ -60,19 +59,19 @@ func (s *session) openViewers(t *command.Settings) (*viewers, error) {
 // framePipe returns the writer to the file descriptor that the environment names, nil without
 // one. It is the same for everything that a session runs. Processes that this one starts get
 // neither the descriptor nor the variable.
-func (s *session) framePipe() (*frame.Writer, error) {
+func (s *session) framePipe() (*web.FrameWriter, error) {
 	s.framing.Lock()
 	defer s.framing.Unlock()
-	descriptor := os.Getenv(frame.Variable)
+	descriptor := os.Getenv(web.Variable)
 	if s.frames != nil || descriptor == "" {
 		return s.frames, nil
 	}
 	f, err := inherited(descriptor)
 	if err != nil {
-		return nil, &words{Err: fmt.Errorf("%s=%s: %w", frame.Variable, descriptor, err), Hint: "it names an open file descriptor of 3 or more, to which frames are written; unset it otherwise"}
+		return nil, &words{Err: fmt.Errorf("%s=%s: %w", web.Variable, descriptor, err), Hint: "it names an open file descriptor of 3 or more, to which frames are written; unset it otherwise"}
 	}
-	_ = os.Unsetenv(frame.Variable) // it was set, so its name is valid
-	s.frames = frame.NewWriter(f)
+	_ = os.Unsetenv(web.Variable) // it was set, so its name is valid
+	s.frames = web.NewFrameWriter(f)
 	return s.frames, nil
 }
 
@@ -84,7 +83,7 @@ func inherited(descriptor string) (*os.File, error) {
 	if err := system.KeepFromChildren(uintptr(n)); err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(n), frame.Variable), nil
+	return os.NewFile(uintptr(n), web.Variable), nil
 }
 
 // lingers is the page after the end of the runs.
@@ -107,12 +106,12 @@ func (s *session) closeFrames() {
 	s.framing.Lock()
 	defer s.framing.Unlock()
 	if err := s.frames.Close(); err != nil {
-		s.warn(fmt.Sprintf("the reader of %s did not get all frames: %v", frame.Variable, err))
+		s.warn(fmt.Sprintf("the reader of %s did not get all frames: %v", web.Variable, err))
 	}
 }
 
 // begin shows another run. title says which of several it is, and trial which of a search; nil: none.
-func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *trialView) *frame.Recorder {
+func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *trialView) *web.Recorder {
 	if v == nil {
 		return nil
 	}
@@ -126,9 +125,9 @@ func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *tr
 	case scheduled:
 		times = "response"
 	}
-	about := frame.Run{
+	about := web.Run{
 		Target: mask.Text(w.Target()), Op: w.Op, Title: title, Labels: w.Labels(), Version: version(),
-		StartedAt: time.Now().UTC().Format(time.RFC3339), Interval: frame.Seconds(max(w.Duration("interval"), time.Second)),
+		StartedAt: time.Now().UTC().Format(time.RFC3339), Interval: web.Seconds(max(w.Duration("interval"), time.Second)),
 		Unanswered: w.Unacknowledged(), Schedule: scheduled, Reading: w.Op == workload.Consume, Processors: load.Processors(),
 	}
 	limits := w.Limits()
@@ -136,9 +135,9 @@ func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *tr
 		limits, about.Search = trial.limits, &trial.Search // a search may have limits that no workload has
 	}
 	for _, l := range limits {
-		about.Limits = append(about.Limits, frame.LimitOf(&l, times))
+		about.Limits = append(about.Limits, web.LimitOf(&l, times))
 	}
-	r := frame.NewRecorder(report.IDOf(id), about, func(e frame.Event) {
+	r := web.NewRecorder(report.IDOf(id), about, func(e web.Event) {
 		if v.hub != nil {
 			_ = v.hub.Take(e) // it is an event of this run
 		}
@@ -150,22 +149,22 @@ func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *tr
 
 // A trialView is what viewers of a trial see of its search.
 type trialView struct {
-	frame.Search
+	web.Search
 	limits []slo.Limit
 }
 
 // momentsOf are the moments of a run that are known before: the start of a trial, and of the steps of
 // a shape.
-func momentsOf(w *workload.Workload, trial *trialView) (out []frame.Mark) {
+func momentsOf(w *workload.Workload, trial *trialView) (out []web.Mark) {
 	if trial != nil {
-		out = append(out, frame.Mark{Text: fmt.Sprintf("trial %d, %s: %s", trial.Trial, trial.Role, trial.Load)})
+		out = append(out, web.Mark{Text: fmt.Sprintf("trial %d, %s: %s", trial.Trial, trial.Role, trial.Load)})
 	}
 	p, err := w.Plan()
 	if err != nil || len(p.Steps) < 2 { // the run itself reports the error
 		return out
 	}
 	for _, s := range p.Steps {
-		out = append(out, frame.Mark{At: frame.Seconds(p.WarmupTime + s.Start), Text: s.Name})
+		out = append(out, web.Mark{At: web.Seconds(p.WarmupTime + s.Start), Text: s.Name})
 	}
 	return out
 }
@@ -176,26 +175,26 @@ var markNames = map[report.Mark]string{
 }
 
 // doneOf describes the end of a run.
-func doneOf(d *report.Document, err error) frame.Done {
+func doneOf(d *report.Document, err error) web.Done {
 	if d == nil {
-		out := frame.Done{Exit: exitCodeOf(err)}
+		out := web.Done{Exit: exitCodeOf(err)}
 		if err != nil {
 			out.Error = err.Error()
 		}
 		return out
 	}
-	out := frame.Done{
-		Report: d.ID, Headline: d.Headline(), Trust: string(d.TrustLevel()), Exit: d.ExitCode(), Totals: frame.CountsOf(d.Totals.Counts),
+	out := web.Done{
+		Report: d.ID, Headline: d.Headline(), Trust: string(d.TrustLevel()), Exit: d.ExitCode(), Totals: web.CountsOf(d.Totals.Counts),
 	}
 	for i := range d.Phases {
 		if p := &d.Phases[i]; p.Name == measure.WarmUp {
-			warm := frame.CountsOf(p.Totals.Counts)
+			warm := web.CountsOf(p.Totals.Counts)
 			out.Warmup = &warm
 		}
 	}
 	for _, v := range d.Verdicts() {
 		for _, text := range v.Sentences() {
-			out.Verdicts = append(out.Verdicts, frame.Verdict{Mark: markNames[v.Mark], Label: v.Label, Text: text})
+			out.Verdicts = append(out.Verdicts, web.Verdict{Mark: markNames[v.Mark], Label: v.Label, Text: text})
 		}
 	}
 	return out

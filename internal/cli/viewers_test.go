@@ -20,16 +20,16 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/standin"
 	"carronade/internal/testkit/browsertest"
-	"carronade/internal/web/frame"
+	"carronade/internal/web"
 	"carronade/measure"
 )
 
 // A reader collects the frames that a program writes to descriptor 3.
 type reader struct {
-	of    string       // the run
-	began []*frame.Run // all of them
-	all   map[string]*frame.Series
-	done  map[string]*frame.Done
+	of    string     // the run
+	began []*web.Run // all of them
+	all   map[string]*web.Series
+	done  map[string]*web.Done
 	last  chan error
 }
 
@@ -42,16 +42,16 @@ func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 		t.Fatal(err)
 	}
 	cmd.ExtraFiles = []*os.File{w}
-	cmd.Env = append(cmd.Env, frame.Variable+"=3")
-	got := &reader{all: map[string]*frame.Series{}, done: map[string]*frame.Done{}, last: make(chan error, 1)}
+	cmd.Env = append(cmd.Env, web.Variable+"=3")
+	got := &reader{all: map[string]*web.Series{}, done: map[string]*web.Done{}, last: make(chan error, 1)}
 	t.Cleanup(func() { r.Close(); w.Close() })
 	go func() {
-		got.last <- frame.Read(r, func(e frame.Event) error {
+		got.last <- web.ReadFrames(r, func(e web.Event) error {
 			switch {
 			case e.Run != nil:
 				got.of = e.ID
 				got.began = append(got.began, e.Run)
-				got.all[e.ID] = &frame.Series{}
+				got.all[e.ID] = &web.Series{}
 			case e.Frame != nil:
 				return got.all[e.ID].Add(e.Frame)
 			case e.Done != nil:
@@ -108,15 +108,15 @@ func TestFramesAddUp(t *testing.T) {
 				} else if err != nil {
 					t.Fatalf("%v; it said:\n%s", err, p.said.String())
 				}
-				var want frame.Counts
+				var want web.Counts
 				for i := range d.Phases {
-					want.Add(frame.CountsOf(d.Phases[i].Totals.Counts))
+					want.Add(web.CountsOf(d.Phases[i].Totals.Counts))
 				}
 				s, done := frames.all[d.ID], frames.done[d.ID]
 				if s == nil || done == nil || done.Report != d.ID || done.Headline != d.Headline() {
 					t.Fatalf("report %s: got %+v as its end", d.ID, done)
 				}
-				var got, warm frame.Counts
+				var got, warm web.Counts
 				all := s.After(0)
 				for i := range all {
 					got.Add(all[i].Counts)
@@ -128,10 +128,10 @@ func TestFramesAddUp(t *testing.T) {
 					t.Errorf("the frames add up to\n%+v, the report's phases to\n%+v", got, want)
 				}
 				got.Subtract(warm)
-				if total := frame.CountsOf(d.Totals.Counts); got != total {
+				if total := web.CountsOf(d.Totals.Counts); got != total {
 					t.Errorf("without the warm-up they add up to\n%+v, the report's totals are\n%+v", got, total)
 				}
-				if i := len(d.Phases); i > 0 && d.Phases[0].Name == measure.WarmUp && warm != frame.CountsOf(d.Phases[0].Totals.Counts) {
+				if i := len(d.Phases); i > 0 && d.Phases[0].Name == measure.WarmUp && warm != web.CountsOf(d.Phases[0].Totals.Counts) {
 					t.Errorf("the warm-up's add up to\n%+v, want\n%+v", warm, d.Phases[0].Totals.Counts)
 				}
 			}
@@ -175,7 +175,7 @@ func TestLivePage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := func(until string, lines *bufio.Reader) frame.Frame {
+	read := func(until string, lines *bufio.Reader) web.Frame {
 		t.Helper()
 		for {
 			line, err := lines.ReadString('\n')
@@ -184,7 +184,7 @@ func TestLivePage(t *testing.T) {
 			}
 			if strings.TrimSpace(line) == until {
 				data, _ := lines.ReadString('\n')
-				var f frame.Frame
+				var f web.Frame
 				_ = json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &f)
 				return f
 			}
@@ -347,7 +347,7 @@ func TestFramesWithoutReader(t *testing.T) {
 		}
 		cmd := exec.Command(carronade(t), "run", "null://", "--rate", "1k/s", "--for", "300ms", "--no-calibrate", "--quiet")
 		cmd.ExtraFiles = []*os.File{w}
-		cmd.Env = []string{frame.Variable + "=3", "CARRONADE_TEST_UNTRUSTED=none"}
+		cmd.Env = []string{web.Variable + "=3", "CARRONADE_TEST_UNTRUSTED=none"}
 		if !reads {
 			r.Close()
 		}

@@ -85,6 +85,8 @@ func TestMachine(t *testing.T) {
 		{"powersave", func(f *Facts) { f.Host.Governor, f.State.GovernorDriver = "powersave", "acpi-cpufreq" }, "governor", warning, "cpupower frequency-set"},
 		{"powersave of a driver that decides itself", func(f *Facts) { f.Host.Governor, f.State.GovernorDriver = "powersave", "intel_pstate" }, "governor", note, ""},
 		{"ondemand", func(f *Facts) { f.Host.Governor = "ondemand" }, "governor", note, "ondemand"},
+		{"some in powersave", func(f *Facts) { f.Host.Governor, f.State.GovernorDriver = "performance, powersave", "acpi-cpufreq" }, "governor", warning, "cpupower frequency-set"},
+		{"two kinds of cores", func(f *Facts) { f.Host.Governor = "performance, schedutil" }, "governor", note, "have the governors performance, schedutil"},
 		{"no governor", func(f *Facts) { f.Host.Governor = "" }, "governor", unknown, ""},
 		{"no governor in a virtual machine", func(f *Facts) { f.Host.Governor, f.Host.Virtual = "", true }, "governor", unknown, "the host of this virtual machine"},
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"carronade/internal/system"
@@ -176,16 +177,21 @@ func governor(f *Facts) target.Finding {
 	const check = "governor"
 	name := f.Host.Governor
 	c := target.Finding{Check: check, Found: "the processors' governor is " + name}
+	all := strings.Split(name, ", ")
+	if len(all) > 1 {
+		c.Found = "the processors have the governors " + name
+	}
+	fixed := !slices.ContainsFunc(all, func(g string) bool { return g != "performance" && g != "userspace" })
 	const mend = "sudo cpupower frequency-set -g performance"
 	switch {
 	case name == "" && f.Host.OS == "linux" && f.Host.Virtual:
 		return unknown(check, "the host of this virtual machine decides on the processors' frequency")
 	case name == "":
 		return unknown(check, "the governor of the processors' frequency cannot be read")
-	case name == "powersave" && !slices.Contains(managing, f.State.GovernorDriver):
+	case slices.Contains(all, "powersave") && !slices.Contains(managing, f.State.GovernorDriver):
 		c.Level, c.Mend = target.LevelWarning, mend
 		c.Effect = "the processors run at their lowest frequency: rates are lower and times longer than this machine can do"
-	case name != "performance" && name != "userspace":
+	case !fixed:
 		c.Level, c.Mend = target.LevelNote, mend
 		c.Effect = "the frequency follows the load with a delay: the first seconds, and low rates, are slower"
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/markup"
+	"carronade/internal/layout"
 	"carronade/internal/report"
 )
 
@@ -46,10 +46,10 @@ func (m *markdown) table(align string, head []string, rows [][]string) {
 		return
 	}
 	m.line("")
-	m.line(markup.MarkdownRow(head))
+	m.line(layout.MarkdownRow(head))
 	m.line("|---|" + strings.Repeat(align, len(head)-1))
 	for _, r := range rows {
-		m.line(markup.MarkdownRow(r))
+		m.line(layout.MarkdownRow(r))
 	}
 }
 
@@ -61,11 +61,11 @@ func (m *markdown) section(name string) {
 func (m *markdown) report(d *report.Document) {
 	m.line("## " + heading(d))
 	m.line("")
-	m.line("**" + markup.Markdown(d.Headline()) + "**")
+	m.line("**" + layout.Markdown(d.Headline()) + "**")
 	m.line("")
 	for _, v := range d.Verdicts() {
 		for _, s := range v.Sentences() {
-			m.line("- " + markup.Markdown(v.Label+": "+s))
+			m.line("- " + layout.Markdown(v.Label+": "+s))
 		}
 	}
 	if d.Search != nil {
@@ -121,7 +121,7 @@ func (m *markdown) fleet(d *report.Document) {
 	m.table(alignRight, head, escaped(rows))
 	for _, r := range remarks {
 		m.line("")
-		m.line(markup.Markdown(r))
+		m.line(layout.Markdown(r))
 	}
 }
 
@@ -131,7 +131,7 @@ func (m *markdown) origin(d *report.Document) {
 		m.section(x.Title)
 		var rows [][]string
 		for _, r := range x.Rows {
-			rows = append(rows, []string{markup.Markdown(r.Name), markup.Markdown(r.Text)})
+			rows = append(rows, []string{layout.Markdown(r.Name), layout.Markdown(r.Text)})
 		}
 		m.table(alignLeft, []string{"machine", ""}, rows)
 	}
@@ -140,27 +140,27 @@ func (m *markdown) origin(d *report.Document) {
 	for _, c := range d.Origin() {
 		from = append(from, c.Name+" "+c.Text)
 	}
-	m.line("_" + markup.Markdown(strings.Join(from, "; ")) + "_")
+	m.line("_" + layout.Markdown(strings.Join(from, "; ")) + "_")
 }
 
 func (m *markdown) workload(d *report.Document) {
 	m.section("Workload")
-	rows := [][]string{{"load", markup.Markdown(string(d.Mode))}}
+	rows := [][]string{{"load", layout.Markdown(string(d.Mode))}}
 	for _, s := range d.Settings {
 		if !s.Default {
-			rows = append(rows, []string{markup.Markdown(s.Name), markup.MarkdownCode(s.Value)})
+			rows = append(rows, []string{layout.Markdown(s.Name), layout.MarkdownCode(s.Value)})
 		}
 	}
 	for _, c := range d.Conditions() {
 		switch c.Name {
 		case "load", "set", "by default": // the settings have a row each
 		default:
-			rows = append(rows, []string{markup.Markdown(c.Name), markup.MarkdownCode(c.Text)})
+			rows = append(rows, []string{layout.Markdown(c.Name), layout.MarkdownCode(c.Text)})
 		}
 	}
 	if d.System != nil {
 		for _, k := range sorted(d.System.Facts) {
-			rows = append(rows, []string{"system " + markup.Markdown(k), markup.MarkdownCode(fmt.Sprint(d.System.Facts[k]))})
+			rows = append(rows, []string{"system " + layout.Markdown(k), layout.MarkdownCode(fmt.Sprint(d.System.Facts[k]))})
 		}
 	}
 	m.table(alignLeft, []string{"setting", "value"}, rows)
@@ -171,7 +171,7 @@ func (m *markdown) numbers(title string, head []string, of []report.Row) {
 	var rows [][]string
 	for i := range of {
 		if r := &of[i]; r.Always || r.Value != 0 {
-			rows = append(rows, []string{markup.Markdown(r.Label), r.Text(), markup.Markdown(r.Remark)})
+			rows = append(rows, []string{layout.Markdown(r.Label), r.Text(), layout.Markdown(r.Remark)})
 		}
 	}
 	if len(rows) > 0 {
@@ -196,7 +196,7 @@ func (m *markdown) times(d *report.Document) {
 func (m *markdown) failures(d *report.Document) {
 	var rows [][]string
 	for _, f := range d.FailureRows() {
-		rows = append(rows, []string{markup.Markdown(strings.TrimSuffix(f.Class+": "+f.Text, ": ")), f.Events, f.Batches})
+		rows = append(rows, []string{layout.Markdown(strings.TrimSuffix(f.Class+": "+f.Text, ": ")), f.Events, f.Batches})
 	}
 	if len(rows) > 0 {
 		m.section("Failures")
@@ -209,7 +209,7 @@ func escaped(rows [][]string) [][]string {
 	out := make([][]string, len(rows))
 	for i, r := range rows {
 		for _, c := range r {
-			out[i] = append(out[i], markup.Markdown(strings.Join(strings.Fields(c), " ")))
+			out[i] = append(out[i], layout.Markdown(strings.Join(strings.Fields(c), " ")))
 		}
 	}
 	return out

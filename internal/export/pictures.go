@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"carronade/internal/page"
 	"carronade/internal/picture"
 	"carronade/internal/report"
 )
@@ -26,7 +25,7 @@ func writeHTML(w io.Writer, rs Reports, _ Options) error {
 	if err != nil {
 		return err
 	}
-	return page.Write(w, ds...)
+	return writePage(w, ds...)
 }
 
 // defaultScale makes a PNG sharp on most screens.

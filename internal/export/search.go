@@ -4,7 +4,7 @@ import (
 	"io"
 	"strconv"
 
-	"carronade/internal/markup"
+	"carronade/internal/layout"
 	"carronade/internal/report"
 )
 
@@ -95,10 +95,10 @@ func writeTrials(w io.Writer, rs Reports) error {
 // heading is the title of a report in Markdown.
 func heading(d *report.Document) string {
 	if d.Search != nil {
-		return markup.Markdown("Ceiling of " + d.Target)
+		return layout.Markdown("Ceiling of " + d.Target)
 	}
 	if d.Scenario != nil {
-		return markup.Markdown("Scenario " + d.Scenario.Script)
+		return layout.Markdown("Scenario " + d.Scenario.Script)
 	}
-	return markup.Markdown(d.Op + " " + d.Target)
+	return layout.Markdown(d.Op + " " + d.Target)
 }

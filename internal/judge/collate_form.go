@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"carronade/internal/layout"
-	"carronade/internal/markup"
 )
 
 // CSV writes one line per row: the number of its group, the settings that rows
@@ -114,16 +113,16 @@ func spreadsheetSafe(s string) string {
 // spread beside its median and the best in bold.
 func (c *Collation) Markdown(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("### collate " + markup.Markdown(shownField(c.Variable)) + "\n")
+	b.WriteString("### collate " + layout.Markdown(shownField(c.Variable)) + "\n")
 	for i := range c.Groups {
 		g := &c.Groups[i]
 		var items []string
 		for _, e := range c.shared(i) {
-			items = append(items, markup.Markdown(shownField(e.Name))+" "+markup.MarkdownCode(e.Value))
+			items = append(items, layout.Markdown(shownField(e.Name))+" "+layout.MarkdownCode(e.Value))
 		}
 		b.WriteString("\n" + strings.Join(items, ", ") + "\n\n")
 		for _, text := range g.remarks() {
-			b.WriteString(markup.Markdown(text) + "\n\n")
+			b.WriteString(layout.Markdown(text) + "\n\n")
 		}
 		c.sheet(g, layout.Style{}).markdown(&b)
 	}
@@ -141,7 +140,7 @@ func (s *sheet) markdown(b *strings.Builder) {
 			if i < len(r.spread) && r.spread[i] != "" {
 				text += " " + r.spread[i]
 			}
-			if text = markup.Markdown(text); r.colors[i] != "" {
+			if text = layout.Markdown(text); r.colors[i] != "" {
 				text = "**" + text + "**"
 			}
 			cells = append(cells, text)
@@ -151,7 +150,7 @@ func (s *sheet) markdown(b *strings.Builder) {
 	head := make([]string, len(s.head))
 	left := []int{0, 1}
 	for i, name := range s.head {
-		if head[i] = markup.Markdown(name); i >= s.variable {
+		if head[i] = layout.Markdown(name); i >= s.variable {
 			left = append(left, i)
 		}
 	}

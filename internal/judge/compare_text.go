@@ -10,7 +10,6 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/layout"
-	"carronade/internal/markup"
 	"carronade/internal/stats"
 	"carronade/units"
 )
@@ -67,7 +66,7 @@ func markdownNotes(b *strings.Builder, notes []string, out []LeftOut) {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString("- " + markup.Markdown(n) + "\n")
+		b.WriteString("- " + layout.Markdown(n) + "\n")
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
-	"carronade/internal/markup"
 	"carronade/internal/report"
 )
 
@@ -144,7 +143,7 @@ func (s *Setup) Markdown(w io.Writer) error {
 		b.WriteString("### " + m.Title + "\n\n")
 		var rows [][]string
 		for _, r := range m.Rows {
-			rows = append(rows, []string{markup.Markdown(r.Name), markup.Markdown(r.Text)})
+			rows = append(rows, []string{layout.Markdown(r.Name), layout.Markdown(r.Text)})
 		}
 		markdownTable(&b, []string{"machine", ""}, rows, 0, 1)
 		b.WriteString("\n")
@@ -157,7 +156,7 @@ func (s *Setup) Markdown(w io.Writer) error {
 		var rows [][]string
 		for i := range part.rows {
 			r := &part.rows[i]
-			rows = append(rows, []string{markup.Markdown(r.Name), markup.Markdown(r.value()), markup.Markdown(r.runs())})
+			rows = append(rows, []string{layout.Markdown(r.Name), layout.Markdown(r.value()), layout.Markdown(r.runs())})
 		}
 		markdownTable(&b, []string{strings.ToLower(part.title), "", "runs"}, rows, 0, 1, 2)
 		b.WriteString("\n")

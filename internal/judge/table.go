@@ -13,7 +13,6 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/layout"
-	"carronade/internal/markup"
 	"carronade/units"
 )
 
@@ -346,7 +345,7 @@ func markdownTable(b *strings.Builder, head []string, rows [][]string, left ...i
 		}
 	}
 	for _, cells := range append([][]string{head, align}, rows...) {
-		b.WriteString(markup.MarkdownRow(cells) + "\n")
+		b.WriteString(layout.MarkdownRow(cells) + "\n")
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/layout"
-	"carronade/internal/markup"
 	"carronade/internal/vary"
 	"carronade/units"
 )
@@ -271,29 +270,29 @@ func (v *Variation) table() *layout.Table {
 func (v *Variation) Markdown(w io.Writer) error {
 	var b strings.Builder
 	s := signsOf(false)
-	b.WriteString("### What the settings change\n\n" + markup.Markdown(v.summary()) + "\n")
+	b.WriteString("### What the settings change\n\n" + layout.Markdown(v.summary()) + "\n")
 	for i := range v.Numbers {
 		n := &v.Numbers[i]
-		b.WriteString("\n**" + markup.Markdown(n.heading(s)) + "**\n\n")
+		b.WriteString("\n**" + layout.Markdown(n.heading(s)) + "**\n\n")
 		var rows [][]string
 		for k := range n.Effects {
 			e := &n.Effects[k]
-			rows = append(rows, []string{markup.Markdown(v.name(e, s)), markup.Markdown(e.words(s)), signedPercent(e.Lo) + " to " + signedPercent(e.Hi)})
+			rows = append(rows, []string{layout.Markdown(v.name(e, s)), layout.Markdown(e.words(s)), signedPercent(e.Lo) + " to " + signedPercent(e.Hi)})
 		}
 		markdownTable(&b, []string{"change", "effect", "interval"}, rows, 0, 1)
 	}
 	if v.Best != nil {
-		b.WriteString("\n**Best cell:** " + markup.Markdown(v.bestWords()) + "\n")
+		b.WriteString("\n**Best cell:** " + layout.Markdown(v.bestWords()) + "\n")
 	}
 	b.WriteString("\n")
 	head := []string{"cell", "settings", v.many()}
 	for i := range v.Numbers {
-		head = append(head, markup.Markdown(v.Numbers[i].Title))
+		head = append(head, layout.Markdown(v.Numbers[i].Title))
 	}
 	var rows [][]string
 	for i := range v.Cells {
 		c := &v.Cells[i]
-		row := []string{strconv.Itoa(c.Cell), markup.MarkdownCode(c.settings()), strconv.Itoa(len(c.Reports))}
+		row := []string{strconv.Itoa(c.Cell), layout.MarkdownCode(c.settings()), strconv.Itoa(len(c.Reports))}
 		for k := range v.Numbers {
 			row = append(row, v.Numbers[k].value(c))
 		}

@@ -1,8 +1,11 @@
-// Package layout lays out text for terminals: it wraps, cuts and pads text, and
+// Package layout lays out text. For terminals it wraps, cuts and pads text, and
 // makes tables that become narrower if necessary and pages of at most Columns
-// columns. It handles only columns and does not know what text and numbers mean.
-// Its invariant: text is laid out first and colored last, so that color never moves
-// a column; and external text, once cleaned, cannot move the cursor.
+// columns. It also writes XML and HTML, element by element, and makes text literal in
+// Markdown. It handles columns and escaping, and does not know what text and numbers mean.
+// Its invariants: text is laid out first and colored last, so that color never moves
+// a column; external text, once cleaned, cannot move the cursor; and text and attribute
+// values reach markup only through functions that escape. Unescaped text (Raw) is a constant
+// of this program or its own output.
 package layout
 
 // Columns is the width of a page.

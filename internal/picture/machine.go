@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"carronade/internal/layout"
-	"carronade/internal/markup"
 	"carronade/internal/report"
 )
 
@@ -176,7 +175,7 @@ func (p *plot) serverFigures() {
 		if unit == "ms" {
 			y, by = Axis{Label: "time", Unit: Micros, Zero: true}, 1000
 		}
-		f := p.overTime("figures-"+markup.ID(owner.from+" "+unit), title, "As it reports them; metrics that were always zero are left out.", y)
+		f := p.overTime("figures-"+layout.MarkupID(owner.from+" "+unit), title, "As it reports them; metrics that were always zero are left out.", y)
 		left := 0
 		for i, r := range p.runs {
 			n := 0

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"carronade/internal/markup"
+	"carronade/internal/layout"
 )
 
 // Width is the default width of a picture in pixels.
@@ -15,12 +15,12 @@ const Width = width
 // for those who cannot see it.
 func (f *Figure) SVG(w io.Writer, t Theme) error {
 	d := f.layOut(width, parts{title: true, legend: true})
-	m := &markup.Writer{}
-	f.open(m, d, f.Name, "xmlns", "http://www.w3.org/2000/svg", "width", markup.Number(d.w), "height", markup.Number(d.h))
+	m := &layout.Markup{}
+	f.open(m, d, f.Name, "xmlns", "http://www.w3.org/2000/svg", "width", layout.Number(d.w), "height", layout.Number(d.h))
 	m.Open("style")
 	m.Raw(styleOf(t))
 	m.Close()
-	m.Empty("rect", "class", "background", "width", markup.Number(d.w), "height", markup.Number(d.h))
+	m.Empty("rect", "class", "background", "width", layout.Number(d.w), "height", layout.Number(d.h))
 	m.Line()
 	d.svg(m)
 	m.Close()
@@ -41,15 +41,15 @@ const inlineGrain = 3
 // unique in the page.
 func (f *Figure) Inline(id string, w float64) string {
 	d := f.layOut(w, parts{grain: inlineGrain})
-	m := &markup.Writer{}
+	m := &layout.Markup{}
 	f.open(m, d, id)
 	d.svg(m)
 	m.Close()
 	return m.String()
 }
 
-func (f *Figure) open(m *markup.Writer, d *drawing, id string, attributes ...string) {
-	attributes = append(attributes, "viewBox", "0 0 "+markup.Number(d.w)+" "+markup.Number(d.h), "role", "img",
+func (f *Figure) open(m *layout.Markup, d *drawing, id string, attributes ...string) {
+	attributes = append(attributes, "viewBox", "0 0 "+layout.Number(d.w)+" "+layout.Number(d.h), "role", "img",
 		"aria-labelledby", id+"-t "+id+"-d")
 	m.Open("svg", attributes...)
 	m.Element("title", f.Title, "id", id+"-t")
@@ -58,7 +58,7 @@ func (f *Figure) open(m *markup.Writer, d *drawing, id string, attributes ...str
 }
 
 // svg writes the shapes.
-func (d *drawing) svg(m *markup.Writer) {
+func (d *drawing) svg(m *layout.Markup) {
 	for i := range d.shapes {
 		s := &d.shapes[i]
 		switch s.kind {
@@ -75,9 +75,9 @@ func (d *drawing) svg(m *markup.Writer) {
 		case cells:
 			m.Empty("path", "class", fmt.Sprintf("cells h%d", s.level), "d", rectText(s.rects))
 		case textShape:
-			at := []string{"class", s.class, "x", markup.Number(s.at.x), "y", markup.Number(s.at.y)}
+			at := []string{"class", s.class, "x", layout.Number(s.at.x), "y", layout.Number(s.at.y)}
 			if s.turn {
-				at = append(at, "transform", fmt.Sprintf("rotate(-90 %s %s)", markup.Number(s.at.x), markup.Number(s.at.y)))
+				at = append(at, "transform", fmt.Sprintf("rotate(-90 %s %s)", layout.Number(s.at.x), layout.Number(s.at.y)))
 			}
 			m.Element("text", s.text, at...)
 		}
@@ -94,9 +94,9 @@ func pathText(paths [][]point) string {
 	for _, p := range paths {
 		for i, q := range p {
 			b = append(b, "ML"[min(i, 1)])
-			b = markup.AppendNumber(b, q.x)
+			b = layout.AppendNumber(b, q.x)
 			b = append(b, ' ')
-			b = markup.AppendNumber(b, q.y)
+			b = layout.AppendNumber(b, q.y)
 		}
 		if len(p) == 1 {
 			b = append(b, "h0"...)
@@ -109,15 +109,15 @@ func rectText(rects []rect) string {
 	var b []byte
 	for _, r := range rects {
 		b = append(b, 'M')
-		b = markup.AppendNumber(b, r.x)
+		b = layout.AppendNumber(b, r.x)
 		b = append(b, ' ')
-		b = markup.AppendNumber(b, r.y)
+		b = layout.AppendNumber(b, r.y)
 		b = append(b, 'h')
-		b = markup.AppendNumber(b, r.w)
+		b = layout.AppendNumber(b, r.w)
 		b = append(b, 'v')
-		b = markup.AppendNumber(b, r.h)
+		b = layout.AppendNumber(b, r.h)
 		b = append(b, 'h')
-		b = markup.AppendNumber(b, -r.w)
+		b = layout.AppendNumber(b, -r.w)
 		b = append(b, 'z')
 	}
 	return string(b)
@@ -126,11 +126,11 @@ func rectText(rects []rect) string {
 // shapeRules are the style rules of shapes in both themes.
 func shapeRules() string {
 	var b strings.Builder
-	b.WriteString("text{font:" + markup.Number(fontSize) + "px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}")
-	b.WriteString(".title{font-size:" + markup.Number(titleSize) + "px;font-weight:600}")
+	b.WriteString("text{font:" + layout.Number(fontSize) + "px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}")
+	b.WriteString(".title{font-size:" + layout.Number(titleSize) + "px;font-weight:600}")
 	b.WriteString(".middle{text-anchor:middle}.end{text-anchor:end}")
 	b.WriteString(".line,.grid,.axis,.mark{fill:none}.grid,.axis,.mark{stroke-width:1;shape-rendering:crispEdges}.mark{stroke-dasharray:3 3}")
-	b.WriteString(".line{stroke-width:" + markup.Number(lineWidth) + ";stroke-linejoin:round;stroke-linecap:round}.cells{shape-rendering:crispEdges}")
+	b.WriteString(".line{stroke-width:" + layout.Number(lineWidth) + ";stroke-linejoin:round;stroke-linecap:round}.cells{shape-rendering:crispEdges}")
 	for d := range dashes {
 		if a := DashArray(d); a != "" {
 			fmt.Fprintf(&b, ".d%d{stroke-dasharray:%s;stroke-linecap:butt}", d, a)

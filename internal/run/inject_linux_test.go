@@ -19,12 +19,13 @@ import (
 	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 )
 
 // sleeper starts a process that does nothing.
 func sleeper(t *testing.T) int {
 	t.Helper()
-	cmd := exec.Command("sleep", "60")
+	cmd := exec.Command(testkit.Program(t, "sleep"), "60")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

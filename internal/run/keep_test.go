@@ -251,7 +251,7 @@ func TestAttachmentKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := AttachmentKey(); err == nil || !strings.Contains(err.Error(), "is not a key") {
-		t.Errorf("got %v for a file that is no key", err)
+		t.Errorf("got %v for a file without a key", err)
 	}
 	if got := original(text, nil); got != "" {
 		t.Errorf("got %q without a key", got)

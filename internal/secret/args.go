@@ -128,14 +128,15 @@ const longestWord = 2 << 10
 // hideFlags removes the secrets of flags from the lines of a text that are command lines,
 // also those in quotes within one.
 func hideFlags(s string, depth int, found func(string)) string {
-	if depth > maxDepth || !strings.Contains(s, "-") {
+	if depth > maxDepth || !strings.ContainsAny(s, "-=") {
 		return s
 	}
 	var out strings.Builder
 	for s != "" {
 		n := continuedLine(s, 0)
 		words, err := splitWords(s[:n])
-		for more := n; err != nil && more < len(s) && more < longestWord && strings.Contains(s[:n], "-"); { // a quote may end on another line
+		grows := err != nil && (strings.Contains(s[:n], "-u") || lower(s[:n]).mayHave(wordStems))
+		for more := n; grows && err != nil && more < len(s) && more < longestWord; { // a quote may end on another line
 			more = continuedLine(s, more+1)
 			if words, err = splitWords(s[:more]); err == nil {
 				n = more

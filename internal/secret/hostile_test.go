@@ -33,6 +33,8 @@ func TestHostile(t *testing.T) {
 		{"YAML, a template below a name", "passwords:\n{{- range .x }}\n  a: " + s + "\n{{- end }}\nport: 1\n", []string{"port: 1"}},
 		{"YAML, a template, a variable", "{{ x }}\nenv:\n- name: DB_PASSWORD\n  value: " + s + "\n- name: HEAP\n  value: 1g\n", []string{"value: 1g"}},
 		{"YAML, a tab", "a:\n\tpassword: " + s + "\nport: 1\n", []string{"port: 1"}},
+		{"YAML, an empty block", "password: |\nport: 1\ntoken: >\nx: 1\n", []string{"\nport: 1\n", "\nx: 1\n"}},
+		{"YAML, a block with an error", "env:\n- name: DB_PASSWORD\n  value: |\n     a\n    " + s + "\nport: 1\n", []string{"port: 1\n"}},
 		{"YAML, an old setting", "port: 1\n# password: " + s + "\n#   token: " + s + "\nx: 1\n", []string{"port: 1\n", "x: 1\n"}},
 		{"YAML, a comment behind", "port: 1 # password: " + s + "\n", []string{"port: 1"}},
 		{"YAML, in quotes on lines", "password: 'a\n\n  " + s + "'\nport: 1\n", []string{"port: 1"}},
@@ -110,5 +112,18 @@ func TestHostile(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Texts that repeat what the parsers look for take no time that grows with a square: with a
+// square, each would take minutes.
+func TestRepeatedTexts(t *testing.T) {
+	for _, part := range []string{"[", "{", "a: [", "- ", "<a b='token' name='token'>\n", "password: |\n", "name=token\n'", "--password 'a\n", "passwords:\n- a\n# - b\n"} {
+		text := strings.Repeat(part, (16<<10)/len(part))
+		for _, mask := range []func(*Mask, string) string{(*Mask).Document, (*Mask).Log} {
+			if got := mask(new(Mask), text); strings.Count(got, "\n") < strings.Count(text, "\n")/100 {
+				t.Errorf("%q: got %.100q", part, got)
+			}
+		}
 	}
 }

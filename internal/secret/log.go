@@ -88,6 +88,7 @@ func hideElements(text string) string {
 // hideNear removes the secrets that are not on the line of their name, from lines with
 // their ends.
 func hideNear(lines []string) []string {
+	done := 0 // lines that were made one
 	for i, line := range lines {
 		if !lower(line).mayHave(wordStems) {
 			continue
@@ -107,7 +108,7 @@ func hideNear(lines []string) []string {
 			to++
 		}
 		if hideValues(line) == line { // its value is on another line
-			for from > max(0, i-linesBefore) && !startsItem(lines[from]) {
+			for from > max(done, i-linesBefore) && !startsItem(lines[from]) {
 				from--
 			}
 		}
@@ -116,9 +117,20 @@ func hideNear(lines []string) []string {
 				hideDeeper(lines, k)
 			}
 		}
-		shown := hideValues(strings.Join(lines[from:to], ""))
+		text := strings.Join(lines[from:to], "")
+		if !pairValue.MatchString(text) && !strings.Contains(text, "<") {
+			continue
+		}
+		shown := hideValues(text)
+		if strings.Count(shown, "\n") == strings.Count(text, "\n") {
+			for k := from; k < to; k++ {
+				lines[k] = shown[:min(lineLength(shown)+1, len(shown))]
+				shown = shown[len(lines[k]):]
+			}
+			continue
+		}
 		clear(lines[from:to])
-		lines[i] = shown
+		lines[i], done = shown, to
 	}
 	return strings.SplitAfter(strings.Join(lines, ""), "\n")
 }
@@ -129,7 +141,7 @@ func startsItem(line string) bool {
 	return strings.HasPrefix(body, "- ") || strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[")
 }
 
-// hideSection removes the settings of a section, up to a line that is none.
+// hideSection removes the settings of a section, up to the first line without one.
 func hideSection(lines []string) {
 	for i, line := range lines {
 		body := strings.TrimRight(line, "\r\n")

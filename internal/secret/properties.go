@@ -10,6 +10,8 @@ var (
 	// settingHead is a line up to its setting's value: words that declare a variable,
 	// the name, what separates it from the value.
 	settingHead = regexp.MustCompile(`^[ \t]*(?:-[ \t]+)*(?:(?i:export|set|setx|setenv|env|arg|local|declare|readonly|typeset|let|var|const|val|def|final|static)[ \t]+(?:-\w+[ \t]+)*)*(?:\$(?i:env:))?["']?((?:[\w.\-\[\]@/$%+*]|\\.)+)["']?([ \t]*(?:=>|[:+?]?=|:)[ \t]*|[ \t]+|[ \t]*$)`)
+	// blockHead is the beginning of a block of YAML.
+	blockHead = regexp.MustCompile(`^(?:[!&]\S*[ \t]+)*[|>][+\-0-9]*[ \t\r]*(?:#.*)?$`)
 	// section is a section of INI or TOML.
 	section = regexp.MustCompile(`^[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]{1,2}[ \t\r]*(?:[#;].*)?$`)
 	// spaced is a word and its value with blanks between them, as in a login's file:
@@ -81,6 +83,9 @@ func (f settingsFile) setting(at int) (n node, next int, ok bool) {
 		n.to = continuedLine(f.text, n.from)
 	}
 	by := strings.TrimSpace(line[g[4]:g[5]])
+	if by == ":" && blockHead.MatchString(f.text[n.from:n.to]) {
+		return n, 0, false // YAML with an error in it
+	}
 	if n.from < n.to && (isQuote(f.text[n.from]) || strings.IndexByte("{[(", f.text[n.from]) >= 0) {
 		end := valueEnd(f.text, n.from)
 		switch {

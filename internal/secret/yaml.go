@@ -17,7 +17,7 @@ type span struct{ from, to int }
 type yamlFile struct {
 	text string
 	at   map[*token.Token]span
-	odd  bool // a name without quotes is none
+	odd  bool // what should be a name does not look like one
 }
 
 // plainName is a setting's name without quotes. What else YAML allows is more often a line
@@ -27,11 +27,17 @@ var plainName = regexp.MustCompile(`^[\w.\-/@$%+*<~]+(?: +[\w.\-/]+)*$`)
 // readYAML reads a text whose documents are maps or lists in block style. comments are its
 // comments.
 func readYAML(text string) (documents []node, comments []span, err error) {
+	if isDeep(text) {
+		return nil, nil, errGrammar
+	}
 	tokens := lexer.Tokenize(text)
 	y := yamlFile{text: text, at: make(map[*token.Token]span, len(tokens))}
 	done := 0
 	for _, t := range tokens {
 		origin := strings.TrimSpace(t.Origin)
+		if origin == "" {
+			continue
+		}
 		from := done + len(text[done:]) - len(strings.TrimLeft(text[done:], " \t\r\n"))
 		done = from + len(origin)
 		switch {
@@ -66,6 +72,24 @@ func readYAML(text string) (documents []node, comments []span, err error) {
 		return nil, nil, errGrammar
 	}
 	return documents, comments, nil
+}
+
+// isDeep reports whether brackets or lists in a text are nested more than those of a file are: the
+// parser would take a time that grows with the square of their number.
+func isDeep(text string) bool {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(depth-1, 0)
+		}
+		if depth > 64 {
+			return true
+		}
+	}
+	return strings.Contains(text, strings.Repeat("- ", 64))
 }
 
 // node converts a value; without tokens of its own, it is at a position.

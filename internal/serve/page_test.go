@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"carronade/internal/testkit/browsertest"
-	"carronade/internal/web/frame"
+	"carronade/internal/web"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -39,8 +39,8 @@ func TestPage(t *testing.T) {
 	first := s.submit("run", "kafka://127.0.0.1:9092/t", "--label", "text=<b>bold</b>", "wait")
 	second := s.submit("run", "kafka://127.0.0.1:9092/t", "--for", "3s")
 	awaitOutput(t, s.queue, first)
-	r := frame.NewRecorder("run1", frame.Run{Target: "kafka://127.0.0.1:9092/t", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: frame.Seconds(time.Second), Schedule: true, Processors: 2},
-		func(e frame.Event) {
+	r := web.NewRecorder("run1", web.Run{Target: "kafka://127.0.0.1:9092/t", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: web.Seconds(time.Second), Schedule: true, Processors: 2},
+		func(e web.Event) {
 			if err := s.hub.Take(e); err != nil {
 				t.Error(err)
 			}

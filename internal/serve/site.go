@@ -13,7 +13,6 @@ import (
 	"golang.org/x/net/netutil"
 
 	"carronade/internal/web"
-	"carronade/internal/web/guard"
 )
 
 // A Site is the HTTP port: the page, the runs in progress and the API.
@@ -37,7 +36,7 @@ func NewSite(o SiteOptions) *Site {
 	if _, err := netip.ParseAddr(o.Host); err != nil {
 		names = append(names, o.Host)
 	}
-	g := guard.New(o.Tokens.User, names...)
+	g := web.NewGuard(o.Tokens.User, names...)
 	g.Refuse = func(w http.ResponseWriter, r *http.Request, text string, status int) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
 			answerError(w, &problem{status: status, text: text})
@@ -45,7 +44,7 @@ func NewSite(o SiteOptions) *Site {
 		}
 		http.Error(w, text, status)
 	}
-	o.API.User = guard.User
+	o.API.User = web.User
 	mux := http.NewServeMux()
 	mux.Handle("POST /api/session", g.Session())
 	mux.Handle("GET /api/runs", g.Require(http.StripPrefix("/api", o.Hub.Handler())))

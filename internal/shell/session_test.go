@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 
 	"carronade/internal/jobs"
+	"carronade/internal/testkit"
 )
 
 // A fakeElasticsearch answers as Elasticsearch does.
@@ -88,7 +89,7 @@ func write(t *testing.T, name, text string) {
 
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+	cmd := exec.Command(testkit.Program(t, "git"), append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v: %s", args, err, out)

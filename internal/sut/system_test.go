@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"carronade/internal/checkout"
+	"carronade/internal/testkit"
 	"carronade/measure"
 	"carronade/target"
 )
@@ -557,7 +558,7 @@ func TestEnvironment(t *testing.T) {
 func TestGit(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"init", "--quiet", "-b", "trace"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "x"}} {
-		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(testkit.Program(t, "git"), append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}

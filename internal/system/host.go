@@ -24,7 +24,7 @@ type Host struct {
 	Memory       uint64  `json:"memory_bytes,omitempty"`
 	MemoryLimit  uint64  `json:"memory_limit_bytes,omitempty"` // of the container, if less than Memory
 	Clock        string  `json:"clock,omitempty"`              // the kernel's clock source
-	Governor     string  `json:"governor,omitempty"`           // of the processor's frequency
+	Governor     string  `json:"governor,omitempty"`           // of the processors' frequency; several are separated by commas
 	Virtual      bool    `json:"virtual,omitempty"`            // it runs under a hypervisor
 	Go           string  `json:"go"`
 	MaxProcs     int     `json:"gomaxprocs"`

@@ -3,6 +3,8 @@ package system
 import (
 	"os/exec"
 	"testing"
+
+	"carronade/internal/testkit"
 )
 
 func TestIdentity(t *testing.T) {
@@ -28,7 +30,7 @@ func TestIdentity(t *testing.T) {
 
 // A process that was killed is not alive.
 func TestIdentityOfTheKilled(t *testing.T) {
-	cmd := exec.Command("sleep", "60")
+	cmd := exec.Command(testkit.Program(t, "sleep"), "60")
 	if err := cmd.Start(); err != nil {
 		t.Skip(err)
 	}

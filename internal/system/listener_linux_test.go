@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
+
+	"carronade/internal/testkit"
 )
 
 func TestListenerOf(t *testing.T) {
@@ -52,7 +54,7 @@ func TestListenerOfAddress(t *testing.T) {
 }
 
 func TestMaySignal(t *testing.T) {
-	child := exec.Command("sleep", "60")
+	child := exec.Command(testkit.Program(t, "sleep"), "60")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}

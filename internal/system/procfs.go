@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,7 +22,7 @@ func describeFiles(h *Host, root fs.FS) {
 	}
 	h.Distribution = distribution(text(root, "etc/os-release"))
 	h.Clock = line(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")
-	h.Governor = line(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+	h.Governor = governors(root)
 	g := findCgroup(root)
 	h.CPULimit = g.cpuLimit(root)
 	if limit := g.memoryLimit(root); limit > 0 && (h.Memory == 0 || limit < h.Memory) {
@@ -50,6 +51,20 @@ func text(root fs.FS, name string) string {
 func line(root fs.FS, name string) string {
 	s, _, _ := strings.Cut(text(root, name), "\n")
 	return strings.TrimSpace(s)
+}
+
+// governors returns the governors of all processors, each once, separated by commas: kinds of
+// cores may have their own.
+func governors(root fs.FS) string {
+	files, _ := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor") // the pattern is valid
+	var names []string
+	for _, f := range files {
+		if name := line(root, f); name != "" && !slices.Contains(names, name) && len(names) < maxListed {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // third returns the last of three numbers, as in tcp_wmem.

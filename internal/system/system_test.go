@@ -48,6 +48,16 @@ func TestDescribeFiles(t *testing.T) {
 			},
 		},
 		{
+			"two kinds of cores",
+			map[string]string{
+				"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor":  "performance\n",
+				"sys/devices/system/cpu/cpu1/cpufreq/scaling_governor":  "powersave\n",
+				"sys/devices/system/cpu/cpu10/cpufreq/scaling_governor": "performance\n",
+				"sys/devices/system/cpu/cpufreq/scaling_governor":       "another file\n",
+			},
+			Host{Governor: "performance, powersave"},
+		},
+		{
 			"a container, groups of version 2, seen from inside",
 			map[string]string{
 				"proc/cpuinfo":                     cpuinfo,

@@ -10,6 +10,7 @@ import (
 // fakeMaven puts a mvn into PATH that makes these jars and counts its calls.
 func fakeMaven(t *testing.T, jars ...string) (calls func() int) {
 	t.Helper()
+	Program(t, "mkdir")
 	dir := t.TempDir()
 	script := "#!/bin/sh\ntest -s pom.xml || exit 1\necho >>" + filepath.Join(dir, "calls") + "\nmkdir jars\n"
 	for _, j := range jars {

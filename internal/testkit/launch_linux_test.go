@@ -31,6 +31,7 @@ func init() {
 // TestLaunchEndsWithParent kills a parent: its child, in its own process group, must
 // end too.
 func TestLaunchEndsWithParent(t *testing.T) {
+	Program(t, "sleep")
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), parentEnv+"=1")
 	parent.Stderr = os.Stderr

@@ -88,6 +88,7 @@ func PythonEnv(t testing.TB) []string {
 // python runs a script with the packages and returns its stdout.
 func python(t testing.TB, script string, args ...string) []byte {
 	t.Helper()
+	Need(t, "Python, DuckDB and pandas")
 	l, err := pythonLibrary()
 	if err != nil {
 		t.Fatal(err)

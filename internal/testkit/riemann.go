@@ -29,6 +29,7 @@ func RiemannClient(t testing.TB, addr string, args ...string) string {
 // client wrote to standard error.
 func TryRiemannClient(t testing.TB, addr string, args ...string) (string, error) {
 	t.Helper()
+	Need(t, "riemann-client")
 	exe, err := exec.LookPath("riemann-client")
 	if err != nil {
 		t.Fatal("this test needs riemann-client: apt-get install riemann-c-client")
@@ -44,6 +45,7 @@ func TryRiemannClient(t testing.TB, addr string, args ...string) (string, error)
 // returns the script's standard output. A script that fails, fails the test.
 func RiemannRuby(t testing.TB, script string, args ...string) string {
 	t.Helper()
+	Need(t, "Ruby and its client of Riemann")
 	exe, err := exec.LookPath("ruby")
 	if err != nil {
 		t.Fatal("this test needs ruby and its client: apt-get install ruby-riemann-client")

@@ -53,6 +53,7 @@ var (
 // and leaves the node running and intact.
 func SharedSearch(t testing.TB) *SearchNode {
 	t.Helper()
+	Need(t, "a real OpenSearch")
 	n, err := shared()
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +65,7 @@ func SharedSearch(t testing.TB) *SearchNode {
 // test.
 func StartSearch(t testing.TB, name string) *SearchNode {
 	t.Helper()
+	Need(t, "a real OpenSearch or Elasticsearch")
 	r, err := releaseOf(name)
 	if err != nil {
 		t.Fatal(err)

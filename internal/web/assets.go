@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 
-	"carronade/internal/charts"
 	"carronade/internal/picture"
 )
 
@@ -49,8 +48,8 @@ var assets = sync.OnceValue(func() map[string]*asset {
 		add(name[len("assets"):], data)
 		return err
 	})
-	for _, name := range slices.Concat(charts.Scripts, charts.Sheets) {
-		add("/"+name, []byte(charts.File(name)))
+	for _, name := range slices.Concat(picture.ChartScripts, picture.ChartSheets) {
+		add("/"+name, []byte(picture.ChartFile(name)))
 	}
 	light, dark := picture.Properties(picture.Light), picture.Properties(picture.Dark)
 	add("/theme.css", []byte(":root{color-scheme:light;"+light+"}\n@media(prefers-color-scheme:dark){:root{color-scheme:dark;"+dark+"}}\n"+picture.Rules()+"\n"))

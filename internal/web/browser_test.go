@@ -12,18 +12,17 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"carronade/internal/testkit/browsertest"
-	"carronade/internal/web/frame"
 	"carronade/load"
 	"carronade/measure"
 )
 
 // example sends a run of n seconds to a hub.
-func example(t testing.TB, hub *Hub, id string, from, to int) *frame.Recorder {
-	r := frame.NewRecorder(id, frame.Run{
-		Target: "null://example", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: frame.Seconds(time.Second), Schedule: true, Processors: 2,
-		Limits: []frame.Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}, {Text: "throughput >= 900/s", Name: "throughput", Value: 900}},
+func example(t testing.TB, hub *Hub, id string, from, to int) *Recorder {
+	r := NewRecorder(id, Run{
+		Target: "null://example", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: Seconds(time.Second), Schedule: true, Processors: 2,
+		Limits: []Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}, {Text: "throughput >= 900/s", Name: "throughput", Value: 900}},
 		Labels: map[string]string{"team": "ingest"},
-	}, func(e frame.Event) {
+	}, func(e Event) {
 		if err := hub.Take(e); err != nil {
 			t.Error(err)
 		}
@@ -33,7 +32,7 @@ func example(t testing.TB, hub *Hub, id string, from, to int) *frame.Recorder {
 }
 
 // seconds adds the intervals from one second to another.
-func seconds(r *frame.Recorder, from, to int) {
+func seconds(r *Recorder, from, to int) {
 	for i := from; i < to; i++ {
 		h, s, d := measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
 		for k := range 100 {
@@ -144,11 +143,11 @@ func TestInABrowser(t *testing.T) {
 	again.Until(`document.documentElement.dataset.frames === "91"`)
 
 	// It ends with the report's verdicts.
-	var totals frame.Counts
+	var totals Counts
 	for _, f := range hub.run("abc").series.After(0) {
 		totals.Add(f.Counts)
 	}
-	r.End(frame.Done{Report: "abc", Totals: totals, Headline: "1 k/s of 1 k/s acked", Verdicts: []frame.Verdict{{Mark: "good", Label: "trusted", Text: "the generator kept up"}}})
+	r.End(Done{Report: "abc", Totals: totals, Headline: "1 k/s of 1 k/s acked", Verdicts: []Verdict{{Mark: "good", Label: "trusted", Text: "the generator kept up"}}})
 	tab.Until(`!document.getElementById("result").hidden`)
 	if got := text(tab, "result"); !strings.Contains(got, "1 k/s of 1 k/s acked") || !strings.Contains(got, "✓ trusted") || !strings.Contains(got, "carronade report open abc") {
 		t.Errorf("the result: got %q", got)
@@ -185,16 +184,16 @@ func TestTrialOfASearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r := frame.NewRecorder("abc", frame.Run{
-		Target: "null://example", Op: "produce", Interval: frame.Seconds(time.Second), Schedule: true,
-		Limits: []frame.Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}},
-		Search: &frame.Search{Trial: 3, Role: "search", Load: "1 k/s", Holds: 900, Fails: 1200},
-	}, func(e frame.Event) {
+	r := NewRecorder("abc", Run{
+		Target: "null://example", Op: "produce", Interval: Seconds(time.Second), Schedule: true,
+		Limits: []Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}},
+		Search: &Search{Trial: 3, Role: "search", Load: "1 k/s", Holds: 900, Fails: 1200},
+	}, func(e Event) {
 		if err := hub.Take(e); err != nil {
 			t.Error(err)
 		}
 	})
-	r.Plan(frame.Mark{Text: "trial 3, search: 1 k/s"}, frame.Mark{At: frame.Seconds(12 * time.Second), Text: "a step"})
+	r.Plan(Mark{Text: "trial 3, search: 1 k/s"}, Mark{At: Seconds(12 * time.Second), Text: "a step"})
 	seconds(r, 0, 20)
 	tab := b.OpenServer(t, s.URL(), browsertest.View{})
 	tab.Until(`document.documentElement.dataset.frames === "20"`)

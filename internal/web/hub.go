@@ -1,9 +1,15 @@
 // Package web serves the live page of runs: their frames as a stream and as a series,
-// and the page that draws them. Runs come from this process or, as JSON lines, from
-// others; the package neither starts nor stops them, and knows nothing about commands.
+// and the page that draws them. A Frame has the numbers of a second of a run in progress: a
+// Recorder makes frames of the intervals of a run, and a FrameWriter writes them as JSON
+// lines, which ReadFrames reads in another process. A Guard protects an HTTP server against
+// other pages in the user's browser and against other users of the network. Runs come from
+// this process or, as JSON lines, from others; the package neither starts nor stops them, and
+// knows nothing about commands.
 //
-// Its invariant: a viewer never delays a run, nor the exit of the program by more than
-// a moment.
+// Its invariants: a viewer never delays a run, nor the exit of the program by more than
+// a moment. The sums of the counts of all frames of a run equal the totals of its report,
+// however slowly the frames are read. Behind Require of a Guard nothing is served without
+// the token, and behind Protect nothing to a name that is not the server's own.
 package web
 
 import (
@@ -11,8 +17,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-
-	"carronade/internal/web/frame"
 )
 
 // mostRuns is how many runs a Hub keeps. Then the oldest one that ended is removed.
@@ -33,9 +37,9 @@ type Hub struct {
 // A run is one run with its frames. The hub's lock guards it.
 type run struct {
 	id     string
-	about  frame.Run
-	series frame.Series
-	done   *frame.Done
+	about  Run
+	series Series
+	done   *Done
 }
 
 // NewHub returns a hub without runs.
@@ -45,7 +49,7 @@ func NewHub() *Hub { return &Hub{changed: make(chan struct{})} }
 var errNoRun = errors.New("an event of a run that has not begun, or has ended")
 
 // Take takes an event of a run. An error is one of the event, which is ignored.
-func (h *Hub) Take(e frame.Event) error {
+func (h *Hub) Take(e Event) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := h.run(e.ID)
@@ -72,7 +76,7 @@ func (h *Hub) Take(e frame.Event) error {
 // will: the process was killed. They are marked as ended.
 func (h *Hub) Read(r io.Reader) {
 	open := map[string]bool{}
-	_ = frame.Read(r, func(e frame.Event) error { // a run without a picture is a run
+	_ = ReadFrames(r, func(e Event) error { // a run without a picture is a run
 		switch {
 		case e.Run != nil:
 			open[e.ID] = true
@@ -82,7 +86,7 @@ func (h *Hub) Read(r io.Reader) {
 		return h.Take(e)
 	})
 	for id := range open {
-		_ = h.Take(frame.Event{ID: id, Done: &frame.Done{Error: "the process of the run ended before it"}}) // unless it was replaced
+		_ = h.Take(Event{ID: id, Done: &Done{Error: "the process of the run ended before it"}}) // unless it was replaced
 	}
 }
 
@@ -136,8 +140,8 @@ func (h *Hub) leave() {
 
 // A news is what a viewer of a run has not seen.
 type news struct {
-	frames  []frame.Frame
-	done    *frame.Done
+	frames  []Frame
+	done    *Done
 	next    string // the run that began after this one, ""
 	gone    bool   // the run was removed
 	closed  bool   // the hub ends its streams

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"carronade/internal/web/frame"
 )
 
 // A viewer is a connection with little room: what it does not read waits, until the
@@ -135,7 +133,7 @@ func TestStream(t *testing.T) {
 		want("4")
 		time.Sleep(16 * time.Second)
 		want("idle")
-		r.End(frame.Done{Error: "broken"})
+		r.End(Done{Error: "broken"})
 		want("done")
 		example(t, hub, "b", 0, 1)
 		want("next")
@@ -257,15 +255,15 @@ func TestRunsAreLimited(t *testing.T) {
 	hub := NewHub()
 	example(t, hub, "going", 0, 1)
 	for i := range mostRuns + 5 {
-		example(t, hub, fmt.Sprint(i), 0, 1).End(frame.Done{})
+		example(t, hub, fmt.Sprint(i), 0, 1).End(Done{})
 	}
 	if len(hub.runs) != mostRuns || hub.run("going") == nil || hub.run("0") != nil || hub.run(fmt.Sprint(mostRuns+4)) == nil {
 		t.Errorf("%d runs are kept, want %d, with those that go on and the newest", len(hub.runs), mostRuns)
 	}
-	if err := hub.Take(frame.Event{ID: "unknown", Frame: &frame.Frame{Number: 1, Span: 1}}); err == nil {
+	if err := hub.Take(Event{ID: "unknown", Frame: &Frame{Number: 1, Span: 1}}); err == nil {
 		t.Error("a frame of no run is no error")
 	}
-	if err := hub.Take(frame.Event{ID: "7", Frame: &frame.Frame{Number: 2, Span: 1}}); err == nil {
+	if err := hub.Take(Event{ID: "7", Frame: &Frame{Number: 2, Span: 1}}); err == nil {
 		t.Error("a frame after the end is no error")
 	}
 }
@@ -339,7 +337,7 @@ func TestServer(t *testing.T) {
 	if err := json.NewDecoder(z).Decode(&got); err != nil || len(got.Frames) != 20 || got.Frames[0].Number != 11 || got.Done != nil {
 		t.Errorf("the series from 11: got %d frames, %v", len(got.Frames), err)
 	}
-	r.End(frame.Done{Error: "x"})
+	r.End(Done{Error: "x"})
 	if _, text := get("/api/runs/a/series", nil); !strings.Contains(text, `"done":{"error":"x"`) {
 		t.Errorf("the end is missing: %.200s", text[len(text)-200:])
 	}
@@ -373,7 +371,7 @@ func TestCloseWithOpenPages(t *testing.T) {
 			break
 		}
 	}
-	r.End(frame.Done{Report: "a"})
+	r.End(Done{Report: "a"})
 	began := time.Now()
 	s.Close()
 	took := time.Since(began)
@@ -423,8 +421,8 @@ func TestPageIsSmall(t *testing.T) {
 // keep their result.
 func TestKilledProcess(t *testing.T) {
 	var lines strings.Builder
-	for _, e := range []frame.Event{
-		{ID: "a", Run: &frame.Run{Target: "null://"}}, {ID: "a", Done: &frame.Done{Headline: "fine"}}, {ID: "b", Run: &frame.Run{Target: "null://"}},
+	for _, e := range []Event{
+		{ID: "a", Run: &Run{Target: "null://"}}, {ID: "a", Done: &Done{Headline: "fine"}}, {ID: "b", Run: &Run{Target: "null://"}},
 	} {
 		line, err := json.Marshal(e)
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"carronade/internal/dial"
-	"carronade/internal/web/guard"
 	"carronade/target"
 )
 
@@ -40,7 +39,7 @@ func Listen(addr string, hub *Hub) (*Server, error) {
 	if err != nil {
 		return nil, &target.Error{Doing: "listen for the live page", Err: err, Hint: "give --web another port; without an address it picks a free one"}
 	}
-	token := guard.NewToken()
+	token := NewToken()
 	s := &Server{hub: hub, marks: new(marks)}
 	at := ln.Addr().(*net.TCPAddr)
 	shown := host
@@ -60,7 +59,7 @@ func handler(hub *Hub, marks http.Handler, token, host string) http.Handler {
 	if _, err := netip.ParseAddr(host); err != nil {
 		names = append(names, host)
 	}
-	g := guard.New(guard.Only(token), names...)
+	g := NewGuard(Only(token), names...)
 	mux := http.NewServeMux()
 	mux.Handle("POST /api/session", g.Session())
 	mux.Handle("GET /api/", g.Require(http.StripPrefix("/api", hub.Handler())))

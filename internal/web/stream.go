@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"carronade/internal/web/frame"
 )
 
 const (
@@ -27,20 +25,20 @@ const (
 // A summary is a run in the list of runs.
 type summary struct {
 	ID string `json:"id"`
-	frame.Run
+	Run
 	Done bool `json:"done"`
 }
 
 // A series is what was measured so far.
 type series struct {
-	ID     string        `json:"id"`
-	Run    frame.Run     `json:"run"`
-	Frames []frame.Frame `json:"frames"`
-	Done   *frame.Done   `json:"done"`
+	ID     string  `json:"id"`
+	Run    Run     `json:"run"`
+	Frames []Frame `json:"frames"`
+	Done   *Done   `json:"done"`
 }
 
 // Handler serves the runs, read-only: GET /runs, GET /runs/ID/series?from=N and the
-// stream GET /runs/ID/events. It checks nothing; see package guard.
+// stream GET /runs/ID/events. It checks nothing; see Guard.
 func (h *Hub) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /runs", h.list)
@@ -90,7 +88,7 @@ func (h *Hub) serveSeries(w http.ResponseWriter, r *http.Request) {
 	}
 	all := h.after(found, max(from-1, 0))
 	if all.frames == nil {
-		all.frames = []frame.Frame{} // in JSON a list
+		all.frames = []Frame{} // in JSON a list
 	}
 	writeJSON(w, r, series{found.id, found.about, all.frames, all.done})
 }

@@ -126,6 +126,7 @@ func TestConfirmNothing(t *testing.T) {
 // The wait is bounded, for a store whose count never becomes stable, and for one
 // that fails.
 func TestConfirmIsBounded(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	var n, last atomic.Int64 // counts so far, and the last before the store fails; 0: it does not
 	var gone, silent atomic.Bool

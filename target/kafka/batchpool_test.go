@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
 	"carronade/target"
@@ -198,6 +199,7 @@ func TestStreams(t *testing.T) {
 // Where keys choose among very many partitions, the memory of all their batches is
 // bounded.
 func TestBatchPoolOfManyPartitions(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const partitions = 4000
 	for _, tt := range []struct {
 		name   string

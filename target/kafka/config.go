@@ -38,12 +38,14 @@ const (
 // A config is a parsed and checked URL with its options. It does not change after
 // parseConfig, so all clients of a run share one.
 type config struct {
-	seeds   []string // host:port, as given
-	topic   string
-	op      string
-	engine  string
-	clients int // independent clients, at least 1
-	portion load.Portion
+	seeds []string // host:port, as given
+	topic string
+	op    string
+	// clientConfig is the properties file of a Java client; "" if none was given.
+	clientConfig string
+	engine       string
+	clients      int // independent clients, at least 1
+	portion      load.Portion
 
 	// Producing.
 	acks            int16  // 0, 1, or -1 for all
@@ -160,7 +162,9 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 		seed:      s.Seed,
 		runID:     s.RunID,
 		scheduled: s.Scheduled,
-		count:     s.Count,
+
+		clientConfig: v.String("client-config"),
+		count:        s.Count,
 
 		group:        v.String("group"),
 		shareGroup:   v.String("share-group"),

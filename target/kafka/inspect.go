@@ -76,6 +76,35 @@ func (Kind) Inspect(ctx context.Context, s target.Spec) (target.Inspection, erro
 	return in, nil
 }
 
+// tool is a command line of one of Kafka's own tools for the run's cluster. With a login, it reads
+// that from the run's --client-config, or from a file like it.
+func (c *config) tool(name, args string) string {
+	login := ""
+	if c.security.protocol() != plaintext {
+		flag := "--command-config"
+		if name == "kafka-leader-election" {
+			flag = "--admin.config"
+		}
+		file := "FILE"
+		if c.clientConfig != "" {
+			file = quoted(c.clientConfig)
+		}
+		login = " " + flag + " " + file
+	}
+	return name + " --bootstrap-server " + strings.Join(c.seeds, ",") + login + " " + args
+}
+
+// quoted is a word for a POSIX shell.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+,=", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // seeds is what connecting to the bootstrap brokers found.
 type seeds struct {
 	contacts []dial.Contact

@@ -36,15 +36,19 @@ type quota struct {
 	key   string
 	value float64
 	to    string
+	flags string // that name the same to kafka-configs
 	rank  int
 }
+
+// entityTypes are the words of kafka-configs for what has quotas.
+var entityTypes = map[string]string{"user": "users", "client-id": "clients"}
 
 // applying returns the quotas that apply to a user and a client id: of each key the most
 // specific one, in the order of Kafka's documentation (Design, Quotas).
 func applying(all kadm.DescribedClientQuotas, user, clientID string) map[string]quota {
 	out := map[string]quota{}
 	for _, q := range all {
-		rank, to := 0, []string(nil)
+		rank, to, flags := 0, []string(nil), []string(nil)
 		fits := len(q.Entity) > 0
 		for _, e := range q.Entity {
 			var name string
@@ -58,13 +62,16 @@ func applying(all kadm.DescribedClientQuotas, user, clientID string) map[string]
 				fits = false
 				continue
 			}
+			flag := "--entity-type " + entityTypes[e.Type]
 			switch {
 			case e.Name == nil:
 				rank += own / 2
 				to = append(to, "every "+e.Type)
+				flags = append(flags, flag+" --entity-default")
 			case *e.Name == name:
 				rank += own
 				to = append(to, e.Type+" "+name)
+				flags = append(flags, flag+" --entity-name "+quoted(name))
 			default:
 				fits = false
 			}
@@ -74,7 +81,7 @@ func applying(all kadm.DescribedClientQuotas, user, clientID string) map[string]
 		}
 		for _, v := range q.Values {
 			if o, ok := out[v.Key]; !ok || rank > o.rank {
-				out[v.Key] = quota{v.Key, v.Value, strings.Join(to, " with "), rank}
+				out[v.Key] = quota{v.Key, v.Value, strings.Join(to, " with "), strings.Join(flags, " "), rank}
 			}
 		}
 	}
@@ -107,11 +114,14 @@ func quotaFinding(all kadm.DescribedClientQuotas, c *config) target.Finding {
 	case c.op != opProduce:
 		keys = append(keys, "consumer_byte_rate")
 	}
-	var limits []string
+	var limits, mends []string
 	for _, key := range keys {
 		q, ok := apply[key]
+		if !ok || q.value >= unlimited {
+			continue
+		}
+		mends = append(mends, c.tool("kafka-configs", "--alter "+q.flags+" --delete-config "+key))
 		switch {
-		case !ok || q.value >= unlimited:
 		case key == "request_percentage":
 			limits = append(limits, fmt.Sprintf("%s of %s is %g %% of the brokers' request threads", key, q.to, q.value))
 		default:
@@ -129,7 +139,7 @@ func quotaFinding(all kadm.DescribedClientQuotas, c *config) target.Finding {
 	slices.Sort(limits)
 	f.Level = target.LevelWarning
 	f.Found = "a quota limits the run: " + strings.Join(limits, "; ")
-	f.Effect = "brokers delay their answers above it: the result is the quota, not what the brokers can do"
-	f.Mend = "kafka-configs --alter with --delete-config, or another --client-id or --user"
+	f.Effect = "brokers delay their answers above it: the result is the quota, not what the brokers can do; another --client-id or --user may have none"
+	f.Mend = strings.Join(mends, "; ")
 	return f
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/target"
 )
@@ -132,6 +135,7 @@ func TestInspect(t *testing.T) {
 // A server that takes everything and never answers, and a broker that advertises such an
 // address, end with the deadline.
 func TestInspectBlackHole(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	silent := listen(t, func(c net.Conn) { io.Copy(io.Discard, c) })
 	if _, err := inspect(t, spec(t, "kafka://"+silent+"/t", nil), 300*time.Millisecond); err == nil {
 		t.Error("a server that does not answer is fine")
@@ -297,6 +301,54 @@ func TestQuotaFinding(t *testing.T) {
 		if f := quotaFinding(all, c); f.Level != want {
 			t.Errorf("got %v: %s, want %v", f.Level, f.Found, want)
 		}
+	}
+}
+
+// What changes a finding is a command line that can be run as it is, with a login too.
+func TestMendIsACommand(t *testing.T) {
+	login := filepath.Join(t.TempDir(), "the login.properties")
+	if err := os.WriteFile(login, []byte("security.protocol=SSL\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flushed := topicFacts{name: "t", brokers: 2, leaders: []int32{1, 1}, settings: map[string]string{"flush.messages": "1"}}
+	alice := "alice's"
+	quotas := kadm.DescribedClientQuotas{
+		{Entity: kadm.ClientQuotaEntity{{Type: "user"}, {Type: "client-id", Name: &alice}}, Values: kadm.ClientQuotaValues{{Key: "producer_byte_rate", Value: 1}}},
+		{Entity: kadm.ClientQuotaEntity{{Type: "user"}}, Values: kadm.ClientQuotaValues{{Key: "request_percentage", Value: 50}}},
+	}
+	for _, tt := range []struct {
+		name  string
+		url   string
+		given map[string][]string
+		flush string
+		elect string
+	}{
+		{"no login", "kafka://127.0.0.1,localhost:9093/t", nil, "kafka-configs --bootstrap-server 127.0.0.1:9092,localhost:9093 --alter --topic t --delete-config flush.messages", "--bootstrap-server 127.0.0.1:9092,localhost:9093 --election-type"},
+		{"a login", "kafka://127.0.0.1/t", map[string][]string{"tls": {"true"}}, "kafka-configs --bootstrap-server 127.0.0.1:9092 --command-config FILE --alter", "--admin.config FILE"},
+		{"a login in a file", "kafka://127.0.0.1/t", map[string][]string{"client-config": {login}}, "--command-config '" + login + "' --alter", "--admin.config '" + login + "'"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := parseConfig(spec(t, tt.url, tt.given))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f := flushed.flush(c); !strings.Contains(f.Mend, tt.flush) {
+				t.Errorf("got %q, want %q", f.Mend, tt.flush)
+			}
+			if f := flushed.leadership(c); !strings.Contains(f.Mend, tt.elect) {
+				t.Errorf("got %q, want %q", f.Mend, tt.elect)
+			}
+			c.clientID = alice
+			f := quotaFinding(quotas, c)
+			for _, want := range []string{
+				`--alter --entity-type users --entity-default --entity-type clients --entity-name 'alice'\''s' --delete-config producer_byte_rate; kafka-configs `,
+				" --alter --entity-type users --entity-default --delete-config request_percentage",
+			} {
+				if c.security.protocol() == plaintext && !strings.Contains(f.Mend, want) {
+					t.Errorf("got %q, want %q", f.Mend, want)
+				}
+			}
+		})
 	}
 }
 

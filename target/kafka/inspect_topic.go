@@ -30,7 +30,7 @@ type partitionFacts struct {
 
 // findings are those about the topic, for a run with this configuration.
 func (t *topicFacts) findings(c *config) []target.Finding {
-	out := []target.Finding{t.exists(c), t.replication(c), t.leadership()}
+	out := []target.Finding{t.exists(c), t.replication(c), t.leadership(c)}
 	if t.settings == nil {
 		return append(out, target.Finding{
 			Check: "topic settings", Level: target.LevelUnknown, Found: "the user may not read the settings of the topic " + t.name,
@@ -38,7 +38,7 @@ func (t *topicFacts) findings(c *config) []target.Finding {
 		})
 	}
 	out = append(out, t.minInSync(c), t.retention(c))
-	for _, f := range []target.Finding{t.compression(c), t.largest(c), t.timestamps(), t.cleanup(), t.flush()} {
+	for _, f := range []target.Finding{t.compression(c), t.largest(c), t.timestamps(c), t.cleanup(), t.flush(c)} {
 		if f.Check != "" {
 			out = append(out, f)
 		}
@@ -84,7 +84,7 @@ func (t *topicFacts) replication(c *config) target.Finding {
 		f.Level = target.LevelWarning
 		f.Found = fmt.Sprintf("%d of %s are under-replicated", behind, units.Plural(len(t.partitions), "partition"))
 		f.Effect = "brokers copy the missing events during the run, which takes network and disk; acks=all waits for fewer replicas than later"
-		f.Mend = "wait until kafka-topics --describe --under-replicated-partitions lists none"
+		f.Mend = c.tool("kafka-topics", "--describe --under-replicated-partitions") + " lists none once they are in sync"
 	case copies == 1 && t.brokers > 1 && !c.onlyReads():
 		f.Level = target.LevelNote
 		f.Found = fmt.Sprintf("each partition has 1 replica, on %s", units.Plural(t.brokers, "broker"))
@@ -95,7 +95,7 @@ func (t *topicFacts) replication(c *config) target.Finding {
 }
 
 // leadership is the finding about how leaders are spread.
-func (t *topicFacts) leadership() target.Finding {
+func (t *topicFacts) leadership(c *config) target.Finding {
 	led := map[int32]int{}
 	for _, l := range t.leaders {
 		if l >= 0 {
@@ -117,7 +117,7 @@ func (t *topicFacts) leadership() target.Finding {
 		f.Level = target.LevelWarning
 		f.Found = fmt.Sprintf("broker %d leads %d of %s; an even share is %d", busiest, most, units.Plural(len(t.leaders), "partition"), even)
 		f.Effect = "that broker is the limit, not the cluster"
-		f.Mend = "kafka-leader-election --election-type preferred --all-topic-partitions, or reassign partitions"
+		f.Mend = c.tool("kafka-leader-election", "--election-type preferred --all-topic-partitions")
 	}
 	return f
 }
@@ -171,7 +171,7 @@ func (t *topicFacts) retention(c *config) target.Finding {
 		if kept < shortRetention {
 			f.Level = target.LevelNote
 			f.Effect = "deleting old events takes disk time during the run, and --verify may find them deleted"
-			f.Mend = fmt.Sprintf("kafka-configs --alter --topic %s --add-config retention.ms=86400000", t.name)
+			f.Mend = c.tool("kafka-configs", "--alter --topic "+t.name+" --add-config retention.ms=86400000")
 		}
 	}
 	if size, ok := t.number("retention.bytes"); ok && size >= 0 {
@@ -179,7 +179,7 @@ func (t *topicFacts) retention(c *config) target.Finding {
 		if size < 1<<30 && f.Level == target.LevelOK {
 			f.Level = target.LevelNote
 			f.Effect = "deleting old events takes disk time during the run, and --verify may find them deleted"
-			f.Mend = fmt.Sprintf("kafka-configs --alter --topic %s --add-config retention.bytes=-1", t.name)
+			f.Mend = c.tool("kafka-configs", "--alter --topic "+t.name+" --add-config retention.bytes=-1")
 		}
 	}
 	if c.onlyReads() && f.Level == target.LevelNote {
@@ -226,7 +226,7 @@ func (t *topicFacts) largest(c *config) target.Finding {
 	return f
 }
 
-func (t *topicFacts) timestamps() target.Finding {
+func (t *topicFacts) timestamps(c *config) target.Finding {
 	kind := t.settings["message.timestamp.type"]
 	if kind == "" {
 		return target.Finding{}
@@ -235,7 +235,7 @@ func (t *topicFacts) timestamps() target.Finding {
 	if kind == "LogAppendTime" {
 		f.Level = target.LevelNote
 		f.Effect = "brokers replace the time and the checksum of each batch, which takes their processors a moment; other tools' end-to-end times begin at the broker"
-		f.Mend = fmt.Sprintf("kafka-configs --alter --topic %s --add-config message.timestamp.type=CreateTime", t.name)
+		f.Mend = c.tool("kafka-configs", "--alter --topic "+t.name+" --add-config message.timestamp.type=CreateTime")
 	}
 	return f
 }
@@ -255,14 +255,14 @@ func (t *topicFacts) cleanup() target.Finding {
 }
 
 // flush is the finding about a topic that is written to disk after each few events.
-func (t *topicFacts) flush() target.Finding {
+func (t *topicFacts) flush(c *config) target.Finding {
 	n, ok := t.number("flush.messages")
 	if !ok || n > 1000 {
 		return target.Finding{}
 	}
 	return target.Finding{
 		Check: "flush.messages", Level: target.LevelNote, Found: fmt.Sprintf("flush.messages is %d", n),
-		Effect: "brokers write to disk after so few events that the disk decides all numbers",
-		Mend:   fmt.Sprintf("kafka-configs --alter --topic %s --delete-config flush.messages, unless that is what you measure", t.name),
+		Effect: "brokers write to disk after so few events that the disk decides all numbers; leave it if that is what you measure",
+		Mend:   c.tool("kafka-configs", "--alter --topic "+t.name+" --delete-config flush.messages"),
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"carronade/internal/itemlist"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -27,7 +26,7 @@ type place struct {
 // placesIn returns the records of a list.
 func placesIn(t testing.TB, path string) (all []place) {
 	t.Helper()
-	topic, err := itemlist.Read(path, func(r itemlist.Run) error {
+	topic, err := ReadItems(path, func(r ItemRun) error {
 		for i := range r.Count {
 			all = append(all, place{r.Partition, r.Offset + i})
 		}
@@ -149,14 +148,14 @@ func TestReadsInTheOrderOfTheList(t *testing.T) {
 func TestAppendFound(t *testing.T) {
 	raw := wireBatch(t, 10, kafka.None, []int32{0, 1, 4, 9}, values(4, 8), nil)
 	raw = append(raw, wireBatch(t, 20, kafka.None, dense(10), values(10, 8), nil)...)
-	var got []itemlist.Run
+	var got []ItemRun
 	if _, err := kafka.ForEachBatch(raw, func(b kafka.Batch) error {
 		got = appendFound(got, &b, b.Records(), 11, 25)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if want := []itemlist.Run{{Offset: 11, Count: 1}, {Offset: 14, Count: 1}, {Offset: 19, Count: 6}}; !slices.Equal(got, want) {
+	if want := []ItemRun{{Offset: 11, Count: 1}, {Offset: 14, Count: 1}, {Offset: 19, Count: 6}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -164,11 +163,11 @@ func TestAppendFound(t *testing.T) {
 // TestListingLines: lines are bounded, so that partitions alternate when they are read.
 func TestListingLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "list")
-	out, err := itemlist.Create(path, "events")
+	out, err := CreateItems(path, "events")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &listing{out: out, runs: make([]itemlist.Run, 2)}
+	l := &listing{out: out, runs: make([]ItemRun, 2)}
 	for i := range int64(2 * mostInLine) {
 		l.add(0, i, 1)
 		l.add(1, i, 1)

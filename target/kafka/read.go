@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/itemlist"
 	"carronade/load"
 	"carronade/payload"
 	"carronade/target"
@@ -251,7 +250,7 @@ type itemRead struct {
 	altered  bool
 	err      error // why it was not read so far
 	class    load.Class
-	runs     []itemlist.Run // what was found, if a list is written
+	runs     []ItemRun // what was found, if a list is written
 }
 
 // ID implements load.Lane.

@@ -10,7 +10,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/itemlist"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -47,7 +46,7 @@ type readLink struct {
 	answered int32
 	buf      []byte
 	plain    []byte
-	runs     []itemlist.Run // found in an answer, if a list is written
+	runs     []ItemRun // found in an answer, if a list is written
 }
 
 func newReadLink(c *readClient, broker int32) *readLink {

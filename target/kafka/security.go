@@ -74,6 +74,9 @@ func (s *security) String() string {
 // GoString keeps %#v from printing secrets.
 func (s *security) GoString() string { return s.String() }
 
+// plaintext is the protocol without TLS and without a login.
+const plaintext = "PLAINTEXT"
+
 // protocol returns Kafka's name for the kind of listener.
 func (s *security) protocol() string {
 	switch {
@@ -84,7 +87,7 @@ func (s *security) protocol() string {
 	case s.mechanism != nil:
 		return "SASL_PLAINTEXT"
 	}
-	return "PLAINTEXT"
+	return plaintext
 }
 
 // parseSecurity reads the security options, and a Java client's properties
@@ -97,7 +100,7 @@ func parseSecurity(v target.Values, props map[string]string) (*security, error) 
 	}
 	protocol := strings.ToUpper(props["security.protocol"])
 	switch protocol {
-	case "", "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL":
+	case "", plaintext, "SSL", "SASL_PLAINTEXT", "SASL_SSL":
 	default:
 		return nil, fmt.Errorf("client property security.protocol: want PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
 	}

@@ -11,7 +11,6 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/compat/jopt"
-	"carronade/internal/compat/kafkaprops"
 )
 
 // The generations, by Kafka version.
@@ -127,7 +126,7 @@ type settings struct {
 	header     bool
 	metrics    bool
 	dates      dateFormat
-	props      *kafkaprops.Props
+	props      *compat.KafkaProps
 	fileFlag   string
 	share      bool // for a share group
 }
@@ -189,7 +188,7 @@ func read(generation string, v *jopt.Values) (*settings, error) {
 			}
 			var e error
 			s.from = "--" + name
-			s.brokers, e = kafkaprops.Servers(list)
+			s.brokers, e = compat.KafkaServers(list)
 			err = first(err, e)
 			break
 		}
@@ -223,7 +222,7 @@ func read(generation string, v *jopt.Values) (*settings, error) {
 	if err = first(err, e2, s.check()); err != nil {
 		return nil, err
 	}
-	s.props, err = kafkaprops.Read(file, pairs(v.All("command-property")))
+	s.props, err = compat.ReadKafkaProps(file, pairs(v.All("command-property")))
 	return s, err
 }
 
@@ -234,10 +233,10 @@ func (s *settings) check() error {
 		return errors.New("Topic collection to subscribe to cannot contain null or empty topic")
 	case !s.byName && s.include == "":
 		return errors.New("Topic pattern to subscribe to cannot be empty")
-	case s.byName && kafkaprops.CheckTopic(s.topic) != nil:
-		return kafkaprops.CheckTopic(s.topic)
-	case kafkaprops.CheckExpression("--include", s.include) != nil:
-		return kafkaprops.CheckExpression("--include", s.include)
+	case s.byName && compat.CheckKafkaTopic(s.topic) != nil:
+		return compat.CheckKafkaTopic(s.topic)
+	case compat.CheckExpression("--include", s.include) != nil:
+		return compat.CheckExpression("--include", s.include)
 	case s.interval <= 0:
 		return errors.New("Reporting interval must be greater than 0.") //nolint:revive // the tool's message
 	case s.threads < 1:
@@ -253,7 +252,7 @@ func (s *settings) check() error {
 // withoutChroot removes the path from ZooKeeper's addresses, and reports whether
 // there was one.
 func withoutChroot(list string) (hosts string, was bool) {
-	parts := strings.Split(kafkaprops.Hosts(list), ",")
+	parts := strings.Split(compat.KafkaHosts(list), ",")
 	for i, p := range parts {
 		host, _, cut := strings.Cut(p, "/")
 		parts[i], was = host, was || cut
@@ -275,7 +274,7 @@ func pairs(all []string) []string {
 // warn names the arguments that have little or no effect.
 func (s *settings) warn(w io.Writer, v *jopt.Values) {
 	for _, arg := range v.Rest {
-		fmt.Fprint(w, kafkaprops.UnknownOption(arg))
+		fmt.Fprint(w, compat.UnknownOption(arg))
 	}
 	for _, name := range ignored {
 		if v.Has(name) {

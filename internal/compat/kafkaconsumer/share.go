@@ -11,7 +11,6 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/compat/jopt"
-	"carronade/internal/compat/kafkaprops"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -71,7 +70,7 @@ func shareMainAt(now clock) func(context.Context, *compat.Program) (int, error) 
 }
 
 func runShare(ctx context.Context, p *compat.Program, now clock) (int, error) {
-	generation := kafkaprops.Generation(p.Generation)
+	generation := compat.KafkaGeneration(p.Generation)
 	switch generation {
 	case "", of41, of43:
 	default:
@@ -169,7 +168,7 @@ func (s *shareSettings) read(v *jopt.Values) error {
 	}
 	s.byName = true
 	var wrong error
-	if s.brokers, wrong = kafkaprops.Servers(s.brokers); wrong != nil {
+	if s.brokers, wrong = compat.KafkaServers(s.brokers); wrong != nil {
 		return wrong
 	}
 	for _, name := range []string{"messages", "num-records"} {
@@ -195,7 +194,7 @@ func (s *shareSettings) read(v *jopt.Values) error {
 	if err = first(bad, s.check()); err != nil {
 		return err
 	}
-	s.props, err = kafkaprops.Read(file, pairs(v.All("command-property")))
+	s.props, err = compat.ReadKafkaProps(file, pairs(v.All("command-property")))
 	return err
 }
 

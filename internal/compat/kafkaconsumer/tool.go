@@ -8,7 +8,6 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/compat/jopt"
-	"carronade/internal/compat/kafkaprops"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -40,7 +39,7 @@ func mainAt(now clock) func(context.Context, *compat.Program) (int, error) {
 }
 
 func run(ctx context.Context, p *compat.Program, now clock) (int, error) {
-	generation := kafkaprops.Generation(p.Generation)
+	generation := compat.KafkaGeneration(p.Generation)
 	switch generation {
 	case "", of2018, of41, of43:
 	default:

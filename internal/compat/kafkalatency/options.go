@@ -11,7 +11,6 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/compat/jopt"
-	"carronade/internal/compat/kafkaprops"
 )
 
 // known are the options of 4.2 and later. Earlier tools had only six positional
@@ -45,7 +44,7 @@ type settings struct {
 	headerCount          int64
 	headerNameSize       int64
 	headerValueSize      int64
-	props                *kafkaprops.Props
+	props                *compat.KafkaProps
 }
 
 // named reports whether a command line has named arguments, that is, one of the
@@ -155,23 +154,23 @@ func read(v *jopt.Values) (*settings, error) {
 		*to = n
 	}
 	var err error
-	if s.brokers, err = kafkaprops.Servers(s.brokers); err != nil {
+	if s.brokers, err = compat.KafkaServers(s.brokers); err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(s.topic) == "" {
 		return nil, fmt.Errorf("The given topic name '%s' cannot be represented in a request.", s.topic) //nolint:revive // the client's message
 	}
-	if err := kafkaprops.CheckTopic(s.topic); err != nil {
+	if err := compat.CheckKafkaTopic(s.topic); err != nil {
 		return nil, err
 	}
-	s.props, err = kafkaprops.Read(file, nil)
+	s.props, err = compat.ReadKafkaProps(file, nil)
 	return &s, err
 }
 
 // warn names the arguments with another meaning than in the tool.
 func (s *settings) warn(w io.Writer, rest []string) {
 	for _, arg := range rest {
-		fmt.Fprint(w, kafkaprops.UnknownOption(arg))
+		fmt.Fprint(w, compat.UnknownOption(arg))
 	}
 	if s.keySize > longestKey {
 		fmt.Fprintf(w, "warning: --record-key-size %d: keys have %d bytes, the maximum here\n", s.keySize, longestKey)

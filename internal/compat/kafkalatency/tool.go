@@ -15,7 +15,6 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/compat/jopt"
-	"carronade/internal/compat/kafkaprops"
 	"carronade/internal/report"
 	"carronade/load"
 	"carronade/measure"
@@ -45,7 +44,7 @@ const deprecated = "WARNING: Positional argument usage is deprecated and will be
 const version = "4.3.1"
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
-	generation := kafkaprops.Generation(p.Generation)
+	generation := compat.KafkaGeneration(p.Generation)
 	switch generation {
 	case "", "2018", "4.1", "4.3":
 	default:

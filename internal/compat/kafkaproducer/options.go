@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/kafkaprops"
 	"carronade/internal/workload"
 	"carronade/payload"
 )
@@ -41,7 +40,7 @@ type options struct {
 	warmup              int64
 	interval            int64 // ms
 
-	client  *kafkaprops.Props
+	client  *compat.KafkaProps
 	remarks []string // on flags with no effect or less effect than given
 }
 
@@ -148,7 +147,7 @@ func (o *options) read() error {
 		}
 	}
 	var err error
-	if o.client, err = kafkaprops.Read(o.config, o.props); err != nil {
+	if o.client, err = compat.ReadKafkaProps(o.config, o.props); err != nil {
 		return err
 	}
 	if o.bootstrap == "" {
@@ -157,7 +156,7 @@ func (o *options) read() error {
 	if o.bootstrap == "" {
 		return &exception{"org.apache.kafka.common.config.ConfigException", `Missing required configuration "bootstrap.servers" which has no default value.`}
 	}
-	if o.servers, err = kafkaprops.Servers(o.bootstrap); err != nil {
+	if o.servers, err = compat.KafkaServers(o.bootstrap); err != nil {
 		return &exception{"org.apache.kafka.common.config.ConfigException", err.Error()}
 	}
 	o.remarkConflicts()

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"carronade/internal/compat/kafkaprops"
+	"carronade/internal/compat"
 )
 
 // This file contains remarks on flags without effect and on conflicting flags.
@@ -53,7 +53,7 @@ func (o *options) remarkConflicts() {
 // checkTopic is Kafka's own check. The tool leaves it to the broker, so that each
 // record fails.
 func checkTopic(name string) error {
-	if err := kafkaprops.CheckTopic(name); err != nil {
+	if err := compat.CheckKafkaTopic(name); err != nil {
 		return &exception{"org.apache.kafka.common.errors.InvalidTopicException", err.Error()}
 	}
 	return nil

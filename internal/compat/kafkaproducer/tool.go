@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/kafkaprops"
 	"carronade/internal/report"
 )
 
@@ -78,7 +77,7 @@ func (o *options) begin(p *compat.Program) error {
 		return err
 	}
 	if o.fromFile {
-		if err := kafkaprops.CheckExpression("--payload-delimiter", o.delimiter); err != nil {
+		if err := compat.CheckExpression("--payload-delimiter", o.delimiter); err != nil {
 			return err
 		}
 		fmt.Fprintf(p.Out, "Reading payloads from: %s\n", absolute(o.file))

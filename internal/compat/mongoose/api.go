@@ -19,7 +19,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
-	"carronade/internal/web/guard"
+	"carronade/internal/web"
 	"carronade/internal/workload"
 )
 
@@ -80,7 +80,7 @@ func (a *api) serve(ctx context.Context, addr string) (string, func(), error) {
 	}
 	host, _, _ := net.SplitHostPort(addr)
 	server := &http.Server{
-		Handler:           guard.New(func(string) (string, bool) { return "", false }, host).Protect(a.handler()),
+		Handler:           web.NewGuard(func(string) (string, bool) { return "", false }, host).Protect(a.handler()),
 		ReadHeaderTimeout: requestTime, ReadTimeout: requestTime, WriteTimeout: requestTime, MaxHeaderBytes: 16 << 10,
 	}
 	go server.Serve(l) //nolint:errcheck // it ends by Close

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/compat/kafkaprops"
+	"carronade/internal/compat"
 	"carronade/payload/expression"
 )
 
@@ -288,7 +288,7 @@ func (s *step) setTarget(now time.Time) error {
 				from = "item-input-file"
 			}
 		}
-		if err := kafkaprops.CheckTopic(s.topic); err != nil {
+		if err := compat.CheckKafkaTopic(s.topic); err != nil {
 			return fmt.Errorf("--%s: %w", from, err)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/kafkaprops"
 	"carronade/internal/workload"
 )
 
@@ -109,7 +108,7 @@ func (o *options) check(is2022 bool) string {
 		return fmt.Sprintf("Invalid size option: %d", o.size)
 	}
 	if !o.noop { // both become parts of an address
-		if err := kafkaprops.CheckTopic(o.topic); err != nil {
+		if err := compat.CheckKafkaTopic(o.topic); err != nil {
 			return fmt.Sprintf("Invalid topic option: %s\n%v", o.topic, err)
 		}
 		for broker := range strings.SplitSeq(o.brokers, ",") {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/scenario"
+	"carronade/internal/testkit"
 )
 
 // childEnv marks the processes that run the scripts of these tests.
@@ -373,7 +374,7 @@ func TestKilledChild(t *testing.T) {
 	}
 	f := &fake{}
 	got := run(t, f, `import { run, env } from "carronade"; await run("a"); run("endless"); console.log("here"); await run("endless");`, func(o *scenario.Options) {
-		o.Command = []string{"sh", "-c", `echo $$ >"$1"; exec "$0"`, o.Command[0], t.TempDir() + "/pid"}
+		o.Command = []string{testkit.Program(t, "sh"), "-c", `echo $$ >"$1"; exec "$0"`, o.Command[0], t.TempDir() + "/pid"}
 		pid := o.Command[4]
 		before := o.Print
 		o.Print = func(text string) {

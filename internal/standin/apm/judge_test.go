@@ -13,6 +13,7 @@ import (
 	"github.com/elastic/apm-data/input/elasticapm"
 	"github.com/elastic/apm-data/model/modelpb"
 
+	"carronade/internal/testkit"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -154,6 +155,7 @@ func valueOf(n *node, within []*node) any {
 // type. The validator must agree with Elastic's decoder. The events are generated
 // ones, and some with all members that the rules have.
 func TestJudgeAgreesWithElastic(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	long, most := strings.Repeat("\u00e4", 1025), strings.Repeat("\u00e4", 1024)
 	replacements := []any{
 		removed{},

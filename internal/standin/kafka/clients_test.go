@@ -10,17 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
 // kcat runs librdkafka's command line tool, with in on its standard input.
 func kcat(t *testing.T, in string, args ...string) string {
 	t.Helper()
-	exe, err := exec.LookPath("kcat")
-	if err != nil {
-		t.Fatal("this test needs kcat: apt-get install kcat, or brew install kcat")
-	}
-	cmd := exec.CommandContext(deadline(t), exe, args...)
+	cmd := exec.CommandContext(deadline(t), testkit.Program(t, "kcat"), args...)
 	cmd.Stdin = strings.NewReader(in)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

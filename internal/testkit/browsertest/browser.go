@@ -23,6 +23,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	runtime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"carronade/internal/testkit"
 )
 
 // Timeouts for a busy machine: of a step, and of a browser.
@@ -38,6 +40,7 @@ var names = []string{"chromium", "chromium-browser", "google-chrome", "google-ch
 // get it; scripts/deps, which `make test` runs, installs it.
 func Find(t testing.TB) string {
 	t.Helper()
+	testkit.Need(t, "Chromium")
 	for _, n := range names {
 		if path, err := exec.LookPath(n); err == nil {
 			return path

@@ -18,6 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/testkit"
 )
 
 // Config describes the cluster to start. The zero Config is one plaintext node.
@@ -53,6 +55,7 @@ const readyTimeout = 4 * time.Minute
 // logs are kept and their location is logged.
 func Start(t testing.TB, cfg Config) *Cluster {
 	t.Helper()
+	testkit.Need(t, "a real Kafka")
 	c, err := start(cfg.forTest(t))
 	if err != nil {
 		t.Fatal(err)

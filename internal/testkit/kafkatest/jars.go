@@ -37,6 +37,7 @@ var (
 // call it at once.
 func Jars(t testing.TB) string {
 	t.Helper()
+	testkit.Need(t, "the jars of Kafka")
 	dir, err := jars()
 	if err != nil {
 		t.Fatal(err)

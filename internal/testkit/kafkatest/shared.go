@@ -3,6 +3,8 @@ package kafkatest
 import (
 	"sync"
 	"testing"
+
+	"carronade/internal/testkit"
 )
 
 // Clusters that the tests of one binary share. The first use starts them, Main ends
@@ -46,6 +48,7 @@ func SharedThree(t testing.TB) *Cluster { return mustShare(t, &sharedThree) }
 
 func mustShare(t testing.TB, s *shared) *Cluster {
 	t.Helper()
+	testkit.Need(t, "a real Kafka")
 	c, err := s.get(t)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -281,6 +282,9 @@ func TestSteps(t *testing.T) {
 		{name: "no program", src: `new java.lang.ProcessBuilder("/no/such").start().waitFor()`, args: []string{"--allow-exec"}, exit: 2, errs: "cannot run /no/such: no such file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if strings.Contains(tt.src, `"sh"`) {
+				testkit.Program(t, "sh")
+			}
 			t.Setenv("CARRONADE_TEST_WORD", "word")
 			got := play(t, compat.Program{Strict: tt.strict}, write(t, tt.src), append(tt.args, "--output-color=false")...)
 			var printed strings.Builder

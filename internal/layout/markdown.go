@@ -1,0 +1,42 @@
+package layout
+
+import "strings"
+
+// MarkdownRow is a row of a table. Its cells are Markdown.
+func MarkdownRow(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
+
+// markdownEscaper escapes what has a meaning in Markdown within a line of a
+// table.
+var markdownEscaper = strings.NewReplacer(
+	"\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "&", "&amp;", "[", "\\[", "]", "\\]",
+	"\n", " ", "\r", " ", "\t", " ",
+)
+
+// Markdown makes a text literal, including text from other programs, in one line.
+func Markdown(s string) string { return markdownEscaper.Replace(withoutControls(s)) }
+
+// MarkdownCode formats a text as code, in one line.
+func MarkdownCode(s string) string {
+	if s == "" {
+		return ""
+	}
+	s = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ", "|", "\\|").Replace(withoutControls(s))
+	if !strings.Contains(s, "`") {
+		return "`" + s + "`"
+	}
+	fence := "``" // longer than any run of backquotes in it, so that text from other programs stays inside
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	return fence + " " + s + " " + fence
+}
+
+// withoutControls replaces control characters, which move a cursor.
+func withoutControls(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}
