@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestKey: a server with a key file knows who has the same file, and nobody else; the file is made
+// TestKey: a server with a key file knows a program that has the same file, and no other; the file is made
 // once, and only its owner may be able to read it.
 func TestKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "node.key")
