@@ -32,6 +32,7 @@ var groups = []group{
 	{"apm, fresh bodies, gzip", (*Suite).apmFresh},
 	{"apm, 10x10x10 uncompressed", (*Suite).apmLarge},
 	{"apm, open loop", (*Suite).apmOpenLoop},
+	{"many connections", (*Suite).manyConnections},
 	{"watching a tree of 20 processes", (*Suite).watching},
 	{"as sangrenel -noop, 300 B", (*Suite).asSangrenel},
 	{"as kafka-producer-perf-test", (*Suite).asKafkaProducer},

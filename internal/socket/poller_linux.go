@@ -18,10 +18,16 @@ import (
 // with that poller, each answer needs a second read that finds nothing.
 type Poller struct {
 	*Waiter
+	scratch []byte // see Conn.Scratch
+
 	mu    sync.Mutex
 	conns map[int]*Conn // by descriptor
 	ended bool
 }
+
+// ScratchSize is the size of the buffer that the connections of a poller share, in bytes:
+// room for ten thousand small answers.
+const ScratchSize = 64 << 10
 
 const (
 	// WatchedEvents are the events of a connection that end a wait. They are
@@ -87,6 +93,18 @@ func (c *Conn) Serve(serve func(end bool) (over bool)) {
 		return
 	}
 	<-c.ended
+}
+
+// Scratch returns a buffer of ScratchSize for the function that Serve calls. All
+// connections of the poller share it, so its contents last until that function returns.
+func (c *Conn) Scratch() []byte {
+	if c.alone { // the poller's thread does not read it
+		return make([]byte, ScratchSize)
+	}
+	if c.p.scratch == nil {
+		c.p.scratch = make([]byte, ScratchSize)
+	}
+	return c.p.scratch
 }
 
 // Write writes all of b, and waits until it is written.

@@ -37,6 +37,9 @@ type Stream struct{}
 func (s *Stream) one() bool                   { return false }
 func (s *Stream) since(Arrival) time.Duration { return 0 }
 
+// ScratchSize is the size of a buffer for reading.
+const ScratchSize = 64 << 10
+
 // A Conn is not supported.
 type Conn struct{ net.Conn }
 
@@ -48,6 +51,9 @@ func (c *Conn) Arrival(now time.Duration) Arrival { return Arrival{Last: now} }
 
 // Together is never called.
 func (c *Conn) Together() {}
+
+// Scratch is never called.
+func (c *Conn) Scratch() []byte { return nil }
 
 // Release is never called.
 func (c *Conn) Release() {}

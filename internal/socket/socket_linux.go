@@ -10,8 +10,8 @@ import (
 
 // A vector contains the pieces of one writev.
 type vector struct {
-	iov    []unix.Iovec
-	segs   net.Buffers // for connections that are not plain TCP
+	iov    []unix.Iovec // grows to what the largest write needed
+	segs   net.Buffers  // for connections that are not plain TCP
 	raw    syscall.RawConn
 	polled *Conn // replaces raw
 
@@ -26,7 +26,6 @@ type vector struct {
 func (w *Writer) setup() {
 	if c, ok := w.conn.(*Conn); ok {
 		w.polled = c
-		w.iov = make([]unix.Iovec, 0, mostPieces)
 		return
 	}
 	tcp, ok := w.conn.(*net.TCPConn)
@@ -38,7 +37,6 @@ func (w *Writer) setup() {
 		return
 	}
 	w.raw = raw
-	w.iov = make([]unix.Iovec, 0, mostPieces)
 	w.callback = w.writev
 }
 
@@ -81,6 +79,7 @@ func (v *vector) Add(segs [][]byte, skip int) int {
 // one byte.
 func (w *Writer) send(wait bool) (int, error) {
 	w.wait, w.wrote, w.err = wait, 0, nil
+	defer clear(w.iov) // the pieces may be borrowed
 	if w.polled != nil {
 		for !w.writev(uintptr(w.polled.fd)) {
 			w.polled.writable()

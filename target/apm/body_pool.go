@@ -112,33 +112,101 @@ func onlyTransactions(m apm.Makeup) (w [apm.Kinds]int) {
 	return w
 }
 
-// An encodedRequest is one request ready to be sent.
+// An encodedRequest is one request ready to be sent. A batch in flight borrows one:
+// prepare stamps it, and release gives it back.
 type encodedRequest struct {
 	body  *apm.Body
 	bytes []byte // head and body; body.Bytes is its end
-	n     uint64 // index in its cycle
-	// busy is set from Fire until completion, and while it is being written. It is
-	// atomic because lanes with different locks share encoded requests.
+	of    *template
+	// busy is set in a partial request while it is borrowed. It is atomic because
+	// a lane's answers may be read by another thread than sends.
 	busy atomic.Bool
 }
 
 func (r *encodedRequest) events() int { return r.body.Events() }
 
 // setHead puts the head before the body, so that both are one piece to write.
-func (r *encodedRequest) setHead(head func(size int) []byte) {
-	h := head(len(r.body.Bytes))
-	r.bytes = append(slices.Grow(h, len(r.body.Bytes)), r.body.Bytes...)
-	r.body.Bytes = r.bytes[len(h):]
+func (r *encodedRequest) setHead(head []byte) {
+	r.bytes = append(slices.Grow(head, len(r.body.Bytes)), r.body.Bytes...)
+	r.body.Bytes = r.bytes[len(head):]
 }
 
-// A cycle is the encoded requests of one stream, which are sent in order, again
-// and again. It belongs to the sending thread.
+// release gives the request back, when neither a batch nor a write uses it.
+func (r *encodedRequest) release() {
+	if r.of == nil {
+		r.busy.Store(false)
+		return
+	}
+	r.of.release(r)
+}
+
+// A template is a body with the head for one server. The lanes that send it borrow
+// copies: as many exist as were in flight at the same time, since only their ids and
+// times differ.
+type template struct {
+	events, plain int
+	same          bool // it is sent unchanged, so that one copy is enough, which keeps the caches warm
+
+	mu    sync.Mutex
+	first *encodedRequest
+	free  []*encodedRequest
+}
+
+func newTemplate(body *apm.Body, head []byte, same bool) *template {
+	t := &template{events: body.Events(), plain: body.Plain, same: same}
+	own := *body
+	t.first = &encodedRequest{body: &own, of: t}
+	t.first.setHead(head)
+	t.free = []*encodedRequest{t.first}
+	return t
+}
+
+// borrow returns a copy that nothing else uses, stamped with the number of a batch.
+func (t *template) borrow(run apm.Run, batch uint64, micros int64) *encodedRequest {
+	if t.same {
+		return t.first
+	}
+	r := t.take()
+	if r == t.first { // take copies it
+		t.mu.Lock()
+		defer t.mu.Unlock()
+	}
+	r.body.Stamp(run, batch, micros)
+	return r
+}
+
+// take returns a free copy, or a new one.
+func (t *template) take() *encodedRequest {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.free); n > 0 {
+		r := t.free[n-1]
+		t.free = t.free[:n-1]
+		return r
+	}
+	body := *t.first.body
+	r := &encodedRequest{body: &body, bytes: slices.Clone(t.first.bytes), of: t}
+	body.Bytes = r.bytes[len(r.bytes)-len(body.Bytes):]
+	return r
+}
+
+func (t *template) release(r *encodedRequest) {
+	if t.same {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.free = append(t.free, r)
+}
+
+// A cycle is the requests of one stream, which are sent in order, again and again.
+// It belongs to the sending thread.
 type cycle struct {
-	m               *bodyPool
-	head            func(size int) []byte
-	encodedRequests []*encodedRequest
-	ends            []uint64                // cumulative events up to the end of each
-	partials        map[int]*encodedRequest // partial requests, by their events
+	m         *bodyPool
+	head      func(size int) []byte
+	templates []*template
+	ends      []uint64                // cumulative events up to the end of each
+	partials  map[int]*encodedRequest // partial requests, by their events; nil: none
 
 	// Batches are numbered from base on, so that the ids of all lanes differ:
 	// ownIDs numbers for the cycle's bodies, then partialIDs numbers for partial
@@ -155,7 +223,7 @@ type cycle struct {
 
 // Bounds of a cycle.
 const (
-	mostCycle    = 64 // encoded requests beyond those in flight, if the pool has room
+	mostCycle    = 64 // requests beyond those in flight, if the pool has room
 	mostPartials = 64 // partial requests that are kept
 )
 
@@ -186,31 +254,28 @@ func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([
 	cycles := make([]*cycle, lanes)
 	span := apm.MaxBatch / uint64(lanes)
 	span -= span % uint64(hops)
-	shared := map[string][]byte{}
+	type place struct {
+		head string
+		body int
+	}
+	templates := map[place]*template{}
 	for l := range cycles {
-		b := &cycle{m: m, partials: map[int]*encodedRequest{}, base: uint64(l) * span, ownIDs: span / 2, partialIDs: span/2 - 64}
+		b := &cycle{m: m, base: uint64(l) * span, ownIDs: span / 2, partialIDs: span/2 - 64}
 		b.ownIDs -= b.ownIDs % uint64(each)
 		b.head = func(size int) []byte { return head(l, size) }
 		b.replay, b.copy, b.copies = replay, uint64(l*each/distinct), uint64(copies)
+		b.templates, b.ends = make([]*template, 0, each), make([]uint64, 0, each)
 		var end uint64
 		for i := range each {
-			n := l*each + i
-			body := bodies[n%distinct]
-			if n >= distinct && !m.repeat {
-				body = body.Clone()
+			n := (l*each + i) % distinct
+			h := b.head(len(bodies[n].Bytes))
+			t := templates[place{string(h), n}]
+			if t == nil {
+				t = newTemplate(bodies[n], h, m.repeat)
+				templates[place{string(h), n}] = t
 			}
-			r := &encodedRequest{body: body, n: uint64(i)}
-			if m.repeat { // it never changes, so lanes share it, which keeps the caches warm
-				h := string(b.head(len(body.Bytes)))
-				if shared[h] == nil {
-					shared[h] = append([]byte(h), body.Bytes...)
-				}
-				r.bytes = shared[h]
-			} else {
-				r.setHead(b.head)
-			}
-			b.encodedRequests = append(b.encodedRequests, r)
-			end += uint64(r.events())
+			b.templates = append(b.templates, t)
+			end += uint64(t.events)
 			b.ends = append(b.ends, end)
 		}
 		cycles[l] = b
@@ -283,7 +348,7 @@ func (b *cycle) at(first uint64) (i int, left int, turns uint64) {
 	total := b.ends[len(b.ends)-1]
 	turns, in := first/total, first%total
 	if b.m.fixed {
-		each := total / uint64(len(b.encodedRequests))
+		each := total / uint64(len(b.templates))
 		i = int(in / each)
 	} else {
 		i, _ = slices.BinarySearch(b.ends, in+1)
@@ -295,47 +360,41 @@ func (b *cycle) at(first uint64) (i int, left int, turns uint64) {
 // a partial one where a phase ends within it.
 func (b *cycle) prepare(first uint64, events int, micros int64) (*encodedRequest, error) {
 	i, left, turns := b.at(first)
-	r := b.encodedRequests[i]
-	batch := b.base + (turns*uint64(len(b.encodedRequests))+r.n)%b.ownIDs
-	if b.replay {
-		batch = (turns*b.copies + b.copy) % apm.MaxBatch
+	t := b.templates[i]
+	if left == events && t.events == events {
+		batch := b.base + (turns*uint64(len(b.templates))+uint64(i))%b.ownIDs
+		if b.replay {
+			batch = b.pass(turns)
+		}
+		return t.borrow(b.m.run, batch, micros), nil
 	}
-	if left != events || r.events() != events || r.busy.Load() && !b.m.repeat {
-		var err error
-		whole := left == events && r.events() == events
-		if r, err = b.spare(r, whole, events); err != nil {
-			return nil, err
-		}
-		if !whole {
-			batch = b.base + b.ownIDs + b.partialsMade%b.partialIDs
-			b.partialsMade++
-		}
+	r, err := b.partial(events)
+	if err != nil {
+		return nil, err
 	}
 	if !b.m.repeat {
-		r.body.Stamp(b.m.run, batch, micros)
+		r.body.Stamp(b.m.run, b.base+b.ownIDs+b.partialsMade%b.partialIDs, micros)
 	}
+	b.partialsMade++
 	r.busy.Store(true)
 	return r, nil
 }
 
+// pass is the number of a pass over a corpus.
+func (b *cycle) pass(turns uint64) uint64 { return (turns*b.copies + b.copy) % apm.MaxBatch }
+
 // plainSize is the size before compression of what prepare would return.
 func (b *cycle) plainSize(first uint64, events int) int64 {
 	i, left, _ := b.at(first)
-	r := b.encodedRequests[i]
-	if left == events && r.events() == events {
-		return int64(r.body.Plain)
+	t := b.templates[i]
+	if left == events && t.events == events {
+		return int64(t.plain)
 	}
-	return int64(float64(r.body.Plain) * float64(events) / float64(max(1, r.events())))
+	return int64(float64(t.plain) * float64(events) / float64(max(1, t.events)))
 }
 
-// spare returns an encoded request outside of the cycle: a partial one, or a copy
-// of one that is still in flight (when a failed batch is sent again).
-func (b *cycle) spare(like *encodedRequest, whole bool, events int) (*encodedRequest, error) {
-	if whole {
-		r := &encodedRequest{body: like.body.Clone(), n: like.n}
-		r.setHead(b.head)
-		return r, nil
-	}
+// partial returns a partial request that nothing uses.
+func (b *cycle) partial(events int) (*encodedRequest, error) {
 	if r := b.partials[events]; r != nil && !r.busy.Load() {
 		return r, nil
 	}
@@ -348,7 +407,10 @@ func (b *cycle) spare(like *encodedRequest, whole bool, events int) (*encodedReq
 		return nil, err
 	}
 	r := &encodedRequest{body: body}
-	r.setHead(b.head)
+	r.setHead(b.head(len(body.Bytes)))
+	if b.partials == nil {
+		b.partials = map[int]*encodedRequest{}
+	}
 	if len(b.partials) < mostPartials {
 		b.partials[events] = r
 	}

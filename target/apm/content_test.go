@@ -165,14 +165,14 @@ func TestBusyRequestIsCopied(t *testing.T) {
 	if err != nil || &first.bytes[0] == &again.bytes[0] || !bytes.Equal(first.bytes, again.bytes) {
 		t.Errorf("%v; the same memory: %v, the same bytes: %v", err, &first.bytes[0] == &again.bytes[0], bytes.Equal(first.bytes, again.bytes))
 	}
-	first.busy.Store(false)
+	first.release()
 	next, err := b.prepare(0, 4, 1800000000000000)
 	if err != nil || next != first {
 		t.Errorf("%v; the request that is free again was not used", err)
 	}
 	// The next pass over the cycle has other ids.
 	old := bytes.Clone(first.bytes)
-	first.busy.Store(false)
+	first.release()
 	if _, err := b.prepare(b.ends[len(b.ends)-1], 4, 1800000000000000); err != nil || bytes.Equal(old, first.bytes) {
 		t.Errorf("%v; a second pass with the ids of the first", err)
 	}

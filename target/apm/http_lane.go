@@ -364,7 +364,7 @@ func (l *httpLane) finish(e job, saw seen, now time.Duration, v verdict, status 
 	if saw.dialed {
 		l.metrics.reconnects++
 	}
-	e.encodedRequest.busy.Store(false)
+	e.encodedRequest.release()
 	l.inFlight--
 	l.s.sink.Complete([]load.Outcome{{
 		Batch: e.batch, Lane: int32(l.id), Sent: saw.sent, Done: now, Acked: v.acked, Failed: v.failed, Unknown: v.unknown,

@@ -15,10 +15,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/standin"
 	"carronade/internal/testkit"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.SearchMain(m)) }
+func TestMain(m *testing.M) {
+	standin.Hook() // the test of memory starts this program as its stand-in
+	os.Exit(testkit.SearchMain(m))
+}
 
 func openIndexed(t *testing.T, s *intake, options map[string]string) *session {
 	t.Helper()

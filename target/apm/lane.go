@@ -139,7 +139,11 @@ func (l *lane) complete(r request, now time.Duration, v verdict, status int) {
 			l.metrics.bytes += uint64(r.batch.Bytes)
 			l.metrics.wire += uint64(wire)
 		}
-		r.encodedRequest.busy.Store(false)
+		if k := l.link; k != nil && k.writing && l.head >= l.next && l.head < k.maybeBegun {
+			k.answeredEarly = append(k.answeredEarly, r.encodedRequest)
+		} else {
+			r.encodedRequest.release()
+		}
 	}
 	l.out = append(l.out, load.Outcome{
 		Batch: r.batch, Lane: int32(l.id), Sent: r.sent, Done: now, Earliest: l.earliest,

@@ -31,8 +31,9 @@ type link struct {
 	writing       bool   // a write is in progress, without the lock
 	slow          bool   // the last blocking write took long
 	seg           [1][]byte
-	marks         []mark // what the writer was given, by request
-	loaded        int    // bytes of all marks
+	marks         []mark            // what the writer was given, by request
+	loaded        int               // bytes of all marks
+	answeredEarly []*encodedRequest // completed while being written; released after the write
 
 	socketOf
 
@@ -157,6 +158,11 @@ func (k *link) wrote(n int, err error, waited bool) {
 		k.offset = 0
 	}
 	k.maybeBegun = l.next // requests beyond that are not being written any more
+	for i, r := range k.answeredEarly {
+		r.release()
+		k.answeredEarly[i] = nil
+	}
+	k.answeredEarly = k.answeredEarly[:0]
 	switch {
 	case err != nil:
 		k.kill(err)
@@ -210,12 +216,16 @@ func (k *link) kill(cause error) {
 	k.cond.Broadcast()
 }
 
-const readBuffer = 16 << 10
+// Sizes of the buffer for answers: it doubles when a read fills it.
+const (
+	leastRead = 2 << 10
+	mostRead  = 16 << 10
+)
 
 // run reads answers until the connection ends.
 func (k *link) run() {
 	l := k.l
-	buf := make([]byte, readBuffer)
+	buf := make([]byte, leastRead)
 	for {
 		n, err := k.nc.Read(buf)
 		now := l.s.sink.Now() // one time for all answers of this read
@@ -227,6 +237,9 @@ func (k *link) run() {
 		l.mu.Unlock()
 		if dead {
 			return
+		}
+		if n == len(buf) && n < mostRead {
+			buf = make([]byte, 2*n)
 		}
 	}
 }

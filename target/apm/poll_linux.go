@@ -76,7 +76,6 @@ func (p *poller) adopt(k *link) bool {
 	}
 	k.p, k.socketOf.fd, k.released = p, fd, make(chan struct{})
 	k.in = p.Stream(fd, k.nc.RemoteAddr())
-	k.iov = make([]unix.Iovec, 0, mostIovecs)
 	return true
 }
 

@@ -115,34 +115,28 @@ func (s *session) open(ctx context.Context) error {
 // base is the server of a lane: lanes use them round robin.
 func (c *config) base(lane int) string { return c.bases[lane%len(c.bases)] }
 
-// connect makes the lanes and their first connections, several at a time.
+// connect makes the lanes and their first connections.
 func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 	c := s.cfg
-	var (
-		wg     sync.WaitGroup
-		places = make(chan struct{}, 32)
-		conns  = make([]net.Conn, len(cycles))
-		faults = make([]error, len(cycles))
-	)
-	for i := range cycles {
-		if !c.portion.Has(i) {
-			continue
-		}
-		wg.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			conns[i], faults[i] = c.dialer.Dial(ctx, c.base(i))
-		})
-	}
-	wg.Wait()
+	var own []int
 	for i := range cycles {
 		if c.portion.Has(i) {
-			s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[i]})
+			own = append(own, i)
 		}
 	}
-	for i, err := range faults {
+	conns, faults := make([]net.Conn, len(own)), make([]error, len(own))
+	err := dial.Many(len(own), func(k int) {
+		conns[k], faults[k] = c.dialer.Dial(ctx, c.base(own[k]))
+	})
+	if err != nil {
+		return err
+	}
+	for k, i := range own {
+		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[k]})
+	}
+	for k, err := range faults {
 		if err != nil {
-			return c.explain(fmt.Sprintf("make connection %d of %d to %s", i+1, len(cycles), c.base(i)), err)
+			return c.explain(fmt.Sprintf("make connection %d of %d to %s", own[k]+1, len(cycles), c.base(own[k])), err)
 		}
 	}
 	return nil

@@ -7,77 +7,32 @@ import (
 	"io"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 )
 
-const (
-	readBuffer = 64 << 10
-	// mostAnswer bounds an answer to a produce request: 100,000 partitions
-	// with a long message each.
-	mostAnswer = 32 << 20
-)
+// mostAnswer bounds an answer to a produce request: 100,000 partitions with a long
+// message each.
+const mostAnswer = 32 << 20
 
 // run reads answers until the connection ends.
 func (k *link) run() {
-	r := reader{k: k, buf: make([]byte, readBuffer)}
-	if c, ok := k.nc.(*socket.Conn); ok {
-		c.Serve(func(end bool) bool {
-			for {
-				left := len(r.buf) - r.have
-				if n, over := r.read(c); over || n == 0 || n < left && !end {
-					return over
-				}
+	p := k.l.s.p
+	r := conn.Reader{
+		Conn: k.nc, Now: p.sink.Now,
+		Read:     func(n int) { p.read.Add(uint64(n)) },
+		Received: k.handleAnswers,
+		Ended: func(cause error) {
+			if errors.Is(cause, io.EOF) {
+				cause = errBrokerClosed
 			}
-		})
-		return
+			k.l.s.mu.Lock()
+			k.kill(cause)
+			k.l.s.mu.Unlock()
+		},
 	}
-	for over := false; !over; {
-		_, over = r.read(nil)
-	}
-}
-
-// A reader holds the part of an answer that has arrived.
-type reader struct {
-	k    *link
-	buf  []byte
-	have int
-}
-
-// read reads once. polled is the connection if a poller reads it, else nil. over: the
-// connection has ended.
-func (r *reader) read(polled *socket.Conn) (n int, over bool) {
-	k, s := r.k, r.k.l.s
-	n, err := k.nc.Read(r.buf[r.have:])
-	if n == 0 && err == nil {
-		return 0, false
-	}
-	// Read the clock once for all answers of this wake-up.
-	now := s.p.sink.Now()
-	s.p.read.Add(uint64(n))
-	r.have += n
-	arrival := socket.Arrival{Last: now}
-	if polled != nil {
-		arrival = polled.Arrival(now)
-	}
-	used, perr := k.handleAnswers(r.buf[:r.have], arrival)
-	if perr != nil {
-		err = perr
-	}
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = errBrokerClosed
-		}
-		s.mu.Lock()
-		k.kill(err)
-		s.mu.Unlock()
-		return n, true
-	}
-	r.have = copy(r.buf, r.buf[used:r.have])
-	if r.have == len(r.buf) {
-		r.buf = append(r.buf, make([]byte, len(r.buf))...)
-	}
-	return n, false
+	r.Run()
 }
 
 var errBrokerClosed = errors.New("the broker closed the connection")

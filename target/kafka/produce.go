@@ -129,32 +129,43 @@ func (p *producer) prepare(partitions int) error {
 	return err
 }
 
-// connect opens the connections of all lanes at once. It succeeds if one broker
-// can be reached and none is too old: the lanes of the others keep trying.
+// connect opens the connections of all lanes. It succeeds if one broker can be
+// reached and none is too old: the lanes of the others keep trying.
 func (p *producer) connect(ctx context.Context) error {
 	var (
-		wg    sync.WaitGroup
+		lanes []*lane
 		mu    sync.Mutex
 		first error
 		up    int
+		mute  = map[int32]bool{} // brokers that did not answer in time: one of their lanes waited for all
 	)
 	for _, s := range p.senders {
-		for _, l := range s.lanes {
-			wg.Go(func() {
-				k, err := l.dial(ctx)
-				mu.Lock()
-				defer mu.Unlock()
-				l.link = k
-				switch {
-				case err == nil:
-					up++
-				case first == nil || errors.Is(err, errNoFormat):
-					first = err
-				}
-			})
-		}
+		lanes = append(lanes, s.lanes...)
 	}
-	wg.Wait()
+	err := dial.Many(len(lanes), func(i int) {
+		mu.Lock()
+		skip := mute[lanes[i].broker]
+		mu.Unlock()
+		if skip {
+			return
+		}
+		k, err := lanes[i].dial(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		if dial.IsTimeout(err) {
+			mute[lanes[i].broker] = true
+		}
+		lanes[i].link = k
+		switch {
+		case err == nil:
+			up++
+		case first == nil || errors.Is(err, errNoFormat):
+			first = err
+		}
+	})
+	if err != nil {
+		return err
+	}
 	if up > 0 && !errors.Is(first, errNoFormat) {
 		return nil
 	}

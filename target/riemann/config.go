@@ -103,7 +103,7 @@ func parseConfig(s target.Spec) (*config, error) {
 	if c.shape, err = newShape(c.values, s.Seed, s.RunID, s.Verify); err != nil {
 		return c, err
 	}
-	if each := mostPools / int64(c.clients); !s.Given[optPool] && each < v.Size(optPool) {
+	if each := mostPools(c.clients) / int64(c.clients); !s.Given[optPool] && each < v.Size(optPool) {
 		c.shape.shrink(max(leastPool, each))
 	}
 	if s.Verify {
@@ -112,9 +112,15 @@ func parseConfig(s target.Spec) (*config, error) {
 	return c, err
 }
 
-// mostPools bounds the pools of all clients together, unless their size is given: ten
-// thousand pools of the default size take 2.5 GiB and half a minute to fill.
-const mostPools = 64 << 20
+// mostPools bounds the pools of all clients together, in bytes, unless their size is
+// given: ten thousand pools of the default size take 2.5 GiB and half a minute to fill.
+// The connections of very many clients take enough memory themselves.
+func mostPools(clients int) int64 {
+	if clients > 1000 {
+		return 16 << 20
+	}
+	return 64 << 20
+}
 
 // perMessage is the most events in a message.
 func (c *config) perMessage() int { return cmp.Or(c.batchEvents, mostEvents) }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/load"
 	"carronade/measure"
@@ -34,7 +35,7 @@ type lane struct {
 	// Fields of the sending thread.
 	encoders []*encoder // by stream
 	widest   int        // bytes of the largest message
-	fill     []byte     // messages encoded and not queued yet
+	fill     []byte     // messages encoded and not queued yet; borrowed, like out and waiting
 	fresh    []run      // the same messages
 
 	ctx    context.Context // of its goroutines
@@ -42,7 +43,7 @@ type lane struct {
 	tasks  sync.WaitGroup
 
 	mu       sync.Mutex
-	cond     *sync.Cond // flusherWrites, writing or dead have changed
+	cond     *sync.Cond // writing or dead have changed
 	link     *link      // nil while there is none
 	closed   bool
 	readyDue bool // Fire was refused for lack of room, so Ready is due
@@ -58,7 +59,7 @@ type lane struct {
 	completed      uint64 // messages answered or given up
 	begun          uint64 // messages of which a byte was written, as far as is known
 	maybeBegun     uint64 // messages begun, or passed to a write that has not returned
-	out            []byte // being written
+	out            []byte // being written; nil while nothing is
 	outLast        uint64 // messages up to the end of out
 	off            int    // bytes of out that were written
 	edge           int    // the first end of a message in out at or after off
@@ -104,8 +105,6 @@ func newLane(c *config, id int, addr string, encoders []*encoder) *lane {
 	}
 	l.cond = sync.NewCond(&l.mu)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	n := l.bufferSize()
-	l.fill, l.out, l.waiting = make([]byte, 0, n), make([]byte, 0, n), make([]byte, 0, n)
 	return l
 }
 
@@ -196,6 +195,7 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		}
 		places -= n
 		p := l.encoders[s.Stream]
+		l.fill = conn.Grow(l.fill, n*l.size())
 		at := len(l.fill)
 		if l.web != nil {
 			l.fill, s.Bytes = l.web.append(l.fill, p, s.First, n, int(s.Events)/n, now)
@@ -249,11 +249,13 @@ func (l *lane) Flush() {
 	}
 	l.fresh = l.fresh[:0]
 	if len(l.waiting) == 0 {
-		l.waiting, l.fill = l.fill, l.waiting
+		conn.Return(l.waiting)
+		l.waiting = l.fill
 	} else {
-		l.waiting = append(l.waiting, l.fill...)
-		l.fill = l.fill[:0]
+		l.waiting = append(conn.Grow(l.waiting, len(l.fill)), l.fill...)
+		conn.Return(l.fill)
 	}
+	l.fill = nil
 	l.pump()
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
@@ -23,6 +24,8 @@ type link struct {
 	cause  error
 	proven bool // something was answered on it
 	watch  *time.Timer
+
+	mayFlush bool // the flusher may run: reader and writer do not change any more
 }
 
 var (
@@ -111,7 +114,7 @@ func (l *lane) keepConnected() {
 			}
 		}
 		k.usePoller()
-		l.tasks.Go(k.flusher)
+		k.allowFlusher()
 		l.up(k)
 		err := k.read()
 		over := l.lost(k, err)
@@ -280,7 +283,19 @@ func (l *lane) pump() {
 // wakeFlusher leaves the writing to the flusher.
 func (l *lane) wakeFlusher() {
 	l.flusherWrites = true
-	l.cond.Broadcast()
+	if l.link.mayFlush {
+		l.tasks.Go(l.link.flusher)
+	}
+}
+
+// allowFlusher lets the flusher run from now on.
+func (k *link) allowFlusher() {
+	k.l.mu.Lock()
+	defer k.l.mu.Unlock()
+	k.mayFlush = true
+	if k.l.flusherWrites {
+		k.l.tasks.Go(k.flusher)
+	}
 }
 
 // endWriting notes that no write is in progress.
@@ -291,26 +306,19 @@ func (l *lane) endWriting() {
 	}
 }
 
-// flusher writes what the socket did not accept at once.
+// flusher writes what the socket did not accept at once. It runs only while there
+// is such, because each goroutine takes memory.
 func (k *link) flusher() {
 	l := k.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for {
-		for !l.flusherWrites && !k.dead {
-			l.cond.Wait()
+	for l.pending() && !k.dead {
+		k.write(true)
+		if !l.closed {
+			l.ready(l.sink.Now())
 		}
-		if !l.flusherWrites {
-			return
-		}
-		for l.pending() && !k.dead {
-			k.write(true)
-			if !l.closed {
-				l.ready(l.sink.Now())
-			}
-		}
-		l.endWriting()
 	}
+	l.endWriting()
 }
 
 // write writes the contents of one buffer, and releases the lock meanwhile. With
@@ -319,7 +327,8 @@ func (k *link) flusher() {
 func (k *link) write(wait bool) bool {
 	l := k.l
 	if l.off == len(l.out) {
-		l.out, l.waiting = l.waiting, l.out[:0]
+		conn.Return(l.out)
+		l.out, l.waiting = l.waiting, nil
 		l.off, l.edge, l.outLast = 0, 0, l.queued
 	}
 	k.seg[0] = l.out[l.off:]
@@ -329,6 +338,7 @@ func (k *link) write(wait bool) bool {
 	l.maybeBegun = l.outLast
 	l.mu.Unlock()
 	n, err := k.out.Write(wait)
+	k.seg[0] = nil
 	l.mu.Lock()
 	l.writtenBy.Add(uint64(n))
 	if l.closed { // all messages are completed
@@ -360,6 +370,10 @@ func (l *lane) wrote(n int) {
 		return
 	}
 	l.begin(l.messagesToEdge)
+	if l.off == len(l.out) {
+		conn.Return(l.out)
+		l.out, l.off, l.edge = nil, 0, 0
+	}
 }
 
 // advanceEdge moves edge to the end of the next message in out.

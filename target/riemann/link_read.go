@@ -6,18 +6,17 @@ import (
 	"math"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 )
 
 const (
-	// readBuffer has room for ten thousand acks.
-	readBuffer = 64 << 10
 	// mostRefusal bounds an answer. The longest are exceptions with their
 	// causes.
 	mostRefusal = 1 << 20
-	// mostUnread bounds the buffer for answers that do not end, such as an
+	// mostUnread bounds what is kept of answers that do not end, such as an
 	// endless HTTP header.
 	mostUnread = 4 * mostRefusal
 )
@@ -26,66 +25,26 @@ var errEndless = errors.New("an answer that does not end")
 
 // read reads answers until the connection ends, and returns why it ended.
 func (k *link) read() (err error) {
-	r := reader{k: k, buf: make([]byte, readBuffer)}
-	if c, ok := k.nc.(*socket.Conn); ok {
-		c.Serve(func(end bool) bool {
-			for {
-				var n int
-				left := len(r.buf) - r.have
-				if n, err = r.read(c); err != nil || n == 0 || n < left && !end {
-					return err != nil
-				}
+	l := k.l
+	r := conn.Reader{
+		Conn: k.nc, Now: l.sink.Now,
+		Read: func(n int) { l.readBy.Add(uint64(n)) },
+		Received: func(b []byte, came socket.Arrival) (int, error) {
+			rest, err := k.processAnswers(b, came)
+			if err == nil && len(rest) >= mostUnread {
+				err = &protocolError{errEndless}
 			}
-		})
-		return err
+			return len(b) - len(rest), err
+		},
+		Ended: func(cause error) {
+			if errors.Is(cause, io.EOF) {
+				cause = errServerClosed // even if the server still reads: what it does could not be known
+			}
+			err = cause
+		},
 	}
-	for err == nil {
-		_, err = r.read(nil)
-	}
+	r.Run()
 	return err
-}
-
-// A reader keeps the beginning of an incomplete answer.
-type reader struct {
-	k    *link
-	buf  []byte
-	have int
-}
-
-// read reads once. polled is the connection if a poller reads it, else nil. The
-// error is why the connection ended.
-func (r *reader) read(polled *socket.Conn) (n int, err error) {
-	k, l := r.k, r.k.l
-	n, err = k.nc.Read(r.buf[r.have:])
-	if n == 0 && err == nil {
-		return 0, nil
-	}
-	// Read the clock once for all answers of this read.
-	now := l.sink.Now()
-	l.readBy.Add(uint64(n))
-	r.have += n
-	came := socket.Arrival{Last: now}
-	if polled != nil {
-		came = polled.Arrival(now)
-	}
-	rest, perr := k.processAnswers(r.buf[:r.have], came)
-	if perr != nil {
-		return n, perr
-	}
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = errServerClosed // even if the server still reads: what it does could not be known
-		}
-		return n, err
-	}
-	r.have = copy(r.buf, rest)
-	if r.have == len(r.buf) {
-		if r.have >= mostUnread {
-			return n, &protocolError{errEndless}
-		}
-		r.buf = append(r.buf, make([]byte, len(r.buf))...)
-	}
-	return n, nil
 }
 
 // processAnswers completes the messages that the answers in b are for, and

@@ -73,6 +73,6 @@ var eventOptions = []target.Option{
 	},
 	{
 		Name: optPool, Type: target.Size, Default: "256KiB", Group: "events", Independent: true,
-		Help: "size of each client's pool of encoded events (default: 64 MiB for all clients at most); only time, metric and {seq} change, and only hosts and services in the pool occur",
+		Help: "size of each client's pool of encoded events (default: 64 MiB for all clients at most, 16 MiB for more than 1,000); only time, metric and {seq} change, and only hosts and services in the pool occur",
 	},
 }

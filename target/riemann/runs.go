@@ -57,7 +57,7 @@ func (q *runs) empty() bool { return q.head == q.tail }
 // push adds a run at the end and returns it, valid until the next push.
 func (q *runs) push() *run {
 	if q.tail-q.head == uint64(len(q.ring)) {
-		ring := make([]run, max(64, 2*len(q.ring)))
+		ring := make([]run, max(4, 2*len(q.ring)))
 		for i := q.head; i < q.tail; i++ {
 			ring[i&uint64(len(ring)-1)] = *q.at(i)
 		}

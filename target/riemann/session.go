@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/dial"
 	"carronade/internal/socket"
 	"carronade/load"
 	"carronade/measure"
@@ -83,16 +84,38 @@ func (s *session) open(ctx context.Context) error {
 				"give a smaller --batch-events")
 		}
 	}
+	if c.transport.web() {
+		widestJSON(encoders) // which the lanes, made at the same time, then read
+	}
+	return s.connect(ctx, encoders)
+}
+
+// connect makes the lanes with their connections.
+func (s *session) connect(ctx context.Context, encoders []*encoder) error {
+	c := s.cfg
+	var own []int
 	for i := range c.clients {
-		if !c.portion.Has(i) {
-			continue
+		if c.portion.Has(i) {
+			own = append(own, i)
 		}
-		addr := c.hosts[i%len(c.hosts)]
-		l, err := c.transport.lane(ctx, c, i, addr, encoders)
+	}
+	lanes, faults := make([]sender, len(own)), make([]error, len(own))
+	addr := func(k int) string { return c.hosts[own[k]%len(c.hosts)] }
+	err := dial.Many(len(own), func(k int) {
+		lanes[k], faults[k] = c.transport.lane(ctx, c, own[k], addr(k), encoders)
+	})
+	if err != nil {
+		return err
+	}
+	for k, l := range lanes {
+		if faults[k] == nil {
+			s.lanes = append(s.lanes, l)
+		}
+	}
+	for k, err := range faults {
 		if err != nil {
-			return c.explain("connect to "+addr, err)
+			return c.explain("connect to "+addr(k), err)
 		}
-		s.lanes = append(s.lanes, l)
 	}
 	return nil
 }

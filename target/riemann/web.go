@@ -60,8 +60,6 @@ func newHTTPLane(ctx context.Context, c *config, id int, addr string, encoders [
 func newWebLane(ctx context.Context, c *config, id int, addr string, encoders []*encoder, web framing) (sender, error) {
 	l := newLane(c, id, addr, encoders)
 	l.web = web
-	n := l.bufferSize()
-	l.fill, l.out, l.waiting = make([]byte, 0, n), make([]byte, 0, n), make([]byte, 0, n)
 	k, err := l.dial(ctx)
 	if err != nil {
 		l.cancel()

@@ -1,0 +1,37 @@
+package apm
+
+import (
+	"testing"
+
+	"carronade/internal/standin"
+	"carronade/target/targettest"
+)
+
+// A connection takes little memory: buffers are borrowed while they are in use.
+func TestConnectionMemory(t *testing.T) {
+	cert, key := targettest.Certificate(t)
+	t.Run("TCP", func(t *testing.T) {
+		s := spawnStandin(t)
+		targettest.System{Kind: Kind{}, URL: "apm+http://" + s.Addr()}.Memory(t, 300, 1300, 16<<10)
+	})
+	t.Run("TLS", func(t *testing.T) {
+		s := spawnStandin(t, "--tls-cert", cert, "--tls-key", key)
+		targettest.System{Kind: Kind{}, URL: "apm+https://" + s.Addr(), Options: map[string]string{"tls-ca": cert}}.Memory(t, 50, 250, 48<<10)
+	})
+}
+
+// spawnStandin starts a discarding stand-in in a process of its own, since the memory of
+// this one is measured.
+func spawnStandin(t *testing.T, args ...string) *standin.Child {
+	t.Helper()
+	child, err := standin.Spawn(t.Context(), "", append([]string{"apm", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := child.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return child
+}

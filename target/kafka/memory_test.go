@@ -1,0 +1,37 @@
+package kafka
+
+import (
+	"testing"
+
+	"carronade/internal/standin"
+	"carronade/target/targettest"
+)
+
+// A connection takes little memory: buffers are borrowed while they are in use.
+func TestConnectionMemory(t *testing.T) {
+	cert, key := targettest.Certificate(t)
+	t.Run("TCP", func(t *testing.T) {
+		s := spawnStandin(t, "--topic", "events:1")
+		targettest.System{Kind: Kind{}, URL: "kafka://" + s.Addr() + "/events"}.Memory(t, 300, 1300, 16<<10)
+	})
+	t.Run("TLS", func(t *testing.T) {
+		s := spawnStandin(t, "--topic", "events:1", "--tls-cert", cert, "--tls-key", key)
+		targettest.System{Kind: Kind{}, URL: "kafka://" + s.Addr() + "/events", Options: map[string]string{"tls": "true", "tls-ca": cert}}.Memory(t, 50, 250, 48<<10)
+	})
+}
+
+// spawnStandin starts a discarding stand-in in a process of its own, since the memory of
+// this one is measured.
+func spawnStandin(t *testing.T, args ...string) *standin.Child {
+	t.Helper()
+	child, err := standin.Spawn(t.Context(), "", append([]string{"kafka", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := child.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return child
+}

@@ -1,0 +1,38 @@
+package riemann
+
+import (
+	"testing"
+
+	"carronade/internal/standin"
+	"carronade/target/targettest"
+)
+
+// A connection takes little memory: buffers are borrowed while they are in use. The pools
+// of all connections together have a bound of their own.
+func TestConnectionMemory(t *testing.T) {
+	cert, key := targettest.Certificate(t)
+	t.Run("TCP", func(t *testing.T) {
+		s := spawnStandin(t)
+		targettest.System{Kind: Kind{}, URL: "riemann://" + s.Addr(), Options: map[string]string{"pool": "1KiB"}}.Memory(t, 300, 1300, 16<<10)
+	})
+	t.Run("TLS", func(t *testing.T) {
+		s := spawnStandin(t, "--tls-listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+		targettest.System{Kind: Kind{}, URL: "riemann+tls://" + s.AddrOf("tls"), Options: map[string]string{"tls-ca": cert, "tls-cert": cert, "tls-key": key, "pool": "1KiB"}}.Memory(t, 50, 250, 48<<10)
+	})
+}
+
+// spawnStandin starts a discarding stand-in in a process of its own, since the memory of
+// this one is measured.
+func spawnStandin(t *testing.T, args ...string) *standin.Child {
+	t.Helper()
+	child, err := standin.Spawn(t.Context(), "", append([]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := child.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return child
+}
