@@ -51,8 +51,8 @@ func (t *tree) replace(from, to int, with string) {
 	}
 }
 
-// edited returns the file with all replacements. Of two in the same place the one that
-// begins first, or is longer, stands.
+// edited returns the file with all replacements. All that overlapping ones replace is hidden:
+// what one of them shows may be what another hides.
 func (t *tree) edited() string {
 	slices.SortStableFunc(t.edits, func(a, b edit) int {
 		if a.from != b.from {
@@ -62,11 +62,13 @@ func (t *tree) edited() string {
 	})
 	var out strings.Builder
 	done := 0
-	for _, e := range t.edits {
-		if e.from >= done {
-			out.WriteString(t.file[done:e.from] + e.with)
-			done = e.to
+	for i := 0; i < len(t.edits); {
+		e := t.edits[i]
+		for i++; i < len(t.edits) && t.edits[i].from < e.to; i++ {
+			e.to, e.with = max(e.to, t.edits[i].to), Hidden
 		}
+		out.WriteString(t.file[done:e.from] + e.with)
+		done = e.to
 	}
 	out.WriteString(t.file[done:])
 	return out.String()
