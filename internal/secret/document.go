@@ -51,7 +51,9 @@ func hideDocument(text string, depth int) string {
 		return hideFile(text)
 	}
 	t.comments(comments)
-	return t.edited()
+	// What the grammar takes for names and marks may have a login or be a command line. The
+	// variables of a command line are settings, which the tree has masked: hence level 1.
+	return hideFlags(hideLogins(t.edited(), nil), 1, nil)
 }
 
 // comments masks the comments of a file, which may be old settings.

@@ -46,20 +46,20 @@ func readJSONValue(d *json.Decoder, text string) (n node, err error) {
 			n.kind = table
 		}
 		for d.More() {
-			name := ""
-			start := 0
+			var key node
 			if n.kind == table {
-				key, err := readJSONValue(d, text)
-				if err != nil {
+				if key, err = readJSONValue(d, text); err != nil {
 					return n, unended(err)
 				}
-				name, start = key.text, key.from
 			}
 			one, err := readJSONValue(d, text)
 			if err != nil {
 				return n, unended(err)
 			}
-			one.name, one.start = name, start
+			if n.kind == table {
+				one.name, one.start, key.isName = key.text, key.from, true
+				n.below = append(n.below, key)
+			}
 			n.below = append(n.below, one)
 		}
 		if _, err := d.Token(); err != nil {

@@ -24,6 +24,7 @@ type node struct {
 	text     string // a scalar: what it says
 	below    []node
 	isName   bool // the name of another node, as a value
+	isWords  bool // from its start, all is one text, such as a command line or an address
 	// block: it is written on lines of its own, and each of them is hidden.
 	block bool
 	// write writes another text in the place of a scalar's; nil: unchanged.
@@ -96,6 +97,9 @@ func (t *tree) mask(n node) {
 	case list:
 		t.list(n.below)
 	default:
+		if n.isWords {
+			n.from, n.text = n.start, t.file[n.start:n.to]
+		}
 		shown := hideWithin(n.text, t.depth)
 		switch {
 		case shown == n.text:
