@@ -3,6 +3,7 @@ package secret
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -142,12 +143,54 @@ func TestHostile(t *testing.T) {
 // Texts that repeat what the parsers look for take no time that grows with a square: with a
 // square, each would take minutes.
 func TestRepeatedTexts(t *testing.T) {
-	for _, part := range []string{"[", "{", "a: [", "- ", "<a b='token' name='token'>\n", "password: |\n", "name=token\n'", "--password 'a\n", "passwords:\n- a\n# - b\n"} {
+	for _, part := range []string{"[", "{", "a: [", "- ", "<a b='token' name='token'>\n", "password: |\n", "name=token\n'", "--password 'a\n", "passwords:\n- a\n# - b\n", "a=[\n", "? ", "!a\n", "<a>", "{\"a\":"} {
 		text := strings.Repeat(part, (16<<10)/len(part))
 		for _, mask := range []func(*Mask, string) string{(*Mask).Document, (*Mask).Log} {
 			if got := mask(new(Mask), text); strings.Count(got, "\n") < strings.Count(text, "\n")/100 {
 				t.Errorf("%q: got %.100q", part, got)
 			}
 		}
+	}
+}
+
+// Texts that are nested more than files are do not use up the stack of a parser.
+func TestNested(t *testing.T) {
+	for _, tt := range []struct{ name, open, inside, closed string }{
+		{"JSON, lists", "[", `"password=` + canary + `"`, "]"},
+		{"JSON, maps", `{"a":`, `{"password":"` + canary + `"}`, "}"},
+		{"XML", "<a>", "<password>" + canary + "</password>", "</a>"},
+		{"YAML, tags", "!a ", "password: " + canary, ""},
+		{"YAML, keys", "? ", "password: " + canary, ""},
+		{"YAML, items on lines", "-\n", "password: " + canary, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, n := range []int{1, mostWithin, mostNested, 3 * mostNested} {
+				text := strings.Repeat(tt.open, n) + tt.inside + strings.Repeat(tt.closed, n)
+				if got := new(Mask).Document(text); strings.Contains(got, canary) {
+					t.Errorf("%d levels: got %.2000q", n, got)
+				}
+			}
+			text := strings.Repeat(tt.open, mostNested+1) + tt.inside + strings.Repeat(tt.closed, mostNested+1)
+			if _, err := readJSON(text); err == nil {
+				t.Error("JSON with too many levels is read")
+			}
+			if _, _, err := readXML(text); err == nil {
+				t.Error("XML with too many levels is read")
+			}
+			if _, _, err := readYAML(text); err == nil {
+				t.Error("YAML with too many levels is read")
+			}
+		})
+	}
+}
+
+// A parser's panic is an error: the file is masked by the rule for any text.
+func TestPanicOfParser(t *testing.T) {
+	parse := func() (err error) {
+		defer asError(&err)
+		panic("a parser's")
+	}
+	if err := parse(); !errors.Is(err, errGrammar) {
+		t.Errorf("got %v, want %v", err, errGrammar)
 	}
 }

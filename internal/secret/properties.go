@@ -90,14 +90,13 @@ func (f settingsFile) setting(at int) (n node, next int, ok bool) {
 	if by == ":" && blockHead.MatchString(f.text[n.from:n.to]) {
 		return n, 0, false // YAML with an error in it
 	}
-	if n.from < n.to && (isQuote(f.text[n.from]) || strings.IndexByte("{[(", f.text[n.from]) >= 0) {
-		end := valueEnd(f.text, n.from)
-		switch {
-		case end <= n.to:
-		case f.open:
+	whole := !f.open && isLikelyName(n.name) && !strings.Contains(n.name, ".") // a secret may continue on the next lines
+	if (f.open || whole) && n.from < n.to && (isQuote(f.text[n.from]) || strings.IndexByte("{[(", f.text[n.from]) >= 0) {
+		if end := valueEnd(f.text, n.from); end > n.to {
+			if whole {
+				return n, 0, false
+			}
 			n.to = end + lineLength(f.text[end:])
-		case isLikelyName(n.name) && !strings.Contains(n.name, "."):
-			return n, 0, false // a secret may continue on the next lines
 		}
 	}
 	next = n.to + lineLength(f.text[n.to:]) + 1
