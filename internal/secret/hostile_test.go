@@ -93,6 +93,7 @@ func TestHostile(t *testing.T) {
 		{"a section with an address without quotes", "[https://u:" + s + "@h/]\nport = 1\n", []string{"[https://***@h/]\nport = 1\n"}},
 		{"JSON, a login in a name", `{"auths":{"https://u:` + s + `@registry":{}},"n":1}`, []string{`{"auths":{"https://***@registry":{}},"n":1}`}},
 		{"JSON, an escaped login in a name", `{"auths":{"https:\/\/u:` + s + `@registry":{}},"n":1}`, []string{`@registry":{}},"n":1}`}},
+		{"JSON, a command in a text in a list", `["{\"token\":\"` + s + `\",\"a\":\"mysql -p` + s + ` db\"}",1]`, []string{` db\"}",1]`}},
 		{"JSON, a setting in a name", `{"a":{"password=` + s + `":1},"n":1}`, []string{`"n":1}`}},
 		{"YAML, a login in a name", "auths:\n  https://u:" + s + "@registry:\n    n: 1\nport: 1\n", []string{"port: 1\n"}},
 		{"XML, a login in an instruction", "<?x url=\"https://u:" + s + "@h/\"?><a xmlns=\"http://u:" + s + "@h/\"><port>1</port></a>", []string{"<port>1</port>"}},

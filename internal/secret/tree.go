@@ -100,14 +100,18 @@ func (t *tree) mask(n node) {
 		if n.isWords {
 			n.from, n.text = n.start, t.file[n.start:n.to]
 		}
-		shown := hideWithin(n.text, t.depth)
-		switch {
-		case shown == n.text:
-		case n.write != nil:
-			t.replace(n.from, n.to, n.write(shown))
-		default:
-			t.replace(n.from, n.to, shown)
-		}
+		t.show(n, hideWithin(n.text, t.depth))
+	}
+}
+
+// show writes a text in the place of a scalar's.
+func (t *tree) show(n node, text string) {
+	switch {
+	case text == n.text:
+	case n.write != nil:
+		t.replace(n.from, n.to, n.write(text))
+	default:
+		t.replace(n.from, n.to, text)
 	}
 }
 
@@ -130,23 +134,24 @@ func (t *tree) table(settings []node) {
 
 // list masks a list, which may be the arguments of a program.
 func (t *tree) list(items []node) {
-	args := make([]string, len(items))
+	masked, args := make([]string, len(items)), make([]string, len(items))
 	for i, n := range items {
 		if n.kind == scalar {
-			args[i] = strings.TrimSpace(n.text)
+			masked[i] = hideWithin(n.text, t.depth)
+			args[i] = strings.TrimSpace(masked[i])
 		}
 	}
 	shown, _ := arguments(args)
 	for i, n := range items {
 		switch {
-		case n.kind != scalar || shown[i] == args[i]:
+		case n.kind != scalar:
 			t.mask(n)
+		case shown[i] == args[i]:
+			t.show(n, masked[i])
 		case shown[i] == Hidden || n.write == nil && n.block:
 			t.hide(n)
-		case n.write != nil:
-			t.replace(n.from, n.to, n.write(shown[i]))
 		default:
-			t.replace(n.from, n.to, shown[i])
+			t.show(n, shown[i])
 		}
 	}
 }
