@@ -97,10 +97,12 @@ func (t *tree) mask(n node) {
 	case list:
 		t.list(n.below)
 	default:
+		shown := hideWithin(n.text, t.depth)
 		if n.isWords {
+			shown = hideWithin(t.file[n.start:n.from]+shown, t.depth)
 			n.from, n.text = n.start, t.file[n.start:n.to]
 		}
-		t.show(n, hideWithin(n.text, t.depth))
+		t.show(n, shown)
 	}
 }
 
