@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/testkit"
 )
 
 // The state follows from the exit code.
@@ -233,6 +235,7 @@ func TestOldestFirst(t *testing.T) {
 // 1,000 jobs of one system from two goroutines run one at a time, in order,
 // each once.
 func TestThousandJobs(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a Unix shell")
 	}

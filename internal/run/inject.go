@@ -74,7 +74,7 @@ func (j *injector) check(ctx context.Context) error {
 		}
 		switch f.Action {
 		case inject.NetDelay, inject.NetLoss, inject.DiskFull:
-			if err, hint := j.checkLasting(f); err != nil {
+			if hint, err := j.checkLasting(f); err != nil {
 				return refuse(err, hint)
 			}
 			continue

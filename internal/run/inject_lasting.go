@@ -19,11 +19,11 @@ type undoing struct{ undo func() error }
 var errLeaving = errors.New("this program ends")
 
 // checkLasting finds out whether a fault of the network or of a disk can be made, with a hint if not.
-func (j *injector) checkLasting(f *inject.Fault) (err error, hint string) { //nolint:revive // the hint belongs to the error
+func (j *injector) checkLasting(f *inject.Fault) (hint string, err error) {
 	switch f.Action {
 	case inject.NetDelay:
 		if j.e.relay.Connections() == 0 {
-			return errors.New("the target has no connections of TCP, and others cannot be delayed"), "leave it out, or choose a target over TCP"
+			return "leave it out, or choose a target over TCP", errors.New("the target has no connections of TCP, and others cannot be delayed")
 		}
 	case inject.NetLoss:
 		all, err := j.filters()
@@ -31,11 +31,11 @@ func (j *injector) checkLasting(f *inject.Fault) (err error, hint string) { //no
 			_ = p.Close()
 		}
 		if err != nil {
-			return err, "packets are dropped in a network of the system's own: run it in a container (--system-image), or with ip netns exec in --system-cmd, and run this program as root"
+			return "packets are dropped in a network of the system's own: run it in a container (--system-image), or with ip netns exec in --system-cmd, and run this program as root", err
 		}
 	case inject.DiskFull:
 		if j.e.system == nil || !j.e.system.started {
-			return errors.New("the run has not started the system whose disk it would fill"), "start it with --system-cmd or --system-image"
+			return "start it with --system-cmd or --system-image", errors.New("the run has not started the system whose disk it would fill")
 		}
 		var others []string
 		for _, path := range []string{j.e.HDR, j.e.Trace, j.e.Workload.String("system-log")} {
@@ -44,10 +44,10 @@ func (j *injector) checkLasting(f *inject.Fault) (err error, hint string) { //no
 			}
 		}
 		if err := system.CanFill(f.Folder, others...); err != nil {
-			return err, "mount a small filesystem for the data of the system, such as mount -t tmpfs -o size=256m tmpfs /mnt/data"
+			return "mount a small filesystem for the data of the system, such as mount -t tmpfs -o size=256m tmpfs /mnt/data", err
 		}
 	}
-	return nil, ""
+	return "", nil
 }
 
 // filters are those for the networks of the system. A process that shares the network of this

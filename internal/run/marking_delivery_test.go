@@ -32,7 +32,8 @@ func TestDeliver(t *testing.T) {
 			// Each stream has 50 events a second: 14 s to 16 s, 39 s to 41 s, 9 s to 11 s.
 			ledger.Places{Lost: []ledger.Span{{Stream: 0, Lo: 700, Hi: 800}}, Duplicated: []ledger.Span{{Stream: 1, Lo: 1950, Hi: 2050}}, Reordered: []ledger.Span{{Stream: 1, Lo: 450, Hi: 550}, {Stream: 0, Lo: 1000, Hi: 1001}}},
 			measure.Ledger{Lost: 107, Duplicated: 100, Reordered: 101},
-			[]*outage.Delivery{{Lost: 50, Reordered: 1}, nil, {Duplicated: 100}}, &outage.Delivery{Lost: 57, Reordered: 100},
+			[]*outage.Delivery{{Lost: 50, Reordered: 1}, nil, {Duplicated: 100}},
+			&outage.Delivery{Lost: 57, Reordered: 100},
 		},
 		{"nothing", "rate=100/s", ledger.Places{}, measure.Ledger{}, []*outage.Delivery{{}, nil, {}}, &outage.Delivery{}},
 		{"without a schedule", "concurrency=1", ledger.Places{Lost: []ledger.Span{{Stream: 0, Lo: 700, Hi: 800}}}, measure.Ledger{Lost: 100}, []*outage.Delivery{nil, nil, nil}, nil},

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // TestRestart: a system that is restarted has not ended, all its processes are others, and Stop ends
 // the new ones.
 func TestRestart(t *testing.T) {
+	testkit.Program(t, "sh")
 	s, err := Start(t.Context(), Spec{Command: "sh -c 'sleep 1000 & sleep 1000; true'"})
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +55,7 @@ func TestRestart(t *testing.T) {
 
 // TestRestartIsCanceled: a run that ends meanwhile leaves nothing running, and Stop does not wait.
 func TestRestartIsCanceled(t *testing.T) {
+	testkit.Program(t, "sh")
 	s, err := Start(t.Context(), Spec{Command: "sleep 1000"})
 	if err != nil {
 		t.Fatal(err)

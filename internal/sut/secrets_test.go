@@ -13,10 +13,12 @@ import (
 	"carronade/internal/checkout"
 	"carronade/internal/secret"
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 )
 
 // A system does not get the secrets that this process keeps in its environment.
 func TestSystemHasNoSecretsOfThisProcess(t *testing.T) {
+	testkit.Program(t, "sh")
 	t.Setenv(system.OwnEnv+"HEY_APM_1", canary)
 	s := start(t, Spec{Command: "sh -c 'env; echo ready to serve; exec sleep 1000'", Ready: "log:ready to serve", ReadyWithin: 20 * time.Second, Logf: t.Logf})
 	if err := s.Stop(); err != nil {
@@ -29,6 +31,7 @@ func TestSystemHasNoSecretsOfThisProcess(t *testing.T) {
 
 // A secret of which a long line has only the beginning is hidden, too.
 func TestOutputOfLongLines(t *testing.T) {
+	testkit.Program(t, "sh")
 	s := start(t, Spec{
 		Command: "sh -c 'printf %08187d 0; echo " + canary + "; echo ready to serve; exec sleep 1000'", Secrets: []string{canary},
 		Ready: "log:ready to serve", ReadyWithin: 20 * time.Second, Logf: t.Logf,

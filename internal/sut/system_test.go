@@ -222,6 +222,7 @@ func TestReady(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
+	testkit.Program(t, "git")
 	addr := free(t)
 	base := specOf(t, "exit", "7", "no such index, token="+canary)
 	dir := t.TempDir()
@@ -583,6 +584,7 @@ func TestGit(t *testing.T) {
 
 // TestBuild runs the build of a revision, in its worktree.
 func TestBuild(t *testing.T) {
+	testkit.Program(t, "sh")
 	tree := t.TempDir()
 	if err := os.WriteFile(filepath.Join(tree, "serve.sh"), []byte("echo serving $1 in $(pwd); exec sleep 1000"), 0o644); err != nil {
 		t.Fatal(err)

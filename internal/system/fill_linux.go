@@ -56,7 +56,7 @@ func CanFill(folder string, others ...string) error {
 	if name, ok := shared[uint32(st.Type)]; ok {
 		return fmt.Errorf("%s is a filesystem of other machines, too (%s)", folder, name)
 	}
-	if free := int64(st.Bavail) * int64(st.Bsize); uint32(st.Type) == unix.TMPFS_MAGIC {
+	if free := int64(st.Bavail) * blockOf(&st); uint32(st.Type) == unix.TMPFS_MAGIC {
 		var memory unix.Sysinfo_t
 		if unix.Sysinfo(&memory) == nil && free > int64(memory.Freeram)*int64(memory.Unit)/2 {
 			return fmt.Errorf("%s is in memory and has %s free, which is more than half of the free memory: mount it with a smaller size", folder, units.FormatSize(free))
@@ -67,7 +67,7 @@ func CanFill(folder string, others ...string) error {
 		return err
 	}
 	defer d.Close()
-	if err := d.take(int64(st.Bsize)); err != nil && !isFull(err) {
+	if err := d.take(blockOf(&st)); err != nil && !isFull(err) {
 		return fmt.Errorf("take space on %s: %w", folder, err)
 	}
 	return nil
@@ -92,6 +92,9 @@ func filesystemOf(path string) (dev uint64, ok bool) {
 	}
 }
 
+// blockOf is the size of a block. Its type depends on the processor.
+func blockOf(st *unix.Statfs_t) int64 { return max(int64(st.Bsize), 1) } //nolint:unconvert // see there
+
 // NewDiskFill opens a file without a name in a folder. It takes no space yet.
 func NewDiskFill(folder string) (*DiskFill, error) {
 	file, err := os.CreateTemp(folder, ".carronade-fill-*")
@@ -112,7 +115,7 @@ func (d *DiskFill) Fill(ctx context.Context) (int64, error) {
 	if err := unix.Fstatfs(int(d.file.Fd()), &st); err != nil {
 		return d.size, fmt.Errorf("look at the free space: %w", err)
 	}
-	block := max(int64(st.Bsize), 1)
+	block := blockOf(&st)
 	for piece := max(min(int64(st.Bfree)*block, mostPiece), block); piece >= block; {
 		if ctx.Err() != nil {
 			return d.size, context.Cause(ctx)

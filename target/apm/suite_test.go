@@ -39,7 +39,8 @@ func TestSuite(t *testing.T) {
 				options["tls-ca"] = authority(t, s)
 			}
 			targettest.Run(t, targettest.System{
-				Kind: Kind{}, URL: s.url(), Options: options,
+				Dials: true,
+				Kind:  Kind{}, URL: s.url(), Options: options,
 				Events: s.events.Load,
 				Slow:   func(d time.Duration) { s.delay.Store(int64(d)) },
 				Refuse: s.refuse.Store, RefuseWant: load.Throttled,

@@ -70,7 +70,8 @@ func TestSuite(t *testing.T) {
 				return nil, nil, false
 			})
 			targettest.Run(t, targettest.System{
-				Kind: Kind{}, URL: fakeURL(c.ListenAddrs()), Options: opts,
+				Dials: true,
+				Kind:  Kind{}, URL: fakeURL(c.ListenAddrs()), Options: opts,
 				Events: func() (sum uint64) {
 					for _, end := range endOffsets(t, c.ListenAddrs()) {
 						sum += uint64(end)

@@ -280,11 +280,13 @@ func (l *lane) pump() {
 	l.wakeFlusher()
 }
 
-// wakeFlusher leaves the writing to the flusher.
+// wakeFlusher leaves the writing to the flusher, which runs at once, or after usePoller.
 func (l *lane) wakeFlusher() {
 	l.flusherWrites = true
 	if l.link.mayFlush {
 		l.tasks.Go(l.link.flusher)
+	} else {
+		l.cond.Broadcast() // usePoller waits until no write is in progress
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -290,4 +291,37 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("%d batches completed, %d out of order; %d acked, %d failed, %d unknown", sink.batches, sink.wrong, sink.acked, sink.failed, sink.unknown)
 		}
 	})
+}
+
+// A write that the socket did not accept whole, while the thread's poller takes the
+// connection, is left to the flusher: the poller waits for it no longer.
+func TestPollerTakesAfterAShortWrite(t *testing.T) {
+	p := socket.NewPoller(func() time.Duration { return 1 })
+	if p == nil {
+		t.Skip("threads do not read answers on this system")
+	}
+	l := newLane(&config{}, 0, "", nil)
+	l.poller = func(int) *socket.Poller { return p }
+	here, there := net.Pipe()
+	defer there.Close()
+	k := &link{l: l, nc: here}
+	l.link, l.writing = k, true
+	taken := make(chan struct{})
+	go func() {
+		k.usePoller()
+		close(taken)
+	}()
+	for waits := false; !waits; {
+		l.mu.Lock()
+		if waits = l.pollerWaits; waits {
+			l.wakeFlusher()
+		}
+		l.mu.Unlock()
+		runtime.Gosched()
+	}
+	select {
+	case <-taken:
+	case <-time.After(time.Minute):
+		t.Fatal("the poller did not take the connection")
+	}
 }

@@ -25,7 +25,8 @@ func TestSuite(t *testing.T) {
 			}
 			f := serve(t, conf)
 			targettest.Run(t, targettest.System{
-				Kind: Kind{}, URL: tt.scheme + "://" + f.addr, Options: tt.opts,
+				Dials: true,
+				Kind:  Kind{}, URL: tt.scheme + "://" + f.addr, Options: tt.opts,
 				Events: f.taken,
 				Slow:   f.slow,
 				Refuse: func(on bool) {

@@ -284,3 +284,21 @@ func TestNodesOf(t *testing.T) {
 		})
 	}
 }
+
+// FuzzRead: whatever is sent as the options of a run is taken or refused.
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{"load:\n  op:\n    limit:\n      count: 1\n", `{"storage": {"driver": {"record": {"headers": {"a": "b"}}}}}`, "a: [1, {b: c}]", "item: ~", "? [a]\n: b"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		v := newValues()
+		if v.read(text) != nil {
+			return
+		}
+		for name := range v.given {
+			if find(name) == nil {
+				t.Errorf("%q gives the option %q, which there is not", text, name)
+			}
+		}
+	})
+}

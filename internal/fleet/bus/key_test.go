@@ -1,0 +1,80 @@
+//go:build unix
+
+package bus
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestKey: a server with a key file knows a program that has the same file, and no other; the file is made
+// once, and only its owner may be able to read it.
+func TestKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys", "node.key")
+	for range 2 { // the second finds it
+		if err := MakeKey(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := openKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := MakeKey(path); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := openKey(path); err != nil || again != first {
+		t.Errorf("the key was made again: %v", err)
+	}
+	dir := t.TempDir()
+	s, err := Serve(ServerConfig{Listen: "127.0.0.1:0", Dir: dir, Key: path, Logf: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, name := range []string{OperatorFile, certificateFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("the server's folder has %s beside the key file", name)
+		}
+	}
+	join, err := s.Join("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := ConnectAgent(t.Context(), AgentConfig{Given: &join, Dir: t.TempDir()})
+	if err != nil || a.Name() != "node" {
+		t.Fatalf("the agent: %v", err)
+	}
+	defer a.Close()
+	o, err := ConnectKey(t.Context(), s.Addr(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Close()
+
+	other := filepath.Join(t.TempDir(), "other")
+	if err := MakeKey(other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ConnectKey(t.Context(), s.Addr(), other); !errors.Is(err, ErrPin) {
+		t.Errorf("with another key: %v", err)
+	}
+	if err := os.Chmod(other, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ConnectKey(t.Context(), s.Addr(), other); err == nil || !strings.Contains(err.Error(), "other users can read it") {
+		t.Errorf("a key that others can read: %v", err)
+	}
+	for name, text := range map[string]string{"no JSON": "x", "no keys": "{}", "no certificate": strings.Replace(string(text(first)), "CERTIFICATE", "X", 4)} {
+		damaged := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(damaged, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ConnectKey(t.Context(), s.Addr(), damaged); err == nil || strings.Contains(err.Error(), first.Seed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
