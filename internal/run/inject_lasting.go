@@ -3,7 +3,10 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"carronade/internal/inject"
@@ -14,7 +17,29 @@ import (
 )
 
 // An undoing is how a fault is undone.
-type undoing struct{ undo func() error }
+type undoing struct {
+	fault  string
+	undo   func() error  // after an error it may be called again
+	byHand func() string // the command that does the same; nil: there is none
+	err    error         // of the first attempt that failed
+}
+
+// left says that a fault was not undone, and what the user can do.
+func (u *undoing) left(err error) string {
+	text := fmt.Sprintf("--fault %s was not undone: %v", u.fault, err)
+	if u.byHand != nil {
+		if line := u.byHand(); line != "" {
+			text += "; by hand: " + line
+		}
+	}
+	return text
+}
+
+// How often an undoing is tried before the end of the run, and how long after another.
+const (
+	undoTries = 3
+	undoAgain = time.Second
+)
 
 var errLeaving = errors.New("this program ends")
 
@@ -82,36 +107,46 @@ func (j *injector) filters() (all []*system.PacketFilter, err error) {
 	return all, nil
 }
 
-// apply makes a fault of the network, or pauses a container, and returns how to undo it.
-func (j *injector) apply(ctx context.Context, f *inject.Fault) (undo func() error, err error) {
-	if f.Action == inject.NetDelay {
+// apply makes a fault of the network, or pauses a container, and returns how to undo it. With an error
+// it may have happened all the same, wholly or in part; a nil undoing says that it did not.
+func (j *injector) apply(ctx context.Context, f *inject.Fault) (*undoing, error) {
+	u := &undoing{fault: f.String()}
+	switch f.Action {
+	case inject.NetDelay:
 		ctx := context.Background() // it answers at once, or is gone
-		return func() error { return j.e.relay.Delay(ctx, 0) }, j.e.relay.Delay(ctx, f.Delay)
-	}
-	if f.Action == inject.Stop {
-		again := func() error { return j.e.system.Unpause(context.Background()) } // it has a timeout
-		if err := j.e.system.Pause(ctx); err != nil {
-			return nil, errors.Join(err, again()) // it may have happened all the same
-		}
-		return again, nil
+		u.undo = func() error { return j.e.relay.Delay(ctx, 0) }
+		return u, j.e.relay.Delay(ctx, f.Delay)
+	case inject.Stop:
+		u.undo = func() error { return j.e.system.Unpause(context.Background()) } // it has a timeout
+		u.byHand = j.e.system.UnpauseByHand
+		return u, j.e.system.Pause(ctx)
 	}
 	all, err := j.filters()
 	if err != nil {
 		return nil, err
 	}
-	undo = func() error {
+	u.undo = func() error {
 		var errs []error
 		for _, p := range all {
 			errs = append(errs, p.Close())
 		}
 		return errors.Join(errs...)
 	}
+	u.byHand = func() string {
+		var lines []string
+		for _, p := range all {
+			if line := p.ByHand(); line != "" {
+				lines = append(lines, line)
+			}
+		}
+		return strings.Join(lines, " && ")
+	}
 	for _, p := range all {
 		if err := p.Drop(f.Share); err != nil {
-			return nil, errors.Join(err, undo())
+			return u, err
 		}
 	}
-	return undo, nil
+	return u, nil
 }
 
 // last makes a fault of the network, or pauses a container, and undoes it when its length is over, or
@@ -125,30 +160,67 @@ func (j *injector) last(ctx, faulty context.Context, f *inject.Fault) {
 	}
 	j.noted(outage.Fault, f.String(), byFault, from, time.Now())
 	j.wait(faulty, from.Add(f.Length))
-	from = time.Now()
-	j.standing.Lock()
-	delete(j.lasting, u)
-	err = u.undo()
-	j.standing.Unlock()
-	if err != nil {
-		j.problem("--fault %s was not undone: %v", f, err)
-		return
+	for range undoTries {
+		from = time.Now()
+		if err = j.undone(u); err == nil {
+			j.noted(outage.Heal, f.String(), byFault, from, time.Now())
+			return
+		}
+		j.e.Logf("--fault %s is not undone yet: %v", f, err)
+		j.wait(ctx, from.Add(undoAgain))
 	}
-	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
 }
 
-// begun applies a fault, and remembers how to undo it: see release.
+// undone undoes a fault. After an error it stays among those that are not undone: see release and
+// undoRest.
+func (j *injector) undone(u *undoing) error {
+	j.standing.Lock()
+	defer j.standing.Unlock()
+	if !j.lasting[u] { // at an exit
+		return nil
+	}
+	err := u.undo()
+	if err == nil {
+		delete(j.lasting, u)
+	} else if u.err == nil {
+		u.err = err
+	}
+	return err
+}
+
+// undoRest tries for the last time to undo what could not be undone, and says what became of it.
+func (j *injector) undoRest() {
+	j.standing.Lock()
+	rest := slices.Collect(maps.Keys(j.lasting))
+	j.standing.Unlock()
+	for _, u := range rest {
+		from := time.Now()
+		if err := j.undone(u); err != nil {
+			j.problem("%s", u.left(err))
+			continue
+		}
+		j.problem("--fault %s was undone only when the run had ended: %v", u.fault, u.err)
+		j.noted(outage.Heal, u.fault, byFault, from, time.Now())
+	}
+}
+
+// begun applies a fault, and remembers how to undo it: see release. A fault that failed is undone at
+// once, as far as it was made.
 func (j *injector) begun(ctx context.Context, f *inject.Fault) (*undoing, error) {
 	j.standing.Lock()
 	defer j.standing.Unlock()
 	if j.over {
 		return nil, errLeaving
 	}
-	undo, err := j.apply(ctx, f)
+	u, err := j.apply(ctx, f)
 	if err != nil {
+		if u != nil {
+			if u.err = u.undo(); u.err != nil {
+				j.lasting[u] = true
+			}
+		}
 		return nil, err
 	}
-	u := &undoing{undo}
 	j.lasting[u] = true
 	return u, nil
 }
