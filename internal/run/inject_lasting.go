@@ -14,6 +14,7 @@ import (
 	"carronade/internal/relay"
 	"carronade/internal/system"
 	"carronade/target"
+	"carronade/units"
 )
 
 // An undoing is how a fault is undone.
@@ -254,19 +255,28 @@ func (j *injector) fill(ctx context.Context, f *inject.Fault) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	_, err = d.Fill(ctx)
-	if err == nil {
+	full := err == nil
+	if full {
 		j.noted(outage.Fault, f.String(), byFault, from, time.Now())
 		for err == nil && ctx.Err() == nil {
 			j.wait(ctx, time.Now().Add(refill))
 			_, err = d.Fill(ctx)
 		}
 	}
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case !full && errors.Is(err, context.DeadlineExceeded):
+		j.problem("--fault %s: the filesystem was not full within %s", f, units.FormatDuration(f.Length))
+	case !full && errors.Is(err, context.Canceled):
+		j.problem("--fault %s: the filesystem was not full yet when the run ended", f)
+	case err != nil && (!full || ctx.Err() == nil):
 		j.problem("--fault %s: %v", f, err)
 	}
 	from = time.Now()
 	if err := d.Close(); err != nil {
 		j.problem("--fault %s was not undone: %v", f, err)
+		return
+	}
+	if !full { // there was no fault
 		return
 	}
 	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
