@@ -63,17 +63,20 @@ func (j *injector) checkLasting(f *inject.Fault) (hint string, err error) {
 		if j.e.system == nil || !j.e.system.started {
 			return "start it with --system-cmd or --system-image", errors.New("the run has not started the system whose disk it would fill")
 		}
-		var others []string
-		for _, path := range []string{j.e.HDR, j.e.Trace, j.e.Workload.String("system-log")} {
-			if path != "" {
-				others = append(others, path)
-			}
-		}
-		if err := system.CanFill(f.Folder, others...); err != nil {
+		if err := system.CanFill(f.Folder, j.written()...); err != nil {
 			return "mount a small filesystem for the data of the system, such as mount -t tmpfs -o size=256m tmpfs /mnt/data", err
 		}
 	}
 	return "", nil
+}
+
+// written are the files that the run writes, and the place of its store.
+func (j *injector) written() []string {
+	all := append([]string{j.e.HDR, j.e.Trace, j.e.Workload.String("system-log")}, j.e.Files...)
+	if j.e.Store != nil {
+		all = append(all, j.e.Store.Place()) // an address is not on any filesystem here
+	}
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 
 // filters are those for the networks of the system. A process that shares the network of this
@@ -242,7 +245,7 @@ const refill = 100 * time.Millisecond
 // took has no name, so the kernel frees it if this program ends in another way.
 func (j *injector) fill(ctx context.Context, f *inject.Fault) {
 	from := time.Now()
-	if err := system.CanFill(f.Folder); err != nil { // it may have been unmounted since
+	if err := system.CanFill(f.Folder, j.written()...); err != nil { // it may have been unmounted since
 		j.problem("--fault %s: %v", f, err)
 		return
 	}

@@ -295,3 +295,26 @@ func TestNeverFull(t *testing.T) {
 		})
 	}
 }
+
+// TestFillSpares: the disk of a file that the run writes is not filled, neither before the run nor in it.
+func TestFillSpares(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h"), Files: []string{dir + "/report.json"}}, system: &underTest{started: true}}
+	j := &injector{e: e, mark: &Marker{e: e}}
+	f := &inject.Fault{Action: inject.DiskFull, Folder: dir, Length: time.Hour}
+	want := "report.json: it must be mounted apart"
+	if _, err := j.checkLasting(f); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("before the run: got %v, want %q", err, want)
+	}
+	if j.fill(t.Context(), f); len(j.problems) != 1 || !strings.Contains(j.problems[0], want) {
+		t.Errorf("in the run: got %q, want %q", j.problems, want)
+	}
+}

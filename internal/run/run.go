@@ -39,6 +39,10 @@ type Job struct {
 	HDR   string // file for the log of interval histograms; "" is none
 	Trace string // file for a row a batch or sampled event; "" is none
 
+	// Files are others that are written when the run has ended, such as its report as JSON: no fault
+	// fills their disks.
+	Files []string
+
 	Note        string              // for the report
 	Attachments []report.Attachment // likewise
 	// Store stores the report, from the beginning of the run; nil: none. A failing store does
