@@ -17,10 +17,16 @@ const (
 	mostWaiting = 32 << 20
 )
 
+// paths are all connections of a relay.
+type paths struct {
+	delay atomic.Int64 // of a round trip, ns; a direction takes half of it
+	late  atomic.Int64 // the most by which a piece was later than it was due, ns
+}
+
 // A pipe is one direction of a connection.
 type pipe struct {
 	from, to *net.TCPConn
-	delay    *atomic.Int64 // of a round trip; this direction takes half of it
+	all      *paths
 
 	mu      sync.Mutex
 	change  sync.Cond // of what follows
@@ -39,9 +45,9 @@ type piece struct {
 
 // join passes bytes between two connections on, in both directions, until both have ended or one
 // broke. It closes both.
-func join(a, b *net.TCPConn, delay *atomic.Int64) {
+func (all *paths) join(a, b *net.TCPConn) {
 	var both sync.WaitGroup
-	for _, p := range []*pipe{{from: a, to: b, delay: delay}, {from: b, to: a, delay: delay}} {
+	for _, p := range []*pipe{{from: a, to: b, all: all}, {from: b, to: a, all: all}} {
 		p.change.L = &p.mu
 		both.Go(p.write)
 		both.Go(func() {
@@ -81,11 +87,11 @@ func (p *pipe) read() error {
 }
 
 // due is when what was read now is written.
-func (p *pipe) due() time.Time { return time.Now().Add(time.Duration(p.delay.Load()) / 2) }
+func (p *pipe) due() time.Time { return time.Now().Add(time.Duration(p.all.delay.Load()) / 2) }
 
 // pass writes bytes at once if nothing delays them and nothing is before them.
 func (p *pipe) pass(b []byte) error {
-	if p.delay.Load() == 0 && p.idle() {
+	if p.all.delay.Load() == 0 && p.idle() {
 		_, err := p.to.Write(b)
 		return err
 	}
@@ -133,17 +139,24 @@ func (p *pipe) take() piece {
 // write writes the pieces, each at its time, until the end of the direction. A piece that is due
 // before the one before it, since the delay became less, waits for that one.
 func (p *pipe) write() {
+	var before time.Time // when the piece before was written: the receiver may have been slow
 	for {
 		x := p.take()
 		if x.end && x.at.IsZero() { // the connection broke
 			return
 		}
 		time.Sleep(time.Until(x.at))
+		due := x.at
+		if before.After(due) {
+			due = before
+		}
+		p.all.was(time.Since(due))
 		if x.end {
 			_ = p.to.CloseWrite()
 			return
 		}
 		_, err := p.to.Write(x.data)
+		before = time.Now()
 		p.mu.Lock()
 		p.bytes -= len(x.data)
 		p.broken = err != nil
@@ -152,6 +165,16 @@ func (p *pipe) write() {
 		if err != nil {
 			_ = p.from.SetLinger(0)
 			p.from.Close() // which ends the reader
+			return
+		}
+	}
+}
+
+// was notes by how much a piece was later than it was due.
+func (all *paths) was(late time.Duration) {
+	for {
+		most := all.late.Load()
+		if int64(late) <= most || all.late.CompareAndSwap(most, int64(late)) {
 			return
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -220,10 +219,63 @@ func TestEnd(t *testing.T) {
 	(*Relay)(nil).Close()
 }
 
+// TestKilled: a relay that ended by itself says how, and connecting fails with an error that is not the
+// target's.
+func TestKilled(t *testing.T) {
+	r := start(t)
+	if how := r.Ended(); how != "" {
+		t.Errorf("it has ended: %s", how)
+	}
+	r.child.Kill()
+	<-r.Died()
+	if got, want := r.Ended(), "signal: killed"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := r.Dial(t.Context(), "127.0.0.1:1"); !errors.Is(err, ErrLocal) || errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("got %v, want an error of the relay", err)
+	}
+	r.Close()
+	if got := r.Ended(); got == "" {
+		t.Error("after Close it ended as wanted")
+	}
+	other := start(t)
+	if other.Close(); other.Ended() != "" {
+		t.Errorf("a relay that was closed ended by itself: %s", other.Ended())
+	}
+}
+
+// TestLateAnswer: an answer that comes too late is not taken for that of the next command.
+func TestLateAnswer(t *testing.T) {
+	r := &Relay{stdin: discard{}, said: make(chan answer, 3), ended: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Delay(ctx, time.Second); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want that it was canceled", err)
+	}
+	r.said <- answer{Number: 1, Late: 7}
+	r.said <- answer{Number: 2, Late: 9}
+	if err := r.Delay(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Late(); got != 9 {
+		t.Errorf("it was late by %d ns, want that of the second answer: 9", got)
+	}
+	r.said <- answer{Error: "no"}
+	if err := r.Delay(t.Context(), 0); err == nil || err.Error() != "delay connections: no" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// discard is where commands go that nothing reads.
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discard) Close() error                { return nil }
+
 // TestWaiting: above the bound nothing more is taken until something was written.
 func TestWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pipe{delay: new(atomic.Int64)}
+		p := &pipe{all: new(paths)}
 		p.change.L = &p.mu
 		if !p.put(piece{data: make([]byte, mostWaiting)}) {
 			t.Fatal("it is broken")

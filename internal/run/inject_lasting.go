@@ -285,6 +285,21 @@ func (j *injector) fill(ctx context.Context, f *inject.Fault) {
 	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
 }
 
+// lateRelay is by how much the relay may be late without a warning.
+const lateRelay = time.Millisecond
+
+// relayNote says what the relay does to all times; "" without one.
+func (e *execution) relayNote() string {
+	if e.relay == nil {
+		return ""
+	}
+	text := "all connections went through a relay, which net-delay needs: its cost is in the times, also in those before the fault"
+	if late := e.relay.Late(); late > 0 {
+		text += ". What it delayed was at most " + units.FormatDuration(late) + " late"
+	}
+	return text
+}
+
 // startRelay starts the relay if a fault delays the connections: they all go through it, from the
 // beginning, so that what is measured before the fault can be compared.
 func (e *execution) startRelay(ctx context.Context) error {
