@@ -27,13 +27,16 @@ type paths struct {
 type pipe struct {
 	from, to *net.TCPConn
 	all      *paths
+	back     *pipe // the other direction
 
 	mu      sync.Mutex
 	change  sync.Cond // of what follows
 	waiting []piece
 	bytes   int
 	writing bool // the writer has a piece that is not in waiting any more
-	broken  bool // nothing is written any more
+	broken  bool // nothing can be written any more
+	cut     bool // the end is a reset
+	over    bool // the end was passed on, or the direction is broken
 }
 
 // A piece is bytes that are written at a moment, or the end of the direction.
@@ -46,59 +49,90 @@ type piece struct {
 // join passes bytes between two connections on, in both directions, until both have ended or one
 // broke. It closes both.
 func (all *paths) join(a, b *net.TCPConn) {
+	there, back := &pipe{from: a, to: b, all: all}, &pipe{from: b, to: a, all: all}
+	there.back, back.back = back, there
 	var both sync.WaitGroup
-	for _, p := range []*pipe{{from: a, to: b, all: all}, {from: b, to: a, all: all}} {
+	for _, p := range []*pipe{there, back} {
 		p.change.L = &p.mu
 		both.Go(p.write)
-		both.Go(func() {
-			if err := p.read(); err != nil { // what is on the way is lost, as with a real reset
-				p.put(piece{end: true})
-				for _, c := range []*net.TCPConn{a, b} {
-					_ = c.SetLinger(0)
-					c.Close()
-				}
-			}
-		})
+		both.Go(p.read)
 	}
 	both.Wait()
 	a.Close()
 	b.Close()
 }
 
-// read takes what the sender sends until its end. An error is that one of the connections broke.
-func (p *pipe) read() error {
+// read takes what the sender sends until its end. A reset is passed on like an end: what was sent
+// before it comes before it.
+func (p *pipe) read() {
 	buf := make([]byte, pieceBytes)
 	for {
 		n, err := p.from.Read(buf)
-		if n > 0 {
-			if err := p.pass(buf[:n]); err != nil {
-				return err
+		if n > 0 && !p.pass(buf[:n]) {
+			p.put(piece{end: true}) // which ends the writer
+			return
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				p.cutOff()
 			}
-		}
-		switch {
-		case err == nil:
-		case errors.Is(err, io.EOF):
 			p.put(piece{at: p.due(), end: true})
-			return nil
-		default:
-			return err
+			return
 		}
+	}
+}
+
+// cutOff makes the end of the direction a reset, when it comes. It returns false if the end was passed
+// on already.
+func (p *pipe) cutOff() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = true
+	return !p.over
+}
+
+// fail is called when the receiver is gone. The sender gets a reset, after what the receiver had sent.
+func (p *pipe) fail() {
+	p.mu.Lock()
+	p.broken, p.over = true, true
+	p.change.Broadcast()
+	p.mu.Unlock()
+	if !p.back.cutOff() {
+		_ = p.from.SetLinger(0)
+		p.from.Close()
+	}
+}
+
+// finish passes the end on.
+func (p *pipe) finish() {
+	p.mu.Lock()
+	broken, cut := p.broken, p.cut
+	p.over = true
+	p.mu.Unlock()
+	switch {
+	case broken: // what the receiver had sent may be unread
+	case cut:
+		_ = p.to.SetLinger(0)
+		p.to.Close()
+	default:
+		_ = p.to.CloseWrite()
 	}
 }
 
 // due is when what was read now is written.
 func (p *pipe) due() time.Time { return time.Now().Add(time.Duration(p.all.delay.Load()) / 2) }
 
-// pass writes bytes at once if nothing delays them and nothing is before them.
-func (p *pipe) pass(b []byte) error {
+// pass writes bytes at once if nothing delays them and nothing is before them. It returns false if the
+// direction is broken.
+func (p *pipe) pass(b []byte) bool {
 	if p.all.delay.Load() == 0 && p.idle() {
-		_, err := p.to.Write(b)
-		return err
+		if _, err := p.to.Write(b); err != nil {
+			p.fail()
+			return false
+		}
+		return true
 	}
-	if !p.put(piece{at: p.due(), data: append([]byte(nil), b...)}) {
-		return net.ErrClosed
-	}
-	return nil
+	return p.put(piece{at: p.due(), data: append([]byte(nil), b...)})
 }
 
 func (p *pipe) idle() bool {
@@ -142,29 +176,24 @@ func (p *pipe) write() {
 	var before time.Time // when the piece before was written: the receiver may have been slow
 	for {
 		x := p.take()
-		if x.end && x.at.IsZero() { // the connection broke
-			return
-		}
 		time.Sleep(time.Until(x.at))
 		due := x.at
 		if before.After(due) {
 			due = before
 		}
-		p.all.was(time.Since(due))
 		if x.end {
-			_ = p.to.CloseWrite()
+			p.finish()
 			return
 		}
+		p.all.was(time.Since(due))
 		_, err := p.to.Write(x.data)
 		before = time.Now()
 		p.mu.Lock()
 		p.bytes -= len(x.data)
-		p.broken = err != nil
 		p.change.Broadcast()
 		p.mu.Unlock()
 		if err != nil {
-			_ = p.from.SetLinger(0)
-			p.from.Close() // which ends the reader
+			p.fail()
 			return
 		}
 	}

@@ -206,6 +206,51 @@ func TestReset(t *testing.T) {
 	}
 }
 
+// TestResetInOrder: what the system sent before a reset arrives before it, and both later by the delay.
+func TestResetInOrder(t *testing.T) {
+	r := start(t)
+	if err := r.Delay(t.Context(), 200*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.ReadFull(c, make([]byte, 1))
+		_, _ = c.Write([]byte("the last words"))
+		_ = c.(*net.TCPConn).SetLinger(0)
+		c.Close()
+	}()
+	c, err := r.Dial(t.Context(), ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	began := time.Now()
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(c)
+	if string(got) != "the last words" || !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("got %q, %v, want the last words and a reset", got, err)
+	}
+	if took := time.Since(began); took < 200*time.Millisecond {
+		t.Errorf("the reset came after %v", took)
+	}
+	if late := r.Late(); late != 0 {
+		t.Errorf("late by %v before an answer", late)
+	}
+	if err := r.Delay(t.Context(), 0); err != nil || r.Late() <= 0 {
+		t.Errorf("late by %v, %v: no piece is passed on exactly in time", r.Late(), err)
+	}
+}
+
 // TestEnd: a relay that has ended says so.
 func TestEnd(t *testing.T) {
 	r := start(t)
