@@ -251,6 +251,37 @@ func TestResetInOrder(t *testing.T) {
 	}
 }
 
+// TestGivenUp: nothing is connected for a run that gave up.
+func TestGivenUp(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	s := &server{token: "t"}
+	s.delay.Store(int64(time.Hour))
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if c, err := ln.Accept(); err == nil {
+			s.connect(c.(*net.TCPConn))
+		}
+	}()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte("t 127.0.0.1:1\n")); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	select {
+	case <-over:
+	case <-time.After(time.Minute):
+		t.Error("it goes on")
+	}
+}
+
 // TestEnd: a relay that has ended says so.
 func TestEnd(t *testing.T) {
 	r := start(t)

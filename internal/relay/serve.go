@@ -103,8 +103,20 @@ func (s *server) connect(c *net.TCPConn) {
 	_ = c.SetDeadline(time.Time{})
 	ctx, cancel := context.WithTimeout(context.Background(), connect)
 	defer cancel()
-	time.Sleep(time.Duration(s.delay.Load())) // TCP needs a round trip, too
+	stop := watch(c, cancel)
+	select {
+	case <-time.After(time.Duration(s.delay.Load())): // TCP needs a round trip, too
+	case <-ctx.Done():
+	}
 	up, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	stop()
+	if errors.Is(ctx.Err(), context.Canceled) { // the run gave up
+		if err == nil {
+			up.Close()
+		}
+		c.Close()
+		return
+	}
 	if err != nil {
 		fmt.Fprintf(c, "%s %s\n", classOf(err), strings.ReplaceAll(err.Error(), "\n", " "))
 		c.Close()
@@ -116,6 +128,23 @@ func (s *server) connect(c *net.TCPConn) {
 		return
 	}
 	s.join(c, up.(*net.TCPConn))
+}
+
+// watch calls gone if the other side of a connection ends it, until stop is called. The other side sends
+// nothing meanwhile: it waits for an answer.
+func watch(c *net.TCPConn, gone func()) (stop func()) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			gone()
+		}
+	}()
+	return func() {
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+		<-over
+		_ = c.SetReadDeadline(time.Time{})
+	}
 }
 
 // The classes of errors that keep what they are on the way to the run.
