@@ -11,16 +11,20 @@ import (
 
 // Bounds of a direction of a connection.
 const (
-	pieceBytes = 64 << 10
+	firstPiece = 4 << 10 // most connections are small
+	mostPiece  = 64 << 10
 	// mostWaiting is how many bytes wait for their time; above it the relay reads no more, so that
 	// the sender waits as for a full window of TCP.
 	mostWaiting = 32 << 20
+	// mostInAll is likewise of all connections together. Above it a direction takes one piece at a time.
+	mostInAll = 256 << 20
 )
 
 // paths are all connections of a relay.
 type paths struct {
 	delay atomic.Int64 // of a round trip, ns; a direction takes half of it
 	late  atomic.Int64 // the most by which a piece was later than it was due, ns
+	bytes atomic.Int64 // that wait
 }
 
 // A pipe is one direction of a connection.
@@ -58,6 +62,7 @@ func (all *paths) join(a, b *net.TCPConn) {
 		both.Go(p.read)
 	}
 	both.Wait()
+	all.bytes.Add(-int64(there.bytes + back.bytes)) // of a direction that broke
 	a.Close()
 	b.Close()
 }
@@ -65,12 +70,15 @@ func (all *paths) join(a, b *net.TCPConn) {
 // read takes what the sender sends until its end. A reset is passed on like an end: what was sent
 // before it comes before it.
 func (p *pipe) read() {
-	buf := make([]byte, pieceBytes)
+	buf := make([]byte, firstPiece)
 	for {
 		n, err := p.from.Read(buf)
 		if n > 0 && !p.pass(buf[:n]) {
 			p.put(piece{end: true}) // which ends the writer
 			return
+		}
+		if n == len(buf) && n < mostPiece {
+			buf = make([]byte, 2*n)
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
@@ -145,11 +153,13 @@ func (p *pipe) idle() bool {
 func (p *pipe) put(x piece) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.bytes+len(x.data) > mostWaiting && !p.broken {
+	// If something waits, its writing wakes this up.
+	for n := len(x.data); !p.broken && (p.bytes+n > mostWaiting || p.bytes > 0 && n > 0 && p.all.bytes.Load()+int64(n) > mostInAll); {
 		p.change.Wait()
 	}
 	p.waiting = append(p.waiting, x)
 	p.bytes += len(x.data)
+	p.all.bytes.Add(int64(len(x.data)))
 	p.change.Broadcast()
 	return !p.broken
 }
@@ -190,6 +200,7 @@ func (p *pipe) write() {
 		before = time.Now()
 		p.mu.Lock()
 		p.bytes -= len(x.data)
+		p.all.bytes.Add(-int64(len(x.data)))
 		p.change.Broadcast()
 		p.mu.Unlock()
 		if err != nil {

@@ -348,30 +348,46 @@ type discard struct{}
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) Close() error                { return nil }
 
-// TestWaiting: above the bound nothing more is taken until something was written.
+// TestWaiting: above the bound, its own or that of all connections, nothing more is taken until
+// something was written. A direction with nothing that waits takes a piece in any case.
 func TestWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &pipe{all: new(paths)}
-		p.change.L = &p.mu
-		if !p.put(piece{data: make([]byte, mostWaiting)}) {
-			t.Fatal("it is broken")
-		}
-		taken := false
-		go func() {
-			p.put(piece{data: make([]byte, 1)})
-			taken = true
-		}()
-		synctest.Wait()
-		if taken {
-			t.Error("more waits than the bound")
-		}
-		p.mu.Lock()
-		p.bytes = 0
-		p.change.Broadcast()
-		p.mu.Unlock()
-		synctest.Wait()
-		if !taken {
-			t.Error("it waits forever")
-		}
-	})
+	for _, tt := range []struct {
+		name   string
+		others int64
+		bytes  int
+		waits  bool
+	}{
+		{"its own bound", 0, mostWaiting, true},
+		{"that of all", mostInAll, 1, true},
+		{"nothing waits", mostInAll, 0, false},
+		{"below both", mostInAll - 2, 1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &pipe{all: new(paths)}
+				p.change.L = &p.mu
+				p.all.bytes.Store(tt.others)
+				if !p.put(piece{data: make([]byte, tt.bytes)}) {
+					t.Fatal("it is broken")
+				}
+				taken := false
+				go func() {
+					p.put(piece{data: make([]byte, 1)})
+					taken = true
+				}()
+				synctest.Wait()
+				if taken == tt.waits {
+					t.Errorf("it was taken: %v", taken)
+				}
+				p.mu.Lock()
+				p.bytes = 0
+				p.change.Broadcast()
+				p.mu.Unlock()
+				synctest.Wait()
+				if !taken {
+					t.Error("it waits forever")
+				}
+			})
+		})
+	}
 }
