@@ -25,6 +25,10 @@ type PacketFilter struct {
 	rules    [][]string // those that stand, with their program
 }
 
+// machine are processes whose networks others use, too: this one, and the first one, whose network is
+// another if this program is in a container that sees the processes of the machine.
+var machine = []int{os.Getpid(), 1}
+
 // NetworkOf identifies the network namespace of a process.
 func NetworkOf(pid int) (string, error) { return os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/net") }
 
@@ -33,16 +37,18 @@ func NetworkOf(pid int) (string, error) { return os.Readlink("/proc/" + strconv.
 // drops nothing.
 func OpenPackets(pid int) (*PacketFilter, error) {
 	path := "/proc/" + strconv.Itoa(pid) + "/ns/net"
-	own, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		return nil, fmt.Errorf("find the network of this program: %w", err)
-	}
 	its, err := os.Readlink(path)
 	if err != nil {
 		return nil, fmt.Errorf("find the network of process %d: %w", pid, errors.Unwrap(err))
 	}
-	if its == own {
-		return nil, fmt.Errorf("process %d: %w", pid, ErrSharedNetwork)
+	for _, process := range machine {
+		theirs, err := NetworkOf(process)
+		if err == nil && its == theirs {
+			return nil, fmt.Errorf("process %d: %w", pid, ErrSharedNetwork)
+		}
+		if err != nil && process == os.Getpid() {
+			return nil, fmt.Errorf("find the network of this program: %w", err)
+		}
 	}
 	iptables, err := exec.LookPath("iptables")
 	if err != nil {
