@@ -28,16 +28,16 @@ type Time struct {
 // ten minutes at most, with the heal in between; that of a heal from the heal on.
 type Score struct {
 	Mark
-	ObservedS float64           `json:"observed_s"` // from the mark until the next fault, or the end of the measurement; ten minutes at most
-	Baseline  Baseline          `json:"baseline"`
-	Whole     Numbers           `json:"whole"`
-	Lanes     []Numbers         `json:"lanes,omitempty"` // partitions or connections
-	Worst     int               `json:"worst"`           // index of the lane with the longest blackout; -1: no lanes
+	ObservedS float64   `json:"observed_s"` // from the mark until the next fault, or the end of the measurement; ten minutes at most
+	Baseline  Baseline  `json:"baseline"`
+	Whole     Numbers   `json:"whole"`
+	Lanes     []Numbers `json:"lanes,omitempty"` // partitions or connections
+	Worst     int       `json:"worst"`           // index of the lane with the longest blackout; -1: no lanes
 	// Later is the longest blackout, over the limit and longer than those of the score, that began after
 	// the time of the score was cut because nothing had gone wrong in it, and before the next fault. It is
 	// not known whether the fault caused it. nil: there was none.
-	Later *Time `json:"later,omitempty"`
-	Errors    map[string]uint64 `json:"errors,omitempty"`
+	Later  *Time             `json:"later,omitempty"`
+	Errors map[string]uint64 `json:"errors,omitempty"`
 	// Delivery is what the check of the delivery found of the events due around a fault; nil: it was
 	// not checked, it is not known when they were due, or it is a heal.
 	Delivery *Delivery `json:"delivery,omitempty"`
