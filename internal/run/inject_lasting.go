@@ -118,7 +118,15 @@ func (j *injector) apply(ctx context.Context, f *inject.Fault) (*undoing, error)
 	switch f.Action {
 	case inject.NetDelay:
 		ctx := context.Background() // it answers at once, or is gone
-		u.undo = func() error { return j.e.relay.Delay(ctx, 0) }
+		u.undo = func() error {
+			err := j.e.relay.Delay(ctx, 0)
+			select {
+			case <-j.e.relay.Died(): // and with it its connections
+				return nil
+			default:
+				return err
+			}
+		}
 		return u, j.e.relay.Delay(ctx, f.Delay)
 	case inject.Stop:
 		u.undo = func() error { return j.e.system.Unpause(context.Background()) } // it has a timeout
