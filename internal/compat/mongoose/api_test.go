@@ -198,6 +198,21 @@ func TestAPIRefuses(t *testing.T) {
 		{name: "a value", defaults: "load:\n  batch:\n    size: 0\n", status: 400, want: "--load-batch-size: must be at least 1"},
 		{name: "a file outside", defaults: "item:\n  output:\n    file: ../../.ssh/authorized_keys\n", status: 400, want: "names only files in "},
 		{name: "an absolute file", defaults: "item:\n  input:\n    file: /etc/passwd\n", status: 400, want: "names only files in "},
+		{name: "a file outside, as an expression", defaults: "item:\n  output:\n    file: '%{string:format(\"%c%c%c\",46,46,47)}x'\n", status: 400, want: "names only files in "},
+		{name: "a file that ends a setting", defaults: "item:\n  input:\n    file: 'x),file:y'\n", status: 400, want: "names files without "},
+		{name: "the environment", defaults: `{"run": {"comment": "%{env:get('HOME')}"}}`, status: 400, want: "--run-comment: a run of the remote API does not see the environment"},
+		{name: "what the environment has not", defaults: `{"run": {"comment": "%{env:get('NO_SUCH_NAME')}"}}`, status: 400, want: "--run-comment: a run of the remote API does not see the environment"},
+		{name: "the environment in names", defaults: `{"item": {"naming": {"prefix": "${env:get('HOME')}"}}}`, status: 400, want: "--item-naming-prefix: a run of the remote API does not see the environment"},
+		{name: "the environment in changing names", defaults: `{"item": {"naming": {"prefix": "${path:random(16,2)}${env:get('HOME')}"}}}`, status: 400, want: "--item-naming-prefix: a run of the remote API does not see the environment"},
+		{name: "the environment in a header", defaults: `{"storage": {"driver": {"record": {"headers": {"a": "${env:get('HOME')}"}}}}}`, status: 400, want: "--storage-driver-record-headers: a run of the remote API does not see the environment"},
+		{name: "the environment in the name of a header", defaults: `{"storage": {"driver": {"create": {"headers": {"#{env:get('HOME')}": "a"}}}}}`, status: 400, want: "--storage-driver-create-headers: a run of the remote API does not see the environment"},
+		{name: "aliases", defaults: "a: &a [x, x]\nb: &b [*a, *a]\nload:\n  op:\n    type: [*b, *b]\n", status: 400, want: "have no anchors, aliases, tags and merged maps"},
+		{name: "a tag", defaults: "load:\n  op:\n    type: !!str create\n", status: 400, want: "have no anchors, aliases, tags and merged maps"},
+		{name: "merged maps", defaults: "load:\n  <<: {op: {type: create}}\n", status: 400, want: "have no anchors, aliases, tags and merged maps"},
+		{name: "lists in a list", defaults: "output:\n  metrics:\n    quantiles: [[0.5], [0.9]]\n", status: 400, want: "a list or a map is within a value"},
+		{name: "a map in a map", defaults: `{"storage": {"driver": {"record": {"headers": {"a": {"b": "c"}}}}}}`, status: 400, want: "a list or a map is within a value"},
+		{name: "brackets", defaults: strings.Repeat("[", mostBrackets+1), status: 400, want: "the sections are too deep"},
+		{name: "many options", defaults: strings.Repeat("#", mostOptions+1), status: 400, want: "the options have at most 64 KiB"},
 		{name: "another part", defaults: "{}", script: "x", more: "y", status: 400, want: `no part "more"`},
 		{name: "a large scenario", defaults: "{}", script: strings.Repeat("x", mostScript+1), status: 400, want: "at most 1 MiB"},
 		{name: "too large", defaults: strings.Repeat("x", mostBody+1), status: 413, want: "at most 16 MiB"},
@@ -229,6 +244,21 @@ func TestAPIRefuses(t *testing.T) {
 	<-a.seen
 	if _, err := a.claim("8"); err == nil || !strings.Contains(err.Error(), "busy with run ") {
 		t.Errorf("another machine in a run of the API: %v", err)
+	}
+}
+
+// TestAPISecrets: secrets of the node's command line are not in answers.
+func TestAPISecrets(t *testing.T) {
+	a := newTestAPI(t, "--storage-driver-record-headers=Authorization:Bearer abcdef123456,zone:eu-1")
+	a.ask("POST", "/run", nil, `{"load": {"step": {"id": "one"}}}`)
+	<-a.seen
+	for _, path := range []string{"/config", "/logs/one/Config"} {
+		for _, accept := range []string{"application/yaml", "application/json"} {
+			text := a.ask("GET", path, map[string]string{"Accept": accept}).Body.String()
+			if strings.Contains(text, "abcdef") || !strings.Contains(text, "***") || !strings.Contains(text, "eu-1") {
+				t.Errorf("%s as %s:\n%s", path, accept, text)
+			}
+		}
 	}
 }
 
