@@ -25,9 +25,9 @@ type PacketFilter struct {
 	rules    [][]string // those that stand, with their program
 }
 
-// machine are processes whose networks others use, too: this one, and the first one, whose network is
+// sharedBy are processes whose networks others use, too: this one, and the first one, whose network is
 // another if this program is in a container that sees the processes of the machine.
-var machine = []int{os.Getpid(), 1}
+var sharedBy = []int{os.Getpid(), 1}
 
 // NetworkOf identifies the network namespace of a process.
 func NetworkOf(pid int) (string, error) { return os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/net") }
@@ -41,7 +41,7 @@ func OpenPackets(pid int) (*PacketFilter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the network of process %d: %w", pid, errors.Unwrap(err))
 	}
-	for _, process := range machine {
+	for _, process := range sharedBy {
 		theirs, err := NetworkOf(process)
 		if err == nil && its == theirs {
 			return nil, fmt.Errorf("process %d: %w", pid, ErrSharedNetwork)

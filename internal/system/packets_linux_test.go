@@ -86,12 +86,12 @@ func TestPacketsRefused(t *testing.T) {
 		t.Error("there is no such process")
 	}
 	pid := apart(t)
-	defer func(was []int) { machine = was }(machine)
-	machine = []int{os.Getpid(), pid} // as if it were the first one
+	defer func(was []int) { sharedBy = was }(sharedBy)
+	sharedBy = []int{os.Getpid(), pid} // as if it were the first one
 	if _, err := OpenPackets(pid); !errors.Is(err, ErrSharedNetwork) {
 		t.Errorf("got %v, want that the network is that of the first process", err)
 	}
-	machine = machine[:1]
+	sharedBy = sharedBy[:1]
 	t.Setenv("PATH", t.TempDir())
 	if _, err := OpenPackets(pid); err == nil || !strings.Contains(err.Error(), "iptables is not installed") {
 		t.Errorf("got %v", err)
