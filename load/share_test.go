@@ -89,3 +89,31 @@ func TestNoFreeLane(t *testing.T) {
 		}
 	})
 }
+
+// TestManyLanes: with thousands of lanes, the engine takes the next one whose slots were
+// all free, so that each gets as much as the others and no batch waits.
+func TestManyLanes(t *testing.T) {
+	for _, lanes := range []int{manyLanes - 1, 2000} {
+		synctest.Test(t, func(t *testing.T) {
+			fired := make([]int, lanes)
+			f := newFake(RoundRobin(lanes), lanes, func(lane int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+				fired[lane]++
+				return at + 5*time.Millisecond, Outcome{}
+			})
+			r, err := Fire(t.Context(), Plan{
+				Schedule: Constant(float64(lanes)), BatchEvents: 1, MaxInFlight: 2, Threads: 1, Measurement: Limits{Time: 3 * time.Second}, Portable: true,
+			}, sharingTarget{f})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.Measurement.Queueing.Max(); got != 0 || r.Measurement.Acked != 3*uint64(lanes) {
+				t.Errorf("%d lanes: %d acked, queueing took %v at most", lanes, r.Measurement.Acked, got)
+			}
+			for lane, n := range fired {
+				if n != 3 {
+					t.Fatalf("%d lanes: lane %d got %d batches, want 3", lanes, lane, n)
+				}
+			}
+		})
+	}
+}

@@ -450,7 +450,7 @@ func (t *thread) serve(now time.Duration) {
 // serveShared fires each batch on the lane with the most free slots.
 func (t *thread) serveShared(now time.Duration) {
 	for t.shared.n > 0 {
-		ls := t.freestLane()
+		ls := t.freestLane((*t.shared.first()).ready)
 		if ls == nil {
 			break
 		}
@@ -466,8 +466,13 @@ func (t *thread) serveShared(now time.Duration) {
 // freestLane returns the lane with the most free slots; of several, the one whose slot
 // has been free the longest; and of those, the next in round-robin order. Nil: no lane
 // has room.
-func (t *thread) freestLane() *laneState {
+//
+// With thousands of lanes, looking at each of them costs far more than the batch. So the
+// next lane in round-robin order is taken if all of it was free when the batch was ready:
+// no lane is freer, and its batch waits for nothing.
+func (t *thread) freestLane(ready time.Duration) *laneState {
 	best, at := -1, time.Duration(0)
+	early := len(t.lanes) >= manyLanes && t.scheduled() && t.run.plan.Concurrency == 0
 	for i := range t.lanes {
 		i = (t.nextLane + i) % len(t.lanes)
 		ls := t.lanes[i]
@@ -476,6 +481,10 @@ func (t *thread) freestLane() *laneState {
 		}
 		free := ls.slots.iterate()
 		since := max(ls.roomSince, free.next())
+		if early && ls.slots.n == t.run.plan.MaxInFlight && since <= ready {
+			best = i
+			break
+		}
 		if b := best; b < 0 || ls.slots.n > t.lanes[b].slots.n || ls.slots.n == t.lanes[b].slots.n && since < at && since > 0 && at > 0 {
 			best, at = i, since
 		}
@@ -486,6 +495,9 @@ func (t *thread) freestLane() *laneState {
 	t.nextLane = best + 1
 	return t.lanes[best]
 }
+
+// manyLanes is from how many lanes on freestLane does not look at all of them.
+const manyLanes = 256
 
 // serveEach fires what the bound allows of each lane's own streams. Each round begins
 // with another lane, so that no lane takes all the slots.

@@ -54,7 +54,7 @@ func linterText(packages []Package) string {
 		case r.Name == ".":
 			rule, files = "main", "${config-path}/*.go"
 		case all:
-			rule, files = rule+"-all", "${config-path}/"+name+"/**.go"
+			rule, files = rule+"-others", "${config-path}/"+name+"/**.go"
 			may = append([]string{r.Name}, may...)
 		}
 		fmt.Fprintf(&b, "        %s:\n          files: [%q, ", rule, files)
@@ -128,7 +128,7 @@ func TestLinterText(t *testing.T) {
           list-mode: lax
           deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
           allow: [carronade/c$]
-        d-all:
+        d-others:
           files: ["${config-path}/d/**.go", "!${config-path}/d/x/*.go", "!$test"]
           list-mode: lax
           deny: [{pkg: carronade/, desc: the table of packages does not allow it}, {pkg: carronade/d/x$, desc: the table of packages does not allow it}]

@@ -123,7 +123,7 @@ var Packages = []Package{
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/mongoose", May: []string{
-		"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/system", "internal/trace",
+		"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace",
 		"internal/web", "internal/workload", "load", "measure", "payload", "payload/expression", "target/kafka", "units",
 	}},
 	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/report", "internal/testkit/reporttest", "target/kafka"}},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ import (
 	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/units"
 )
 
 const agentLong = `Makes this machine one of the generators of a fleet. The first time it needs a
@@ -103,7 +105,7 @@ func checkPatterns(patterns []string) error {
 
 // agent runs an agent until the context ends.
 func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Info, everything bool, traces string) error {
-	a, end, err := s.openAgent(ctx, cfg, info, everything)
+	a, end, err := s.openAgent(ctx, cfg, info, everything, 0)
 	if err != nil {
 		return err
 	}
@@ -113,9 +115,10 @@ func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Inf
 	return busError(drive.Serve(ctx, a))
 }
 
-// openAgent connects an agent, and has this process send to nothing else than its targets. The
-// returned function ends it.
-func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet.Info, everything bool) (drive.AgentConfig, func(), error) {
+// openAgent connects an agent, and has this process send to nothing else than its targets. Results
+// that have not been fetched for longer than keep are deleted; 0 keeps them. The returned function
+// ends it.
+func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet.Info, everything bool, keep time.Duration) (drive.AgentConfig, func(), error) {
 	cfg.Logf = s.logLine
 	b, err := bus.ConnectAgent(ctx, cfg)
 	if err != nil {
@@ -130,6 +133,15 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 	if err != nil {
 		b.Close()
 		return drive.AgentConfig{}, nil, &words{Err: err, Hint: "does another agent use " + cfg.Dir + "? give --data FOLDER"}
+	}
+	if keep > 0 {
+		removed, err := spool.RemoveOlder(time.Now().Add(-keep))
+		if len(removed) > 0 {
+			s.logLine("results that were not fetched in %s are deleted: run %s", units.FormatDuration(keep), strings.Join(removed, ", "))
+		}
+		if err != nil { // it is tried again at the next start
+			s.logLine("old results cannot be deleted: %v", err)
+		}
 	}
 	info.Name = b.Name()
 	rules := &permit.Rules{Agent: true, Everything: everything, Folder: files, Targets: info.AllowTargets}

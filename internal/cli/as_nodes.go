@@ -33,6 +33,10 @@ const (
 	entryAgent = "entry"
 )
 
+// keepResults is how long a node keeps results that were not fetched. A program that was killed
+// does not come back for them.
+const keepResults = 3 * 24 * time.Hour
+
 // nodeKey returns the key file for nodes at addresses: the given one, or that of the user if all
 // addresses are of this machine.
 func nodeKey(given string, addrs ...string) (string, error) {
@@ -130,7 +134,7 @@ func (s *session) openNode(ctx context.Context, o *compat.NodeOptions, key, dir 
 		server.Close()
 		return nil, err
 	}
-	a, end, err := s.openAgent(ctx, bus.AgentConfig{Given: &join, Dir: filepath.Join(dir, "agent")}, fleet.Info{AllowTargets: o.Targets}, o.Everything)
+	a, end, err := s.openAgent(ctx, bus.AgentConfig{Given: &join, Dir: filepath.Join(dir, "agent")}, fleet.Info{AllowTargets: o.Targets}, o.Everything, keepResults)
 	if err != nil {
 		server.Close()
 		return nil, err
@@ -217,15 +221,7 @@ func (s *session) nodes(ctx context.Context, tool *compat.Tool, common compat.Co
 			r.infos = again
 		}
 	}
-	for _, i := range r.infos {
-		switch {
-		case i.Version != fleetVersion():
-			err = &words{Err: fmt.Errorf("node %s has version %s of carronade, this machine %s", i.Name, i.Version, fleetVersion()), Hint: "use the same version everywhere"}
-		case i.Busy != "":
-			err = &words{Err: fmt.Errorf("node %s is busy with run %s", i.Name, i.Busy), Hint: "wait for its end, or use other nodes"}
-		}
-	}
-	if err != nil {
+	if err := cmp.Or(ctx.Err(), unusable(r.infos)); err != nil { // who interrupts has not asked which are busy
 		end()
 		return nil, err
 	}
@@ -235,6 +231,20 @@ func (s *session) nodes(ctx context.Context, tool *compat.Tool, common compat.Co
 		},
 		Close: end,
 	}, nil
+}
+
+// unusable says of each node that cannot take part in a run why.
+func unusable(infos []fleet.Info) error {
+	var faults []error
+	for _, i := range infos {
+		switch {
+		case i.Version != fleetVersion():
+			faults = append(faults, &words{Err: fmt.Errorf("node %s has version %s of carronade, this machine %s", i.Name, i.Version, fleetVersion()), Hint: "use the same version everywhere"})
+		case i.Busy != "":
+			faults = append(faults, &words{Err: fmt.Errorf("node %s is busy with run %s", i.Name, i.Busy), Hint: "wait for its end, or use other nodes"})
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // entry starts the agent of this machine. The returned function ends it.

@@ -219,6 +219,30 @@ func (s *FileSpool) Changed(run string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
+// RemoveOlder deletes runs that were last written to before a time, and returns their names.
+func (s *FileSpool) RemoveOlder(than time.Time) (removed []string, err error) {
+	names, err := s.Runs()
+	if err != nil {
+		return nil, err
+	}
+	var failed []error
+	for _, name := range names {
+		changed, err := s.Changed(name)
+		if err == nil && !changed.Before(than) {
+			continue
+		}
+		if err == nil {
+			err = s.Remove(name)
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		removed = append(removed, name)
+	}
+	return removed, errors.Join(failed...)
+}
+
 // use opens a run.
 func (s *FileSpool) use(run string) (*fileRun, error) {
 	if s.now != nil && s.now.name == run {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 func openSpool(t *testing.T, dir string) *FileSpool {
@@ -190,4 +191,28 @@ func FuzzSpool(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRemoveOlder: results that were not fetched for long are deleted, and no others.
+func TestRemoveOlder(t *testing.T) {
+	dir := t.TempDir()
+	s := openSpool(t, dir)
+	defer s.Close()
+	for _, run := range []string{"a", "b", "c"} {
+		if err := s.Begin(run, []byte("head")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	for _, run := range []string{"a", "c"} {
+		if err := os.Chtimes(filepath.Join(dir, run, spoolFile), now, now.Add(-2*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if removed, err := s.RemoveOlder(now.Add(-time.Hour)); err != nil || !slices.Equal(removed, []string{"a", "c"}) {
+		t.Errorf("removed %q, %v", removed, err)
+	}
+	if left, err := s.Runs(); err != nil || !slices.Equal(left, []string{"b"}) {
+		t.Errorf("left %q, %v", left, err)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -85,7 +86,8 @@ const keyLength = 32
 
 // AttachmentKey returns the user's key for the hashes of attached files, from a file in the
 // folder of the user's own store. The first use creates it, for this user only. Two processes
-// at once get the same key.
+// at once get the same key. It refuses a key that others can read: with it they could find a short
+// secret by its hash.
 func AttachmentKey() ([]byte, error) {
 	dir, err := system.DataDir()
 	if err != nil {
@@ -93,14 +95,20 @@ func AttachmentKey() ([]byte, error) {
 	}
 	dir = filepath.Join(dir, "carronade")
 	path := filepath.Join(dir, "attachments.key")
-	key, err := os.ReadFile(path)
+	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := createKey(dir, path); err != nil {
+		if err := createKey(dir, path, os.Link); err != nil {
 			return nil, fmt.Errorf("cannot create %s: %w", path, system.Reason(err))
 		}
+		info, err = os.Stat(path)
+	}
+	var key []byte
+	if err == nil {
 		key, err = os.ReadFile(path)
 	}
 	switch {
+	case err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("other users can read %s: chmod 600 it, or remove it for a new key if they may have read it", path)
 	case err != nil:
 		return nil, fmt.Errorf("cannot read %s: %w", path, system.Reason(err))
 	case len(key) != keyLength:
@@ -110,8 +118,8 @@ func AttachmentKey() ([]byte, error) {
 }
 
 // createKey creates a key that is complete as soon as it has its name. One that another
-// process created stays.
-func createKey(dir, path string) error {
+// process created stays, except on a file system where link does not work.
+func createKey(dir, path string, link func(from, to string) error) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -126,10 +134,10 @@ func createKey(dir, path string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err = os.Link(f.Name(), path); errors.Is(err, fs.ErrExist) {
+	if err = link(f.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return err
+	return os.Rename(f.Name(), path)
 }
 
 var (

@@ -253,6 +253,14 @@ func TestAttachmentKey(t *testing.T) {
 	if _, err := AttachmentKey(); err == nil || !strings.Contains(err.Error(), "is not a key") {
 		t.Errorf("got %v for a file without a key", err)
 	}
+	if runtime.GOOS != "windows" {
+		if err := os.Chmod(filepath.Join(data, "carronade", "attachments.key"), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := AttachmentKey(); err == nil || !strings.Contains(err.Error(), "other users can read") {
+			t.Errorf("got %v for a key of others", err)
+		}
+	}
 	if got := original(text, nil); got != "" {
 		t.Errorf("got %q without a key", got)
 	}
@@ -266,7 +274,7 @@ func TestAttachmentKeyOfMany(t *testing.T) {
 	keys := make([]string, 8)
 	for i := range keys {
 		all.Go(func() {
-			if err := createKey(dir, path); err != nil {
+			if err := createKey(dir, path, os.Link); err != nil {
 				t.Error(err)
 			}
 			key, _ := os.ReadFile(path)
@@ -277,5 +285,20 @@ func TestAttachmentKeyOfMany(t *testing.T) {
 	slices.Sort(keys)
 	if keys = slices.Compact(keys); len(keys) != 1 || len(keys[0]) != keyLength {
 		t.Errorf("got %d keys", len(keys))
+	}
+}
+
+// A file system without hard links has a key, too.
+func TestAttachmentKeyWithoutLinks(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "attachments.key")
+	if err := createKey(dir, path, func(string, string) error { return errors.ErrUnsupported }); err != nil {
+		t.Fatal(err)
+	}
+	if key, err := os.ReadFile(path); err != nil || len(key) != keyLength {
+		t.Errorf("got %x, %v", key, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("got the files %v, %v", left, err)
 	}
 }

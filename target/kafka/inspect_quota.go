@@ -121,8 +121,8 @@ func quotaFinding(all kadm.DescribedClientQuotas, c *config) target.Finding {
 			continue
 		}
 		mends = append(mends, c.tool("kafka-configs", "--alter "+q.flags+" --delete-config "+key))
-		switch {
-		case key == "request_percentage":
+		switch key {
+		case "request_percentage":
 			limits = append(limits, fmt.Sprintf("%s of %s is %g %% of the brokers' request threads", key, q.to, q.value))
 		default:
 			limits = append(limits, fmt.Sprintf("%s of %s is %s/s for each broker", key, q.to, units.FormatSize(int64(q.value))))

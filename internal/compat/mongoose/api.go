@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,8 +27,9 @@ import (
 // runFunc is the type of Program.Run.
 type runFunc = func(ctx context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error)
 
-// mostBody limits a request of the remote API, in bytes.
-const mostBody = 16 << 20
+// mostBody limits a request of the remote API, in bytes: a scenario, options, and what is around
+// them.
+const mostBody = 2 << 20
 
 // requestTime limits the time of a request and of its answer.
 const requestTime = 30 * time.Second
@@ -44,8 +46,9 @@ type api struct {
 	cancel   context.CancelFunc // of it
 	others   string             // a run of another machine in which this node takes part
 	last     int64              // the last id
-	running  sync.WaitGroup
-	measured []*measuredStep // of the newest run, in the order of their beginnings
+	closed   bool               // no run may begin
+	running  sync.WaitGroup     // the active run of the API; its Add is under mu, before closed
+	measured []*measuredStep    // of the newest run, in the order of their beginnings
 }
 
 type apiKey struct{}
@@ -64,9 +67,10 @@ func newAPI(p *compat.Program, v *values) *api {
 	return a
 }
 
-// serve serves the API at an address, or, without one, at the port of --run-port on loopback. The
-// returned function ends it.
-func (a *api) serve(ctx context.Context, addr string) (string, func(), error) {
+// serve serves the API at an address, or, without one, at the port of --run-port on loopback.
+// Requests name this machine by one of names, its host name or an address. The returned function
+// ends it.
+func (a *api) serve(ctx context.Context, addr string, names []string) (string, func(), error) {
 	addr, err := listenOf(addr, a.defaults, "run-port")
 	if err != nil {
 		return "", nil, err
@@ -78,13 +82,32 @@ func (a *api) serve(ctx context.Context, addr string) (string, func(), error) {
 		}
 		return "", nil, fmt.Errorf("the remote API cannot listen on %s: %w (--run-port and --api-listen give another address)", addr, err)
 	}
-	host, _, _ := net.SplitHostPort(addr)
 	server := &http.Server{
-		Handler:           web.NewGuard(func(string) (string, bool) { return "", false }, host).Protect(a.handler()),
+		Handler:           guarded(a.handler(), addr, names),
 		ReadHeaderTimeout: requestTime, ReadTimeout: requestTime, WriteTimeout: requestTime, MaxHeaderBytes: 16 << 10,
 	}
 	go server.Serve(l) //nolint:errcheck // it ends by Close
 	return l.Addr().String(), func() { server.Close() }, nil
+}
+
+// guarded refuses requests of other web pages: also those that name this machine otherwise than it
+// is named.
+func guarded(next http.Handler, addr string, names []string) http.Handler {
+	own := slices.Clone(names)
+	if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
+		own = append(own, host)
+	}
+	if name, err := os.Hostname(); err == nil && name != "" {
+		own = append(own, name)
+	}
+	g := web.NewGuard(func(string) (string, bool) { return "", false }, own...)
+	g.Refuse = func(w http.ResponseWriter, _ *http.Request, text string, status int) {
+		if status == http.StatusMisdirectedRequest {
+			text = "this machine does not have that name: use its address or its host name, or start the program with --api-name=HOST"
+		}
+		http.Error(w, text, status)
+	}
+	return g.Protect(next)
 }
 
 // handler answers the requests of the API.
@@ -108,6 +131,12 @@ type busyError struct{ what string }
 
 func (e *busyError) Error() string { return "busy with " + e.what }
 
+// errEnding is the error of a run that would begin while the program ends.
+var errEnding = errors.New("the program ends")
+
+// mostID is the largest id of a run that is taken: JSON has it exactly, and larger ones follow.
+const mostID = 1 << 53
+
 // claim takes part in a run of another machine, if there is none here.
 func (a *api) claim(run string) (func(), error) {
 	a.mu.Lock()
@@ -123,26 +152,32 @@ func (a *api) claim(run string) (func(), error) {
 	}, nil
 }
 
-// begin makes a run the active one, and returns its id.
+// begin makes a run the active one, until over is called, and returns its id. The wanted one is its
+// id if it is new: above those of the runs before.
 func (a *api) begin(wanted int64, cancel context.CancelFunc) (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
+	case a.closed:
+		return 0, errEnding
 	case a.id != 0:
 		return 0, &busyError{fmt.Sprintf("run %d", a.id)}
 	case a.others != "":
 		return 0, &busyError{"run " + a.others + " of another machine"}
 	}
-	if wanted <= 0 {
+	if wanted <= a.last || wanted > mostID {
 		wanted = max(time.Now().UnixMilli(), a.last+1)
 	}
+	a.running.Add(1)
 	a.id, a.last, a.cancel, a.measured = wanted, max(a.last, wanted), cancel, nil
 	return a.id, nil
 }
 
-// began makes the run of the command line the active one.
+// began makes the run of the command line the active one, to the end of the program.
 func (a *api) began(v *values, cancel context.CancelFunc) {
-	_, _ = a.begin(v.number("run-id"), cancel) // it is the first
+	if _, err := a.begin(v.number("run-id"), cancel); err == nil { // it is the first
+		a.running.Done() // it ends before end is called
+	}
 }
 
 // over ends the active run.
@@ -150,11 +185,13 @@ func (a *api) over() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.id, a.cancel = 0, nil
+	a.running.Done()
 }
 
-// end stops the active run and waits for it.
+// end stops the active run and waits for it. A request that comes later starts none.
 func (a *api) end() {
 	a.mu.Lock()
+	a.closed = true
 	if a.cancel != nil {
 		a.cancel()
 	}
@@ -248,8 +285,15 @@ func (a *api) postRun(w http.ResponseWriter, r *http.Request) {
 	id, err := a.begin(v.number("run-id"), cancel)
 	if err != nil {
 		cancel()
-		http.Error(w, err.Error(), http.StatusConflict)
+		status := http.StatusConflict
+		if errors.Is(err, errEnding) {
+			status = http.StatusServiceUnavailable
+		}
+		http.Error(w, err.Error(), status)
 		return
+	}
+	if v.has("run-id") {
+		v.given["run-id"] = strconv.FormatInt(id, 10)
 	}
 	own, closeLogs, err := a.logged(v, now, script)
 	if err != nil {
@@ -258,14 +302,14 @@ func (a *api) postRun(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	a.running.Go(func() {
+	go func() {
 		defer a.over()
 		defer cancel()
 		defer closeLogs()
 		if err := a.run(context.WithValue(ctx, apiKey{}, a), own, v, script); err != nil {
 			warner(own)("run %d: %v", id, err)
 		}
-	})
+	}()
 	etag(w, id)
 	w.WriteHeader(http.StatusAccepted)
 }

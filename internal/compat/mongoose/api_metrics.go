@@ -13,21 +13,23 @@ import (
 // mostMeasured limits how many steps of a run have metrics; the oldest that ended are left out.
 const mostMeasured = 64
 
-// A measuredStep is a step of a run, with its newest metrics.
+// A measuredStep is a step of a run, with its newest metrics. It is nil without an API, and its
+// methods do nothing then.
 type measuredStep struct {
+	api   *api
 	s     *step
 	began time.Time
 	m     metrics
+	shown bool // m is set
 	over  bool
 }
 
-// watch begins to publish the metrics of a step, and returns what does that. Without an API it does
-// nothing.
-func (a *api) watch(s *step) (show func(m *metrics, over bool)) {
+// watch begins to publish the metrics of a step, until its end is called.
+func (a *api) watch(s *step) *measuredStep {
 	if a == nil {
-		return func(*metrics, bool) {}
+		return nil
 	}
-	own := &measuredStep{s: s, began: time.Now()}
+	own := &measuredStep{api: a, s: s, began: time.Now()}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.measured = append(a.measured, own)
@@ -36,11 +38,36 @@ func (a *api) watch(s *step) (show func(m *metrics, over bool)) {
 			a.measured = slices.Delete(a.measured, i, i+1)
 		}
 	}
-	return func(m *metrics, over bool) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		own.m, own.over = *m, over
-		own.m.durations, own.m.latencies = nil, nil // they go on
+	return own
+}
+
+// show publishes metrics.
+func (m *measuredStep) show(now *metrics) {
+	if m == nil {
+		return
+	}
+	m.api.mu.Lock()
+	defer m.api.mu.Unlock()
+	m.m, m.shown = *now, true
+	m.m.durations, m.m.latencies = nil, nil // they go on
+}
+
+// look publishes the metrics of a meter.
+func (m *measuredStep) look(of *meter) {
+	if m != nil {
+		m.show(of.look())
+	}
+}
+
+// end says that the step has ended, however it did. One that never had metrics is left out.
+func (m *measuredStep) end() {
+	if m == nil {
+		return
+	}
+	m.api.mu.Lock()
+	defer m.api.mu.Unlock()
+	if m.over = true; !m.shown {
+		m.api.measured = slices.DeleteFunc(m.api.measured, func(o *measuredStep) bool { return o == m })
 	}
 }
 

@@ -3,6 +3,7 @@ package mongoose
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/scenario"
 	"carronade/internal/workload"
 )
 
@@ -198,9 +200,24 @@ func TestAPIRefuses(t *testing.T) {
 		{name: "a value", defaults: "load:\n  batch:\n    size: 0\n", status: 400, want: "--load-batch-size: must be at least 1"},
 		{name: "a file outside", defaults: "item:\n  output:\n    file: ../../.ssh/authorized_keys\n", status: 400, want: "names only files in "},
 		{name: "an absolute file", defaults: "item:\n  input:\n    file: /etc/passwd\n", status: 400, want: "names only files in "},
+		{name: "a file outside, as an expression", defaults: "item:\n  output:\n    file: '%{string:format(\"%c%c%c\",46,46,47)}x'\n", status: 400, want: "names only files in "},
+		{name: "a file that ends a setting", defaults: "item:\n  input:\n    file: 'x),file:y'\n", status: 400, want: "names files without "},
+		{name: "the environment", defaults: `{"run": {"comment": "%{env:get('HOME')}"}}`, status: 400, want: "--run-comment: a run of the remote API does not see the environment"},
+		{name: "what the environment has not", defaults: `{"run": {"comment": "%{env:get('NO_SUCH_NAME')}"}}`, status: 400, want: "--run-comment: a run of the remote API does not see the environment"},
+		{name: "the environment in names", defaults: `{"item": {"naming": {"prefix": "${env:get('HOME')}"}}}`, status: 400, want: "--item-naming-prefix: a run of the remote API does not see the environment"},
+		{name: "the environment in changing names", defaults: `{"item": {"naming": {"prefix": "${path:random(16,2)}${env:get('HOME')}"}}}`, status: 400, want: "--item-naming-prefix: a run of the remote API does not see the environment"},
+		{name: "the environment in a header", defaults: `{"storage": {"driver": {"record": {"headers": {"a": "${env:get('HOME')}"}}}}}`, status: 400, want: "--storage-driver-record-headers: a run of the remote API does not see the environment"},
+		{name: "the environment in the name of a header", defaults: `{"storage": {"driver": {"create": {"headers": {"#{env:get('HOME')}": "a"}}}}}`, status: 400, want: "--storage-driver-create-headers: a run of the remote API does not see the environment"},
+		{name: "aliases", defaults: "a: &a [x, x]\nb: &b [*a, *a]\nload:\n  op:\n    type: [*b, *b]\n", status: 400, want: "have no anchors, aliases, tags and merged maps"},
+		{name: "a tag", defaults: "load:\n  op:\n    type: !!str create\n", status: 400, want: "have no anchors, aliases, tags and merged maps"},
+		{name: "merged maps", defaults: "load:\n  <<: {op: {type: create}}\n", status: 400, want: "have no anchors, aliases, tags and merged maps"},
+		{name: "lists in a list", defaults: "output:\n  metrics:\n    quantiles: [[0.5], [0.9]]\n", status: 400, want: "a list or a map is within a value"},
+		{name: "a map in a map", defaults: `{"storage": {"driver": {"record": {"headers": {"a": {"b": "c"}}}}}}`, status: 400, want: "a list or a map is within a value"},
+		{name: "brackets", defaults: strings.Repeat("[", mostBrackets+1), status: 400, want: "the sections are too deep"},
+		{name: "many options", defaults: strings.Repeat("#", mostOptions+1), status: 400, want: "the options have at most 64 KiB"},
 		{name: "another part", defaults: "{}", script: "x", more: "y", status: 400, want: `no part "more"`},
 		{name: "a large scenario", defaults: "{}", script: strings.Repeat("x", mostScript+1), status: 400, want: "at most 1 MiB"},
-		{name: "too large", defaults: strings.Repeat("x", mostBody+1), status: 413, want: "at most 16 MiB"},
+		{name: "too large", defaults: strings.Repeat("x", mostBody+1), status: 413, want: "at most 2 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			parts := []string{c.defaults}
@@ -229,6 +246,158 @@ func TestAPIRefuses(t *testing.T) {
 	<-a.seen
 	if _, err := a.claim("8"); err == nil || !strings.Contains(err.Error(), "busy with run ") {
 		t.Errorf("another machine in a run of the API: %v", err)
+	}
+}
+
+// TestAPIIDs: an id that is wanted is that of one run; others get new ones.
+func TestAPIIDs(t *testing.T) {
+	a := newTestAPI(t, "--run-id=5")
+	var ids []string
+	for range 3 {
+		w := a.ask("POST", "/run", nil, "{}")
+		<-a.seen
+		id := etagOf(w)
+		if metrics := a.ask("GET", "/metrics", nil).Body.String(); !strings.Contains(metrics, `run_id="`+id+`"`) {
+			t.Errorf("no run %s in\n%s", id, metrics)
+		}
+		ids = append(ids, id)
+		a.ask("DELETE", "/run", map[string]string{"If-Match": id})
+		a.running.Wait()
+	}
+	if ids[0] != "5" || ids[1] == "5" || ids[1] == ids[2] {
+		t.Errorf("got the runs %q", ids)
+	}
+}
+
+// TestAPIEnd: a request that comes after the end starts no run.
+func TestAPIEnd(t *testing.T) {
+	a := newTestAPI(t)
+	a.end()
+	if w := a.ask("POST", "/run", nil, "{}"); w.Code != http.StatusServiceUnavailable || a.active() != 0 {
+		t.Errorf("got %d, %s", w.Code, w.Body)
+	}
+}
+
+// TestAPINames: which names of a machine requests may have.
+func TestAPINames(t *testing.T) {
+	a := newTestAPI(t)
+	own, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := guarded(a.handler, "0.0.0.0:9999", []string{"load-1"})
+	for host, status := range map[string]int{"load-1:9999": 200, own: 200, "localhost": 200, "0.0.0.0:9999": 200, "evil.example": 421} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/logs", http.NoBody)
+		r.Host = host
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != status || status == 421 && !strings.Contains(w.Body.String(), "--api-name=HOST") {
+			t.Errorf("%s: got %d, %s, want %d", host, w.Code, w.Body, status)
+		}
+	}
+	if _, f, err := splitNode([]string{"--api-name=a", "--api-name=b"}); err != nil || strings.Join(f.apiNames, " ") != "a b" {
+		t.Errorf("got %q, %v", f.apiNames, err)
+	}
+	if _, _, err := splitNode([]string{"--api-name=a:1"}); err == nil {
+		t.Error("a port is taken as a part of a name")
+	}
+	if got := runTool(t, compat.Program{}, "--api-name=a"); got.err == nil || !strings.Contains(got.err.Error(), "--api-listen") {
+		t.Errorf("without the API: %v", got.err)
+	}
+}
+
+// TestAPISecrets: secrets of the node's command line are not in answers.
+func TestAPISecrets(t *testing.T) {
+	a := newTestAPI(t, "--storage-driver-record-headers=Authorization:Bearer abcdef123456,zone:eu-1")
+	a.ask("POST", "/run", nil, `{"load": {"step": {"id": "one"}}}`)
+	<-a.seen
+	for _, path := range []string{"/config", "/logs/one/Config"} {
+		for _, accept := range []string{"application/yaml", "application/json"} {
+			text := a.ask("GET", path, map[string]string{"Accept": accept}).Body.String()
+			if strings.Contains(text, "abcdef") || !strings.Contains(text, "***") || !strings.Contains(text, "eu-1") {
+				t.Errorf("%s as %s:\n%s", path, accept, text)
+			}
+		}
+	}
+	if got := runTool(t, compat.Program{}, "--run-node", "--storage-auth-secret=abcdef"); got.err == nil || !strings.Contains(got.err.Error(), "--storage-auth-secret") {
+		t.Errorf("a node with a password: %v", got.err)
+	}
+}
+
+// TestAPIMetrics: steps of all types have metrics while they run; one that failed before has none.
+func TestAPIMetrics(t *testing.T) {
+	options := func(texts ...string) (all []scenario.Option) {
+		for i := 0; i < len(texts); i += 2 {
+			all = append(all, scenario.Option{Name: texts[i], Values: []string{texts[i+1]}})
+		}
+		return all
+	}
+	create := scenario.Part{Options: options("item-output-path", "t", "load-op-limit-count", "9")}
+	read := scenario.Part{Options: options("load-op-type", "read", "item-input-path", "t")}
+	for _, c := range []struct {
+		name string
+		step scenario.Step
+		fail bool
+		want string // operations
+	}{
+		{name: "records", step: scenario.Step{Kind: Linear}, want: "CREATE"},
+		{name: "weighted", step: scenario.Step{Kind: Weighted, Parts: []scenario.Part{create, read}}, want: "MIX"},
+		{name: "pipeline", step: scenario.Step{Kind: Pipeline, Parts: []scenario.Part{create, read}}, want: "CREATE READ"},
+		{name: "topics", step: scenario.Step{Kind: Linear, Options: options("item-type", "path", "load-op-limit-count", "2")}, want: "CREATE"},
+		{name: "failed", step: scenario.Step{Kind: Linear}, fail: true},
+		{name: "failed pipeline", step: scenario.Step{Kind: Pipeline, Parts: []scenario.Part{create, read}}, fail: true},
+		{name: "failed topics", step: scenario.Step{Kind: Linear, Options: options("item-type", "path", "load-op-limit-count", "2")}, fail: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newTestAPI(t)
+			ops := func() string {
+				var all []string
+				for _, m := range regexp.MustCompile(`mongoose_success_op_count\{[^}]*load_op_type="([A-Z]+)"`).FindAllStringSubmatch(a.ask("GET", "/metrics", nil).Body.String(), -1) {
+					all = append(all, m[1])
+				}
+				return strings.Join(all, " ")
+			}
+			p := *a.program
+			p.Run = func(_ context.Context, d *workload.Document, o compat.Observer) (*report.Document, error) {
+				if c.fail {
+					return nil, errors.New("no connection")
+				}
+				for _, e := range d.Entries {
+					if e.Name == "trace" {
+						writeTrace(t, e.Values[0])
+					}
+				}
+				o.Interval(interval(0, false, false))
+				if got := ops(); got != c.want {
+					t.Errorf("during the run: got %q, want %q", got, c.want)
+				}
+				return document(), nil
+			}
+			p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+				if c.fail {
+					return nil, errors.New("no connection")
+				}
+				l.Started(time.Now())
+				l.Each(compat.TopicDone{Name: "t", At: time.Millisecond, InFlight: 1})
+				return &compat.TopicResult{Done: 1, Elapsed: time.Second}, nil
+			}
+			ctx := context.WithValue(t.Context(), apiKey{}, a.api)
+			run, err := newRunner(ctx, &p, a.defaults, nil).Start(1, &c.step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ended := run(ctx); (ended.Fault != nil) != c.fail {
+				t.Errorf("it ended with %v", ended.Fault)
+			}
+			if got := ops(); got != c.want {
+				t.Errorf("at the end: got %q, want %q", got, c.want)
+			}
+			for _, m := range a.measured {
+				if !m.over {
+					t.Errorf("%s is not over", m.s.op)
+				}
+			}
+		})
 	}
 }
 

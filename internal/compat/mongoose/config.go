@@ -1,34 +1,114 @@
 package mongoose
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"carronade/internal/secret"
+)
+
+// Limits of a document with options. The parser takes a time that grows with the square of the
+// depth of brackets.
+const (
+	mostOptions  = 64 << 10 // bytes
+	mostBrackets = 64       // that are open
+	mostSections = 8        // within each other
 )
 
 // read gives options the values of a document, YAML or JSON, with the sections of options as maps.
 func (v *values) read(text []byte) error {
-	if len(strings.TrimSpace(string(text))) == 0 {
-		return nil
-	}
-	var doc yaml.MapSlice
-	if err := yaml.UnmarshalWithOptions(text, &doc, yaml.UseOrderedMap()); err != nil {
-		line, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
-		return fmt.Errorf("neither YAML nor JSON: %s", line)
+	doc, err := parseOptions(text)
+	if err != nil {
+		return err
 	}
 	return v.readMap("", doc, 0)
 }
 
+// parseOptions parses a document of others. It has values and sections alone: a short one with
+// aliases would stand for a long one.
+func parseOptions(text []byte) (doc yaml.MapSlice, err error) {
+	// The parser has a history of panics on malformed input.
+	defer func() {
+		if p := recover(); p != nil {
+			doc, err = nil, errors.New("neither YAML nor JSON")
+		}
+	}()
+	switch {
+	case len(text) > mostOptions:
+		return nil, fmt.Errorf("the options have at most %d KiB", mostOptions>>10)
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, nil
+	case isDeep(text):
+		return nil, errDeep
+	}
+	invalid := func(err error) error {
+		line, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+		return fmt.Errorf("neither YAML nor JSON: %s", line)
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	var found references
+	for _, d := range file.Docs {
+		if d.Body != nil {
+			ast.Walk(&found, d.Body)
+		}
+	}
+	if found {
+		return nil, errors.New("options have no anchors, aliases, tags and merged maps: write the values")
+	}
+	if err := yaml.UnmarshalWithOptions(text, &doc, yaml.UseOrderedMap()); err != nil {
+		return nil, invalid(err)
+	}
+	return doc, nil
+}
+
+var errDeep = errors.New("the sections are too deep")
+
+// isDeep reports whether more brackets are open at some place than a document with options has.
+func isDeep(text []byte) bool {
+	open := 0
+	for _, c := range text {
+		switch c {
+		case '[', '{':
+			open++
+		case ']', '}':
+			open = max(open-1, 0)
+		}
+		if open > mostBrackets {
+			return true
+		}
+	}
+	return false
+}
+
+// references reports whether a document refers to itself or to types.
+type references bool
+
+// Visit implements ast.Visitor.
+func (r *references) Visit(n ast.Node) ast.Visitor {
+	switch n.(type) {
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
+		*r = true
+		return nil
+	}
+	return r
+}
+
 func (v *values) readMap(above string, doc yaml.MapSlice, depth int) error {
-	if depth > 8 {
-		return errors.New("the sections are too deep")
+	if depth > mostSections {
+		return errDeep
 	}
 	for _, item := range doc {
 		key, ok := item.Key.(string)
@@ -90,19 +170,41 @@ func textsOf(value any) ([]string, error) {
 	case yaml.MapSlice:
 		var all []string
 		for _, item := range x {
-			all = append(all, fmt.Sprint(item.Key), fmt.Sprint(item.Value))
+			name, err := textOfOne(item.Key)
+			if err != nil {
+				return nil, err
+			}
+			value, err := textOfOne(item.Value)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, name, value)
 		}
 		return all, nil
 	case []any:
 		var parts []string
 		for _, one := range x {
-			parts = append(parts, fmt.Sprint(one))
+			part, err := textOfOne(one)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, part)
 		}
 		return []string{strings.Join(parts, ",")}, nil
-	case string, bool, int64, uint64, float64, int:
-		return []string{fmt.Sprint(x)}, nil
 	}
-	return nil, fmt.Errorf("a value of the type %T", value)
+	one, err := textOfOne(value)
+	return []string{one}, err
+}
+
+// textOfOne is a single value as text, "" without one.
+func textOfOne(value any) (string, error) {
+	switch x := value.(type) {
+	case nil:
+		return "", nil
+	case string, bool, int64, uint64, float64, int:
+		return fmt.Sprint(x), nil
+	}
+	return "", errors.New("a list or a map is within a value")
 }
 
 // tree is all options as sections, with of as their values.
@@ -171,15 +273,44 @@ func writeJSON(w http.ResponseWriter, doc any) {
 	e.Encode(doc) //nolint:errcheck // who asked has gone
 }
 
+// public returns a copy without secrets. Others can read it over the API.
+func (v *values) public() *values {
+	c, mask := v.clone(), new(secret.Mask)
+	for name, text := range v.given {
+		o := find(name)
+		if o.kind != tMap {
+			c.given[name] = mask.Value(name, text)
+			continue
+		}
+		pairs, err := v.pairs(name)
+		if err != nil {
+			c.given[name] = secret.Hidden
+			continue
+		}
+		var shown []string
+		same := true
+		for _, p := range pairs {
+			value := mask.Value(p[0], p[1])
+			same = same && value == p[1]
+			shown = append(shown, p[0], value)
+		}
+		if !same {
+			c.set(o, shown)
+		}
+	}
+	return c
+}
+
 // getConfig answers with all options and their defaults.
 func (a *api) getConfig(w http.ResponseWriter, r *http.Request) {
 	is43 := a.program.Generation == "4.3"
+	v := a.defaults.public()
 	if wantsJSON(r) {
-		writeJSON(w, tree(is43, a.defaults.jsonValue))
+		writeJSON(w, tree(is43, v.jsonValue))
 		return
 	}
 	w.Header().Set("Content-Type", "application/yaml")
-	w.Write([]byte(a.defaults.config(is43))) //nolint:errcheck // who asked has gone
+	w.Write([]byte(v.config(is43))) //nolint:errcheck // who asked has gone
 }
 
 // getSchema answers with all options and their types.
@@ -191,25 +322,4 @@ func (a *api) getSchema(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/yaml")
 	w.Write([]byte(optionsDocument(is43, func(o *option) string { return strconv.Quote(o.kind) }))) //nolint:errcheck // who asked has gone
-}
-
-// fileOptions are the options that name files.
-var fileOptions = []string{"item-data-input-file", "item-input-file", "item-output-file"}
-
-// confine has the files that options name be in the folder of those of the remote API.
-func (v *values) confine() error {
-	if v.confined == "" {
-		return nil
-	}
-	for _, name := range fileOptions {
-		file := v.text(name)
-		if file == "" || strings.HasPrefix(file, v.confined+string(filepath.Separator)) && filepath.Clean(file) == file {
-			continue
-		}
-		if !filepath.IsLocal(file) {
-			return fmt.Errorf("--%s: a run of the remote API names only files in %s: give a name without .. and without a leading /", name, v.confined)
-		}
-		v.given[name] = filepath.Join(v.confined, file)
-	}
-	return nil
 }

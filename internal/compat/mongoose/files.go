@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"carronade/internal/secret"
 )
 
 // The folders below ~/.mongoose.
@@ -44,8 +46,8 @@ func openFiles(s *step, args []string) (*files, bool, error) {
 		return nil, false, err
 	}
 	err = errors.Join(
-		os.WriteFile(f.path("cli.args.log"), []byte(strings.Join(args, "\n")+"\n"), 0o644),
-		os.WriteFile(f.path("config.yaml"), []byte(s.v.config(s.is43)), 0o644),
+		os.WriteFile(f.path("cli.args.log"), []byte(strings.Join(new(secret.Mask).Args(args), "\n")+"\n"), 0o644),
+		os.WriteFile(f.path("config.yaml"), []byte(s.v.public().config(s.is43)), 0o644),
 	)
 	if f.periodic { // log4j makes the file and its header line even without rows
 		err = errors.Join(err, f.begin("metrics.csv", false))

@@ -105,9 +105,12 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 	if err != nil {
 		return report.ExitFailed, err
 	}
+	watched := apiOf(ctx).watch(&s)
+	defer watched.end()
 	m := newMeter(&s)
 	d, err := p.Run(ctx, r.weighted(l), compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
+		watched.look(m)
 		if m.due() && iv.Phase != measure.Drain {
 			now := m.metrics(time.Now())
 			t.row(now)
@@ -118,6 +121,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 		return withoutReport(ctx, err)
 	}
 	last := m.last(d)
+	watched.show(last)
 	t.row(last)
 	failed := uint64(0)
 	for i := range d.Parts {

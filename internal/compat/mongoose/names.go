@@ -105,7 +105,7 @@ func (s *step) setNaming(now time.Time) error {
 	if s.keyed { // a key must be the same whenever it is needed
 		use = expression.Repeatable
 	}
-	if _, err := expression.Parse(s.prefixText(), expression.Options{Use: use}); err != nil {
+	if _, err := s.v.compile(s.prefixText(), expression.Options{Use: use}); err != nil {
 		return fmt.Errorf("--item-naming-prefix: %w", err)
 	}
 	return nil

@@ -24,6 +24,8 @@ const nodeHelp = `flags of carronade for --run-node and --load-step-node-addrs=A
   --api-listen=ADDR    the remote API listens on this HOST:PORT (default:
                        127.0.0.1, and the port of --run-port); also without
                        --run-node, if one of the two is given
+  --api-name=HOST      requests of the remote API may name this machine HOST
+                       (repeatable), beside its host name and its addresses
 `
 
 // nodeFlags are our own flags for nodes.
@@ -34,6 +36,7 @@ type nodeFlags struct {
 	targets   []string
 	all       bool
 	apiListen string
+	apiNames  []string
 }
 
 // splitNode takes our own flags for nodes out of a command line.
@@ -56,6 +59,11 @@ func splitNode(args []string) (rest []string, f nodeFlags, err error) {
 			has, text = true, "true"
 		case "--api-listen":
 			f.apiListen, node = text, false
+		case "--api-name":
+			if strings.ContainsAny(text, ":/?#@% \t") {
+				return nil, f, fmt.Errorf("--api-name: %q is not the name of a host", text)
+			}
+			f.apiNames, node = append(f.apiNames, text), false
 		default:
 			rest = append(rest, arg)
 			continue
@@ -108,6 +116,9 @@ func runNode(ctx context.Context, p *compat.Program, v *values, f *nodeFlags) (i
 	if err != nil {
 		return report.ExitFailed, err
 	}
+	if err := (&step{v: v}).checkRefused(); err != nil {
+		return report.ExitFailed, err
+	}
 	a := newAPI(p, v)
 	defer a.end()
 	node, err := p.Node(ctx, compat.NodeOptions{Listen: listen, Key: f.key, Targets: f.targets, Everything: f.all, Claim: a.claim})
@@ -115,7 +126,7 @@ func runNode(ctx context.Context, p *compat.Program, v *values, f *nodeFlags) (i
 		return report.ExitFailed, err
 	}
 	defer node.Close()
-	addr, stop, err := a.serve(ctx, f.apiListen)
+	addr, stop, err := a.serve(ctx, f.apiListen, f.apiNames)
 	if err != nil {
 		return report.ExitFailed, err
 	}
@@ -133,6 +144,9 @@ func runNode(ctx context.Context, p *compat.Program, v *values, f *nodeFlags) (i
 // withAPI serves the remote API while f runs, if that is wanted.
 func withAPI(ctx context.Context, p *compat.Program, v *values, flags *nodeFlags, f func(ctx context.Context) (int, error)) (int, error) {
 	if flags.apiListen == "" && !v.has("run-port") {
+		if len(flags.apiNames) > 0 {
+			return report.ExitFailed, errors.New("--api-name belongs to the remote API: --api-listen=HOST:PORT")
+		}
 		return f(ctx)
 	}
 	a := newAPI(p, v)
@@ -140,7 +154,7 @@ func withAPI(ctx context.Context, p *compat.Program, v *values, flags *nodeFlags
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a.began(v, cancel)
-	addr, stop, err := a.serve(ctx, flags.apiListen)
+	addr, stop, err := a.serve(ctx, flags.apiListen, flags.apiNames)
 	if err != nil {
 		return report.ExitFailed, err
 	}

@@ -72,12 +72,17 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		return report.ExitFailed, err
 	}
 	defer remove()
+	watched, watchedBack := apiOf(ctx).watch(&create), apiOf(ctx).watch(&read)
+	defer watched.end()
+	defer watchedBack.end()
 	m, back := newMeter(&create), newMeter(&read)
 	d, err := p.Run(ctx, l.pipeline(rows), compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
 		n := iv.Interval.Consumed
 		back.count(n, 0, n*(m.bytes/max(m.succ, 1)), iv.Interval.Length(), 0)
 		back.at = m.at
+		watched.look(m)
+		watchedBack.look(back)
 		if m.due() && iv.Phase != measure.Drain {
 			now := m.metrics(time.Now())
 			t.row(now)
@@ -93,6 +98,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	tr, err := create.translate(rows, f, names, &read)
 	f.keepError(err)
 	last := m.last(d)
+	watched.show(last)
 	create.end(p, f, t, last)
 	if err == nil {
 		reads := back.metrics(last.at)
@@ -100,6 +106,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		reads.latency = read.timingOf(tr.read.latency)
 		reads.duration = reads.latency
 		read.rates(reads)
+		watchedBack.show(reads)
 		t.rowOf(&read, reads)
 		read.summary(p.Out, reads)
 		f.totalOf(&read, reads)

@@ -95,10 +95,10 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 	if err := s.checkRefused(); err != nil {
 		return nil, err
 	}
-	if err := v.confine(); err != nil {
+	if err := s.evaluate(now); err != nil {
 		return nil, err
 	}
-	if err := s.evaluate(now); err != nil {
+	if err := v.confine(); err != nil { // what the names are, not what they were made of
 		return nil, err
 	}
 	if err := s.setWork(); err != nil {
@@ -146,7 +146,7 @@ func (s *step) evaluate(now time.Time) error {
 		case !expression.Marked(text):
 			return fmt.Errorf("--%s: patterns in braces are not supported: %s", name, text)
 		}
-		t, err := expression.Parse(text, expression.Options{Seed: uint64(now.UnixNano())})
+		t, err := s.v.compile(text, expression.Options{Seed: uint64(now.UnixNano())})
 		if err != nil {
 			return fmt.Errorf("--%s: %w", name, err)
 		}
@@ -393,6 +393,9 @@ func (s *step) setContent(now time.Time) (err error) {
 			for _, pair := range h {
 				if _, _, has := expression.Cut(pair[0], '='); has {
 					return fmt.Errorf("--%s: the name %s contains =", name, pair[0])
+				}
+				if err := s.v.checkHeader(pair); err != nil {
+					return fmt.Errorf("--%s: %w", name, err)
 				}
 				s.varies = s.varies || expression.Marked(pair[0]) || expression.Marked(pair[1])
 				s.headers = append(s.headers, recordHeader{pair[0], pair[1], name})

@@ -124,13 +124,12 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		return withoutReport(ctx, err)
 	}
 	defer hangUp()
-	show := apiOf(ctx).watch(s)
+	watched := apiOf(ctx).watch(s)
+	defer watched.end()
 	m, above := newMeter(s), newThreshold(s, f, p.Out)
 	observer := compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
-		if apiOf(ctx) != nil {
-			show(m.look(), false)
-		}
+		watched.look(m)
 		if iv.Phase != measure.Drain {
 			above.interval(iv)
 		}
@@ -167,7 +166,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		m.duration.Merge(left)
 	}
 	last := m.last(d)
-	show(last, true)
+	watched.show(last)
 	if rows != "" {
 		names.divided(s.streams(d))
 		t, err := s.translate(rows, f, names, nil)

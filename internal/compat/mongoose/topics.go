@@ -94,6 +94,7 @@ type topicMeter struct {
 	err                  error // the first error
 	closers              []func() error
 	failures             map[string]*failedTopics // by the failure's text
+	watched              *measuredStep
 }
 
 // failedTopics are topics that failed for one reason.
@@ -176,7 +177,8 @@ func (t *topicMeter) close() {
 
 // topics runs a step on topics and returns the exit code.
 func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
-	m := &topicMeter{meter: newMeter(s), failures: make(map[string]*failedTopics)}
+	m := &topicMeter{meter: newMeter(s), failures: make(map[string]*failedTopics), watched: apiOf(ctx).watch(s)}
+	defer m.watched.end()
 	defer m.close()
 	if m.open(s, f); m.err != nil {
 		return report.ExitFailed, m.err
@@ -252,6 +254,7 @@ func (t *topicMeter) sample(ended <-chan struct{}, rows *table, f *files) {
 		}
 		t.mu.Lock()
 		t.tick(time.Since(t.began))
+		t.watched.look(t.meter)
 		if t.due() {
 			now := t.metrics(time.Now())
 			rows.row(now)
@@ -270,6 +273,7 @@ func (s *step) endTopics(p *compat.Program, f *files, t *table, m *topicMeter, r
 	if last.elapsed > 0 { // mean topics in flight: the sum of their times divided by the elapsed time
 		last.mean = m.latency.Sum() / float64(last.elapsed)
 	}
+	m.watched.show(last)
 	failed := r.Failed + r.Unknown // mongoose has a single count for both
 	if s.maxFailed > 0 && failed > s.maxFailed {
 		s.printFailureLimit(p.Out, failed)

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"carronade/internal/fleet"
+)
+
+// TestUnusable: each node that cannot take part is named.
+func TestUnusable(t *testing.T) {
+	fine := fleet.Info{Name: "a", Version: fleetVersion()}
+	busy := fleet.Info{Name: "b", Version: fleetVersion(), Busy: "7"}
+	old := fleet.Info{Name: "c", Version: "0"}
+	if err := unusable([]fleet.Info{fine}); err != nil {
+		t.Error(err)
+	}
+	var got []string
+	for _, err := range splitErrors(unusable([]fleet.Info{busy, fine, old})) {
+		got = append(got, err.Error()+" | "+hintOf(err))
+	}
+	want := "node b is busy with run 7 | wait for its end, or use other nodes\n" +
+		"node c has version 0 of carronade, this machine " + fleetVersion() + " | use the same version everywhere"
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
