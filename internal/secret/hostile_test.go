@@ -33,6 +33,7 @@ func TestHostile(t *testing.T) {
 		{"YAML, a template", "{{ if .x }}\npassword: " + s + "\ntoken: |\n  " + s + "\n{{ end }}\nport: 1\n", []string{"port: 1"}},
 		{"YAML, a template below a name", "passwords:\n{{- range .x }}\n  a: " + s + "\n{{- end }}\nport: 1\n", []string{"port: 1"}},
 		{"YAML, a template, a variable", "{{ x }}\nenv:\n- name: DB_PASSWORD\n  value: " + s + "\n- name: HEAP\n  value: 1g\n", []string{"value: 1g"}},
+		{"YAML, a template, comments behind names", "{{ if .x }}\npassword: | # it\n  " + s + "\ntokens: # these\n- " + s + "\nport: 1\n{{ end }}\n", []string{"port: 1\n"}},
 		{"YAML, a tab", "a:\n\tpassword: " + s + "\nport: 1\n", []string{"port: 1"}},
 		{"YAML, an empty block", "password: |\nport: 1\ntoken: >\nx: 1\n", []string{"\nport: 1\n", "\nx: 1\n"}},
 		{"YAML, a block with an error", "env:\n- name: DB_PASSWORD\n  value: |\n     a\n    " + s + "\nport: 1\n", []string{"port: 1\n"}},

@@ -19,8 +19,8 @@ var (
 	// A line of a private key, as far as it can be recognized alone.
 	keyLine = regexp.MustCompile(`^\s*[A-Za-z0-9+/=]{16,}\s*$`)
 	// A secret's name before a block of YAML, and one with nothing after it.
-	blockName = lazily(`(?:^|[^\w.\-])(` + word + `)["']?[ \t]*:[ \t]*(?:[!&]\S*[ \t]+)*[|>][+\-0-9]*[ \t\r\n]*(?:#.*)?$`)
-	emptyName = lazily(`^[ \t]*(?:-[ \t]+)*["']?(` + word + `)["']?[ \t]*:[ \t\r\n]*(?:#.*)?$`)
+	blockName = lazily(`(?:^|[^\w.\-])(` + word + `)["']?[ \t]*:[ \t]*(?:[!&]\S*[ \t]+)*[|>][+\-0-9]*[ \t\r\n]*(?:#.*)?\n?$`)
+	emptyName = lazily(`^[ \t]*(?:-[ \t]+)*["']?(` + word + `)["']?[ \t]*:[ \t\r\n]*(?:#.*)?\n?$`)
 	// The beginning of an element of XML whose name is a secret's.
 	secretElement = lazily(`<((?:[\w\-]+:)?` + word + `)(\s[^<>]*)?>`)
 	// A setting whose name is the value of another.

@@ -172,7 +172,7 @@ func (p *planter) xml(depth int) string {
 // TestPlanted: no secret is left in random files, wherever the settings and comments with
 // them are.
 func TestPlanted(t *testing.T) {
-	files := 1500
+	files := 500
 	if testing.Short() {
 		files = 100
 	}
