@@ -91,7 +91,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	return run.Execute(ctx, run.Job{
 		Fleet: others, Workload: w, Version: version(), RunID: id,
 		Repetition: k.i + 1, Repetitions: max(k.of, 1), Replaces: k.replaces,
-		HDR: k.hdr, Trace: k.trace,
+		HDR: k.hdr, Trace: k.trace, Files: o.files,
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store, Secrets: o.keep.secrets(),
 		Permit: o.permit,

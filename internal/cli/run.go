@@ -184,6 +184,7 @@ type outputs struct {
 	// system.
 	beside   bool
 	tasks    []task
+	files    []string        // that are written after the runs
 	note     string          // the note in the reports
 	keep     *keeping        // where reports are stored
 	hub      *publish.Hub    // exports metrics of a run; nil: none
@@ -273,6 +274,9 @@ func (s *session) attachmentKey(needed bool) []byte {
 // cannot be written should be found first.
 func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workload.Workload) (o outputs, err error) {
 	o = outputs{json: t.Bool("json"), full: t.Bool("full"), quiet: t.Bool("quiet"), allowExec: t.Bool("allow-exec"), allowDiskFull: t.Bool("allow-disk-full"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
+	if path := t.Last("json-file"); path != "" {
+		o.files = append(o.files, path)
+	}
 	key := s.attachmentKey(len(t.All("attach")) > 0)
 	for _, w := range ws {
 		attached, err := run.Attach(w, t.All("attach"), key)

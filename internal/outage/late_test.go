@@ -30,6 +30,12 @@ func TestLateEffect(t *testing.T) {
 			if noticed := s.Whole.Noticed != nil; noticed != tt.noticed {
 				t.Errorf("noticed %v, want %v", s.Whole.Noticed, tt.noticed)
 			}
+			switch later := s.Later; {
+			case tt.noticed && later != nil:
+				t.Errorf("a later blackout of %+v, want none", later)
+			case !tt.noticed && (later == nil || later.S < 0.9 || later.S > 1.1):
+				t.Errorf("a later blackout of %+v, want 1 s", later)
+			}
 			if !tt.noticed && (s.Whole.Over != 0 || s.Whole.Back == nil || s.Whole.Back.S != 0 || s.Whole.Blackout.S > 1) {
 				t.Errorf("got %+v", s.Whole)
 			}

@@ -216,6 +216,20 @@ func (o *observation) blackout(v *view, n *Numbers, until int) (length, since ti
 	return longest, at
 }
 
+// longest returns the longest blackout of the whole or a lane that is longer than least; nil: there is
+// none.
+func (o *observation) longest(least time.Duration) *Time {
+	var longest *Time
+	for lane := -1; lane < len(o.in.Lanes); lane++ {
+		v := o.look(lane)
+		var n Numbers
+		if length, _ := o.blackout(&v, &n, len(v.Cells)); length > least {
+			least, longest = length, n.Blackout
+		}
+	}
+	return longest
+}
+
 // noticed finds when the first event was over the limit, or failed.
 func (o *observation) noticed(v *view, n *Numbers) {
 	for i := v.first; i < v.end; i++ {

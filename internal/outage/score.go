@@ -28,12 +28,16 @@ type Time struct {
 // ten minutes at most, with the heal in between; that of a heal from the heal on.
 type Score struct {
 	Mark
-	ObservedS float64           `json:"observed_s"` // from the mark until the next fault, or the end of the measurement; ten minutes at most
-	Baseline  Baseline          `json:"baseline"`
-	Whole     Numbers           `json:"whole"`
-	Lanes     []Numbers         `json:"lanes,omitempty"` // partitions or connections
-	Worst     int               `json:"worst"`           // index of the lane with the longest blackout; -1: no lanes
-	Errors    map[string]uint64 `json:"errors,omitempty"`
+	ObservedS float64   `json:"observed_s"` // from the mark until the next fault, or the end of the measurement; ten minutes at most
+	Baseline  Baseline  `json:"baseline"`
+	Whole     Numbers   `json:"whole"`
+	Lanes     []Numbers `json:"lanes,omitempty"` // partitions or connections
+	Worst     int       `json:"worst"`           // index of the lane with the longest blackout; -1: no lanes
+	// Later is the longest blackout, over the limit and longer than those of the score, that began after
+	// the time of the score was cut because nothing had gone wrong in it, and before the next fault. It is
+	// not known whether the fault caused it. nil: there was none.
+	Later  *Time             `json:"later,omitempty"`
+	Errors map[string]uint64 `json:"errors,omitempty"`
 	// Delivery is what the check of the delivery found of the events due around a fault; nil: it was
 	// not checked, it is not known when they were due, or it is a heal.
 	Delivery *Delivery `json:"delivery,omitempty"`
@@ -157,7 +161,10 @@ func (in *Input) score(i int, before []Score) Score {
 	from, to := in.baseline(i, before)
 	o := &observation{in: in, mark: s.At(), until: until, open: open, from: from, to: to, heal: s.Kind == Heal}
 	whole := o.look(-1)
+	var rest *observation // after it was cut
 	if quiet := in.quietAt(i, until); quiet < until && !o.began(&whole, quiet) {
+		later := *o
+		later.mark, later.heal, rest = quiet, false, &later
 		o.until, o.open, open = quiet, min(open, quiet), min(open, quiet)
 		s.ObservedS = (quiet - s.At()).Seconds()
 		whole = o.look(-1)
@@ -182,10 +189,27 @@ func (in *Input) score(i int, before []Score) Score {
 			s.Worst = l
 		}
 	}
+	if rest != nil {
+		s.Later = rest.longest(max(in.Limit, s.blackout()))
+	}
 	if in.Errors != nil {
 		s.Errors = in.Errors(s.At(), open)
 	}
 	return s
+}
+
+// blackout is the longest one of a score.
+func (s *Score) blackout() time.Duration {
+	longest := 0.0
+	if b := s.Whole.Blackout; b != nil {
+		longest = b.S
+	}
+	for i := range s.Lanes {
+		if b := s.Lanes[i].Blackout; b != nil {
+			longest = max(longest, b.S)
+		}
+	}
+	return seconds(longest)
 }
 
 // quietAt returns until when a fault must have had an effect: it, or the last of the heals that follow

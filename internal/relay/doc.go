@@ -16,4 +16,5 @@ package relay
 // answers with one line: "ok", or the class of the error and its text. Then it passes bytes on.
 //
 // The token and the delays come over the relay's standard input, a line of JSON each, and its end
-// ends the relay.
+// ends the relay. Each has a number, and so does its answer on the standard output: one that comes too
+// late is not taken for that of the next. With its answers the relay says by how much it was late.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -207,6 +206,82 @@ func TestReset(t *testing.T) {
 	}
 }
 
+// TestResetInOrder: what the system sent before a reset arrives before it, and both later by the delay.
+func TestResetInOrder(t *testing.T) {
+	r := start(t)
+	if err := r.Delay(t.Context(), 200*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.ReadFull(c, make([]byte, 1))
+		_, _ = c.Write([]byte("the last words"))
+		_ = c.(*net.TCPConn).SetLinger(0)
+		c.Close()
+	}()
+	c, err := r.Dial(t.Context(), ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	began := time.Now()
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(c)
+	if string(got) != "the last words" || !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("got %q, %v, want the last words and a reset", got, err)
+	}
+	if took := time.Since(began); took < 200*time.Millisecond {
+		t.Errorf("the reset came after %v", took)
+	}
+	if late := r.Late(); late != 0 {
+		t.Errorf("late by %v before an answer", late)
+	}
+	if err := r.Delay(t.Context(), 0); err != nil || r.Late() <= 0 {
+		t.Errorf("late by %v, %v: no piece is passed on exactly in time", r.Late(), err)
+	}
+}
+
+// TestGivenUp: nothing is connected for a run that gave up.
+func TestGivenUp(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	s := &server{token: "t"}
+	s.delay.Store(int64(time.Hour))
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if c, err := ln.Accept(); err == nil {
+			s.connect(c.(*net.TCPConn))
+		}
+	}()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte("t 127.0.0.1:1\n")); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	select {
+	case <-over:
+	case <-time.After(time.Minute):
+		t.Error("it goes on")
+	}
+}
+
 // TestEnd: a relay that has ended says so.
 func TestEnd(t *testing.T) {
 	r := start(t)
@@ -220,30 +295,99 @@ func TestEnd(t *testing.T) {
 	(*Relay)(nil).Close()
 }
 
-// TestWaiting: above the bound nothing more is taken until something was written.
+// TestKilled: a relay that ended by itself says how, and connecting fails with an error that is not the
+// target's.
+func TestKilled(t *testing.T) {
+	r := start(t)
+	if how := r.Ended(); how != "" {
+		t.Errorf("it has ended: %s", how)
+	}
+	r.child.Kill()
+	<-r.Died()
+	if got, want := r.Ended(), "signal: killed"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := r.Dial(t.Context(), "127.0.0.1:1"); !errors.Is(err, ErrLocal) || errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("got %v, want an error of the relay", err)
+	}
+	r.Close()
+	if got := r.Ended(); got == "" {
+		t.Error("after Close it ended as wanted")
+	}
+	other := start(t)
+	if other.Close(); other.Ended() != "" {
+		t.Errorf("a relay that was closed ended by itself: %s", other.Ended())
+	}
+}
+
+// TestLateAnswer: an answer that comes too late is not taken for that of the next command.
+func TestLateAnswer(t *testing.T) {
+	r := &Relay{stdin: discard{}, said: make(chan answer, 3), ended: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Delay(ctx, time.Second); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want that it was canceled", err)
+	}
+	r.said <- answer{Number: 1, Late: 7}
+	r.said <- answer{Number: 2, Late: 9}
+	if err := r.Delay(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Late(); got != 9 {
+		t.Errorf("it was late by %d ns, want that of the second answer: 9", got)
+	}
+	r.said <- answer{Error: "no"}
+	if err := r.Delay(t.Context(), 0); err == nil || err.Error() != "delay connections: no" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// discard is where commands go that nothing reads.
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discard) Close() error                { return nil }
+
+// TestWaiting: above the bound, its own or that of all connections, nothing more is taken until
+// something was written. A direction with nothing that waits takes a piece in any case.
 func TestWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &pipe{delay: new(atomic.Int64)}
-		p.change.L = &p.mu
-		if !p.put(piece{data: make([]byte, mostWaiting)}) {
-			t.Fatal("it is broken")
-		}
-		taken := false
-		go func() {
-			p.put(piece{data: make([]byte, 1)})
-			taken = true
-		}()
-		synctest.Wait()
-		if taken {
-			t.Error("more waits than the bound")
-		}
-		p.mu.Lock()
-		p.bytes = 0
-		p.change.Broadcast()
-		p.mu.Unlock()
-		synctest.Wait()
-		if !taken {
-			t.Error("it waits forever")
-		}
-	})
+	for _, tt := range []struct {
+		name   string
+		others int64
+		bytes  int
+		waits  bool
+	}{
+		{"its own bound", 0, mostWaiting, true},
+		{"that of all", mostInAll, 1, true},
+		{"nothing waits", mostInAll, 0, false},
+		{"below both", mostInAll - 2, 1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &pipe{all: new(paths)}
+				p.change.L = &p.mu
+				p.all.bytes.Store(tt.others)
+				if !p.put(piece{data: make([]byte, tt.bytes)}) {
+					t.Fatal("it is broken")
+				}
+				taken := false
+				go func() {
+					p.put(piece{data: make([]byte, 1)})
+					taken = true
+				}()
+				synctest.Wait()
+				if taken == tt.waits {
+					t.Errorf("it was taken: %v", taken)
+				}
+				p.mu.Lock()
+				p.bytes = 0
+				p.change.Broadcast()
+				p.mu.Unlock()
+				synctest.Wait()
+				if !taken {
+					t.Error("it waits forever")
+				}
+			})
+		})
+	}
 }

@@ -11,23 +11,24 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 // A command is one line of the relay's standard input.
 type command struct {
-	Token string `json:"token,omitempty"`    // only in the first
-	Delay int64  `json:"delay_ns,omitempty"` // of a round trip, from now on
+	Number int64  `json:"number"`
+	Token  string `json:"token,omitempty"`    // only in the first
+	Delay  int64  `json:"delay_ns,omitempty"` // of a round trip, from now on
 }
 
-// listening is the beginning of the line that has the relay's address, and done the line that
-// follows each other command.
-const (
-	listening = "listening on "
-	done      = "done"
-)
+// An answer is one line of the relay's standard output, one for each command.
+type answer struct {
+	Number int64  `json:"number"` // of the command
+	Addr   string `json:"addr,omitempty"`
+	Late   int64  `json:"late_ns,omitempty"` // the most so far
+	Error  string `json:"error,omitempty"`
+}
 
 // Bounds of the exchange before the bytes.
 const (
@@ -58,20 +59,21 @@ func serve(in io.Reader, out io.Writer) error {
 	defer ln.Close()
 	s := &server{token: first.Token}
 	go s.accept(ln)
-	fmt.Fprintln(out, listening+ln.Addr().String())
+	answers := json.NewEncoder(out)
+	_ = answers.Encode(answer{Number: first.Number, Addr: ln.Addr().String()})
 	for {
 		var c command
 		if err := lines.Decode(&c); err != nil {
 			return nil // the run has ended
 		}
 		s.delay.Store(c.Delay)
-		fmt.Fprintln(out, done)
+		_ = answers.Encode(answer{Number: c.Number, Late: s.late.Load()})
 	}
 }
 
 type server struct {
 	token string
-	delay atomic.Int64 // of a round trip, ns
+	paths
 }
 
 func (s *server) accept(ln net.Listener) {
@@ -100,8 +102,20 @@ func (s *server) connect(c *net.TCPConn) {
 	_ = c.SetDeadline(time.Time{})
 	ctx, cancel := context.WithTimeout(context.Background(), connect)
 	defer cancel()
-	time.Sleep(time.Duration(s.delay.Load())) // TCP needs a round trip, too
+	stop := watch(c, cancel)
+	select {
+	case <-time.After(time.Duration(s.delay.Load())): // TCP needs a round trip, too
+	case <-ctx.Done():
+	}
 	up, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	stop()
+	if errors.Is(ctx.Err(), context.Canceled) { // the run gave up
+		if err == nil {
+			up.Close()
+		}
+		c.Close()
+		return
+	}
 	if err != nil {
 		fmt.Fprintf(c, "%s %s\n", classOf(err), strings.ReplaceAll(err.Error(), "\n", " "))
 		c.Close()
@@ -112,7 +126,24 @@ func (s *server) connect(c *net.TCPConn) {
 		c.Close()
 		return
 	}
-	join(c, up.(*net.TCPConn), &s.delay)
+	s.join(c, up.(*net.TCPConn))
+}
+
+// watch calls gone if the other side of a connection ends it, until stop is called. The other side sends
+// nothing meanwhile: it waits for an answer.
+func watch(c *net.TCPConn, gone func()) (stop func()) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			gone()
+		}
+	}()
+	return func() {
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+		<-over
+		_ = c.SetReadDeadline(time.Time{})
+	}
 }
 
 // The classes of errors that keep what they are on the way to the run.

@@ -152,6 +152,9 @@ func (f *Faults) Remarks(s *outage.Score) []string {
 	if l := s.Delivery; l != nil {
 		say("delivery of what was due from %s before it on: %s", seconds(outage.Lead.Seconds()), deliveryText(l))
 	}
+	if b := s.Later; b != nil {
+		say("a blackout of %s began more than %s after it and its heals: it is not in the score, and may be of another cause", timeText(b), seconds(outage.LateEffect.Seconds()))
+	}
 	if n := s.Errors["timeout"]; n > 0 {
 		say("the client's timeout cut %s short: they would have waited longer", units.Plural(n, "event"))
 	}
@@ -253,6 +256,9 @@ type WorstTimes struct {
 	Longest *outage.Time // nil: none can be said
 	Open    *outage.Time // the longest of those that were not over; nil: none
 	Why     string       // why a time cannot be said; "": all can
+
+	// Later is the longest blackout of which it is not known whether a fault caused it; nil: none.
+	Later *outage.Time
 }
 
 // Known returns the longest time, nil unless all can be said and were over.
@@ -288,6 +294,9 @@ func (d *Document) worstTimes(of func(s *outage.Score) []*outage.Time) (w WorstT
 	}
 	for i := range d.Faults.Scores {
 		s := &d.Faults.Scores[i]
+		if b := s.Later; b != nil && (w.Later == nil || b.S > w.Later.S) {
+			w.Later = b
+		}
 		if s.Baseline.Why != "" {
 			if w.Why == "" {
 				w.Why = markName(&s.Mark) + ": " + strings.TrimPrefix(s.Baseline.Why, "cannot say: ")

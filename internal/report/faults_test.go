@@ -129,6 +129,10 @@ func TestFaultLimits(t *testing.T) {
 		}, false, true, "cannot tell: fault another: too short"},
 		{"another partition is not over", "outage<7s", func(f *Faults) { f.Scores[0].Lanes[0].Blackout = more(4) }, false, true, "> 4 s, since it was not over at the end"},
 		{"no such lane", "outage<7s", func(f *Faults) { f.Scores[0].Worst, f.Scores[0].Lanes = 3, nil }, true, false, "2 s"},
+		{"a later blackout", "outage<7s", func(f *Faults) { f.Scores[0].Later = secondsOf(45) }, false, true, "cannot tell: a blackout of 45 s began later, and may be of a fault"},
+		{"a later blackout, recover", "recover<30s", func(f *Faults) { f.Scores[0].Later = more(31) }, false, true, "cannot tell: a blackout of > 31 s began later"},
+		{"a shorter later blackout", "outage<7s", func(f *Faults) { f.Scores[0].Later = secondsOf(6.5) }, true, false, "6.1 s"},
+		{"broken, and a later blackout", "outage<5s", func(f *Faults) { f.Scores[0].Later = secondsOf(45) }, false, false, "6.1 s"},
 		{"no fault", "outage<1s", func(f *Faults) { f.Scores = nil }, false, true, "cannot tell: no fault was marked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

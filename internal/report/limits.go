@@ -167,6 +167,8 @@ func (d *Document) checkFault(l *slo.Limit, w WorstTimes) finding {
 		f.text = timeText(w.Open) + ", since it was not over at the end"
 	case f.holds && w.Why != "":
 		return undecided("%s", w.Why)
+	case f.holds && w.Later != nil && (w.Later.More || !l.Op.Holds(w.Later.S, l.Value)):
+		return undecided("a blackout of %s began later, and may be of a fault", timeText(w.Later))
 	case t.More:
 		f.text += ", since it was not over at the end"
 	}

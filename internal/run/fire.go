@@ -256,7 +256,8 @@ func (e *execution) waiting(ctx context.Context) (context.Context, context.Cance
 
 // await stops the run when the context ends or the system has died, and aborts it on request.
 func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}) {
-	stop, abort := ctx.Done(), e.Abort
+	stop, abort, cut := ctx.Done(), e.Abort, e.relay.Died()
+	why := load.BySystem
 	var late <-chan time.Time
 	for {
 		select {
@@ -265,9 +266,12 @@ func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}
 			r.Stop(load.Interrupted)
 		case <-died:
 			died, late = nil, time.After(lastAnswers)
-			r.Stop(load.BySystem)
+			r.Stop(why)
+		case <-cut: // all connections are gone
+			cut, late, why = nil, time.After(lastAnswers), load.ByRelay
+			r.Stop(why)
 		case <-late:
-			r.End(load.BySystem)
+			r.End(why)
 		case <-abort:
 			r.Abort()
 			<-r.Done()

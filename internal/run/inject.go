@@ -221,6 +221,7 @@ func (j *injector) end() []string {
 	j.unwatch()
 	j.cancel()
 	j.done.Wait()
+	j.undoRest()
 	j.e.endings.undo(nil)
 	if n := j.unmade; n > 0 {
 		j.problem("%s not made: the run ended before", units.Plural(n, "fault"))

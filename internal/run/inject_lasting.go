@@ -3,7 +3,10 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"carronade/internal/inject"
@@ -11,10 +14,33 @@ import (
 	"carronade/internal/relay"
 	"carronade/internal/system"
 	"carronade/target"
+	"carronade/units"
 )
 
 // An undoing is how a fault is undone.
-type undoing struct{ undo func() error }
+type undoing struct {
+	fault  string
+	undo   func() error  // after an error it may be called again
+	byHand func() string // the command that does the same; nil: there is none
+	err    error         // of the first attempt that failed
+}
+
+// left says that a fault was not undone, and what the user can do.
+func (u *undoing) left(err error) string {
+	text := fmt.Sprintf("--fault %s was not undone: %v", u.fault, err)
+	if u.byHand != nil {
+		if line := u.byHand(); line != "" {
+			text += "; by hand: " + line
+		}
+	}
+	return text
+}
+
+// How often an undoing is tried before the end of the run, and how long after another.
+const (
+	undoTries = 3
+	undoAgain = time.Second
+)
 
 var errLeaving = errors.New("this program ends")
 
@@ -37,17 +63,20 @@ func (j *injector) checkLasting(f *inject.Fault) (hint string, err error) {
 		if j.e.system == nil || !j.e.system.started {
 			return "start it with --system-cmd or --system-image", errors.New("the run has not started the system whose disk it would fill")
 		}
-		var others []string
-		for _, path := range []string{j.e.HDR, j.e.Trace, j.e.Workload.String("system-log")} {
-			if path != "" {
-				others = append(others, path)
-			}
-		}
-		if err := system.CanFill(f.Folder, others...); err != nil {
+		if err := system.CanFill(f.Folder, j.written()...); err != nil {
 			return "mount a small filesystem for the data of the system, such as mount -t tmpfs -o size=256m tmpfs /mnt/data", err
 		}
 	}
 	return "", nil
+}
+
+// written are the files that the run writes, and the place of its store.
+func (j *injector) written() []string {
+	all := append([]string{j.e.HDR, j.e.Trace, j.e.Workload.String("system-log")}, j.e.Files...)
+	if j.e.Store != nil {
+		all = append(all, j.e.Store.Place()) // an address is not on any filesystem here
+	}
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 
 // filters are those for the networks of the system. A process that shares the network of this
@@ -82,36 +111,54 @@ func (j *injector) filters() (all []*system.PacketFilter, err error) {
 	return all, nil
 }
 
-// apply makes a fault of the network, or pauses a container, and returns how to undo it.
-func (j *injector) apply(ctx context.Context, f *inject.Fault) (undo func() error, err error) {
-	if f.Action == inject.NetDelay {
+// apply makes a fault of the network, or pauses a container, and returns how to undo it. With an error
+// it may have happened all the same, wholly or in part; a nil undoing says that it did not.
+func (j *injector) apply(ctx context.Context, f *inject.Fault) (*undoing, error) {
+	u := &undoing{fault: f.String()}
+	switch f.Action {
+	case inject.NetDelay:
 		ctx := context.Background() // it answers at once, or is gone
-		return func() error { return j.e.relay.Delay(ctx, 0) }, j.e.relay.Delay(ctx, f.Delay)
-	}
-	if f.Action == inject.Stop {
-		again := func() error { return j.e.system.Unpause(context.Background()) } // it has a timeout
-		if err := j.e.system.Pause(ctx); err != nil {
-			return nil, errors.Join(err, again()) // it may have happened all the same
+		u.undo = func() error {
+			err := j.e.relay.Delay(ctx, 0)
+			select {
+			case <-j.e.relay.Died(): // and with it its connections
+				return nil
+			default:
+				return err
+			}
 		}
-		return again, nil
+		return u, j.e.relay.Delay(ctx, f.Delay)
+	case inject.Stop:
+		u.undo = func() error { return j.e.system.Unpause(context.Background()) } // it has a timeout
+		u.byHand = j.e.system.UnpauseByHand
+		return u, j.e.system.Pause(ctx)
 	}
 	all, err := j.filters()
 	if err != nil {
 		return nil, err
 	}
-	undo = func() error {
+	u.undo = func() error {
 		var errs []error
 		for _, p := range all {
 			errs = append(errs, p.Close())
 		}
 		return errors.Join(errs...)
 	}
+	u.byHand = func() string {
+		var lines []string
+		for _, p := range all {
+			if line := p.ByHand(); line != "" {
+				lines = append(lines, line)
+			}
+		}
+		return strings.Join(lines, " && ")
+	}
 	for _, p := range all {
 		if err := p.Drop(f.Share); err != nil {
-			return nil, errors.Join(err, undo())
+			return u, err
 		}
 	}
-	return undo, nil
+	return u, nil
 }
 
 // last makes a fault of the network, or pauses a container, and undoes it when its length is over, or
@@ -125,30 +172,67 @@ func (j *injector) last(ctx, faulty context.Context, f *inject.Fault) {
 	}
 	j.noted(outage.Fault, f.String(), byFault, from, time.Now())
 	j.wait(faulty, from.Add(f.Length))
-	from = time.Now()
-	j.standing.Lock()
-	delete(j.lasting, u)
-	err = u.undo()
-	j.standing.Unlock()
-	if err != nil {
-		j.problem("--fault %s was not undone: %v", f, err)
-		return
+	for range undoTries {
+		from = time.Now()
+		if err = j.undone(u); err == nil {
+			j.noted(outage.Heal, f.String(), byFault, from, time.Now())
+			return
+		}
+		j.e.Logf("--fault %s is not undone yet: %v", f, err)
+		j.wait(ctx, from.Add(undoAgain))
 	}
-	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
 }
 
-// begun applies a fault, and remembers how to undo it: see release.
+// undone undoes a fault. After an error it stays among those that are not undone: see release and
+// undoRest.
+func (j *injector) undone(u *undoing) error {
+	j.standing.Lock()
+	defer j.standing.Unlock()
+	if !j.lasting[u] { // at an exit
+		return nil
+	}
+	err := u.undo()
+	if err == nil {
+		delete(j.lasting, u)
+	} else if u.err == nil {
+		u.err = err
+	}
+	return err
+}
+
+// undoRest tries for the last time to undo what could not be undone, and says what became of it.
+func (j *injector) undoRest() {
+	j.standing.Lock()
+	rest := slices.Collect(maps.Keys(j.lasting))
+	j.standing.Unlock()
+	for _, u := range rest {
+		from := time.Now()
+		if err := j.undone(u); err != nil {
+			j.problem("%s", u.left(err))
+			continue
+		}
+		j.problem("--fault %s was undone only when the run had ended: %v", u.fault, u.err)
+		j.noted(outage.Heal, u.fault, byFault, from, time.Now())
+	}
+}
+
+// begun applies a fault, and remembers how to undo it: see release. A fault that failed is undone at
+// once, as far as it was made.
 func (j *injector) begun(ctx context.Context, f *inject.Fault) (*undoing, error) {
 	j.standing.Lock()
 	defer j.standing.Unlock()
 	if j.over {
 		return nil, errLeaving
 	}
-	undo, err := j.apply(ctx, f)
+	u, err := j.apply(ctx, f)
 	if err != nil {
+		if u != nil {
+			if u.err = u.undo(); u.err != nil {
+				j.lasting[u] = true
+			}
+		}
 		return nil, err
 	}
-	u := &undoing{undo}
 	j.lasting[u] = true
 	return u, nil
 }
@@ -169,7 +253,7 @@ const refill = 100 * time.Millisecond
 // took has no name, so the kernel frees it if this program ends in another way.
 func (j *injector) fill(ctx context.Context, f *inject.Fault) {
 	from := time.Now()
-	if err := system.CanFill(f.Folder); err != nil { // it may have been unmounted since
+	if err := system.CanFill(f.Folder, j.written()...); err != nil { // it may have been unmounted since
 		j.problem("--fault %s: %v", f, err)
 		return
 	}
@@ -182,14 +266,20 @@ func (j *injector) fill(ctx context.Context, f *inject.Fault) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	_, err = d.Fill(ctx)
-	if err == nil {
+	full := err == nil
+	if full {
 		j.noted(outage.Fault, f.String(), byFault, from, time.Now())
 		for err == nil && ctx.Err() == nil {
 			j.wait(ctx, time.Now().Add(refill))
 			_, err = d.Fill(ctx)
 		}
 	}
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case !full && errors.Is(err, context.DeadlineExceeded):
+		j.problem("--fault %s: the filesystem was not full within %s", f, units.FormatDuration(f.Length))
+	case !full && errors.Is(err, context.Canceled):
+		j.problem("--fault %s: the filesystem was not full yet when the run ended", f)
+	case err != nil && (!full || ctx.Err() == nil):
 		j.problem("--fault %s: %v", f, err)
 	}
 	from = time.Now()
@@ -197,7 +287,25 @@ func (j *injector) fill(ctx context.Context, f *inject.Fault) {
 		j.problem("--fault %s was not undone: %v", f, err)
 		return
 	}
+	if !full { // there was no fault
+		return
+	}
 	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
+}
+
+// lateRelay is by how much the relay may be late without a warning.
+const lateRelay = time.Millisecond
+
+// relayNote says what the relay does to all times; "" without one.
+func (e *execution) relayNote() string {
+	if e.relay == nil {
+		return ""
+	}
+	text := "all connections went through a relay, which net-delay needs: its cost is in the times, also in those before the fault"
+	if late := e.relay.Late(); late > 0 {
+		text += ". What it delayed was at most " + units.FormatDuration(late) + " late"
+	}
+	return text
 }
 
 // startRelay starts the relay if a fault delays the connections: they all go through it, from the

@@ -258,3 +258,63 @@ func TestFillsDisk(t *testing.T) {
 		t.Errorf("after the run: %v", err)
 	}
 }
+
+// TestNeverFull: a filesystem that was not full has neither a fault nor a heal, but a problem.
+func TestNeverFull(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name   string
+		ctx    context.Context
+		length time.Duration
+		want   string
+	}{
+		{"the length was over", t.Context(), -time.Second, "was not full within"},
+		{"the run was over", ended, time.Hour, "was not full yet when the run ended"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h")}}
+			rec := outage.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
+			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}}
+			j.fill(tt.ctx, &inject.Fault{Action: inject.DiskFull, Folder: dir, Length: tt.length})
+			if len(j.problems) != 1 || !strings.Contains(j.problems[0], tt.want) {
+				t.Errorf("the problems are %q, want one with %q", j.problems, tt.want)
+			}
+			if marks := rec.Marks(); len(marks) != 0 {
+				t.Errorf("the marks are %+v, want none", marks)
+			}
+		})
+	}
+}
+
+// TestFillSpares: the disk of a file that the run writes is not filled, neither before the run nor in it.
+func TestFillSpares(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h"), Files: []string{dir + "/report.json"}}, system: &underTest{started: true}}
+	j := &injector{e: e, mark: &Marker{e: e}}
+	f := &inject.Fault{Action: inject.DiskFull, Folder: dir, Length: time.Hour}
+	want := "report.json: it must be mounted apart"
+	if _, err := j.checkLasting(f); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("before the run: got %v, want %q", err, want)
+	}
+	if j.fill(t.Context(), f); len(j.problems) != 1 || !strings.Contains(j.problems[0], want) {
+		t.Errorf("in the run: got %q, want %q", j.problems, want)
+	}
+}

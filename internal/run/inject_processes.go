@@ -97,8 +97,11 @@ func (j *injector) pause(pid int) error {
 func (j *injector) resume(pid int) error {
 	j.standing.Lock()
 	defer j.standing.Unlock()
-	delete(j.stopped, pid)
-	return system.Continue(pid)
+	err := system.Continue(pid)
+	if err == nil || errors.Is(err, system.ErrNoProcess) {
+		delete(j.stopped, pid)
+	}
+	return err
 }
 
 // release lets everything go on that stands still, for a program that exits without waiting for the
@@ -111,7 +114,15 @@ func (j *injector) release() {
 		_ = system.Continue(pid)
 	}
 	for u := range j.lasting {
-		_ = u.undo()
+		err := u.undo()
+		if err != nil {
+			err = u.undo()
+		}
+		if err != nil {
+			j.e.Logf("%s", u.left(err))
+			continue
+		}
+		delete(j.lasting, u)
 	}
 }
 

@@ -180,6 +180,9 @@ func (m *marking) report(r *load.Result) *report.Faults {
 	m.end()
 	marks := m.rec.Marks()
 	f := &report.Faults{LimitS: m.limit.Seconds(), Budget: m.budget, Per: m.per, Marks: marks, Scores: []outage.Score{}}
+	if note := m.e.relayNote(); note != "" {
+		f.Notes = append(f.Notes, note)
+	}
 	if len(marks) == 0 {
 		f.Marks = []outage.Mark{}
 		return f
@@ -203,9 +206,6 @@ func (m *marking) report(r *load.Result) *report.Faults {
 		Limit: m.limit, Budget: m.budget, Scheduled: m.plan.Schedule != nil, Ceiling: m.e.Workload.FaultCeiling(),
 	})
 	f.Scores = append(f.Scores, scores...)
-	if m.e.relay != nil {
-		f.Notes = append(f.Notes, "all connections went through a relay, which net-delay needs: its cost is in the times, also in those before the fault")
-	}
 	if m.left != "" {
 		f.Notes = append(f.Notes, m.left)
 	}

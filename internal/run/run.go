@@ -25,6 +25,7 @@ import (
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
+	"carronade/units"
 )
 
 // A Job is one execution of a workload.
@@ -38,6 +39,10 @@ type Job struct {
 
 	HDR   string // file for the log of interval histograms; "" is none
 	Trace string // file for a row a batch or sampled event; "" is none
+
+	// Files are others that are written when the run has ended, such as its report as JSON: no fault
+	// fills their disks.
+	Files []string
 
 	Note        string              // for the report
 	Attachments []report.Attachment // likewise
@@ -259,6 +264,13 @@ func (e *execution) inspect(out *outcome) {
 	}
 	out.facts = e.session.Facts()
 	out.words = e.session.Warnings()
+	if late := e.relay.Late(); late > lateRelay {
+		out.warnings = append(out.warnings, fmt.Sprintf("the relay passed bytes on up to %s later than net-delay asked for: the times of that fault are too long by up to this", units.FormatDuration(late)))
+	}
+	if how := e.relay.Ended(); how != "" {
+		out.cut = how
+		out.problems = append(out.problems, "the relay of --fault net-delay ended by itself, and with it all connections: "+how)
+	}
 	if n, ok := e.session.(target.Noticer); ok {
 		out.notice = n.Notice()
 	}
@@ -345,6 +357,7 @@ type outcome struct {
 	clock    []string // trouble with the clocks
 	remarks  []string // on the clocks and on this machine
 	noWaits  bool     // see trust.Input
+	cut      string   // how the relay ended, if it ended by itself
 
 	reading *Reading  // of a generator that reads what others send
 	fleet   *gathered // of several generators; nil: this process generated the load
@@ -447,7 +460,7 @@ func (e *execution) judge(r *load.Result, out *outcome, processors int) measure.
 	w := e.Workload
 	return trust.Judge(trust.Input{
 		Result: r, Discards: discardsAll(w, out.facts), Processors: processors, Clock: out.clock,
-		System: e.system.ended(), Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
+		System: e.system.ended(), Relay: out.cut, Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
 	})
 }
 

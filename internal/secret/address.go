@@ -6,7 +6,8 @@ import (
 )
 
 var (
-	address = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.\-]*://`)
+	// The beginning of an address, whose marks may be escaped as in properties and JSON.
+	address = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.\-]*\\?:\\?/\\?/`)
 	// A login before a host without a scheme: u:p@tcp(h:1)/d.
 	bareLogin = regexp.MustCompile(`(^|[\s"'=,(])([^\s:@/"'=,(]+:)([^\s@"']+)@([\w\[(.\-]+)`)
 )
@@ -47,7 +48,7 @@ func hideLogins(s string, found func(string)) string {
 	out.WriteString(s[done:])
 	return bareLogin.ReplaceAllStringFunc(out.String(), func(hit string) string {
 		g := bareLogin.FindStringSubmatch(hit)
-		if strings.HasPrefix(g[3], "//") || g[3] == Hidden || g[4] == "sha256" || IsReference(g[2]+g[3]) {
+		if strings.HasPrefix(strings.ReplaceAll(g[3], `\`, ""), "//") || g[3] == Hidden || g[4] == "sha256" || IsReference(g[2]+g[3]) {
 			return hit
 		}
 		if found != nil {

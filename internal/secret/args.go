@@ -174,7 +174,7 @@ func hideFlags(s string, depth int, found func(string)) string {
 					}
 				}
 			}
-			if secret == "" {
+			if secret == "" || secret == Hidden {
 				continue
 			}
 			if found != nil {

@@ -51,7 +51,9 @@ func hideDocument(text string, depth int) string {
 		return hideFile(text)
 	}
 	t.comments(comments)
-	return t.edited()
+	// What the grammar takes for names and marks may have a login or be a command line. The
+	// variables of a command line are settings, which the tree has masked: hence level 1.
+	return hideFlags(hideLogins(t.edited(), nil), 1, nil)
 }
 
 // comments masks the comments of a file, which may be old settings.
@@ -67,13 +69,19 @@ func (t *tree) comments(all []span) {
 		case t.isOldSecret(c):
 			t.replace(c.from, c.to, "# "+Hidden)
 		default:
-			for n < len(all) && strings.TrimSpace(t.file[all[n-1].to:all[n].from]) == "" && !t.isOldSecret(all[n]) {
+			for !t.isBehind(c) && n < len(all) && strings.TrimSpace(t.file[all[n-1].to:all[n].from]) == "" && !t.isOldSecret(all[n]) {
 				n++
 			}
 			t.commented(all[:n])
 		}
 		all = all[n:]
 	}
+}
+
+// isBehind reports whether a comment is behind something else on its line: it is not one
+// text with the comments below.
+func (t *tree) isBehind(c span) bool {
+	return strings.TrimSpace(t.file[strings.LastIndexByte(t.file[:c.from], '\n')+1:c.from]) != ""
 }
 
 // commented masks comments one below the other: without their marks they may be a file.

@@ -3,6 +3,7 @@ package secret
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -37,6 +38,11 @@ func TestHostile(t *testing.T) {
 		{"YAML, a block with an error", "env:\n- name: DB_PASSWORD\n  value: |\n     a\n    " + s + "\nport: 1\n", []string{"port: 1\n"}},
 		{"YAML, an old setting", "port: 1\n# password: " + s + "\n#   token: " + s + "\nx: 1\n", []string{"port: 1\n", "x: 1\n"}},
 		{"YAML, a comment behind", "port: 1 # password: " + s + "\n", []string{"port: 1"}},
+		{"YAML, a comment behind a secret", "password: abc # old\n# password: " + s + "\nport: 1\n", []string{"# password: ***\nport: 1\n"}},
+		{"YAML, comments below one behind a secret", "a:\n  token: abc # old\n  # one\n  # token: " + s + "\n  # two\n  port: 1\n", []string{"  # one\n", "  # two\n  port: 1\n"}},
+		{"YAML, a comment behind a secret's item", "tokens:\n- abc # old\n# password: " + s + "\nport: 1\n", []string{"port: 1\n"}},
+		{"YAML, a comment behind a secret's name", "tokens: # old\n# password: " + s + "\n- abc\nport: 1\n", []string{"port: 1\n"}},
+		{"YAML, a comment behind a block's head", "password: | # old\n  abc\n# password: " + s + "\nport: 1\n", []string{"port: 1\n"}},
 		{"YAML, in quotes on lines", "password: 'a\n\n  " + s + "'\nport: 1\n", []string{"port: 1"}},
 		{"YAML, Windows", "a:\r\n  password: \"" + s + "\"\r\n  port: 1\r\n", []string{"  port: 1\r\n"}},
 		{"YAML, a script", "run: |\n  curl -u u:" + s + " http://h/\n  echo done\n", []string{"echo done"}},
@@ -79,6 +85,29 @@ func TestHostile(t *testing.T) {
 		{"environment, export and quotes", "export   API_KEY=\"a \\\" " + s + "\"\nexport PORT=1\n", []string{"export PORT=1"}},
 		{"environment, several", "export A=1 DB_PASSWORD=" + s + " PORT=1\n", []string{"A=1"}},
 		{"environment, a value on lines", "export DB_PASSWORD=\"a\nb " + s + "\nc\"\nPORT=1\n", []string{"PORT=1"}},
+		{"addresses on lines", "https://user:" + s + "@github.com\nhttps://u2:" + s + "@gitlab.com\n", []string{"https://***@github.com\nhttps://***@gitlab.com\n"}},
+		{"addresses on lines, a token alone", "https://" + s + "@github.com\n", []string{"https://***@github.com\n"}},
+		{"logins on lines", "u:" + s + "@h:1\nport=1\n", []string{"port=1\n"}},
+		{"properties, an escaped address", "url=https\\://u\\:" + s + "@h/\nport=1\n", []string{"url=https\\://***@h/\nport=1\n"}},
+		{"properties, an escaped address in a name", "https\\://u\\:" + s + "@h/=1\nport=1\n", []string{"@h/=1\nport=1\n"}},
+		{"Docker, a command in a list", "FROM x\nCMD [\"mysql\", \"-p" + s + "\"]\nENTRYPOINT [\"srv\", \"--password\", \"" + s + "\"]\nRUN mysql -p" + s + "\n", []string{"FROM x\nCMD [\"mysql\", \"-p***\"]\n"}},
+		{"a section with a login", "[url \"https://oauth2:" + s + "@gitlab.com/\"]\n\tinsteadOf = https://gitlab.com/\n", []string{"[url \"https://***@gitlab.com/\"]\n\tinsteadOf = https://gitlab.com/\n"}},
+		{"a section with a comment", "[a] # password: " + s + "\nport = 1\n", []string{"[a] # password: ***\nport = 1\n"}},
+		{"a section with an address without quotes", "[https://u:" + s + "@h/]\nport = 1\n", []string{"[https://***@h/]\nport = 1\n"}},
+		{"JSON, a login in a name", `{"auths":{"https://u:` + s + `@registry":{}},"n":1}`, []string{`{"auths":{"https://***@registry":{}},"n":1}`}},
+		{"JSON, an escaped login in a name", `{"auths":{"https:\/\/u:` + s + `@registry":{}},"n":1}`, []string{`@registry":{}},"n":1}`}},
+		{"JSON, a command in a text in a list", `["{\"token\":\"` + s + `\",\"a\":\"mysql -p` + s + ` db\"}",1]`, []string{` db\"}",1]`}},
+		{"JSON, a setting in a name", `{"a":{"password=` + s + `":1},"n":1}`, []string{`"n":1}`}},
+		{"YAML, a login in a name", "auths:\n  https://u:" + s + "@registry:\n    n: 1\nport: 1\n", []string{"port: 1\n"}},
+		{"XML, a login in an instruction", "<?x url=\"https://u:" + s + "@h/\"?><a xmlns=\"http://u:" + s + "@h/\"><port>1</port></a>", []string{"<port>1</port>"}},
+		{"a script's first word, MySQL", "mysql -uroot -p" + s + " db\nport=1\n", []string{"mysql -uroot -p*** db\nport=1\n"}},
+		{"a script's first word, Redis", "redis-cli -a " + s + " ping\nport=1\n", []string{"redis-cli -a *** ping\nport=1\n"}},
+		{"a script's first word, sshpass", "sshpass -p " + s + " ssh h\nport=1\n", []string{"port=1\n"}},
+		{"a script's first word, sshpass, a password", "sshpass -p " + s + " srv password x\nport=1\n", []string{"port=1\n"}},
+		{"a script's first word, Docker", "docker login -u u -p " + s + " h\nport=1\n", []string{"docker login -u u -p *** h\nport=1\n"}},
+		{"a script's first word, on lines", "mysql \\\n  -uroot \\\n  -p" + s + " db\nport=1\n", []string{"port=1\n"}},
+		{"a script's first word, a variable before", "export MYSQL=1 mysql -p" + s + "\nport=1\n", []string{"port=1\n"}},
+		{"a script's first word, a path", "/usr/bin/mysql -p" + s + "\nport=1\n", []string{"port=1\n"}},
 		{"AWS", "aws_access_key_id = AKIA\naws_secret_access_key = " + s + "\nregion = x\n", []string{"region = x"}},
 		{"a shell, a here-document", "cat > x <<EOF\npassword=" + s + "\nport=1\nEOF\n", []string{"port=1"}},
 		{"a shell, a pipe", "echo '" + s + "' | docker login --password-stdin\nexport TOKEN=$(echo " + s + ")\n", []string{"docker login"}},
@@ -118,12 +147,54 @@ func TestHostile(t *testing.T) {
 // Texts that repeat what the parsers look for take no time that grows with a square: with a
 // square, each would take minutes.
 func TestRepeatedTexts(t *testing.T) {
-	for _, part := range []string{"[", "{", "a: [", "- ", "<a b='token' name='token'>\n", "password: |\n", "name=token\n'", "--password 'a\n", "passwords:\n- a\n# - b\n"} {
+	for _, part := range []string{"[", "{", "a: [", "- ", "<a b='token' name='token'>\n", "password: |\n", "name=token\n'", "--password 'a\n", "passwords:\n- a\n# - b\n", "a=[\n", "? ", "!a\n", "<a>", "{\"a\":"} {
 		text := strings.Repeat(part, (16<<10)/len(part))
 		for _, mask := range []func(*Mask, string) string{(*Mask).Document, (*Mask).Log} {
 			if got := mask(new(Mask), text); strings.Count(got, "\n") < strings.Count(text, "\n")/100 {
 				t.Errorf("%q: got %.100q", part, got)
 			}
 		}
+	}
+}
+
+// Texts that are nested more than files are do not use up the stack of a parser.
+func TestNested(t *testing.T) {
+	for _, tt := range []struct{ name, open, inside, closed string }{
+		{"JSON, lists", "[", `"password=` + canary + `"`, "]"},
+		{"JSON, maps", `{"a":`, `{"password":"` + canary + `"}`, "}"},
+		{"XML", "<a>", "<password>" + canary + "</password>", "</a>"},
+		{"YAML, tags", "!a ", "password: " + canary, ""},
+		{"YAML, keys", "? ", "password: " + canary, ""},
+		{"YAML, items on lines", "-\n", "password: " + canary, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, n := range []int{1, mostWithin, mostNested, 3 * mostNested} {
+				text := strings.Repeat(tt.open, n) + tt.inside + strings.Repeat(tt.closed, n)
+				if got := new(Mask).Document(text); strings.Contains(got, canary) {
+					t.Errorf("%d levels: got %.2000q", n, got)
+				}
+			}
+			text := strings.Repeat(tt.open, mostNested+1) + tt.inside + strings.Repeat(tt.closed, mostNested+1)
+			if _, err := readJSON(text); err == nil {
+				t.Error("JSON with too many levels is read")
+			}
+			if _, _, err := readXML(text); err == nil {
+				t.Error("XML with too many levels is read")
+			}
+			if _, _, err := readYAML(text); err == nil {
+				t.Error("YAML with too many levels is read")
+			}
+		})
+	}
+}
+
+// A parser's panic is an error: the file is masked by the rule for any text.
+func TestPanicOfParser(t *testing.T) {
+	parse := func() (err error) {
+		defer asError(&err)
+		panic("a parser's")
+	}
+	if err := parse(); !errors.Is(err, errGrammar) {
+		t.Errorf("got %v, want %v", err, errGrammar)
 	}
 }

@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// mostNested is how many values of JSON, or elements of XML, may be within one another: each
+// of them takes room on the stack.
+const mostNested = 1000
+
 var errGrammar = errors.New("the text has another grammar")
 
 // readJSON reads a text that is one or more JSON values, such as a file of lines of JSON.
@@ -19,7 +23,7 @@ func readJSON(text string) ([]node, error) {
 	d.UseNumber()
 	var out []node
 	for {
-		n, err := readJSONValue(d, text)
+		n, err := readJSONValue(d, text, 0)
 		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
@@ -30,7 +34,11 @@ func readJSON(text string) ([]node, error) {
 	}
 }
 
-func readJSONValue(d *json.Decoder, text string) (n node, err error) {
+// readJSONValue reads a value that is within depth others.
+func readJSONValue(d *json.Decoder, text string, depth int) (n node, err error) {
+	if depth > mostNested {
+		return n, errGrammar
+	}
 	before := int(d.InputOffset())
 	token, err := d.Token()
 	if err != nil {
@@ -46,20 +54,20 @@ func readJSONValue(d *json.Decoder, text string) (n node, err error) {
 			n.kind = table
 		}
 		for d.More() {
-			name := ""
-			start := 0
+			var key node
 			if n.kind == table {
-				key, err := readJSONValue(d, text)
-				if err != nil {
+				if key, err = readJSONValue(d, text, depth+1); err != nil {
 					return n, unended(err)
 				}
-				name, start = key.text, key.from
 			}
-			one, err := readJSONValue(d, text)
+			one, err := readJSONValue(d, text, depth+1)
 			if err != nil {
 				return n, unended(err)
 			}
-			one.name, one.start = name, start
+			if n.kind == table {
+				one.name, one.start, key.isName = key.text, key.from, true
+				n.below = append(n.below, key)
+			}
 			n.below = append(n.below, one)
 		}
 		if _, err := d.Token(); err != nil {

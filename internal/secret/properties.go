@@ -13,7 +13,7 @@ var (
 	// blockHead is the beginning of a block of YAML.
 	blockHead = regexp.MustCompile(`^(?:[!&]\S*[ \t]+)*[|>][+\-0-9]*[ \t\r]*(?:#.*)?$`)
 	// section is a section of INI or TOML.
-	section = regexp.MustCompile(`^[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]{1,2}[ \t\r]*(?:[#;].*)?$`)
+	section = regexp.MustCompile(`^[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]{1,2}[ \t\r]*([#;].*)?$`)
 	// spaced is a word and its value with blanks between them, as in a login's file:
 	// "machine h login u password p".
 	spaced = regexp.MustCompile(`(?i)((?:^|[ \t])(?:password|passwd|passphrase|secret)[ \t]+)([^\s=:]+)`)
@@ -48,9 +48,13 @@ func readSettings(text string, open bool) (sections []node, comments []span, err
 			at = end + 1
 			continue
 		}
-		if head := section.FindStringSubmatch(line); head != nil {
-			sections = append(sections, last)
-			last = node{kind: table, block: true, name: lastPart(head[1])}
+		if g := section.FindStringSubmatchIndex(line); g != nil {
+			name := line[g[2]:g[3]]
+			sections = append(sections, last, node{start: from, from: at + g[2], to: at + g[3], text: name, isName: true})
+			last = node{kind: table, block: true, name: lastPart(name)}
+			if g[4] >= 0 {
+				comments = append(comments, span{at + g[4], at + len(line)})
+			}
 			at = end + 1
 			continue
 		}
@@ -86,14 +90,13 @@ func (f settingsFile) setting(at int) (n node, next int, ok bool) {
 	if by == ":" && blockHead.MatchString(f.text[n.from:n.to]) {
 		return n, 0, false // YAML with an error in it
 	}
-	if n.from < n.to && (isQuote(f.text[n.from]) || strings.IndexByte("{[(", f.text[n.from]) >= 0) {
-		end := valueEnd(f.text, n.from)
-		switch {
-		case end <= n.to:
-		case f.open:
+	whole := !f.open && isLikelyName(n.name) && !strings.Contains(n.name, ".") // a secret may continue on the next lines
+	if (f.open || whole) && n.from < n.to && (isQuote(f.text[n.from]) || strings.IndexByte("{[(", f.text[n.from]) >= 0) {
+		if end := valueEnd(f.text, n.from); end > n.to {
+			if whole {
+				return n, 0, false
+			}
 			n.to = end + lineLength(f.text[end:])
-		case isLikelyName(n.name) && !strings.Contains(n.name, "."):
-			return n, 0, false // a secret may continue on the next lines
 		}
 	}
 	next = n.to + lineLength(f.text[n.to:]) + 1
@@ -110,9 +113,10 @@ func (f settingsFile) setting(at int) (n node, next int, ok bool) {
 	}
 	n.to = n.from + len(strings.TrimRight(f.text[n.from:n.to], " \t\r\n"))
 	n.text = f.text[n.from:n.to]
+	n.isWords = by == "" || by == ":" && strings.HasPrefix(n.text, "//")
 	if by == "" {
 		if at := spaced.FindStringSubmatchIndex(n.text); at != nil && !isLikelyName(n.name) {
-			n.name, n.from, n.text = "password", n.from+at[4], n.text[at[4]:]
+			n.name, n.from, n.text, n.isWords = "password", n.from+at[4], n.text[at[4]:], false
 		}
 	}
 	return n, next, true

@@ -24,6 +24,7 @@ type node struct {
 	text     string // a scalar: what it says
 	below    []node
 	isName   bool // the name of another node, as a value
+	isWords  bool // from its start, all is one text, such as a command line or an address
 	// block: it is written on lines of its own, and each of them is hidden.
 	block bool
 	// write writes another text in the place of a scalar's; nil: unchanged.
@@ -51,8 +52,8 @@ func (t *tree) replace(from, to int, with string) {
 	}
 }
 
-// edited returns the file with all replacements. Of two in the same place the one that
-// begins first, or is longer, stands.
+// edited returns the file with all replacements. All that overlapping ones replace is hidden:
+// what one of them shows may be what another hides.
 func (t *tree) edited() string {
 	slices.SortStableFunc(t.edits, func(a, b edit) int {
 		if a.from != b.from {
@@ -62,11 +63,13 @@ func (t *tree) edited() string {
 	})
 	var out strings.Builder
 	done := 0
-	for _, e := range t.edits {
-		if e.from >= done {
-			out.WriteString(t.file[done:e.from] + e.with)
-			done = e.to
+	for i := 0; i < len(t.edits); {
+		e := t.edits[i]
+		for i++; i < len(t.edits) && t.edits[i].from < e.to; i++ {
+			e.to, e.with = max(e.to, t.edits[i].to), Hidden
 		}
+		out.WriteString(t.file[done:e.from] + e.with)
+		done = e.to
 	}
 	out.WriteString(t.file[done:])
 	return out.String()
@@ -95,13 +98,22 @@ func (t *tree) mask(n node) {
 		t.list(n.below)
 	default:
 		shown := hideWithin(n.text, t.depth)
-		switch {
-		case shown == n.text:
-		case n.write != nil:
-			t.replace(n.from, n.to, n.write(shown))
-		default:
-			t.replace(n.from, n.to, shown)
+		if n.isWords {
+			shown = hideWithin(t.file[n.start:n.from]+shown, t.depth)
+			n.from, n.text = n.start, t.file[n.start:n.to]
 		}
+		t.show(n, shown)
+	}
+}
+
+// show writes a text in the place of a scalar's.
+func (t *tree) show(n node, text string) {
+	switch {
+	case text == n.text:
+	case n.write != nil:
+		t.replace(n.from, n.to, n.write(text))
+	default:
+		t.replace(n.from, n.to, text)
 	}
 }
 
@@ -124,23 +136,24 @@ func (t *tree) table(settings []node) {
 
 // list masks a list, which may be the arguments of a program.
 func (t *tree) list(items []node) {
-	args := make([]string, len(items))
+	masked, args := make([]string, len(items)), make([]string, len(items))
 	for i, n := range items {
 		if n.kind == scalar {
-			args[i] = strings.TrimSpace(n.text)
+			masked[i] = hideWithin(n.text, t.depth)
+			args[i] = strings.TrimSpace(masked[i])
 		}
 	}
 	shown, _ := arguments(args)
 	for i, n := range items {
 		switch {
-		case n.kind != scalar || shown[i] == args[i]:
+		case n.kind != scalar:
 			t.mask(n)
+		case shown[i] == args[i]:
+			t.show(n, masked[i])
 		case shown[i] == Hidden || n.write == nil && n.block:
 			t.hide(n)
-		case n.write != nil:
-			t.replace(n.from, n.to, n.write(shown[i]))
 		default:
-			t.replace(n.from, n.to, shown[i])
+			t.show(n, shown[i])
 		}
 	}
 }

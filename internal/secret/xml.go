@@ -44,6 +44,9 @@ func readXML(text string) (root element, comments []span, err error) {
 		last := &open[len(open)-1]
 		switch v := token.(type) {
 		case xml.StartElement:
+			if len(open) > mostNested {
+				return root, nil, errGrammar
+			}
 			e := element{tag: now}
 			e.name, e.start, e.from = v.Name.Local, now.from, now.to
 			e.attributes = readAttributes(text, now, v.Attr)

@@ -27,6 +27,7 @@ var plainName = regexp.MustCompile(`^[\w.\-/@$%+*<~]+(?: +[\w.\-/]+)*$`)
 // readYAML reads a text whose documents are maps or lists in block style. comments are its
 // comments.
 func readYAML(text string) (documents []node, comments []span, err error) {
+	defer asError(&err) // another project's parser reads what others wrote
 	if isDeep(text) {
 		return nil, nil, errGrammar
 	}
@@ -74,8 +75,12 @@ func readYAML(text string) (documents []node, comments []span, err error) {
 	return documents, comments, nil
 }
 
-// isDeep reports whether brackets or lists in a text are nested more than those of a file are: the
-// parser would take a time that grows with the square of their number.
+// mostWithin is how many brackets or marks of YAML may be within one another: its parser
+// takes a time that grows with the square of their number.
+const mostWithin = 64
+
+// isDeep reports whether brackets, or marks such as those of items and tags, are nested more
+// than those of a file are.
 func isDeep(text string) bool {
 	depth := 0
 	for i := range len(text) {
@@ -85,11 +90,27 @@ func isDeep(text string) bool {
 		case ']', '}':
 			depth = max(depth-1, 0)
 		}
-		if depth > 64 {
+		if depth > mostWithin {
 			return true
 		}
 	}
-	return strings.Contains(text, strings.Repeat("- ", 64))
+	marks := 0 // one behind the other
+	for word := range strings.FieldsSeq(text) {
+		if marks++; word != "-" && word != "?" && word[0] != '!' && word[0] != '&' {
+			marks = 0
+		}
+		if marks > mostWithin {
+			return true
+		}
+	}
+	return false
+}
+
+// asError makes the panic of a parser an error.
+func asError(err *error) {
+	if recover() != nil {
+		*err = errGrammar
+	}
 }
 
 // node converts a value; without tokens of its own, it is at a position.

@@ -44,6 +44,7 @@ type inspected struct {
 	Image string // its id
 	State struct {
 		Running   bool
+		Paused    bool
 		Pid       int
 		ExitCode  int
 		OOMKilled bool
@@ -63,6 +64,7 @@ func (c *container) run(ctx context.Context, args ...string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.program, args...) //nolint:gosec // arguments, not a shell's text
 	cmd.Env = system.Environ()
+	system.Apart(cmd) // a second interrupt must not end what undoes a fault
 	cmd.WaitDelay = time.Second
 	var out, words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &words
@@ -279,6 +281,7 @@ func (c *container) stop(patience time.Duration) {
 		defer cancel()
 		cmd := exec.CommandContext(ctx, c.program, "stop", "-t", seconds, c.name) //nolint:gosec // arguments, not a shell's text
 		cmd.Env = system.Environ()
+		system.Apart(cmd)
 		_ = cmd.Run()
 	}()
 }

@@ -12,6 +12,9 @@ const DiesWithParent = false
 
 func tie(*exec.Cmd) {}
 
+// Apart does nothing: see child_unix.go.
+func Apart(*exec.Cmd) {}
+
 func terminate(p *os.Process) { _ = p.Kill() }
 
 func interrupt(p *os.Process) { _ = p.Kill() }

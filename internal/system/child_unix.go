@@ -10,11 +10,17 @@ import (
 )
 
 func tie(cmd *exec.Cmd) {
+	Apart(cmd)
+	tieToParent(cmd.SysProcAttr)
+}
+
+// Apart gives a command that is not started yet a process group of its own, so that an interrupt at
+// the terminal does not reach it.
+func Apart(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
-	tieToParent(cmd.SysProcAttr)
 }
 
 func terminate(p *os.Process) { _ = p.Signal(syscall.SIGTERM) }

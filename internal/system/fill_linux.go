@@ -53,6 +53,9 @@ func CanFill(folder string, others ...string) error {
 	if err := unix.Statfs(folder, &st); err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
+	if name, ok := pooled[uint32(st.Type)]; ok {
+		return fmt.Errorf("%s is on %s, whose filesystems share their space: others on this machine would be full, too", folder, name)
+	}
 	if name, ok := shared[uint32(st.Type)]; ok {
 		return fmt.Errorf("%s is a filesystem of other machines, too (%s)", folder, name)
 	}
@@ -75,6 +78,12 @@ func CanFill(folder string, others ...string) error {
 
 // shared are filesystems whose space other machines use, too.
 var shared = map[uint32]string{unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "CIFS", unix.SMB2_SUPER_MAGIC: "SMB", unix.CEPH_SUPER_MAGIC: "Ceph", unix.FUSE_SUPER_MAGIC: "FUSE"}
+
+// pooled are filesystems whose space others of this machine use, too, although they look like others: in
+// one pool, or of a filesystem below.
+var pooled = map[uint32]string{unix.BTRFS_SUPER_MAGIC: "Btrfs", zfsMagic: "ZFS", unix.BCACHEFS_SUPER_MAGIC: "bcachefs", unix.OVERLAYFS_SUPER_MAGIC: "OverlayFS"}
+
+const zfsMagic = 0x2fc12fc1
 
 // filesystemOf identifies the filesystem of a path, or of the nearest folder above it that exists.
 func filesystemOf(path string) (dev uint64, ok bool) {

@@ -113,3 +113,23 @@ func TestCanFill(t *testing.T) {
 	}
 	t.Chdir("/")
 }
+
+// TestCanFillPool: a filesystem that takes its space from another one is refused.
+func TestCanFillPool(t *testing.T) {
+	below, dir := mounted(t), t.TempDir()
+	for _, name := range []string{"lower", "upper", "work"} {
+		if err := os.Mkdir(filepath.Join(below, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mount("overlay", dir, "overlay", 0, "lowerdir="+below+"/lower,upperdir="+below+"/upper,workdir="+below+"/work"); err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = unix.Unmount(dir, 0) }()
+	if err := CanFill(dir); err == nil || !strings.Contains(err.Error(), "is on OverlayFS, whose filesystems share their space") {
+		t.Errorf("got %v", err)
+	}
+	if pooled[0x9123683e] != "Btrfs" {
+		t.Error("Btrfs is not refused")
+	}
+}

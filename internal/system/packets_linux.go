@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,10 +19,15 @@ var ErrSharedNetwork = errors.New("it shares the network of this machine, and wh
 // A PacketFilter drops packets in the network namespace of another process. It keeps that namespace
 // until Close.
 type PacketFilter struct {
+	pid      int
 	ns       *os.File
-	programs []string // iptables, and ip6tables if it works
-	rules    [][]string
+	programs []string   // iptables, and ip6tables if it works
+	rules    [][]string // those that stand, with their program
 }
+
+// sharedBy are processes whose networks others use, too: this one, and the first one, whose network is
+// another if this program is in a container that sees the processes of the machine.
+var sharedBy = []int{os.Getpid(), 1}
 
 // NetworkOf identifies the network namespace of a process.
 func NetworkOf(pid int) (string, error) { return os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/net") }
@@ -31,22 +37,24 @@ func NetworkOf(pid int) (string, error) { return os.Readlink("/proc/" + strconv.
 // drops nothing.
 func OpenPackets(pid int) (*PacketFilter, error) {
 	path := "/proc/" + strconv.Itoa(pid) + "/ns/net"
-	own, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		return nil, fmt.Errorf("find the network of this program: %w", err)
-	}
 	its, err := os.Readlink(path)
 	if err != nil {
 		return nil, fmt.Errorf("find the network of process %d: %w", pid, errors.Unwrap(err))
 	}
-	if its == own {
-		return nil, fmt.Errorf("process %d: %w", pid, ErrSharedNetwork)
+	for _, process := range sharedBy {
+		theirs, err := NetworkOf(process)
+		if err == nil && its == theirs {
+			return nil, fmt.Errorf("process %d: %w", pid, ErrSharedNetwork)
+		}
+		if err != nil && process == os.Getpid() {
+			return nil, fmt.Errorf("find the network of this program: %w", err)
+		}
 	}
 	iptables, err := exec.LookPath("iptables")
 	if err != nil {
 		return nil, errors.New("iptables is not installed")
 	}
-	p := &PacketFilter{programs: []string{iptables}}
+	p := &PacketFilter{pid: pid, programs: []string{iptables}}
 	if p.ns, err = os.Open(path); err != nil {
 		return nil, fmt.Errorf("enter the network of process %d: %w", pid, errors.Unwrap(err))
 	}
@@ -68,30 +76,51 @@ func (p *PacketFilter) try(program string) error {
 	return p.run(program, "-D", rule)
 }
 
-// Drop drops a share of the packets that arrive from now on, except those within the namespace.
+// Drop drops a share of the packets that arrive from now on, except those within the namespace. After
+// an error some may be dropped until Close.
 func (p *PacketFilter) Drop(share float64) error {
 	rule := dropRule(share)
 	for _, program := range p.programs {
 		if err := p.run(program, "-I", rule); err != nil {
-			return errors.Join(err, p.Close())
+			return err
 		}
 		p.rules = append(p.rules, append([]string{program}, rule...))
 	}
 	return nil
 }
 
-// Close drops no more packets. Later calls do nothing.
+// Close drops no more packets. After an error, another call tries again what failed; after success,
+// later calls do nothing.
 func (p *PacketFilter) Close() error {
 	if p.ns == nil {
 		return nil
 	}
 	var errs []error
+	var left [][]string
 	for _, r := range p.rules {
-		errs = append(errs, p.run(r[0], "-D", r[1:]))
+		if err := p.run(r[0], "-D", r[1:]); err != nil {
+			errs, left = append(errs, err), append(left, r)
+		}
+	}
+	if p.rules = left; len(left) > 0 {
+		return errors.Join(errs...)
 	}
 	p.ns.Close()
-	p.ns, p.rules = nil, nil
-	return errors.Join(errs...)
+	p.ns = nil
+	return nil
+}
+
+// ByHand returns the commands that remove the rules that stand, joined for a shell; "" if none do.
+func (p *PacketFilter) ByHand() string {
+	all := make([]string, len(p.rules))
+	for i, r := range p.rules {
+		args := slices.Clone(r[1:])
+		if k := slices.Index(args, "!"); k >= 0 {
+			args[k] = `'!'`
+		}
+		all[i] = fmt.Sprintf("nsenter --net=/proc/%d/ns/net %s -D %s", p.pid, r[0], strings.Join(args, " "))
+	}
+	return strings.Join(all, " && ")
 }
 
 // dropRule is a rule for iptables, without the option that adds or removes it. The name of this
@@ -115,6 +144,7 @@ func (p *PacketFilter) run(program, what string, rule []string) error {
 		}
 		cmd := exec.Command(program, append([]string{"-w", "5", what}, rule...)...) //nolint:gosec,noctx // a fixed rule; it waits 5 s for a lock
 		cmd.Env = Environ()
+		Apart(cmd) // a second interrupt must not end it
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			if text := strings.TrimSpace(string(out)); text != "" {

@@ -86,6 +86,12 @@ func TestPacketsRefused(t *testing.T) {
 		t.Error("there is no such process")
 	}
 	pid := apart(t)
+	defer func(was []int) { sharedBy = was }(sharedBy)
+	sharedBy = []int{os.Getpid(), pid} // as if it were the first one
+	if _, err := OpenPackets(pid); !errors.Is(err, ErrSharedNetwork) {
+		t.Errorf("got %v, want that the network is that of the first process", err)
+	}
+	sharedBy = sharedBy[:1]
 	t.Setenv("PATH", t.TempDir())
 	if _, err := OpenPackets(pid); err == nil || !strings.Contains(err.Error(), "iptables is not installed") {
 		t.Errorf("got %v", err)
@@ -97,5 +103,40 @@ func TestPacketsRefused(t *testing.T) {
 	}
 	if _, err := OpenPackets(pid); err == nil || !strings.HasSuffix(err.Error(), "in the network of the system: no chain") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestPacketsStay: rules that could not be removed stay known, with the commands that remove them.
+func TestPacketsStay(t *testing.T) {
+	pid := apart(t)
+	before := rules(t, pid)
+	p, err := OpenPackets(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Drop(0.05); err != nil {
+		t.Fatal(err)
+	}
+	program := p.rules[0][0]
+	p.rules[0][0] = "/bin/false"
+	if err := p.Close(); err == nil || len(p.rules) != 1 {
+		t.Fatalf("got %v and %d rules, want an error and the rule that stands", err, len(p.rules))
+	}
+	p.rules[0][0] = program
+	if out, err := exec.Command("sh", "-c", p.ByHand()).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", p.ByHand(), err, out)
+	}
+	if got := rules(t, pid); got != before {
+		t.Errorf("after the command the rules are\n%s", got)
+	}
+	if err := p.Drop(0.05); err != nil {
+		t.Fatal(err)
+	}
+	p.rules = p.rules[1:]
+	if err := p.Close(); err != nil || p.ByHand() != "" {
+		t.Errorf("got %v, by hand %q", err, p.ByHand())
+	}
+	if got := rules(t, pid); got != before {
+		t.Errorf("after the end the rules are\n%s", got)
 	}
 }

@@ -23,3 +23,6 @@ func (*PacketFilter) Drop(float64) error { return errors.ErrUnsupported }
 
 // Close drops no more packets.
 func (*PacketFilter) Close() error { return nil }
+
+// ByHand returns the commands that remove the rules that stand: none.
+func (*PacketFilter) ByHand() string { return "" }

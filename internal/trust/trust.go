@@ -56,6 +56,10 @@ type Input struct {
 	// System says how the system under test ended, if it ended in the middle of the
 	// run; "" otherwise.
 	System string
+
+	// Relay says how the relay of the connections ended, if it ended in the middle of the run; ""
+	// otherwise.
+	Relay string
 }
 
 // Judge decides whether the generator was the limit. Reasons are sentences that end
@@ -84,6 +88,9 @@ func Judge(in Input) measure.Trust {
 
 	if in.System != "" {
 		reason("the system under test ended by itself in the middle of the run: " + in.System)
+	}
+	if in.Relay != "" {
+		reason("the relay, a process of this machine through which all connections went, ended by itself in the middle of the run (" + in.Relay + "): repeat the run")
 	}
 	note(idleThreads(r))
 	more := moreThreads(r, in.Processors)

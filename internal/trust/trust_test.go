@@ -265,6 +265,11 @@ func TestJudge(t *testing.T) {
 			reasons: []string{"the system under test ended by itself in the middle of the run: exit status 1"},
 		},
 		{
+			name: "the relay ended by itself", mode: load.OpenLoop,
+			alter:   func(in *Input) { in.Relay = "signal: killed" },
+			reasons: []string{"the relay, a process of this machine through which all connections went, ended by itself in the middle of the run (signal: killed): repeat the run"},
+		},
+		{
 			name: "a short measurement, and what the process did around it", mode: load.OpenLoop,
 			alter: func(in *Input) {
 				in.Result.Measurement.End = 5 * time.Millisecond

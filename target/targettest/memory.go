@@ -20,7 +20,7 @@ func (s System) Memory(t *testing.T, few, many int, most int64) {
 	before, after := s.memory(t, few), s.memory(t, many)
 	each := (after - before) / int64(many-few)
 	t.Logf("%d connections take %d KiB, %d take %d KiB; each %.1f KiB", few, before>>10, many, after>>10, float64(each)/1024)
-	if each > most {
+	if most = int64(float64(most) * memoryFactor); each > most {
 		t.Errorf("a connection takes %d bytes, want at most %d", each, most)
 	}
 }

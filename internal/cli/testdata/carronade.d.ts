@@ -1004,6 +1004,7 @@ declare module "carronade" {
     whole: Numbers;
     lanes?: Numbers[];
     worst: number;
+    later?: Time | null;
     errors?: { [name: string]: number };
     delivery?: Delivery | null;
   }
