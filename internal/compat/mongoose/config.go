@@ -61,7 +61,7 @@ func parseOptions(text []byte) (doc yaml.MapSlice, err error) {
 	}
 	var found references
 	for _, d := range file.Docs {
-		if d.Body != nil {
+		if d != nil && d.Body != nil {
 			ast.Walk(&found, d.Body)
 		}
 	}
