@@ -21,7 +21,7 @@ type cleanVariant struct {
 	serve []string
 	url   string // contains ADDR
 	flags []string
-	// rates are at most half of the open-loop rates in docs/performance.md.
+	// rates are at most half of those of the open loops in make bench.
 	rates []string
 }
 
