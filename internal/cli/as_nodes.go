@@ -278,7 +278,7 @@ func nodeError(addr, key string, err error) error {
 	case errors.Is(err, bus.ErrPin), errors.Is(err, bus.ErrNoToken):
 		return &words{Err: fmt.Errorf("node %s has another key than %s", addr, key), Hint: "copy the node's key file here, and give it with --node-key=FILE"}
 	case errors.Is(err, bus.ErrNotTLS), errors.Is(err, bus.ErrNotBus):
-		return &words{Err: fmt.Errorf("%s is no node of this version: %w", addr, e.Err), Hint: "use the same version of carronade everywhere; mongoose's own nodes cannot be used"}
+		return &words{Err: fmt.Errorf("node %s has another version: %w", addr, e.Err), Hint: "use the same version of carronade everywhere; mongoose's own nodes cannot be used"}
 	case strings.HasPrefix(e.Doing, "connect "):
 		return &words{Err: fmt.Errorf("no node answers at %s: %w", addr, e.Err), Hint: "start it there with --run-node, and --node-listen=HOST:1099 for other machines"}
 	}

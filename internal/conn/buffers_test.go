@@ -18,7 +18,7 @@ func TestBorrow(t *testing.T) {
 		Return(b)
 	}
 	Return(nil)
-	Return(make([]byte, 0, 3000)) // not of a class: nobody may get it
+	Return(make([]byte, 0, 3000)) // not of a class: Borrow must not return it
 	if b := Borrow(2100); cap(b) != 4096 {
 		t.Errorf("the capacity is %d, want 4096", cap(b))
 	}

@@ -15,7 +15,7 @@ import (
 	"carronade/internal/socket"
 )
 
-// A frame is an answer of these tests: a length of four bytes, and so many bytes.
+// A frame is an answer of these tests: a length in four bytes, and its bytes.
 func frame(body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }

@@ -1,6 +1,5 @@
 // Package relay delays the connections of one run: a process of its own, through which the run
-// connects to its target, passes bytes on in both directions, and each of them later when it is
-// told to.
+// connects to its target, passes bytes on in both directions, and delays them on command.
 //
 // It does not know protocols, and does not look at the bytes. It drops nothing: on a connection of
 // TCP a lost packet is a delay, whose length only the kernel's TCP decides.
