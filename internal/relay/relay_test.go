@@ -176,24 +176,31 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// TestReset: a connection that the system resets is reset for the run.
-func TestReset(t *testing.T) {
-	r := start(t)
+// resetting starts a system that answers the first byte of a connection, and then resets it.
+func resetting(t *testing.T, answer string) (addr string) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
+	t.Cleanup(func() { ln.Close() })
 	go func() {
 		c, err := ln.Accept()
 		if err != nil {
 			return
 		}
 		_, _ = io.ReadFull(c, make([]byte, 1))
+		_, _ = io.WriteString(c, answer)
 		_ = c.(*net.TCPConn).SetLinger(0)
 		c.Close()
 	}()
-	c, err := r.Dial(t.Context(), ln.Addr().String())
+	return ln.Addr().String()
+}
+
+// TestReset: a connection that the system resets is reset for the run.
+func TestReset(t *testing.T) {
+	r := start(t)
+	c, err := r.Dial(t.Context(), resetting(t, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,22 +219,7 @@ func TestResetInOrder(t *testing.T) {
 	if err := r.Delay(t.Context(), 200*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	go func() {
-		c, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		_, _ = io.ReadFull(c, make([]byte, 1))
-		_, _ = c.Write([]byte("the last words"))
-		_ = c.(*net.TCPConn).SetLinger(0)
-		c.Close()
-	}()
-	c, err := r.Dial(t.Context(), ln.Addr().String())
+	c, err := r.Dial(t.Context(), resetting(t, "the last words"))
 	if err != nil {
 		t.Fatal(err)
 	}

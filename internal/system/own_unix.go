@@ -14,21 +14,8 @@ import (
 // ListenOwn listens on a Unix socket that only this user can connect to. A socket that a program
 // left behind is replaced, one that a program listens on is an error.
 func ListenOwn(path string) (net.Listener, error) {
-	if info, err := os.Lstat(path); err == nil {
-		if info.Mode()&os.ModeSocket == 0 {
-			return nil, errors.New("a file of that name exists")
-		}
-		conn, err := net.Dial("unix", path)
-		if err == nil {
-			conn.Close()
-			return nil, errors.New("another program listens there")
-		}
-		if !IsRefused(err) {
-			return nil, err
-		}
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
+	if err := removeAbandoned(path); err != nil {
+		return nil, err
 	}
 	l, err := listenMasked(path)
 	if err != nil {

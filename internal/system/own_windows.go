@@ -1,10 +1,8 @@
 package system
 
 import (
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -20,21 +18,8 @@ func ListenOwn(path string) (net.Listener, error) {
 	if below, err := filepath.Rel(dir, path); err != nil || !filepath.IsLocal(below) {
 		return nil, fmt.Errorf("a socket that only you can connect to must be below %s", dir)
 	}
-	if info, err := os.Lstat(path); err == nil {
-		if info.Mode()&os.ModeSocket == 0 {
-			return nil, errors.New("a file of that name exists")
-		}
-		conn, err := net.Dial("unix", path)
-		if err == nil {
-			conn.Close()
-			return nil, errors.New("another program listens there")
-		}
-		if !IsRefused(err) {
-			return nil, err
-		}
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
+	if err := removeAbandoned(path); err != nil {
+		return nil, err
 	}
 	return net.Listen("unix", path)
 }
