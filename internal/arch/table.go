@@ -125,8 +125,7 @@ var Packages = []Package{
 	{Name: "internal/compat/mongoose", May: []string{
 		"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace",
 		"internal/web", "internal/workload", "load", "measure", "payload", "payload/expression", "target/kafka", "units",
-	}},
-	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/report", "internal/testkit/reporttest", "target/kafka"}},
+	}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/picture", "internal/store", "internal/system", "internal/vary", "units"}, Tests: []string{"internal/report", "internal/store/sqlite", "internal/testkit/reporttest"}},
 	{Name: "internal/command/reports", May: []string{"internal/command", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},

@@ -217,7 +217,7 @@ func (s *step) warn(warn func(string, ...any)) {
 			}
 		case o.only != "" && o.only != s.v.kind:
 			warn("--%s does nothing: it belongs to a %s of a scenario", o.name, o.only)
-		case s.v.kind == Pipeline && slices.Contains(ofReads, o.name):
+		case s.v.kind == pipelineLoad && slices.Contains(ofReads, o.name):
 		case !s.works(o):
 			warn("--%s has no effect when %s", o.name, workNames[s.work])
 		}

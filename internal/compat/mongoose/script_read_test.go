@@ -1,4 +1,4 @@
-package classic
+package mongoose
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 )
 
 // A script with a syntax error is repaired in one way; with commas in two.
-func TestRead(t *testing.T) {
+func TestParseScript(t *testing.T) {
 	for _, tt := range []struct {
 		name, src string
 		strict    bool
@@ -31,7 +31,7 @@ func TestRead(t *testing.T) {
 		{name: "another error", src: "x = {a: 1", commas: true, wrong: "s.js:1:10: syntax error: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, got, err := read(&scenario.Script{Path: "s.js", Source: tt.src}, tt.strict, tt.commas)
+			_, got, err := parseScript(&scenario.Script{Path: "s.js", Source: tt.src}, tt.strict, tt.commas)
 			if tt.wrong != "" {
 				if err == nil || !strings.HasPrefix(err.Error(), tt.wrong) {
 					t.Errorf("error %v, want %s", err, tt.wrong)
@@ -66,13 +66,13 @@ func TestWords(t *testing.T) {
 
 // Any text is read without a panic and in bounded time, and what is read without a warning is
 // the text itself.
-func FuzzRead(f *testing.F) {
+func FuzzScript(f *testing.F) {
 	for _, src := range []string{`Load.run()`, `x = "${f("a")}"`, "x = {\n'a': {}\n'b': 1}", "`${`${'a'}`}`", `/[/]\//`, "'\\", "\"%{", "{a:1 b:2 c:3}"} {
 		f.Add(src, true)
 	}
 	f.Fuzz(func(t *testing.T, src string, commas bool) {
 		s := &scenario.Script{Path: "s.js", Source: src}
-		_, got, err := read(s, false, commas)
+		_, got, err := parseScript(s, false, commas)
 		if err == nil && len(got.warnings) == 0 && got.text != src {
 			t.Errorf("%q was changed to %q without a warning", src, got.text)
 		}

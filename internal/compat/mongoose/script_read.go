@@ -1,4 +1,4 @@
-package classic
+package mongoose
 
 import (
 	"errors"
@@ -22,11 +22,11 @@ type source struct {
 	warnings []string
 }
 
-// read parses a script. A script with a syntax error is repaired in one way, unless strict: in
+// parseScript parses a script. A script with a syntax error is repaired in one way, unless strict: in
 // a string on the line of the error, from ${ %{ or #{ to the matching brace, quotes belong to
 // the string. With commas, commas that are missing between the members of a map are inserted,
 // too. The error is a *scenario.Fault.
-func read(s *scenario.Script, strict, commas bool) (*ast.Program, *source, error) {
+func parseScript(s *scenario.Script, strict, commas bool) (*ast.Program, *source, error) {
 	r := &source{path: s.Path, text: s.Source}
 	program, wrong := r.parse()
 	if wrong == nil || strict {

@@ -1,4 +1,4 @@
-package classic
+package mongoose
 
 import (
 	"encoding/json"
@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/grafana/sobek"
-
-	"carronade/internal/compat/mongoose"
 )
 
 // A class is a class of Java that scripts may use.
@@ -184,7 +182,7 @@ func (m *machine) newBuilder(args []sobek.Value) *sobek.Object {
 type process struct {
 	m      *machine
 	number int
-	ended  *mongoose.ProcessEnd // nil: in progress
+	ended  *processEnd // nil: in progress
 	out    lines
 	errs   lines
 }
@@ -199,7 +197,7 @@ func (m *machine) startProcess(b *builder) *sobek.Object {
 	case len(b.args) == 0:
 		m.throw("the process has no command", "")
 	}
-	r := mongoose.ProcessRequest(b.args, b.inherit, b.merged)
+	r := processRequest(b.args, b.inherit, b.merged)
 	r.At = m.here()
 	number, err := m.host.Start(r)
 	m.must(err)
@@ -211,7 +209,7 @@ func (p *process) await() {
 	if p.ended != nil {
 		return
 	}
-	p.ended = &mongoose.ProcessEnd{}
+	p.ended = &processEnd{}
 	e, err := p.m.host.Await(-1, p.number)
 	p.m.must(err)
 	switch {

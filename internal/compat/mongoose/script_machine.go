@@ -1,4 +1,4 @@
-package classic
+package mongoose
 
 import (
 	"encoding/json"
@@ -12,29 +12,28 @@ import (
 
 	"github.com/grafana/sobek"
 
-	"carronade/internal/compat/mongoose"
 	"carronade/internal/scenario"
 )
 
 // A machine runs one script.
 type machine struct {
 	script *scenario.Script
-	mongoose.ScriptData
+	scriptData
 	host scenario.Host
 	vm   *sobek.Runtime
-	open []*step // started, and not known to have ended
-	gone error   // the host is gone
+	open []*scriptStep // started, and not known to have ended
+	gone error         // the host is gone
 }
 
-// Run runs a script to its end. It is a scenario.Language.
-func Run(s *scenario.Script, h scenario.Host) error {
+// RunScript runs a script to its end. It is a scenario.Language.
+func RunScript(s *scenario.Script, h scenario.Host) error {
 	m := &machine{script: s, host: h, vm: sobek.New()}
 	if s.Data != nil {
-		if err := json.Unmarshal(s.Data, &m.ScriptData); err != nil {
+		if err := json.Unmarshal(s.Data, &m.scriptData); err != nil {
 			return fmt.Errorf("read the settings of a script: %w", err)
 		}
 	}
-	program, src, err := read(s, m.Strict, m.Commas)
+	program, src, err := parseScript(s, m.Strict, m.Commas)
 	for _, text := range src.warnings {
 		if err := h.Warn(text); err != nil {
 			return err
@@ -76,7 +75,7 @@ func (m *machine) define(src string) {
 	}
 	for i := range kinds {
 		k := &kinds[i]
-		m.set(m.vm.GlobalObject(), k.name, m.object(&step{m: m, kind: k}))
+		m.set(m.vm.GlobalObject(), k.name, m.object(&scriptStep{m: m, kind: k}))
 	}
 	m.set(m.vm.GlobalObject(), "print", m.print)
 	m.defineJava()
@@ -183,8 +182,8 @@ func (m *machine) closeAll(failed bool) error {
 	return nil
 }
 
-// seconds converts an argument: a number of seconds, or a time such as 10s.
-func seconds(v sobek.Value) (time.Duration, bool) {
+// scriptSeconds converts an argument: a number of seconds, or a time such as 10s.
+func scriptSeconds(v sobek.Value) (time.Duration, bool) {
 	text := v.String()
 	unit := time.Second
 	if n := len(text); n > 0 {

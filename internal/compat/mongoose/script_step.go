@@ -1,4 +1,4 @@
-package classic
+package mongoose
 
 import (
 	"slices"
@@ -8,41 +8,40 @@ import (
 
 	"github.com/grafana/sobek"
 
-	"carronade/internal/compat/mongoose"
 	"carronade/internal/scenario"
 )
 
 // A kind is a type of step: a type of mongoose's, and what it sets.
 type kind struct {
 	name string // the global
-	of   string // mongoose.Linear, Pipeline or Weighted
+	of   string // linearLoad, pipelineLoad or weightedLoad
 	sets [][2]string
 }
 
 // kinds are the types of steps.
 var kinds = []kind{
-	{name: "Load", of: mongoose.Linear},
-	{name: "PipelineLoad", of: mongoose.Pipeline},
-	{name: "WeightedLoad", of: mongoose.Weighted},
-	{name: "PreconditionLoad", of: mongoose.Linear, sets: [][2]string{
+	{name: "Load", of: linearLoad},
+	{name: "PipelineLoad", of: pipelineLoad},
+	{name: "WeightedLoad", of: weightedLoad},
+	{name: "PreconditionLoad", of: linearLoad, sets: [][2]string{
 		{"output-metrics-average-persist", "false"}, {"output-metrics-summary-persist", "false"}, {"output-metrics-trace-persist", "false"},
 	}},
-	{name: "NoopLoad", of: mongoose.Linear, sets: [][2]string{{"load-op-type", "noop"}}},
-	{name: "CreateLoad", of: mongoose.Linear, sets: [][2]string{{"load-op-type", "create"}}},
-	{name: "ReadLoad", of: mongoose.Linear, sets: [][2]string{{"load-op-type", "read"}}},
-	{name: "UpdateLoad", of: mongoose.Linear, sets: [][2]string{{"load-op-type", "update"}}},
-	{name: "DeleteLoad", of: mongoose.Linear, sets: [][2]string{{"load-op-type", "delete"}}},
-	{name: "ListLoad", of: mongoose.Linear, sets: [][2]string{{"load-op-type", "list"}}},
-	{name: "ReadVerifyLoad", of: mongoose.Linear, sets: [][2]string{{"load-op-type", "read"}, {"item-data-verify", "true"}}},
-	{name: "ReadRandomRangeLoad", of: mongoose.Linear, sets: [][2]string{{"load-op-type", "read"}, {"item-data-ranges-random", "1"}}},
-	{name: "ReadVerifyRandomRangeLoad", of: mongoose.Linear, sets: [][2]string{
+	{name: "NoopLoad", of: linearLoad, sets: [][2]string{{"load-op-type", "noop"}}},
+	{name: "CreateLoad", of: linearLoad, sets: [][2]string{{"load-op-type", "create"}}},
+	{name: "ReadLoad", of: linearLoad, sets: [][2]string{{"load-op-type", "read"}}},
+	{name: "UpdateLoad", of: linearLoad, sets: [][2]string{{"load-op-type", "update"}}},
+	{name: "DeleteLoad", of: linearLoad, sets: [][2]string{{"load-op-type", "delete"}}},
+	{name: "ListLoad", of: linearLoad, sets: [][2]string{{"load-op-type", "list"}}},
+	{name: "ReadVerifyLoad", of: linearLoad, sets: [][2]string{{"load-op-type", "read"}, {"item-data-verify", "true"}}},
+	{name: "ReadRandomRangeLoad", of: linearLoad, sets: [][2]string{{"load-op-type", "read"}, {"item-data-ranges-random", "1"}}},
+	{name: "ReadVerifyRandomRangeLoad", of: linearLoad, sets: [][2]string{
 		{"load-op-type", "read"}, {"item-data-verify", "true"}, {"item-data-ranges-random", "1"},
 	}},
-	{name: "UpdateRandomRangeLoad", of: mongoose.Linear, sets: [][2]string{{"load-op-type", "update"}, {"item-data-ranges-random", "1"}}},
+	{name: "UpdateRandomRangeLoad", of: linearLoad, sets: [][2]string{{"load-op-type", "update"}, {"item-data-ranges-random", "1"}}},
 }
 
-// A step is a step as the script configures it, and once it is started as it runs.
-type step struct {
+// A scriptStep is a step as the script configures it, and once it is started as it runs.
+type scriptStep struct {
 	m     *machine
 	kind  *kind
 	sets  []scenario.Option // of config, later ones win
@@ -54,7 +53,7 @@ type step struct {
 }
 
 // object is a step in the script.
-func (m *machine) object(s *step) *sobek.Object {
+func (m *machine) object(s *scriptStep) *sobek.Object {
 	o := m.vm.NewObject()
 	this := func(f func(call sobek.FunctionCall)) func(sobek.FunctionCall) sobek.Value {
 		return func(call sobek.FunctionCall) sobek.Value {
@@ -71,7 +70,7 @@ func (m *machine) object(s *step) *sobek.Object {
 		limit := time.Duration(-1)
 		if v := call.Argument(0); !sobek.IsUndefined(v) {
 			var ok bool
-			if limit, ok = seconds(v); !ok {
+			if limit, ok = scriptSeconds(v); !ok {
 				m.throw("await: "+v.String()+" is not a time in seconds", "")
 			}
 		}
@@ -88,36 +87,36 @@ func (m *machine) object(s *step) *sobek.Object {
 }
 
 // config is a copy of the step with a map laid over its configuration.
-func (s *step) config(v sobek.Value) *step {
+func (s *scriptStep) config(v sobek.Value) *scriptStep {
 	if len(s.parts) > 0 {
 		s.m.throw("config(...) must come before any append(...) call", "")
 	}
-	return &step{m: s.m, kind: s.kind, sets: append(slices.Clone(s.sets), s.m.flatten("config", v)...)}
+	return &scriptStep{m: s.m, kind: s.kind, sets: append(slices.Clone(s.sets), s.m.flatten("config", v)...)}
 }
 
 // append is a copy of the step with one more context.
-func (s *step) append(v sobek.Value) *step {
+func (s *scriptStep) append(v sobek.Value) *scriptStep {
 	sets := s.m.flatten("append", v)
-	return &step{m: s.m, kind: s.kind, sets: s.sets, parts: append(slices.Clone(s.parts), scenario.Part{Options: sets})}
+	return &scriptStep{m: s.m, kind: s.kind, sets: s.sets, parts: append(slices.Clone(s.parts), scenario.Part{Options: sets})}
 }
 
 // request is the step as the host starts it: what its type sets, what config set, and the time
 // that it ran before.
-func (s *step) request() *scenario.Step {
+func (s *scriptStep) request() *scenario.Step {
 	r := &scenario.Step{Kind: s.kind.of, Name: s.kind.name, At: s.m.here(), Parts: s.parts}
 	for _, o := range s.kind.sets {
 		r.Options = append(r.Options, scenario.Option{Name: o[0], Values: []string{o[1]}})
 	}
 	r.Options = append(r.Options, s.sets...)
 	if s.elapsed > 0 {
-		r.Options = append(r.Options, scenario.Option{Name: mongoose.ElapsedPath, Values: []string{s.elapsed.String()}})
+		r.Options = append(r.Options, scenario.Option{Name: elapsedPath, Values: []string{s.elapsed.String()}})
 	}
 	return r
 }
 
 // start starts the step and reports whether it runs. That a step cannot start does not end the
 // script: the host has said so.
-func (s *step) start() bool {
+func (s *scriptStep) start() bool {
 	if s.number > 0 && !s.ended {
 		s.m.throw("the step runs already", "")
 	}
@@ -133,7 +132,7 @@ func (s *step) start() bool {
 
 // await waits for the end of the step, for a limit at most; below 0: without one. It reports
 // whether the step has ended.
-func (s *step) await(limit time.Duration) bool {
+func (s *scriptStep) await(limit time.Duration) bool {
 	if s.number == 0 {
 		s.m.throw("the step was not started", "")
 	}
@@ -145,13 +144,13 @@ func (s *step) await(limit time.Duration) bool {
 	if e != nil {
 		s.ended = true
 		s.elapsed += e.Elapsed
-		s.m.open = slices.DeleteFunc(s.m.open, func(o *step) bool { return o == s })
+		s.m.open = slices.DeleteFunc(s.m.open, func(o *scriptStep) bool { return o == s })
 	}
 	return s.ended
 }
 
 // stop ends the step. A later start resumes it for the rest of its time.
-func (s *step) stop() {
+func (s *scriptStep) stop() {
 	if s.number == 0 || s.ended {
 		return
 	}
@@ -160,7 +159,7 @@ func (s *step) stop() {
 }
 
 // close stops the step if it runs. It cannot be resumed.
-func (s *step) close() {
+func (s *scriptStep) close() {
 	s.stop()
 	s.elapsed = 0
 }
@@ -192,7 +191,7 @@ func (m *machine) flattenInto(out []scenario.Option, prefix string, o *sobek.Obj
 			continue
 		}
 		typ, values := m.value(path, v, isMap)
-		if hint, err := mongoose.CheckPath(path, typ, strings.Join(values, ","), m.Strict); err != nil {
+		if hint, err := checkPath(path, typ, strings.Join(values, ","), m.Strict); err != nil {
 			m.throw(err.Error(), hint)
 		}
 		out = append(out, scenario.Option{Name: path, Values: values, At: m.here()})
@@ -207,14 +206,14 @@ func (m *machine) value(path string, v sobek.Value, isMap bool) (typ string, val
 	case v == nil || sobek.IsUndefined(v) || isFunction(v):
 		m.throw(strings.ReplaceAll(path, "-", ".")+" is undefined", "null is the default")
 	case sobek.IsNull(v):
-		return mongoose.NullValue, nil
+		return nullValue, nil
 	case isMap:
 		o := v.ToObject(m.vm)
 		for _, name := range o.Keys() {
 			_, texts := m.value(path+"-"+name, o.Get(name), false)
 			values = append(values, name, strings.Join(texts, ","))
 		}
-		return mongoose.MapValue, values
+		return mapValue, values
 	case isList(v):
 		for _, e := range m.elements(v) {
 			_, texts := m.value(path, e, false)
@@ -223,15 +222,15 @@ func (m *machine) value(path string, v sobek.Value, isMap bool) (typ string, val
 		if len(values) == 0 {
 			values = []string{""}
 		}
-		return mongoose.ListValue, values
+		return listValue, values
 	}
 	switch v.Export().(type) {
 	case bool:
-		typ = mongoose.BoolValue
+		typ = boolValue
 	case int64, float64:
-		typ = mongoose.NumberValue
+		typ = numberValue
 	default:
-		typ = mongoose.TextValue
+		typ = textValue
 	}
 	return typ, []string{number(v)}
 }

@@ -1,4 +1,4 @@
-package classic
+package mongoose
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"carronade/internal/compat"
-	"carronade/internal/compat/mongoose"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
 	"carronade/internal/testkit"
@@ -27,7 +26,7 @@ const childEnv = "CARRONADE_TEST_SCRIPT"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
-		os.Exit(scenario.Main(os.Stdin, os.Stdout, map[string]scenario.Language{mongoose.Language: Run}))
+		os.Exit(scenario.Main(os.Stdin, os.Stdout, map[string]scenario.Language{Language: RunScript}))
 	}
 	os.Exit(m.Run())
 }
@@ -52,7 +51,7 @@ func play(t *testing.T, p compat.Program, script string, args ...string) reportt
 		_, err := workload.Resolve(kinds, d, nil)
 		return err
 	}
-	return reporttest.RunTool(t.Context(), t, &mongoose.Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
+	return reporttest.RunTool(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
 		d := &report.Document{Stopped: load.ByEvents, Trust: measure.Trust{OK: true}}
 		return d, nil
 	})
