@@ -101,6 +101,7 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	t.unblock(ls, now) // not at arrived: the thread could not use the room before it noticed
 
 	pg := t.rec.at(o.Done, int(o.Phase), part)
+	o.Counted = int32(pg.interval) //nolint:gosec // of seconds, or tens of milliseconds
 	t.addRead(pg, o)
 	pg.Acked += uint64(o.Acked)
 	pg.AckedBytes += o.bytesOf(o.Acked)
