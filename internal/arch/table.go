@@ -90,8 +90,7 @@ var Packages = []Package{
 	{Name: "internal/testkit/reporttest", May: []string{"internal/compat", "internal/digest", "internal/report", "internal/store", "internal/workload", "load", "measure"}},
 	{Name: "internal/sqlitefile", May: []string{"internal/system"}},
 	{Name: "internal/jobs", May: []string{"internal/exit", "internal/sqlitefile", "internal/system", "target", "units"}},
-	{Name: "internal/indices", May: []string{"internal/secret"}},
-	{Name: "internal/shell", May: []string{"internal/checkout", "internal/indices", "internal/jobs", "internal/secret", "target"}},
+	{Name: "internal/shell", May: []string{"internal/checkout", "internal/jobs", "internal/secret", "internal/store/elastic", "target"}},
 	{Name: "internal/serve", May: []string{"internal/dial", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/workload", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
@@ -119,7 +118,7 @@ var Packages = []Package{
 	{Name: "internal/scenario/module", May: []string{"internal/report", "internal/scenario", "internal/workload", "measure", "target", "units"}},
 	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load"}},
 	{Name: "internal/compat/sangrenel", May: []string{"internal/compat", "internal/report", "internal/workload", "load", "measure"}},
-	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/indices", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
+	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/store/elastic", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/kafkatools", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/mongoose", May: []string{
