@@ -1,4 +1,4 @@
-package scrape
+package sut
 
 import (
 	"context"
@@ -17,24 +17,24 @@ import (
 
 // The bounds of one source.
 const (
-	MostBytes      = 8 << 20 // of one answer
-	MostFigures    = 200     // reported at once
-	requestTimeout = 5 * time.Second
+	mostSourceBytes   = 8 << 20 // of one answer
+	mostSourceFigures = 200     // reported at once
+	sourceTimeout     = 5 * time.Second
 )
 
-// A format reads a source's answer: it calls collect for each number that it finds,
+// A sourceFormat reads a source's answer: it calls collect for each number that it finds,
 // and returns an error for an answer in another format.
-type format func(body []byte, collect func(name string, value float64, counter bool)) error
+type sourceFormat func(body []byte, collect func(name string, value float64, counter bool)) error
 
-// A Source reads figures from one URL. It belongs to one goroutine.
-type Source struct {
+// A source reads figures from one URL. It belongs to one goroutine.
+type source struct {
 	url      string
 	shown    string // without a login
 	header   http.Header
 	mask     *secret.Mask
-	read     format
+	read     sourceFormat
 	accept   string
-	filter   Filter
+	filter   filter
 	client   *http.Client
 	body     []byte
 	before   map[string]float64 // counters at the last request
@@ -43,34 +43,34 @@ type Source struct {
 	requests int
 	failures int
 	last     error // of the latest request that failed
-	dropped  int   // the most figures beyond MostFigures in one answer
+	dropped  int   // the most figures beyond mostSourceFigures in one answer
 }
 
-// Vars makes a source for expvar: one JSON object, whose numbers are reported by
+// expvarSource makes a source for expvar: one JSON object, whose numbers are reported by
 // their path, such as "memstats.HeapAlloc". Numbers in lists are left out. expvar
 // does not say which numbers are counters, so all are reported unchanged.
-func Vars(address string, header http.Header, f Filter) (*Source, error) {
+func expvarSource(address string, header http.Header, f filter) (*source, error) {
 	return newSource(address, header, f, expvar, "application/json")
 }
 
-// Metrics makes a source for Prometheus's text format 0.0.4, which the exporters
+// prometheusSource makes a source for Prometheus's text format 0.0.4, which the exporters
 // for JMX also use. Gauges are reported unchanged. Counters, and the sums and counts
 // of histograms and summaries, are reported as their rate since the last request,
 // from the second one on. Buckets and quantiles are reported only if the filter
 // includes them by name.
-func Metrics(address string, header http.Header, f Filter) (*Source, error) {
+func prometheusSource(address string, header http.Header, f filter) (*source, error) {
 	return newSource(address, header, f, prometheus(f), "text/plain;version=0.0.4, text/plain;q=0.5, */*;q=0.1")
 }
 
-func newSource(address string, header http.Header, f Filter, read format, accept string) (*Source, error) {
+func newSource(address string, header http.Header, f filter, read sourceFormat, accept string) (*source, error) {
 	u, err := url.Parse(address)
 	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		err = errors.New("want http://HOST:PORT/PATH")
 	}
-	s := &Source{
+	s := &source{
 		url: address, header: header, mask: new(secret.Mask), read: read, accept: accept, filter: f, now: time.Now,
 		before: make(map[string]float64), body: make([]byte, 0, 64<<10),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: time.Minute, Proxy: nil}, Timeout: requestTimeout},
+		client: &http.Client{Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: time.Minute, Proxy: nil}, Timeout: sourceTimeout},
 	}
 	for _, values := range header {
 		for _, v := range values {
@@ -82,20 +82,16 @@ func newSource(address string, header http.Header, f Filter, read format, accept
 	}
 	s.shown = s.mask.Text(address)
 	if err != nil {
-		var e *url.Error
-		if errors.As(err, &e) {
-			err = e.Err // without the address, which contains the login
-		}
-		return nil, fmt.Errorf("read the address %s: %s", s.shown, s.mask.Text(err.Error()))
+		return nil, fmt.Errorf("read the address %s: %s", s.shown, s.mask.Text(cause(err).Error()))
 	}
 	return s, nil
 }
 
 // URL is the source's URL, without a login.
-func (s *Source) URL() string { return s.shown }
+func (s *source) URL() string { return s.shown }
 
 // Figures requests the figures. An error contains the URL, but never a secret.
-func (s *Source) Figures(ctx context.Context) ([]measure.Figure, error) {
+func (s *source) Figures(ctx context.Context) ([]measure.Figure, error) {
 	s.requests++
 	out, err := s.collect(ctx)
 	if err != nil {
@@ -106,7 +102,7 @@ func (s *Source) Figures(ctx context.Context) ([]measure.Figure, error) {
 	return out, nil
 }
 
-// cause is a request's error without the address, which Figures adds.
+// cause is an error of a URL or a request without the address, which may contain a login.
 func cause(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -115,7 +111,7 @@ func cause(err error) error {
 	return err
 }
 
-func (s *Source) collect(ctx context.Context) ([]measure.Figure, error) {
+func (s *source) collect(ctx context.Context) ([]measure.Figure, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
 		return nil, err
@@ -151,7 +147,7 @@ func (s *Source) collect(ctx context.Context) ([]measure.Figure, error) {
 		f := measure.Figure{Name: name, Value: value}
 		if counter {
 			before, ok := s.before[name]
-			if !ok && len(s.before) >= MostFigures {
+			if !ok && len(s.before) >= mostSourceFigures {
 				dropped++
 				return
 			}
@@ -164,7 +160,7 @@ func (s *Source) collect(ctx context.Context) ([]measure.Figure, error) {
 			}
 			f.Unit, f.Value = "/s", (value-before)/span
 		}
-		if len(out) >= MostFigures {
+		if len(out) >= mostSourceFigures {
 			dropped++
 			return
 		}
@@ -175,11 +171,11 @@ func (s *Source) collect(ctx context.Context) ([]measure.Figure, error) {
 	return out, err
 }
 
-func (s *Source) readAll(r io.Reader) error {
+func (s *source) readAll(r io.Reader) error {
 	s.body = s.body[:0]
 	for {
-		if len(s.body) > MostBytes {
-			return fmt.Errorf("its answer is larger than %d MiB", MostBytes>>20)
+		if len(s.body) > mostSourceBytes {
+			return fmt.Errorf("its answer is larger than %d MiB", mostSourceBytes>>20)
 		}
 		s.body = slices.Grow(s.body, 1)
 		n, err := r.Read(s.body[len(s.body):cap(s.body)])
@@ -194,16 +190,16 @@ func (s *Source) readAll(r io.Reader) error {
 }
 
 // Warnings are for the user: failed requests, and figures left out.
-func (s *Source) Warnings() []string {
+func (s *source) Warnings() []string {
 	var out []string
 	if s.failures > 0 {
 		out = append(out, fmt.Sprintf("%d of %d requests had no answer (%v): the series have gaps there", s.failures, s.requests, s.last))
 	}
 	if s.dropped > 0 {
-		out = append(out, fmt.Sprintf("%s has %d metrics beyond the limit of %d: choose some with --system-names", s.shown, s.dropped, MostFigures))
+		out = append(out, fmt.Sprintf("%s has %d metrics beyond the limit of %d: choose some with --system-names", s.shown, s.dropped, mostSourceFigures))
 	}
 	return out
 }
 
 // Close closes the source's connection.
-func (s *Source) Close() { s.client.CloseIdleConnections() }
+func (s *source) Close() { s.client.CloseIdleConnections() }

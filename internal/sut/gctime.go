@@ -1,4 +1,4 @@
-package scrape
+package sut
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ func (c *clock) see(changed time.Time) {
 }
 
 // passOn calls OnPause with the pauses that were read.
-func (g *GCLog) passOn(w *follower) {
+func (g *gcLog) passOn(w *follower) {
 	if at, err := w.f.Stat(); err == nil && at.Size() == w.at && len(w.part) == 0 {
 		w.clock.see(at.ModTime())
 	}

@@ -1,4 +1,4 @@
-package scrape
+package sut
 
 import (
 	"context"
@@ -13,8 +13,6 @@ import (
 
 	"carronade/measure"
 )
-
-const canary = "kestrel-3307"
 
 func figures(list []measure.Figure) map[string]float64 {
 	out := make(map[string]float64)
@@ -35,7 +33,7 @@ type fakeServer struct {
 	seen   *http.Request
 }
 
-func serve(t testing.TB) (*fakeServer, string) {
+func answering(t testing.TB) (*fakeServer, string) {
 	t.Helper()
 	answer := &fakeServer{status: 200}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,11 +64,11 @@ func TestVars(t *testing.T) {
 		{"nothing", ``, nil, nil, "not JSON"},
 		{"too deep", strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), nil, map[string]float64{}, ""},
 	}
-	answer, url := serve(t)
+	answer, url := answering(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			answer.body = test.body
-			s, err := Vars(url+"/debug/vars", nil, NewFilter(test.filter))
+			s, err := expvarSource(url+"/debug/vars", nil, newFilter(test.filter))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,9 +116,9 @@ broken{a="
 `
 
 func TestMetrics(t *testing.T) {
-	answer, url := serve(t)
+	answer, url := answering(t)
 	answer.body = fmt.Sprintf(metricsText, 10, 10)
-	s, err := Metrics(url+"/metrics", nil, NewFilter(nil))
+	s, err := prometheusSource(url+"/metrics", nil, newFilter(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,9 +152,9 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestMetricsNamed(t *testing.T) {
-	answer, url := serve(t)
+	answer, url := answering(t)
 	answer.body = fmt.Sprintf(metricsText, 10, 10)
-	s, err := Metrics(url, nil, NewFilter([]string{"lag", "took_bucket{*0.1*}", "http_*"}))
+	s, err := prometheusSource(url, nil, newFilter([]string{"lag", "took_bucket{*0.1*}", "http_*"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,12 +180,12 @@ func TestMetricsNamed(t *testing.T) {
 
 func TestSourceFails(t *testing.T) {
 	for _, bad := range []string{"", "127.0.0.1:1", "ftp://h/", "http://", "http://u:" + canary + "@[::", "http://u:" + canary + "@h:port/"} {
-		if s, err := Vars(bad, nil, Filter{}); err == nil || strings.Contains(err.Error(), canary) {
+		if s, err := expvarSource(bad, nil, filter{}); err == nil || strings.Contains(err.Error(), canary) {
 			t.Errorf("%q: got %v, %v, want an error without the login", bad, s, err)
 		}
 	}
-	answer, url := serve(t)
-	s, err := Vars(strings.Replace(url, "http://", "http://me:"+canary+"@", 1), http.Header{"authorization": {"ApiKey other-" + canary}}, Filter{})
+	answer, url := answering(t)
+	s, err := expvarSource(strings.Replace(url, "http://", "http://me:"+canary+"@", 1), http.Header{"authorization": {"ApiKey other-" + canary}}, filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +200,7 @@ func TestSourceFails(t *testing.T) {
 	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "403 Forbidden") || strings.Contains(err.Error(), canary) {
 		t.Errorf("got %v, want 403 without the login", err)
 	}
-	answer.status, answer.body = 200, `{"a":"`+strings.Repeat("x", MostBytes+1)+`"}`
+	answer.status, answer.body = 200, `{"a":"`+strings.Repeat("x", mostSourceBytes+1)+`"}`
 	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("got %v, want it too large", err)
 	}
@@ -217,26 +215,26 @@ func TestSourceFails(t *testing.T) {
 }
 
 func TestSourceIsBounded(t *testing.T) {
-	answer, url := serve(t)
+	answer, url := answering(t)
 	var b strings.Builder
 	b.WriteString("# TYPE c counter\n")
-	for i := range MostFigures + 50 {
+	for i := range mostSourceFigures + 50 {
 		fmt.Fprintf(&b, "g_%d 1\n", i)
 		fmt.Fprintf(&b, "c{n=\"%d\"} 1\n", i)
 	}
 	answer.body = b.String()
-	s, err := Metrics(url, nil, Filter{})
+	s, err := prometheusSource(url, nil, filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
 		got, err := s.Figures(t.Context())
-		if err != nil || len(got) > MostFigures {
-			t.Errorf("got %d figures, %v, want at most %d", len(got), err, MostFigures)
+		if err != nil || len(got) > mostSourceFigures {
+			t.Errorf("got %d figures, %v, want at most %d", len(got), err, mostSourceFigures)
 		}
 	}
-	if len(s.before) > MostFigures {
-		t.Errorf("%d counters are remembered, want at most %d", len(s.before), MostFigures)
+	if len(s.before) > mostSourceFigures {
+		t.Errorf("%d counters are remembered, want at most %d", len(s.before), mostSourceFigures)
 	}
 	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "metrics beyond the limit of 200") {
 		t.Errorf("got %q, want a warning", got)
@@ -265,7 +263,7 @@ func TestFilter(t *testing.T) {
 		{"a*,!ab", "ab", false},
 	}
 	for _, test := range tests {
-		if got := NewFilter([]string{test.pattern}).Selects(test.name); got != test.want {
+		if got := newFilter([]string{test.pattern}).Selects(test.name); got != test.want {
 			t.Errorf("%q selects %q: got %v, want %v", test.pattern, test.name, got, test.want)
 		}
 	}
@@ -278,7 +276,7 @@ func FuzzSources(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		collect := func(string, float64, bool) {}
 		_ = expvar(b, collect)
-		_ = prometheus(Filter{})(b, collect)
+		_ = prometheus(filter{})(b, collect)
 		pause(b)
 	})
 }

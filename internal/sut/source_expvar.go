@@ -1,4 +1,4 @@
-package scrape
+package sut
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep objects may be nested.
-const maxDepth = 32
+// maxExpvarDepth is how deep objects may be nested.
+const maxExpvarDepth = 32
 
 // expvar reads the format of Go's package expvar: one JSON object. True and false
 // are 1 and 0.
@@ -31,7 +31,7 @@ func expvar(body []byte, collect func(string, float64, bool)) error {
 		if err != nil {
 			return fmt.Errorf("its answer is truncated: %w", err)
 		}
-		if lists > 0 { // lists, and objects beyond maxDepth, are skipped
+		if lists > 0 { // lists, and objects beyond maxExpvarDepth, are skipped
 			switch token {
 			case json.Delim('['), json.Delim('{'):
 				lists++
@@ -55,7 +55,7 @@ func expvar(body []byte, collect func(string, float64, bool)) error {
 		}
 		switch v := token.(type) {
 		case json.Delim:
-			if v == '[' || depth >= maxDepth {
+			if v == '[' || depth >= maxExpvarDepth {
 				lists = 1
 				continue
 			}

@@ -1,4 +1,4 @@
-package scrape
+package sut
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPause(t *testing.T) {
+func TestGCPause(t *testing.T) {
 	tests := []struct {
 		name, line string
 		want       time.Duration
@@ -60,7 +60,7 @@ func TestGCLog(t *testing.T) {
 	line := func(ms int) string {
 		return fmt.Sprintf("[1s][info][gc] GC(1) Pause Young 8M->%dM(9M) %d.000ms\n", ms, ms)
 	}
-	g := NewGCLog(filepath.Join(dir, "gc-%p.log"), false)
+	g := newGCLog(filepath.Join(dir, "gc-%p.log"), false)
 	defer g.Close()
 	want := func(what string, count, sum, longest, heap float64) {
 		t.Helper()
@@ -114,7 +114,7 @@ func TestGCLog(t *testing.T) {
 }
 
 func TestGCLogIsMissing(t *testing.T) {
-	g := NewGCLog(filepath.Join(t.TempDir(), "none.log"), true)
+	g := newGCLog(filepath.Join(t.TempDir(), "none.log"), true)
 	if got, err := g.Figures(t.Context()); err != nil || got != nil {
 		t.Errorf("got %v, %v, want no figures yet", got, err)
 	}
@@ -133,7 +133,7 @@ func TestGCLogWithOneUnreadable(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "gone"), bad); err != nil {
 		t.Fatal(err)
 	}
-	g := NewGCLog(filepath.Join(dir, "gc-%p.log"), true)
+	g := newGCLog(filepath.Join(dir, "gc-%p.log"), true)
 	defer g.Close()
 	for _, want := range []float64{1, 0} {
 		got, err := g.Figures(t.Context())
@@ -177,7 +177,7 @@ func TestGCLogOfAJVM(t *testing.T) {
 				}
 				t.Fatalf("%v: %s", err, out)
 			}
-			g := NewGCLog(log, true)
+			g := newGCLog(log, true)
 			defer g.Close()
 			got, err := g.Figures(t.Context())
 			if err != nil {

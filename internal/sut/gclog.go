@@ -1,4 +1,4 @@
-package scrape
+package sut
 
 import (
 	"bytes"
@@ -18,13 +18,13 @@ import (
 // mostLogLine bounds the length of a line. A longer one is skipped.
 const mostLogLine = 8 << 10
 
-// A GCLog follows the unified garbage collection log of a JVM (-Xlog:gc..., JEP
+// A gcLog follows the unified garbage collection log of a JVM (-Xlog:gc..., JEP
 // 158 and 271; JDK 9 and later) and reports its pauses. It belongs to one
 // goroutine.
 //
 // A pause is a line "GC(N) Pause ... 1.234ms", which every collector of OpenJDK
 // writes, with any decorations before it.
-type GCLog struct {
+type gcLog struct {
 	// OnPause is called with each pause whose time is known: when it began, by the wall clock,
 	// and its length. It may be nil.
 	OnPause func(began time.Time, length time.Duration)
@@ -63,11 +63,11 @@ type follower struct {
 	tooLong bool // the current line is too long, and skipped
 }
 
-// NewGCLog follows the log with the name pattern, in which * and the JVM's %p
+// newGCLog follows the log with the name pattern, in which * and the JVM's %p
 // (process id), %t (time) and %hn (host name) match any text, since a JVM may begin
 // new files. It reports pauses from before the first read only if whole is true.
-func NewGCLog(pattern string, whole bool) *GCLog {
-	return &GCLog{
+func newGCLog(pattern string, whole bool) *gcLog {
+	return &gcLog{
 		pattern: strings.NewReplacer("%p", "*", "%t", "*", "%hn", "*").Replace(pattern),
 		whole:   whole, first: true, heap: -1, files: make(map[string]*follower), buf: make([]byte, 32<<10),
 	}
@@ -76,7 +76,7 @@ func NewGCLog(pattern string, whole bool) *GCLog {
 // Figures reads what was written since the last call: the number of pauses, their
 // sum and the longest, and the size of the heap after the latest collection. If
 // whole is false, the first call only finds the end of the files.
-func (g *GCLog) Figures(ctx context.Context) ([]measure.Figure, error) {
+func (g *gcLog) Figures(ctx context.Context) ([]measure.Figure, error) {
 	there, err := g.Read(ctx)
 	if !there {
 		g.recent = pauses{}
@@ -97,7 +97,7 @@ func (g *GCLog) Figures(ctx context.Context) ([]measure.Figure, error) {
 // Read reads what was written since the last call, for Totals and for the next
 // Figures. there is false while no log can be read. If only some can, their pauses
 // count, and Warnings names one of the others.
-func (g *GCLog) Read(ctx context.Context) (there bool, err error) {
+func (g *gcLog) Read(ctx context.Context) (there bool, err error) {
 	names, err := filepath.Glob(g.pattern)
 	if err == nil && len(names) == 0 && g.err == nil {
 		g.err = fmt.Errorf("there is no log %s", g.pattern)
@@ -125,16 +125,16 @@ func (g *GCLog) Read(ctx context.Context) (there bool, err error) {
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // ResetLongest resets the longest pause of Totals.
-func (g *GCLog) ResetLongest() { g.total.longest = 0 }
+func (g *gcLog) ResetLongest() { g.total.longest = 0 }
 
 // Totals are the number and the sum of all pauses read so far, and the longest since
 // ResetLongest.
-func (g *GCLog) Totals() (count int, sum, longest time.Duration) {
+func (g *gcLog) Totals() (count int, sum, longest time.Duration) {
 	return g.total.count, g.total.sum, g.total.longest
 }
 
 // Warnings are for the user: a log that could not be read.
-func (g *GCLog) Warnings() []string {
+func (g *gcLog) Warnings() []string {
 	if g.err == nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (g *GCLog) Warnings() []string {
 }
 
 // Close closes the files.
-func (g *GCLog) Close() {
+func (g *gcLog) Close() {
 	for _, f := range g.files {
 		f.f.Close()
 	}
@@ -154,7 +154,7 @@ func (g *GCLog) Close() {
 
 // follow reads what was appended to a file since the last call. If the file was
 // replaced or truncated, it is read from its beginning.
-func (g *GCLog) follow(ctx context.Context, name string) error {
+func (g *gcLog) follow(ctx context.Context, name string) error {
 	at, err := os.Stat(name)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (g *GCLog) follow(ctx context.Context, name string) error {
 	return g.drain(ctx, w)
 }
 
-func (g *GCLog) drain(ctx context.Context, w *follower) error {
+func (g *gcLog) drain(ctx context.Context, w *follower) error {
 	defer g.passOn(w)
 	for ctx.Err() == nil {
 		n, err := w.f.ReadAt(g.buf, w.at)
@@ -200,7 +200,7 @@ func (g *GCLog) drain(ctx context.Context, w *follower) error {
 	return ctx.Err()
 }
 
-func (g *GCLog) lines(w *follower, b []byte) {
+func (g *gcLog) lines(w *follower, b []byte) {
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, '\n')
 		if i < 0 {
@@ -224,7 +224,7 @@ func (g *GCLog) lines(w *follower, b []byte) {
 	}
 }
 
-func (g *GCLog) line(w *follower, line []byte) {
+func (g *gcLog) line(w *follower, line []byte) {
 	at, stamped := stampOf(line)
 	if stamped {
 		w.clock.newest = at

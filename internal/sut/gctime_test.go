@@ -1,4 +1,4 @@
-package scrape
+package sut
 
 import (
 	"os"
@@ -63,7 +63,7 @@ func TestPausesHaveTimes(t *testing.T) {
 	}
 	var began []time.Duration
 	var lengths []time.Duration
-	g := NewGCLog(name, true)
+	g := newGCLog(name, true)
 	g.OnPause = func(at time.Time, length time.Duration) {
 		began, lengths = append(began, at.Sub(start)), append(lengths, length)
 	}

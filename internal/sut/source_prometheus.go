@@ -1,4 +1,4 @@
-package scrape
+package sut
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 // common with it: "# TYPE NAME KIND", and samples "NAME{LABELS} VALUE [TIME]". It
 // skips other lines. An answer without any sample is an error. NaN and infinite
 // values are left out.
-func prometheus(f Filter) format {
+func prometheus(f filter) sourceFormat {
 	return func(body []byte, collect func(string, float64, bool)) error {
 		family, kind := "", ""
 		samples, lines := 0, 0

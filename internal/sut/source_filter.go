@@ -1,17 +1,17 @@
-package scrape
+package sut
 
 import "strings"
 
-// A Filter selects names: those that match any of its patterns. A pattern is a name
+// A filter selects names: those that match any of its patterns. A pattern is a name
 // in which * matches any text. One that begins with "!" excludes the names that
 // match it. If all patterns exclude, or there are none, all other names are
 // selected.
-type Filter struct{ include, exclude []string }
+type filter struct{ include, exclude []string }
 
-// NewFilter makes a filter. Each element of patterns may contain several patterns,
+// newFilter makes a filter. Each element of patterns may contain several patterns,
 // separated by commas.
-func NewFilter(patterns []string) Filter {
-	var f Filter
+func newFilter(patterns []string) filter {
+	var f filter
 	for _, list := range patterns {
 		for p := range strings.SplitSeq(list, ",") {
 			p = strings.TrimSpace(p)
@@ -27,7 +27,7 @@ func NewFilter(patterns []string) Filter {
 
 // Selects reports whether a name is selected. A pattern may also match the bare
 // name of a name with labels, NAME{...}.
-func (f Filter) Selects(name string) bool {
+func (f filter) Selects(name string) bool {
 	for _, p := range f.exclude {
 		if matches(p, name) {
 			return false
@@ -37,7 +37,7 @@ func (f Filter) Selects(name string) bool {
 }
 
 // includes reports whether a pattern that does not exclude matches the name.
-func (f Filter) includes(name string) bool {
+func (f filter) includes(name string) bool {
 	for _, p := range f.include {
 		if matches(p, name) {
 			return true
