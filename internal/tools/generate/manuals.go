@@ -1,6 +1,3 @@
-// Command gendocs writes the files that packages contain besides the program: man
-// pages and shell completions. They are made from the tree of commands, so they agree
-// with --help. The only argument is the folder.
 package main
 
 import (
@@ -14,18 +11,9 @@ import (
 	"carronade/target/all"
 )
 
-func main() {
-	dir := "dist"
-	if len(os.Args) > 1 {
-		dir = os.Args[1]
-	}
-	if err := write(dir); err != nil {
-		fmt.Fprintln(os.Stderr, "error: writing man pages and completions:", err)
-		os.Exit(2)
-	}
-}
-
-func write(dir string) error {
+// writeManuals writes man pages and shell completions. They are made from the tree of commands,
+// so they agree with --help.
+func writeManuals(dir string) error {
 	man, completion := filepath.Join(dir, "man"), filepath.Join(dir, "completion")
 	for _, d := range []string{man, completion} {
 		if err := os.MkdirAll(d, 0o755); err != nil {

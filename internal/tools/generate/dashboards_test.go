@@ -11,12 +11,12 @@ import (
 const folder = "../../../packaging/grafana"
 
 // The dashboards in the folder are those of this program, and there are no others.
-func TestFilesAreCurrent(t *testing.T) {
+func TestDashboardsAreCurrent(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := files()
+	want := dashboardFiles()
 	if len(found) != len(want) {
 		t.Errorf("%s has %q, want %d dashboards", folder, found, len(want))
 	}
@@ -26,28 +26,25 @@ func TestFilesAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(got), string(text)); diff != "" {
-			t.Errorf("%s is not current; go run ./internal/tools/dashboards updates it (-file +program):\n%s", name, diff)
+			t.Errorf("%s is not current; go run ./internal/tools/generate dashboards updates it (-file +program):\n%s", name, diff)
 		}
 	}
 }
 
-func TestWrite(t *testing.T) {
+func TestDashboards(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	if err := write(dir); err != nil {
+	if err := writeDashboards(dir); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range files() {
+	for name, text := range dashboardFiles() {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != string(text) {
 			t.Errorf("%s: %v, or another text", name, err)
 		}
 	}
-	if err := write(filepath.Join(dir, "carronade.json")); err == nil {
-		t.Error("a file was used as a folder without an error")
-	}
 }
 
 // Panels do not overlap, and all are within Grafana's 24 columns.
-func TestLayout(t *testing.T) {
+func TestPanelsDoNotOverlap(t *testing.T) {
 	for _, s := range []*source{&scraped, &received} {
 		taken := make(map[[2]int]any)
 		for _, p := range dashboard(s)["panels"].(list) {
