@@ -19,7 +19,7 @@ type Package struct {
 }
 
 // public are the packages that a protocol outside this module may use.
-var public = []string{"app", "load", "measure", "payload", "payload/expression", "target", "target/targettest", "units"}
+var public = []string{"app", "load", "measure", "payload", "target", "target/targettest", "units"}
 
 // protocol are the packages that a kind of target may import.
 var protocol = []string{"load", "measure", "payload", "target", "units"}
@@ -40,15 +40,14 @@ var Packages = []Package{
 
 	{Name: "units"},
 	{Name: "measure"},
-	{Name: "payload", May: []string{"payload/expression", "units"}},
-	{Name: "payload/expression"},
+	{Name: "payload", May: []string{"units"}},
 	{Name: "load", May: []string{"internal/impair", "measure", "units"}},
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
 	{Name: "target/targettest", May: []string{"load", "target"}},
 	{Name: "target/kafka", May: []string{"internal/conn", "internal/dial", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
-	{Name: "target/apm", May: []string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "load", "measure", "payload/expression", "target", "units"}},
-	{Name: "target/riemann", May: []string{"internal/conn", "internal/dial", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "payload/expression", "target", "units"}, Tests: []string{"internal/ledger"}},
+	{Name: "target/apm", May: []string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "load", "measure", "payload", "target", "units"}},
+	{Name: "target/riemann", May: []string{"internal/conn", "internal/dial", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
 	{Name: "target/...", May: protocol},
 	{Name: "target/all", May: []string{"target", "target/..."}},
@@ -122,7 +121,7 @@ var Packages = []Package{
 	{Name: "internal/compat/kafkatools", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/mongoose", May: []string{
 		"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace",
-		"internal/web", "internal/workload", "load", "measure", "payload", "payload/expression", "target/kafka", "units",
+		"internal/web", "internal/workload", "load", "measure", "payload", "target/kafka", "units",
 	}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/picture", "internal/store", "internal/system", "internal/vary", "units"}, Tests: []string{"internal/report", "internal/store/sqlite", "internal/testkit/reporttest"}},
@@ -137,7 +136,7 @@ var Packages = []Package{
 		"internal/permit", "internal/publish", "internal/relay", "internal/report", "internal/run", "internal/scenario",
 		"internal/scenario/module", "internal/secret", "internal/serve", "internal/shell", "internal/slo", "internal/standin",
 		"internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/system", "internal/vary", "internal/web",
-		"internal/workload", "load", "measure", "payload", "payload/expression", "target", "units",
+		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"target/all"}},
 
 	{Name: "internal/arch"},

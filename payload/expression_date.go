@@ -1,4 +1,4 @@
-package expression
+package payload
 
 import (
 	"fmt"
@@ -146,7 +146,7 @@ func (p *datePattern) append(dst []byte, millis int64) []byte {
 			if f.n < 3 {
 				dst = appendPadded(dst, d.month, f.n)
 			} else {
-				dst = appendName(dst, months[d.month-1], f.n)
+				dst = appendDayName(dst, months[d.month-1], f.n)
 			}
 		case 'd':
 			dst = appendPadded(dst, d.day, f.n)
@@ -178,7 +178,7 @@ func (f *dateField) rare(dst []byte, d civil, day, hour int64) []byte {
 	case 'F':
 		return appendPadded(dst, (d.day-1)/7+1, f.n)
 	case 'E':
-		return appendName(dst, weekdays[weekday(day)], f.n)
+		return appendDayName(dst, weekdays[weekday(day)], f.n)
 	case 'u':
 		return appendPadded(dst, (weekday(day)+6)%7+1, f.n)
 	case 'a':
@@ -204,8 +204,8 @@ func (f *dateField) rare(dst []byte, d civil, day, hour int64) []byte {
 	}
 }
 
-// appendName appends a name, of which fewer than four letters ask for the first three.
-func appendName(dst []byte, name string, letters int) []byte {
+// appendDayName appends a name, of which fewer than four letters ask for the first three.
+func appendDayName(dst []byte, name string, letters int) []byte {
 	if letters < 4 {
 		name = name[:3]
 	}

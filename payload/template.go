@@ -1,22 +1,12 @@
-// Package expression compiles texts with expressions, such as "user-${rnd.nextInt(100)}",
-// and evaluates them for events by number.
+package payload
+
+// This file compiles texts with expressions, such as "user-${rnd.nextInt(100)}", and evaluates
+// them for events by number.
 //
 // A text consists of literal characters and of expressions: ${...} is evaluated for each
 // event, %{...} once, and #{...} at most once a second. Directly after #{...}, or ${...} with
 // this.last(), %{...} is an initial value: it is what this.last() returns at first, and for
 // #{...} the value of the first second. A doubled sign is a literal one: $${ stands for ${.
-//
-// The functions, values and types are those of the expressions of mongoose scenarios
-// (Java's unified expression language); [Functions], [Values] and [Operators] list them.
-// Every type is known when a text is compiled, so a wrong call is an error of Parse and
-// not of an event.
-//
-// Random values depend on the seed, the number of the event and the place of the call in
-// the text, and on nothing else: a repeated run, and each of several generators, gets the
-// same values for an event. Times are the generator's clock, in UTC.
-//
-// The package knows neither what a text is for nor where events are sent.
-package expression
 
 import (
 	"fmt"
@@ -29,18 +19,18 @@ import (
 // Bounds of a text, of the nesting in one expression, and of what a text may become. All
 // are in bytes, except the depth.
 const (
-	maxText  = 4 << 10
-	maxDepth = 64
-	maxValue = 64 << 10
+	maxText     = 4 << 10
+	maxDepth    = 64
+	maxTemplate = 64 << 10
 )
 
-// A Use says when a text is evaluated. It decides which expressions are possible.
-type Use uint8
+// A TemplateUse says when a text is evaluated. It decides which expressions are possible.
+type TemplateUse uint8
 
 // The uses.
 const (
 	// Live texts are evaluated as their events are sent: they may use everything.
-	Live Use = iota
+	Live TemplateUse = iota
 	// Repeatable texts are evaluated whenever the text of an event is needed, and must be
 	// the same each time: ${...} must not read the clock, and #{...} is not possible.
 	Repeatable
@@ -49,24 +39,24 @@ const (
 	Ahead
 )
 
-// Options are what the values of a text depend on, besides the events.
-type Options struct {
+// TemplateOptions are what the values of a text depend on, besides the events.
+type TemplateOptions struct {
 	Seed uint64 // of random values; different texts need different seeds
-	Use  Use
+	Use  TemplateUse
 	// Env looks up an environment variable; nil: os.LookupEnv. It is only called for
-	// names that the text contains, and only by Parse.
+	// names that the text contains, and only by ParseTemplate.
 	Env func(name string) (value string, ok bool)
 }
 
-// An Error is a text that cannot be compiled, and where. It never contains the value of
+// A TemplateError is a text that cannot be compiled, and where. It never contains the value of
 // an environment variable.
-type Error struct {
+type TemplateError struct {
 	Column int // of the first byte that is wrong, from 1
 	Why    string
 }
 
 // Error implements error.
-func (e *Error) Error() string { return fmt.Sprintf("at %d: %s", e.Column, e.Why) }
+func (e *TemplateError) Error() string { return fmt.Sprintf("at %d: %s", e.Column, e.Why) }
 
 // A Template is a compiled text. It is safe for concurrent use.
 type Template struct {
@@ -91,9 +81,9 @@ type ctx struct {
 	last  uint64 // bits of the previous value
 }
 
-// Marked reports whether a text contains ${, %{ or #{, escaped or not. Any other text is
+// HasExpression reports whether a text contains ${, %{ or #{, escaped or not. Any other text is
 // its own value.
-func Marked(text string) bool {
+func HasExpression(text string) bool {
 	for i := 0; i+1 < len(text); i++ {
 		if isSign(text[i]) && text[i+1] == '{' {
 			return true
@@ -104,9 +94,9 @@ func Marked(text string) bool {
 
 func isSign(c byte) bool { return c == '$' || c == '%' || c == '#' }
 
-// Starts reports whether text begins with an expression, and whether with an escaped
+// StartsExpression reports whether text begins with an expression, and whether with an escaped
 // one: a doubled sign and a brace.
-func Starts(text string) (expression, escaped bool) {
+func StartsExpression(text string) (expression, escaped bool) {
 	switch {
 	case len(text) < 2 || !isSign(text[0]):
 	case text[1] == '{':
@@ -117,9 +107,9 @@ func Starts(text string) (expression, escaped bool) {
 	return false, false
 }
 
-// Len returns the bytes of the expression that text begins with, its initial value
+// ExpressionLen returns the bytes of the expression that text begins with, its initial value
 // included, and 0 if it has no end.
-func Len(text string) int {
+func ExpressionLen(text string) int {
 	n := bodyLen(text)
 	if n > 0 && text[0] != '%' && strings.HasPrefix(text[n:], "%{") {
 		if init := bodyLen(text[n:]); init > 0 {
@@ -151,13 +141,13 @@ func bodyLen(text string) int {
 	return 0
 }
 
-// Cut cuts text around the first sep that is outside of expressions, like strings.Cut.
-func Cut(text string, sep byte) (before, after string, found bool) {
+// CutText cuts text around the first sep that is outside of expressions, like strings.Cut.
+func CutText(text string, sep byte) (before, after string, found bool) {
 	for i := 0; i < len(text); i++ {
-		begins, escaped := Starts(text[i:])
+		begins, escaped := StartsExpression(text[i:])
 		switch {
 		case begins:
-			n := Len(text[i:])
+			n := ExpressionLen(text[i:])
 			if n == 0 {
 				return text, "", false
 			}
@@ -171,10 +161,10 @@ func Cut(text string, sep byte) (before, after string, found bool) {
 	return text, "", false
 }
 
-// Parse compiles a text. An error is an *Error.
-func Parse(text string, o Options) (*Template, error) {
+// ParseTemplate compiles a text. An error is an *TemplateError.
+func ParseTemplate(text string, o TemplateOptions) (*Template, error) {
 	if len(text) > maxText {
-		return nil, &Error{maxText + 1, fmt.Sprintf("a text with expressions has at most %d bytes, not %d", maxText, len(text))}
+		return nil, &TemplateError{maxText + 1, fmt.Sprintf("a text with expressions has at most %d bytes, not %d", maxText, len(text))}
 	}
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -190,16 +180,16 @@ func Parse(text string, o Options) (*Template, error) {
 		}
 	}
 	for i := 0; i < len(text); i++ {
-		begins, escaped := Starts(text[i:])
+		begins, escaped := StartsExpression(text[i:])
 		switch {
 		case escaped:
 			lit.WriteString(text[i+1 : i+3])
 			i += 2
 		case begins:
-			n := Len(text[i:])
+			n := ExpressionLen(text[i:])
 			if n == 0 {
 				open := i + bodyLen(text[i:]) // of the initial value, if the expression is closed
-				return nil, &Error{open + 1, fmt.Sprintf("there is no closing }; write %[1]c%[1]c{ for a literal %[1]c{", text[open])}
+				return nil, &TemplateError{open + 1, fmt.Sprintf("there is no closing }; write %[1]c%[1]c{ for a literal %[1]c{", text[open])}
 			}
 			s, err := p.segment(i, i+n)
 			if err != nil {
@@ -223,8 +213,8 @@ func Parse(text string, o Options) (*Template, error) {
 		}
 	}
 	flush()
-	if t.most > maxValue {
-		return nil, &Error{1, fmt.Sprintf("the text may become %d bytes long, and the limit is %d", t.most, maxValue)}
+	if t.most > maxTemplate {
+		return nil, &TemplateError{1, fmt.Sprintf("the text may become %d bytes long, and the limit is %d", t.most, maxTemplate)}
 	}
 	return t, nil
 }

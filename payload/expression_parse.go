@@ -1,4 +1,4 @@
-package expression
+package payload
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ type parser struct {
 }
 
 func (p *parser) errorf(at int, format string, args ...any) error {
-	return &Error{at + 1, fmt.Sprintf(format, args...)}
+	return &TemplateError{at + 1, fmt.Sprintf(format, args...)}
 }
 
 // expression compiles the expression between two offsets of the text.

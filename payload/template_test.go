@@ -1,4 +1,4 @@
-package expression
+package payload
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ func environment(name string) (string, bool) {
 
 func parse(t testing.TB, text string) *Template {
 	t.Helper()
-	e, err := Parse(text, Options{Seed: 1, Env: environment})
+	e, err := ParseTemplate(text, TemplateOptions{Seed: 1, Env: environment})
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -168,8 +168,8 @@ func TestErrors(t *testing.T) {
 		{"${e.last()}", 5, "no methods"},
 	} {
 		t.Run(tt.text[:min(len(tt.text), 60)], func(t *testing.T) {
-			e, err := Parse(tt.text, Options{Env: environment})
-			var wrong *Error
+			e, err := ParseTemplate(tt.text, TemplateOptions{Env: environment})
+			var wrong *TemplateError
 			if !errors.As(err, &wrong) {
 				t.Fatalf("got %v and %v, want an Error", e, err)
 			}
@@ -187,13 +187,13 @@ func TestEnvironmentIsNotShown(t *testing.T) {
 		"%s ? 1 : 2", "path:random(%s, 1)", "rnd.nextInt(%s)", "%s < 1", "%s.last()", "%s && true", "this.last() + %s",
 	} {
 		text := "${" + strings.ReplaceAll(strings.ReplaceAll(use, "%s", "env:get('SECRET')"), "%%", "%") + "}"
-		_, err := Parse(text, Options{Env: environment})
+		_, err := ParseTemplate(text, TemplateOptions{Env: environment})
 		if err == nil || strings.Contains(err.Error(), "hunter") {
 			t.Errorf("%s: got the error %v", text, err)
 		}
 	}
 	var asked []string
-	_, err := Parse("${env:get('USER')} and ${1 + 1}", Options{Env: func(name string) (string, bool) {
+	_, err := ParseTemplate("${env:get('USER')} and ${1 + 1}", TemplateOptions{Env: func(name string) (string, bool) {
 		asked = append(asked, name)
 		return "x", true
 	}})
@@ -226,7 +226,7 @@ func TestRandom(t *testing.T) {
 	if made(a, 0) == made(a, 1) {
 		t.Error("two events have the same values")
 	}
-	other, err := Parse(text, Options{Seed: 2})
+	other, err := ParseTemplate(text, TemplateOptions{Seed: 2})
 	if err != nil || made(other, 0) == made(a, 0) {
 		t.Errorf("two seeds have the same values, or %v", err)
 	}
@@ -378,8 +378,8 @@ func TestLongTexts(t *testing.T) {
 				if len(text) > maxText {
 					continue
 				}
-				made, err := Parse(text, Options{})
-				if err == nil && (made.MaxLen() < 1 || made.MaxLen() > maxValue || len(made.Append(nil, 1)) > made.MaxLen()) {
+				made, err := ParseTemplate(text, TemplateOptions{})
+				if err == nil && (made.MaxLen() < 1 || made.MaxLen() > maxTemplate || len(made.Append(nil, 1)) > made.MaxLen()) {
 					t.Errorf("%s may become %d bytes, and is %d", text, made.MaxLen(), len(made.Append(nil, 1)))
 				}
 				if depth > 20 && strings.HasPrefix(tt.open, "string:format") && (err == nil || !strings.Contains(err.Error(), "and the limit is")) {
@@ -404,8 +404,8 @@ func TestUses(t *testing.T) {
 		{"#{rnd.nextInt(5)}", false, false},
 		{"#{1}", false, false},
 	} {
-		for use, want := range map[Use]bool{Live: true, Repeatable: tt.repeatable, Ahead: tt.ahead} {
-			_, err := Parse(tt.text, Options{Use: use})
+		for use, want := range map[TemplateUse]bool{Live: true, Repeatable: tt.repeatable, Ahead: tt.ahead} {
+			_, err := ParseTemplate(tt.text, TemplateOptions{Use: use})
 			if got := err == nil; got != want {
 				t.Errorf("%s, use %d: got %v", tt.text, use, err)
 			}
@@ -414,8 +414,8 @@ func TestUses(t *testing.T) {
 			}
 		}
 	}
-	_, err := Parse("a ${1 + time:nanos()}", Options{Use: Repeatable})
-	var wrong *Error
+	_, err := ParseTemplate("a ${1 + time:nanos()}", TemplateOptions{Use: Repeatable})
+	var wrong *TemplateError
 	if !errors.As(err, &wrong) || wrong.Column != 9 {
 		t.Errorf("got %v, want the column of time:nanos", err)
 	}
@@ -447,7 +447,7 @@ func TestCut(t *testing.T) {
 		{"${a=b", "${a=b", "", false},
 		{"a=${b", "a", "${b", true},
 	} {
-		if before, after, found := Cut(tt.text, '='); before != tt.before || after != tt.after || found != tt.found {
+		if before, after, found := CutText(tt.text, '='); before != tt.before || after != tt.after || found != tt.found {
 			t.Errorf("%s: got %q, %q, %t", tt.text, before, after, found)
 		}
 	}
@@ -456,7 +456,7 @@ func TestCut(t *testing.T) {
 // The tables of documents have every function once, with a type and a meaning.
 func TestTables(t *testing.T) {
 	seen := map[string]bool{}
-	for _, w := range append(append(Functions(), Values()...), Operators()...) {
+	for _, w := range append(append(ExpressionFunctions(), ExpressionValues()...), ExpressionOperators()...) {
 		if w.Form == "" || w.Result == "" || w.Help == "" || strings.HasSuffix(w.Help, ".") || seen[w.Form] {
 			t.Errorf("the row %q", w)
 		}

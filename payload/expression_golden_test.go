@@ -1,4 +1,4 @@
-package expression
+package payload
 
 import (
 	"flag"
@@ -12,16 +12,16 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file anew, with a Java of this machine")
 
-const golden = "testdata/java.tsv"
+const goldenFile = "testdata/java.tsv"
 
 // Functions and operators give what Java gives. testdata/Golden.java printed the values.
 func TestGolden(t *testing.T) {
 	if *update {
-		if err := os.WriteFile(golden, []byte(java(t)), 0o644); err != nil {
+		if err := os.WriteFile(goldenFile, []byte(java(t)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	data, err := os.ReadFile(golden)
+	data, err := os.ReadFile(goldenFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestGolden(t *testing.T) {
 				tried[functions[i].name] = true
 			}
 		}
-		e, err := Parse("<${"+text+"}>", Options{})
+		e, err := ParseTemplate("<${"+text+"}>", TemplateOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -65,7 +65,7 @@ func TestGoldenIsOfJava(t *testing.T) {
 	if _, err := exec.LookPath("java"); err != nil {
 		t.Skip("there is no java")
 	}
-	data, err := os.ReadFile(golden)
+	data, err := os.ReadFile(goldenFile)
 	if err != nil {
 		t.Fatal(err)
 	}

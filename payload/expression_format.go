@@ -1,4 +1,4 @@
-package expression
+package payload
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ func makeFormatted(_ *builder, args []node) (node, error) {
 		return node{}, constantError(format, "the format")
 	}
 	if format.env {
-		return node{}, &Error{format.at + 1, "the format must be in the text: a variable of the environment may be a value, as for %s"}
+		return node{}, &TemplateError{format.at + 1, "the format must be in the text: a variable of the environment may be a value, as for %s"}
 	}
 	pieces, most, err := parseFormat(format, values)
 	if err != nil {
@@ -72,7 +72,7 @@ func parseFormat(format node, values []node) (pieces []piece, most int, err erro
 		}
 		c, n, err := parseConversion(rest)
 		if err != nil {
-			return nil, 0, &Error{format.at + 1, err.Error()}
+			return nil, 0, &TemplateError{format.at + 1, err.Error()}
 		}
 		text := rest[:n]
 		rest = rest[n:]
@@ -89,7 +89,7 @@ func parseFormat(format node, values []node) (pieces []piece, most int, err erro
 			arg, next = next, next+1
 		}
 		if arg >= len(values) {
-			return nil, 0, &Error{format.at + 1, fmt.Sprintf("the format has %s, and no value for it", text)}
+			return nil, 0, &TemplateError{format.at + 1, fmt.Sprintf("the format has %s, and no value for it", text)}
 		}
 		used[arg] = true
 		value, longest, err := c.convert(values[arg], text)
@@ -103,7 +103,7 @@ func parseFormat(format node, values []node) (pieces []piece, most int, err erro
 		pieces, most = append(pieces, piece{value: value}), most+longest
 	}
 	if i := slices.Index(used, false); i >= 0 {
-		return nil, 0, &Error{values[i].at + 1, "the format has no place for this value"}
+		return nil, 0, &TemplateError{values[i].at + 1, "the format has no place for this value"}
 	}
 	return pieces, most, checkLength(most, format.at)
 }
@@ -111,8 +111,8 @@ func parseFormat(format node, values []node) (pieces []piece, most int, err erro
 // checkLength checks a text that is made of others, before anything makes it: nested ones grow
 // exponentially.
 func checkLength(most, at int) error {
-	if most > maxValue {
-		return &Error{at + 1, fmt.Sprintf("this text may become %d bytes long or more, and the limit is %d", most, maxValue)}
+	if most > maxTemplate {
+		return &TemplateError{at + 1, fmt.Sprintf("this text may become %d bytes long or more, and the limit is %d", most, maxTemplate)}
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func parseConversion(s string) (c conversion, n int, err error) {
 // convert returns what appends a value, before it is padded, and its maximum bytes.
 func (c *conversion) convert(v node, text string) (func(ctx, []byte) []byte, int, error) {
 	wrong := func(want string) error {
-		return &Error{v.at + 1, fmt.Sprintf("%s takes %s, and this is %v", text, want, v.kind)}
+		return &TemplateError{v.at + 1, fmt.Sprintf("%s takes %s, and this is %v", text, want, v.kind)}
 	}
 	switch c.verb {
 	case 'd', 'x', 'X', 'o':

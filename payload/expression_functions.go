@@ -1,4 +1,4 @@
-package expression
+package payload
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ type param struct {
 // A builder makes nodes. It numbers the calls that draw random numbers, so that each has
 // values of its own.
 type builder struct {
-	o     Options
+	o     TemplateOptions
 	sites uint64
 }
 
@@ -66,7 +66,7 @@ var functions = []function{
 				if args[0].env {
 					err = fmt.Errorf("the variable of the environment is not a pattern of dates")
 				}
-				return node{}, &Error{args[0].at + 1, err.Error()}
+				return node{}, &TemplateError{args[0].at + 1, err.Error()}
 			}
 			return node{traits: args[0].traits, kind: kindFormat, format: p}, nil
 		},
@@ -193,7 +193,7 @@ func traitsOf(args []node) (t traits) {
 
 // constantError is the error of an argument that must be known before the run.
 func constantError(arg node, what string) error {
-	return &Error{arg.at + 1, what + " must be a constant: it is checked before the run"}
+	return &TemplateError{arg.at + 1, what + " must be a constant: it is checked before the run"}
 }
 
 func nowFunction(name, help string, p *datePattern) function {
@@ -259,11 +259,11 @@ func drawNode(b *builder, name string, args []node) (node, error) {
 	if !args[0].varies {
 		most := n(ctx{})
 		if most < 1 {
-			return node{}, &Error{args[0].at + 1, fmt.Sprintf("%s takes a number above 0: it draws from 0 to one less", name)}
+			return node{}, &TemplateError{args[0].at + 1, fmt.Sprintf("%s takes a number above 0: it draws from 0 to one less", name)}
 		}
-		return integerNode(traits{varies: true, env: args[0].env}, func(c ctx) int64 { return below(mix(seed, c.event), most) }), nil
+		return integerNode(traits{varies: true, env: args[0].env}, func(c ctx) int64 { return belowInt(mix(seed, c.event), most) }), nil
 	}
-	return integerNode(args[0].traits, func(c ctx) int64 { return below(mix(seed, c.event), n(c)) }), nil
+	return integerNode(args[0].traits, func(c ctx) int64 { return belowInt(mix(seed, c.event), n(c)) }), nil
 }
 
 // radixOf returns the radix that the second argument says, like Java 10 if there is none
@@ -292,9 +292,9 @@ func makeEnv(b *builder, args []node) (node, error) {
 	value, ok := b.o.Env(name.known)
 	switch {
 	case !ok:
-		return node{}, &Error{name.at + 1, fmt.Sprintf("the environment has no variable %q", name.known)}
+		return node{}, &TemplateError{name.at + 1, fmt.Sprintf("the environment has no variable %q", name.known)}
 	case len(value) > maxEnv:
-		return node{}, &Error{name.at + 1, fmt.Sprintf("the variable %q has more than %d bytes", name.known, maxEnv)}
+		return node{}, &TemplateError{name.at + 1, fmt.Sprintf("the variable %q has more than %d bytes", name.known, maxEnv)}
 	}
 	n := textOf(value)
 	n.env = true
@@ -315,7 +315,7 @@ func makePath(b *builder, args []node) (node, error) {
 		}
 		bounds[i] = args[i].integer(ctx{})
 		if bounds[i] < 1 || bounds[i] > most {
-			return node{}, &Error{args[i].at + 1, fmt.Sprintf("%s is from 1 to %d", [...]string{"the width", "the depth"}[i], most)}
+			return node{}, &TemplateError{args[i].at + 1, fmt.Sprintf("%s is from 1 to %d", [...]string{"the width", "the depth"}[i], most)}
 		}
 	}
 	width, depth, seed := bounds[0], bounds[1], b.site()
@@ -324,8 +324,8 @@ func makePath(b *builder, args []node) (node, error) {
 	each := len(strconv.FormatInt(width-1, 36)) + 1
 	return textNode(t, int(depth)*each, func(c ctx, dst []byte) []byte {
 		u := mix(seed, c.event)
-		for i := range 1 + below(u, depth) {
-			dst = strconv.AppendInt(dst, below(mix(u, uint64(i)+1), width), 36)
+		for i := range 1 + belowInt(u, depth) {
+			dst = strconv.AppendInt(dst, belowInt(mix(u, uint64(i)+1), width), 36)
 			dst = append(dst, '/')
 		}
 		return dst

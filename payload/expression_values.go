@@ -1,4 +1,4 @@
-package expression
+package payload
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ type value struct {
 	node               func() node
 }
 
-var values = []value{
+var expressionValues = []value{
 	{"e", "real", "2.718281828459045", func() node { return realOf(math.E) }},
 	{"pi", "real", "3.141592653589793", func() node { return realOf(math.Pi) }},
 	{"lineSep", "text", "a line feed", func() node { return textOf("\n") }},
@@ -24,9 +24,9 @@ var values = []value{
 }
 
 func valueNamed(name string) *value {
-	for i := range values {
-		if values[i].name == name {
-			return &values[i]
+	for i := range expressionValues {
+		if expressionValues[i].name == name {
+			return &expressionValues[i]
 		}
 	}
 	return nil
@@ -34,8 +34,8 @@ func valueNamed(name string) *value {
 
 func valueNames() string {
 	var names []string
-	for i := range values {
-		names = append(names, values[i].name)
+	for i := range expressionValues {
+		names = append(names, expressionValues[i].name)
 	}
 	return strings.Join(names, ", ")
 }
@@ -56,7 +56,7 @@ var methods = map[kind][]function{
 				}
 				n := args[0].integer
 				if !args[0].varies && n(ctx{}) > math.MaxInt32 {
-					return node{}, &Error{args[0].at + 1, "rnd.nextInt draws below 2^31: take rnd.nextLong"}
+					return node{}, &TemplateError{args[0].at + 1, "rnd.nextInt draws below 2^31: take rnd.nextLong"}
 				}
 				limited := integerNode(args[0].traits, func(c ctx) int64 { return min(n(c), math.MaxInt32) })
 				return drawNode(b, "rnd.nextInt", []node{limited.placed(args[0].at)})
@@ -166,47 +166,47 @@ func (f *function) signature() string {
 	return b.String()
 }
 
-// A Word is one row of the table of the language.
-type Word struct {
+// An ExpressionWord is one row of the table of the language.
+type ExpressionWord struct {
 	Form   string // as it is written: math:random(n)
 	Result string // the type
 	Help   string // one line, lower case, no full stop
 }
 
-// Functions returns all functions, in the order of their names' groups.
-func Functions() []Word {
-	var out []Word
+// ExpressionFunctions returns all functions, in the order of their names' groups.
+func ExpressionFunctions() []ExpressionWord {
+	var out []ExpressionWord
 	for i := range functions {
 		f := &functions[i]
-		out = append(out, Word{f.signature(), f.result, f.help})
+		out = append(out, ExpressionWord{f.signature(), f.result, f.help})
 	}
 	return out
 }
 
-// Values returns all values and methods.
-func Values() []Word {
-	var out []Word
-	for _, v := range values {
+// ExpressionValues returns all values and methods.
+func ExpressionValues() []ExpressionWord {
+	var out []ExpressionWord
+	for _, v := range expressionValues {
 		if v.help != "" {
-			out = append(out, Word{v.name, v.result, v.help})
+			out = append(out, ExpressionWord{v.name, v.result, v.help})
 		}
 	}
-	out = append(out, Word{"true, false", "true or false", "for conditions"})
+	out = append(out, ExpressionWord{"true, false", "true or false", "for conditions"})
 	for _, of := range []struct {
 		kind kind
 		name string
 	}{{kindRandom, "rnd"}, {kindSelf, "this"}, {kindFormat, "date:format(pattern)"}} {
 		for i := range methods[of.kind] {
 			m := &methods[of.kind][i]
-			out = append(out, Word{of.name + "." + m.signature(), m.result, m.help})
+			out = append(out, ExpressionWord{of.name + "." + m.signature(), m.result, m.help})
 		}
 	}
 	return out
 }
 
-// Operators returns all operators.
-func Operators() []Word {
-	return []Word{
+// ExpressionOperators returns all operators.
+func ExpressionOperators() []ExpressionWord {
+	return []ExpressionWord{
 		{"+  -  *", "integer or real", "of integers an integer, which overflows without an error"},
 		{"/  (div)", "real", "also of integers"},
 		{"%  (mod)", "integer or real", "the remainder, with the sign of the first operand; of a division of integers by 0 it is 0"},

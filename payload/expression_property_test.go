@@ -1,4 +1,4 @@
-package expression
+package payload
 
 import (
 	"fmt"
@@ -137,7 +137,7 @@ func TestArithmeticAgrees(t *testing.T) {
 			want = string(appendReal(nil, x.real, 64))
 		}
 		for i, text := range []string{x.text, x.moving} {
-			e, err := Parse("${"+text+"}", Options{})
+			e, err := ParseTemplate("${"+text+"}", TemplateOptions{})
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
@@ -183,10 +183,10 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, event uint64) {
 		event %= 1 << 16 // this.last() computes all events before
-		for _, use := range []Use{Live, Repeatable, Ahead} {
-			e, err := Parse(text, Options{Seed: 3, Use: use, Env: environment})
+		for _, use := range []TemplateUse{Live, Repeatable, Ahead} {
+			e, err := ParseTemplate(text, TemplateOptions{Seed: 3, Use: use, Env: environment})
 			if err != nil {
-				wrong, ok := err.(*Error) //nolint:errorlint // Parse returns this type
+				wrong, ok := err.(*TemplateError) //nolint:errorlint // Parse returns this type
 				if !ok || wrong.Column < 1 || wrong.Column > len(text)+2 || strings.Contains(wrong.Why, "hunter2") {
 					t.Fatalf("%q: %v", text, err)
 				}
@@ -202,11 +202,11 @@ func FuzzParse(f *testing.F) {
 			if e.Constant() && string(e.Append(nil, event+1)) != got[len("before"):] {
 				t.Fatalf("%q is not constant", text)
 			}
-			if !Marked(text) && got != "before"+text {
+			if !HasExpression(text) && got != "before"+text {
 				t.Fatalf("%q has no expression, and became %q", text, got)
 			}
 		}
-		before, after, found := Cut(text, '=')
+		before, after, found := CutText(text, '=')
 		if joined := before + "=" + after; found && joined != text || !found && before != text {
 			t.Fatalf("%q was cut into %q and %q", text, before, after)
 		}

@@ -1,4 +1,4 @@
-package expression
+package payload
 
 import (
 	"strings"
@@ -33,8 +33,8 @@ func (t token) described() string {
 	return t.text
 }
 
-// words are the operators that are words.
-var words = map[string]string{
+// operatorWords are the operators that are words.
+var operatorWords = map[string]string{
 	"and": "&&", "or": "||", "not": "!", "eq": "==", "ne": "!=",
 	"lt": "<", "gt": ">", "le": "<=", "ge": ">=", "div": "/", "mod": "%",
 }
@@ -70,7 +70,7 @@ func (p *parser) next() error {
 	case isLetter(c):
 		end := p.nameEnd(at)
 		name := p.src[at:end]
-		if op, ok := words[name]; ok {
+		if op, ok := operatorWords[name]; ok {
 			return done(tokenOperator, op, end)
 		}
 		if end+1 < p.end && p.src[end] == ':' && isLetter(p.src[end+1]) && isNamespace(name) {
