@@ -19,7 +19,7 @@ type Package struct {
 }
 
 // public are the packages that a protocol outside this module may use.
-var public = []string{"app", "load", "measure", "payload", "payload/expression", "target", "target/targettest", "units"}
+var public = []string{"app", "load", "measure", "payload", "target", "target/targettest", "units"}
 
 // protocol are the packages that a kind of target may import.
 var protocol = []string{"load", "measure", "payload", "target", "units"}
@@ -40,15 +40,14 @@ var Packages = []Package{
 
 	{Name: "units"},
 	{Name: "measure"},
-	{Name: "payload", May: []string{"payload/expression", "units"}},
-	{Name: "payload/expression"},
+	{Name: "payload", May: []string{"units"}},
 	{Name: "load", May: []string{"internal/impair", "measure", "units"}},
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
 	{Name: "target/targettest", May: []string{"load", "target"}},
 	{Name: "target/kafka", May: []string{"internal/conn", "internal/dial", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
-	{Name: "target/apm", May: []string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "load", "measure", "payload/expression", "target", "units"}},
-	{Name: "target/riemann", May: []string{"internal/conn", "internal/dial", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "payload/expression", "target", "units"}, Tests: []string{"internal/ledger"}},
+	{Name: "target/apm", May: []string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "load", "measure", "payload", "target", "units"}},
+	{Name: "target/riemann", May: []string{"internal/conn", "internal/dial", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
 	{Name: "target/...", May: protocol},
 	{Name: "target/all", May: []string{"target", "target/..."}},
@@ -68,9 +67,8 @@ var Packages = []Package{
 	{Name: "internal/trust", May: []string{"load", "measure", "units"}},
 	{Name: "internal/system", May: []string{"internal/impair", "measure", "units"}},
 	{Name: "internal/secret"},
-	{Name: "internal/scrape", May: []string{"internal/secret", "measure"}},
 	{Name: "internal/checkout", May: []string{"internal/secret", "internal/system", "target"}},
-	{Name: "internal/sut", May: []string{"internal/checkout", "internal/scrape", "internal/secret", "internal/system", "measure", "target", "units"}},
+	{Name: "internal/sut", May: []string{"internal/checkout", "internal/secret", "internal/system", "measure", "target", "units"}},
 	{Name: "internal/doctor", May: []string{"internal/layout", "internal/system", "load", "target", "units"}},
 	{Name: "internal/outage", May: []string{"load"}},
 	{Name: "internal/live", May: []string{"internal/layout", "internal/system", "load", "measure", "units"}},
@@ -90,8 +88,7 @@ var Packages = []Package{
 	{Name: "internal/testkit/reporttest", May: []string{"internal/compat", "internal/digest", "internal/report", "internal/store", "internal/workload", "load", "measure"}},
 	{Name: "internal/sqlitefile", May: []string{"internal/system"}},
 	{Name: "internal/jobs", May: []string{"internal/exit", "internal/sqlitefile", "internal/system", "target", "units"}},
-	{Name: "internal/indices", May: []string{"internal/secret"}},
-	{Name: "internal/shell", May: []string{"internal/checkout", "internal/indices", "internal/jobs", "internal/secret", "target"}},
+	{Name: "internal/shell", May: []string{"internal/checkout", "internal/jobs", "internal/secret", "internal/store/elastic", "target"}},
 	{Name: "internal/serve", May: []string{"internal/dial", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/workload", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
@@ -117,16 +114,15 @@ var Packages = []Package{
 	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
 	{Name: "internal/scenario/module", May: []string{"internal/report", "internal/scenario", "internal/workload", "measure", "target", "units"}},
-	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load", "target/kafka"}},
-	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/report", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/indices", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
+	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load"}},
+	{Name: "internal/compat/sangrenel", May: []string{"internal/compat", "internal/report", "internal/workload", "load", "measure"}},
+	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/store/elastic", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/testkit/reporttest"}},
+	{Name: "internal/compat/kafkatools", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/mongoose", May: []string{
 		"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace",
-		"internal/web", "internal/workload", "load", "measure", "payload", "payload/expression", "target/kafka", "units",
-	}},
-	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/report", "internal/testkit/reporttest", "target/kafka"}},
+		"internal/web", "internal/workload", "load", "measure", "payload", "target/kafka", "units",
+	}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/picture", "internal/store", "internal/system", "internal/vary", "units"}, Tests: []string{"internal/report", "internal/store/sqlite", "internal/testkit/reporttest"}},
 	{Name: "internal/command/reports", May: []string{"internal/command", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
@@ -140,7 +136,7 @@ var Packages = []Package{
 		"internal/permit", "internal/publish", "internal/relay", "internal/report", "internal/run", "internal/scenario",
 		"internal/scenario/module", "internal/secret", "internal/serve", "internal/shell", "internal/slo", "internal/standin",
 		"internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/system", "internal/vary", "internal/web",
-		"internal/workload", "load", "measure", "payload", "payload/expression", "target", "units",
+		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"target/all"}},
 
 	{Name: "internal/arch"},
