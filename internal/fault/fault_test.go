@@ -1,28 +1,28 @@
-package inject_test
+package fault_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"carronade/internal/inject"
+	"carronade/internal/fault"
 )
 
 func TestParse(t *testing.T) {
 	const second = time.Second
 	for _, tt := range []struct {
 		text, name string
-		want       inject.Fault
+		want       fault.Fault
 		err        string
 	}{
-		{"60s:stop=leader,10s", "stop leader", inject.Fault{At: 60 * second, Action: "stop", What: "leader", Number: -1, Length: 10 * second}, ""},
-		{"1m:kill=leader:3", "kill leader 3", inject.Fault{At: 60 * second, Action: "kill", What: "leader", Number: 3}, ""},
-		{"5s:stop=pid:4711,1s", "stop pid 4711", inject.Fault{At: 5 * second, Action: "stop", What: "pid", Number: 4711, Length: second}, ""},
-		{"5s:restart=system", "restart system", inject.Fault{At: 5 * second, Action: "restart", What: "system", Number: -1}, ""},
-		{"5s:restart=system,2s", "restart system", inject.Fault{At: 5 * second, Action: "restart", What: "system", Number: -1, Length: 2 * second}, ""},
-		{"5s:net-delay=200ms,10s", "net-delay 200 ms", inject.Fault{At: 5 * second, Action: "net-delay", What: "connections", Number: -1, Length: 10 * second, Delay: 200 * time.Millisecond}, ""},
-		{"5s:net-loss=5%, 10s", "net-loss 5%", inject.Fault{At: 5 * second, Action: "net-loss", What: "system", Number: -1, Length: 10 * second, Share: 0.05}, ""},
-		{"5s:disk-full=/data,a,10s", "disk-full /data,a", inject.Fault{At: 5 * second, Action: "disk-full", What: "filesystem", Number: -1, Length: 10 * second, Folder: "/data,a"}, ""},
+		{"60s:stop=leader,10s", "stop leader", fault.Fault{At: 60 * second, Action: "stop", What: "leader", Number: -1, Length: 10 * second}, ""},
+		{"1m:kill=leader:3", "kill leader 3", fault.Fault{At: 60 * second, Action: "kill", What: "leader", Number: 3}, ""},
+		{"5s:stop=pid:4711,1s", "stop pid 4711", fault.Fault{At: 5 * second, Action: "stop", What: "pid", Number: 4711, Length: second}, ""},
+		{"5s:restart=system", "restart system", fault.Fault{At: 5 * second, Action: "restart", What: "system", Number: -1}, ""},
+		{"5s:restart=system,2s", "restart system", fault.Fault{At: 5 * second, Action: "restart", What: "system", Number: -1, Length: 2 * second}, ""},
+		{"5s:net-delay=200ms,10s", "net-delay 200 ms", fault.Fault{At: 5 * second, Action: "net-delay", What: "connections", Number: -1, Length: 10 * second, Delay: 200 * time.Millisecond}, ""},
+		{"5s:net-loss=5%, 10s", "net-loss 5%", fault.Fault{At: 5 * second, Action: "net-loss", What: "system", Number: -1, Length: 10 * second, Share: 0.05}, ""},
+		{"5s:disk-full=/data,a,10s", "disk-full /data,a", fault.Fault{At: 5 * second, Action: "disk-full", What: "filesystem", Number: -1, Length: 10 * second, Folder: "/data,a"}, ""},
 		{text: "5s:net-delay=200ms", err: "has a length"},
 		{text: "5s:net-delay=0s,1s", err: "above 0"},
 		{text: "5s:net-delay=2m,1s", err: "at most 1m"},
@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 		{text: "5s:kill=leader:x", err: "not a number"},
 		{text: "5s:stop=system:1,1s", err: "none of system"},
 	} {
-		got, err := inject.Parse(tt.text)
+		got, err := fault.Parse(tt.text)
 		switch {
 		case tt.err != "":
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
@@ -62,16 +62,16 @@ func TestParse(t *testing.T) {
 func TestParseMoment(t *testing.T) {
 	for _, tt := range []struct {
 		text string
-		want inject.Moment
+		want fault.Moment
 		ok   bool
 	}{
-		{"60s", inject.Moment{At: time.Minute, Kind: "fault"}, true},
-		{"70s:heal", inject.Moment{At: 70 * time.Second, Kind: "heal"}, true},
-		{"1s:note", inject.Moment{At: time.Second, Kind: "note"}, true},
-		{"1s:end", inject.Moment{}, false},
-		{"1", inject.Moment{}, false},
+		{"60s", fault.Moment{At: time.Minute, Kind: "fault"}, true},
+		{"70s:heal", fault.Moment{At: 70 * time.Second, Kind: "heal"}, true},
+		{"1s:note", fault.Moment{At: time.Second, Kind: "note"}, true},
+		{"1s:end", fault.Moment{}, false},
+		{"1", fault.Moment{}, false},
 	} {
-		if got, err := inject.ParseMoment(tt.text); (err == nil) != tt.ok || got != tt.want {
+		if got, err := fault.ParseMoment(tt.text); (err == nil) != tt.ok || got != tt.want {
 			t.Errorf("%s: got %+v, %v", tt.text, got, err)
 		}
 	}
@@ -93,11 +93,11 @@ func TestOverlaps(t *testing.T) {
 		{"5s:net-delay=1ms,2s", "6s:net-loss=1%,2s", false},
 		{"5s:disk-full=/a,2s", "6s:disk-full=/b,2s", true},
 	} {
-		a, err := inject.Parse(tt.a)
+		a, err := fault.Parse(tt.a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := inject.Parse(tt.b)
+		b, err := fault.Parse(tt.b)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package relay
+package fault
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func echo(t *testing.T) string {
 
 func start(t *testing.T) *Relay {
 	t.Helper()
-	r, err := Start(t.Context())
+	r, err := StartRelay(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestKilled(t *testing.T) {
 	if got, want := r.Ended(), "signal: killed"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if _, err := r.Dial(t.Context(), "127.0.0.1:1"); !errors.Is(err, ErrLocal) || errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := r.Dial(t.Context(), "127.0.0.1:1"); !errors.Is(err, ErrRelay) || errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("got %v, want an error of the relay", err)
 	}
 	r.Close()

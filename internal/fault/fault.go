@@ -1,8 +1,4 @@
-// Package inject has the grammar of faults that a run makes itself, such as 60s:stop=leader,10s, and
-// of the moments at which it runs commands.
-//
-// It only parses. Making a fault is up to the run, which knows the processes.
-package inject
+package fault
 
 import (
 	"errors"
@@ -69,13 +65,11 @@ func (f *Fault) String() string {
 	return text
 }
 
-const form = "such as 60s:stop=leader,10s, 60s:kill=leader:3, 60s:restart=system, 60s:net-delay=200ms,10s, 60s:net-loss=5%,10s or 60s:disk-full=/data,10s"
-
-// ErrForm is an error whose hint is the form.
-var ErrForm = errors.New("it is not TIME:ACTION=WHAT,LENGTH")
-
 // Form is how a fault is written.
-func Form() string { return form }
+const Form = "such as 60s:stop=leader,10s, 60s:kill=leader:3, 60s:restart=system, 60s:net-delay=200ms,10s, 60s:net-loss=5%,10s or 60s:disk-full=/data,10s"
+
+// ErrForm is an error whose hint is Form.
+var ErrForm = errors.New("it is not TIME:ACTION=WHAT,LENGTH")
 
 // Parse parses TIME:ACTION=WHAT[,LENGTH].
 func Parse(text string) (Fault, error) {

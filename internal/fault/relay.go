@@ -1,4 +1,4 @@
-package relay
+package fault
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"carronade/internal/system"
 )
 
-// Command is the hidden command of this program that is a relay.
-const Command = "relay-connections"
+// RelayCommand is the hidden command of this program that is a relay.
+const RelayCommand = "relay-connections"
 
 // childEnv marks the process of a relay.
 const childEnv = "CARRONADE_RELAY_CHILD"
@@ -43,15 +43,15 @@ type Relay struct {
 // answering is how long the process may take to listen, and to take a delay.
 const answering = 10 * time.Second
 
-// Start starts a relay without a delay. It ends with this process, in whatever way that ends.
+// StartRelay starts a relay without a delay. It ends with this process, in whatever way that ends.
 //
 // In a test, the running program is the test: its TestMain must call Hook first.
-func Start(ctx context.Context) (*Relay, error) {
+func StartRelay(ctx context.Context) (*Relay, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the running program: %w", err)
 	}
-	cmd := exec.Command(exe, Command) //nolint:gosec,noctx // our own program; ended by Close
+	cmd := exec.Command(exe, RelayCommand) //nolint:gosec,noctx // our own program; ended by Close
 	cmd.Env = append(system.Environ(), childEnv+"=1")
 	r := &Relay{token: rand.Text(), said: make(chan answer, 1), ended: make(chan struct{})}
 	if r.stdin, err = cmd.StdinPipe(); err != nil {
@@ -166,12 +166,12 @@ func (r *Relay) Ended() string {
 	return "exit status 0"
 }
 
-// ErrLocal is what an error of Dial is that is not the target's: this machine could not reach the
+// ErrRelay is what an error of Dial is that is not the target's: this machine could not reach the
 // relay, or lost it.
-var ErrLocal = errors.New("the relay of this machine failed, not the target")
+var ErrRelay = errors.New("the relay of this machine failed, not the target")
 
 // Dial connects to HOST:PORT through the relay. The connection is a *net.TCPConn. An error is what
-// it would have been without the relay, or an ErrLocal.
+// it would have been without the relay, or an ErrRelay.
 func (r *Relay) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if strings.ContainsAny(addr, "\n\r") {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: address("?"), Err: errors.New("the address has a line break")}
@@ -181,7 +181,7 @@ func (r *Relay) Dial(ctx context.Context, addr string) (net.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: address(addr), Err: context.Cause(ctx)}
 		}
-		return nil, &localError{"connect to the relay", err}
+		return nil, &relayError{"connect to the relay", err}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	answer := ""
@@ -195,7 +195,7 @@ func (r *Relay) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	}
 	switch {
 	case err != nil:
-		err = &localError{"connect through the relay", err}
+		err = &relayError{"connect through the relay", err}
 	case answer != "ok":
 		err = dialError(addr, answer)
 	default:
@@ -206,16 +206,16 @@ func (r *Relay) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return nil, err
 }
 
-// A localError does not wrap its cause: a refused connection to the relay is not one that the target
+// A relayError does not wrap its cause: a refused connection to the relay is not one that the target
 // refused.
-type localError struct {
+type relayError struct {
 	doing string
 	cause error
 }
 
-func (e *localError) Error() string { return fmt.Sprintf("%s: %v: %v", e.doing, ErrLocal, e.cause) }
+func (e *relayError) Error() string { return fmt.Sprintf("%s: %v: %v", e.doing, ErrRelay, e.cause) }
 
-func (e *localError) Is(err error) bool { return err == ErrLocal }
+func (e *relayError) Is(err error) bool { return err == ErrRelay }
 
 // Connections is how many connections were made so far.
 func (r *Relay) Connections() int64 { return r.made.Load() }
@@ -235,10 +235,10 @@ func (r *Relay) Close() {
 	}
 }
 
-// Hook is a relay and exits, in a process that Start started; in any other process it returns at
+// Hook is a relay and exits, in a process that StartRelay started; in any other process it returns at
 // once. A test's TestMain calls it first.
 func Hook() {
-	if os.Getenv(childEnv) != "" && len(os.Args) > 1 && os.Args[1] == Command {
-		os.Exit(Main(os.Stdin, os.Stdout, os.Stderr))
+	if os.Getenv(childEnv) != "" && len(os.Args) > 1 && os.Args[1] == RelayCommand {
+		os.Exit(RelayMain(os.Stdin, os.Stdout, os.Stderr))
 	}
 }

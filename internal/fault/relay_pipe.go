@@ -1,4 +1,4 @@
-package relay
+package fault
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package relay
+package fault
 
 import (
 	"cmp"
@@ -37,8 +37,8 @@ const (
 	connect  = 5 * time.Minute  // of connecting to the target; the run's own timeout ends it earlier
 )
 
-// Main is the process of a relay: it reads commands until the end of in. It returns an exit code.
-func Main(in io.Reader, out, log io.Writer) int {
+// RelayMain is the process of a relay: it reads commands until the end of in. It returns an exit code.
+func RelayMain(in io.Reader, out, log io.Writer) int {
 	if err := serve(in, out); err != nil {
 		fmt.Fprintln(log, "error:", err)
 		return 2
