@@ -95,8 +95,7 @@ var Packages = []Package{
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/stats"},
-	{Name: "internal/fit", May: []string{"load", "units"}},
-	{Name: "internal/capture", May: []string{"internal/fit", "internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann"}},
+	{Name: "internal/traffic", May: []string{"internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "load", "units"}},
 	{Name: "internal/vary", May: []string{"internal/stats"}},
 	{Name: "internal/explain", May: []string{"internal/stats"}},
 	{Name: "internal/explain/reported", May: []string{"internal/explain", "internal/layout", "internal/outage", "internal/report", "measure", "units"}},
@@ -129,7 +128,7 @@ var Packages = []Package{
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{"internal/command", "internal/digest", "internal/export", "internal/judge", "internal/picture", "internal/store", "internal/system", "internal/vary", "units"}, Tests: []string{"internal/report", "internal/store/sqlite", "internal/testkit/reporttest"}},
 	{Name: "internal/command/reports", May: []string{"internal/command", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
-	{Name: "internal/command/profiling", May: []string{"internal/capture", "internal/command", "internal/fit", "internal/layout", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "payload", "target", "target/kafka", "units"}, Tests: []string{"target/all"}},
+	{Name: "internal/command/profiling", May: []string{"internal/command", "internal/layout", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "payload", "target", "target/kafka", "units"}, Tests: []string{"target/all"}},
 	{Name: "internal/command/kinds", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/report", "internal/run", "internal/workload", "load", "measure", "target", "target/kafka", "target/riemann", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/command", "internal/command/judging", "internal/command/kinds", "internal/command/profiling",
