@@ -73,7 +73,6 @@ var Packages = []Package{
 	{Name: "internal/sut", May: []string{"internal/checkout", "internal/scrape", "internal/secret", "internal/system", "measure", "target", "units"}},
 	{Name: "internal/doctor", May: []string{"internal/layout", "internal/system", "load", "target", "units"}},
 	{Name: "internal/outage", May: []string{"load"}},
-	{Name: "internal/live", May: []string{"internal/layout", "internal/system", "load", "measure", "units"}},
 	{Name: "internal/fault", May: []string{"internal/system", "units"}},
 	{Name: "internal/slo", May: []string{"units"}},
 	{Name: "internal/workload", May: []string{"internal/fault", "internal/secret", "internal/slo", "load", "measure", "payload", "target", "units"}},
@@ -103,7 +102,7 @@ var Packages = []Package{
 	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/outage", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/web"}},
 	{Name: "internal/export", May: []string{"internal/layout", "internal/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/find"}},
 	{Name: "internal/trace", May: []string{"internal/system", "load"}},
-	{Name: "internal/publish", May: []string{"internal/dial", "internal/secret", "load", "measure", "target"}},
+	{Name: "internal/live", May: []string{"internal/dial", "internal/layout", "internal/secret", "internal/system", "load", "measure", "target", "units"}},
 	{Name: "internal/web", May: []string{"internal/dial", "internal/picture", "internal/slo", "load", "measure", "target", "units"}},
 	{Name: "internal/fleet/manifest"},
 	{Name: "internal/run", May: []string{
@@ -135,7 +134,7 @@ var Packages = []Package{
 		"internal/command/reports", "internal/compat", "internal/compat/...", "internal/dial", "internal/digest", "internal/doctor",
 		"internal/export", "internal/fault", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive",
 		"internal/fleet/manifest", "internal/jobs", "internal/judge", "internal/layout", "internal/live", "internal/outage",
-		"internal/permit", "internal/publish", "internal/report", "internal/run", "internal/scenario",
+		"internal/permit", "internal/report", "internal/run", "internal/scenario",
 		"internal/scenario/module", "internal/secret", "internal/serve", "internal/shell", "internal/slo", "internal/standin",
 		"internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/system", "internal/vary", "internal/web",
 		"internal/workload", "load", "measure", "payload", "payload/expression", "target", "units",
@@ -154,7 +153,7 @@ var Packages = []Package{
 // neither in code nor in comments, except in the list of protocols.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/doctor", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
+	protocolPackages = []string{"load", "measure", "internal/doctor", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
 	protocolLister   = "internal/cli/targets.go"
 )
 

@@ -274,7 +274,7 @@ func faultOf(s *scenario.Step, err error) *scenario.Fault {
 // run runs a step to its end.
 func (r *scenarioRun) run(ctx context.Context, number int, s *scenario.Step, p *plan) *scenario.Ended {
 	o := r.enter()
-	exports := o.hub != nil
+	exports := o.exporter != nil
 	title := (&report.ScenarioStep{Number: number, Name: s.Name}).Title()
 	r.say("step %s: %s %s", title, s.Kind, p.text)
 	began := time.Now()
@@ -333,9 +333,9 @@ func (r *scenarioRun) enter() *outputs {
 	o.tasks, o.marker = nil, r.takes
 	o.quiet = o.quiet || r.active > 1 || !interactive(r.s.Err)
 	if r.exports {
-		o.hub = nil
+		o.exporter = nil
 	}
-	r.exports = r.exports || o.hub != nil
+	r.exports = r.exports || o.exporter != nil
 	return &o
 }
 

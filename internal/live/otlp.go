@@ -1,4 +1,4 @@
-package publish
+package live
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ type collector struct {
 	client  *http.Client
 }
 
-func newCollector(o Options) (*collector, error) {
+func newCollector(o ExporterOptions) (*collector, error) {
 	u, err := url.Parse(o.OTLP)
 	switch {
 	case err != nil:

@@ -1,4 +1,4 @@
-package publish
+package live
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func TestPublished(t *testing.T) {
 	}{{"present", addr, false}, {"absent", "127.0.0.1:1", true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			published := make(chan error, 10)
-			h := openedHub(t, Options{
+			h := openedExporter(t, ExporterOptions{
 				Graphite: tt.addr, Published: func(err error) { published <- err },
 				Logf: func(format string, args ...any) { t.Errorf("logged: "+format, args...) },
 			})

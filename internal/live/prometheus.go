@@ -1,4 +1,4 @@
-package publish
+package live
 
 import (
 	"fmt"
@@ -20,14 +20,14 @@ import (
 
 // A page serves /metrics to Prometheus, on a separate server.
 type page struct {
-	addr   string
-	server *http.Server
-	hub    *Hub
-	info   Options
+	addr     string
+	server   *http.Server
+	exporter *Exporter
+	info     ExporterOptions
 }
 
-// newPage serves a hub's metrics.
-func newPage(h *Hub, o Options) (*page, error) {
+// newPage serves an exporter's metrics.
+func newPage(e *Exporter, o ExporterOptions) (*page, error) {
 	host, port, err := dial.ListenAddress(o.MetricsAddr)
 	if err != nil {
 		return nil, &target.Error{Doing: "read --metrics-addr", Err: fmt.Errorf("%s: %w", o.MetricsAddr, err), Hint: "give HOST:PORT, or only a port, such as 9464, for this machine alone"}
@@ -36,7 +36,7 @@ func newPage(h *Hub, o Options) (*page, error) {
 	if err != nil {
 		return nil, &target.Error{Doing: "listen for Prometheus", Err: err, Hint: "give --metrics-addr another port; 0 picks a free one"}
 	}
-	p := &page{addr: ln.Addr().String(), hub: h, info: o}
+	p := &page{addr: ln.Addr().String(), exporter: e, info: o}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(p)
 	mux := http.NewServeMux()
@@ -56,9 +56,9 @@ func (p *page) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends the current metrics.
 func (p *page) Collect(to chan<- prometheus.Metric) {
-	p.hub.mu.Lock()
-	defer p.hub.mu.Unlock()
-	s := &p.hub.state
+	p.exporter.mu.Lock()
+	defer p.exporter.mu.Unlock()
+	s := &p.exporter.state
 	if s.began.IsZero() {
 		return
 	}

@@ -1,4 +1,4 @@
-package publish
+package live
 
 import (
 	"context"
@@ -36,12 +36,12 @@ const shownTarget = "kafka://***@127.0.0.1:9092/t"
 func TestTargetAndOp(t *testing.T) {
 	url, bodies := otlpCollector(t, func() {})
 	addr, lines := listen(t)
-	h, err := Open(Options{MetricsAddr: "0", OTLP: url, Graphite: addr, Prefix: "lab"})
+	h, err := OpenExporter(ExporterOptions{MetricsAddr: "0", OTLP: url, Graphite: addr, Prefix: "lab"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Begin(withSecret)
-	h.Show(snapshot(1))
+	h.Show(counted(1))
 
 	for name, family := range scrape(t, h.Addr(), "text/plain") {
 		for _, m := range family.Metric {
@@ -108,7 +108,7 @@ func TestTagValue(t *testing.T) {
 func TestFinalPushed(t *testing.T) {
 	url, bodies := otlpCollector(t, func() {})
 	addr, lines := listen(t)
-	h := openedHub(t, Options{OTLP: url, Graphite: addr, Prefix: "lab"})
+	h := openedExporter(t, ExporterOptions{OTLP: url, Graphite: addr, Prefix: "lab"})
 	h.End()
 	if w := h.Close(context.Background()); w != nil {
 		t.Errorf("warnings %q", w)
@@ -152,7 +152,7 @@ func TestFinalLost(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	h := openedHub(t, Options{OTLP: s.URL})
+	h := openedExporter(t, ExporterOptions{OTLP: s.URL})
 	h.End()
 	w := h.Close(context.Background())
 	if len(w) != 1 || !strings.Contains(w[0], `did not get the final values: it answered 503 Service Unavailable: "full"`) {
@@ -168,15 +168,15 @@ func TestSlowGetsLast(t *testing.T) {
 		begun()
 		<-more
 	})
-	h, err := Open(Options{OTLP: url})
+	h, err := OpenExporter(ExporterOptions{OTLP: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Begin(run)
-	h.Show(snapshot(1))
+	h.Show(counted(1))
 	<-first
 	for n := range maxQueued + 5 {
-		h.Show(snapshot(n + 2))
+		h.Show(counted(n + 2))
 	}
 	h.End()
 	close(more)
@@ -198,9 +198,9 @@ func TestSlowGetsLast(t *testing.T) {
 // The page stays when the sending has ended.
 func TestPageStays(t *testing.T) {
 	addr, lines := listen(t)
-	h := openedHub(t, Options{MetricsAddr: "0", Graphite: addr})
-	if !h.Shown() || (*Hub)(nil).Shown() {
-		t.Error("a hub with metrics shows none, or one without shows some")
+	h := openedExporter(t, ExporterOptions{MetricsAddr: "0", Graphite: addr})
+	if !h.Shown() || (*Exporter)(nil).Shown() {
+		t.Error("an exporter with metrics shows none, or one without shows some")
 	}
 	h.End()
 	if w := h.Flush(context.Background()); w != nil {

@@ -1,4 +1,4 @@
-package publish
+package live
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 
 // Labels may be invalid UTF-8; the page stays valid.
 func TestInvalidLabels(t *testing.T) {
-	h, err := Open(Options{MetricsAddr: "0"})
+	h, err := OpenExporter(ExporterOptions{MetricsAddr: "0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close(context.Background())
 	h.Begin(Run{ID: "k3f9z0ab", Labels: map[string]string{"team": "a\xff"}})
-	h.Show(snapshot(1))
+	h.Show(counted(1))
 	if got := scrape(t, h.Addr(), "text/plain"); got["carronade_run_info"] == nil {
 		t.Error("run_info is missing")
 	}

@@ -1,4 +1,4 @@
-package publish
+package live
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"carronade/load"
 )
 
-// Options select where metrics go. With zero Options they go nowhere.
-type Options struct {
+// ExporterOptions select where metrics go. With zero ExporterOptions they go nowhere.
+type ExporterOptions struct {
 	// MetricsAddr is the address for Prometheus, HOST:PORT; without a host it is
 	// reachable only from this machine.
 	MetricsAddr string
@@ -52,9 +52,9 @@ type outlet interface {
 	close(ctx context.Context) (warning string)
 }
 
-// A Hub publishes runs, one at a time. It is safe for concurrent use. A nil Hub
+// An Exporter publishes runs, one at a time. It is safe for concurrent use. A nil Exporter
 // publishes nothing.
-type Hub struct {
+type Exporter struct {
 	mu      sync.Mutex
 	closed  bool
 	state   state
@@ -62,120 +62,120 @@ type Hub struct {
 	page    *page
 }
 
-// Open prepares publishing, and checks what it can: that the address for Prometheus
+// OpenExporter prepares publishing, and checks what it can: that the address for Prometheus
 // is free, and that a collector's address is valid. A collector that is absent now
 // may start later. It returns nil if the options name no destination. Errors are
 // *target.Error.
-func Open(o Options) (*Hub, error) {
+func OpenExporter(o ExporterOptions) (*Exporter, error) {
 	if o.MetricsAddr == "" && o.Graphite == "" && o.OTLP == "" {
 		return nil, nil
 	}
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
-	h := &Hub{}
+	e := &Exporter{}
 	if o.Graphite != "" {
 		g, err := newGraphite(o)
 		if err != nil {
 			return nil, err
 		}
-		h.outlets = append(h.outlets, g)
+		e.outlets = append(e.outlets, g)
 	}
 	if o.OTLP != "" {
 		c, err := newCollector(o)
 		if err != nil {
-			h.Close(context.Background())
+			e.Close(context.Background())
 			return nil, err
 		}
-		h.outlets = append(h.outlets, c)
+		e.outlets = append(e.outlets, c)
 	}
 	if o.MetricsAddr != "" {
-		p, err := newPage(h, o)
+		p, err := newPage(e, o)
 		if err != nil {
-			h.Close(context.Background())
+			e.Close(context.Background())
 			return nil, err
 		}
-		h.page = p
+		e.page = p
 	}
-	return h, nil
+	return e, nil
 }
 
 // Addr is the address for Prometheus; "" if there is none.
-func (h *Hub) Addr() string {
-	if h == nil || h.page == nil {
+func (e *Exporter) Addr() string {
+	if e == nil || e.page == nil {
 		return ""
 	}
-	return h.page.addr
+	return e.page.addr
 }
 
 // Begin starts publishing another run.
-func (h *Hub) Begin(r Run) {
-	if h == nil {
+func (e *Exporter) Begin(r Run) {
+	if e == nil {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	var mask secret.Mask
 	r.Target = mask.Text(r.Target)
-	h.state = state{run: r, began: time.Now(), running: true}
+	e.state = state{run: r, began: time.Now(), running: true}
 }
 
 // Show publishes an interval. It does not block, and does not retain the snapshot.
-func (h *Hub) Show(s load.Snapshot) {
-	if h == nil {
+func (e *Exporter) Show(s load.Snapshot) {
+	if e == nil {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.state.add(&s)
-	if len(h.outlets) > 0 {
-		h.push(h.state.point(&s))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state.add(&s)
+	if len(e.outlets) > 0 {
+		e.push(e.state.point(&s))
 	}
 }
 
-// push passes a point to the outlets; h.mu must be locked.
-func (h *Hub) push(p *point) {
-	if h.closed {
+// push passes a point to the outlets; e.mu must be locked.
+func (e *Exporter) push(p *point) {
+	if e.closed {
 		return
 	}
-	for _, o := range h.outlets {
+	for _, o := range e.outlets {
 		o.take(p) // shared: outlets must not change it
 	}
 }
 
 // End records that the run is over, and publishes its final metrics. They stay
 // available to Prometheus.
-func (h *Hub) End() {
-	if h == nil {
+func (e *Exporter) End() {
+	if e == nil {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.state.running = false
-	h.state.phase = "ended"
-	if h.state.seen && len(h.outlets) > 0 {
-		h.push(h.state.point(&load.Snapshot{}))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state.running = false
+	e.state.phase = "ended"
+	if e.state.seen && len(e.outlets) > 0 {
+		e.push(e.state.point(&load.Snapshot{}))
 	}
 }
 
 // Shown reports whether there are metrics of a run.
-func (h *Hub) Shown() bool {
-	if h == nil {
+func (e *Exporter) Shown() bool {
+	if e == nil {
 		return false
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.state.seen
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state.seen
 }
 
 // Close ends publishing.
-func (h *Hub) Close(ctx context.Context) (warnings []string) {
-	if h == nil {
+func (e *Exporter) Close(ctx context.Context) (warnings []string) {
+	if e == nil {
 		return nil
 	}
-	warnings = h.Flush(ctx)
-	if h.page != nil {
-		h.page.close()
+	warnings = e.Flush(ctx)
+	if e.page != nil {
+		e.page.close()
 	}
 	return warnings
 }
@@ -183,20 +183,20 @@ func (h *Hub) Close(ctx context.Context) (warnings []string) {
 // Flush ends the sending of metrics. Only the page for Prometheus stays until
 // Close. Queued intervals are still sent until the context ends, at most for two
 // seconds. It returns warnings about what was not sent.
-func (h *Hub) Flush(ctx context.Context) (warnings []string) {
-	if h == nil {
+func (e *Exporter) Flush(ctx context.Context) (warnings []string) {
+	if e == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	h.mu.Lock()
-	closed := h.closed
-	h.closed = true
-	h.mu.Unlock()
+	e.mu.Lock()
+	closed := e.closed
+	e.closed = true
+	e.mu.Unlock()
 	if closed {
 		return nil
 	}
-	for _, o := range h.outlets {
+	for _, o := range e.outlets {
 		if w := o.close(ctx); w != "" {
 			warnings = append(warnings, w)
 		}
@@ -217,7 +217,7 @@ type sender struct {
 	logf      func(string, ...any)
 	published func(error) // gets each result; may be nil
 
-	dropped int // points for which the queue was full; guarded by the hub's lock
+	dropped int // points for which the queue was full; guarded by the exporter's lock
 	// Owned by the goroutine:
 	lost      int // points that could not be sent
 	first     error

@@ -1,4 +1,4 @@
-package publish
+package live
 
 import (
 	"bufio"
@@ -28,7 +28,7 @@ import (
 
 // snapshot is the n-th interval of a run, from 1: 1,000 events sent in batches of
 // ten, each answered after n milliseconds.
-func snapshot(n int) load.Snapshot {
+func counted(n int) load.Snapshot {
 	h := measure.NewHistogram()
 	h.RecordN(time.Duration(n)*time.Millisecond, 100)
 	iv := measure.Interval{
@@ -49,17 +49,17 @@ func snapshot(n int) load.Snapshot {
 
 var run = Run{ID: "k3f9z0ab", Target: "kafka://127.0.0.1:9092/t", Op: "produce", Labels: map[string]string{"branch": "main", "a-b": "c"}, Repetition: 2}
 
-// openedHub opens a hub and shows it three intervals.
-func openedHub(t *testing.T, o Options) *Hub {
+// openedExporter opens an exporter and shows it three intervals.
+func openedExporter(t *testing.T, o ExporterOptions) *Exporter {
 	t.Helper()
 	o.Version = "v1"
-	h, err := Open(o)
+	h, err := OpenExporter(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Begin(run)
 	for n := range 3 {
-		h.Show(snapshot(n + 1))
+		h.Show(counted(n + 1))
 	}
 	return h
 }
@@ -88,7 +88,7 @@ func scrape(t *testing.T, addr, accept string) map[string]*dto.MetricFamily {
 }
 
 func TestPrometheus(t *testing.T) {
-	h := openedHub(t, Options{MetricsAddr: "0"})
+	h := openedExporter(t, ExporterOptions{MetricsAddr: "0"})
 	defer h.Close(context.Background())
 	if !strings.HasPrefix(h.Addr(), "127.0.0.1:") {
 		t.Errorf("listens on %s", h.Addr())
@@ -182,7 +182,7 @@ func listen(t *testing.T) (addr string, lines <-chan string) {
 
 func TestGraphite(t *testing.T) {
 	addr, lines := listen(t)
-	h := openedHub(t, Options{Graphite: addr, Prefix: "lab.node 1"})
+	h := openedExporter(t, ExporterOptions{Graphite: addr, Prefix: "lab.node 1"})
 	if w := h.Close(context.Background()); w != nil {
 		t.Errorf("warnings %q", w)
 	}
@@ -247,13 +247,13 @@ func TestAbsent(t *testing.T) {
 	addr := ln.Addr().String()
 	ln.Close()
 	logged := make(chan string, 10)
-	h, err := Open(Options{Graphite: addr, OTLP: "http://" + addr, Logf: func(f string, a ...any) { logged <- fmt.Sprintf(f, a...) }})
+	h, err := OpenExporter(ExporterOptions{Graphite: addr, OTLP: "http://" + addr, Logf: func(f string, a ...any) { logged <- fmt.Sprintf(f, a...) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Begin(run)
 	for n := range 3 {
-		h.Show(snapshot(n + 1))
+		h.Show(counted(n + 1))
 	}
 	w := h.Close(context.Background())
 	if len(w) != 2 || !strings.Contains(w[0], "did not get 3 intervals") || !strings.Contains(w[1], "refused") {
@@ -270,14 +270,14 @@ func TestStuck(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-block }))
 	defer s.Close()
 	defer close(block)
-	h, err := Open(Options{OTLP: s.URL})
+	h, err := OpenExporter(ExporterOptions{OTLP: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Begin(run)
 	began := time.Now()
 	for n := range 100 {
-		h.Show(snapshot(n + 1))
+		h.Show(counted(n + 1))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -319,7 +319,7 @@ func TestOTLP(t *testing.T) {
 		io.WriteString(w, "{}")
 	}))
 	defer s.Close()
-	h := openedHub(t, Options{OTLP: s.URL, Headers: []Header{{"Authorization", "Bearer x"}}})
+	h := openedExporter(t, ExporterOptions{OTLP: s.URL, Headers: []Header{{"Authorization", "Bearer x"}}})
 	if w := h.Close(context.Background()); w != nil {
 		t.Errorf("warnings %q", w)
 	}
@@ -369,7 +369,7 @@ func TestOTLPRefused(t *testing.T) {
 		http.Error(w, "no such tenant", http.StatusUnauthorized)
 	}))
 	defer s.Close()
-	h := openedHub(t, Options{OTLP: s.URL, Headers: []Header{{"Authorization", "Bearer canary"}}})
+	h := openedExporter(t, ExporterOptions{OTLP: s.URL, Headers: []Header{{"Authorization", "Bearer canary"}}})
 	w := h.Close(context.Background())
 	if len(w) != 1 || !strings.Contains(w[0], "401") || !strings.Contains(w[0], "no such tenant") || strings.Contains(w[0], "canary") {
 		t.Errorf("warnings %q", w)
@@ -395,19 +395,19 @@ func TestOpenFails(t *testing.T) {
 	defer ln.Close()
 	for _, tt := range []struct {
 		name string
-		give Options
+		give ExporterOptions
 		want string
 	}{
-		{"no port", Options{MetricsAddr: "localhost:http9"}, "not a port"},
-		{"too large a port", Options{MetricsAddr: "localhost:70000"}, "not a port"},
-		{"taken", Options{MetricsAddr: ln.Addr().String()}, "in use"},
-		{"no host and port", Options{Graphite: "a:b:c"}, "HOST:PORT"},
-		{"no URL", Options{OTLP: "collector:4318"}, "http://"},
-		{"a password", Options{OTLP: "http://a:canary@b"}, "password"},
-		{"another scheme", Options{OTLP: "grpc://b"}, "http://"},
+		{"no port", ExporterOptions{MetricsAddr: "localhost:http9"}, "not a port"},
+		{"too large a port", ExporterOptions{MetricsAddr: "localhost:70000"}, "not a port"},
+		{"taken", ExporterOptions{MetricsAddr: ln.Addr().String()}, "in use"},
+		{"no host and port", ExporterOptions{Graphite: "a:b:c"}, "HOST:PORT"},
+		{"no URL", ExporterOptions{OTLP: "collector:4318"}, "http://"},
+		{"a password", ExporterOptions{OTLP: "http://a:canary@b"}, "password"},
+		{"another scheme", ExporterOptions{OTLP: "grpc://b"}, "http://"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h, err := Open(tt.give)
+			h, err := OpenExporter(tt.give)
 			if err == nil {
 				h.Close(context.Background())
 				t.Fatal("it opened")
@@ -421,14 +421,14 @@ func TestOpenFails(t *testing.T) {
 
 // Without a destination nothing is published.
 func TestNowhere(t *testing.T) {
-	h, err := Open(Options{})
+	h, err := OpenExporter(ExporterOptions{})
 	if h != nil || err != nil {
 		t.Fatalf("got %v, %v", h, err)
 	}
 	h.Begin(run)
-	h.Show(snapshot(1))
+	h.Show(counted(1))
 	h.End()
 	if h.Addr() != "" || h.Close(context.Background()) != nil {
-		t.Error("a nil hub returned something")
+		t.Error("a nil exporter returned something")
 	}
 }

@@ -1,4 +1,4 @@
-package publish
+package live
 
 import (
 	"context"
@@ -27,13 +27,13 @@ const reconnectDelay = time.Second
 type graphite struct {
 	*sender
 	addr, prefix string
-	zeroP99      bool // see Options
+	zeroP99      bool // see ExporterOptions
 	conn         net.Conn
 	retryAt      time.Time // no connection attempt before this time
 	err          error     // of the last attempt
 }
 
-func newGraphite(o Options) (*graphite, error) {
+func newGraphite(o ExporterOptions) (*graphite, error) {
 	addr, err := dial.Host(o.Graphite, "2003")
 	if bad := (*net.AddrError)(nil); errors.As(err, &bad) {
 		err = errors.New(bad.Err)
