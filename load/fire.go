@@ -298,6 +298,7 @@ func (t *thread) stopWaiting() {
 func (t *thread) block(ls *laneState, now time.Duration) {
 	if !ls.blocked {
 		ls.blocked, ls.blockedAt = true, now
+		t.blocked++
 	}
 }
 
@@ -306,6 +307,7 @@ func (t *thread) unblock(ls *laneState, at time.Duration) {
 		return
 	}
 	ls.blocked = false
+	t.blocked--
 	r := t.run
 	ls.blockedFor += max(0, r.clipEnd(min(at, time.Duration(r.lastFiredAt.Load())))-max(ls.blockedAt, time.Duration(r.measurementAt.Load())))
 }
