@@ -13,8 +13,8 @@ import (
 	"carronade/internal/digest"
 	"carronade/internal/judge"
 	"carronade/internal/picture"
+	"carronade/internal/stats"
 	"carronade/internal/store"
-	"carronade/internal/vary"
 )
 
 // Variation has the flags that say how to print what several settings change.
@@ -104,7 +104,7 @@ func variationFigures(v *judge.Variation) []picture.Figure {
 		var dots []dot
 		for k := range n.Effects {
 			e := &n.Effects[k]
-			dots = append(dots, dot{v.Label(e), 100 * e.Effect, 100 * e.Lo, 100 * e.Hi, e.Verdict == vary.Found})
+			dots = append(dots, dot{v.Label(e), 100 * e.Effect, 100 * e.Lo, 100 * e.Hi, e.Verdict == stats.EffectFound})
 		}
 		f := dotPlot(dots, "effect", "not certain, or no effect found")
 		f.Name, f.Title = "vary-"+fileName(n.Field), "What the settings change: "+n.Title

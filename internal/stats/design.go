@@ -1,4 +1,4 @@
-package vary
+package stats
 
 import (
 	"errors"
@@ -16,15 +16,15 @@ const (
 	MaxScreen = 15
 )
 
-// A Kind is a kind of design.
-type Kind string
+// A DesignKind is a kind of design.
+type DesignKind string
 
 // The kinds.
 const (
-	FullGrid       Kind = "full grid"
-	PlackettBurman Kind = "Plackett-Burman"
-	ResolutionIV   Kind = "resolution IV"
-	ResolutionV    Kind = "resolution V"
+	FullGrid       DesignKind = "full grid"
+	PlackettBurman DesignKind = "Plackett-Burman"
+	ResolutionIV   DesignKind = "resolution IV"
+	ResolutionV    DesignKind = "resolution V"
 )
 
 // A Factor is a setting with the values that it takes, at least two. Effects are those of a
@@ -36,15 +36,15 @@ type Factor struct {
 
 // A Design says which combinations of values to run.
 type Design struct {
-	Kind    Kind
+	Kind    DesignKind
 	Factors []Factor
 	Cells   [][]int // for each cell, the index of the value of each factor
 }
 
 // Errors of designs. The message of a wrapping error has the numbers.
 var (
-	ErrTooMany = errors.New("too many cells")
-	ErrScreen  = errors.New("does not suit a screen")
+	ErrTooManyCells = errors.New("too many cells")
+	ErrScreen       = errors.New("does not suit a screen")
 )
 
 // Grid returns all combinations. The last factor varies fastest.
@@ -60,7 +60,7 @@ func Grid(factors []Factor) (*Design, error) {
 		for _, f := range factors {
 			by = append(by, fmt.Sprint(len(f.Values)))
 		}
-		return nil, fmt.Errorf("%w: %s are more than %d", ErrTooMany, strings.Join(by, " x "), MaxCells)
+		return nil, fmt.Errorf("%w: %s are more than %d", ErrTooManyCells, strings.Join(by, " x "), MaxCells)
 	}
 	d := &Design{Kind: FullGrid, Factors: factors}
 	for i := range n {
@@ -76,7 +76,7 @@ func Grid(factors []Factor) (*Design, error) {
 
 // Screen returns a two-level design of a kind. For five factors, resolution V has no more cells
 // than resolution IV, so it is returned for both.
-func Screen(kind Kind, factors []Factor) (*Design, error) {
+func Screen(kind DesignKind, factors []Factor) (*Design, error) {
 	k := len(factors)
 	if k < MinScreen || k > MaxScreen {
 		return nil, fmt.Errorf("%w: %d settings, but it takes %d to %d", ErrScreen, k, MinScreen, MaxScreen)
@@ -103,7 +103,7 @@ func Screen(kind Kind, factors []Factor) (*Design, error) {
 		d.Cells = fraction(base, k, oddWords(base))
 	case ResolutionV:
 		if k > 6 {
-			return nil, fmt.Errorf("%w: resolution V of %d settings has 64 cells or more", ErrTooMany, k)
+			return nil, fmt.Errorf("%w: resolution V of %d settings has 64 cells or more", ErrTooManyCells, k)
 		}
 		d.Cells = fraction(max(4, k-1), k, resolutionV)
 	default:

@@ -1,4 +1,4 @@
-package vary
+package stats
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"math"
 
 	moremath "github.com/aclements/go-moremath/stats"
-
-	"carronade/internal/stats"
 )
 
 // Errors of Analyze.
@@ -25,26 +23,26 @@ type Effect struct {
 	Lo, Hi   float64 // the interval of Confidence
 	P        float64 // of the test that there is no effect
 	Adjusted float64 // P adjusted for the effects it was judged with
-	Verdict  Verdict
+	Verdict  EffectVerdict
 }
 
-// A Verdict is whether an effect is real.
-type Verdict string
+// An EffectVerdict is whether an effect is real.
+type EffectVerdict string
 
 // The verdicts.
 const (
-	Found    Verdict = "effect"
-	NotFound Verdict = "no effect found"
-	// Unsure effects would count alone, but among as many as were tested such a one is
+	EffectFound EffectVerdict = "effect"
+	NoEffect    EffectVerdict = "no effect found"
+	// EffectUnsure effects would count alone, but among as many as were tested such a one is
 	// expected by chance.
-	Unsure Verdict = "not certain"
+	EffectUnsure EffectVerdict = "not certain"
 )
 
 // mostLog keeps ratios finite if hardly anything is known of the noise.
 const mostLog = 700
 
-// A Fit is what one number says about a design.
-type Fit struct {
+// An Analysis is what one number says about a design.
+type Analysis struct {
 	Effects []Effect  // in the order of Terms
 	Means   []float64 // of the cells, geometric; without the shifts of rounds if some values are missing
 	Noise   float64   // standard deviation between repetitions of a cell, as a share
@@ -58,12 +56,12 @@ type Fit struct {
 // marks one that is missing. What the values of a round have in common is taken away, so that
 // drift does not count as noise. The noise is at least least, a share: the error of each value,
 // if that is known.
-func (d *Design) Analyze(values [][]float64, least float64) (*Fit, error) {
+func (d *Design) Analyze(values [][]float64, least float64) (*Analysis, error) {
 	if len(values) != len(d.Cells) {
 		return nil, fmt.Errorf("%d cells have values, and the design has %d", len(values), len(d.Cells))
 	}
 	n := len(values)
-	f := &Fit{Means: make([]float64, n)}
+	f := &Analysis{Means: make([]float64, n)}
 	logs, counts := make([][]float64, n), make([]int, n)
 	total := 0
 	for i, cell := range values {
@@ -119,7 +117,7 @@ func (d *Design) Analyze(values [][]float64, least float64) (*Fit, error) {
 
 // contrast estimates a weighted sum of the logarithms of the cells' means: its value, half the
 // width of its interval, and the probability of a value as far from 0 if it were 0.
-func (f *Fit) contrast(logs, weights []float64) (center, reach, p float64) {
+func (f *Analysis) contrast(logs, weights []float64) (center, reach, p float64) {
 	for i, w := range weights {
 		center += w * logs[i]
 	}
@@ -134,14 +132,14 @@ func (f *Fit) contrast(logs, weights []float64) (center, reach, p float64) {
 		return center, 0, 0
 	}
 	t := moremath.TDist{V: float64(f.Degrees)}
-	reach = scatter * moremath.InvCDF(t)((1+stats.Confidence)/2)
+	reach = scatter * moremath.InvCDF(t)((1+Confidence)/2)
 	return center, reach, 2 * (1 - t.CDF(math.Abs(center)/scatter))
 }
 
-// Judge gives the verdicts. All effects on the number that decides, that of the first fit, are
+// JudgeEffects gives the verdicts. All effects on the number that decides, that of the first fit, are
 // one family; those on the other numbers are exploratory and a second one. In each family a
-// false effect is found in at most stats.Defaults.Alpha of experiments, by Holm's procedure.
-func Judge(fits ...*Fit) {
+// false effect is found in at most Defaults.Alpha of experiments, by Holm's procedure.
+func JudgeEffects(fits ...*Analysis) {
 	var families [2][]*Effect
 	for i, f := range fits {
 		for k := range f.Effects {
@@ -154,16 +152,16 @@ func Judge(fits ...*Fit) {
 		for i, e := range family {
 			p[i] = e.P
 		}
-		for i, v := range stats.Holm(p) {
+		for i, v := range Holm(p) {
 			e := family[i]
 			e.Adjusted = v
 			switch {
-			case v <= stats.Defaults.Alpha:
-				e.Verdict = Found
-			case e.P <= stats.Defaults.Alpha:
-				e.Verdict = Unsure
+			case v <= Defaults.Alpha:
+				e.Verdict = EffectFound
+			case e.P <= Defaults.Alpha:
+				e.Verdict = EffectUnsure
 			default:
-				e.Verdict = NotFound
+				e.Verdict = NoEffect
 			}
 		}
 	}
@@ -171,10 +169,10 @@ func Judge(fits ...*Fit) {
 
 // Best returns the cell with the best mean, and its rivals: the cells that may be the best one as
 // well. The cell that is truly the best is among them or is best itself in all but
-// stats.Defaults.Alpha of experiments (Hsu's comparisons with the best, with Bonferroni's bound). A
+// Defaults.Alpha of experiments (Hsu's comparisons with the best, with Bonferroni's bound). A
 // cell is left out if the best one is better by a one-sided test. That would be wrong for the true
 // best only if one of the other n-1 seemed better than it, hence the factor.
-func (f *Fit) Best(better stats.Direction) (best int, rivals []int) {
+func (f *Analysis) Best(better Direction) (best int, rivals []int) {
 	n := len(f.Means)
 	logs := make([]float64, n)
 	for i, m := range f.Means {
@@ -189,7 +187,7 @@ func (f *Fit) Best(better stats.Direction) (best int, rivals []int) {
 		}
 		w := make([]float64, n)
 		w[best], w[i] = 1, -1
-		if _, _, p := f.contrast(logs, w); p/2*float64(n-1) > stats.Defaults.Alpha {
+		if _, _, p := f.contrast(logs, w); p/2*float64(n-1) > Defaults.Alpha {
 			rivals = append(rivals, i)
 		}
 	}

@@ -1,4 +1,4 @@
-package vary
+package stats
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"carronade/internal/stats"
 )
 
 // name is a term's names, such as "A", "B:2", "A*B" and "A*B=C*D".
@@ -38,7 +36,7 @@ func made(d *Design, rounds int, of func(cell []int, round int) float64) [][]flo
 	return out
 }
 
-func effectNamed(t *testing.T, d *Design, f *Fit, name string) *Effect {
+func effectNamed(t *testing.T, d *Design, f *Analysis, name string) *Effect {
 	t.Helper()
 	for i := range f.Effects {
 		if f.Effects[i].Term.name(d) == name {
@@ -64,17 +62,17 @@ func TestKnownEffects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	Judge(f)
+	JudgeEffects(f)
 	if f.Noise > 1e-9 || f.Degrees != 11 {
 		t.Errorf("noise %g with %d degrees, want none with 11", f.Noise, f.Degrees)
 	}
 	for name, want := range map[string]float64{"A": 0.69*1.1 - 1, "B": 0.2, "B:2": 2, "C": 0.1, "A*C": 0.21, "A*B": 0, "B:2*C": 0} {
 		e := effectNamed(t, d, f, name)
-		if math.Abs(e.Share-want) > 1e-9 || (e.Verdict == Found) != (want != 0) {
+		if math.Abs(e.Share-want) > 1e-9 || (e.Verdict == EffectFound) != (want != 0) {
 			t.Errorf("%s: %g, %s, want %g", name, e.Share, e.Verdict, want)
 		}
 	}
-	best, rivals := f.Best(stats.More)
+	best, rivals := f.Best(More)
 	if want := []string{"A=1", "B=3", "C=1"}; !slices.Equal(d.Settings(best), want) {
 		t.Errorf("best %v, want %v", d.Settings(best), want)
 	}
@@ -149,9 +147,9 @@ func TestLeastNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	Judge(f)
+	JudgeEffects(f)
 	// 2 x 0.03/sqrt(12) x t(0.975, 6)
-	if e := effectNamed(t, d, f, "A"); f.Noise != 0.03 || e.Verdict != NotFound || math.Abs(math.Log(e.Hi+1)-math.Log(1.02)-2*0.03/math.Sqrt(12)*2.4469) > 1e-4 {
+	if e := effectNamed(t, d, f, "A"); f.Noise != 0.03 || e.Verdict != NoEffect || math.Abs(math.Log(e.Hi+1)-math.Log(1.02)-2*0.03/math.Sqrt(12)*2.4469) > 1e-4 {
 		t.Errorf("noise %g, %+v", f.Noise, e)
 	}
 }

@@ -1,4 +1,4 @@
-package vary
+package stats
 
 import (
 	"math"
@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-
-	"carronade/internal/stats"
 )
 
 // simulations is how many experiments are simulated: a few by default, or as many as the
@@ -56,11 +54,11 @@ func simulated(t *testing.T, d *Design, seed uint64, effects int) (found, wrong 
 	if err != nil {
 		t.Fatal(err)
 	}
-	Judge(fit)
+	JudgeEffects(fit)
 	for _, e := range fit.Effects {
 		isReal := e.Term.Main() && e.Term.Of[0][0].Factor < effects
 		switch {
-		case e.Verdict != Found:
+		case e.Verdict != EffectFound:
 		case isReal:
 			found = found || e.Term.Of[0][0].Factor == 0 && e.Share > 0
 		default:
@@ -115,7 +113,7 @@ func TestFindsKnownEffects(t *testing.T) {
 
 // The cell that is truly the best is chosen, or named as a rival, in 95 % of experiments, also where
 // all cells are equal. Cells that are much worse are left out.
-func TestBest(t *testing.T) {
+func TestBestCell(t *testing.T) {
 	d, _ := Grid(letters(3))
 	const n, truly, bad = 2000, 5, 2
 	for _, ahead := range []float64{0, 0.5 * simNoise, 2 * simNoise} {
@@ -139,7 +137,7 @@ func TestBest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			best, rivals := f.Best(stats.More)
+			best, rivals := f.Best(More)
 			if best != truly && !slices.Contains(rivals, truly) {
 				missed++
 			}

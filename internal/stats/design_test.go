@@ -1,4 +1,4 @@
-package vary
+package stats
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ func TestGrid(t *testing.T) {
 	if d.Rounds() != 3 {
 		t.Errorf("%d rounds, want 3", d.Rounds())
 	}
-	if _, err := Grid(letters(6)); !errors.Is(err, ErrTooMany) {
+	if _, err := Grid(letters(6)); !errors.Is(err, ErrTooManyCells) {
 		t.Errorf("six factors: %v, want too many cells", err)
 	}
 	if d, err := Grid(letters(5)); err != nil || len(d.Cells) != MaxCells || d.Rounds() != 2 {
@@ -46,7 +46,7 @@ func TestGrid(t *testing.T) {
 // two interactions are alike.
 func TestScreens(t *testing.T) {
 	for _, want := range []struct {
-		kind  Kind
+		kind  DesignKind
 		cells map[int]int
 	}{
 		{PlackettBurman, map[int]int{4: 8, 5: 8, 6: 8, 7: 8, 8: 12, 9: 12, 10: 12, 11: 12, 12: 16, 13: 16, 14: 16, 15: 16}},
@@ -57,7 +57,7 @@ func TestScreens(t *testing.T) {
 			d, err := Screen(want.kind, letters(k))
 			n := want.cells[k]
 			if n == 0 {
-				if !errors.Is(err, ErrTooMany) {
+				if !errors.Is(err, ErrTooManyCells) {
 					t.Errorf("%s of %d: %v, want too many cells", want.kind, k, err)
 				}
 				continue
