@@ -1,4 +1,4 @@
-package judging
+package reports
 
 import (
 	"context"
@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
 	"carronade/internal/export"
@@ -46,6 +48,23 @@ const compareExample = `
   carronade compare last~1 last
   carronade compare --run acks-all.yaml acks-1.yaml --repeat 6
   carronade compare --run acks-all.yaml acks-1.yaml --repeat auto --budget 1h`
+
+// bindSame adds the flag that makes all addresses one system.
+func bindSame(fs *pflag.FlagSet, same *bool) {
+	fs.BoolVar(same, "same-system", false, "all reports are of one system, whatever its address")
+}
+
+// An Interleaving says which workload files to run alternately, and how often.
+type Interleaving struct {
+	Place           string // of the store
+	Base, Candidate string // the files
+	// Sizes are the numbers of runs of each side after which Enough is asked, ascending; after
+	// the last one it ends.
+	Sizes     []int
+	Enough    func(ctx context.Context, s store.Store, baseIDs, candidateIDs []string) (bool, error) // nil: never
+	Budget    time.Duration                                                                          // no run begins that would end after it; 0: none
+	Untrusted bool                                                                                   // runs that are not trusted are not replaced
+}
 
 // comparing holds the flags of compare.
 type comparing struct {

@@ -1,4 +1,4 @@
-package judging
+package reports
 
 import (
 	"context"
@@ -71,8 +71,7 @@ func rows(ctx context.Context, s store.Store, side string, more []string, fields
 		return nil, &command.Words{Err: fmt.Errorf("%s: reports and filters cannot be mixed", side), Hint: sideHint}
 	}
 	if len(found) == 0 {
-		matches := strings.Join(append(parts, more...), " ")
-		return nil, &command.Words{Err: fmt.Errorf("no report matches %s", matches), Hint: "carronade report list shows what is there; fewer filters find more"}
+		return nil, noMatch(append(parts, more...))
 	}
 	return found, nil
 }
