@@ -19,7 +19,6 @@ import (
 	"carronade/internal/find/trials"
 	"carronade/internal/layout"
 	"carronade/internal/report"
-	"carronade/internal/slo"
 	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -67,7 +66,7 @@ type searching struct {
 	vary     varying
 
 	base     *workload.Document // the workload file, with the configuration
-	limits   []slo.Limit
+	limits   []workload.Limit
 	untilEnd bool // trials that read end where the logs do
 	planned  bool // the plan was shown
 	attached []report.Attachment

@@ -17,8 +17,8 @@ import (
 	"carronade/internal/find/trials"
 	"carronade/internal/report"
 	"carronade/internal/run"
-	"carronade/internal/slo"
 	"carronade/internal/store"
+	"carronade/internal/workload"
 	"carronade/units"
 )
 
@@ -35,7 +35,7 @@ func (s *session) againFind(ctx context.Context, f *searching, args []string) er
 		return err
 	}
 	for _, text := range t.All("slo") {
-		l, err := slo.Parse(text)
+		l, err := workload.ParseLimit(text)
 		if err != nil {
 			return &words{Err: fmt.Errorf("--slo: %w", err), Hint: "carronade help slo lists the limits"}
 		}

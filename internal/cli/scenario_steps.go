@@ -22,7 +22,6 @@ import (
 	"carronade/internal/run"
 	"carronade/internal/scenario"
 	"carronade/internal/secret"
-	"carronade/internal/slo"
 	"carronade/internal/store"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -451,9 +450,9 @@ func (r *scenarioRun) takes(m *run.Marker) (end func()) {
 
 // Check implements scenario.Runner.
 func (r *scenarioRun) Check(at, id string, texts []string) (bool, error) {
-	limits := make([]slo.Limit, 0, len(texts))
+	limits := make([]workload.Limit, 0, len(texts))
 	for _, text := range texts {
-		l, err := slo.Parse(text)
+		l, err := workload.ParseLimit(text)
 		if err != nil {
 			return false, &scenario.Fault{At: at, Text: fmt.Sprintf("check %q: %v", text, err), Hint: "carronade help slo describes limits"}
 		}

@@ -1,4 +1,4 @@
-package slo
+package workload
 
 import (
 	"errors"
@@ -7,39 +7,39 @@ import (
 	"testing"
 )
 
-func TestParse(t *testing.T) {
+func TestParseLimit(t *testing.T) {
 	for _, c := range []struct {
 		text, name, shown string
 		time              string
-		kind              Kind
+		kind              LimitKind
 		value             float64
 	}{
-		{"p99<20ms", "p99", "p99 < 20 ms", "", Duration, 0.02},
-		{" p99.9 <= 1s ", "p99.9", "p99.9 <= 1 s", "", Duration, 1},
-		{"max<2s", "max", "max < 2 s", "", Duration, 2},
-		{"mean<2ms", "mean", "mean < 2 ms", "", Duration, 0.002},
-		{"service.p50<5ms", "service.p50", "service.p50 < 5 ms", "service", Duration, 0.005},
-		{"response_p99<50ms", "response.p99", "response.p99 < 50 ms", "response", Duration, 0.05},
-		{"end_to_end_p99<50ms", "end-to-end.p99", "end-to-end.p99 < 50 ms", "end_to_end", Duration, 0.05},
-		{"end-to-end.p99.99<50ms", "end-to-end.p99.99", "end-to-end.p99.99 < 50 ms", "end_to_end", Duration, 0.05},
-		{"throughput>=50k/s", "throughput", "throughput >= 50 k/s", "", Rate, 50e3},
-		{"failure_rate<0.1%", "failure-rate", "failure-rate < 0.1 %", "", Share, 0.001},
-		{"error-rate=0", "failure-rate", "failure-rate = 0 %", "", Share, 0},
-		{"avg<2ms", "mean", "mean < 2 ms", "", Duration, 0.002},
-		{"response_p999<2ms", "response.p99.9", "response.p99.9 < 2 ms", "response", Duration, 0.002},
-		{"drops=0", "dropped", "dropped = 0", "", Count, 0},
-		{"lost==0", "lost", "lost = 0", "", Count, 0},
-		{"rss<2GiB", "rss", "rss < 2GiB", "", Size, 2 << 30},
-		{"target-share>95%", "target-share", "target-share > 95 %", "", Share, 0.95},
-		{"server.Heap_used<=0.5", "server.Heap_used", "server.Heap_used <= 0.5", "", Number, 0.5},
-		{"system.open files<100", "system.open files", "system.open files < 100", "", Number, 100},
-		{"server.heap<64MiB", "server.heap", "server.heap < 64MiB", "", Number, 64 << 20},
-		{"host.steal<1%", "host.steal", "host.steal < 1%", "", Number, 1},
-		{"server.pause<50ms", "server.pause", "server.pause < 50ms", "", Number, 0.05},
-		{"steady", "steady", "steady", "", Verdict, 0},
-		{"keeps_up", "keeps-up", "keeps-up", "", Verdict, 0},
+		{"p99<20ms", "p99", "p99 < 20 ms", "", DurationKind, 0.02},
+		{" p99.9 <= 1s ", "p99.9", "p99.9 <= 1 s", "", DurationKind, 1},
+		{"max<2s", "max", "max < 2 s", "", DurationKind, 2},
+		{"mean<2ms", "mean", "mean < 2 ms", "", DurationKind, 0.002},
+		{"service.p50<5ms", "service.p50", "service.p50 < 5 ms", "service", DurationKind, 0.005},
+		{"response_p99<50ms", "response.p99", "response.p99 < 50 ms", "response", DurationKind, 0.05},
+		{"end_to_end_p99<50ms", "end-to-end.p99", "end-to-end.p99 < 50 ms", "end_to_end", DurationKind, 0.05},
+		{"end-to-end.p99.99<50ms", "end-to-end.p99.99", "end-to-end.p99.99 < 50 ms", "end_to_end", DurationKind, 0.05},
+		{"throughput>=50k/s", "throughput", "throughput >= 50 k/s", "", RateKind, 50e3},
+		{"failure_rate<0.1%", "failure-rate", "failure-rate < 0.1 %", "", ShareKind, 0.001},
+		{"error-rate=0", "failure-rate", "failure-rate = 0 %", "", ShareKind, 0},
+		{"avg<2ms", "mean", "mean < 2 ms", "", DurationKind, 0.002},
+		{"response_p999<2ms", "response.p99.9", "response.p99.9 < 2 ms", "response", DurationKind, 0.002},
+		{"drops=0", "dropped", "dropped = 0", "", CountKind, 0},
+		{"lost==0", "lost", "lost = 0", "", CountKind, 0},
+		{"rss<2GiB", "rss", "rss < 2GiB", "", SizeKind, 2 << 30},
+		{"target-share>95%", "target-share", "target-share > 95 %", "", ShareKind, 0.95},
+		{"server.Heap_used<=0.5", "server.Heap_used", "server.Heap_used <= 0.5", "", NumberKind, 0.5},
+		{"system.open files<100", "system.open files", "system.open files < 100", "", NumberKind, 100},
+		{"server.heap<64MiB", "server.heap", "server.heap < 64MiB", "", NumberKind, 64 << 20},
+		{"host.steal<1%", "host.steal", "host.steal < 1%", "", NumberKind, 1},
+		{"server.pause<50ms", "server.pause", "server.pause < 50ms", "", NumberKind, 0.05},
+		{"steady", "steady", "steady", "", VerdictKind, 0},
+		{"keeps_up", "keeps-up", "keeps-up", "", VerdictKind, 0},
 	} {
-		l, err := Parse(c.text)
+		l, err := ParseLimit(c.text)
 		if err != nil {
 			t.Errorf("%q: %v", c.text, err)
 			continue
@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseErrors(t *testing.T) {
+func TestParseLimitErrors(t *testing.T) {
 	for _, c := range []struct{ text, fault, hint string }{
 		{"", "names no result", "NAME<VALUE"},
 		{"<20ms", "names no result", "NAME<VALUE"},
@@ -75,7 +75,7 @@ func TestParseErrors(t *testing.T) {
 		{"server.x<one", "must be a number", "server.x"},
 		{"lost=none", "", "lost<=0"},
 	} {
-		_, err := Parse(c.text)
+		_, err := ParseLimit(c.text)
 		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(e.Error(), c.fault) || !strings.Contains(e.Hint, c.hint) {
 			t.Errorf("%q: got %v (%+v), want %q, with hint %q", c.text, err, e, c.fault, c.hint)
@@ -83,12 +83,12 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestNames: every name that is suggested parses.
-func TestNames(t *testing.T) {
-	for _, name := range Names() {
+// TestLimitNames: every name that is suggested parses.
+func TestLimitNames(t *testing.T) {
+	for _, name := range limitNames() {
 		ok := false
 		for _, rest := range []string{"", "<1s", ">=1/s", "<=1%", ">=1%", "=0", "<1MiB"} {
-			if _, err := Parse(name + rest); err == nil {
+			if _, err := ParseLimit(name + rest); err == nil {
 				ok = true
 			}
 		}
@@ -98,16 +98,16 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzParseLimit(f *testing.F) {
 	for _, s := range []string{"p99<20ms", "service.p99.9>=1s", "throughput>50k/s", "lost=0", "steady", "server.a.b<1e3", "p<", "=", "p1e-300<1s"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		l, err := Parse(s)
+		l, err := ParseLimit(s)
 		if err != nil {
 			return
 		}
-		again, err := Parse(l.Text)
+		again, err := ParseLimit(l.Text)
 		if err != nil || again != l {
 			t.Errorf("%q: parsed again: %+v, %v; want %+v", l.Text, again, err, l)
 		}
@@ -121,8 +121,8 @@ func TestDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[Kind]string{Rate: "rate", Share: "share", Count: "count", Duration: "time", Size: "size"}
-	for _, r := range Results() {
+	kinds := map[LimitKind]string{RateKind: "rate", ShareKind: "share", CountKind: "count", DurationKind: "time", SizeKind: "size"}
+	for _, r := range LimitResults() {
 		if row := "| `" + r.Name + "` | " + kinds[r.Kind] + " | " + r.Help + " |\n"; !strings.Contains(string(page), row) {
 			t.Errorf("docs/workload.md lacks the row %q", row)
 		}
