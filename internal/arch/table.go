@@ -46,7 +46,8 @@ var Packages = []Package{
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
 	{Name: "target/targettest", May: []string{"load", "target"}},
-	{Name: "target/kafka", May: []string{"internal/conn", "internal/dial", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
+	{Name: "target/kafka", May: []string{"internal/conn", "internal/dial", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/admin", "units"}, Tests: []string{"internal/ledger"}},
+	{Name: "target/kafka/admin", May: []string{"load", "measure", "target"}},
 	{Name: "target/apm", May: []string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "load", "measure", "payload/expression", "target", "units"}},
 	{Name: "target/riemann", May: []string{"internal/conn", "internal/dial", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "payload/expression", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
@@ -125,7 +126,7 @@ var Packages = []Package{
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},
 	{Name: "internal/command/reports", May: []string{"internal/command", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/stats", "internal/store", "internal/system", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
 	{Name: "internal/command/profiling", May: []string{"internal/command", "internal/layout", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "payload", "target", "target/kafka", "units"}, Tests: []string{"target/all"}},
-	{Name: "internal/command/kinds", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/report", "internal/run", "internal/workload", "load", "measure", "target", "target/kafka", "target/riemann", "units"}},
+	{Name: "internal/command/kinds", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/report", "internal/run", "internal/workload", "load", "measure", "target", "target/kafka", "target/kafka/admin", "target/riemann", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/command", "internal/command/kinds", "internal/command/profiling",
 		"internal/command/reports", "internal/compat", "internal/compat/...", "internal/dial", "internal/digest", "internal/doctor",

@@ -1,4 +1,4 @@
-package kafka
+package admin
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"carronade/load"
 	"carronade/measure"
 )
 
@@ -35,20 +34,13 @@ func (a *attempt) set(name string, err error) {
 	}
 }
 
-// classify returns the class of an operation's error, and whether the brokers
-// certainly did not do the operation.
-func (a *attempt) classify(err error) (class load.Class, certain bool) {
-	class, certain = classify(err)
-	return class, certain || a.notRequested
-}
-
 // A failureRow counts the failures with one text.
 type failureRow struct {
 	measure.Failure
 	request uint64 // the last one that had it, counted from 1
 }
 
-func (t *topicLoad) begin() {
+func (t *Load) begin() {
 	t.mu.Lock()
 	t.inFlight++
 	t.mu.Unlock()
@@ -56,20 +48,20 @@ func (t *topicLoad) begin() {
 
 // end notes since when no operation is begun, and whether For ended the load.
 // Only the first call has an effect.
-func (t *topicLoad) end(at time.Duration, byTime bool) {
+func (t *Load) end(at time.Duration, byTime bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.endLocked(at, byTime)
 }
 
-func (t *topicLoad) endLocked(at time.Duration, byTime bool) {
+func (t *Load) endLocked(at time.Duration, byTime bool) {
 	if t.ended < 0 {
 		t.ended, t.byTime = at, byTime
 	}
 }
 
 // record counts an answered request, and calls Each with its operations.
-func (t *topicLoad) record(a *attempt, done time.Duration) {
+func (t *Load) record(a *attempt, done time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.res
@@ -77,7 +69,7 @@ func (t *topicLoad) record(a *attempt, done time.Duration) {
 	t.busy += done - a.sent
 	acked, failed := false, false
 	for i, err := range a.errs {
-		d := TopicDone{
+		d := Done{
 			Name: a.names[i], Due: a.due, Free: a.free, Sent: a.sent, At: done, Err: err,
 			InFlight: t.inFlight, Last: i == len(a.errs)-1,
 		}
@@ -87,7 +79,8 @@ func (t *topicLoad) record(a *attempt, done time.Duration) {
 			acked = true
 			d.Events, d.Bytes = a.events, a.bytes
 		} else {
-			class, certain := a.classify(err)
+			class, certain := t.cl.Classify(err)
+			certain = certain || a.notRequested
 			d.Class, d.Certain = class.String(), certain
 			failed = failed || certain
 			t.failed(d.Class, certain, err)
@@ -115,7 +108,7 @@ func (t *topicLoad) record(a *attempt, done time.Duration) {
 }
 
 // failed counts an operation that failed or is unknown.
-func (t *topicLoad) failed(class string, certain bool, err error) {
+func (t *Load) failed(class string, certain bool, err error) {
 	r := t.res
 	if certain {
 		r.Failed++

@@ -1,4 +1,4 @@
-package kafka
+package admin
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // DueBefore returns how many operations of a load with a rate are due before a
 // time from the start.
-func (w *TopicWork) DueBefore(at time.Duration) uint64 {
+func (w *Work) DueBefore(at time.Duration) uint64 {
 	if w.For > 0 {
 		at = min(at, w.For)
 	}
@@ -37,20 +37,22 @@ func (w *TopicWork) DueBefore(at time.Duration) uint64 {
 }
 
 // dueOf returns when a request is due at the rate.
-func (w *TopicWork) dueOf(i int) time.Duration {
+func (w *Work) dueOf(i int) time.Duration {
 	return time.Duration(float64(i) / w.Rate * float64(time.Second))
 }
 
 // each returns the number of operations in a request.
-func (w *TopicWork) each() int {
-	if w.Op == TopicsList || w.Op == TopicsRead {
+func (w *Work) each() int {
+	if w.Op == List || w.Op == Read {
 		return 1
 	}
 	return max(1, w.PerRequest)
 }
 
-// run makes the requests: Concurrency at once, each when it is due.
-func (t *topicLoad) run(ctx context.Context) *TopicResult {
+// Run makes the requests: Concurrency at once, each when it is due. It returns when all are
+// answered, or when the context ends, with the result so far. It is called once.
+func (t *Load) Run(ctx context.Context, on Cluster) *Result {
+	t.cl = on
 	total := t.operations()
 	going, stop := context.WithCancel(ctx)
 	defer stop()
@@ -94,9 +96,9 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 	for range most {
 		wg.Go(func() {
 			// Its own client, so that requests do not queue on one connection.
-			own, err := kgo.NewClient(t.cl.cfg.baseOpts()...)
+			own, err := t.cl.Connect()
 			if err != nil {
-				own = t.cl.control
+				own = t.cl.Control
 			} else {
 				defer own.Close()
 			}
@@ -145,7 +147,7 @@ func wait(going context.Context, d time.Duration) bool {
 }
 
 // result completes the result of a load of total operations.
-func (t *topicLoad) result(elapsed time.Duration, total int) {
+func (t *Load) result(elapsed time.Duration, total int) {
 	r := t.res
 	r.Elapsed = elapsed
 	if r.Begun = t.ended; r.Begun < 0 {
@@ -175,13 +177,13 @@ func (t *topicLoad) result(elapsed time.Duration, total int) {
 		}
 		return slices.Compare([]string{a.Class, a.Text}, []string{b.Class, b.Text})
 	})
-	slices.SortFunc(r.Topics, func(a, b TopicInfo) int { return slices.Compare([]string{a.Name}, []string{b.Name}) })
+	slices.SortFunc(r.Topics, func(a, b Topic) int { return slices.Compare([]string{a.Name}, []string{b.Name}) })
 }
 
 // do makes one request.
-func (t *topicLoad) do(ctx context.Context, client *kgo.Client, a *attempt) {
-	timeout := t.cl.cfg.requestTimeout
-	if t.Op != TopicsRead { // a topic may be large, and each fetch has its own deadline
+func (t *Load) do(ctx context.Context, client *kgo.Client, a *attempt) {
+	timeout := t.cl.Timeout
+	if t.Op != Read { // a topic may be large, and each fetch has its own deadline
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout+time.Second)
 		defer cancel()
@@ -189,22 +191,22 @@ func (t *topicLoad) do(ctx context.Context, client *kgo.Client, a *attempt) {
 	admin := kadm.NewClient(client)
 	admin.SetTimeoutMillis(int32(timeout.Milliseconds()))
 	switch t.Op {
-	case TopicsCreate:
-		specs := make([]TopicSpec, len(a.names))
+	case Create:
+		specs := make([]Spec, len(a.names))
 		for i, n := range a.names {
 			specs[i] = t.Spec
 			specs[i].Name = n
 		}
-		a.errs = createTopics(ctx, client, specs, timeout)
-	case TopicsDelete:
+		a.errs = CreateTopics(ctx, client, specs, timeout)
+	case Delete:
 		a.deleteTopics(ctx, client, timeout)
-	case TopicsList:
+	case List:
 		a.errs[0] = t.list(ctx, admin)
-	case TopicsDescribe:
+	case Describe:
 		t.describe(ctx, admin, a)
-	case TopicsDeleteRecords:
+	case DeleteRecords:
 		t.deleteRecords(ctx, admin, a)
-	case TopicsRead:
+	case Read:
 		a.errs[0] = t.read(ctx, client, a)
 	}
 }

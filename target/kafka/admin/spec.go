@@ -1,4 +1,4 @@
-package kafka
+package admin
 
 import (
 	"fmt"
@@ -9,27 +9,27 @@ import (
 	"carronade/target"
 )
 
-// A TopicSpec describes a topic to create. If Partitions or Replicas is below 1,
+// A Spec describes a topic to create. If Partitions or Replicas is below 1,
 // the broker chooses the number.
-type TopicSpec struct {
+type Spec struct {
 	Name       string
 	Partitions int32
 	Replicas   int16
 	Config     [][2]string // topic settings, such as {"retention.ms", "1000"}, sorted by name
 }
 
-// topicSpecForm shows how a TopicSpec is written.
-const topicSpecForm = "partitions=12,replicas=3,retention.ms=60000"
+// specForm shows how a Spec is written.
+const specForm = "partitions=12,replicas=3,retention.ms=60000"
 
-// ParseTopicSpec reads "partitions=12,replicas=3,k=v,...". Everything but
+// ParseSpec reads "partitions=12,replicas=3,k=v,...". Everything but
 // partitions and replicas is a setting of the topic; "config." before its name
 // is optional. "auto" sets nothing: the broker's defaults apply.
-func ParseTopicSpec(s string) (TopicSpec, error) {
-	spec := TopicSpec{Partitions: -1, Replicas: -1}
+func ParseSpec(s string) (Spec, error) {
+	spec := Spec{Partitions: -1, Replicas: -1}
 	bad := func(part, why string) error {
 		return &target.Error{
 			Doing: fmt.Sprintf("read the topic's settings %q", s), Err: fmt.Errorf("%q: %s", part, why),
-			Hint: "write it as " + topicSpecForm,
+			Hint: "write it as " + specForm,
 		}
 	}
 	for part := range strings.SplitSeq(s, ",") {
@@ -68,8 +68,8 @@ func ParseTopicSpec(s string) (TopicSpec, error) {
 	return spec, nil
 }
 
-// String returns the text that ParseTopicSpec reads.
-func (t TopicSpec) String() string {
+// String returns the text that ParseSpec reads.
+func (t Spec) String() string {
 	var parts []string
 	if t.Partitions > 0 {
 		parts = append(parts, fmt.Sprintf("partitions=%d", t.Partitions))

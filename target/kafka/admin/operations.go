@@ -1,42 +1,42 @@
-package kafka
+package admin
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"carronade/load"
 )
 
-// errNoAnswerFor is the error of a topic that is missing in an answer.
-var errNoAnswerFor = errors.New("the broker did not answer for the topic")
+// ErrNoAnswer is the error of a topic that is missing in an answer.
+var ErrNoAnswer = errors.New("the broker did not answer for the topic")
 
 // operations returns the number of operations to make; -1: without end.
-func (w *TopicWork) operations() int {
+func (w *Work) operations() int {
 	switch {
 	case w.Times < 0:
 		return -1
-	case w.Op == TopicsList:
+	case w.Op == List:
 		return max(1, w.Times)
-	case w.Next != nil || w.Op == TopicsRead && w.Times > 0:
+	case w.Next != nil || w.Op == Read && w.Times > 0:
 		return w.Times
 	}
 	return max(1, len(w.Names)) // without names, the target's topic
 }
 
 // names returns the names for n operations, beginning with operation at.
-func (t *topicLoad) names(at, n int) []string {
+func (t *Load) names(at, n int) []string {
 	switch {
-	case t.Op == TopicsList:
+	case t.Op == List:
 		return []string{""} // one operation for all topics
 	case t.Next != nil:
 		names := make([]string, n)
@@ -51,9 +51,9 @@ func (t *topicLoad) names(at, n int) []string {
 	return t.Names[at : at+n]
 }
 
-// createTopics creates topics with one request and returns an error, or nil, for
+// CreateTopics creates topics with one request and returns an error, or nil, for
 // each.
-func createTopics(ctx context.Context, client *kgo.Client, specs []TopicSpec, timeout time.Duration) []error {
+func CreateTopics(ctx context.Context, client *kgo.Client, specs []Spec, timeout time.Duration) []error {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.TimeoutMillis = int32(timeout.Milliseconds())
 	a := &attempt{errs: make([]error, len(specs))}
@@ -79,7 +79,7 @@ func createTopics(ctx context.Context, client *kgo.Client, specs []TopicSpec, ti
 		a.failAll(err)
 		return a.errs
 	}
-	a.failAll(errNoAnswerFor)
+	a.failAll(ErrNoAnswer)
 	for _, t := range resp.Topics {
 		a.set(t.Topic, withMessage(kerr.ErrorForCode(t.ErrorCode), t.ErrorMessage))
 	}
@@ -100,7 +100,7 @@ func (a *attempt) deleteTopics(ctx context.Context, client *kgo.Client, timeout 
 		a.failAll(err)
 		return
 	}
-	a.failAll(errNoAnswerFor)
+	a.failAll(ErrNoAnswer)
 	for _, t := range resp.Topics {
 		if t.Topic != nil {
 			a.set(*t.Topic, withMessage(kerr.ErrorForCode(t.ErrorCode), t.ErrorMessage))
@@ -117,7 +117,7 @@ func withMessage(err error, message *string) error {
 }
 
 // list lists all topics. The result contains the last listing.
-func (t *topicLoad) list(ctx context.Context, admin *kadm.Client) error {
+func (t *Load) list(ctx context.Context, admin *kadm.Client) error {
 	list := admin.ListTopics
 	if t.Internal {
 		list = admin.ListTopicsWithInternal
@@ -126,7 +126,7 @@ func (t *topicLoad) list(ctx context.Context, admin *kadm.Client) error {
 	if err != nil {
 		return err
 	}
-	infos := make([]TopicInfo, 0, len(found))
+	infos := make([]Topic, 0, len(found))
 	for _, d := range found {
 		infos = append(infos, infoOf(&d))
 	}
@@ -136,8 +136,8 @@ func (t *topicLoad) list(ctx context.Context, admin *kadm.Client) error {
 	return nil
 }
 
-func infoOf(d *kadm.TopicDetail) TopicInfo {
-	i := TopicInfo{Name: d.Topic, Partitions: len(d.Partitions), Replicas: d.Partitions.NumReplicas(), Internal: d.IsInternal}
+func infoOf(d *kadm.TopicDetail) Topic {
+	i := Topic{Name: d.Topic, Partitions: len(d.Partitions), Replicas: d.Partitions.NumReplicas(), Internal: d.IsInternal}
 	if d.ID != (kadm.TopicID{}) {
 		i.ID = d.ID.String()
 	}
@@ -145,14 +145,14 @@ func infoOf(d *kadm.TopicDetail) TopicInfo {
 }
 
 // describe requests topics and their settings.
-func (t *topicLoad) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
+func (t *Load) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
 	found, err := admin.ListTopicsWithInternal(ctx, a.names...)
 	if err != nil {
 		a.failAll(err)
 		return
 	}
-	infos := map[string]*TopicInfo{}
-	a.failAll(errNoAnswerFor)
+	infos := map[string]*Topic{}
+	a.failAll(ErrNoAnswer)
 	for name, d := range found {
 		a.set(name, d.Err)
 		if d.Err != nil {
@@ -163,7 +163,7 @@ func (t *topicLoad) describe(ctx context.Context, admin *kadm.Client, a *attempt
 		for _, p := range d.Partitions.Sorted() {
 			leaders = append(leaders, p.Leader)
 		}
-		i.Leaders = layout(leaders)
+		i.Leaders = Layout(leaders)
 		infos[name] = &i
 	}
 	if len(infos) > 0 {
@@ -177,7 +177,7 @@ func (t *topicLoad) describe(ctx context.Context, admin *kadm.Client, a *attempt
 				a.set(rc.Name, rc.Err)
 				delete(infos, rc.Name)
 			} else if i := infos[rc.Name]; i != nil {
-				i.Settings = settingsOf(rc.Configs)
+				i.Settings = Settings(rc.Configs)
 			}
 		}
 	}
@@ -188,9 +188,9 @@ func (t *topicLoad) describe(ctx context.Context, admin *kadm.Client, a *attempt
 	t.mu.Unlock()
 }
 
-// settingsOf returns the settings that were changed for a topic, and those that
+// Settings returns the settings that were changed for a topic, and those that
 // affect its speed.
-func settingsOf(configs []kadm.Config) map[string]string {
+func Settings(configs []kadm.Config) map[string]string {
 	set := map[string]string{}
 	for _, kv := range configs {
 		own := kv.Source == kmsg.ConfigSourceDynamicTopicConfig
@@ -203,7 +203,7 @@ func settingsOf(configs []kadm.Config) map[string]string {
 
 // deleteRecords deletes the records of topics up to an offset, in every
 // partition.
-func (t *topicLoad) deleteRecords(ctx context.Context, admin *kadm.Client, a *attempt) {
+func (t *Load) deleteRecords(ctx context.Context, admin *kadm.Client, a *attempt) {
 	found, err := admin.ListTopics(ctx, a.names...)
 	if err != nil {
 		a.notRequested = true
@@ -211,7 +211,7 @@ func (t *topicLoad) deleteRecords(ctx context.Context, admin *kadm.Client, a *at
 		return
 	}
 	offsets := kadm.Offsets{}
-	a.failAll(errNoAnswerFor)
+	a.failAll(ErrNoAnswer)
 	for name, d := range found {
 		a.set(name, d.Err)
 		for p := range d.Partitions {
@@ -237,55 +237,22 @@ func (t *topicLoad) deleteRecords(ctx context.Context, admin *kadm.Client, a *at
 	})
 }
 
-// read reads a topic completely, to the ends that it has when reading begins. It
-// does not create a missing topic.
-func (t *topicLoad) read(ctx context.Context, client *kgo.Client, a *attempt) error {
+// read reads a topic completely.
+func (t *Load) read(ctx context.Context, client *kgo.Client, a *attempt) error {
 	name := a.names[0]
 	began := time.Now()
-	c := *t.cl.cfg
-	c.topic, c.untilEnd, c.from, c.op, c.group = name, true, position{kind: "earliest"}, opConsume, ""
-	cl := &cluster{cfg: &c, control: client, admin: kadm.NewClient(client)}
-	meta, err := cl.metadata(ctx, name, false)
+	r, err := t.cl.Read(ctx, client, name)
 	if err != nil {
 		return err
 	}
-	if err := kerr.ErrorForCode(meta.Topics[0].ErrorCode); err != nil {
-		return err
-	}
-	cl.applyMetadata(meta)
-	src, err := newWireSource(ctx, cl, false)
-	if err != nil {
-		return err
-	}
-	var events, bytes, wire atomic.Int64
-	var packed atomic.Bool
-	err = src.Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, as []load.Arrival) {
-		for i := range as {
-			a := &as[i]
-			events.Add(int64(a.Events))
-			wire.Add(a.Wire)
-			if a.Bytes < 0 {
-				packed.Store(true)
-			} else {
-				bytes.Add(a.Bytes)
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	n := bytes.Load()
-	if packed.Load() {
-		n = wire.Load()
-	}
-	a.events, a.bytes = uint64(events.Load()), uint64(n)
+	a.events, a.bytes = r.Events, r.Bytes
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.res.Events += a.events
 	t.res.Bytes += a.bytes
-	t.res.BytesWire = t.res.BytesWire || packed.Load()
-	info := TopicInfo{
-		Name: name, Partitions: cl.partitions(), Replicas: slices.Max(append(cl.replicas, 0)),
+	t.res.BytesWire = t.res.BytesWire || r.Wire
+	info := Topic{
+		Name: name, Partitions: r.Partitions, Replicas: r.Replicas,
 		Events: a.events, Bytes: a.bytes, Elapsed: time.Since(began),
 	}
 	if i, again := t.found[name]; again {
@@ -295,4 +262,41 @@ func (t *topicLoad) read(ctx context.Context, client *kgo.Client, a *attempt) er
 		t.res.Topics = append(t.res.Topics, info)
 	}
 	return nil
+}
+
+// performanceSettings are the settings of a topic that affect its performance.
+var performanceSettings = []string{
+	"cleanup.policy", "compression.type", "max.message.bytes", "message.timestamp.type", "min.insync.replicas",
+	"flush.messages", "flush.ms", "segment.bytes", "retention.bytes", "retention.ms", "unclean.leader.election.enable",
+}
+
+// Layout lists which broker leads which partitions, in bounded space:
+// "1: 0 3 6, 2: 1 4 7, 3: 2 5 8". Of many partitions it lists the first, and appends a
+// hash of all, so that different layouts have different texts.
+func Layout(leaders []int32) string {
+	const shown = 64
+	led := map[int32][]string{}
+	for p, l := range leaders {
+		if p == shown {
+			break
+		}
+		led[l] = append(led[l], fmt.Sprint(p))
+	}
+	var parts []string
+	for _, l := range slices.Sorted(maps.Keys(led)) {
+		leader := fmt.Sprint(l)
+		if l < 0 {
+			leader = "none"
+		}
+		parts = append(parts, leader+": "+strings.Join(led[l], " "))
+	}
+	text := strings.Join(parts, ", ")
+	if n := len(leaders); n > shown {
+		sum := fnv.New64a()
+		for _, l := range leaders {
+			_ = binary.Write(sum, binary.BigEndian, l) // cannot fail
+		}
+		text += fmt.Sprintf(" (the first %d of %d; #%012x of all)", shown, n, sum.Sum64()>>16)
+	}
+	return text
 }
