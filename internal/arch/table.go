@@ -47,7 +47,7 @@ var Packages = []Package{
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
 	{Name: "target/targettest", May: []string{"load", "target"}},
 	{Name: "target/kafka", May: []string{"internal/conn", "internal/dial", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
-	{Name: "target/apm", May: []string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "load", "measure", "payload/expression", "target", "units"}},
+	{Name: "target/apm", May: []string{"internal/conn", "internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "load", "measure", "payload/expression", "target", "units"}},
 	{Name: "target/riemann", May: []string{"internal/conn", "internal/dial", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "payload/expression", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
 	{Name: "target/...", May: protocol},

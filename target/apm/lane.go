@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/wire/apm"
 	"carronade/load"
 )
@@ -35,8 +36,7 @@ type lane struct {
 	earliest     time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
 	closed       bool
 	pausedUntil  time.Duration // the server asked to send nothing until then
-	downAt       time.Duration // since when the lane is not connected
-	downErr      error
+	outage       conn.Outage
 	failuresLeft int // batches to accept and fail until the next attempt to connect
 	metrics      metrics
 }
@@ -86,7 +86,7 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		if l.link == nil { // long without a connection
 			l.failuresLeft--
 			s.Bytes = l.cycles[s.Stream].plainSize(s.First, int(s.Events))
-			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.redactor.line(l.downErr.Error())}, 0)
+			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.redactor.line(l.outage.Err.Error())}, 0)
 			continue
 		}
 		r, err := l.cycles[s.Stream].prepare(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
@@ -208,7 +208,7 @@ func (l *lane) Close() error {
 		l.deliver()
 	}
 	if l.link != nil {
-		l.link.kill(errClosed)
+		l.link.kill(conn.ErrClosed)
 	}
 	return nil
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/dial"
 	"carronade/internal/socket"
 	"carronade/load"
@@ -47,7 +47,6 @@ type link struct {
 }
 
 var (
-	errClosed           = errors.New("closed")
 	errTimeout          = errors.New(load.TextNoAnswer)
 	errServerClosed     = errors.New(load.TextConnectionClosed)
 	errAnnouncedClose   = errors.New("the server closed the connection, as its last answer announced")
@@ -317,59 +316,42 @@ func (k *link) answered(now time.Duration) {
 	a.Reset()
 }
 
-// Pauses between attempts to connect.
-const (
-	reconnectFirst = 50 * time.Millisecond
-	reconnectMost  = time.Second
-)
-
 // keepConnected connects, and reconnects, until the lane or the session is
 // closed. k is the first connection; nil if there is none yet.
 func (l *lane) keepConnected(ctx context.Context, k *link) {
-	pause := time.Duration(0)
-	for ; ; k = nil {
-		if k == nil {
-			nc, err := l.s.cfg.dialer.Dial(ctx, l.base)
-			if err != nil {
-				if ctx.Err() != nil {
-					return
-				}
-				l.s.absent.Note(l.base, l.s.sink.Now(), l.s.cfg.redactor.line(err.Error()))
-				l.down(fmt.Errorf("connect to %s: %w", l.base, err))
-				pause = min(max(2*pause, reconnectFirst), reconnectMost)
-				select {
-				case <-ctx.Done():
-					return
-				case <-time.After(pause/2 + rand.N(pause/2)):
-				}
-				continue
-			}
-			k = l.use(nc)
-		}
-		if k.p != nil {
-			<-k.released
-		} else {
-			if k.usable {
-				k.run()
-			}
-			<-k.done // it uses no request any more
-		}
-		began := l.lost(k)
-		if l.isClosed() || ctx.Err() != nil {
-			return
-		}
-		if began {
-			pause = 0
-			continue
-		}
-		// A connection that is accepted and closed at once is as bad as none.
-		pause = min(max(2*pause, reconnectFirst), reconnectMost)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause/2 + rand.N(pause/2)):
-		}
+	conn.Keeper[link]{First: conn.ReconnectFirst, Dial: l.dial, Failed: l.down, Serve: l.serve}.Run(ctx, k)
+}
+
+// dial makes a connection, and starts to use it.
+func (l *lane) dial(ctx context.Context) (*link, error) {
+	if l.isClosed() {
+		return nil, conn.ErrClosed
 	}
+	nc, err := l.s.cfg.dialer.Dial(ctx, l.base)
+	if err != nil {
+		return nil, err
+	}
+	return l.use(nc), nil
+}
+
+// serve reads a connection until it has ended.
+func (l *lane) serve(k *link) conn.Next {
+	if k.p != nil {
+		<-k.released
+	} else {
+		if k.usable {
+			k.run()
+		}
+		<-k.done // it uses no request any more
+	}
+	served := l.lost(k)
+	switch {
+	case l.isClosed():
+		return conn.Never
+	case served:
+		return conn.AtOnce
+	}
+	return conn.AfterPause // a connection that is accepted and closed at once is as bad as none
 }
 
 // use starts to use a new connection.
@@ -393,16 +375,14 @@ func (l *lane) isClosed() bool {
 
 // down notes that an attempt to connect failed.
 func (l *lane) down(err error) {
+	now, text := l.s.sink.Now(), l.s.cfg.redactor.line(err.Error())
+	l.s.absent.Note(l.base, now, text)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.s.sink.Now()
-	if l.downErr == nil {
-		l.downAt = now
-	}
-	l.downErr = err
-	if now-l.downAt > l.s.cfg.requestTimeout {
+	l.outage.Note(now, fmt.Errorf("connect to %s: %w", l.base, err))
+	if l.outage.Longer(now, l.s.cfg.requestTimeout) {
 		l.failuresLeft = failuresPerAttempt
-		l.giveUp(now, load.Refused, l.s.cfg.redactor.line(err.Error()), true)
+		l.giveUp(now, load.Refused, l.s.cfg.redactor.line(l.outage.Err.Error()), true)
 		l.deliver()
 	}
 	l.ready(now)
@@ -414,10 +394,10 @@ func (l *lane) up(k *link) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		k.kill(errClosed)
+		k.kill(conn.ErrClosed)
 		return false
 	}
-	l.link, l.downErr, l.failuresLeft = k, nil, 0
+	l.link, l.outage, l.failuresLeft = k, conn.Outage{}, 0
 	l.s.connected.Add(1)
 	now := l.s.sink.Now()
 	k.maybeBegun, k.headAtStart, k.startedAt = l.next, l.head, now
@@ -435,7 +415,7 @@ func (l *lane) up(k *link) bool {
 }
 
 // lost cleans up after a connection. served reports whether it was usable: it
-// answered something, or lasted longer than reconnectMost.
+// answered something, or lasted longer than conn.ReconnectMost.
 func (l *lane) lost(k *link) (served bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -450,16 +430,16 @@ func (l *lane) lost(k *link) (served bool) {
 		class, text = load.Timeout, k.cause.Error()
 	case errors.As(k.cause, &p):
 		class, text = load.Protocol, l.s.cfg.redactor.line(k.cause.Error())
-	case errors.Is(k.cause, errClosed):
+	case errors.Is(k.cause, conn.ErrClosed):
 		class = load.Canceled
 	case dial.IsConnectionClosed(k.cause):
 		text = "connection lost: " + errServerClosed.Error()
 	}
-	served = l.head > k.headAtStart || now-k.startedAt > reconnectMost // one that was idle, and that the server then closed, was usable
+	served = l.head > k.headAtStart || now-k.startedAt > conn.ReconnectMost // one that was idle, and that the server then closed, was usable
 	l.giveUp(now, class, text, l.closed)
 	l.link = nil
 	l.s.connected.Add(-1)
-	l.downAt, l.downErr = now, k.cause
+	l.outage.Note(now, k.cause)
 	if !l.closed {
 		l.metrics.reconnects++
 		l.s.cfg.happened("connection lost", time.Now(), 0)

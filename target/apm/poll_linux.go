@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carronade/internal/conn"
 	"carronade/internal/impair"
 	"carronade/internal/socket"
 )
@@ -84,7 +85,7 @@ func (p *poller) add(k *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fd := k.socketOf.fd
-	err := errClosed
+	err := conn.ErrClosed
 	if !p.ended.Load() { // otherwise the epoll descriptor may be closed, and its number reused
 		err = p.control(unix.EPOLL_CTL_ADD, k, false)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carronade/internal/conn"
 	"carronade/internal/impair"
 	"carronade/internal/socket"
 	"carronade/internal/uring"
@@ -294,7 +295,7 @@ func (p *poller) closeRing() {
 		k.l.mu.Lock()
 		k.inRing = false
 		k.arm(k.l.next < k.l.tail && !k.dead)
-		err := errClosed
+		err := conn.ErrClosed
 		if !k.dead {
 			err = p.control(unix.EPOLL_CTL_ADD, k, k.armed)
 		}

@@ -77,7 +77,6 @@ type request struct {
 }
 
 var (
-	errClosed         = errors.New("closed")
 	errTimeout        = errors.New(load.TextNoAnswer)
 	errEarlyAnswer    = &protocolError{errors.New("an answer to a partly written request")}
 	errTopicRecreated = errors.New("the topic was deleted and created again")

@@ -142,7 +142,7 @@ func TestPending(t *testing.T) {
 	}
 	l.s.mu.Lock()
 	link := l.link
-	l.link, l.downErr = nil, errBrokerClosed
+	l.link, l.outage.Err = nil, errBrokerClosed
 	l.s.mu.Unlock()
 	if got, want := all(), "without a connection for "; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)

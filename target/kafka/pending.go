@@ -43,8 +43,8 @@ func (s *sender) pending(now time.Duration) (all []string) {
 		to := fmt.Sprintf("broker %d at %s", l.broker, l.addr)
 		k := l.link
 		switch {
-		case k == nil && l.downErr != nil:
-			add("%s, without a connection for %s: %v", to, since(l.downAt), l.downErr)
+		case k == nil && l.outage.Err != nil:
+			add("%s, without a connection for %s: %v", to, since(l.outage.Since), l.outage.Err)
 		case k == nil:
 			add("%s, not connected yet", to)
 		case k.dead:

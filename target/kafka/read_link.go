@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -75,29 +76,25 @@ func (k *readLink) signal() {
 
 // run connects and serves until the reader is closed.
 func (k *readLink) run() {
-	pause := time.Duration(0)
-	for {
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-k.wake:
+	conn.Keeper[readLink]{First: conn.ReconnectFirst, Dial: k.dial, Failed: k.giveUp, Serve: func(*readLink) conn.Next {
+		if err := k.serve(); k.ctx.Err() == nil {
+			k.giveUp(err)
 		}
-		err := k.connect()
-		if err == nil {
-			pause = 0
-			err = k.serve()
-		}
-		if k.ctx.Err() != nil {
-			return
-		}
-		k.giveUp(err)
-		pause = min(max(2*pause, reconnectFirst), reconnectMost)
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-time.After(jittered(pause)):
-		}
+		return conn.AfterFirst
+	}}.Run(k.ctx, nil)
+}
+
+// dial connects when there is something to read.
+func (k *readLink) dial(ctx context.Context) (*readLink, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-k.wake:
 	}
+	if err := k.connect(); err != nil {
+		return nil, err
+	}
+	return k, nil
 }
 
 // errLoginEnds: a login that ends soon is renewed by a new connection.

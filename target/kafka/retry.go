@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 )
@@ -31,7 +32,7 @@ const (
 
 // backoff is how long a slot waits after its n-th attempt.
 func backoff(n int32) time.Duration {
-	return jittered(min(minRetryPause<<min(n-1, 8), maxRetryPause))
+	return conn.Jittered(min(minRetryPause<<min(n-1, 8), maxRetryPause))
 }
 
 // sendNew sends slots for the first time.
@@ -210,7 +211,7 @@ func (s *sender) completeUnacked(sl *slot) {
 }
 
 // lost cleans up after a lost connection.
-func (l *lane) lost(k *link) {
+func (l *lane) lost(k *link) conn.Next {
 	s := l.s
 	var logged error
 	defer func() { // without the lock: logging may be slow
@@ -231,9 +232,9 @@ func (l *lane) lost(k *link) {
 	s.now = s.p.sink.Now()
 	l.link = nil
 	if !l.closed {
-		l.downAt, l.downErr = s.now, fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.cause)
+		logged = fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.cause)
+		l.outage.Note(s.now, logged)
 		l.metrics.Reconnects++
-		logged = l.downErr
 		s.p.cfg.happened("connection lost", time.Now(), 0)
 		s.p.metadata.ask()
 	}
@@ -275,6 +276,10 @@ func (l *lane) lost(k *link) {
 	}
 	s.dispatch()
 	s.finish()
+	if l.closed {
+		return conn.Never
+	}
+	return conn.AtOnce
 }
 
 // watch ends what is over, and reports whether anything waits for the end of a pause.
@@ -373,7 +378,7 @@ func (s *sender) routeLeaderless(now time.Duration) {
 			continue
 		}
 		if s.leaderlessLane == nil {
-			s.leaderlessLane = &lane{s: s, id: int(s.p.laneCount.Add(1) - 1), broker: noLeader, downErr: errNoLeader, downAt: math.MinInt64 / 2}
+			s.leaderlessLane = &lane{s: s, id: int(s.p.laneCount.Add(1) - 1), broker: noLeader, outage: conn.Outage{Err: errNoLeader, Since: math.MinInt64 / 2}}
 		}
 		s.routes[part].Store(s.leaderlessLane)
 		found = true
@@ -400,8 +405,8 @@ func (s *sender) textFor(sl *slot) string {
 	switch {
 	case l == nil:
 		return errNoLeader.Error()
-	case l.downErr != nil:
-		return l.downErr.Error()
+	case l.outage.Err != nil:
+		return l.outage.Err.Error()
 	}
 	return "could not be written in time"
 }

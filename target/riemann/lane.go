@@ -47,8 +47,7 @@ type lane struct {
 	link     *link      // nil while there is none
 	closed   bool
 	readyDue bool // Fire was refused for lack of room, so Ready is due
-	downAt   time.Duration
-	downErr  error
+	outage   conn.Outage
 
 	// The stream, over all connections: messages are numbered in the order in
 	// which they are queued. Unwritten messages are in two buffers, so that one
@@ -176,7 +175,7 @@ func (l *lane) unreachable(now time.Duration) bool {
 	if l.connected != nil && l.connected.Load() > 0 {
 		return false
 	}
-	return l.link == nil && l.downErr != nil && now-l.downAt > l.cfg.requestTimeout
+	return l.link == nil && l.outage.Longer(now, l.cfg.requestTimeout)
 }
 
 // Fire implements load.Lane.
@@ -274,7 +273,7 @@ func (l *lane) Close() error {
 	l.drop(now, load.Canceled, load.TextUnwritten)
 	l.deliver()
 	if l.link != nil {
-		l.link.kill(errClosed)
+		l.link.kill(conn.ErrClosed)
 	}
 	return nil
 }
@@ -290,7 +289,7 @@ func (l *lane) disconnect() error {
 	l.cancel()
 	l.mu.Lock()
 	if l.link != nil {
-		l.link.kill(errClosed)
+		l.link.kill(conn.ErrClosed)
 	}
 	l.mu.Unlock()
 	l.tasks.Wait()
@@ -363,6 +362,6 @@ func (l *lane) drop(now time.Duration, class load.Class, text string) {
 
 // fail completes all messages that wait for a connection, as failed.
 func (l *lane) fail(now time.Duration) {
-	l.drop(now, load.Refused, errorText(l.downErr))
+	l.drop(now, load.Refused, errorText(l.outage.Err))
 	l.deliver()
 }

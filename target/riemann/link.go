@@ -3,7 +3,6 @@ package riemann
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"time"
 
@@ -29,7 +28,6 @@ type link struct {
 }
 
 var (
-	errClosed         = errors.New("closed")
 	errServerClosed   = errors.New(load.TextConnectionClosed)
 	errTimeout        = errors.New(load.TextNoAnswer)
 	errNoOK           = errors.New("an answer without the field ok")
@@ -83,52 +81,33 @@ func (k *link) usePoller() {
 	}
 }
 
-// reconnectMost bounds the pause between attempts to connect, unless the option
-// reconnect-backoff is longer.
-const reconnectMost = time.Second
-
 // keepConnected connects, and reconnects, until the lane's context ends.
 func (l *lane) keepConnected() {
-	pause, orderly := time.Duration(0), false
-	for {
-		l.mu.Lock()
-		k := l.link
-		l.mu.Unlock()
-		if k == nil {
-			if !orderly {
-				pause = min(max(2*pause, l.cfg.backoff), max(reconnectMost, l.cfg.backoff))
-				select {
-				case <-l.ctx.Done():
-					return
-				case <-time.After(time.Duration((0.8 + 0.4*rand.Float64()) * float64(pause))):
-				}
-			}
-			orderly = false
-			var err error
-			if k, err = l.dial(l.ctx); err != nil {
-				if l.ctx.Err() == nil {
-					l.cfg.absent.Note(l.addr, l.sink.Now(), err.Error())
-				}
-				l.down(err)
-				continue
-			}
-		}
-		k.usePoller()
-		k.allowFlusher()
-		l.up(k)
-		err := k.read()
-		over := l.lost(k, err)
-		if c, ok := k.nc.(*socket.Conn); ok {
-			c.Release()
-		}
-		if over {
-			return
-		}
-		if k.proven {
-			pause = 0
-		}
-		orderly = errors.Is(err, errNoMoreMessages)
+	l.mu.Lock()
+	k := l.link
+	l.mu.Unlock()
+	conn.Keeper[link]{First: l.cfg.backoff, Dial: l.dial, Failed: l.down, Serve: l.serve}.Run(l.ctx, k)
+}
+
+// serve uses a connection until it has ended.
+func (l *lane) serve(k *link) conn.Next {
+	k.usePoller()
+	k.allowFlusher()
+	l.up(k)
+	err := k.read()
+	over := l.lost(k, err)
+	if c, ok := k.nc.(*socket.Conn); ok {
+		c.Release()
 	}
+	switch {
+	case over:
+		return conn.Never
+	case errors.Is(err, errNoMoreMessages):
+		return conn.AtOnce
+	case k.proven:
+		return conn.AfterFirst
+	}
+	return conn.AfterPause
 }
 
 // up starts to use a connection.
@@ -139,10 +118,10 @@ func (l *lane) up(k *link) {
 	if l.link == nil {
 		l.counts.Reconnects++
 	}
-	l.link, l.downErr = k, nil
+	l.link, l.outage = k, conn.Outage{}
 	l.countConnected(1)
 	if l.closed || l.ctx.Err() != nil {
-		k.kill(errClosed)
+		k.kill(conn.ErrClosed)
 		return
 	}
 	k.watch = time.AfterFunc(l.cfg.requestTimeout, k.checkTimeout)
@@ -162,10 +141,12 @@ func (l *lane) countConnected(n int32) {
 
 // down notes that an attempt to connect failed.
 func (l *lane) down(err error) {
+	now := l.sink.Now()
+	l.cfg.absent.Note(l.addr, now, err.Error())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.downErr = err
-	if now := l.sink.Now(); l.unreachable(now) && !l.closed {
+	l.outage.Note(now, err)
+	if l.unreachable(now) && !l.closed {
 		l.fail(now)
 		l.ready(now)
 	}
@@ -185,7 +166,8 @@ func (l *lane) lost(k *link, err error) (over bool) {
 		l.cond.Wait()
 	}
 	now := l.sink.Now()
-	l.link, l.downAt, l.downErr = nil, now, k.cause
+	l.link = nil
+	l.outage.Note(now, k.cause)
 	l.countConnected(-1)
 	if l.closed || l.ctx.Err() != nil {
 		return true
@@ -209,7 +191,7 @@ func classOf(cause error) load.Class {
 		return load.Timeout
 	case errors.As(cause, new(*protocolError)):
 		return load.Protocol
-	case errors.Is(cause, errClosed):
+	case errors.Is(cause, conn.ErrClosed):
 		return load.Canceled
 	}
 	return load.Refused
@@ -344,7 +326,7 @@ func (k *link) write(wait bool) bool {
 	l.mu.Lock()
 	l.writtenBy.Add(uint64(n))
 	if l.closed { // all messages are completed
-		k.kill(errClosed)
+		k.kill(conn.ErrClosed)
 		return false
 	}
 	if err != nil && !k.out.Direct() {
