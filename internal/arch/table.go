@@ -57,7 +57,7 @@ var Packages = []Package{
 	{Name: "internal/impair"},
 	{Name: "internal/socket", May: []string{"internal/impair"}},
 	{Name: "internal/uring"},
-	{Name: "internal/conn", May: []string{"internal/socket"}},
+	{Name: "internal/conn", May: []string{"internal/socket", "load"}},
 	{Name: "internal/dial", May: []string{"target", "units"}},
 	{Name: "internal/standin", May: []string{"internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/system"}},
 	{Name: "internal/standin/apm", May: []string{"internal/secret", "internal/socket", "internal/standin/behavior", "internal/uring", "internal/wire/apm", "units"}},

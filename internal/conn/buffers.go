@@ -1,10 +1,11 @@
 // Package conn has the parts of a pipelined connection that the targets share: connecting
-// again after a connection was lost, buffers that are borrowed while they are in use, and
-// the reading of answers. It does not depend on what the bytes mean, on how requests are
-// matched with answers, or on locks of a lane.
+// again after a loss, writing what a lane has queued, the deadline of answers and their
+// reading, closing, and buffers that are borrowed while they are in use. It does not depend
+// on what the bytes mean, or on how requests are matched with answers.
 //
-// Its invariant: a connection that is idle has no buffer of its own, unless a goroutine
-// waits for its answers.
+// Its invariants: what is queued is written in order, by one goroutine at a time, and
+// nothing after the end. A connection that is idle has no buffer of its own, unless a
+// goroutine waits for its answers.
 package conn
 
 import (

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/dial"
 	"carronade/internal/wire/apm"
 	"carronade/load"
@@ -180,9 +181,6 @@ func (l *httpLane) start(ctx context.Context) {
 	}
 }
 
-// expire implements runner. It does nothing: each request has its own timeout.
-func (l *httpLane) expire(time.Duration, time.Duration) {}
-
 // count implements runner.
 func (l *httpLane) count() (string, metrics) {
 	l.mu.Lock()
@@ -329,7 +327,7 @@ func (l *httpLane) errorVerdict(e job, saw seen, err error) verdict {
 	case l.ctx.Err() != nil:
 		v.class, v.text = load.Canceled, load.TextUnanswered
 	case dial.IsTimeout(err):
-		v.class, v.text = load.Timeout, errTimeout.Error()
+		v.class, v.text = load.Timeout, conn.ErrTimeout.Error()
 	case dial.IsConnectionClosed(err):
 		v.text = "connection lost: " + errServerClosed.Error()
 	case saw.got && !errors.As(err, new(*net.OpError)):

@@ -114,7 +114,7 @@ func (l *lane) accepts(now time.Duration) bool {
 	default:
 		// If an answer came before its write returned, the write still uses the
 		// request.
-		return !k.dead && l.tail-l.head < uint64(len(l.ring)) && l.head <= l.next
+		return !k.Dead() && l.tail-l.head < uint64(len(l.ring)) && l.head <= l.next
 	}
 }
 
@@ -139,7 +139,7 @@ func (l *lane) complete(r request, now time.Duration, v verdict, status int) {
 			l.metrics.bytes += uint64(r.batch.Bytes)
 			l.metrics.wire += uint64(wire)
 		}
-		if k := l.link; k != nil && k.writing && l.head >= l.next && l.head < k.maybeBegun {
+		if k := l.link; k != nil && l.head >= l.next && l.head < k.maybeBegun {
 			k.answeredEarly = append(k.answeredEarly, r.encodedRequest)
 		} else {
 			r.encodedRequest.release()
@@ -179,7 +179,7 @@ func (l *lane) giveUp(now time.Duration, class load.Class, text string, all bool
 	k := l.link
 	for ; l.head < l.tail; l.head++ {
 		r := *l.at(l.head)
-		if r.sent < 0 && k != nil && k.writing && l.head < k.maybeBegun {
+		if r.sent < 0 && k != nil && l.head < k.maybeBegun {
 			r.sent = k.began()
 		}
 		v := verdict{unknown: r.batch.Events, class: class, text: text}
@@ -208,7 +208,7 @@ func (l *lane) Close() error {
 		l.deliver()
 	}
 	if l.link != nil {
-		l.link.kill(conn.ErrClosed)
+		l.link.Kill(conn.ErrClosed)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"carronade/internal/conn"
-	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -89,7 +88,7 @@ func (l *lane) accepts(now time.Duration) bool {
 		return false
 	default:
 		// What waits behind a full socket is bounded by one request.
-		return !k.flushing || k.unsent < l.s.p.cfg.maxRequest
+		return !k.Flushing() || k.unsent < l.s.p.cfg.maxRequest
 	}
 }
 
@@ -103,7 +102,7 @@ func (l *lane) downTooLong(now time.Duration) bool {
 // would close the connection: they wait for the renewal, which may be late on a busy machine.
 func (l *lane) writable(now time.Duration) bool {
 	k := l.link
-	return k != nil && !k.dead && !k.paused && now >= l.throttledUntil && !k.term.over(l.s.p.startTime, now)
+	return k != nil && !k.Dead() && !k.paused && now >= l.throttledUntil && !k.term.over(l.s.p.startTime, now)
 }
 
 // Flush implements load.Lane.
@@ -135,7 +134,7 @@ func (l *lane) Close() error {
 	l.unflushed = nil
 	if s.p.sink == nil { // never started
 		if l.link != nil {
-			l.link.nc.Close()
+			l.link.Conn.Close()
 		}
 		return nil
 	}
@@ -157,7 +156,7 @@ func (l *lane) Close() error {
 	}
 	s.dropCompleted()
 	if l.link != nil {
-		l.link.kill(conn.ErrClosed)
+		l.link.Kill(conn.ErrClosed)
 	}
 	s.deliver()
 	return nil
@@ -167,7 +166,7 @@ func (l *lane) Close() error {
 func (s *sender) markMaybeWritten() {
 	for _, l := range s.lanes {
 		k := l.link
-		if k == nil || !k.writing {
+		if k == nil || !k.Writing() {
 			continue
 		}
 		for n := max(k.head, k.next); n < k.writeEnd; n++ {
@@ -255,15 +254,12 @@ func (l *lane) keepConnected() {
 // serve uses a connection until it has ended.
 func (l *lane) serve(k *link) conn.Next {
 	s := l.s
-	k.attachPoller(s.p.pollers.Of(s.id))
-	s.p.tasks.Go(k.flusher)
+	k.Attach(s.p.pollers.Of(s.id))
 	if l.up(k) {
 		k.run()
 	}
 	next := l.lost(k)
-	if c, ok := k.nc.(*socket.Conn); ok {
-		c.Release()
-	}
+	k.Release()
 	return next
 }
 
@@ -286,9 +282,10 @@ func (l *lane) up(k *link) bool {
 	s.now = s.p.sink.Now()
 	l.link, l.outage = k, conn.Outage{}
 	if l.closed {
-		k.kill(conn.ErrClosed)
+		k.Kill(conn.ErrClosed)
 		return false
 	}
+	k.Watch(s.p.cfg.requestTimeout)
 	s.dispatch()
 	l.ready(s.now)
 	s.finish()

@@ -289,15 +289,16 @@ func (p *producer) Poll(t, of int) load.PollWaiter {
 // Threads implements load.Poller: one thread for each processor.
 func (p *producer) Threads(processors int) int { return processors }
 
-// How often the watch checks deadlines: while something waits for the end of a pause, and
-// while the only deadlines are those of requests. Each check wakes a thread, which at a few
-// events a second costs more than all the rest.
+// How often the watch checks what waits: while something waits for the end of a pause, and
+// while nothing does, when it only keeps the senders' clocks fresh. Each check wakes a thread,
+// which at a few events a second costs more than all the rest.
 const (
 	watchEvery = 20 * time.Millisecond
 	calmEvery  = 250 * time.Millisecond
 )
 
-// watch ends what ends by time alone: requests without an answer, throttling and backoffs.
+// watch ends what ends by time alone: throttling, backoffs and logins. Links end requests
+// without an answer.
 func (p *producer) watch() {
 	calm := min(calmEvery, max(watchEvery, p.cfg.requestTimeout/20))
 	t := time.NewTimer(watchEvery)

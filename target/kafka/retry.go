@@ -221,32 +221,25 @@ func (l *lane) lost(k *link) conn.Next {
 	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k.kill(errBrokerClosed)
-	for k.writing {
-		if k.flushing {
-			// The flusher may wait for its turn.
-			k.cond.Broadcast()
-		}
-		k.cond.Wait()
-	}
+	k.Bury(errBrokerClosed)
 	s.now = s.p.sink.Now()
 	l.link = nil
 	if !l.closed {
-		logged = fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.cause)
+		logged = fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.Cause())
 		l.outage.Note(s.now, logged)
 		l.metrics.Reconnects++
 		s.p.cfg.happened("connection lost", time.Now(), 0)
 		s.p.metadata.ask()
 	}
-	class, text := load.Refused, fmt.Sprintf("connection to broker %d lost: %v", l.broker, k.cause)
-	if errors.As(k.cause, new(*protocolError)) || errors.Is(k.cause, kafka.ErrLength) {
+	class, text := load.Refused, fmt.Sprintf("connection to broker %d lost: %v", l.broker, k.Cause())
+	if errors.As(k.Cause(), new(*protocolError)) || errors.Is(k.Cause(), kafka.ErrLength) {
 		class = load.Protocol
 	}
 	for k.head < k.tail {
 		written := k.head < k.next
 		started := written || k.head == k.next && k.offset > 0
 		r := k.pop()
-		late := errors.Is(k.cause, errTimeout) && s.now-r.sent >= s.p.cfg.requestTimeout
+		late := errors.Is(k.Cause(), conn.ErrTimeout) && s.now-r.sent >= s.p.cfg.requestTimeout
 		for _, sl := range r.slots {
 			if sl.liveIndex < 0 {
 				continue
@@ -290,7 +283,7 @@ func (s *sender) watch() (busy bool) {
 	s.now = now
 	for _, l := range s.lanes {
 		k := l.link
-		if k == nil || k.dead {
+		if k == nil || k.Dead() {
 			l.ready(now)
 			busy = true
 			continue
@@ -300,13 +293,6 @@ func (s *sender) watch() (busy bool) {
 			if k.term.due() {
 				k.renew()
 			}
-		}
-		if k.head < k.next {
-			if r := k.at(k.head); r.sent >= 0 && now-r.sent > s.p.cfg.requestTimeout {
-				k.kill(errTimeout)
-			}
-		} else if since, waits := k.unread(); waits && now-since > s.p.cfg.requestTimeout {
-			k.kill(errTimeout) // the broker does not read
 		}
 		l.ready(now) // only in case an earlier call is missing
 	}
@@ -320,18 +306,6 @@ func (s *sender) watch() (busy bool) {
 
 // pauses reports whether anything waits for the end of a pause or for a leader.
 func (s *sender) pauses() bool { return len(s.later) > 0 || len(s.recovering) > 0 || s.leaderless > 0 }
-
-// unread returns since when the broker has read nothing more, if the oldest request is
-// not written completely. A write over TLS reports nothing before its end.
-func (k *link) unread() (since time.Duration, waits bool) {
-	if k.head != k.next || k.next == k.tail {
-		return 0, false
-	}
-	if r := k.at(k.head); k.offset > 0 && r.sent >= 0 {
-		return r.sent, true
-	}
-	return k.progressAt, true
-}
 
 // expire gives up batches that waited too long for an attempt.
 func (s *sender) expire(now time.Duration) {
