@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"carronade/load"
 )
@@ -20,6 +22,7 @@ import (
 const (
 	recordChunk = 128 << 10 // a chunk, about
 	mostRecords = 48 << 20  // of those that were not taken yet; what comes then is counted only
+	outcomeSize = int(unsafe.Sizeof(load.Outcome{}))
 )
 
 // The kinds of records.
@@ -63,6 +66,12 @@ type Records struct {
 	current []byte
 	last    recordState
 	left    [2]uint64 // events without a record: acked, arrived
+
+	// An interval is delivered with the outcomes that it counts, and no others, so that totals and
+	// ledger agree when nothing more comes of a generator. When an interval is taken, a few outcomes
+	// of the next one are there already: they wait.
+	open  int32 // the interval whose outcomes are recorded at once
+	ahead []load.Outcome
 }
 
 // A recordState is what the next record is the difference to.
@@ -94,7 +103,7 @@ func (r *Records) Of(logOf func(stream int32) int32, times bool, due func(stream
 
 // full reports whether there is no room, and counts events if so. The lock must be taken.
 func (r *Records) full(side int, events int32) bool {
-	if r.size+len(r.current) < mostRecords {
+	if r.size+len(r.current)+len(r.ahead)*outcomeSize < mostRecords {
 		return false
 	}
 	r.left[side] += uint64(max(events, 0))
@@ -115,14 +124,47 @@ func (r *Records) seal() {
 	r.current, r.last = nil, newRecordState()
 }
 
-// Take returns the oldest chunks of records, at most so many, and all if that is negative.
-// Each has about 128 KiB at most. A nil list has none.
-func (r *Records) Take(most int) [][]byte {
+// Take returns the oldest chunks of the records of an interval and of those before it, most of
+// them at most. Each has about 128 KiB at most. The numbers of intervals only grow. A nil list has
+// none.
+func (r *Records) Take(interval, most int) [][]byte {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.reach(int32(interval)) //nolint:gosec // see load.Outcome.Counted
+	taken := r.take(most)
+	r.reach(int32(interval) + 1) //nolint:gosec // the same
+	return taken
+}
+
+// Rest returns all records that were not taken yet, when the run has ended. A nil list has none.
+func (r *Records) Rest() [][]byte {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reach(math.MaxInt32)
+	return r.take(-1)
+}
+
+// reach records the outcomes up to an interval that have waited for it.
+func (r *Records) reach(interval int32) {
+	r.open = max(r.open, interval)
+	r.ahead = slices.DeleteFunc(r.ahead, func(o load.Outcome) bool {
+		if o.Counted > r.open {
+			return false
+		}
+		r.outcome(&o)
+		r.put()
+		return true
+	})
+}
+
+// take returns the oldest chunks, at most so many, and all if that is negative.
+func (r *Records) take(most int) [][]byte {
 	if r.left != [2]uint64{} && (most < 0 || len(r.chunks) < most) {
 		r.current = append(r.current, leftOutRecord)
 		r.current = binary.AppendUvarint(r.current, r.left[0])
@@ -151,6 +193,10 @@ func (r *Records) Fired(out []load.Outcome) {
 	for i := range out {
 		o := &out[i]
 		if o.Events <= 0 || r.full(0, o.Acked) {
+			continue
+		}
+		if o.Counted > r.open {
+			r.ahead = append(r.ahead, *o)
 			continue
 		}
 		r.outcome(o)
