@@ -11,7 +11,6 @@ import (
 	"carronade/internal/conn"
 	"carronade/internal/impair"
 	"carronade/internal/socket"
-	"carronade/internal/uring"
 	"carronade/load"
 )
 
@@ -25,7 +24,7 @@ import (
 // Only the sending thread uses the ring. Other threads leave work for it with
 // notifyRing.
 type ring struct {
-	*uring.Ring
+	*socket.Ring
 	slots       []*link       // by the number in tags
 	free        []int         // unused slots
 	sends       int           // queued, and not completed
@@ -72,7 +71,7 @@ func (p *poller) openRing() {
 	p.mu.Lock()
 	n := len(p.links)
 	p.mu.Unlock()
-	r, err := uring.New(min(max(n, len(p.s.lanes)/max(1, len(p.s.pollers)), fewBuffers), mostBuffers), ringBuffer, socket.StampSpace)
+	r, err := socket.NewRing(min(max(n, len(p.s.lanes)/max(1, len(p.s.pollers)), fewBuffers), mostBuffers), ringBuffer, socket.StampSpace)
 	if err != nil {
 		return
 	}
@@ -235,7 +234,7 @@ func (p *poller) reap(now time.Duration) (some bool) {
 }
 
 // complete handles one completion of a connection.
-func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
+func (k *link) complete(g *ring, c *socket.Completion, now time.Duration) {
 	l := k.l
 	switch c.Tag & (1<<tagBits - 1) {
 	case tagSend:
