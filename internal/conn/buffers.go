@@ -1,11 +1,3 @@
-// Package conn has the parts of a pipelined connection that the targets share: connecting
-// again after a loss, writing what a lane has queued, the deadline of answers and their
-// reading, closing, and buffers that are borrowed while they are in use. It does not depend
-// on what the bytes mean, or on how requests are matched with answers.
-//
-// Its invariants: what is queued is written in order, by one goroutine at a time, and
-// nothing after the end. A connection that is idle has no buffer of its own, unless a
-// goroutine waits for its answers.
 package conn
 
 import (

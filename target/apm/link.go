@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"carronade/internal/conn"
-	"carronade/internal/dial"
 	"carronade/internal/socket"
 	"carronade/load"
 )
@@ -378,7 +377,7 @@ func (l *lane) lost(k *link) (served bool) {
 		class, text = load.Protocol, l.s.cfg.redactor.line(k.Cause().Error())
 	case errors.Is(k.Cause(), conn.ErrClosed):
 		class = load.Canceled
-	case dial.IsConnectionClosed(k.Cause()):
+	case conn.IsConnectionClosed(k.Cause()):
 		text = "connection lost: " + errServerClosed.Error()
 	}
 	served = l.head > k.headAtStart || now-k.startedAt > conn.ReconnectMost // one that was idle, and that the server then closed, was usable

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
@@ -35,7 +35,7 @@ type session struct {
 	client  *http.Client         // for requests other than batches
 	indexed *index               // nil: documents are not counted
 	errors  tally                // errors in servers' answers
-	absent  dial.ConnectFailures // of servers, during the run
+	absent  conn.ConnectFailures // of servers, during the run
 
 	ctx       context.Context // of the lanes' goroutines
 	cancel    context.CancelFunc
@@ -123,7 +123,7 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 		}
 	}
 	conns, faults := make([]net.Conn, len(own)), make([]error, len(own))
-	err := dial.Many(len(own), func(k int) {
+	err := conn.DialMany(len(own), func(k int) {
 		conns[k], faults[k] = c.dialer.Dial(ctx, c.base(own[k]))
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -44,7 +44,7 @@ type producer struct {
 
 	written, read atomic.Uint64
 	renewed       atomic.Uint64        // logins, on connections that stayed open
-	absent        dial.ConnectFailures // of brokers, during the run
+	absent        conn.ConnectFailures // of brokers, during the run
 
 	pollers socket.Pollers
 
@@ -142,7 +142,7 @@ func (p *producer) connect(ctx context.Context) error {
 	for _, s := range p.senders {
 		lanes = append(lanes, s.lanes...)
 	}
-	err := dial.Many(len(lanes), func(i int) {
+	err := conn.DialMany(len(lanes), func(i int) {
 		mu.Lock()
 		skip := mute[lanes[i].broker]
 		mu.Unlock()
@@ -152,7 +152,7 @@ func (p *producer) connect(ctx context.Context) error {
 		k, err := lanes[i].dial(ctx)
 		mu.Lock()
 		defer mu.Unlock()
-		if dial.IsTimeout(err) {
+		if conn.IsTimeout(err) {
 			mute[lanes[i].broker] = true
 		}
 		lanes[i].link = k

@@ -106,7 +106,7 @@ func (k *readLink) connect() error {
 	c.mu.Lock()
 	addr := k.addr
 	c.mu.Unlock()
-	conn, term, versions, err := dialVersions(k.ctx, c.r.cfg, addr)
+	nc, term, versions, err := dialVersions(k.ctx, c.r.cfg, addr)
 	if err != nil {
 		return fmt.Errorf("connect to broker %d at %s: %w", k.broker, addr, err)
 	}
@@ -116,12 +116,12 @@ func (k *readLink) connect() error {
 	}
 	version, ok := versions.pick(int16(kmsg.Fetch), kafka.MinFetchVersion, most)
 	if !ok {
-		conn.Close()
+		nc.Close()
 		return &target.Error{Doing: "agree on API versions with " + addr, Err: errTooOld}
 	}
 	k.version, k.term, k.corr, k.answered = version, term, 0, 0
 	c.mu.Lock()
-	k.conn = conn
+	k.conn = nc
 	c.mu.Unlock()
 	return nil
 }
@@ -130,8 +130,8 @@ func (k *readLink) connect() error {
 // fails.
 func (k *readLink) serve() error {
 	ctx, cancel := context.WithCancelCause(k.ctx)
-	conn := k.conn // the function may run when the next connection is open
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	nc := k.conn // the function may run when the next connection is open
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
 	received := make(chan struct{})
 	go func() {
@@ -148,7 +148,7 @@ func (k *readLink) serve() error {
 			}
 		}
 	}
-	conn.Close()
+	nc.Close()
 	<-received
 	return context.Cause(ctx)
 }
