@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/load"
 	"carronade/measure"
@@ -102,7 +102,7 @@ func (s *session) connect(ctx context.Context, encoders []*encoder) error {
 	}
 	lanes, faults := make([]sender, len(own)), make([]error, len(own))
 	addr := func(k int) string { return c.hosts[own[k]%len(c.hosts)] }
-	err := dial.Many(len(own), func(k int) {
+	err := conn.DialMany(len(own), func(k int) {
 		lanes[k], faults[k] = c.transport.lane(ctx, c, own[k], addr(k), encoders)
 	})
 	if err != nil {

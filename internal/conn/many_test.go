@@ -1,4 +1,4 @@
-package dial
+package conn
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ func TestMany(t *testing.T) {
 		var now, most atomic.Int64
 		var full sync.WaitGroup // until as many as may be are being made
 		full.Add(min(n, atOnce))
-		err := Many(n, func(i int) {
+		err := DialMany(n, func(i int) {
 			k := now.Add(1)
 			for m := most.Load(); k > m && !most.CompareAndSwap(m, k); m = most.Load() {
 			}
@@ -51,7 +51,7 @@ func TestManyFiles(t *testing.T) {
 		t.Skip("open files are not limited")
 	}
 	n := int(limit) - ownFiles + 1
-	err := Many(n, func(int) { t.Error("a connection was begun") })
+	err := DialMany(n, func(int) { t.Error("a connection was begun") })
 	e := (*target.Error)(nil)
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want a target.Error", err)

@@ -1,4 +1,4 @@
-package dial
+package conn
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// atOnce bounds the connections that Many makes at the same time: more would fill
+	// atOnce bounds the connections that DialMany makes at the same time: more would fill
 	// the server's queue of connections that it has not accepted yet.
 	atOnce = 64
 	// ownFiles is about how many files the generator opens besides connections: the
@@ -17,10 +17,10 @@ const (
 	ownFiles = 64
 )
 
-// Many calls connect for the numbers 0 to n-1, each of which makes a connection, some of
+// DialMany calls connect for the numbers 0 to n-1, each of which makes a connection, some of
 // them at the same time. It returns when all calls have returned. An error says that the
 // limit of open files is too low for n connections; connect was then not called.
-func Many(n int, connect func(i int)) error {
+func DialMany(n int, connect func(i int)) error {
 	if most := mostFiles(); uint64(n+ownFiles) > most {
 		return &target.Error{
 			Doing: fmt.Sprintf("make %s", units.Plural(n, "connection")),
