@@ -28,7 +28,7 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 		n.NotPredicted = "the load was another than before it"
 		return
 	case o.backlog(v, since+gap) > slowBesides*v.due*gap.Seconds()+float64(v.level):
-		n.NotPredicted = "more events waited than the blackout explains: the system was also slow"
+		n.NotPredicted = "more events waited than became due in the blackout: there is more to catch up with"
 		return
 	}
 	p := Prediction{}
@@ -41,7 +41,7 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	rho := v.due / p.PerS
 	p.Headroom = 1 / rho
 	if rho >= 0.999 {
-		n.NotPredicted = "the system has no headroom: at this load the queue never drains"
+		n.NotPredicted = "no headroom was seen: while it caught up, no more was acked than became due"
 		return
 	}
 	d, delay, limit := gap.Seconds(), (since - o.mark).Seconds(), o.in.Limit.Seconds()

@@ -121,6 +121,22 @@ func TestScriptedStalls(t *testing.T) {
 			},
 		},
 		{
+			// Some time after it the queue is longer than ever before the fault for a moment, as any queue is
+			// now and then: that does not undo that it has drained. A longer time does.
+			"spikes after it",
+			trial{
+				rate: 1000, each: 500 * time.Microsecond, length: 70 * second,
+				stalls: map[int][]span{-1: {
+					{at, at + 2*second}, {at + 6*second, at + 6*second + 60*time.Millisecond},
+					{at + 20*second, at + 20*second + 400*time.Millisecond}, {at + 25*second, at + 25*second + 60*time.Millisecond}, {at + 26*second, at + 26*second + 60*time.Millisecond},
+				}}, marks: []outage.Mark{fault(at), fault(at + 19*second)},
+			},
+			func(t *testing.T, s []outage.Score) {
+				wantTime(t, "drained", s[0].Whole.Drained, 4)
+				wantTime(t, "drained of the second", s[1].Whole.Drained, 1.8)
+			},
+		},
+		{
 			// A slow system, which also answers nothing for a moment: the queue is not what that moment left.
 			"slow, and a short blackout",
 			trial{
@@ -133,7 +149,7 @@ func TestScriptedStalls(t *testing.T) {
 				},
 			},
 			func(t *testing.T, s []outage.Score) {
-				if n := s[0].Whole; n.Predicted != nil || !strings.Contains(n.NotPredicted, "more events waited than the blackout explains") {
+				if n := s[0].Whole; n.Predicted != nil || !strings.Contains(n.NotPredicted, "more events waited than became due in the blackout") {
 					t.Errorf("predicted %+v, or not: %q", n.Predicted, n.NotPredicted)
 				}
 			},
