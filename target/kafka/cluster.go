@@ -17,7 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
+	"carronade/target/kafka/admin"
 	"carronade/units"
 )
 
@@ -290,8 +291,8 @@ func (cl *cluster) checkRights(ops int32) error {
 }
 
 // createTopic creates a topic. It returns nil if the topic exists already.
-func (cl *cluster) createTopic(ctx context.Context, spec TopicSpec) error {
-	err := createTopics(ctx, cl.control, []TopicSpec{spec}, cl.cfg.requestTimeout)[0]
+func (cl *cluster) createTopic(ctx context.Context, spec admin.Spec) error {
+	err := admin.CreateTopics(ctx, cl.control, []admin.Spec{spec}, cl.cfg.requestTimeout)[0]
 	switch {
 	case err == nil || errors.Is(err, kerr.TopicAlreadyExists):
 		return nil
@@ -325,7 +326,7 @@ func (cl *cluster) queryBrokers(ctx context.Context) error {
 		if b.err == nil || !leaders[b.id] {
 			continue
 		}
-		if errors.As(b.err, new(*dial.NotAllowedError)) {
+		if errors.As(b.err, new(*conn.NotAllowedError)) {
 			return cl.cfg.explain(fmt.Sprintf("connect to broker %d at %s, the address that it advertises", b.id, b.addr), b.err)
 		}
 		if errors.Is(b.err, errTooOld) {
@@ -355,14 +356,14 @@ func (cl *cluster) queryBrokers(ctx context.Context) error {
 
 // queryBroker asks one broker for its API versions.
 func (c *config) queryBroker(ctx context.Context, b *broker) error {
-	conn, err := c.security.Dial(ctx, b.addr)
+	nc, err := c.security.Dial(ctx, b.addr)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	stop := dial.Interrupt(ctx, conn)
+	defer nc.Close()
+	stop := conn.Interrupt(ctx, nc)
 	defer stop()
-	keys, err := askVersions(conn, c.clientID)
+	keys, err := askVersions(nc, c.clientID)
 	if err != nil {
 		return err
 	}
@@ -383,13 +384,13 @@ func (c *config) queryBroker(ctx context.Context, b *broker) error {
 
 // askVersions asks a broker for its API versions. A broker that does not know v3
 // answers in v0 with UNSUPPORTED_VERSION (KIP-511); then v0 is used.
-func askVersions(conn net.Conn, clientID string) (*kmsg.ApiVersionsResponse, error) {
+func askVersions(nc net.Conn, clientID string) (*kmsg.ApiVersionsResponse, error) {
 	for _, version := range []int16{3, 0} {
 		req := kmsg.NewPtrApiVersionsRequest()
 		req.Version = version
 		req.ClientSoftwareName = "carronade"
 		req.ClientSoftwareVersion = "1"
-		answer, err := roundTrip(conn, clientID, req)
+		answer, err := roundTrip(nc, clientID, req)
 		if err != nil {
 			return nil, fmt.Errorf("ask for the API versions: %w", err)
 		}
@@ -406,12 +407,6 @@ func askVersions(conn net.Conn, clientID string) (*kmsg.ApiVersionsResponse, err
 	return nil, errors.New("ask for the API versions: the broker answers neither v3 nor v0")
 }
 
-// performanceSettings are the settings of a topic that affect its performance.
-var performanceSettings = []string{
-	"cleanup.policy", "compression.type", "max.message.bytes", "message.timestamp.type", "min.insync.replicas",
-	"flush.messages", "flush.ms", "segment.bytes", "retention.bytes", "retention.ms", "unclean.leader.election.enable",
-}
-
 // readSettings reads the topic's settings for the report. It ignores errors: the user
 // may lack the permission.
 func (cl *cluster) readSettings(ctx context.Context) {
@@ -419,7 +414,7 @@ func (cl *cluster) readSettings(ctx context.Context) {
 	if err != nil || len(rs) != 1 || rs[0].Err != nil {
 		return
 	}
-	cl.settings = settingsOf(rs[0].Configs)
+	cl.settings = admin.Settings(rs[0].Configs)
 }
 
 // recompresses reports whether brokers compress the batches again, because the topic's

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 	"carronade/units"
 )
@@ -142,7 +142,7 @@ func clockFinding(addr string, newest, began, ended time.Time) target.Finding {
 	host, _, _ := net.SplitHostPort(addr)
 	age := began.Sub(newest)
 	switch {
-	case dial.IsLocal(addr):
+	case conn.IsLocal(addr):
 		return target.Finding{Check: f.Check, Found: "the server at " + host + " runs on this machine, by its clock"}
 	case newest.IsZero():
 		f.Level, f.Found, f.Mend = target.LevelUnknown, "the server at "+host+" has no event of its own with a time", ""
@@ -183,7 +183,7 @@ func (c *config) otherPorts(ctx context.Context, addr string) target.Finding {
 				open[i] = err == nil
 				return
 			}
-			plain := dial.Dialer{Timeout: portWait}
+			plain := conn.Dialer{Timeout: portWait}
 			if nc, err := plain.Dial(ctx, p.addr); err == nil {
 				nc.Close()
 				open[i] = true

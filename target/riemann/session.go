@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/load"
 	"carronade/measure"
@@ -79,13 +79,14 @@ func (s *session) open(ctx context.Context) error {
 	for i := range encoders {
 		p := newEncoder(c.shape, int32(i), c.perMessage())
 		encoders[i] = p
+		c.widest = max(c.widest, p.size())
 		if p.size() > mostMessage {
 			return contradiction(fmt.Sprintf("a message of %d events may have %d bytes, more than %d", c.perMessage(), p.size(), mostMessage),
 				"give a smaller --batch-events")
 		}
 	}
 	if c.transport.web() {
-		widestJSON(encoders) // which the lanes, made at the same time, then read
+		c.widestJSON = widestJSON(encoders)
 	}
 	return s.connect(ctx, encoders)
 }
@@ -101,7 +102,7 @@ func (s *session) connect(ctx context.Context, encoders []*encoder) error {
 	}
 	lanes, faults := make([]sender, len(own)), make([]error, len(own))
 	addr := func(k int) string { return c.hosts[own[k]%len(c.hosts)] }
-	err := dial.Many(len(own), func(k int) {
+	err := conn.DialMany(len(own), func(k int) {
 		lanes[k], faults[k] = c.transport.lane(ctx, c, own[k], addr(k), encoders)
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 )
 
 // A webSocketFraming speaks WebSocket (RFC 6455): each event is a text message in
@@ -50,10 +50,10 @@ const mostHandshake = 64 << 10
 // plainFrame is plainReply in a server's frame.
 const plainFrame = "\x81\x02" + plainReply
 
-func newWebSocketFraming(c *config, encoders []*encoder) *webSocketFraming {
+func newWebSocketFraming(c *config) *webSocketFraming {
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	return &webSocketFraming{path: c.path, timeout: c.connectTimeout(), most: c.perMessage() * (widestJSON(encoders) + longestHead), rnd: mathrand.NewChaCha8(seed)}
+	return &webSocketFraming{path: c.path, timeout: c.connectTimeout(), most: c.perMessage() * (c.widestJSON + longestHead), rnd: mathrand.NewChaCha8(seed)}
 }
 
 func (t *webSocketFraming) size() int         { return t.most }
@@ -137,7 +137,7 @@ type statusError struct {
 func (e *statusError) Error() string { return "HTTP " + e.status }
 
 func (t *webSocketFraming) handshake(ctx context.Context, nc net.Conn, addr string) error {
-	stop := dial.Interrupt(ctx, nc)
+	stop := conn.Interrupt(ctx, nc)
 	defer stop()
 	if err := nc.SetDeadline(time.Now().Add(t.timeout)); err != nil {
 		return err

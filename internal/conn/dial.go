@@ -1,0 +1,148 @@
+package conn
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// A Dialer describes how connections are made. The zero value makes plain ones with the
+// system's defaults. Use does not change it, and it is safe for concurrent use.
+type Dialer struct {
+	TLS        *tls.Config   // nil: plain; an empty ServerName means the dialed host
+	SendBuffer int           // bytes (SO_SNDBUF); 0: the system's default
+	RecvBuffer int           // bytes (SO_RCVBUF); 0: the system's default
+	Timeout    time.Duration // of connecting, handshake included; 0: only the context's
+
+	// Via makes the connection of TCP, a *net.TCPConn, in another way, such as through a relay;
+	// nil: directly.
+	Via func(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// restriction checks each address before a connection is made to it; nil: none.
+var restriction atomic.Pointer[func(addr string) *NotAllowedError]
+
+// Restrict makes check decide which addresses, host:port, this process may connect to. It holds for
+// all dialers, also for addresses that a system announces. nil allows all.
+func Restrict(check func(addr string) *NotAllowedError) {
+	if check == nil {
+		restriction.Store(nil)
+		return
+	}
+	restriction.Store(&check)
+}
+
+// A NotAllowedError is an address that this process may not connect to; see Restrict.
+type NotAllowedError struct {
+	Err  error  // which address, and who does not allow it
+	Hint string // how it is possible
+}
+
+func (e *NotAllowedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *NotAllowedError) Unwrap() error { return e.Err }
+
+// Allowed returns a *NotAllowedError for an address that this process may not connect to.
+func Allowed(addr string) error {
+	if check := restriction.Load(); check != nil {
+		if err := (*check)(addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Dial connects to host:port. It returns a *net.TCPConn for a plain connection,
+// otherwise a *tls.Conn after its handshake. An error of the handshake is a *TLSError. An address
+// outside those of Restrict is a *NotAllowedError.
+func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	if err := Allowed(addr); err != nil {
+		return nil, err
+	}
+	if d.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.Timeout)
+		defer cancel()
+	}
+	via := d.Via
+	if via == nil {
+		via = directly
+	}
+	conn, err := via(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	tcp := conn.(*net.TCPConn)
+	if d.SendBuffer > 0 {
+		err = tcp.SetWriteBuffer(d.SendBuffer)
+	}
+	if err == nil && d.RecvBuffer > 0 {
+		err = tcp.SetReadBuffer(d.RecvBuffer)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("set the connection's buffers: %w", err)
+	}
+	if d.TLS == nil {
+		return conn, nil
+	}
+	cfg := d.TLS.Clone()
+	if cfg.ServerName == "" {
+		if cfg.ServerName, _, err = net.SplitHostPort(addr); err != nil {
+			cfg.ServerName = addr
+		}
+	}
+	secured := tls.Client(conn, cfg)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, &TLSError{err}
+	}
+	return secured, nil
+}
+
+func directly(ctx context.Context, addr string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
+}
+
+// A TLSError is a handshake that failed.
+type TLSError struct{ err error }
+
+func (e *TLSError) Error() string { return "TLS handshake: " + e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *TLSError) Unwrap() error { return e.err }
+
+// Interrupt ends all reads and writes of a connection when the context ends, until stop
+// is called. stop reports whether it was called in time; the connection's deadline is
+// then reset.
+func Interrupt(ctx context.Context, conn net.Conn) (stop func() bool) {
+	end := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	return func() bool {
+		if !end() {
+			return false
+		}
+		return conn.SetDeadline(time.Time{}) == nil
+	}
+}
+
+// SpeaksTLS tries a handshake that accepts any certificate, to find out whether a
+// server speaks TLS at an address; it sends nothing after that. It takes at most two
+// seconds.
+func SpeaksTLS(ctx context.Context, addr string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if Allowed(addr) != nil {
+		return false
+	}
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // only to find out whether TLS is spoken
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err == nil {
+		conn.Close()
+		return true
+	}
+	return isAlert(err)
+}

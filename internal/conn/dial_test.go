@@ -1,0 +1,157 @@
+package conn
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/target"
+)
+
+// secured starts a server with TLS and returns its address and the file of its
+// authority.
+func secured(t *testing.T) (addr, ca string) {
+	t.Helper()
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(srv.Close)
+	ca = filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pemOf(srv.Certificate().Raw), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return srv.Listener.Addr().String(), ca
+}
+
+func TestDial(t *testing.T) {
+	addr, ca := secured(t)
+	for _, tt := range []struct {
+		name  string
+		given target.Values
+		want  string // in the error
+		hint  string // in the hint
+	}{
+		{"a trusted authority", target.Values{"tls-ca": {ca}}, "", ""},
+		{"an unknown authority", target.Values{}, "unknown authority", "--tls-ca"},
+		{"another name", target.Values{"tls-ca": {ca}, "tls-server-name": {"elsewhere"}}, "elsewhere", "--tls-server-name"},
+		{"any certificate", target.Values{"tls-insecure-skip-verify": {"true"}}, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := ReadMaterial(tt.given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := Dialer{Timeout: 10 * time.Second, SendBuffer: 32 << 10, RecvBuffer: 32 << 10}
+			if d.TLS, err = m.Config(); err != nil {
+				t.Fatal(err)
+			}
+			conn, err := d.Dial(t.Context(), addr)
+			if err == nil {
+				defer conn.Close()
+				if _, ok := conn.(*tls.Conn); !ok {
+					t.Errorf("got a %T", conn)
+				}
+			}
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Fatalf("got %v, want %q", err, tt.want)
+			}
+			if err != nil && (!errors.As(err, new(*TLSError)) || !strings.Contains(Hint(err, false), tt.hint)) {
+				t.Errorf("got %v (%s), want the hint %q", err, Hint(err, false), tt.hint)
+			}
+		})
+	}
+	if !SpeaksTLS(t.Context(), addr) {
+		t.Error("TLS is not detected")
+	}
+}
+
+func TestMaterialErrors(t *testing.T) {
+	_, ca := secured(t)
+	junk := filepath.Join(t.TempDir(), "junk.pem")
+	if err := os.WriteFile(junk, []byte("no PEM"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		given target.Values
+		want  string
+	}{
+		{"no file", target.Values{"tls-ca": {"/no/such/file"}}, "read --tls-ca"},
+		{"no certificate in it", target.Values{"tls-ca": {junk}}, "no certificate in PEM form"},
+		{"a certificate without its key", target.Values{"tls-cert": {ca}}, "client's certificate"},
+		{"a key alone", target.Values{"tls-key": {ca}}, "without a certificate"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := ReadMaterial(tt.given)
+			if err == nil {
+				_, err = m.Config()
+			}
+			var e *target.Error
+			if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q and a hint", err, tt.want)
+			}
+		})
+	}
+}
+
+// When the context ends, reading ends; otherwise the connection stays as it was.
+func TestInterrupt(t *testing.T) {
+	here, there := net.Pipe()
+	defer there.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := Interrupt(ctx, here)
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, err := here.Read(make([]byte, 1)); !IsTimeout(err) {
+		t.Errorf("got %v, want a timeout", err)
+	}
+	if stop() {
+		t.Error("stop reports that it was in time")
+	}
+	if stop = Interrupt(t.Context(), here); !stop() {
+		t.Error("stop reports that it was too late")
+	}
+	go io.WriteString(there, "x")
+	if _, err := here.Read(make([]byte, 1)); err != nil {
+		t.Errorf("after a stop: %v", err)
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	go func() {
+		for {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			nc.Close()
+		}
+	}()
+	if SpeaksTLS(t.Context(), addr) {
+		t.Error("a server that closes the connection is taken for one that speaks TLS")
+	}
+	ln.Close()
+	d := Dialer{Timeout: 5 * time.Second}
+	if _, err := d.Dial(t.Context(), addr); !IsRefused(err) || IsTimeout(err) || IsConnectionClosed(err) {
+		t.Errorf("got %v", err)
+	}
+	if !IsConnectionClosed(io.ErrUnexpectedEOF) || IsConnectionClosed(context.Canceled) {
+		t.Error("a closed connection is not recognized")
+	}
+}
+
+func pemOf(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}

@@ -1,0 +1,118 @@
+package conn
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/target"
+)
+
+func TestContact(t *testing.T) {
+	addr, ca := secured(t)
+	m, err := ReadMaterial(target.Values{"tls-ca": {ca}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusting, err := m.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := ln.Addr().String()
+	ln.Close()
+	_, port, _ := net.SplitHostPort(addr)
+	for _, tt := range []struct {
+		name, addr string
+		tls        *tls.Config
+		level      target.Level // of the worst
+		want       string
+	}{
+		{"plain", addr, nil, target.LevelOK, "accepts connections within"},
+		{"TLS", addr, trusting, target.LevelOK, "TLS 1.3, with a certificate until"},
+		{"an authority that is not known", addr, &tls.Config{}, target.LevelError, "unknown authority"},
+		{"closed", closed, nil, target.LevelError, closed + " does not accept connections: connection refused"},
+		// It has an IPv6 address, too, at which nothing listens.
+		{"a name", net.JoinHostPort("localhost", port), nil, target.LevelOK, "127.0.0.1"},
+		{"no port", "127.0.0.1", nil, target.LevelError, "missing port"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := (&Dialer{TLS: tt.tls}).Contact(t.Context(), tt.addr)
+			worst, text := target.LevelOK, ""
+			for _, f := range c.Findings(time.Now()) {
+				worst, text = max(worst, f.Level), text+f.Found+"\n"
+				if f.Level >= target.LevelNote && (f.Effect == "" || f.Mend == "") {
+					t.Errorf("%+v lacks its effect or what changes it", f)
+				}
+			}
+			if worst != tt.level || !strings.Contains(text, tt.want) {
+				t.Errorf("got %v: %s, want %v: %s", worst, text, tt.level, tt.want)
+			}
+		})
+	}
+	Restrict(func(string) *NotAllowedError {
+		return &NotAllowedError{Err: errors.New("not there"), Hint: "ask"}
+	})
+	defer Restrict(nil)
+	if c := (&Dialer{}).Contact(t.Context(), addr); c.Err == nil || len(c.IPs) > 0 {
+		t.Errorf("an address that is not allowed was contacted: %+v", c)
+	}
+}
+
+func TestContactFindings(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	until := func(d time.Duration) *tls.ConnectionState {
+		return &tls.ConnectionState{Version: tls.VersionTLS13, PeerCertificates: []*x509.Certificate{{NotAfter: now.Add(1000 * time.Hour)}, {NotAfter: now.Add(d)}}}
+	}
+	// One chain ends later than another; the server also sends an expired certificate.
+	verified := until(-time.Hour)
+	verified.VerifiedChains = [][]*x509.Certificate{{{NotAfter: now.Add(50 * time.Hour)}}, {{NotAfter: now.Add(900 * time.Hour)}, {NotAfter: now.Add(800 * time.Hour)}}}
+	slow := &net.OpError{Op: "dial", Err: timeoutError{}}
+	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	two := []string{"192.0.2.1", "192.0.2.2"}
+	for _, tt := range []struct {
+		name    string
+		contact Contact
+		level   target.Level
+		want    string
+	}{
+		{"one IP is silent", Contact{Addr: "a:1", IPs: two, Errs: map[string]error{"192.0.2.2": slow}}, target.LevelWarning, "1 of the 2 IPs of a:1 do not accept connections, such as 192.0.2.2: no answer in time"},
+		{"one IP refuses", Contact{Addr: "a:1", IPs: two, Errs: map[string]error{"192.0.2.1": refused}}, target.LevelNote, "such as 192.0.2.1: refused"},
+		{"the name is not known", Contact{Addr: "a:1", Err: &net.DNSError{Err: "no such host"}}, target.LevelError, "the name is not known (no such host)"},
+		{"no name server", Contact{Addr: "a:1", Err: &net.DNSError{IsTimeout: true}}, target.LevelError, "name servers do not answer"},
+		{"a good certificate", Contact{Addr: "a:1", IPs: two, TLS: until(900 * time.Hour)}, target.LevelOK, "until 2026-04-08"},
+		{"soon expired", Contact{Addr: "a:1", IPs: two, TLS: until(50 * time.Hour)}, target.LevelNote, "expires on 2026-03-03, in 2 days"},
+		{"about to expire", Contact{Addr: "a:1", IPs: two, TLS: until(90 * time.Minute)}, target.LevelWarning, "expires in 1h30m"},
+		{"expired", Contact{Addr: "a:1", IPs: two, TLS: until(-time.Hour)}, target.LevelWarning, "expired on 2026-03-01"},
+		{"expired, but not needed", Contact{Addr: "a:1", IPs: two, TLS: verified}, target.LevelOK, "until 2026-04-03"},
+		{"no certificate", Contact{Addr: "a:1", IPs: two, TLS: &tls.ConnectionState{}}, target.LevelUnknown, "no certificate"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fs := tt.contact.Findings(now)
+			f := fs[len(fs)-1]
+			if f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
+				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
+			}
+		})
+	}
+}
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string { return "i/o timeout" }
+func (timeoutError) Timeout() bool { return true }
+
+func TestIsLocal(t *testing.T) {
+	for addr, want := range map[string]bool{"127.0.0.1:1": true, "[::1]:1": true, "localhost:1": true, "192.0.2.1:1": false, "kafka.example.org:1": false, "127.9.9.9": true} {
+		if got := IsLocal(addr); got != want {
+			t.Errorf("%s: got %v", addr, got)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package conn
+
+import "testing"
+
+// TestOptions checks which connection options reports are grouped by. For
+// connect-timeout that depends on the kind.
+func TestOptions(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		connect ConnectTimeout
+		want    []string
+	}{
+		{"none", ConnectTimeout{}, []string{"request-timeout", "send-buffer", "recv-buffer"}},
+		{"dependent", ConnectTimeout{Default: "10s"}, []string{"request-timeout", "connect-timeout", "send-buffer", "recv-buffer"}},
+		{"independent", ConnectTimeout{Default: "5s", Independent: true}, []string{"request-timeout", "connect-timeout", "send-buffer", "recv-buffer"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rows := Options("connections", tt.connect)
+			if len(rows) != len(tt.want) {
+				t.Fatalf("got %d rows, want %v", len(rows), tt.want)
+			}
+			for i, row := range rows {
+				independent := true
+				if row.Name == "connect-timeout" {
+					independent = tt.connect.Independent
+					if row.Default != tt.connect.Default {
+						t.Errorf("got the default %s, want %s", row.Default, tt.connect.Default)
+					}
+				}
+				if row.Name != tt.want[i] || row.Independent != independent || row.Group != "connections" || row.Help == "" {
+					t.Errorf("got %+v, want %s, independent %v and explained", row, tt.want[i], independent)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,38 @@
+package conn
+
+import (
+	"errors"
+	"net"
+	"testing"
+)
+
+// TestRestrict: no connection is made to an address that is not allowed.
+func TestRestrict(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	addr := ln.Addr().String()
+	why := errors.New("not there")
+	Restrict(func(a string) *NotAllowedError {
+		if a == addr {
+			return &NotAllowedError{Err: why, Hint: "ask"}
+		}
+		return nil
+	})
+	defer Restrict(nil)
+	var d Dialer
+	if _, err := d.Dial(t.Context(), addr); !errors.Is(err, why) || Hint(err, false) != "ask" {
+		t.Errorf("got %v (%s)", err, Hint(err, false))
+	}
+	if SpeaksTLS(t.Context(), addr) {
+		t.Error("TLS was tried")
+	}
+	Restrict(func(string) *NotAllowedError { return nil })
+	conn, err := d.Dial(t.Context(), addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+}
