@@ -60,6 +60,7 @@ type Outcome struct {
 	Status  int16  // the answer's status code (HTTP); 0: none
 	Text    string // error text of the system or the connection
 	Retries int32  // attempts of the lane itself beyond the first
+	Counted int32  // the interval that counts it (Snapshot.Number); the engine sets it
 	Wire    int64  // bytes on the wire for this batch, all attempts together
 	Read    int64  // bytes of events that the answer brought, in addition to Bytes: the events are reads
 

@@ -226,7 +226,7 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 		c.usage = c.usage.Join(usage)
 	}
 	if r.plan.Watch != nil {
-		c.watch(combined, rows, end)
+		c.watch(i, combined, rows, end)
 	}
 	for _, s := range sums { // combined may have shared their histograms until here
 		s.Counts = measure.Counts{}
@@ -269,10 +269,10 @@ func (r *Run) rowName(ph int) string {
 	return measure.Measurement
 }
 
-// watch passes an interval to the plan's Watch.
-func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.Duration) {
+// watch passes interval i to the plan's Watch.
+func (c *collector) watch(i int, iv measure.Interval, rows []measure.Interval, at time.Duration) {
 	r := c.run
-	s := Snapshot{At: at, Interval: iv, Rows: rows, Merged: c.merged, Total: c.counts, Unanswered: r.plan.Unanswered, Left: Never, Endless: r.plan.Endless()}
+	s := Snapshot{At: at, Number: i, Interval: iv, Rows: rows, Merged: c.merged, Total: c.counts, Unanswered: r.plan.Unanswered, Left: Never, Endless: r.plan.Endless()}
 	ph := r.phaseAt(max(0, at-1)) // the phase that the interval ended in
 	switch {
 	case ph == len(r.phases):

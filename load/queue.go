@@ -1,6 +1,9 @@
 package load
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // A heap contains the sleeping streams, the one that is ready first on top. It is
 // written for its one type: the interface calls of container/heap cost more than the
@@ -79,4 +82,30 @@ func (q *fifo[T]) pop() T {
 	q.head = (q.head + 1) % len(q.ring)
 	q.n--
 	return v
+}
+
+// An indexSet is a set of small numbers, as bits.
+type indexSet []uint64
+
+func (s *indexSet) add(i int) {
+	for i>>6 >= len(*s) {
+		*s = append(*s, 0)
+	}
+	(*s)[i>>6] |= 1 << (i & 63)
+}
+
+func (s indexSet) remove(i int) { s[i>>6] &^= 1 << (i & 63) }
+
+// next returns the lowest member from i on; -1 if there is none.
+func (s indexSet) next(i int) int {
+	for w := i >> 6; w < len(s); w++ {
+		rest := s[w]
+		if w == i>>6 {
+			rest &= ^uint64(0) << (i & 63)
+		}
+		if rest != 0 {
+			return w<<6 + bits.TrailingZeros64(rest)
+		}
+	}
+	return -1
 }

@@ -106,6 +106,7 @@ const (
 // A Snapshot is the state of a run in progress.
 type Snapshot struct {
 	At       time.Duration
+	Number   int                // of the interval, from 0
 	Phase    string             // "connecting", or a phase of package measure
 	Left     time.Duration      // of the measurement; Never if no time ends it
 	Endless  bool               // see Plan.Endless

@@ -28,6 +28,10 @@ type thread struct {
 	accounts         []account     // of each part; nil if the run has none
 	lanes            []*laneState  // seen so far
 	byID             map[int]*laneState
+	freest           laneHeap      // lanes that share a backlog
+	turns            uint64        // batches fired
+	queued           indexSet      // of lanes with streams in their own queue; and of some whose queue became empty
+	blocked          int           // lanes that are blocked
 	unflushed        []*laneState  // with batches that are not flushed
 	refires          int           // batches of all lanes that wait to be fired again
 	nextLane         int           // index of the lane that the next round begins with
@@ -79,6 +83,8 @@ type stream struct {
 // A laneState is the engine's side of a lane.
 type laneState struct {
 	Lane
+	index      int // in the thread's lanes
+	rank       laneRank
 	part       int
 	grouper    BatchGrouper // nil: the lane does not accept batch groups
 	slots      slots
@@ -141,6 +147,7 @@ func (t *thread) loop() {
 	t.wait.prepare()
 	defer t.wait.close()
 	t.begin()
+	<-t.run.begun
 	now := t.run.Now()
 	for {
 		impair.Point(impair.Send, now)
@@ -206,15 +213,10 @@ func (t *thread) prepareSleep(length time.Duration, patient bool) bool {
 
 // wantsRoom reports whether the thread may need an answer before it can fire.
 func (t *thread) wantsRoom() bool {
-	for _, ls := range t.lanes {
-		if ls.blocked && t.shared == nil {
-			return true
-		}
-		if !ls.blocked && t.shared != nil {
-			return false
-		}
+	if t.shared != nil {
+		return t.blocked == len(t.lanes)
 	}
-	return t.shared != nil
+	return t.blocked > 0
 }
 
 // addIdle adds the part of a wait that lay within the measurement.
@@ -248,10 +250,8 @@ func (t *thread) endDisturbance(now time.Duration) {
 		if len(t.asleep) > 0 && t.asleep[0].ready <= now {
 			return
 		}
-		for _, ls := range t.lanes {
-			if ls.queue.n > 0 {
-				return
-			}
+		if t.shared != nil && t.shared.n > 0 || t.anyQueued() {
+			return
 		}
 		t.caughtUpAt = now
 	}
@@ -271,7 +271,7 @@ func (t *thread) endDisturbance(now time.Duration) {
 
 // begin makes every stream wait for its first batch.
 func (t *thread) begin() {
-	now := t.run.Now()
+	now := max(0, t.run.Now())
 	t.left = len(t.streams)
 	if len(t.streams) == 1 {
 		t.shared = nil
@@ -389,13 +389,27 @@ func (t *thread) enqueueOn(ls *laneState, s *stream) {
 		ls.queue.overflowAt = at
 	}
 	ls.queue.push(s)
+	if t.shared == nil {
+		t.queued.add(ls.index)
+	}
+}
+
+// anyQueued reports whether a stream waits in the queue of a lane of its own.
+func (t *thread) anyQueued() bool {
+	for i := t.queued.next(0); i >= 0; i = t.queued.next(i + 1) {
+		if t.lanes[i].queue.n > 0 {
+			return true
+		}
+		t.queued.remove(i)
+	}
+	return false
 }
 
 // lane returns the engine's side of a lane, and creates it on first use.
 func (t *thread) lane(l Lane, now time.Duration) *laneState {
 	ls := t.byID[l.ID()]
 	if ls == nil {
-		ls = &laneState{Lane: l, firstSeen: now, queue: t.shared}
+		ls = &laneState{Lane: l, index: len(t.lanes), firstSeen: now, queue: t.shared}
 		if m := t.run.mix; m != nil {
 			ls.part = m.partOfLane(l.ID())
 		}
@@ -412,6 +426,11 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 		}
 		t.byID[l.ID()] = ls
 		t.lanes = append(t.lanes, ls)
+		if t.shared != nil {
+			ls.rank.at = len(t.freest)
+			t.freest = append(t.freest, ls)
+			t.updateRank(ls)
+		}
 		t.run.assignLane(l.ID(), t)
 	}
 	return ls
@@ -450,7 +469,7 @@ func (t *thread) serve(now time.Duration) {
 // serveShared fires each batch on the lane with the most free slots.
 func (t *thread) serveShared(now time.Duration) {
 	for t.shared.n > 0 {
-		ls := t.freestLane((*t.shared.first()).ready)
+		ls := t.freest.top()
 		if ls == nil {
 			break
 		}
@@ -463,59 +482,39 @@ func (t *thread) serveShared(now time.Duration) {
 	}
 }
 
-// freestLane returns the lane with the most free slots; of several, the one whose slot
-// has been free the longest; and of those, the next in round-robin order. Nil: no lane
-// has room.
-//
-// With thousands of lanes, looking at each of them costs far more than the batch. So the
-// next lane in round-robin order is taken if all of it was free when the batch was ready:
-// no lane is freer, and its batch waits for nothing.
-func (t *thread) freestLane(ready time.Duration) *laneState {
-	best, at := -1, time.Duration(0)
-	early := len(t.lanes) >= manyLanes && t.scheduled() && t.run.plan.Concurrency == 0
-	for i := range t.lanes {
-		i = (t.nextLane + i) % len(t.lanes)
-		ls := t.lanes[i]
-		if t.room(ls) == 0 || len(ls.refire) > 0 {
-			continue
-		}
-		free := ls.slots.iterate()
-		since := max(ls.roomSince, free.next())
-		if early && ls.slots.n == t.run.plan.MaxInFlight && since <= ready {
-			best = i
-			break
-		}
-		if b := best; b < 0 || ls.slots.n > t.lanes[b].slots.n || ls.slots.n == t.lanes[b].slots.n && since < at && since > 0 && at > 0 {
-			best, at = i, since
-		}
+// serveEach fires what the bound allows of each lane's own streams. Each round begins
+// with another lane, so that no lane takes all the slots. It looks only at lanes with a
+// stream in their queue: of thousands of lanes, few have one at a time.
+func (t *thread) serveEach(now time.Duration) {
+	if len(t.lanes) == 0 {
+		return
 	}
-	if best < 0 {
-		return nil
+	first := t.nextLane % len(t.lanes)
+	t.nextLane = first + 1
+	if t.serveFrom(first, len(t.lanes), now) {
+		t.serveFrom(0, first, now)
 	}
-	t.nextLane = best + 1
-	return t.lanes[best]
 }
 
-// manyLanes is from how many lanes on freestLane does not look at all of them.
-const manyLanes = 256
-
-// serveEach fires what the bound allows of each lane's own streams. Each round begins
-// with another lane, so that no lane takes all the slots.
-func (t *thread) serveEach(now time.Duration) {
-	turn := t.nextLane + 1
-	for i := range t.lanes {
+// serveFrom serves the lanes from one index to before another. It returns false if no
+// slot is free: the next round begins there.
+func (t *thread) serveFrom(from, to int, now time.Duration) bool {
+	for i := t.queued.next(from); i >= 0 && i < to; i = t.queued.next(i + 1) {
 		if t.run.plan.Concurrency > 0 && t.callerSlots.n == 0 {
-			turn = t.nextLane + i // no slot is free: the next round begins here
-			break
+			t.nextLane = i
+			return false
 		}
-		ls := t.lanes[(t.nextLane+i)%len(t.lanes)]
+		ls := t.lanes[i]
 		for t.canFire(ls) && t.fireNext(ls, now) {
 		}
 		if t.run.plan.Overload == Drop && t.scheduled() {
 			t.drop(ls.queue, now)
 		}
+		if ls.queue.n == 0 {
+			t.queued.remove(i)
+		}
 	}
-	t.nextLane = turn
+	return true
 }
 
 // canFire reports whether a lane has a batch ready and room for it.

@@ -53,7 +53,7 @@ func TestFleetLedger(t *testing.T) {
 				order = []*Records{sends, reads}
 			}
 			for _, r := range order {
-				for _, chunk := range r.Take(-1) {
+				for _, chunk := range r.Rest() {
 					f.take(chunk)
 				}
 			}
@@ -87,7 +87,7 @@ func TestFleetLedgerInPart(t *testing.T) {
 	o := load.Outcome{Acked: 5, Place: 10, Sum: 1}
 	o.Events, o.DueFirst = 5, -1
 	sends.Fired([]load.Outcome{o})
-	f.take(sends.Take(-1)[0])
+	f.take(sends.Rest()[0])
 	f.left[1] = 5
 	whole := &Reading{Whole: []bool{true}, Ends: []int64{15}}
 	if v := f.verdict(whole); v.Lost != 0 || v.Unread != 5 || v.Complete {
@@ -153,7 +153,7 @@ func TestFleetLedgerEarly(t *testing.T) {
 	sends := NewRecords()
 	sends.left = [2]uint64{7, 0}
 	f := &fleetLedger{verify: true, logOf: map[int32]int32{}, waiting: mostEarly}
-	f.take(sends.Take(-1)[0])
+	f.take(sends.Rest()[0])
 	if f.left != [2]uint64{7, 0} {
 		t.Errorf("got %v events without a record, want 7", f.left)
 	}
@@ -178,7 +178,7 @@ func TestFleetLedgerLost(t *testing.T) {
 			o := load.Outcome{Acked: 5, Place: 10, Sum: 1}
 			o.Events, o.DueFirst = 5, -1
 			sends.Fired([]load.Outcome{o})
-			f.take(sends.Take(-1)[0])
+			f.take(sends.Rest()[0])
 			g := &Gathered{Agents: []Measured{{Reading: &Reading{Whole: []bool{true}, Ends: []int64{15}}}}, Rows: []report.Agent{{Reads: true, State: "complete"}}}
 			out := &outcome{result: &load.Result{}}
 			out.result.Measurement.Acked = c.acked
@@ -220,7 +220,7 @@ func TestFleetLedgerHostile(t *testing.T) {
 			for k := range int32(1000) {
 				c.make(r, k)
 			}
-			for _, chunk := range r.Take(-1) {
+			for _, chunk := range r.Rest() {
 				f.take(chunk)
 			}
 			if f.broken == nil || !strings.Contains(f.broken.Error(), c.want) {

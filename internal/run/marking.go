@@ -9,7 +9,7 @@ import (
 
 	"carronade/internal/outage"
 	"carronade/internal/report"
-	"carronade/internal/slo"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
 	"carronade/units"
@@ -129,13 +129,13 @@ func (e *execution) newMarking(plan *load.Plan, tgt load.Target) *marking {
 }
 
 // termsOf returns the limit on response times of the first limit on a percentile of them.
-func termsOf(limits []slo.Limit, scheduled bool) (time.Duration, float64) {
+func termsOf(limits []workload.Limit, scheduled bool) (time.Duration, float64) {
 	main := "service"
 	if scheduled {
 		main = "response"
 	}
 	for _, l := range limits {
-		if l.Stat == slo.Percentile && (l.Time == "" || l.Time == main) && l.Value > 0 {
+		if l.Stat == workload.PercentileStat && (l.Time == "" || l.Time == main) && l.Value > 0 {
 			return time.Duration(l.Value * float64(time.Second)), 1 - l.Percentile/100
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -88,12 +89,12 @@ func TestRecords(t *testing.T) {
 		r.Fired([]load.Outcome{o})
 		r.Arrived(0, []load.Arrival{a})
 	}
-	chunks := r.Take(1)
+	chunks := r.Take(0, 1)
 	if len(chunks) != 1 {
 		t.Fatalf("took %d chunks, want 1", len(chunks))
 	}
-	chunks = append(chunks, r.Take(-1)...)
-	if len(chunks) < 3 || len(r.Take(-1)) > 0 {
+	chunks = append(chunks, r.Rest()...)
+	if len(chunks) < 3 || len(r.Rest()) > 0 {
 		t.Fatalf("%d chunks; want several, and none left", len(chunks))
 	}
 	i, k, logs := 0, 0, 0
@@ -155,7 +156,7 @@ func TestRecordsFull(t *testing.T) {
 	r.Fired([]load.Outcome{{Batch: load.Batch{Events: 9}, Acked: 7}})
 	r.Arrived(0, []load.Arrival{{Events: 4}})
 	var left [2]uint64
-	for _, chunk := range r.Take(-1) {
+	for _, chunk := range r.Rest() {
 		if err := readRecords(chunk, func(rec *recorded) { left = rec.left }); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +164,7 @@ func TestRecordsFull(t *testing.T) {
 	if left != [2]uint64{7, 4} {
 		t.Errorf("left out: %v, want 7 acked and 4 arrived", left)
 	}
-	if (*Records)(nil).Take(1) != nil {
+	if (*Records)(nil).Take(0, 1) != nil {
 		t.Error("a nil list has records")
 	}
 }
@@ -179,7 +180,7 @@ func FuzzRecords(f *testing.F) {
 		r.Fired([]load.Outcome{randomOutcome(rnd, first)})
 		r.Arrived(0, []load.Arrival{randomArrival(rnd)})
 	}
-	f.Add(r.Take(-1)[0])
+	f.Add(r.Rest()[0])
 	f.Add([]byte{outcomeRecord, 0xff, 0x80})
 	f.Fuzz(func(t *testing.T, chunk []byte) {
 		err := readRecords(chunk, func(r *recorded) {
@@ -191,4 +192,37 @@ func FuzzRecords(f *testing.F) {
 			t.Errorf("another error: %v", err)
 		}
 	})
+}
+
+// TestRecordsOfIntervals: an interval is taken with the outcomes that it counts, whenever they
+// were recorded, and with those that were counted before it.
+func TestRecordsOfIntervals(t *testing.T) {
+	r := NewRecords()
+	r.logOf = func(int32) int32 { return 0 }
+	fired := func(first uint64, interval int32) {
+		r.Fired([]load.Outcome{{Batch: load.Batch{First: first, Events: 1}, Acked: 1, Place: -1, Counted: interval}})
+	}
+	read := func(chunks [][]byte) (all []uint64) {
+		t.Helper()
+		for _, chunk := range chunks {
+			if err := readRecords(chunk, func(rec *recorded) { all = append(all, rec.outcome.First) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return all
+	}
+	fired(0, 0)
+	fired(1, 1)
+	fired(2, 0)
+	fired(3, 3)
+	for interval, want := range [][]uint64{{0, 2}, {1}, nil} {
+		if got := read(r.Take(interval, 3)); !slices.Equal(got, want) {
+			t.Errorf("interval %d has the outcomes %v, want %v", interval, got, want)
+		}
+	}
+	fired(4, 3)
+	fired(5, 9)
+	if got, want := read(r.Rest()), []uint64{3, 4, 5}; !slices.Equal(got, want) {
+		t.Errorf("at the end there are the outcomes %v, want %v", got, want)
+	}
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"carronade/internal/doctor"
+	"carronade/internal/fault"
 	"carronade/internal/outage"
-	"carronade/internal/relay"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -332,7 +332,7 @@ type execution struct {
 	writer  store.Writer // nil: the report is not kept while it is measured
 	abort   *abort       // nil: a broken limit does not end the run
 	moments moments
-	relay   *relay.Relay // nil: no fault delays the connections
+	relay   *fault.Relay // nil: no fault delays the connections
 	records *fleetLedger // nil: this process checks what it sends, or nothing is checked
 }
 

@@ -45,7 +45,7 @@ func (s *Share) restOfRecords() [][]byte {
 	if s == nil {
 		return nil
 	}
-	return s.Records.Take(-1)
+	return s.Records.Rest()
 }
 
 // limitSpec limits what a target prepares for to the share; a nil share is the whole run.

@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"carronade/internal/dial"
+	"carronade/target/kafka/admin"
 	"carronade/units"
 )
 
@@ -282,8 +283,8 @@ func (cl *cluster) checkRights(ops int32) error {
 }
 
 // createTopic creates a topic. It returns nil if the topic exists already.
-func (cl *cluster) createTopic(ctx context.Context, spec TopicSpec) error {
-	err := createTopics(ctx, cl.control, []TopicSpec{spec}, cl.cfg.requestTimeout)[0]
+func (cl *cluster) createTopic(ctx context.Context, spec admin.Spec) error {
+	err := admin.CreateTopics(ctx, cl.control, []admin.Spec{spec}, cl.cfg.requestTimeout)[0]
 	switch {
 	case err == nil || errors.Is(err, kerr.TopicAlreadyExists):
 		return nil
@@ -398,12 +399,6 @@ func askVersions(conn net.Conn, clientID string) (*kmsg.ApiVersionsResponse, err
 	return nil, errors.New("ask for the API versions: the broker answers neither v3 nor v0")
 }
 
-// performanceSettings are the settings of a topic that affect its performance.
-var performanceSettings = []string{
-	"cleanup.policy", "compression.type", "max.message.bytes", "message.timestamp.type", "min.insync.replicas",
-	"flush.messages", "flush.ms", "segment.bytes", "retention.bytes", "retention.ms", "unclean.leader.election.enable",
-}
-
 // readSettings reads the topic's settings for the report. It ignores errors: the user
 // may lack the permission.
 func (cl *cluster) readSettings(ctx context.Context) {
@@ -411,7 +406,7 @@ func (cl *cluster) readSettings(ctx context.Context) {
 	if err != nil || len(rs) != 1 || rs[0].Err != nil {
 		return
 	}
-	cl.settings = settingsOf(rs[0].Configs)
+	cl.settings = admin.Settings(rs[0].Configs)
 }
 
 // recompresses reports whether brokers compress the batches again, because the topic's

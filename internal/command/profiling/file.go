@@ -9,8 +9,8 @@ import (
 	"io"
 	"time"
 
-	"carronade/internal/capture"
 	"carronade/internal/command"
+	"carronade/internal/traffic"
 	"carronade/units"
 )
 
@@ -20,17 +20,17 @@ type format struct {
 	about string
 	// begins reports whether a file with this beginning has the format.
 	begins func(head []byte) bool
-	read   func(t *Tools, f *flags, name string, in *input) (traffic, error)
+	read   func(t *Tools, f *flags, name string, in *input) (finding, error)
 }
 
 // formats are tried in this order.
 func formats() []format {
 	return []format{
-		{"parquet", "a table of records, or a trace of a run", capture.IsParquet, (*Tools).readParquet},
-		{"pcap", "packets with traffic of Kafka, APM or Riemann", capture.IsPCAP, (*Tools).readPackets},
-		{"apm", "requests of APM agents, each begins with its metadata", capture.IsAPM, (*Tools).readAPM},
-		{"riemann", "messages of Riemann, each with its length before it", capture.IsRiemann, (*Tools).readRiemann},
-		{"ndjson", "records as JSON, one a line", capture.IsJSON, (*Tools).readNDJSON},
+		{"parquet", "a table of records, or a trace of a run", traffic.IsParquet, (*Tools).readParquet},
+		{"pcap", "packets with traffic of Kafka, APM or Riemann", traffic.IsPCAP, (*Tools).readPackets},
+		{"apm", "requests of APM agents, each begins with its metadata", traffic.IsAPM, (*Tools).readAPM},
+		{"riemann", "messages of Riemann, each with its length before it", traffic.IsRiemann, (*Tools).readRiemann},
+		{"ndjson", "records as JSON, one a line", traffic.IsJSON, (*Tools).readNDJSON},
 	}
 }
 
@@ -62,7 +62,7 @@ func (in *input) cut() bool { return in.waiting != nil && in.waiting.cut }
 // says what to check where there were no events.
 func (in *input) finish(src *source, err error, hint string) error {
 	switch {
-	case errors.Is(err, capture.ErrEnough), in.cut():
+	case errors.Is(err, traffic.ErrEnough), in.cut():
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return err
@@ -84,7 +84,7 @@ func (in *input) stopped() bool {
 }
 
 // readFile reads a file in its format.
-func (t *Tools) readFile(ctx context.Context, f *flags, path string) (traffic, error) {
+func (t *Tools) readFile(ctx context.Context, f *flags, path string) (finding, error) {
 	_, length, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -138,15 +138,15 @@ func (t *Tools) readFile(ctx context.Context, f *flags, path string) (traffic, e
 
 // explained adds the file to an error of a reader.
 func (t *Tools) explained(err error, format, name string) error {
-	if at := (*capture.Error)(nil); errors.As(err, &at) {
+	if at := (*traffic.Error)(nil); errors.As(err, &at) {
 		return &command.Words{Err: fmt.Errorf("%s, as %s: %w", name, format, err), Hint: "check that the file is complete, and its format (--format)"}
 	}
 	return err
 }
 
-// readRecords reads a file of records by a reader of package capture. interrupted reading ends
+// readRecords reads a file of records by a reader of package traffic. interrupted reading ends
 // with what was read.
-func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to capture.Sink) error) (traffic, error) {
+func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to traffic.Sink) error) (finding, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to
 	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
 	s := source{Kind: kind, Name: name}
 	switch err := read(to); {
-	case errors.Is(err, capture.ErrEnough), in.cut():
+	case errors.Is(err, traffic.ErrEnough), in.cut():
 		s.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err
@@ -179,6 +179,6 @@ func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to
 	return newRecords(s, sampler, 0, orElse(f.to, recordTarget), kept), nil
 }
 
-func (t *Tools) readNDJSON(f *flags, name string, in *input) (traffic, error) {
-	return t.readRecords(f, "ndjson", name, in, func(to capture.Sink) error { return capture.NDJSON(in.Reader, to) })
+func (t *Tools) readNDJSON(f *flags, name string, in *input) (finding, error) {
+	return t.readRecords(f, "ndjson", name, in, func(to traffic.Sink) error { return traffic.NDJSON(in.Reader, to) })
 }

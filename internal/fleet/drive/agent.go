@@ -234,7 +234,7 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 			},
 		},
 		Watch: func(snap load.Snapshot) {
-			data, err := packSnapshot(&snap, records.Take(framedRecords))
+			data, err := packSnapshot(&snap, records.Take(snap.Number, framedRecords))
 			if err != nil {
 				a.Logf("run %s: an interval could not be encoded: %v", j.name, err)
 				return

@@ -199,7 +199,7 @@ func TestTraffic(t *testing.T) {
 			for k := range seconds {
 				w.to(t, w.start+time.Duration(k+1)*time.Second)
 				s := f.second(k)
-				records := f.records.Take(framedRecords)
+				records := f.records.Take(k, framedRecords)
 				for _, r := range records {
 					kept += len(r)
 				}
@@ -216,7 +216,7 @@ func TestTraffic(t *testing.T) {
 			}
 			w.to(t, w.now+500*time.Millisecond)
 			during := (w.bytes - begin) / seconds
-			whole.Records = compress(f.records.Take(-1))
+			whole.Records = compress(f.records.Rest())
 			data, err := pack(&whole)
 			if err != nil {
 				t.Fatal(err)

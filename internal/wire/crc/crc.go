@@ -13,6 +13,7 @@ package crc
 import (
 	"hash/crc32"
 	"math/bits"
+	"sync/atomic"
 )
 
 // A Field is the arithmetic of one polynomial. It does not change and may be
@@ -21,7 +22,16 @@ type Field struct {
 	polynomial uint32     // reflected: the highest power is the lowest bit
 	carries    [16]uint32 // carries[n] is x^4 times the bits n that it shifts out, reduced
 	powers     [64]uint32 // powers[k] is x^(2^k)
+	shifts     [tabled]atomic.Pointer[products]
 }
+
+// tabled is below which length a shift has a table: 2 MiB, if each length occurs. With more
+// bytes than that, their own sum and their copying take longer than a product.
+const tabled = 4096
+
+// products has the product of a constant and of each value of each four bits of a sum, the lowest
+// bits first.
+type products [8][16]uint32
 
 // The polynomials of gzip and of Kafka's batches.
 var (
@@ -72,6 +82,55 @@ func (f *Field) Multiply(a, b uint32) uint32 {
 		b >>= 4
 	}
 	return p
+}
+
+// A Shift is x^(8n) as a factor: sums are multiplied by it when n bytes follow. It may be used by
+// any goroutine.
+type Shift struct {
+	field *Field
+	by    uint32
+	table *products // nil: there is none for this length
+}
+
+// ShiftBy returns the factor for n bytes. A batch of one small event has the same length again and
+// again, and without the table its product took a quarter of the time of sending it.
+func (f *Field) ShiftBy(n int) Shift {
+	if n < 0 || n >= tabled {
+		return Shift{field: f, by: f.Shift(n)}
+	}
+	table := f.shifts[n].Load()
+	if table == nil {
+		table = f.productsOf(f.Shift(n))
+		f.shifts[n].Store(table)
+	}
+	return Shift{table: table}
+}
+
+// Times returns the product of a sum and the shift.
+func (s Shift) Times(sum uint32) uint32 {
+	t := s.table
+	if t == nil {
+		return s.field.Multiply(s.by, sum)
+	}
+	return t[0][sum&15] ^ t[1][sum>>4&15] ^ t[2][sum>>8&15] ^ t[3][sum>>12&15] ^
+		t[4][sum>>16&15] ^ t[5][sum>>20&15] ^ t[6][sum>>24&15] ^ t[7][sum>>28]
+}
+
+// productsOf returns the products of a. The top bit of the other factor is x^0.
+func (f *Field) productsOf(a uint32) *products {
+	t := new(products)
+	for bit := 31; bit >= 0; bit-- {
+		t[bit/4][1<<(bit%4)] = a
+		a = a>>1 ^ f.polynomial&-(a&1)
+	}
+	for i := range t {
+		for n := 3; n < 16; n++ {
+			if low := n & -n; low != n {
+				t[i][n] = t[i][low] ^ t[i][n^low]
+			}
+		}
+	}
+	return t
 }
 
 // Shift returns x^(8n), by which a sum is multiplied when n bytes follow.

@@ -54,6 +54,30 @@ func TestCombineSums(t *testing.T) {
 	}
 }
 
+// A shift's product is that of its factor, with a table and without one.
+func TestShift(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, tt := range fields {
+		for n := range tabled + 3 {
+			shift, sum := tt.f.ShiftBy(n), rng.Uint32()
+			for range 2 { // also with a table that is there
+				if got, want := shift.Times(sum), tt.f.Multiply(tt.f.Shift(n), sum); got != want {
+					t.Fatalf("%s: %#x by %d bytes is %#x, want %#x", tt.name, sum, n, got, want)
+				}
+				shift, sum = tt.f.ShiftBy(n), rng.Uint32()
+			}
+		}
+	}
+}
+
+func BenchmarkShift(b *testing.B) {
+	x := uint32(0x12345678)
+	for b.Loop() {
+		x = Castagnoli.ShiftBy(300).Times(x)
+	}
+	_ = x
+}
+
 func BenchmarkMultiply(b *testing.B) {
 	x := uint32(0x12345678)
 	for b.Loop() {

@@ -17,19 +17,19 @@ var field = crc.Castagnoli
 // A Sum is the checksum of constant bytes, which can be appended to others.
 type Sum struct {
 	crc   uint32
-	shift uint32
+	shift crc.Shift
 }
 
 // SumOf computes the sum of b, which reads all of it.
 func SumOf(b []byte) Sum {
-	return Sum{crc: crc32.Checksum(b, castagnoli), shift: field.Shift(len(b))}
+	return Sum{crc: crc32.Checksum(b, castagnoli), shift: field.ShiftBy(len(b))}
 }
 
 // SumAt returns the Sum of n bytes whose CRC-32C is known.
-func SumAt(sum uint32, n int) Sum { return Sum{crc: sum, shift: field.Shift(n)} }
+func SumAt(sum uint32, n int) Sum { return Sum{crc: sum, shift: field.ShiftBy(n)} }
 
 // After returns the CRC-32C of bytes with the CRC-32C head, followed by those of s.
-func (s Sum) After(head uint32) uint32 { return field.Multiply(s.shift, head) ^ s.crc }
+func (s Sum) After(head uint32) uint32 { return s.shift.Times(head) ^ s.crc }
 
 // CRC returns the CRC-32C of the bytes alone.
 func (s Sum) CRC() uint32 { return s.crc }
