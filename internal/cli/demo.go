@@ -14,7 +14,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/standin"
 	"carronade/internal/workload"
 )
@@ -158,7 +158,7 @@ func (s *session) spawn(starting, life context.Context, args ...string) (*standi
 		if r.err != nil {
 			return nil, &words{Err: r.err, Hint: fmt.Sprintf("carronade standin %s starts it alone and shows its errors", strings.Join(args, " "))}
 		}
-		end := dial.Own(r.c.Addr()) // also in a job of a server that may not connect to this machine
+		end := conn.Own(r.c.Addr()) // also in a job of a server that may not connect to this machine
 		go func() {
 			<-r.c.Ended()
 			end()

@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target/kafka/admin"
 	"carronade/units"
 )
@@ -318,7 +318,7 @@ func (cl *cluster) queryBrokers(ctx context.Context) error {
 		if b.err == nil || !leaders[b.id] {
 			continue
 		}
-		if errors.As(b.err, new(*dial.NotAllowedError)) {
+		if errors.As(b.err, new(*conn.NotAllowedError)) {
 			return cl.cfg.explain(fmt.Sprintf("connect to broker %d at %s, the address that it advertises", b.id, b.addr), b.err)
 		}
 		if errors.Is(b.err, errTooOld) {
@@ -348,14 +348,14 @@ func (cl *cluster) queryBrokers(ctx context.Context) error {
 
 // queryBroker asks one broker for its API versions.
 func (c *config) queryBroker(ctx context.Context, b *broker) error {
-	conn, err := c.security.Dial(ctx, b.addr)
+	nc, err := c.security.Dial(ctx, b.addr)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	stop := dial.Interrupt(ctx, conn)
+	defer nc.Close()
+	stop := conn.Interrupt(ctx, nc)
 	defer stop()
-	keys, err := askVersions(conn, c.clientID)
+	keys, err := askVersions(nc, c.clientID)
 	if err != nil {
 		return err
 	}
@@ -376,13 +376,13 @@ func (c *config) queryBroker(ctx context.Context, b *broker) error {
 
 // askVersions asks a broker for its API versions. A broker that does not know v3
 // answers in v0 with UNSUPPORTED_VERSION (KIP-511); then v0 is used.
-func askVersions(conn net.Conn, clientID string) (*kmsg.ApiVersionsResponse, error) {
+func askVersions(nc net.Conn, clientID string) (*kmsg.ApiVersionsResponse, error) {
 	for _, version := range []int16{3, 0} {
 		req := kmsg.NewPtrApiVersionsRequest()
 		req.Version = version
 		req.ClientSoftwareName = "carronade"
 		req.ClientSoftwareVersion = "1"
-		answer, err := roundTrip(conn, clientID, req)
+		answer, err := roundTrip(nc, clientID, req)
 		if err != nil {
 			return nil, fmt.Errorf("ask for the API versions: %w", err)
 		}

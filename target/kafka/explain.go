@@ -10,7 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -41,7 +41,7 @@ func (c *config) hint(err error) string {
 		alien *notKafkaError
 	)
 	hasCert := c.security.tls != nil && len(c.security.tls.Certificates) > 0
-	dialHint := dial.Hint(err, hasCert)
+	dialHint := conn.Hint(err, hasCert)
 	switch {
 	case errors.Is(err, errSpeaksTLS):
 		return "add --tls (and --tls-ca FILE, unless its certificate is signed by an authority of the system)"
@@ -59,11 +59,11 @@ func (c *config) hint(err error) string {
 		return dialHint
 	case errors.As(err, &alien):
 		return "another protocol answers there: check the port (Kafka's is often 9092)"
-	case dial.IsRefused(err):
+	case conn.IsRefused(err):
 		return "nothing listens there: is the broker running, and is this its address? (carronade standin kafka starts a small one)"
 	case errors.Is(err, errNoAnswer), errors.Is(err, errClosedUnanswered), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return "another protocol may be listening there, or the broker may be stuck: check the port and the broker's log"
-	case dial.IsTimeout(err):
+	case conn.IsTimeout(err):
 		return "check the address, the firewall between, and whether the broker is stuck"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed),
 		errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.TransactionalIDAuthorizationFailed):

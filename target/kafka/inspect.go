@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 	"carronade/units"
 )
@@ -107,7 +107,7 @@ func quoted(word string) string {
 
 // seeds is what connecting to the bootstrap brokers found.
 type seeds struct {
-	contacts []dial.Contact
+	contacts []conn.Contact
 	errs     []error // of the protocol or the login, by seed
 	hints    []string
 	answered []string
@@ -115,8 +115,8 @@ type seeds struct {
 
 // contactSeeds connects to all seeds at once. It is an error if none answers as a broker.
 func (c *config) contactSeeds(ctx context.Context) (*seeds, error) {
-	s := &seeds{contacts: make([]dial.Contact, len(c.seeds)), errs: make([]error, len(c.seeds))}
-	d := dial.Dialer{TLS: c.security.tls}
+	s := &seeds{contacts: make([]conn.Contact, len(c.seeds)), errs: make([]error, len(c.seeds))}
+	d := conn.Dialer{TLS: c.security.tls}
 	var wg sync.WaitGroup
 	for i, addr := range c.seeds {
 		wg.Go(func() { s.contacts[i] = d.Contact(ctx, addr) })
@@ -243,7 +243,7 @@ func brokerFindings(brokers []broker, leaders []int32, standin bool) []target.Fi
 func (cl *cluster) clock() target.Finding {
 	f := target.Finding{Check: "clock of the brokers"}
 	for i := range cl.brokers {
-		if !dial.IsLocal(cl.brokers[i].addr) {
+		if !conn.IsLocal(cl.brokers[i].addr) {
 			f.Level = target.LevelUnknown
 			f.Found = "Kafka's protocol does not ask brokers for the time without writing"
 			f.Effect = "times of events do not depend on it; retention by time, and other consumers' end-to-end times do"

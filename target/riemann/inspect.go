@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 	"carronade/units"
 )
@@ -78,7 +78,7 @@ func (c *config) inspectHost(ctx context.Context, addr string) ([]target.Finding
 	}
 	var out []target.Finding
 	if c.transport.scheme == udpScheme {
-		out = append(out, udpFinding(addr, dial.IsLocal(addr)))
+		out = append(out, udpFinding(addr, conn.IsLocal(addr)))
 	} else {
 		contact := c.dialer.Contact(ctx, addr)
 		out = append(out, contact.Findings(time.Now())...)
@@ -156,7 +156,7 @@ func clockFinding(addr string, newest, began, ended time.Time) target.Finding {
 	host, _, _ := net.SplitHostPort(addr)
 	age := began.Sub(newest)
 	switch {
-	case dial.IsLocal(addr):
+	case conn.IsLocal(addr):
 		return target.Finding{Check: f.Check, Found: "the server at " + host + " runs on this machine, by its clock"}
 	case newest.IsZero():
 		f.Level, f.Found, f.Mend = target.LevelUnknown, "the server at "+host+" has no event of its own with a time", ""
@@ -204,10 +204,10 @@ func (c *config) otherPorts(ctx context.Context, addr string) target.Finding {
 		wg.Go(func() {
 			if p.scheme == udpScheme {
 				_, err := probeUDP(ctx, c, p.addr)
-				states[i] = udpState(err, dial.IsLocal(p.addr))
+				states[i] = udpState(err, conn.IsLocal(p.addr))
 				return
 			}
-			plain := dial.Dialer{Timeout: portWait}
+			plain := conn.Dialer{Timeout: portWait}
 			nc, err := plain.Dial(ctx, p.addr)
 			if err == nil {
 				nc.Close()
@@ -229,7 +229,7 @@ func tcpState(err error) portState {
 	switch {
 	case err == nil:
 		return portOpen
-	case dial.IsRefused(err):
+	case conn.IsRefused(err):
 		return portClosed
 	}
 	return portSilent

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	standinriemann "carronade/internal/standin/riemann"
 	"carronade/target"
 )
@@ -132,14 +132,14 @@ func TestClockFinding(t *testing.T) {
 // A datagram is a connection, too: none goes to an address that this process may not connect to.
 func TestProbeUDPIsRestricted(t *testing.T) {
 	addr := silentSocket(t)
-	dial.Restrict(func(a string) *dial.NotAllowedError { // others may run meanwhile
+	conn.Restrict(func(a string) *conn.NotAllowedError { // others may run meanwhile
 		if a == addr {
-			return &dial.NotAllowedError{Err: errors.New("not there"), Hint: "ask"}
+			return &conn.NotAllowedError{Err: errors.New("not there"), Hint: "ask"}
 		}
 		return nil
 	})
-	defer dial.Restrict(nil)
-	if _, err := probeUDP(t.Context(), nil, addr); !errors.As(err, new(*dial.NotAllowedError)) {
+	defer conn.Restrict(nil)
+	if _, err := probeUDP(t.Context(), nil, addr); !errors.As(err, new(*conn.NotAllowedError)) {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestUDPCannotTell(t *testing.T) {
 		{"refused here", refused, true, portClosed},
 		{"refused elsewhere", refused, false, portClosed},
 		{"not sent", errors.New("no route"), false, portUnknown},
-		{"not allowed", &dial.NotAllowedError{Err: errors.New("not there")}, true, portUnknown},
+		{"not allowed", &conn.NotAllowedError{Err: errors.New("not there")}, true, portUnknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := udpState(tt.err, tt.local); got != tt.want {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/load"
 	"carronade/measure"
@@ -101,7 +101,7 @@ func (s *session) connect(ctx context.Context, encoders []*encoder) error {
 		}
 	}
 	lanes := make([]sender, len(own))
-	err := dial.Many(ctx, len(own), func(ctx context.Context, k int) error {
+	err := conn.DialMany(ctx, len(own), func(ctx context.Context, k int) error {
 		addr := c.hosts[own[k]%len(c.hosts)]
 		l, err := c.transport.lane(ctx, c, own[k], addr, encoders)
 		if err != nil {

@@ -1,11 +1,4 @@
-// Package dial makes connections for targets: the options of connections, the hosts of
-// a URL, TCP with the requested buffers, TLS with the given certificates, and messages
-// about failures with advice. It does not depend on the protocol that is then spoken,
-// on logins, or on retries.
-//
-// Its invariant: unless configured otherwise, a certificate is verified, chain and
-// name.
-package dial
+package conn
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package dial
+package conn
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// atOnce bounds the connections that Many makes at the same time: more would fill
+	// atOnce bounds the connections that DialMany makes at the same time: more would fill
 	// the server's queue of connections that it has not accepted yet.
 	atOnce = 64
 	// OtherFiles is how many files a run may open after its connections and besides them: events of
@@ -18,12 +18,12 @@ const (
 	OtherFiles = 32
 )
 
-// Many calls connect for the numbers 0 to n-1, each of which makes a connection, some of
+// DialMany calls connect for the numbers 0 to n-1, each of which makes a connection, some of
 // them at the same time. It returns when all calls have returned. The first error ends the
-// context of the other calls, no further one begins, and Many returns that error. If the
+// context of the other calls, no further one begins, and DialMany returns that error. If the
 // given context ends, each call finds that out itself. A *target.Error says that the limit of open files is too low for n connections; connect was
 // then not called.
-func Many(ctx context.Context, n int, connect func(ctx context.Context, i int) error) error {
+func DialMany(ctx context.Context, n int, connect func(ctx context.Context, i int) error) error {
 	if err := enoughFiles(n, openFiles(), mostFiles()); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package dial
+package conn
 
 import (
 	"os"

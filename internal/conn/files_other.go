@@ -1,6 +1,6 @@
 //go:build !unix
 
-package dial
+package conn
 
 // mostFiles returns how many files this process may have open: there is no limit.
 func mostFiles() uint64 { return 1<<64 - 1 }

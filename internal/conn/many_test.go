@@ -1,4 +1,4 @@
-package dial
+package conn
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func TestMany(t *testing.T) {
 		var now, most atomic.Int64
 		var full sync.WaitGroup // until as many as may be are being made
 		full.Add(min(n, atOnce))
-		err := Many(t.Context(), n, func(_ context.Context, i int) error {
+		err := DialMany(t.Context(), n, func(_ context.Context, i int) error {
 			k := now.Add(1)
 			for m := most.Load(); k > m && !most.CompareAndSwap(m, k); m = most.Load() {
 			}
@@ -51,7 +51,7 @@ func TestMany(t *testing.T) {
 func TestManyFails(t *testing.T) {
 	refused := errors.New("refused")
 	var begun atomic.Int64
-	err := Many(t.Context(), 10*atOnce, func(ctx context.Context, i int) error {
+	err := DialMany(t.Context(), 10*atOnce, func(ctx context.Context, i int) error {
 		begun.Add(1)
 		if i == 1 {
 			return refused
@@ -72,7 +72,7 @@ func TestManyCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var begun atomic.Int64
-	if err := Many(ctx, 3*atOnce, func(context.Context, int) error { begun.Add(1); return nil }); err != nil || begun.Load() != 3*atOnce {
+	if err := DialMany(ctx, 3*atOnce, func(context.Context, int) error { begun.Add(1); return nil }); err != nil || begun.Load() != 3*atOnce {
 		t.Errorf("%d of %d calls were begun: %v", begun.Load(), 3*atOnce, err)
 	}
 }
@@ -115,7 +115,7 @@ func TestManyFiles(t *testing.T) {
 	if limit > 1<<30 {
 		t.Skip("open files are not limited")
 	}
-	if err := Many(t.Context(), int(limit), func(context.Context, int) error { t.Error("a connection was begun"); return nil }); err == nil {
+	if err := DialMany(t.Context(), int(limit), func(context.Context, int) error { t.Error("a connection was begun"); return nil }); err == nil {
 		t.Error("as many connections as files may be open")
 	}
 }
