@@ -125,10 +125,9 @@ var Packages = []Package{
 	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/report", "internal/testkit/reporttest", "target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},
 	{Name: "internal/command/reports", May: []string{"internal/command", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/stats", "internal/store", "internal/system", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
-	{Name: "internal/command/profiling", May: []string{"internal/command", "internal/layout", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "payload", "target", "target/kafka", "units"}, Tests: []string{"target/all"}},
-	{Name: "internal/command/kinds", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/report", "internal/run", "internal/workload", "load", "measure", "target", "target/kafka", "target/kafka/admin", "target/riemann", "units"}},
+	{Name: "internal/command/kinds", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/report", "internal/run", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/riemann", "units"}, Tests: []string{"target/all"}},
 	{Name: "internal/cli", May: []string{
-		"internal/checkout", "internal/command", "internal/command/kinds", "internal/command/profiling",
+		"internal/checkout", "internal/command", "internal/command/kinds",
 		"internal/command/reports", "internal/compat", "internal/compat/...", "internal/dial", "internal/digest", "internal/doctor",
 		"internal/export", "internal/fault", "internal/find", "internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive",
 		"internal/fleet/manifest", "internal/jobs", "internal/judge", "internal/layout", "internal/live", "internal/outage",
