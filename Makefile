@@ -127,7 +127,7 @@ fmt: ## gofumpt over every file
 	CGO_ENABLED=0 $(GO) run $(GOFUMPT) -w $$(git ls-files '*.go')
 
 docs: ## man pages and shell completions into dist/
-	$(GO) run ./internal/tools/gendocs dist
+	$(GO) run ./internal/tools/generate manuals dist
 
 cross: ## builds for each platform, without output
 	@for p in $(PLATFORMS); do echo "$$p"; \

@@ -18,6 +18,7 @@ func (t *thread) takeAnswers(now time.Duration) {
 		if ls := t.byID[r.lane]; ls != nil {
 			at := t.run.watchdog.earliest(r.at)
 			ls.full, ls.roomSince = false, max(ls.roomSince, at)
+			t.updateRank(ls)
 			t.unblock(ls, at)
 		}
 	}
@@ -61,6 +62,7 @@ func (t *thread) retry(o *Outcome, now time.Duration) bool {
 	ls := t.byID[int(o.Lane)]
 	ls.refire = append(ls.refire, s)
 	t.refires++
+	t.updateRank(ls)
 	return true
 }
 
@@ -94,6 +96,7 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 		t.callerSlots.push(arrived, batches)
 	} else {
 		ls.slots.push(arrived, batches)
+		t.updateRank(ls)
 	}
 	t.batchesInFlight -= batches // stopWaiting follows after the next batches were fired
 	part := t.run.partOf(o.Stream)

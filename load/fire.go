@@ -213,6 +213,9 @@ func (t *thread) recordSent(batch *Batch, s *stream, ls *laneState, phase int, n
 		t.callerSlots.pop(batches)
 	} else {
 		ls.slots.pop(batches)
+		t.turns++
+		ls.rank.turn = t.turns
+		t.updateRank(ls)
 	}
 	s.next += uint64(batch.Events)
 	t.addInFlight(now, int64(batch.Events), s.part)
@@ -268,6 +271,7 @@ func (t *thread) addInFlight(now time.Duration, by int64, part int) {
 // flight has no connection, so answers are missing from now on.
 func (t *thread) markFull(ls *laneState, now time.Duration) {
 	ls.full = true
+	t.updateRank(ls)
 	t.block(ls, now)
 	t.startWaiting(now)
 }
@@ -334,6 +338,7 @@ func (t *thread) refire() {
 		t.refires -= taken
 		ls.refire = append(ls.refire[:0], ls.refire[taken:]...)
 		ls.full = len(ls.refire) > 0
+		t.updateRank(ls)
 	}
 }
 

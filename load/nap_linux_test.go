@@ -114,7 +114,10 @@ func TestAnswersEndAWaitForTheBound(t *testing.T) {
 		{"full, with an answer", minSleep / 2, true, true, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			th := &thread{minSleep: minSleep, lanes: []*laneState{{}, {blocked: tt.blocked}}}
+			th := &thread{minSleep: minSleep, lanes: []*laneState{{}, {}}}
+			if tt.blocked {
+				th.block(th.lanes[1], 0)
+			}
 			th.inbox.filled.Store(tt.filled)
 			if got := th.prepareSleep(tt.length, !th.wantsRoom()); got != tt.sleeps {
 				t.Errorf("it sleeps: %v, want %v", got, tt.sleeps)

@@ -90,10 +90,9 @@ func TestNoFreeLane(t *testing.T) {
 	})
 }
 
-// TestManyLanes: with thousands of lanes, the engine takes the next one whose slots were
-// all free, so that each gets as much as the others and no batch waits.
+// TestManyLanes: also with thousands of lanes, each gets as much as the others and no batch waits.
 func TestManyLanes(t *testing.T) {
-	for _, lanes := range []int{manyLanes - 1, 2000} {
+	for _, lanes := range []int{3, 2000} {
 		synctest.Test(t, func(t *testing.T) {
 			fired := make([]int, lanes)
 			f := newFake(RoundRobin(lanes), lanes, func(lane int, _ Batch, at time.Duration) (time.Duration, Outcome) {

@@ -28,6 +28,8 @@ type thread struct {
 	accounts         []account     // of each part; nil if the run has none
 	lanes            []*laneState  // seen so far
 	byID             map[int]*laneState
+	freest           laneHeap      // lanes that share a backlog
+	turns            uint64        // batches fired
 	queued           indexSet      // of lanes with streams in their own queue; and of some whose queue became empty
 	blocked          int           // lanes that are blocked
 	unflushed        []*laneState  // with batches that are not flushed
@@ -82,6 +84,7 @@ type stream struct {
 type laneState struct {
 	Lane
 	index      int // in the thread's lanes
+	rank       laneRank
 	part       int
 	grouper    BatchGrouper // nil: the lane does not accept batch groups
 	slots      slots
@@ -144,6 +147,7 @@ func (t *thread) loop() {
 	t.wait.prepare()
 	defer t.wait.close()
 	t.begin()
+	<-t.run.begun
 	now := t.run.Now()
 	for {
 		impair.Point(impair.Send, now)
@@ -267,7 +271,7 @@ func (t *thread) endDisturbance(now time.Duration) {
 
 // begin makes every stream wait for its first batch.
 func (t *thread) begin() {
-	now := t.run.Now()
+	now := max(0, t.run.Now())
 	t.left = len(t.streams)
 	if len(t.streams) == 1 {
 		t.shared = nil
@@ -422,6 +426,11 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 		}
 		t.byID[l.ID()] = ls
 		t.lanes = append(t.lanes, ls)
+		if t.shared != nil {
+			ls.rank.at = len(t.freest)
+			t.freest = append(t.freest, ls)
+			t.updateRank(ls)
+		}
 		t.run.assignLane(l.ID(), t)
 	}
 	return ls
@@ -460,7 +469,7 @@ func (t *thread) serve(now time.Duration) {
 // serveShared fires each batch on the lane with the most free slots.
 func (t *thread) serveShared(now time.Duration) {
 	for t.shared.n > 0 {
-		ls := t.freestLane((*t.shared.first()).ready)
+		ls := t.freest.top()
 		if ls == nil {
 			break
 		}
@@ -472,42 +481,6 @@ func (t *thread) serveShared(now time.Duration) {
 		t.drop(t.shared, now)
 	}
 }
-
-// freestLane returns the lane with the most free slots; of several, the one whose slot
-// has been free the longest; and of those, the next in round-robin order. Nil: no lane
-// has room.
-//
-// With thousands of lanes, looking at each of them costs far more than the batch. So the
-// next lane in round-robin order is taken if all of it was free when the batch was ready:
-// no lane is freer, and its batch waits for nothing.
-func (t *thread) freestLane(ready time.Duration) *laneState {
-	best, at := -1, time.Duration(0)
-	early := len(t.lanes) >= manyLanes && t.scheduled() && t.run.plan.Concurrency == 0
-	for i := range t.lanes {
-		i = (t.nextLane + i) % len(t.lanes)
-		ls := t.lanes[i]
-		if t.room(ls) == 0 || len(ls.refire) > 0 {
-			continue
-		}
-		free := ls.slots.iterate()
-		since := max(ls.roomSince, free.next())
-		if early && ls.slots.n == t.run.plan.MaxInFlight && since <= ready {
-			best = i
-			break
-		}
-		if b := best; b < 0 || ls.slots.n > t.lanes[b].slots.n || ls.slots.n == t.lanes[b].slots.n && since < at && since > 0 && at > 0 {
-			best, at = i, since
-		}
-	}
-	if best < 0 {
-		return nil
-	}
-	t.nextLane = best + 1
-	return t.lanes[best]
-}
-
-// manyLanes is from how many lanes on freestLane does not look at all of them.
-const manyLanes = 256
 
 // serveEach fires what the bound allows of each lane's own streams. Each round begins
 // with another lane, so that no lane takes all the slots. It looks only at lanes with a

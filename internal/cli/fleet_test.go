@@ -385,7 +385,9 @@ func TestFleetRecover(t *testing.T) {
 		a.until(t, "has ended")
 	}
 	recovered := start(t, "fleet", "recover", "last", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
-	recovered.end(t)
+	if code := recovered.end(t); code != 3 {
+		t.Errorf("exit code %d, want 3: nobody interrupted it", code)
+	}
 	r := reportOf(t, recovered)
 	if !r.doubts("recovered from the agents") || len(r.Fleet.Agents) != 2 || r.Totals.Acked < 4000 || r.Totals.Acked > 30_000 {
 		t.Errorf("recovered: %+v %+v %+v", r.Trust, r.Totals, r.Fleet)

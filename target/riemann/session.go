@@ -79,13 +79,14 @@ func (s *session) open(ctx context.Context) error {
 	for i := range encoders {
 		p := newEncoder(c.shape, int32(i), c.perMessage())
 		encoders[i] = p
+		c.widest = max(c.widest, p.size())
 		if p.size() > mostMessage {
 			return contradiction(fmt.Sprintf("a message of %d events may have %d bytes, more than %d", c.perMessage(), p.size(), mostMessage),
 				"give a smaller --batch-events")
 		}
 	}
 	if c.transport.web() {
-		widestJSON(encoders) // which the lanes, made at the same time, then read
+		c.widestJSON = widestJSON(encoders)
 	}
 	return s.connect(ctx, encoders)
 }
