@@ -182,7 +182,7 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 			return c.missingTopic(err)
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.LeaderNotAvailable):
 		case errors.Is(err, kerr.TopicAuthorizationFailed):
-			return c.forbidden(doing, "DESCRIBE (and CREATE, if it is missing)", err)
+			return c.forbidden(doing, c.topic, err, c.seeRights()...)
 		case err != nil && kerr.IsRetriable(err):
 		case err != nil:
 			return c.explain(doing, err)
@@ -270,22 +270,14 @@ func (cl *cluster) applyMetadata(meta *kmsg.MetadataResponse) (leaderless []int3
 }
 
 // checkRights reports a missing permission early, where the broker lists the
-// permissions (from Metadata v8 on; KIP-430). Bits are numbered by AclOperation.
+// permissions (from Metadata v8 on; KIP-430).
 func (cl *cluster) checkRights(ops int32) error {
-	const (
-		read    = 1 << 3
-		write   = 1 << 4
-		unknown = -1 << 31
-	)
-	if ops == unknown || ops == 0 {
-		return nil
-	}
 	c := cl.cfg
-	if !c.onlyReads() && ops&write == 0 {
-		return c.forbidden("produce to the topic "+c.topic, "WRITE", kerr.TopicAuthorizationFailed)
-	}
-	if (c.op != opProduce || c.verify) && ops&read == 0 {
-		return c.forbidden("consume from the topic "+c.topic, "READ", kerr.TopicAuthorizationFailed)
+	switch right := c.missingRight(ops); right {
+	case aclWrite:
+		return c.forbidden("produce to the topic "+c.topic, c.topic, kerr.TopicAuthorizationFailed, right)
+	case aclRead:
+		return c.forbidden("consume from the topic "+c.topic, c.topic, kerr.TopicAuthorizationFailed, right)
 	}
 	return nil
 }
@@ -297,7 +289,7 @@ func (cl *cluster) createTopic(ctx context.Context, spec admin.Spec) error {
 	case err == nil || errors.Is(err, kerr.TopicAlreadyExists):
 		return nil
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return cl.cfg.forbidden("create the topic "+spec.Name, "CREATE", err)
+		return cl.cfg.forbidden("create the topic "+spec.Name, spec.Name, err, aclCreate)
 	}
 	return cl.cfg.explain("create the topic "+spec.Name, err)
 }

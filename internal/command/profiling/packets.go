@@ -46,7 +46,7 @@ func (t *Tools) readPackets(f *flags, name string, in *input) (finding, error) {
 	}
 	whole := false
 	switch err := p.Read(in.Reader); {
-	case errors.Is(err, traffic.ErrEnough):
+	case errors.Is(err, traffic.ErrEnough), in.cut():
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err
