@@ -180,6 +180,9 @@ func (s *session) Client(stream int32) int { return int(stream) }
 // Clients implements load.Target.
 func (s *session) Clients() int { return s.cfg.clients }
 
+// Connections implements load.Connector.
+func (s *session) Connections() int { return len(s.lanes) }
+
 // Route implements load.Target.
 func (s *session) Route(stream int32) load.Lane { return s.lanes[int(stream)-s.cfg.portion.From] }
 
