@@ -130,7 +130,7 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 		return err
 	}
 	for k, i := range own {
-		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[k]})
+		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, first: conns[k]})
 	}
 	for k, err := range faults {
 		if err != nil {
