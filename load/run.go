@@ -30,7 +30,8 @@ type Run struct {
 
 	start    time.Time
 	threads  []*thread
-	byLane   atomic.Pointer[[]*thread]
+	begun    chan struct{} // closed at time 0
+	byLane   atomic.Pointer[[]atomic.Pointer[thread]]
 	laneMu   sync.Mutex
 	pages    pageQueue
 	consumed consumedRecorder
@@ -96,7 +97,7 @@ func New(plan Plan, target Target) (*Run, error) {
 		}
 		plan.Schedule = m.schedules()
 	}
-	r := &Run{plan: plan, target: target, partitioner: target.Partitioner(), phases: plan.phases(), done: make(chan struct{})}
+	r := &Run{plan: plan, target: target, partitioner: target.Partitioner(), phases: plan.phases(), begun: make(chan struct{}), done: make(chan struct{})}
 	switch {
 	case plan.Schedule != nil:
 		r.mode = OpenLoop
@@ -166,31 +167,50 @@ func (r *Run) Threads() int {
 // Start begins to fire, at the plan's StartAt if it has one. The run continues until its
 // limits, Stop or Abort. A run that was stopped before fires nothing.
 func (r *Run) Start() {
-	time.Sleep(time.Until(r.plan.StartAt))
-	n := r.prepare()
-	if !r.plan.Portable {
-		addProcs(n)
-		r.watchdog.addActive(int32(n))
-		r.watchdog.start(r.Now)
-	}
+	lead := r.lead()
+	time.Sleep(time.Until(r.plan.StartAt.Add(-lead)))
+	n := r.prepare(lead)
 	r.target.Start(r)
 	var firing sync.WaitGroup
 	for _, t := range r.threads {
 		firing.Go(t.loop)
 	}
+	time.Sleep(time.Until(r.start))
+	if !r.plan.Portable {
+		addProcs(n)
+		r.watchdog.addActive(int32(n)) //nolint:gosec // threads
+		r.watchdog.start(r.Now)
+	}
+	close(r.begun)
 	go r.collect(&firing)
 }
 
-// prepare makes the threads and returns their number. The times of the run count from
-// here.
-func (r *Run) prepare() int {
+// Clients from which on a run has a lead, and the lead for each of them. A target starts two
+// goroutines and makes some system calls for a connection, which takes 20 us.
+const (
+	manyClients   = 256
+	leadPerClient = 50 * time.Microsecond
+)
+
+// lead returns how long before its time 0 a run starts its target and makes its lanes. With
+// thousands of connections the first events would be late otherwise.
+func (r *Run) lead() time.Duration {
+	if n := r.ownClients(); n >= manyClients {
+		return time.Duration(n) * leadPerClient
+	}
+	return 0
+}
+
+// prepare makes the threads and returns their number. The times of the run count from the
+// plan's StartAt, or from the end of the lead.
+func (r *Run) prepare(lead time.Duration) int {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	n := r.Threads()
 	if r.start = r.plan.StartAt; r.start.IsZero() {
-		r.start = time.Now()
+		r.start = time.Now().Add(lead)
 	}
-	none := []*thread{}
+	none := []atomic.Pointer[thread]{}
 	r.byLane.Store(&none)
 	r.pages.init(n)
 	r.consumed.rec = recorder{length: r.plan.Interval, free: make(chan *page, 4)}
@@ -239,7 +259,7 @@ func (r *Run) markNow(moment *atomic.Int64) {
 	r.starting.Lock()
 	at := time.Duration(0)
 	if !r.start.IsZero() {
-		at = r.Now()
+		at = max(0, r.Now())
 	}
 	moment.CompareAndSwap(int64(Never), int64(at))
 	threads := r.threads
@@ -319,23 +339,29 @@ func (r *Run) Ready(lane int, at time.Duration) {
 func (r *Run) threadOf(lane int) *thread {
 	known := *r.byLane.Load()
 	if lane < len(known) {
-		return known[lane]
+		return known[lane].Load()
 	}
 	return nil
 }
 
-// assignLane records that a lane belongs to a thread, before anything is fired on it.
+// assignLane records that a lane belongs to a thread, before anything is fired on it. The list
+// doubles when it is full: a copy for each of ten thousand lanes would delay the start.
 func (r *Run) assignLane(lane int, t *thread) {
 	r.laneMu.Lock()
 	defer r.laneMu.Unlock()
 	known := *r.byLane.Load()
-	next := make([]*thread, max(len(known), lane+1))
-	copy(next, known)
-	if next[lane] != nil && next[lane] != t {
+	if lane >= len(known) {
+		next := make([]atomic.Pointer[thread], max(2*len(known), lane+1))
+		for i := range known {
+			next[i].Store(known[i].Load())
+		}
+		r.byLane.Store(&next)
+		known = next
+	}
+	if old := known[lane].Load(); old != nil && old != t {
 		panic(fmt.Sprintf("load: lane %d serves streams of two clients", lane))
 	}
-	next[lane] = t
-	r.byLane.Store(&next)
+	known[lane].Store(t)
 }
 
 func (r *Run) wakeAll() {

@@ -147,6 +147,7 @@ func (t *thread) loop() {
 	t.wait.prepare()
 	defer t.wait.close()
 	t.begin()
+	<-t.run.begun
 	now := t.run.Now()
 	for {
 		impair.Point(impair.Send, now)
@@ -270,7 +271,7 @@ func (t *thread) endDisturbance(now time.Duration) {
 
 // begin makes every stream wait for its first batch.
 func (t *thread) begin() {
-	now := t.run.Now()
+	now := max(0, t.run.Now())
 	t.left = len(t.streams)
 	if len(t.streams) == 1 {
 		t.shared = nil

@@ -118,3 +118,11 @@ func appendDecimal(dst []byte, n uint64, width int) []byte {
 	}
 	return append(dst, b[i:]...)
 }
+
+// belowInt is below for signed numbers, and 0 if n is below 1.
+func belowInt(u uint64, n int64) int64 {
+	if n < 1 {
+		return 0
+	}
+	return int64(below(u, uint64(n)))
+}

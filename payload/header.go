@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"carronade/payload/expression"
 	"carronade/units"
 )
 
@@ -15,24 +14,24 @@ type Header struct {
 }
 
 // A madeHeader is a header whose name or value is made for each event.
-type madeHeader struct{ name, value *expression.Template }
+type madeHeader struct{ name, value *Template }
 
 // parseHeaders compiles the headers. Those that are the same for every event are kept as
 // bytes, unless others are not.
 func (g *Generator) parseHeaders(s Spec) error {
-	o := expression.Options{Use: expression.Live}
+	o := TemplateOptions{Use: Live}
 	if s.Pooled {
-		o.Use = expression.Ahead
+		o.Use = Ahead
 	}
 	constant := true
 	for i, h := range s.Headers {
-		name, value, ok := expression.Cut(h, '=')
+		name, value, ok := CutText(h, '=')
 		if !ok || name == "" {
 			return fmt.Errorf("header %q has no name and value: want NAME=VALUE, such as source=carronade", h)
 		}
 		var made madeHeader
 		for j, part := range []struct {
-			to   **expression.Template
+			to   **Template
 			text string
 			at   int
 		}{{&made.name, name, 0}, {&made.value, value, len(name) + 1}} {
@@ -56,9 +55,9 @@ func (g *Generator) parseHeaders(s Spec) error {
 }
 
 // compile compiles a part of a text, at an offset of the whole text: errors name places in the whole.
-func compile(text string, at int, o expression.Options) (*expression.Template, error) {
-	t, err := expression.Parse(text, o)
-	var wrong *expression.Error
+func compile(text string, at int, o TemplateOptions) (*Template, error) {
+	t, err := ParseTemplate(text, o)
+	var wrong *TemplateError
 	if errors.As(err, &wrong) {
 		wrong.Column += at
 	}

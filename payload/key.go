@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/payload/expression"
 	"carronade/units"
 )
 
@@ -43,8 +42,8 @@ type keys struct {
 	radix int // of names; 0: ten
 	zipf  zipf
 
-	template *expression.Template // of expressed; of numbered: the number
-	prefix   *expression.Template // of numbered
+	template *Template // of expressed; of numbered: the number
+	prefix   *Template // of numbered
 }
 
 // usesEnv reports whether a numbered key contains the value of an environment variable.
@@ -59,11 +58,11 @@ func (k *keys) parseNumbered(args string, seed uint64) (err error) {
 	if k.radix, err = strconv.Atoi(strings.TrimSpace(radix)); err != nil || k.radix < 2 || k.radix > 36 || !ok {
 		return errors.New("number takes a radix from 2 to 36, an expression that is an integer, and optionally a text before the digits")
 	}
-	text, prefix, _ := expression.Cut(rest, ',')
+	text, prefix, _ := CutText(rest, ',')
 	if k.template, err = parseNumber(strings.TrimSpace(text), seed); err != nil {
 		return err
 	}
-	if k.prefix, err = expression.Parse(prefix, expression.Options{Seed: mix(seed, 1), Use: expression.Repeatable}); err != nil {
+	if k.prefix, err = ParseTemplate(prefix, TemplateOptions{Seed: mix(seed, 1), Use: Repeatable}); err != nil {
 		return fmt.Errorf("the text before the digits: %w", err)
 	}
 	k.kind, k.width = numbered, k.prefix.MaxLen()+maxDigits
@@ -94,8 +93,8 @@ func parseKeys(s string, seed uint64) (keys, error) {
 		}
 		return out, nil
 	}
-	if expression.Marked(s) {
-		t, err := expression.Parse(s, expression.Options{Seed: seed, Use: expression.Repeatable})
+	if HasExpression(s) {
+		t, err := ParseTemplate(s, TemplateOptions{Seed: seed, Use: Repeatable})
 		if err != nil {
 			return out, fmt.Errorf("key %q: %w", shortened(s), err)
 		}

@@ -4,11 +4,21 @@
 // machines, a producer and the consumer that checks it, or a run and its repetition get
 // the same bytes without communication, in any order and from any number of goroutines.
 // The package does not depend on what the bytes are used for: it has no protocol,
-// batch, partition or clock.
+// batch or partition.
 //
 // For lognormal sizes and zipf keys this applies only between machines of one
 // architecture: the logarithm of another one may differ in its last bit, and so may,
 // very rarely, an event.
+//
+// Keys, headers and other texts of events may be a [Template]: a text with expressions, such as
+// "user-${rnd.nextInt(100)}". Its functions, values and types are those of the expressions of
+// mongoose scenarios (Java's unified expression language); [ExpressionFunctions],
+// [ExpressionValues] and [ExpressionOperators] list them. Every type is known when a text is
+// compiled, so a wrong call is an error of [ParseTemplate] and not of an event. Random values
+// depend on the seed, the number of the event and the place of the call in the text, and on
+// nothing else. Only a template that asks for the time has other bytes when it is evaluated
+// again: the time is the generator's clock, in UTC, and a [TemplateUse] excludes it where
+// events must be the same each time.
 //
 // The text forms of sizes, keys and payloads are [SizeForms], [KeyForms] and
 // [PayloadForms].
@@ -42,7 +52,7 @@ type Spec struct {
 	Key     string   // see KeyForms
 	Headers []string // each NAME=VALUE, split at the first = outside of expressions
 	// Pooled says that headers are made before the run, for events that repeat: then they
-	// must not depend on the time (see expression.Ahead).
+	// must not depend on the time (see Ahead).
 	Pooled bool
 }
 

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/payload/expression"
 	"carronade/units"
 )
 
@@ -84,9 +83,9 @@ func (r *ring) has(value []byte, offset uint64) bool {
 // A ringForm is the parsed text of ring(...).
 type ringForm struct {
 	size   int
-	number *expression.Template // the offset of an event; nil: random
-	middle string               // what is between the size and the source, if it is not an expression
-	source string               // a seed in hexadecimal digits, or file:PATH
+	number *Template // the offset of an event; nil: random
+	middle string    // what is between the size and the source, if it is not an expression
+	source string    // a seed in hexadecimal digits, or file:PATH
 }
 
 // parseRing reads the arguments of a ring: SIZE,SEED or SIZE,file:PATH, with an expression or
@@ -105,8 +104,8 @@ func parseRing(args string, seed uint64) (f ringForm, err error) {
 	}
 	f.size = int(n)
 	rest = strings.TrimSpace(rest)
-	if expression.Marked(rest) {
-		text, source, ok := expression.Cut(rest, ',')
+	if HasExpression(rest) {
+		text, source, ok := CutText(rest, ',')
 		if !ok {
 			return f, errors.New("a ring has a seed or a file after the expression")
 		}
@@ -122,8 +121,8 @@ func parseRing(args string, seed uint64) (f ringForm, err error) {
 }
 
 // parseNumber compiles an expression that is an integer.
-func parseNumber(text string, seed uint64) (*expression.Template, error) {
-	t, err := expression.Parse(text, expression.Options{Seed: seed, Use: expression.Repeatable})
+func parseNumber(text string, seed uint64) (*Template, error) {
+	t, err := ParseTemplate(text, TemplateOptions{Seed: seed, Use: Repeatable})
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"carronade/payload/expression"
 )
 
 // mongooseSeed is the default seed of mongoose's data.
@@ -21,7 +19,7 @@ const mongooseSeed = "7a42d9c483244167"
 // expressions.
 func mongooseRing(t testing.TB, seed string, size int) []byte {
 	t.Helper()
-	words, err := expression.Parse("${int64:xorShift(this.last())}%{"+seedOf(t, seed)+"}", expression.Options{})
+	words, err := ParseTemplate("${int64:xorShift(this.last())}%{"+seedOf(t, seed)+"}", TemplateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

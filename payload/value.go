@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/payload/expression"
 	"carronade/units"
 )
 
@@ -29,12 +28,12 @@ const (
 type values struct {
 	text     string
 	kind     valueKind
-	ratio    float64              // of compressible
-	distinct uint64               // letters: number of distinct values; 0: all are distinct
-	set      charset              // of chars
-	file     *file                // of lines
-	ring     *ring                // of ringed
-	number   *expression.Template // of ringed: the offset; nil: random
+	ratio    float64   // of compressible
+	distinct uint64    // letters: number of distinct values; 0: all are distinct
+	set      charset   // of chars
+	file     *file     // of lines
+	ring     *ring     // of ringed
+	number   *Template // of ringed: the offset; nil: random
 }
 
 // sized reports whether values have the requested sizes.

@@ -26,7 +26,7 @@ func TestMongooseScenarios(t *testing.T) {
 	}
 	play := func(t *testing.T, name string, swap []string, args ...string) ended {
 		t.Helper()
-		text, err := os.ReadFile(filepath.Join("../compat/mongoose/classic/testdata/listings", name))
+		text, err := os.ReadFile(filepath.Join("../compat/mongoose/testdata/listings", name))
 		if err != nil {
 			t.Fatal(err)
 		}

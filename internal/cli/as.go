@@ -194,7 +194,7 @@ func (s *session) fireTogether(ctx context.Context, tool *compat.Tool, docs []*w
 	for i := range docs {
 		own := o
 		if i > 0 {
-			own.hub = nil
+			own.exporter = nil
 		}
 		all.Go(func() {
 			if reports[i], errs[i] = s.deliverAs(ctx, own, i); errs[i] != nil {

@@ -26,7 +26,6 @@ import (
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/payload"
-	"carronade/payload/expression"
 	"carronade/target"
 	"carronade/target/all"
 )
@@ -511,9 +510,9 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		"payload": list(payload.PayloadForms),
 		"key":     list(payload.KeyForms),
 
-		"functions": wordsTable(expression.Functions()),
-		"values":    wordsTable(expression.Values()),
-		"operators": wordsTable(expression.Operators()),
+		"functions": wordsTable(payload.ExpressionFunctions()),
+		"values":    wordsTable(payload.ExpressionValues()),
+		"operators": wordsTable(payload.ExpressionOperators()),
 	}
 	for _, k := range all.Kinds() {
 		parts[k.Name()] = settingsTable(workload.Table(k), k.Name())
@@ -586,7 +585,7 @@ func settingsTable(table []workload.Setting, kind string) string {
 func cell(s string) string { return strings.ReplaceAll(s, "|", ", ") }
 
 // wordsTable returns words of the language of expressions in Markdown.
-func wordsTable(words []expression.Word) string {
+func wordsTable(words []payload.ExpressionWord) string {
 	var b strings.Builder
 	b.WriteString("\n| | type | |\n|---|---|---|\n")
 	for _, w := range words {

@@ -12,14 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/command/judging"
+	"carronade/internal/command/reports"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/find/trials"
 	"carronade/internal/layout"
 	"carronade/internal/report"
-	"carronade/internal/slo"
 	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -67,7 +66,7 @@ type searching struct {
 	vary     varying
 
 	base     *workload.Document // the workload file, with the configuration
-	limits   []slo.Limit
+	limits   []workload.Limit
 	untilEnd bool // trials that read end where the logs do
 	planned  bool // the plan was shown
 	attached []report.Attachment
@@ -201,7 +200,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if o.keep.store == nil {
 		return &words{Err: errors.New("--resume needs a store"), Hint: "name the store of the search with --store"}
 	}
-	rows, err := judging.RowsWithLabel(ctx, o.keep.store, trials.Label, f.resume, "label."+trials.Label)
+	rows, err := reports.RowsWithLabel(ctx, o.keep.store, trials.Label, f.resume, "label."+trials.Label)
 	if err != nil {
 		return err
 	}

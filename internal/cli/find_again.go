@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/command/judging"
+	"carronade/internal/command/reports"
 	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/find/trials"
 	"carronade/internal/report"
 	"carronade/internal/run"
-	"carronade/internal/slo"
 	"carronade/internal/store"
+	"carronade/internal/workload"
 	"carronade/units"
 )
 
@@ -35,7 +35,7 @@ func (s *session) againFind(ctx context.Context, f *searching, args []string) er
 		return err
 	}
 	for _, text := range t.All("slo") {
-		l, err := slo.Parse(text)
+		l, err := workload.ParseLimit(text)
 		if err != nil {
 			return &words{Err: fmt.Errorf("--slo: %w", err), Hint: "carronade help slo lists the limits"}
 		}
@@ -161,7 +161,7 @@ func searchOf(ctx context.Context, kept store.Store, ref string) (id string, d *
 
 // trialRows are the rows of the reports of a search's trials, the oldest first.
 func trialRows(ctx context.Context, kept store.Store, id string) ([]digest.Row, error) {
-	rows, err := judging.RowsWithLabel(ctx, kept, trials.Label, id, "mode")
+	rows, err := reports.RowsWithLabel(ctx, kept, trials.Label, id, "mode")
 	rows = slices.DeleteFunc(rows, func(r digest.Row) bool { return r.Running || r.Text("mode") == string(report.Searching) })
 	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
 	return rows, err

@@ -9,7 +9,6 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/find"
 	"carronade/internal/find/trials"
-	"carronade/internal/slo"
 	"carronade/internal/workload"
 	"carronade/units"
 )
@@ -58,7 +57,7 @@ func (f *searching) options() (err error) {
 // limitTimes adds a limit on a time if there is none.
 func (f *searching) limitTimes() error {
 	if len(trials.Limits(f.limits)) == 0 {
-		l, err := slo.Parse(findLimit)
+		l, err := workload.ParseLimit(findLimit)
 		if err != nil {
 			return err
 		}
@@ -102,7 +101,7 @@ func (s *session) resolveSearch(f *searching, t *command.Settings, file *workloa
 	case f.Over == find.OverConcurrency && (hasLimit(f.settings.Doc.Entries) || hasLimit(f.base.Entries)):
 		return nil, errNoRateOrLimit
 	case f.Over == find.OverConcurrency:
-	case !f.Reading && slices.ContainsFunc(f.limits, func(l slo.Limit) bool { return l.Name == "throughput" }):
+	case !f.Reading && slices.ContainsFunc(f.limits, func(l workload.Limit) bool { return l.Name == "throughput" }):
 		return nil, &words{Err: errors.New("--slo throughput: the rate is what is searched for, and low rates are tried too"), Hint: "--at-least RATE says which rate must hold"}
 	case w.Unacknowledged():
 		if err := unanswered(f.limits); err != nil {
@@ -172,12 +171,12 @@ func opOf(docs ...*workload.Document) (op string) {
 
 // unanswered checks the limits of a search in which nothing is acknowledged: no response has a
 // time, so what is not found later must be limited.
-func unanswered(limits []slo.Limit) error {
+func unanswered(limits []workload.Limit) error {
 	hint := "--slo not-found=0 searches for the highest rate at which nothing is lost"
 	if times := trials.Limits(limits); len(times) > 0 {
 		return &words{Err: fmt.Errorf("%s: nothing is acknowledged, so no response has a time", times[0].Name), Hint: hint}
 	}
-	if !slices.ContainsFunc(limits, func(l slo.Limit) bool { return l.Needs == slo.Delivery }) {
+	if !slices.ContainsFunc(limits, func(l workload.Limit) bool { return l.Needs == workload.NeedsDelivery }) {
 		return &words{Err: errors.New("nothing is acknowledged, so no response shows what the system takes"), Hint: hint}
 	}
 	return nil

@@ -54,7 +54,7 @@ func (s *session) runTasks(ctx context.Context, o outputs) error {
 func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Document, err error) {
 	var watcher *live.Watcher // nil is quiet
 	if !o.quiet {
-		watcher = live.New(s.Err, terminal(s.Err))
+		watcher = live.NewWatcher(s.Err, terminal(s.Err))
 	}
 	if watcher != nil { // steps of a scenario that run beside another are quiet
 		s.restore.Store(watcher)
@@ -78,8 +78,8 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		return nil, err
 	}
 	id := run.NewID()
-	o.hub.Begin(publicRun(w, id, k.i))
-	defer o.hub.End()
+	o.exporter.Begin(publicRun(w, id, k.i))
+	defer o.exporter.End()
 	endMarks := func() {}
 	defer func() { endMarks() }()
 	shown := o.viewers.begin(w, id, o.which(i), k.trial)
@@ -115,7 +115,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		},
 		Watch: func(snap load.Snapshot) {
 			watcher.Show(snap)
-			o.hub.Show(snap)
+			o.exporter.Show(snap)
 			shown.Interval(snap)
 			if o.observer.Interval != nil {
 				o.observer.Interval(snap)

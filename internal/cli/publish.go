@@ -8,7 +8,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/publish"
+	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -17,8 +17,8 @@ import (
 
 // publisher prepares the export of metrics, if requested; otherwise nil. The observer belongs
 // to a drop-in with its own output and series.
-func (s *session) publisher(t *command.Settings, observer compat.Observer) (*publish.Hub, error) {
-	o := publish.Options{
+func (s *session) publisher(t *command.Settings, observer compat.Observer) (*live.Exporter, error) {
+	o := live.ExporterOptions{
 		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),
 		Version: version(), Published: observer.Published, ZeroP99: observer.ZeroP99,
 		Logf: func(format string, args ...any) { s.restore.Load().Message(fmt.Sprintf(format, args...)) },
@@ -29,16 +29,16 @@ func (s *session) publisher(t *command.Settings, observer compat.Observer) (*pub
 		if err != nil {
 			return nil, err
 		}
-		o.Headers = append(o.Headers, publish.Header{Name: name, Value: value})
+		o.Headers = append(o.Headers, live.Header{Name: name, Value: value})
 	}
 	if err := checkLinger(t, "metrics-linger", "metrics-addr", "--metrics-addr PORT"); err != nil {
 		return nil, err
 	}
-	hub, err := publish.Open(o)
-	if err == nil && hub.Addr() != "" {
-		s.note("metrics for Prometheus at http://%s/metrics", hub.Addr())
+	exporter, err := live.OpenExporter(o)
+	if err == nil && exporter.Addr() != "" {
+		s.note("metrics for Prometheus at http://%s/metrics", exporter.Addr())
 	}
-	return hub, err
+	return exporter, err
 }
 
 // checkLinger refuses a time for what is not served. add is the flag that serves it.
@@ -50,21 +50,21 @@ func checkLinger(t *command.Settings, linger, of, add string) error {
 }
 
 // publicRun describes a run in exported metrics.
-func publicRun(w *workload.Workload, runID uint64, i int) publish.Run {
-	return publish.Run{ID: report.IDOf(runID), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Repetition: i + 1}
+func publicRun(w *workload.Workload, runID uint64, i int) live.Run {
+	return live.Run{ID: report.IDOf(runID), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Repetition: i + 1}
 }
 
 // unpublish ends the sending of metrics, and prints what could not be sent.
-func (s *session) unpublish(hub *publish.Hub) {
-	for _, text := range hub.Flush(context.Background()) {
+func (s *session) unpublish(exporter *live.Exporter) {
+	for _, text := range exporter.Flush(context.Background()) {
 		s.warn(text)
 	}
 }
 
 // metricsLinger is the page for Prometheus after the end.
-func metricsLinger(t *command.Settings, hub *publish.Hub) (l lingering) {
-	if hub.Shown() {
-		l = lingering{what: fmt.Sprintf("the last metrics stay at http://%s/metrics", hub.Addr()), text: t.Last("metrics-linger")}
+func metricsLinger(t *command.Settings, exporter *live.Exporter) (l lingering) {
+	if exporter.Shown() {
+		l = lingering{what: fmt.Sprintf("the last metrics stay at http://%s/metrics", exporter.Addr()), text: t.Last("metrics-linger")}
 	}
 	return l
 }

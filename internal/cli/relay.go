@@ -4,16 +4,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/relay"
+	"carronade/internal/fault"
 )
 
 // relayCommand is the process through which a run connects that delays its connections. Only the
 // program itself starts it.
 func (s *session) relayCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: relay.Command, Hidden: true, Args: command.Args(0, 0, "nothing"),
+		Use: fault.RelayCommand, Hidden: true, Args: command.Args(0, 0, "nothing"),
 		RunE: func(*cobra.Command, []string) error {
-			if code := relay.Main(s.In, s.Program.Out, s.Err); code != command.OK {
+			if code := fault.RelayMain(s.In, s.Program.Out, s.Err); code != command.OK {
 				return exitCode{Code: code}
 			}
 			return nil

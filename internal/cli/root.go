@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/command/judging"
 	"carronade/internal/command/reports"
 )
 
@@ -52,11 +51,11 @@ func (s *session) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	judge := judging.Tools{Console: s.console(), Stores: s.existing, Err: s.Err, Interleave: s.interleave}
+	stored := s.reportTools()
 	add("start", s.demoCommand(), s.runCommand(), s.findCommand(), s.scenarioCommand(), s.markCommand(), s.calibrateCommand(), s.doctorCommand())
 	add("tools", s.profileCommand())
 	add("tools", s.ownCommands()...)
-	add("reports", reports.Command(s.reportTools(), s.replayCommand()), reports.Explain(s.reportTools()), judging.Collate(judge), judging.Compare(judge), judging.Verify(judge))
+	add("reports", reports.Command(stored, s.replayCommand()), reports.Explain(stored), reports.Collate(stored), reports.Compare(stored), reports.Verify(stored))
 	add("tools", s.serveCommand(), s.shellCommand(), s.fleetCommand(), s.agentCommand())
 	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand(), s.asCommand())
 	add("more", s.versionCommand(), s.scenarioChildCommand(), s.relayCommand())

@@ -16,7 +16,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/publish"
+	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/workload"
@@ -187,7 +187,7 @@ type outputs struct {
 	files    []string        // that are written after the runs
 	note     string          // the note in the reports
 	keep     *keeping        // where reports are stored
-	hub      *publish.Hub    // exports metrics of a run; nil: none
+	exporter *live.Exporter  // exports metrics of a run; nil: none
 	viewers  *viewers        // who sees the frames of a run; nil: none
 	fleet    *fleetRuns      // other machines that generate the load; nil: this one
 	observer compat.Observer // of the drop-in, if any
@@ -216,25 +216,25 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 	if o, err = s.outputs(ctx, t, ws...); err != nil {
 		return o, nil, err
 	}
-	if o.hub, err = s.publisher(t, observer); err != nil {
+	if o.exporter, err = s.publisher(t, observer); err != nil {
 		o.keep.close()
 		return o, nil, err
 	}
 	if o.viewers, err = s.openViewers(t); err != nil {
 		o.keep.close()
-		o.hub.Close(ctx)
+		o.exporter.Close(ctx)
 		return o, nil, err
 	}
 	if o.fleet, err = s.openFleet(ctx, t); err != nil {
 		o.keep.close()
-		o.hub.Close(ctx)
+		o.exporter.Close(ctx)
 		o.viewers.close()
 		return o, nil, err
 	}
 	for _, w := range ws {
 		if err := o.fleet.fit(w); err != nil {
 			o.keep.close()
-			o.hub.Close(ctx)
+			o.exporter.Close(ctx)
 			o.viewers.close()
 			o.fleet.close()
 			return o, nil, err
@@ -247,13 +247,13 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 		if page.text == "" {
 			o.viewers.close()
 		}
-		s.unpublish(o.hub)
+		s.unpublish(o.exporter)
 		o.keep.close()
-		s.linger(ctx, metricsLinger(t, o.hub), page)
+		s.linger(ctx, metricsLinger(t, o.exporter), page)
 		if page.text != "" {
 			o.viewers.close()
 		}
-		o.hub.Close(context.Background())
+		o.exporter.Close(context.Background())
 	}, nil
 }
 

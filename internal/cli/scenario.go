@@ -15,7 +15,6 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/compat/mongoose"
-	"carronade/internal/compat/mongoose/classic"
 	"carronade/internal/scenario"
 	"carronade/internal/scenario/module"
 	"carronade/internal/system"
@@ -109,7 +108,7 @@ func (s *session) scenarioChildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: scenarioChild, Hidden: true, Args: command.Args(0, 0, "nothing"),
 		RunE: func(*cobra.Command, []string) error {
-			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{module.Name: module.Run, mongoose.Language: classic.Run}); code != command.OK {
+			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{module.Name: module.Run, mongoose.Language: mongoose.RunScript}); code != command.OK {
 				return exitCode{Code: code}
 			}
 			return nil

@@ -22,7 +22,6 @@ import (
 	"carronade/internal/run"
 	"carronade/internal/scenario"
 	"carronade/internal/secret"
-	"carronade/internal/slo"
 	"carronade/internal/store"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -274,7 +273,7 @@ func faultOf(s *scenario.Step, err error) *scenario.Fault {
 // run runs a step to its end.
 func (r *scenarioRun) run(ctx context.Context, number int, s *scenario.Step, p *plan) *scenario.Ended {
 	o := r.enter()
-	exports := o.hub != nil
+	exports := o.exporter != nil
 	title := (&report.ScenarioStep{Number: number, Name: s.Name}).Title()
 	r.say("step %s: %s %s", title, s.Kind, p.text)
 	began := time.Now()
@@ -333,9 +332,9 @@ func (r *scenarioRun) enter() *outputs {
 	o.tasks, o.marker = nil, r.takes
 	o.quiet = o.quiet || r.active > 1 || !interactive(r.s.Err)
 	if r.exports {
-		o.hub = nil
+		o.exporter = nil
 	}
-	r.exports = r.exports || o.hub != nil
+	r.exports = r.exports || o.exporter != nil
 	return &o
 }
 
@@ -451,9 +450,9 @@ func (r *scenarioRun) takes(m *run.Marker) (end func()) {
 
 // Check implements scenario.Runner.
 func (r *scenarioRun) Check(at, id string, texts []string) (bool, error) {
-	limits := make([]slo.Limit, 0, len(texts))
+	limits := make([]workload.Limit, 0, len(texts))
 	for _, text := range texts {
-		l, err := slo.Parse(text)
+		l, err := workload.ParseLimit(text)
 		if err != nil {
 			return false, &scenario.Fault{At: at, Text: fmt.Sprintf("check %q: %v", text, err), Hint: "carronade help slo describes limits"}
 		}

@@ -101,7 +101,10 @@ func openFile(ctx context.Context, path string, existing bool) (store.Store, err
 
 // reportTools returns the dependencies of the commands on reports.
 func (s *session) reportTools() reports.Tools {
-	return reports.Tools{Console: s.console(), Stores: s.existing, Make: s.stores, Aside: s.aside, Damaged: s.damaged}
+	return reports.Tools{
+		Console: s.console(), Stores: s.existing, Make: s.stores, Aside: s.aside, Damaged: s.damaged,
+		Err: s.Err, Interleave: s.interleave,
+	}
 }
 
 // aside renames the file of a damaged store.

@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"carronade/payload/expression"
+	"carronade/payload"
 )
 
 const expressionsText = `A text may contain expressions, which are evaluated for events:
@@ -32,8 +32,8 @@ func (s *session) expressionsText() string {
 	}
 	for _, part := range []struct {
 		title string
-		words []expression.Word
-	}{{"functions", expression.Functions()}, {"values and methods", expression.Values()}, {"operators", expression.Operators()}} {
+		words []payload.ExpressionWord
+	}{{"functions", payload.ExpressionFunctions()}, {"values and methods", payload.ExpressionValues()}, {"operators", payload.ExpressionOperators()}} {
 		b.WriteString("\n" + part.title + "\n")
 		for _, w := range part.words {
 			writeRow(&b, 34, w.Form, w.Help)

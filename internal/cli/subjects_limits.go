@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
-	"carronade/internal/slo"
+	"carronade/internal/workload"
 )
 
 // limitsText explains every limit, and what only looks like one.
@@ -64,11 +64,11 @@ times
 `)
 	const column = 19
 	writeRow(&b, column, "p99, p99.9, ...", "any percentile, max or mean: of the response time, without a schedule of the service time")
-	writeRow(&b, column, "service.p99", "of this time: "+strings.Join(slo.Times(), ", "))
+	writeRow(&b, column, "service.p99", "of this time: "+strings.Join(workload.LimitTimes(), ", "))
 	b.WriteString("\nresults\n")
-	for _, r := range slo.Results() {
+	for _, r := range workload.LimitResults() {
 		text := r.Help
-		if r.Kind == slo.Verdict {
+		if r.Kind == workload.VerdictKind {
 			text += " (without a value)"
 		}
 		writeRow(&b, column, r.Name, text)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/slo"
+	"carronade/internal/workload"
 	"carronade/target/all"
 )
 
@@ -17,7 +17,7 @@ func TestSLOSubject(t *testing.T) {
 			continue
 		}
 		limits++
-		if _, err := slo.Parse(strings.Trim(words[i+1], "'")); err != nil {
+		if _, err := workload.ParseLimit(strings.Trim(words[i+1], "'")); err != nil {
 			t.Errorf("%s: %v", words[i+1], err)
 		}
 	}
@@ -25,12 +25,12 @@ func TestSLOSubject(t *testing.T) {
 		t.Error("the example has no limit")
 	}
 	text := sloText(nil)
-	for _, r := range slo.Results() {
+	for _, r := range workload.LimitResults() {
 		if !strings.Contains(text, "\n  "+r.Name+" ") {
 			t.Errorf("help slo does not list %s", r.Name)
 		}
 	}
-	for _, from := range slo.Sources() {
+	for _, from := range workload.MetricSources() {
 		if !strings.Contains(text, "\n  "+from+".NAME ") {
 			t.Errorf("help slo does not list the metrics of %s", from)
 		}

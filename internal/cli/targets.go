@@ -6,9 +6,7 @@ import (
 	"carronade/internal/command/kinds"
 	"carronade/internal/compat"
 	"carronade/internal/compat/heyapm"
-	"carronade/internal/compat/kafkaconsumer"
-	"carronade/internal/compat/kafkalatency"
-	"carronade/internal/compat/kafkaproducer"
+	"carronade/internal/compat/kafkatools"
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/compat/riemannload"
 	"carronade/internal/compat/sangrenel"
@@ -132,10 +130,10 @@ func oldTools() []compat.Tool {
 	return []compat.Tool{
 		sangrenel.Tool,
 		mongoose.Tool,
-		kafkaproducer.Tool,
-		kafkaconsumer.Tool,
-		kafkaconsumer.Share,
-		kafkalatency.Tool,
+		kafkatools.Producer,
+		kafkatools.Consumer,
+		kafkatools.Share,
+		kafkatools.Latency,
 		heyapm.Tool,
 		riemannload.Tool,
 	}

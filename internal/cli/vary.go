@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/command/judging"
+	"carronade/internal/command/reports"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
 	"carronade/internal/find/trials"
 	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/run"
-	"carronade/internal/vary"
+	"carronade/internal/stats"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -28,15 +28,15 @@ type varying struct {
 	settings []string
 	screen   string
 	resume   string
-	result   judging.Variation
+	result   reports.Variation
 }
 
 // screens are the values of --screen. The first one is meant by --screen alone.
 var screens = []struct {
 	name string
-	kind vary.Kind
+	kind stats.DesignKind
 }{
-	{"iv", vary.ResolutionIV}, {"v", vary.ResolutionV}, {"plackett-burman", vary.PlackettBurman},
+	{"iv", stats.ResolutionIV}, {"v", stats.ResolutionV}, {"plackett-burman", stats.PlackettBurman},
 }
 
 func (v *varying) bind(fs *pflag.FlagSet) {
@@ -65,7 +65,7 @@ const varyHint = "give the settings to vary, such as --vary acks=1,all"
 // A variedSetting is a setting to vary. Its values are of the setting, or of a key in a list
 // of NAME=VALUE, such as a flag of the system.
 type variedSetting struct {
-	vary.Factor
+	stats.Factor
 	setting, key string
 	where        string
 }
@@ -90,7 +90,7 @@ func (s *session) parseVaried(texts []string) ([]variedSetting, error) {
 func parseVariedOne(text string, known []workload.Setting) (variedSetting, error) {
 	name, list, ok := strings.Cut(text, "=")
 	name = strings.TrimPrefix(strings.TrimSpace(name), "--")
-	v := variedSetting{Factor: vary.Factor{Name: name}, setting: name, where: "--vary " + name}
+	v := variedSetting{Factor: stats.Factor{Name: name}, setting: name, where: "--vary " + name}
 	fail := func(hint, format string, args ...any) (variedSetting, error) {
 		return v, &words{Err: fmt.Errorf("%s: %w", v.where, fmt.Errorf(format, args...)), Hint: hint}
 	}
@@ -168,7 +168,7 @@ func splitValues(list string) []string {
 type variation struct {
 	series string
 	plan   string // a hash of what runs
-	design *vary.Design
+	design *stats.Design
 	rounds int
 	cells  []*workload.Workload
 
@@ -254,7 +254,7 @@ func (x *variation) order(o *outputs) {
 
 // resumeVariation leaves out the tasks whose reports are stored already.
 func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs) error {
-	rows, err := judging.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, append(judge.VaryFields(), "label."+trials.Label)...)
+	rows, err := reports.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, append(judge.VaryFields(), "label."+trials.Label)...)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/judge"
-	"carronade/internal/vary"
+	"carronade/internal/stats"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -145,18 +145,18 @@ func mergedLists(varied []variedSetting, typed []workload.Entry, file *workload.
 }
 
 // designOf is the grid, or the screen of this name.
-func designOf(screen string, varied []variedSetting) (*vary.Design, error) {
-	factors := make([]vary.Factor, len(varied))
+func designOf(screen string, varied []variedSetting) (*stats.Design, error) {
+	factors := make([]stats.Factor, len(varied))
 	two := true
 	for i, f := range varied {
 		factors[i] = f.Factor
 		two = two && len(f.Values) == 2
 	}
 	if screen == "" {
-		d, err := vary.Grid(factors)
+		d, err := stats.Grid(factors)
 		if err != nil {
 			hint := "give fewer settings or values"
-			if two && len(factors) >= vary.MinScreen && len(factors) <= vary.MaxScreen {
+			if two && len(factors) >= stats.MinScreen && len(factors) <= stats.MaxScreen {
 				hint = "--screen runs a part of the combinations"
 			}
 			return nil, &words{Err: fmt.Errorf("--vary: %w", err), Hint: hint}
@@ -167,9 +167,9 @@ func designOf(screen string, varied []variedSetting) (*vary.Design, error) {
 		if one.name != screen {
 			continue
 		}
-		d, err := vary.Screen(one.kind, factors)
+		d, err := stats.Screen(one.kind, factors)
 		switch {
-		case errors.Is(err, vary.ErrTooMany):
+		case errors.Is(err, stats.ErrTooManyCells):
 			return nil, &words{Err: fmt.Errorf("--screen=%s: %w", screen, err), Hint: "--screen=iv runs at most 32 cells"}
 		case err != nil:
 			return nil, &words{Err: fmt.Errorf("--screen: %w", err), Hint: "without --screen all combinations run"}

@@ -11,7 +11,6 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/report"
 	"carronade/internal/secret"
-	"carronade/internal/slo"
 	"carronade/internal/system"
 	"carronade/internal/web"
 	"carronade/internal/workload"
@@ -150,7 +149,7 @@ func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *tr
 // A trialView is what viewers of a trial see of its search.
 type trialView struct {
 	web.Search
-	limits []slo.Limit
+	limits []workload.Limit
 }
 
 // momentsOf are the moments of a run that are known before: the start of a trial, and of the steps of

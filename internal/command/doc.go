@@ -2,5 +2,5 @@
 // errors with hints, exit codes, and the console. It does not know the commands and protocols.
 //
 // The packages below it are commands that only one protocol has (query, topics), and those on
-// stored reports (reports, judging).
+// stored reports (reports).
 package command

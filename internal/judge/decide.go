@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"carronade/internal/digest"
-	"carronade/internal/slo"
 	"carronade/internal/stats"
+	"carronade/internal/workload"
 )
 
 // Looks are the numbers of runs of each side after which --repeat auto judges a
@@ -60,7 +60,7 @@ func limited(sides [][]digest.Row) (quantity, bool) {
 		}
 	}
 	for _, l := range limitsOf(text) {
-		if l.Stat != slo.Percentile {
+		if l.Stat != workload.PercentileStat {
 			continue
 		}
 		time := l.Time
@@ -82,14 +82,14 @@ func limited(sides [][]digest.Row) (quantity, bool) {
 
 // limitsOf parses limits separated by spaces, which may also be within one. A limit begins with
 // a word that has an operator in it or behind it.
-func limitsOf(text string) (out []slo.Limit) {
+func limitsOf(text string) (out []workload.Limit) {
 	words := strings.Fields(text)
 	for from := 0; from < len(words); {
 		to := from + 1
 		for to < len(words) && strings.IndexAny(words[to], "<>=") < 1 && (to+1 == len(words) || strings.IndexAny(words[to+1], "<>=") != 0) {
 			to++
 		}
-		if l, err := slo.Parse(strings.Join(words[from:to], " ")); err == nil {
+		if l, err := workload.ParseLimit(strings.Join(words[from:to], " ")); err == nil {
 			out = append(out, l)
 		}
 		from = to

@@ -11,7 +11,6 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/stats"
-	"carronade/internal/vary"
 	"carronade/units"
 )
 
@@ -29,7 +28,7 @@ const (
 // VaryOptions say what a series of runs was planned to be.
 type VaryOptions struct {
 	Series string
-	Design *vary.Design
+	Design *stats.Design
 	Rounds int
 	// Searches are those of a series in which each repetition is a search for a ceiling; nil if
 	// each is a run.
@@ -38,20 +37,20 @@ type VaryOptions struct {
 
 // A Variation says what several settings change, by the reports of a series.
 type Variation struct {
-	Schema  string         `json:"schema"`
-	Series  string         `json:"series"`
-	Op      string         `json:"op"`
-	Target  string         `json:"target"`
-	Design  vary.Kind      `json:"design"`
-	Rounds  int            `json:"repeat"`
-	Factors []VariedFactor `json:"factors"`
-	Numbers []VariedNumber `json:"numbers"` // the first one decides
-	Cells   []VariedCell   `json:"cells"`
-	Best    *VariedBest    `json:"best"` // null if cells lack runs that count
-	LeftOut []LeftOut      `json:"left_out"`
-	Notes   []string       `json:"notes"`
+	Schema  string           `json:"schema"`
+	Series  string           `json:"series"`
+	Op      string           `json:"op"`
+	Target  string           `json:"target"`
+	Design  stats.DesignKind `json:"design"`
+	Rounds  int              `json:"repeat"`
+	Factors []VariedFactor   `json:"factors"`
+	Numbers []VariedNumber   `json:"numbers"` // the first one decides
+	Cells   []VariedCell     `json:"cells"`
+	Best    *VariedBest      `json:"best"` // null if cells lack runs that count
+	LeftOut []LeftOut        `json:"left_out"`
+	Notes   []string         `json:"notes"`
 
-	design   *vary.Design
+	design   *stats.Design
 	searched bool    // each repetition is a search
 	least    float64 // the noise that the number that decides has at least
 }
@@ -81,15 +80,15 @@ type VariedNumber struct {
 // A VariedEffect is what one change does to a number, or how much larger that is with another
 // change. Several in Of are aliases: the design cannot tell them apart.
 type VariedEffect struct {
-	Of       [][]VariedChange `json:"of"`
-	Effect   float64          `json:"effect"` // a share
-	Lo       float64          `json:"lo"`
-	Hi       float64          `json:"hi"`
-	P        float64          `json:"p"`
-	Adjusted float64          `json:"adjusted"`
-	Verdict  vary.Verdict     `json:"verdict"`
+	Of       [][]VariedChange    `json:"of"`
+	Effect   float64             `json:"effect"` // a share
+	Lo       float64             `json:"lo"`
+	Hi       float64             `json:"hi"`
+	P        float64             `json:"p"`
+	Adjusted float64             `json:"adjusted"`
+	Verdict  stats.EffectVerdict `json:"verdict"`
 
-	of [][]vary.Change
+	of [][]stats.FactorChange
 }
 
 // Main is whether it is the effect of one change.
@@ -227,7 +226,7 @@ func (v *Variation) fitRuns(rows []digest.Row, at [][]*digest.Row) []digest.Row 
 
 // analyze estimates the effects on each number.
 func (v *Variation) analyze(quantities []quantity, good []digest.Row, at [][]*digest.Row) {
-	var fits []*vary.Fit
+	var fits []*stats.Analysis
 	for i, q := range quantities {
 		values := make([][]float64, len(at))
 		n := VariedNumber{
@@ -266,7 +265,7 @@ func (v *Variation) analyze(quantities []quantity, good []digest.Row, at [][]*di
 		}
 		fits, v.Numbers = append(fits, f), append(v.Numbers, n)
 	}
-	vary.Judge(fits...)
+	stats.JudgeEffects(fits...)
 	for i, f := range fits {
 		v.Numbers[i].Effects = v.effects(f)
 	}
@@ -278,7 +277,7 @@ func (v *Variation) analyze(quantities []quantity, good []digest.Row, at [][]*di
 }
 
 // effects are those of a fit, main effects first and the largest first.
-func (v *Variation) effects(f *vary.Fit) []VariedEffect {
+func (v *Variation) effects(f *stats.Analysis) []VariedEffect {
 	var out []VariedEffect
 	for _, e := range f.Effects {
 		x := VariedEffect{Effect: e.Share, Lo: e.Lo, Hi: e.Hi, P: e.P, Adjusted: e.Adjusted, Verdict: e.Verdict, of: e.Term.Of}
@@ -324,11 +323,11 @@ func (v *Variation) addNotes() {
 		add("the ceiling is the middle between the rate that holds and the one that fails; the noise is at least what these intervals give, %s", units.FormatPercent(v.least))
 	}
 	switch v.Design {
-	case vary.PlackettBurman:
+	case stats.PlackettBurman:
 		add("Plackett-Burman: these are the effects if nothing interacts; an interaction of two settings changes the effects of others")
-	case vary.ResolutionIV:
+	case stats.ResolutionIV:
 		add("resolution IV: effects of one setting are free of interactions of two; interactions joined by = cannot be distinguished, and the number is their sum")
-	case vary.ResolutionV:
+	case stats.ResolutionV:
 		add("resolution V: effects and interactions of two settings are right if no three interact")
 	}
 	if slices.ContainsFunc(v.Numbers[0].Effects, func(e VariedEffect) bool { return !e.Main() }) {

@@ -16,12 +16,12 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/layout"
-	"carronade/internal/vary"
+	"carronade/internal/stats"
 )
 
 // experiment returns the rows of a series without a schedule whose cells have the numbers of
 // of, with noise.
-func experiment(d *vary.Design, rounds int, of func(cell []int) fields) []digest.Row {
+func experiment(d *stats.Design, rounds int, of func(cell []int) fields) []digest.Row {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	var out []digest.Row
 	for c, cell := range d.Cells {
@@ -42,9 +42,9 @@ func experiment(d *vary.Design, rounds int, of func(cell []int) fields) []digest
 	return out
 }
 
-func twoByTwo(t *testing.T) *vary.Design {
+func twoByTwo(t *testing.T) *stats.Design {
 	t.Helper()
-	d, err := vary.Grid([]vary.Factor{{Name: "acks", Values: []string{"1", "all"}}, {Name: "compression", Values: []string{"none", "zstd"}}})
+	d, err := stats.Grid([]stats.Factor{{Name: "acks", Values: []string{"1", "all"}}, {Name: "compression", Values: []string{"none", "zstd"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestVaryUnderASchedule(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := v.Numbers[0]
-	if e := n.Effects[0]; n.Field != "response_p99" || math.Abs(e.Effect-1) > 0.1 || e.Verdict != vary.Found || e.Of[0][0].Name != "compression" {
+	if e := n.Effects[0]; n.Field != "response_p99" || math.Abs(e.Effect-1) > 0.1 || e.Verdict != stats.EffectFound || e.Of[0][0].Name != "compression" {
 		t.Errorf("%s: %+v", n.Field, e)
 	}
 	if v.Cells[v.Best.Cell-1].Settings[1].Value != "none" {
@@ -134,12 +134,12 @@ func TestVaryUnderASchedule(t *testing.T) {
 // A screen names the groups of interactions that it cannot tell apart; the cheapest kind says
 // under what condition it is right.
 func TestVaryScreens(t *testing.T) {
-	var factors []vary.Factor
+	var factors []stats.Factor
 	for i := range 6 {
-		factors = append(factors, vary.Factor{Name: string(rune('a' + i)), Values: []string{"1", "2"}})
+		factors = append(factors, stats.Factor{Name: string(rune('a' + i)), Values: []string{"1", "2"}})
 	}
-	for kind, want := range map[vary.Kind]string{vary.ResolutionIV: "a × b = c × e", vary.PlackettBurman: "if nothing interacts"} {
-		d, err := vary.Screen(kind, factors)
+	for kind, want := range map[stats.DesignKind]string{stats.ResolutionIV: "a × b = c × e", stats.PlackettBurman: "if nothing interacts"} {
+		d, err := stats.Screen(kind, factors)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestVarySearches(t *testing.T) {
 	if n.Field != "ceiling" || !n.Decides || math.Abs(n.Noise-math.Log(1.1)/math.Sqrt(12)) > 1e-9 {
 		t.Errorf("%s decides with a noise of %g, want the ceiling with that of the intervals", n.Field, n.Noise)
 	}
-	if e := &n.Effects[0]; math.Abs(e.Effect+0.3) > 1e-9 || e.Of[0][0].Name != "acks" || e.Verdict != vary.Found || e.Hi-e.Lo < 0.02 {
+	if e := &n.Effects[0]; math.Abs(e.Effect+0.3) > 1e-9 || e.Of[0][0].Name != "acks" || e.Verdict != stats.EffectFound || e.Hi-e.Lo < 0.02 {
 		t.Errorf("got %+v", e)
 	}
 	var titles []string

@@ -11,7 +11,7 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/layout"
-	"carronade/internal/vary"
+	"carronade/internal/stats"
 	"carronade/units"
 )
 
@@ -54,9 +54,9 @@ func (e *VariedEffect) words(s varySigns) string {
 		effect += " " + s.pm + " " + roundPercent((above+below)/2)
 	}
 	switch e.Verdict {
-	case vary.Found:
+	case stats.EffectFound:
 		return effect
-	case vary.Unsure:
+	case stats.EffectUnsure:
 		return "not certain, " + effect
 	}
 	within := max(math.Abs(e.Lo), math.Abs(e.Hi))
@@ -94,9 +94,9 @@ func roundPercent(x float64) string {
 // color is that of an effect: better, worse, or nothing.
 func (n *VariedNumber) color(e *VariedEffect) string {
 	switch {
-	case e.Verdict == vary.Unsure:
+	case e.Verdict == stats.EffectUnsure:
 		return layout.Yellow
-	case e.Verdict != vary.Found:
+	case e.Verdict != stats.EffectFound:
 		return layout.Dim
 	case (e.Effect > 0) == (n.Better == "more"):
 		return layout.Green
@@ -124,7 +124,7 @@ const maxInteractions = 3
 func (n *VariedNumber) shown() (shown, rest []*VariedEffect) {
 	for k := range n.Effects {
 		e := &n.Effects[k]
-		if !n.Decides && !e.Main() && e.Verdict == vary.NotFound {
+		if !n.Decides && !e.Main() && e.Verdict == stats.NoEffect {
 			rest = append(rest, e)
 			continue
 		}

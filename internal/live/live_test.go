@@ -107,7 +107,7 @@ func snapshot(i int) load.Snapshot {
 
 func TestStatusOnATerminal(t *testing.T) {
 	scr := &screen{t: t, columns: 80}
-	w := New(scr, Terminal{Rewrite: true, Columns: func() int { return scr.columns }})
+	w := NewWatcher(scr, Terminal{Rewrite: true, Columns: func() int { return scr.columns }})
 	fmt.Fprintln(scr, "$ carronade run")
 	w.Phase("connecting to 127.0.0.1:9092")
 	if diff := cmp.Diff("$ carronade run\nconnecting to 127.0.0.1:9092", scr.String()); diff != "" {
@@ -161,7 +161,7 @@ measurement   4 s   16 s left
 func TestWidths(t *testing.T) {
 	for columns := 12; columns < 160; columns++ {
 		scr := &screen{t: t, columns: columns}
-		w := New(scr, Terminal{Rewrite: true, Columns: func() int { return scr.columns }})
+		w := NewWatcher(scr, Terminal{Rewrite: true, Columns: func() int { return scr.columns }})
 		s := snapshot(1)
 		s.Total.Failed, s.Total.Dropped = 123456, 78
 		for i := range 70 {
@@ -186,7 +186,7 @@ func TestWidths(t *testing.T) {
 func TestNarrowedTerminal(t *testing.T) {
 	columns := 80
 	var out bytes.Buffer
-	w := New(&out, Terminal{Rewrite: true, Color: true, Columns: func() int { return columns }})
+	w := NewWatcher(&out, Terminal{Rewrite: true, Color: true, Columns: func() int { return columns }})
 	w.Show(snapshot(1))
 	out.Reset()
 	columns = 30
@@ -202,7 +202,7 @@ func TestNarrowedTerminal(t *testing.T) {
 // never hidden.
 func TestBytesOfARedraw(t *testing.T) {
 	writes := &countingWriter{}
-	w := New(writes, Terminal{Rewrite: true, Color: true, Columns: func() int { return 60 }})
+	w := NewWatcher(writes, Terminal{Rewrite: true, Color: true, Columns: func() int { return 60 }})
 	w.Show(snapshot(1))
 	writes.reset()
 	s := snapshot(2)
@@ -272,7 +272,7 @@ func TestPlainLines(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			w := New(&out, Terminal{})
+			w := NewWatcher(&out, Terminal{})
 			w.Show(tt.s)
 			w.Close()
 			if diff := cmp.Diff(tt.want+"\n", out.String()); diff != "" {

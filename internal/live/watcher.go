@@ -37,8 +37,8 @@ type Watcher struct {
 	closed bool
 }
 
-// New returns a watcher that writes to w, which is stderr by convention.
-func New(w io.Writer, t Terminal) *Watcher { return &Watcher{w: w, t: t} }
+// NewWatcher returns a watcher that writes to w, which is stderr by convention.
+func NewWatcher(w io.Writer, t Terminal) *Watcher { return &Watcher{w: w, t: t} }
 
 // Show shows the newest snapshot. It blocks only for writing, and does not retain
 // the snapshot.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/inject"
+	"carronade/internal/fault"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -178,11 +178,11 @@ func (r *Rules) system(e workload.Entry, value string, started error) error {
 // fault checks a fault that the run makes: only to a system that it started, or to its own
 // connections.
 func (r *Rules) fault(where, value string, started error) error {
-	f, err := inject.Parse(value)
-	if err == nil && f.What == inject.Connections {
+	f, err := fault.Parse(value)
+	if err == nil && f.What == fault.Connections {
 		return nil
 	}
-	if err != nil || f.What != inject.System {
+	if err != nil || f.What != fault.System {
 		return at(where, r.refuse("a job of this server may only make faults of the system that it started, such as 60s:restart=system", wayAllow))
 	}
 	return at(where, started)

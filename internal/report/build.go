@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/slo"
 	"carronade/internal/trust"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -45,7 +45,7 @@ type Input struct {
 	Hosts       []any       // other machines, as described elsewhere
 	Checks      []Check     // of the limits that were set
 	Parts       []PartInput // of the workload, in the order of the result's
-	Limits      []slo.Limit
+	Limits      []workload.Limit
 	Aborted     string   // the limit that ended the run; "" if none did
 	Problems    []string // output that could not be written
 	Warnings    []string

@@ -7,7 +7,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/outage"
-	"carronade/internal/slo"
+	"carronade/internal/workload"
 	"carronade/measure"
 )
 
@@ -81,11 +81,11 @@ func scoreOf(back *outage.Time) outage.Score {
 func TestUnansweredFaults(t *testing.T) {
 	d := faulty()
 	d.Totals.RateOf, d.Faults.Scores = RateSent, nil
-	l, err := slo.Parse("outage<1s")
+	l, err := workload.ParseLimit("outage<1s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := d.CheckLimits([]slo.Limit{l})[0]; !c.CannotTell || !strings.Contains(c.Text, "nothing is acknowledged") {
+	if c := d.CheckLimits([]workload.Limit{l})[0]; !c.CannotTell || !strings.Contains(c.Text, "nothing is acknowledged") {
 		t.Errorf("got %+v", c)
 	}
 	p := &layout.Page{}
@@ -140,11 +140,11 @@ func TestFaultLimits(t *testing.T) {
 			if tt.change != nil {
 				tt.change(d.Faults)
 			}
-			l, err := slo.Parse(tt.limit)
+			l, err := workload.ParseLimit(tt.limit)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := d.CheckLimits([]slo.Limit{l})[0]
+			c := d.CheckLimits([]workload.Limit{l})[0]
 			if c.OK != tt.ok || c.CannotTell != tt.open || !strings.Contains(c.Text, tt.text) {
 				t.Errorf("got %+v, want ok %v, cannot tell %v, %q", c, tt.ok, tt.open, tt.text)
 			}

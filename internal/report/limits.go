@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/slo"
 	"carronade/internal/trust"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -19,7 +19,7 @@ import (
 //
 // In a run with several steps, a limit that can be checked for each step holds if it holds
 // in the first step. The report then says in which step it holds last.
-func (d *Document) CheckLimits(limits []slo.Limit) []Check {
+func (d *Document) CheckLimits(limits []workload.Limit) []Check {
 	out := make([]Check, 0, len(limits))
 	for i := range limits {
 		l := &limits[i]
@@ -42,9 +42,9 @@ type finding struct {
 	text  string   // the result, and why it does not decide
 }
 
-func (f *finding) asCheck(l *slo.Limit) Check {
+func (f *finding) asCheck(l *workload.Limit) Check {
 	c := Check{Name: l.String(), OK: f.holds, CannotTell: f.open, generator: f.own, Text: f.text, Found: f.value}
-	if l.Kind != slo.Verdict {
+	if l.Kind != workload.VerdictKind {
 		c.Bound = &l.Value
 	}
 	return c
@@ -55,15 +55,15 @@ func undecided(format string, args ...any) finding {
 }
 
 // perStep reports whether a limit is on a result that each step has.
-func perStep(l *slo.Limit) bool {
-	if l.Stat != slo.NoStat {
+func perStep(l *workload.Limit) bool {
+	if l.Stat != workload.NoStat {
 		return true
 	}
 	return slices.Contains([]string{"throughput", "target-share", "failure-rate", "failed", "unknown", "dropped", "unsent", "retries"}, l.Name)
 }
 
 // checkSteps checks a limit on each step.
-func (d *Document) checkSteps(l *slo.Limit) Check {
+func (d *Document) checkSteps(l *workload.Limit) Check {
 	var all []finding
 	for i := range d.Steps {
 		s := &d.Steps[i]
@@ -91,12 +91,12 @@ func (d *Document) checkSteps(l *slo.Limit) Check {
 
 // check checks a limit on the measurement or a step of it. rate is the step's target rate, 0
 // for the measurement.
-func (d *Document) check(l *slo.Limit, t *Totals, times *Times, rate float64) finding {
+func (d *Document) check(l *workload.Limit, t *Totals, times *Times, rate float64) finding {
 	of := func(x float64) finding {
 		return finding{value: &x, holds: l.Op.Holds(x, l.Value), text: l.Kind.Format(x)}
 	}
 	switch {
-	case l.Stat != slo.NoStat:
+	case l.Stat != workload.NoStat:
 		return d.checkTime(l, times)
 	case l.Metric != "":
 		return d.checkMetric(l)
@@ -155,7 +155,7 @@ func (d *Document) check(l *slo.Limit, t *Totals, times *Times, rate float64) fi
 
 // checkFault checks a limit on the scores of faults. One score is enough to break it; it holds only
 // if all of them can be said.
-func (d *Document) checkFault(l *slo.Limit, w WorstTimes) finding {
+func (d *Document) checkFault(l *workload.Limit, w WorstTimes) finding {
 	t := w.Longest
 	if t == nil {
 		return undecided("%s", w.Why)
@@ -186,7 +186,7 @@ func (d *Document) blame(f finding) finding {
 }
 
 // checkTime checks a limit on a time. What the generator may have added decides nothing.
-func (d *Document) checkTime(l *slo.Limit, times *Times) finding {
+func (d *Document) checkTime(l *workload.Limit, times *Times) finding {
 	name := l.Time
 	if name == "" {
 		if name = times.MainTime().Name; name == "" {
@@ -231,11 +231,11 @@ func (d *Document) checkTime(l *slo.Limit, times *Times) finding {
 }
 
 // statistic is the limit's statistic of a time.
-func statistic(l *slo.Limit, s *measure.Summary) (measure.Value, bool) {
+func statistic(l *workload.Limit, s *measure.Summary) (measure.Value, bool) {
 	switch l.Stat {
-	case slo.Max:
+	case workload.MaxStat:
 		return measure.Value{P: 100, D: micro(s.Max), AtLeast: s.AtLeastFrom > 0}, true
-	case slo.Mean:
+	case workload.MeanStat:
 		return measure.Value{D: micro(s.Mean), AtLeast: s.Censored > 0 && s.AtLeastFrom > 0}, true
 	}
 	return s.At(l.Percentile)
@@ -261,7 +261,7 @@ const mostNamed = 8
 
 // checkMetric checks a limit on a metric of the system: an upper limit on its maximum, a lower
 // one on its minimum. Of a counter it is the increase.
-func (d *Document) checkMetric(l *slo.Limit) finding {
+func (d *Document) checkMetric(l *workload.Limit) finding {
 	var names []string
 	for i := range d.Gauges {
 		g := &d.Gauges[i]
@@ -269,7 +269,7 @@ func (d *Document) checkMetric(l *slo.Limit) finding {
 			continue
 		}
 		names = append(names, g.Name)
-		if !slo.SameMetric(l.Metric, g.Name) {
+		if !workload.SameMetric(l.Metric, g.Name) {
 			continue
 		}
 		x, ok := g.worst(l.Op.Upper())
@@ -310,7 +310,7 @@ func (g *Gauge) worst(upper bool) (float64, bool) {
 }
 
 // checkSystem checks a limit on what the system under test used.
-func (d *Document) checkSystem(l *slo.Limit, of func(float64) finding) finding {
+func (d *Document) checkSystem(l *workload.Limit, of func(float64) finding) finding {
 	s := d.System
 	switch {
 	case s == nil:
@@ -326,7 +326,7 @@ func (d *Document) checkSystem(l *slo.Limit, of func(float64) finding) finding {
 }
 
 // checkDelivery checks a limit on the ledger.
-func (d *Document) checkDelivery(l *slo.Limit, of func(float64) finding) finding {
+func (d *Document) checkDelivery(l *workload.Limit, of func(float64) finding) finding {
 	x := d.Ledger
 	if x == nil {
 		return undecided("the delivery was not checked")
@@ -385,8 +385,8 @@ func (d *Document) checkBacklog() finding {
 
 // markSteps notes for each step whether it holds the limits, and warns if a step above one that
 // does not hold them holds them again.
-func (d *Document) markSteps(limits []slo.Limit) {
-	limits = slices.DeleteFunc(slices.Clone(limits), func(l slo.Limit) bool { return !perStep(&l) })
+func (d *Document) markSteps(limits []workload.Limit) {
+	limits = slices.DeleteFunc(slices.Clone(limits), func(l workload.Limit) bool { return !perStep(&l) })
 	if len(limits) == 0 {
 		return
 	}
@@ -426,7 +426,7 @@ func (d *Document) heldSteps() (n int, known bool) {
 
 // Broken reports whether a limit is broken by what was measured in a time. rate is the target
 // rate of the step, 0 if there is none. Only results that intervals have can be.
-func (s *Series) Broken(l *slo.Limit, iv *measure.Interval, rate float64) bool {
+func (s *Series) Broken(l *workload.Limit, iv *measure.Interval, rate float64) bool {
 	if !perStep(l) {
 		return false
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/slo"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -98,7 +98,7 @@ func TestCheckLimits(t *testing.T) {
 		{"steady", holds, "no upward trend"},
 		{"keeps-up", open, "too short"},
 	} {
-		l, err := slo.Parse(c.limit)
+		l, err := workload.ParseLimit(c.limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,9 +106,9 @@ func TestCheckLimits(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, d *Document, l *slo.Limit, want, text string) {
+func check(t *testing.T, d *Document, l *workload.Limit, want, text string) {
 	t.Helper()
-	c := d.CheckLimits([]slo.Limit{*l})[0]
+	c := d.CheckLimits([]workload.Limit{*l})[0]
 	got := "broken"
 	if c.OK {
 		got = "holds"
@@ -144,7 +144,7 @@ func TestLimitsInDoubt(t *testing.T) {
 		{"service.p99<2ms", "broken", ">= 5"},
 		{"service.p50<2ms", "holds", "1 ms"},
 	} {
-		l, err := slo.Parse(c.limit)
+		l, err := workload.ParseLimit(c.limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestStepsHold(t *testing.T) {
 		}
 		return d
 	}
-	l, err := slo.Parse("p99<20ms")
+	l, err := workload.ParseLimit("p99<20ms")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,8 +182,8 @@ func TestStepsHold(t *testing.T) {
 		{[]int{50, 6}, false, "10 k/s, the first step: 50 ms", "not even 10 k/s holds the limits", "10 k/s does not hold the limits and 20 k/s does"},
 	} {
 		d := build(c.p99...)
-		got := d.CheckLimits([]slo.Limit{l})[0]
-		d.markSteps([]slo.Limit{l})
+		got := d.CheckLimits([]workload.Limit{l})[0]
+		d.markSteps([]workload.Limit{l})
 		spaces := func(s string) string { return strings.ReplaceAll(s, "\u00a0", " ") }
 		if got.OK != c.ok || got.CannotTell || spaces(got.Text) != c.text && !strings.HasPrefix(spaces(got.Text), c.text) {
 			t.Errorf("%v: got %+v, want %v, %q", c.p99, got, c.ok, c.text)
@@ -198,7 +198,7 @@ func TestStepsHold(t *testing.T) {
 	// What the generator may have added decides nothing: the second step is undecided.
 	d := build(2, 31, 40)
 	d.Steps[1].ResponseLower = measure.Summarize(histogram(1000, time.Millisecond, 3*time.Millisecond, 50), nil, nil)
-	d.markSteps([]slo.Limit{l})
+	d.markSteps([]workload.Limit{l})
 	if h := strings.ReplaceAll(d.Headline(), "\u00a0", " "); !strings.HasPrefix(h, "10 k/s holds the limits, 20 k/s is undecided") || len(d.Warnings) > 0 || !d.Steps[1].Undecided || d.Steps[1].Holds != nil {
 		t.Errorf("an undecided step: headline %q, warnings %q", h, d.Warnings)
 	}

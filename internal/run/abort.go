@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/slo"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -17,7 +17,7 @@ const fewestBeyond = 10
 // Limits whose results are known only at the end (of the delivery, of a stall, of the system's
 // metrics) do not end a run.
 type abort struct {
-	limits []slo.Limit
+	limits []workload.Limit
 	form   report.Series
 	delay  time.Duration // of the measurement, in which nothing ends the run
 	steps  []load.Step
@@ -90,12 +90,12 @@ func (a *abort) look(s load.Snapshot) {
 	for i := range a.limits {
 		l := &a.limits[i]
 		n := all.Acked + all.Censored.Count()
-		if l.Stat == slo.Percentile && float64(n)*(100-l.Percentile) < 100*fewestBeyond {
+		if l.Stat == workload.PercentileStat && float64(n)*(100-l.Percentile) < 100*fewestBeyond {
 			continue
 		}
 		broken[i] = a.form.Broken(l, &all, rate)
 		// A rate may be low in one interval because the generator did not run.
-		late := l.Kind == slo.Rate || l.Name == "target-share"
+		late := l.Kind == workload.RateKind || l.Name == "target-share"
 		if broken[i] && (!late || a.before != nil && a.before[i]) {
 			a.broken = l.String()
 			a.stop()

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/inject"
+	"carronade/internal/fault"
 	"carronade/internal/system"
 	"carronade/target"
 	"carronade/units"
@@ -26,15 +26,15 @@ const leaderTimeout = 5 * time.Second
 type injector struct {
 	e        *execution
 	mark     *Marker
-	faults   []inject.Fault
-	moments  []inject.Moment
+	faults   []fault.Fault
+	moments  []fault.Moment
 	commands []string
 
 	cancel  context.CancelFunc
 	unwatch func() bool // of the interrupt
 	done    sync.WaitGroup
 
-	paused   map[*inject.Fault]bool  // stops that the engine of a container makes, decided before the run
+	paused   map[*fault.Fault]bool   // stops that the engine of a container makes, decided before the run
 	named    map[int]system.Identity // the processes that faults name, as they were before the run
 	restarts sync.Mutex              // locked while the system is restarted
 
@@ -55,9 +55,10 @@ func (e *execution) newInjector(marks *marking) *injector {
 	if !w.Has("fault") && !w.Has("exec") {
 		return nil
 	}
+	marks.reserve(2*len(w.Faults()) + len(w.Moments())) // a fault and its heal, if it has one
 	return &injector{
 		e: e, mark: &marks.Marker, faults: w.Faults(), moments: w.Moments(), commands: w.List("exec"),
-		paused: map[*inject.Fault]bool{}, named: map[int]system.Identity{}, stopped: map[int]bool{}, lasting: map[*undoing]bool{},
+		paused: map[*fault.Fault]bool{}, named: map[int]system.Identity{}, stopped: map[int]bool{}, lasting: map[*undoing]bool{},
 	}
 }
 
@@ -73,12 +74,12 @@ func (j *injector) check(ctx context.Context) error {
 			return &target.Error{Doing: "prepare --fault " + f.String(), Err: err, Hint: hint}
 		}
 		switch f.Action {
-		case inject.NetDelay, inject.NetLoss, inject.DiskFull:
+		case fault.NetDelay, fault.NetLoss, fault.DiskFull:
 			if hint, err := j.checkLasting(f); err != nil {
 				return refuse(err, hint)
 			}
 			continue
-		case inject.Restart:
+		case fault.Restart:
 			err := errors.New("there is no system that the run started")
 			if u := j.e.system; u != nil {
 				err = u.CanRestart()
@@ -96,14 +97,14 @@ func (j *injector) check(ctx context.Context) error {
 				break
 			}
 		}
-		if err != nil && f.Action == inject.Stop && f.What == inject.System && j.e.system != nil && j.e.system.InContainer() {
+		if err != nil && f.Action == fault.Stop && f.What == fault.System && j.e.system != nil && j.e.system.InContainer() {
 			j.paused[f] = true // by its engine
 			continue
 		}
 		if err != nil {
 			return refuse(err, hint)
 		}
-		if id, ok := system.Identify(f.Number); ok && f.What == inject.PID {
+		if id, ok := system.Identify(f.Number); ok && f.What == fault.PID {
 			j.named[f.Number] = id
 		}
 	}
@@ -111,15 +112,15 @@ func (j *injector) check(ctx context.Context) error {
 }
 
 // processes finds the processes that a fault is done to.
-func (j *injector) processes(ctx context.Context, f *inject.Fault) ([]int, error) {
+func (j *injector) processes(ctx context.Context, f *fault.Fault) ([]int, error) {
 	switch f.What {
-	case inject.PID:
+	case fault.PID:
 		id, ok := j.named[f.Number]
 		if alive, known := id.Alive(); ok && known && !alive { // its number may be another's by now
 			return nil, fmt.Errorf("process %d has ended", f.Number)
 		}
 		return []int{f.Number}, nil
-	case inject.System:
+	case fault.System:
 		u := j.e.system
 		if u == nil {
 			return nil, errors.New("the run has no system: --system-cmd starts one, and --system-pid names one")
@@ -244,7 +245,7 @@ func (j *injector) noted(kind, name, by string, from, to time.Time) {
 	if len(name) > mostName {
 		name = strings.ToValidUTF8(name[:mostName], "")
 	}
-	if _, err := j.mark.Mark(kind, name, by, from, to); err != nil && !errors.Is(err, ErrEnded) {
+	if err := j.mark.own(kind, name, by, from, to); err != nil && !errors.Is(err, ErrEnded) {
 		j.problem("mark %s: %v", name, err)
 	}
 }

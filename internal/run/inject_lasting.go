@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/inject"
+	"carronade/internal/fault"
 	"carronade/internal/outage"
-	"carronade/internal/relay"
 	"carronade/internal/system"
 	"carronade/target"
 	"carronade/units"
@@ -45,13 +44,13 @@ const (
 var errLeaving = errors.New("this program ends")
 
 // checkLasting finds out whether a fault of the network or of a disk can be made, with a hint if not.
-func (j *injector) checkLasting(f *inject.Fault) (hint string, err error) {
+func (j *injector) checkLasting(f *fault.Fault) (hint string, err error) {
 	switch f.Action {
-	case inject.NetDelay:
+	case fault.NetDelay:
 		if j.e.relay.Connections() == 0 {
 			return "leave it out, or choose a target over TCP", errors.New("the target has no connections of TCP, and others cannot be delayed")
 		}
-	case inject.NetLoss:
+	case fault.NetLoss:
 		all, err := j.filters()
 		for _, p := range all {
 			_ = p.Close()
@@ -59,7 +58,7 @@ func (j *injector) checkLasting(f *inject.Fault) (hint string, err error) {
 		if err != nil {
 			return "packets are dropped in a network of the system's own: run it in a container (--system-image), or with ip netns exec in --system-cmd, and run this program as root", err
 		}
-	case inject.DiskFull:
+	case fault.DiskFull:
 		if j.e.system == nil || !j.e.system.started {
 			return "start it with --system-cmd or --system-image", errors.New("the run has not started the system whose disk it would fill")
 		}
@@ -113,10 +112,10 @@ func (j *injector) filters() (all []*system.PacketFilter, err error) {
 
 // apply makes a fault of the network, or pauses a container, and returns how to undo it. With an error
 // it may have happened all the same, wholly or in part; a nil undoing says that it did not.
-func (j *injector) apply(ctx context.Context, f *inject.Fault) (*undoing, error) {
+func (j *injector) apply(ctx context.Context, f *fault.Fault) (*undoing, error) {
 	u := &undoing{fault: f.String()}
 	switch f.Action {
-	case inject.NetDelay:
+	case fault.NetDelay:
 		ctx := context.Background() // it answers at once, or is gone
 		u.undo = func() error {
 			err := j.e.relay.Delay(ctx, 0)
@@ -128,7 +127,7 @@ func (j *injector) apply(ctx context.Context, f *inject.Fault) (*undoing, error)
 			}
 		}
 		return u, j.e.relay.Delay(ctx, f.Delay)
-	case inject.Stop:
+	case fault.Stop:
 		u.undo = func() error { return j.e.system.Unpause(context.Background()) } // it has a timeout
 		u.byHand = j.e.system.UnpauseByHand
 		return u, j.e.system.Pause(ctx)
@@ -163,7 +162,7 @@ func (j *injector) apply(ctx context.Context, f *inject.Fault) (*undoing, error)
 
 // last makes a fault of the network, or pauses a container, and undoes it when its length is over, or
 // at the end of faulty. ctx ends with the run.
-func (j *injector) last(ctx, faulty context.Context, f *inject.Fault) {
+func (j *injector) last(ctx, faulty context.Context, f *fault.Fault) {
 	from := time.Now()
 	u, err := j.begun(ctx, f)
 	if err != nil {
@@ -218,7 +217,7 @@ func (j *injector) undoRest() {
 
 // begun applies a fault, and remembers how to undo it: see release. A fault that failed is undone at
 // once, as far as it was made.
-func (j *injector) begun(ctx context.Context, f *inject.Fault) (*undoing, error) {
+func (j *injector) begun(ctx context.Context, f *fault.Fault) (*undoing, error) {
 	j.standing.Lock()
 	defer j.standing.Unlock()
 	if j.over {
@@ -251,7 +250,7 @@ const refill = 100 * time.Millisecond
 
 // fill fills a filesystem, and keeps it full until its length is over, or the end of ctx. What it
 // took has no name, so the kernel frees it if this program ends in another way.
-func (j *injector) fill(ctx context.Context, f *inject.Fault) {
+func (j *injector) fill(ctx context.Context, f *fault.Fault) {
 	from := time.Now()
 	if err := system.CanFill(f.Folder, j.written()...); err != nil { // it may have been unmounted since
 		j.problem("--fault %s: %v", f, err)
@@ -262,6 +261,7 @@ func (j *injector) fill(ctx context.Context, f *inject.Fault) {
 		j.problem("--fault %s: %v", f, err)
 		return
 	}
+	j.e.broken.Store(true)
 	until := from.Add(f.Length)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -311,10 +311,10 @@ func (e *execution) relayNote() string {
 // startRelay starts the relay if a fault delays the connections: they all go through it, from the
 // beginning, so that what is measured before the fault can be compared.
 func (e *execution) startRelay(ctx context.Context) error {
-	if !slices.ContainsFunc(e.Workload.Faults(), func(f inject.Fault) bool { return f.Action == inject.NetDelay }) {
+	if !slices.ContainsFunc(e.Workload.Faults(), func(f fault.Fault) bool { return f.Action == fault.NetDelay }) {
 		return nil
 	}
-	r, err := relay.Start(ctx)
+	r, err := fault.StartRelay(ctx)
 	if err != nil {
 		return &target.Error{Doing: "prepare --fault net-delay", Err: err, Hint: "leave it out to measure without it"}
 	}

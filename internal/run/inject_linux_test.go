@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"carronade/internal/inject"
+	"carronade/internal/fault"
 	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/system"
@@ -98,7 +98,7 @@ func TestOtherProcess(t *testing.T) {
 	}
 	was.Start += "0"
 	j := &injector{named: map[int]system.Identity{pid: was}}
-	f := &inject.Fault{Action: inject.Kill, What: inject.PID, Number: pid}
+	f := &fault.Fault{Action: fault.Kill, What: fault.PID, Number: pid}
 	if pids, err := j.processes(t.Context(), f); err == nil {
 		t.Errorf("%v would be killed: it is another process", pids)
 	}
@@ -285,7 +285,7 @@ func TestNeverFull(t *testing.T) {
 			e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h")}}
 			rec := outage.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
 			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}}
-			j.fill(tt.ctx, &inject.Fault{Action: inject.DiskFull, Folder: dir, Length: tt.length})
+			j.fill(tt.ctx, &fault.Fault{Action: fault.DiskFull, Folder: dir, Length: tt.length})
 			if len(j.problems) != 1 || !strings.Contains(j.problems[0], tt.want) {
 				t.Errorf("the problems are %q, want one with %q", j.problems, tt.want)
 			}
@@ -309,7 +309,7 @@ func TestFillSpares(t *testing.T) {
 	})
 	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h"), Files: []string{dir + "/report.json"}}, system: &underTest{started: true}}
 	j := &injector{e: e, mark: &Marker{e: e}}
-	f := &inject.Fault{Action: inject.DiskFull, Folder: dir, Length: time.Hour}
+	f := &fault.Fault{Action: fault.DiskFull, Folder: dir, Length: time.Hour}
 	want := "report.json: it must be mounted apart"
 	if _, err := j.checkLasting(f); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("before the run: got %v, want %q", err, want)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"carronade/internal/inject"
+	"carronade/internal/fault"
 	"carronade/internal/outage"
 	"carronade/internal/system"
 )
@@ -15,13 +15,13 @@ const byFault = "fault"
 
 // make makes a fault, and undoes it if that belongs to it: when its length is over, or at the end of
 // faulty. ctx ends with the run.
-func (j *injector) make(ctx, faulty context.Context, f *inject.Fault) {
+func (j *injector) make(ctx, faulty context.Context, f *fault.Fault) {
 	switch f.Action {
-	case inject.Restart:
+	case fault.Restart:
 		j.restart(ctx, f)
-	case inject.NetDelay, inject.NetLoss:
+	case fault.NetDelay, fault.NetLoss:
 		j.last(ctx, faulty, f)
-	case inject.DiskFull:
+	case fault.DiskFull:
 		j.fill(faulty, f)
 	default:
 		if j.paused[f] {
@@ -33,7 +33,7 @@ func (j *injector) make(ctx, faulty context.Context, f *inject.Fault) {
 }
 
 // restart restarts the system. An interrupt does not cut it short: without the system no answers come.
-func (j *injector) restart(ctx context.Context, f *inject.Fault) {
+func (j *injector) restart(ctx context.Context, f *fault.Fault) {
 	j.restarts.Lock() // one that is due meanwhile comes after it
 	defer j.restarts.Unlock()
 	if ctx.Err() != nil {
@@ -54,15 +54,18 @@ func (j *injector) restart(ctx context.Context, f *inject.Fault) {
 }
 
 // signal stops or ends processes.
-func (j *injector) signal(ctx, faulty context.Context, f *inject.Fault) {
+func (j *injector) signal(ctx, faulty context.Context, f *fault.Fault) {
 	pids, err := j.processes(ctx, f)
 	if err != nil {
 		j.problem("--fault %s: %v", f, err)
 		return
 	}
 	signal := system.End
-	if f.Action == inject.Stop {
+	if f.Action == fault.Stop {
 		signal = j.pause
+	}
+	if f.Action == fault.Kill {
+		j.e.broken.Store(true)
 	}
 	from := time.Now()
 	reached := j.each(f, pids, signal)
@@ -70,7 +73,7 @@ func (j *injector) signal(ctx, faulty context.Context, f *inject.Fault) {
 		return
 	}
 	j.noted(outage.Fault, f.String(), byFault, from, time.Now())
-	if f.Action != inject.Stop {
+	if f.Action != fault.Stop {
 		return
 	}
 	j.wait(faulty, from.Add(f.Length))
@@ -128,14 +131,14 @@ func (j *injector) release() {
 
 // each signals processes, and returns those that it reached. Of a system, processes may end between
 // the look at them and the signal.
-func (j *injector) each(f *inject.Fault, pids []int, signal func(int) error) (reached []int) {
+func (j *injector) each(f *fault.Fault, pids []int, signal func(int) error) (reached []int) {
 	var gone error
 	for _, pid := range pids {
 		err := signal(pid)
 		switch {
 		case err == nil:
 			reached = append(reached, pid)
-		case f.What == inject.System && errors.Is(err, system.ErrNoProcess):
+		case f.What == fault.System && errors.Is(err, system.ErrNoProcess):
 			gone = err
 		default:
 			j.problem("--fault %s: %v", f, err)

@@ -7,15 +7,15 @@ import (
 
 	"golang.org/x/term"
 
-	"carronade/internal/indices"
 	"carronade/internal/jobs"
+	"carronade/internal/store/elastic"
 )
 
 const localElasticsearch = "http://localhost:9200"
 
 // client returns a client of the Elasticsearch in use.
-func (c *cluster) client() *indices.Cluster {
-	out := &indices.Cluster{URL: c.URL, User: c.User}
+func (c *cluster) client() *elastic.APMCluster {
+	out := &elastic.APMCluster{URL: c.URL, User: c.User}
 	if c.User != "" {
 		out.Password = "file:" + c.Password
 	}
@@ -52,7 +52,7 @@ func (s *session) useElasticsearch(args []string) error {
 		c.URL = localElasticsearch
 	default:
 		c.URL = strings.TrimRight(args[0], "/")
-		if err := (&indices.Cluster{URL: c.URL}).Check(); err != nil {
+		if err := (&elastic.APMCluster{URL: c.URL}).Check(); err != nil {
 			return hinted(err, "elasticsearch use http://localhost:9200 USER PASSWORD")
 		}
 		if err := s.reach(c.URL); err != nil {
@@ -145,7 +145,7 @@ func (s *session) resetElasticsearch() error {
 	if err != nil {
 		return fmt.Errorf("elasticsearch %s: %w", s.es.URL, err)
 	}
-	answer, err := s.ask(fmt.Sprintf("delete all indices %s of %s (now %d with %d docs)? yes or no: ", indices.Pattern, s.es.URL, len(list), docs), false)
+	answer, err := s.ask(fmt.Sprintf("delete all indices %s of %s (now %d with %d docs)? yes or no: ", elastic.APMIndices, s.es.URL, len(list), docs), false)
 	if err != nil {
 		return err
 	}

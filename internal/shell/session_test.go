@@ -250,7 +250,7 @@ func TestPasswords(t *testing.T) {
 	o := Options{Queue: q, Home: home}
 	o.Run = func(_ context.Context, args []string, _ io.Writer) int { ran = append(ran, args...); return 0 }
 	d := talk(t, o)
-	contains(t, d.do(`elasticsearch use `+es.url+` elastic wrong`), "it answered 401 Unauthorized", "(hint: is it running, and are user and password right?)")
+	contains(t, d.do(`elasticsearch use `+es.url+` elastic wrong`), "it answered 401: unable to authenticate user", "(hint: is it running, and are user and password right?)")
 	contains(t, d.do("status"), "ElasticSearch not configured")
 	wants(t, d.do(`elasticsearch use `+es.url+` elastic "p4ss-word'\"$"`), "using "+es.url+"\n")
 	d.do("apm use http://" + closedPort(t))

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/scrape"
 	"carronade/internal/secret"
 	"carronade/internal/system"
 	"carronade/target"
@@ -250,7 +249,7 @@ func (s *System) logJVM(words, env []string) ([]string, []string, error) {
 	s.gcDir = dir
 	log := filepath.Join(dir, "gc-%p.log")
 	option := "-Xlog:gc*:file=" + log + ":time,uptime,level,tags:filecount=0"
-	s.gc = scrape.NewGCLog(log, true)
+	s.gc = newGCLog(log, true)
 	s.gc.OnPause = s.paused
 	if base := strings.TrimSuffix(filepath.Base(words[0]), ".exe"); base == "java" {
 		return append([]string{words[0], option}, words[1:]...), env, nil

@@ -1,14 +1,18 @@
 // Package sut handles the system under test: it starts one (a command, a container) or finds a
 // running one (a process id, a container), waits until it is ready, watches it with all its
-// processes, notices when it dies, and stops what it started.
+// processes, notices when it dies, and stops what it started. It also reads what the system
+// reports about itself: the variables of a Go program (expvar), metrics in the text format of
+// Prometheus, and the pauses in a JVM's unified garbage collection log.
 //
 // It does not know the load on the system or its results: the run reads its figures, and stops
-// it.
+// it. Nor does it know the meaning of names in what the system reports.
 //
 // Its invariants: everything it started is gone when Stop returns, whatever it forked (and on
 // Linux the kernel asks it to end when this program is killed); it never ends what it did not
 // start; and no secret of the command line, the environment or the output is in anything that
-// it returns.
+// it returns. A source of figures costs the system at most one request per interval, and this
+// process at most mostSourceBytes and mostSourceFigures, however much the system reports; and
+// one that cannot be read is an error of that source and never of the run.
 //
 // # How a run uses it
 //

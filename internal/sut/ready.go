@@ -108,11 +108,7 @@ func (s *System) answers(ctx context.Context) error {
 	}
 	res, err := s.web.Do(req)
 	if err != nil {
-		var e *url.Error
-		if errors.As(err, &e) {
-			err = e.Err
-		}
-		return err
+		return cause(err)
 	}
 	defer res.Body.Close()
 	_, _ = io.CopyN(io.Discard, res.Body, 64<<10)

@@ -55,7 +55,7 @@ type Spec struct {
 
 	Vars    string      // URL of expvar
 	Metrics string      // URL of metrics in Prometheus's text format
-	Names   []string    // which of their names are read: see scrape.NewFilter
+	Names   []string    // which of their names are read: see newFilter
 	Header  http.Header // for Vars and Metrics; its values are secrets
 	GCLog   string      // a JVM's unified log; %p and * are wildcards
 	JVMGC   bool        // make the JVM of Command write one, and read it

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"carronade/internal/checkout"
-	"carronade/internal/scrape"
 	"carronade/internal/secret"
 	"carronade/internal/system"
 	"carronade/target"
@@ -47,8 +46,8 @@ type System struct {
 	stop       func() error
 	gcDir      string // made for the JVM's log
 
-	vars, metrics *scrape.Source
-	gc            *scrape.GCLog
+	vars, metrics *source
+	gc            *gcLog
 
 	reading  sync.Mutex // of the sources of figures: held while they are read
 	mu       sync.Mutex // of what follows
@@ -212,7 +211,7 @@ func (s *System) describe(ctx context.Context) error {
 	}
 	if s.spec.GCLog != "" {
 		// Skip what a running system wrote before this run.
-		s.gc = scrape.NewGCLog(s.spec.GCLog, false)
+		s.gc = newGCLog(s.spec.GCLog, false)
 		s.gc.OnPause = s.paused
 		_, _ = s.gc.Figures(ctx)
 	}
@@ -221,14 +220,14 @@ func (s *System) describe(ctx context.Context) error {
 
 // openSources creates the sources of figures; it reads none.
 func (s *System) openSources() (err error) {
-	filter := scrape.NewFilter(s.spec.Names)
+	filter := newFilter(s.spec.Names)
 	if s.spec.Vars != "" {
-		if s.vars, err = scrape.Vars(s.spec.Vars, s.spec.Header, filter); err != nil {
+		if s.vars, err = expvarSource(s.spec.Vars, s.spec.Header, filter); err != nil {
 			return &target.Error{Doing: "prepare --system-vars", Err: err, Hint: "such as http://127.0.0.1:8200/debug/vars"}
 		}
 	}
 	if s.spec.Metrics != "" {
-		if s.metrics, err = scrape.Metrics(s.spec.Metrics, s.spec.Header, filter); err != nil {
+		if s.metrics, err = prometheusSource(s.spec.Metrics, s.spec.Header, filter); err != nil {
 			return &target.Error{Doing: "prepare --system-metrics", Err: err, Hint: "such as http://127.0.0.1:9100/metrics"}
 		}
 	}

@@ -1,6 +1,6 @@
 package web
 
-import "carronade/internal/slo"
+import "carronade/internal/workload"
 
 // An Event is one of the things that happen to a run: it begins, it has another frame,
 // it ends. Exactly one of the pointers is set. As JSON lines, events are how a run in
@@ -53,12 +53,12 @@ type Limit struct {
 
 // LimitOf describes a limit. times is the main time of the run, which a limit without a
 // time is on.
-func LimitOf(l *slo.Limit, times string) Limit {
+func LimitOf(l *workload.Limit, times string) Limit {
 	out := Limit{Text: l.String(), Name: l.Name, Upper: l.Op.Upper(), Value: l.Value}
 	switch l.Stat {
-	case slo.Percentile:
+	case workload.PercentileStat:
 		out.Percentile = l.Percentile
-	case slo.Max:
+	case workload.MaxStat:
 		out.Percentile = 100
 	default:
 		return out

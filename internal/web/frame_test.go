@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/slo"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -528,7 +528,7 @@ func TestLimitOf(t *testing.T) {
 		"throughput>=10k/s":   {Text: "throughput >= 10 k/s", Name: "throughput", Value: 10000},
 		"send-delay.p99<10ms": {Text: "send-delay.p99 < 10 ms", Time: "send_delay", Percentile: 99, Name: "send-delay.p99", Upper: true, Value: 0.01},
 	} {
-		l, err := slo.Parse(text)
+		l, err := workload.ParseLimit(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func Listen(addr string, hub *Hub) (*Server, error) {
 	}
 	s.public = !at.IP.IsLoopback()
 	s.url = "http://" + net.JoinHostPort(shown, strconv.Itoa(at.Port)) + "/#token=" + token
-	s.http = &http.Server{Handler: handler(hub, s.marks, token, host), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	s.http = &http.Server{Handler: handler(hub, s.marks, token, host), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ConnContext: withConn}
 	go s.http.Serve(ln) //nolint:errcheck // it ends with an error when it is closed
 	return s, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"carronade/internal/slo"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
@@ -52,10 +51,10 @@ func (w *Workload) Checks(r *load.Result) []Check {
 }
 
 // Limits are those of --slo, in order.
-func (w *Workload) Limits() []slo.Limit {
-	var out []slo.Limit
+func (w *Workload) Limits() []Limit {
+	var out []Limit
 	for _, text := range w.List("slo") {
-		l, err := slo.Parse(text)
+		l, err := ParseLimit(text)
 		if err != nil {
 			panic("workload: slo was not checked: " + err.Error())
 		}
@@ -68,7 +67,7 @@ func (w *Workload) Limits() []slo.Limit {
 func (w *Workload) LimitPercentiles() []float64 {
 	var out []float64
 	for _, l := range w.Limits() {
-		if l.Stat == slo.Percentile {
+		if l.Stat == PercentileStat {
 			out = append(out, l.Percentile)
 		}
 	}
@@ -77,7 +76,7 @@ func (w *Workload) LimitPercentiles() []float64 {
 
 // limitsFaults reports whether a limit is on the scores of faults.
 func limitsFaults(text string) bool {
-	l, err := slo.Parse(text)
+	l, err := ParseLimit(text)
 	return err == nil && (l.Name == "outage" || l.Name == "recover")
 }
 
@@ -102,17 +101,10 @@ func (w *Workload) Percentiles() []float64 {
 }
 
 func checkSLO(text string) error {
-	_, err := slo.Parse(text)
-	var e *slo.Error
-	if !errors.As(err, &e) {
+	_, err := ParseLimit(text)
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
 		return err
-	}
-	if errors.Is(err, slo.ErrName) {
-		if near := Nearest(slo.NameOf(text), slo.Names()); near != "" {
-			e.Hint = fmt.Sprintf("did you mean %s? carronade help slo lists the names", near)
-		} else {
-			e.Hint = "carronade help slo lists the names"
-		}
 	}
 	return &Error{Err: fmt.Errorf("%q: %w", text, e.Err), Hint: e.Hint}
 }
@@ -122,9 +114,9 @@ func checkSLO(text string) error {
 func (w *Workload) require() (name string, err error) {
 	for _, l := range w.Limits() {
 		switch {
-		case w.Op == Consume && (l.Needs != slo.Nothing || l.Stat != slo.NoStat):
+		case w.Op == Consume && (l.Needs != NeedsNothing || l.Stat != NoStat):
 			return "slo", &Error{Err: fmt.Errorf("%q: a run that only reads has no such result", l.Text), Hint: "throughput, longest-stall and keeps-up can be limited; end-to-end times need --op roundtrip"}
-		case l.Needs == slo.Schedule && !w.Has("rate") && !w.Has("shape"):
+		case l.Needs == NeedsSchedule && !w.Has("rate") && !w.Has("shape"):
 			hint := "add --rate or --shape"
 			if l.Time == "response" {
 				hint += ", or limit service." + l.Name[len("response."):]
@@ -138,7 +130,7 @@ func (w *Workload) require() (name string, err error) {
 			return "slo", &Error{Err: fmt.Errorf("%q: documents behind the system are not counted", l.Text), Hint: "add --index URL, with a target that has this option"}
 		case l.Name == "keeps-up" && (w.Op == Produce || w.Op == ReadSingle):
 			return "slo", &Error{Err: fmt.Errorf("%q: a run that only sends does not read", l.Text), Hint: "add --op roundtrip"}
-		case l.Needs == slo.Delivery && !w.Verify():
+		case l.Needs == NeedsDelivery && !w.Verify():
 			s := find(w.table, "verify")
 			if v, ok := w.values["verify"]; s == nil || !s.AppliesTo(w.Op) || ok && v.from > FromPreset ||
 				!slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {

@@ -3,8 +3,6 @@ package workload
 import (
 	"testing"
 	"time"
-
-	"carronade/internal/slo"
 )
 
 // TestLimitsOfFiles: limits in a file are a list or one text, and what ends a run may be given
@@ -42,7 +40,7 @@ func TestLimitsOfFiles(t *testing.T) {
 			}
 		}
 		for _, l := range w.Limits() { // a percentile with a limit is in the report
-			if l.Stat == slo.Percentile && l.Percentile == 99.5 && len(w.Percentiles()) != 1 {
+			if l.Stat == PercentileStat && l.Percentile == 99.5 && len(w.Percentiles()) != 1 {
 				t.Errorf("%q: percentiles %v", c.file, w.Percentiles())
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/inject"
+	"carronade/internal/fault"
 	"carronade/target"
 	"carronade/units"
 )
@@ -65,24 +65,24 @@ func (w *Workload) LimitsFaults() bool { return slices.ContainsFunc(w.List("slo"
 func (w *Workload) FaultCeiling() float64 { return parsed(w, "fault-ceiling", units.ParseRate) }
 
 func checkFault(text string) error {
-	if _, err := inject.Parse(text); err != nil {
-		return &Error{Err: fmt.Errorf("%q: %w", text, err), Hint: inject.Form()}
+	if _, err := fault.Parse(text); err != nil {
+		return &Error{Err: fmt.Errorf("%q: %w", text, err), Hint: fault.Form}
 	}
 	return nil
 }
 
 func checkMoment(text string) error {
-	if _, err := inject.ParseMoment(text); err != nil {
+	if _, err := fault.ParseMoment(text); err != nil {
 		return &Error{Err: err, Hint: "such as --at 60s --exec 'systemctl stop broker' --at 70s:heal --exec 'systemctl start broker'"}
 	}
 	return nil
 }
 
 // Faults are those that the run makes, in the order given.
-func (w *Workload) Faults() []inject.Fault {
-	var out []inject.Fault
+func (w *Workload) Faults() []fault.Fault {
+	var out []fault.Fault
 	for _, text := range w.List("fault") {
-		f, err := inject.Parse(text)
+		f, err := fault.Parse(text)
 		if err != nil {
 			panic("workload: fault was not checked: " + err.Error())
 		}
@@ -92,10 +92,10 @@ func (w *Workload) Faults() []inject.Fault {
 }
 
 // Moments are when the commands of --exec run, one for each.
-func (w *Workload) Moments() []inject.Moment {
-	var out []inject.Moment
+func (w *Workload) Moments() []fault.Moment {
+	var out []fault.Moment
 	for _, text := range w.List("at") {
-		m, err := inject.ParseMoment(text)
+		m, err := fault.ParseMoment(text)
 		if err != nil {
 			panic("workload: at was not checked: " + err.Error())
 		}
@@ -155,5 +155,5 @@ var (
 
 // FillsDisk reports whether a fault of the run fills a filesystem.
 func (w *Workload) FillsDisk() bool {
-	return slices.ContainsFunc(w.Faults(), func(f inject.Fault) bool { return f.Action == inject.DiskFull })
+	return slices.ContainsFunc(w.Faults(), func(f fault.Fault) bool { return f.Action == fault.DiskFull })
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"carronade/internal/wire/apm"
-	"carronade/payload/expression"
+	"carronade/payload"
 	"carronade/target"
 )
 
@@ -28,7 +28,7 @@ func parseLabels(given []string, seed uint64) (labels []apm.Label, secrets []str
 		if text == "" {
 			continue
 		}
-		l, err := parseLabel(text, expression.Options{Seed: seed + uint64(i+1)*0x9e3779b97f4a7c15, Use: expression.Ahead, Env: lookup})
+		l, err := parseLabel(text, payload.TemplateOptions{Seed: seed + uint64(i+1)*0x9e3779b97f4a7c15, Use: payload.Ahead, Env: lookup})
 		if err != nil {
 			return nil, nil, &target.Error{Doing: "read --" + optEventLabel, Err: fmt.Errorf("%q: %w", text, err), Hint: "want NAME=TEXT, such as order=${rnd.nextInt(1000)}"}
 		}
@@ -40,21 +40,21 @@ func parseLabels(given []string, seed uint64) (labels []apm.Label, secrets []str
 	return labels, secrets, nil
 }
 
-func parseLabel(text string, o expression.Options) (l apm.Label, err error) {
-	name, value, ok := expression.Cut(text, '=')
+func parseLabel(text string, o payload.TemplateOptions) (l apm.Label, err error) {
+	name, value, ok := payload.CutText(text, '=')
 	switch {
 	case !ok || name == "":
 		return l, errors.New("there is no name and value")
-	case expression.Marked(name):
+	case payload.HasExpression(name):
 		return l, errors.New("a name is not an expression")
 	case strings.ContainsAny(name, `.*"`):
 		return l, errors.New("a name has none of . * and quotes: servers replace them")
 	case slices.Contains(apm.ReservedLabels, name):
 		return l, fmt.Errorf("events have a label %s anyway", name)
 	}
-	t, err := expression.Parse(value, o)
+	t, err := payload.ParseTemplate(value, o)
 	if err != nil {
-		var wrong *expression.Error
+		var wrong *payload.TemplateError
 		if errors.As(err, &wrong) {
 			wrong.Column += len(name) + 1
 		}

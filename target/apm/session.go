@@ -122,22 +122,19 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 			own = append(own, i)
 		}
 	}
-	conns, faults := make([]net.Conn, len(own)), make([]error, len(own))
-	err := conn.DialMany(len(own), func(k int) {
-		conns[k], faults[k] = c.dialer.Dial(ctx, c.base(own[k]))
-	})
-	if err != nil {
-		return err
-	}
-	for k, i := range own {
-		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, first: conns[k]})
-	}
-	for k, err := range faults {
+	conns := make([]net.Conn, len(own))
+	err := conn.DialMany(ctx, len(own), func(ctx context.Context, k int) error {
+		nc, err := c.dialer.Dial(ctx, c.base(own[k]))
 		if err != nil {
 			return c.explain(fmt.Sprintf("make connection %d of %d to %s", own[k]+1, len(cycles), c.base(own[k])), err)
 		}
+		conns[k] = nc
+		return nil
+	})
+	for k, i := range own { // also after an error: Close closes those that were made
+		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, first: conns[k]})
 	}
-	return nil
+	return err
 }
 
 // Target implements target.Session.

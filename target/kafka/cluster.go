@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"carronade/internal/conn"
+	"carronade/target/kafka/admin"
 	"carronade/units"
 )
 
@@ -181,7 +182,7 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 			return c.missingTopic(err)
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.LeaderNotAvailable):
 		case errors.Is(err, kerr.TopicAuthorizationFailed):
-			return c.forbidden(doing, "DESCRIBE (and CREATE, if it is missing)", err)
+			return c.forbidden(doing, c.topic, err, c.seeRights()...)
 		case err != nil && kerr.IsRetriable(err):
 		case err != nil:
 			return c.explain(doing, err)
@@ -269,34 +270,26 @@ func (cl *cluster) applyMetadata(meta *kmsg.MetadataResponse) (leaderless []int3
 }
 
 // checkRights reports a missing permission early, where the broker lists the
-// permissions (from Metadata v8 on; KIP-430). Bits are numbered by AclOperation.
+// permissions (from Metadata v8 on; KIP-430).
 func (cl *cluster) checkRights(ops int32) error {
-	const (
-		read    = 1 << 3
-		write   = 1 << 4
-		unknown = -1 << 31
-	)
-	if ops == unknown || ops == 0 {
-		return nil
-	}
 	c := cl.cfg
-	if !c.onlyReads() && ops&write == 0 {
-		return c.forbidden("produce to the topic "+c.topic, "WRITE", kerr.TopicAuthorizationFailed)
-	}
-	if (c.op != opProduce || c.verify) && ops&read == 0 {
-		return c.forbidden("consume from the topic "+c.topic, "READ", kerr.TopicAuthorizationFailed)
+	switch right := c.missingRight(ops); right {
+	case aclWrite:
+		return c.forbidden("produce to the topic "+c.topic, c.topic, kerr.TopicAuthorizationFailed, right)
+	case aclRead:
+		return c.forbidden("consume from the topic "+c.topic, c.topic, kerr.TopicAuthorizationFailed, right)
 	}
 	return nil
 }
 
 // createTopic creates a topic. It returns nil if the topic exists already.
-func (cl *cluster) createTopic(ctx context.Context, spec TopicSpec) error {
-	err := createTopics(ctx, cl.control, []TopicSpec{spec}, cl.cfg.requestTimeout)[0]
+func (cl *cluster) createTopic(ctx context.Context, spec admin.Spec) error {
+	err := admin.CreateTopics(ctx, cl.control, []admin.Spec{spec}, cl.cfg.requestTimeout)[0]
 	switch {
 	case err == nil || errors.Is(err, kerr.TopicAlreadyExists):
 		return nil
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return cl.cfg.forbidden("create the topic "+spec.Name, "CREATE", err)
+		return cl.cfg.forbidden("create the topic "+spec.Name, spec.Name, err, aclCreate)
 	}
 	return cl.cfg.explain("create the topic "+spec.Name, err)
 }
@@ -406,12 +399,6 @@ func askVersions(nc net.Conn, clientID string) (*kmsg.ApiVersionsResponse, error
 	return nil, errors.New("ask for the API versions: the broker answers neither v3 nor v0")
 }
 
-// performanceSettings are the settings of a topic that affect its performance.
-var performanceSettings = []string{
-	"cleanup.policy", "compression.type", "max.message.bytes", "message.timestamp.type", "min.insync.replicas",
-	"flush.messages", "flush.ms", "segment.bytes", "retention.bytes", "retention.ms", "unclean.leader.election.enable",
-}
-
 // readSettings reads the topic's settings for the report. It ignores errors: the user
 // may lack the permission.
 func (cl *cluster) readSettings(ctx context.Context) {
@@ -419,7 +406,7 @@ func (cl *cluster) readSettings(ctx context.Context) {
 	if err != nil || len(rs) != 1 || rs[0].Err != nil {
 		return
 	}
-	cl.settings = settingsOf(rs[0].Configs)
+	cl.settings = admin.Settings(rs[0].Configs)
 }
 
 // recompresses reports whether brokers compress the batches again, because the topic's

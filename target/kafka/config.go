@@ -10,6 +10,7 @@ import (
 	"carronade/load"
 	"carronade/payload"
 	"carronade/target"
+	"carronade/target/kafka/admin"
 )
 
 // The two engines.
@@ -91,7 +92,7 @@ type config struct {
 	fetch       fetchConfig
 
 	bufferMemory int64 // bytes waiting; 0: unbounded
-	create       *TopicSpec
+	create       *admin.Spec
 	security     *security
 	clientID     string
 	rack         string
@@ -276,7 +277,7 @@ func (c *config) parseTopics(v target.Values) (err error) {
 		}
 	}
 	if text := v.String("create-topic"); text != "" {
-		spec, err := ParseTopicSpec(text)
+		spec, err := admin.ParseSpec(text)
 		if err != nil {
 			return err
 		}

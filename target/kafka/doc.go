@@ -1,6 +1,7 @@
 // Package kafka sends records to Apache Kafka and reads them back. It implements
 // the protocol: connections, batches, leader changes, retries that cannot
-// duplicate, security, consuming, and operations on topics. It does not deal with
+// duplicate, security and consuming. Operations on topics, as a load, are in
+// package admin, which reaches brokers through this one. It does not deal with
 // schedules, reports, flags or terminals.
 //
 // It has two engines. The wire engine writes pre-encoded record batches over its

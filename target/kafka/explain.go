@@ -67,7 +67,10 @@ func (c *config) hint(err error) string {
 		return "check the address, the firewall between, and whether the broker is stuck"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed),
 		errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
-		return "the user lacks a permission: grant it with kafka-acls, or log in as another user"
+		if grant := c.grantFor(err); grant != "" {
+			return "the user lacks a permission: log in as another user, or let an administrator run " + grant
+		}
+		return "the user lacks a permission: log in as another user, or let an administrator grant it with kafka-acls"
 	}
 	return "check the address and the broker's log"
 }
@@ -96,8 +99,8 @@ func (c *config) missingTopic(err error) error {
 	return e
 }
 
-// forbidden is the error for a missing permission.
-func (c *config) forbidden(doing, right string, err error) error {
+// forbidden is the error for missing rights on a topic.
+func (c *config) forbidden(doing, topic string, err error, rights ...string) error {
 	who := "the user"
 	if c.security.user != "" {
 		who = c.security.user
@@ -106,6 +109,7 @@ func (c *config) forbidden(doing, right string, err error) error {
 	}
 	return &target.Error{
 		Doing: doing, Err: err,
-		Hint: fmt.Sprintf("%s needs the permission %s on the topic %s: grant it with kafka-acls, or log in as another user", who, right, c.topic),
+		Hint: fmt.Sprintf("%s lacks a permission on the topic %s (%s): log in as another user, or let an administrator run %s",
+			who, topic, strings.ToUpper(strings.Join(rights, ", ")), c.grant(aclTopic(topic), rights...)),
 	}
 }

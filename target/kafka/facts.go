@@ -3,9 +3,7 @@ package kafka
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/target/kafka/admin"
 )
 
 // discardID is the cluster id of our own discarding stand-in, which keeps no records:
@@ -48,10 +48,10 @@ func (cl *cluster) facts() map[string]any {
 		"name":       c.topic,
 		"partitions": cl.partitions(),
 		"replicas":   slices.Max(append(cl.replicas, 0)),
-		"leaders":    layout(cl.leaders),
+		"leaders":    admin.Layout(cl.leaders),
 	}
 	if cl.leadersAfter != nil {
-		topic["leaders_after"] = layout(cl.leadersAfter)
+		topic["leaders_after"] = admin.Layout(cl.leadersAfter)
 	}
 	if cl.createdBy != "" {
 		topic["created_by"] = cl.createdBy
@@ -201,35 +201,4 @@ func count(list []int32, x int32) int {
 		}
 	}
 	return n
-}
-
-// layout lists which broker leads which partitions, in bounded space:
-// "1: 0 3 6, 2: 1 4 7, 3: 2 5 8". Of many partitions it lists the first, and appends a
-// hash of all, so that different layouts have different texts.
-func layout(leaders []int32) string {
-	const shown = 64
-	led := map[int32][]string{}
-	for p, l := range leaders {
-		if p == shown {
-			break
-		}
-		led[l] = append(led[l], fmt.Sprint(p))
-	}
-	var parts []string
-	for _, l := range slices.Sorted(maps.Keys(led)) {
-		leader := fmt.Sprint(l)
-		if l < 0 {
-			leader = "none"
-		}
-		parts = append(parts, leader+": "+strings.Join(led[l], " "))
-	}
-	text := strings.Join(parts, ", ")
-	if n := len(leaders); n > shown {
-		sum := fnv.New64a()
-		for _, l := range leaders {
-			_ = binary.Write(sum, binary.BigEndian, l) // cannot fail
-		}
-		text += fmt.Sprintf(" (the first %d of %d; #%012x of all)", shown, n, sum.Sum64()>>16)
-	}
-	return text
 }

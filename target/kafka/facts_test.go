@@ -13,30 +13,6 @@ import (
 	"carronade/internal/testkit/kafkatest"
 )
 
-// The texts of two layouts differ wherever the layouts differ.
-func TestLayoutOfMany(t *testing.T) {
-	of := func(n int, change ...int) string {
-		leaders := make([]int32, n)
-		for i := range leaders {
-			leaders[i] = int32(i % 3)
-		}
-		for _, i := range change {
-			leaders[i] = 7
-		}
-		return layout(leaders)
-	}
-	if got, want := of(6), "0: 0 3, 1: 1 4, 2: 2 5"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	all := of(120)
-	if !strings.Contains(all, "(the first 64 of 120; #") {
-		t.Errorf("got %q", all)
-	}
-	if of(120) != all || of(120, 119) == all || of(121) == all {
-		t.Errorf("got %q, and %q with another leader, and %q with one more partition", all, of(120, 119), of(121))
-	}
-}
-
 func TestSettingsOfBrokers(t *testing.T) {
 	config := func(key, value string, source kmsg.ConfigSource) kadm.Config {
 		return kadm.Config{Key: key, Value: &value, Source: source}

@@ -264,7 +264,7 @@ func (cl *cluster) inspectTopic(ctx context.Context, t *kmsg.MetadataResponseTop
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return []target.Finding{{
 			Check: "topic", Level: target.LevelError, Found: fmt.Sprintf("the user may not see the topic %s", c.topic),
-			Effect: "a run fails when it starts", Mend: mendOf(c.forbidden("", "DESCRIBE (and CREATE, if it is missing)", err)),
+			Effect: "a run fails when it starts", Mend: c.grant(aclTopic(c.topic), c.seeRights()...),
 		}}
 	case err != nil:
 		return []target.Finding{{
@@ -280,22 +280,13 @@ func (cl *cluster) inspectTopic(ctx context.Context, t *kmsg.MetadataResponseTop
 	cl.readSettings(ctx)
 	facts.settings = cl.settings
 	out := facts.findings(c)
-	if err := cl.checkRights(t.AuthorizedOperations); err != nil {
+	if right := c.missingRight(t.AuthorizedOperations); right != "" {
 		out = append(out, target.Finding{
-			Check: "permissions", Level: target.LevelError, Found: "the user lacks a permission: " + err.Error(),
-			Effect: "a run fails when it starts", Mend: mendOf(err),
+			Check: "permissions", Level: target.LevelError, Found: fmt.Sprintf("%s lacks the permission %s on the topic %s", c.principal(), strings.ToUpper(right), c.topic),
+			Effect: "a run fails when it starts", Mend: c.grant(aclTopic(c.topic), c.topicRights()...),
 		})
 	}
 	return out
-}
-
-// mendOf is the hint of an error.
-func mendOf(err error) string {
-	var e *target.Error
-	if errors.As(err, &e) {
-		return e.Hint
-	}
-	return ""
 }
 
 // missing is the finding about a topic that does not exist.

@@ -130,7 +130,8 @@ func (p *producer) prepare(partitions int) error {
 }
 
 // connect opens the connections of all lanes. It succeeds if one broker can be
-// reached and none is too old: the lanes of the others keep trying.
+// reached and none is too old: the lanes of the others keep trying. The first broker
+// that is too old ends it.
 func (p *producer) connect(ctx context.Context) error {
 	var (
 		lanes []*lane
@@ -142,12 +143,12 @@ func (p *producer) connect(ctx context.Context) error {
 	for _, s := range p.senders {
 		lanes = append(lanes, s.lanes...)
 	}
-	err := conn.DialMany(len(lanes), func(i int) {
+	err := conn.DialMany(ctx, len(lanes), func(ctx context.Context, i int) error {
 		mu.Lock()
 		skip := mute[lanes[i].broker]
 		mu.Unlock()
 		if skip {
-			return
+			return nil
 		}
 		k, err := lanes[i].dial(ctx)
 		mu.Lock()
@@ -159,14 +160,17 @@ func (p *producer) connect(ctx context.Context) error {
 		switch {
 		case err == nil:
 			up++
-		case first == nil || errors.Is(err, errNoFormat):
+		case errors.Is(err, errNoFormat):
+			return err
+		case first == nil:
 			first = err
 		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if up > 0 && !errors.Is(first, errNoFormat) {
+	if up > 0 {
 		return nil
 	}
 	return first

@@ -148,33 +148,6 @@ func FuzzParseJAAS(f *testing.F) {
 	})
 }
 
-func TestTopicSpec(t *testing.T) {
-	for _, tt := range []struct {
-		name, text, want string
-		wrong            bool
-	}{
-		{name: "all", text: "partitions=3,replicas=2,retention.ms=5", want: "partitions=3,replicas=2,retention.ms=5"},
-		{name: "config prefix", text: "config.b=2,config.a=1", want: "a=1,b=2"},
-		{name: "value with a comma", text: "cleanup.policy=compact,delete,partitions=1", want: "partitions=1,cleanup.policy=compact,delete"},
-		{name: "empty", text: "", want: ""},
-		{name: "broker defaults", text: "auto", want: ""},
-		{name: "broker defaults, with a setting", text: "auto,retention.ms=5", want: "retention.ms=5"},
-		{name: "no value", text: "partitions", wrong: true},
-		{name: "zero", text: "replicas=0", wrong: true},
-		{name: "too many", text: "replicas=40000", wrong: true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := ParseTopicSpec(tt.text)
-			if (err != nil) != tt.wrong {
-				t.Fatalf("got error %v, want one: %v", err, tt.wrong)
-			}
-			if err == nil && got.String() != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
 // Reports show the options that were set, but must not show secrets.
 func TestShowProperty(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/standin"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
+	"carronade/target/kafka/admin"
 )
 
 func TestMain(m *testing.M) {
@@ -257,8 +258,8 @@ func TestRealTransactions(t *testing.T) {
 func TestRealTopics(t *testing.T) {
 	needsKafka(t)
 	c := kafkatest.Shared(t)
-	names := TopicNames(kafkatest.TopicName(t)+"-", 30)
-	do := func(w TopicWork) *TopicResult {
+	names := admin.Names(kafkatest.TopicName(t)+"-", 30)
+	do := func(w admin.Work) *admin.Result {
 		t.Helper()
 		s := spec(t, "kafka://"+c.Bootstrap()+"/x", nil)
 		w.URL, w.Options, w.Given = s.URL, s.Options, s.Given
@@ -269,23 +270,23 @@ func TestRealTopics(t *testing.T) {
 		}
 		return res
 	}
-	if res := do(TopicWork{Op: TopicsCreate, Spec: TopicSpec{Partitions: 2, Replicas: 1}}); res.Done != 30 {
+	if res := do(admin.Work{Op: admin.Create, Spec: admin.Spec{Partitions: 2, Replicas: 1}}); res.Done != 30 {
 		t.Errorf("create: got %d done: %v", res.Done, res.Failures)
 	}
-	if res := do(TopicWork{Op: TopicsCreate}); res.Failed != 30 {
+	if res := do(admin.Work{Op: admin.Create}); res.Failed != 30 {
 		t.Errorf("create again: got %d failed, want 30", res.Failed)
 	}
 	// A broker answers before it knows the new topics.
-	for deadline := time.Now().Add(20 * time.Second); do(TopicWork{Op: TopicsDescribe}).Done < 30 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(20 * time.Second); do(admin.Work{Op: admin.Describe}).Done < 30 && time.Now().Before(deadline); {
 		<-time.After(50 * time.Millisecond)
 	}
-	for _, op := range []string{TopicsDescribe, TopicsRead, TopicsDeleteRecords, TopicsDelete} {
-		if res := do(TopicWork{Op: op, Upto: -1}); res.Done != 30 {
+	for _, op := range []string{admin.Describe, admin.Read, admin.DeleteRecords, admin.Delete} {
+		if res := do(admin.Work{Op: op, Upto: -1}); res.Done != 30 {
 			t.Errorf("%s: got %d done: %v", op, res.Done, res.Failures)
 		}
 	}
 	// A broker may still know deleted topics for a while.
-	if res := do(TopicWork{Op: TopicsDelete}); res.Failed != 30 {
+	if res := do(admin.Work{Op: admin.Delete}); res.Failed != 30 {
 		t.Errorf("delete again: got %d failed, want 30", res.Failed)
 	}
 }

@@ -3,216 +3,43 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"sync"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"carronade/measure"
+	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/admin"
 )
 
-// Operations on topics, for TopicWork.Op.
-const (
-	TopicsCreate        = "create"
-	TopicsList          = "list"
-	TopicsDescribe      = "describe"
-	TopicsDelete        = "delete"
-	TopicsDeleteRecords = "delete-records"
-	TopicsRead          = "read"
-)
-
-// A TopicWork is a load of operations on topics, such as "create 10,000
-// topics, 500 requests a second, 8 at a time".
-//
-//	res, err := kafka.Topics(ctx, kafka.TopicWork{
-//		Op: kafka.TopicsCreate, URL: u, Options: v, Given: given,
-//		Names: kafka.TopicNames("load-", 10_000), Spec: spec,
-//		Concurrency: 8, PerRequest: 100, Rate: 500,
-//	})
-//
-// An operation is one topic; a request carries PerRequest of them. An error of
-// Topics means that the load could not start (no broker, wrong password); the
-// result contains the outcomes of the operations.
-type TopicWork struct {
-	Op      string
-	URL     *url.URL      // as for a run; its topic is used when Names is empty
-	Options target.Values // of Kind: security, timeouts, what read decodes
-	Given   map[string]bool
-
-	Names []string // the topics; list needs none
-	// Next returns the next name, for Times topics to create: it is called once
-	// for each, in order, by one goroutine at a time. Nil: Names is used.
-	Next func() string
-	Spec TopicSpec // create: partitions, replicas and settings; the name is not used
-	Upto int64     // delete-records: offset before which records are deleted; -1: all records
-
-	Concurrency int     // requests in flight at once; 0 means 1
-	PerRequest  int     // topics in a request, for all but list and read; 0 means 1
-	Rate        float64 // requests due per second; 0: each when the one before it is answered
-	// Times is the number of operations for list, for read, which starts again
-	// with the first topic, and for Next. 0 is one listing, or each topic once;
-	// -1 has no end, until For has passed or the context ends. With For, the
-	// number is a limit: operations for which no time was left are not Unsent.
-	Times    int
-	Internal bool // list: the brokers' own topics as well
-
-	For      time.Duration // begin no request after this time; 0: no limit
-	Failures uint64        // begin no request once more operations failed or are unknown; 0: no limit
-
-	// Started is called once, when the brokers were reached, with the time that
-	// all times are relative to; nil: not called.
-	Started func(time.Time)
-	// Each is called once for every operation, when its request is answered, by
-	// one goroutine at a time. It must not block for long; nil: not called.
-	Each func(TopicDone)
-	Logf func(format string, args ...any)
-}
-
-// A TopicDone is one answered operation. Times are from the start of the load.
-type TopicDone struct {
-	Name          string
-	Due, Sent, At time.Duration // without a rate, Due is Sent
-	Free          time.Duration // with a rate: when one of the Concurrency became free for it; it may be before Due
-	Class         string        // of the failure; "" when it succeeded
-	Err           error         // likewise
-	Certain       bool          // of a failure: the brokers certainly did not do it; else it is unknown
-	Events, Bytes uint64        // read
-	InFlight      int           // requests in flight when this one was answered, including it
-	Last          bool          // of its request, whose operations come one after the other
-}
-
-// A TopicResult is the result of a TopicWork. Operations is the sum of Done,
-// Failed and Unknown.
-type TopicResult struct {
-	Op         string
-	Operations uint64 // begun
-	Done       uint64 // and succeeded
-	Failed     uint64 // and certainly refused, or never requested
-	Unknown    uint64 // and requested without a certain answer: a timeout, a lost connection, an interruption
-	Requests   uint64
-	Unsent     uint64 // due, or without a rate to be made, but not begun when the load ended
-
-	Begun         time.Duration // when the load stopped beginning operations; none was due after that
-	Elapsed       time.Duration
-	PerSecond     float64 // operations done per second
-	PerRequest    int
-	Concurrency   int
-	BusyMean      float64            // requests in flight, time-weighted mean
-	Service       *measure.Histogram // answered - sent, per request with an operation done
-	FailedService *measure.Histogram // likewise, per request with none done and one failed
-	Response      *measure.Histogram // answered - due, per request with an operation done; nil without a rate
-	Censored      *measure.Histogram // ended - due, per request with only unknown operations; nil without a rate
-	Events        uint64             // read: records
-	Bytes         uint64             // read: of keys, values and headers; with BytesWire, as fetched
-	BytesWire     bool               // read: some batches were compressed and not decoded, so Bytes is their size as fetched
-	Classes       map[string]uint64  // of operations that failed or are unknown
-	Failures      []measure.Failure  // likewise: the first 32 distinct texts
-	Topics        []TopicInfo        // list, describe and read: the topics found, sorted by name
-	Interrupted   bool
-	OtherFailure  uint64 // failed and unknown operations whose text was not kept
-}
-
-// A TopicInfo describes a topic.
-type TopicInfo struct {
-	Name       string
-	ID         string `json:",omitempty"`
-	Partitions int
-	Replicas   int
-	Internal   bool              `json:",omitempty"`
-	Leaders    string            `json:",omitempty"` // describe
-	Settings   map[string]string `json:",omitempty"` // describe: those that differ from the broker's, and those that affect speed
-	Events     uint64            `json:",omitempty"` // read
-	Bytes      uint64            `json:",omitempty"` // read
-	Elapsed    time.Duration     `json:",omitempty"` // read
-}
-
-// TopicNames returns n names that begin with prefix: "load-0", "load-1", ...
-func TopicNames(prefix string, n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("%s%d", prefix, i)
-	}
-	return names
-}
-
-// maxFailureTexts is how many distinct texts of failures are kept.
-const maxFailureTexts = 32
-
-// Topics makes a load of operations on topics. It returns when all are answered,
-// or when the context ends, with the result so far.
-func Topics(ctx context.Context, w TopicWork) (*TopicResult, error) {
-	t, err := newTopicLoad(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	defer t.cl.close()
-	return t.run(ctx), nil
-}
-
-// A topicLoad is a TopicWork in progress.
-type topicLoad struct {
-	TopicWork
-	cl *cluster
-
-	mu       sync.Mutex
-	res      *TopicResult
-	rows     map[[2]string]*failureRow
-	found    map[string]int // index in res.Topics of each topic that was read
-	busy     time.Duration  // total time of all requests
-	inFlight int            // requests
-	ended    time.Duration  // when the load stopped beginning operations; -1: not yet
-	byTime   bool           // For ended it
-	stop     func()         // ends the beginning of operations
-
-	firstName string // of Next, made ahead to be checked; "" when it is used
-}
-
-func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
-	w.Concurrency, w.PerRequest = max(1, w.Concurrency), max(1, w.PerRequest)
+// Topics makes a load of operations on topics. It returns when all are answered, or when the context
+// ends, with the result so far. An error means that the load could not start.
+func Topics(ctx context.Context, w admin.Work) (*admin.Result, error) {
 	c, err := parseConfig(target.Spec{URL: w.URL, Op: opConsume, Options: w.Options, Given: w.Given, Logf: w.Logf})
 	if err != nil {
 		return nil, err
 	}
-	firstName := ""
-	switch w.Op {
-	case TopicsList:
-		w.PerRequest = 1
-		if w.Times == 0 {
-			w.Times = 1
-		}
-	case TopicsRead:
-		w.PerRequest = 1
-		fallthrough
-	case TopicsCreate, TopicsDescribe, TopicsDelete, TopicsDeleteRecords:
-		switch {
-		case w.Next != nil:
-			firstName = w.Next()
-			w.Names = nil
-		case len(w.Names) == 0:
-			w.Names = []string{c.topic}
-		}
-		if firstName != "" {
-			if err := checkTopic(firstName); err != nil {
-				return nil, err
-			}
-		}
-		for _, n := range w.Names {
-			if err := checkTopic(n); err != nil {
-				return nil, err
-			}
-		}
-	default:
-		return nil, fmt.Errorf("unknown operation %q on topics", w.Op)
+	operations, err := admin.Prepare(w, c.topic, checkTopic)
+	if err != nil {
+		return nil, err
 	}
-	if w.Times < 0 && w.Next == nil && w.Op != TopicsList && w.Op != TopicsRead {
-		return nil, &target.Error{
-			Doing: "repeat an operation on topics without end", Err: fmt.Errorf("%s handles each topic once", w.Op),
-			Hint: "give the topics by name, or list or read without end",
-		}
+	control, err := c.reach(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer control.Close()
+	return operations.Run(ctx, admin.Cluster{
+		Control: control, Connect: func() (*kgo.Client, error) { return kgo.NewClient(c.baseOpts()...) },
+		Timeout: c.requestTimeout, Classify: classify, Read: c.readTopic,
+	}), nil
+}
+
+// reach returns a client that has reached a broker.
+func (c *config) reach(ctx context.Context) (*kgo.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	if err := c.probe(ctx); err != nil {
@@ -222,20 +49,55 @@ func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	t := &topicLoad{
-		TopicWork: w, firstName: firstName, cl: &cluster{cfg: c, control: control, admin: kadm.NewClient(control)},
-		rows: map[[2]string]*failureRow{}, found: map[string]int{}, ended: -1, stop: func() {},
-		res: &TopicResult{
-			Op: w.Op, PerRequest: w.PerRequest, Concurrency: w.Concurrency,
-			Service: measure.NewHistogram(), FailedService: measure.NewHistogram(), Classes: map[string]uint64{},
-		},
-	}
-	if w.Rate > 0 {
-		t.res.Response, t.res.Censored = measure.NewHistogram(), measure.NewHistogram()
-	}
 	if err := control.Ping(ctx); err != nil {
-		t.cl.close()
+		control.Close()
 		return nil, err
 	}
-	return t, nil
+	return control, nil
+}
+
+// readTopic reads a topic completely, to the ends that it has when reading begins. It does not
+// create a missing topic.
+func (c *config) readTopic(ctx context.Context, client *kgo.Client, name string) (admin.Reading, error) {
+	began := time.Now()
+	one := *c
+	one.topic, one.untilEnd, one.from, one.op, one.group = name, true, position{kind: "earliest"}, opConsume, ""
+	cl := &cluster{cfg: &one, control: client, admin: kadm.NewClient(client)}
+	meta, err := cl.metadata(ctx, name, false)
+	if err != nil {
+		return admin.Reading{}, err
+	}
+	if err := kerr.ErrorForCode(meta.Topics[0].ErrorCode); err != nil {
+		return admin.Reading{}, err
+	}
+	cl.applyMetadata(meta)
+	src, err := newWireSource(ctx, cl, false)
+	if err != nil {
+		return admin.Reading{}, err
+	}
+	var events, bytes, wire atomic.Int64
+	var packed atomic.Bool
+	err = src.Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, as []load.Arrival) {
+		for i := range as {
+			a := &as[i]
+			events.Add(int64(a.Events))
+			wire.Add(a.Wire)
+			if a.Bytes < 0 {
+				packed.Store(true)
+			} else {
+				bytes.Add(a.Bytes)
+			}
+		}
+	})
+	if err != nil {
+		return admin.Reading{}, err
+	}
+	r := admin.Reading{
+		Partitions: cl.partitions(), Replicas: slices.Max(append(cl.replicas, 0)),
+		Events: uint64(events.Load()), Bytes: uint64(bytes.Load()), Wire: packed.Load(),
+	}
+	if r.Wire {
+		r.Bytes = uint64(wire.Load())
+	}
+	return r, nil
 }

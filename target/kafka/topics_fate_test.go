@@ -18,6 +18,7 @@ import (
 
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/admin"
 )
 
 // A topic that the broker did not create in time may still be created: the
@@ -43,8 +44,8 @@ func TestTopicsUnknown(t *testing.T) {
 		}
 		return resp, nil, true
 	})
-	var seen []TopicDone
-	w := TopicWork{Op: TopicsCreate, Names: []string{"new", "there", "late", "left-out"}, Each: func(d TopicDone) { seen = append(seen, d) }}
+	var seen []admin.Done
+	w := admin.Work{Op: admin.Create, Names: []string{"new", "there", "late", "left-out"}, Each: func(d admin.Done) { seen = append(seen, d) }}
 	for _, tt := range []struct {
 		each            int
 		service, failed uint64
@@ -95,8 +96,8 @@ func TestTopicsCanceled(t *testing.T) {
 			return nil, nil, false
 		})
 		s, made := spec(t, urlOf(c, "t"), nil), 0
-		w := TopicWork{
-			Op: TopicsCreate, URL: s.URL, Options: s.Options, Next: func() string { made++; return fmt.Sprintf("n%d", made) },
+		w := admin.Work{
+			Op: admin.Create, URL: s.URL, Options: s.Options, Next: func() string { made++; return fmt.Sprintf("n%d", made) },
 			Times: times, For: time.Minute, Rate: 100, PerRequest: 2,
 		}
 		res, err := Topics(ctx, w)
@@ -117,36 +118,10 @@ func TestTopicsCanceled(t *testing.T) {
 // made.
 func TestTopicsFailureLimit(t *testing.T) {
 	c := fakeCluster(t)
-	w := TopicWork{Op: TopicsRead, Names: []string{"no"}, Times: -1, Rate: 1, For: time.Hour, Concurrency: 4, Failures: 1}
+	w := admin.Work{Op: admin.Read, Names: []string{"no"}, Times: -1, Rate: 1, For: time.Hour, Concurrency: 4, Failures: 1}
 	res := topics(t, c, w)
 	if res.Failed != 2 || res.Operations != 2 || res.Unsent != w.DueBefore(res.Begun)-2 || res.Elapsed > 10*time.Second {
 		t.Errorf("got %d failed of %d, %d unsent in %s", res.Failed, res.Operations, res.Unsent, res.Elapsed)
-	}
-}
-
-func TestTopicsDue(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		work TopicWork
-		at   time.Duration
-		want uint64
-	}{
-		{"none yet", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, 0, 0},
-		{"the first", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, 1, 1},
-		{"ten", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, time.Second, 10},
-		{"eleven", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, time.Second + 1, 11},
-		{"thirds", TopicWork{Op: TopicsList, Times: -1, Rate: 3}, 3 * time.Second, 9},
-		{"several in a request", TopicWork{Op: TopicsCreate, Next: func() string { return "" }, Times: -1, Rate: 3, PerRequest: 10}, time.Second + 1, 40},
-		{"one in a listing", TopicWork{Op: TopicsList, Times: -1, Rate: 3, PerRequest: 10}, time.Second + 1, 4},
-		{"a number", TopicWork{Op: TopicsCreate, Next: func() string { return "" }, Times: 25, Rate: 3, PerRequest: 10}, time.Second, 25},
-		{"a number that is not reached", TopicWork{Op: TopicsList, Times: math.MaxInt, Rate: 10}, time.Second, 10},
-		{"names", TopicWork{Op: TopicsDelete, Names: TopicNames("x", 7), Rate: 10}, time.Minute, 7},
-		{"until its time is over", TopicWork{Op: TopicsList, Times: -1, Rate: 50, For: 100 * time.Millisecond}, time.Minute, 5},
-		{"without a rate", TopicWork{Op: TopicsList, Times: -1}, time.Minute, 0},
-	} {
-		if got := tt.work.DueBefore(tt.at); got != tt.want {
-			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
-		}
 	}
 }
 
@@ -154,8 +129,8 @@ func TestTopicsDue(t *testing.T) {
 func TestTopicsOnceEach(t *testing.T) {
 	c := fakeCluster(t)
 	s := spec(t, urlOf(c, "t"), nil)
-	for _, op := range []string{TopicsCreate, TopicsDescribe, TopicsDelete, TopicsDeleteRecords} {
-		_, err := Topics(t.Context(), TopicWork{Op: op, URL: s.URL, Options: s.Options, Names: []string{"a", "b", "c"}, PerRequest: 2, Times: -1})
+	for _, op := range []string{admin.Create, admin.Describe, admin.Delete, admin.DeleteRecords} {
+		_, err := Topics(t.Context(), admin.Work{Op: op, URL: s.URL, Options: s.Options, Names: []string{"a", "b", "c"}, PerRequest: 2, Times: -1})
 		var e *target.Error
 		if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), "each topic once") {
 			t.Errorf("%s without end: %v", op, err)
@@ -186,7 +161,7 @@ func TestTopicsNoAnswer(t *testing.T) {
 		return strings.Count(stacks, "kgo.(*Client)"), stacks
 	}
 	before, _ := clients()
-	if _, err := Topics(ctx, TopicWork{Op: TopicsList, URL: &url.URL{Scheme: "kafka", Host: s.URL.Host}, Options: s.Options}); err == nil || requests.Load() < 2 {
+	if _, err := Topics(ctx, admin.Work{Op: admin.List, URL: &url.URL{Scheme: "kafka", Host: s.URL.Host}, Options: s.Options}); err == nil || requests.Load() < 2 {
 		t.Fatalf("%d requests: %v", requests.Load(), err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(10 * time.Millisecond) {

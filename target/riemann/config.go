@@ -34,7 +34,11 @@ type config struct {
 	requestTimeout time.Duration
 	backoff        time.Duration
 
-	shape    *shape
+	shape *shape
+
+	// Bytes of the largest message, and of the largest event as JSON; known before lanes are made.
+	widest, widestJSON int
+
 	verify   bool
 	runID    uint32   // of verified events
 	warnings []string // warnings for the user

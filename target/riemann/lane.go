@@ -33,7 +33,6 @@ type lane struct {
 
 	// Fields of the sending thread.
 	encoders []*encoder // by stream
-	widest   int        // bytes of the largest message
 	fill     []byte     // messages encoded and not queued yet; borrowed, like out and waiting
 	fresh    []run      // the same messages
 
@@ -93,9 +92,6 @@ func newTCPLane(ctx context.Context, c *config, id int, addr string, encoders []
 
 func newLane(c *config, id int, addr string, encoders []*encoder) *lane {
 	l := &lane{id: id, cfg: c, addr: addr, encoders: encoders}
-	for _, p := range encoders {
-		l.widest = max(l.widest, p.size())
-	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
@@ -108,7 +104,7 @@ func (l *lane) size() int {
 	if l.web != nil {
 		return l.web.size()
 	}
-	return l.widest
+	return l.cfg.widest
 }
 
 // ID implements load.Lane.

@@ -79,13 +79,14 @@ func (s *session) open(ctx context.Context) error {
 	for i := range encoders {
 		p := newEncoder(c.shape, int32(i), c.perMessage())
 		encoders[i] = p
+		c.widest = max(c.widest, p.size())
 		if p.size() > mostMessage {
 			return contradiction(fmt.Sprintf("a message of %d events may have %d bytes, more than %d", c.perMessage(), p.size(), mostMessage),
 				"give a smaller --batch-events")
 		}
 	}
 	if c.transport.web() {
-		widestJSON(encoders) // which the lanes, made at the same time, then read
+		c.widestJSON = widestJSON(encoders)
 	}
 	return s.connect(ctx, encoders)
 }
@@ -99,25 +100,22 @@ func (s *session) connect(ctx context.Context, encoders []*encoder) error {
 			own = append(own, i)
 		}
 	}
-	lanes, faults := make([]sender, len(own)), make([]error, len(own))
-	addr := func(k int) string { return c.hosts[own[k]%len(c.hosts)] }
-	err := conn.DialMany(len(own), func(k int) {
-		lanes[k], faults[k] = c.transport.lane(ctx, c, own[k], addr(k), encoders)
+	lanes := make([]sender, len(own))
+	err := conn.DialMany(ctx, len(own), func(ctx context.Context, k int) error {
+		addr := c.hosts[own[k]%len(c.hosts)]
+		l, err := c.transport.lane(ctx, c, own[k], addr, encoders)
+		if err != nil {
+			return c.explain("connect to "+addr, err)
+		}
+		lanes[k] = l
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for k, l := range lanes {
-		if faults[k] == nil {
+	for _, l := range lanes { // also after an error: Close closes those that were made
+		if l != nil {
 			s.lanes = append(s.lanes, l)
 		}
 	}
-	for k, err := range faults {
-		if err != nil {
-			return c.explain("connect to "+addr(k), err)
-		}
-	}
-	return nil
+	return err
 }
 
 // Target implements target.Session.

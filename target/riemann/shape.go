@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/wire/riemann"
-	"carronade/payload/expression"
+	"carronade/payload"
 	"carronade/target"
 	"carronade/units"
 )
@@ -321,8 +321,8 @@ func splitTags(s string) []string {
 	var out []string
 	depth, from := 0, 0
 	for i := 0; i < len(s); i++ {
-		if begins, _ := expression.Starts(s[i:]); begins {
-			i += max(0, expression.Len(s[i:])-1)
+		if begins, _ := payload.StartsExpression(s[i:]); begins {
+			i += max(0, payload.ExpressionLen(s[i:])-1)
 			continue
 		}
 		switch s[i] {
@@ -387,9 +387,9 @@ func (r *shapeReader) number(option, typed string, whole, isTTL bool, forms stri
 var reservedFields = []string{"host", "service", "state", "description", "metric", "tags", "time", "ttl"}
 
 func (r *shapeReader) attribute(given string) fieldAttribute {
-	key, value, ok := expression.Cut(given, '=')
+	key, value, ok := payload.CutText(given, '=')
 	switch {
-	case expression.Marked(key):
+	case payload.HasExpression(key):
 		r.fail(optAttribute, given, errors.New("a name is not an expression"), "NAME=TEXT, such as order=${rnd.nextInt(1000)}")
 	case !ok || key == "":
 		r.fail(optAttribute, given, errors.New("there is no name and value"), "NAME=TEXT, such as env=production")

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"carronade/payload"
-	"carronade/payload/expression"
 	"carronade/units"
 )
 
@@ -37,7 +36,7 @@ type part struct {
 	cumulative []uint64           // of a weighted choice: cumulative weights
 	gen        *payload.Generator // of number and chosen
 
-	expression *expression.Template
+	expression *payload.Template
 }
 
 // A fieldText generates one text field of events.
@@ -130,7 +129,7 @@ func parseText(typed string, seed uint64) (*fieldText, error) {
 	}
 	for i := 0; i < len(typed); i++ {
 		c := typed[i]
-		begins, escaped := expression.Starts(typed[i:])
+		begins, escaped := payload.StartsExpression(typed[i:])
 		switch {
 		case begins:
 			flush()
@@ -171,11 +170,11 @@ func parseText(typed string, seed uint64) (*fieldText, error) {
 // parseExpression reads the expression at an offset of a text, and returns its length. It
 // is evaluated for the events of the pool, and repeats with them.
 func parseExpression(typed string, at int, seed uint64) (p part, n int, err error) {
-	if n = expression.Len(typed[at:]); n == 0 {
+	if n = payload.ExpressionLen(typed[at:]); n == 0 {
 		n = len(typed) - at // without an end, which is the error
 	}
-	t, err := expression.Parse(typed[at:at+n], expression.Options{Seed: seed, Use: expression.Ahead})
-	var wrong *expression.Error
+	t, err := payload.ParseTemplate(typed[at:at+n], payload.TemplateOptions{Seed: seed, Use: payload.Ahead})
+	var wrong *payload.TemplateError
 	if errors.As(err, &wrong) {
 		return p, 0, &formError{at + wrong.Column, errors.New(wrong.Why)}
 	}

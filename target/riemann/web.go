@@ -50,11 +50,11 @@ type framing interface {
 const eventsPath = "/events"
 
 func newSocketLane(ctx context.Context, c *config, id int, addr string, encoders []*encoder) (sender, error) {
-	return newWebLane(ctx, c, id, addr, encoders, newWebSocketFraming(c, encoders))
+	return newWebLane(ctx, c, id, addr, encoders, newWebSocketFraming(c))
 }
 
 func newHTTPLane(ctx context.Context, c *config, id int, addr string, encoders []*encoder) (sender, error) {
-	return newWebLane(ctx, c, id, addr, encoders, newHTTPFraming(c, addr, encoders))
+	return newWebLane(ctx, c, id, addr, encoders, newHTTPFraming(c, addr))
 }
 
 func newWebLane(ctx context.Context, c *config, id int, addr string, encoders []*encoder, web framing) (sender, error) {

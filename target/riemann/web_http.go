@@ -28,9 +28,9 @@ const (
 	headEnd      = "\r\n\r\n"
 )
 
-func newHTTPFraming(c *config, addr string, encoders []*encoder) *httpFraming {
+func newHTTPFraming(c *config, addr string) *httpFraming {
 	t := &httpFraming{head: fmt.Appendf(nil, "PUT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: carronade\r\nContent-Type: application/json\r\nContent-Length: ", c.path, addr)}
-	t.most = len(t.head) + lengthDigits + len(headEnd) + c.perMessage()*(widestJSON(encoders)+1)
+	t.most = len(t.head) + lengthDigits + len(headEnd) + c.perMessage()*(c.widestJSON+1)
 	return t
 }
 

@@ -50,10 +50,10 @@ const mostHandshake = 64 << 10
 // plainFrame is plainReply in a server's frame.
 const plainFrame = "\x81\x02" + plainReply
 
-func newWebSocketFraming(c *config, encoders []*encoder) *webSocketFraming {
+func newWebSocketFraming(c *config) *webSocketFraming {
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	return &webSocketFraming{path: c.path, timeout: c.connectTimeout(), most: c.perMessage() * (widestJSON(encoders) + longestHead), rnd: mathrand.NewChaCha8(seed)}
+	return &webSocketFraming{path: c.path, timeout: c.connectTimeout(), most: c.perMessage() * (c.widestJSON + longestHead), rnd: mathrand.NewChaCha8(seed)}
 }
 
 func (t *webSocketFraming) size() int         { return t.most }

@@ -271,7 +271,8 @@ func TestWebMessageSize(t *testing.T) {
 	long := newEncoder(c.shape, 0, 1)
 	c.shape = shapeOf(t, map[string]string{"description": "none", "host": "a", "service": "b", "tag": "none", "state": "none", "ttl": "none"})
 	short := newEncoder(c.shape, 0, 1)
-	for name, web := range map[string]framing{"WebSocket": newWebSocketFraming(c, []*encoder{p}), "HTTP": newHTTPFraming(c, "h:1", []*encoder{p})} {
+	c.widestJSON = widestJSON([]*encoder{p})
+	for name, web := range map[string]framing{"WebSocket": newWebSocketFraming(c), "HTTP": newHTTPFraming(c, "h:1")} {
 		t.Run(name, func(t *testing.T) {
 			for size, p := range map[string]*encoder{"usual": p, "long": long, "short": short} {
 				var b []byte
@@ -506,7 +507,8 @@ func TestSocketFrames(t *testing.T) {
 	}
 	defer nc.Close()
 	c, p := framingConfig(t)
-	web := newWebSocketFraming(c, []*encoder{p})
+	c.widestJSON = widestJSON([]*encoder{p})
+	web := newWebSocketFraming(c)
 	if err := web.handshake(context.Background(), nc, addr); err != nil {
 		t.Fatal(err)
 	}

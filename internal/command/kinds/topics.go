@@ -18,6 +18,7 @@ import (
 	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka"
+	"carronade/target/kafka/admin"
 	"carronade/units"
 )
 
@@ -71,12 +72,12 @@ type KeepTopics func(ctx context.Context, t *command.Settings, job run.TopicsJob
 func Topics(c command.Console, k target.Kind, keep KeepTopics) *cobra.Command {
 	t := &topics{Console: c, kind: k, keep: keep}
 	cmd := command.Group("topics", "create, list, describe, delete and read Kafka topics", topicsLong,
-		t.command(kafka.TopicsCreate, "TARGET [TOPICS]", "create topics"),
-		t.command(kafka.TopicsList, "TARGET", "list all topics"),
-		t.command(kafka.TopicsDescribe, "TARGET [TOPICS]", "partitions, leaders and settings of topics"),
-		t.command(kafka.TopicsDelete, "TARGET [TOPICS]", "delete topics"),
-		t.command(kafka.TopicsDeleteRecords, "TARGET [TOPICS]", "delete the records of topics, up to an offset"),
-		t.command(kafka.TopicsRead, "TARGET [TOPICS]", "read whole topics, each as one operation"),
+		t.command(admin.Create, "TARGET [TOPICS]", "create topics"),
+		t.command(admin.List, "TARGET", "list all topics"),
+		t.command(admin.Describe, "TARGET [TOPICS]", "partitions, leaders and settings of topics"),
+		t.command(admin.Delete, "TARGET [TOPICS]", "delete topics"),
+		t.command(admin.DeleteRecords, "TARGET [TOPICS]", "delete the records of topics, up to an offset"),
+		t.command(admin.Read, "TARGET [TOPICS]", "read whole topics, each as one operation"),
 	)
 	cmd.Example = topicsExample
 	return cmd
@@ -92,7 +93,7 @@ type topics struct {
 func (t *topics) command(op, usage, short string) *cobra.Command {
 	f := &topicFlags{op: op}
 	most := 2
-	if op == kafka.TopicsList {
+	if op == admin.List {
 		most = 1
 	}
 	cmd := &cobra.Command{
@@ -104,7 +105,7 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if op == kafka.TopicsDescribe {
+			if op == admin.Describe {
 				r, err := kafka.Topics(cmd.Context(), w)
 				return t.done(cmd.Context(), r, f.json, nil, err)
 			}
@@ -115,22 +116,22 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 	fs.BoolVar(&f.json, "json", false, "the result as JSON on stdout")
 	fs.IntVarP(&f.concurrency, "concurrency", "c", 1, "requests in flight at once")
 	fs.StringVar(&f.rate, "rate", "", "requests at this `RATE`, such as 50/s (default: each when the one before is answered)")
-	if op == kafka.TopicsList {
+	if op == admin.List {
 		fs.IntVar(&f.times, "times", 1, "how often")
 		fs.BoolVar(&f.internal, "internal", false, "include internal topics")
 	} else {
 		fs.StringVar(&f.file, "topics-file", "", "more topics, one per line in `FILE`")
 		fs.StringVar(&f.count, "count", "", "`N` topics: TOPIC-0, TOPIC-1, ...")
 	}
-	if op == kafka.TopicsCreate || op == kafka.TopicsDelete {
+	if op == admin.Create || op == admin.Delete {
 		fs.IntVar(&f.perRequest, "per-request", 1, "topics in one request")
 	}
 	switch op {
-	case kafka.TopicsCreate:
+	case admin.Create:
 		fs.IntVar(&f.partitions, "partitions", 0, "of each topic (default: the broker's)")
 		fs.IntVar(&f.replicas, "replicas", 0, "of each partition (default: the broker's)")
 		fs.StringArrayVar(&f.config, "config", nil, "a setting of the topics, `K=V` (repeatable)")
-	case kafka.TopicsDeleteRecords:
+	case admin.DeleteRecords:
 		fs.Int64Var(&f.upto, "upto", -1, "delete records before this offset; -1: all")
 	}
 	for _, o := range workload.Table(t.kind) {
@@ -138,7 +139,7 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 			f.BindSetting(fs, &o)
 		}
 	}
-	if op != kafka.TopicsDescribe {
+	if op != admin.Describe {
 		for _, name := range []string{"label", "note", "store", "no-store"} {
 			f.BindOne(fs, name)
 		}
@@ -153,28 +154,28 @@ func belongsToTopics(op string, o *workload.Setting) bool {
 	case "security", "connections":
 		return o.Name != "clients"
 	case "consuming":
-		return op == kafka.TopicsRead && !slices.Contains([]string{"group", "from", "until-end"}, o.Name)
+		return op == admin.Read && !slices.Contains([]string{"group", "from", "until-end"}, o.Name)
 	}
 	return false
 }
 
 // work converts flags and arguments to work for package kafka, and returns the settings of the
 // connection, too.
-func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, *workload.Workload, error) {
+func (t *topics) work(f *topicFlags, args []string) (admin.Work, *workload.Workload, error) {
 	f.Doc.Add("target", "target", args[0])
 	f.Doc.Add("op", "op", workload.Consume)
 	w, err := workload.Resolve([]target.Kind{t.kind}, &f.Doc, nil)
 	if err != nil {
-		return kafka.TopicWork{}, nil, err
+		return admin.Work{}, nil, err
 	}
 	for _, text := range w.Warnings {
 		t.Warn(text)
 	}
 	spec, err := w.Spec()
 	if err != nil {
-		return kafka.TopicWork{}, nil, err
+		return admin.Work{}, nil, err
 	}
-	work := kafka.TopicWork{
+	work := admin.Work{
 		Op: f.op, URL: w.URL, Options: spec.Options, Given: spec.Given,
 		Upto: f.upto, Concurrency: f.concurrency, PerRequest: f.perRequest, Times: f.times, Internal: f.internal,
 		Logf: t.Note,
@@ -191,9 +192,9 @@ func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, *workload.
 			return work, nil, &command.Words{Err: errors.New("--rate: must be above 0"), Hint: "leave --rate out to send as fast as the concurrency allows"}
 		}
 	}
-	if f.op == kafka.TopicsCreate {
+	if f.op == admin.Create {
 		text := strings.Join(f.config, ",")
-		if work.Spec, err = kafka.ParseTopicSpec(text); err != nil {
+		if work.Spec, err = admin.ParseSpec(text); err != nil {
 			return work, nil, err
 		}
 		if f.partitions < 0 || f.replicas < 0 || f.replicas > 1<<15-1 || f.partitions > 1_000_000 {
@@ -224,7 +225,7 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 	}
 	own := strings.Trim(w.URL.Path, "/")
 	if f.count == "" {
-		if len(names) == 0 && own == "" && f.op != kafka.TopicsList {
+		if len(names) == 0 && own == "" && f.op != admin.List {
 			return nil, &command.Words{Err: errors.New("no topic was named"), Hint: fmt.Sprintf("put it into the target, %s/TOPIC, or after it", strings.TrimRight(w.Target(), "/"))}
 		}
 		return names, nil
@@ -238,7 +239,7 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 	case len(names) > 0 || own == "":
 		return nil, &command.Words{Err: errors.New("--count needs one topic in the target, as the prefix of the names"), Hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
 	}
-	return kafka.TopicNames(own+"-", int(n)), nil
+	return admin.Names(own+"-", int(n)), nil
 }
 
 // lines are the lines of a file that are neither empty nor comments.
@@ -253,9 +254,9 @@ func lines(data []byte) []string {
 }
 
 // run does the work, prints the result and has its report stored.
-func (t *topics) run(ctx context.Context, f *topicFlags, args []string, w kafka.TopicWork, on *workload.Workload) error {
+func (t *topics) run(ctx context.Context, f *topicFlags, args []string, w admin.Work, on *workload.Workload) error {
 	job := f.job(args, &w, on)
-	var r *kafka.TopicResult
+	var r *admin.Result
 	job.Load = func(ctx context.Context, began func()) (string, *load.Result, error) {
 		w.Started = func(time.Time) { began() }
 		var of *load.Result
@@ -283,7 +284,7 @@ func ended(ctx context.Context, err error) error {
 }
 
 // done prints a result. The error has the exit code.
-func (t *topics) done(ctx context.Context, r *kafka.TopicResult, asJSON bool, more []report.Condition, err error) error {
+func (t *topics) done(ctx context.Context, r *admin.Result, asJSON bool, more []report.Condition, err error) error {
 	if err != nil {
 		return ended(ctx, err)
 	}

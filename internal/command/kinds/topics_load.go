@@ -11,6 +11,7 @@ import (
 	"carronade/measure"
 	"carronade/target"
 	"carronade/target/kafka"
+	"carronade/target/kafka/admin"
 )
 
 // LoadTopics runs operations on topics for an old tool. doc names the brokers and has the connection
@@ -28,9 +29,9 @@ func LoadTopics(ctx context.Context, c command.Console, k target.Kind, doc *work
 	if err != nil {
 		return nil, err
 	}
-	work := kafka.TopicWork{
+	work := admin.Work{
 		Op: l.Op, URL: w.URL, Options: spec.Options, Given: spec.Given, Names: l.Names, Next: l.Next, Upto: -1,
-		Spec:        kafka.TopicSpec{Partitions: int32(l.Partitions), Replicas: int16(l.Replicas)},
+		Spec:        admin.Spec{Partitions: int32(l.Partitions), Replicas: int16(l.Replicas)},
 		Concurrency: l.Concurrency, PerRequest: l.PerRequest, Rate: l.Rate, Times: l.Times, For: l.For, Failures: l.Failures,
 		Started: l.Started, Logf: c.Note,
 	}
@@ -46,7 +47,7 @@ func LoadTopics(ctx context.Context, c command.Console, k target.Kind, doc *work
 
 // measured does the work, and returns its result also as that of a run: its events are the
 // operations, its batches are the requests. see is called with each operation; nil: not called.
-func measured(ctx context.Context, work kafka.TopicWork, see func(compat.TopicDone)) (*kafka.TopicResult, *load.Result, error) {
+func measured(ctx context.Context, work admin.Work, see func(compat.TopicDone)) (*admin.Result, *load.Result, error) {
 	s := newSeconds(&work, see)
 	var began time.Time
 	started := work.Started
@@ -77,7 +78,7 @@ func measured(ctx context.Context, work kafka.TopicWork, see func(compat.TopicDo
 }
 
 // stopped is why a load ended.
-func stopped(r *kafka.TopicResult, w *kafka.TopicWork) load.Reason {
+func stopped(r *admin.Result, w *admin.Work) load.Reason {
 	switch {
 	case r.Interrupted:
 		return load.Interrupted

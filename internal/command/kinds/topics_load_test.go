@@ -12,6 +12,7 @@ import (
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target/kafka"
+	"carronade/target/kafka/admin"
 )
 
 // A load on topics is a run whose events are operations and whose batches are
@@ -49,7 +50,7 @@ func TestLoad(t *testing.T) {
 		}
 		return r, seen
 	}
-	create := compat.TopicLoad{Op: kafka.TopicsCreate, Names: kafka.TopicNames("t", 30), Partitions: 1, Replicas: 1, PerRequest: 10}
+	create := compat.TopicLoad{Op: admin.Create, Names: admin.Names("t", 30), Partitions: 1, Replicas: 1, PerRequest: 10}
 	r, seen := run(create)
 	if r.Done != 30 || r.Result.Measurement.Batches != 3 || r.Result.Stopped != load.ByEvents || r.Result.Mode != load.ClosedLoop || seen[29].Name != "t29" || r.Target != "kafka://"+srv.Addr() {
 		t.Errorf("got %+v, %+v", r, seen)
@@ -60,17 +61,17 @@ func TestLoad(t *testing.T) {
 		t.Errorf("again, with four failures allowed: got %+v, %+v", r, seen)
 	}
 	for _, times := range []int{-1, 1e9} { // without an end, and a limit that is not reached
-		r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Times: times, For: 50 * time.Millisecond})
+		r, _ = run(compat.TopicLoad{Op: admin.List, Times: times, For: 50 * time.Millisecond})
 		if r.Done == 0 || r.Unsent != 0 || r.Result.Stopped != load.ByTime {
 			t.Errorf("%d times for 50 ms: got %+v, ended by %v", times, r, r.Result.Stopped)
 		}
 	}
 	started := time.Time{}
-	r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Started: func(at time.Time) { started = at }})
+	r, _ = run(compat.TopicLoad{Op: admin.List, Started: func(at time.Time) { started = at }})
 	if started.IsZero() || !started.Equal(r.Result.Started) {
 		t.Errorf("it began at %v, the report says %v", started, r.Result.Started)
 	}
-	r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Times: 4, Rate: 1000})
+	r, _ = run(compat.TopicLoad{Op: admin.List, Times: 4, Rate: 1000})
 	if r.Done != 4 || r.Result.Mode != load.OpenLoop || r.Result.Measurement.Response.Count() != 4 || r.Result.Measurement.SendDelay.Count() != 4 || r.Result.Measurement.Queueing.Count() != 4 || r.Result.Measurement.Batching.Count() != 4 {
 		t.Errorf("list: got %+v", r)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/measure"
-	"carronade/target/kafka"
+	"carronade/target/kafka/admin"
 )
 
 // seconds are the intervals of a running load. Two of them are open, since answers may be
@@ -27,7 +27,7 @@ type seconds struct {
 	classes       []string
 }
 
-func newSeconds(w *kafka.TopicWork, see func(compat.TopicDone)) *seconds {
+func newSeconds(w *admin.Work, see func(compat.TopicDone)) *seconds {
 	s := &seconds{
 		see: see, each: uint64(max(1, w.PerRequest)), scheduled: w.Rate > 0, series: measure.NewSeries(measure.DefaultSeries),
 		total: measure.Set{Service: measure.NewHistogram()}, lower: measure.Lower{Service: measure.NewHistogram()},
@@ -68,7 +68,7 @@ func (s *seconds) at(t time.Duration) *measure.Interval {
 }
 
 // done counts an operation. Operations of one request come one after the other.
-func (s *seconds) done(d kafka.TopicDone) {
+func (s *seconds) done(d admin.Done) {
 	for d.At >= s.open[1].End {
 		s.turn()
 	}
@@ -109,7 +109,7 @@ func (s *seconds) done(d kafka.TopicDone) {
 }
 
 // time records the times of an operation that was due.
-func (s *seconds) time(row *measure.Interval, d *kafka.TopicDone) {
+func (s *seconds) time(row *measure.Interval, d *admin.Done) {
 	delay := max(0, d.Sent-max(d.Due, d.Free))
 	if d.Class == "" {
 		hist(&s.lower.Response).Record(d.At - d.Due - delay)
@@ -127,7 +127,7 @@ func (s *seconds) time(row *measure.Interval, d *kafka.TopicDone) {
 }
 
 // request counts and times a request, after the last of its operations.
-func (s *seconds) request(sent, row *measure.Interval, d *kafka.TopicDone) {
+func (s *seconds) request(sent, row *measure.Interval, d *admin.Done) {
 	sent.Batches++
 	if s.acked || s.failed {
 		row.Answered++
@@ -159,7 +159,7 @@ func hist(h **measure.Histogram) *measure.Histogram {
 // intervals returns the intervals of a finished load. With a rate, an operation was offered
 // when it was due, otherwise when it was sent; operations that were never due count in the
 // last interval.
-func (s *seconds) intervals(w *kafka.TopicWork, r *kafka.TopicResult) []measure.Interval {
+func (s *seconds) intervals(w *admin.Work, r *admin.Result) []measure.Interval {
 	for r.Elapsed > s.open[1].End {
 		s.turn()
 	}
@@ -191,7 +191,7 @@ func (s *seconds) intervals(w *kafka.TopicWork, r *kafka.TopicResult) []measure.
 const mostAges = 4096
 
 // censor records how long operations that were due but never begun had waited.
-func (s *seconds) censor(row *measure.Interval, w *kafka.TopicWork, r *kafka.TopicResult) {
+func (s *seconds) censor(row *measure.Interval, w *admin.Work, r *admin.Result) {
 	due := w.DueBefore(r.Begun) // 0 without a rate
 	if due <= r.Operations {
 		return

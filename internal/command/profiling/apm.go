@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/capture"
 	"carronade/internal/command"
-	"carronade/internal/fit"
+	"carronade/internal/traffic"
 	"carronade/internal/wire/apm"
 	"carronade/units"
 )
@@ -27,31 +26,31 @@ type apmTraffic struct {
 	protocols   [4]uint64
 	kinds       [apm.Kinds]uint64 // spans: those whose transaction is in another request
 	spansIn     uint64            // spans of transactions of their request
-	events      fit.Sizes         // per request, without the spans of its transactions
-	all         fit.Sizes         // per request
-	spans       fit.Sizes         // per transaction
-	frames      fit.Sizes         // per span or error
-	bytes       fit.Sizes         // per request, before compression
-	durations   fit.Sizes         // of transactions, in microseconds
+	events      traffic.Sizes     // per request, without the spans of its transactions
+	all         traffic.Sizes     // per request
+	spans       traffic.Sizes     // per transaction
+	frames      traffic.Sizes     // per span or error
+	bytes       traffic.Sizes     // per request, before compression
+	durations   traffic.Sizes     // of transactions, in microseconds
 	outcomes    [3]uint64
-	services    *fit.Keys
-	hosts       *fit.Keys // pairs of a service and a host
+	services    *traffic.Keys
+	hosts       *traffic.Keys // pairs of a service and a host
 	agents      map[string]bool
-	arrivals    fit.Arrivals // of events
-	sent        fit.Arrivals // of requests, as they were sent
+	arrivals    traffic.Arrivals // of events
+	sent        traffic.Arrivals // of requests, as they were sent
 	packed      uint64
 	plain, wire float64 // of compressed requests
 }
 
 func newAPM(src source, to string) *apmTraffic {
-	return &apmTraffic{src: src, to: to, services: fit.NewKeys(), hosts: fit.NewKeys(), agents: map[string]bool{}}
+	return &apmTraffic{src: src, to: to, services: traffic.NewKeys(), hosts: traffic.NewKeys(), agents: map[string]bool{}}
 }
 
 // outcomeWords are the outcomes of transactions, in the order of the workload.
 var outcomeWords = []string{"success", "failure", "unknown"}
 
 // request counts a request.
-func (a *apmTraffic) request(r *capture.APMRequest) {
+func (a *apmTraffic) request(r *traffic.APMRequest) {
 	a.requests++
 	a.protocols[r.Protocol]++
 	a.services.Add([]byte(r.Service), -1)
@@ -105,7 +104,7 @@ func (a *apmTraffic) request(r *capture.APMRequest) {
 func (a *apmTraffic) from() *source { return &a.src }
 
 // pace fits the times at which requests were sent, or else those of their events.
-func (a *apmTraffic) pace() fit.PaceFit {
+func (a *apmTraffic) pace() traffic.PaceFit {
 	if a.sent.Count() > 0 {
 		return a.sent.Fit(a.all.Mean())
 	}
@@ -113,7 +112,7 @@ func (a *apmTraffic) pace() fit.PaceFit {
 }
 
 // ranged writes a range, and says how far it is off.
-func ranged(s *fit.Sizes) (text, about string) {
+func ranged(s *traffic.Sizes) (text, about string) {
 	low, high, distance := s.FitRange()
 	text = strconv.Itoa(low)
 	if high > low {
@@ -288,15 +287,15 @@ type apmParameters struct {
 	Requests     uint64            `json:"requests"`
 	Events       uint64            `json:"events"`
 	Kinds        map[string]uint64 `json:"kinds"` // of all events
-	PerRequest   fit.SizeFit       `json:"events_per_request"`
-	Spans        fit.SizeFit       `json:"spans_per_transaction"`
-	Frames       fit.SizeFit       `json:"frames"`
-	Bytes        fit.SizeFit       `json:"bytes_per_request"`
-	Durations    fit.SizeFit       `json:"durations_us"`
+	PerRequest   traffic.SizeFit   `json:"events_per_request"`
+	Spans        traffic.SizeFit   `json:"spans_per_transaction"`
+	Frames       traffic.SizeFit   `json:"frames"`
+	Bytes        traffic.SizeFit   `json:"bytes_per_request"`
+	Durations    traffic.SizeFit   `json:"durations_us"`
 	Services     float64           `json:"services"`
 	ServiceHosts float64           `json:"service_hosts"`
 	Compressed   uint64            `json:"compressed_requests"`
-	Pace         fit.PaceFit       `json:"pace"`
+	Pace         traffic.PaceFit   `json:"pace"`
 }
 
 func (a *apmTraffic) parameters() any {
@@ -316,25 +315,25 @@ func (a *apmTraffic) parameters() any {
 }
 
 // readAPM reads a file of requests.
-func (t *Tools) readAPM(f *flags, name string, in *input) (traffic, error) {
-	return t.apm(f, source{Kind: "apm", Name: name, Event: "event"}, in, func(to capture.APMSink) error { return capture.APM(in.Reader, to) })
+func (t *Tools) readAPM(f *flags, name string, in *input) (finding, error) {
+	return t.apm(f, source{Kind: "apm", Name: name, Event: "event"}, in, func(to traffic.APMSink) error { return traffic.APM(in.Reader, to) })
 }
 
 // apm counts requests that a reader finds, and keeps some.
-func (t *Tools) apm(f *flags, src source, in *input, read func(to capture.APMSink) error) (*apmTraffic, error) {
+func (t *Tools) apm(f *flags, src source, in *input, read func(to traffic.APMSink) error) (*apmTraffic, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
 	}
 	a := newAPM(src, orElse(f.to, apmTarget))
 	var kept []byte
-	err = read(func(r *capture.APMRequest, body []byte) error {
+	err = read(func(r *traffic.APMRequest, body []byte) error {
 		a.request(r)
 		if f.keep != "" && r.Protocol != apm.RUMV3 && len(kept)+len(body) <= mostSampleBytes {
 			kept = append(kept, body...)
 		}
 		if a.src.Read >= count || in.stopped() {
-			return capture.ErrEnough
+			return traffic.ErrEnough
 		}
 		return nil
 	})

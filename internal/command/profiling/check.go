@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/fit"
+	"carronade/internal/traffic"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -44,7 +44,7 @@ func (c *checking) add(name, kind string, value float64, words string) {
 }
 
 // content compares how well contents compress, unless the source has none to measure.
-func (c *checking) content(got, want fit.Content) {
+func (c *checking) content(got, want traffic.Content) {
 	if want.Codec == "" {
 		return
 	}
@@ -79,7 +79,7 @@ const (
 
 // check sends the workload to a stand-in of Kafka: as many events as were read, as fast as
 // possible, and then the first seconds by the schedule.
-func (t *Tools) check(ctx context.Context, found traffic, p *plan) (*checking, error) {
+func (t *Tools) check(ctx context.Context, found finding, p *plan) (*checking, error) {
 	r, ok := found.(*recordTraffic)
 	if !ok {
 		return nil, &command.Words{Err: errors.New("--check-fit: the workload is not one for Kafka, and only those are compared"), Hint: "leave it out, and look at the errors in the workload's comments"}
@@ -98,7 +98,12 @@ func (t *Tools) check(ctx context.Context, found traffic, p *plan) (*checking, e
 		return nil, err
 	}
 	c.Sent = again.sampler.Records()
-	c.add("sizes", "kolmogorov-smirnov", r.sampler.SizeDistance(again.sampler), fmt.Sprintf("mean %.0f B for %.0f B", again.Sizes.Mean, r.Sizes.Mean))
+	sizes := fmt.Sprintf("mean %.0f B for %.0f B", again.Sizes.Mean, r.Sizes.Mean)
+	if r.Nulls > 0 {
+		share := func(p *traffic.Profile) string { return units.FormatPercent(float64(p.Nulls) / float64(p.Records)) }
+		sizes += fmt.Sprintf(", %s of the values are null for %s", share(again.Profile), share(r.Profile))
+	}
+	c.add("sizes", "kolmogorov-smirnov", r.sampler.SizeDistance(again.sampler), sizes)
 	if r.Keys.Records > 0 {
 		words := fmt.Sprintf("%s distinct for %s", units.FormatCount(again.Keys.Distinct), units.FormatCount(r.Keys.Distinct))
 		if n < r.Records {
@@ -107,7 +112,7 @@ func (t *Tools) check(ctx context.Context, found traffic, p *plan) (*checking, e
 		c.add("keys", "kolmogorov-smirnov", r.sampler.KeyDistance(again.sampler), words)
 	}
 	c.content(again.Content, r.Content)
-	if r.Pace.Family == fit.NoPace {
+	if r.Pace.Family == traffic.NoPace {
 		return c, nil
 	}
 	length := min(r.Pace.Span, longestCheck, units.Seconds(mostChecked/r.Pace.Rate))

@@ -4,24 +4,24 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/fit"
+	"carronade/internal/traffic"
 )
 
 // Contents are compared also if they were sent with another codec than the source's.
 func TestCheckOfContents(t *testing.T) {
-	gzip := fit.Content{Codec: "gzip", Ratio: 0.4, Of: "batches"}
+	gzip := traffic.Content{Codec: "gzip", Ratio: 0.4, Of: "batches"}
 	for _, tt := range []struct {
 		name      string
-		got, want fit.Content
+		got, want traffic.Content
 		rows      int
 		holds     bool
 		words     string
 	}{
-		{"alike", fit.Content{Codec: "gzip", Ratio: 0.41}, gzip, 1, true, "compresses to 41% for 40%"},
-		{"too well", fit.Content{Codec: "gzip", Ratio: 0.3}, gzip, 1, false, "compresses to 30% for 40%"},
-		{"another codec", fit.Content{Codec: "zstd", Ratio: 0.9}, gzip, 1, false, ", by zstd and not by gzip"},
-		{"nothing came", fit.Content{}, gzip, 1, false, ", by none and not by gzip"},
-		{"a source without contents", gzip, fit.Content{}, 0, true, ""},
+		{"alike", traffic.Content{Codec: "gzip", Ratio: 0.41}, gzip, 1, true, "compresses to 41% for 40%"},
+		{"too well", traffic.Content{Codec: "gzip", Ratio: 0.3}, gzip, 1, false, "compresses to 30% for 40%"},
+		{"another codec", traffic.Content{Codec: "zstd", Ratio: 0.9}, gzip, 1, false, ", by zstd and not by gzip"},
+		{"nothing came", traffic.Content{}, gzip, 1, false, ", by none and not by gzip"},
+		{"a source without contents", gzip, traffic.Content{}, 0, true, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &checking{Holds: true}

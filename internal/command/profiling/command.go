@@ -171,7 +171,7 @@ func same(path, source string) bool {
 }
 
 // write writes the workload, the summary and the document.
-func (t *Tools) write(f *flags, found traffic, text string, d *document) error {
+func (t *Tools) write(f *flags, found finding, text string, d *document) error {
 	s := found.from()
 	rows := found.summary()
 	if f.out != "" {
@@ -234,7 +234,7 @@ func (f *flags) limits() (count uint64, length time.Duration, err error) {
 }
 
 // read reads a topic or a file.
-func (t *Tools) read(ctx context.Context, f *flags, source string) (traffic, error) {
+func (t *Tools) read(ctx context.Context, f *flags, source string) (finding, error) {
 	if strings.Contains(source, "://") {
 		return t.readTopic(ctx, f, source)
 	}

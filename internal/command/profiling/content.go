@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"carronade/internal/fit"
+	"carronade/internal/traffic"
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
 )
@@ -48,7 +48,7 @@ const (
 
 // fitContent finds the payload with the ratio of the sample, by compressing events of
 // candidates: in batches of that many events, or only their values.
-func fitContent(c fit.Content, spec payload.Spec, batchEvents int) (content, error) {
+func fitContent(c traffic.Content, spec payload.Spec, batchEvents int) (content, error) {
 	compress, err := compressor(c.Codec)
 	if err != nil {
 		return content{}, err
@@ -128,12 +128,12 @@ func ratioOfBatches(g *payload.Generator, events int, compress func([]byte) int)
 
 // ratioOfValues compresses values as a sampler does, 64 KiB together.
 func ratioOfValues(g *payload.Generator, compress func([]byte) int) float64 {
-	s := fit.NewSampler(reference, compress)
+	s := traffic.NewSampler(reference, compress)
 	var value []byte
 	for n, bytes := uint64(0), 0; bytes < trialBytes && n < trialBytes; n++ {
 		value = g.AppendValue(value[:0], n)
 		bytes += len(value)
-		s.Record(&fit.Record{Log: -1, Value: value})
+		s.Record(&traffic.Record{Log: -1, Value: value})
 	}
 	return s.Content().Ratio
 }

@@ -9,8 +9,9 @@ import (
 	"io"
 	"time"
 
-	"carronade/internal/capture"
 	"carronade/internal/command"
+	"carronade/internal/traffic"
+	"carronade/units"
 )
 
 // A format is a kind of file.
@@ -19,17 +20,17 @@ type format struct {
 	about string
 	// begins reports whether a file with this beginning has the format.
 	begins func(head []byte) bool
-	read   func(t *Tools, f *flags, name string, in *input) (traffic, error)
+	read   func(t *Tools, f *flags, name string, in *input) (finding, error)
 }
 
 // formats are tried in this order.
 func formats() []format {
 	return []format{
-		{"parquet", "a table of records, or a trace of a run", capture.IsParquet, (*Tools).readParquet},
-		{"pcap", "packets with traffic of Kafka, APM or Riemann", capture.IsPCAP, (*Tools).readPackets},
-		{"apm", "requests of APM agents, each begins with its metadata", capture.IsAPM, (*Tools).readAPM},
-		{"riemann", "messages of Riemann, each with its length before it", capture.IsRiemann, (*Tools).readRiemann},
-		{"ndjson", "records as JSON, one a line", capture.IsJSON, (*Tools).readNDJSON},
+		{"parquet", "a table of records, or a trace of a run", traffic.IsParquet, (*Tools).readParquet},
+		{"pcap", "packets with traffic of Kafka, APM or Riemann", traffic.IsPCAP, (*Tools).readPackets},
+		{"apm", "requests of APM agents, each begins with its metadata", traffic.IsAPM, (*Tools).readAPM},
+		{"riemann", "messages of Riemann, each with its length before it", traffic.IsRiemann, (*Tools).readRiemann},
+		{"ndjson", "records as JSON, one a line", traffic.IsJSON, (*Tools).readNDJSON},
 	}
 }
 
@@ -47,16 +48,21 @@ const headSize = 64 << 10
 // An input is a file that is read, until the context ends or the time is over.
 type input struct {
 	*bufio.Reader
-	file  io.ReadCloser
-	until time.Time // zero: no limit
-	ctx   context.Context
+	file    io.ReadCloser
+	until   time.Time // zero: no limit
+	ctx     context.Context
+	waiting *waiting // nil: reading never waits
 }
+
+// cut reports whether the reader saw an end that its source does not have. A record may then be
+// incomplete.
+func (in *input) cut() bool { return in.waiting != nil && in.waiting.cut }
 
 // finish notes how the reading of events ended, and returns why there is nothing to fit; hint
 // says what to check where there were no events.
 func (in *input) finish(src *source, err error, hint string) error {
 	switch {
-	case errors.Is(err, capture.ErrEnough):
+	case errors.Is(err, traffic.ErrEnough), in.cut():
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return err
@@ -78,7 +84,7 @@ func (in *input) stopped() bool {
 }
 
 // readFile reads a file in its format.
-func (t *Tools) readFile(ctx context.Context, f *flags, path string) (traffic, error) {
+func (t *Tools) readFile(ctx context.Context, f *flags, path string) (finding, error) {
 	_, length, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -92,7 +98,15 @@ func (t *Tools) readFile(ctx context.Context, f *flags, path string) (traffic, e
 	if path == "-" {
 		name = "stdin"
 	}
-	in := &input{Reader: bufio.NewReaderSize(file, headSize), file: file, ctx: ctx}
+	in := &input{file: file, ctx: ctx}
+	var from io.Reader = file
+	if path == "-" && mayWait(t.In) || path != "-" && mayWait(file) {
+		reading, stop := context.WithCancel(ctx)
+		defer stop()
+		in.waiting = newWaiting(reading, file, length)
+		from = in.waiting
+	}
+	in.Reader = bufio.NewReaderSize(from, headSize)
 	if length > 0 {
 		in.until = time.Now().Add(length)
 	}
@@ -100,7 +114,13 @@ func (t *Tools) readFile(ctx context.Context, f *flags, path string) (traffic, e
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		return nil, &command.Words{Err: fmt.Errorf("cannot read %s: %s", name, command.Reason(err))}
 	}
-	if len(bytes.TrimSpace(head)) == 0 {
+	switch {
+	case len(bytes.TrimSpace(head)) > 0:
+	case ctx.Err() != nil:
+		return nil, context.Canceled
+	case in.cut():
+		return nil, &command.Words{Err: fmt.Errorf("nothing arrived from %s within %s (--for)", name, units.FormatDuration(length)), Hint: "read for longer, or check what writes there"}
+	default:
 		return nil, &command.Words{Err: fmt.Errorf("%s is empty", name), Hint: "give a file with records, or a capture"}
 	}
 	for _, of := range formats() {
@@ -118,15 +138,15 @@ func (t *Tools) readFile(ctx context.Context, f *flags, path string) (traffic, e
 
 // explained adds the file to an error of a reader.
 func (t *Tools) explained(err error, format, name string) error {
-	if at := (*capture.Error)(nil); errors.As(err, &at) {
+	if at := (*traffic.Error)(nil); errors.As(err, &at) {
 		return &command.Words{Err: fmt.Errorf("%s, as %s: %w", name, format, err), Hint: "check that the file is complete, and its format (--format)"}
 	}
 	return err
 }
 
-// readRecords reads a file of records by a reader of package capture. interrupted reading ends
+// readRecords reads a file of records by a reader of package traffic. interrupted reading ends
 // with what was read.
-func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to capture.Sink) error) (traffic, error) {
+func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to traffic.Sink) error) (finding, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -139,7 +159,7 @@ func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to
 	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
 	s := source{Kind: kind, Name: name}
 	switch err := read(to); {
-	case errors.Is(err, capture.ErrEnough):
+	case errors.Is(err, traffic.ErrEnough), in.cut():
 		s.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err
@@ -159,6 +179,6 @@ func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to
 	return newRecords(s, sampler, 0, orElse(f.to, recordTarget), kept), nil
 }
 
-func (t *Tools) readNDJSON(f *flags, name string, in *input) (traffic, error) {
-	return t.readRecords(f, "ndjson", name, in, func(to capture.Sink) error { return capture.NDJSON(in.Reader, to) })
+func (t *Tools) readNDJSON(f *flags, name string, in *input) (finding, error) {
+	return t.readRecords(f, "ndjson", name, in, func(to traffic.Sink) error { return traffic.NDJSON(in.Reader, to) })
 }

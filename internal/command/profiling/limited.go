@@ -1,22 +1,21 @@
 package profiling
 
 import (
-	"carronade/internal/capture"
-	"carronade/internal/fit"
+	"carronade/internal/traffic"
 )
 
 // A limited sink takes a number of records, until its input must end. Its owner asks it with
 // full.
 type limited struct {
-	capture.Sink
+	traffic.Sink
 	in       *input
 	left     uint64
 	taken    uint64
 	warnings []string
 }
 
-// Record implements capture.Sink.
-func (l *limited) Record(r *fit.Record) {
+// Record implements traffic.Sink.
+func (l *limited) Record(r *traffic.Record) {
 	if l.left == 0 {
 		return
 	}
@@ -25,5 +24,5 @@ func (l *limited) Record(r *fit.Record) {
 	l.Sink.Record(r)
 }
 
-// Full implements capture.Limit: it looks at the time only now and then.
+// Full implements traffic.Limit: it looks at the time only now and then.
 func (l *limited) Full() bool { return l.left == 0 || l.taken%1024 == 0 && l.in.stopped() }

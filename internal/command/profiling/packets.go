@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 
-	"carronade/internal/capture"
 	"carronade/internal/command"
+	"carronade/internal/traffic"
 	"carronade/units"
 )
 
 // readPackets reads a capture of packets. The workload is for the protocol with the most
 // events.
-func (t *Tools) readPackets(f *flags, name string, in *input) (traffic, error) {
+func (t *Tools) readPackets(f *flags, name string, in *input) (finding, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -27,26 +27,26 @@ func (t *Tools) readPackets(f *flags, name string, in *input) (traffic, error) {
 	agents, messages := newAPM(src, orElse(f.to, apmTarget)), newRiemann(src, orElse(f.to, riemannTarget))
 	enough := func(read uint64) error {
 		if read >= count || in.stopped() {
-			return capture.ErrEnough
+			return traffic.ErrEnough
 		}
 		return nil
 	}
 	var requests []byte
-	p := capture.Packets{Records: capture.KafkaBatches{To: to}}
-	p.APM = func(r *capture.APMRequest, body []byte) error {
+	p := traffic.Packets{Records: traffic.KafkaBatches{To: to}}
+	p.APM = func(r *traffic.APMRequest, body []byte) error {
 		agents.request(r)
 		if f.keep != "" && len(requests)+len(body) <= mostSampleBytes {
 			requests = append(requests, body...)
 		}
 		return enough(agents.src.Read)
 	}
-	p.Riemann = func(m *capture.RiemannMessage) error {
+	p.Riemann = func(m *traffic.RiemannMessage) error {
 		messages.message(m)
 		return enough(messages.src.Read)
 	}
 	whole := false
 	switch err := p.Read(in.Reader); {
-	case errors.Is(err, capture.ErrEnough):
+	case errors.Is(err, traffic.ErrEnough), in.cut():
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err
@@ -95,7 +95,7 @@ func orElse(text, otherwise string) string {
 }
 
 // noRequests is the error of a capture without requests.
-func noRequests(p *capture.Packets, name string) error {
+func noRequests(p *traffic.Packets, name string) error {
 	err := &command.Words{Err: fmt.Errorf("%s has no requests of Kafka, APM or Riemann, in %s", name, units.Plural(p.Counts.Packets, "packet"))}
 	switch {
 	case p.Counts.TCP == 0:
@@ -109,7 +109,7 @@ func noRequests(p *capture.Packets, name string) error {
 }
 
 // packetWarnings says what of a capture is missing.
-func packetWarnings(p *capture.Packets, records, apm, riemann uint64) (list []string) {
+func packetWarnings(p *traffic.Packets, records, apm, riemann uint64) (list []string) {
 	c := &p.Counts
 	if c.Cut > 0 {
 		list = append(list, fmt.Sprintf("the capture has only the beginning of %s; capture with -s 0", units.Plural(c.Cut, "packet")))

@@ -5,12 +5,12 @@ import (
 	"os"
 	"strings"
 
-	"carronade/internal/capture"
 	"carronade/internal/command"
+	"carronade/internal/traffic"
 )
 
 // readParquet reads a table of records, or a trace of a run.
-func (t *Tools) readParquet(f *flags, name string, in *input) (traffic, error) {
+func (t *Tools) readParquet(f *flags, name string, in *input) (finding, error) {
 	file, ok := in.file.(*os.File)
 	var length int64
 	if ok {
@@ -22,8 +22,8 @@ func (t *Tools) readParquet(f *flags, name string, in *input) (traffic, error) {
 	if !ok {
 		return nil, &command.Words{Err: errors.New("Parquet cannot be read from a pipe: its directory is at its end"), Hint: "give the file by its name"}
 	}
-	if every, ok := capture.TraceRows(file, length); ok {
-		found, err := t.readRecords(f, "trace", name, in, func(to capture.Sink) error { return capture.Trace(name, every, to) })
+	if every, ok := traffic.TraceRows(file, length); ok {
+		found, err := t.readRecords(f, "trace", name, in, func(to traffic.Sink) error { return traffic.Trace(name, every, to) })
 		if err != nil {
 			return nil, err
 		}
@@ -32,9 +32,9 @@ func (t *Tools) readParquet(f *flags, name string, in *input) (traffic, error) {
 		return found, nil
 	}
 	var used []string
-	found, err := t.readRecords(f, "parquet", name, in, func(to capture.Sink) error {
+	found, err := t.readRecords(f, "parquet", name, in, func(to traffic.Sink) error {
 		var err error
-		used, err = capture.Parquet(file, length, to)
+		used, err = traffic.Parquet(file, length, to)
 		return err
 	})
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/capture"
 	"carronade/internal/command"
-	"carronade/internal/fit"
+	"carronade/internal/traffic"
 	"carronade/internal/wire/riemann"
 	"carronade/units"
 )
@@ -22,23 +21,23 @@ type riemannTraffic struct {
 	clients int // connections that sent them; 0: not known
 
 	messages   uint64
-	perMessage fit.Sizes
-	bytes      fit.Sizes // of an event
-	services   *fit.Keys
-	hosts      *fit.Keys
-	serviceLen fit.Sizes
-	hostLen    fit.Sizes
+	perMessage traffic.Sizes
+	bytes      traffic.Sizes // of an event
+	services   *traffic.Keys
+	hosts      *traffic.Keys
+	serviceLen traffic.Sizes
+	hostLen    traffic.Sizes
 	states     [len(knownStates) + 1]uint64 // the last: others
 	noState    uint64
-	described  fit.Sizes
-	tags       fit.Sizes
-	attributes map[string]*fit.Sizes
-	ttls       fit.Sizes // milliseconds
-	kinds      [4]uint64 // of metrics
+	described  traffic.Sizes
+	tags       traffic.Sizes
+	attributes map[string]*traffic.Sizes
+	ttls       traffic.Sizes // milliseconds
+	kinds      [4]uint64     // of metrics
 	low, high  float64
 	micros     uint64
-	arrivals   fit.Arrivals // events by their own times
-	sent       fit.Arrivals // by that of their message
+	arrivals   traffic.Arrivals // events by their own times
+	sent       traffic.Arrivals // by that of their message
 }
 
 // knownStates are kept as they are; other states are data.
@@ -48,10 +47,10 @@ var knownStates = [...]string{"ok", "warning", "critical", "error", "unknown", "
 const mostAttributes = 32
 
 func newRiemann(src source, to string) *riemannTraffic {
-	return &riemannTraffic{src: src, to: to, services: fit.NewKeys(), hosts: fit.NewKeys(), attributes: map[string]*fit.Sizes{}, low: math.Inf(1), high: math.Inf(-1)}
+	return &riemannTraffic{src: src, to: to, services: traffic.NewKeys(), hosts: traffic.NewKeys(), attributes: map[string]*traffic.Sizes{}, low: math.Inf(1), high: math.Inf(-1)}
 }
 
-func (r *riemannTraffic) message(m *capture.RiemannMessage) {
+func (r *riemannTraffic) message(m *traffic.RiemannMessage) {
 	r.messages++
 	r.perMessage.Add(len(m.Events), 1)
 	r.src.Read += uint64(len(m.Events))
@@ -88,7 +87,7 @@ func (r *riemannTraffic) event(e *riemann.Event) {
 			if len(r.attributes) >= mostAttributes || len(a.Key) > 256 {
 				continue
 			}
-			s = &fit.Sizes{}
+			s = &traffic.Sizes{}
 			r.attributes[a.Key] = s
 		}
 		s.Add(len(a.Value), 1)
@@ -110,7 +109,7 @@ func (r *riemannTraffic) event(e *riemann.Event) {
 
 func (r *riemannTraffic) from() *source { return &r.src }
 
-func (r *riemannTraffic) pace() fit.PaceFit {
+func (r *riemannTraffic) pace() traffic.PaceFit {
 	if r.sent.Count() > 0 {
 		return r.sent.Fit(r.perMessage.Mean())
 	}
@@ -120,15 +119,15 @@ func (r *riemannTraffic) pace() fit.PaceFit {
 	// Times are whole seconds: all events of one count as sent together.
 	f := r.arrivals.Fit(1)
 	if r.arrivals.Span() < 20*time.Second {
-		f.Family, f.Shape = fit.NoPace, ""
-	} else if f.Family == fit.BurstPace || f.Family == fit.PoissonPace {
-		f.Family, f.Shape = fit.ConstantPace, fmt.Sprintf("constant(%s):%s", units.FlagRate(math.Round(f.Rate*100)/100), units.FlagDuration(f.Span.Round(time.Second)))
+		f.Family, f.Shape = traffic.NoPace, ""
+	} else if f.Family == traffic.BurstPace || f.Family == traffic.PoissonPace {
+		f.Family, f.Shape = traffic.ConstantPace, fmt.Sprintf("constant(%s):%s", units.FlagRate(math.Round(f.Rate*100)/100), units.FlagDuration(f.Span.Round(time.Second)))
 	}
 	return f
 }
 
 // named is a text with the number and the skew of names, and their mean length.
-func (r *riemannTraffic) named(prefix string, k *fit.Keys, lengths *fit.Sizes) (text, about string) {
+func (r *riemannTraffic) named(prefix string, k *traffic.Keys, lengths *traffic.Sizes) (text, about string) {
 	f := k.Fit(r.src.Whole)
 	n := max(f.Keys, 1)
 	digits := len(strconv.FormatUint(n-1, 10))
@@ -140,9 +139,9 @@ func (r *riemannTraffic) named(prefix string, k *fit.Keys, lengths *fit.Sizes) (
 	name = name[:min(fill, 200)]
 	about = keyWords(&f)
 	switch f.Family {
-	case fit.ZipfKeys:
+	case traffic.ZipfKeys:
 		return fmt.Sprintf("%s{zipf(%d,%.4g)}", name, n, f.Zipf), about
-	case fit.UniqueKeys:
+	case traffic.UniqueKeys:
 		return name + "{seq}", about
 	}
 	return fmt.Sprintf("%s{uniform(%d)}", name, n), about
@@ -263,14 +262,14 @@ func (r *riemannTraffic) summary() []row {
 
 // riemannParameters is what JSON has of messages.
 type riemannParameters struct {
-	Messages   uint64      `json:"messages"`
-	Events     uint64      `json:"events"`
-	PerMessage fit.SizeFit `json:"events_per_message"`
-	Bytes      fit.SizeFit `json:"bytes_per_event"`
-	Services   fit.KeyFit  `json:"services"`
-	Hosts      fit.KeyFit  `json:"hosts"`
-	Tags       fit.SizeFit `json:"tags"`
-	Pace       fit.PaceFit `json:"pace"`
+	Messages   uint64          `json:"messages"`
+	Events     uint64          `json:"events"`
+	PerMessage traffic.SizeFit `json:"events_per_message"`
+	Bytes      traffic.SizeFit `json:"bytes_per_event"`
+	Services   traffic.KeyFit  `json:"services"`
+	Hosts      traffic.KeyFit  `json:"hosts"`
+	Tags       traffic.SizeFit `json:"tags"`
+	Pace       traffic.PaceFit `json:"pace"`
 }
 
 func (r *riemannTraffic) parameters() any {
@@ -281,12 +280,12 @@ func (r *riemannTraffic) parameters() any {
 }
 
 // readRiemann reads a file of messages.
-func (t *Tools) readRiemann(f *flags, name string, in *input) (traffic, error) {
-	return t.riemann(f, source{Kind: "riemann", Name: name, Event: "event"}, in, func(to capture.RiemannSink) error { return capture.Riemann(in.Reader, to) })
+func (t *Tools) readRiemann(f *flags, name string, in *input) (finding, error) {
+	return t.riemann(f, source{Kind: "riemann", Name: name, Event: "event"}, in, func(to traffic.RiemannSink) error { return traffic.Riemann(in.Reader, to) })
 }
 
 // riemann counts messages that a reader finds.
-func (t *Tools) riemann(f *flags, src source, in *input, read func(to capture.RiemannSink) error) (*riemannTraffic, error) {
+func (t *Tools) riemann(f *flags, src source, in *input, read func(to traffic.RiemannSink) error) (*riemannTraffic, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -295,10 +294,10 @@ func (t *Tools) riemann(f *flags, src source, in *input, read func(to capture.Ri
 		return nil, &command.Words{Err: errors.New("--keep-samples: events of Riemann are not replayed, so nothing is kept"), Hint: "leave it out"}
 	}
 	r := newRiemann(src, orElse(f.to, riemannTarget))
-	err = read(func(m *capture.RiemannMessage) error {
+	err = read(func(m *traffic.RiemannMessage) error {
 		r.message(m)
 		if r.src.Read >= count || in.stopped() {
-			return capture.ErrEnough
+			return traffic.ErrEnough
 		}
 		return nil
 	})

@@ -7,9 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 
-	"carronade/internal/capture"
 	"carronade/internal/command"
-	"carronade/internal/fit"
+	"carronade/internal/traffic"
 )
 
 const (
@@ -39,8 +38,8 @@ func newSamples(path string) *samples {
 
 func (s *samples) count() int { return len(s.values) }
 
-// Record implements capture.Sink.
-func (s *samples) Record(r *fit.Record) {
+// Record implements traffic.Sink.
+func (s *samples) Record(r *traffic.Record) {
 	if r.Value == nil {
 		return
 	}
@@ -59,8 +58,8 @@ func (s *samples) Record(r *fit.Record) {
 	}
 }
 
-// Batch implements capture.Sink.
-func (s *samples) Batch(fit.Batch) {}
+// Batch implements traffic.Sink.
+func (s *samples) Batch(traffic.Batch) {}
 
 // write writes the values, with a delimiter that none of them contains.
 func (s *samples) write() error {
@@ -117,13 +116,13 @@ func (s *samples) payload() string {
 }
 
 // both is two sinks.
-type both struct{ a, b capture.Sink }
+type both struct{ a, b traffic.Sink }
 
-func (s both) Record(r *fit.Record) { s.a.Record(r); s.b.Record(r) }
-func (s both) Batch(b fit.Batch)    { s.a.Batch(b); s.b.Batch(b) }
+func (s both) Record(r *traffic.Record) { s.a.Record(r); s.b.Record(r) }
+func (s both) Batch(b traffic.Batch)    { s.a.Batch(b); s.b.Batch(b) }
 
 // sinks joins a sampler with samples, if there are any.
-func sinks(sampler *fit.Sampler, kept *samples) capture.Sink {
+func sinks(sampler *traffic.Sampler, kept *samples) traffic.Sink {
 	if kept == nil {
 		return sampler
 	}

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"carronade/internal/capture"
 	"carronade/internal/command"
-	"carronade/internal/fit"
+	"carronade/internal/traffic"
 	wire "carronade/internal/wire/kafka"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -16,7 +15,7 @@ import (
 )
 
 // readTopic reads a sample of a topic.
-func (t *Tools) readTopic(ctx context.Context, f *flags, source string) (traffic, error) {
+func (t *Tools) readTopic(ctx context.Context, f *flags, source string) (finding, error) {
 	count, length, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func (t *Tools) sample(ctx context.Context, f *flags, work kafka.SampleWork, nam
 		return nil, err
 	}
 	kept := newSamples(f.keep)
-	batches := capture.KafkaBatches{To: sinks(sampler, kept)}
+	batches := traffic.KafkaBatches{To: sinks(sampler, kept)}
 	unreadable := uint64(0)
 	work.Batch = func(partition int32, b *wire.Batch, records []byte, from, to int64) {
 		if batches.Add(partition, b, records, from, to) != nil {
@@ -111,10 +110,10 @@ func (t *Tools) nothing(ctx context.Context, r *kafka.SampleResult, name string)
 }
 
 // newSampler returns a sampler that measures values by the reference codec.
-func newSampler() (*fit.Sampler, error) {
+func newSampler() (*traffic.Sampler, error) {
 	compress, err := compressor(reference)
 	if err != nil {
 		return nil, err
 	}
-	return fit.NewSampler(reference, compress), nil
+	return traffic.NewSampler(reference, compress), nil
 }

@@ -3,12 +3,12 @@ package profiling
 import (
 	"fmt"
 
-	"carronade/internal/fit"
+	"carronade/internal/traffic"
 	"carronade/units"
 )
 
-// A traffic is what was read, and how a workload is made of it.
-type traffic interface {
+// A finding is what was read, and how a workload is made of it.
+type finding interface {
 	from() *source
 	make() (*plan, error)
 	summary() []row
@@ -54,21 +54,21 @@ type document struct {
 // schema is the name and the version of the document.
 const schema = "carronade.profile/1"
 
-func newDocument(t traffic, workload string) *document {
+func newDocument(t finding, workload string) *document {
 	return &document{Schema: schema, Source: t.from(), Parameters: t.parameters(), Workload: workload}
 }
 
 // A recordTraffic are records, as those of a topic.
 type recordTraffic struct {
 	recordPlan
-	sampler *fit.Sampler
+	sampler *traffic.Sampler
 }
 
 func (r *recordTraffic) from() *source   { return &r.source }
 func (r *recordTraffic) parameters() any { return r.Profile }
 
 // newRecords fits the records of a sampler.
-func newRecords(s source, sampler *fit.Sampler, partitions int, to string, kept *samples) *recordTraffic {
+func newRecords(s source, sampler *traffic.Sampler, partitions int, to string, kept *samples) *recordTraffic {
 	s.Event, s.Read = "record", sampler.Records()
 	r := &recordTraffic{sampler: sampler, recordPlan: recordPlan{Profile: sampler.Profile(s.Whole, partitions), source: s, target: to}}
 	if kept != nil && kept.count() > 0 {

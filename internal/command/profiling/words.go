@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"carronade/internal/fit"
 	"carronade/internal/layout"
+	"carronade/internal/traffic"
 	"carronade/units"
 )
 
@@ -18,14 +18,14 @@ func off(distance float64) string {
 }
 
 // sizeWords describes sizes and how well they are fitted.
-func sizeWords(f fit.SizeFit) string {
+func sizeWords(f traffic.SizeFit) string {
 	text := f.String()
 	switch f.Family {
-	case fit.Constant:
+	case traffic.Constant:
 		return text + "; exact"
-	case fit.Weighted:
+	case traffic.Weighted:
 		text += "; each size with its count"
-	case fit.Quantiles:
+	case traffic.Quantiles:
 		text += fmt.Sprintf("; by quantiles, %s", off(f.Error))
 	default:
 		text += "; " + off(f.Error)
@@ -37,15 +37,15 @@ func sizeWords(f fit.SizeFit) string {
 }
 
 // sizeNote says what keys of the workload have instead of the sizes of the source.
-func sizeNote(f fit.SizeFit) string {
-	if f.Family == fit.Constant {
+func sizeNote(f traffic.SizeFit) string {
+	if f.Family == traffic.Constant {
 		return "."
 	}
 	return ". Keys of the workload have one size, the mean."
 }
 
 // keyWords describes keys and how well they are fitted.
-func keyWords(k *fit.KeyFit) string {
+func keyWords(k *traffic.KeyFit) string {
 	distinct := units.FormatCount(k.Distinct) + " distinct"
 	switch {
 	case !k.Exact:
@@ -56,11 +56,11 @@ func keyWords(k *fit.KeyFit) string {
 		distinct = "at least " + distinct
 	}
 	switch k.Family {
-	case fit.NoKeys:
+	case traffic.NoKeys:
 		return "none"
-	case fit.UniqueKeys:
+	case traffic.UniqueKeys:
 		return "nearly every record has its own; " + distinct
-	case fit.UniformKeys:
+	case traffic.UniformKeys:
 		return fmt.Sprintf("%s, equally frequent, %s", distinct, off(k.Error))
 	}
 	return fmt.Sprintf("%s, zipf exponent %.4g (%.4g to %.4g), %s; %s have the most frequent key, %s its most frequent 1%%",
@@ -68,12 +68,12 @@ func keyWords(k *fit.KeyFit) string {
 }
 
 // paceWords describes when events came.
-func paceWords(p *fit.PaceFit) []string {
+func paceWords(p *traffic.PaceFit) []string {
 	text := fmt.Sprintf("Arrivals: %s in the mean, for %s from %s; fitted as %s, %s.", units.FormatRate(p.Rate), units.FormatDuration(p.Span), p.First.Format("2006-01-02 15:04:05Z"), p.Family, off(p.Error))
 	about := []string{text}
 	if d := p.Dispersion; d != nil {
 		about = append(about, fmt.Sprintf("Index of dispersion in windows of %s: %s (0 is constant, 1 is Poisson), %s from one window to the next.", units.FormatDuration(d.Window), index(d.Index), index(d.Local)))
-		if d.Local > 3 && p.Family != fit.BurstPace {
+		if d.Local > 3 && p.Family != traffic.BurstPace {
 			about = append(about, "Arrivals are burstier than this schedule.")
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -95,11 +94,7 @@ func (c *commands) noteParts(ctx context.Context, s store.Store, wholes []string
 
 // rowsWith are the rows that meet a filter, none if no report has its field.
 func rowsWith(ctx context.Context, s store.Store, filter string) ([]digest.Row, error) {
-	filters, err := digest.ParseFilters([]string{filter}, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.Rows(ctx, store.Query{Filters: filters, Fields: []string{}})
+	rows, err := query(ctx, s, []string{filter}, nil)
 	var unknown *target.Error
 	if errors.As(err, &unknown) {
 		return nil, nil

@@ -1,6 +1,8 @@
-// Package reports has the commands on stored reports: list, show, log, export, import, delete,
-// open, cite, push, pull, check and table. It turns references and filters into reports and
-// reports into output. It does not know how a store works or what the numbers mean.
+// Package reports has the commands on stored reports: those of one or of several (list, show, log,
+// export, import, delete, open, cite, push, pull, check, table, explain), and those that compare
+// reports (collate, compare and verify). It turns references and filters into reports or into
+// questions to package judge, and reports and answers into output and exit codes. It does not know
+// how a store works, what the numbers mean, or what makes two reports comparable.
 //
 // Invariant: only reports that the user named are deleted or moved.
 package reports
@@ -8,6 +10,7 @@ package reports
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -43,6 +46,10 @@ type Tools struct {
 	Aside func(ctx context.Context, place string) (to string, err error)
 	// Damaged opens a store that Stores refuses, to read as much as possible.
 	Damaged command.Stores
+	Err     io.Writer // for the output of confirming commands
+	// Interleave runs two workload files alternately (A B B A ...), stores their reports, and
+	// returns the ids of both. Its progress goes to stderr.
+	Interleave func(context.Context, Interleaving) (baseIDs, candidateIDs []string, err error)
 }
 
 // Command returns the command with its subcommands; more are further ones.

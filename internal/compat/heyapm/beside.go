@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/indices"
+	"carronade/internal/store/elastic"
 )
 
 // The shell's commands beside test that are available here: dump, and elasticsearch
@@ -51,7 +51,7 @@ func (o *options) reset(ctx context.Context, v *secretRefs, s *logger, args []st
 	case len(args) == 0 || args[0] != "reset" || len(args) == 2 && !yes || len(args) > 2:
 		return nil, 0, errors.New("the only command for elasticsearch here is " + resetForm)
 	}
-	c := &indices.Cluster{URL: strings.TrimRight(o.indexURL, "/")}
+	c := &elastic.APMCluster{URL: strings.TrimRight(o.indexURL, "/")}
 	if o.indexAuth != "" {
 		c.User, c.Password = login(v, s, "-apm-es-auth", o.indexAuth)
 	}
@@ -68,7 +68,7 @@ func (o *options) reset(ctx context.Context, v *secretRefs, s *logger, args []st
 		return nil, 0, fail(err)
 	}
 	if !yes {
-		return nil, 0, fmt.Errorf("elasticsearch reset would delete %d indices %s with %d docs of %s: add --yes", len(list), indices.Pattern, docs, c.URL)
+		return nil, 0, fmt.Errorf("elasticsearch reset would delete %d indices %s with %d docs of %s: add --yes", len(list), elastic.APMIndices, docs, c.URL)
 	}
 	if err := c.Delete(ctx, list); err != nil {
 		return nil, 0, fail(err)

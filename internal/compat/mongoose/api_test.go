@@ -340,13 +340,13 @@ func TestAPIMetrics(t *testing.T) {
 		fail bool
 		want string // operations
 	}{
-		{name: "records", step: scenario.Step{Kind: Linear}, want: "CREATE"},
-		{name: "weighted", step: scenario.Step{Kind: Weighted, Parts: []scenario.Part{create, read}}, want: "MIX"},
-		{name: "pipeline", step: scenario.Step{Kind: Pipeline, Parts: []scenario.Part{create, read}}, want: "CREATE READ"},
-		{name: "topics", step: scenario.Step{Kind: Linear, Options: options("item-type", "path", "load-op-limit-count", "2")}, want: "CREATE"},
-		{name: "failed", step: scenario.Step{Kind: Linear}, fail: true},
-		{name: "failed pipeline", step: scenario.Step{Kind: Pipeline, Parts: []scenario.Part{create, read}}, fail: true},
-		{name: "failed topics", step: scenario.Step{Kind: Linear, Options: options("item-type", "path", "load-op-limit-count", "2")}, fail: true},
+		{name: "records", step: scenario.Step{Kind: linearLoad}, want: "CREATE"},
+		{name: "weighted", step: scenario.Step{Kind: weightedLoad, Parts: []scenario.Part{create, read}}, want: "MIX"},
+		{name: "pipeline", step: scenario.Step{Kind: pipelineLoad, Parts: []scenario.Part{create, read}}, want: "CREATE READ"},
+		{name: "topics", step: scenario.Step{Kind: linearLoad, Options: options("item-type", "path", "load-op-limit-count", "2")}, want: "CREATE"},
+		{name: "failed", step: scenario.Step{Kind: linearLoad}, fail: true},
+		{name: "failed pipeline", step: scenario.Step{Kind: pipelineLoad, Parts: []scenario.Part{create, read}}, fail: true},
+		{name: "failed topics", step: scenario.Step{Kind: linearLoad, Options: options("item-type", "path", "load-op-limit-count", "2")}, fail: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newTestAPI(t)

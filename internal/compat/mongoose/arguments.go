@@ -22,7 +22,7 @@ type values struct {
 }
 
 func newValues() *values {
-	return &values{given: make(map[string]string), maps: make(map[string][][2]string), kind: Linear}
+	return &values{given: make(map[string]string), maps: make(map[string][][2]string), kind: linearLoad}
 }
 
 // A usageError is an error in mongoose's wording, optionally followed by the list

@@ -64,7 +64,7 @@ var ofReads = []string{
 }
 
 // firstHasIt is why an option of a later context does nothing.
-const firstHasIt = "the first context of a " + Pipeline + " has it"
+const firstHasIt = "the first context of a " + pipelineLoad + " has it"
 
 // printCheck prints what a step would do, and what each of its paths becomes. A step that would do
 // the same as one before, as in a loop, is not printed again.

@@ -47,8 +47,8 @@ func TestEveryEffect(t *testing.T) {
 		} {
 			r := newRunner(t.Context(), &compat.Program{Out: io.Discard, Err: io.Discard}, newValues(), nil)
 			r.dry = true
-			l := &loads{kind: Linear}
-			if err := r.prepare(l, &scenario.Step{Kind: Linear, Options: append(base, of...)}); err != nil {
+			l := &loads{kind: linearLoad}
+			if err := r.prepare(l, &scenario.Step{Kind: linearLoad, Options: append(base, of...)}); err != nil {
 				continue
 			}
 			p := l.parts[0]

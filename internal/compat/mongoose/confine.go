@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"carronade/payload/expression"
+	"carronade/payload"
 )
 
 // A run of the remote API may come from any program that can connect to it. It names files in one
@@ -17,16 +17,16 @@ var errEnv = errors.New("a run of the remote API does not see the environment: l
 
 // compile compiles a text with expressions. In a run of the remote API none reads the environment,
 // and the error is the same whether a variable exists or not.
-func (v *values) compile(text string, o expression.Options) (*expression.Template, error) {
+func (v *values) compile(text string, o payload.TemplateOptions) (*payload.Template, error) {
 	if v.confined == "" {
-		return expression.Parse(text, o)
+		return payload.ParseTemplate(text, o)
 	}
 	looked := false
 	o.Env = func(string) (string, bool) {
 		looked = true
 		return "", true
 	}
-	t, err := expression.Parse(text, o)
+	t, err := payload.ParseTemplate(text, o)
 	if looked {
 		return nil, errEnv
 	}
@@ -40,7 +40,7 @@ func (v *values) checkHeader(pair [2]string) error {
 		return nil
 	}
 	for _, text := range pair {
-		if _, err := v.compile(text, expression.Options{}); err != nil {
+		if _, err := v.compile(text, payload.TemplateOptions{}); err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func (f *files) checkWritable() error {
 	}
 	if f.s.trace {
 		paths = append(paths, f.path("op.trace.csv"))
-		if f.s.v.kind == Pipeline {
+		if f.s.v.kind == pipelineLoad {
 			paths = append(paths, f.path("e2e.csv"))
 		}
 	}

@@ -23,7 +23,7 @@ const wholeOp = "MIX"
 func (l *loads) fitsWeighted() error {
 	for _, p := range l.parts {
 		if p.work != writeRecords && p.work != readRecords {
-			return fmt.Errorf("a %s of Kafka creates and reads records, and does not %s", Weighted, strings.ToLower(p.op))
+			return fmt.Errorf("a %s of Kafka creates and reads records, and does not %s", weightedLoad, strings.ToLower(p.op))
 		}
 	}
 	return nil
@@ -49,7 +49,7 @@ func (r *runner) weighted(l *loads) *workload.Document {
 			case k < 0 || e.Name == "label":
 				whole.Entries = append(whole.Entries, e)
 			case strings.Join(whole.Entries[k].Values, ",") != strings.Join(e.Values, ",") && p.v.has(strings.TrimPrefix(e.Where, "--")):
-				r.warn(fmt.Sprintf("%s is one for all contexts of a %s: %s, not %s", inScenario(e.Where), Weighted,
+				r.warn(fmt.Sprintf("%s is one for all contexts of a %s: %s, not %s", inScenario(e.Where), weightedLoad,
 					strings.Join(whole.Entries[k].Values, ","), strings.Join(e.Values, ",")))
 			}
 		}
@@ -73,7 +73,7 @@ func (s *step) operations() *workload.Document {
 		d.Set("recycle", "--load-op-recycle", "true")
 	}
 	count := s.count
-	if n := uint64(len(s.items)); n > 0 && s.places == "" && !s.recycle && v.kind != Weighted && (count == 0 || n < count) {
+	if n := uint64(len(s.items)); n > 0 && s.places == "" && !s.recycle && v.kind != weightedLoad && (count == 0 || n < count) {
 		count = n // the length of the list
 	}
 	if count > 0 {
@@ -87,7 +87,7 @@ func (s *step) operations() *workload.Document {
 		d.Set("check-values", "--item-data-verify", s.check())
 	}
 	switch {
-	case v.kind != Weighted:
+	case v.kind != weightedLoad:
 		s.course(&d)
 	case s.concurrency > 0:
 		s.pace(&d)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"carronade/load"
-	"carronade/payload/expression"
+	"carronade/payload"
 )
 
 // A namer names items as mongoose does: a prefix, which may be an expression, and the item's
@@ -18,7 +18,7 @@ import (
 // a step, or by a xorshift generator. It is less than the radix to the power of the maximum
 // number of digits. It is also where the item's bytes begin in the ring of data.
 type namer struct {
-	prefix, number *expression.Template
+	prefix, number *payload.Template
 	radix          int
 	wrap           int64            // numbers are less
 	items          load.Partitioner // of a run: which item an event is
@@ -34,8 +34,8 @@ func (s *step) namer() *namer {
 }
 
 // mustParse compiles an expression that is our own, or was checked.
-func mustParse(text string) *expression.Template {
-	t, err := expression.Parse(text, expression.Options{})
+func mustParse(text string) *payload.Template {
+	t, err := payload.ParseTemplate(text, payload.TemplateOptions{})
 	if err != nil {
 		panic(fmt.Sprintf("mongoose: the expression %s: %v", text, err))
 	}
@@ -101,11 +101,11 @@ func (s *step) setNaming(now time.Time) error {
 			return fmt.Errorf("--item-naming-seed: %q is not a 64-bit integer", text)
 		}
 	}
-	use := expression.Live
+	use := payload.Live
 	if s.keyed { // a key must be the same whenever it is needed
-		use = expression.Repeatable
+		use = payload.Repeatable
 	}
-	if _, err := s.v.compile(s.prefixText(), expression.Options{Use: use}); err != nil {
+	if _, err := s.v.compile(s.prefixText(), payload.TemplateOptions{Use: use}); err != nil {
 		return fmt.Errorf("--item-naming-prefix: %w", err)
 	}
 	return nil

@@ -180,7 +180,7 @@ func (s *step) setNodes() error {
 	}
 	what := ""
 	switch {
-	case s.v.kind != Linear:
+	case s.v.kind != linearLoad:
 		what = "a " + s.v.kind + " runs on one machine"
 	case s.work == readRecords:
 		what = "records are read by one machine: run it there, without nodes"

@@ -12,19 +12,19 @@ import (
 
 // The types of steps in scenarios.
 const (
-	Linear   = "Load"
-	Pipeline = "PipelineLoad"
-	Weighted = "WeightedLoad"
+	linearLoad   = "Load"
+	pipelineLoad = "PipelineLoad"
+	weightedLoad = "WeightedLoad"
 )
 
 // The types of values in a scenario.
 const (
-	NullValue   = "null"
-	BoolValue   = "boolean"
-	NumberValue = "number"
-	TextValue   = "string"
-	ListValue   = "list"
-	MapValue    = "map"
+	nullValue   = "null"
+	boolValue   = "boolean"
+	numberValue = "number"
+	textValue   = "string"
+	listValue   = "list"
+	mapValue    = "map"
 )
 
 // A path is a path of a scenario's configuration, resolved to an option.
@@ -123,26 +123,26 @@ func resolve(name string, strict bool) (p path, hint string, err error) {
 	return p, hint, fmt.Errorf("mongoose has no option %s", dotted(name))
 }
 
-// CheckPath checks a path a-b-c of a scenario's configuration, and the type of its value:
-// one of NullValue and so on. Text is the value, or the elements of a list joined by commas.
+// checkPath checks a path a-b-c of a scenario's configuration, and the type of its value:
+// one of nullValue and so on. Text is the value, or the elements of a list joined by commas.
 // The hint helps to mend the error.
-func CheckPath(name, typ, text string, strict bool) (hint string, err error) {
+func checkPath(name, typ, text string, strict bool) (hint string, err error) {
 	p, hint, err := resolve(name, strict)
 	switch {
 	case err != nil:
 		return hint, err
-	case p.option == nil || p.value != "" || typ == NullValue:
+	case p.option == nil || p.value != "" || typ == nullValue:
 		return "", nil
 	}
 	wrong := func(want string) (string, error) {
 		return "", fmt.Errorf("%s: %s is not %s", dotted(name), shortened(text), want)
 	}
 	switch kind := p.option.kind; {
-	case kind == tMap && typ != MapValue:
+	case kind == tMap && typ != mapValue:
 		return wrong("a map of names to values")
-	case kind != tMap && typ == MapValue, kind != tList && kind != tAny && typ == ListValue:
+	case kind != tMap && typ == mapValue, kind != tList && kind != tAny && typ == listValue:
 		return wrong("one value")
-	case kind == tBool && typ != BoolValue && p.option.check(text) != "":
+	case kind == tBool && typ != boolValue && p.option.check(text) != "":
 		return wrong("true or false")
 	case (kind == tInt || kind == tLong) && !loose(p.option, text, strict):
 		return wrong("a whole number")

@@ -19,7 +19,7 @@ import (
 // and then read them.
 func (l *loads) fitsPipeline() error {
 	if len(l.parts) != 2 || l.parts[0].work != writeRecords || l.parts[1].work != readRecords {
-		return errors.New("a " + Pipeline + " of records creates and then reads them")
+		return errors.New("a " + pipelineLoad + " of records creates and then reads them")
 	}
 	if _, err := l.parts[0].v.duration("item-output-delay"); err != nil {
 		return errors.New(inScenario(err.Error()))

@@ -30,9 +30,9 @@ const mostOutput = 1 << 20
 // lastOutput is how long the output of a process that ended is still read, if others have it open.
 const lastOutput = 5 * time.Second
 
-// ProcessRequest is the step of a scenario that runs another program. With inherit, what it
+// processRequest is the step of a scenario that runs another program. With inherit, what it
 // prints is shown; otherwise its end has it, with merged both outputs as one.
-func ProcessRequest(args []string, inherit, merged bool) *scenario.Step {
+func processRequest(args []string, inherit, merged bool) *scenario.Step {
 	s := &scenario.Step{Kind: processKind, Name: args[0], Aside: true, Options: []scenario.Option{{Name: argsSetting, Values: args}}}
 	for name, on := range map[string]bool{showSetting: inherit, joinSetting: merged} {
 		if on {
@@ -42,8 +42,8 @@ func ProcessRequest(args []string, inherit, merged bool) *scenario.Step {
 	return s
 }
 
-// A ProcessEnd is the end of a process, as JSON in the report of its step.
-type ProcessEnd struct {
+// A processEnd is the end of a process, as JSON in the report of its step.
+type processEnd struct {
 	Code int      `json:"code"` // its exit code
 	Out  []string `json:"out"`  // lines
 	Err  []string `json:"err"`
@@ -65,14 +65,14 @@ func (r *runner) process(s *scenario.Step) (func(ctx context.Context) *scenario.
 		return nil, &scenario.Fault{At: s.At, Text: "the process has no command"}
 	case r.dry:
 		r.printf("process at %s: %s\n", s.At, strings.Join(args, " "))
-		return func(context.Context) *scenario.Ended { return processEnded(&ProcessEnd{}) }, nil
+		return func(context.Context) *scenario.Ended { return processEnded(&processEnd{}) }, nil
 	}
 	return func(ctx context.Context) *scenario.Ended {
 		return r.runProcess(ctx, s, args, set[showSetting], set[joinSetting])
 	}, nil
 }
 
-func processEnded(e *ProcessEnd) *scenario.Ended {
+func processEnded(e *processEnd) *scenario.Ended {
 	text, err := json.Marshal(e)
 	if err != nil {
 		panic(err) // of strings
@@ -102,7 +102,7 @@ func (r *runner) runProcess(ctx context.Context, s *scenario.Step, args []string
 		child.Kill()
 		<-child.Done()
 	}
-	return processEnded(&ProcessEnd{Code: cmd.ProcessState.ExitCode(), Out: out.lines(), Err: errs.lines()})
+	return processEnded(&processEnd{Code: cmd.ProcessState.ExitCode(), Out: out.lines(), Err: errs.lines()})
 }
 
 // cause is the cause of an error of starting a program, without its name.

@@ -20,9 +20,9 @@ import (
 	"carronade/internal/workload"
 )
 
-// ElapsedPath is the path of how long a step ran before it is started again. Scripts cannot set
+// elapsedPath is the path of how long a step ran before it is started again. Scripts cannot set
 // it.
-const ElapsedPath = "load-step-elapsed"
+const elapsedPath = "load-step-elapsed"
 
 // A runner runs the steps of a scenario: each as its own command line would run, with the options
 // of the scenario's command line below those of the step. A step that cannot run is reported, and
@@ -166,11 +166,11 @@ type configured struct {
 // prepare resolves what a step asks for.
 func (r *runner) prepare(l *loads, s *scenario.Step) error {
 	contexts := s.Parts
-	if s.Kind == Linear || len(contexts) == 0 {
+	if s.Kind == linearLoad || len(contexts) == 0 {
 		contexts = []scenario.Part{{}}
 	}
-	if s.Kind == Weighted && len(contexts) < 2 {
-		return fmt.Errorf("a %s needs at least two contexts: append(...)", Weighted)
+	if s.Kind == weightedLoad && len(contexts) < 2 {
+		return fmt.Errorf("a %s needs at least two contexts: append(...)", weightedLoad)
 	}
 	began := r.now()
 	for _, c := range contexts {
@@ -179,7 +179,7 @@ func (r *runner) prepare(l *loads, s *scenario.Step) error {
 		elapsed := time.Duration(0)
 		var refusal error
 		for k, o := range append(append([]scenario.Option{}, s.Options...), c.Options...) {
-			if o.Name == ElapsedPath {
+			if o.Name == elapsedPath {
 				elapsed, _ = time.ParseDuration(o.Values[0]) // our own
 				continue
 			}
@@ -219,7 +219,7 @@ func (r *runner) prepare(l *loads, s *scenario.Step) error {
 			return err
 		}
 	}
-	if last := l.parts[len(l.parts)-1]; l.kind == Pipeline { // the list is of what came to its end
+	if last := l.parts[len(l.parts)-1]; l.kind == pipelineLoad { // the list is of what came to its end
 		delete(l.parts[0].v.given, "item-output-file")
 		if file := last.v.text("item-output-file"); file != "" {
 			l.parts[0].v.given["item-output-file"] = file
@@ -245,12 +245,12 @@ func textOf(o *option, values []string) string {
 func (r *runner) canRun(l *loads) error {
 	var doc *workload.Document
 	switch s := l.parts[0].step; {
-	case l.kind == Pipeline:
+	case l.kind == pipelineLoad:
 		if err := l.fitsPipeline(); err != nil {
 			return err
 		}
 		doc = l.pipeline("")
-	case l.kind == Weighted:
+	case l.kind == weightedLoad:
 		if err := l.fitsWeighted(); err != nil {
 			return err
 		}
@@ -261,8 +261,8 @@ func (r *runner) canRun(l *loads) error {
 		doc = s.workload("")
 	}
 	for i, p := range l.parts {
-		p.doc, p.later = doc, l.kind == Pipeline && i > 0
-		if l.kind == Weighted {
+		p.doc, p.later = doc, l.kind == pipelineLoad && i > 0
+		if l.kind == weightedLoad {
 			p.doc = &workload.Document{Entries: slices.Concat(doc.Parts[i].Entries, doc.Entries)}
 		}
 		for _, c := range p.paths {
@@ -337,11 +337,11 @@ func (r *runner) load(l *loads, p *part, v *values, began time.Time) error {
 		}
 	}
 	v.kind = kind
-	if first := l.parts[0]; kind == Pipeline && first.step != nil && !v.has("item-input-file") && !v.has("item-input-path") {
+	if first := l.parts[0]; kind == pipelineLoad && first.step != nil && !v.has("item-input-file") && !v.has("item-input-path") {
 		v.given["item-input-path"] = first.topic // the items of the context before
 	}
 	if v.text("load-step-id") == "" {
-		prefix := map[string]string{Pipeline: "pipeline_", Weighted: "weighted_", Linear: "linear_"}[kind]
+		prefix := map[string]string{pipelineLoad: "pipeline_", weightedLoad: "weighted_", linearLoad: "linear_"}[kind]
 		v.given["load-step-id"] = prefix + began.UTC().Format(stamp)
 	}
 	file := v.text("item-input-file")
@@ -378,9 +378,9 @@ func inScenario(text string) string {
 // run runs a step to its end.
 func (r *runner) run(ctx context.Context, l *loads) (int, error) {
 	switch l.kind {
-	case Pipeline:
+	case pipelineLoad:
 		return r.runPipeline(ctx, l)
-	case Weighted:
+	case weightedLoad:
 		return r.runWeighted(ctx, l)
 	}
 	return l.parts[0].fire(ctx, r.program, r.args, r.again(l.parts[0].id), time.Now())

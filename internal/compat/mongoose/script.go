@@ -20,11 +20,11 @@ import (
 	"carronade/units"
 )
 
-// Language is the name of the language of scripts; package classic is the language.
+// Language is the name of the language of scripts, which RunScript runs.
 const Language = "mongoose"
 
-// ScriptData is what a script needs beside its source, as JSON in scenario.Script.Data.
-type ScriptData struct {
+// scriptData is what a script needs beside its source, as JSON in scenario.Script.Data.
+type scriptData struct {
 	Strict bool `json:"strict,omitempty"` // as mongoose: nothing is repaired
 	Commas bool `json:"commas,omitempty"` // insert missing commas
 	Exec   bool `json:"exec,omitempty"`   // the script may start processes
@@ -116,7 +116,7 @@ func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFl
 	if err != nil {
 		return report.ExitFailed, fmt.Errorf("--run-scenario: cannot read %s: %w", file, err)
 	}
-	data, err := json.Marshal(ScriptData{Strict: p.Strict, Commas: f.repair, Exec: f.exec, Apart: v.confined != ""})
+	data, err := json.Marshal(scriptData{Strict: p.Strict, Commas: f.repair, Exec: f.exec, Apart: v.confined != ""})
 	if err != nil {
 		return report.ExitFailed, err
 	}

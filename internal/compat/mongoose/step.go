@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/payload/expression"
+	"carronade/payload"
 )
 
 // A work is the kind of a step's operations.
@@ -143,10 +143,10 @@ func (s *step) evaluate(now time.Time) error {
 		switch {
 		case find(name).kind == tMap || !strings.ContainsAny(text, "{}"):
 			continue
-		case !expression.Marked(text):
+		case !payload.HasExpression(text):
 			return fmt.Errorf("--%s: patterns in braces are not supported: %s", name, text)
 		}
-		t, err := s.v.compile(text, expression.Options{Seed: uint64(now.UnixNano())})
+		t, err := s.v.compile(text, payload.TemplateOptions{Seed: uint64(now.UnixNano())})
 		if err != nil {
 			return fmt.Errorf("--%s: %w", name, err)
 		}
@@ -217,7 +217,7 @@ func (s *step) warn(warn func(string, ...any)) {
 			}
 		case o.only != "" && o.only != s.v.kind:
 			warn("--%s does nothing: it belongs to a %s of a scenario", o.name, o.only)
-		case s.v.kind == Pipeline && slices.Contains(ofReads, o.name):
+		case s.v.kind == pipelineLoad && slices.Contains(ofReads, o.name):
 		case !s.works(o):
 			warn("--%s has no effect when %s", o.name, workNames[s.work])
 		}
@@ -391,13 +391,13 @@ func (s *step) setContent(now time.Time) (err error) {
 		}
 		if !s.strict { // mongoose reads them and sends none
 			for _, pair := range h {
-				if _, _, has := expression.Cut(pair[0], '='); has {
+				if _, _, has := payload.CutText(pair[0], '='); has {
 					return fmt.Errorf("--%s: the name %s contains =", name, pair[0])
 				}
 				if err := s.v.checkHeader(pair); err != nil {
 					return fmt.Errorf("--%s: %w", name, err)
 				}
-				s.varies = s.varies || expression.Marked(pair[0]) || expression.Marked(pair[1])
+				s.varies = s.varies || payload.HasExpression(pair[0]) || payload.HasExpression(pair[1])
 				s.headers = append(s.headers, recordHeader{pair[0], pair[1], name})
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 	"carronade/internal/find"
 	"carronade/internal/report"
-	"carronade/internal/slo"
+	"carronade/internal/workload"
 	"carronade/units"
 )
 
@@ -63,7 +63,7 @@ func (e *NoDataError) Error() string {
 
 // Again makes outcomes of the reports of a search's trials, in their order, for other limits
 // than they were run for. Reports of runs that were cut short are left out.
-func Again(o *find.Options, limits []slo.Limit, reports func(yield func(*report.Document, error) bool)) (out []find.Outcome, last *report.Document, err error) {
+func Again(o *find.Options, limits []workload.Limit, reports func(yield func(*report.Document, error) bool)) (out []find.Outcome, last *report.Document, err error) {
 	measured := map[string]bool{}
 	var names []string
 	rated := false

@@ -8,7 +8,6 @@ import (
 
 	"carronade/internal/find"
 	"carronade/internal/report"
-	"carronade/internal/slo"
 	"carronade/internal/workload"
 	"carronade/measure"
 	"carronade/units"
@@ -16,14 +15,14 @@ import (
 
 // Limits are the limits that are judged by the share of late events: upper limits of
 // percentiles, and of the maximum. The others are judged by the report of each trial.
-func Limits(limits []slo.Limit) (times []find.TimeLimit) {
+func Limits(limits []workload.Limit) (times []find.TimeLimit) {
 	for i := range limits {
 		l := &limits[i]
 		if !byShare(l) {
 			continue
 		}
 		q := 1.0
-		if l.Stat == slo.Percentile {
+		if l.Stat == workload.PercentileStat {
 			q = l.Percentile / 100
 		}
 		times = append(times, find.TimeLimit{Name: l.String(), Of: l.Time, Within: units.Seconds(l.Value), Quantile: q})
@@ -32,13 +31,13 @@ func Limits(limits []slo.Limit) (times []find.TimeLimit) {
 }
 
 // byShare reports whether a limit is judged by the share of late events.
-func byShare(l *slo.Limit) bool {
-	return (l.Stat == slo.Percentile || l.Stat == slo.Max) && l.Op.Upper() && l.Value > 0
+func byShare(l *workload.Limit) bool {
+	return (l.Stat == workload.PercentileStat || l.Stat == workload.MaxStat) && l.Op.Upper() && l.Value > 0
 }
 
 // Outcome makes the outcome of a trial from its report. elapsed is the time of the whole trial;
 // limits are all limits of the search, checked with the report.
-func Outcome(o *find.Options, t find.Trial, d *report.Document, limits []slo.Limit, elapsed time.Duration) find.Outcome {
+func Outcome(o *find.Options, t find.Trial, d *report.Document, limits []workload.Limit, elapsed time.Duration) find.Outcome {
 	out := find.Outcome{Trial: t, ReportID: d.ID, Achieved: d.Totals.EventsPerS, Elapsed: elapsed}
 	if s := d.System; s != nil && s.Died {
 		out.Dead = "the system ended"
@@ -74,7 +73,7 @@ func Outcome(o *find.Options, t find.Trial, d *report.Document, limits []slo.Lim
 }
 
 // noMetric notes that a limit is on a metric that is not reported, which the first trial shows.
-func noMetric(o *find.Outcome, d *report.Document, limits []slo.Limit) {
+func noMetric(o *find.Outcome, d *report.Document, limits []workload.Limit) {
 	for i, c := range d.CheckLimits(limits) {
 		if limits[i].Metric != "" && c.CannotTell && !c.ByGenerator() {
 			o.Unclear = c.Name + ": " + c.Text
@@ -183,7 +182,7 @@ func generator(d *report.Document) string {
 
 // check checks the limits that are not judged by shares, and notes which of the others hold
 // without what the generator may have added. Without a limit on failures, none is allowed.
-func check(o *find.Outcome, d *report.Document, limits []slo.Limit) {
+func check(o *find.Outcome, d *report.Document, limits []workload.Limit) {
 	var failures, drops bool // allowed
 	times := 0
 	for i, c := range d.CheckLimits(limits) {

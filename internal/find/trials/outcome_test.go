@@ -7,16 +7,15 @@ import (
 
 	"carronade/internal/find"
 	"carronade/internal/report"
-	"carronade/internal/slo"
 	"carronade/internal/workload"
 	"carronade/measure"
 )
 
 // limitsOf parses limits.
-func limitsOf(t *testing.T, texts ...string) (out []slo.Limit) {
+func limitsOf(t *testing.T, texts ...string) (out []workload.Limit) {
 	t.Helper()
 	for _, text := range texts {
-		l, err := slo.Parse(text)
+		l, err := workload.ParseLimit(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,6 +78,7 @@ func parse(address string) (*client, error) {
 				return nil, err
 			}
 			c.auth = "ApiKey " + k
+			c.secrets.Add(k)
 		case "ca":
 			pem, err := os.ReadFile(v)
 			if err != nil {
@@ -97,13 +98,18 @@ func parse(address string) (*client, error) {
 	case (user == "") != (password == ""):
 		return nil, wrong("user and password go together")
 	case user != "":
-		c.user, c.password = user, password
+		c.login(user, password)
 	}
+	c.http = newHTTP(roots)
+	return c, nil
+}
+
+// newHTTP returns a client with connections of its own. Nil roots are the system's.
+func newHTTP(roots *x509.CertPool) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	t.MaxIdleConnsPerHost = 4
-	c.http = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return c, nil
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 var prefixForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`)

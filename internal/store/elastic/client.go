@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"carronade/internal/secret"
 )
 
 // A client sends requests to a cluster. It may be used by several goroutines.
@@ -19,7 +21,14 @@ type client struct {
 	place          string // for people
 	prefix         string // of the indices
 	user, password string
-	auth           string // header, instead of them
+	auth           string      // header, instead of them
+	secrets        secret.Mask // the password or the key: an error must not repeat it
+}
+
+// login makes requests name a user.
+func (c *client) login(user, password string) {
+	c.user, c.password = user, password
+	c.secrets.Add(password)
 }
 
 func (c *client) reports() string   { return c.prefix + "-reports" }
@@ -93,7 +102,9 @@ func (c *client) do(ctx context.Context, method, path string, body []byte, conte
 		return fmt.Errorf("read its answer: %w", err)
 	}
 	if resp.StatusCode/100 != 2 {
-		return parseError(resp.StatusCode, data)
+		e := parseError(resp.StatusCode, data)
+		e.reason = c.secrets.Text(e.reason)
+		return e
 	}
 	if into == nil {
 		return nil

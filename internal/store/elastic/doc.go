@@ -8,6 +8,9 @@
 // cluster. It does not know what reports mean: queries use the same digests and
 // filters as every store, so that all stores behave alike.
 //
+// An APM Server keeps its events in the same kind of cluster. Its indices are looked after
+// here too, by the same requests (cluster.go).
+//
 // Its invariant: a finished report's document is written after its intervals,
 // so that a reader that finds it also finds them.
 package elastic

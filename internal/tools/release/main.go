@@ -160,7 +160,7 @@ func (j *job) build(ctx context.Context) (*release, error) {
 
 // documents makes the man pages and completions, with the program's own generator.
 func (j *job) documents(ctx context.Context, dir string) (files []archive.File, err error) {
-	cmd := exec.CommandContext(ctx, "go", "run", "-trimpath", "./internal/tools/gendocs", dir)
+	cmd := exec.CommandContext(ctx, "go", "run", "-trimpath", "./internal/tools/generate", "manuals", dir)
 	cmd.Dir, cmd.Env = j.root, append(os.Environ(), "CGO_ENABLED=0")
 	if err := build.Run(cmd); err != nil {
 		return nil, err

@@ -1,0 +1,108 @@
+package fault_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/fault"
+)
+
+func TestParse(t *testing.T) {
+	const second = time.Second
+	for _, tt := range []struct {
+		text, name string
+		want       fault.Fault
+		err        string
+	}{
+		{"60s:stop=leader,10s", "stop leader", fault.Fault{At: 60 * second, Action: "stop", What: "leader", Number: -1, Length: 10 * second}, ""},
+		{"1m:kill=leader:3", "kill leader 3", fault.Fault{At: 60 * second, Action: "kill", What: "leader", Number: 3}, ""},
+		{"5s:stop=pid:4711,1s", "stop pid 4711", fault.Fault{At: 5 * second, Action: "stop", What: "pid", Number: 4711, Length: second}, ""},
+		{"5s:restart=system", "restart system", fault.Fault{At: 5 * second, Action: "restart", What: "system", Number: -1}, ""},
+		{"5s:restart=system,2s", "restart system", fault.Fault{At: 5 * second, Action: "restart", What: "system", Number: -1, Length: 2 * second}, ""},
+		{"5s:net-delay=200ms,10s", "net-delay 200 ms", fault.Fault{At: 5 * second, Action: "net-delay", What: "connections", Number: -1, Length: 10 * second, Delay: 200 * time.Millisecond}, ""},
+		{"5s:net-loss=5%, 10s", "net-loss 5%", fault.Fault{At: 5 * second, Action: "net-loss", What: "system", Number: -1, Length: 10 * second, Share: 0.05}, ""},
+		{"5s:disk-full=/data,a,10s", "disk-full /data,a", fault.Fault{At: 5 * second, Action: "disk-full", What: "filesystem", Number: -1, Length: 10 * second, Folder: "/data,a"}, ""},
+		{text: "5s:net-delay=200ms", err: "has a length"},
+		{text: "5s:net-delay=0s,1s", err: "above 0"},
+		{text: "5s:net-delay=2m,1s", err: "at most 1m"},
+		{text: "5s:net-delay=fast,1s", err: "its delay"},
+		{text: "5s:net-loss=0%,1s", err: "above 0"},
+		{text: "5s:net-loss=much,1s", err: "its share"},
+		{text: "5s:net-loss=5%", err: "has a length"},
+		{text: "5s:disk-full=data,1s", err: "absolute path"},
+		{text: "5s:disk-full=/data", err: "has a length"},
+		{text: "5s", err: "TIME:ACTION=WHAT"},
+		{text: "5s:stop", err: "TIME:ACTION=WHAT"},
+		{text: "5:stop=system,1s", err: "its time"},
+		{text: "5s:stop=system", err: "has a length"},
+		{text: "5s:stop=system,1", err: "its length"},
+		{text: "5s:kill=system", err: "nothing is left"},
+		{text: "5s:kill=leader,3s", err: "does not come back"},
+		{text: "5s:restart=leader", err: "only the system"},
+		{text: "5s:break=system", err: "not an action"},
+		{text: "5s:kill=broker", err: "none of system"},
+		{text: "5s:kill=pid", err: "lacks the process id"},
+		{text: "5s:kill=pid:0", err: "not a number"},
+		{text: "5s:kill=leader:x", err: "not a number"},
+		{text: "5s:stop=system:1,1s", err: "none of system"},
+	} {
+		got, err := fault.Parse(tt.text)
+		switch {
+		case tt.err != "":
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got %v, want an error with %q", tt.text, err, tt.err)
+			}
+		case err != nil || got != tt.want || got.String() != tt.name:
+			t.Errorf("%s: got %+v (%s), %v, want %+v (%s)", tt.text, got, got.String(), err, tt.want, tt.name)
+		}
+	}
+}
+
+func TestParseMoment(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want fault.Moment
+		ok   bool
+	}{
+		{"60s", fault.Moment{At: time.Minute, Kind: "fault"}, true},
+		{"70s:heal", fault.Moment{At: 70 * time.Second, Kind: "heal"}, true},
+		{"1s:note", fault.Moment{At: time.Second, Kind: "note"}, true},
+		{"1s:end", fault.Moment{}, false},
+		{"1", fault.Moment{}, false},
+	} {
+		if got, err := fault.ParseMoment(tt.text); (err == nil) != tt.ok || got != tt.want {
+			t.Errorf("%s: got %+v, %v", tt.text, got, err)
+		}
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{
+		{"5s:stop=system,2s", "6s:stop=leader,2s", true},
+		{"5s:stop=system,2s", "7s:stop=system,2s", false},
+		{"5s:stop=pid:7,2s", "6s:stop=pid:8,2s", false},
+		{"5s:stop=pid:7,2s", "6s:stop=pid:7,1s", true},
+		{"5s:stop=system,2s", "6s:restart=system,1s", true},
+		{"5s:stop=system,2s", "6s:kill=leader", false},
+		{"5s:restart=system,2s", "6s:restart=system,1s", false},
+		{"5s:net-delay=1ms,2s", "6s:net-delay=2ms,2s", true},
+		{"5s:net-delay=1ms,2s", "6s:net-loss=1%,2s", false},
+		{"5s:disk-full=/a,2s", "6s:disk-full=/b,2s", true},
+	} {
+		a, err := fault.Parse(tt.a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := fault.Parse(tt.b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := []bool{a.Overlaps(&b), b.Overlaps(&a)}; got[0] != tt.want || got[1] != tt.want {
+			t.Errorf("%s and %s: got %v, want %v", tt.a, tt.b, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package sut
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/measure"
+)
+
+func figures(list []measure.Figure) map[string]float64 {
+	out := make(map[string]float64)
+	for _, f := range list {
+		name := f.Name
+		if f.Unit != "" {
+			name += " [" + f.Unit + "]"
+		}
+		out[name] = f.Value
+	}
+	return out
+}
+
+// A fakeServer answers every request the same.
+type fakeServer struct {
+	status int
+	body   string
+	seen   *http.Request
+}
+
+func answering(t testing.TB) (*fakeServer, string) {
+	t.Helper()
+	answer := &fakeServer{status: 200}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer.seen = r
+		w.WriteHeader(answer.status)
+		fmt.Fprint(w, answer.body)
+	}))
+	t.Cleanup(s.Close)
+	return answer, s.URL
+}
+
+func TestVars(t *testing.T) {
+	tests := []struct {
+		name, body string
+		filter     []string
+		want       map[string]float64
+		err        string
+	}{
+		{"flat", `{"a":1,"b":2.5,"c":"text","d":true,"e":null}`, nil, map[string]float64{"a": 1, "b": 2.5, "d": 1}, ""},
+		{"nested", `{"libbeat":{"output":{"events":{"active":3}},"x":[1,{"y":2}],"z":4},"after":5}`, nil, map[string]float64{"libbeat.output.events.active": 3, "libbeat.z": 4, "after": 5}, ""},
+		{"filtered", `{"memstats":{"HeapAlloc":7,"Sys":8,"PauseNs":[1,2]},"cmdline":["x"],"n":1}`, []string{"memstats.Heap*, n"}, map[string]float64{"memstats.HeapAlloc": 7, "n": 1}, ""},
+		{"left out", `{"memstats":{"HeapAlloc":7},"n":1}`, []string{"!memstats.*"}, map[string]float64{"n": 1}, ""},
+		{"empty", `{}`, nil, map[string]float64{}, ""},
+		{"empty inside", `{"a":{},"b":1}`, nil, map[string]float64{"b": 1}, ""},
+		{"not JSON", `<html>`, nil, nil, "not JSON"},
+		{"a list", `[1]`, nil, nil, "not a JSON object"},
+		{"cut", `{"a":1,`, nil, nil, "is truncated"},
+		{"nothing", ``, nil, nil, "not JSON"},
+		{"too deep", strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), nil, map[string]float64{}, ""},
+	}
+	answer, url := answering(t)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			answer.body = test.body
+			s, err := expvarSource(url+"/debug/vars", nil, newFilter(test.filter))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			got, err := s.Figures(t.Context())
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("got %v, want an error that contains %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, figures(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+const metricsText = `# HELP http_requests_total Requests.
+# TYPE http_requests_total counter
+http_requests_total{code="200",path="/a\"} b"} %d 1395066363000
+# TYPE queue gauge
+queue 4
+queue_max{} 9
+# TYPE nothing gauge
+nothing NaN
+most +Inf
+# TYPE took histogram
+took_bucket{le="0.1"} %d
+took_bucket{le="+Inf"} %[1]d
+took_sum %[1]d
+took_count %[1]d
+# TYPE lag summary
+lag{quantile="0.5"} 3
+lag_count %[1]d
+# TYPE made counter
+made_total %[1]d
+made_created 1.7e9
+not a sample
+{}
+broken{a="
+`
+
+func TestMetrics(t *testing.T) {
+	answer, url := answering(t)
+	answer.body = fmt.Sprintf(metricsText, 10, 10)
+	s, err := prometheusSource(url+"/metrics", nil, newFilter(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	at := time.Unix(1000, 0)
+	s.now = func() time.Time { return at }
+	got, err := s.Figures(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]float64{"queue": 4, "queue_max": 9}, figures(got)); diff != "" {
+		t.Errorf("first (-want +got):\n%s", diff)
+	}
+	at = at.Add(2 * time.Second)
+	answer.body = fmt.Sprintf(metricsText, 16, 10)
+	if got, err = s.Figures(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{
+		"queue": 4, "queue_max": 9, `http_requests_total{code="200",path="/a\"} b"} [/s]`: 3,
+		"took_sum [/s]": 3, "took_count [/s]": 3, "lag_count [/s]": 3, "made_total [/s]": 3,
+	}
+	if diff := cmp.Diff(want, figures(got)); diff != "" {
+		t.Errorf("second (-want +got):\n%s", diff)
+	}
+	at = at.Add(time.Second)
+	answer.body = fmt.Sprintf(metricsText, 2, 10)
+	if got, err = s.Figures(t.Context()); err != nil || figures(got)["made_total [/s]"] != 2 {
+		t.Errorf("got %v, %v after a restart, want the count since then", figures(got), err)
+	}
+}
+
+func TestMetricsNamed(t *testing.T) {
+	answer, url := answering(t)
+	answer.body = fmt.Sprintf(metricsText, 10, 10)
+	s, err := prometheusSource(url, nil, newFilter([]string{"lag", "took_bucket{*0.1*}", "http_*"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(1000, 0)
+	s.now = func() time.Time { return at }
+	if _, err = s.Figures(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at = at.Add(time.Second)
+	got, err := s.Figures(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{`lag{quantile="0.5"}`: 3, `took_bucket{le="0.1"} [/s]`: 0, `http_requests_total{code="200",path="/a\"} b"} [/s]`: 0}
+	if diff := cmp.Diff(want, figures(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	answer.body = "<html>no metrics</html>"
+	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "no metrics in Prometheus's") {
+		t.Errorf("got %v, want no metrics", err)
+	}
+}
+
+func TestSourceFails(t *testing.T) {
+	for _, bad := range []string{"", "127.0.0.1:1", "ftp://h/", "http://", "http://u:" + canary + "@[::", "http://u:" + canary + "@h:port/"} {
+		if s, err := expvarSource(bad, nil, filter{}); err == nil || strings.Contains(err.Error(), canary) {
+			t.Errorf("%q: got %v, %v, want an error without the login", bad, s, err)
+		}
+	}
+	answer, url := answering(t)
+	s, err := expvarSource(strings.Replace(url, "http://", "http://me:"+canary+"@", 1), http.Header{"authorization": {"ApiKey other-" + canary}}, filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(s.URL(), canary) {
+		t.Errorf("got the URL %s, which shows the login", s.URL())
+	}
+	answer.body = "{}"
+	if _, err := s.Figures(t.Context()); err != nil || answer.seen.Header.Get("Authorization") != "ApiKey other-"+canary {
+		t.Errorf("got %v, the system got %q, want the header", err, answer.seen.Header)
+	}
+	answer.status = 403
+	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "403 Forbidden") || strings.Contains(err.Error(), canary) {
+		t.Errorf("got %v, want 403 without the login", err)
+	}
+	answer.status, answer.body = 200, `{"a":"`+strings.Repeat("x", mostSourceBytes+1)+`"}`
+	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("got %v, want it too large", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Figures(ctx); err == nil || strings.Contains(err.Error(), canary) {
+		t.Errorf("got %v, want it canceled, without the login", err)
+	}
+	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "3 of 4 requests had no answer") || strings.Contains(got[0], canary) {
+		t.Errorf("got %q, want one warning of 3 failures", got)
+	}
+}
+
+func TestSourceIsBounded(t *testing.T) {
+	answer, url := answering(t)
+	var b strings.Builder
+	b.WriteString("# TYPE c counter\n")
+	for i := range mostSourceFigures + 50 {
+		fmt.Fprintf(&b, "g_%d 1\n", i)
+		fmt.Fprintf(&b, "c{n=\"%d\"} 1\n", i)
+	}
+	answer.body = b.String()
+	s, err := prometheusSource(url, nil, filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		got, err := s.Figures(t.Context())
+		if err != nil || len(got) > mostSourceFigures {
+			t.Errorf("got %d figures, %v, want at most %d", len(got), err, mostSourceFigures)
+		}
+	}
+	if len(s.before) > mostSourceFigures {
+		t.Errorf("%d counters are remembered, want at most %d", len(s.before), mostSourceFigures)
+	}
+	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "metrics beyond the limit of 200") {
+		t.Errorf("got %q, want a warning", got)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	tests := []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a", "a", true},
+		{"a", "ab", false},
+		{"a*", "ab", true},
+		{"*b", "ab", true},
+		{"*a*b*", "xaxbx", true},
+		{"*a*b*", "xbxa", false},
+		{"", "anything", true},
+		{"up", `up{job="x"}`, true},
+		{`up{*"x"*}`, `up{job="x"}`, true},
+		{"u", `up{job="x"}`, false},
+		{"**", "", true},
+		{"a*a*a*a*a*b", strings.Repeat("a", 100), false},
+		{"!a", "a", false},
+		{"!a", "b", true},
+		{"a*,!ab", "ab", false},
+	}
+	for _, test := range tests {
+		if got := newFilter([]string{test.pattern}).Selects(test.name); got != test.want {
+			t.Errorf("%q selects %q: got %v, want %v", test.pattern, test.name, got, test.want)
+		}
+	}
+}
+
+func FuzzSources(f *testing.F) {
+	f.Add([]byte(`{"a":{"b":[1,{"c":2}],"d":3}}`))
+	f.Add([]byte(metricsText))
+	f.Add([]byte("[1.0s][info][gc] GC(0) Pause Young (Normal) 24M->4M(256M) 2.345ms\n"))
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		collect := func(string, float64, bool) {}
+		_ = expvar(b, collect)
+		_ = prometheus(filter{})(b, collect)
+		pause(b)
+	})
+}

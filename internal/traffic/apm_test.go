@@ -1,0 +1,120 @@
+package traffic
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/wire/apm"
+)
+
+// recorded are made requests, one after the other, a hundred a second.
+func recorded(t testing.TB, m apm.Makeup, requests int) []byte {
+	t.Helper()
+	mk, err := apm.NewMaker(m, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for n := range requests {
+		b := mk.Make(uint64(n))
+		b.Stamp(apm.Run(0), uint64(n), start.Add(time.Duration(n)*10*time.Millisecond).UnixMicro())
+		out = append(out, b.Bytes...)
+	}
+	return out
+}
+
+func readAPM(data []byte) (requests []APMRequest, err error) {
+	err = APM(bufio.NewReader(bytes.NewReader(data)), func(r *APMRequest, _ []byte) error {
+		requests = append(requests, *r)
+		return nil
+	})
+	return requests, err
+}
+
+func TestAPMReadsRequests(t *testing.T) {
+	tests := []struct {
+		name string
+		m    apm.Makeup
+	}{
+		{"transactions", apm.Makeup{Events: apm.Range{Min: 10, Max: 10}, Spans: apm.Range{Min: 3, Max: 3}, Frames: apm.Range{Min: 2, Max: 2}}},
+		{"all kinds", apm.Makeup{Events: apm.Range{Min: 1, Max: 20}, Spans: apm.Range{Max: 5}, Mix: [apm.Kinds]int{4, 1, 1, 1, 1}}},
+		{"browsers", apm.Makeup{Protocol: apm.RUMV3, Events: apm.Range{Min: 2, Max: 2}, Spans: apm.Range{Min: 2, Max: 2}, Frames: apm.Range{Min: 4, Max: 4}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			data := recorded(t, test.m, 50)
+			if !IsAPM(data) {
+				t.Fatal("the requests are not recognized")
+			}
+			got, err := readAPM(data)
+			if err != nil || len(got) != 50 {
+				t.Fatalf("got %d requests and %v, want 50", len(got), err)
+			}
+			mk, _ := apm.NewMaker(test.m, 1)
+			for n, r := range got {
+				var counts apm.Counts
+				for _, e := range r.Events {
+					counts[e.Kind]++
+					if e.Kind == apm.Transaction && (e.Duration <= 0 || e.Outcome == "") {
+						t.Fatalf("got a transaction of %v that ended as %q", e.Duration, e.Outcome)
+					}
+					if e.Framed && test.m.Frames.Max > 0 && e.Kind == apm.Span && test.m.Protocol == apm.IntakeV2 && e.Frames != test.m.Frames.Max {
+						t.Fatalf("got %d frames, want %d", e.Frames, test.m.Frames.Max)
+					}
+				}
+				if want := mk.Counts(uint64(n)); counts != want {
+					t.Fatalf("request %d: got %v events, want %v", n, counts, want)
+				}
+				if r.Service == "" || r.Agent == "" || r.Protocol != test.m.Protocol || r.Bytes == 0 {
+					t.Fatalf("got %+v without events, want a service and an agent", APMRequest{Service: r.Service, Agent: r.Agent, Protocol: r.Protocol})
+				}
+			}
+		})
+	}
+}
+
+// The spans in one transaction are bounded before all of them take memory.
+func TestAPMSpansAreBounded(t *testing.T) {
+	line := []byte(`{"x":{"id":"1","y":[{}` + strings.Repeat(",{}", 2*maxRequestEvents) + `]}}`)
+	r := &APMRequest{}
+	if err := r.event(line); err == nil || len(r.Events) > maxRequestEvents+1 {
+		t.Errorf("got %d events and %v, want an error", len(r.Events), err)
+	}
+}
+
+func TestAPMRefuses(t *testing.T) {
+	tests := []struct{ name, data, want string }{
+		{"an event before metadata", `{"transaction":{}}`, "line 1: it is not metadata"},
+		{"garbage", "{\"metadata\":{}}\nxyz", "line 2: it is neither"},
+		{"cut", "{\"metadata\":{}}\n{\"transaction\":{\"id\":\"1", "line 2: "},
+		{"wrong types", "{\"metadata\":{}}\n{\"span\":{\"id\":7}}", "line 2: the span is invalid"},
+		{"metadata of another type", `{"metadata":7}`, "line 1: its metadata is invalid"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := readAPM([]byte(test.data))
+			var at *Error
+			if !errors.As(err, &at) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func FuzzAPM(f *testing.F) {
+	f.Add(recorded(f, apm.Makeup{Events: apm.Range{Min: 2, Max: 2}, Mix: [apm.Kinds]int{1, 1, 1, 1, 1}}, 2))
+	f.Add(recorded(f, apm.Makeup{Protocol: apm.RUMV3, Events: apm.Range{Min: 2, Max: 2}}, 1))
+	f.Add([]byte("{\"m\":{}}\n{\"x\":{\"y\":[{}]}}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		IsAPM(data)
+		requests, err := readAPM(data)
+		if err == nil && len(requests) == 0 && len(bytes.TrimSpace(data)) > 0 {
+			t.Error("got no request and no error of a file that is not empty")
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package traffic
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A Sink takes what a reader finds. *Sampler is one.
+type Sink interface {
+	Record(*Record)
+	Batch(Batch)
+}
+
+// ErrEnough ends a reader without an error: a Sink's owner has what it wants.
+var ErrEnough = errors.New("enough")
+
+// An Error says where an input is invalid.
+type Error struct {
+	Where string // "line 7", "byte 1024", "packet 3"
+	Err   error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Where, e.Err) }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// A Limit is a Sink that may have enough. Readers then return ErrEnough.
+type Limit interface{ Full() bool }
+
+// full reports whether a sink has enough.
+func full(to Sink) bool {
+	l, ok := to.(Limit)
+	return ok && l.Full()
+}

@@ -1,0 +1,419 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"carronade/units"
+)
+
+// A LimitKind is the type of a limit's value.
+type LimitKind uint8
+
+// The kinds. Values are in the given unit.
+const (
+	DurationKind LimitKind = iota // seconds
+	RateKind                      // events per second
+	ShareKind                     // part of one
+	CountKind                     // whole
+	SizeKind                      // bytes
+	NumberKind                    // of a metric, in its own unit
+	VerdictKind                   // holds or does not: without operator and value
+)
+
+// A LimitOp compares the result with the value.
+type LimitOp string
+
+// The operators.
+const (
+	Less    LimitOp = "<"
+	AtMost  LimitOp = "<="
+	Equal   LimitOp = "="
+	AtLeast LimitOp = ">="
+	Greater LimitOp = ">"
+)
+
+// Holds reports whether a result meets the limit.
+func (o LimitOp) Holds(result, value float64) bool {
+	switch o {
+	case Less:
+		return result < value
+	case AtMost:
+		return result <= value
+	case Equal:
+		return result == value
+	case AtLeast:
+		return result >= value
+	}
+	return result > value
+}
+
+// Upper reports whether the operator limits from above.
+func (o LimitOp) Upper() bool { return o == Less || o == AtMost || o == Equal }
+
+// A Limit is a condition on one result of a run, such as p99<20ms: the setting slo. Whether it
+// holds is decided where the results are.
+type Limit struct {
+	Text string // as written
+	Name string // of the result: "p99", "service.p99", "throughput", "server.heap"
+
+	// Time is the time that a percentile is of: "response", "service", "end_to_end",
+	// "send_delay", "batching", "queueing". If empty, it is the main time of the run. Only for
+	// limits of times.
+	Time string
+	// Stat is the statistic of a time.
+	Stat LimitStat
+	// Percentile is it if Stat is PercentileStat, above 0 and below 100.
+	Percentile float64
+	// From and Metric are the source and the name of a metric, for limits on those.
+	From, Metric string
+
+	Kind    LimitKind
+	Op      LimitOp
+	Value   float64
+	Written string // the value as written
+	Needs   LimitNeed
+}
+
+// A LimitStat is a statistic of a time.
+type LimitStat uint8
+
+// The statistics.
+const (
+	NoStat LimitStat = iota
+	PercentileStat
+	MaxStat
+	MeanStat
+)
+
+// A LimitNeed is what a run must do so that a limit can be checked.
+type LimitNeed uint8
+
+// The needs.
+const (
+	NeedsNothing  LimitNeed = iota
+	NeedsSchedule           // a rate or a shape
+	NeedsDelivery           // events are read back
+	NeedsSending            // anything but consuming
+)
+
+// A LimitResult is one that limits can be on.
+type LimitResult struct {
+	Name  string
+	Kind  LimitKind
+	Help  string
+	Needs LimitNeed
+	// AtLeast means that more is better: the limit is a lower one.
+	AtLeast bool
+}
+
+// LimitResults lists the results that have a name of their own. Times and metrics have others: see
+// LimitTimes and MetricSources.
+func LimitResults() []LimitResult {
+	return []LimitResult{
+		{Name: "throughput", Kind: RateKind, AtLeast: true, Help: "events acked (sent, consumed) a second"},
+		{Name: "target-share", Kind: ShareKind, AtLeast: true, Needs: NeedsSchedule, Help: "throughput as a share of the target rate"},
+		{Name: "failure-rate", Kind: ShareKind, Needs: NeedsSending, Help: "failed and unknown events, as a share of those sent"},
+		{Name: "failed", Kind: CountKind, Needs: NeedsSending, Help: "events refused for certain"},
+		{Name: "unknown", Kind: CountKind, Needs: NeedsSending, Help: "events without a certain answer"},
+		{Name: "dropped", Kind: CountKind, Needs: NeedsSending, Help: "events dropped at the in-flight limit"},
+		{Name: "unsent", Kind: CountKind, Needs: NeedsSchedule, Help: "events due and never sent"},
+		{Name: "retries", Kind: CountKind, Needs: NeedsSending, Help: "attempts beyond the first"},
+		{Name: "longest-stall", Kind: DurationKind, Help: "longest gap in the answers"},
+		{Name: "outage", Kind: DurationKind, Needs: NeedsSending, Help: "longest time without an ack after a fault, in the worst partition"},
+		{Name: "recover", Kind: DurationKind, Needs: NeedsSending, Help: "longest time from a fault until the limit on response holds again"},
+		{Name: "lost", Kind: CountKind, Needs: NeedsDelivery, Help: "events acked and not found"},
+		{Name: "not-found", Kind: CountKind, Needs: NeedsDelivery, Help: "events sent and not found, whatever the answer was"},
+		{Name: "unread", Kind: CountKind, Needs: NeedsDelivery, Help: "events acked, but not read back"},
+		{Name: "duplicated", Kind: CountKind, Needs: NeedsDelivery, Help: "events found twice"},
+		{Name: "reordered", Kind: CountKind, Needs: NeedsDelivery, Help: "events out of order"},
+		{Name: "corrupted", Kind: CountKind, Needs: NeedsDelivery, Help: "events altered"},
+		{Name: "index-share", Kind: ShareKind, AtLeast: true, Help: "documents indexed, of those expected"},
+		{Name: "cpu", Kind: ShareKind, Help: "processor time of the system, as a share of its machine's"},
+		{Name: "rss", Kind: SizeKind, Help: "resident memory of the system, peak"},
+		{Name: "steady", Kind: VerdictKind, Needs: NeedsSending, Help: "in flight and response time do not climb, without an outage"},
+		{Name: "keeps-up", Kind: VerdictKind, Help: "reading keeps up with writing: the backlog does not grow"},
+	}
+}
+
+// other names of results.
+var limitAliases = map[string]string{
+	"drops": "dropped", "loss": "lost", "stall": "longest-stall", "blackout": "outage", "recovery": "recover",
+	"error-rate": "failure-rate", "errors": "failed", "failures": "failed", "avg": "mean", "p999": "p99.9", "p9999": "p99.99",
+}
+
+// MetricSources are where metrics come from: what the system says about itself, what was seen of its
+// processes, and the generator's machine. SOURCE.NAME is a metric.
+func MetricSources() []string { return []string{"server", "system", "host"} }
+
+// ofMetric splits the name of a metric; false if it is none.
+func ofMetric(name string) (from, metric string, ok bool) {
+	for _, from := range MetricSources() {
+		if metric, ok := strings.CutPrefix(name, from+"."); ok {
+			return from, metric, true
+		}
+	}
+	return "", "", false
+}
+
+// SameMetric reports whether two names are of the same metric: case does not matter, and a
+// hyphen or underscore may stand for a space.
+func SameMetric(a, b string) bool {
+	plain := strings.NewReplacer(" ", "-", "_", "-")
+	return strings.EqualFold(plain.Replace(a), plain.Replace(b))
+}
+
+// limitTimes are the names of times, as in limits and as in reports.
+var limitTimes = []struct {
+	name, field string
+	needs       LimitNeed
+}{
+	{"response", "response", NeedsSchedule},
+	{"service", "service", NeedsSending},
+	{"end-to-end", "end_to_end", NeedsNothing},
+	{"send-delay", "send_delay", NeedsSchedule},
+	{"batching", "batching", NeedsSchedule},
+	{"queueing", "queueing", NeedsSchedule},
+}
+
+// LimitTimes lists the names of times, such as "response".
+func LimitTimes() []string {
+	out := make([]string, len(limitTimes))
+	for i := range limitTimes {
+		out[i] = limitTimes[i].name
+	}
+	return out
+}
+
+var isPercentile = regexp.MustCompile(`^p[0-9]+(\.[0-9]+)?$`)
+
+const limitForm = "a limit is NAME<VALUE, NAME<=VALUE, NAME=VALUE, NAME>VALUE or NAME>=VALUE, such as 'p99<20ms' (in quotes, for the shell); carronade help slo lists the names"
+
+// ParseLimit parses a limit. Spaces around the operator are ignored. An error is an *Error.
+func ParseLimit(text string) (Limit, error) {
+	l := Limit{Text: strings.TrimSpace(text)}
+	name, rest := splitLimit(l.Text)
+	l.Name = canonicalLimit(name)
+	r, err := l.resolve(name)
+	if err != nil {
+		return Limit{}, err
+	}
+	if l.Kind == VerdictKind {
+		if rest != "" {
+			return Limit{}, &Error{Err: fmt.Errorf("%s takes no value", l.Name), Hint: "write --slo " + l.Name}
+		}
+		return l, nil
+	}
+	if rest == "" {
+		return Limit{}, &Error{Err: errors.New("it has no comparison"), Hint: limitForm}
+	}
+	for _, op := range []LimitOp{AtMost, AtLeast, Less, Greater, Equal} {
+		if value, ok := strings.CutPrefix(rest, string(op)); ok {
+			l.Op, rest = op, strings.TrimSpace(strings.TrimPrefix(value, "="))
+			if op != Equal {
+				rest = strings.TrimSpace(value)
+			}
+			break
+		}
+	}
+	if rest == "" {
+		return Limit{}, &Error{Err: errors.New("the value is missing"), Hint: limitForm}
+	}
+	if strings.Contains(rest, ",") {
+		return Limit{}, &Error{Err: errors.New("it is more than one limit"), Hint: "give --slo once for each limit"}
+	}
+	l.Written = rest
+	if l.Value, err = parseLimitValue(l.Kind, rest); err != nil {
+		return Limit{}, &Error{Err: err, Hint: limitHint(l.Kind, name, r.AtLeast)}
+	}
+	switch {
+	case l.Kind == ShareKind && l.Value >= 1 && !strings.HasSuffix(rest, "%"):
+		return Limit{}, &Error{Err: fmt.Errorf("%s may mean %s%% or %s", rest, rest, units.FormatPercent(l.Value)), Hint: fmt.Sprintf("write '%s%s%s%%'", name, l.Op, rest)}
+	case l.Op == Equal && l.Kind != CountKind && l.Kind != NumberKind && l.Value != 0:
+		return Limit{}, &Error{Err: fmt.Errorf("%s is measured and never exactly equal", l.Name), Hint: limitHint(l.Kind, name, r.AtLeast)}
+	case l.Op == Less && l.Value == 0 && l.Metric == "":
+		return Limit{}, &Error{Err: errors.New("no result is below 0"), Hint: fmt.Sprintf("write '%s<=%s'", name, rest)}
+	case l.Metric != "":
+	case r.AtLeast && l.Op.Upper():
+		return Limit{}, &Error{Err: fmt.Errorf("%s is a lower limit: more is better", l.Name), Hint: fmt.Sprintf("write '%s>=%s'", name, rest)}
+	case !r.AtLeast && !l.Op.Upper():
+		return Limit{}, &Error{Err: fmt.Errorf("%s is an upper limit: less is better", l.Name), Hint: fmt.Sprintf("write '%s<=%s'", name, rest)}
+	}
+	return l, nil
+}
+
+// splitLimit cuts a limit before its operator; rest is empty if it has none.
+func splitLimit(text string) (name, rest string) {
+	if i := strings.IndexAny(text, "<>="); i >= 0 {
+		name, rest = text[:i], text[i:]
+	} else {
+		name = text
+	}
+	return strings.TrimSpace(name), rest
+}
+
+// canonicalLimit returns the name as it is shown. Underscores are allowed, as in filters.
+func canonicalLimit(name string) string {
+	if _, _, ok := ofMetric(name); ok {
+		return name // metrics have any letters
+	}
+	name = strings.ToLower(name)
+	for i := range limitTimes { // response_p99 is the name of that field in filters
+		t := &limitTimes[i]
+		for _, prefix := range []string{t.field + "_", t.name + "_", t.name + "-", t.field + "."} {
+			if stat, ok := strings.CutPrefix(name, prefix); ok {
+				if a, ok := limitAliases[stat]; ok { // response_p999 is a field, too
+					stat = a
+				}
+				return t.name + "." + stat
+			}
+		}
+	}
+	name = strings.ReplaceAll(name, "_", "-")
+	if a, ok := limitAliases[name]; ok {
+		return a
+	}
+	return name
+}
+
+// resolve finds the result that the name is of; written is the name as it was written.
+func (l *Limit) resolve(written string) (LimitResult, error) {
+	if l.Name == "" {
+		return LimitResult{}, &Error{Err: errors.New("it names no result"), Hint: limitForm}
+	}
+	if from, metric, ok := ofMetric(l.Name); ok {
+		if metric == "" {
+			return LimitResult{}, &Error{Err: errors.New("it names no metric"), Hint: "write " + from + ".NAME, with a name from the metrics of a report"}
+		}
+		l.Kind, l.From, l.Metric = NumberKind, from, metric
+		return LimitResult{}, nil
+	}
+	for _, r := range LimitResults() {
+		if r.Name == l.Name {
+			l.Kind, l.Needs = r.Kind, r.Needs
+			return r, nil
+		}
+	}
+	stat := l.Name
+	for i := range limitTimes {
+		if s, ok := strings.CutPrefix(l.Name, limitTimes[i].name+"."); ok {
+			stat, l.Time, l.Needs = s, limitTimes[i].field, limitTimes[i].needs
+		}
+	}
+	l.Kind = DurationKind
+	switch {
+	case stat == "max":
+		l.Stat = MaxStat
+		return LimitResult{}, nil
+	case stat == "mean":
+		l.Stat = MeanStat
+		return LimitResult{}, nil
+	case isPercentile.MatchString(stat):
+		p, err := strconv.ParseFloat(stat[1:], 64)
+		if err == nil && p > 0 && p < 100 {
+			l.Stat, l.Percentile = PercentileStat, p
+			return LimitResult{}, nil
+		}
+		if stat == "p100" {
+			return LimitResult{}, &Error{Err: errors.New("p100 is the largest value"), Hint: "write max"}
+		}
+	}
+	hint := "carronade help slo lists the names"
+	if near := Nearest(written, limitNames()); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return LimitResult{}, &Error{Err: fmt.Errorf("unknown result %q", l.Name), Hint: hint}
+}
+
+// limitNames lists examples of every name, for suggestions.
+func limitNames() []string {
+	out := []string{"p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"}
+	stats := len(out)
+	for i := range limitTimes {
+		for _, stat := range out[:stats] {
+			out = append(out, limitTimes[i].name+"."+stat)
+		}
+	}
+	for _, r := range LimitResults() {
+		out = append(out, r.Name)
+	}
+	return out
+}
+
+func parseLimitValue(k LimitKind, text string) (float64, error) {
+	switch k {
+	case DurationKind:
+		d, err := units.ParseDuration(text)
+		return d.Seconds(), err
+	case RateKind:
+		return units.ParseRate(text)
+	case ShareKind:
+		return units.ParseShare(text)
+	case CountKind:
+		n, err := units.ParseCount(text)
+		return float64(n), err
+	case SizeKind:
+		n, err := units.ParseSize(text)
+		return float64(n), err
+	}
+	// A metric: a number in its unit, or a size, a time (in seconds) or a percentage.
+	x, err := strconv.ParseFloat(text, 64)
+	if err == nil && x-x == 0 {
+		return x, nil
+	}
+	if n, err := units.ParseSize(text); err == nil {
+		return float64(n), nil
+	}
+	if d, err := units.ParseDuration(text); err == nil {
+		return d.Seconds(), nil
+	}
+	if share, err := units.ParseShare(text); err == nil && strings.HasSuffix(text, "%") {
+		return 100 * share, nil
+	}
+	_, err = units.ParseSize(text)
+	if unclear, ok := errors.AsType[*units.Error](err); ok && unclear.Ambiguous {
+		return 0, err
+	}
+	return 0, fmt.Errorf("must be a number, a size, a time or a percentage, not %q", text)
+}
+
+func limitHint(k LimitKind, name string, atLeast bool) string {
+	op := AtMost
+	if atLeast {
+		op = AtLeast
+	}
+	example := map[LimitKind]string{DurationKind: "20ms", RateKind: "50k/s", ShareKind: "1%", CountKind: "0", SizeKind: "2GiB", NumberKind: "0.5"}[k]
+	return fmt.Sprintf("such as '%s%s%s'", name, op, example)
+}
+
+// Format prints a value of the limit's kind.
+func (k LimitKind) Format(x float64) string {
+	switch k {
+	case DurationKind:
+		return units.FormatDuration(units.Seconds(x))
+	case RateKind:
+		return units.FormatRate(x)
+	case ShareKind:
+		return units.FormatPercent(x)
+	case CountKind:
+		return units.FormatCount(uint64(max(x, 0)))
+	case SizeKind:
+		return units.FormatSize(int64(x))
+	}
+	return strconv.FormatFloat(x, 'g', 6, 64)
+}
+
+// String is the limit for people: "p99 < 20 ms".
+func (l *Limit) String() string {
+	if l.Kind == VerdictKind {
+		return l.Name
+	}
+	value := l.Written
+	if l.Kind != NumberKind && l.Kind != SizeKind { // the unit of a metric is known only when it is read, and 3GB is not 2.79 GiB
+		value = l.Kind.Format(l.Value)
+	}
+	return l.Name + " " + string(l.Op) + " " + value
+}

@@ -1,0 +1,468 @@
+package payload
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func environment(name string) (string, bool) {
+	v, ok := map[string]string{"USER": "ada", "LEVEL": "7", "SECRET": "hunter2", "EMPTY": "", "LONG": strings.Repeat("x", 5000)}[name]
+	return v, ok
+}
+
+func parse(t testing.TB, text string) *Template {
+	t.Helper()
+	e, err := ParseTemplate(text, TemplateOptions{Seed: 1, Env: environment})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return e
+}
+
+func made(e *Template, event uint64) string { return string(e.Append(nil, event)) }
+
+func TestTexts(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"", ""},
+		{"plain", "plain"},
+		{"$ % # {} }{ $5 100%", "$ % # {} }{ $5 100%"},
+		{"${1 + 2}", "3"},
+		{"a${1}b%{2}c#{3}d", "a1b2c3d"},
+		{"$${1}", "${1}"},
+		{"%%{1} and ##{1}", "%{1} and #{1}"},
+		{"$$${1}", "$${1}"},
+		{`${"$"}${1}`, "$1"},
+		{`${'a}b'}c`, "a}bc"},
+		{`${"it's"} ${'a "b"'} ${"\"\\\'"} ${"\n"}`, `it's a "b" "\' \n`},
+		{"${ 1\t+\n2 }", "3"},
+		{"${5}%{4}", "54"}, // no initial value, since this.last() is not used
+		{"${rnd.nextInt(1)}%{'b'}c%{'d'}", "0bcd"},
+		{"${rnd.nextInt(1)}%{env:get('USER')}%{3}", "0ada3"},
+		{"${this.last() * 1}%{4}%{7}", "47"},
+		{"${env:get(\"USER\")}", "ada"},
+		{"${env:get('LEVEL') + 1}", "8"},
+		{"${'2' * '1.5'}", "3.0"},
+		{"${lineSep}${pathSep}", "\n:"},
+		{"${true ? 1 : 2.5}", "1.0"},
+		{"${false ? 1 : 'x'}", "x"},
+		{"${true ? (false ? 1 : 2) : 3}${false ? 1 : true ? 2 : 3}", "22"},
+		{"${'a' < 'b'}${'a' == 'a'}${true != false}", "truetruetrue"},
+		{"${date:from(5) > date:from(4)}", "true"},
+		{"${1 - 2 - 3}${2 * 3 + 4 * 5}${-2 * -3}${- -1}", "-42661"},
+		{"${!true || !false && true}", "true"},
+		{"${7.9 % 2}", "1.9000000000000004"},
+		{"${rnd.nextInt(1)}${math:random(1)}${rnd.nextLong(1)}", "000"},
+		{"${rnd.nextDouble() >= 0 && rnd.nextDouble() < 1 && rnd.nextDouble() != rnd.nextDouble()}", "true"},
+		{"${math:random(1.9)}", "0"},
+		{"${5 % (math:random(1))}", "0"},
+		{"${path:random(1, 1)}", "0/"},
+		{"${string:format('%5.1f|%s', 3, 'x')}", "  3.0|x"},
+		{"${'ä'}ö", "äö"},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			e := parse(t, tt.text)
+			got := made(e, 7)
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if len(got) > e.MaxLen() {
+				t.Errorf("got %d bytes, at most %d", len(got), e.MaxLen())
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, tt := range []struct {
+		text   string
+		column int
+		why    string
+	}{
+		{"${", 1, "no closing }"},
+		{"abc${1", 4, "no closing }"},
+		{"#{'}", 1, "write ##{ for a literal #{"},
+		{"${}", 3, "empty"},
+		{"${foo}", 3, "foo is not known"},
+		{"%{foo}", 3, "a literal %{ is written %%{"},
+		{"${1 +}", 6, "the end does not belong here"},
+		{"${1 2}", 5, "2 does not belong here"},
+		{"${(1}", 5, "want )"},
+		{"${1 ? 2 : 3}", 3, "the condition of ? is an integer"},
+		{"${true ? 1}", 11, "want :"},
+		{"${true ? rnd : 1}", 8, "rnd"},
+		{"${true ? rnd : rnd}", 10, "add .nextInt(N)"},
+		{"${true ? date:from(1) : 1}", 8, "a date and an integer"},
+		{"${1 & 2}", 5, `"&"`},
+		{"${1 = 2}", 5, `"="`},
+		{"${'a}", 1, "no closing }"},
+		{"${99999999999999999999}", 3, "too large"},
+		{"${'a' + 1}", 3, "string:join"},
+		{"${1 - true}", 7, "the second operand of - is true or false"},
+		{"${-true}", 4, "the operand of - is true or false"},
+		{"${!1}", 4, "the operand of ! is an integer"},
+		{"${1 && true}", 3, "an operand of && is an integer"},
+		{"${true < false}", 3, "the first operand of <"},
+		{"${1 % 0}", 7, "by 0"},
+		{"${date:foo()}", 3, "want one of date:formatNowIso8601"},
+		{"${int64:xor(1)}", 3, "want int64:xor(x, y)"},
+		{"${int64:xor(1, 2, 3)}", 3, "3 arguments"},
+		{"${int64:toString()}", 3, "int64:toString(x[, radix])"},
+		{"${int64:xor(1, rnd)}", 16, "the argument y of int64:xor is rnd"},
+		{"${int64:xor 1}", 13, "want ("},
+		{"${int64:xor(1; 2)}", 14, `";"`},
+		{"${int64:xor(1 2)}", 15, "want , or )"},
+		{"${math:random(0)}", 15, "above 0"},
+		{"${rnd}", 3, "add .nextInt(N)"},
+		{"${rnd.nextInt(-1)}", 15, "above 0"},
+		{"${rnd.nextInt(5000000000)}", 15, "rnd.nextLong"},
+		{"${rnd.nextBoolean()}", 7, "want nextInt or nextLong or nextDouble"},
+		{"${rnd.5}", 7, "the name of a method"},
+		{"${1.e()}", 5, "an integer has no methods"},
+		{"${this}", 3, "add .last()"},
+		{"${this.last()}", 3, "initial value"},
+		{"${this.last()}%{'a'}", 3, "initial value"},
+		{"${this.last() == 1}%{0}", 3, "this is true or false"},
+		{"%{this.last()}", 3, "initial value"},
+		{"${1}%{foo}", 7, "foo"},
+		{"${1}%{2", 5, "no closing }; write %%{"},
+		{"${math:maxInt64(this.last() + 1, time:millisSinceEpoch())}%{0}", 34, "this.last() cannot be combined with"},
+		{"${date:format('yyyy')}", 3, "add .format(DATE)"},
+		{"${date:format('yyyy').format(1)}", 30, "want a date"},
+		{"${date:format('YYYY').format(date:from(0))}", 15, "weeks"},
+		{"${date:format('B').format(date:from(0))}", 15, "'B'"},
+		{"${date:format('XXXX').format(date:from(0))}", 15, "XXXX"},
+		{`${date:format("'a").format(date:from(0))}`, 15, "byte 1"},
+		{"${date:format(int64:toString(rnd.nextInt())).format(date:from(0))}", 15, "constant"},
+		{"${env:get('MISSING')}", 11, `no variable "MISSING"`},
+		{"${env:get('LONG')}", 11, "more than 4096 bytes"},
+		{"${env:get(int64:toString(time:nanos()))}", 11, "constant"},
+		{"${env:get(env:get('USER'))}", 11, "constant"},
+		{"${path:random(0, 1)}", 15, "the width"},
+		{"${path:random(1, 65)}", 18, "the depth"},
+		{"${path:random(rnd.nextInt(5), 1)}", 15, "constant"},
+		{"${string:format('%d')}", 17, "no value for it"},
+		{"${string:format('%d', 1, 2)}", 26, "no place for this value"},
+		{"${string:format('%d', 1.5)}", 23, "%d takes an integer, and this is a real number"},
+		{"${string:format('%f', 'a')}", 23, "a number"},
+		{"${string:format('%b', 1)}", 23, "true or false"},
+		{"${string:format('%c', 'a')}", 23, "character"},
+		{"${string:format('%s', rnd)}", 23, "rnd"},
+		{"${string:format('%q', 1)}", 17, "want one of"},
+		{"${string:format('%', 1)}", 17, "ends within"},
+		{"${string:format('%5%')}", 17, "takes nothing before it"},
+		{"${string:format('%2000d', 1)}", 17, "at most 1000"},
+		{"${string:format('%.d', 1)}", 17, "a precision is a number"},
+		{"${string:format('%+s', 'a')}", 17, "no meaning"},
+		{"${string:format(env:get('USER'))}", 17, "must be in the text"},
+		{"${" + strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100) + "}", 67, "nested more than 64 deep"},
+		{"${" + strings.Repeat("-", 100) + "1}", 66, "nested more than 64 deep"},
+		{strings.Repeat("x", 4097), 4097, "at most 4096 bytes"},
+		{"${string:join('" + strings.Repeat("a", 2000) + "'" + strings.Repeat(", string:format('%1000d', rnd.nextInt())", 40) + ")}", 15, "65536"},
+		{"${time:nanos}", 13, "want ( after time:nanos"},
+		{"${lineSep + 1}", 3, "want a number"},
+		{"${e.last()}", 5, "no methods"},
+	} {
+		t.Run(tt.text[:min(len(tt.text), 60)], func(t *testing.T) {
+			e, err := ParseTemplate(tt.text, TemplateOptions{Env: environment})
+			var wrong *TemplateError
+			if !errors.As(err, &wrong) {
+				t.Fatalf("got %v and %v, want an Error", e, err)
+			}
+			if wrong.Column != tt.column || !strings.Contains(wrong.Why, tt.why) {
+				t.Errorf("got %v, want at %d: ...%s...", err, tt.column, tt.why)
+			}
+		})
+	}
+}
+
+// No error shows what comes from the environment.
+func TestEnvironmentIsNotShown(t *testing.T) {
+	for _, use := range []string{
+		"%s + 1", "-%s", "math:sin(%s)", "date:format(%s).format(date:from(0))", "env:get(%s)", "string:format(%s)", "string:format('%%d', %s)",
+		"%s ? 1 : 2", "path:random(%s, 1)", "rnd.nextInt(%s)", "%s < 1", "%s.last()", "%s && true", "this.last() + %s",
+	} {
+		text := "${" + strings.ReplaceAll(strings.ReplaceAll(use, "%s", "env:get('SECRET')"), "%%", "%") + "}"
+		_, err := ParseTemplate(text, TemplateOptions{Env: environment})
+		if err == nil || strings.Contains(err.Error(), "hunter") {
+			t.Errorf("%s: got the error %v", text, err)
+		}
+	}
+	var asked []string
+	_, err := ParseTemplate("${env:get('USER')} and ${1 + 1}", TemplateOptions{Env: func(name string) (string, bool) {
+		asked = append(asked, name)
+		return "x", true
+	}})
+	if err != nil || len(asked) != 1 || asked[0] != "USER" {
+		t.Errorf("got %v, and the names %q were looked up", err, asked)
+	}
+	for text, want := range map[string]bool{
+		"a": false, "${env:get('USER')}": true, "%{env:get('USER')}": true, "${rnd.nextInt(5)}": false,
+		"${rnd.nextInt(env:get('LEVEL'))}": true, "${this.last() + 1}%{env:get('LEVEL')}": true, "${env:get('EMPTY') == '' ? 1 : 2}": true,
+	} {
+		if got := parse(t, text).UsesEnv(); got != want {
+			t.Errorf("%s: uses the environment: %t, want %t", text, got, want)
+		}
+	}
+}
+
+// Values depend on the seed, the event and the place in the text, and on nothing else.
+func TestRandom(t *testing.T) {
+	const text = "${rnd.nextInt(1000000)} ${rnd.nextInt(1000000)} ${math:random(5)} ${path:random(16, 4)}${rnd.nextLong()} ${rnd.nextInt()} ${rnd.nextLong(1 + math:random(9))}"
+	a, b := parse(t, text), parse(t, text)
+	for n := range uint64(100) {
+		if x, y := made(a, 99-n), made(b, 99-n); x != y || x != made(a, 99-n) {
+			t.Errorf("event %d: %q and %q", n, x, y)
+		}
+	}
+	parts := strings.Fields(made(a, 0))
+	if parts[0] == parts[1] {
+		t.Errorf("two calls draw the same number: %q", parts)
+	}
+	if made(a, 0) == made(a, 1) {
+		t.Error("two events have the same values")
+	}
+	other, err := ParseTemplate(text, TemplateOptions{Seed: 2})
+	if err != nil || made(other, 0) == made(a, 0) {
+		t.Errorf("two seeds have the same values, or %v", err)
+	}
+	path := regexp.MustCompile(`^([0-9a-f]/){1,4}$`)
+	depths := map[int]int{}
+	counts := make([]int, 5)
+	dirs, draws := parse(t, "${path:random(16, 4)}"), parse(t, "${math:random(5)}")
+	for n := range uint64(50000) {
+		p := made(dirs, n)
+		if !path.MatchString(p) {
+			t.Fatalf("event %d: the path %q", n, p)
+		}
+		depths[strings.Count(p, "/")]++
+		d, err := strconv.Atoi(made(draws, n))
+		if err != nil || d < 0 || d > 4 {
+			t.Fatalf("event %d: %d and %v", n, d, err)
+		}
+		counts[d]++
+	}
+	for d := 1; d <= 4; d++ {
+		if got := depths[d]; got < 12000 || got > 13000 {
+			t.Errorf("%d of 50000 paths have the depth %d, want a quarter", got, d)
+		}
+	}
+	for d, got := range counts {
+		if got < 9500 || got > 10500 {
+			t.Errorf("%d of 50000 numbers are %d, want a fifth", got, d)
+		}
+	}
+}
+
+// this.last() is the value for the event before, in whatever order events are asked for.
+func TestSequence(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		order []uint64
+		want  []string
+	}{
+		{"${this.last() + 1}%{-1}", []uint64{0, 1, 2, 100000, 3, 99999, 0, 300000, 1}, []string{"0", "1", "2", "100000", "3", "99999", "0", "300000", "1"}},
+		{"${2 + this.last()}%{5}", []uint64{0, 10, 1 << 40}, []string{"7", "27", "2199023255559"}},
+		{"${this.last() - 3}%{0}", []uint64{0, 2}, []string{"-3", "-9"}},
+		{"${1 - this.last()}%{0}", []uint64{0, 1, 2}, []string{"1", "0", "1"}},
+		{"${this.last() * 1 + 1}%{-1}", []uint64{0, 100000, 99999, 0, 3000000, 1}, []string{"0", "100000", "99999", "0", "3000000", "1"}},
+		{"${(this.last() + 3) % 10}%{0}", []uint64{0, 1, 2, 3, 1000000}, []string{"3", "6", "9", "2", "3"}},
+		{"${this.last() / 2}%{8}", []uint64{0, 1, 2, 3}, []string{"4.0", "2.0", "1.0", "0.5"}},
+		{"${this.last() == 2 ? 0 : this.last() + 1}%{2}", []uint64{5, 4, 3}, []string{"2", "1", "0"}},
+		{"${this.last() + 0.5}%{1}", []uint64{1, 0}, []string{"2.0", "1.5"}},
+		{"<${this.last() * 1}%{env:get('LEVEL') + 0}>", []uint64{9}, []string{"<7>"}},
+	} {
+		e := parse(t, tt.text)
+		for i, n := range tt.order {
+			if got := made(e, n); got != tt.want[i] {
+				t.Errorf("%s: event %d: got %s, want %s", tt.text, n, got, tt.want[i])
+			}
+		}
+	}
+	// A random walk is the same, in whatever order its values are asked for.
+	const walk = "${this.last() + rnd.nextInt(3) - 1}%{0}"
+	a, b := parse(t, walk), parse(t, walk)
+	want := make([]string, 20000)
+	for n := range want {
+		want[n] = made(a, uint64(n))
+	}
+	for n := len(want) - 1; n >= 0; n -= 7 {
+		if got := made(b, uint64(n)); got != want[n] {
+			t.Fatalf("event %d: got %s backwards, want %s", n, got, want[n])
+		}
+	}
+}
+
+// A sequence keeps few marks, and its values stay right when it drops some.
+func TestSequenceMarks(t *testing.T) {
+	q := &sequence{next: func(c ctx) uint64 { return c.last + 1 }, marks: []uint64{0}, stride: 1}
+	last := uint64(3*marksKept) * blockEvents
+	for n := uint64(0); n <= last; n += blockEvents {
+		if got := q.at(ctx{event: n}); got != n+1 {
+			t.Fatalf("event %d: got %d", n, got)
+		}
+	}
+	if len(q.marks) > marksKept || q.stride != 4 {
+		t.Errorf("%d marks, each %d blocks", len(q.marks), q.stride)
+	}
+	for _, n := range []uint64{5, last / 3, last / 2, last, last + 5*blockEvents, 0} {
+		if got := q.at(ctx{event: n}); got != n+1 {
+			t.Errorf("event %d: got %d", n, got)
+		}
+	}
+}
+
+// #{...} is evaluated at most once a second, and %{...} once.
+func TestRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		live := parse(t, "${time:millisSinceEpoch()}")
+		once := parse(t, "%{time:millisSinceEpoch()}")
+		refreshed := parse(t, "#{time:millisSinceEpoch()}")
+		counter := parse(t, "#{this.last() + 1}%{41}")
+		draw := parse(t, "#{rnd.nextLong()}")
+		start := time.Now().UnixMilli()
+		var draws []string
+		for i := range int64(31) { // 100 ms each
+			now := start + 100*i
+			for _, tt := range []struct {
+				e    *Template
+				want int64
+			}{{live, now}, {once, start}, {refreshed, start + i/10*1000}, {counter, 41 + i/10}} {
+				if got := made(tt.e, 0); got != strconv.FormatInt(tt.want, 10) {
+					t.Errorf("after %d ms: got %s, want %d", 100*i, got, tt.want)
+				}
+			}
+			draws = append(draws, made(draw, uint64(i)))
+			time.Sleep(100 * time.Millisecond)
+		}
+		if draws[0] != draws[9] || draws[0] == draws[10] || draws[10] == draws[20] {
+			t.Errorf("random values of the background: %q", draws)
+		}
+	})
+}
+
+func TestNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 1, 31, 13, 5, 59, 250_400_000, time.UTC)))
+		for text, want := range map[string]string{
+			"${date:formatNowIso8601()}":     "2026-01-31T13:05:59,250",
+			"${date:formatNowRfc1123()}":     "Sat, 31 Jan 2026 13:05:59 GMT",
+			"${date:formatNowAmazonStyle()}": "20260131T130559Z",
+			"${time:millisSinceEpoch()}":     "1769864759250",
+			"${time:nanos()}":                "1769864759250400000",
+			`%{date:format("yyyyMMdd.HHmmss.SSS").format(date:from(time:millisSinceEpoch()))}`: "20260131.130559.250",
+		} {
+			if got := made(parse(t, text), 0); got != want {
+				t.Errorf("%s: got %s, want %s", text, got, want)
+			}
+		}
+	})
+}
+
+// Where a text is evaluated more than once for an event, or before the run, what changes
+// with time is refused.
+// Nested texts grow exponentially: what may become too long is refused before it is made.
+func TestLongTexts(t *testing.T) {
+	for _, tt := range []struct{ open, inner, end string }{
+		{"string:format('%1$s%1$s%1$s%1$s', ", "rnd.nextInt()", ")"},
+		{"string:format('%1$s%1$s%1$s%1$s', ", "'constant'", ")"},
+		{"string:join('', ", "'constant'", ", 'a rather long text', 'a rather long text', 'a rather long text')"},
+	} {
+		for depth := range 59 {
+			expression := strings.Repeat(tt.open, depth) + tt.inner + strings.Repeat(tt.end, depth)
+			for _, text := range []string{"${" + expression + "}", "${" + expression + " == 'a' ? 1 : 2}"} {
+				if len(text) > maxText {
+					continue
+				}
+				made, err := ParseTemplate(text, TemplateOptions{})
+				if err == nil && (made.MaxLen() < 1 || made.MaxLen() > maxTemplate || len(made.Append(nil, 1)) > made.MaxLen()) {
+					t.Errorf("%s may become %d bytes, and is %d", text, made.MaxLen(), len(made.Append(nil, 1)))
+				}
+				if depth > 20 && strings.HasPrefix(tt.open, "string:format") && (err == nil || !strings.Contains(err.Error(), "and the limit is")) {
+					t.Errorf("%s: got %v", text, err)
+				}
+			}
+		}
+	}
+}
+
+func TestUses(t *testing.T) {
+	for _, tt := range []struct {
+		text              string
+		repeatable, ahead bool
+	}{
+		{"a${rnd.nextInt(5)}", true, true},
+		{"%{time:nanos()}", true, true},
+		{"${this.last() + 1}%{time:nanos()}", true, false},
+		{"a${time:nanos()}", false, false},
+		{"${rnd.nextLong(time:millisSinceEpoch())}", false, false},
+		{"${date:formatNowIso8601()}", false, false},
+		{"#{rnd.nextInt(5)}", false, false},
+		{"#{1}", false, false},
+	} {
+		for use, want := range map[TemplateUse]bool{Live: true, Repeatable: tt.repeatable, Ahead: tt.ahead} {
+			_, err := ParseTemplate(tt.text, TemplateOptions{Use: use})
+			if got := err == nil; got != want {
+				t.Errorf("%s, use %d: got %v", tt.text, use, err)
+			}
+			if err != nil && !strings.Contains(tt.text, "this") && !strings.Contains(err.Error(), "%{...} is evaluated once") {
+				t.Errorf("%s: the error %q has no hint", tt.text, err)
+			}
+		}
+	}
+	_, err := ParseTemplate("a ${1 + time:nanos()}", TemplateOptions{Use: Repeatable})
+	var wrong *TemplateError
+	if !errors.As(err, &wrong) || wrong.Column != 9 {
+		t.Errorf("got %v, want the column of time:nanos", err)
+	}
+}
+
+func TestConstant(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "a": true, "%{rnd.nextInt(5)}": true, "${pi * 2}": true, "$${rnd.nextInt(5)}": true, "#{1}": true, "${env:get('USER')}": true,
+		"${rnd.nextInt(5)}": false, "#{rnd.nextInt(5)}": false, "#{1}%{2}": false, "${this.last()}%{2}": false, "${time:nanos()}": false,
+	} {
+		if got := parse(t, text).Constant(); got != want {
+			t.Errorf("%s: constant: %t, want %t", text, got, want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, tt := range []struct {
+		text, before, after string
+		found               bool
+	}{
+		{"a=b", "a", "b", true},
+		{"a=b=c", "a", "b=c", true},
+		{"a", "a", "", false},
+		{"", "", "", false},
+		{"${1 == 2}=${3 == 4}", "${1 == 2}", "${3 == 4}", true},
+		{"x-${'='}%{'='}=y", "x-${'='}%{'='}", "y", true},
+		{"$${a=b", "$${a", "b", true},
+		{"${a=b", "${a=b", "", false},
+		{"a=${b", "a", "${b", true},
+	} {
+		if before, after, found := CutText(tt.text, '='); before != tt.before || after != tt.after || found != tt.found {
+			t.Errorf("%s: got %q, %q, %t", tt.text, before, after, found)
+		}
+	}
+}
+
+// The tables of documents have every function once, with a type and a meaning.
+func TestTables(t *testing.T) {
+	seen := map[string]bool{}
+	for _, w := range append(append(ExpressionFunctions(), ExpressionValues()...), ExpressionOperators()...) {
+		if w.Form == "" || w.Result == "" || w.Help == "" || strings.HasSuffix(w.Help, ".") || seen[w.Form] {
+			t.Errorf("the row %q", w)
+		}
+		seen[w.Form] = true
+	}
+	if len(seen) < 45 {
+		t.Errorf("only %d rows", len(seen))
+	}
+}
