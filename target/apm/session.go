@@ -132,7 +132,7 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 		return nil
 	})
 	for k, i := range own { // also after an error: Close closes those that were made
-		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[k]})
+		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, first: conns[k]})
 	}
 	return err
 }
