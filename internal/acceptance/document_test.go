@@ -43,7 +43,8 @@ type document struct {
 			Compacted, Recovered, Reordered uint64
 		}
 	} `json:"ledger"`
-	Checks []struct {
+	Problems []string `json:"problems"`
+	Checks   []struct {
 		Name       string
 		OK         bool
 		CannotTell bool `json:"cannot_tell"`

@@ -1,7 +1,10 @@
 package acceptance
 
 import (
+	"fmt"
+	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +25,38 @@ type faultNumbers struct {
 	FirstAck *faultTime `json:"first_ack"`
 	Back     *faultTime `json:"back"`
 	Drained  *faultTime `json:"drained"`
+	Over     uint64     `json:"over"`
+	// Predicted is the prediction, if there is one.
+	Predicted *struct {
+		Headroom float64 `json:"headroom"`
+		DrainedS float64 `json:"drained_s"`
+	} `json:"predicted"`
+	NotPredicted string `json:"not_predicted"`
+}
+
+// times are the times of a score, for the log of a test.
+func (n *faultNumbers) times() string {
+	text := n.Name
+	for _, x := range []struct {
+		label string
+		at    *faultTime
+	}{{"noticed", n.Noticed}, {"blackout", n.Blackout}, {"first ack", n.FirstAck}, {"in limit", n.Back}, {"drained", n.Drained}} {
+		text += " " + x.label + " -"
+		if x.at != nil {
+			text = text[:len(text)-1]
+			if x.at.More {
+				text += ">"
+			}
+			text += strconv.FormatFloat(x.at.S, 'f', 2, 64)
+		}
+	}
+	if n.Predicted != nil {
+		text += fmt.Sprintf(" predicted: headroom %.2f, drained %.2f", n.Predicted.Headroom, n.Predicted.DrainedS)
+	}
+	if n.NotPredicted != "" {
+		text += " not predicted: " + n.NotPredicted
+	}
+	return text
 }
 
 type faultScore struct {
@@ -60,6 +95,32 @@ func TestFaultOfStandin(t *testing.T) {
 	if fault.Baseline.Why == "" {
 		t.Error("two seconds are a baseline")
 	}
+}
+
+// TestKilledNode: a run kills the node that it started. Its target has another address, so it goes on,
+// and the score says for how long nothing was acked.
+func TestKilledNode(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("who listens at an address is known on Linux only")
+	}
+	addr := "127.0.0.1:" + freePort(t)
+	other := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:1")
+	e := run(t, "run", "kafka://"+addr+","+other.addr+"/t", "--rate", "500/s", "--for", "8s", "--json", "--system-ready", "port:"+addr[strings.LastIndexByte(addr, ':')+1:],
+		"--system-cmd", program+" standin kafka --in-memory --topic t:1 --listen "+addr, "--fault", "2s:kill=leader").wantOneOf(t, 0, 1, 3)
+	d := e.document(t)
+	if d.Faults == nil || len(d.Faults.Scores) != 1 {
+		t.Fatalf("got the scores %+v, want that of a fault", d.Faults)
+	}
+	if d.Totals.Offered != 4000 {
+		t.Errorf("offered %d events of 4000: the run ended with its system", d.Totals.Offered)
+	}
+	for _, reason := range d.Trust.Reasons {
+		if strings.Contains(reason, "ended by itself") {
+			t.Errorf("the run killed it: %s", reason)
+		}
+	}
+	t.Logf("the whole:%s", d.Faults.Scores[0].Whole.times())
 }
 
 // TestFaultsThatCannotBeMade: each is found before anything is sent.
@@ -140,22 +201,8 @@ func TestFaultScores(t *testing.T) {
 					t.Fatalf("%d partitions have scores, want 6", len(s.Lanes))
 				}
 				worst := s.Lanes[s.Worst]
-				log := func(n *faultNumbers) {
-					text := ""
-					for _, x := range []*faultTime{n.Noticed, n.Blackout, n.FirstAck, n.Back, n.Drained} {
-						if x == nil {
-							text += " -"
-							continue
-						}
-						text += " " + strconv.FormatFloat(x.S, 'f', 2, 64)
-						if x.More {
-							text += "+"
-						}
-					}
-					t.Logf("%s %s: noticed, blackout, first ack, in limit, drained:%s", s.Name, n.Name, text)
-				}
-				log(&s.Whole)
-				log(&worst)
+				t.Logf("%s, whole:%s", s.Name, s.Whole.times())
+				t.Logf("the worst, %s", worst.times())
 				t.Logf("baseline %+v", s.Baseline)
 				if worst.Blackout == nil || worst.Blackout.S < 0.5 {
 					t.Errorf("a partition lost its leader, and its blackout is %+v", worst.Blackout)

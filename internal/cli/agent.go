@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/fleet/drive"
@@ -146,11 +146,11 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 	info.Name = b.Name()
 	rules := &permit.Rules{Agent: true, Everything: everything, Folder: files, Targets: info.AllowTargets}
 	if !everything { // also those that a system announces
-		dial.Restrict(func(addr string) *dial.NotAllowedError {
+		conn.Restrict(func(addr string) *conn.NotAllowedError {
 			if rules.Address(addr) == nil {
 				return nil
 			}
-			return &dial.NotAllowedError{Err: fmt.Errorf("agent %s may not connect to %s", b.Name(), addr), Hint: "start the agent with --allow-target for this address too"}
+			return &conn.NotAllowedError{Err: fmt.Errorf("agent %s may not connect to %s", b.Name(), addr), Hint: "start the agent with --allow-target for this address too"}
 		})
 	}
 	a := drive.AgentConfig{Bus: b, Spool: spool, Info: thisProcess(info), Kinds: s.Kinds, Host: system.Describe(), Logf: s.logLine, Rules: rules}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/fleet/drive"
@@ -189,7 +189,7 @@ func (s *session) nodes(ctx context.Context, tool *compat.Tool, common compat.Co
 			end()
 			return nil, &words{Err: fmt.Errorf("node %s is there twice", addr), Hint: "name each once"}
 		}
-		if err := dial.Allowed(addr); err != nil { // of a run that came over the API of a node
+		if err := conn.Allowed(addr); err != nil { // of a run that came over the API of a node
 			end()
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
+	"carronade/internal/conn"
 	"carronade/internal/standin"
 	"carronade/internal/workload"
 )
@@ -157,6 +158,11 @@ func (s *session) spawn(starting, life context.Context, args ...string) (*standi
 		if r.err != nil {
 			return nil, &words{Err: r.err, Hint: fmt.Sprintf("carronade standin %s starts it alone and shows its errors", strings.Join(args, " "))}
 		}
+		end := conn.Own(r.c.Addr()) // also in a job of a server that may not connect to this machine
+		go func() {
+			<-r.c.Ended()
+			end()
+		}()
 		return r.c, nil
 	case <-starting.Done():
 		go func() {

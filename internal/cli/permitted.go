@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/permit"
 	"carronade/internal/workload"
 )
@@ -24,7 +24,7 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 		if s.rules, err = permit.Read(os.Getenv); err != nil || s.rules == nil {
 			return err
 		}
-		dial.Restrict(s.allowedAddress)
+		conn.Restrict(s.allowedAddress)
 		// The rules are for this process. A system that it starts may be a carronade, too.
 		if err := os.Unsetenv(permit.Variable); err != nil {
 			return err
@@ -152,9 +152,9 @@ func refusal(err error) error {
 
 // allowedAddress checks an address before a connection is made to it. A system may announce others
 // than those that were given.
-func (s *session) allowedAddress(addr string) *dial.NotAllowedError {
+func (s *session) allowedAddress(addr string) *conn.NotAllowedError {
 	if r := (*permit.Refusal)(nil); errors.As(s.rules.Address(addr), &r) {
-		return &dial.NotAllowedError{Err: r, Hint: r.Way}
+		return &conn.NotAllowedError{Err: r, Hint: r.Way}
 	}
 	return nil
 }

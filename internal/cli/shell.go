@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/secret"
 	"carronade/internal/shell"
 	"carronade/internal/system"
@@ -98,9 +98,9 @@ func (s *session) localShell(ctx context.Context, data string) error {
 	if !ok {
 		return m.session(s, o)(ctx, shell.Script(s.In, s.out), userName())
 	}
-	return shell.OnTerminal(in, s.Out, func(conn io.ReadWriter, t *shell.Terminal) error {
+	return shell.OnTerminal(in, s.Out, func(nc io.ReadWriter, t *shell.Terminal) error {
 		o.Terminal, o.Color = t, t != nil && colors()
-		return m.session(s, o)(ctx, conn, userName())
+		return m.session(s, o)(ctx, nc, userName())
 	})
 }
 
@@ -109,11 +109,11 @@ func colors() bool { return os.Getenv("NO_COLOR") == "" }
 
 // remoteShell is a session with a server.
 func (s *session) remoteShell(ctx context.Context, c *connecting, address string) error {
-	conn, err := c.dial(ctx, address)
+	nc, err := c.dial(ctx, address)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer nc.Close()
 	if c.token != "" {
 		token, referred, err := secret.Read(c.token)
 		if !referred {
@@ -122,11 +122,11 @@ func (s *session) remoteShell(ctx context.Context, c *connecting, address string
 		if err != nil {
 			return &words{Err: fmt.Errorf("--token: %w", err), Hint: "give env:NAME or file:PATH"}
 		}
-		if _, err := fmt.Fprintf(conn, "auth %s\r\n", token); err != nil {
+		if _, err := fmt.Fprintf(nc, "auth %s\r\n", token); err != nil {
 			return fmt.Errorf("cannot send the token: %s", command.Reason(err))
 		}
 	}
-	if err := shell.Connect(ctx, conn, s.In, s.Out, colors()); err != nil {
+	if err := shell.Connect(ctx, nc, s.In, s.Out, colors()); err != nil {
 		return &words{Err: err, Hint: "a server that other machines can reach needs --token; carronade serve token list shows its users"}
 	}
 	return nil
@@ -137,17 +137,17 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 	hint := "is carronade serve running there?"
 	var d net.Dialer
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		conn, err := d.DialContext(ctx, "unix", path)
+		nc, err := d.DialContext(ctx, "unix", path)
 		if err != nil {
 			return nil, &words{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
 		}
-		return conn, nil
+		return nc, nil
 	}
 	address, err := serverAddress(address)
 	if err != nil {
 		return nil, err
 	}
-	var conn net.Conn
+	var nc net.Conn
 	if c.tls || c.ca != "" {
 		config := &tls.Config{MinVersion: tls.VersionTLS12}
 		if c.ca != "" {
@@ -160,12 +160,12 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 				return nil, &words{Err: fmt.Errorf("--tls-ca: %s has no certificate", c.ca), Hint: "give a PEM file"}
 			}
 		}
-		conn, err = (&tls.Dialer{NetDialer: &d, Config: config}).DialContext(ctx, "tcp", address)
+		nc, err = (&tls.Dialer{NetDialer: &d, Config: config}).DialContext(ctx, "tcp", address)
 	} else {
 		if host, _, _ := net.SplitHostPort(address); c.token != "" && !isLoopback(host) {
 			return nil, &words{Err: errors.New("--token without --tls would send the token in clear text"), Hint: "give --tls"}
 		}
-		conn, err = d.DialContext(ctx, "tcp", address)
+		nc, err = d.DialContext(ctx, "tcp", address)
 	}
 	if err != nil {
 		if c.tls || c.ca != "" {
@@ -173,12 +173,12 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 		}
 		return nil, &words{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
 	}
-	return conn, nil
+	return nc, nil
 }
 
 // serverAddress completes the address of a server with the default port.
 func serverAddress(text string) (string, error) {
-	address, err := dial.Host(text, strconv.Itoa(textPort))
+	address, err := conn.Host(text, strconv.Itoa(textPort))
 	if err == nil {
 		return address, nil
 	}

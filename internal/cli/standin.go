@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/standin"
 )
 
@@ -53,7 +53,7 @@ func checkListening(flags *pflag.FlagSet) error {
 		if f == nil || f.Value.String() == "" {
 			continue
 		}
-		if _, _, err := dial.ListenAddress(f.Value.String()); err != nil {
+		if _, _, err := conn.ListenAddress(f.Value.String()); err != nil {
 			return &words{Err: fmt.Errorf("--%s: %s: %w", name, f.Value, err), Hint: fmt.Sprintf("such as --%s 127.0.0.1:0, which picks a free port", name)}
 		}
 	}

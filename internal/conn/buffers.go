@@ -1,9 +1,3 @@
-// Package conn has the parts of a pipelined connection that the targets share: buffers
-// that are borrowed while they are in use, and the reading of answers. It does not depend
-// on what the bytes mean, on how requests are matched with answers, or on locks of a lane.
-//
-// Its invariant: a connection that is idle has no buffer of its own, unless a goroutine
-// waits for its answers.
 package conn
 
 import (

@@ -58,7 +58,7 @@ func (f *Facts) local() bool {
 func Machine(f *Facts) []target.Finding {
 	var out []target.Finding
 	for _, check := range []func(*Facts) target.Finding{
-		processors, processorLimit, otherLoad, steal, lateness, clockSource, governor,
+		processors, processorLimit, taskLimit, otherLoad, steal, lateness, clockSource, governor,
 		memory, swap, hugePages,
 		openFiles, localPorts, socketBuffers, loopback, network,
 		synchronization, calibration,

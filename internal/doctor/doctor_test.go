@@ -59,6 +59,12 @@ func TestMachine(t *testing.T) {
 		{"throttled", func(f *Facts) { f.Host.CPULimit, f.Window.Throttled = 4, 90*time.Millisecond }, "processor limit", warning, "stopped its programs for 90 ms within 600 ms"},
 		{"limits elsewhere", func(f *Facts) { f.Host.OS = "darwin" }, "processor limit", unknown, "macOS"},
 
+		{"few threads are left", func(f *Facts) { f.State.TaskLimit, f.State.Tasks = 100, 60 }, "thread limit", warning, "40 more processes and threads may be started: the container's limit is 100"},
+		{"no thread is left", func(f *Facts) { f.State.TaskLimit, f.State.Tasks = 100, 101 }, "thread limit", warning, "0 more"},
+		{"a limit of threads", func(f *Facts) { f.State.TaskLimit, f.State.Tasks = 1000, 60 }, "thread limit", ok, "940 more"},
+		{"no limit of threads", func(*Facts) {}, "thread limit", ok, "no limit"},
+		{"threads not known", func(f *Facts) { f.Host.OS, f.State.Read = "darwin", false }, "thread limit", unknown, "macOS"},
+
 		{"others", func(f *Facts) { f.Window.Busy, f.State.Runnable, f.State.Load = 3.03, 5, 4.25 }, "other load", warning, "3.00 of 8 processors; 4 threads want to run, and the load average of a minute is 4.25"},
 		{"hardly others", func(f *Facts) { f.Window.Busy = 0.7 }, "other load", ok, "0.67 of 8"},
 		{"a few processors of many", func(f *Facts) { f.Host.Cores, f.State.Processors, f.Window.Busy = 2, 64, 1.03 }, "other load", ok, "1.00 of 64 processors"},
@@ -91,9 +97,14 @@ func TestMachine(t *testing.T) {
 		{"no governor in a virtual machine", func(f *Facts) { f.Host.Governor, f.Host.Virtual = "", true }, "governor", unknown, "the host of this virtual machine"},
 
 		{"little memory", func(f *Facts) { f.State.Available = 100 << 20 }, "memory", warning, "100 MiB"},
-		{"a container with little memory", func(f *Facts) { f.Host.MemoryLimit, f.State.GroupMemory = 300<<20, 10<<20 }, "memory", warning, "290 MiB of the container's 300 MiB"},
-		{"a full container", func(f *Facts) { f.Host.MemoryLimit, f.State.GroupMemory = 2<<30, 2<<30-1<<20 }, "memory", warning, "1 MiB of the container's 2 GiB"},
-		{"a container with memory", func(f *Facts) { f.Host.MemoryLimit = 2 << 30 }, "memory", ok, "2 GiB of the container's 2 GiB"},
+		{"a container with little memory", func(f *Facts) { f.Host.MemoryLimit, f.State.GroupLimit, f.State.GroupMemory = 300<<20, 300<<20, 10<<20 }, "memory", warning, "290 MiB of the container's 300 MiB"},
+		{"a full group above a container with memory", func(f *Facts) {
+			f.Host.MemoryLimit, f.State.GroupLimit, f.State.GroupMemory = 2<<30, 4<<30, 4<<30-1<<20
+		}, "memory", warning, "1 MiB of the container's 4 GiB"},
+		{"a full container", func(f *Facts) {
+			f.Host.MemoryLimit, f.State.GroupLimit, f.State.GroupMemory = 2<<30, 2<<30, 2<<30-1<<20
+		}, "memory", warning, "1 MiB of the container's 2 GiB"},
+		{"a container with memory", func(f *Facts) { f.Host.MemoryLimit, f.State.GroupLimit = 2<<30, 2<<30 }, "memory", ok, "2 GiB of the container's 2 GiB"},
 		{"memory not known", func(f *Facts) { f.State.Read = false }, "memory", unknown, ""},
 
 		{"swap at rest", func(f *Facts) { f.State.SwapUsed = 1 << 30 }, "swap", note, "1 GiB of swap space are in use"},

@@ -22,20 +22,20 @@ func memory(f *Facts) target.Finding {
 	h, s := &f.Host, &f.State
 	left, of := s.Available, ""
 	c := target.Finding{Check: check}
-	if h.MemoryLimit > 0 {
-		of = " of the container's " + size(h.MemoryLimit)
-		if rest := h.MemoryLimit - min(h.MemoryLimit, s.GroupMemory); rest < left || left == 0 {
+	if s.GroupLimit > 0 {
+		of = " of the container's " + size(s.GroupLimit)
+		if rest := s.GroupLimit - min(s.GroupLimit, s.GroupMemory); rest < left || left == 0 {
 			left = rest
 		}
 	}
 	switch {
-	case !s.Read || left == 0 && h.MemoryLimit == 0:
+	case !s.Read || left == 0 && s.GroupLimit == 0:
 		return unknown(check, "the available memory cannot be read on "+osName(h.OS))
 	case left < leastMemory, h.MemoryLimit > 0 && h.MemoryLimit < leastLimit:
 		c.Level = target.LevelWarning
 		c.Found = fmt.Sprintf("%s%s of memory are available", size(left), of)
 		c.Effect = "the kernel reclaims memory meanwhile, or kills the generator: its histograms, pools of events and many connections need some 100 MiB"
-		c.Mend = "stop other programs, or raise the limit of the container"
+		c.Mend = "stop other programs, or raise the limit of the container, or of the control group above it"
 	default:
 		c.Found = fmt.Sprintf("%s%s of memory are available", size(left), of)
 	}

@@ -11,7 +11,7 @@ import (
 
 // The bounds of the rules on files, ports and networks.
 const (
-	ownFiles      = 64      // that the generator opens besides connections: store, files of /proc, events of threads
+	ownFiles      = 64      // that the generator has open besides connections at most: store, files of /proc, events of threads
 	smallBuffer   = 1 << 20 // bytes: at 1 Gbit/s a connection needs that much for 8 ms of round trip
 	slowLoopback  = 100e6   // bytes/s: about what a network of 1 Gbit/s carries
 	slowNetwork   = 1000    // Mbit/s

@@ -16,6 +16,7 @@ import (
 const (
 	leastProcessors      = 2    // the generator's threads, and those of the Go runtime
 	leastProcessorsLocal = 4    // the same, with a system on the same machine
+	leastTasks           = 64   // threads: those of the Go runtime, and one for each sending thread
 	mostOthers           = 0.10 // of all processors, used by other programs
 	mostLate             = time.Millisecond
 	noteLate             = 250 * time.Microsecond
@@ -38,14 +39,14 @@ func processors(f *Facts) target.Finding {
 	return c
 }
 
-// processorLimit is about the container's quota (CFS bandwidth control).
+// processorLimit is about the lowest quota of the process's control groups (CFS bandwidth control).
 func processorLimit(f *Facts) target.Finding {
 	limit := f.Host.CPULimit
 	c := target.Finding{Check: "processor limit", Found: "the container has no processor limit"}
 	if f.Host.OS != "linux" {
 		return unknown(c.Check, "processor limits of containers cannot be read on "+osName(f.Host.OS))
 	}
-	const mend = "raise or remove the container's processor limit (docker --cpus, Kubernetes limits.cpu)"
+	const mend = "raise or remove the container's processor limit (docker --cpus, Kubernetes limits.cpu), or that of the control group above it (CPUQuota= of systemd)"
 	if w := f.Window; w != nil && w.Throttled > 0 {
 		c.Level, c.Mend = target.LevelWarning, mend
 		c.Found = fmt.Sprintf("the container's processor limit stopped its programs for %s within %s", units.FormatDuration(w.Throttled.Round(time.Millisecond)), units.FormatDuration(w.Length.Round(time.Millisecond)))
@@ -60,6 +61,27 @@ func processorLimit(f *Facts) target.Finding {
 	c.Level, c.Mend = target.LevelNote, mend
 	if limit < leastProcessors {
 		c.Level = target.LevelWarning
+	}
+	return c
+}
+
+// taskLimit is about the processes and threads that the control groups allow.
+func taskLimit(f *Facts) target.Finding {
+	const check = "thread limit"
+	s := &f.State
+	if f.Host.OS != "linux" || !s.Read {
+		return unknown(check, "limits of the number of threads cannot be read on "+osName(f.Host.OS))
+	}
+	c := target.Finding{Check: check, Found: "the container has no limit of processes and threads"}
+	if s.TaskLimit == 0 {
+		return c
+	}
+	left := s.TaskLimit - min(s.TaskLimit, s.Tasks)
+	c.Found = fmt.Sprintf("%d more processes and threads may be started: the container's limit is %d", left, s.TaskLimit)
+	if left < leastTasks {
+		c.Level = target.LevelWarning
+		c.Effect = "the program ends if it cannot start a thread; a system that it starts needs its own, too"
+		c.Mend = "raise the limit (docker --pids-limit, TasksMax= of systemd, podPidsLimit of the kubelet)"
 	}
 	return c
 }

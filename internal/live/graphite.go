@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -34,7 +34,7 @@ type graphite struct {
 }
 
 func newGraphite(o ExporterOptions) (*graphite, error) {
-	addr, err := dial.Host(o.Graphite, "2003")
+	addr, err := conn.Host(o.Graphite, "2003")
 	if bad := (*net.AddrError)(nil); errors.As(err, &bad) {
 		err = errors.New(bad.Err)
 	}
@@ -97,15 +97,15 @@ func (g *graphite) send(ctx context.Context, p *point) error {
 			return g.err
 		}
 		d := net.Dialer{Timeout: collectorTimeout}
-		conn, err := d.DialContext(ctx, "tcp", g.addr)
+		nc, err := d.DialContext(ctx, "tcp", g.addr)
 		if err != nil {
 			g.retryAt, g.err = time.Now().Add(reconnectDelay), err
 			return err
 		}
-		g.conn = conn
+		g.conn = nc
 	}
-	conn := g.conn // disconnect sets g.conn to nil
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	nc := g.conn // disconnect sets g.conn to nil
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
 	if err := g.conn.SetWriteDeadline(time.Now().Add(collectorTimeout)); err != nil {
 		return g.disconnect(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -28,7 +28,7 @@ type page struct {
 
 // newPage serves an exporter's metrics.
 func newPage(e *Exporter, o ExporterOptions) (*page, error) {
-	host, port, err := dial.ListenAddress(o.MetricsAddr)
+	host, port, err := conn.ListenAddress(o.MetricsAddr)
 	if err != nil {
 		return nil, &target.Error{Doing: "read --metrics-addr", Err: fmt.Errorf("%s: %w", o.MetricsAddr, err), Hint: "give HOST:PORT, or only a port, such as 9464, for this machine alone"}
 	}

@@ -155,7 +155,8 @@ func (o *observation) numbers(v *view) Numbers {
 	}
 	stay := max(leastStay, 10*o.in.Limit)
 	n.Back = o.back(v, stay)
-	n.Drained = o.settled(v, stay, func(i int) bool { return v.waiting[i] > v.level }, nil)
+	waits := o.waits(v, stay)
+	n.Drained = o.settled(v, stay, func(i int) bool { return waits[i] }, nil)
 	// What comes long after everything was well again is not of this fault.
 	last := len(v.Cells)
 	if !n.Back.More && !n.Drained.More {
@@ -270,6 +271,43 @@ func (o *observation) back(v *view, stay time.Duration) *Time {
 		due[i+1], over[i+1] = due[i]+uint64(v.Cells[i].Due), over[i]+uint64(v.Cells[i].Over)
 	}
 	return o.settled(v, stay, func(i int) bool { return o.bad(&v.Cells[i]) }, func(a, b int) bool { return o.tooMany(over[b]-over[a], due[b]-due[a]) })
+}
+
+// Of the bins of a stretch in which the queue has drained, one in twenty may have more events waiting
+// than any before the fault, for shortWait at a time: the most of as many other bins is often more.
+const (
+	shortWait = 2 // bins
+	twenty    = 20
+)
+
+// waits says of each bin whether more events waited than before the fault. The first time counts
+// always; later ones that are short and few in a stretch of the given length do not.
+func (o *observation) waits(v *view, stay time.Duration) []bool {
+	out := make([]bool, len(v.Cells))
+	span := int(stay / Bin)
+	var passed []int // bins that do not count
+	for i, first := v.first, true; i < v.end; {
+		j := i
+		for j < v.end && v.waiting[j] > v.level {
+			j++
+		}
+		if j == i {
+			i++
+			continue
+		}
+		recent := 0
+		for k := len(passed) - 1; k >= 0 && passed[k] > i-span; k-- {
+			recent++
+		}
+		counts := first || j == v.end || j-i > shortWait || recent+j-i > span/twenty
+		for ; i < j; i++ {
+			if out[i] = counts; !counts {
+				passed = append(passed, i)
+			}
+		}
+		first = false
+	}
+	return out
 }
 
 // settled finds the beginning of the first stretch of the given length in which no bin is wrong, nor

@@ -27,6 +27,9 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	case o.changed(v, n):
 		n.NotPredicted = "the load was another than before it"
 		return
+	case o.backlog(v, since+gap) > slowBesides*v.due*gap.Seconds()+float64(v.level):
+		n.NotPredicted = "more events waited than became due in the blackout: there is more to catch up with"
+		return
 	}
 	p := Prediction{}
 	if o.in.Ceiling > 0 && n.Name == "" {
@@ -38,7 +41,7 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	rho := v.due / p.PerS
 	p.Headroom = 1 / rho
 	if rho >= 0.999 {
-		n.NotPredicted = "the system has no headroom: at this load the queue never drains"
+		n.NotPredicted = "no headroom was seen: while it caught up, no more was acked than became due"
 		return
 	}
 	d, delay, limit := gap.Seconds(), (since - o.mark).Seconds(), o.in.Limit.Seconds()
@@ -50,6 +53,18 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	}
 	p.LostEventS = v.due * d * d / (1 - rho) / 2
 	n.Predicted = &p
+}
+
+// slowBesides is how many times the events that became due in a blackout may wait at its end.
+const slowBesides = 1.5
+
+// backlog returns how many events waited before a moment.
+func (o *observation) backlog(v *view, at time.Duration) float64 {
+	i := min(int((at-v.From)/Bin), len(v.waiting)) - 1
+	if i < 0 {
+		return 0
+	}
+	return float64(v.waiting[i])
 }
 
 // mostChange is the share by which the load may differ from that before.
@@ -67,13 +82,19 @@ func (o *observation) changed(v *view, n *Numbers) bool {
 	return math.Abs(float64(due)-want) > mostChange*want+3*math.Sqrt(want)
 }
 
+// leftOfBacklog is the share of the events that waited at the end of a blackout, of which it no longer
+// matters how fast they are caught up with.
+const leftOfBacklog = 0.1
+
 // capacity is the median of the acked rates over a second while the queue was drained, or the rate
 // over all of that time if it is shorter; 0 if it is not known. The highest rate would not do: what
-// the system had finished before it went silent comes at once.
+// the system had finished before it went silent comes at once. Nor would that at the end: if a few
+// more events wait for long than before the fault, the rate is that of the load.
 func (o *observation) capacity(v *view, from time.Duration) float64 {
 	a := int((from - v.From + Bin - 1) / Bin)
 	b := a
-	for b < v.end && v.waiting[b] > v.level { // also if that does not last: later rates are those of the load
+	left := v.level + int64((o.backlog(v, from)-float64(v.level))*leftOfBacklog)
+	for b < v.end && v.waiting[b] > max(v.level, left) { // also if that does not last: later rates are those of the load
 		b++
 	}
 	if b-a < 3 {

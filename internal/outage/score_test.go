@@ -99,6 +99,62 @@ func TestScriptedStalls(t *testing.T) {
 			},
 		},
 		{
+			// After it the system stands still for 10 ms in each tenth of a second: a few events more than
+			// before wait for good, and then the acked rate is that of the load. The capacity is that of the
+			// time in which the system caught up.
+			"a few wait for good",
+			trial{
+				rate: 1000, each: 500 * time.Microsecond, length: 60 * second,
+				stalls: map[int][]span{-1: append([]span{{at, at + 2*second}}, again(at+2*second, 60*second, 95*time.Millisecond, 105*time.Millisecond)...)}, marks: []outage.Mark{fault(at)},
+			},
+			func(t *testing.T, s []outage.Score) {
+				n := s[0].Whole
+				if n.Predicted == nil {
+					t.Fatalf("no prediction: %s", n.NotPredicted)
+				}
+				if h := n.Predicted.Headroom; h < 1.7 || h > 1.9 {
+					t.Errorf("the headroom is %v, want 1.8", h)
+				}
+				if n.Drained == nil || !n.Drained.More {
+					t.Errorf("drained in %+v, and more events than before wait at the end", n.Drained)
+				}
+			},
+		},
+		{
+			// Some time after it the queue is longer than ever before the fault for a moment, as any queue is
+			// now and then: that does not undo that it has drained. A longer time does.
+			"spikes after it",
+			trial{
+				rate: 1000, each: 500 * time.Microsecond, length: 70 * second,
+				stalls: map[int][]span{-1: {
+					{at, at + 2*second}, {at + 6*second, at + 6*second + 60*time.Millisecond},
+					{at + 20*second, at + 20*second + 400*time.Millisecond}, {at + 25*second, at + 25*second + 60*time.Millisecond}, {at + 26*second, at + 26*second + 60*time.Millisecond},
+				}}, marks: []outage.Mark{fault(at), fault(at + 19*second)},
+			},
+			func(t *testing.T, s []outage.Score) {
+				wantTime(t, "drained", s[0].Whole.Drained, 4)
+				wantTime(t, "drained of the second", s[1].Whole.Drained, 1.8)
+			},
+		},
+		{
+			// A slow system, which also answers nothing for a moment: the queue is not what that moment left.
+			"slow, and a short blackout",
+			trial{
+				rate: 1000, length: 60 * second, stalls: map[int][]span{-1: {{at + 4*second, at + 4500*time.Millisecond}}}, marks: []outage.Mark{fault(at)},
+				service: func(now time.Duration) time.Duration {
+					if now >= at && now < at+8*second {
+						return 1500 * time.Microsecond
+					}
+					return 500 * time.Microsecond
+				},
+			},
+			func(t *testing.T, s []outage.Score) {
+				if n := s[0].Whole; n.Predicted != nil || !strings.Contains(n.NotPredicted, "more events waited than became due in the blackout") {
+					t.Errorf("predicted %+v, or not: %q", n.Predicted, n.NotPredicted)
+				}
+			},
+		},
+		{
 			// For 2 s after it the system works at half its speed.
 			"slow heal",
 			trial{
@@ -236,6 +292,14 @@ func TestScriptedStalls(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.check(t, tt.trial.scores(t)) })
 	}
+}
+
+// again are spans between two moments in each tenth of a second.
+func again(from, to, begin, end time.Duration) (out []span) {
+	for at := from; at < to; at += 100 * time.Millisecond {
+		out = append(out, span{at + begin, at + end})
+	}
+	return out
 }
 
 // TestQuietLane: a partition without events is not dead.

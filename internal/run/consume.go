@@ -45,8 +45,9 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	for stop := ctx.Done(); ; {
 		select {
 		case <-died:
-			died = nil
-			r.Stop(load.BySystem)
+			if died = nil; !e.goesOn() {
+				r.Stop(load.BySystem)
+			}
 			continue
 		case <-stop:
 			stop = nil

@@ -241,14 +241,21 @@ func (e *execution) waiting(ctx context.Context) (context.Context, context.Cance
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer cancel()
-		select {
-		case <-e.Abort:
-		case <-e.system.died():
-			select { // requests to others, such as a store behind it, may still be answered
-			case <-time.After(lastAnswers):
+		for died := e.system.died(); ; {
+			select {
+			case <-e.Abort:
+			case <-died:
+				if e.goesOn() {
+					died = nil
+					continue
+				}
+				select { // requests to others, such as a store behind it, may still be answered
+				case <-time.After(lastAnswers):
+				case <-ctx.Done():
+				}
 			case <-ctx.Done():
 			}
-		case <-ctx.Done():
+			return
 		}
 	}()
 	return ctx, cancel
@@ -265,7 +272,11 @@ func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}
 			stop = nil
 			r.Stop(load.Interrupted)
 		case <-died:
-			died, late = nil, time.After(lastAnswers)
+			died = nil
+			if e.goesOn() {
+				continue
+			}
+			late = time.After(lastAnswers)
 			r.Stop(why)
 		case <-cut: // all connections are gone
 			cut, late, why = nil, time.After(lastAnswers), load.ByRelay

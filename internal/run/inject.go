@@ -55,6 +55,7 @@ func (e *execution) newInjector(marks *marking) *injector {
 	if !w.Has("fault") && !w.Has("exec") {
 		return nil
 	}
+	marks.reserve(2*len(w.Faults()) + len(w.Moments())) // a fault and its heal, if it has one
 	return &injector{
 		e: e, mark: &marks.Marker, faults: w.Faults(), moments: w.Moments(), commands: w.List("exec"),
 		paused: map[*fault.Fault]bool{}, named: map[int]system.Identity{}, stopped: map[int]bool{}, lasting: map[*undoing]bool{},
@@ -244,7 +245,7 @@ func (j *injector) noted(kind, name, by string, from, to time.Time) {
 	if len(name) > mostName {
 		name = strings.ToValidUTF8(name[:mostName], "")
 	}
-	if _, err := j.mark.Mark(kind, name, by, from, to); err != nil && !errors.Is(err, ErrEnded) {
+	if err := j.mark.own(kind, name, by, from, to); err != nil && !errors.Is(err, ErrEnded) {
 		j.problem("mark %s: %v", name, err)
 	}
 }

@@ -261,6 +261,7 @@ func (j *injector) fill(ctx context.Context, f *fault.Fault) {
 		j.problem("--fault %s: %v", f, err)
 		return
 	}
+	j.e.broken.Store(true)
 	until := from.Add(f.Length)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

@@ -64,6 +64,9 @@ func (j *injector) signal(ctx, faulty context.Context, f *fault.Fault) {
 	if f.Action == fault.Stop {
 		signal = j.pause
 	}
+	if f.Action == fault.Kill {
+		j.e.broken.Store(true)
+	}
 	from := time.Now()
 	reached := j.each(f, pids, signal)
 	if len(reached) == 0 {

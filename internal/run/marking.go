@@ -26,22 +26,55 @@ type Marker struct {
 	e   *execution
 	rec *outage.Recorder
 
-	mu    sync.Mutex
-	began time.Time // of the run, with a monotonic reading
-	ended bool
+	mu       sync.Mutex
+	began    time.Time // of the run, with a monotonic reading
+	ended    bool
+	reserved int // marks that the run's own faults and commands are still to make
 }
 
 // ErrEnded is the error of a mark on a run that has ended.
 var ErrEnded = errors.New("the run has ended")
 
 // Mark adds a mark. What it stands for happened between two moments of this process's clock: the
-// middle is when. An error is ErrEnded, or that there are too many.
+// middle is when. An error is ErrEnded, or that there are too many: room for the marks of the run's
+// own faults is left.
 func (m *Marker) Mark(kind, name, by string, from, to time.Time) (outage.Mark, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
 		return outage.Mark{}, ErrEnded
 	}
+	if n := len(m.rec.Marks()); n+m.reserved >= outage.MostMarks {
+		own := ""
+		if m.reserved > 0 {
+			own = fmt.Sprintf(" beside the %d of its own faults", m.reserved)
+		}
+		return outage.Mark{}, fmt.Errorf("the run has %d marks, which are all that it takes%s", n, own)
+	}
+	return m.add(kind, name, by, from, to)
+}
+
+// own adds a mark of the run's own fault or command, for which room was reserved.
+func (m *Marker) own(kind, name, by string, from, to time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended {
+		return ErrEnded
+	}
+	m.reserved = max(0, m.reserved-1)
+	_, err := m.add(kind, name, by, from, to)
+	return err
+}
+
+// reserve leaves room for marks of own.
+func (m *Marker) reserve(n int) {
+	m.mu.Lock()
+	m.reserved = min(n, outage.MostMarks)
+	m.mu.Unlock()
+}
+
+// add adds a mark, with mu locked.
+func (m *Marker) add(kind, name, by string, from, to time.Time) (outage.Mark, error) {
 	a, b := max(0, from.Sub(m.began)), max(0, to.Sub(m.began))
 	mask := maskOf(m.e.Workload)
 	mark := outage.Mark{Kind: kind, Name: mask.Text(name), AtS: ((a + b) / 2).Seconds(), BoundS: ((b - a) / 2).Seconds(), By: by}

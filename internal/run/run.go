@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"carronade/internal/doctor"
@@ -320,8 +321,9 @@ type execution struct {
 	clock   *system.Watch
 	causes  *system.Causes // nil if freezes are not watched
 	before  map[string]any
-	system  *underTest // nil if there is none
-	hosts   []any      // other machines, described
+	system  *underTest  // nil if there is none
+	broken  atomic.Bool // a fault was made that may end the system: a node was killed, or its disk is full
+	hosts   []any       // other machines, described
 	vitals  *system.HostMetrics
 	atOpen  system.State // of this machine, before anything was sent
 	opened  time.Time
@@ -460,7 +462,7 @@ func (e *execution) judge(r *load.Result, out *outcome, processors int) measure.
 	w := e.Workload
 	return trust.Judge(trust.Input{
 		Result: r, Discards: discardsAll(w, out.facts), Processors: processors, Clock: out.clock,
-		System: e.system.ended(), Relay: out.cut, Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
+		System: e.endedAlone(), Relay: out.cut, Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
 	})
 }
 

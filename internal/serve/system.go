@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/jobs"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -62,7 +62,7 @@ func addresses(kind target.Kind, u *url.URL) string {
 	var hosts []string
 	for _, text := range workload.Hosts(u) {
 		text = strings.ToLower(text)
-		address, err := dial.Host(text, port)
+		address, err := conn.Host(text, port)
 		if err != nil { // there is no default port
 			address = text
 		}

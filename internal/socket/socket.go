@@ -1,7 +1,8 @@
 // Package socket writes to connections for lanes: many pieces in one system call,
-// without blocking where the system allows it, and with the time of the first byte. It
-// contains the writev and its limits, and aborts of connections; it does not depend on
-// what the bytes mean, what waits for what, or in which order.
+// without blocking where the system allows it, and with the time of the first byte. On
+// Linux a thread reads many connections through epoll, or through io_uring. It contains
+// system calls and their limits, and aborts of connections; it does not depend on what
+// the bytes mean, what waits for what, or in which order.
 //
 // Its invariant: the operating system has accepted exactly the bytes that Write reports
 // as written, unless the connection is over.

@@ -3,7 +3,6 @@ package system
 import (
 	"bytes"
 	"io/fs"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,9 +24,7 @@ func describeFiles(h *Host, root fs.FS) {
 	h.Governor = governors(root)
 	g := findCgroup(root)
 	h.CPULimit = g.cpuLimit(root)
-	if limit := g.memoryLimit(root); limit > 0 && (h.Memory == 0 || limit < h.Memory) {
-		h.MemoryLimit = limit
-	}
+	h.MemoryLimit = g.memoryLimit(root, h.Memory)
 	var low, high int
 	if f := strings.Fields(line(root, "proc/sys/net/ipv4/ip_local_port_range")); len(f) == 2 {
 		low, _ = strconv.Atoi(f[0])
@@ -125,96 +122,6 @@ func distribution(osRelease string) string {
 		}
 	}
 	return ""
-}
-
-// A cgroup is the control group of the process, which has a container's limits.
-// An empty path means that the group does not exist.
-type cgroup struct {
-	unified     string // version 2
-	cpu, memory string // version 1
-}
-
-// findCgroup reads /proc/self/cgroup. Inside a container the path there may be
-// the host's, which is not mounted; then the mount's root is the container's
-// own group.
-func findCgroup(root fs.FS) (g cgroup) {
-	const base = "sys/fs/cgroup"
-	at := func(mount, p, file string) string {
-		for _, dir := range []string{path.Join(mount, p), mount} {
-			if _, err := fs.Stat(root, path.Join(dir, file)); err == nil {
-				return dir
-			}
-		}
-		return ""
-	}
-	for l := range strings.Lines(text(root, "proc/self/cgroup")) {
-		f := strings.SplitN(strings.TrimSpace(l), ":", 3)
-		if len(f) != 3 {
-			continue
-		}
-		if f[0] == "0" && f[1] == "" {
-			g.unified = at(base, f[2], "cgroup.controllers")
-			continue
-		}
-		for c := range strings.SplitSeq(f[1], ",") {
-			switch c {
-			case "cpu":
-				g.cpu = at(path.Join(base, f[1]), f[2], "cpu.stat")
-			case "memory":
-				g.memory = at(path.Join(base, "memory"), f[2], "memory.limit_in_bytes")
-			}
-		}
-	}
-	return g
-}
-
-// cpuLimit returns how many processors the group may use; 0 is unlimited. Only
-// the process's own group is read: parents may be invisible in a container.
-func (g cgroup) cpuLimit(root fs.FS) float64 {
-	var quota, period string
-	switch {
-	case g.unified != "":
-		quota, period, _ = strings.Cut(line(root, path.Join(g.unified, "cpu.max")), " ")
-	case g.cpu != "":
-		quota = line(root, path.Join(g.cpu, "cpu.cfs_quota_us"))
-		period = line(root, path.Join(g.cpu, "cpu.cfs_period_us"))
-	}
-	q, err1 := strconv.ParseFloat(quota, 64) // "max" and -1 are none
-	p, err2 := strconv.ParseFloat(period, 64)
-	if err1 != nil || err2 != nil || q <= 0 || p <= 0 {
-		return 0
-	}
-	return q / p
-}
-
-// memoryLimit returns how many bytes the group may use; 0 is unlimited.
-func (g cgroup) memoryLimit(root fs.FS) uint64 {
-	var s string
-	switch {
-	case g.unified != "":
-		s = line(root, path.Join(g.unified, "memory.max"))
-	case g.memory != "":
-		s = line(root, path.Join(g.memory, "memory.limit_in_bytes"))
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// throttled returns how many nanoseconds the group's processor limit has
-// delayed its processes so far.
-func (g cgroup) throttled(root fs.FS) uint64 {
-	if g.unified != "" {
-		usec, _ := field(text(root, path.Join(g.unified, "cpu.stat")), "throttled_usec")
-		return usec * 1000
-	}
-	if g.cpu != "" {
-		nsec, _ := field(text(root, path.Join(g.cpu, "cpu.stat")), "throttled_time")
-		return nsec
-	}
-	return 0
 }
 
 // stolen returns the machine's processor time in clock ticks: all of it, and

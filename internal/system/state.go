@@ -15,7 +15,10 @@ type State struct {
 	Read bool // this system shows the fields below that are read from files
 
 	Available   uint64  // bytes of memory that programs can still get
-	GroupMemory uint64  // bytes that the container uses of its limit, without files that the kernel can drop
+	GroupLimit  uint64  // bytes: the container's limit of which the least is left; 0 is none
+	GroupMemory uint64  // bytes that are used of it, without files that the kernel can drop
+	TaskLimit   uint64  // processes and threads that the container may have: the limit of which the fewest are left; 0 is none
+	Tasks       uint64  // those that exist
 	SwapUsed    uint64  // bytes; 0 is none
 	SwapMoved   uint64  // bytes that went to swap space or came from it since the machine started; 0 is none
 	Load        float64 // average number of runnable or blocked threads in the last minute
@@ -68,7 +71,10 @@ func readState(root fs.FS) State {
 		s.SwapMoved += n * uint64(os.Getpagesize())
 	}
 	g := findCgroup(root)
-	s.GroupMemory = g.memoryUsed(root)
+	memoryLimit := tightest(g.memoryLimits(root, kib("MemTotal:")))
+	s.GroupLimit, s.GroupMemory = memoryLimit.limit, memoryLimit.used
+	tasks := tightest(g.taskLimits(root))
+	s.TaskLimit, s.Tasks = tasks.limit, tasks.used
 	s.Load, s.Runnable = parseLoad(line(root, "proc/loadavg"))
 	for l := range strings.Lines(text(root, "proc/stat")) {
 		if rest, ok := strings.CutPrefix(l, "cpu"); ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
@@ -98,25 +104,4 @@ func parseLoad(s string) (minute float64, runnable int) {
 		runnable = n
 	}
 	return minute, runnable
-}
-
-// memoryUsed returns how many bytes the group uses, without the cached files that were not used
-// lately: the kernel drops these before anything fails (Documentation/admin-guide/cgroup-v2.rst,
-// memory.stat). 0 is unknown.
-func (g cgroup) memoryUsed(root fs.FS) uint64 {
-	var name, stat, cached string
-	switch {
-	case g.unified != "":
-		name, stat, cached = g.unified+"/memory.current", g.unified+"/memory.stat", "inactive_file"
-	case g.memory != "":
-		name, stat, cached = g.memory+"/memory.usage_in_bytes", g.memory+"/memory.stat", "total_inactive_file"
-	default:
-		return 0
-	}
-	n, err := strconv.ParseUint(line(root, name), 10, 63)
-	if err != nil {
-		return 0
-	}
-	dropped, _ := field(text(root, stat), cached)
-	return n - min(n, dropped)
 }

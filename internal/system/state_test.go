@@ -29,10 +29,11 @@ func TestReadState(t *testing.T) {
 			"proc/sys/net/core/rmem_max":                                        "4194304\n",
 			"proc/self/cgroup":                                                  "0::/a\n",
 			"sys/fs/cgroup/a/cgroup.controllers":                                "memory\n",
+			"sys/fs/cgroup/a/memory.max":                                        "50000\n",
 			"sys/fs/cgroup/a/memory.current":                                    "12345\n",
 			"sys/fs/cgroup/a/memory.stat":                                       "anon 1\nfile 9000\ninactive_file 2345\nactive_file 5\n",
 		}, State{
-			Read: true, Available: 50 << 10, GroupMemory: 10000, SwapUsed: 20 << 10, SwapMoved: 7 * page, Load: 13.95, Runnable: 20, Processors: 2,
+			Read: true, Available: 50 << 10, GroupLimit: 50000, GroupMemory: 10000, SwapUsed: 20 << 10, SwapMoved: 7 * page, Load: 13.95, Runnable: 20, Processors: 2,
 			Clocks: []string{"tsc", "hpet", "acpi_pm"}, GovernorDriver: "intel_pstate", SendBufferMax: 212992, RecvBufferMax: 4194304,
 		}},
 		{"cgroups of version 1", map[string]string{
@@ -40,7 +41,7 @@ func TestReadState(t *testing.T) {
 			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "100\n",
 			"sys/fs/cgroup/memory/x/memory.usage_in_bytes": "77\n",
 			"sys/fs/cgroup/memory/x/memory.stat":           "inactive_file 1\ntotal_inactive_file 7\n",
-		}, State{Read: true, GroupMemory: 70, Clocks: []string{}}},
+		}, State{Read: true, GroupLimit: 100, GroupMemory: 70, Clocks: []string{}}},
 		{"what makes no sense", map[string]string{
 			"proc/meminfo": "MemAvailable: x kB\nSwapTotal: 1 kB\nSwapFree: 10 kB\n", "proc/vmstat": "pswpin\n", "proc/loadavg": "NaN 1 1 2/3 4\n",
 			"proc/sys/net/core/wmem_max": "many\n",

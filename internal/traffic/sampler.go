@@ -174,8 +174,16 @@ func (s *Sampler) Batch(b Batch) {
 	c.wire += float64(b.Wire)
 }
 
-// SizeDistance is the Kolmogorov-Smirnov distance of the sizes of values.
-func (s *Sampler) SizeDistance(o *Sampler) float64 { return s.sizes.Distance(&o.sizes) }
+// SizeDistance is the Kolmogorov-Smirnov distance of the sizes of values. A value that is null
+// counts as one that is smaller than all, so a source without any other value is as far as can be
+// from what has values.
+func (s *Sampler) SizeDistance(o *Sampler) float64 {
+	if s.records == 0 || o.records == 0 {
+		return 0
+	}
+	a, b := float64(s.sizes.n)/float64(s.records), float64(o.sizes.n)/float64(o.records)
+	return max(absolute(a-b), s.sizes.Distance(&o.sizes)*min(a, b))
+}
 
 // KeyDistance is that of the shares of records by the rank of their key. Records without a key
 // count as one that comes before all.

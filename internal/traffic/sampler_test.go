@@ -101,3 +101,35 @@ func BenchmarkSampler(b *testing.B) {
 		})
 	}
 }
+
+// Values that are null count: a source that has no others is not like what has values, although
+// nothing of it has a size.
+func TestSizeDistanceOfNulls(t *testing.T) {
+	sampled := func(nulls, sized int) *Sampler {
+		s := NewSampler("", nil)
+		for range nulls {
+			s.Record(&Record{Log: -1, Null: true})
+		}
+		for range sized {
+			s.Record(&Record{Log: -1, Value: make([]byte, 100)})
+		}
+		return s
+	}
+	for _, tt := range []struct {
+		name string
+		a, b *Sampler
+		want float64
+	}{
+		{"all are null", sampled(100, 0), sampled(0, 100), 1},
+		{"all are null in both", sampled(100, 0), sampled(10, 0), 0},
+		{"a third", sampled(30, 60), sampled(0, 50), 1. / 3},
+		{"none", sampled(0, 7), sampled(0, 50), 0},
+		{"nothing", sampled(0, 0), sampled(0, 50), 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.a.SizeDistance(tt.b); math.Abs(got-tt.want) > 1e-9 {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

@@ -19,7 +19,11 @@ func TestMarks(t *testing.T) {
 	base, token, _ := strings.Cut(s.URL(), "/#token=")
 	var got []string
 	end := s.TakeMarks("run1", func(kind, name string, from, to time.Time) (float64, float64, error) {
-		if to.Before(from) || time.Since(from) > time.Minute {
+		least := time.Duration(0)
+		if kind == "heal" {
+			least = 5 * time.Second
+		}
+		if length := to.Sub(from); length < least || length > least+time.Minute {
 			t.Errorf("it was between %v and %v", from, to)
 		}
 		if kind == "broken" {
@@ -56,8 +60,11 @@ func TestMarks(t *testing.T) {
 		code                                 int
 		want                                 string
 	}{
-		{"a fault", "run1", token, json, "", fault, 200, `{"at_s":12.5,"bound_s":0.25}`},
-		{"of the page itself", "run1", token, json, base, fault, 200, `{"at_s":12.5,"bound_s":0.25}`},
+		{"a fault", "run1", token, json, "", fault, 200, `{"at_s":12.5,"bound_s":0.25,"way_s":`},
+		{"of the page itself", "run1", token, json, base, fault, 200, `{"at_s":12.5,"bound_s":0.25,"way_s":`},
+		{"that waited", "run1", token, json, "", `{"kind": "heal", "name": "the plug", "waited_s": 5}`, 200, `{"at_s":12.5,"bound_s":0.25`},
+		{"to come", "run1", token, json, "", `{"kind": "heal", "name": "the plug", "waited_s": -1}`, 400, "waited_s is from 0 to 3600 s"},
+		{"long ago", "run1", token, json, "", `{"kind": "heal", "name": "the plug", "waited_s": 3601}`, 400, "waited_s is from 0 to 3600 s"},
 		{"no token", "run1", "", json, "", fault, 401, "the token is missing or wrong"},
 		{"another token", "run1", "0" + token, json, "", fault, 401, "the token is missing or wrong"},
 		{"another page", "run1", token, json, "http://elsewhere.invalid", fault, 403, "another page may not do this"},
@@ -74,12 +81,38 @@ func TestMarks(t *testing.T) {
 			}
 		})
 	}
-	if want := "fault the plug, fault the plug"; strings.Join(got, ", ") != want {
+	if want := "fault the plug, fault the plug, heal the plug"; strings.Join(got, ", ") != want {
 		t.Errorf("the marks are %q, want %q", got, want)
+	}
+	for i := len(got); i < mostAddress; i++ {
+		if code, text := post("run1", token, json, "", fault); code != 200 {
+			t.Fatalf("mark %d: got %d %q", i+1, code, text)
+		}
+		post("run1", token, json, "", `{"kind": "broken", "name": "x"}`) // is none, so it does not count
+	}
+	if code, text := post("run1", token, json, "", fault); code != 429 || !strings.Contains(text, "the run takes 16 marks over HTTP from one address, and has them from 127.0.0.1") {
+		t.Errorf("more marks than one address may make: got %d %q", code, text)
 	}
 	end()
 	if code, _ := post("run1", token, json, "", fault); code != 404 {
 		t.Errorf("a run that has ended: %d", code)
 	}
 	(*Server)(nil).TakeMarks("x", nil)()
+}
+
+// TestMarksOfAll: all addresses together have a limit, so that the owner of the run has room.
+func TestMarksOfAll(t *testing.T) {
+	m, r := new(marks), &marked{from: map[string]int{}}
+	for i := range mostRemote {
+		if err := m.reserve(r, string(rune('a'+i%4))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.reserve(r, "x"); err == nil || !strings.Contains(err.Error(), "takes 32 marks over HTTP") {
+		t.Errorf("got %v", err)
+	}
+	m.release(r, "a")
+	if err := m.reserve(r, "x"); err != nil {
+		t.Error(err)
+	}
 }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -31,7 +31,7 @@ type Server struct {
 // Listen serves the page at addr: HOST:PORT, or PORT for this machine alone. Errors are
 // *target.Error.
 func Listen(addr string, hub *Hub) (*Server, error) {
-	host, port, err := dial.ListenAddress(addr)
+	host, port, err := conn.ListenAddress(addr)
 	if err != nil {
 		return nil, &target.Error{Doing: "read --web", Err: fmt.Errorf("%s: %w", addr, err), Hint: "give HOST:PORT, or only a port, such as 8080, for this machine alone; --web without an address picks a free port"}
 	}
@@ -48,7 +48,7 @@ func Listen(addr string, hub *Hub) (*Server, error) {
 	}
 	s.public = !at.IP.IsLoopback()
 	s.url = "http://" + net.JoinHostPort(shown, strconv.Itoa(at.Port)) + "/#token=" + token
-	s.http = &http.Server{Handler: handler(hub, s.marks, token, host), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	s.http = &http.Server{Handler: handler(hub, s.marks, token, host), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ConnContext: withConn}
 	go s.http.Serve(ln) //nolint:errcheck // it ends with an error when it is closed
 	return s, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
 // maxDocument limits a workload file. A larger file is a mistake.
@@ -117,9 +116,9 @@ func parseYAML(name string, data []byte) (body ast.Node, err error) {
 	if len(data) > maxDocument {
 		return nil, &Error{Where: name, Err: fmt.Errorf("is larger than %d KiB, the limit of a workload", maxDocument>>10), Hint: fileHint}
 	}
-	file, err := parser.ParseBytes(data, 0)
+	file, err := parseTokens(name, data)
 	if err != nil {
-		return nil, yamlError(name, err)
+		return nil, err
 	}
 	for _, d := range file.Docs {
 		if d == nil || d.Body == nil || d.Body.Type() == ast.NullType {
@@ -194,10 +193,10 @@ const fileHint = "a workload file has lines such as \"rate: 50k/s\"; the keys ar
 
 // place returns "name:line", which editors and terminals show as a link.
 func place(name string, n ast.Node) string {
-	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
+	if n == nil {
 		return name
 	}
-	return fmt.Sprintf("%s:%d", name, n.GetToken().Position.Line)
+	return lineOf(name, n.GetToken())
 }
 
 func yamlError(name string, err error) error {
@@ -205,11 +204,7 @@ func yamlError(name string, err error) error {
 	if !errors.As(err, &e) {
 		return &Error{Where: name, Err: err, Hint: fileHint}
 	}
-	where := name
-	if t := e.GetToken(); t != nil && t.Position != nil {
-		where = fmt.Sprintf("%s:%d", name, t.Position.Line)
-	}
-	return &Error{Where: where, Err: errors.New(e.GetMessage()), Hint: fileHint}
+	return &Error{Where: lineOf(name, e.GetToken()), Err: errors.New(e.GetMessage()), Hint: fileHint}
 }
 
 func mapping(n ast.Node) ([]*ast.MappingValueNode, bool) {
@@ -271,7 +266,7 @@ func scalar(n any) (string, error) {
 	case *ast.NullNode:
 		return "", errors.New("has no value")
 	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode, *ast.TagNode:
-		return "", errors.New("uses anchors, aliases or tags, which a workload does not allow")
+		return "", errNoReferences
 	}
 	return "", errors.New("must be a plain value")
 }

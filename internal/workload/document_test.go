@@ -3,6 +3,7 @@ package workload
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -107,7 +108,16 @@ func FuzzParseDocument(f *testing.F) {
 	for _, s := range []string{"rate: 1", "a: [b, {c: d}]", "{", "\t", "? x", "a: &b *b", "- - -", "- a: 1\n- b: 2", "a: |\n b", "\"", "<<: *x", "!!str a: b"} {
 		f.Add([]byte(s))
 	}
+	for _, tt := range hostile {
+		f.Add([]byte(tt.make(256)))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		began := time.Now()
+		defer func() {
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("%d bytes took %v", len(data), took)
+			}
+		}()
 		doc, err := ParseDocument("f", data)
 		if (doc == nil) == (err == nil) {
 			t.Fatalf("got %v and %v, want either a document or an error", doc, err)

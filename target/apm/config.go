@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/load"
 	"carronade/target"
 )
@@ -40,8 +40,8 @@ type config struct {
 	secrets  []string
 	redactor *redactor // for texts from servers
 
-	dialer         dial.Dialer
-	material       dial.Material
+	dialer         conn.Dialer
+	material       conn.Material
 	requestTimeout time.Duration
 
 	bodyPool *bodyPool
@@ -142,7 +142,7 @@ func parseBases(list string) ([]string, error) {
 	if list == "" {
 		return fail(errors.New("no server address"))
 	}
-	bases, err := dial.Hosts(list, defaultPort)
+	bases, err := conn.Hosts(list, defaultPort)
 	if err != nil {
 		return fail(err)
 	}
@@ -151,7 +151,7 @@ func parseBases(list string) ([]string, error) {
 
 func parsePrefix(u *url.URL) (string, error) {
 	const doing = "read the target"
-	if err := dial.CheckURL(u, doing, "give --secret-token env:NAME, --api-key env:NAME or --header 'Authorization: env:NAME'",
+	if err := conn.CheckURL(u, doing, "give --secret-token env:NAME, --api-key env:NAME or --header 'Authorization: env:NAME'",
 		"settings are flags; the server's own are --verbose and --header"); err != nil {
 		return "", err
 	}
@@ -166,20 +166,20 @@ func (c *config) parseTransport(v target.Values) error {
 	refuse := func(what, hint string) error {
 		return &target.Error{Doing: "read the options", Err: errors.New(what), Hint: hint}
 	}
-	c.dialer = dial.Dialer{
+	c.dialer = conn.Dialer{
 		SendBuffer: int(v.Size("send-buffer")), RecvBuffer: int(v.Size("recv-buffer")),
 		Timeout: cmp.Or(v.Duration("connect-timeout"), 10*time.Second),
 	}
 	switch {
 	case c.tls:
 		var err error
-		if c.material, err = dial.ReadMaterial(v); err != nil {
+		if c.material, err = conn.ReadMaterial(v); err != nil {
 			return err
 		}
 		if c.dialer.TLS, err = c.material.Config(); err != nil {
 			return err
 		}
-	case dial.UsesTLS(v):
+	case conn.UsesTLS(v):
 		return refuse("tls options with a target of apm+http", "write the target as apm+https://...")
 	case c.http2:
 		return refuse("APM servers do not support HTTP/2 without TLS", "write the target as apm+https://..., or leave out --http-version 2")

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/wire/apm"
 	"carronade/target"
 )
@@ -58,16 +58,16 @@ func (c *config) hint(err error) string {
 		return "write the target as apm+http://..., or take the port that speaks TLS"
 	case alien, errors.Is(err, errUnrequestedData):
 		return "another protocol answers there: check the port (an APM server's is often 8200)"
-	case dial.IsRefused(err):
+	case conn.IsRefused(err):
 		return "nothing listens there: is the server running, and is this its address? (carronade standin apm starts a small one)"
 	}
-	if h := dial.Hint(err, len(c.material.Cert.Data) > 0); h != "" {
+	if h := conn.Hint(err, len(c.material.Cert.Data) > 0); h != "" {
 		return h
 	}
 	switch {
-	case dial.IsTimeout(err):
+	case conn.IsTimeout(err):
 		return "check the address, the firewall between, and whether the server is stuck"
-	case dial.IsConnectionClosed(err):
+	case conn.IsConnectionClosed(err):
 		return "another protocol may be listening there, or the server speaks TLS (apm+https): check the port and the server's log"
 	}
 	return "check the address and the server's log"

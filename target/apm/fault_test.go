@@ -493,8 +493,11 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 		since time.Duration
 		want  bool
 	}{{0, true}, {10*time.Second - time.Millisecond, false}} {
-		k := &link{l: l, startedAt: tt.since, cause: errServerClosed}
-		l.link = k
+		here, there := net.Pipe()
+		defer there.Close()
+		k := newLink(l, here)
+		k.startedAt, l.link = tt.since, k
+		k.Kill(errServerClosed)
 		if got := l.lost(k); got != tt.want {
 			t.Errorf("up since %v: usable is %v, want %v", tt.since, got, tt.want)
 		}

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/wire/apm"
 	"carronade/load"
 )
@@ -86,7 +86,7 @@ func (c *config) header() http.Header {
 
 // newTransport makes a transport that counts its bytes, including TLS.
 func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
-	plain := dial.Dialer{SendBuffer: c.dialer.SendBuffer, RecvBuffer: c.dialer.RecvBuffer, Timeout: c.dialer.Timeout, Via: c.dialer.Via}
+	plain := conn.Dialer{SendBuffer: c.dialer.SendBuffer, RecvBuffer: c.dialer.RecvBuffer, Timeout: c.dialer.Timeout, Via: c.dialer.Via}
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			nc, err := plain.Dial(ctx, addr)
@@ -179,9 +179,6 @@ func (l *httpLane) start(ctx context.Context) {
 		l.done.Go(l.run)
 	}
 }
-
-// expire implements runner. It does nothing: each request has its own timeout.
-func (l *httpLane) expire(time.Duration, time.Duration) {}
 
 // count implements runner.
 func (l *httpLane) count() (string, metrics) {
@@ -328,9 +325,9 @@ func (l *httpLane) errorVerdict(e job, saw seen, err error) verdict {
 	switch {
 	case l.ctx.Err() != nil:
 		v.class, v.text = load.Canceled, load.TextUnanswered
-	case dial.IsTimeout(err):
-		v.class, v.text = load.Timeout, errTimeout.Error()
-	case dial.IsConnectionClosed(err):
+	case conn.IsTimeout(err):
+		v.class, v.text = load.Timeout, conn.ErrTimeout.Error()
+	case conn.IsConnectionClosed(err):
 		v.text = "connection lost: " + errServerClosed.Error()
 	case saw.got && !errors.As(err, new(*net.OpError)):
 		v.class, v.text = load.Protocol, l.s.cfg.redactor.line(err.Error())

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/measure"
 	"carronade/target"
 )
@@ -71,7 +71,7 @@ func parseIndex(v target.Values) (*indexConfig, error) {
 		// The text may contain a password, so it is not repeated.
 		return refuse("it is not an http or https URL", "give --index http://127.0.0.1:9200")
 	}
-	if err := dial.CheckURL(u, "read --index", "give --index-user NAME --index-password env:NAME", "give --index http://127.0.0.1:9200"); err != nil {
+	if err := conn.CheckURL(u, "read --index", "give --index-user NAME --index-password env:NAME", "give --index http://127.0.0.1:9200"); err != nil {
 		return nil, err
 	}
 	c := &indexConfig{
@@ -95,8 +95,8 @@ func parseIndex(v target.Values) (*indexConfig, error) {
 	if (c.user == "") != (c.password == "") || c.apiKey != "" && c.user != "" {
 		return refuse("its login is incomplete or given twice", "give --index-user and --index-password, or --index-api-key")
 	}
-	m := dial.Material{SkipVerify: v.Bool("index-tls-insecure-skip-verify")}
-	if m.CA, err = dial.ReadText(v.String("index-tls-ca"), "--index-tls-ca"); err != nil {
+	m := conn.Material{SkipVerify: v.Bool("index-tls-insecure-skip-verify")}
+	if m.CA, err = conn.ReadText(v.String("index-tls-ca"), "--index-tls-ca"); err != nil {
 		return nil, err
 	}
 	if c.tls, err = m.Config(); err != nil {
@@ -189,10 +189,10 @@ func (x *index) hint(err error) string {
 		return "the user needs permission to read (and monitor) " + x.cfg.pattern
 	case isStatus(err):
 		return "is that Elasticsearch or OpenSearch? Its port is often 9200"
-	case dial.IsRefused(err):
+	case conn.IsRefused(err):
 		return "nothing listens there: is Elasticsearch running, and is this its address? Without --index, nothing is counted"
 	}
-	if h := dial.Hint(err, false); h != "" {
+	if h := conn.Hint(err, false); h != "" {
 		return strings.ReplaceAll(h, "--tls-ca", "--index-tls-ca")
 	}
 	return "check the address (often port 9200), http or https, and its log"

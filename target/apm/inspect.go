@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 	"carronade/units"
 )
@@ -136,7 +136,7 @@ func versionFinding(servers []server) target.Finding {
 // clock compares the server's clock with this machine's.
 func (c *config) clock(ctx context.Context, client *http.Client, base string) target.Finding {
 	host, _, _ := net.SplitHostPort(base)
-	if c.proxy == nil && dial.IsLocal(base) {
+	if c.proxy == nil && conn.IsLocal(base) {
 		return target.Finding{Check: "clock of the server", Found: "the server at " + host + " runs on this machine, by its clock"}
 	}
 	began := time.Now()

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"carronade/internal/uring"
+	"carronade/internal/socket"
 )
 
 // ioMethods are the methods by which a sending thread may read answers. Each
@@ -15,7 +15,7 @@ var ioMethods = map[string]func(t testing.TB, s *session){
 	"io_uring": func(t testing.TB, s *session) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		r, err := uring.New(1, 1, 0)
+		r, err := socket.NewRing(1, 1, 0)
 		if errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
 			t.Skip("no io_uring here: ", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/wire/apm"
 	"carronade/load"
 )
@@ -35,8 +36,7 @@ type lane struct {
 	earliest     time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
 	closed       bool
 	pausedUntil  time.Duration // the server asked to send nothing until then
-	downAt       time.Duration // since when the lane is not connected
-	downErr      error
+	outage       conn.Outage
 	failuresLeft int // batches to accept and fail until the next attempt to connect
 	metrics      metrics
 }
@@ -86,7 +86,7 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		if l.link == nil { // long without a connection
 			l.failuresLeft--
 			s.Bytes = l.cycles[s.Stream].plainSize(s.First, int(s.Events))
-			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.redactor.line(l.downErr.Error())}, 0)
+			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.redactor.line(l.outage.Err.Error())}, 0)
 			continue
 		}
 		r, err := l.cycles[s.Stream].prepare(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
@@ -114,7 +114,7 @@ func (l *lane) accepts(now time.Duration) bool {
 	default:
 		// If an answer came before its write returned, the write still uses the
 		// request.
-		return !k.dead && l.tail-l.head < uint64(len(l.ring)) && l.head <= l.next
+		return !k.Dead() && l.tail-l.head < uint64(len(l.ring)) && l.head <= l.next
 	}
 }
 
@@ -139,7 +139,7 @@ func (l *lane) complete(r request, now time.Duration, v verdict, status int) {
 			l.metrics.bytes += uint64(r.batch.Bytes)
 			l.metrics.wire += uint64(wire)
 		}
-		if k := l.link; k != nil && k.writing && l.head >= l.next && l.head < k.maybeBegun {
+		if k := l.link; k != nil && l.head >= l.next && l.head < k.maybeBegun {
 			k.answeredEarly = append(k.answeredEarly, r.encodedRequest)
 		} else {
 			r.encodedRequest.release()
@@ -179,7 +179,7 @@ func (l *lane) giveUp(now time.Duration, class load.Class, text string, all bool
 	k := l.link
 	for ; l.head < l.tail; l.head++ {
 		r := *l.at(l.head)
-		if r.sent < 0 && k != nil && k.writing && l.head < k.maybeBegun {
+		if r.sent < 0 && k != nil && l.head < k.maybeBegun {
 			r.sent = k.began()
 		}
 		v := verdict{unknown: r.batch.Events, class: class, text: text}
@@ -208,7 +208,7 @@ func (l *lane) Close() error {
 		l.deliver()
 	}
 	if l.link != nil {
-		l.link.kill(errClosed)
+		l.link.Kill(conn.ErrClosed)
 	}
 	return nil
 }

@@ -5,33 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
-	"sync"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/load"
 )
 
-// A link is one connection. On Linux and without TLS the sending thread writes
-// itself, with a write that does not block. The link's flusher writes what the
-// socket does not accept, and waits for the socket. The lane's lock guards all of
-// it; only the flusher releases the lock while it writes.
+// A link is one connection. The lane's lock guards all of it. A poller, if it has the
+// connection, writes it too.
 type link struct {
-	l    *lane
-	nc   net.Conn
-	out  *socket.Writer // nil if a poller has the connection
-	cond *sync.Cond     // on the lane's lock: flusherWrites or dead has changed
+	conn.Link
+	l *lane
 
 	offset        int    // bytes written of the lane's request next
 	maybeBegun    uint64 // requests below it are written, or passed to a write that has not returned
-	flusherWrites bool   // writing is left to the flusher
-	writing       bool   // a write is in progress, without the lock
-	slow          bool   // the last blocking write took long
 	seg           [1][]byte
-	marks         []mark            // what the writer was given, by request
+	marks         []mark            // what is being written, by request
 	loaded        int               // bytes of all marks
 	answeredEarly []*encodedRequest // completed while being written; released after the write
 
@@ -39,16 +30,10 @@ type link struct {
 
 	headAtStart uint64        // the lane's head when the link came up
 	startedAt   time.Duration // when the link came up
-	dead        bool
-	cause       error
-	done        chan struct{} // the flusher has ended
-
-	usable bool // it came up, and the lane's goroutine reads it
+	usable      bool          // it came up, and the lane's goroutine reads it
 }
 
 var (
-	errClosed           = errors.New("closed")
-	errTimeout          = errors.New(load.TextNoAnswer)
 	errServerClosed     = errors.New(load.TextConnectionClosed)
 	errAnnouncedClose   = errors.New("the server closed the connection, as its last answer announced")
 	errEarlyAnswer      = errors.New("an answer to a partly written request")
@@ -56,10 +41,11 @@ var (
 )
 
 func newLink(l *lane, nc net.Conn) *link {
-	k := &link{l: l, nc: nc, cond: sync.NewCond(&l.mu), done: make(chan struct{})}
-	if p := l.s.poller(l.id); p == nil || !p.adopt(k) {
-		k.out = socket.NewWriter(nc, func() time.Duration { return l.s.sink.Now() }) // the sink is set when the run starts
+	k := &link{l: l}
+	if p := l.s.poller(l.id); p != nil {
+		nc = p.adopt(k, nc)
 	}
+	k.Init(nc, k, &l.mu, func() time.Duration { return l.s.sink.Now() }) // the sink is set when the run starts
 	return k
 }
 
@@ -68,40 +54,44 @@ func (k *link) began() time.Duration {
 	if k.p != nil {
 		return k.at
 	}
-	return k.out.Began()
+	return k.Out.Began()
 }
 
-// pump writes what is queued, unless the flusher does.
+// pump writes what is queued, unless another goroutine does.
 func (k *link) pump() {
+	switch {
+	case k.p == nil:
+		k.Pump()
+	case k.Dead() || !k.Pending() || k.armed: // if armed, the poller will write
+	case k.inRing:
+		k.queue()
+	default:
+		k.write(false)
+	}
+}
+
+// Pending implements conn.Queue.
+func (k *link) Pending() bool { return k.l.next < k.l.tail }
+
+// Written implements conn.Queue.
+func (k *link) Written(n int, err error) { k.wrote(n, err, k.Waited()) }
+
+// Flushed implements conn.Queue.
+func (k *link) Flushed() {
+	k.l.deliver()
+	k.l.ready(k.l.s.sink.Now())
+}
+
+// Oldest implements conn.Queue.
+func (k *link) Oldest() (sent time.Duration, ok bool) {
 	l := k.l
-	if k.flusherWrites || k.dead || l.next == l.tail {
-		return
+	if l.head == l.tail {
+		return 0, false
 	}
-	if k.p != nil {
-		switch {
-		case k.armed: // the poller will write
-		case k.inRing:
-			k.queue()
-		default:
-			k.write(false)
-		}
-		return
+	if sent = l.at(l.head).sent; sent < 0 && l.head < k.maybeBegun {
+		sent = k.began()
 	}
-	if k.out.Direct() {
-		for l.next < l.tail && !k.dead {
-			k.fillWriter()
-			n, err := k.out.Write(false)
-			k.wrote(n, err, false)
-			if n < k.loaded {
-				break
-			}
-		}
-		if l.next == l.tail || k.dead {
-			return
-		}
-	}
-	k.flusherWrites = true
-	k.cond.Broadcast()
+	return sent, sent >= 0
 }
 
 // A mark is the part of a request that a write contains.
@@ -110,10 +100,9 @@ type mark struct {
 	last  bool // the part includes the request's end
 }
 
-// fillWriter fills the writer with as much of the queue as fits.
-func (k *link) fillWriter() {
+// Load implements conn.Queue: a write has as much of the queue as fits.
+func (k *link) Load(w *socket.Writer) int {
 	l := k.l
-	k.out.Reset()
 	k.marks = k.marks[:0]
 	k.loaded = 0
 	skip := k.offset
@@ -121,7 +110,7 @@ func (k *link) fillWriter() {
 	for k.maybeBegun < l.tail {
 		b := l.at(k.maybeBegun).encodedRequest.bytes
 		k.seg[0] = b
-		n := k.out.Add(k.seg[:], skip)
+		n := w.Add(k.seg[:], skip)
 		k.marks = append(k.marks, mark{n, n == len(b)-skip})
 		k.loaded += n
 		k.maybeBegun++
@@ -130,6 +119,7 @@ func (k *link) fillWriter() {
 		}
 		skip = 0
 	}
+	return k.loaded
 }
 
 // wrote notes that n bytes were written. waited says that they waited behind a
@@ -165,55 +155,10 @@ func (k *link) wrote(n int, err error, waited bool) {
 	k.answeredEarly = k.answeredEarly[:0]
 	switch {
 	case err != nil:
-		k.kill(err)
+		k.Kill(err)
 	case l.head > l.next:
-		k.kill(errEarlyAnswer)
+		k.Kill(errEarlyAnswer)
 	}
-}
-
-// flusher writes what the socket did not accept at once.
-func (k *link) flusher() {
-	defer close(k.done)
-	l := k.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for {
-		for !k.flusherWrites && !k.dead {
-			k.cond.Wait()
-		}
-		if k.dead {
-			return
-		}
-		for l.next < l.tail && !k.dead {
-			waited := k.out.Direct() || k.slow
-			k.fillWriter()
-			k.writing = true
-			l.mu.Unlock()
-			n, err := k.out.Write(true)
-			l.mu.Lock()
-			k.writing = false
-			k.slow = k.out.Slow()
-			k.wrote(n, err, waited)
-		}
-		k.flusherWrites = false
-		now := l.s.sink.Now()
-		l.deliver()
-		l.ready(now)
-	}
-}
-
-// kill ends the connection; the reader notices, and cleans up.
-func (k *link) kill(cause error) {
-	if k.dead {
-		return
-	}
-	k.dead, k.cause = true, cause
-	if k.p != nil {
-		k.shutdown()
-		return
-	}
-	socket.Abort(k.nc)
-	k.cond.Broadcast()
 }
 
 // Sizes of the buffer for answers: it doubles when a read fills it.
@@ -227,11 +172,11 @@ func (k *link) run() {
 	l := k.l
 	buf := make([]byte, leastRead)
 	for {
-		n, err := k.nc.Read(buf)
+		n, err := k.Conn.Read(buf)
 		now := l.s.sink.Now() // one time for all answers of this read
 		l.mu.Lock()
 		k.received(buf[:n], err, now)
-		dead := k.dead
+		dead := k.Dead()
 		l.deliver()
 		l.ready(now)
 		l.mu.Unlock()
@@ -252,26 +197,26 @@ func (k *link) received(p []byte, err error, now time.Duration) {
 		return
 	}
 	if errors.Is(err, io.EOF) {
-		if k.l.head < k.l.tail && !k.dead && k.l.answer.End() {
+		if k.l.head < k.l.tail && !k.Dead() && k.l.answer.End() {
 			k.answered(now)
 		}
 		err = errServerClosed
 	}
-	k.kill(err)
+	k.Kill(err)
 }
 
 // processAnswers reads answers from received bytes.
 func (k *link) processAnswers(p []byte, now time.Duration) {
 	l := k.l
-	for len(p) > 0 && !k.dead {
+	for len(p) > 0 && !k.Dead() {
 		if l.head == l.tail {
-			k.kill(errUnexpectedAnswer)
+			k.Kill(errUnexpectedAnswer)
 			return
 		}
 		n, done, err := l.answer.Feed(p)
 		p = p[n:]
 		if err != nil {
-			k.kill(&protocolError{err})
+			k.Kill(&protocolError{err})
 			return
 		}
 		if done {
@@ -291,12 +236,12 @@ func (k *link) answered(now time.Duration) {
 	l, a := k.l, &k.l.answer
 	r := l.at(l.head)
 	if l.head >= k.maybeBegun && r.sent < 0 {
-		k.kill(&protocolError{errUnexpectedAnswer})
+		k.Kill(&protocolError{errUnexpectedAnswer})
 		return
 	}
 	early := false
 	if l.head >= l.next { // not completely written, as far as is known
-		early = !k.writing
+		early = l.head >= k.maybeBegun
 		if r.sent < 0 {
 			r.sent = k.began()
 		}
@@ -310,66 +255,46 @@ func (k *link) answered(now time.Duration) {
 	}
 	switch {
 	case a.Close:
-		k.kill(errAnnouncedClose)
+		k.Kill(errAnnouncedClose)
 	case early:
-		k.kill(errEarlyAnswer)
+		k.Kill(errEarlyAnswer)
 	}
 	a.Reset()
 }
 
-// Pauses between attempts to connect.
-const (
-	reconnectFirst = 50 * time.Millisecond
-	reconnectMost  = time.Second
-)
-
 // keepConnected connects, and reconnects, until the lane or the session is
 // closed. k is the first connection; nil if there is none yet.
 func (l *lane) keepConnected(ctx context.Context, k *link) {
-	pause := time.Duration(0)
-	for ; ; k = nil {
-		if k == nil {
-			nc, err := l.s.cfg.dialer.Dial(ctx, l.base)
-			if err != nil {
-				if ctx.Err() != nil {
-					return
-				}
-				l.s.absent.Note(l.base, l.s.sink.Now(), l.s.cfg.redactor.line(err.Error()))
-				l.down(fmt.Errorf("connect to %s: %w", l.base, err))
-				pause = min(max(2*pause, reconnectFirst), reconnectMost)
-				select {
-				case <-ctx.Done():
-					return
-				case <-time.After(pause/2 + rand.N(pause/2)):
-				}
-				continue
-			}
-			k = l.use(nc)
-		}
-		if k.p != nil {
-			<-k.released
-		} else {
-			if k.usable {
-				k.run()
-			}
-			<-k.done // it uses no request any more
-		}
-		began := l.lost(k)
-		if l.isClosed() || ctx.Err() != nil {
-			return
-		}
-		if began {
-			pause = 0
-			continue
-		}
-		// A connection that is accepted and closed at once is as bad as none.
-		pause = min(max(2*pause, reconnectFirst), reconnectMost)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause/2 + rand.N(pause/2)):
-		}
+	conn.Keeper[link]{First: conn.ReconnectFirst, Dial: l.dial, Failed: l.down, Serve: l.serve}.Run(ctx, k)
+}
+
+// dial makes a connection, and starts to use it.
+func (l *lane) dial(ctx context.Context) (*link, error) {
+	if l.isClosed() {
+		return nil, conn.ErrClosed
 	}
+	nc, err := l.s.cfg.dialer.Dial(ctx, l.base)
+	if err != nil {
+		return nil, err
+	}
+	return l.use(nc), nil
+}
+
+// serve reads a connection until it has ended.
+func (l *lane) serve(k *link) conn.Next {
+	if k.p != nil {
+		<-k.released
+	} else if k.usable {
+		k.run()
+	}
+	served := l.lost(k)
+	switch {
+	case l.isClosed():
+		return conn.Never
+	case served:
+		return conn.AtOnce
+	}
+	return conn.AfterPause // a connection that is accepted and closed at once is as bad as none
 }
 
 // use starts to use a new connection.
@@ -379,7 +304,7 @@ func (l *lane) use(nc net.Conn) *link {
 		k.p.add(k)
 		l.up(k) // if the lane was closed meanwhile, the poller notices
 	} else {
-		go k.flusher()
+		k.Attach(nil)
 		k.usable = l.up(k)
 	}
 	return k
@@ -393,16 +318,14 @@ func (l *lane) isClosed() bool {
 
 // down notes that an attempt to connect failed.
 func (l *lane) down(err error) {
+	now, text := l.s.sink.Now(), l.s.cfg.redactor.line(err.Error())
+	l.s.absent.Note(l.base, now, text)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.s.sink.Now()
-	if l.downErr == nil {
-		l.downAt = now
-	}
-	l.downErr = err
-	if now-l.downAt > l.s.cfg.requestTimeout {
+	l.outage.Note(now, fmt.Errorf("connect to %s: %w", l.base, err))
+	if l.outage.Longer(now, l.s.cfg.requestTimeout) {
 		l.failuresLeft = failuresPerAttempt
-		l.giveUp(now, load.Refused, l.s.cfg.redactor.line(err.Error()), true)
+		l.giveUp(now, load.Refused, l.s.cfg.redactor.line(l.outage.Err.Error()), true)
 		l.deliver()
 	}
 	l.ready(now)
@@ -414,10 +337,10 @@ func (l *lane) up(k *link) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		k.kill(errClosed)
+		k.Kill(conn.ErrClosed)
 		return false
 	}
-	l.link, l.downErr, l.failuresLeft = k, nil, 0
+	l.link, l.outage, l.failuresLeft = k, conn.Outage{}, 0
 	l.s.connected.Add(1)
 	now := l.s.sink.Now()
 	k.maybeBegun, k.headAtStart, k.startedAt = l.next, l.head, now
@@ -425,6 +348,7 @@ func (l *lane) up(k *link) bool {
 	for n := l.next; n < l.tail; n++ { // they waited for the connection, which is the system's delay
 		l.at(n).batch.Free = max(l.at(n).batch.Free, now)
 	}
+	k.Watch(l.s.cfg.requestTimeout)
 	if k.inRing { // only the ring's thread may queue
 		k.p.notifyRing()
 	} else {
@@ -435,31 +359,32 @@ func (l *lane) up(k *link) bool {
 }
 
 // lost cleans up after a connection. served reports whether it was usable: it
-// answered something, or lasted longer than reconnectMost.
+// answered something, or lasted longer than conn.ReconnectMost.
 func (l *lane) lost(k *link) (served bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	k.Bury(errServerClosed)
 	if l.link != k {
 		return false
 	}
 	now := l.s.sink.Now()
-	class, text := load.Refused, "connection lost: "+l.s.cfg.redactor.line(k.cause.Error())
+	class, text := load.Refused, "connection lost: "+l.s.cfg.redactor.line(k.Cause().Error())
 	var p *protocolError
 	switch {
-	case errors.Is(k.cause, errTimeout):
-		class, text = load.Timeout, k.cause.Error()
-	case errors.As(k.cause, &p):
-		class, text = load.Protocol, l.s.cfg.redactor.line(k.cause.Error())
-	case errors.Is(k.cause, errClosed):
+	case errors.Is(k.Cause(), conn.ErrTimeout):
+		class, text = load.Timeout, k.Cause().Error()
+	case errors.As(k.Cause(), &p):
+		class, text = load.Protocol, l.s.cfg.redactor.line(k.Cause().Error())
+	case errors.Is(k.Cause(), conn.ErrClosed):
 		class = load.Canceled
-	case dial.IsConnectionClosed(k.cause):
+	case conn.IsConnectionClosed(k.Cause()):
 		text = "connection lost: " + errServerClosed.Error()
 	}
-	served = l.head > k.headAtStart || now-k.startedAt > reconnectMost // one that was idle, and that the server then closed, was usable
+	served = l.head > k.headAtStart || now-k.startedAt > conn.ReconnectMost // one that was idle, and that the server then closed, was usable
 	l.giveUp(now, class, text, l.closed)
 	l.link = nil
 	l.s.connected.Add(-1)
-	l.downAt, l.downErr = now, k.cause
+	l.outage.Note(now, k.Cause())
 	if !l.closed {
 		l.metrics.reconnects++
 		l.s.cfg.happened("connection lost", time.Now(), 0)

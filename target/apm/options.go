@@ -3,7 +3,7 @@ package apm
 import (
 	"slices"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/wire/apm"
 	"carronade/target"
 )
@@ -129,5 +129,5 @@ func options() []target.Option {
 		{Name: "index-wait", Type: target.Duration, Default: "1m", Group: groupIndex, Help: "maximum wait after the last request until the count is stable"},
 		{Name: "index-still", Type: target.Duration, Default: "5s", Group: groupIndex, Help: "how long the count must not change to be stable"},
 	}
-	return slices.Concat(table, dial.ConnOptions(groupConn, dial.ConnectTimeout{Default: "10s"}), dial.Options(groupSecurity, "the server's"), index)
+	return slices.Concat(table, conn.Options(groupConn, conn.ConnectTimeout{Default: "10s"}), conn.TLSOptions(groupSecurity, "the server's"), index)
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carronade/internal/conn"
 	"carronade/internal/impair"
 	"carronade/internal/socket"
 )
@@ -67,30 +68,40 @@ func newPoller(s *session) *poller {
 	return &poller{Waiter: w, s: s, buf: make([]byte, pollBuffer), links: map[int]*link{}}
 }
 
-// adopt moves a connection from the runtime's poller to this one. It returns false
-// if that is not possible.
-func (p *poller) adopt(k *link) bool {
-	fd, ok := socket.Own(k.nc)
+// adopt moves a connection from the runtime's poller to this one, and returns what
+// replaces it: nc itself if that is not possible.
+func (p *poller) adopt(k *link, nc net.Conn) net.Conn {
+	remote := nc.RemoteAddr()
+	fd, ok := socket.Own(nc)
 	if !ok {
-		return false
+		return nc
 	}
 	k.p, k.socketOf.fd, k.released = p, fd, make(chan struct{})
-	k.in = p.Stream(fd, k.nc.RemoteAddr())
-	return true
+	k.in = p.Stream(fd, remote)
+	return ownedConn{nc, fd}
 }
+
+// An ownedConn is a connection whose descriptor a poller owns.
+type ownedConn struct {
+	net.Conn
+	fd int
+}
+
+// Close ends the connection; the poller notices.
+func (c ownedConn) Close() error { return unix.Shutdown(c.fd, unix.SHUT_RDWR) }
 
 // add starts to read a connection.
 func (p *poller) add(k *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fd := k.socketOf.fd
-	err := errClosed
+	err := conn.ErrClosed
 	if !p.ended.Load() { // otherwise the epoll descriptor may be closed, and its number reused
 		err = p.control(unix.EPOLL_CTL_ADD, k, false)
 	}
 	if err != nil {
 		k.l.mu.Lock()
-		k.kill(err)
+		k.Kill(err)
 		k.l.mu.Unlock()
 		unix.Close(fd)
 		close(k.released)
@@ -209,12 +220,12 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 		n, err = k.in.Read(p.buf)
 		now = l.s.sink.Now()
 	}
-	if events&unix.EPOLLOUT != 0 && !k.dead {
+	if events&unix.EPOLLOUT != 0 && !k.Dead() {
 		k.write(true)
 	}
 	l.deliver()
 	l.ready(now)
-	return k.dead
+	return k.Dead()
 }
 
 // arrived processes what the stream just read, and notes when the answers in it
@@ -264,7 +275,7 @@ func (p *poller) end() {
 // again when the socket is writable.
 func (k *link) write(waited bool) {
 	l := k.l
-	for l.next < l.tail && !k.dead {
+	for l.next < l.tail && !k.Dead() {
 		k.iov, k.marks, k.loaded = k.iov[:0], k.marks[:0], 0
 		skip := k.offset
 		for k.maybeBegun = l.next; k.maybeBegun < l.tail && len(k.iov) < mostIovecs; k.maybeBegun++ {
@@ -298,12 +309,12 @@ func (k *link) write(waited bool) {
 			break
 		}
 	}
-	if more := l.next < l.tail && !k.dead; more != k.armed {
+	if more := l.next < l.tail && !k.Dead(); more != k.armed {
 		k.arm(more)
 		if k.inRing {
 			k.p.ring.watch(k)
 		} else if err := k.p.control(unix.EPOLL_CTL_MOD, k, more); err != nil {
-			k.kill(err)
+			k.Kill(err)
 		}
 	}
 }
@@ -315,6 +326,3 @@ func (k *link) arm(on bool) {
 		k.p.armed.Add(map[bool]int32{true: 1, false: -1}[on])
 	}
 }
-
-// shutdown ends the connection; the poller notices.
-func (k *link) shutdown() { _ = unix.Shutdown(k.socketOf.fd, unix.SHUT_RDWR) }

@@ -2,7 +2,10 @@
 
 package apm
 
-import "time"
+import (
+	"net"
+	"time"
+)
 
 // A poller exists only on Linux. On other systems the runtime's poller has all
 // connections.
@@ -18,16 +21,15 @@ type socketOf struct {
 // newPollers says whether this system supports pollers.
 const newPollers = false
 
-func newPoller(*session) *poller               { return nil }
-func (*poller) adopt(*link) bool               { return false }
-func (*poller) add(*link)                      {}
-func (*poller) Prepare()                       {}
-func (*poller) Wait(time.Duration, bool, bool) {}
-func (*poller) Wake()                          {}
-func (*poller) Leave()                         {}
-func (*poller) run()                           {}
-func (*poller) end()                           {}
-func (*poller) notifyRing()                    {}
-func (*link) queue()                           {}
-func (*link) write(bool)                       {}
-func (*link) shutdown()                        {}
+func newPoller(*session) *poller                    { return nil }
+func (*poller) adopt(_ *link, nc net.Conn) net.Conn { return nc }
+func (*poller) add(*link)                           {}
+func (*poller) Prepare()                            {}
+func (*poller) Wait(time.Duration, bool, bool)      {}
+func (*poller) Wake()                               {}
+func (*poller) Leave()                              {}
+func (*poller) run()                                {}
+func (*poller) end()                                {}
+func (*poller) notifyRing()                         {}
+func (*link) queue()                                {}
+func (*link) write(bool)                            {}

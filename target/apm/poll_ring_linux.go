@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"carronade/internal/conn"
 	"carronade/internal/impair"
 	"carronade/internal/socket"
-	"carronade/internal/uring"
 	"carronade/load"
 )
 
@@ -24,7 +24,7 @@ import (
 // Only the sending thread uses the ring. Other threads leave work for it with
 // notifyRing.
 type ring struct {
-	*uring.Ring
+	*socket.Ring
 	slots       []*link       // by the number in tags
 	free        []int         // unused slots
 	sends       int           // queued, and not completed
@@ -71,7 +71,7 @@ func (p *poller) openRing() {
 	p.mu.Lock()
 	n := len(p.links)
 	p.mu.Unlock()
-	r, err := uring.New(min(max(n, len(p.s.lanes)/max(1, len(p.s.pollers)), fewBuffers), mostBuffers), ringBuffer, socket.StampSpace)
+	r, err := socket.NewRing(min(max(n, len(p.s.lanes)/max(1, len(p.s.pollers)), fewBuffers), mostBuffers), ringBuffer, socket.StampSpace)
 	if err != nil {
 		return
 	}
@@ -100,7 +100,7 @@ func (p *poller) moveToRing() {
 		if !k.inRing {
 			p.ring.add(k)
 		}
-		if !k.dead && k.l.link == k {
+		if !k.Dead() && k.l.link == k {
 			k.pump()
 		}
 		k.l.mu.Unlock()
@@ -147,7 +147,7 @@ const ringMost = 32 << 10
 func (k *link) queue() {
 	l, g := k.l, k.p.ring
 	switch {
-	case k.sending || k.dead || l.next == l.tail:
+	case k.sending || k.Dead() || l.next == l.tail:
 		return
 	}
 	b := l.at(l.next).encodedRequest.bytes[k.offset:]
@@ -156,7 +156,7 @@ func (k *link) queue() {
 		return
 	}
 	k.marks, k.loaded, k.maybeBegun = append(k.marks[:0], mark{len(b), true}), len(b), l.next+1
-	k.writing, k.sending = true, true
+	k.sending = true
 	k.at = g.waitEnded // until complete knows the time
 	g.sends++
 	g.Send(k.socketOf.fd, b, k.tag(tagSend))
@@ -221,7 +221,7 @@ func (p *poller) reap(now time.Duration) (some bool) {
 			l.deliver()
 			l.ready(now)
 			l.earliest = 0
-			over := k.dead && !k.sending && !k.receiving && !k.watching
+			over := k.Dead() && !k.sending && !k.receiving && !k.watching
 			l.mu.Unlock()
 			g.Release(&c)
 			if over {
@@ -234,19 +234,19 @@ func (p *poller) reap(now time.Duration) (some bool) {
 }
 
 // complete handles one completion of a connection.
-func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
+func (k *link) complete(g *ring, c *socket.Completion, now time.Duration) {
 	l := k.l
 	switch c.Tag & (1<<tagBits - 1) {
 	case tagSend:
 		g.sends--
-		k.sending, k.writing = false, false
+		k.sending = false
 		k.at = g.entered
 		var err error
 		if c.Err != 0 && c.Err != syscall.EAGAIN && c.Err != syscall.EINTR {
 			err = &net.OpError{Op: "write", Net: "tcp", Err: c.Err}
 		}
 		k.wrote(c.N, err, false)
-		if l.next < l.tail && !k.dead {
+		if l.next < l.tail && !k.Dead() {
 			k.write(false) // the rest, and requests queued meanwhile
 		}
 	case tagRecv:
@@ -263,13 +263,13 @@ func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 		default:
 			k.received(nil, &net.OpError{Op: "read", Net: "tcp", Err: c.Err}, now)
 		}
-		if !k.receiving && !k.dead && !g.closing {
+		if !k.receiving && !k.Dead() && !g.closing {
 			g.receive(k)
 		}
 	case tagWrite:
 		k.watching = false
 		k.arm(false)
-		if !k.dead && !g.closing {
+		if !k.Dead() && !g.closing {
 			k.write(true)
 		}
 	}
@@ -293,13 +293,13 @@ func (p *poller) closeRing() {
 		p.mu.Lock()
 		k.l.mu.Lock()
 		k.inRing = false
-		k.arm(k.l.next < k.l.tail && !k.dead)
-		err := errClosed
-		if !k.dead {
+		k.arm(k.l.next < k.l.tail && !k.Dead())
+		err := conn.ErrClosed
+		if !k.Dead() {
 			err = p.control(unix.EPOLL_CTL_ADD, k, k.armed)
 		}
 		if err != nil {
-			k.kill(err)
+			k.Kill(err)
 		}
 		k.l.mu.Unlock()
 		p.mu.Unlock()

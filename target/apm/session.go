@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
@@ -22,8 +22,6 @@ type runner interface {
 	load.Lane
 	// start starts the lane, until the context ends.
 	start(ctx context.Context)
-	// expire gives up requests that were sent before a time and not answered.
-	expire(now, before time.Duration)
 	// count returns what the lane did so far.
 	count() (base string, m metrics)
 }
@@ -37,7 +35,7 @@ type session struct {
 	client  *http.Client         // for requests other than batches
 	indexed *index               // nil: documents are not counted
 	errors  tally                // errors in servers' answers
-	absent  dial.ConnectFailures // of servers, during the run
+	absent  conn.ConnectFailures // of servers, during the run
 
 	ctx       context.Context // of the lanes' goroutines
 	cancel    context.CancelFunc
@@ -124,22 +122,19 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 			own = append(own, i)
 		}
 	}
-	conns, faults := make([]net.Conn, len(own)), make([]error, len(own))
-	err := dial.Many(len(own), func(k int) {
-		conns[k], faults[k] = c.dialer.Dial(ctx, c.base(own[k]))
-	})
-	if err != nil {
-		return err
-	}
-	for k, i := range own {
-		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[k]})
-	}
-	for k, err := range faults {
+	conns := make([]net.Conn, len(own))
+	err := conn.DialMany(ctx, len(own), func(ctx context.Context, k int) error {
+		nc, err := c.dialer.Dial(ctx, c.base(own[k]))
 		if err != nil {
 			return c.explain(fmt.Sprintf("make connection %d of %d to %s", own[k]+1, len(cycles), c.base(own[k])), err)
 		}
+		conns[k] = nc
+		return nil
+	})
+	for k, i := range own { // also after an error: Close closes those that were made
+		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[k]})
 	}
-	return nil
+	return err
 }
 
 // Target implements target.Session.
@@ -209,7 +204,6 @@ func (s *session) Start(sink load.Sink) {
 	for _, l := range s.lanes {
 		l.start(s.ctx)
 	}
-	s.tasks.Go(s.watchTimeouts)
 }
 
 // Shares implements load.Sharer. It is false with several servers, since the head
@@ -273,26 +267,6 @@ func (s *session) poller(lane int) *poller {
 	return s.pollers[lane%len(s.pollers)]
 }
 
-// watchTimeouts gives up requests that were not answered in time. Checking all
-// lanes periodically is cheaper than a timer per request. It is late by the
-// period: a fortieth of the timeout, at least 1 ms and at most 250 ms.
-func (s *session) watchTimeouts() {
-	timeout := s.cfg.requestTimeout
-	tick := time.NewTicker(min(max(timeout/40, time.Millisecond), 250*time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-tick.C:
-		}
-		now := s.sink.Now()
-		for _, l := range s.lanes {
-			l.expire(now, now-timeout)
-		}
-	}
-}
-
 // mostAtOnce bounds the connections that are used before the first event is due, at about
 // ten microseconds each. The others follow while the run goes on.
 const mostAtOnce = 256
@@ -312,23 +286,6 @@ func (l *lane) start(ctx context.Context) {
 		}
 		l.keepConnected(ctx, k)
 	})
-}
-
-// expire implements runner.
-func (l *lane) expire(_, before time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	k := l.link
-	if k == nil || k.dead || l.head == l.tail {
-		return
-	}
-	sent := l.at(l.head).sent
-	if sent < 0 && k.writing && l.head < k.maybeBegun {
-		sent = k.began()
-	}
-	if sent >= 0 && sent < before {
-		k.kill(errTimeout)
-	}
 }
 
 // count implements runner.

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/load"
 )
 
@@ -23,7 +23,7 @@ type traffic struct {
 
 	mu           sync.Mutex
 	sink         load.Sink            // nil before the run, and where nothing is produced
-	absent       dial.ConnectFailures // of brokers, during the run
+	absent       conn.ConnectFailures // of brokers, during the run
 	brokers      map[int32]*BrokerMetrics
 	disconnected map[int32]bool // brokers whose connection was lost
 }

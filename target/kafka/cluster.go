@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target/kafka/admin"
 	"carronade/units"
 )
@@ -182,7 +182,7 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 			return c.missingTopic(err)
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.LeaderNotAvailable):
 		case errors.Is(err, kerr.TopicAuthorizationFailed):
-			return c.forbidden(doing, "DESCRIBE (and CREATE, if it is missing)", err)
+			return c.forbidden(doing, c.topic, err, c.seeRights()...)
 		case err != nil && kerr.IsRetriable(err):
 		case err != nil:
 			return c.explain(doing, err)
@@ -270,22 +270,14 @@ func (cl *cluster) applyMetadata(meta *kmsg.MetadataResponse) (leaderless []int3
 }
 
 // checkRights reports a missing permission early, where the broker lists the
-// permissions (from Metadata v8 on; KIP-430). Bits are numbered by AclOperation.
+// permissions (from Metadata v8 on; KIP-430).
 func (cl *cluster) checkRights(ops int32) error {
-	const (
-		read    = 1 << 3
-		write   = 1 << 4
-		unknown = -1 << 31
-	)
-	if ops == unknown || ops == 0 {
-		return nil
-	}
 	c := cl.cfg
-	if !c.onlyReads() && ops&write == 0 {
-		return c.forbidden("produce to the topic "+c.topic, "WRITE", kerr.TopicAuthorizationFailed)
-	}
-	if (c.op != opProduce || c.verify) && ops&read == 0 {
-		return c.forbidden("consume from the topic "+c.topic, "READ", kerr.TopicAuthorizationFailed)
+	switch right := c.missingRight(ops); right {
+	case aclWrite:
+		return c.forbidden("produce to the topic "+c.topic, c.topic, kerr.TopicAuthorizationFailed, right)
+	case aclRead:
+		return c.forbidden("consume from the topic "+c.topic, c.topic, kerr.TopicAuthorizationFailed, right)
 	}
 	return nil
 }
@@ -297,7 +289,7 @@ func (cl *cluster) createTopic(ctx context.Context, spec admin.Spec) error {
 	case err == nil || errors.Is(err, kerr.TopicAlreadyExists):
 		return nil
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return cl.cfg.forbidden("create the topic "+spec.Name, "CREATE", err)
+		return cl.cfg.forbidden("create the topic "+spec.Name, spec.Name, err, aclCreate)
 	}
 	return cl.cfg.explain("create the topic "+spec.Name, err)
 }
@@ -326,7 +318,7 @@ func (cl *cluster) queryBrokers(ctx context.Context) error {
 		if b.err == nil || !leaders[b.id] {
 			continue
 		}
-		if errors.As(b.err, new(*dial.NotAllowedError)) {
+		if errors.As(b.err, new(*conn.NotAllowedError)) {
 			return cl.cfg.explain(fmt.Sprintf("connect to broker %d at %s, the address that it advertises", b.id, b.addr), b.err)
 		}
 		if errors.Is(b.err, errTooOld) {
@@ -356,14 +348,14 @@ func (cl *cluster) queryBrokers(ctx context.Context) error {
 
 // queryBroker asks one broker for its API versions.
 func (c *config) queryBroker(ctx context.Context, b *broker) error {
-	conn, err := c.security.Dial(ctx, b.addr)
+	nc, err := c.security.Dial(ctx, b.addr)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	stop := dial.Interrupt(ctx, conn)
+	defer nc.Close()
+	stop := conn.Interrupt(ctx, nc)
 	defer stop()
-	keys, err := askVersions(conn, c.clientID)
+	keys, err := askVersions(nc, c.clientID)
 	if err != nil {
 		return err
 	}
@@ -384,13 +376,13 @@ func (c *config) queryBroker(ctx context.Context, b *broker) error {
 
 // askVersions asks a broker for its API versions. A broker that does not know v3
 // answers in v0 with UNSUPPORTED_VERSION (KIP-511); then v0 is used.
-func askVersions(conn net.Conn, clientID string) (*kmsg.ApiVersionsResponse, error) {
+func askVersions(nc net.Conn, clientID string) (*kmsg.ApiVersionsResponse, error) {
 	for _, version := range []int16{3, 0} {
 		req := kmsg.NewPtrApiVersionsRequest()
 		req.Version = version
 		req.ClientSoftwareName = "carronade"
 		req.ClientSoftwareVersion = "1"
-		answer, err := roundTrip(conn, clientID, req)
+		answer, err := roundTrip(nc, clientID, req)
 		if err != nil {
 			return nil, fmt.Errorf("ask for the API versions: %w", err)
 		}

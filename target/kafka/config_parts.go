@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -94,12 +94,12 @@ func parseAcks(s string) (int16, error) {
 // parseTarget reads kafka://host:port,host/topic.
 func parseTarget(u *url.URL) (seeds []string, topic string, err error) {
 	const doing = "read the target"
-	if err := dial.CheckURL(u, doing, "give --user NAME --password env:NAME (or file:PATH) and --sasl-mechanism",
+	if err := conn.CheckURL(u, doing, "give --user NAME --password env:NAME (or file:PATH) and --sasl-mechanism",
 		"settings are flags; a client's own properties are given by --client-property k=v"); err != nil {
 		return nil, "", err
 	}
 	if u.Host != "" { // else a property names the brokers
-		if seeds, err = dial.Hosts(u.Host, defaultPort); err != nil {
+		if seeds, err = conn.Hosts(u.Host, defaultPort); err != nil {
 			return nil, "", &target.Error{Doing: doing, Err: err, Hint: "a target is kafka://host:9092/topic, several hosts separated by commas"}
 		}
 	}
@@ -124,7 +124,7 @@ func parseSeeds(list string) ([]string, error) {
 	if len(named) == 0 {
 		return nil, nil
 	}
-	return dial.Hosts(strings.Join(named, ","), defaultPort)
+	return conn.Hosts(strings.Join(named, ","), defaultPort)
 }
 
 // checkTopic applies Kafka's own rule for topic names

@@ -3,28 +3,20 @@ package kafka
 import (
 	"errors"
 	"net"
-	"sync"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
-	"carronade/load"
 )
 
 // A link is one connection to a broker with its queue of requests. The first requests
 // of the queue have been written and wait for their answers, which arrive in the same
-// order. Whichever goroutine queues requests while none is writing writes them; on
-// Linux and without TLS that is the sending thread itself, by a writev that does not
-// block. The link's flusher writes what the socket did not take, and waits for room.
-//
-// The sender's lock guards everything except the reader's buffer. It is released during
-// system calls; writing is set while a goroutine is writing.
+// order. The sender's lock guards all of it except the reader's buffer.
 type link struct {
+	conn.Link
 	l      *lane
-	nc     net.Conn
-	out    *socket.Writer // if it is not direct, the flusher writes everything, blocking
 	format kafka.ProduceFormat
-	cond   *sync.Cond // on the sender's lock: flushing, dead or writing has changed
 
 	// The queue: a ring of the requests number head to tail-1.
 	ring       []*request
@@ -35,20 +27,11 @@ type link struct {
 	writeEnd   uint64        // requests below it are written, or being written
 	unsent     int           // bytes queued and not written
 	progressAt time.Duration // when bytes were last written, an answer came, or the queue was last empty
+	dirty      bool          // in sender.dirty
 
-	writing   bool // a goroutine is writing
-	attaching bool // attachPoller waits until no goroutine is writing, except the flusher
-	flushing  bool // the flusher is the one that writes
-	dead      bool
-	cause     error
-	dirty     bool // in sender.dirty
+	term   loginTerm // validity of the login
+	paused bool      // logging in again: no produce request may be queued
 
-	term   loginTerm     // validity of the login
-	paused bool          // logging in again: no produce request may be queued
-	done   chan struct{} // closed when it is dead
-
-	waited        bool        // what is being written has waited behind a full socket
-	slow          bool        // the last blocking write took long
 	writeParts    []writePart // what is being written of each request
 	answeredEarly []*request  // answered while being written; freed after the write
 	correlation   int32
@@ -77,35 +60,14 @@ type request struct {
 }
 
 var (
-	errClosed         = errors.New("closed")
-	errTimeout        = errors.New(load.TextNoAnswer)
 	errEarlyAnswer    = &protocolError{errors.New("an answer to a partly written request")}
 	errTopicRecreated = errors.New("the topic was deleted and created again")
 )
 
 func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {
-	k := &link{l: l, nc: nc, format: f, ring: make([]*request, 16), cond: sync.NewCond(&l.s.mu), done: make(chan struct{})}
-	k.out = socket.NewWriter(nc, func() time.Duration { return l.s.p.sink.Now() }) // a closure: the sink is set later, when the run starts
+	k := &link{l: l, format: f, ring: make([]*request, 16)}
+	k.Init(nc, k, &l.s.mu, func() time.Duration { return l.s.p.sink.Now() }) // a closure: the sink is set later, when the run starts
 	return k
-}
-
-// attachPoller lets a poller do the reading, if there is one and the connection is not
-// encrypted.
-func (k *link) attachPoller(p *socket.Poller) {
-	if p == nil {
-		return
-	}
-	k.l.s.mu.Lock()
-	defer k.l.s.mu.Unlock()
-	k.attaching = true
-	for k.writing && !k.flushing { // the first batches, or the renewal of a login
-		k.cond.Wait()
-	}
-	k.attaching = false
-	if c, ok := p.Take(k.nc); ok {
-		k.nc = c
-		k.out = socket.NewWriter(c, k.l.s.p.sink.Now)
-	}
 }
 
 // push queues a request with the slots given, each of a different partition.
@@ -205,74 +167,17 @@ func (k *link) assemble(r *request) {
 	kafka.PutSize(g, r.size)
 }
 
-// pump writes what is queued, unless another goroutine is writing.
-func (k *link) pump() {
-	if k.writing || k.dead || k.next == k.tail {
-		return
-	}
-	k.writing = true
-	if k.out.Direct() {
-		for k.next < k.tail && !k.dead {
-			if !k.write(false) {
-				break
-			}
-		}
-		if k.next == k.tail || k.dead {
-			k.endWriting()
-			return
-		}
-	}
-	k.flushing = true
-	k.cond.Broadcast()
-}
+// Pending implements conn.Queue.
+func (k *link) Pending() bool { return k.next < k.tail }
 
-// endWriting ends writing.
-func (k *link) endWriting() {
-	k.writing, k.flushing, k.slow = false, false, false
-	for i, r := range k.answeredEarly {
-		k.free(r)
-		k.answeredEarly[i] = nil
-	}
-	k.answeredEarly = k.answeredEarly[:0]
-	if k.dead || k.attaching {
-		k.cond.Broadcast()
-	}
-}
-
-// flusher writes what the socket did not take at once.
-func (k *link) flusher() {
-	s := k.l.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		for !k.flushing && !k.dead {
-			k.cond.Wait()
-		}
-		if !k.flushing {
-			return
-		}
-		for k.next < k.tail && !k.dead {
-			k.write(true)
-			s.deliver()
-			k.l.ready(s.p.sink.Now())
-		}
-		k.endWriting()
-		k.l.ready(s.p.sink.Now())
-	}
-}
-
-// write writes as much of the queue as fits a vector, and releases the lock
-// meanwhile. With wait it waits until the socket takes some. False: the socket
-// took less than it was given, or the link is dead.
-func (k *link) write(wait bool) bool {
-	s := k.l.s
-	k.out.Reset()
+// Load implements conn.Queue: a write has as much of the queue as fits a vector.
+func (k *link) Load(w *socket.Writer) (total int) {
 	k.writeParts = k.writeParts[:0]
-	skip, total := k.offset, 0
+	skip := k.offset
 	n := k.next
 	for ; n < k.tail; n++ {
 		r := k.at(n)
-		got := k.out.Add(r.segs, skip)
+		got := w.Add(r.segs, skip)
 		k.writeParts = append(k.writeParts, writePart{got, got == r.size-skip})
 		total += got
 		if got < r.size-skip {
@@ -282,23 +187,42 @@ func (k *link) write(wait bool) bool {
 		skip = 0
 	}
 	k.writeEnd = n
-	k.waited = k.flushing && (k.out.Direct() || k.slow)
-	s.mu.Unlock()
-	wrote, err := k.out.Write(wait)
-	s.mu.Lock()
-	k.slow = k.out.Slow()
-	s.p.written.Add(uint64(wrote))
-	k.advance(wrote)
-	if err != nil {
-		k.kill(err)
+	return total
+}
+
+// Written implements conn.Queue.
+func (k *link) Written(n int, _ error) {
+	k.l.s.p.written.Add(uint64(n))
+	k.advance(n)
+	for i, r := range k.answeredEarly {
+		k.free(r)
+		k.answeredEarly[i] = nil
 	}
-	return wrote == total && !k.dead
+	k.answeredEarly = k.answeredEarly[:0]
+}
+
+// Flushed implements conn.Queue.
+func (k *link) Flushed() {
+	k.l.s.deliver()
+	k.l.ready(k.l.s.p.sink.Now())
+}
+
+// Oldest implements conn.Queue. For a request that is not written completely, it is when
+// the broker last read something: a write over TLS reports nothing before its end.
+func (k *link) Oldest() (since time.Duration, waits bool) {
+	switch {
+	case k.head == k.tail:
+		return 0, false
+	case k.at(k.head).sent >= 0 && (k.head < k.next || k.offset > 0):
+		return k.at(k.head).sent, true
+	}
+	return k.progressAt, true
 }
 
 // advance notes that n bytes were written.
 func (k *link) advance(n int) {
 	s := k.l.s
-	at := k.out.Began()
+	at := k.Out.Began()
 	k.unsent -= n
 	if n > 0 {
 		k.progressAt = s.now
@@ -322,7 +246,7 @@ func (k *link) advance(n int) {
 	}
 	k.writeEnd = k.next // from now on, only completely written requests may be answered
 	if k.head > k.next {
-		k.kill(errEarlyAnswer)
+		k.Kill(errEarlyAnswer)
 	}
 	if k.format.Acks == 0 {
 		for k.head < k.next && k.at(k.head).reply == nil {
@@ -344,7 +268,7 @@ func (k *link) stamp(r *request, at time.Duration) {
 	for _, sl := range r.slots {
 		if sl.sent < 0 {
 			sl.sent = at
-			if k.waited {
+			if k.Waited() {
 				// It waited behind a full socket: the tested system caused
 				// this delay, not the generator.
 				sl.batch.Free = max(sl.batch.Free, at)
@@ -361,7 +285,7 @@ func (k *link) pop() *request {
 	k.head++
 	k.progressAt = k.l.s.now
 	if k.paused && k.head == k.tail {
-		k.cond.Broadcast() // the renewal of the login waits for this
+		k.Wake() // the renewal of the login waits for this
 	}
 	return r
 }
@@ -379,15 +303,4 @@ func (k *link) free(r *request) {
 	clear(r.segs)
 	r.reply = nil
 	s.freeRequests = append(s.freeRequests, r)
-}
-
-// kill ends the connection. The reader notices and cleans up.
-func (k *link) kill(cause error) {
-	if k.dead {
-		return
-	}
-	k.dead, k.cause = true, cause
-	close(k.done)
-	socket.Abort(k.nc)
-	k.cond.Broadcast()
 }

@@ -20,7 +20,7 @@ const mostAnswer = 32 << 20
 func (k *link) run() {
 	p := k.l.s.p
 	r := conn.Reader{
-		Conn: k.nc, Now: p.sink.Now,
+		Conn: k.Conn, Now: p.sink.Now,
 		Read:     func(n int) { p.read.Add(uint64(n)) },
 		Received: k.handleAnswers,
 		Ended: func(cause error) {
@@ -28,7 +28,7 @@ func (k *link) run() {
 				cause = errBrokerClosed
 			}
 			k.l.s.mu.Lock()
-			k.kill(cause)
+			k.Kill(cause)
 			k.l.s.mu.Unlock()
 		},
 	}
@@ -53,7 +53,7 @@ func (k *link) handleAnswers(b []byte, arrival socket.Arrival) (used int, err er
 			break
 		}
 		b = rest
-		if k.dead {
+		if k.Dead() {
 			break // lane.lost or lane.Close completes what was sent
 		}
 		if k.head >= k.writeEnd {
@@ -73,7 +73,7 @@ func (k *link) handleAnswers(b []byte, arrival socket.Arrival) (used int, err er
 			break
 		}
 	}
-	if c, ok := k.nc.(*socket.Conn); ok && answers > 1 {
+	if c, ok := k.Conn.(*socket.Conn); ok && answers > 1 {
 		if out := s.outcomes[completed:]; len(out) > 0 && out[0].Sent != out[len(out)-1].Sent {
 			c.Together()
 		}
@@ -123,7 +123,7 @@ func (k *link) handleAnswer(body []byte, now time.Duration) error {
 	if len(s.answers) != len(r.slots) {
 		return &protocolError{fmt.Errorf("an answer for %d partitions to a request for %d", len(s.answers), len(r.slots))}
 	}
-	k.stamp(r, k.out.Began()) // the write may not have returned yet
+	k.stamp(r, k.Out.Began()) // the write may not have returned yet
 	// Check all partitions before using any.
 	for i := range s.answers {
 		if !r.match(i, s.answers[i].Partition) {

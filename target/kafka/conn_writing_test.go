@@ -19,7 +19,7 @@ func openProducerOn(t *testing.T, conn net.Conn, partitions int32, given ...stri
 	p := openProducer(t, eventsCluster(t, partitions).ListenAddrs(), nil, given...)
 	l := p.senders[0].lanes[0]
 	f := l.link.format
-	l.link.nc.Close()
+	l.link.Conn.Close()
 	l.link = newLink(l, conn, f)
 	return newRig(t, p), l
 }
@@ -76,7 +76,7 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
 	_, l := openProducerOn(t, conn, 1, "size=8MiB", "batch-size=9MiB", "max-request=9MiB", "pool=9MiB")
 	l.s.mu.Lock() // the lane gets another link when this one ends
-	direct, format := l.link.out.Direct(), l.link.format
+	direct, format := l.link.Out.Direct(), l.link.format
 	l.s.mu.Unlock()
 	if !direct {
 		t.Skip("without writev, a write writes all bytes or ends the connection")
@@ -142,7 +142,7 @@ func TestPending(t *testing.T) {
 	}
 	l.s.mu.Lock()
 	link := l.link
-	l.link, l.downErr = nil, errBrokerClosed
+	l.link, l.outage.Err = nil, errBrokerClosed
 	l.s.mu.Unlock()
 	if got, want := all(), "without a connection for "; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/impair"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
@@ -105,7 +105,7 @@ func (st *fetcher) serve(ctx context.Context) error {
 	if err := st.connect(ctx); err != nil {
 		return err
 	}
-	stop := dial.Interrupt(ctx, st.conn)
+	stop := conn.Interrupt(ctx, st.conn)
 	defer stop()
 	for ctx.Err() == nil {
 		if !st.takeAdded() {
@@ -163,17 +163,17 @@ func (st *fetcher) takeAdded() bool {
 // connect dials and chooses the version of fetch requests.
 func (st *fetcher) connect(ctx context.Context) error {
 	c := st.src.cl.cfg
-	conn, term, err := c.security.dialFor(ctx, st.addr)
+	nc, term, err := c.security.dialFor(ctx, st.addr)
 	if err != nil {
 		return err
 	}
-	st.conn, st.in, st.term = conn, socket.NewStamped(conn), term
-	if err := conn.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
+	st.conn, st.in, st.term = nc, socket.NewStamped(nc), term
+	if err := nc.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
 		return err
 	}
-	stop := dial.Interrupt(ctx, conn)
+	stop := conn.Interrupt(ctx, nc)
 	defer stop()
-	keys, err := askVersions(conn, c.clientID)
+	keys, err := askVersions(nc, c.clientID)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/load"
 )
 
@@ -24,11 +24,11 @@ func classify(err error) (class load.Class, certain bool) {
 		return classOfCode(ke)
 	case errors.Is(err, kgo.ErrMaxBuffered):
 		return load.Rejected, true
-	case errors.Is(err, kgo.ErrRecordTimeout), errors.Is(err, kgo.ErrRecordRetries), dial.IsTimeout(err):
+	case errors.Is(err, kgo.ErrRecordTimeout), errors.Is(err, kgo.ErrRecordRetries), conn.IsTimeout(err):
 		return load.Timeout, false
 	case errors.Is(err, kgo.ErrAborting), errors.Is(err, kgo.ErrClientClosed), errors.Is(err, context.Canceled):
 		return load.Canceled, false
-	case dial.IsRefused(err), dial.IsConnectionClosed(err), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe), errors.Is(err, syscall.ECONNABORTED):
+	case conn.IsRefused(err), conn.IsConnectionClosed(err), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe), errors.Is(err, syscall.ECONNABORTED):
 		return load.Refused, false
 	}
 	return load.Protocol, false

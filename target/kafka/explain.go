@@ -10,7 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -41,7 +41,7 @@ func (c *config) hint(err error) string {
 		alien *notKafkaError
 	)
 	hasCert := c.security.tls != nil && len(c.security.tls.Certificates) > 0
-	dialHint := dial.Hint(err, hasCert)
+	dialHint := conn.Hint(err, hasCert)
 	switch {
 	case errors.Is(err, errSpeaksTLS):
 		return "add --tls (and --tls-ca FILE, unless its certificate is signed by an authority of the system)"
@@ -59,15 +59,18 @@ func (c *config) hint(err error) string {
 		return dialHint
 	case errors.As(err, &alien):
 		return "another protocol answers there: check the port (Kafka's is often 9092)"
-	case dial.IsRefused(err):
+	case conn.IsRefused(err):
 		return "nothing listens there: is the broker running, and is this its address? (carronade standin kafka starts a small one)"
 	case errors.Is(err, errNoAnswer), errors.Is(err, errClosedUnanswered), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return "another protocol may be listening there, or the broker may be stuck: check the port and the broker's log"
-	case dial.IsTimeout(err):
+	case conn.IsTimeout(err):
 		return "check the address, the firewall between, and whether the broker is stuck"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed),
 		errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
-		return "the user lacks a permission: grant it with kafka-acls, or log in as another user"
+		if grant := c.grantFor(err); grant != "" {
+			return "the user lacks a permission: log in as another user, or let an administrator run " + grant
+		}
+		return "the user lacks a permission: log in as another user, or let an administrator grant it with kafka-acls"
 	}
 	return "check the address and the broker's log"
 }
@@ -96,8 +99,8 @@ func (c *config) missingTopic(err error) error {
 	return e
 }
 
-// forbidden is the error for a missing permission.
-func (c *config) forbidden(doing, right string, err error) error {
+// forbidden is the error for missing rights on a topic.
+func (c *config) forbidden(doing, topic string, err error, rights ...string) error {
 	who := "the user"
 	if c.security.user != "" {
 		who = c.security.user
@@ -106,6 +109,7 @@ func (c *config) forbidden(doing, right string, err error) error {
 	}
 	return &target.Error{
 		Doing: doing, Err: err,
-		Hint: fmt.Sprintf("%s needs the permission %s on the topic %s: grant it with kafka-acls, or log in as another user", who, right, c.topic),
+		Hint: fmt.Sprintf("%s lacks a permission on the topic %s (%s): log in as another user, or let an administrator run %s",
+			who, topic, strings.ToUpper(strings.Join(rights, ", ")), c.grant(aclTopic(topic), rights...)),
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 	"carronade/units"
 )
@@ -107,7 +107,7 @@ func quoted(word string) string {
 
 // seeds is what connecting to the bootstrap brokers found.
 type seeds struct {
-	contacts []dial.Contact
+	contacts []conn.Contact
 	errs     []error // of the protocol or the login, by seed
 	hints    []string
 	answered []string
@@ -115,8 +115,8 @@ type seeds struct {
 
 // contactSeeds connects to all seeds at once. It is an error if none answers as a broker.
 func (c *config) contactSeeds(ctx context.Context) (*seeds, error) {
-	s := &seeds{contacts: make([]dial.Contact, len(c.seeds)), errs: make([]error, len(c.seeds))}
-	d := dial.Dialer{TLS: c.security.tls}
+	s := &seeds{contacts: make([]conn.Contact, len(c.seeds)), errs: make([]error, len(c.seeds))}
+	d := conn.Dialer{TLS: c.security.tls}
 	var wg sync.WaitGroup
 	for i, addr := range c.seeds {
 		wg.Go(func() { s.contacts[i] = d.Contact(ctx, addr) })
@@ -243,7 +243,7 @@ func brokerFindings(brokers []broker, leaders []int32, standin bool) []target.Fi
 func (cl *cluster) clock() target.Finding {
 	f := target.Finding{Check: "clock of the brokers"}
 	for i := range cl.brokers {
-		if !dial.IsLocal(cl.brokers[i].addr) {
+		if !conn.IsLocal(cl.brokers[i].addr) {
 			f.Level = target.LevelUnknown
 			f.Found = "Kafka's protocol does not ask brokers for the time without writing"
 			f.Effect = "times of events do not depend on it; retention by time, and other consumers' end-to-end times do"
@@ -264,7 +264,7 @@ func (cl *cluster) inspectTopic(ctx context.Context, t *kmsg.MetadataResponseTop
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return []target.Finding{{
 			Check: "topic", Level: target.LevelError, Found: fmt.Sprintf("the user may not see the topic %s", c.topic),
-			Effect: "a run fails when it starts", Mend: mendOf(c.forbidden("", "DESCRIBE (and CREATE, if it is missing)", err)),
+			Effect: "a run fails when it starts", Mend: c.grant(aclTopic(c.topic), c.seeRights()...),
 		}}
 	case err != nil:
 		return []target.Finding{{
@@ -280,22 +280,13 @@ func (cl *cluster) inspectTopic(ctx context.Context, t *kmsg.MetadataResponseTop
 	cl.readSettings(ctx)
 	facts.settings = cl.settings
 	out := facts.findings(c)
-	if err := cl.checkRights(t.AuthorizedOperations); err != nil {
+	if right := c.missingRight(t.AuthorizedOperations); right != "" {
 		out = append(out, target.Finding{
-			Check: "permissions", Level: target.LevelError, Found: "the user lacks a permission: " + err.Error(),
-			Effect: "a run fails when it starts", Mend: mendOf(err),
+			Check: "permissions", Level: target.LevelError, Found: fmt.Sprintf("%s lacks the permission %s on the topic %s", c.principal(), strings.ToUpper(right), c.topic),
+			Effect: "a run fails when it starts", Mend: c.grant(aclTopic(c.topic), c.topicRights()...),
 		})
 	}
 	return out
-}
-
-// mendOf is the hint of an error.
-func mendOf(err error) string {
-	var e *target.Error
-	if errors.As(err, &e) {
-		return e.Hint
-	}
-	return ""
 }
 
 // missing is the finding about a topic that does not exist.

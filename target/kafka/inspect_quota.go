@@ -21,7 +21,7 @@ func (cl *cluster) quotas(ctx context.Context) target.Finding {
 		f := target.Finding{Check: "quotas", Level: target.LevelUnknown, Found: fmt.Sprintf("the brokers do not tell their quotas: %v", err)}
 		if errors.Is(err, kerr.ClusterAuthorizationFailed) {
 			f.Found = "the user may not see the quotas"
-			f.Mend = "grant DESCRIBE_CONFIGS on the cluster with kafka-acls"
+			f.Mend = cl.cfg.grant(aclCluster, aclDescribeConfigs)
 		}
 		return f
 	}

@@ -34,7 +34,7 @@ func (t *topicFacts) findings(c *config) []target.Finding {
 	if t.settings == nil {
 		return append(out, target.Finding{
 			Check: "topic settings", Level: target.LevelUnknown, Found: "the user may not read the settings of the topic " + t.name,
-			Mend: "grant DESCRIBE_CONFIGS on the topic with kafka-acls",
+			Mend: c.grant(aclTopic(t.name), aclDescribeConfigs),
 		})
 	}
 	out = append(out, t.minInSync(c), t.retention(c))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"carronade/internal/socket"
+	"carronade/internal/conn"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -27,8 +27,7 @@ type lane struct {
 	resend         []*slot // scratch of the sender: slots to be sent again
 	closed         bool
 	throttledUntil time.Duration // throttled until then
-	downAt         time.Duration // when the connection was lost, or the first one could not be made
-	downErr        error
+	outage         conn.Outage
 	metrics        BrokerMetrics
 }
 
@@ -89,21 +88,21 @@ func (l *lane) accepts(now time.Duration) bool {
 		return false
 	default:
 		// What waits behind a full socket is bounded by one request.
-		return !k.flushing || k.unsent < l.s.p.cfg.maxRequest
+		return !k.Flushing() || k.unsent < l.s.p.cfg.maxRequest
 	}
 }
 
 // downTooLong reports whether there has been no connection for so long that batches are
 // taken only to fail.
 func (l *lane) downTooLong(now time.Duration) bool {
-	return l.link == nil && l.downErr != nil && now-l.downAt > l.s.maxOutage()
+	return l.link == nil && l.outage.Longer(now, l.s.maxOutage())
 }
 
 // writable reports whether requests may be written now. After a login has ended, the broker
 // would close the connection: they wait for the renewal, which may be late on a busy machine.
 func (l *lane) writable(now time.Duration) bool {
 	k := l.link
-	return k != nil && !k.dead && !k.paused && now >= l.throttledUntil && !k.term.over(l.s.p.startTime, now)
+	return k != nil && !k.Dead() && !k.paused && now >= l.throttledUntil && !k.term.over(l.s.p.startTime, now)
 }
 
 // Flush implements load.Lane.
@@ -135,7 +134,7 @@ func (l *lane) Close() error {
 	l.unflushed = nil
 	if s.p.sink == nil { // never started
 		if l.link != nil {
-			l.link.nc.Close()
+			l.link.Conn.Close()
 		}
 		return nil
 	}
@@ -157,7 +156,7 @@ func (l *lane) Close() error {
 	}
 	s.dropCompleted()
 	if l.link != nil {
-		l.link.kill(errClosed)
+		l.link.Kill(conn.ErrClosed)
 	}
 	s.deliver()
 	return nil
@@ -167,7 +166,7 @@ func (l *lane) Close() error {
 func (s *sender) markMaybeWritten() {
 	for _, l := range s.lanes {
 		k := l.link
-		if k == nil || !k.writing {
+		if k == nil || !k.Writing() {
 			continue
 		}
 		for n := max(k.head, k.next); n < k.writeEnd; n++ {
@@ -213,8 +212,11 @@ func (s *sender) dropCompleted() {
 func (l *lane) dial(ctx context.Context) (*link, error) {
 	cfg := l.s.p.cfg
 	l.s.mu.Lock()
-	addr := l.addr
+	addr, closed := l.addr, l.closed
 	l.s.mu.Unlock()
+	if closed {
+		return nil, conn.ErrClosed
+	}
 	nc, term, versions, err := dialVersions(ctx, cfg, addr)
 	if err != nil {
 		if sink := l.s.p.sink; sink != nil && ctx.Err() == nil { // else the run has not started, or has ended
@@ -241,54 +243,24 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	return k, nil
 }
 
-// The pauses between attempts to connect: the Java client's reconnect.backoff.ms and
-// reconnect.backoff.max.ms.
-const (
-	reconnectFirst = 50 * time.Millisecond
-	reconnectMost  = time.Second
-)
-
 // keepConnected maintains a connection until the lane or the producer is closed.
 func (l *lane) keepConnected() {
+	l.s.mu.Lock()
+	k := l.link
+	l.s.mu.Unlock()
+	conn.Keeper[link]{First: conn.ReconnectFirst, Dial: l.dial, Failed: l.down, Serve: l.serve}.Run(l.s.p.ctx, k)
+}
+
+// serve uses a connection until it has ended.
+func (l *lane) serve(k *link) conn.Next {
 	s := l.s
-	pause := time.Duration(0)
-	for {
-		s.mu.Lock()
-		k, closed := l.link, l.closed
-		s.mu.Unlock()
-		if closed || s.p.ctx.Err() != nil {
-			if k != nil {
-				k.nc.Close()
-			}
-			return
-		}
-		if k == nil {
-			var err error
-			if k, err = l.dial(s.p.ctx); err != nil {
-				if s.p.ctx.Err() != nil {
-					return
-				}
-				l.down(err)
-				pause = min(max(2*pause, reconnectFirst), reconnectMost)
-				select {
-				case <-s.p.ctx.Done():
-					return
-				case <-time.After(jittered(pause)):
-				}
-				continue
-			}
-		}
-		pause = 0
-		k.attachPoller(s.p.pollers.Of(s.id))
-		s.p.tasks.Go(k.flusher)
-		if l.up(k) {
-			k.run()
-		}
-		l.lost(k)
-		if c, ok := k.nc.(*socket.Conn); ok {
-			c.Release()
-		}
+	k.Attach(s.p.pollers.Of(s.id))
+	if l.up(k) {
+		k.run()
 	}
+	next := l.lost(k)
+	k.Release()
+	return next
 }
 
 // down notes that there is no connection.
@@ -297,10 +269,7 @@ func (l *lane) down(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = s.p.sink.Now()
-	if l.downErr == nil { // this is the first failure
-		l.downAt = s.now
-	}
-	l.downErr = err
+	l.outage.Note(s.now, err)
 	s.p.metadata.ask()
 	l.ready(s.now)
 }
@@ -311,11 +280,12 @@ func (l *lane) up(k *link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = s.p.sink.Now()
-	l.link, l.downErr = k, nil
+	l.link, l.outage = k, conn.Outage{}
 	if l.closed {
-		k.kill(errClosed)
+		k.Kill(conn.ErrClosed)
 		return false
 	}
+	k.Watch(s.p.cfg.requestTimeout)
 	s.dispatch()
 	l.ready(s.now)
 	s.finish()

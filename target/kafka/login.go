@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 )
 
 // maxControlAnswer bounds the answer to a request that is not a fetch. A larger length
@@ -77,7 +77,7 @@ func (s *security) login(open firstMessage, send exchange) (lifetime time.Durati
 		req.Version = 1
 		req.SASLAuthBytes = out
 		answer, err := send(req)
-		if err != nil && dial.IsConnectionClosed(err) {
+		if err != nil && conn.IsConnectionClosed(err) {
 			// Some brokers close the connection instead of refusing the login.
 			return 0, s.loginRefused(fmt.Errorf("the broker closed the connection: %w", err))
 		} else if err != nil {
@@ -102,20 +102,20 @@ func (s *security) login(open firstMessage, send exchange) (lifetime time.Durati
 }
 
 // exchangeOn returns the exchange for a connection without other requests in flight.
-func exchangeOn(conn net.Conn, clientID string) exchange {
-	return func(req kmsg.Request) (kmsg.Response, error) { return roundTrip(conn, clientID, req) }
+func exchangeOn(nc net.Conn, clientID string) exchange {
+	return func(req kmsg.Request) (kmsg.Response, error) { return roundTrip(nc, clientID, req) }
 }
 
 // roundTrip writes one request, in the version set in it, and waits for its answer. It is
 // for the rare requests on a connection without others in flight.
-func roundTrip(conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
+func roundTrip(nc net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
 	const correlation = 1
 	f := kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID))
-	if _, err := conn.Write(f.AppendRequest(nil, req, correlation)); err != nil {
+	if _, err := nc.Write(f.AppendRequest(nil, req, correlation)); err != nil {
 		return nil, err
 	}
 	var head [4]byte
-	if _, err := io.ReadFull(conn, head[:]); err != nil {
+	if _, err := io.ReadFull(nc, head[:]); err != nil {
 		return nil, err
 	}
 	size := int64(binary.BigEndian.Uint32(head[:]))
@@ -123,7 +123,7 @@ func roundTrip(conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response,
 		return nil, &notKafkaError{head}
 	}
 	body := make([]byte, size)
-	if _, err := io.ReadFull(conn, body); err != nil {
+	if _, err := io.ReadFull(nc, body); err != nil {
 		return nil, err
 	}
 	if got := binary.BigEndian.Uint32(body); got != correlation {

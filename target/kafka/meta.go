@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
@@ -351,10 +350,4 @@ func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16
 		case <-time.After(metaSpacing):
 		}
 	}
-}
-
-// jittered returns d plus or minus up to a fifth, so that lanes that lost the same broker
-// do not reconnect at the same time.
-func jittered(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

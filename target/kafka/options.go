@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 	"carronade/units"
 )
@@ -193,14 +193,14 @@ func options() []target.Option {
 			Name: "create-topic", Word: "SPEC", Group: groupTopic, Independent: true,
 			Help: "create the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2; auto: the broker's defaults",
 		},
-	}, dial.ConnOptions(groupConn, dial.ConnectTimeout{}), []target.Option{
+	}, conn.Options(groupConn, conn.ConnectTimeout{}), []target.Option{
 		{Name: "client-id", Word: "NAME", Default: "carronade", Group: groupConn, Help: "client id to connect with"},
 		{Name: "rack", Word: "NAME", Group: groupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (client engine)"},
 		{Name: "client-config", Word: "FILE", Group: groupConn, Help: "properties file of a Java client"},
 		{Name: "client-property", Word: "K=V", Type: target.List, Group: groupConn, Show: showProperty, Help: "one property as in that file, k=v; repeatable"},
 
 		{Name: "tls", Type: target.Bool, Default: "false", Group: groupSecurity, Independent: true, Help: "use TLS; implied by the other tls options"},
-	}, dial.Options(groupSecurity, "the broker's"), []target.Option{
+	}, conn.TLSOptions(groupSecurity, "the broker's"), []target.Option{
 		{
 			Name: "sasl-mechanism", Group: groupSecurity, Independent: true,
 			Choices: []string{mechPlain, mechScram256, mechScram512, mechOAuth, mechAWS},

@@ -43,12 +43,12 @@ func (s *sender) pending(now time.Duration) (all []string) {
 		to := fmt.Sprintf("broker %d at %s", l.broker, l.addr)
 		k := l.link
 		switch {
-		case k == nil && l.downErr != nil:
-			add("%s, without a connection for %s: %v", to, since(l.downAt), l.downErr)
+		case k == nil && l.outage.Err != nil:
+			add("%s, without a connection for %s: %v", to, since(l.outage.Since), l.outage.Err)
 		case k == nil:
 			add("%s, not connected yet", to)
-		case k.dead:
-			add("%s, whose connection ends: %v", to, k.cause)
+		case k.Dead():
+			add("%s, whose connection ends: %v", to, k.Cause())
 		case k.head < k.tail:
 			text := fmt.Sprintf("%s, %s without an answer", to, units.Plural(int(k.tail-k.head), "request"))
 			if r := k.at(k.head); r.sent >= 0 {
@@ -56,7 +56,7 @@ func (s *sender) pending(now time.Duration) (all []string) {
 			}
 			if k.unsent > 0 {
 				text += ", " + units.FormatSize(int64(k.unsent)) + " not written"
-				if k.flushing {
+				if k.Flushing() {
 					text += " because the socket is full"
 				}
 			}

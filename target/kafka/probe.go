@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 )
 
 // openTimeout bounds all of Open, so that a wrong address is reported within
@@ -74,9 +74,9 @@ func rank(err error) int {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return 0
-	case dial.IsTimeout(err):
+	case conn.IsTimeout(err):
 		return 1
-	case dial.IsRefused(err):
+	case conn.IsRefused(err):
 		return 2
 	}
 	return 3
@@ -96,30 +96,30 @@ func (c *config) probeOne(ctx context.Context, addr string) error {
 		record tls.RecordHeaderError
 		auth   *authError
 		alien  *notKafkaError
-		failed *dial.TLSError
+		failed *conn.TLSError
 	)
 	switch {
 	case ctx.Err() != nil:
 		return errors.Join(ctx.Err(), err)
 	case errors.As(err, &auth) && errors.Is(err, kerr.IllegalSaslState):
 		return fmt.Errorf("%w: %w", errNoLogin, err)
-	case errors.As(err, &auth), dial.IsRefused(err):
+	case errors.As(err, &auth), conn.IsRefused(err):
 		return err
 	case c.security.tls == nil && errors.As(err, &alien) && alien.tls():
 		return fmt.Errorf("%w (%w)", errSpeaksTLS, err)
-	case c.security.tls != nil && errors.As(err, &failed) && (errors.As(err, &record) || dial.IsConnectionClosed(err) || dial.IsTimeout(err)):
+	case c.security.tls != nil && errors.As(err, &failed) && (errors.As(err, &record) || conn.IsConnectionClosed(err) || conn.IsTimeout(err)):
 		plaintext := &security{clientID: c.clientID}
 		if again := c.checkBroker(ctx, addr, plaintext); again == nil || errors.Is(again, errWantsLogin) {
 			return fmt.Errorf("%w (%w)", errSpeaksPlain, err)
 		}
-	case c.security.tls == nil && (dial.IsConnectionClosed(err) || dial.IsTimeout(err)):
-		if dial.SpeaksTLS(ctx, addr) {
+	case c.security.tls == nil && (conn.IsConnectionClosed(err) || conn.IsTimeout(err)):
+		if conn.SpeaksTLS(ctx, addr) {
 			return fmt.Errorf("%w (%w)", errSpeaksTLS, err)
 		}
 		if errors.As(err, new(*net.OpError)) && strings.Contains(err.Error(), "dial") {
 			return err
 		}
-		if dial.IsTimeout(err) {
+		if conn.IsTimeout(err) {
 			return fmt.Errorf("%w (%w)", errNoAnswer, err)
 		}
 		return fmt.Errorf("%w (%w)", errClosedUnanswered, err)
@@ -130,17 +130,17 @@ func (c *config) probeOne(ctx context.Context, addr string) error {
 // checkBroker connects, asks for the API versions, and then for the brokers:
 // the answer to that shows whether a login is required.
 func (c *config) checkBroker(ctx context.Context, addr string, s *security) error {
-	conn, err := s.Dial(ctx, addr)
+	nc, err := s.Dial(ctx, addr)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	stop := dial.Interrupt(ctx, conn)
+	defer nc.Close()
+	stop := conn.Interrupt(ctx, nc)
 	defer stop()
 
 	versions := kmsg.NewPtrApiVersionsRequest()
 	versions.Version = 0 // every broker supports it
-	answer, err := roundTrip(conn, c.clientID, versions)
+	answer, err := roundTrip(nc, c.clientID, versions)
 	if err != nil {
 		return fmt.Errorf("ask for the API versions: %w", err)
 	}
@@ -167,8 +167,8 @@ func (c *config) checkBroker(ctx context.Context, addr string, s *security) erro
 	meta := kmsg.NewPtrMetadataRequest()
 	meta.Version = 1
 	meta.Topics = []kmsg.MetadataRequestTopic{}
-	if _, err := roundTrip(conn, c.clientID, meta); err != nil {
-		if dial.IsConnectionClosed(err) && c.wantsLogin(ctx, addr, s) {
+	if _, err := roundTrip(nc, c.clientID, meta); err != nil {
+		if conn.IsConnectionClosed(err) && c.wantsLogin(ctx, addr, s) {
 			return errWantsLogin
 		}
 		return fmt.Errorf("ask for the brokers: %w", err)
@@ -180,16 +180,16 @@ func (c *config) checkBroker(ctx context.Context, addr string, s *security) erro
 // answers that it does not support the mechanism, one without that it supports
 // no login.
 func (c *config) wantsLogin(ctx context.Context, addr string, s *security) bool {
-	conn, err := s.Dial(ctx, addr)
+	nc, err := s.Dial(ctx, addr)
 	if err != nil {
 		return false
 	}
-	defer conn.Close()
-	stop := dial.Interrupt(ctx, conn)
+	defer nc.Close()
+	stop := conn.Interrupt(ctx, nc)
 	defer stop()
 	hs := kmsg.NewPtrSASLHandshakeRequest()
 	hs.Version = 1
 	hs.Mechanism = "NONE"
-	answer, err := roundTrip(conn, c.clientID, hs)
+	answer, err := roundTrip(nc, c.clientID, hs)
 	return err == nil && errors.Is(kerr.ErrorForCode(answer.(*kmsg.SASLHandshakeResponse).ErrorCode), kerr.UnsupportedSaslMechanism)
 }

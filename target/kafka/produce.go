@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -44,7 +44,7 @@ type producer struct {
 
 	written, read atomic.Uint64
 	renewed       atomic.Uint64        // logins, on connections that stayed open
-	absent        dial.ConnectFailures // of brokers, during the run
+	absent        conn.ConnectFailures // of brokers, during the run
 
 	pollers socket.Pollers
 
@@ -130,7 +130,8 @@ func (p *producer) prepare(partitions int) error {
 }
 
 // connect opens the connections of all lanes. It succeeds if one broker can be
-// reached and none is too old: the lanes of the others keep trying.
+// reached and none is too old: the lanes of the others keep trying. The first broker
+// that is too old ends it.
 func (p *producer) connect(ctx context.Context) error {
 	var (
 		lanes []*lane
@@ -142,31 +143,34 @@ func (p *producer) connect(ctx context.Context) error {
 	for _, s := range p.senders {
 		lanes = append(lanes, s.lanes...)
 	}
-	err := dial.Many(len(lanes), func(i int) {
+	err := conn.DialMany(ctx, len(lanes), func(ctx context.Context, i int) error {
 		mu.Lock()
 		skip := mute[lanes[i].broker]
 		mu.Unlock()
 		if skip {
-			return
+			return nil
 		}
 		k, err := lanes[i].dial(ctx)
 		mu.Lock()
 		defer mu.Unlock()
-		if dial.IsTimeout(err) {
+		if conn.IsTimeout(err) {
 			mute[lanes[i].broker] = true
 		}
 		lanes[i].link = k
 		switch {
 		case err == nil:
 			up++
-		case first == nil || errors.Is(err, errNoFormat):
+		case errors.Is(err, errNoFormat):
+			return err
+		case first == nil:
 			first = err
 		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if up > 0 && !errors.Is(first, errNoFormat) {
+	if up > 0 {
 		return nil
 	}
 	return first
@@ -289,15 +293,16 @@ func (p *producer) Poll(t, of int) load.PollWaiter {
 // Threads implements load.Poller: one thread for each processor.
 func (p *producer) Threads(processors int) int { return processors }
 
-// How often the watch checks deadlines: while something waits for the end of a pause, and
-// while the only deadlines are those of requests. Each check wakes a thread, which at a few
-// events a second costs more than all the rest.
+// How often the watch checks what waits: while something waits for the end of a pause, and
+// while nothing does, when it only keeps the senders' clocks fresh. Each check wakes a thread,
+// which at a few events a second costs more than all the rest.
 const (
 	watchEvery = 20 * time.Millisecond
 	calmEvery  = 250 * time.Millisecond
 )
 
-// watch ends what ends by time alone: requests without an answer, throttling and backoffs.
+// watch ends what ends by time alone: throttling, backoffs and logins. Links end requests
+// without an answer.
 func (p *producer) watch() {
 	calm := min(calmEvery, max(watchEvery, p.cfg.requestTimeout/20))
 	t := time.NewTimer(watchEvery)

@@ -171,7 +171,7 @@ func (s *sender) learn(v *view) {
 			l.addr = addr
 		}
 		if k := l.link; k != nil && k.format.TopicID != v.topicID {
-			k.kill(errTopicRecreated) // requests name the topic by its id
+			k.Kill(errTopicRecreated) // requests name the topic by its id
 		}
 	}
 	if moved {
@@ -306,7 +306,7 @@ func (s *sender) finish() {
 		k := s.dirty[len(s.dirty)-1]
 		s.dirty = s.dirty[:len(s.dirty)-1]
 		k.dirty = false
-		k.pump()
+		k.Pump()
 	}
 	s.deliver()
 	if s.calm && s.pauses() {

@@ -177,7 +177,7 @@ func TestProduceOverTLS(t *testing.T) {
 	c := eventsCluster(t, 3, kfake.TLS(server))
 	for _, given := range [][]string{nil, {"fresh=true"}, idempotent} {
 		p := openProducer(t, c.ListenAddrs(), withStamps, append(given, "tls-ca="+ca)...)
-		if p.senders[0].lanes[0].link.out.Direct() {
+		if p.senders[0].lanes[0].link.Out.Direct() {
 			t.Fatal("the connection is written directly, without TLS")
 		}
 		client = p.cfg.security.tls

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -77,29 +78,25 @@ func (k *readLink) signal() {
 
 // run connects and serves until the reader is closed.
 func (k *readLink) run() {
-	pause := time.Duration(0)
-	for {
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-k.wake:
+	conn.Keeper[readLink]{First: conn.ReconnectFirst, Dial: k.dial, Failed: k.giveUp, Serve: func(*readLink) conn.Next {
+		if err := k.serve(); k.ctx.Err() == nil {
+			k.giveUp(err)
 		}
-		err := k.connect()
-		if err == nil {
-			pause = 0
-			err = k.serve()
-		}
-		if k.ctx.Err() != nil {
-			return
-		}
-		k.giveUp(err)
-		pause = min(max(2*pause, reconnectFirst), reconnectMost)
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-time.After(jittered(pause)):
-		}
+		return conn.AfterFirst
+	}}.Run(k.ctx, nil)
+}
+
+// dial connects when there is something to read.
+func (k *readLink) dial(ctx context.Context) (*readLink, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-k.wake:
 	}
+	if err := k.connect(); err != nil {
+		return nil, err
+	}
+	return k, nil
 }
 
 // errLoginEnds: a login that ends soon is renewed by a new connection.
@@ -111,7 +108,7 @@ func (k *readLink) connect() error {
 	c.mu.Lock()
 	addr := k.addr
 	c.mu.Unlock()
-	conn, term, versions, err := dialVersions(k.ctx, c.r.cfg, addr)
+	nc, term, versions, err := dialVersions(k.ctx, c.r.cfg, addr)
 	if err != nil {
 		return fmt.Errorf("connect to broker %d at %s: %w", k.broker, addr, err)
 	}
@@ -121,12 +118,12 @@ func (k *readLink) connect() error {
 	}
 	version, ok := versions.pick(int16(kmsg.Fetch), kafka.MinFetchVersion, most)
 	if !ok {
-		conn.Close()
+		nc.Close()
 		return &target.Error{Doing: "agree on API versions with " + addr, Err: errTooOld}
 	}
 	k.version, k.term, k.corr, k.answered = version, term, 0, 0
 	c.mu.Lock()
-	k.conn = conn
+	k.conn = nc
 	c.mu.Unlock()
 	return nil
 }
@@ -135,8 +132,8 @@ func (k *readLink) connect() error {
 // fails.
 func (k *readLink) serve() error {
 	ctx, cancel := context.WithCancelCause(k.ctx)
-	conn := k.conn // the function may run when the next connection is open
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	nc := k.conn // the function may run when the next connection is open
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
 	received := make(chan struct{})
 	go func() {
@@ -153,7 +150,7 @@ func (k *readLink) serve() error {
 			}
 		}
 	}
-	conn.Close()
+	nc.Close()
 	<-received
 	return context.Cause(ctx)
 }

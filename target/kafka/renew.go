@@ -59,7 +59,7 @@ func (k *link) renew() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		switch {
-		case k.dead:
+		case k.Dead():
 			return
 		case again:
 			k.term.renew = time.Now().Add(renewPause)
@@ -67,10 +67,10 @@ func (k *link) renew() {
 		case err != nil:
 			// A new connection reports what is wrong, or succeeds. No request
 			// that was sent on this one is lost.
-			for k.head < k.tail && !k.dead {
-				k.cond.Wait()
+			for k.head < k.tail && !k.Dead() {
+				k.Wait()
 			}
-			k.kill(fmt.Errorf("the login was not renewed: %w", err))
+			k.Kill(fmt.Errorf("the login was not renewed: %w", err))
 			return
 		}
 		k.term, k.paused = newLoginTerm(lifetime), false
@@ -112,9 +112,9 @@ func (k *link) relogin(ctx context.Context) (lifetime time.Duration, again bool,
 func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 	s := k.l.s
 	s.mu.Lock()
-	if k.dead {
+	if k.Dead() {
 		defer s.mu.Unlock()
-		return nil, k.cause
+		return nil, k.Cause()
 	}
 	r := s.newRequest()
 	r.sent = -1
@@ -124,7 +124,7 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 	r.framing = kmsg.NewRequestFormatter(kmsg.FormatterClientID(s.p.cfg.clientID)).AppendRequest(r.framing[:0], req, r.correlation)
 	r.segs = append(r.segs[:0], r.framing)
 	r.size = len(r.framing)
-	reply := r.reply
+	reply, ended := r.reply, k.Ended()
 	k.enqueue(r)
 	if !k.dirty {
 		k.dirty = true
@@ -135,10 +135,10 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 	select {
 	case body := <-reply:
 		return readAnswer(req, body)
-	case <-k.done:
+	case <-ended:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return nil, k.cause
+		return nil, k.Cause()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 )
@@ -31,7 +32,7 @@ const (
 
 // backoff is how long a slot waits after its n-th attempt.
 func backoff(n int32) time.Duration {
-	return jittered(min(minRetryPause<<min(n-1, 8), maxRetryPause))
+	return conn.Jittered(min(minRetryPause<<min(n-1, 8), maxRetryPause))
 }
 
 // sendNew sends slots for the first time.
@@ -210,7 +211,7 @@ func (s *sender) completeUnacked(sl *slot) {
 }
 
 // lost cleans up after a lost connection.
-func (l *lane) lost(k *link) {
+func (l *lane) lost(k *link) conn.Next {
 	s := l.s
 	var logged error
 	defer func() { // without the lock: logging may be slow
@@ -220,32 +221,25 @@ func (l *lane) lost(k *link) {
 	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k.kill(errBrokerClosed)
-	for k.writing {
-		if k.flushing {
-			// The flusher may wait for its turn.
-			k.cond.Broadcast()
-		}
-		k.cond.Wait()
-	}
+	k.Bury(errBrokerClosed)
 	s.now = s.p.sink.Now()
 	l.link = nil
 	if !l.closed {
-		l.downAt, l.downErr = s.now, fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.cause)
+		logged = fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.Cause())
+		l.outage.Note(s.now, logged)
 		l.metrics.Reconnects++
-		logged = l.downErr
 		s.p.cfg.happened("connection lost", time.Now(), 0)
 		s.p.metadata.ask()
 	}
-	class, text := load.Refused, fmt.Sprintf("connection to broker %d lost: %v", l.broker, k.cause)
-	if errors.As(k.cause, new(*protocolError)) || errors.Is(k.cause, kafka.ErrLength) {
+	class, text := load.Refused, fmt.Sprintf("connection to broker %d lost: %v", l.broker, k.Cause())
+	if errors.As(k.Cause(), new(*protocolError)) || errors.Is(k.Cause(), kafka.ErrLength) {
 		class = load.Protocol
 	}
 	for k.head < k.tail {
 		written := k.head < k.next
 		started := written || k.head == k.next && k.offset > 0
 		r := k.pop()
-		late := errors.Is(k.cause, errTimeout) && s.now-r.sent >= s.p.cfg.requestTimeout
+		late := errors.Is(k.Cause(), conn.ErrTimeout) && s.now-r.sent >= s.p.cfg.requestTimeout
 		for _, sl := range r.slots {
 			if sl.liveIndex < 0 {
 				continue
@@ -275,6 +269,10 @@ func (l *lane) lost(k *link) {
 	}
 	s.dispatch()
 	s.finish()
+	if l.closed {
+		return conn.Never
+	}
+	return conn.AtOnce
 }
 
 // watch ends what is over, and reports whether anything waits for the end of a pause.
@@ -285,7 +283,7 @@ func (s *sender) watch() (busy bool) {
 	s.now = now
 	for _, l := range s.lanes {
 		k := l.link
-		if k == nil || k.dead {
+		if k == nil || k.Dead() {
 			l.ready(now)
 			busy = true
 			continue
@@ -295,13 +293,6 @@ func (s *sender) watch() (busy bool) {
 			if k.term.due() {
 				k.renew()
 			}
-		}
-		if k.head < k.next {
-			if r := k.at(k.head); r.sent >= 0 && now-r.sent > s.p.cfg.requestTimeout {
-				k.kill(errTimeout)
-			}
-		} else if since, waits := k.unread(); waits && now-since > s.p.cfg.requestTimeout {
-			k.kill(errTimeout) // the broker does not read
 		}
 		l.ready(now) // only in case an earlier call is missing
 	}
@@ -315,18 +306,6 @@ func (s *sender) watch() (busy bool) {
 
 // pauses reports whether anything waits for the end of a pause or for a leader.
 func (s *sender) pauses() bool { return len(s.later) > 0 || len(s.recovering) > 0 || s.leaderless > 0 }
-
-// unread returns since when the broker has read nothing more, if the oldest request is
-// not written completely. A write over TLS reports nothing before its end.
-func (k *link) unread() (since time.Duration, waits bool) {
-	if k.head != k.next || k.next == k.tail {
-		return 0, false
-	}
-	if r := k.at(k.head); k.offset > 0 && r.sent >= 0 {
-		return r.sent, true
-	}
-	return k.progressAt, true
-}
 
 // expire gives up batches that waited too long for an attempt.
 func (s *sender) expire(now time.Duration) {
@@ -373,7 +352,7 @@ func (s *sender) routeLeaderless(now time.Duration) {
 			continue
 		}
 		if s.leaderlessLane == nil {
-			s.leaderlessLane = &lane{s: s, id: int(s.p.laneCount.Add(1) - 1), broker: noLeader, downErr: errNoLeader, downAt: math.MinInt64 / 2}
+			s.leaderlessLane = &lane{s: s, id: int(s.p.laneCount.Add(1) - 1), broker: noLeader, outage: conn.Outage{Err: errNoLeader, Since: math.MinInt64 / 2}}
 		}
 		s.routes[part].Store(s.leaderlessLane)
 		found = true
@@ -400,8 +379,8 @@ func (s *sender) textFor(sl *slot) string {
 	switch {
 	case l == nil:
 		return errNoLeader.Error()
-	case l.downErr != nil:
-		return l.downErr.Error()
+	case l.outage.Err != nil:
+		return l.outage.Err.Error()
 	}
 	return "could not be written in time"
 }

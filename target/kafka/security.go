@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -48,7 +48,7 @@ type security struct {
 	recvBuffer int
 	timeout    time.Duration // of a request while logging in
 	clientID   string
-	via        func(ctx context.Context, addr string) (net.Conn, error) // see dial.Dialer
+	via        func(ctx context.Context, addr string) (net.Conn, error) // see conn.Dialer
 }
 
 // String describes the settings without their secrets: "SASL_SSL,
@@ -214,7 +214,7 @@ func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
 			}
 		}
 	}
-	m := dial.Material{ServerName: v.String("tls-server-name"), SkipVerify: v.Bool("tls-insecure-skip-verify")}
+	m := conn.Material{ServerName: v.String("tls-server-name"), SkipVerify: v.Bool("tls-insecure-skip-verify")}
 	var err error
 	if m.CA, err = pemText(v.String("tls-ca"), "--tls-ca", props["ssl.truststore.location"], "ssl.truststore.location", props["ssl.truststore.certificates"]); err != nil {
 		return nil, err
@@ -230,14 +230,14 @@ func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
 
 // pemText returns the PEM text from the first that is given: an option's file, a
 // property's file, or a property itself.
-func pemText(optionFile, option, propFile, prop, text string) (dial.Text, error) {
+func pemText(optionFile, option, propFile, prop, text string) (conn.Text, error) {
 	switch {
 	case optionFile != "":
-		return dial.ReadText(optionFile, option)
+		return conn.ReadText(optionFile, option)
 	case propFile != "":
-		return dial.ReadText(propFile, "the client property "+prop)
+		return conn.ReadText(propFile, "the client property "+prop)
 	}
-	return dial.Text{Data: []byte(text), From: "the client property " + prop}, nil
+	return conn.Text{Data: []byte(text), From: "the client property " + prop}, nil
 }
 
 // verifyChainOnly checks the certificate's chain and validity, but not its name.
@@ -259,8 +259,8 @@ func verifyChainOnly(cfg *tls.Config) {
 // takes at most ten seconds, or until the context ends. config.explain has hints
 // for its errors.
 func (s *security) Dial(ctx context.Context, addr string) (net.Conn, error) {
-	conn, _, err := s.dialFor(ctx, addr)
-	return conn, err
+	nc, _, err := s.dialFor(ctx, addr)
+	return nc, err
 }
 
 // dialFor is Dial for a connection that stays open: it also returns how long the
@@ -268,28 +268,28 @@ func (s *security) Dial(ctx context.Context, addr string) (net.Conn, error) {
 func (s *security) dialFor(ctx context.Context, addr string) (net.Conn, loginTerm, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := s.dialTransport(ctx, addr)
+	nc, err := s.dialTransport(ctx, addr)
 	if err != nil {
 		return nil, loginTerm{}, err
 	}
 	if s.mechanism == nil {
-		return conn, loginTerm{}, nil
+		return nc, loginTerm{}, nil
 	}
-	stop := dial.Interrupt(ctx, conn)
-	lifetime, err := s.login(s.firstMessage(ctx, addr), exchangeOn(conn, s.clientID))
+	stop := conn.Interrupt(ctx, nc)
+	lifetime, err := s.login(s.firstMessage(ctx, addr), exchangeOn(nc, s.clientID))
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		conn.Close()
+		nc.Close()
 		return nil, loginTerm{}, err
 	}
-	return conn, newLoginTerm(lifetime), nil
+	return nc, newLoginTerm(lifetime), nil
 }
 
 // dialTransport connects by TCP, and TLS where configured, without login.
 func (s *security) dialTransport(ctx context.Context, addr string) (net.Conn, error) {
-	d := dial.Dialer{TLS: s.tls, SendBuffer: s.sendBuffer, RecvBuffer: s.recvBuffer, Via: s.via}
+	d := conn.Dialer{TLS: s.tls, SendBuffer: s.sendBuffer, RecvBuffer: s.recvBuffer, Via: s.via}
 	return d.Dial(ctx, addr)
 }
 

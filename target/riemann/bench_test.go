@@ -123,8 +123,8 @@ func TestLaneAllocatesNothing(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
 	l, sink := newTestLane(t, 1, true)
-	l.link.nc.Close()
-	l.link.nc = here
+	l.link.Conn.Close()
+	l.link.Conn = here
 	answers := riemann.AppendAcks(nil, 100)
 	if _, err := l.link.processAnswers(answers[:riemann.AckSize], socket.Arrival{Last: sink.Now()}); err != nil {
 		t.Fatal(err)
@@ -137,9 +137,7 @@ func TestLaneAllocatesNothing(t *testing.T) {
 		if l.Fire(batches) != 1 {
 			t.Fatal("not taken")
 		}
-		l.writing = true
-		l.Flush()
-		l.writing = false
+		l.flushUnwritten()
 		l.out, l.waiting = l.waiting, l.out[:0]
 		l.off, l.edge, l.outLast = 0, 0, l.queued
 		l.wrote(len(l.out))

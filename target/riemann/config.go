@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/load"
 	"carronade/target"
 )
@@ -28,8 +28,8 @@ type config struct {
 	batchEvents int // 0: as many as the engine fits into the room
 	inFlight    int // batches in flight on a connection; 0: not given
 
-	dialer         dial.Dialer
-	absent         *dial.ConnectFailures // of the server, during the run
+	dialer         conn.Dialer
+	absent         *conn.ConnectFailures // of the server, during the run
 	skipVerify     bool
 	requestTimeout time.Duration
 	backoff        time.Duration
@@ -60,7 +60,7 @@ const mostMessage = 64 << 20
 func parseConfig(s target.Spec) (*config, error) {
 	v := s.Options
 	c := &config{
-		absent:         new(dial.ConnectFailures),
+		absent:         new(conn.ConnectFailures),
 		clients:        max(1, s.Clients, v.Int("clients")),
 		portion:        s.Portion,
 		sticky:         v.Bool("sticky"),
@@ -139,19 +139,19 @@ func contradiction(what, hint string) error {
 }
 
 // dialer reads the options for the transport's connections.
-func (r *transport) dialer(v target.Values) (d dial.Dialer, err error) {
-	d = dial.Dialer{
+func (r *transport) dialer(v target.Values) (d conn.Dialer, err error) {
+	d = conn.Dialer{
 		Timeout:    cmp.Or(v.Duration("connect-timeout"), defaultConnectTimeout),
 		SendBuffer: int(v.Size("send-buffer")),
 		RecvBuffer: int(v.Size("recv-buffer")),
 	}
 	if !r.tls {
-		if dial.UsesTLS(v) && !strings.HasPrefix(v.String("query-address"), tlsScheme+"://") {
+		if conn.UsesTLS(v) && !strings.HasPrefix(v.String("query-address"), tlsScheme+"://") {
 			return d, contradiction("TLS options with a target without TLS", "make it riemann+tls://HOST:5554, or leave out the TLS options")
 		}
 		return d, nil
 	}
-	m, err := dial.ReadMaterial(v)
+	m, err := conn.ReadMaterial(v)
 	if err != nil {
 		return d, err
 	}
@@ -169,14 +169,14 @@ func parseTarget(u *url.URL) (r *transport, hosts []string, path string, err err
 		return wrong("no scheme "+u.Scheme, "a target is "+transports[0].scheme+"://HOST:"+transports[0].port)
 	}
 	r = &transports[i]
-	if err := dial.CheckURL(u, "read the target", "Riemann identifies clients by their certificates: use riemann+tls and --tls-cert", "settings are flags"); err != nil {
+	if err := conn.CheckURL(u, "read the target", "Riemann identifies clients by their certificates: use riemann+tls and --tls-cert", "settings are flags"); err != nil {
 		return nil, nil, "", err
 	}
 	path = cmp.Or(u.Path, r.path)
 	if r.path == "" && strings.Trim(path, "/") != "" {
 		return wrong(fmt.Sprintf("the path %s has no meaning with %s", u.Path, r.scheme), "leave it out: services and hosts are options of the events")
 	}
-	if hosts, err = dial.Hosts(u.Host, r.port); err != nil {
+	if hosts, err = conn.Hosts(u.Host, r.port); err != nil {
 		return wrong(err.Error(), "a target is "+r.scheme+"://HOST:"+r.port+", several with commas between")
 	}
 	return r, hosts, path, nil

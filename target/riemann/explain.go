@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -56,17 +56,17 @@ func (c *config) hint(err error) string {
 		return "Riemann accepts them at " + eventsPath + ", the default path; behind a proxy the path may differ"
 	case errors.Is(err, errNoRiemann):
 		return "check the port: Riemann's is often 5555 (TCP), 5554 (TLS) or 5556 (WebSocket)"
-	case dial.IsRefused(err) && c.transport.web():
+	case conn.IsRefused(err) && c.transport.web():
 		return "nothing listens there: does the server have a (ws-server), and is this its address? (carronade standin riemann --ws ADDR starts a small one)"
-	case dial.IsRefused(err):
+	case conn.IsRefused(err):
 		return "nothing listens there: is the server running, and is this its address? (carronade standin riemann starts a small one)"
 	case errors.Is(err, errNoAnswer):
 		return "another protocol may be listening there, or the server may be stuck: check the port and the server's log"
 	}
-	if h := dial.Hint(err, hasCert); h != "" {
+	if h := conn.Hint(err, hasCert); h != "" {
 		return h
 	}
-	if dial.IsTimeout(err) {
+	if conn.IsTimeout(err) {
 		return "check the address, the firewall between, and whether the server is stuck"
 	}
 	return "check the address and the server's log"
@@ -76,12 +76,12 @@ func (c *config) hint(err error) string {
 // second time.
 func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 	var (
-		failed    *dial.TLSError
+		failed    *conn.TLSError
 		answerErr *answerError
 		secure    = c.dialer.TLS != nil
 	)
 	switch {
-	case ctx.Err() != nil, dial.IsRefused(err), errors.As(err, &answerErr):
+	case ctx.Err() != nil, conn.IsRefused(err), errors.As(err, &answerErr):
 		return err
 	case secure && isCertAlert(err):
 		what := errWantsCert
@@ -90,7 +90,7 @@ func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 		}
 		return fmt.Errorf("%w (%w)", what, err)
 	case secure && errors.As(err, &failed):
-		if dial.Hint(err, true) == "" { // no problem with a certificate
+		if conn.Hint(err, true) == "" { // no problem with a certificate
 			plainly := c.dialer
 			plainly.TLS = nil
 			if again := identify(ctx, &plainly, addr, nil); again == nil || errors.As(again, &answerErr) {
@@ -100,9 +100,9 @@ func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 		return err
 	case strings.Contains(err.Error(), "dial "):
 		return err
-	case !secure && dial.SpeaksTLS(ctx, addr):
+	case !secure && conn.SpeaksTLS(ctx, addr):
 		return fmt.Errorf("%w (%w)", errSpeaksTLS, err)
-	case dial.IsTimeout(err):
+	case conn.IsTimeout(err):
 		return fmt.Errorf("%w (%w)", errNoAnswer, err)
 	case !secure && c.speaksWeb(ctx, addr):
 		return fmt.Errorf("%w (%w)", errIsWeb, err)

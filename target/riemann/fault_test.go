@@ -425,7 +425,7 @@ func whenFull(t *testing.T, s *session, long time.Duration, f func()) {
 	ticks, written := 0, uint64(0)
 	tick(t, func() bool {
 		l.mu.Lock()
-		full, before := l.writing && l.pending(), written
+		full, before := l.link != nil && l.link.Writing() && l.link.Pending(), written
 		l.mu.Unlock()
 		written, _ = l.wire()
 		if !full || written != before {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 	"carronade/units"
 )
@@ -78,7 +78,7 @@ func (c *config) inspectHost(ctx context.Context, addr string) ([]target.Finding
 	}
 	var out []target.Finding
 	if c.transport.scheme == udpScheme {
-		out = append(out, target.Finding{Check: "address " + addr, Found: "nothing refuses datagrams to " + addr + ", as far as UDP shows"})
+		out = append(out, udpFinding(addr, conn.IsLocal(addr)))
 	} else {
 		contact := c.dialer.Contact(ctx, addr)
 		out = append(out, contact.Findings(time.Now())...)
@@ -94,6 +94,20 @@ func (c *config) inspectHost(ctx context.Context, addr string) ([]target.Finding
 		out = append(out, target.Finding{Check: "server", Found: addr + " is a stand-in of carronade"})
 	}
 	return append(out, c.inspectIndex(ctx, addr)...), nil
+}
+
+// whyUDP is why nothing is known about a UDP port that does not refuse.
+const whyUDP = "a server does not answer datagrams, and a firewall that drops them looks the same"
+
+// udpFinding is about an address that did not refuse a datagram. Only this machine's own kernel is
+// certain to refuse them if nothing listens.
+func udpFinding(addr string, local bool) target.Finding {
+	f := target.Finding{Check: "address " + addr, Found: "nothing refuses datagrams to " + addr}
+	if !local {
+		f.Level = target.LevelUnknown
+		f.Found += "; whether a server receives them cannot be told: " + whyUDP
+	}
+	return f
 }
 
 // inspectIndex asks the server of an address for its own events.
@@ -142,7 +156,7 @@ func clockFinding(addr string, newest, began, ended time.Time) target.Finding {
 	host, _, _ := net.SplitHostPort(addr)
 	age := began.Sub(newest)
 	switch {
-	case dial.IsLocal(addr):
+	case conn.IsLocal(addr):
 		return target.Finding{Check: f.Check, Found: "the server at " + host + " runs on this machine, by its clock"}
 	case newest.IsZero():
 		f.Level, f.Found, f.Mend = target.LevelUnknown, "the server at "+host+" has no event of its own with a time", ""
@@ -157,6 +171,16 @@ func clockFinding(addr string, newest, began, ended time.Time) target.Finding {
 	}
 	return f
 }
+
+// A portState is what is known about a port.
+type portState int
+
+const (
+	portOpen portState = iota
+	portClosed
+	portSilent  // no answer: it is of no use from here
+	portUnknown // over UDP
+)
 
 // otherPorts tries the usual ports of the other transports on a host: which of them a run
 // could use instead.
@@ -174,39 +198,76 @@ func (c *config) otherPorts(ctx context.Context, addr string) target.Finding {
 			places = append(places, place{r.scheme, net.JoinHostPort(host, p)})
 		}
 	}
-	open := make([]bool, len(places))
+	states := make([]portState, len(places))
 	var wg sync.WaitGroup
 	for i, p := range places {
 		wg.Go(func() {
 			if p.scheme == udpScheme {
 				_, err := probeUDP(ctx, c, p.addr)
-				open[i] = err == nil
+				states[i] = udpState(err, conn.IsLocal(p.addr))
 				return
 			}
-			plain := dial.Dialer{Timeout: portWait}
-			if nc, err := plain.Dial(ctx, p.addr); err == nil {
+			plain := conn.Dialer{Timeout: portWait}
+			nc, err := plain.Dial(ctx, p.addr)
+			if err == nil {
 				nc.Close()
-				open[i] = true
 			}
+			states[i] = tcpState(err)
 		})
 	}
 	wg.Wait()
-	var yes, no []string
+	var of [portUnknown + 1][]string
 	for i, p := range places {
 		_, port, _ := net.SplitHostPort(p.addr)
-		text := fmt.Sprintf("%s (%s)", p.scheme, port)
-		if open[i] {
-			yes = append(yes, text)
-		} else {
-			no = append(no, text)
+		of[states[i]] = append(of[states[i]], fmt.Sprintf("%s (%s)", p.scheme, port))
+	}
+	return portsFinding(host, of)
+}
+
+// tcpState is the state of a port by the error of connecting.
+func tcpState(err error) portState {
+	switch {
+	case err == nil:
+		return portOpen
+	case conn.IsRefused(err):
+		return portClosed
+	}
+	return portSilent
+}
+
+// udpState is the state of a port by the error of sending a datagram without events. Silence
+// means that it is open only on this machine.
+func udpState(err error, local bool) portState {
+	e := (*target.Error)(nil)
+	switch {
+	case errors.As(err, &e): // port unreachable
+		return portClosed
+	case err == nil && local:
+		return portOpen
+	}
+	return portUnknown
+}
+
+// portsFinding is the finding about the ports of each state.
+func portsFinding(host string, of [portUnknown + 1][]string) target.Finding {
+	f := target.Finding{Check: "other ports", Found: "no other port of Riemann is open on " + host}
+	if len(of[portOpen]) > 0 {
+		f.Found = "open on " + host + ": " + strings.Join(of[portOpen], ", ")
+	}
+	for _, l := range []struct {
+		state portState
+		label string
+	}{{portClosed, "closed"}, {portSilent, "no answer"}} {
+		if list := of[l.state]; len(list) > 0 && (len(of[portOpen]) > 0 || l.state == portSilent) {
+			f.Found += "; " + l.label + ": " + strings.Join(list, ", ")
 		}
 	}
-	f := target.Finding{Check: "other ports", Found: "no other port of Riemann is open on " + host}
-	if len(yes) > 0 {
-		f.Found = "open on " + host + ": " + strings.Join(yes, ", ")
-		if len(no) > 0 {
-			f.Found += "; closed: " + strings.Join(no, ", ")
+	if list := of[portUnknown]; len(list) > 0 {
+		if len(of[portOpen]) == 0 {
+			f.Level = target.LevelUnknown
+			f.Found = "no other port of Riemann is known to be open on " + host + strings.TrimPrefix(f.Found, "no other port of Riemann is open on "+host)
 		}
+		f.Found += "; cannot tell: " + strings.Join(list, ", ") + ", since " + whyUDP
 	}
 	return f
 }

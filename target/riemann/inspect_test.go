@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	standinriemann "carronade/internal/standin/riemann"
 	"carronade/target"
 )
@@ -132,14 +132,62 @@ func TestClockFinding(t *testing.T) {
 // A datagram is a connection, too: none goes to an address that this process may not connect to.
 func TestProbeUDPIsRestricted(t *testing.T) {
 	addr := silentSocket(t)
-	dial.Restrict(func(a string) *dial.NotAllowedError { // others may run meanwhile
+	conn.Restrict(func(a string) *conn.NotAllowedError { // others may run meanwhile
 		if a == addr {
-			return &dial.NotAllowedError{Err: errors.New("not there"), Hint: "ask"}
+			return &conn.NotAllowedError{Err: errors.New("not there"), Hint: "ask"}
 		}
 		return nil
 	})
-	defer dial.Restrict(nil)
-	if _, err := probeUDP(t.Context(), nil, addr); !errors.As(err, new(*dial.NotAllowedError)) {
+	defer conn.Restrict(nil)
+	if _, err := probeUDP(t.Context(), nil, addr); !errors.As(err, new(*conn.NotAllowedError)) {
 		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
+// What does not refuse datagrams is open on this machine alone. Elsewhere a firewall may drop them.
+func TestUDPCannotTell(t *testing.T) {
+	refused := &target.Error{Doing: "send a datagram to x", Err: errors.New("port unreachable")}
+	for _, tt := range []struct {
+		name  string
+		err   error
+		local bool
+		want  portState
+	}{
+		{"silent here", nil, true, portOpen},
+		{"silent elsewhere", nil, false, portUnknown},
+		{"refused here", refused, true, portClosed},
+		{"refused elsewhere", refused, false, portClosed},
+		{"not sent", errors.New("no route"), false, portUnknown},
+		{"not allowed", &conn.NotAllowedError{Err: errors.New("not there")}, true, portUnknown},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := udpState(tt.err, tt.local); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+	if f := udpFinding("192.0.2.1:5555", false); f.Level != target.LevelUnknown || !strings.Contains(f.Found, "cannot be told: "+whyUDP) {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestPortsFinding(t *testing.T) {
+	udp, tls, ws := []string{"riemann+udp (5555)"}, []string{"riemann+tls (5554)"}, []string{"riemann+ws (5556)"}
+	for _, tt := range []struct {
+		name  string
+		of    [portUnknown + 1][]string
+		level target.Level
+		want  string
+	}{
+		{"nothing", [portUnknown + 1][]string{portClosed: append(udp, tls...)}, target.LevelOK, "no other port of Riemann is open on h"},
+		{"some", [portUnknown + 1][]string{portOpen: ws, portClosed: tls}, target.LevelOK, "open on h: riemann+ws (5556); closed: riemann+tls (5554)"},
+		{"a firewall", [portUnknown + 1][]string{portSilent: tls, portUnknown: udp}, target.LevelUnknown, "no other port of Riemann is known to be open on h; no answer: riemann+tls (5554); cannot tell: riemann+udp (5555), since " + whyUDP},
+		{"a firewall for UDP", [portUnknown + 1][]string{portOpen: tls, portUnknown: udp}, target.LevelOK, "open on h: riemann+tls (5554); cannot tell: riemann+udp (5555), since " + whyUDP},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if f := portsFinding("h", tt.of); f.Level != tt.level || f.Found != tt.want {
+				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
+			}
+		})
 	}
 }

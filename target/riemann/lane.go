@@ -13,13 +13,12 @@ import (
 )
 
 // A lane is a client with one connection, over TCP or TLS. Fire encodes
-// messages into a buffer of the sending thread. Flush queues them, and writes
-// them from that thread where that does not block. The connection's flusher
-// writes what the socket does not accept. The reader counts the answers, which
-// come in the order of the messages.
+// messages into a buffer of the sending thread. Flush queues them for the link,
+// which writes them. The reader counts the answers, which come in the order of
+// the messages.
 //
 // Only the sending thread uses its own fields. mu guards all others. It is
-// released during write calls; writing is set meanwhile.
+// released during write calls.
 type lane struct {
 	id   int
 	cfg  *config
@@ -42,12 +41,10 @@ type lane struct {
 	tasks  sync.WaitGroup
 
 	mu       sync.Mutex
-	cond     *sync.Cond // writing or dead have changed
-	link     *link      // nil while there is none
+	link     *link // nil while there is none
 	closed   bool
 	readyDue bool // Fire was refused for lack of room, so Ready is due
-	downAt   time.Duration
-	downErr  error
+	outage   conn.Outage
 
 	// The stream, over all connections: messages are numbered in the order in
 	// which they are queued. Unwritten messages are in two buffers, so that one
@@ -64,10 +61,6 @@ type lane struct {
 	edge           int    // the first end of a message in out at or after off
 	messagesToEdge uint64 // messages up to edge
 	waiting        []byte // to be written after out
-	writing        bool
-	flusherWrites  bool // writing is left to the flusher
-	pollerWaits    bool // usePoller waits for writing to end
-	waited         bool // what is being written waited behind a full socket
 
 	earliest  time.Duration // while answers are processed: their earliest possible arrival; 0: not known
 	outcomes  []load.Outcome
@@ -99,7 +92,6 @@ func newTCPLane(ctx context.Context, c *config, id int, addr string, encoders []
 
 func newLane(c *config, id int, addr string, encoders []*encoder) *lane {
 	l := &lane{id: id, cfg: c, addr: addr, encoders: encoders}
-	l.cond = sync.NewCond(&l.mu)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
@@ -157,7 +149,7 @@ func (l *lane) capacity() int {
 // server never comes back. They do not fail at once: otherwise a run at full
 // speed would fail millions of events per second.
 func (l *lane) accepts(now time.Duration) bool {
-	if l.closed || (l.link == nil || l.link.dead) && !l.unreachable(now) {
+	if l.closed || (l.link == nil || l.link.Dead()) && !l.unreachable(now) {
 		return false
 	}
 	if l.web != nil && l.web.oneInFlight() && l.queued > l.completed {
@@ -172,7 +164,7 @@ func (l *lane) unreachable(now time.Duration) bool {
 	if l.connected != nil && l.connected.Load() > 0 {
 		return false
 	}
-	return l.link == nil && l.downErr != nil && now-l.downAt > l.cfg.requestTimeout
+	return l.link == nil && l.outage.Longer(now, l.cfg.requestTimeout)
 }
 
 // Fire implements load.Lane.
@@ -252,7 +244,9 @@ func (l *lane) Flush() {
 		conn.Return(l.fill)
 	}
 	l.fill = nil
-	l.pump()
+	if l.link != nil {
+		l.link.Pump()
+	}
 }
 
 // Close implements load.Lane: it gives up unanswered messages.
@@ -270,7 +264,7 @@ func (l *lane) Close() error {
 	l.drop(now, load.Canceled, load.TextUnwritten)
 	l.deliver()
 	if l.link != nil {
-		l.link.kill(errClosed)
+		l.link.Kill(conn.ErrClosed)
 	}
 	return nil
 }
@@ -286,7 +280,7 @@ func (l *lane) disconnect() error {
 	l.cancel()
 	l.mu.Lock()
 	if l.link != nil {
-		l.link.kill(errClosed)
+		l.link.Kill(conn.ErrClosed)
 	}
 	l.mu.Unlock()
 	l.tasks.Wait()
@@ -350,7 +344,7 @@ func (l *lane) drop(now time.Duration, class load.Class, text string) {
 		o.Failed, o.Class, o.Text, o.Wire = o.Events, class, text, 0
 	}
 	l.begun, l.maybeBegun = l.queued, l.queued
-	if !l.writing { // otherwise a writer uses out, and no write follows
+	if l.link == nil || !l.link.Writing() { // otherwise a writer uses out, and no write follows
 		l.out, l.off, l.edge = l.out[:0], 0, 0
 		l.outLast, l.messagesToEdge = l.queued, l.queued
 	}
@@ -359,6 +353,6 @@ func (l *lane) drop(now time.Duration, class load.Class, text string) {
 
 // fail completes all messages that wait for a connection, as failed.
 func (l *lane) fail(now time.Duration) {
-	l.drop(now, load.Refused, errorText(l.downErr))
+	l.drop(now, load.Refused, errorText(l.outage.Err))
 	l.deliver()
 }

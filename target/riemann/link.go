@@ -3,7 +3,6 @@ package riemann
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"time"
 
@@ -13,25 +12,16 @@ import (
 	"carronade/load"
 )
 
-// A link is one connection of a lane. The lane's lock guards all of it except
-// the reader's buffer.
+// A link is one connection of a lane.
 type link struct {
+	conn.Link
 	l      *lane
-	nc     net.Conn
-	out    *socket.Writer // unless it is direct, the flusher does all writing, and blocks
 	seg    [1][]byte
-	dead   bool
-	cause  error
 	proven bool // something was answered on it
-	watch  *time.Timer
-
-	mayFlush bool // the flusher may run: reader and writer do not change any more
 }
 
 var (
-	errClosed         = errors.New("closed")
 	errServerClosed   = errors.New(load.TextConnectionClosed)
-	errTimeout        = errors.New(load.TextNoAnswer)
 	errNoOK           = errors.New("an answer without the field ok")
 	errTooManyAnswers = errors.New("an answer to a message that was not sent")
 	errNoMoreMessages = errors.New("the server accepts no more messages on this connection")
@@ -55,80 +45,43 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 			return nil, err
 		}
 	}
-	k := &link{l: l, nc: nc}
-	k.out = socket.NewWriter(nc, func() time.Duration { return l.sink.Now() }) // the sink is set when the run starts
-	return k, nil
+	return newLink(l, nc), nil
 }
 
-// usePoller leaves the reading to the poller of the lane's thread, if it has one
-// and the connection is plaintext.
-func (k *link) usePoller() {
-	if k.l.poller == nil {
-		return
-	}
-	p := k.l.poller(k.l.id)
-	if p == nil {
-		return
-	}
-	k.l.mu.Lock()
-	defer k.l.mu.Unlock()
-	k.l.pollerWaits = true
-	for k.l.writing && !k.l.flusherWrites {
-		k.l.cond.Wait()
-	}
-	k.l.pollerWaits = false
-	if c, ok := p.Take(k.nc); ok {
-		k.nc = c
-		k.out = socket.NewWriter(c, k.l.sink.Now)
-	}
+func newLink(l *lane, nc net.Conn) *link {
+	k := &link{l: l}
+	k.Init(nc, k, &l.mu, func() time.Duration { return l.sink.Now() }) // the sink is set when the run starts
+	return k
 }
-
-// reconnectMost bounds the pause between attempts to connect, unless the option
-// reconnect-backoff is longer.
-const reconnectMost = time.Second
 
 // keepConnected connects, and reconnects, until the lane's context ends.
 func (l *lane) keepConnected() {
-	pause, orderly := time.Duration(0), false
-	for {
-		l.mu.Lock()
-		k := l.link
-		l.mu.Unlock()
-		if k == nil {
-			if !orderly {
-				pause = min(max(2*pause, l.cfg.backoff), max(reconnectMost, l.cfg.backoff))
-				select {
-				case <-l.ctx.Done():
-					return
-				case <-time.After(time.Duration((0.8 + 0.4*rand.Float64()) * float64(pause))):
-				}
-			}
-			orderly = false
-			var err error
-			if k, err = l.dial(l.ctx); err != nil {
-				if l.ctx.Err() == nil {
-					l.cfg.absent.Note(l.addr, l.sink.Now(), err.Error())
-				}
-				l.down(err)
-				continue
-			}
-		}
-		k.usePoller()
-		k.allowFlusher()
-		l.up(k)
-		err := k.read()
-		over := l.lost(k, err)
-		if c, ok := k.nc.(*socket.Conn); ok {
-			c.Release()
-		}
-		if over {
-			return
-		}
-		if k.proven {
-			pause = 0
-		}
-		orderly = errors.Is(err, errNoMoreMessages)
+	l.mu.Lock()
+	k := l.link
+	l.mu.Unlock()
+	conn.Keeper[link]{First: l.cfg.backoff, Dial: l.dial, Failed: l.down, Serve: l.serve}.Run(l.ctx, k)
+}
+
+// serve uses a connection until it has ended.
+func (l *lane) serve(k *link) conn.Next {
+	var p *socket.Poller
+	if l.poller != nil {
+		p = l.poller(l.id)
 	}
+	k.Attach(p)
+	l.up(k)
+	err := k.read()
+	over := l.lost(k, err)
+	k.Release()
+	switch {
+	case over:
+		return conn.Never
+	case errors.Is(err, errNoMoreMessages):
+		return conn.AtOnce
+	case k.proven:
+		return conn.AfterFirst
+	}
+	return conn.AfterPause
 }
 
 // up starts to use a connection.
@@ -139,17 +92,14 @@ func (l *lane) up(k *link) {
 	if l.link == nil {
 		l.counts.Reconnects++
 	}
-	l.link, l.downErr = k, nil
+	l.link, l.outage = k, conn.Outage{}
 	l.countConnected(1)
 	if l.closed || l.ctx.Err() != nil {
-		k.kill(errClosed)
+		k.Kill(conn.ErrClosed)
 		return
 	}
-	k.watch = time.AfterFunc(l.cfg.requestTimeout, k.checkTimeout)
-	if l.pending() && !l.writing && !k.dead { // messages that waited for it go first
-		l.writing = true
-		l.wakeFlusher()
-	}
+	k.Watch(l.cfg.requestTimeout)
+	k.PumpLater() // messages that waited for it go first
 	l.ready(now)
 }
 
@@ -162,10 +112,12 @@ func (l *lane) countConnected(n int32) {
 
 // down notes that an attempt to connect failed.
 func (l *lane) down(err error) {
+	now := l.sink.Now()
+	l.cfg.absent.Note(l.addr, now, err.Error())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.downErr = err
-	if now := l.sink.Now(); l.unreachable(now) && !l.closed {
+	l.outage.Note(now, err)
+	if l.unreachable(now) && !l.closed {
 		l.fail(now)
 		l.ready(now)
 	}
@@ -177,21 +129,16 @@ func (l *lane) down(err error) {
 func (l *lane) lost(k *link, err error) (over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k.kill(err)
-	if k.watch != nil {
-		k.watch.Stop()
-	}
-	for l.writing {
-		l.cond.Wait()
-	}
+	k.Bury(err)
 	now := l.sink.Now()
-	l.link, l.downAt, l.downErr = nil, now, k.cause
+	l.link = nil
+	l.outage.Note(now, k.Cause())
 	l.countConnected(-1)
 	if l.closed || l.ctx.Err() != nil {
 		return true
 	}
 	l.cfg.happened("connection lost", time.Now(), 0)
-	l.giveUp(now, classOf(k.cause), errorText(k.cause))
+	l.giveUp(now, classOf(k.Cause()), errorText(k.Cause()))
 	// Skip the rest of a message that was written in part.
 	for l.messagesToEdge < l.begun {
 		l.advanceEdge()
@@ -205,11 +152,11 @@ func (l *lane) lost(k *link, err error) (over bool) {
 // classOf is the class of messages that a connection's end left unknown.
 func classOf(cause error) load.Class {
 	switch {
-	case errors.Is(cause, errTimeout):
+	case errors.Is(cause, conn.ErrTimeout):
 		return load.Timeout
 	case errors.As(cause, new(*protocolError)):
 		return load.Protocol
-	case errors.Is(cause, errClosed):
+	case errors.Is(cause, conn.ErrClosed):
 		return load.Canceled
 	}
 	return load.Refused
@@ -226,107 +173,19 @@ func errorText(cause error) string {
 	return cause.Error()
 }
 
-// kill ends the connection; the reader notices, and cleans up.
-func (k *link) kill(cause error) {
-	if k.dead {
-		return
+// Oldest implements conn.Queue.
+func (k *link) Oldest() (sent time.Duration, ok bool) {
+	if q := &k.l.queue; q.head < k.l.begunRuns {
+		return q.at(q.head).sent, true
 	}
-	k.dead, k.cause = true, cause
-	socket.Abort(k.nc)
-	k.l.cond.Broadcast()
+	return 0, false
 }
 
-// checkTimeout ends the connection when its oldest message was not answered in
-// time: a later answer could not be trusted to belong to it.
-func (k *link) checkTimeout() {
-	l := k.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if k.dead || l.closed {
-		return
-	}
-	left := l.cfg.requestTimeout
-	if q := &l.queue; q.head < l.begunRuns {
-		left += q.at(q.head).sent - l.sink.Now()
-	}
-	if left <= 0 {
-		k.kill(errTimeout)
-		return
-	}
-	k.watch.Reset(left)
-}
+// Pending implements conn.Queue.
+func (k *link) Pending() bool { return k.l.off < len(k.l.out) || len(k.l.waiting) > 0 }
 
-// pending reports whether there is something to write.
-func (l *lane) pending() bool { return l.off < len(l.out) || len(l.waiting) > 0 }
-
-// pump writes what waits, unless a write is in progress.
-func (l *lane) pump() {
-	k := l.link
-	if l.writing || k == nil || k.dead || !l.pending() {
-		return
-	}
-	l.writing = true
-	if k.out.Direct() {
-		for l.pending() && !k.dead {
-			if !k.write(false) {
-				break
-			}
-		}
-		if k.dead || !l.pending() {
-			l.endWriting()
-			return
-		}
-	}
-	l.wakeFlusher()
-}
-
-// wakeFlusher leaves the writing to the flusher, which runs at once, or after usePoller.
-func (l *lane) wakeFlusher() {
-	l.flusherWrites = true
-	if l.link.mayFlush {
-		l.tasks.Go(l.link.flusher)
-	} else {
-		l.cond.Broadcast() // usePoller waits until no write is in progress
-	}
-}
-
-// allowFlusher lets the flusher run from now on.
-func (k *link) allowFlusher() {
-	k.l.mu.Lock()
-	defer k.l.mu.Unlock()
-	k.mayFlush = true
-	if k.l.flusherWrites {
-		k.l.tasks.Go(k.flusher)
-	}
-}
-
-// endWriting notes that no write is in progress.
-func (l *lane) endWriting() {
-	l.writing, l.flusherWrites = false, false
-	if l.pollerWaits || l.link == nil || l.link.dead {
-		l.cond.Broadcast()
-	}
-}
-
-// flusher writes what the socket did not accept at once. It runs only while there
-// is such, because each goroutine takes memory.
-func (k *link) flusher() {
-	l := k.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for l.pending() && !k.dead {
-		k.write(true)
-		if !l.closed {
-			l.ready(l.sink.Now())
-		}
-	}
-	l.endWriting()
-}
-
-// write writes the contents of one buffer, and releases the lock meanwhile. With
-// wait it waits until the socket accepts some bytes. It returns false if the
-// socket accepted fewer bytes than it was given, or the link is dead.
-func (k *link) write(wait bool) bool {
+// Load implements conn.Queue: a write has the contents of one buffer.
+func (k *link) Load(w *socket.Writer) int {
 	l := k.l
 	if l.off == len(l.out) {
 		conn.Return(l.out)
@@ -334,27 +193,29 @@ func (k *link) write(wait bool) bool {
 		l.off, l.edge, l.outLast = 0, 0, l.queued
 	}
 	k.seg[0] = l.out[l.off:]
-	k.out.Reset()
-	total := k.out.Add(k.seg[:], 0)
-	l.waited = l.flusherWrites && (k.out.Direct() || k.out.Slow())
 	l.maybeBegun = l.outLast
-	l.mu.Unlock()
-	n, err := k.out.Write(wait)
+	return w.Add(k.seg[:], 0)
+}
+
+// Written implements conn.Queue.
+func (k *link) Written(n int, err error) {
+	l := k.l
 	k.seg[0] = nil
-	l.mu.Lock()
 	l.writtenBy.Add(uint64(n))
 	if l.closed { // all messages are completed
-		k.kill(errClosed)
-		return false
+		return
 	}
-	if err != nil && !k.out.Direct() {
-		n = total // all of it may have been sent
+	if err != nil && !k.Out.Direct() {
+		n = len(l.out) - l.off // all of it may have been sent
 	}
 	l.wrote(n)
-	if err != nil {
-		k.kill(err)
+}
+
+// Flushed implements conn.Queue.
+func (k *link) Flushed() {
+	if !k.l.closed {
+		k.l.ready(k.l.sink.Now())
 	}
-	return n == total && !k.dead
 }
 
 // wrote notes that n more bytes were written.
@@ -368,7 +229,7 @@ func (l *lane) wrote(n int) {
 	}
 	l.maybeBegun = l.messagesToEdge
 	if l.completed > l.fullyWritten() {
-		l.link.kill(&protocolError{errTooManyAnswers})
+		l.link.Kill(&protocolError{errTooManyAnswers})
 		return
 	}
 	l.begin(l.messagesToEdge)
@@ -402,7 +263,7 @@ func (l *lane) begin(n uint64) {
 	if n <= l.begun {
 		return
 	}
-	at := l.link.out.Began()
+	at := l.link.Out.Began()
 	for ; l.begunRuns < l.queue.tail; l.begunRuns++ {
 		r := l.queue.at(l.begunRuns)
 		if r.first() >= n {
@@ -413,7 +274,7 @@ func (l *lane) begin(n uint64) {
 			r = l.queue.at(l.begunRuns)
 		}
 		r.sent = at
-		if l.waited {
+		if l.link.Waited() {
 			// It waited behind a full socket, which is the system's delay, not
 			// the generator's.
 			r.batch.Free = max(r.batch.Free, at)

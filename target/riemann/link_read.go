@@ -27,7 +27,7 @@ var errEndless = errors.New("an answer that does not end")
 func (k *link) read() (err error) {
 	l := k.l
 	r := conn.Reader{
-		Conn: k.nc, Now: l.sink.Now,
+		Conn: k.Conn, Now: l.sink.Now,
 		Read: func(n int) { l.readBy.Add(uint64(n)) },
 		Received: func(b []byte, came socket.Arrival) (int, error) {
 			rest, err := k.processAnswers(b, came)
@@ -54,8 +54,8 @@ func (k *link) processAnswers(b []byte, came socket.Arrival) (rest []byte, err e
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, completed := came.Last, l.completed
-	if k.dead {
-		return nil, k.cause // lost, or Close, gives up what was sent
+	if k.Dead() {
+		return nil, k.Cause() // lost, or Close, gives up what was sent
 	}
 	for {
 		var acks int
@@ -84,7 +84,7 @@ func (k *link) processAnswers(b []byte, came socket.Arrival) (rest []byte, err e
 		}
 	}
 	if err != nil {
-		k.kill(err) // before the sending thread, which may be this one, sends more on it
+		k.Kill(err) // before the sending thread, which may be this one, sends more on it
 	}
 	k.noteArrival(came, int(l.completed-completed), len(b) > 0)
 	l.deliver()
@@ -103,7 +103,7 @@ func (k *link) noteArrival(at socket.Arrival, answers int, more bool) {
 	for i := range l.outcomes {
 		l.outcomes[i].Earliest = l.earliest
 	}
-	if c, ok := k.nc.(*socket.Conn); ok && l.outcomes[0].Sent != l.outcomes[len(l.outcomes)-1].Sent {
+	if c, ok := k.Conn.(*socket.Conn); ok && l.outcomes[0].Sent != l.outcomes[len(l.outcomes)-1].Sent {
 		c.Together()
 	}
 }
@@ -127,7 +127,7 @@ func (l *lane) answered(n uint64, now time.Duration) error {
 // returned yet.
 func (l *lane) expected(n uint64) error {
 	most := l.maybeBegun
-	if !l.writing {
+	if !l.link.Writing() {
 		most = l.fullyWritten()
 	}
 	if l.completed+n > most {

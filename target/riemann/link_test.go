@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,11 +98,10 @@ func TestAnswersWhileWriting(t *testing.T) {
 	s := openSession(t, spec)
 	l := s.lanes[0].(*lane)
 	here, there := net.Pipe() // a write ends only when all of it is read
-	l.link.nc.Close()
-	k := &link{l: l, nc: here}
+	l.link.Conn.Close()
+	k := newLink(l, here)
 	l.link = k
 	sink := newCountingSink()
-	k.out = socket.NewWriter(here, sink.Now)
 	s.Start(sink)
 	batches := []load.Batch{{Events: 1000, DueFirst: -1, DueLast: -1}, {Seq: 1, First: 1000, Events: 1000, DueFirst: -1, DueLast: -1}}
 	if n := l.Fire(batches); n != 2 {
@@ -134,8 +132,8 @@ func TestAnswersWhileWriting(t *testing.T) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !errors.As(k.cause, new(*protocolError)) {
-		t.Errorf("the connection ended with %v", k.cause)
+	if !errors.As(k.Cause(), new(*protocolError)) {
+		t.Errorf("the connection ended with %v", k.Cause())
 	}
 }
 
@@ -166,7 +164,7 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 	spec.BatchEvents = events
 	s := openSession(t, spec)
 	l := s.lanes[0].(*lane)
-	if !l.link.out.Direct() {
+	if !l.link.Out.Direct() {
 		t.Skip("a blocking write is complete, or the connection has ended")
 	}
 	s.Start(newCountingSink())
@@ -197,10 +195,9 @@ func TestCloseWhileWriting(t *testing.T) {
 	l := s.lanes[0].(*lane)
 	here, there := net.Pipe() // not a *net.TCPConn, as with TLS: one blocking write for all
 	defer there.Close()
-	l.link.nc.Close()
-	l.link = &link{l: l, nc: here}
+	l.link.Conn.Close()
+	l.link = newLink(l, here)
 	sink := newCountingSink()
-	l.link.out = socket.NewWriter(here, sink.Now)
 	s.Start(sink)
 	fire := func(seq uint64) {
 		if n := l.Fire([]load.Batch{{Seq: seq, First: seq * 100, Events: 100, DueFirst: -1, DueLast: -1}}); n != 1 {
@@ -240,20 +237,25 @@ func newTestLane(t testing.TB, events int, written bool) (*lane, *countingSink) 
 	l.sink, l.wall = sink, time.Now()
 	here, there := net.Pipe()
 	t.Cleanup(func() { here.Close(); there.Close() })
-	l.link = &link{l: l, nc: here}
-	l.link.out = socket.NewWriter(here, sink.Now)
+	l.link = newLink(l, here)
 	if l.Fire([]load.Batch{{Events: int32(events), Batches: int32(events), DueFirst: -1, DueLast: -1}}) != 1 {
 		t.Fatal("not taken")
 	}
-	l.writing = true // otherwise Flush would write
-	l.Flush()
-	l.writing = false
+	l.flushUnwritten()
 	if written {
 		l.out, l.waiting = l.waiting, l.out
 		l.off, l.outLast = 0, l.queued
 		l.wrote(len(l.out))
 	}
 	return l, sink
+}
+
+// flushUnwritten is Flush, without a write.
+func (l *lane) flushUnwritten() {
+	k := l.link
+	l.link = nil
+	l.Flush()
+	l.link = k
 }
 
 // Whatever bytes a server sends, in whatever pieces, the reader completes no
@@ -293,37 +295,4 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("%d batches completed, %d out of order; %d acked, %d failed, %d unknown", sink.batches, sink.wrong, sink.acked, sink.failed, sink.unknown)
 		}
 	})
-}
-
-// A write that the socket did not accept whole, while the thread's poller takes the
-// connection, is left to the flusher: the poller waits for it no longer.
-func TestPollerTakesAfterAShortWrite(t *testing.T) {
-	p := socket.NewPoller(func() time.Duration { return 1 })
-	if p == nil {
-		t.Skip("threads do not read answers on this system")
-	}
-	l := newLane(&config{}, 0, "", nil)
-	l.poller = func(int) *socket.Poller { return p }
-	here, there := net.Pipe()
-	defer there.Close()
-	k := &link{l: l, nc: here}
-	l.link, l.writing = k, true
-	taken := make(chan struct{})
-	go func() {
-		k.usePoller()
-		close(taken)
-	}()
-	for waits := false; !waits; {
-		l.mu.Lock()
-		if waits = l.pollerWaits; waits {
-			l.wakeFlusher()
-		}
-		l.mu.Unlock()
-		runtime.Gosched()
-	}
-	select {
-	case <-taken:
-	case <-time.After(time.Minute):
-		t.Fatal("the poller did not take the connection")
-	}
 }

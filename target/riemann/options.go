@@ -3,7 +3,7 @@ package riemann
 import (
 	"slices"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -16,7 +16,7 @@ const (
 // options are the kind's options. An empty default means the operating system's
 // default, or off.
 func options() []target.Option {
-	return slices.Concat(connOptions, dial.ConnOptions(groupConn, dial.ConnectTimeout{Default: "5s", Independent: true}), transportOptions, eventOptions, dial.Options(groupSecurity, "the server's"))
+	return slices.Concat(connOptions, conn.Options(groupConn, conn.ConnectTimeout{Default: "5s", Independent: true}), transportOptions, eventOptions, conn.TLSOptions(groupSecurity, "the server's"))
 }
 
 var connOptions = []target.Option{

@@ -8,7 +8,7 @@ import (
 	"net"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 )
 
 // defaultConnectTimeout is the default of connect-timeout.
@@ -46,7 +46,7 @@ func probeTCP(ctx context.Context, c *config, addr string) (map[string]any, erro
 
 // identify connects, sends a query, and notes in found, which may be nil, what
 // it learns about the server.
-func identify(ctx context.Context, d *dial.Dialer, addr string, found map[string]any) error {
+func identify(ctx context.Context, d *conn.Dialer, addr string, found map[string]any) error {
 	// This leaves time for diagnose.
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, defaultConnectTimeout))
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"strings"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/wire/riemann"
 	"carronade/target"
 )
@@ -78,7 +78,7 @@ func (a *asker) askAll(ctx context.Context, texts []string) ([]riemann.Event, er
 }
 
 func (a *asker) exchange(ctx context.Context, texts []string) (events []riemann.Event, answerErr *answerError, err error) {
-	stop := dial.Interrupt(ctx, a.nc)
+	stop := conn.Interrupt(ctx, a.nc)
 	defer stop()
 	var out []byte
 	for _, text := range texts {
@@ -173,7 +173,7 @@ func (c *config) queryPlace(addr string) (*transport, string, error) {
 	return plain, net.JoinHostPort(host, plain.port), err
 }
 
-// newAsker makes an asker for an address. via is that of a dial.Dialer.
+// newAsker makes an asker for an address. via is that of a conn.Dialer.
 func newAsker(r *transport, addr string, v target.Values, via func(ctx context.Context, addr string) (net.Conn, error)) (*asker, error) {
 	d, err := queryDialer(r, v)
 	if err != nil {
@@ -219,7 +219,7 @@ func parseQueryAddress(text string) (*transport, string, error) {
 	err := fmt.Errorf("the scheme %s does not answer queries", scheme)
 	if r != nil {
 		var addr string
-		if addr, err = dial.Host(host, r.port); err == nil {
+		if addr, err = conn.Host(host, r.port); err == nil {
 			return r, addr, nil
 		}
 	}
@@ -233,9 +233,9 @@ func parseQueryAddress(text string) (*transport, string, error) {
 // transport's. On a plaintext connection the TLS options, which belong to the
 // target's transport, and the options for buffers are ignored, so that there is
 // room for the events that a query finds.
-func queryDialer(r *transport, v target.Values) (dial.Dialer, error) {
+func queryDialer(r *transport, v target.Values) (conn.Dialer, error) {
 	if r.tls {
 		return r.dialer(v)
 	}
-	return dial.Dialer{Timeout: cmp.Or(v.Duration("connect-timeout"), defaultConnectTimeout)}, nil
+	return conn.Dialer{Timeout: cmp.Or(v.Duration("connect-timeout"), defaultConnectTimeout)}, nil
 }

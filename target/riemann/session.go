@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/load"
 	"carronade/measure"
@@ -100,25 +100,22 @@ func (s *session) connect(ctx context.Context, encoders []*encoder) error {
 			own = append(own, i)
 		}
 	}
-	lanes, faults := make([]sender, len(own)), make([]error, len(own))
-	addr := func(k int) string { return c.hosts[own[k]%len(c.hosts)] }
-	err := dial.Many(len(own), func(k int) {
-		lanes[k], faults[k] = c.transport.lane(ctx, c, own[k], addr(k), encoders)
+	lanes := make([]sender, len(own))
+	err := conn.DialMany(ctx, len(own), func(ctx context.Context, k int) error {
+		addr := c.hosts[own[k]%len(c.hosts)]
+		l, err := c.transport.lane(ctx, c, own[k], addr, encoders)
+		if err != nil {
+			return c.explain("connect to "+addr, err)
+		}
+		lanes[k] = l
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for k, l := range lanes {
-		if faults[k] == nil {
+	for _, l := range lanes { // also after an error: Close closes those that were made
+		if l != nil {
 			s.lanes = append(s.lanes, l)
 		}
 	}
-	for k, err := range faults {
-		if err != nil {
-			return c.explain("connect to "+addr(k), err)
-		}
-	}
-	return nil
+	return err
 }
 
 // Target implements target.Session.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/measure"
@@ -77,7 +77,7 @@ type pendingBatch struct {
 // probeUDP checks whether the port is open: a host reports a closed one at once,
 // a firewall may not. The message is empty and has no effect.
 func probeUDP(ctx context.Context, _ *config, addr string) (map[string]any, error) {
-	if err := dial.Allowed(addr); err != nil {
+	if err := conn.Allowed(addr); err != nil {
 		return nil, err
 	}
 	var d net.Dialer
@@ -93,7 +93,7 @@ func probeUDP(ctx context.Context, _ *config, addr string) (map[string]any, erro
 		return nil, err
 	}
 	_, err = nc.Read(make([]byte, 16))
-	if dial.IsRefused(err) {
+	if conn.IsRefused(err) {
 		return nil, &target.Error{
 			Doing: "send a datagram to " + addr, Err: errors.New("nothing listens there (port unreachable)"),
 			Hint: "check that the server has a UDP server at that port: (udp-server {:host \"...\" :port 5555})",
@@ -127,7 +127,7 @@ func newUDPLane(ctx context.Context, c *config, id int, addr string, encoders []
 		}
 		return nil, e
 	}
-	if err := dial.Allowed(addr); err != nil {
+	if err := conn.Allowed(addr); err != nil {
 		return nil, err
 	}
 	var d net.Dialer
@@ -267,7 +267,7 @@ func (l *udpLane) refusal(err error) (load.Class, string) {
 		return load.TooLarge, "too large for the network path: " + no.Error()
 	}
 	text := no.Error()
-	if dial.IsRefused(err) {
+	if conn.IsRefused(err) {
 		text = "nothing listens there: port unreachable"
 	}
 	l.refused.Add(1)

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 )
 
 // A framing encodes a lane's messages and reads their answers, on a transport
@@ -86,9 +86,9 @@ func probeWeb(ctx context.Context, c *config, addr string) (map[string]any, erro
 		return nil, fmt.Errorf("%w: %s: %w", errNoPath, c.path, err)
 	case errors.As(err, &status):
 		return nil, fmt.Errorf("%w: %w", errNoRiemann, err)
-	case dial.SpeaksTLS(ctx, addr):
+	case conn.SpeaksTLS(ctx, addr):
 		return nil, fmt.Errorf("%w (%w)", errSpeaksTLS, err)
-	case dial.IsTimeout(err):
+	case conn.IsTimeout(err):
 		return nil, fmt.Errorf("%w (%w)", errNoAnswer, err)
 	case c.speaksTCP(ctx, addr):
 		return nil, fmt.Errorf("%w (%w)", errIsTCP, err)

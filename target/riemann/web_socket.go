@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/dial"
+	"carronade/internal/conn"
 )
 
 // A webSocketFraming speaks WebSocket (RFC 6455): each event is a text message in
@@ -137,7 +137,7 @@ type statusError struct {
 func (e *statusError) Error() string { return "HTTP " + e.status }
 
 func (t *webSocketFraming) handshake(ctx context.Context, nc net.Conn, addr string) error {
-	stop := dial.Interrupt(ctx, nc)
+	stop := conn.Interrupt(ctx, nc)
 	defer stop()
 	if err := nc.SetDeadline(time.Now().Add(t.timeout)); err != nil {
 		return err

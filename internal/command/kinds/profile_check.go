@@ -98,7 +98,12 @@ func (t *ProfileTools) check(ctx context.Context, found finding, p *plan) (*chec
 		return nil, err
 	}
 	c.Sent = again.sampler.Records()
-	c.add("sizes", "kolmogorov-smirnov", r.sampler.SizeDistance(again.sampler), fmt.Sprintf("mean %.0f B for %.0f B", again.Sizes.Mean, r.Sizes.Mean))
+	sizes := fmt.Sprintf("mean %.0f B for %.0f B", again.Sizes.Mean, r.Sizes.Mean)
+	if r.Nulls > 0 {
+		share := func(p *traffic.Profile) string { return units.FormatPercent(float64(p.Nulls) / float64(p.Records)) }
+		sizes += fmt.Sprintf(", %s of the values are null for %s", share(again.Profile), share(r.Profile))
+	}
+	c.add("sizes", "kolmogorov-smirnov", r.sampler.SizeDistance(again.sampler), sizes)
 	if r.Keys.Records > 0 {
 		words := fmt.Sprintf("%s distinct for %s", units.FormatCount(again.Keys.Distinct), units.FormatCount(r.Keys.Distinct))
 		if n < r.Records {

@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/traffic"
+	"carronade/units"
 )
 
 // A format is a kind of file.
@@ -47,16 +48,21 @@ const headSize = 64 << 10
 // An input is a file that is read, until the context ends or the time is over.
 type input struct {
 	*bufio.Reader
-	file  io.ReadCloser
-	until time.Time // zero: no limit
-	ctx   context.Context
+	file    io.ReadCloser
+	until   time.Time // zero: no limit
+	ctx     context.Context
+	waiting *waiting // nil: reading never waits
 }
+
+// cut reports whether the reader saw an end that its source does not have. A record may then be
+// incomplete.
+func (in *input) cut() bool { return in.waiting != nil && in.waiting.cut }
 
 // finish notes how the reading of events ended, and returns why there is nothing to fit; hint
 // says what to check where there were no events.
 func (in *input) finish(src *source, err error, hint string) error {
 	switch {
-	case errors.Is(err, traffic.ErrEnough):
+	case errors.Is(err, traffic.ErrEnough), in.cut():
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return err
@@ -92,7 +98,15 @@ func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path strin
 	if path == "-" {
 		name = "stdin"
 	}
-	in := &input{Reader: bufio.NewReaderSize(file, headSize), file: file, ctx: ctx}
+	in := &input{file: file, ctx: ctx}
+	var from io.Reader = file
+	if path == "-" && mayWait(t.In) || path != "-" && mayWait(file) {
+		reading, stop := context.WithCancel(ctx)
+		defer stop()
+		in.waiting = newWaiting(reading, file, length)
+		from = in.waiting
+	}
+	in.Reader = bufio.NewReaderSize(from, headSize)
 	if length > 0 {
 		in.until = time.Now().Add(length)
 	}
@@ -100,7 +114,13 @@ func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path strin
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		return nil, &command.Words{Err: fmt.Errorf("cannot read %s: %s", name, command.Reason(err))}
 	}
-	if len(bytes.TrimSpace(head)) == 0 {
+	switch {
+	case len(bytes.TrimSpace(head)) > 0:
+	case ctx.Err() != nil:
+		return nil, context.Canceled
+	case in.cut():
+		return nil, &command.Words{Err: fmt.Errorf("nothing arrived from %s within %s (--for)", name, units.FormatDuration(length)), Hint: "read for longer, or check what writes there"}
+	default:
 		return nil, &command.Words{Err: fmt.Errorf("%s is empty", name), Hint: "give a file with records, or a capture"}
 	}
 	for _, of := range formats() {
@@ -139,7 +159,7 @@ func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input
 	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
 	s := source{Kind: kind, Name: name}
 	switch err := read(to); {
-	case errors.Is(err, traffic.ErrEnough):
+	case errors.Is(err, traffic.ErrEnough), in.cut():
 		s.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err

@@ -46,7 +46,7 @@ func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (fin
 	}
 	whole := false
 	switch err := p.Read(in.Reader); {
-	case errors.Is(err, traffic.ErrEnough):
+	case errors.Is(err, traffic.ErrEnough), in.cut():
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err

@@ -13,7 +13,6 @@ import (
 
 	"carronade/internal/socket"
 	"carronade/internal/standin/behavior"
-	"carronade/internal/uring"
 )
 
 // A ring server serves many connections on one thread with an io_uring: one
@@ -22,7 +21,7 @@ import (
 // goroutines it would use more CPU than its clients do.
 type ringServer struct {
 	d    *discard
-	ring *uring.Ring
+	ring *socket.Ring
 	wake int // an eventfd
 
 	mu       sync.Mutex
@@ -92,7 +91,7 @@ func (k *ringServer) open() (err error) {
 	if !behavior.CanDrop() {
 		return syscall.ENOSYS
 	}
-	if k.ring, err = uring.New(0, 0, 0); err != nil {
+	if k.ring, err = socket.NewRing(0, 0, 0); err != nil {
 		return err
 	}
 	if k.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
@@ -203,7 +202,7 @@ func (k *ringServer) admit() {
 }
 
 // serve processes one completion of a connection.
-func (k *ringServer) serve(s *ringConn, c *uring.Completion) {
+func (k *ringServer) serve(s *ringConn, c *socket.Completion) {
 	var failed error
 	if c.Err != 0 && c.Err != syscall.EAGAIN && c.Err != syscall.EINTR {
 		failed = os.NewSyscallError("serve", c.Err)

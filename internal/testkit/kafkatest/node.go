@@ -122,14 +122,26 @@ func (n *Node) format() error {
 	return nil
 }
 
-func (n *Node) launch() (err error) {
+// command is the command line of the node.
+func (n *Node) command() []string {
 	jvm := shortLived
 	if n.cluster.cfg.measured {
 		jvm = []string{"-XX:+UseG1GC"}
 	}
-	args := javaArgs(append([]string{"-Dorg.apache.logging.log4j.level=INFO"}, jvm...),
-		n.cluster.jars, n.cluster.cfg.Heap, "kafka.Kafka", filepath.Join(n.dir, "server.properties"))
-	n.process, err = launch(n.logFile(), "java", args...)
+	args := append([]string{"java"}, javaArgs(append([]string{"-Dorg.apache.logging.log4j.level=INFO"}, jvm...),
+		n.cluster.jars, n.cluster.cfg.Heap, "kafka.Kafka", filepath.Join(n.dir, "server.properties"))...)
+	if net := n.cluster.cfg.Network; net != "" {
+		return append([]string{"ip", "netns", "exec", net}, args...)
+	}
+	return args
+}
+
+// Command returns the command line of the node in quotes, for a program that starts it after Stop.
+func (n *Node) Command() string { return "'" + strings.Join(n.command(), "' '") + "'" }
+
+func (n *Node) launch() (err error) {
+	args := n.command()
+	n.process, err = launch(n.logFile(), args[0], args[1:]...)
 	n.down = false
 	if err != nil {
 		return fmt.Errorf("kafkatest: start node %d: %w", n.id, err)

@@ -165,7 +165,7 @@ func (b *Batch) SentCRC() uint32 {
 	var head [HeaderSize]byte
 	sent.Put(head[:])
 	change := crc32.Checksum(head[atAttributes:], castagnoli) ^ crc32.Checksum(b.Raw[atAttributes:HeaderSize], castagnoli)
-	return b.CRC ^ field.ShiftBy(len(b.Raw) - HeaderSize).Times(change)
+	return b.CRC ^ field.ShiftBy(len(b.Raw)-HeaderSize).Times(change)
 }
 
 // ForEachBatch calls f with every complete batch in records, the record set of

@@ -1,10 +1,10 @@
-package dial
+package conn
 
 import "testing"
 
-// TestConnOptions checks which connection options reports are grouped by. For
+// TestOptions checks which connection options reports are grouped by. For
 // connect-timeout that depends on the kind.
-func TestConnOptions(t *testing.T) {
+func TestOptions(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		connect ConnectTimeout
@@ -15,7 +15,7 @@ func TestConnOptions(t *testing.T) {
 		{"independent", ConnectTimeout{Default: "5s", Independent: true}, []string{"request-timeout", "connect-timeout", "send-buffer", "recv-buffer"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rows := ConnOptions("connections", tt.connect)
+			rows := Options("connections", tt.connect)
 			if len(rows) != len(tt.want) {
 				t.Fatalf("got %d rows, want %v", len(rows), tt.want)
 			}

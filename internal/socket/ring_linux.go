@@ -1,4 +1,4 @@
-package uring
+package socket
 
 import (
 	"errors"
@@ -12,9 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Ring is one io_uring. It belongs to the thread that made it: the kernel accepts
-// calls only from that thread, and in return does its work when the thread asks for
-// completions, instead of interrupting it.
+// A Ring is one io_uring: sends, receives and waits on many sockets with one system call a
+// round. It belongs to the thread that made it: the kernel accepts calls only from that
+// thread, and in return does its work when the thread asks for completions, instead of
+// interrupting it. Every submission is either queued or with the kernel, and each one with
+// the kernel ends with a completion without More.
+//
+// The interface is that of io_uring_setup(2), io_uring_enter(2), io_uring_register(2) and
+// linux/io_uring.h; Linux 6.1 supports all of it.
 type Ring struct {
 	fd  int
 	mem []byte // heads and tails of the rings, and the completions
@@ -113,11 +118,12 @@ const (
 	completions = 4096 // above this number the kernel uses a slower list
 )
 
-// New returns a ring with the given number of buffers (rounded up to a power of two; 0:
+// NewRing returns a ring with the given number of buffers (rounded up to a power of two; 0:
 // none). Each has room for size bytes that Recv receives, and for control bytes of the
 // control messages, such as timestamps, that come with them. The goroutine must be
-// locked to its thread until Close.
-func New(buffers, size, control int) (*Ring, error) {
+// locked to its thread until Close. On a system that does not support a ring or allow it,
+// it fails, and the caller must use another method.
+func NewRing(buffers, size, control int) (*Ring, error) {
 	p := parameters{flags: setupCompSize | setupSubmitAll | setupSingleIssuer | setupDeferTaskrun, comps: completions}
 	fd, _, e := syscall.Syscall(unix.SYS_IO_URING_SETUP, submissions, uintptr(unsafe.Pointer(&p)), 0)
 	if e != 0 {

@@ -1,4 +1,4 @@
-package dial
+package conn
 
 import (
 	"errors"
@@ -29,9 +29,20 @@ func TestRestrict(t *testing.T) {
 	if SpeaksTLS(t.Context(), addr) {
 		t.Error("TLS was tried")
 	}
-	Restrict(func(string) *NotAllowedError { return nil })
+	end := Own(addr)
 	conn, err := d.Dial(t.Context(), addr)
 	if err != nil {
+		t.Errorf("a server of this process cannot be reached: %v", err)
+	} else {
+		conn.Close()
+	}
+	end()
+	end()
+	if _, err := d.Dial(t.Context(), addr); !errors.Is(err, why) {
+		t.Errorf("a server of this process that has ended: got %v", err)
+	}
+	Restrict(func(string) *NotAllowedError { return nil })
+	if conn, err = d.Dial(t.Context(), addr); err != nil {
 		t.Fatal(err)
 	}
 	conn.Close()

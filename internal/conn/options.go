@@ -1,4 +1,4 @@
-package dial
+package conn
 
 import "carronade/target"
 
@@ -15,12 +15,12 @@ type ConnectTimeout struct {
 	Independent bool
 }
 
-// ConnOptions returns the rows of a kind's table for how its connections are made and
+// Options returns the rows of a kind's table for how its connections are made and
 // how long they wait, under a heading of help.
 //
 // All but connect-timeout are independent for every kind: even if connections are
 // long-lived, those that are made anew during a run affect what is measured.
-func ConnOptions(group string, connect ConnectTimeout) []target.Option {
+func Options(group string, connect ConnectTimeout) []target.Option {
 	rows := []target.Option{
 		{Name: "request-timeout", Type: target.Duration, Default: "30s", Group: group, Independent: true, Help: "how long an answer may take"},
 	}
@@ -36,9 +36,9 @@ func ConnOptions(group string, connect ConnectTimeout) []target.Option {
 	)
 }
 
-// Options returns the rows of a kind's table for how its connections are secured, under
+// TLSOptions returns the rows of a kind's table for how its connections are secured, under
 // a heading of help. whose names the server: "the broker's".
-func Options(group, whose string) []target.Option {
+func TLSOptions(group, whose string) []target.Option {
 	return []target.Option{
 		{Name: "tls-ca", Word: "FILE", Group: group, Help: "PEM file of the certificate authorities to trust; default: the system's"},
 		{Name: "tls-cert", Word: "FILE", Group: group, Help: "PEM file of the client's certificate"},

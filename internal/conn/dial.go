@@ -1,17 +1,11 @@
-// Package dial makes connections for targets: the options of connections, the hosts of
-// a URL, TCP with the requested buffers, TLS with the given certificates, and messages
-// about failures with advice. It does not depend on the protocol that is then spoken,
-// on logins, or on retries.
-//
-// Its invariant: unless configured otherwise, a certificate is verified, chain and
-// name.
-package dial
+package conn
 
 import (
 	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -53,9 +47,40 @@ func (e *NotAllowedError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *NotAllowedError) Unwrap() error { return e.Err }
 
+// own are the addresses of servers that this process started, with the number of them.
+var own struct {
+	mu sync.Mutex
+	at map[string]int
+}
+
+// Own lets this process connect to a server that it started itself, host:port, whatever Restrict
+// says, until end is called.
+func Own(addr string) (end func()) {
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	if own.at == nil {
+		own.at = map[string]int{}
+	}
+	own.at[addr]++
+	return sync.OnceFunc(func() {
+		own.mu.Lock()
+		defer own.mu.Unlock()
+		if own.at[addr]--; own.at[addr] == 0 {
+			delete(own.at, addr)
+		}
+	})
+}
+
+// isOwn reports whether an address is that of a server that this process started.
+func isOwn(addr string) bool {
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	return own.at[addr] > 0
+}
+
 // Allowed returns a *NotAllowedError for an address that this process may not connect to.
 func Allowed(addr string) error {
-	if check := restriction.Load(); check != nil {
+	if check := restriction.Load(); check != nil && !isOwn(addr) {
 		if err := (*check)(addr); err != nil {
 			return err
 		}

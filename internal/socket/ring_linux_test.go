@@ -1,4 +1,4 @@
-package uring
+package socket
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func newRing(t testing.TB, buffers, size int) *Ring {
 	t.Helper()
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
-	r, err := New(buffers, size, 0)
+	r, err := NewRing(buffers, size, 0)
 	if errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
 		t.Skip("no io_uring here: ", err)
 	}
@@ -34,8 +34,8 @@ func newRing(t testing.TB, buffers, size int) *Ring {
 	return r
 }
 
-// pair returns the descriptors of both ends of a connection.
-func pair(t testing.TB) (here, there int) {
+// unixPair returns the descriptors of both ends of a connection.
+func unixPair(t testing.TB) (here, there int) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -67,7 +67,7 @@ func await(t testing.TB, r *Ring, n int) (all []Completion) {
 
 func TestSendAndReceive(t *testing.T) {
 	r := newRing(t, 4, 16)
-	here, there := pair(t)
+	here, there := unixPair(t)
 	r.Recv(there, 7)
 	// Far more than there are buffers or submissions: each one is reused.
 	var want, got []byte
@@ -100,7 +100,7 @@ func TestSendAndReceive(t *testing.T) {
 // More submissions than the queue holds are all passed to the kernel.
 func TestManySubmissions(t *testing.T) {
 	r := newRing(t, 4, 16)
-	here, there := pair(t)
+	here, there := unixPair(t)
 	n := submissions + 5
 	for i := range n {
 		r.Send(here, []byte{byte(i)}, uint64(i))
@@ -121,9 +121,9 @@ func TestManySubmissions(t *testing.T) {
 
 // A send accepts what fits, and then nothing; when there is room again, the watch
 // reports it.
-func TestFullSocket(t *testing.T) {
+func TestRingFullSocket(t *testing.T) {
 	r := newRing(t, 4, 16)
-	here, there := pair(t)
+	here, there := unixPair(t)
 	p := make([]byte, 1<<20)
 	for {
 		r.Send(here, p, 1)
@@ -162,7 +162,7 @@ func TestFullSocket(t *testing.T) {
 // If buffers run out, receiving ends, and further data stays in the socket.
 func TestNoBuffers(t *testing.T) {
 	r := newRing(t, 2, 4)
-	here, there := pair(t)
+	here, there := unixPair(t)
 	if _, err := unix.Write(here, []byte("abcdefghij")); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestNoBuffers(t *testing.T) {
 // Some bytes of a stream are read, and some are discarded.
 func TestReadAndDrop(t *testing.T) {
 	r := newRing(t, 0, 0)
-	here, there := tcpPair(t)
+	here, there := tcpDescriptors(t)
 	p := make([]byte, 10)
 	r.Read(there, p, 1)
 	r.Enter(0, 0, true)
@@ -231,7 +231,7 @@ func TestWatchAndCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(wake)
-	_, there := pair(t)
+	_, there := unixPair(t)
 	r.Watch(wake, unix.POLLIN, true, 1)
 	r.Recv(there, 2)
 	for range 3 {
@@ -254,8 +254,8 @@ func TestWatchAndCancel(t *testing.T) {
 	}
 }
 
-// tcpPair returns the descriptors of both ends of a TCP connection.
-func tcpPair(t testing.TB) (here, there int) {
+// tcpDescriptors returns the descriptors of both ends of a TCP connection.
+func tcpDescriptors(t testing.TB) (here, there int) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -289,7 +289,7 @@ func tcpPair(t testing.TB) (here, there int) {
 // A reset of the connection is reported.
 func TestReset(t *testing.T) {
 	r := newRing(t, 4, 16)
-	fd, there := tcpPair(t)
+	fd, there := tcpDescriptors(t)
 	r.Recv(fd, 1)
 	r.Enter(0, 0, true)
 	unix.SetsockoptLinger(there, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
@@ -313,7 +313,7 @@ func BenchmarkSendAndReceive(b *testing.B) {
 	const pairs = 8
 	var here, there [pairs]int
 	for i := range pairs {
-		here[i], there[i] = pair(b)
+		here[i], there[i] = unixPair(b)
 		r.Recv(there[i], uint64(i))
 	}
 	p := make([]byte, 100)
@@ -339,12 +339,12 @@ func TestReceiveTimes(t *testing.T) {
 	room := unix.CmsgSpace(int(unsafe.Sizeof(unix.Timespec{})))
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	r, err := New(8, 16, room)
+	r, err := NewRing(8, 16, room)
 	if err != nil {
 		t.Skip("no io_uring here: ", err)
 	}
 	defer r.Close()
-	here, there := tcpPair(t)
+	here, there := tcpDescriptors(t)
 	if err := unix.SetsockoptInt(there, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,73 @@
+package kinds
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/command"
+)
+
+// A quiet stdin ends with --for, or when the user interrupts, and what came until then is the sample.
+func TestQuietStdin(t *testing.T) {
+	const whole = `{"key":"a","value":"some text"}` + "\n"
+	for _, tt := range []struct {
+		name      string
+		sent      string
+		args      []string
+		interrupt bool
+		records   int
+		want      string // error
+	}{
+		{"some records", strings.Repeat(whole, 10), []string{"--for", "300ms"}, false, 10, ""},
+		{"a record in two", strings.Repeat(whole, 3) + whole[:9], []string{"--for", "300ms"}, false, 3, ""},
+		{"nothing", "", []string{"--for", "300ms"}, false, 0, "nothing arrived from stdin within 300 ms (--for)"},
+		{"nothing, of a format", "", []string{"--for", "300ms", "--format", "riemann"}, false, 0, "nothing arrived"},
+		{"interrupted", strings.Repeat(whole, 5), nil, true, 5, "exit 130"},
+		{"interrupted before anything", "", nil, true, 0, "exit 130"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			in, out := io.Pipe()
+			defer out.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() {
+				_, _ = out.Write([]byte(tt.sent))
+				if tt.interrupt {
+					time.AfterFunc(100*time.Millisecond, cancel)
+				}
+			}()
+			var stdout, stderr bytes.Buffer
+			note := func(format string, args ...any) { fmt.Fprintf(&stderr, format+"\n", args...) }
+			cmd := Profile(ProfileTools{Console: command.Console{Out: &stdout, Note: note, Warn: func(text string) { note("%s", text) }, In: in}, Err: &stderr})
+			cmd.SetArgs(append([]string{"-"}, tt.args...))
+			cmd.SilenceErrors, cmd.SilenceUsage = true, true
+			done := make(chan error, 1)
+			go func() { done <- cmd.ExecuteContext(ctx) }()
+			var err error
+			select {
+			case err = <-done:
+			case <-time.After(30 * time.Second):
+				t.Fatal("it still reads")
+			}
+			text := ""
+			if exit := (command.Exit{}); errors.As(err, &exit) {
+				text = fmt.Sprintf("exit %d", exit.Code)
+			} else if err != nil {
+				text = err.Error()
+			}
+			if tt.want == "" && text != "" || !strings.Contains(text, tt.want) {
+				t.Fatalf("got %q, want %q\n%s", text, tt.want, stderr.String())
+			}
+			if want := fmt.Sprintf("stdin: %d records, a sample", tt.records); tt.records > 0 && !strings.Contains(stderr.String(), want) {
+				t.Errorf("got %s, want %q in it", stderr.String(), want)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostile are texts for which the parser would need seconds or minutes, of n bytes.
+var hostile = []struct {
+	name string
+	make func(n int) string
+	want string // in the error
+}{
+	{"brackets", repeated("["), "deep"},
+	{"braces", repeated("{a: "), "deep"},
+	{"both", repeated("[{"), "deep"},
+	{"lists in lists", repeated("- "), "deep"},
+	{"explicit keys", repeated("? "), "deep"},
+	{"anchors", repeated("&a "), "anchors"},
+	{"aliases", repeated("- *a\n"), "anchors"},
+	{"tags", repeated("!a "), "tags"},
+	{"a thousand millions of aliases", func(int) string {
+		text := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+		for c := 'b'; c < 'j'; c++ {
+			p := string(c - 1)
+			text += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+p+",", 9) + "*" + p + "]\n"
+		}
+		return text
+	}, "anchors"},
+	{"keys", func(n int) string {
+		var b strings.Builder
+		for i := 0; b.Len() < n; i++ {
+			b.WriteString("k" + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + ":\n")
+		}
+		return b.String()
+	}, ""},
+	{"documents", repeated("---\n"), ""},
+	{"ends of documents", repeated("...\n"), ""},
+	{"entries", repeated("- 1\n"), ""},
+	{"entries without values", repeated("-\n"), ""},
+	{"empty lines after a text", func(n int) string { return "a: |\n b" + strings.Repeat("\n", n) }, "empty lines"},
+	{"empty lines after a long text", func(n int) string { return "a: |\n " + strings.Repeat("b", n/2) + strings.Repeat("\n", n/2) }, "empty lines"},
+	{"lines of blanks", func(n int) string { return "a: >\n b" + strings.Repeat("\n ", n/2) }, "empty lines"},
+	{"tabs in a text", func(n int) string { return "a: \"" + strings.Repeat("\t", n) + "x\"\n" }, "tabs"},
+	{"signs", func(n int) string { return "a: " + strings.Repeat("<", n) + "\n" }, "signs <"},
+	{"dashes", repeated("-"), ""},
+	{"quotes", repeated("'"), ""},
+	{"quotes apart", repeated("' "), ""},
+	{"open texts", repeated("a: \"b\n"), ""},
+	{"escapes", repeated("\"\\q"), ""},
+	{"directives", repeated("%a\n"), ""},
+	{"colons", repeated(": "), ""},
+	{"commas", repeated(","), ""},
+	{"flow without values", func(n int) string { return "a: [" + strings.Repeat(",", n) + "]" }, ""},
+	{"flow of keys", func(n int) string { return "{" + strings.Repeat("a,", n/2) + "}" }, ""},
+	{"comments", repeated("#\n"), ""},
+	{"tabs", repeated("\t"), ""},
+	{"folded lines", repeated(" a\n"), ""},
+	{"nothing", repeated("\n"), ""},
+	{"zeros", repeated("\x00"), ""},
+}
+
+func repeated(text string) func(n int) string {
+	return func(n int) string { return strings.Repeat(text, n/len(text)+1)[:n] }
+}
+
+// TestHostile: no text of the size of a request takes long, and what is refused for its form says so.
+func TestHostile(t *testing.T) {
+	const size = 64 << 10
+	for _, tt := range hostile {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			text := tt.make(size)
+			began := time.Now()
+			_, err := ParseDocuments("f.yaml", []byte(text))
+			took := time.Since(began)
+			t.Logf("%v", took)
+			if took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), "f.yaml") || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want f.yaml and %q in an error", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestLargeDocuments: bounds are far above what a workload needs.
+func TestLargeDocuments(t *testing.T) {
+	one := "- target: kafka://127.0.0.1:9092/orders\n  rate: 50k/s\n  for: 30s\n  header: [a=1, b=2]\n  label: {team: payments, n: 3}\n"
+	for _, tt := range []struct{ name, text string }{
+		{"many workloads", strings.Repeat(one, 500)},
+		{"a long list", "target: null://\nlabel:\n" + strings.Repeat("  - a=1\n", 5000)},
+		{"a long text", "target: null://\npayload: '" + strings.Repeat("x", 900<<10) + "'\n"},
+		{"many empty lines", "target: null://\n" + strings.Repeat("\n\n# a remark\n\n", 1000) + "rate: 1/s\n"},
+		{"parts", "target: null://\nparts:\n" + strings.Repeat("  - weight: 1\n    header: [a=1]\n    label: {b: c}\n", 100)},
+		{"as deep as can be", "- target: null://\n  parts:\n    - label:\n        - a=1\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := ParseDocuments("f.yaml", []byte(tt.text)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package kafka
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+)
+
+// The command that grants a right has all names in it.
+func TestGrant(t *testing.T) {
+	login := plain.Auth{}.AsMechanism()
+	cert := &tls.Config{Certificates: []tls.Certificate{{Leaf: &x509.Certificate{Subject: pkix.Name{CommonName: "load", Organization: []string{"Example"}}}}}}
+	for _, tt := range []struct {
+		name  string
+		given map[string][]string
+		sec   *security
+		err   error
+		want  string
+	}{
+		{
+			"an anonymous client", nil, nil, kerr.TopicAuthorizationFailed,
+			"kafka-acls --bootstrap-server 127.0.0.1:9092 --add --allow-principal User:ANONYMOUS --operation Write --operation Describe --topic t",
+		},
+		{
+			"a user", map[string][]string{"op": {"consume"}}, &security{mechanism: login, user: "o'hara"}, kerr.TopicAuthorizationFailed,
+			`kafka-acls --bootstrap-server 127.0.0.1:9092 --command-config FILE --add --allow-principal 'User:o'\''hara' --operation Read --operation Describe --topic t`,
+		},
+		{
+			"a token", map[string][]string{"op": {"roundtrip"}}, &security{mechanism: login}, kerr.TopicAuthorizationFailed,
+			"kafka-acls --bootstrap-server 127.0.0.1:9092 --command-config FILE --add --allow-principal User:NAME --operation Write --operation Read --operation Describe --topic t",
+		},
+		{
+			"a certificate", map[string][]string{"op": {"consume"}, "group": {"g"}, "engine": {"client"}}, &security{tls: cert}, kerr.GroupAuthorizationFailed,
+			"kafka-acls --bootstrap-server 127.0.0.1:9092 --command-config FILE --add --allow-principal User:CN=load,O=Example --operation Read --group g",
+		},
+		{
+			"idempotent", map[string][]string{"idempotent": {"true"}, "acks": {"all"}}, nil, kerr.ClusterAuthorizationFailed,
+			"kafka-acls --bootstrap-server 127.0.0.1:9092 --add --allow-principal User:ANONYMOUS --operation IdempotentWrite --cluster",
+		},
+		{"another error", nil, nil, kerr.NotLeaderForPartition, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			op, given := "", map[string][]string{}
+			for k, v := range tt.given {
+				if k == "op" {
+					op = v[0]
+					continue
+				}
+				given[k] = v
+			}
+			s := spec(t, "kafka://127.0.0.1/t", given)
+			if op != "" {
+				s.Op = op
+			}
+			c, err := parseConfig(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.sec != nil {
+				c.security = tt.sec
+			}
+			if got := c.grantFor(tt.err); got != tt.want {
+				t.Errorf("got\n%s, want\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+// What the broker lists decides which right is missing: a bit for each operation.
+func TestMissingRight(t *testing.T) {
+	const read, write, describe = 1 << 3, 1 << 4, 1 << 8
+	for _, tt := range []struct {
+		name string
+		c    config
+		ops  int32
+		want string
+	}{
+		{"not listed", config{op: opProduce}, -1 << 31, ""},
+		{"none listed", config{op: opProduce}, 0, ""},
+		{"may write", config{op: opProduce}, write | describe, ""},
+		{"may not write", config{op: opProduce}, read | describe, aclWrite},
+		{"may not read back", config{op: opProduce, verify: true}, write | describe, aclRead},
+		{"may not read", config{op: opConsume}, write | describe, aclRead},
+		{"may read", config{op: opConsume}, read | describe, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.c.missingRight(tt.ops); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
