@@ -28,7 +28,7 @@ type watchdog struct {
 
 	mu             sync.Mutex
 	processFreezes []freeze // of the process, the newest mostFreezes
-	known          []freeze // of the process or a thread, the newest mostFreezes
+	known          []freeze // times in which the process or a thread did not run: disjoint, in order, the newest mostFreezes
 	withoutCause   []unexplained
 	result         measure.Freezes
 }
@@ -158,34 +158,12 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 		w.processFreezes = slices.Delete(w.processFreezes, 0, max(0, len(w.processFreezes)-mostFreezes))
 		storeMax(&w.last, int64(to))
 	}
-	first := true
-	fresh := []freeze{{from, to}}
-	for _, k := range w.known {
-		var left []freeze
-		for _, f := range fresh {
-			if k.to <= f.from || f.to <= k.from {
-				left = append(left, f)
-				continue
-			}
-			first = false
-			if f.from < k.from {
-				left = append(left, freeze{f.from, k.from})
-			}
-			if k.to < f.to {
-				left = append(left, freeze{k.to, f.to})
-			}
-		}
-		fresh = left
-	}
-	w.known = append(w.known, fresh...)
-	w.known = slices.Delete(w.known, 0, max(0, len(w.known)-mostFreezes))
+	first, fresh := w.know(from, to)
 	if w.clip != nil {
 		if w.clip(from, to) == 0 {
 			return // outside the measurement, so no result depends on it
 		}
-		for _, f := range fresh {
-			w.result.Total += w.clip(f.from, f.to)
-		}
+		w.result.Total += fresh
 	}
 	if !first && who != frozeProcess {
 		return
@@ -210,6 +188,34 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 	w.result.Longest = append(w.result.Longest, f)
 	slices.SortStableFunc(w.result.Longest, func(a, b measure.Freeze) int { return cmp.Compare(b.Length, a.Length) })
 	w.result.Longest = w.result.Longest[:min(len(w.result.Longest), mostListed)]
+}
+
+// know adds a span to the known ones. It reports whether it is the first to cover any of its time,
+// and returns how much of the measurement it is the first to cover. It is called for each answer
+// that was read late, of which thousands may follow a freeze: it must cost less than an answer.
+func (w *watchdog) know(from, to time.Duration) (first bool, fresh time.Duration) {
+	at, _ := slices.BinarySearchFunc(w.known, from, func(k freeze, from time.Duration) int {
+		if k.to <= from {
+			return -1
+		}
+		return 1
+	})
+	add := func(from, to time.Duration) {
+		if from < to && w.clip != nil {
+			fresh += w.clip(from, to)
+		}
+	}
+	end, covered, whole := at, from, freeze{from, to}
+	for ; end < len(w.known) && w.known[end].from < to; end++ {
+		k := w.known[end]
+		add(covered, k.from)
+		covered = k.to
+		whole.from, whole.to = min(whole.from, k.from), max(whole.to, k.to)
+	}
+	add(covered, to)
+	w.known = slices.Replace(w.known, at, end, whole)
+	w.known = slices.Delete(w.known, 0, max(0, len(w.known)-mostFreezes))
+	return at == end, fresh
 }
 
 // An unexplained freeze has no cause yet.

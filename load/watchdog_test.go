@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -115,4 +116,46 @@ func TestWatchdogPauses(t *testing.T) {
 	w.addActive(-2)
 	watching(false)
 	w.end()
+}
+
+// TestKnow: freezes in any order, which may overlap, count each moment once.
+func TestKnow(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		w := &watchdog{clip: func(from, to time.Duration) time.Duration { return to - from }}
+		var seen [400]bool
+		for range 60 {
+			from := rnd.IntN(370)
+			to := from + 1 + rnd.IntN(30)
+			first, fresh := w.know(time.Duration(from), time.Duration(to))
+			wantFirst, want := true, time.Duration(0)
+			for i := from; i < to; i++ {
+				if seen[i] {
+					wantFirst = false
+				} else {
+					want++
+				}
+				seen[i] = true
+			}
+			if first != wantFirst || fresh != want {
+				t.Fatalf("%d to %d: first %v, %d are new; want %v, %d", from, to, first, fresh, wantFirst, want)
+			}
+			for i := 1; i < len(w.known); i++ {
+				if w.known[i-1].to > w.known[i].from {
+					t.Fatalf("not in order: %v", w.known)
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkNote notes what a late answer does after a freeze: nothing new, mostly.
+func BenchmarkNote(b *testing.B) {
+	w := &watchdog{clip: func(from, to time.Duration) time.Duration { return to - from }}
+	for i := range mostFreezes {
+		w.note(frozeSending, time.Duration(i)*time.Second, time.Duration(i)*time.Second+20*time.Millisecond)
+	}
+	for b.Loop() {
+		w.note(frozeReceiving, 4000*time.Second, 4000*time.Second+15*time.Millisecond)
+	}
 }

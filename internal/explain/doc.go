@@ -6,11 +6,16 @@
 // of the measurement: how many of many shifts make as many incidents coincide. That keeps the
 // distances between incidents, and those between the values of a series, so that neither
 // clusters nor slow changes look like an explanation (a circular shift, as in E. S. Edgington
-// and P. Onghena, Randomization Tests, 2007). All causes and all incidents are shifted together,
-// and the chance of a finding is that of the best of all of them under a shift, by the step-down
-// procedure of P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993. So a
-// result that names any cause which only coincides by chance is rare, whatever the number of
-// causes tried.
+// and P. Onghena, Randomization Tests, 2007). The incidents of a kind are shifted together against
+// all causes, and the chance of a finding is that of the best of all causes under a shift, by the
+// step-down procedure of P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993,
+// times the number of kinds (Bonferroni). So a result that names any cause which only coincides by
+// chance is rare, whatever the number of causes tried.
+//
+// One incident that coincides with one change can only be named if both are placed well: the chance
+// is the error of their places as a share of the run. So steps of the rate, and those of series
+// whose values are means, are placed within their interval. Where even that is not enough, the
+// result says how long the run must be.
 //
 // It does not know reports, storage or terminals, nor what a cause means. A coincidence is not a
 // cause: two things with a third as their cause coincide.

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ const (
 	// Shifts is how many shifts of the incidents are tried. With the measured one, the smallest
 	// chance that can be found is 1 in Shifts + 1.
 	Shifts = 1999
+	least  = 1.0 / (Shifts + 1)
 	// MostChance is the largest chance of a finding, corrected for all that was tried. It is
 	// below 5 %, so that at most 5 % of runs name a false cause, also where the assumption that
 	// a shift changes nothing but the coincidences is not quite met.
@@ -49,6 +51,9 @@ type Cause struct {
 
 	Moments []Span // with exact times; nil for a series
 	Cells   []Cell // of a series, in order of time
+	// Mean is set if each value is the mean over its cell, such as a rate by a counter: then a value
+	// between two levels shows when in its cell the level changed. Others are readings at its end.
+	Mean bool
 	// Falls also looks for values that are too low; high ones always count.
 	Falls bool
 }
@@ -77,7 +82,8 @@ type Incident struct {
 	Scheduled bool
 	By        []int // the findings of its group that coincide with it
 
-	near, over Span // what moments and cells must meet
+	near, over Span          // what moments and cells must meet
+	off        time.Duration // of a step: the error of At
 }
 
 // A Finding is a cause that coincides with incidents of a kind.
@@ -88,7 +94,7 @@ type Finding struct {
 	Of     int
 	Within time.Duration // largest distance in time that counted
 	// Chance is the share of shifts in which at least as clear a coincidence came about.
-	// Corrected is that for the best of all causes and kinds of incidents.
+	// Corrected is that for the best of all causes, times the number of kinds of incidents.
 	Chance, Corrected float64
 	// Also is set if all that it explains is explained by a clearer finding, too.
 	Also bool
@@ -100,6 +106,12 @@ type Group struct {
 	Incidents []Incident // in order of time
 	Left      int        // how many more there were: the smallest
 	Findings  []Finding  // the clearest first
+	// Needed is set if the run was too short: how long it must be, about, so that a series can be named that
+	// changes once for each incident. No other change of series in it may increase.
+	Needed time.Duration
+
+	among Span          // the part of the measurement in which such incidents are found
+	lasts time.Duration // the shortest level beside a step
 }
 
 // Unexplained returns how many incidents no finding coincides with. Signs explain nothing.
@@ -123,21 +135,22 @@ type Result struct {
 	Groups []Group // without those that have no incidents
 	Tried  int     // causes with anything to compare
 	Shifts int
-	Least  float64 // the smallest chance that could be found
+	Least  float64 // the smallest corrected chance that could be found
 }
 
 // Explain finds the incidents of a run and what coincided with them.
 func Explain(r *Run) Result {
-	res := Result{Shifts: Shifts, Least: 1.0 / (Shifts + 1)}
+	res := Result{Shifts: Shifts, Least: least}
 	length := r.End - r.Start
 	if length <= 0 {
 		return res
 	}
-	stalls := stalls(r)
+	stalls, whole := stalls(r), Span{r.Start, r.End}
+	steps, lasts := steps(r, stalls)
 	for _, g := range []Group{
-		{Kind: Stall, Incidents: stalls},
-		{Kind: Spike, Incidents: spikes(r, stalls)},
-		{Kind: Step, Incidents: steps(r, stalls)},
+		{Kind: Stall, Incidents: stalls, among: whole},
+		{Kind: Spike, Incidents: spikes(r, stalls), among: whole},
+		{Kind: Step, Incidents: steps, among: inside(r), lasts: lasts},
 	} {
 		if len(g.Incidents) == 0 {
 			continue
@@ -145,29 +158,46 @@ func Explain(r *Run) Result {
 		g.limit()
 		res.Groups = append(res.Groups, g)
 	}
-	tau := make([]time.Duration, Shifts+1) // the first is not shifted
+	shares := make([]float64, Shifts+1) // of the time around; the first is not shifted
 	rnd := rand.New(rand.NewPCG(0xe791a1, uint64(length)))
-	for i := range tau[1:] {
-		tau[i+1] = time.Duration(rnd.Int64N(int64(length)))
+	for i := range shares[1:] {
+		shares[i+1] = float64(rnd.Int64N(int64(length))) / float64(length)
 	}
-	var pairs []pair
+	slices.Sort(shares)
+	pairs := make([][]pair, len(res.Groups))
 	tried := map[int]bool{}
-	for g := range res.Groups {
+	kinds := 0
+	for i := range res.Groups {
+		g := &res.Groups[i]
+		tau := make([]time.Duration, len(shares))
+		for k, x := range shares {
+			tau[k] = time.Duration(x * float64(g.among.End-g.among.Start))
+		}
 		for c := range r.Causes {
-			for _, s := range signals(&r.Causes[c], res.Groups[g].Kind, r) {
-				if p, ok := compare(&res.Groups[g], s, r, tau); ok {
-					p.group, p.cause = g, c
-					pairs = append(pairs, p)
+			for _, s := range signals(&r.Causes[c], g, r) {
+				if p, ok := compare(g, s, tau); ok {
+					p.cause = c
+					pairs[i] = append(pairs[i], p)
 				}
 				tried[c] = true
 			}
 		}
+		if len(pairs[i]) > 0 {
+			kinds++
+		}
 	}
 	res.Tried = len(tried)
-	correct(pairs)
-	for i := range pairs {
-		if p := &pairs[i]; p.corrected <= MostChance && p.count() > 0 {
-			res.Groups[p.group].add(p)
+	res.Least = least * float64(max(1, kinds))
+	for i := range res.Groups {
+		g := &res.Groups[i]
+		most := correct(pairs[i], kinds)
+		for k := range pairs[i] {
+			if p := &pairs[i][k]; p.corrected <= MostChance && p.count() > 0 {
+				g.add(p)
+			}
+		}
+		if g.Unexplained(r.Causes) > 0 {
+			g.Needed = g.needed(most, max(1, kinds), r)
 		}
 	}
 	return res
@@ -187,6 +217,36 @@ func (g *Group) add(p *pair) {
 		}
 	}
 	g.Findings = append(g.Findings, f)
+}
+
+// needed returns how long a run must be so that a series can be named which changes once within an
+// interval for each incident, and coincides with all; 0 if this run is long enough, or no series was
+// watched. By chance some signal is as clear at some shifts (most has the best scores), and that series itself at
+// others. Both shares fall at least as fast as a run gets longer in which nothing else changes.
+func (g *Group) needed(most []float64, kinds int, r *Run) time.Duration {
+	if len(r.Intervals) == 0 || !slices.ContainsFunc(r.Causes, func(c Cause) bool { return len(c.Cells) > 0 }) {
+		return 0
+	}
+	of, near := 0, time.Duration(0)
+	for i := range g.Incidents {
+		if in := &g.Incidents[i]; !in.Scheduled {
+			of++
+			near += in.over.End - in.over.Start
+		}
+	}
+	length, width := g.among.End-g.among.Start, r.Intervals[0].End-r.Intervals[0].Start
+	ideal := tails(of, min(1, float64(width+near/time.Duration(of))/float64(length)))[of]
+	n := 1
+	for i := 1; i < len(most); i++ {
+		if most[i] >= ideal-same {
+			n++
+		}
+	}
+	chance := float64(kinds) * (float64(n)*least + math.Exp(-ideal))
+	if chance <= MostChance {
+		return 0
+	}
+	return time.Duration(float64(length)*chance/MostChance) + r.End - r.Start - length
 }
 
 // limit keeps the largest incidents, in order of time.

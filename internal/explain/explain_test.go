@@ -137,6 +137,18 @@ func TestManyIncidentsAreBounded(t *testing.T) {
 	}
 }
 
+// TestBegunBefore: what began before the measurement did not begin with it.
+func TestBegunBefore(t *testing.T) {
+	r := quiet()
+	r.Start = 10 * time.Second
+	at := r.Start + 5*time.Millisecond
+	r.Stalls = []Span{{at, at + 400*time.Millisecond}}
+	r.Causes = []Cause{{Name: "fault", Moments: []Span{{5 * time.Second, 40 * time.Second}}}}
+	if g := Explain(r).Groups[0]; len(g.Findings) != 0 {
+		t.Errorf("got %+v, want nothing", g.Findings)
+	}
+}
+
 // TestTheSameTwice: the same input gives the same result.
 func TestTheSameTwice(t *testing.T) {
 	results := func() (out []Finding) {

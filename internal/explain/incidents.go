@@ -106,13 +106,19 @@ func meets(stalls []Incident, from, to time.Duration) bool {
 }
 
 // steps returns the lasting changes of the rate, without those at a stall. Those that follow the
-// schedule are marked.
-func steps(r *Run, stalls []Incident) (out []Incident) {
+// schedule are marked. Each is placed within its interval: a rate is a mean, so an interval between
+// the levels shows when in it the level changed. It also returns the length of the shortest level.
+func steps(r *Run, stalls []Incident) (out []Incident, lasts time.Duration) {
 	rows := thin(r.Intervals)
 	rates := make([]float64, len(rows))
 	for i := range rows {
 		rates[i] = rows[i].Rate
 	}
+	fine := make([]Cell, len(r.Intervals))
+	for i, iv := range r.Intervals {
+		fine[i] = Cell{iv.Start, iv.End, iv.Rate}
+	}
+	deviation := noise(fine)
 	found := stats.Steps(rates, stats.StepOptions{Alpha: stepAlpha, Effect: stepEffect, Least: leastLevel})
 	for k, s := range found {
 		at, width := rows[s.At].Start, rows[s.At].End-rows[s.At].Start
@@ -126,12 +132,27 @@ func steps(r *Run, stalls []Incident) (out []Incident) {
 		if k+1 < len(found) {
 			hi = found[k+1].At
 		}
+		if level := min(at-rows[lo].Start, rows[hi-1].End-at); len(out) == 0 || level < lasts {
+			lasts = level
+		}
+		per := joins(len(fine))
+		when := place(fine, s.At*per, misplaced*per, true, deviation)
 		out = append(out, Incident{
-			At: at, Value: s.After, Usual: s.Before, Scheduled: scheduled(rows, lo, s.At, hi, s.Before, s.After),
-			near: Span{at - width, at + width}, over: Span{at, at},
+			At: ((when.Start + when.End) / 2).Round(10 * time.Millisecond), Value: s.After, Usual: s.Before,
+			Scheduled: scheduled(rows, lo, s.At, hi, s.Before, s.After),
+			near:      when, over: when, off: (when.End - when.Start) / 2,
 		})
 	}
-	return out
+	return out, lasts
+}
+
+// inside is the part of a measurement in which steps can be found: each level needs some intervals.
+func inside(r *Run) Span {
+	s := Span{r.Start, r.End}
+	if rows := thin(r.Intervals); len(rows) > 2*leastLevel {
+		s = Span{rows[leastLevel].Start, rows[len(rows)-1-leastLevel].End}
+	}
+	return s
 }
 
 // scheduled reports whether what was due changed by at least half as much as the rate did.
@@ -154,7 +175,7 @@ func scheduled(rows []Interval, lo, at, hi int, before, after float64) bool {
 
 // thin joins neighbours so that at most mostSeries intervals remain.
 func thin(all []Interval) []Interval {
-	per := (len(all) + mostSeries - 1) / mostSeries
+	per := joins(len(all))
 	if per <= 1 {
 		return all
 	}
@@ -171,10 +192,16 @@ func thin(all []Interval) []Interval {
 	return out
 }
 
+// joins is how many of n intervals are joined.
+func joins(n int) int { return (n + mostSeries - 1) / mostSeries }
+
+// normal scales the median of absolute deviations to the standard deviation of a normal
+// distribution.
+const normal = 1.4826
+
 // level returns the median, and the usual deviation from it: the median of the absolute
 // deviations, scaled to the standard deviation of a normal distribution.
 func level(x []float64) (median, spread float64) {
-	const scale = 1.4826
 	if len(x) == 0 {
 		return 0, 0
 	}
@@ -183,7 +210,7 @@ func level(x []float64) (median, spread float64) {
 	for i := range s {
 		s[i] = math.Abs(s[i] - median)
 	}
-	return median, scale * middle(s)
+	return median, normal * middle(s)
 }
 
 // middle sorts the values and returns their median.

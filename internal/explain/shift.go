@@ -9,13 +9,13 @@ import (
 
 // A pair is a signal compared with the incidents of a group, at all shifts.
 type pair struct {
-	group, cause int
-	change       string
-	of           int // incidents that were compared
-	within       time.Duration
-	index        []int     // of those incidents in the group
-	hit          []bool    // of those incidents, without a shift
-	score        []float64 // at each shift, the first without; see compare
+	cause  int
+	change string
+	of     int // incidents that were compared
+	within time.Duration
+	index  []int     // of those incidents in the group
+	hit    []bool    // of those incidents, without a shift
+	score  []float64 // at each shift, the first without; see compare
 
 	chance, corrected float64
 }
@@ -30,12 +30,13 @@ func (p *pair) count() (n int) {
 	return n
 }
 
-// compare shifts the incidents against a signal. The score of a shift is the negative logarithm
-// of the probability that at least as many incidents coincide if each does with the mean
-// probability over all shifts: signals that are rarely and often active become comparable. Of
-// several distances the best score counts, at every shift. A signal that coincides with nothing
-// is compared, too: it might have by chance. It returns false if there are no incidents.
-func compare(g *Group, s signal, r *Run, tau []time.Duration) (pair, bool) {
+// compare shifts the incidents against a signal, by amounts in ascending order of which the first
+// is none. The score of a shift is the negative logarithm of the probability that at least as many
+// incidents coincide if each does as often as over all shifts: signals that are rarely and often
+// active become comparable. Of several distances the best score counts, at every shift. A signal
+// that coincides with nothing is compared, too: it might have by chance. It returns false if there
+// are no incidents.
+func compare(g *Group, s signal, tau []time.Duration) (pair, bool) {
 	p := pair{change: s.change, score: make([]float64, len(tau))}
 	var spans []Span // of the incidents
 	for i := range g.Incidents {
@@ -53,22 +54,22 @@ func compare(g *Group, s signal, r *Run, tau []time.Duration) (pair, bool) {
 	if p.of = len(spans); p.of == 0 {
 		return p, false
 	}
-	length := r.End - r.Start
+	start, length := g.among.Start, g.among.End-g.among.Start
 	hits := make([]int, len(tau))
 	best := 0.0
 	for _, scale := range s.scales {
-		active := widened(s.spans, scale, length)
-		sum := 0
-		for k, t := range tau {
-			hits[k] = 0
-			for _, in := range spans {
-				if overlaps(active, in, r.Start, length, t) {
-					hits[k]++
-				}
-			}
-			sum += hits[k]
+		parts := s.spans
+		if scale.begins { // what began before has its beginning elsewhere
+			parts = slices.DeleteFunc(slices.Clone(parts), func(x Span) bool { return x.Start <= start })
 		}
-		tails := tails(p.of, float64(sum)/float64(len(tau)*p.of))
+		active := widened(parts, scale, length)
+		clear(hits)
+		share := 0.0
+		for _, in := range spans {
+			share += covered(active, in, start, length) / float64(p.of)
+			sweep(active, in, start, length, tau, hits)
+		}
+		tails := tails(p.of, share)
 		for k := range tau {
 			p.score[k] = max(p.score[k], tails[hits[k]])
 		}
@@ -76,11 +77,55 @@ func compare(g *Group, s signal, r *Run, tau []time.Duration) (pair, bool) {
 			best, p.within = x, scale.by
 			p.hit = make([]bool, p.of)
 			for i, in := range spans {
-				p.hit[i] = overlaps(active, in, r.Start, length, 0)
+				p.hit[i] = overlaps(active, in, start, length, 0)
 			}
 		}
 	}
+	if s.timed {
+		off := time.Duration(0)
+		for i, hit := range p.hit {
+			if hit {
+				off = max(off, g.Incidents[p.index[i]].off)
+			}
+		}
+		p.within += off + s.off
+	}
 	return p, true
+}
+
+// sweep counts at which shifts an incident meets any of the spans: in ascending order of the
+// shifts, it passes them once, and begins again where it comes around the end.
+func sweep(active []Span, in Span, start, length time.Duration, tau []time.Duration, hits []int) {
+	i, last := 0, time.Duration(math.MinInt64)
+	for k, shift := range tau {
+		at := in.Start
+		if shift != 0 {
+			at = start + (in.Start-start+shift)%length
+		}
+		if at < last {
+			i = 0
+		}
+		last = at
+		for i < len(active) && active[i].End < at {
+			i++
+		}
+		if i < len(active) && active[i].Start <= at+in.End-in.Start {
+			hits[k]++
+		}
+	}
+}
+
+// covered is the share of all shifts at which an incident meets any of the spans.
+func covered(active []Span, in Span, start, length time.Duration) float64 {
+	var sum time.Duration
+	end := start
+	for _, s := range active {
+		lo, hi := max(end, s.Start-(in.End-in.Start)), min(s.End, start+length)
+		if hi > lo {
+			sum, end = sum+hi-lo, hi
+		}
+	}
+	return float64(sum) / float64(length)
 }
 
 // widened adds a distance on both sides of spans and joins those that overlap. The result
@@ -132,16 +177,18 @@ func tails(n int, q float64) []float64 {
 	return out
 }
 
-// correct computes the chances of all pairs, the clearest first, alone and corrected for all
-// others (the step-down maximum).
-func correct(pairs []pair) {
+const same = 1e-9 // scores that differ by rounding
+
+// correct computes the chances of the pairs of a kind, the clearest first, alone and corrected for
+// all others (the step-down maximum), and for the number of kinds. It returns the best score at
+// each shift.
+func correct(pairs []pair, kinds int) (most []float64) {
 	if len(pairs) == 0 {
-		return
+		return nil
 	}
 	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.score[0], a.score[0]) })
 	n := len(pairs[0].score)
-	const same = 1e-9 // scores that differ by rounding
-	most := make([]float64, n)
+	most = make([]float64, n)
 	for i := len(pairs) - 1; i >= 0; i-- {
 		p := &pairs[i]
 		alone, all := 0, 0
@@ -154,9 +201,10 @@ func correct(pairs []pair) {
 				all++
 			}
 		}
-		p.chance, p.corrected = float64(alone)/float64(n), float64(all)/float64(n)
+		p.chance, p.corrected = float64(alone)/float64(n), min(1, float64(kinds*all)/float64(n))
 	}
 	for i := 1; i < len(pairs); i++ {
 		pairs[i].corrected = max(pairs[i].corrected, pairs[i-1].corrected)
 	}
+	return most
 }

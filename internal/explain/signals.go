@@ -13,7 +13,6 @@ const (
 	peakRange      = 0.1 // and this share of the way to the largest value
 	peakPercent    = 2   // percentage points, of a series of percentages
 	mostCovered    = 0.3 // of the measurement; more is its usual state
-	beside         = 3   // values on each side of a step of a series
 )
 
 // A signal is when a cause was active, in one sense.
@@ -22,6 +21,10 @@ type signal struct {
 	spans  []Span  // in order of time
 	exact  bool    // they have exact times
 	scales []scale // that are tried
+	// timed is set if the times of a step and of this are known better than to an interval. off is the
+	// largest error of the latter.
+	timed bool
+	off   time.Duration
 }
 
 // A scale is how far from a signal an incident may be to coincide with it.
@@ -30,15 +33,21 @@ type scale struct {
 	begins bool // from its beginning, rather than from any part of it
 }
 
-// signals returns the senses in which a cause may coincide with incidents of a kind.
-func signals(c *Cause, kind string, r *Run) (out []signal) {
+// signals returns the senses in which a cause may coincide with incidents of a group.
+func signals(c *Cause, g *Group, r *Run) (out []signal) {
 	if c.Moments != nil {
 		spans := slices.Clone(c.Moments)
 		slices.SortFunc(spans, func(a, b Span) int { return int(a.Start - b.Start) })
-		s := signal{exact: true, spans: within(spans, r), scales: []scale{{by: 200 * time.Millisecond}, {by: time.Second}}}
-		if kind == Stall { // the times of the others are known to an interval
+		s := signal{exact: true, spans: within(spans, g.among), scales: []scale{{by: 200 * time.Millisecond}, {by: time.Second}}}
+		switch g.Kind { // the times of spikes are known to an interval
+		case Stall:
 			s.scales = []scale{
 				{20 * time.Millisecond, true}, {50 * time.Millisecond, true}, {200 * time.Millisecond, true}, {time.Second, true}, {by: 20 * time.Millisecond},
+			}
+		case Step:
+			s.timed = true
+			s.scales = []scale{
+				{50 * time.Millisecond, true}, {200 * time.Millisecond, true}, {time.Second, true}, {by: 200 * time.Millisecond},
 			}
 		}
 		if len(s.spans) > 0 {
@@ -56,28 +65,36 @@ func signals(c *Cause, kind string, r *Run) (out []signal) {
 		return nil
 	}
 	width := cells[len(cells)/2].End - cells[len(cells)/2].Start
-	add := func(change string, spans []Span, nearest time.Duration) {
-		if spans = within(spans, r); len(spans) > 0 {
-			out = append(out, signal{change: change, spans: spans, scales: []scale{{by: nearest}, {by: nearest + width}}})
+	add := func(change string, spans []Span, by ...time.Duration) {
+		if spans = within(spans, g.among); len(spans) == 0 {
+			return
 		}
+		x := signal{change: change, spans: spans, timed: g.Kind == Step && c.Mean}
+		for _, s := range spans {
+			x.off = max(x.off, (s.End-s.Start)/2)
+		}
+		for _, d := range by {
+			x.scales = append(x.scales, scale{by: d})
+		}
+		out = append(out, x)
 	}
-	if kind == Step {
-		spans := peaks(changes(cells), c.Unit, 1)
-		for i := range spans { // the levels change where these values begin
-			spans[i].End = max(spans[i].Start, spans[i].End-width)
+	if g.Kind == Step {
+		by := []time.Duration{0, width / 2, 3 * width / 2}
+		if c.Mean {
+			by = []time.Duration{width / 20, width / 5, width}
 		}
-		add("step", spans, width/2)
+		add("step", edges(cells, c.Unit, c.Mean, min(mostLasts, max(beside, int(g.lasts/width)))), by...)
 		return out
 	}
-	add("peak", peaks(cells, c.Unit, 1), 0)
+	add("peak", peaks(cells, c.Unit, 1), 0, width)
 	if c.Falls {
-		add("dip", peaks(cells, c.Unit, -1), 0)
+		add("dip", peaks(cells, c.Unit, -1), 0, width)
 	}
 	return out
 }
 
-// within returns the spans that touch the measurement.
-func within(spans []Span, r *Run) (out []Span) {
+// within returns the spans that touch a period, without what is outside it.
+func within(spans []Span, r Span) (out []Span) {
 	for _, s := range spans {
 		if s.End >= r.Start && s.Start < r.End {
 			out = append(out, Span{max(s.Start, r.Start), min(s.End, r.End)})
@@ -86,20 +103,24 @@ func within(spans []Span, r *Run) (out []Span) {
 	return out
 }
 
+// bound is the value above which values are far above their usual one.
+func bound(x []float64, unit string) float64 {
+	median, spread := level(x)
+	limit := median + max(peakDeviations*spread, peakShare*math.Abs(median), peakRange*(slices.Max(x)-median))
+	if unit == "%" {
+		limit = max(limit, median+peakPercent)
+	}
+	return limit
+}
+
 // peaks returns the times in which a series is far above its usual value (below it, with sign
 // -1); none if that is so too often to be unusual.
 func peaks(cells []Cell, unit string, sign float64) (out []Span) {
 	x := make([]float64, len(cells))
-	most := math.Inf(-1)
 	for i, c := range cells {
 		x[i] = sign * c.Value
-		most = max(most, x[i])
 	}
-	median, spread := level(x)
-	limit := median + max(peakDeviations*spread, peakShare*math.Abs(median), peakRange*(most-median))
-	if unit == "%" {
-		limit = max(limit, median+peakPercent)
-	}
+	limit := bound(x, unit)
 	var covered, all time.Duration
 	for i, c := range cells {
 		all += c.End - c.Start
@@ -115,22 +136,6 @@ func peaks(cells []Cell, unit string, sign float64) (out []Span) {
 	}
 	if float64(covered) > mostCovered*float64(all) {
 		return nil
-	}
-	return out
-}
-
-// changes returns by how much the level of a series changes at each of its values: the difference
-// of the medians of the values from there on and of those before.
-func changes(cells []Cell) (out []Cell) {
-	values := func(cells []Cell) float64 {
-		x := make([]float64, len(cells))
-		for i := range cells {
-			x[i] = cells[i].Value
-		}
-		return middle(x)
-	}
-	for i := beside; i+beside <= len(cells); i++ {
-		out = append(out, Cell{cells[i].Start, cells[i].End, math.Abs(values(cells[i:i+beside]) - values(cells[i-beside:i]))})
 	}
 	return out
 }

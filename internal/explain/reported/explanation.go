@@ -2,6 +2,7 @@ package reported
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"carronade/internal/explain"
@@ -39,6 +40,9 @@ type Group struct {
 	Left        int        `json:"left"` // smaller ones that were not compared
 	Findings    []Finding  `json:"findings"`
 	Unexplained int        `json:"unexplained"`
+	// NeededS is how long a run must be, about, so that a series that changes once with each of
+	// these incidents can be named; absent if this run is long enough.
+	NeededS float64 `json:"needed_s,omitempty"`
 }
 
 // An Incident is one stall, spike or step.
@@ -130,7 +134,7 @@ func Explain(d *report.Document) *Explanation {
 }
 
 func group(g *explain.Group, r *explain.Run) Group {
-	out := Group{Kind: g.Kind, Left: g.Left, Incidents: []Incident{}, Findings: []Finding{}, Unexplained: g.Unexplained(r.Causes)}
+	out := Group{Kind: g.Kind, Left: g.Left, Incidents: []Incident{}, Findings: []Finding{}, Unexplained: g.Unexplained(r.Causes), NeededS: rounded(g.Needed.Seconds())}
 	for i := range g.Incidents {
 		in := &g.Incidents[i]
 		o := Incident{
@@ -157,6 +161,9 @@ func group(g *explain.Group, r *explain.Run) Group {
 	}
 	return out
 }
+
+// rounded rounds a length up to five seconds.
+func rounded(s float64) float64 { return 5 * math.Ceil(s/5) }
 
 // missing lists what the report does not have, with the flag that would watch it.
 func missing(d *report.Document) []Missing {

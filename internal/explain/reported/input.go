@@ -186,7 +186,7 @@ func marks(d *report.Document, add func(c explain.Cause, not string)) {
 // gaugeCause makes a cause of a gauge. A counter becomes the rate at which it rises, whose dips
 // follow the load.
 func gaugeCause(g *report.Gauge) explain.Cause {
-	c := explain.Cause{From: g.From, Name: g.Name, Unit: g.Unit, Falls: g.From != "host" && !g.Total || g.Name == "memory available"}
+	c := explain.Cause{From: g.From, Name: g.Name, Unit: g.Unit, Falls: g.From != "host" && !g.Total || g.Name == "memory available", Mean: g.Total || means(g)}
 	distances := make([]float64, 0, len(g.Points))
 	for i := 1; i < len(g.Points); i++ {
 		distances = append(distances, g.Points[i].AtS-g.Points[i-1].AtS)
@@ -209,6 +209,12 @@ func gaugeCause(g *report.Gauge) explain.Cause {
 	return c
 }
 
+// means reports whether the values of a gauge are activity since the reading before, rather than
+// what was read.
+func means(g *report.Gauge) bool {
+	return g.From == "host" && g.Name != "memory available" || g.From == "system" && processGauges[g.Name] && strings.HasSuffix(g.Unit, "/s")
+}
+
 // ownSeries adds what the intervals themselves have: attempts beyond the first, failures by
 // class, consumer lag, and the generator's own pauses and lateness.
 func ownSeries(rows []*report.Interval, add func(c explain.Cause, not string)) {
@@ -223,7 +229,7 @@ func ownSeries(rows []*report.Interval, add func(c explain.Cause, not string)) {
 			add(c, "")
 		}
 	}
-	series(explain.Cause{From: "client", Name: "retries", Unit: "batches"}, func(iv *report.Interval) float64 { return float64(iv.Retries) })
+	series(explain.Cause{From: "client", Name: "retries", Unit: "batches", Mean: true}, func(iv *report.Interval) float64 { return float64(iv.Retries) })
 	var classes []string
 	for _, iv := range rows {
 		for _, c := range iv.Classes {
@@ -234,7 +240,7 @@ func ownSeries(rows []*report.Interval, add func(c explain.Cause, not string)) {
 	}
 	slices.Sort(classes)
 	for _, name := range classes {
-		series(explain.Cause{From: "client", Name: "failures: " + name, Unit: "events", Sign: true}, func(iv *report.Interval) float64 {
+		series(explain.Cause{From: "client", Name: "failures: " + name, Unit: "events", Sign: true, Mean: true}, func(iv *report.Interval) float64 {
 			n := uint64(0)
 			for _, c := range iv.Classes {
 				if c.Class == name {

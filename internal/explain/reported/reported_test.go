@@ -195,6 +195,38 @@ func TestIncidentTexts(t *testing.T) {
 	}
 }
 
+// TestOneStep: a step and the cause that came with it, in a run that is long enough for a series of
+// means, and too short for one of readings among others that change.
+func TestOneStep(t *testing.T) {
+	steps := func(at float64) func(i int) float64 { // a second before it, and a part of that in which it comes
+		return func(i int) float64 { return float64(i%2) + 40*min(1, max(0, float64(i+1)-at)) }
+	}
+	run := func() *report.Document {
+		d := document(t)
+		for i := range d.Intervals {
+			d.Intervals[i].EventsPerS *= 1 - 0.01*steps(40.4)(i)
+		}
+		return d
+	}
+	d := run()
+	series(d, "host", "steal", "%", steps(40.4))
+	if got, want := text(t, Explain(d)), "coincided it came within"; !strings.Contains(got, want) || !strings.Contains(got, "of a step of steal (this machine)") {
+		t.Errorf("no %q in:\n%s", want, got)
+	}
+	d = run()
+	for i, at := range []float64{41, 15, 22, 30, 50} {
+		series(d, "system", fmt.Sprintf("queue %d", i), "", steps(at))
+	}
+	x := Explain(d)
+	g := &x.Groups[0]
+	if len(g.Findings) != 0 || g.NeededS < 70 || math.Mod(g.NeededS, 5) != 0 {
+		t.Errorf("got %+v, want nothing, and how long a run must be", g)
+	}
+	if got, want := text(t, x), "too short a series of readings that changes once with it cannot be told from chance in 1m00s; in a run of "; !strings.Contains(got, want) {
+		t.Errorf("no %q in:\n%s", want, got)
+	}
+}
+
 // TestMarks: a fault explains what happens until it is healed.
 func TestMarks(t *testing.T) {
 	d := document(t)

@@ -80,6 +80,33 @@ func (x *Explanation) group(p *layout.Page, g *Group) {
 	default:
 		p.Pair(layout.Yellow, "unexplained", fmt.Sprintf("%d of %d: %s", len(left), compared, list(left)))
 	}
+	if g.NeededS > 0 {
+		what := "a series"
+		if g.Kind == explain.Step { // means are placed better than that
+			what = "a series of readings"
+		}
+		each := "with each once"
+		if compared == 1 {
+			each = "once with it"
+		}
+		p.Pair("", "too short", fmt.Sprintf("%s that changes %s cannot be told from chance in %s; in a run of %s or longer it can",
+			what, each, duration(x.EndS-x.StartS), duration(g.NeededS)))
+	}
+}
+
+// count is how many incidents, with their name.
+func (g *Group) count(n int) string {
+	if n == 1 {
+		return "1 " + names[g.Kind].one
+	}
+	return units.FormatCount(uint64(n)) + " " + names[g.Kind].many
+}
+
+// names are those of the kinds of incidents.
+var names = map[string]struct{ one, many string }{
+	explain.Stall: {"stall", "stalls"},
+	explain.Spike: {"spike of p99", "spikes of p99"},
+	explain.Step:  {"step in throughput", "steps in throughput"},
 }
 
 // title names the incidents of a group and the largest.
@@ -94,11 +121,9 @@ func (g *Group) title() string {
 		}
 		return 0
 	})
-	name := map[string]string{explain.Stall: "stall", explain.Spike: "spike of p99", explain.Step: "step in throughput"}[g.Kind]
-	many := map[string]string{explain.Stall: "stalls", explain.Spike: "spikes of p99", explain.Step: "steps in throughput"}[g.Kind]
-	text := "1 " + name + ": "
+	text := g.count(n) + ": "
 	if n > 1 {
-		text = units.FormatCount(uint64(n)) + " " + many + ", the largest: "
+		text = g.count(n) + ", the largest: "
 	}
 	text += most.text(g.Kind)
 	if g.Left > 0 {
