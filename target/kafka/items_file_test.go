@@ -53,6 +53,7 @@ func single(runs []ItemRun) (all []ItemRun) {
 // TestRoundTrip: a list that was written has the same records in the same order, and
 // consecutive ones share a line.
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		runs := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) ItemRun {
 			return ItemRun{rapid.Int32Range(0, 2).Draw(rt, "partition"), rapid.Int64Range(0, 9).Draw(rt, "offset"), rapid.Int64Range(1, 5).Draw(rt, "count")}
@@ -71,6 +72,7 @@ func TestRoundTrip(t *testing.T) {
 
 // TestText: the format is the documented one.
 func TestText(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(write(t, "orders", []ItemRun{{0, 1000, 4}, {0, 1004, 6}, {3, 17, 1}}))
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +85,7 @@ func TestText(t *testing.T) {
 
 // TestWriteMuch: what many goroutines write is complete, each record once.
 func TestWriteMuch(t *testing.T) {
+	t.Parallel()
 	const writers, each = 4, 50_000
 	path := filepath.Join(t.TempDir(), "list")
 	w, err := CreateItems(path, "t")
@@ -117,6 +120,7 @@ func TestWriteMuch(t *testing.T) {
 // TestWriteFails: if the disk fails, the writer says so, does not block, and leaves whole
 // lines.
 func TestWriteFails(t *testing.T) {
+	t.Parallel()
 	if _, err := CreateItems(filepath.Join(t.TempDir(), "absent", "list"), "t"); err == nil {
 		t.Error("got no error for a missing folder")
 	}
@@ -153,6 +157,7 @@ func TestWriteFails(t *testing.T) {
 
 // TestParseRefuses: an error names the line and what is wrong with it.
 func TestParseRefuses(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"0\n":                              `f:1: "0" is not PARTITION,OFFSET`,
 		"# c\n\n0,1,2,3\n":                 `f:3: "0,1,2,3" is not PARTITION,OFFSET`,
