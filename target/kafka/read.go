@@ -9,6 +9,7 @@ import (
 	"carronade/load"
 	"carronade/payload"
 	"carronade/target"
+	"carronade/target/kafka/itemfile"
 	"carronade/units"
 )
 
@@ -250,7 +251,7 @@ type itemRead struct {
 	altered  bool
 	err      error // why it was not read so far
 	class    load.Class
-	runs     []ItemRun // what was found, if a list is written
+	runs     []itemfile.Run // what was found, if a list is written
 }
 
 // ID implements load.Lane.

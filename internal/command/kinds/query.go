@@ -18,7 +18,7 @@ import (
 	"carronade/units"
 )
 
-const long = `Queries the index of a Riemann server and prints the matching events: one line
+const queryLong = `Queries the index of a Riemann server and prints the matching events: one line
 per event, with --all its description, tags and attributes below it, or with
 --json everything.
 
@@ -26,7 +26,7 @@ QUERY is in the server's own language. Strings are in double quotes, so put the
 query into single quotes: 'service =~ "api %" and state != "ok"'; true matches
 every event. The query goes over TCP, also for a URL of UDP, WebSocket or HTTP.`
 
-const example = `
+const queryExample = `
   carronade query riemann://127.0.0.1:5555 'true'
   carronade query riemann://127.0.0.1:5555 'service =~ "riemann server %"'
   carronade query riemann://127.0.0.1:5555 'metric > 0.9 and tagged "eu"' --json`
@@ -46,7 +46,7 @@ func Query(c command.Console, k target.Kind) *cobra.Command {
 	q := &query{Console: c, kind: k}
 	cmd := &cobra.Command{
 		Use: "query TARGET QUERY", Short: "query a Riemann server's index",
-		Long: long, Example: example,
+		Long: queryLong, Example: queryExample,
 		Args:              command.Args(2, 2, "a target and a query, such as riemann://127.0.0.1:5555 'state = \"ok\"'"),
 		ValidArgsFunction: command.CompleteTarget([]target.Kind{k}),
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
@@ -109,8 +109,8 @@ func (q *query) run(ctx context.Context, to, text string) error {
 	return nil
 }
 
-// schema is the version of the JSON format.
-const schema = "carronade.query/1"
+// querySchema is the version of the JSON format.
+const querySchema = "carronade.query/1"
 
 // An answer is the result as JSON.
 type answer struct {
@@ -122,7 +122,7 @@ type answer struct {
 }
 
 func answerOf(to, text string, events []riemann.Event) answer {
-	a := answer{Schema: schema, Target: to, Query: text, Count: len(events), Events: events}
+	a := answer{Schema: querySchema, Target: to, Query: text, Count: len(events), Events: events}
 	for i := range a.Events { // JSON cannot express NaN or infinity
 		if v, ok := a.Events[i].Metric.(float64); ok && (math.IsNaN(v) || math.IsInf(v, 0)) {
 			a.Events[i].Metric = fmt.Sprint(v)

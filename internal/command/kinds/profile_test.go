@@ -1,4 +1,4 @@
-package profiling
+package kinds
 
 import (
 	"bytes"
@@ -26,11 +26,11 @@ func fitted(t *testing.T, path string, args ...string) (out, words string, err e
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	note := func(format string, args ...any) { fmt.Fprintf(&stderr, format+"\n", args...) }
-	tools := Tools{
+	tools := ProfileTools{
 		Console: command.Console{Out: &stdout, Note: note, Warn: func(text string) { note("warning: %s", text) }, In: strings.NewReader("")},
 		Err:     &stderr,
 	}
-	cmd := Command(tools)
+	cmd := Profile(tools)
 	cmd.SetArgs(append([]string{path}, args...))
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err = cmd.ExecuteContext(t.Context())
@@ -131,8 +131,8 @@ func TestWorkloadsAreValid(t *testing.T) {
 				t.Errorf("got the summary\n%s", words)
 			}
 			asJSON, _, err := fitted(t, path, "--json")
-			var d document
-			if err != nil || json.Unmarshal([]byte(asJSON), &d) != nil || d.Schema != schema || d.Source.Kind != kind || d.Workload != out {
+			var d profileDocument
+			if err != nil || json.Unmarshal([]byte(asJSON), &d) != nil || d.Schema != profileSchema || d.Source.Kind != kind || d.Workload != out {
 				t.Errorf("got %v and %.200s", err, asJSON)
 			}
 			for _, text := range []string{out, words, asJSON} {

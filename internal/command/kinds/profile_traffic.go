@@ -1,4 +1,4 @@
-package profiling
+package kinds
 
 import (
 	"fmt"
@@ -42,8 +42,8 @@ func (s *source) title() string {
 	return text + ", a sample"
 }
 
-// A document is the result as JSON.
-type document struct {
+// A profileDocument is the result as JSON.
+type profileDocument struct {
 	Schema     string    `json:"schema"`
 	Source     *source   `json:"source"`
 	Parameters any       `json:"parameters"`
@@ -51,11 +51,11 @@ type document struct {
 	Check      *checking `json:"check,omitempty"`
 }
 
-// schema is the name and the version of the document.
-const schema = "carronade.profile/1"
+// profileSchema is the name and the version of the document.
+const profileSchema = "carronade.profile/1"
 
-func newDocument(t finding, workload string) *document {
-	return &document{Schema: schema, Source: t.from(), Parameters: t.parameters(), Workload: workload}
+func newDocument(t finding, workload string) *profileDocument {
+	return &profileDocument{Schema: profileSchema, Source: t.from(), Parameters: t.parameters(), Workload: workload}
 }
 
 // A recordTraffic are records, as those of a topic.

@@ -1,4 +1,4 @@
-package profiling
+package kinds
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // readTopic reads a sample of a topic.
-func (t *Tools) readTopic(ctx context.Context, f *flags, source string) (finding, error) {
+func (t *ProfileTools) readTopic(ctx context.Context, f *profileFlags, source string) (finding, error) {
 	count, length, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (t *Tools) readTopic(ctx context.Context, f *flags, source string) (finding
 }
 
 // sampleWork resolves the settings of a topic.
-func (t *Tools) sampleWork(f *flags, source string) (work kafka.SampleWork, name string, err error) {
+func (t *ProfileTools) sampleWork(f *profileFlags, source string) (work kafka.SampleWork, name string, err error) {
 	var doc workload.Document
 	for _, e := range f.Doc.Entries {
 		if e.Name != "count" && e.Name != "for" {
@@ -59,7 +59,7 @@ func (t *Tools) sampleWork(f *flags, source string) (work kafka.SampleWork, name
 }
 
 // sample reads a topic and fits what was read.
-func (t *Tools) sample(ctx context.Context, f *flags, work kafka.SampleWork, name string) (*recordTraffic, error) {
+func (t *ProfileTools) sample(ctx context.Context, f *profileFlags, work kafka.SampleWork, name string) (*recordTraffic, error) {
 	sampler, err := newSampler()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (t *Tools) sample(ctx context.Context, f *flags, work kafka.SampleWork, nam
 }
 
 // nothing is the error of a sample without records.
-func (t *Tools) nothing(ctx context.Context, r *kafka.SampleResult, name string) error {
+func (t *ProfileTools) nothing(ctx context.Context, r *kafka.SampleResult, name string) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Canceled

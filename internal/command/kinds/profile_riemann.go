@@ -1,4 +1,4 @@
-package profiling
+package kinds
 
 import (
 	"errors"
@@ -280,12 +280,12 @@ func (r *riemannTraffic) parameters() any {
 }
 
 // readRiemann reads a file of messages.
-func (t *Tools) readRiemann(f *flags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readRiemann(f *profileFlags, name string, in *input) (finding, error) {
 	return t.riemann(f, source{Kind: "riemann", Name: name, Event: "event"}, in, func(to traffic.RiemannSink) error { return traffic.Riemann(in.Reader, to) })
 }
 
 // riemann counts messages that a reader finds.
-func (t *Tools) riemann(f *flags, src source, in *input, read func(to traffic.RiemannSink) error) (*riemannTraffic, error) {
+func (t *ProfileTools) riemann(f *profileFlags, src source, in *input, read func(to traffic.RiemannSink) error) (*riemannTraffic, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package profiling
+package kinds
 
 import (
 	"bufio"
@@ -20,17 +20,17 @@ type format struct {
 	about string
 	// begins reports whether a file with this beginning has the format.
 	begins func(head []byte) bool
-	read   func(t *Tools, f *flags, name string, in *input) (finding, error)
+	read   func(t *ProfileTools, f *profileFlags, name string, in *input) (finding, error)
 }
 
 // formats are tried in this order.
 func formats() []format {
 	return []format{
-		{"parquet", "a table of records, or a trace of a run", traffic.IsParquet, (*Tools).readParquet},
-		{"pcap", "packets with traffic of Kafka, APM or Riemann", traffic.IsPCAP, (*Tools).readPackets},
-		{"apm", "requests of APM agents, each begins with its metadata", traffic.IsAPM, (*Tools).readAPM},
-		{"riemann", "messages of Riemann, each with its length before it", traffic.IsRiemann, (*Tools).readRiemann},
-		{"ndjson", "records as JSON, one a line", traffic.IsJSON, (*Tools).readNDJSON},
+		{"parquet", "a table of records, or a trace of a run", traffic.IsParquet, (*ProfileTools).readParquet},
+		{"pcap", "packets with traffic of Kafka, APM or Riemann", traffic.IsPCAP, (*ProfileTools).readPackets},
+		{"apm", "requests of APM agents, each begins with its metadata", traffic.IsAPM, (*ProfileTools).readAPM},
+		{"riemann", "messages of Riemann, each with its length before it", traffic.IsRiemann, (*ProfileTools).readRiemann},
+		{"ndjson", "records as JSON, one a line", traffic.IsJSON, (*ProfileTools).readNDJSON},
 	}
 }
 
@@ -84,7 +84,7 @@ func (in *input) stopped() bool {
 }
 
 // readFile reads a file in its format.
-func (t *Tools) readFile(ctx context.Context, f *flags, path string) (finding, error) {
+func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path string) (finding, error) {
 	_, length, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (t *Tools) readFile(ctx context.Context, f *flags, path string) (finding, e
 }
 
 // explained adds the file to an error of a reader.
-func (t *Tools) explained(err error, format, name string) error {
+func (t *ProfileTools) explained(err error, format, name string) error {
 	if at := (*traffic.Error)(nil); errors.As(err, &at) {
 		return &command.Words{Err: fmt.Errorf("%s, as %s: %w", name, format, err), Hint: "check that the file is complete, and its format (--format)"}
 	}
@@ -146,7 +146,7 @@ func (t *Tools) explained(err error, format, name string) error {
 
 // readRecords reads a file of records by a reader of package traffic. interrupted reading ends
 // with what was read.
-func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to traffic.Sink) error) (finding, error) {
+func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input, read func(to traffic.Sink) error) (finding, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -179,6 +179,6 @@ func (t *Tools) readRecords(f *flags, kind, name string, in *input, read func(to
 	return newRecords(s, sampler, 0, orElse(f.to, recordTarget), kept), nil
 }
 
-func (t *Tools) readNDJSON(f *flags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (finding, error) {
 	return t.readRecords(f, "ndjson", name, in, func(to traffic.Sink) error { return traffic.NDJSON(in.Reader, to) })
 }

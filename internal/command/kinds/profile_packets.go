@@ -1,4 +1,4 @@
-package profiling
+package kinds
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // readPackets reads a capture of packets. The workload is for the protocol with the most
 // events.
-func (t *Tools) readPackets(f *flags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (finding, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package profiling
+package kinds
 
 import (
 	"fmt"
@@ -315,12 +315,12 @@ func (a *apmTraffic) parameters() any {
 }
 
 // readAPM reads a file of requests.
-func (t *Tools) readAPM(f *flags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readAPM(f *profileFlags, name string, in *input) (finding, error) {
 	return t.apm(f, source{Kind: "apm", Name: name, Event: "event"}, in, func(to traffic.APMSink) error { return traffic.APM(in.Reader, to) })
 }
 
 // apm counts requests that a reader finds, and keeps some.
-func (t *Tools) apm(f *flags, src source, in *input, read func(to traffic.APMSink) error) (*apmTraffic, error) {
+func (t *ProfileTools) apm(f *profileFlags, src source, in *input, read func(to traffic.APMSink) error) (*apmTraffic, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package kafka
+package itemfile
 
 import (
 	"bufio"
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// An ItemRun is a number of records with consecutive offsets.
-type ItemRun struct {
+// A Run is a number of records with consecutive offsets.
+type Run struct {
 	Partition int32
 	Offset    int64 // of the first one
 	Count     int64 // at least 1
@@ -24,39 +24,33 @@ const topicComment = "# topic: "
 // maxLine limits the length of a line, in bytes.
 const maxLine = 4096
 
-// An ItemError is a line that is not one of a list.
-type ItemError struct {
+// An Error is a line that is not one of a list.
+type Error struct {
 	File string
 	Line int // from 1
 	Why  string
 }
 
 // Error implements error.
-func (e *ItemError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Why) }
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Why) }
 
-// A list of records is a text file that says where each record is. It has a line
-// PARTITION,OFFSET for a record, or PARTITION,OFFSET,COUNT for records with consecutive
-// offsets. Lines that begin with # and empty lines are comments; the comment
-// "# topic: NAME" names the topic. Every line ends in a line feed, so that a list that was
-// cut off can be recognized.
-
-// ReadItems reads the list in a file and calls add with its runs, in order. It returns the topic
+// Read reads the list in a file and calls add with its runs, in order. It returns the topic
 // that the list names, "" if it names none. An error of add is one of its line. An error
-// about a line is an *ItemError.
-func ReadItems(path string, add func(ItemRun) error) (topic string, err error) {
+// about a line is an *Error.
+func Read(path string, add func(Run) error) (topic string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	return ParseItems(f, path, add)
+	return Parse(f, path, add)
 }
 
-// ParseItems is ReadItems for any text. The name is that of the file, for errors.
-func ParseItems(in io.Reader, name string, add func(ItemRun) error) (topic string, err error) {
+// Parse is Read for any text. The name is that of the file, for errors.
+func Parse(in io.Reader, name string, add func(Run) error) (topic string, err error) {
 	lines := bufio.NewReaderSize(in, maxLine)
 	for number := 1; ; number++ {
-		wrong := func(why string) error { return &ItemError{name, number, why} }
+		wrong := func(why string) error { return &Error{name, number, why} }
 		text, err := lines.ReadSlice('\n')
 		switch {
 		case err == nil:
@@ -80,7 +74,7 @@ func ParseItems(in io.Reader, name string, add func(ItemRun) error) (topic strin
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		run, err := parseItemRun(line)
+		run, err := parseRun(line)
 		if err == nil {
 			err = add(run)
 		}
@@ -90,9 +84,9 @@ func ParseItems(in io.Reader, name string, add func(ItemRun) error) (topic strin
 	}
 }
 
-// parseItemRun reads a line of a list.
-func parseItemRun(line string) (ItemRun, error) {
-	r := ItemRun{Count: 1}
+// parseRun reads a line of a list.
+func parseRun(line string) (Run, error) {
+	r := Run{Count: 1}
 	fields := strings.Split(line, ",")
 	if len(fields) < 2 || len(fields) > 3 {
 		return r, fmt.Errorf("%q is not PARTITION,OFFSET or PARTITION,OFFSET,COUNT", shortened(line))

@@ -1,4 +1,4 @@
-package profiling
+package kinds
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func TestQuietStdin(t *testing.T) {
 			}()
 			var stdout, stderr bytes.Buffer
 			note := func(format string, args ...any) { fmt.Fprintf(&stderr, format+"\n", args...) }
-			cmd := Command(Tools{Console: command.Console{Out: &stdout, Note: note, Warn: func(text string) { note("%s", text) }, In: in}, Err: &stderr})
+			cmd := Profile(ProfileTools{Console: command.Console{Out: &stdout, Note: note, Warn: func(text string) { note("%s", text) }, In: in}, Err: &stderr})
 			cmd.SetArgs(append([]string{"-"}, tt.args...))
 			cmd.SilenceErrors, cmd.SilenceUsage = true, true
 			done := make(chan error, 1)

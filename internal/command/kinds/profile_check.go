@@ -1,4 +1,4 @@
-package profiling
+package kinds
 
 import (
 	"context"
@@ -79,7 +79,7 @@ const (
 
 // check sends the workload to a stand-in of Kafka: as many events as were read, as fast as
 // possible, and then the first seconds by the schedule.
-func (t *Tools) check(ctx context.Context, found finding, p *plan) (*checking, error) {
+func (t *ProfileTools) check(ctx context.Context, found finding, p *plan) (*checking, error) {
 	r, ok := found.(*recordTraffic)
 	if !ok {
 		return nil, &command.Words{Err: errors.New("--check-fit: the workload is not one for Kafka, and only those are compared"), Hint: "leave it out, and look at the errors in the workload's comments"}
@@ -134,7 +134,7 @@ func relative(got, want float64) float64 {
 }
 
 // resend sends a workload to a topic of the stand-in, and reads the topic.
-func (t *Tools) resend(ctx context.Context, p *plan, addr, topic string) (*recordTraffic, error) {
+func (t *ProfileTools) resend(ctx context.Context, p *plan, addr, topic string) (*recordTraffic, error) {
 	to := "kafka://" + addr + "/" + topic
 	p = p.without()
 	p.set("target", to)
@@ -149,10 +149,10 @@ func (t *Tools) resend(ctx context.Context, p *plan, addr, topic string) (*recor
 	if _, err := t.Fire(ctx, w); err != nil {
 		return nil, fmt.Errorf("--check-fit: %w", err)
 	}
-	work, name, err := t.sampleWork(&flags{}, to)
+	work, name, err := t.sampleWork(&profileFlags{}, to)
 	if err != nil {
 		return nil, err
 	}
 	work.Logf = func(string, ...any) {}
-	return t.sample(ctx, &flags{}, work, name)
+	return t.sample(ctx, &profileFlags{}, work, name)
 }

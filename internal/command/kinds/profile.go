@@ -1,4 +1,4 @@
-package profiling
+package kinds
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"carronade/units"
 )
 
-const long = `Reads a sample of real traffic and writes a workload file that fits it, for
+const profileLong = `Reads a sample of real traffic and writes a workload file that fits it, for
 carronade run -f FILE. The traffic is a Kafka topic, or a file: records as
 NDJSON or Parquet, a trace of carronade, a capture of packets (PCAP) with Kafka,
 Riemann or APM traffic, requests of APM agents, or messages of Riemann.
@@ -32,14 +32,14 @@ A topic is read from --from to the end that it has now, but not more than ten
 million records. If the whole topic was read, the number of keys and their skew
 are exact; otherwise they are lower bounds.`
 
-const example = `
+const profileExample = `
   carronade profile kafka://127.0.0.1:9092/orders -o orders.yaml
   carronade profile kafka://127.0.0.1:9092/orders --from latest --for 1m
   carronade profile capture.pcap --check-fit > fitted.yaml
   kcat -C -J -e -b 127.0.0.1 -t orders | carronade profile - > orders.yaml`
 
-// Tools is what the command needs of the program.
-type Tools struct {
+// ProfileTools is what the command needs of the program.
+type ProfileTools struct {
 	command.Console
 	Topics target.Kind // whose topics are read; nil: this program cannot read topics
 	Err    io.Writer   // the summary
@@ -50,8 +50,8 @@ type Tools struct {
 	Fire func(ctx context.Context, w *workload.Workload) (acked uint64, err error)
 }
 
-// flags are the command's.
-type flags struct {
+// profileFlags are the command's.
+type profileFlags struct {
 	command.Settings
 	to       string
 	out      string
@@ -64,12 +64,15 @@ type flags struct {
 // defaultRecords limits the records of a sample if no number is given.
 const defaultRecords = 10_000_000
 
-// Command returns the command.
-func Command(t Tools) *cobra.Command {
-	f := &flags{}
+// Profile returns the command profile: it reads a sample of real traffic, fits a workload to it, and
+// prints the workload as a file. What recorded traffic looks like, what is fitted to it, and how, is
+// in package traffic. No key, value of a record or value of a header gets into what it prints, unless
+// samples were requested.
+func Profile(t ProfileTools) *cobra.Command {
+	f := &profileFlags{}
 	cmd := &cobra.Command{
 		Use: "profile TARGET|FILE", Short: "a workload file fitted to real traffic",
-		Long: long, Example: example,
+		Long: profileLong, Example: profileExample,
 		Args:              command.Args(1, 1, "a topic, such as kafka://127.0.0.1:9092/orders, or a file"),
 		ValidArgsFunction: complete(t.Topics),
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
@@ -118,7 +121,7 @@ func reads(o *workload.Setting) bool {
 }
 
 // profile reads, fits and writes.
-func (t *Tools) profile(ctx context.Context, f *flags, source string) error {
+func (t *ProfileTools) profile(ctx context.Context, f *profileFlags, source string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -171,7 +174,7 @@ func same(path, source string) bool {
 }
 
 // write writes the workload, the summary and the document.
-func (t *Tools) write(f *flags, found finding, text string, d *document) error {
+func (t *ProfileTools) write(f *profileFlags, found finding, text string, d *profileDocument) error {
 	s := found.from()
 	rows := found.summary()
 	if f.out != "" {
@@ -198,7 +201,7 @@ func (t *Tools) write(f *flags, found finding, text string, d *document) error {
 }
 
 // check checks flags against each other.
-func (f *flags) check() error {
+func (f *profileFlags) check() error {
 	if f.to != "" && !strings.Contains(f.to, "://") {
 		return &command.Words{Err: fmt.Errorf("--to: %q is not a target", f.to), Hint: "give a URL, such as kafka://127.0.0.1:9092/orders-profile"}
 	}
@@ -215,7 +218,7 @@ func (f *flags) check() error {
 }
 
 // limits returns the limits of reading: a number of records, and a time or 0.
-func (f *flags) limits() (count uint64, length time.Duration, err error) {
+func (f *profileFlags) limits() (count uint64, length time.Duration, err error) {
 	count = defaultRecords
 	if text := f.Last("count"); text != "" {
 		if count, err = units.ParseCount(text); err != nil {
@@ -234,7 +237,7 @@ func (f *flags) limits() (count uint64, length time.Duration, err error) {
 }
 
 // read reads a topic or a file.
-func (t *Tools) read(ctx context.Context, f *flags, source string) (finding, error) {
+func (t *ProfileTools) read(ctx context.Context, f *profileFlags, source string) (finding, error) {
 	if strings.Contains(source, "://") {
 		return t.readTopic(ctx, f, source)
 	}
@@ -247,7 +250,7 @@ func (t *Tools) read(ctx context.Context, f *flags, source string) (finding, err
 }
 
 // open opens a file; - is stdin.
-func (t *Tools) open(path string) (io.ReadCloser, error) {
+func (t *ProfileTools) open(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(t.In), nil
 	}
