@@ -94,7 +94,7 @@ stores: deps ## the team's store, and the shell's session, against Elasticsearch
 	CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 10m ./internal/store/elastic; \
 	if [ "$$r" != elasticsearch-7 ]; then CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 5m -run TestShellElasticsearch ./internal/cli; fi; done
 
-soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, new random scenarios of lost events, 3,200 simulated runs with incidents to explain, 10,000 simulated runs of several machines, and the memory of a run of a day in virtual time and of one of an hour
+soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, new random scenarios of lost events, 3,600 simulated runs with incidents to explain, 10,000 simulated runs of several machines, and the memory of a run of a day in virtual time and of one of an hour
 	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger
 	CARRONADE_TEST_SCREENS=200 $(GO) test -count=1 -run FindsKnownEffects ./internal/stats
 	CARRONADE_TEST_SEEDS=200 $(GO) test -count=1 ./internal/find

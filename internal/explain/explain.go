@@ -106,8 +106,9 @@ type Group struct {
 	Incidents []Incident // in order of time
 	Left      int        // how many more there were: the smallest
 	Findings  []Finding  // the clearest first
-	// Needed is set if the run was too short: how long it must be, about, so that a series can be named that
-	// changes once for each incident. No other change of series in it may increase.
+	// Needed is set if the run was too short: how long it must be, about, so that a series of
+	// readings can be named that changes once with each incident. It assumes that nothing else
+	// changes in the longer run.
 	Needed time.Duration
 
 	among Span          // the part of the measurement in which such incidents are found

@@ -295,10 +295,17 @@ func TestPlantedCausesAreFound(t *testing.T) {
 // see docs/explain.md.
 func TestTheCauseOfOneStepIsFound(t *testing.T) {
 	const usual = 10
-	find(t, usual, 60, map[string]plant{"a leader changes, and the rate falls": func(w *world, r *Run) string {
+	leader := func(w *world, r *Run) string {
 		when := r.Start + w.at(w.one(r))
 		r.Causes = append(r.Causes, Cause{From: "client", Name: planted, Moments: []Span{{when, when}}})
 		return Step
+	}
+	find(t, usual, 60, map[string]plant{"a leader changes, and the rate falls": leader})
+	find(t, usual/2, 120, map[string]plant{"the same among five times as many series": func(w *world, r *Run) string {
+		for range 4 {
+			w.unrelated(r)
+		}
+		return leader(w, r)
 	}})
 	find(t, usual, 120, map[string]plant{"steal begins, and the rate falls": func(w *world, r *Run) string {
 		w.level(r, w.one(r), true)
