@@ -130,7 +130,6 @@ func TestBrokerReadsNothing(t *testing.T) {
 
 // Pending describes for each connection what the producer waits for.
 func TestPending(t *testing.T) {
-	t.Parallel()
 	conn, broker := net.Pipe()
 	defer broker.Close()
 	r, l := openProducerOn(t, conn, 2, "batch-events=1")
