@@ -33,7 +33,8 @@ type thread struct {
 	queued           indexSet      // of lanes with streams in their own queue; and of some whose queue became empty
 	blocked          int           // lanes that are blocked
 	unflushed        []*laneState  // with batches that are not flushed
-	refires          int           // batches of all lanes that wait to be fired again
+	refiring         indexSet      // of lanes with batches that wait to be fired again
+	full             int           // lanes that accept nothing for now
 	nextLane         int           // index of the lane that the next round begins with
 	left             int           // streams of a schedule with events left
 	until            time.Duration // events due at this time or later are not fired; Never before a stop
@@ -147,8 +148,11 @@ func (t *thread) loop() {
 	t.wait.prepare()
 	defer t.wait.close()
 	t.begin()
-	<-t.run.begun
 	now := t.run.Now()
+	for now < 0 {
+		t.wait.wait(0, true, true)
+		now = t.run.Now()
+	}
 	for {
 		impair.Point(impair.Send, now)
 		t.takeAnswers(now)

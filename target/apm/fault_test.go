@@ -499,7 +499,7 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	happened := 0
 	cfg := &config{happened: func(string, time.Time, time.Duration) { happened++ }}
-	l := &lane{s: &session{cfg: cfg, sink: &clockSink{at: 10 * time.Second}}, ring: make([]request, 1)}
+	l := &lane{s: &session{cfg: cfg, sink: &clockSink{at: 10 * time.Second}}}
 	for _, tt := range []struct {
 		since time.Duration
 		want  bool
@@ -529,7 +529,7 @@ func (*clockSink) Ready(int, time.Duration) {}
 func TestOverlappingPausesCountOnce(t *testing.T) {
 	t.Parallel()
 	sink := &clockSink{at: time.Second}
-	l := &lane{s: &session{cfg: &config{}, sink: sink}, ring: make([]request, 4), closed: true}
+	l := &lane{s: &session{cfg: &config{}, sink: sink}, closed: true}
 	for range 3 {
 		l.pause(sink.at, 10*time.Second)
 	}

@@ -132,7 +132,7 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 		return nil
 	})
 	for k, i := range own { // also after an error: Close closes those that were made
-		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[k]})
+		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, first: conns[k]})
 	}
 	return err
 }
@@ -179,6 +179,9 @@ func (s *session) Client(stream int32) int { return int(stream) }
 
 // Clients implements load.Target.
 func (s *session) Clients() int { return s.cfg.clients }
+
+// Connections implements load.Connector.
+func (s *session) Connections() int { return len(s.lanes) }
 
 // Route implements load.Target.
 func (s *session) Route(stream int32) load.Lane { return s.lanes[int(stream)-s.cfg.portion.From] }
