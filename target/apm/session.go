@@ -270,8 +270,8 @@ func (s *session) poller(lane int) *poller {
 	return s.pollers[lane%len(s.pollers)]
 }
 
-// mostAtOnce bounds the connections that are used before the first event is due, at about
-// ten microseconds each. The others follow while the run goes on.
+// mostAtOnce bounds the connections that are used before Start returns, at about ten
+// microseconds each. The others follow, in the lead that a run with many connections has.
 const mostAtOnce = 256
 
 // start implements runner. It uses the first connection at once: events may be due
@@ -280,7 +280,7 @@ func (l *lane) start(ctx context.Context) {
 	first := l.first
 	l.first = nil
 	var k *link
-	if first != nil && l.id < mostAtOnce {
+	if first != nil && l.id-l.s.cfg.portion.From < mostAtOnce {
 		k, first = l.use(first), nil
 	}
 	l.s.tasks.Go(func() {
