@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/outage"
+	"carronade/internal/testkit"
 	"carronade/load"
 )
 
@@ -68,6 +69,7 @@ func TestClosedForms(t *testing.T) {
 
 // TestScriptedStalls: the scores of stalls that are not a single one of the whole system.
 func TestScriptedStalls(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const at = 30 * second
 	refused := func(class load.Class) func(o *load.Outcome) {
 		return func(o *load.Outcome) { o.Failed, o.Class, o.Text = o.Events, class, "no" }

@@ -12,6 +12,7 @@ import (
 
 // The command that grants a right has all names in it.
 func TestGrant(t *testing.T) {
+	t.Parallel()
 	login := plain.Auth{}.AsMechanism()
 	cert := &tls.Config{Certificates: []tls.Certificate{{Leaf: &x509.Certificate{Subject: pkix.Name{CommonName: "load", Organization: []string{"Example"}}}}}}
 	for _, tt := range []struct {
@@ -80,6 +81,7 @@ func TestGrant(t *testing.T) {
 
 // What the broker lists decides which right is missing: a bit for each operation.
 func TestMissingRight(t *testing.T) {
+	t.Parallel()
 	const read, write, describe = 1 << 3, 1 << 4, 1 << 8
 	for _, tt := range []struct {
 		name string
