@@ -56,12 +56,11 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
 # Packages that only compute: their code starts no goroutine, so the race detector makes
 # their tests five times slower and cannot find anything. make race includes them.
-CALM        := internal/capture internal/compat internal/compat/heyapm internal/compat/jopt internal/compat/kafkaconsumer \
-	internal/compat/kafkalatency internal/compat/kafkaproducer internal/compat/riemannload internal/compat/sangrenel \
-	internal/digest internal/explain internal/explain/reported internal/export internal/find internal/find/trials internal/fit \
-	internal/fleet internal/inject internal/judge internal/layout internal/ledger internal/outage internal/permit \
-	internal/picture internal/report internal/secret internal/slo internal/stats internal/trust internal/vary \
-	internal/wire/apm internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
+CALM        := internal/compat internal/compat/heyapm internal/compat/kafkatools internal/compat/riemannload \
+	internal/compat/sangrenel internal/digest internal/explain internal/explain/reported internal/export internal/find \
+	internal/find/trials internal/fleet internal/judge internal/layout internal/ledger internal/outage internal/permit \
+	internal/picture internal/report internal/secret internal/stats internal/traffic internal/trust internal/wire/apm \
+	internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
 .PHONY: help build test race stores bench microbench lint vuln fmt docs cross image release fuzz deps clean
