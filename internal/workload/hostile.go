@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
@@ -20,6 +21,11 @@ const (
 	mostDepth = 16
 	// mostTokens limits the words and signs: a setting has three or four.
 	mostTokens = 20_000
+	// mostIndicators limits the characters that may make tokens, before any is made. Far more of them
+	// than tokens may stand in texts.
+	mostIndicators = 10 * mostTokens
+	// mostKey limits the length of a key in bytes. The parser keeps the keys above each value with it.
+	mostKey = 256
 	// mostSteps limits the steps that the parser's scanner takes for repeated characters, besides
 	// those in proportion to the size.
 	mostSteps = 100_000_000
@@ -41,12 +47,12 @@ func parseTokens(name string, data []byte) (*ast.File, error) {
 	return file, nil
 }
 
-// checkScan refuses a text for which the scanner would take too long. It looks ahead to the end of
-// the line for each tab of a quoted text, to the end of a run of < for each of them, and copies a
-// block of text for each empty line at its end.
+// checkScan refuses a text for which the scanner would take too long, or make too many tokens. It
+// looks ahead to the end of the line for each tab of a quoted text, to the end of a run of < for
+// each of them, and copies a block of text for each empty line at its end.
 func checkScan(name string, data []byte) error {
-	steps, number, blank := 0, 0, false
-	for line := range bytes.Lines(data) {
+	steps, number, signs, blank := 0, 0, 0, false
+	for line := range lines(data) {
 		number++
 		what, before := "", blank
 		if blank = len(bytes.TrimSpace(line)) == 0; blank && before {
@@ -54,37 +60,90 @@ func checkScan(name string, data []byte) error {
 		} else if tabs := bytes.Count(line, []byte{'\t'}); tabs > 0 {
 			what, steps = "tabs", steps+tabs*len(line)
 		}
-		if n := longestRun(line, '<'); n > 2 {
-			what, steps = "signs <", steps+n*n
+		if n := runs(line, '<'); n > 0 {
+			what, steps = "signs <", steps+n
 		}
-		if steps > mostSteps {
+		if signs += indicators(line); signs > mostIndicators {
+			what = "characters with a meaning in YAML"
+		}
+		if steps > mostSteps || signs > mostIndicators {
 			return &Error{Where: fmt.Sprintf("%s:%d", name, number), Err: fmt.Errorf("has too many %s", what), Hint: fileHint}
 		}
 	}
 	return nil
 }
 
-// longestRun returns the length of the longest run of a character.
-func longestRun(line []byte, c byte) (longest int) {
-	n := 0
-	for _, b := range line {
-		if b != c {
-			n = 0
-			continue
+// lines returns the lines of a text with their ends, which are LF, CR, or both: the scanner takes
+// each of them.
+func lines(data []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(data) > 0 {
+			end := len(data)
+			if i := bytes.IndexAny(data, "\r\n"); i >= 0 {
+				end = i + 1
+				if data[i] == '\r' && end < len(data) && data[end] == '\n' {
+					end++
+				}
+			}
+			if !yield(data[:end]) {
+				return
+			}
+			data = data[end:]
 		}
-		n++
-		longest = max(longest, n)
 	}
-	return longest
+}
+
+// runs returns the sum of the squares of the lengths of the runs of a character. A single one is
+// no run.
+func runs(line []byte, c byte) (sum int) {
+	n := 0
+	for i, b := range line {
+		if b == c {
+			n++
+		}
+		if b != c || i == len(line)-1 {
+			if n > 1 {
+				sum += n * n
+			}
+			n = 0
+		}
+	}
+	return sum
+}
+
+// indicators returns how many characters of a line can end a token or be one; a line with text
+// is at least one.
+func indicators(line []byte) (n int) {
+	for i, c := range line {
+		switch c {
+		case '-', '?':
+			if i+1 == len(line) || line[i+1] <= ' ' {
+				n++
+			}
+		case '[', ']', '{', '}', ',', ':', '&', '*', '!', '|', '>', '%', '#', '\'', '"', '@', '`':
+			n++
+		}
+	}
+	if n == 0 && len(bytes.TrimSpace(line)) > 0 {
+		return 1
+	}
+	return n
 }
 
 // checkTokens refuses documents with too many tokens, or too deep, or with what no workload may
 // have.
 func checkTokens(name string, tokens token.Tokens) error {
 	flow := 0
-	var block []int // columns of the lists and mappings around
+	var block []int       // columns of the lists and mappings around
+	var last *token.Token // before this one, except for comments
 	for i, t := range tokens {
 		begins := false
+		if key := keyOf(last, t); key != nil && len(key.Value) > mostKey {
+			return &Error{Where: lineOf(name, key), Err: fmt.Errorf("has a key of %d bytes, and %d are the limit", len(key.Value), mostKey), Hint: "no setting has such a name: check the quotes and the indentation"}
+		}
+		if t.Type != token.CommentType {
+			last = t
+		}
 		switch t.Type {
 		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType:
 			return &Error{Where: lineOf(name, t), Err: errNoReferences, Hint: "write the value itself, in quotes if it begins with &, * or !"}
@@ -109,6 +168,19 @@ func checkTokens(name string, tokens token.Tokens) error {
 	}
 	if len(tokens) > mostTokens {
 		return &Error{Where: lineOf(name, tokens[mostTokens]), Err: fmt.Errorf("has more than %d words and signs, the limit of a workload", mostTokens), Hint: fileHint}
+	}
+	return nil
+}
+
+// keyOf returns the key among two tokens that follow each other; nil: none of them is one.
+func keyOf(last, t *token.Token) *token.Token {
+	switch {
+	case last == nil || t.Type == token.CommentType:
+		return nil
+	case last.Type == token.MappingKeyType:
+		return t
+	case t.Type == token.MappingValueType:
+		return last
 	}
 	return nil
 }

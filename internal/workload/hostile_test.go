@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,8 +43,18 @@ var hostile = []struct {
 	{"empty lines after a text", func(n int) string { return "a: |\n b" + strings.Repeat("\n", n) }, "empty lines"},
 	{"empty lines after a long text", func(n int) string { return "a: |\n " + strings.Repeat("b", n/2) + strings.Repeat("\n", n/2) }, "empty lines"},
 	{"lines of blanks", func(n int) string { return "a: >\n b" + strings.Repeat("\n ", n/2) }, "empty lines"},
+	{"empty lines of CR", func(n int) string { return "a: |\r b" + strings.Repeat("\r", n) }, "empty lines"},
+	{"empty lines of CR and LF", func(n int) string { return "a: |\r\n b" + strings.Repeat("\r\n", n) }, "empty lines"},
 	{"tabs in a text", func(n int) string { return "a: \"" + strings.Repeat("\t", n) + "x\"\n" }, "tabs"},
 	{"signs", func(n int) string { return "a: " + strings.Repeat("<", n) + "\n" }, "signs <"},
+	{"runs of signs", func(n int) string { return "a: " + strings.Repeat(strings.Repeat("<", n/32)+" ", 32) + "\n" }, "signs <"},
+	{"a long key", longKey("%s:\n"), "has a key of 32768 bytes"},
+	{"a long key in quotes", longKey("\"%s\":\n"), "has a key of 32768 bytes"},
+	{"a long key of its own", longKey("? %s\n:\n"), "has a key of 32768 bytes"},
+	{"a long key and remarks", longKey("? # a\n %s # b\n:\n"), "has a key of 32768 bytes"},
+	{"a long key in a flow", func(n int) string {
+		return "{" + strings.Repeat("k", n/2) + ": [" + strings.Repeat("1,", n/4) + "1]}\n"
+	}, "has a key of 32768 bytes"},
 	{"dashes", repeated("-"), ""},
 	{"quotes", repeated("'"), ""},
 	{"quotes apart", repeated("' "), ""},
@@ -59,6 +70,17 @@ var hostile = []struct {
 	{"folded lines", repeated(" a\n"), ""},
 	{"nothing", repeated("\n"), ""},
 	{"zeros", repeated("\x00"), ""},
+}
+
+// longKey returns a function that makes a mapping below a long key.
+func longKey(form string) func(n int) string {
+	return func(n int) string {
+		text := fmt.Sprintf(form, strings.Repeat("k", n/2))
+		for i := 0; len(text) < n; i++ {
+			text += fmt.Sprintf("  a%d: 1\n", i)
+		}
+		return text
+	}
 }
 
 func repeated(text string) func(n int) string {
@@ -81,6 +103,22 @@ func TestHostile(t *testing.T) {
 			}
 			if err == nil || !strings.HasPrefix(err.Error(), "f.yaml") || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want f.yaml and %q in an error", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestIndicators: a text that would make too many tokens is refused before any of them is made.
+func TestIndicators(t *testing.T) {
+	for _, text := range []string{"[", "{a", "- ", "a: b\n", "a\n", "''", ",", "? ", "a:\r"} {
+		t.Run(text, func(t *testing.T) {
+			data := []byte("a: [" + strings.Repeat(text, 1<<20/len(text)))
+			if len(text) > 3 {
+				data = []byte(strings.Repeat(text, mostIndicators+1)) // a line is one token at least
+			}
+			const want = "has too many characters with a meaning in YAML"
+			if err := checkScan("f.yaml", data); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
 			}
 		})
 	}
