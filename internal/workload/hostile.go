@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"regexp"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
@@ -29,6 +30,8 @@ const (
 	// mostSteps limits the steps that the parser's scanner takes for repeated characters, besides
 	// those in proportion to the size.
 	mostSteps = 100_000_000
+	// tabsAStep is how many bytes it looks at behind a tab in the time of a step, which copies one.
+	tabsAStep = 4
 )
 
 // parseTokens parses a document within the bounds.
@@ -51,26 +54,84 @@ func parseTokens(name string, data []byte) (*ast.File, error) {
 // looks ahead to the end of the line for each tab of a quoted text, to the end of a run of < for
 // each of them, and copies a block of text for each empty line at its end.
 func checkScan(name string, data []byte) error {
+	var r region
 	steps, number, signs, blank := 0, 0, 0, false
 	for line := range lines(data) {
 		number++
 		what, before := "", blank
+		plain := r.next(line)
 		if blank = len(bytes.TrimSpace(line)) == 0; blank && before {
-			what, steps = "empty lines", steps+len(data)
-		} else if tabs := bytes.Count(line, []byte{'\t'}); tabs > 0 {
-			what, steps = "tabs", steps+tabs*len(line)
+			what, steps = "empty lines", steps+r.size
+		} else if n := ahead(line); n > 0 && !plain && r.double {
+			what, steps = "tabs", steps+n/tabsAStep
 		}
 		if n := runs(line, '<'); n > 0 {
 			what, steps = "signs <", steps+n
 		}
-		if signs += indicators(line); signs > mostIndicators {
+		if !plain {
+			signs += indicators(line)
+		}
+		if signs > mostIndicators {
 			what = "characters with a meaning in YAML"
 		}
 		if steps > mostSteps || signs > mostIndicators {
-			return &Error{Where: fmt.Sprintf("%s:%d", name, number), Err: fmt.Errorf("has too many %s", what), Hint: fileHint}
+			return &Error{Where: fmt.Sprintf("%s:%d", name, number), Err: fmt.Errorf("has too many %s", what), Hint: "put a long payload in a file: payload: file(NAME)"}
 		}
 	}
 	return nil
+}
+
+// A region is what is known of the text before a line without the scanner. Where something is not
+// certain, it takes what costs more.
+type region struct {
+	size   int  // bytes since the last line that certainly ends each block of text before it
+	ends   bool // a line that begins in column 1 does so
+	begun  bool // there was a line with more than a remark
+	quotes bool // there was a quote of which the end is not certain, or a mapping in braces
+	double bool // there was a double quote
+}
+
+var (
+	// keyLine begins a mapping or a list, and so what is in it is in a column behind the first.
+	keyLine = regexp.MustCompile(`^(- |[A-Za-z0-9_-]+:[ \r\n])`)
+	// singleQuoted is a setting with a text in single quotes that ends in its line.
+	singleQuoted = regexp.MustCompile(`^ *(- )?[A-Za-z0-9_-]+: +'([^']|'')*'[ ]*[\r\n]*$`)
+)
+
+// next takes the next line, and reports whether it is certainly a setting whose value is a text in
+// single quotes: nothing in that has a meaning.
+func (r *region) next(line []byte) (quoted bool) {
+	text := bytes.TrimSpace(line)
+	switch {
+	case len(text) == 0:
+	case bytes.HasPrefix(line, []byte("---")):
+		if r.begun || len(text) > 3 { // the scanner forgets the column of the mapping
+			r.begun, r.ends = true, false
+		}
+	case !r.begun && text[0] == '#':
+	case !r.begun:
+		r.begun, r.ends = true, keyLine.Match(line)
+	}
+	if r.ends && line[0] > ' ' {
+		r.size = 0
+	}
+	r.size += len(line)
+	if !r.quotes && singleQuoted.Match(line) {
+		return true
+	}
+	r.quotes = r.quotes || bytes.ContainsAny(line, `'"{`)
+	r.double = r.double || bytes.IndexByte(line, '"') >= 0
+	return false
+}
+
+// ahead returns how many bytes of the line are after its tabs, in all.
+func ahead(line []byte) (sum int) {
+	for i, c := range line {
+		if c == '\t' {
+			sum += len(line) - i
+		}
+	}
+	return sum
 }
 
 // lines returns the lines of a text with their ends, which are LF, CR, or both: the scanner takes
