@@ -54,15 +54,20 @@ type input struct {
 	waiting *waiting // nil: reading never waits
 }
 
-// cut reports whether the reader saw an end that its source does not have. A record may then be
-// incomplete.
+// cut reports whether the reader saw an end that its source does not have.
 func (in *input) cut() bool { return in.waiting != nil && in.waiting.cut }
+
+// ended reports whether reading ended where it had to: enough was read, or all until such an end,
+// of which the last record may be incomplete. Any other error is one of what was read.
+func (in *input) ended(err error) bool {
+	return errors.Is(err, traffic.ErrEnough) || in.cut() && in.Buffered() == 0
+}
 
 // finish notes how the reading of events ended, and returns why there is nothing to fit; hint
 // says what to check where there were no events.
 func (in *input) finish(src *source, err error, hint string) error {
 	switch {
-	case errors.Is(err, traffic.ErrEnough), in.cut():
+	case in.ended(err):
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return err
@@ -78,9 +83,10 @@ func (in *input) finish(src *source, err error, hint string) error {
 	return &command.Words{Err: fmt.Errorf("%s has no events", src.Name), Hint: hint}
 }
 
-// stopped reports whether reading must end, and whether the user interrupted it.
+// stopped reports whether reading must end. A source that is waited for ends by itself, and what came
+// until then is read.
 func (in *input) stopped() bool {
-	return in.ctx.Err() != nil || !in.until.IsZero() && time.Now().After(in.until)
+	return in.waiting == nil && (in.ctx.Err() != nil || !in.until.IsZero() && time.Now().After(in.until))
 }
 
 // readFile reads a file in its format.
@@ -159,7 +165,7 @@ func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input
 	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
 	s := source{Kind: kind, Name: name}
 	switch err := read(to); {
-	case errors.Is(err, traffic.ErrEnough), in.cut():
+	case in.ended(err):
 		s.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err

@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"carronade/internal/command"
@@ -46,7 +45,7 @@ func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (fin
 	}
 	whole := false
 	switch err := p.Read(in.Reader); {
-	case errors.Is(err, traffic.ErrEnough), in.cut():
+	case in.ended(err):
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err

@@ -16,6 +16,8 @@ import (
 // A quiet stdin ends with --for, or when the user interrupts, and what came until then is the sample.
 func TestQuietStdin(t *testing.T) {
 	const whole = `{"key":"a","value":"some text"}` + "\n"
+	const request = `{"metadata":{"service":{"name":"a","agent":{"name":"go","version":"1"}}}}` + "\n" +
+		`{"transaction":{"id":"1","trace_id":"1","type":"request","duration":1,"span_count":{"started":0}}}` + "\n"
 	for _, tt := range []struct {
 		name      string
 		sent      string
@@ -26,6 +28,11 @@ func TestQuietStdin(t *testing.T) {
 	}{
 		{"some records", strings.Repeat(whole, 10), []string{"--for", "300ms"}, false, 10, ""},
 		{"a record in two", strings.Repeat(whole, 3) + whole[:9], []string{"--for", "300ms"}, false, 3, ""},
+		{"a broken record in two", strings.Repeat(whole, 3) + "{]", []string{"--for", "300ms"}, false, 3, ""},
+		{"a broken record among others", strings.Repeat(whole, 4) + "{]\n" + strings.Repeat(whole, 9), []string{"--for", "300ms"}, false, 0, "line 5"},
+		{"the same, interrupted", strings.Repeat(whole, 4) + "{]\n" + strings.Repeat(whole, 9), nil, true, 0, "line 5"},
+		{"a broken request among others", strings.Repeat(request, 2) + "{]\n" + strings.Repeat(request, 3), []string{"--for", "300ms"}, false, 0, "line 5"},
+		{"some requests", strings.Repeat(request, 7), []string{"--for", "300ms"}, false, 7, ""},
 		{"nothing", "", []string{"--for", "300ms"}, false, 0, "nothing arrived from stdin within 300 ms (--for)"},
 		{"nothing, of a format", "", []string{"--for", "300ms", "--format", "riemann"}, false, 0, "nothing arrived"},
 		{"interrupted", strings.Repeat(whole, 5), nil, true, 5, "exit 130"},
@@ -65,7 +72,11 @@ func TestQuietStdin(t *testing.T) {
 			if tt.want == "" && text != "" || !strings.Contains(text, tt.want) {
 				t.Fatalf("got %q, want %q\n%s", text, tt.want, stderr.String())
 			}
-			if want := fmt.Sprintf("stdin: %d records, a sample", tt.records); tt.records > 0 && !strings.Contains(stderr.String(), want) {
+			unit := "records"
+			if strings.HasPrefix(tt.sent, request) {
+				unit = "events"
+			}
+			if want := fmt.Sprintf("stdin: %d %s, a sample", tt.records, unit); tt.records > 0 && !strings.Contains(stderr.String(), want) {
 				t.Errorf("got %s, want %q in it", stderr.String(), want)
 			}
 		})
