@@ -254,6 +254,9 @@ func (t *ProfileTools) open(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(t.In), nil
 	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		return &namedPipe{path: path}, nil
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		hint := "give a file, or a topic such as kafka://127.0.0.1:9092/orders"

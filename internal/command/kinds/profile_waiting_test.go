@@ -6,12 +6,68 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"carronade/internal/command"
 )
+
+// A named pipe that no program writes ends with --for, and when the user interrupts; one that is
+// written is read.
+func TestNamedPipe(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		sent      string
+		args      []string
+		interrupt bool
+		want      string // in the error, or in what it printed
+	}{
+		{"no writer", "", []string{"--for", "200ms"}, false, "within 200 ms (--for)"},
+		{"interrupted", "", nil, true, "exit 130"},
+		{"written", strings.Repeat(`{"value":"some text"}`+"\n", 7), nil, false, "7 records, all that it has"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "pipe")
+			if out, err := exec.CommandContext(t.Context(), "mkfifo", path).CombinedOutput(); err != nil {
+				t.Skipf("no named pipe can be made: %v: %s", err, out)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tt.interrupt {
+				time.AfterFunc(100*time.Millisecond, cancel)
+			}
+			if tt.sent != "" {
+				go func() { _ = os.WriteFile(path, []byte(tt.sent), 0o600) }()
+			}
+			var stdout, stderr bytes.Buffer
+			note := func(format string, args ...any) { fmt.Fprintf(&stderr, format+"\n", args...) }
+			cmd := Profile(ProfileTools{Console: command.Console{Out: &stdout, Note: note, Warn: func(text string) { note("%s", text) }}, Err: &stderr})
+			cmd.SetArgs(append([]string{path}, tt.args...))
+			cmd.SilenceErrors, cmd.SilenceUsage = true, true
+			done := make(chan error, 1)
+			go func() { done <- cmd.ExecuteContext(ctx) }()
+			select {
+			case err := <-done:
+				text := stderr.String()
+				if exit := (command.Exit{}); errors.As(err, &exit) {
+					text = fmt.Sprintf("exit %d", exit.Code)
+				} else if err != nil {
+					text = err.Error()
+				}
+				if !strings.Contains(text, tt.want) {
+					t.Errorf("got %q, want %q in it", text, tt.want)
+				}
+			case <-time.After(30 * time.Second):
+				t.Fatal("it still waits")
+			}
+		})
+	}
+}
 
 // A quiet stdin ends with --for, or when the user interrupts, and what came until then is the sample.
 func TestQuietStdin(t *testing.T) {
