@@ -138,7 +138,7 @@ var Packages = []Package{
 // neither in code nor in comments, except in the list of protocols.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/doctor", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
+	protocolPackages = []string{"load", "measure", "internal/doctor", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
 	protocolLister   = "internal/cli/targets.go"
 )
 
