@@ -20,7 +20,7 @@ const (
 	// mostDepth limits how deep lists and mappings are in each other: a list of workloads whose
 	// parts have lists is five deep.
 	mostDepth = 16
-	// mostTokens limits the words and signs: a setting has three or four.
+	// mostTokens limits the tokens: a setting has three or four.
 	mostTokens = 20_000
 	// mostIndicators limits the characters that may make tokens, before any is made. Far more of them
 	// than tokens may stand in texts.
@@ -66,7 +66,7 @@ func checkScan(name string, data []byte) error {
 			what, steps = "tabs", steps+n/tabsAStep
 		}
 		if n := runs(line, '<'); n > 0 {
-			what, steps = "signs <", steps+n
+			what, steps = "characters <", steps+n
 		}
 		if !plain {
 			signs += indicators(line)
@@ -228,7 +228,7 @@ func checkTokens(name string, tokens token.Tokens) error {
 		}
 	}
 	if len(tokens) > mostTokens {
-		return &Error{Where: lineOf(name, tokens[mostTokens]), Err: fmt.Errorf("has more than %d words and signs, the limit of a workload", mostTokens), Hint: fileHint}
+		return &Error{Where: lineOf(name, tokens[mostTokens]), Err: fmt.Errorf("has more than %d tokens, the limit of a workload", mostTokens), Hint: fileHint}
 	}
 	return nil
 }
