@@ -20,7 +20,7 @@ type format struct {
 	about string
 	// begins reports whether a file with this beginning has the format.
 	begins func(head []byte) bool
-	read   func(t *ProfileTools, f *profileFlags, name string, in *input) (finding, error)
+	read   func(t *ProfileTools, f *profileFlags, name string, in *input) (sample, error)
 }
 
 // formats are tried in this order.
@@ -90,7 +90,7 @@ func (in *input) stopped() bool {
 }
 
 // readFile reads a file in its format.
-func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path string) (finding, error) {
+func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path string) (sample, error) {
 	_, length, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (t *ProfileTools) explained(err error, format, name string) error {
 
 // readRecords reads a file of records by a reader of package traffic. interrupted reading ends
 // with what was read.
-func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input, read func(to traffic.Sink) error) (finding, error) {
+func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input, read func(to traffic.Sink) error) (sample, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -185,6 +185,6 @@ func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input
 	return newRecords(s, sampler, 0, orElse(f.to, recordTarget), kept), nil
 }
 
-func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (sample, error) {
 	return t.readRecords(f, "ndjson", name, in, func(to traffic.Sink) error { return traffic.NDJSON(in.Reader, to) })
 }

@@ -11,7 +11,7 @@ import (
 
 // readPackets reads a capture of packets. The workload is for the protocol with the most
 // events.
-func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (sample, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
