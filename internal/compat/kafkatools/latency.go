@@ -1,8 +1,3 @@
-// The command line of kafka-e2e-latency sends one message at a time, and measures
-// from before it is sent until it has come back. Its runs are ordinary workloads.
-// Its invariant: the mean and the percentiles are the report's; with --strict they
-// are computed from the same times in the tool's way.
-
 package kafkatools
 
 import (
