@@ -2,6 +2,7 @@ package arch
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -58,6 +59,15 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestProtocolPackages checks that each package that must not name protocols exists.
+func TestProtocolPackages(t *testing.T) {
+	for _, dir := range protocolPackages {
+		if files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(dir), "*.go")); err != nil || len(files) == 0 {
+			t.Errorf("protocolPackages has %s, and there is no such package: remove it", dir)
+		}
+	}
+}
+
 // TestFindings checks that each rule can fail, and that allowed code passes.
 func TestFindings(t *testing.T) {
 	packages := []Package{
@@ -97,6 +107,10 @@ func TestFindings(t *testing.T) {
 		{"empty name", "load/a.go", "package util\n", []string{
 			"load/a.go:1: package util says nothing about what is inside: name it after its noun",
 		}},
+		{"a comment of another package", "load/a.go", "// Package other is old.\npackage load\n", []string{
+			"load/a.go:1: the comment of package load begins with \"Package other\"",
+		}},
+		{"a comment of its own", "load/a_test.go", "// Package load is new.\npackage load_test\n", nil},
 		{"sleep in a test", "load/a_test.go", "package load\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", []string{
 			"load/a_test.go:3: time.Sleep in a test: wait for what is meant, or use testing/synctest",
 		}},

@@ -170,6 +170,9 @@ func goFile(name string, src []byte, packages []Package, edges map[Edge]bool) (f
 	if slices.Contains(badPackages, strings.TrimSuffix(file.Name.Name, "_test")) {
 		add(file.Name.Pos(), "package %s says nothing about what is inside: name it after its noun", file.Name.Name)
 	}
+	if f := strings.Fields(file.Doc.Text()); len(f) > 1 && f[0] == "Package" && f[1] != strings.TrimSuffix(file.Name.Name, "_test") {
+		add(file.Doc.Pos(), "the comment of package %s begins with \"Package %s\"", file.Name.Name, f[1])
+	}
 	lines, limit := bytes.Count(src, []byte("\n")), maxLines
 	if test {
 		limit = maxTestLines

@@ -78,7 +78,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		return nil, err
 	}
 	id := run.NewID()
-	o.exporter.Begin(publicRun(w, id, k.i))
+	o.exporter.Begin(exportedRun(w, id, k.i))
 	defer o.exporter.End()
 	endMarks := func() {}
 	defer func() { endMarks() }()

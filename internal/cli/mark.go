@@ -63,7 +63,7 @@ func (s *session) markCommand() *cobra.Command {
 				}
 				id = alive[0]
 			}
-			reply, err := live.Send(s.rules.Owner(), id, kind, name, programBegan)
+			reply, err := live.SendMark(s.rules.Owner(), id, kind, name, programBegan)
 			switch {
 			case errors.Is(err, live.ErrNoRun):
 				return noSuchRun(id, live.Alive(s.rules.Owner()))
@@ -105,15 +105,15 @@ func noSuchRun(id string, alive []string) error {
 // takeMarks lets other processes of the user mark a run. It returns what ends that.
 func (s *session) takeMarks(id uint64, m *run.Marker, say func(format string, args ...any)) func() {
 	name := report.IDOf(id)
-	server, err := live.Listen(s.rules.Owner(), name, func(q live.Request, at time.Time) live.Reply {
+	server, err := live.ListenForMarks(s.rules.Owner(), name, func(q live.MarkRequest, at time.Time) live.MarkReply {
 		if err := checkMark(q.Kind, q.Name); err != nil {
-			return live.Reply{Error: err.Error()}
+			return live.MarkReply{Error: err.Error()}
 		}
 		mark, err := m.Mark(q.Kind, layout.Clean(q.Name), "mark", at.Add(-q.Waited), at)
 		if err != nil {
-			return live.Reply{Error: err.Error()}
+			return live.MarkReply{Error: err.Error()}
 		}
-		return live.Reply{AtS: mark.AtS, BoundS: mark.BoundS}
+		return live.MarkReply{AtS: mark.AtS, BoundS: mark.BoundS}
 	})
 	if err != nil {
 		say("marks of other processes cannot be taken: %v", err)

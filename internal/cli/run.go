@@ -216,7 +216,7 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 	if o, err = s.outputs(ctx, t, ws...); err != nil {
 		return o, nil, err
 	}
-	if o.exporter, err = s.publisher(t, observer); err != nil {
+	if o.exporter, err = s.openExporter(t, observer); err != nil {
 		o.keep.close()
 		return o, nil, err
 	}
@@ -247,7 +247,7 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 		if page.text == "" {
 			o.viewers.close()
 		}
-		s.unpublish(o.exporter)
+		s.flushExporter(o.exporter)
 		o.keep.close()
 		s.linger(ctx, metricsLinger(t, o.exporter), page)
 		if page.text != "" {

@@ -104,6 +104,11 @@ func TestMachine(t *testing.T) {
 		{"a full container", func(f *Facts) {
 			f.Host.MemoryLimit, f.State.GroupLimit, f.State.GroupMemory = 2<<30, 2<<30, 2<<30-1<<20
 		}, "memory", warning, "1 MiB of the container's 2 GiB"},
+		{"a small limit above the groups that can be seen", func(f *Facts) { f.State.Available, f.Host.MemoryLimit = 60<<30, 300<<20 }, "memory", warning, "at most 300 MiB of memory are available: the limit of the container"},
+		{"a large one", func(f *Facts) { f.State.Available, f.Host.MemoryLimit = 60<<30, 2<<30 }, "memory", ok, "at most 2 GiB of memory are available"},
+		{"one below the limit of a group that can be seen", func(f *Facts) {
+			f.State.Available, f.Host.MemoryLimit, f.State.GroupLimit = 60<<30, 300<<20, 8<<30
+		}, "memory", warning, "at most 300 MiB of memory are available"},
 		{"a container with memory", func(f *Facts) { f.Host.MemoryLimit, f.State.GroupLimit = 2<<30, 2<<30 }, "memory", ok, "2 GiB of the container's 2 GiB"},
 		{"memory not known", func(f *Facts) { f.State.Read = false }, "memory", unknown, ""},
 

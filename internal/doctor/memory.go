@@ -28,16 +28,18 @@ func memory(f *Facts) target.Finding {
 			left = rest
 		}
 	}
+	c.Found = fmt.Sprintf("%s%s of memory are available", size(left), of)
+	if h.MemoryLimit > 0 && left > h.MemoryLimit {
+		// Of control groups above those that can be seen, only the limit is known, not what is used of it.
+		c.Found = fmt.Sprintf("at most %s of memory are available: the limit of the container", size(h.MemoryLimit))
+	}
 	switch {
 	case !s.Read || left == 0 && s.GroupLimit == 0:
 		return unknown(check, "the available memory cannot be read on "+osName(h.OS))
 	case left < leastMemory, h.MemoryLimit > 0 && h.MemoryLimit < leastLimit:
 		c.Level = target.LevelWarning
-		c.Found = fmt.Sprintf("%s%s of memory are available", size(left), of)
 		c.Effect = "the kernel reclaims memory meanwhile, or kills the generator: its histograms, pools of events and many connections need some 100 MiB"
 		c.Mend = "stop other programs, or raise the limit of the container, or of the control group above it"
-	default:
-		c.Found = fmt.Sprintf("%s%s of memory are available", size(left), of)
 	}
 	return c
 }

@@ -37,8 +37,8 @@ type ExporterOptions struct {
 // A Header is a header of requests. Its value may be a secret and is not shown.
 type Header struct{ Name, Value string }
 
-// A Run identifies a run in the exported metrics.
-type Run struct {
+// An ExportedRun identifies a run in the exported metrics.
+type ExportedRun struct {
 	ID         string // of its report
 	Target     string // the URL; logins in it are not published
 	Op         string
@@ -109,7 +109,7 @@ func (e *Exporter) Addr() string {
 }
 
 // Begin starts publishing another run.
-func (e *Exporter) Begin(r Run) {
+func (e *Exporter) Begin(r ExportedRun) {
 	if e == nil {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // withSecret is a run whose URL has a login.
-var withSecret = Run{ID: "k3f9z0ab", Target: "kafka://alice:canary@127.0.0.1:9092/t", Op: "produce"}
+var withSecret = ExportedRun{ID: "k3f9z0ab", Target: "kafka://alice:canary@127.0.0.1:9092/t", Op: "produce"}
 
 // otlpCollector starts a collector: its URL, and what it got. It calls then before each answer.
 func otlpCollector(t *testing.T, then func()) (url string, bodies chan otlpRequest) {

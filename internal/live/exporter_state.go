@@ -9,7 +9,7 @@ import (
 
 // state contains the running totals of a run.
 type state struct {
-	run     Run
+	run     ExportedRun
 	began   time.Time
 	running bool
 	phase   string
@@ -54,7 +54,7 @@ type namedTimes struct {
 type point struct {
 	at    time.Time
 	began time.Time
-	run   Run
+	run   ExportedRun
 	// running is false in the last point of a run, which has no interval.
 	running bool
 	length  float64 // of the interval, s

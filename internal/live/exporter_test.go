@@ -47,7 +47,7 @@ func counted(n int) load.Snapshot {
 	return s
 }
 
-var run = Run{ID: "k3f9z0ab", Target: "kafka://127.0.0.1:9092/t", Op: "produce", Labels: map[string]string{"branch": "main", "a-b": "c"}, Repetition: 2}
+var run = ExportedRun{ID: "k3f9z0ab", Target: "kafka://127.0.0.1:9092/t", Op: "produce", Labels: map[string]string{"branch": "main", "a-b": "c"}, Repetition: 2}
 
 // openedExporter opens an exporter and shows it three intervals.
 func openedExporter(t *testing.T, o ExporterOptions) *Exporter {

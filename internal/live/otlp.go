@@ -217,7 +217,7 @@ func (c *collector) request(p *point) otlpRequest {
 }
 
 // resource are the attributes that identify the run.
-func (c *collector) resource(r Run) []otlpAttribute {
+func (c *collector) resource(r ExportedRun) []otlpAttribute {
 	out := []otlpAttribute{
 		attribute("service.name", "carronade"), attribute("service.instance.id", r.ID),
 		attribute("carronade.target", r.Target), attribute("carronade.op", r.Op),

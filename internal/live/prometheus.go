@@ -112,7 +112,7 @@ func oneIf(b bool) float64 {
 // which characters that Prometheus does not allow become underscores. If names
 // become equal, the label has all their values, joined by ";" in the order of the
 // names, as OpenTelemetry specifies for Prometheus.
-func infoLabels(r Run, version string) []string {
+func infoLabels(r ExportedRun, version string) []string {
 	out := []string{"id", r.ID, "repetition", strconv.Itoa(max(r.Repetition, 1)), "version", version}
 	var names []string
 	values := make(map[string][]string)

@@ -14,7 +14,7 @@ func TestInvalidLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close(context.Background())
-	h.Begin(Run{ID: "k3f9z0ab", Labels: map[string]string{"team": "a\xff"}})
+	h.Begin(ExportedRun{ID: "k3f9z0ab", Labels: map[string]string{"team": "a\xff"}})
 	h.Show(counted(1))
 	if got := scrape(t, h.Addr(), "text/plain"); got["carronade_run_info"] == nil {
 		t.Error("run_info is missing")
@@ -24,7 +24,7 @@ func TestInvalidLabels(t *testing.T) {
 // TestEqualLabelNames: labels whose names become equal in Prometheus keep all their
 // values, in the same order at each scrape.
 func TestEqualLabelNames(t *testing.T) {
-	r := Run{ID: "k3f9z0ab", Labels: map[string]string{"a.b": "dot", "a-b": "dash", "a_b": "line", "a": "alone"}}
+	r := ExportedRun{ID: "k3f9z0ab", Labels: map[string]string{"a.b": "dot", "a-b": "dash", "a_b": "line", "a": "alone"}}
 	want := []string{"id", "k3f9z0ab", "repetition", "1", "version", "v", "label_a", "alone", "label_a_b", "dash;dot;line"}
 	for range 100 { // a map has no order
 		if diff := cmp.Diff(want, infoLabels(r, "v")); diff != "" {

@@ -21,8 +21,8 @@ import (
 	"carronade/internal/system"
 )
 
-// A Request asks for a mark.
-type Request struct {
+// A MarkRequest asks for a mark.
+type MarkRequest struct {
 	Kind string `json:"kind"` // fault, heal or note
 	Name string `json:"name"`
 	// Waited is how long ago what the mark stands for was done, at the earliest: when the asking
@@ -30,8 +30,8 @@ type Request struct {
 	Waited time.Duration `json:"waited_ns"`
 }
 
-// A Reply is the mark as it was taken, or why it was not.
-type Reply struct {
+// A MarkReply is the mark as it was taken, or why it was not.
+type MarkReply struct {
 	AtS    float64 `json:"at_s"`
 	BoundS float64 `json:"bound_s"`
 	Error  string  `json:"error,omitempty"`
@@ -83,16 +83,16 @@ func socketFolder() (string, error) {
 type Socket struct {
 	ln    net.Listener
 	path  string
-	take  func(Request, time.Time) Reply
+	take  func(MarkRequest, time.Time) MarkReply
 	slots chan struct{}
 	done  sync.WaitGroup
 	mu    sync.Mutex
 	open  map[net.Conn]bool // nil after Close
 }
 
-// Listen begins to take marks for the run with this id, of an owner if a server has several; "":
+// ListenForMarks begins to take marks for the run with this id, of an owner if a server has several; "":
 // none. take is called with each request and the moment at which it arrived, concurrently.
-func Listen(owner, id string, take func(Request, time.Time) Reply) (*Socket, error) {
+func ListenForMarks(owner, id string, take func(MarkRequest, time.Time) MarkReply) (*Socket, error) {
 	dir, err := socketFolder()
 	if err != nil {
 		return nil, err
@@ -182,8 +182,8 @@ func (s *Socket) answer(c net.Conn) {
 	if err != nil {
 		return
 	}
-	var q Request
-	reply := Reply{}
+	var q MarkRequest
+	reply := MarkReply{}
 	switch err := json.Unmarshal(line, &q); {
 	case err != nil:
 		reply.Error = "the request is not JSON"
@@ -241,9 +241,9 @@ func sockets(dir string) (out []string) {
 	return out
 }
 
-// Runs lists the ids of the runs of this user that take marks; with an owner, only those of that
+// MarkedRuns lists the ids of the runs of this user that take marks; with an owner, only those of that
 // one. Sockets of runs that were killed are among them.
-func Runs(owner string) (out []string) {
+func MarkedRuns(owner string) (out []string) {
 	dir, err := socketFolder()
 	if err != nil {
 		return nil
@@ -257,9 +257,9 @@ func Runs(owner string) (out []string) {
 	return out
 }
 
-// Alive lists the runs of Runs that answer.
+// Alive lists the runs of MarkedRuns that answer.
 func Alive(owner string) (out []string) {
-	for _, id := range Runs(owner) {
+	for _, id := range MarkedRuns(owner) {
 		if c, err := dialSocket(owner, id); err == nil {
 			c.Close()
 			out = append(out, id)
@@ -286,29 +286,29 @@ func dialSocket(owner, id string) (net.Conn, error) {
 	return nil, ErrNoRun
 }
 
-// Send asks a run for a mark; with an owner, only one of that one. began is when the asking program began, with a monotonic reading.
+// SendMark asks a run for a mark; with an owner, only one of that one. began is when the asking program began, with a monotonic reading.
 // An error wraps ErrNoRun if the run does not answer.
-func Send(owner, id, kind, name string, began time.Time) (Reply, error) {
+func SendMark(owner, id, kind, name string, began time.Time) (MarkReply, error) {
 	c, err := dialSocket(owner, id)
 	if err != nil {
-		return Reply{}, err
+		return MarkReply{}, err
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(answerWithin))
-	text, err := json.Marshal(Request{Kind: kind, Name: name, Waited: time.Since(began)})
+	text, err := json.Marshal(MarkRequest{Kind: kind, Name: name, Waited: time.Since(began)})
 	if err != nil {
-		return Reply{}, err
+		return MarkReply{}, err
 	}
 	if _, err := c.Write(append(text, '\n')); err != nil {
-		return Reply{}, fmt.Errorf("ask run %s: %w", id, err)
+		return MarkReply{}, fmt.Errorf("ask run %s: %w", id, err)
 	}
 	line, err := readLine(c)
 	if err != nil {
-		return Reply{}, fmt.Errorf("the run %s did not answer: %w", id, err)
+		return MarkReply{}, fmt.Errorf("the run %s did not answer: %w", id, err)
 	}
-	var reply Reply
+	var reply MarkReply
 	if err := json.Unmarshal(line, &reply); err != nil {
-		return Reply{}, fmt.Errorf("the run %s answered with something else: %w", id, err)
+		return MarkReply{}, fmt.Errorf("the run %s answered with something else: %w", id, err)
 	}
 	if reply.Error != "" {
 		return reply, errors.New(reply.Error)

@@ -273,11 +273,11 @@ func (o *observation) back(v *view, stay time.Duration) *Time {
 	return o.settled(v, stay, func(i int) bool { return o.bad(&v.Cells[i]) }, func(a, b int) bool { return o.tooMany(over[b]-over[a], due[b]-due[a]) })
 }
 
-// Of the bins of a stretch in which the queue has drained, one in twenty may have more events waiting
-// than any before the fault, for shortWait at a time: the most of as many other bins is often more.
+// Of the bins of a stretch in which the queue has drained, one in binsAWait may have more events waiting
+// than any before the fault, for shortWait at a time: a longer stretch has a higher maximum by chance.
 const (
 	shortWait = 2 // bins
-	twenty    = 20
+	binsAWait = 20
 )
 
 // waits says of each bin whether more events waited than before the fault. The first time counts
@@ -299,7 +299,7 @@ func (o *observation) waits(v *view, stay time.Duration) []bool {
 		for k := len(passed) - 1; k >= 0 && passed[k] > i-span; k-- {
 			recent++
 		}
-		counts := first || j == v.end || j-i > shortWait || recent+j-i > span/twenty
+		counts := first || j == v.end || j-i > shortWait || recent+j-i > span/binsAWait
 		for ; i < j; i++ {
 			if out[i] = counts; !counts {
 				passed = append(passed, i)

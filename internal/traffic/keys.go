@@ -226,7 +226,17 @@ func curve(ranks []rank) []point {
 	return out
 }
 
-// curveDistance is the largest difference of two rank curves, linear between points.
+// among is the rank curve among more records than those with a key: those without one come first.
+func (k *Keys) among(records uint64) []point {
+	out, keyed := curve(k.ranks()), float64(k.n)/float64(records)
+	for i := range out {
+		out[i].share = 1 - keyed + keyed*out[i].share
+	}
+	return out
+}
+
+// curveDistance is the largest difference of two rank curves, linear between points. Each has a
+// point.
 func curveDistance(a, b []point) float64 {
 	most := 0.0
 	for _, pair := range [][2][]point{{a, b}, {b, a}} {
@@ -238,7 +248,7 @@ func curveDistance(a, b []point) float64 {
 			share := 1.0
 			switch {
 			case j == 0:
-				share = 0
+				share = other[0].share
 			case j < len(other):
 				low, high := other[j-1], other[j]
 				share = low.share + (high.share-low.share)*(p.keys-low.keys)/(high.keys-low.keys)

@@ -181,8 +181,7 @@ func (s *Sampler) SizeDistance(o *Sampler) float64 {
 	if s.records == 0 || o.records == 0 {
 		return 0
 	}
-	a, b := float64(s.sizes.n)/float64(s.records), float64(o.sizes.n)/float64(o.records)
-	return max(absolute(a-b), s.sizes.Distance(&o.sizes)*min(a, b))
+	return s.sizes.distance(&o.sizes, float64(s.sizes.n)/float64(s.records), float64(o.sizes.n)/float64(o.records))
 }
 
 // KeyDistance is that of the shares of records by the rank of their key. Records without a key
@@ -191,11 +190,8 @@ func (s *Sampler) KeyDistance(o *Sampler) float64 {
 	if s.records == 0 || o.records == 0 {
 		return 0
 	}
-	a, b := float64(s.keys.n)/float64(s.records), float64(o.keys.n)/float64(o.records)
-	return max(absolute(a-b), s.keys.Distance(o.keys)*min(a, b))
+	return curveDistance(s.keys.among(s.records), o.keys.among(o.records))
 }
-
-func absolute(x float64) float64 { return max(x, -x) }
 
 // order returns the keys of a map by their values, the largest first.
 func order[K cmp.Ordered, V any](m map[K]V, of func(V) uint64) []K {

@@ -3,6 +3,7 @@ package traffic
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"carronade/payload"
@@ -105,13 +106,50 @@ func BenchmarkSampler(b *testing.B) {
 // Values that are null count: a source that has no others is not like what has values, although
 // nothing of it has a size.
 func TestSizeDistanceOfNulls(t *testing.T) {
-	sampled := func(nulls, sized int) *Sampler {
+	sampled := func(nulls int, sizes ...int) *Sampler {
 		s := NewSampler("", nil)
 		for range nulls {
 			s.Record(&Record{Log: -1, Null: true})
 		}
-		for range sized {
-			s.Record(&Record{Log: -1, Value: make([]byte, 100)})
+		for _, size := range sizes {
+			s.Record(&Record{Log: -1, Value: make([]byte, size)})
+		}
+		return s
+	}
+	of := func(n, size int) []int { return slices.Repeat([]int{size}, n) }
+	for _, tt := range []struct {
+		name string
+		a, b *Sampler
+		want float64
+	}{
+		{"all are null", sampled(100), sampled(0, of(100, 100)...), 1},
+		{"all are null in both", sampled(100), sampled(10), 0},
+		{"a third", sampled(30, of(60, 100)...), sampled(0, of(50, 100)...), 1. / 3},
+		{"none", sampled(0, of(7, 100)...), sampled(0, of(50, 100)...), 0},
+		{"nothing", sampled(0), sampled(0, of(50, 100)...), 0},
+		{"nulls and smaller ones", sampled(4, 50, 50, 50, 90, 90, 90), sampled(0, of(10, 90)...), 0.7},
+		{"nulls and larger ones", sampled(4, 50, 50, 50, 90, 90, 90), sampled(0, of(10, 50)...), 0.4},
+		{"as many nulls", sampled(5, of(5, 50)...), sampled(1, 90), 0.5},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, got := range []float64{tt.a.SizeDistance(tt.b), tt.b.SizeDistance(tt.a)} {
+				if math.Abs(got-tt.want) > 1e-9 {
+					t.Errorf("got %v, want %v", got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// Records without a key count as those of one that comes first.
+func TestKeyDistanceWithoutKeys(t *testing.T) {
+	sampled := func(without int, keys ...string) *Sampler {
+		s := NewSampler("", nil)
+		for range without {
+			s.Record(&Record{Log: -1})
+		}
+		for _, key := range keys {
+			s.Record(&Record{Log: -1, Key: []byte(key), Keyed: true})
 		}
 		return s
 	}
@@ -120,15 +158,18 @@ func TestSizeDistanceOfNulls(t *testing.T) {
 		a, b *Sampler
 		want float64
 	}{
-		{"all are null", sampled(100, 0), sampled(0, 100), 1},
-		{"all are null in both", sampled(100, 0), sampled(10, 0), 0},
-		{"a third", sampled(30, 60), sampled(0, 50), 1. / 3},
-		{"none", sampled(0, 7), sampled(0, 50), 0},
-		{"nothing", sampled(0, 0), sampled(0, 50), 0},
+		{"none has a key", sampled(10), sampled(3), 0},
+		{"one has none", sampled(10), sampled(0, "a"), 1},
+		{"the same keys", sampled(0, "a", "b"), sampled(0, "a", "b"), 0},
+		{"half have none", sampled(2, "a", "b"), sampled(0, "a", "b"), 0.5},
+		// After the first key: 0.5 + 0.5, and 0.25.
+		{"without, and one key", sampled(2, "a", "a"), sampled(0, "a", "b", "c", "d"), 0.75},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.a.SizeDistance(tt.b); math.Abs(got-tt.want) > 1e-9 {
-				t.Errorf("got %v, want %v", got, tt.want)
+			for _, got := range []float64{tt.a.KeyDistance(tt.b), tt.b.KeyDistance(tt.a)} {
+				if math.Abs(got-tt.want) > 1e-9 {
+					t.Errorf("got %v, want %v", got, tt.want)
+				}
 			}
 		})
 	}

@@ -198,11 +198,17 @@ func (s *Sizes) Distance(o *Sizes) float64 {
 	if s.n == 0 || o.n == 0 {
 		return 0
 	}
+	return s.distance(o, 1, 1)
+}
+
+// distance is that of two distributions of which the numbers have the shares p and q; what else they
+// have is smaller than any number.
+func (s *Sizes) distance(o *Sizes, p, q float64) float64 {
 	a, b := s.steps(), o.steps()
-	most := 0.0
+	most := math.Abs(p - q)
 	for _, list := range [][]step{a, b} {
 		for _, st := range list {
-			most = max(most, math.Abs(below(a, st.high)-below(b, st.high)))
+			most = max(most, math.Abs(1-p+p*below(a, st.high)-(1-q+q*below(b, st.high))))
 		}
 	}
 	return most

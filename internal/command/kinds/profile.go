@@ -174,7 +174,7 @@ func same(path, source string) bool {
 }
 
 // write writes the workload, the summary and the document.
-func (t *ProfileTools) write(f *profileFlags, found finding, text string, d *profileDocument) error {
+func (t *ProfileTools) write(f *profileFlags, found sample, text string, d *profileDocument) error {
 	s := found.from()
 	rows := found.summary()
 	if f.out != "" {
@@ -237,7 +237,7 @@ func (f *profileFlags) limits() (count uint64, length time.Duration, err error) 
 }
 
 // read reads a topic or a file.
-func (t *ProfileTools) read(ctx context.Context, f *profileFlags, source string) (finding, error) {
+func (t *ProfileTools) read(ctx context.Context, f *profileFlags, source string) (sample, error) {
 	if strings.Contains(source, "://") {
 		return t.readTopic(ctx, f, source)
 	}
@@ -253,6 +253,9 @@ func (t *ProfileTools) read(ctx context.Context, f *profileFlags, source string)
 func (t *ProfileTools) open(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(t.In), nil
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		return &namedPipe{path: path}, nil
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -315,7 +315,7 @@ func (a *apmTraffic) parameters() any {
 }
 
 // readAPM reads a file of requests.
-func (t *ProfileTools) readAPM(f *profileFlags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readAPM(f *profileFlags, name string, in *input) (sample, error) {
 	return t.apm(f, source{Kind: "apm", Name: name, Event: "event"}, in, func(to traffic.APMSink) error { return traffic.APM(in.Reader, to) })
 }
 

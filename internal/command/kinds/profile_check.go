@@ -79,7 +79,7 @@ const (
 
 // check sends the workload to a stand-in of Kafka: as many events as were read, as fast as
 // possible, and then the first seconds by the schedule.
-func (t *ProfileTools) check(ctx context.Context, found finding, p *plan) (*checking, error) {
+func (t *ProfileTools) check(ctx context.Context, found sample, p *plan) (*checking, error) {
 	r, ok := found.(*recordTraffic)
 	if !ok {
 		return nil, &command.Words{Err: errors.New("--check-fit: the workload is not one for Kafka, and only those are compared"), Hint: "leave it out, and look at the errors in the workload's comments"}

@@ -20,7 +20,7 @@ type format struct {
 	about string
 	// begins reports whether a file with this beginning has the format.
 	begins func(head []byte) bool
-	read   func(t *ProfileTools, f *profileFlags, name string, in *input) (finding, error)
+	read   func(t *ProfileTools, f *profileFlags, name string, in *input) (sample, error)
 }
 
 // formats are tried in this order.
@@ -54,15 +54,20 @@ type input struct {
 	waiting *waiting // nil: reading never waits
 }
 
-// cut reports whether the reader saw an end that its source does not have. A record may then be
-// incomplete.
+// cut reports whether the reader saw an end that its source does not have.
 func (in *input) cut() bool { return in.waiting != nil && in.waiting.cut }
+
+// ended reports whether reading ended where it had to: enough was read, or all until such an end,
+// of which the last record may be incomplete. Any other error is one of what was read.
+func (in *input) ended(err error) bool {
+	return errors.Is(err, traffic.ErrEnough) || in.cut() && in.Buffered() == 0
+}
 
 // finish notes how the reading of events ended, and returns why there is nothing to fit; hint
 // says what to check where there were no events.
 func (in *input) finish(src *source, err error, hint string) error {
 	switch {
-	case errors.Is(err, traffic.ErrEnough), in.cut():
+	case in.ended(err):
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return err
@@ -78,13 +83,14 @@ func (in *input) finish(src *source, err error, hint string) error {
 	return &command.Words{Err: fmt.Errorf("%s has no events", src.Name), Hint: hint}
 }
 
-// stopped reports whether reading must end, and whether the user interrupted it.
+// stopped reports whether reading must end. A source that is waited for ends by itself, and what came
+// until then is read.
 func (in *input) stopped() bool {
-	return in.ctx.Err() != nil || !in.until.IsZero() && time.Now().After(in.until)
+	return in.waiting == nil && (in.ctx.Err() != nil || !in.until.IsZero() && time.Now().After(in.until))
 }
 
 // readFile reads a file in its format.
-func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path string) (finding, error) {
+func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path string) (sample, error) {
 	_, length, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -146,7 +152,7 @@ func (t *ProfileTools) explained(err error, format, name string) error {
 
 // readRecords reads a file of records by a reader of package traffic. interrupted reading ends
 // with what was read.
-func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input, read func(to traffic.Sink) error) (finding, error) {
+func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input, read func(to traffic.Sink) error) (sample, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -159,7 +165,7 @@ func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input
 	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
 	s := source{Kind: kind, Name: name}
 	switch err := read(to); {
-	case errors.Is(err, traffic.ErrEnough), in.cut():
+	case in.ended(err):
 		s.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err
@@ -179,6 +185,6 @@ func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input
 	return newRecords(s, sampler, 0, orElse(f.to, recordTarget), kept), nil
 }
 
-func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (sample, error) {
 	return t.readRecords(f, "ndjson", name, in, func(to traffic.Sink) error { return traffic.NDJSON(in.Reader, to) })
 }

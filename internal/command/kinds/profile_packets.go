@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"carronade/internal/command"
@@ -12,7 +11,7 @@ import (
 
 // readPackets reads a capture of packets. The workload is for the protocol with the most
 // events.
-func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (sample, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
@@ -46,7 +45,7 @@ func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (fin
 	}
 	whole := false
 	switch err := p.Read(in.Reader); {
-	case errors.Is(err, traffic.ErrEnough), in.cut():
+	case in.ended(err):
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err

@@ -10,7 +10,7 @@ import (
 )
 
 // readParquet reads a table of records, or a trace of a run.
-func (t *ProfileTools) readParquet(f *profileFlags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readParquet(f *profileFlags, name string, in *input) (sample, error) {
 	file, ok := in.file.(*os.File)
 	var length int64
 	if ok {

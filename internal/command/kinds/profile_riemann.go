@@ -280,7 +280,7 @@ func (r *riemannTraffic) parameters() any {
 }
 
 // readRiemann reads a file of messages.
-func (t *ProfileTools) readRiemann(f *profileFlags, name string, in *input) (finding, error) {
+func (t *ProfileTools) readRiemann(f *profileFlags, name string, in *input) (sample, error) {
 	return t.riemann(f, source{Kind: "riemann", Name: name, Event: "event"}, in, func(to traffic.RiemannSink) error { return traffic.Riemann(in.Reader, to) })
 }
 

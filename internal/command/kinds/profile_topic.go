@@ -15,7 +15,7 @@ import (
 )
 
 // readTopic reads a sample of a topic.
-func (t *ProfileTools) readTopic(ctx context.Context, f *profileFlags, source string) (finding, error) {
+func (t *ProfileTools) readTopic(ctx context.Context, f *profileFlags, source string) (sample, error) {
 	count, length, err := f.limits()
 	if err != nil {
 		return nil, err

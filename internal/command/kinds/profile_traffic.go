@@ -7,8 +7,8 @@ import (
 	"carronade/units"
 )
 
-// A finding is what was read, and how a workload is made of it.
-type finding interface {
+// A sample is what was read, and how a workload is made of it.
+type sample interface {
 	from() *source
 	make() (*plan, error)
 	summary() []row
@@ -54,7 +54,7 @@ type profileDocument struct {
 // profileSchema is the name and the version of the document.
 const profileSchema = "carronade.profile/1"
 
-func newDocument(t finding, workload string) *profileDocument {
+func newDocument(t sample, workload string) *profileDocument {
 	return &profileDocument{Schema: profileSchema, Source: t.from(), Parameters: t.parameters(), Workload: workload}
 }
 

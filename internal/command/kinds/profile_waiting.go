@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -70,6 +71,48 @@ func (w *waiting) Read(p []byte) (int, error) {
 	n := copy(p, w.rest)
 	w.rest = w.rest[n:]
 	return n, nil
+}
+
+// A namedPipe is a pipe with a path. Its first Read opens it, which waits for a program that writes.
+type namedPipe struct {
+	path string
+
+	mu     sync.Mutex
+	file   *os.File
+	closed bool
+}
+
+// Read implements io.Reader.
+func (p *namedPipe) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	file := p.file
+	p.mu.Unlock()
+	if file == nil {
+		var err error
+		if file, err = os.Open(p.path); err != nil {
+			return 0, err
+		}
+		p.mu.Lock()
+		closed := p.closed
+		p.file = file
+		p.mu.Unlock()
+		if closed {
+			file.Close()
+			return 0, os.ErrClosed
+		}
+	}
+	return file.Read(b)
+}
+
+// Close implements io.Closer, also while Read waits.
+func (p *namedPipe) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.file == nil {
+		return nil
+	}
+	return p.file.Close()
 }
 
 // mayWait reports whether reading a file may have to wait: it is none with all its bytes there.

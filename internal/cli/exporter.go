@@ -15,9 +15,9 @@ import (
 	"carronade/units"
 )
 
-// publisher prepares the export of metrics, if requested; otherwise nil. The observer belongs
+// openExporter prepares the export of metrics, if requested; otherwise nil. The observer belongs
 // to a drop-in with its own output and series.
-func (s *session) publisher(t *command.Settings, observer compat.Observer) (*live.Exporter, error) {
+func (s *session) openExporter(t *command.Settings, observer compat.Observer) (*live.Exporter, error) {
 	o := live.ExporterOptions{
 		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),
 		Version: version(), Published: observer.Published, ZeroP99: observer.ZeroP99,
@@ -49,13 +49,13 @@ func checkLinger(t *command.Settings, linger, of, add string) error {
 	return &words{Err: fmt.Errorf("--%s has no effect without --%s", linger, of), Hint: fmt.Sprintf("add %s, or leave out --%s", add, linger)}
 }
 
-// publicRun describes a run in exported metrics.
-func publicRun(w *workload.Workload, runID uint64, i int) live.Run {
-	return live.Run{ID: report.IDOf(runID), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Repetition: i + 1}
+// exportedRun describes a run in exported metrics.
+func exportedRun(w *workload.Workload, runID uint64, i int) live.ExportedRun {
+	return live.ExportedRun{ID: report.IDOf(runID), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Repetition: i + 1}
 }
 
-// unpublish ends the sending of metrics, and prints what could not be sent.
-func (s *session) unpublish(exporter *live.Exporter) {
+// flushExporter ends the sending of metrics, and prints what could not be sent.
+func (s *session) flushExporter(exporter *live.Exporter) {
 	for _, text := range exporter.Flush(context.Background()) {
 		s.warn(text)
 	}
