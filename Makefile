@@ -35,8 +35,13 @@ SLOW         = ./internal/acceptance
 SERVERS      = $(addprefix ./,$(filter-out internal/acceptance,$(REAL)))
 
 # Packages that wait more than they compute start first, while others are compiled.
-# With -p 3 no core is idle while one of them waits.
+# With -p 3 and -parallel 4 no core is idle while one of them waits.
 LONG         = ./target/kafka ./target/apm ./target/riemann ./internal/standin/apm ./internal/standin/kafka
+
+# Tests that only compute, of packages whose other tests need the race detector. make test
+# runs them without it, make race with it.
+COMPUTE     := ^(TestBatchPoolOfManyPartitions|TestJudgeAgreesWithElastic|TestMeanService|TestResponseTimes)$$
+COMPUTING   := ./target/kafka ./internal/standin/apm ./internal/standin/behavior
 
 # Settings of builds without the race detector: those of the program that the tests
 # build, so that nothing is compiled twice.
@@ -49,9 +54,14 @@ HEAVY        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/
 QUICK        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test / && !/modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)' | grep -vE '$(ALONE)')
 SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
-# Packages that only compute, in one goroutine or in some that share nothing: the race detector makes their tests
-# five times slower and cannot find anything. make race includes them.
-CALM        := internal/compat/riemannload internal/export internal/fleet internal/judge internal/picture internal/stats internal/wire/apm
+# Packages that only compute: their code starts no goroutine, so the race detector makes
+# their tests five times slower and cannot find anything. make race includes them.
+CALM        := internal/capture internal/compat internal/compat/heyapm internal/compat/jopt internal/compat/kafkaconsumer \
+	internal/compat/kafkalatency internal/compat/kafkaproducer internal/compat/riemannload internal/compat/sangrenel \
+	internal/digest internal/explain internal/explain/reported internal/export internal/find internal/find/trials internal/fit \
+	internal/fleet internal/inject internal/judge internal/layout internal/ledger internal/outage internal/permit \
+	internal/picture internal/report internal/secret internal/slo internal/stats internal/trust internal/vary \
+	internal/wire/apm internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
 .PHONY: help build test race stores bench microbench lint vuln fmt docs cross image release fuzz deps clean
@@ -67,11 +77,12 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"' EXIT; \
 	status=0; \
 	{ $(PLAIN) $(GO) build -o /dev/null . && $(PLAIN) $(GO) vet ./...; } & built=$$!; \
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -p 3 $(LONG) $(QUICK) || status=1; \
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -p 3 -parallel 4 -skip '$(COMPUTE)' $(LONG) $(QUICK) || status=1; \
 	wait $$built || status=1; \
-	$(PLAIN) $(GO) test -vet=off -timeout 15m -p 3 $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
-	$(PLAIN) $(GO) -C $(RELEASE) test -vet=off -count=1 -timeout 10m ./... || status=1; \
-	$(PLAIN) $(GO) -C $(EXAMPLE) test -vet=off -count=1 -timeout 5m ./... || status=1; \
+	{ $(PLAIN) $(GO) -C $(RELEASE) test -vet=off -count=1 -timeout 10m ./... && $(PLAIN) $(GO) -C $(EXAMPLE) test -vet=off -count=1 -timeout 5m ./...; } & others=$$!; \
+	$(PLAIN) $(GO) test -vet=off -timeout 15m -p 3 -parallel 4 ./internal/cli $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
+	$(PLAIN) $(GO) test -vet=off -timeout 5m -run '$(COMPUTE)' $(COMPUTING) || status=1; \
+	wait $$others || status=1; \
 	$(PLAIN) $(GO) test -vet=off -count=1 -timeout 25m -parallel 6 $(SLOW) || status=1; \
 	exit $$status
 
@@ -94,9 +105,9 @@ soak: deps ## long versions of tests in make test: 200 kills of the store of rep
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/jobs ./internal/acceptance
 
 conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, explained pauses of a real Kafka, scores of faults, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
-	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 70m -v -run 'Golden|Printed|Verified|Find|Explain|FaultScores' ./internal/acceptance
-	$(PLAIN) $(GO) test -count=1 -timeout 30m -v -run '^TestServer' ./internal/acceptance
-	$(PLAIN) $(GO) test -count=1 -timeout 5m -v -run '^TestDashboards' ./internal/cli
+	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 120m -v -skip '^TestImpaired$$|^TestClean$$' ./internal/acceptance
+	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 10m -v -run '^TestReal' ./target/kafka
+	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 10m -v -run '^TestDashboards|^TestShellElasticsearch$$' ./internal/cli
 	@mkdir -p '$(dir $(MATRIX))'
 	CARRONADE_TEST_CONFORMANCE=1 CARRONADE_TEST_MATRIX='$(abspath $(MATRIX))' $(PLAIN) $(GO) test -count=1 -timeout 180m -v -run '^TestImpaired$$|^TestClean$$' ./internal/acceptance
 

@@ -183,6 +183,14 @@ type Sharer interface {
 	Shares() bool
 }
 
+// A Connector is a Target that begins to use connections when it starts. With thousands of them
+// that takes some tenths of a second: see Lead.
+type Connector interface {
+	Target
+	// Connections returns how many of them are of the clients that fire here.
+	Connections() int
+}
+
 // A SelfBatcher is a Target whose lanes form batches and limit them, as a client
 // library does. The engine then fires events as they come due, without linger, and
 // keeps at most inFlight batches in flight on a lane, instead of the plan's bound.

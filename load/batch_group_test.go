@@ -8,12 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"carronade/internal/testkit"
 	"carronade/measure"
 )
 
 // TestBatchGroupsDoNotMatter: batches are counted and timed the same in batch groups
 // and one by one, and the bound applies to both.
 func TestBatchGroupsDoNotMatter(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	for _, tt := range []struct {
 		name string
 		plan Plan

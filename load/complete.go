@@ -17,8 +17,8 @@ func (t *thread) takeAnswers(now time.Duration) {
 		}
 		if ls := t.byID[r.lane]; ls != nil {
 			at := t.run.watchdog.earliest(r.at)
-			ls.full, ls.roomSince = false, max(ls.roomSince, at)
-			t.updateRank(ls)
+			ls.roomSince = max(ls.roomSince, at)
+			t.setFull(ls, false)
 			t.unblock(ls, at)
 		}
 	}
@@ -61,7 +61,7 @@ func (t *thread) retry(o *Outcome, now time.Duration) bool {
 	t.rec.at(o.Done, int(s.Phase), t.run.partOf(s.Stream)).Retries += uint64(o.Retries) + 1
 	ls := t.byID[int(o.Lane)]
 	ls.refire = append(ls.refire, s)
-	t.refires++
+	t.refiring.add(ls.index)
 	t.updateRank(ls)
 	return true
 }

@@ -61,7 +61,7 @@ func (t *thread) finish() {
 	now := t.run.Now()
 	t.takeAnswers(now)
 	for _, ls := range t.lanes {
-		ls.full = false
+		t.setFull(ls, false)
 		t.unblock(ls, now)
 	}
 	if t.batchesInFlight != 0 {

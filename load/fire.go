@@ -270,10 +270,22 @@ func (t *thread) addInFlight(now time.Duration, by int64, part int) {
 // markFull records that a lane accepts no more. A lane that is full with nothing in
 // flight has no connection, so answers are missing from now on.
 func (t *thread) markFull(ls *laneState, now time.Duration) {
-	ls.full = true
-	t.updateRank(ls)
+	t.setFull(ls, true)
 	t.block(ls, now)
 	t.startWaiting(now)
+}
+
+// setFull notes whether a lane accepts batches.
+func (t *thread) setFull(ls *laneState, full bool) {
+	if full != ls.full {
+		ls.full = full
+		if full {
+			t.full++
+		} else {
+			t.full--
+		}
+	}
+	t.updateRank(ls)
 }
 
 // startWaiting records that the thread waits for answers from now on, unless it already
@@ -287,13 +299,8 @@ func (t *thread) startWaiting(now time.Duration) {
 // stopWaiting records that no answer is expected: nothing is in flight, and no lane is
 // full.
 func (t *thread) stopWaiting() {
-	if t.batchesInFlight > 0 || t.waitingSince.Load() == int64(Never) {
+	if t.batchesInFlight > 0 || t.full > 0 || t.waitingSince.Load() == int64(Never) {
 		return
-	}
-	for _, ls := range t.lanes {
-		if ls.full {
-			return
-		}
 	}
 	t.waitingSince.Store(int64(Never))
 }
@@ -326,19 +333,20 @@ func (t *thread) markUnflushed(ls *laneState) {
 
 // refire fires failed batches again, before anything new on their lane.
 func (t *thread) refire() {
-	for i := 0; t.refires > 0 && i < len(t.lanes); i++ {
+	for i := t.refiring.next(0); i >= 0; i = t.refiring.next(i + 1) {
 		ls := t.lanes[i]
-		if len(ls.refire) == 0 || ls.full {
+		if ls.full {
 			continue
 		}
 		taken := ls.Fire(ls.refire)
 		if taken > 0 {
 			t.markUnflushed(ls)
 		}
-		t.refires -= taken
 		ls.refire = append(ls.refire[:0], ls.refire[taken:]...)
-		ls.full = len(ls.refire) > 0
-		t.updateRank(ls)
+		if len(ls.refire) == 0 {
+			t.refiring.remove(i)
+		}
+		t.setFull(ls, len(ls.refire) > 0)
 	}
 }
 

@@ -109,6 +109,17 @@ func (m *Mix) Clients() int {
 	return n
 }
 
+// Connections implements Connector.
+func (m *Mix) Connections() int {
+	n := 0
+	for _, p := range m.parts {
+		if c, ok := p.Target.(Connector); ok {
+			n += c.Connections()
+		}
+	}
+	return n
+}
+
 // Start implements Target.
 func (m *Mix) Start(sink Sink) {
 	for i, p := range m.parts {

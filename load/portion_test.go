@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"carronade/internal/testkit"
 	"carronade/measure"
 )
 
@@ -44,6 +45,7 @@ func portions(rng *rand.Rand, clients, generators int) []Portion {
 // TestPortions: what several generators fire together is, event for event, what one fires
 // that has all clients, for every shape; and their merged result equals its result.
 func TestPortions(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	shapes := []string{
 		"constant(3k/s):2s", "steps(500/s:700ms,2k/s:700ms,1k/s:700ms)", "ramp(0/s,4k/s,2s)", "sine(1k/s,900/s,700ms):2s",
 		"burst(200,300ms):2s", "poisson(2k/s):2s", "constant(100/s):1s+ramp(100/s,3k/s,1s)",

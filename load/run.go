@@ -30,7 +30,6 @@ type Run struct {
 
 	start    time.Time
 	threads  []*thread
-	begun    chan struct{} // closed at time 0
 	byLane   atomic.Pointer[[]atomic.Pointer[thread]]
 	laneMu   sync.Mutex
 	pages    pageQueue
@@ -97,7 +96,7 @@ func New(plan Plan, target Target) (*Run, error) {
 		}
 		plan.Schedule = m.schedules()
 	}
-	r := &Run{plan: plan, target: target, partitioner: target.Partitioner(), phases: plan.phases(), begun: make(chan struct{}), done: make(chan struct{})}
+	r := &Run{plan: plan, target: target, partitioner: target.Partitioner(), phases: plan.phases(), done: make(chan struct{})}
 	switch {
 	case plan.Schedule != nil:
 		r.mode = OpenLoop
@@ -167,36 +166,36 @@ func (r *Run) Threads() int {
 // Start begins to fire, at the plan's StartAt if it has one. The run continues until its
 // limits, Stop or Abort. A run that was stopped before fires nothing.
 func (r *Run) Start() {
-	lead := r.lead()
+	lead := Lead(r.target)
 	time.Sleep(time.Until(r.plan.StartAt.Add(-lead)))
 	n := r.prepare(lead)
 	r.target.Start(r)
+	if !r.plan.Portable {
+		addProcs(n)
+	}
 	var firing sync.WaitGroup
 	for _, t := range r.threads {
-		firing.Go(t.loop)
+		firing.Go(t.loop) // which waits for time 0
 	}
 	time.Sleep(time.Until(r.start))
 	if !r.plan.Portable {
-		addProcs(n)
-		r.watchdog.addActive(int32(n)) //nolint:gosec // threads
 		r.watchdog.start(r.Now)
 	}
-	close(r.begun)
 	go r.collect(&firing)
 }
 
-// Clients from which on a run has a lead, and the lead for each of them. A target starts two
-// goroutines and makes some system calls for a connection, which takes 20 us.
+// Connections from which on a run has a lead, and the lead for each of them. For a connection, a
+// target starts two goroutines and makes some system calls, which takes 20 us.
 const (
-	manyClients   = 256
-	leadPerClient = 50 * time.Microsecond
+	manyConnections   = 256
+	leadPerConnection = 50 * time.Microsecond
 )
 
-// lead returns how long before its time 0 a run starts its target and makes its lanes. With
+// Lead returns how long before its time 0 a run starts its target and makes its lanes. With
 // thousands of connections the first events would be late otherwise.
-func (r *Run) lead() time.Duration {
-	if n := r.ownClients(); n >= manyClients {
-		return time.Duration(n) * leadPerClient
+func Lead(target Target) time.Duration {
+	if c, ok := target.(Connector); ok && c.Connections() >= manyConnections {
+		return time.Duration(c.Connections()) * leadPerConnection
 	}
 	return 0
 }
@@ -233,6 +232,8 @@ func (r *Run) prepare(lead time.Duration) int {
 	}
 	r.consumed.lower = make([]lowerBounds, len(r.phases))
 	r.watchdog.clip, r.watchdog.cause = r.within, r.plan.Cause
+	r.watchdog.resume = make(chan struct{}, 1)
+	r.watchdog.active.Store(int32(n)) //nolint:gosec // threads
 	return n
 }
 

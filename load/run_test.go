@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"carronade/internal/testkit"
 	"carronade/measure"
 )
 
@@ -138,6 +139,7 @@ func TestConservation(t *testing.T) {
 // TestThreadsDoNotMatter: with a target whose answer time is constant, any number of
 // clients gives the same counts and the same histograms.
 func TestThreadsDoNotMatter(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	run := func(clients, streams int) (out *Result) {
 		synctest.Test(t, func(t *testing.T) {
 			out = fireTest(t, Plan{

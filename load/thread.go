@@ -33,7 +33,8 @@ type thread struct {
 	queued           indexSet      // of lanes with streams in their own queue; and of some whose queue became empty
 	blocked          int           // lanes that are blocked
 	unflushed        []*laneState  // with batches that are not flushed
-	refires          int           // batches of all lanes that wait to be fired again
+	refiring         indexSet      // of lanes with batches that wait to be fired again
+	full             int           // lanes that accept nothing for now
 	nextLane         int           // index of the lane that the next round begins with
 	left             int           // streams of a schedule with events left
 	until            time.Duration // events due at this time or later are not fired; Never before a stop
@@ -147,8 +148,11 @@ func (t *thread) loop() {
 	t.wait.prepare()
 	defer t.wait.close()
 	t.begin()
-	<-t.run.begun
 	now := t.run.Now()
+	for now < 0 {
+		t.wait.wait(0, true, true)
+		now = t.run.Now()
+	}
 	for {
 		impair.Point(impair.Send, now)
 		t.takeAnswers(now)
@@ -445,92 +449,6 @@ func (t *thread) room(ls *laneState) int {
 		return t.callerSlots.n
 	}
 	return ls.slots.n
-}
-
-// serve fires what the bound allows.
-func (t *thread) serve(now time.Duration) {
-	switch {
-	case t.shared != nil:
-		t.serveShared(now)
-	case t.run.shares != nil:
-		t.serveParts(now)
-	default:
-		t.serveEach(now)
-	}
-	if len(t.unrouted) > 0 && t.run.plan.Overload == Drop && t.scheduled() && now >= t.unroutedOverflow {
-		lost := t.unrouted
-		t.unrouted = nil
-		for _, s := range lost {
-			t.dropDue(s, now)
-		}
-	}
-}
-
-// serveShared fires each batch on the lane with the most free slots.
-func (t *thread) serveShared(now time.Duration) {
-	for t.shared.n > 0 {
-		ls := t.freest.top()
-		if ls == nil {
-			break
-		}
-		if t.fire(t.shared.pop(), ls, now) && t.until == Never {
-			t.queueReady(now) // any lane may fire further due events of the same stream
-		}
-	}
-	if t.run.plan.Overload == Drop {
-		t.drop(t.shared, now)
-	}
-}
-
-// serveEach fires what the bound allows of each lane's own streams. Each round begins
-// with another lane, so that no lane takes all the slots. It looks only at lanes with a
-// stream in their queue: of thousands of lanes, few have one at a time.
-func (t *thread) serveEach(now time.Duration) {
-	if len(t.lanes) == 0 {
-		return
-	}
-	first := t.nextLane % len(t.lanes)
-	t.nextLane = first + 1
-	if t.serveFrom(first, len(t.lanes), now) {
-		t.serveFrom(0, first, now)
-	}
-}
-
-// serveFrom serves the lanes from one index to before another. It returns false if no
-// slot is free: the next round begins there.
-func (t *thread) serveFrom(from, to int, now time.Duration) bool {
-	for i := t.queued.next(from); i >= 0 && i < to; i = t.queued.next(i + 1) {
-		if t.run.plan.Concurrency > 0 && t.callerSlots.n == 0 {
-			t.nextLane = i
-			return false
-		}
-		ls := t.lanes[i]
-		for t.canFire(ls) && t.fireNext(ls, now) {
-		}
-		if t.run.plan.Overload == Drop && t.scheduled() {
-			t.drop(ls.queue, now)
-		}
-		if ls.queue.n == 0 {
-			t.queued.remove(i)
-		}
-	}
-	return true
-}
-
-// canFire reports whether a lane has a batch ready and room for it.
-func (t *thread) canFire(ls *laneState) bool {
-	return ls.queue.n > 0 && t.room(ls) > 0 && len(ls.refire) == 0
-}
-
-// fireNext fires the next batch of a lane's own queue. It returns false if the lane
-// accepts no more for now.
-func (t *thread) fireNext(ls *laneState, now time.Duration) bool {
-	s := ls.queue.pop()
-	if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
-		t.enqueue(s, now) // its leader has moved
-		return true
-	}
-	return t.fire(s, ls, now)
 }
 
 // flush writes what was fired.

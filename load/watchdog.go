@@ -61,7 +61,7 @@ const (
 // start starts the watchdog; now returns the run's clock.
 func (w *watchdog) start(now func() time.Duration) {
 	addProcs(1)
-	w.stop, w.ended, w.resume = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+	w.stop, w.ended = make(chan struct{}), make(chan struct{})
 	w.beat.Store(int64(max(now(), 1)))
 	go func() {
 		defer close(w.ended)
@@ -107,7 +107,7 @@ func (w *watchdog) pause(now func() time.Duration) bool {
 // soon or expect an answer. Without active threads the watchdog pauses: a freeze would
 // affect nothing, and watching costs more than a run at a few events a second.
 func (w *watchdog) addActive(n int32) {
-	if w.active.Add(n) == n && n > 0 && w.resume != nil {
+	if w.active.Add(n) == n && n > 0 {
 		select {
 		case w.resume <- struct{}{}:
 		default:

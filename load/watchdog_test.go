@@ -92,7 +92,7 @@ func TestLateEvidence(t *testing.T) {
 
 // TestWatchdogPauses: the watchdog runs only while a thread has something to do.
 func TestWatchdogPauses(t *testing.T) {
-	var w watchdog
+	w := &watchdog{resume: make(chan struct{}, 1)}
 	start := time.Now().Add(-time.Hour)
 	w.addActive(2)
 	w.start(func() time.Duration { return time.Since(start) })

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -58,9 +59,16 @@ func (d *document) checkIndexed(t *testing.T, missing uint64) {
 	}
 }
 
+// countsDocuments is locked by a test whose runs count the documents that they add to
+// the shared node's data streams.
+var countsDocuments sync.Mutex
+
 // TestAPMIndexed sends to a stand-in that indexes into a real OpenSearch. The runs
 // use the node one after the other, because all write to the same data streams.
 func TestAPMIndexed(t *testing.T) {
+	t.Parallel()
+	countsDocuments.Lock()
+	defer countsDocuments.Unlock()
 	node := testkit.SharedSearch(t)
 	runWith := func(t *testing.T, system []string, args ...string) ended {
 		t.Helper()

@@ -15,6 +15,7 @@ import (
 // TestMongooseScenarios runs the scenarios in the documentation of mongoose's driver against a
 // real Kafka, with only the names of topics and the number of records changed.
 func TestMongooseScenarios(t *testing.T) {
+	t.Parallel()
 	broker := kafkatest.Shared(t)
 	home := t.TempDir()
 	brokers := "--storage-net-node-addrs=" + broker.Bootstrap()
@@ -123,7 +124,7 @@ func TestMongooseScenarios(t *testing.T) {
 			topic := kafkatest.TopicName(t)
 			play(t, file, nil, "--item-data-input-file=values.txt", "--item-data-size=5", "--item-output-path="+topic, "--load-op-limit-count=20")
 			form, different := regexp.MustCompile(want), make(map[string]bool)
-			for _, r := range broker.Consume(t, topic, 20) {
+			for _, r := range broker.Consume(t, 20, topic) {
 				if different[r.Headers] = true; !form.MatchString(r.Headers) || r.Value != "vvvvv" {
 					t.Errorf("%+v does not have the headers %s", r, want)
 				}

@@ -99,6 +99,7 @@ func (r mongooseStep) row(t *testing.T, name string) map[string]string {
 // TestMongooseTyped: the shell functions in the document replace Java and Docker for
 // calls of mongoose, and for no others.
 func TestMongooseTyped(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/coming-from/mongoose.md")
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +135,7 @@ func TestMongooseTyped(t *testing.T) {
 // with only the addresses changed. The output, parsed by its format, agrees with the
 // report, the CSV files and the broker.
 func TestAsMongoose(t *testing.T) {
+	t.Parallel()
 	broker := kafkatest.Shared(t)
 	host, port, err := net.SplitHostPort(broker.Bootstrap())
 	if err != nil {

@@ -65,6 +65,7 @@ var seedColumns = []string{"report id", "revision date", "pushed", "accepted", "
 // the README's filters. A store in OpenSearch gives exactly the same output as the
 // file.
 func TestSeedCollate(t *testing.T) {
+	t.Parallel()
 	place := filepath.Join(t.TempDir(), "reports.db")
 	port := freePort(t)
 	addr := "127.0.0.1:" + port
@@ -222,12 +223,13 @@ func seriesFile(brokers string, counts ...int) string {
 // TestSeedSeries: one file of workloads runs the note's series against real Kafka,
 // and its reports give both tables at the end of the note.
 func TestSeedSeries(t *testing.T) {
+	t.Parallel()
 	brokers := kafkatest.Shared(t).Bootstrap()
 	dir := t.TempDir()
 	place, file := filepath.Join(dir, "reports.db"), filepath.Join(dir, "series.yaml")
-	counts := []int{10_000, 100_000, 1_000_000}
-	if testing.Short() {
-		counts = counts[:2]
+	counts := []int{10_000, 100_000}
+	if conformance {
+		counts = append(counts, 1_000_000)
 	}
 	writeFile(t, file, seriesFile(brokers, counts...))
 	start(t, "run", "-f", file, "--quiet", "--store", place).wait(3*runTimeout).wantOneOf(t, 0, 3) // 2 GB, however slow the disk is

@@ -14,6 +14,7 @@ import (
 // TestDay runs examples/day.sh, a day's work of a new user. The script itself requires the exit
 // code of every command.
 func TestDay(t *testing.T) {
+	testkit.OnlyConformance(t, "takes a minute, alone on the machine: the tests of internal/cli run the examples of all documents")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "../../examples/day.sh")

@@ -21,67 +21,105 @@ var (
 	engines = []string{"wire", "client"}
 )
 
+// A delivery is what a run with a codec and an engine sent to a topic of its own.
+type delivery struct {
+	name  string
+	flags []string
+	topic string
+	all   counts
+}
+
 // TestDelivery sends to real Kafka with each codec and engine, and checks what
 // arrived by end offsets, by Kafka's dump of the segments, and by Kafka's consumer.
+// Both tools read all topics at once: a start takes them longer than the reading.
 func TestDelivery(t *testing.T) {
+	t.Parallel()
+	const partitions = 3
 	broker := kafkatest.Shared(t)
+	var sent []*delivery
 	for _, engine := range engines {
 		for _, codec := range codecs {
-			t.Run(engine+"/"+codec, func(t *testing.T) {
+			sent = append(sent, &delivery{name: engine + "/" + codec, flags: []string{"--engine", engine, "--compression", codec}})
+		}
+		sent = append(sent, &delivery{name: engine + "/idempotent", flags: []string{"--engine", engine, "--compression", "none", "--idempotent", "--acks", "all"}})
+	}
+	var topics []string
+	for _, d := range sent {
+		d.topic = broker.CreateTopic(t, partitions, 1)
+		topics = append(topics, d.topic)
+	}
+	t.Run("send", func(t *testing.T) {
+		for _, d := range sent {
+			t.Run(d.name, func(t *testing.T) {
 				t.Parallel()
-				deliver(t, broker, "--engine", engine, "--compression", codec)
+				d.send(t, broker)
 			})
 		}
-		t.Run(engine+"/idempotent", func(t *testing.T) {
-			t.Parallel()
-			deliver(t, broker, "--engine", engine, "--compression", "none", "--idempotent", "--acks", "all")
+	})
+	if t.Failed() {
+		return
+	}
+	batches, records := broker.Node(1).Dump(t, topics...), broker.Consume(t, deliveredEvents*len(sent), topics...)
+	if len(records) != deliveredEvents*len(sent) {
+		t.Errorf("the console consumer printed %d events, want %d", len(records), deliveredEvents*len(sent))
+	}
+	for _, d := range sent {
+		t.Run(d.name, func(t *testing.T) {
+			of := slices.DeleteFunc(slices.Clone(batches), func(b kafkatest.Batch) bool { return b.Topic != d.topic })
+			codec := d.flags[slices.Index(d.flags, "--compression")+1]
+			checkBatches(t, of, deliveredEvents, codec, slices.Contains(d.flags, "--idempotent"))
+			d.checkRecords(t, records)
 		})
 	}
 }
 
-// deliver sends numbered events, with the event's number as key and as value, so
-// that each record that Kafka's consumer prints can be checked.
-func deliver(t *testing.T, broker *kafkatest.Cluster, flags ...string) {
-	const events, partitions = 3000, 3
-	topic := broker.CreateTopic(t, partitions, 1)
+// deliveredEvents is the number of events of each delivery.
+const deliveredEvents = 3000
+
+// send sends numbered events, with the event's number as key and as value, and the name
+// of the delivery in a header, so that each record that Kafka's consumer prints can be
+// checked.
+func (d *delivery) send(t *testing.T, broker *kafkatest.Cluster) {
 	args := append([]string{
-		"run", topicURL(broker, topic), "--rate", "3000/s", "--for", "1s", "--json", "--quiet",
-		"--key", "seq", "--header", "team=red", "--header", "shift=night", "--payload", "monotonic", "--fresh",
+		"run", topicURL(broker, d.topic), "--rate", "3000/s", "--for", "1s", "--json", "--quiet",
+		"--key", "seq", "--header", "team=red", "--header", "delivery=" + d.name, "--payload", "monotonic", "--fresh",
 		"--batch-size", "4KiB",
-	}, flags...)
-	d := run(t, args...).succeeded(t).document(t)
-	all := d.wholeRun()
-	if all.Acked != events || d.Totals.Acked != events || all.Sent != events {
-		t.Errorf("totals: %+v, want %d acked", d.Totals.counts, events)
+	}, d.flags...)
+	doc := run(t, args...).succeeded(t).document(t)
+	d.all = doc.wholeRun()
+	if d.all.Acked != deliveredEvents || doc.Totals.Acked != deliveredEvents || d.all.Sent != deliveredEvents {
+		t.Errorf("totals: %+v, want %d acked", doc.Totals.counts, deliveredEvents)
 	}
-	if got := broker.EndSum(t, topic); got != int64(all.Acked) {
-		t.Errorf("the end offsets grew by %d, acked are %d", got, all.Acked)
+	if got := broker.EndSum(t, d.topic); got != int64(d.all.Acked) {
+		t.Errorf("the end offsets grew by %d, acked are %d", got, d.all.Acked)
 	}
+}
 
-	codec := flags[slices.Index(flags, "--compression")+1]
-	checkBatches(t, broker.Node(1).Dump(t, topic), events, codec, slices.Contains(flags, "--idempotent"))
-
+// checkRecords checks the records of a delivery that Kafka's consumer found, among all.
+func (d *delivery) checkRecords(t *testing.T, records []kafkatest.Record) {
+	t.Helper()
+	headers := "team:red,delivery:" + d.name
 	var eventBytes uint64
 	seen := make(map[int]bool)
-	for _, r := range broker.Consume(t, topic, events) {
+	for _, r := range records {
+		if r.Headers != headers {
+			continue
+		}
 		key, err := strconv.Atoi(r.Key)
-		if err != nil || seen[key] || key < 0 || key >= events {
+		if err != nil || seen[key] || key < 0 || key >= deliveredEvents {
 			t.Fatalf("key %q: twice, not one of ours, or not a number: %+v", r.Key, r)
 		}
 		seen[key] = true
 		if value, err := strconv.Atoi(r.Value); err != nil || value != key {
 			t.Fatalf("event %d has the value %q", key, r.Value)
 		}
-		if r.Headers != "team:red,shift:night" {
-			t.Fatalf("event %d has the headers %q", key, r.Headers)
-		}
-		eventBytes += uint64(len(r.Key) + len(r.Value) + len("teamredshiftnight"))
+		eventBytes += uint64(len(r.Key) + len(r.Value) + len(headers) - len(":,:"))
 	}
-	if len(seen) != events {
-		t.Errorf("the console consumer printed %d events, want %d", len(seen), events)
+	if len(seen) != deliveredEvents {
+		t.Errorf("the console consumer printed %d events with the headers %s, want %d", len(seen), headers, deliveredEvents)
 	}
-	if all.Bytes != eventBytes {
-		t.Errorf("the report counts %d bytes of events, Kafka's consumer %d", all.Bytes, eventBytes)
+	if d.all.Bytes != eventBytes {
+		t.Errorf("the report counts %d bytes of events, Kafka's consumer %d", d.all.Bytes, eventBytes)
 	}
 }
 
@@ -138,6 +176,7 @@ func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec str
 // TestVerify sends to a topic that contains an older run's records and reads back
 // what was sent, with each codec and engine.
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	broker := kafkatest.Shared(t)
 	topic := broker.CreateTopic(t, 4, 1)
 	before := int64(0)
@@ -163,6 +202,7 @@ func TestVerify(t *testing.T) {
 
 // TestConsume reads a topic of known size with both engines.
 func TestConsume(t *testing.T) {
+	t.Parallel()
 	broker := kafkatest.Shared(t)
 	topic := broker.CreateTopic(t, 3, 1)
 	const events = 50_000
@@ -216,6 +256,7 @@ func TestConsume(t *testing.T) {
 
 // TestRoundTrip produces and consumes at the same time.
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	broker := kafkatest.Shared(t)
 	for _, tt := range []struct {
 		name  string

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -107,9 +108,7 @@ func appendLine(t *testing.T, name, line string) {
 // TestExplainKafka: full collections that jcmd forces in a real Kafka explain the stalls and the
 // spikes that they make.
 func TestExplainKafka(t *testing.T) {
-	if !conformance {
-		t.Skip("takes a minute; set CARRONADE_TEST_CONFORMANCE=1")
-	}
+	testkit.OnlyConformance(t, "takes a minute")
 	broker := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	topic := broker.CreateTopic(t, 1, 1)
 	dir := t.TempDir()

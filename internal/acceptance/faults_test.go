@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -174,9 +175,7 @@ func TestExecMarks(t *testing.T) {
 // TestFaultScores stops and kills the leader of most partitions of a real Kafka with three nodes, at
 // a rate that it takes easily and as fast as it takes events, and looks at the scores.
 func TestFaultScores(t *testing.T) {
-	if !conformance {
-		t.Skip("takes six minutes; set CARRONADE_TEST_CONFORMANCE=1")
-	}
+	testkit.OnlyConformance(t, "takes six minutes")
 	c := kafkatest.SharedThree(t)
 	for _, load := range []struct {
 		name  string

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -25,9 +26,7 @@ type ceiling struct {
 // TestFindOfTargets finds the ceilings of stand-ins that serve 1,000 events a second, for what
 // else than producing can be searched. No search says that more holds than the server does.
 func TestFindOfTargets(t *testing.T) {
-	if !conformance {
-		t.Skip("takes eight minutes; set CARRONADE_TEST_CONFORMANCE=1")
-	}
+	testkit.OnlyConformance(t, "takes eight minutes")
 	const capacity, within = 1000, 0.25
 	with := func(kind string, args ...string) string {
 		return startStandin(t, kind, append([]string{"--listen", "127.0.0.1:0"}, args...)...).addr
@@ -69,9 +68,7 @@ func TestFindOfTargets(t *testing.T) {
 // TestFindOfKafka searches for ceilings of Kafka: what is answered depends on the machine, but it
 // is an interval, each trial has a report, and the node was watched.
 func TestFindOfKafka(t *testing.T) {
-	if !conformance {
-		t.Skip("takes ten minutes; set CARRONADE_TEST_CONFORMANCE=1")
-	}
+	testkit.OnlyConformance(t, "takes ten minutes")
 	node := func(t *testing.T, c *kafkatest.Cluster, replicas int16, args ...string) []string {
 		return append([]string{"kafka://" + c.Bootstrap() + "/" + c.CreateTopic(t, 3, replicas)}, args...)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -30,9 +31,7 @@ func (e ended) found(t *testing.T) bool {
 // second one has a ceiling that is 30 % lower. The series is killed in its second search, and
 // goes on there.
 func TestFindCeilingsOfStandins(t *testing.T) {
-	if !conformance {
-		t.Skip("takes five minutes; set CARRONADE_TEST_CONFORMANCE=1")
-	}
+	testkit.OnlyConformance(t, "takes five minutes")
 	targets := make([]string, 2)
 	for i, rate := range []string{"4000/s", "2800/s"} {
 		targets[i] = "riemann://" + startStandin(t, "riemann", "--listen", "127.0.0.1:0", "--server", "rate="+rate+",service=exponential").addr
@@ -64,9 +63,7 @@ func TestFindCeilingsOfStandins(t *testing.T) {
 
 // TestFindCeilingsOfKafka ranks what three settings of a producer do to the ceiling of Kafka.
 func TestFindCeilingsOfKafka(t *testing.T) {
-	if !conformance {
-		t.Skip("takes ten minutes; set CARRONADE_TEST_CONFORMANCE=1")
-	}
+	testkit.OnlyConformance(t, "takes ten minutes")
 	broker := kafkatest.Start(t, kafkatest.Config{Properties: map[string]string{"log.retention.check.interval.ms": "5000"}})
 	topic := broker.CreateTopic(t, 4, 1, "retention.bytes=400000000", "segment.bytes=100000000")
 	e := start(t, "find", topicURL(broker, topic), "--vary", "acks=1,all", "--vary", "compression=none,lz4", "--vary", "batch-size=16KiB,256KiB",

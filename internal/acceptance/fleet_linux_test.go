@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -110,9 +111,7 @@ func (g *generator) join(more ...string) {
 // Kafka, one reads and verifies. An agent is killed, stopped for three seconds and for eight; in
 // the end the operator and the server are killed, and the run is recovered.
 func TestFleetVerified(t *testing.T) {
-	if !conformance {
-		t.Skip("takes two minutes, and makes networks; set CARRONADE_TEST_CONFORMANCE=1. The tests of internal/cli have a fleet on one machine")
-	}
+	testkit.OnlyConformance(t, "takes two minutes, and makes networks: The tests of internal/cli have a fleet on one machine")
 	l := newLAN(t)
 	cluster := kafkatest.Start(t, kafkatest.Config{Address: l.address(1)})
 	operator, home := l.machine(), t.TempDir()

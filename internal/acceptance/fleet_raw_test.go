@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/trace"
 	"carronade/measure"
 )
@@ -89,9 +90,7 @@ func TestFleetRaw(t *testing.T) {
 
 // TestFleetMillion: four agents on one machine send a million events a second together.
 func TestFleetMillion(t *testing.T) {
-	if !conformance {
-		t.Skip("needs the whole machine for twenty seconds; set CARRONADE_TEST_CONFORMANCE=1. TestFleetRaw has the same at a small rate")
-	}
+	testkit.OnlyConformance(t, "needs the whole machine for twenty seconds: TestFleetRaw has the same at a small rate")
 	const rate, seconds = 1_000_000, 10
 	d, all, _ := fireRaw(t, 4, "--rate", "1M/s", "--for", fmt.Sprintf("%ds", seconds), "--size", "100")
 	if short := math.Abs(float64(d.Totals.Sent)/(rate*seconds) - 1); short > 0.001 {

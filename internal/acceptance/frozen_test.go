@@ -59,6 +59,7 @@ func (d *document) checkQueueing(t *testing.T, f frozen, queueing bool) {
 // TestStopped: a generator that is stopped and continued reports that as its longest
 // freeze, with the cause, whether it produces or consumes.
 func TestStopped(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		args []string

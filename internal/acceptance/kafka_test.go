@@ -29,14 +29,14 @@ func TestPartitioner(t *testing.T) {
 			topic := broker.CreateTopic(t, partitions, 1)
 			run(t, "run", topicURL(broker, topic), "--engine", engine, "--rate", strconv.Itoa(keys)+"/s", "--for", "1s", "--partitioner", "murmur2",
 				"--key", "seq", "--payload", "monotonic", "--fresh", "--json", "--quiet").succeeded(t)
-			records := broker.Consume(t, topic, keys)
+			records := broker.Consume(t, keys, topic)
 			if len(where) == 0 {
 				var lines strings.Builder
 				for _, r := range records {
 					fmt.Fprintf(&lines, "%s\tv\n", r.Key)
 				}
 				produceByJava(t, broker, java, lines.String())
-				for _, r := range broker.Consume(t, java, keys) {
+				for _, r := range broker.Consume(t, keys, java) {
 					where[r.Key] = r.Partition
 				}
 			}
@@ -291,7 +291,7 @@ func TestPayloadFile(t *testing.T) {
 	topic := broker.CreateTopic(t, 1, 1)
 	run(t, "run", topicURL(broker, topic), "--rate", "300/s", "--for", "1s", "--payload", "file:"+file, "--fresh", "--json", "--quiet").succeeded(t)
 	count := make(map[string]int)
-	for _, r := range broker.Consume(t, topic, 300) {
+	for _, r := range broker.Consume(t, 300, topic) {
 		count[r.Value]++
 	}
 	if len(count) != 3 || count["alpha"] != 100 || count["beta"] != 100 || count["gamma"] != 100 {

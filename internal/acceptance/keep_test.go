@@ -10,6 +10,7 @@ import (
 // TestKilledGenerator: a generator that is killed in the middle of a run leaves a
 // report of what it had measured, marked as partial, and earlier reports stay.
 func TestKilledGenerator(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	runInHome(t, home, "run", "null://", "--rate", "1k/s", "--for", "500ms", "--quiet", "--label", "n=first").wantOneOf(t, 0, 3)
 	before := runInHome(t, home, "report", "export", "last", "--as", "json").want(t, 0).stdout

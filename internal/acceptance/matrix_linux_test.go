@@ -231,7 +231,7 @@ func TestImpaired(t *testing.T) {
 	case conformance:
 		path = os.Getenv("CARRONADE_TEST_MATRIX")
 	default:
-		all, length = sampleCells(all, 10), 3*time.Second
+		all, length = sampleCells(all, 5), 3*time.Second
 	}
 	if len(all) == 0 {
 		t.Fatal("there is nothing to run")

@@ -10,6 +10,7 @@ import (
 // TestOutageIsNotSteady: if the server is down for most of a run, the run is not
 // steady, with a schedule and at full speed, although every answer was in time.
 func TestOutageIsNotSteady(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		flags []string

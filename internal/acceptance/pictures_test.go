@@ -16,6 +16,7 @@ import (
 // with the screens of a desktop and of a phone, in both themes: without errors and
 // without network requests. PAGE_SCREENSHOTS names a folder for the screenshots.
 func TestPictures(t *testing.T) {
+	t.Parallel()
 	kinds := []string{"kafka", "riemann", "apm"}
 	home, dir := t.TempDir(), t.TempDir()
 	var runs []*session

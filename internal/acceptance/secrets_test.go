@@ -61,8 +61,16 @@ func runInHome(t testing.TB, home string, args ...string) ended {
 // of runs that succeed, of runs with a system that prints its secrets and then dies,
 // and of runs that are refused.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
+	var env []string
 	for _, name := range []string{"TOKEN", "KEY", "HEADER", "PASSWORD", "ENV", "FLAG", "SCRAPE"} {
-		t.Setenv("CANARY_"+name, canary+"-of-"+strings.ToLower(name))
+		env = append(env, "CANARY_"+name+"="+canary+"-of-"+strings.ToLower(name))
+	}
+	begin := func(t *testing.T, args ...string) *session {
+		s := prepare(t, args...)
+		s.env = env
+		s.begin()
+		return s
 	}
 	secrets := t.TempDir()
 	file := filepath.Join(secrets, "secret")
@@ -120,7 +128,7 @@ func TestSecrets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			s := start(t, append([]string{"run", "--json-file", filepath.Join(dir, "report.json"), "--hdr", filepath.Join(dir, "run.hlog")}, tt.args...)...)
+			s := begin(t, append([]string{"run", "--json-file", filepath.Join(dir, "report.json"), "--hdr", filepath.Join(dir, "run.hlog")}, tt.args...)...)
 			e := s.wait(runTimeout)
 			if tt.code < 0 {
 				e.wantOneOf(t, 0, 3)
@@ -136,7 +144,7 @@ func TestSecrets(t *testing.T) {
 		enough := filepath.Join(t.TempDir(), "enough")
 		script := "echo token $TOKEN; " + program + " standin apm --listen " + addr + " --secret-token env:TOKEN & " +
 			"while [ ! -e " + enough + " ]; do sleep 0.1; done; kill $!; echo the password is $TOKEN; echo and $0 $* >&2; exit 7"
-		s := start(t, "run", "apm+http://"+addr, "--rate", "1k/s", "--for", "30s", "--secret-token", "env:CANARY_ENV", "--json", "--json-file", filepath.Join(dir, "report.json"),
+		s := begin(t, "run", "apm+http://"+addr, "--rate", "1k/s", "--for", "30s", "--secret-token", "env:CANARY_ENV", "--json", "--json-file", filepath.Join(dir, "report.json"),
 			"--system-cmd", "sh -c '"+script+"'", "--system-env", "TOKEN=env:CANARY_ENV", "--system-flag", "output.password=env:CANARY_FLAG", "--system-flag", "queue=100")
 		s.awaitStderr(progressText)
 		writeFile(t, enough, "")

@@ -89,6 +89,9 @@ func apmServer(t *testing.T) (target string, login, index []string) {
 
 // TestServerAPM runs against an APM Server that the test does not control.
 func TestServerAPM(t *testing.T) {
+	t.Parallel()
+	countsDocuments.Lock()
+	defer countsDocuments.Unlock()
 	server, login, index := apmServer(t)
 	send := func(t *testing.T, target string, args ...string) ended {
 		t.Helper()
@@ -170,8 +173,10 @@ func TestServerAPM(t *testing.T) {
 			if login == nil {
 				t.Skip("the server wants no token")
 			}
-			t.Setenv("CARRONADE_TEST_WRONG_TOKEN", "no-such-token")
-			run(t, "run", server, "--count", "10", "--secret-token", "env:CARRONADE_TEST_WRONG_TOKEN").want(t, 2).says(t, "401", "hint:")
+			s := prepare(t, "run", server, "--count", "10", "--secret-token", "env:CARRONADE_TEST_WRONG_TOKEN")
+			s.env = []string{"CARRONADE_TEST_WRONG_TOKEN=no-such-token"}
+			s.begin()
+			s.wait(runTimeout).want(t, 2).says(t, "401", "hint:")
 		})
 		t.Run("browsers", func(t *testing.T) { // which servers refuse by default
 			if e := send(t, server, "--intake", "rum-v2", "--count", "40").wantOneOf(t, 0, 2, 3); e.code == 2 {
@@ -196,6 +201,7 @@ func riemannServer(t *testing.T) (host, web string) {
 // TestServerRiemann runs against a Riemann that the test does not control. Its
 // streams must index everything: (streams (index)).
 func TestServerRiemann(t *testing.T) {
+	t.Parallel()
 	host, web := riemannServer(t)
 	for name, args := range map[string][]string{
 		"open loop":   {"--rate", "1000/s", "--for", "2s"},

@@ -39,6 +39,7 @@ func readTraceReport(t *testing.T, e ended) traceReport {
 
 // TestTrace: DuckDB and pandas find the counts of a run's report in its trace.
 func TestTrace(t *testing.T) {
+	t.Parallel()
 	broker := kafkatest.Shared(t)
 	for _, tt := range []struct {
 		name  string
@@ -121,6 +122,7 @@ func endToEnd(t *testing.T, s *session, d *document, of traceReport) {
 // TestTraceCutShort: Ctrl-C leaves a complete trace; kill -9 leaves all rows that
 // were written before.
 func TestTraceCutShort(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		kill bool

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -209,9 +210,7 @@ func TestVerifiedTransactions(t *testing.T) {
 		})
 	}
 	t.Run("an open transaction of another client", func(t *testing.T) {
-		if !conformance {
-			t.Skip("it waits for 10 s; make conformance runs it")
-		}
+		testkit.OnlyConformance(t, "waits for 10 s")
 		topic := broker.CreateTopic(t, 1, 1)
 		other, err := kgo.NewClient(append(broker.ClientOpts(), kgo.TransactionalID(topic), kgo.DefaultProduceTopic(topic))...)
 		if err != nil {

@@ -184,6 +184,7 @@ func TestReport(t *testing.T) {
 
 // TestDemo runs the demo, which is the first command of a new user.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	d := run(t, "demo", "--json").succeeded(t).document(t)
 	if d.Ledger == nil || d.Ledger.Lost != 0 || d.Ledger.Acked == 0 || d.EndToEnd == nil {
 		t.Errorf("ledger %+v, end to end %+v", d.Ledger, d.EndToEnd)

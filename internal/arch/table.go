@@ -72,7 +72,6 @@ var Packages = []Package{
 	{Name: "internal/doctor", May: []string{"internal/layout", "internal/system", "load", "target", "units"}},
 	{Name: "internal/outage", May: []string{"load"}},
 	{Name: "internal/fault", May: []string{"internal/system", "units"}},
-	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/secret", "internal/system", "load", "measure", "target", "units"}},
 	{Name: "internal/workload", May: []string{"internal/fault", "internal/secret", "load", "measure", "payload", "target", "units"}},
 	{Name: "internal/permit", May: []string{"internal/fault", "internal/workload", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/layout"},
@@ -98,6 +97,7 @@ var Packages = []Package{
 	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/outage", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/web"}},
 	{Name: "internal/export", May: []string{"internal/layout", "internal/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/find"}},
 	{Name: "internal/trace", May: []string{"internal/system", "load"}},
+	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/secret", "internal/system", "load", "measure", "target", "units"}},
 	{Name: "internal/web", May: []string{"internal/conn", "internal/picture", "internal/workload", "load", "measure", "target", "units"}},
 	{Name: "internal/fleet/manifest"},
 	{Name: "internal/run", May: []string{"internal/checkout", "internal/doctor", "internal/fault", "internal/ledger", "internal/outage", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
@@ -138,7 +138,7 @@ var Packages = []Package{
 // neither in code nor in comments, except in the list of protocols.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/doctor", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/publish", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
+	protocolPackages = []string{"load", "measure", "internal/doctor", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
 	protocolLister   = "internal/cli/targets.go"
 )
 

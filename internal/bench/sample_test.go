@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // Real output of Kafka 4.3.1's tools.
@@ -180,6 +182,7 @@ func TestReadWrk(t *testing.T) {
 
 // All processes of a tree exist, and end when it is stopped.
 func TestTree(t *testing.T) {
+	testkit.Need(t, "a shell")
 	const want = 5
 	tree, err := startTree(want)
 	if err != nil {

@@ -235,25 +235,36 @@ func freeAddress(t *testing.T) string {
 // examples are stand-ins at free ports. A block that begins with "$ cat FILE"
 // creates the file instead.
 func TestExamplesOfDocumentsRun(t *testing.T) {
-	total := 0
+	testkit.Need(t, "minutes: it runs the program")
+	t.Parallel()
+	type document struct {
+		path, text string
+		blocks     []example
+	}
+	var list []document
 	for _, path := range documents(t) {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		blocks := examples(string(data))
-		total += len(blocks)
-		if len(blocks) == 0 {
-			continue
+		if blocks := examples(string(data)); len(blocks) > 0 {
+			list = append(list, document{path, string(data), blocks})
 		}
-		t.Run(filepath.Base(path), func(t *testing.T) {
+	}
+	if len(list) == 0 {
+		t.Error("no document has an example")
+	}
+	// The longest begins first, so that the others run beside it.
+	slices.SortStableFunc(list, func(a, b document) int { return len(b.blocks) - len(a.blocks) })
+	for _, d := range list {
+		t.Run(filepath.Base(d.path), func(t *testing.T) {
 			t.Parallel()
-			dir, pairs := t.TempDir(), addresses(t, string(data))
+			dir, pairs := t.TempDir(), addresses(t, d.text)
 			swap := strings.NewReplacer(pairs...)
-			if strings.Contains(string(data), "--system-git apm-server") {
+			if strings.Contains(d.text, "--system-git apm-server") {
 				exampleRepository(t, dir, swap)
 			}
-			for _, b := range blocks {
+			for _, b := range d.blocks {
 				if b.command == "carronade serve &" {
 					swap = strings.NewReplacer(append(startTeam(t, dir), pairs...)...)
 					continue
@@ -274,9 +285,6 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 				b.check(t, dir, swap)
 			}
 		})
-	}
-	if total == 0 {
-		t.Error("no document has an example")
 	}
 }
 

@@ -39,6 +39,7 @@ func TestExampleWorkloads(t *testing.T) {
 // The series of workloads goes from 10^4 to 10^8 events, as the documents say, and
 // each size is consumed as it was produced. Its own trial, with fewer events, runs.
 func TestExampleSeries(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../examples/workloads/series.yaml")
 	if err != nil {
 		t.Fatal(err)

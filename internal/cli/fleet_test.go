@@ -386,7 +386,7 @@ func TestFleetRecover(t *testing.T) {
 	}
 	recovered := start(t, "fleet", "recover", "last", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
 	if code := recovered.end(t); code != 3 {
-		t.Errorf("exit code %d, want 3: nobody interrupted it", code)
+		t.Errorf("exit code %d, want 3: it was not interrupted", code)
 	}
 	r := reportOf(t, recovered)
 	if !r.doubts("recovered from the agents") || len(r.Fleet.Agents) != 2 || r.Totals.Acked < 4000 || r.Totals.Acked > 30_000 {

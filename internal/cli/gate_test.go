@@ -16,6 +16,7 @@ import (
 // reaches the gate if some repetitions were not trusted and were replaced, and
 // ends before it if not enough are left.
 func TestGateOfCI(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(root + "/docs/reports.md")
 	if err != nil {
 		t.Fatal(err)

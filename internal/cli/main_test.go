@@ -61,6 +61,7 @@ func trustByVariable() func(*report.Document) {
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testkit.Need(t, "minutes: the scripts run loads")
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {

@@ -26,6 +26,7 @@ type failed struct {
 // Note counts a failed attempt to connect to an address, at an offset from the start of
 // the run. The report contains the error text.
 func (a *ConnectFailures) Note(addr string, at time.Duration, err string) {
+	at = max(0, at) // the target starts a moment before the run
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := a.of[addr]

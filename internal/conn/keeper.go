@@ -20,6 +20,7 @@ var ErrClosed = errors.New("closed")
 // A Next says when to connect again after a connection has ended.
 type Next int
 
+// What Keeper.Serve returns.
 const (
 	Never      Next = iota // the lane is over
 	AtOnce                 // the connection was of use

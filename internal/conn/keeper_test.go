@@ -21,7 +21,8 @@ type attempt struct {
 // attempts draws what happens to the attempts of a keeper.
 func attempts(r *rapid.T, label string) []attempt {
 	return rapid.SliceOfN(rapid.Custom(func(r *rapid.T) attempt {
-		a := attempt{dialing: time.Duration(rapid.IntRange(0, 100).Draw(r, "dialing")) * time.Millisecond}
+		// At least 1 ms, so that virtual time passes.
+		a := attempt{dialing: time.Duration(rapid.IntRange(1, 100).Draw(r, "dialing")) * time.Millisecond}
 		if rapid.Bool().Draw(r, "fails") {
 			a.err = errRefused
 			return a

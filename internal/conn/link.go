@@ -92,7 +92,7 @@ func (k *Link) Attach(p *socket.Poller) {
 }
 
 // Watch ends the connection with ErrTimeout once its oldest request has not been answered
-// for that long.
+// for that long, which must be above zero.
 func (k *Link) Watch(timeout time.Duration) {
 	k.timeout = timeout
 	k.watch = time.AfterFunc(timeout, k.checkTimeout)
@@ -106,11 +106,10 @@ func (k *Link) checkTimeout() {
 	}
 	left := k.timeout
 	if sent, ok := k.queue.Oldest(); ok {
-		left += sent - k.now()
-	}
-	if left <= 0 {
-		k.Kill(ErrTimeout)
-		return
+		if left += sent - k.now(); left <= 0 {
+			k.Kill(ErrTimeout)
+			return
+		}
 	}
 	k.watch.Reset(left)
 }

@@ -396,3 +396,59 @@ func TestAttachAfterAShortWrite(t *testing.T) {
 		there.Close()
 	})
 }
+
+// A byteQueue always has the same bytes to write, until they are written.
+type byteQueue struct {
+	Link
+	seg  [1][]byte
+	left int
+}
+
+func (q *byteQueue) Pending() bool { return q.left > 0 }
+
+func (q *byteQueue) Load(w *socket.Writer) int { return w.Add(q.seg[:], len(q.seg[0])-q.left) }
+
+func (q *byteQueue) Written(n int, _ error) { q.left -= n }
+
+func (q *byteQueue) Flushed() { q.Wake() }
+
+func (q *byteQueue) Oldest() (time.Duration, bool) { return 0, false }
+
+// TestWritesAllocateNothing: a write allocates nothing, whoever writes.
+func TestWritesAllocateNothing(t *testing.T) {
+	nc, there := loopback(t)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		_, _ = io.Copy(io.Discard, there)
+	}()
+	for _, tt := range []struct {
+		name  string
+		write func(q *byteQueue)
+	}{
+		{"the thread that queued it", func(q *byteQueue) { q.Pump() }},
+		{"the flusher", func(q *byteQueue) { q.PumpLater() }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var mu sync.Mutex
+			began := time.Now()
+			q := &byteQueue{seg: [1][]byte{make([]byte, 100)}}
+			q.Init(nc, q, &mu, func() time.Duration { return time.Since(began) })
+			q.Attach(nil)
+			mu.Lock()
+			defer mu.Unlock()
+			n := testing.AllocsPerRun(200, func() {
+				q.left = len(q.seg[0])
+				tt.write(q)
+				for q.left > 0 || q.Writing() {
+					q.Wait()
+				}
+			})
+			if n > 0 && q.Out.Direct() { // else net.Buffers allocates
+				t.Errorf("%v allocations", n)
+			}
+		})
+	}
+	nc.Close()
+	<-drained
+}

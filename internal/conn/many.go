@@ -13,16 +13,16 @@ const (
 	// atOnce bounds the connections that DialMany makes at the same time: more would fill
 	// the server's queue of connections that it has not accepted yet.
 	atOnce = 64
-	// OtherFiles is how many files a run may open after its connections and besides them: events of
-	// its sending threads, the report, what it writes and reads meanwhile.
+	// OtherFiles is how many files a run may open after its connections and besides them: those by
+	// which its sending threads wait, the report, what it writes and reads meanwhile.
 	OtherFiles = 32
 )
 
 // DialMany calls connect for the numbers 0 to n-1, each of which makes a connection, some of
 // them at the same time. It returns when all calls have returned. The first error ends the
 // context of the other calls, no further one begins, and DialMany returns that error. If the
-// given context ends, each call finds that out itself. A *target.Error says that the limit of open files is too low for n connections; connect was
-// then not called.
+// given context ends, each call finds that out itself. A *target.Error says that the limit of
+// open files is too low for n connections; connect was then not called.
 func DialMany(ctx context.Context, n int, connect func(ctx context.Context, i int) error) error {
 	if err := enoughFiles(n, openFiles(), mostFiles()); err != nil {
 		return err

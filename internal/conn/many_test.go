@@ -59,7 +59,7 @@ func TestManyFails(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	if err != refused {
+	if !errors.Is(err, refused) {
 		t.Errorf("got %v, want %v", err, refused)
 	}
 	if n := begun.Load(); n > 2*atOnce {

@@ -37,7 +37,7 @@ type Material struct {
 	SkipVerify    bool
 }
 
-// ReadMaterial reads the options of Options.
+// ReadMaterial reads the options of TLSOptions.
 func ReadMaterial(v target.Values) (m Material, err error) {
 	m.ServerName, m.SkipVerify = v.String("tls-server-name"), v.Bool("tls-insecure-skip-verify")
 	for _, t := range []struct {

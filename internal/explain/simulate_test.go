@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // seeds is how many runs each simulation makes. CARRONADE_TEST_EXPLAIN=n makes n, as make soak does.
@@ -230,6 +232,7 @@ type plant func(w *world, r *Run) (kind string)
 // TestPlantedCausesAreFound simulates runs with a cause for most of the incidents of a kind, among
 // many unrelated ones.
 func TestPlantedCausesAreFound(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	find(t, 5, 120, map[string]plant{
 		"pauses make stalls": func(w *world, r *Run) string {
 			c := Cause{From: "system", Name: planted, Moments: []Span{}}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -157,6 +158,7 @@ func TestNoExternalReferences(t *testing.T) {
 
 // The page without data is far below a mebibyte; a run of an hour adds only data.
 func TestSizes(t *testing.T) {
+	testkit.Need(t, "a second")
 	const bound = 1 << 20
 	if got := len(pageWritten(t, measured("a", 3, 1))); got > bound/4 {
 		t.Errorf("a page of three seconds: got %d bytes, want at most %d", got, bound/4)

@@ -55,6 +55,7 @@ func start(t *testing.T) *Relay {
 
 // TestRelay: all bytes arrive in their order while the delay changes, and the end does, too.
 func TestRelay(t *testing.T) {
+	t.Parallel()
 	r, addr := start(t), echo(t)
 	c, err := r.Dial(t.Context(), addr)
 	if err != nil {
@@ -94,6 +95,7 @@ func TestRelay(t *testing.T) {
 
 // TestDelay: a round trip takes at least as long as the delay, and no longer when it has ended.
 func TestDelay(t *testing.T) {
+	t.Parallel()
 	const delay = 300 * time.Millisecond
 	r, addr := start(t), echo(t)
 	c, err := r.Dial(t.Context(), addr)
@@ -146,6 +148,7 @@ func TestDelay(t *testing.T) {
 
 // TestDialErrors: errors are those of a connection without a relay, and strangers get none.
 func TestDialErrors(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -199,6 +202,7 @@ func resetting(t *testing.T, answer string) (addr string) {
 
 // TestReset: a connection that the system resets is reset for the run.
 func TestReset(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	c, err := r.Dial(t.Context(), resetting(t, ""))
 	if err != nil {
@@ -215,6 +219,7 @@ func TestReset(t *testing.T) {
 
 // TestResetInOrder: what the system sent before a reset arrives before it, and both later by the delay.
 func TestResetInOrder(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	if err := r.Delay(t.Context(), 200*time.Millisecond); err != nil {
 		t.Fatal(err)
@@ -245,6 +250,7 @@ func TestResetInOrder(t *testing.T) {
 
 // TestGivenUp: nothing is connected for a run that gave up.
 func TestGivenUp(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -276,6 +282,7 @@ func TestGivenUp(t *testing.T) {
 
 // TestEnd: a relay that has ended says so.
 func TestEnd(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.Close()
 	if err := r.Delay(t.Context(), time.Second); err == nil {
@@ -290,6 +297,7 @@ func TestEnd(t *testing.T) {
 // TestKilled: a relay that ended by itself says how, and connecting fails with an error that is not the
 // target's.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	if how := r.Ended(); how != "" {
 		t.Errorf("it has ended: %s", how)
@@ -314,6 +322,7 @@ func TestKilled(t *testing.T) {
 
 // TestLateAnswer: an answer that comes too late is not taken for that of the next command.
 func TestLateAnswer(t *testing.T) {
+	t.Parallel()
 	r := &Relay{stdin: discard{}, said: make(chan answer, 3), ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -343,6 +352,7 @@ func (discard) Close() error                { return nil }
 // TestWaiting: above the bound, its own or that of all connections, nothing more is taken until
 // something was written. A direction with nothing that waits takes a piece in any case.
 func TestWaiting(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		others int64

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // TestFleet runs agents and an operator in simulated worlds, one for each seed: with a
@@ -22,6 +24,7 @@ import (
 // other has reasons. CARRONADE_TEST_FLEET=n runs n worlds, as make soak does;
 // CARRONADE_TEST_FLEET_SEED=n only the n-th, with what happens in it.
 func TestFleet(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	worlds := uint64(300)
 	if n, err := strconv.ParseUint(os.Getenv("CARRONADE_TEST_FLEET"), 10, 64); err == nil {
 		worlds = n
@@ -78,6 +81,7 @@ func TestFleet(t *testing.T) {
 
 // TestFleetRepeats: a seed is a world, which is the same each time.
 func TestFleetRepeats(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	for seed := range uint64(24) {
 		var logs [2]strings.Builder
 		for i := range logs {

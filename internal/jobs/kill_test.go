@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 )
 
 // kills is the number of killed servers by default; CARRONADE_TEST_KILLS
@@ -74,6 +75,7 @@ func killable(dir, name string, i int) Request {
 // Servers are killed at random moments. No accepted job is lost, none runs
 // twice, no two of one system run at once, and each has the right state.
 func TestKillsAtRandomMoments(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	rounds := kills
 	if text := os.Getenv("CARRONADE_TEST_KILLS"); text != "" {
 		var err error

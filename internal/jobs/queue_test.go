@@ -328,6 +328,7 @@ func TestCancelDeaf(t *testing.T) {
 
 // Cancel at any moment, from several goroutines at once, ends the job.
 func TestCancelAtRandomMoments(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	q := open(t, Options{Parallel: 2})
 	for i := range 30 {
 		j := submit(t, q, request(fmt.Sprint(i%2), "drains", "until:never"))

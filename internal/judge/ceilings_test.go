@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/stats"
+	"carronade/internal/testkit"
 )
 
 // ceilings are searches with these lower ends whose intervals are of one width.
@@ -61,6 +62,7 @@ func TestCompareCeilings(t *testing.T) {
 // between searches, and whatever part of the width of an interval a search adds. A difference of
 // 20 % is found.
 func TestCompareCeilingsErrorRate(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const trials = 2000
 	noises := map[string]func(*rand.Rand) float64{
 		"none":   func(*rand.Rand) float64 { return 0 },

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/digest"
+	"carronade/internal/testkit"
 )
 
 // noisyRuns are runs whose numbers vary by their own noise.
@@ -43,6 +44,7 @@ func heavy(r *rand.Rand) float64 {
 // of comparisons, with heavy-tailed noise and few repetitions; and a factor of 2
 // is found in 95 % of comparisons of four and four runs that vary by 15 %.
 func TestVerdictErrorRates(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const trials = 1000
 	wide := func(r *rand.Rand) float64 { return 0.15 * r.NormFloat64() }
 	twofold := func(r *rand.Rand) float64 { return 0.02*r.NormFloat64() + math.Ln2*float64(r.IntN(2)) }
@@ -91,6 +93,7 @@ func TestVerdictErrorRates(t *testing.T) {
 // A comparison that goes on until there is a verdict looks several times, and
 // calls equal sides different in at most 5 %, all looks together.
 func TestErrorRateOfLooks(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const trials = 400
 	sum := 0.0
 	for range Looks {

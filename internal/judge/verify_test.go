@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/digest"
+	"carronade/internal/testkit"
 )
 
 // history is revisions of a branch, a day apart, each with several runs, whose
@@ -220,6 +221,7 @@ func TestRevisionsAreOrderedByTheirDates(t *testing.T) {
 // differ by 2%, with or without one step of 5% somewhere; without a step, every
 // change of a percent counts as an alarm.
 func TestVerifyRates(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const (
 		trials    = 120
 		revisions = 60

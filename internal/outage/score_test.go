@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/outage"
+	"carronade/internal/testkit"
 	"carronade/load"
 )
 
@@ -68,6 +69,7 @@ func TestClosedForms(t *testing.T) {
 
 // TestScriptedStalls: the scores of stalls that are not a single one of the whole system.
 func TestScriptedStalls(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const at = 30 * second
 	refused := func(class load.Class) func(o *load.Outcome) {
 		return func(o *load.Outcome) { o.Failed, o.Class, o.Text = o.Events, class, "no" }
@@ -127,8 +129,11 @@ func TestScriptedStalls(t *testing.T) {
 			trial{
 				rate: 1000, each: 500 * time.Microsecond, length: 70 * second,
 				stalls: map[int][]span{-1: {
-					{at, at + 2*second}, {at + 6*second, at + 6*second + 60*time.Millisecond},
-					{at + 20*second, at + 20*second + 400*time.Millisecond}, {at + 25*second, at + 25*second + 60*time.Millisecond}, {at + 26*second, at + 26*second + 60*time.Millisecond},
+					{at, at + 2*second},
+					{at + 6*second, at + 6*second + 60*time.Millisecond},
+					{at + 20*second, at + 20*second + 400*time.Millisecond},
+					{at + 25*second, at + 25*second + 60*time.Millisecond},
+					{at + 26*second, at + 26*second + 60*time.Millisecond},
 				}}, marks: []outage.Mark{fault(at), fault(at + 19*second)},
 			},
 			func(t *testing.T, s []outage.Score) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit"
 )
 
 // hostile is external text that would be harmful if it were not escaped.
@@ -81,6 +82,7 @@ func TestSVG(t *testing.T) {
 
 // PNGOf makes a picture of exactly the requested size, and the drawing fits in it.
 func TestPNGOf(t *testing.T) {
+	testkit.Need(t, "a second")
 	for _, size := range []image.Point{{1600, 400}, {600, 900}, {300, 60}} {
 		for _, f := range Of(measured("a", 20, 1)) {
 			var b bytes.Buffer

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
+	"carronade/internal/testkit"
 	"carronade/measure"
 )
 
@@ -75,6 +76,7 @@ func TestBriefHidesNothing(t *testing.T) {
 
 // TestBriefSays: the brief report of each kind of run has what users look for.
 func TestBriefSays(t *testing.T) {
+	testkit.Need(t, "a second")
 	for _, tt := range []struct {
 		name  string
 		says  []string

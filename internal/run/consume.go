@@ -24,7 +24,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 		if err := errors.Join(enough(whole.Events, plan.Measurement.Events, "events"), enough(whole.Bytes, plan.Measurement.Bytes, "bytes")); err != nil {
 			return out, err
 		}
-		if plan.StartAt, err = e.Share.wait(ctx); err != nil {
+		if plan.StartAt, err = e.Share.wait(ctx, 0); err != nil {
 			return out, failed(ctx, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -24,6 +25,7 @@ func heapInUse() int64 {
 // series has, and then joined. CARRONADE_TEST_RUN=24h runs a day in virtual time, as make
 // soak does.
 func TestLongRunIsSmall(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	long := 70 * time.Minute
 	if s := os.Getenv("CARRONADE_TEST_RUN"); s != "" {
 		var err error

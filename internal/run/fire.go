@@ -134,7 +134,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	f.rows = e.newTracing(plan, f.back, f.pipeline)
 	f.marks = e.newMarking(plan, f.tgt)
 	if e.Share != nil {
-		if plan.StartAt, err = e.Share.join(ctx, plan); err != nil {
+		if plan.StartAt, err = e.Share.join(ctx, plan, f.tgt); err != nil {
 			return nil, failed(ctx, err)
 		}
 	}

@@ -111,6 +111,7 @@ func TestOtherProcess(t *testing.T) {
 // TestExec: what a command prints, and its secrets, are not in the report; it may print a lot and
 // have several lines.
 func TestExec(t *testing.T) {
+	testkit.Program(t, "cat")
 	for _, tt := range []struct{ name, command, mark, problem string }{
 		{"a login", "curl() { :; }; curl -u admin:hunter2x http://x", "", ""},
 		{"a password", "true --password hunter2x", "", ""},
@@ -152,6 +153,7 @@ func TestExec(t *testing.T) {
 
 // TestExecEnds: a command that is still running when the run ends is killed, with what it started.
 func TestExecEnds(t *testing.T) {
+	testkit.Program(t, "sleep")
 	began := time.Now()
 	stop := make(chan struct{})
 	time.AfterFunc(300*time.Millisecond, func() { close(stop) })
@@ -205,6 +207,7 @@ func TestInterruptHeals(t *testing.T) {
 
 // TestRestartCutOff: a restart that was not over when the run ended is a problem.
 func TestRestartCutOff(t *testing.T) {
+	testkit.Program(t, "sleep")
 	marked := make(chan struct{})
 	d, err := Execute(t.Context(), Job{
 		Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "system-cmd=sleep 1000", "fault=0s:restart=system,1h"), Abort: marked,
@@ -220,6 +223,7 @@ func TestRestartCutOff(t *testing.T) {
 
 // TestFillsDisk: a filesystem is full while a fault lasts, and a command of the run sees it.
 func TestFillsDisk(t *testing.T) {
+	testkit.Program(t, "sleep")
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skip(err)

@@ -76,7 +76,7 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 	if err := keep.found(&logs); err != nil {
 		return out, err
 	}
-	if plan.StartAt, err = e.Share.wait(ctx); err != nil {
+	if plan.StartAt, err = e.Share.wait(ctx, 0); err != nil {
 		return out, failed(ctx, err)
 	}
 	r := load.NewReading(plan, src)

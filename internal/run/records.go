@@ -20,6 +20,7 @@ import (
 const (
 	recordChunk = 128 << 10 // a chunk, about
 	mostRecords = 48 << 20  // of those that were not taken yet; what comes then is counted only
+	mostAhead   = 4096      // outcomes whose memory is kept
 	outcomeSize = int(unsafe.Sizeof(load.Outcome{}))
 )
 
@@ -65,7 +66,8 @@ type Records struct {
 	last    recordState
 	left    [2]uint64 // events without a record: acked, arrived
 
-	// An interval is delivered with the outcomes that it counts, and no others, so that totals and
+	// An interval is delivered with the outcomes that it counts (later, if more chunks wait than are
+	// taken at once), and with none that the next one counts, so that totals and
 	// ledger agree when nothing more comes of a generator. When an interval is taken, a few outcomes
 	// of the next one are there already: they wait.
 	open  int32 // the interval whose outcomes are recorded at once
@@ -159,6 +161,9 @@ func (r *Records) reach(interval int32) {
 		r.put()
 		return true
 	})
+	if len(r.ahead) == 0 && cap(r.ahead) > mostAhead {
+		r.ahead = nil // a thread was late, which is rare
+	}
 }
 
 // take returns the oldest chunks, at most so many, and all if that is negative.

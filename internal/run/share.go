@@ -67,8 +67,8 @@ func (s *Share) limits(l *load.Limits) {
 	l.Failures, l.FailureRate = 0, 0
 }
 
-// join limits a plan to the share, and waits until the run starts.
-func (s *Share) join(ctx context.Context, plan *load.Plan) (start time.Time, err error) {
+// join limits the plan of a target to the share, and waits until the run starts.
+func (s *Share) join(ctx context.Context, plan *load.Plan, tgt load.Target) (start time.Time, err error) {
 	plan.Portion, plan.Lease = s.Portion, s.Lease
 	events, bytes := plan.Measurement.Events, plan.Measurement.Bytes
 	s.limits(&plan.Measurement)
@@ -90,7 +90,7 @@ func (s *Share) join(ctx context.Context, plan *load.Plan) (start time.Time, err
 	if err := enough(bytes, plan.Measurement.Bytes, "bytes"); err != nil {
 		return start, err
 	}
-	return s.wait(ctx)
+	return s.wait(ctx, load.Lead(tgt))
 }
 
 // enough returns an error if the share of a limit is 0, which would mean no limit.
@@ -101,16 +101,16 @@ func enough(whole, own uint64, what string) error {
 	return nil
 }
 
-// startAhead is how long before the start a run is made ready to fire.
+// startAhead is how long before the start, or before its lead, a run is made ready to fire.
 const startAhead = 50 * time.Millisecond
 
-// wait returns when the run starts, shortly before, or the context's error.
-func (s *Share) wait(ctx context.Context) (start time.Time, err error) {
+// wait returns when the run starts, shortly before its lead, or the context's error.
+func (s *Share) wait(ctx context.Context, lead time.Duration) (start time.Time, err error) {
 	if start, err = s.Start(ctx); err != nil {
 		return start, err
 	}
 	select {
-	case <-time.After(time.Until(start) - startAhead):
+	case <-time.After(time.Until(start) - startAhead - lead):
 		return start, nil
 	case <-ctx.Done():
 		return start, ctx.Err()

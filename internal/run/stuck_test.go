@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/target"
 )
@@ -18,6 +19,7 @@ import (
 // 30 s and whenever the wait has doubled, and says when it continues. A run in
 // which nothing should move prints nothing.
 func TestWatchProgress(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	slow := load.Constant(1.0 / 100)
 	for _, tt := range []struct {
 		name  string

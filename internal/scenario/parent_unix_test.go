@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // childEnv marks the processes that run the scripts of these tests.
@@ -124,6 +126,7 @@ func TestBusyMachine(t *testing.T) {
 
 // A script that cannot be stopped ends with its process.
 func TestComputes(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	if reason, fault := runChild(t, "computes", 2*time.Second); reason != ByFault || fault == nil || fault.Text != tooLong(2*time.Second) || fault.Hint != tooLongHint {
 		t.Errorf("got %s, %+v", reason, fault)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"carronade/internal/jobs"
+	"carronade/internal/testkit"
 	"carronade/internal/web"
 	"carronade/target/all"
 )
@@ -430,6 +431,7 @@ func TestSession(t *testing.T) {
 
 // TestEndWithReader: a client that follows a job does not delay the end of the site.
 func TestEndWithReader(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	s := newTestSite(t)
 	id := s.submit("run", "null://", "wait")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"carronade/internal/jobs"
+	"carronade/internal/testkit"
 )
 
 // TestThousandSubmissions: jobs that two users submit at once for one system, in several spellings, never
@@ -119,6 +120,7 @@ func (c *countedConn) Close() error {
 // TestThousandConnections: the site has a bounded number of connections, those that have one are
 // answered, and others get one later.
 func TestThousandConnections(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	c := counter{accepted: make(chan struct{}, 2000)}
 	s := openTestSite(t, jobs.Options{}, func(l net.Listener) net.Listener { c.Listener = l; return &c })
 	conns := make([]net.Conn, 0, 1000)

@@ -46,28 +46,41 @@ func NewPoller(now func() time.Duration) *Poller {
 	return &Poller{Waiter: w, conns: map[int]*Conn{}}
 }
 
-// A Conn is a plain TCP connection that a poller reads. Close ends it and may be called
-// from any goroutine; Release closes its descriptor, once no goroutine writes.
+// A Conn is a plain TCP connection that the thread of a waiter reads. Close ends it and may
+// be called from any goroutine; Release closes its descriptor, once no goroutine writes.
 type Conn struct {
 	Stream
-	p     *Poller
+	p     *Poller // nil: the user of the waiter reads it
 	local net.Addr
 	serve func(end bool) (over bool)
 	ended chan struct{}
 	once  sync.Once
 }
 
-// Take hands a connection over to the poller. It returns false if nc is not a plain TCP
+// Take hands a connection over to the waiter. It returns false if nc is not a plain TCP
 // connection, or no descriptors are left; nc is then unchanged.
-func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
-	c := &Conn{p: p, local: nc.LocalAddr(), ended: make(chan struct{})}
+func (w *Waiter) Take(nc net.Conn) (*Conn, bool) {
+	c := &Conn{local: nc.LocalAddr()}
+	remote := nc.RemoteAddr()
 	fd, ok := Own(nc)
 	if !ok {
 		return nil, false
 	}
-	c.Stream = p.Stream(fd, nc.RemoteAddr())
+	c.Stream = w.Stream(fd, remote)
 	return c, true
 }
+
+// Take hands a connection over to the poller, like Waiter.Take.
+func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
+	c, ok := p.Waiter.Take(nc)
+	if ok {
+		c.p, c.ended = p, make(chan struct{})
+	}
+	return c, ok
+}
+
+// Descriptor returns the descriptor, which is valid until Release.
+func (c *Conn) Descriptor() int { return c.fd }
 
 // Serve makes the poller's thread call serve whenever there is something to read, and
 // returns when serve has reported that the connection is over. end means that the other

@@ -283,9 +283,6 @@ func (r *Ring) Enter(wait int, most time.Duration, raw bool) syscall.Errno {
 	return e
 }
 
-// Queued returns the number of submissions not yet passed to the kernel.
-func (r *Ring) Queued() int { return int(r.queued) }
-
 // A Completion is a result of a submission.
 type Completion struct {
 	Tag  uint64

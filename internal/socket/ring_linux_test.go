@@ -114,8 +114,8 @@ func TestManySubmissions(t *testing.T) {
 	if k, err := unix.Read(there, got); k != n || err != nil || got[n-1] != byte(n-1) {
 		t.Errorf("read %d bytes, %v; want %d", k, err, n)
 	}
-	if r.Queued() != 0 {
-		t.Errorf("%d are queued, want none", r.Queued())
+	if r.queued != 0 {
+		t.Errorf("%d are queued, want none", r.queued)
 	}
 }
 

@@ -104,7 +104,11 @@ func (w *Writer) writev(fd uintptr) bool {
 			// does not block.
 			call = syscall.RawSyscall
 		}
-		n, _, e := call(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.iov))), uintptr(len(w.iov)))
+		number, at, size := uintptr(syscall.SYS_WRITEV), unsafe.Pointer(unsafe.SliceData(w.iov)), uintptr(len(w.iov))
+		if len(w.iov) == 1 { // often the case, and write is cheaper than writev
+			number, at, size = syscall.SYS_WRITE, unsafe.Pointer(w.iov[0].Base), uintptr(w.iov[0].Len)
+		}
+		n, _, e := call(number, fd, uintptr(at), size)
 		switch e {
 		case 0:
 			w.wrote = int(n)

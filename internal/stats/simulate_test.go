@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"carronade/internal/testkit"
 )
 
 // noise is how much equal runs differ, as the standard deviation of the
@@ -48,6 +50,7 @@ func found(seed uint64, trials, n int, factor float64, o Options) (some, right f
 // A comparison is wrong rarely enough, and finds existing differences often
 // enough.
 func TestErrorRates(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const trials = 2000
 	anything := Options{Effect: 1e-9} // a verdict by significance alone
 	for _, tt := range []struct {
@@ -124,6 +127,7 @@ func mode(r *rand.Rand, share, factor, noise float64) float64 {
 // 5 % of comparisons, however runs are distributed; a factor of 2 is found in
 // 95 % of four and four that vary by 15 %.
 func TestFewErrorRates(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const trials = 2000
 	draws := func(r *rand.Rand, n int, factor float64, draw func(*rand.Rand) float64) []float64 {
 		out := make([]float64, n)
@@ -179,6 +183,7 @@ func TestFewErrorRates(t *testing.T) {
 // whatever the distribution; and it includes 0 exactly if the test does not
 // reject it.
 func TestIntervalCoverage(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const trials = 1500
 	for _, tt := range []struct {
 		name string
@@ -223,6 +228,7 @@ func TestIntervalCoverage(t *testing.T) {
 // scatter for no reason, however many repetitions they have; and real
 // differences are found.
 func TestPredictionErrorRates(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const trials = 1500
 	anything := Options{Effect: 1e-9}
 	for _, tt := range []struct {

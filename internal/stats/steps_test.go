@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"carronade/internal/testkit"
 )
 
 // A step is found where it is, and none where there is none, as often as
@@ -12,6 +14,7 @@ import (
 // revision, runs that differ by 2%, and a step of 5% at any revision that has
 // five or more on either side.
 func TestStepRates(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const (
 		trials    = 120
 		revisions = 60

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/testkit"
 )
 
 func TestGCPause(t *testing.T) {
@@ -157,6 +159,7 @@ func TestGCLogWithOneUnreadable(t *testing.T) {
 
 // TestGCLogOfAJVM runs a real JVM with each of its collectors.
 func TestGCLogOfAJVM(t *testing.T) {
+	testkit.Need(t, "Java")
 	java, err := exec.LookPath("java")
 	if err != nil {
 		t.Skip("Java is not installed")

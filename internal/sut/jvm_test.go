@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -25,6 +26,7 @@ const churn = `public class Churn { static Object keep; public static void main(
 
 // TestJVM makes the JVM of a command, and that of a script, write its log.
 func TestJVM(t *testing.T) {
+	testkit.Need(t, "Java")
 	if _, err := exec.LookPath("java"); err != nil {
 		t.Skip("Java is not installed")
 	}

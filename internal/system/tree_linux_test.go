@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // roleEnv makes the test binary run as a process of a tree.
@@ -184,6 +186,7 @@ func TestTree(t *testing.T) {
 // TestTreeCounts: children start and end, some seen alive and some not; their
 // use is counted once.
 func TestTreeCounts(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	for _, tag := range []string{"", "counts"} {
 		t.Run("tag "+tag, func(t *testing.T) {
 			p := startRole(t, "parent", tag)

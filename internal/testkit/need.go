@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"os"
 	"os/exec"
 	"testing"
 )
@@ -12,6 +13,16 @@ func Need(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("with -short: this test needs " + what)
+	}
+}
+
+// OnlyConformance skips a test, or a part of one, that takes long by nature: make
+// conformance runs it (CARRONADE_TEST_CONFORMANCE), make test does not. why says how long,
+// and what make test has instead.
+func OnlyConformance(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("CARRONADE_TEST_CONFORMANCE") == "" {
+		t.Skip(why + "; set CARRONADE_TEST_CONFORMANCE=1")
 	}
 }
 

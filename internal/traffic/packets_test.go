@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/apm"
 	"carronade/internal/wire/kafka"
 )
@@ -180,6 +181,7 @@ func TestPacketsOfAgents(t *testing.T) {
 // A large body in small chunks and small packets is not looked at again from its beginning for each
 // packet, and chunks without an end are refused.
 func TestPacketsOfManyChunks(t *testing.T) {
+	testkit.Need(t, "a second")
 	body := recorded(t, apm.Makeup{Events: apm.Range{Min: 20_000, Max: 20_000}, Frames: apm.Range{Min: 1, Max: 1}}, 1)
 	c := &conversation{p: &Packets{}}
 	var got int

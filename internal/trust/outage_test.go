@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -303,6 +304,7 @@ func (s system) run(rnd *rand.Rand) *load.Result {
 // TestOutageSimulated measures how often a verdict is wrong. docs/method.md contains
 // the numbers.
 func TestOutageSimulated(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	tests := []struct {
 		name        string
 		s           system

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -50,6 +51,7 @@ func startsFound(noise startNoise, n, slow int) float64 {
 
 // At most 2 % of runs that are steady may get a warning.
 func TestStartQuiet(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	for _, n := range []int{10, 11, 12, 15, 17, 18, 20, 25, 30, 39, 40, 60} {
 		for _, noise := range []startNoise{
 			{"none", 0, 0, 0},

@@ -66,6 +66,7 @@ func seconds(r *Recorder, from, to int) {
 // TestInABrowser: the page needs the token, shows the run from its beginning, follows it
 // and the next one, and ends with the result.
 func TestInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browsertest.Start(t)
 	hub := NewHub()
 	s, err := Listen(Loopback, hub)
@@ -177,6 +178,7 @@ func TestInABrowser(t *testing.T) {
 // TestTrialOfASearch: the charts of a trial have its limit, what is known of the ceiling, and remarks
 // as lines with texts.
 func TestTrialOfASearch(t *testing.T) {
+	t.Parallel()
 	b := browsertest.Start(t)
 	hub := NewHub()
 	s, err := Listen(Loopback, hub)
@@ -232,6 +234,7 @@ func TestTrialOfASearch(t *testing.T) {
 
 // TestFromTheBeginning: a page that was opened before anything was sent shows what comes.
 func TestFromTheBeginning(t *testing.T) {
+	t.Parallel()
 	b := browsertest.Start(t)
 	hub := NewHub()
 	s, err := Listen(Loopback, hub)

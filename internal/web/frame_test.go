@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/testkit"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -109,6 +110,7 @@ func sum(frames []Frame) (measurement, warmup Counts) {
 }
 
 func TestFramesAddUp(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		every    time.Duration
@@ -175,6 +177,7 @@ func TestFramesAddUp(t *testing.T) {
 
 // TestWithoutAReport: a run that fails has the totals of its frames.
 func TestWithoutAReport(t *testing.T) {
+	t.Parallel()
 	x := newExample(time.Second, 0)
 	var done Done
 	r := NewRecorder("a", Run{}, func(e Event) {
@@ -194,6 +197,7 @@ func TestWithoutAReport(t *testing.T) {
 // TestMergedPercentiles: those of a merged frame are of all its events, at the
 // histograms' full precision, and not computed from shorter frames.
 func TestMergedPercentiles(t *testing.T) {
+	t.Parallel()
 	x := newExample(time.Second, 0)
 	got := map[int64]Frame{}
 	r := NewRecorder("a", Run{}, func(e Event) {
@@ -219,6 +223,7 @@ func TestMergedPercentiles(t *testing.T) {
 
 // TestNothingMeasured: percentiles of nothing are null, and so is an unknown lag.
 func TestNothingMeasured(t *testing.T) {
+	t.Parallel()
 	var line []byte
 	r := NewRecorder("a", Run{}, func(e Event) {
 		if e.Frame != nil {
@@ -239,6 +244,7 @@ func TestNothingMeasured(t *testing.T) {
 
 // TestLowerBounds: from the first percentile on that is among unanswered events.
 func TestLowerBounds(t *testing.T) {
+	t.Parallel()
 	h, c := measure.NewHistogram(), measure.NewHistogram()
 	h.RecordN(time.Millisecond, 95)
 	c.RecordN(time.Second, 5)
@@ -273,6 +279,7 @@ func largest() Frame {
 }
 
 func TestSize(t *testing.T) {
+	t.Parallel()
 	f := largest()
 	line, err := json.Marshal(f)
 	if err != nil {
@@ -287,6 +294,7 @@ func TestSize(t *testing.T) {
 }
 
 func TestGauges(t *testing.T) {
+	t.Parallel()
 	var got []Gauge
 	r := NewRecorder("a", Run{}, func(e Event) {
 		if e.Frame != nil {
@@ -323,6 +331,7 @@ func TestGauges(t *testing.T) {
 
 // TestImportantGauges: those that a program reports about itself stay.
 func TestImportantGauges(t *testing.T) {
+	t.Parallel()
 	r := NewRecorder("a", Run{}, func(Event) {})
 	r.Figures("host", []measure.Figure{{Name: "CPU"}, {Name: "steal"}})
 	var own []measure.Figure
@@ -342,6 +351,8 @@ func TestImportantGauges(t *testing.T) {
 
 // TestTenHours: a run of ten hours takes at most 2 MB.
 func TestTenHours(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	f := Frame{Phase: measure.Measurement}
 	for i := range mostGauges {
 		f.Gauges = append(f.Gauges, Gauge{From: "system", Name: string(rune('a' + i))})
@@ -384,6 +395,7 @@ func TestTenHours(t *testing.T) {
 // TestSeriesKeeps: a frame is read as it was added, except that values of gauges lose
 // digits.
 func TestSeriesKeeps(t *testing.T) {
+	t.Parallel()
 	var s Series
 	var want []Frame
 	for n := int64(1); n <= 3*perBlock; n++ {
@@ -414,6 +426,7 @@ func TestSeriesKeeps(t *testing.T) {
 }
 
 func TestSeriesRefuses(t *testing.T) {
+	t.Parallel()
 	var s Series
 	ok := Frame{Number: 10, Span: 1}
 	if err := s.Add(&ok); err != nil {
@@ -440,6 +453,8 @@ func (w *slowReader) Write(b []byte) (int, error) {
 // TestSlowReader: a reader that takes nothing for hours delays nobody, and then gets
 // frames with the same sums.
 func TestSlowReader(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowReader{release: make(chan struct{})}
 		w := NewFrameWriter(slow)
@@ -481,6 +496,7 @@ func TestSlowReader(t *testing.T) {
 
 // TestStuckReader: the end does not wait for a reader forever, nor for one that has gone.
 func TestStuckReader(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowReader{release: make(chan struct{})}
 		w := NewFrameWriter(slow)
@@ -504,6 +520,7 @@ func TestStuckReader(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
+	t.Parallel()
 	var ids []string
 	take := func(e Event) error { ids = append(ids, e.ID); return nil }
 	if err := ReadFrames(strings.NewReader("{\"id\":\"a\",\"run\":{}}\n{\"id\":\"b\",\"other\":1}\n"), take); err != nil || strings.Join(ids, "") != "ab" {
@@ -522,6 +539,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestLimitOf(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]Limit{
 		"p99<20ms":            {Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02},
 		"service.max<=1s":     {Text: "service.max <= 1 s", Time: "service", Percentile: 100, Name: "service.max", Upper: true, Value: 1},
@@ -564,6 +582,7 @@ func FuzzRead(f *testing.F) {
 // TestMissingFrames: where frames are missing, the merged one takes the place of the
 // others that it covers.
 func TestMissingFrames(t *testing.T) {
+	t.Parallel()
 	var s Series
 	for _, f := range [][2]int64{{1, 1}, {2, 1}, {7, 1}, {10, 10}, {11, 1}, {19, 1}, {20, 1}, {20, 10}, {21, 1}} {
 		if err := s.Add(&Frame{Number: f[0], Span: f[1]}); err != nil {
@@ -586,6 +605,7 @@ func TestMissingFrames(t *testing.T) {
 // TestPlannedMarks: each remark on a moment to come is in the frame of its moment, and only a freeze
 // that is longer than those before it is a remark.
 func TestPlannedMarks(t *testing.T) {
+	t.Parallel()
 	var got []string
 	r := NewRecorder("r", Run{}, func(e Event) {
 		if e.Frame != nil && e.Frame.Span == 1 {

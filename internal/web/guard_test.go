@@ -47,6 +47,7 @@ func login(t *testing.T, h http.Handler) *http.Cookie {
 }
 
 func TestHosts(t *testing.T) {
+	t.Parallel()
 	h := server("load.example")
 	for host, want := range map[string]int{
 		"localhost": 200, "localhost:41873": 200, "LOCALHOST.:80": 200, "127.0.0.1:80": 200, "[::1]:80": 200, "[::1]": 200,
@@ -62,6 +63,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	h := server()
 	cookie := login(t, h)
 	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.MaxAge != 0 {
@@ -94,6 +96,7 @@ func TestTokens(t *testing.T) {
 
 // TestOrigins: another page cannot write, even with the cookie.
 func TestOrigins(t *testing.T) {
+	t.Parallel()
 	h := server()
 	cookie := login(t, h)
 	for _, tt := range []struct {
@@ -135,6 +138,7 @@ func TestOrigins(t *testing.T) {
 }
 
 func TestSession(t *testing.T) {
+	t.Parallel()
 	h := server()
 	for body, want := range map[string]int{
 		`{"token":"` + token + `"}`: 204, `{"token":"x"}`: 401, `{}`: 401, `[]`: 400, `{"token":`: 400,
@@ -152,6 +156,7 @@ func TestSession(t *testing.T) {
 
 // TestHeaders: every answer has them, also a refusal.
 func TestHeaders(t *testing.T) {
+	t.Parallel()
 	h := server()
 	for _, host := range []string{"localhost", "evil.example"} {
 		head := do(h, "GET", "/data", "", func(r *http.Request) { r.Host = host }).Header()
@@ -167,6 +172,7 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestNewToken(t *testing.T) {
+	t.Parallel()
 	a, b := NewToken(), NewToken()
 	if len(a) != 32 || a == b {
 		t.Errorf("got %s and %s, want two of 128 bits", a, b)

@@ -116,6 +116,7 @@ func ids(text string) string {
 }
 
 func TestStream(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hub := NewHub()
 		r := example(t, hub, "a", 0, 3)
@@ -149,6 +150,7 @@ func TestStream(t *testing.T) {
 // TestResume: a browser that connects again gets what it missed, and after a long time
 // the newest.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hub := NewHub()
 		example(t, hub, "a", 0, 100)
@@ -177,6 +179,7 @@ func TestResume(t *testing.T) {
 // TestSlowViewer: it delays no other viewer, gets the newest frame when it reads again, and is cut
 // after ten seconds.
 func TestSlowViewer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hub := NewHub()
 		r := example(t, hub, "a", 0, 1)
@@ -213,6 +216,7 @@ func TestSlowViewer(t *testing.T) {
 
 // TestNewestWins: after more than a minute a viewer gets only the newest frame.
 func TestNewestWins(t *testing.T) {
+	t.Parallel()
 	hub := NewHub()
 	example(t, hub, "a", 0, 200)
 	s := stream{}
@@ -224,6 +228,7 @@ func TestNewestWins(t *testing.T) {
 }
 
 func TestViewersAreLimited(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hub := NewHub()
 		example(t, hub, "a", 0, 1)
@@ -252,6 +257,7 @@ func TestViewersAreLimited(t *testing.T) {
 
 // TestRunsAreLimited: the oldest that ended is removed.
 func TestRunsAreLimited(t *testing.T) {
+	t.Parallel()
 	hub := NewHub()
 	example(t, hub, "going", 0, 1)
 	for i := range mostRuns + 5 {
@@ -270,6 +276,7 @@ func TestRunsAreLimited(t *testing.T) {
 
 // TestServer: the page, its session, and the series over a real connection.
 func TestServer(t *testing.T) {
+	t.Parallel()
 	hub := NewHub()
 	s, err := Listen("0", hub)
 	if err != nil {
@@ -347,6 +354,7 @@ func TestServer(t *testing.T) {
 // TestCloseWithOpenPages: open streams, and connections of browsers that send nothing,
 // delay the end by a moment only.
 func TestCloseWithOpenPages(t *testing.T) {
+	t.Parallel()
 	hub := NewHub()
 	s, err := Listen(Loopback, hub)
 	if err != nil {
@@ -385,6 +393,7 @@ func TestCloseWithOpenPages(t *testing.T) {
 }
 
 func TestListenErrors(t *testing.T) {
+	t.Parallel()
 	for addr, want := range map[string]string{"nowhere:none": `"none" is not a port`, "99999": "not a port", "a:b:c": "too many colons"} {
 		if _, err := Listen(addr, NewHub()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", addr, err, want)
@@ -405,6 +414,7 @@ func TestListenErrors(t *testing.T) {
 
 // TestPageIsSmall: all files together, as they are sent.
 func TestPageIsSmall(t *testing.T) {
+	t.Parallel()
 	n := 0
 	for name, a := range assets() {
 		if name != "/" {
@@ -420,6 +430,7 @@ func TestPageIsSmall(t *testing.T) {
 // TestKilledProcess: the runs of a process that was killed end on the page, and those that had ended
 // keep their result.
 func TestKilledProcess(t *testing.T) {
+	t.Parallel()
 	var lines strings.Builder
 	for _, e := range []Event{
 		{ID: "a", Run: &Run{Target: "null://"}}, {ID: "a", Done: &Done{Headline: "fine"}}, {ID: "b", Run: &Run{Target: "null://"}},

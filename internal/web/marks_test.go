@@ -11,6 +11,7 @@ import (
 
 // TestMarks: a run is marked by requests with the token, while it takes marks.
 func TestMarks(t *testing.T) {
+	t.Parallel()
 	s, err := Listen(Loopback, NewHub())
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +107,7 @@ func TestMarks(t *testing.T) {
 
 // TestMarksOfAll: all addresses together have a limit, so that the owner of the run has room.
 func TestMarksOfAll(t *testing.T) {
+	t.Parallel()
 	m, r := new(marks), &marked{from: map[string]int{}}
 	for i := range mostRemote {
 		if err := m.reserve(r, string(rune('a'+i%4))); err != nil {

@@ -90,6 +90,7 @@ func TestBadOptions(t *testing.T) {
 
 // The content of requests determines the events per batch.
 func TestPresets(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		options map[string]string
@@ -114,6 +115,7 @@ func TestPresets(t *testing.T) {
 }
 
 func TestConnections(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name                string
 		concurrency         int
@@ -162,6 +164,7 @@ func TestHead(t *testing.T) {
 }
 
 func TestShowHeader(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
 		{"plain", "X-Tenant: 7", "X-Tenant: 7"},
 		{"secret", "Authorization: Bearer kestrel-9271", "Authorization: ***"},
@@ -178,6 +181,7 @@ func TestShowHeader(t *testing.T) {
 
 // A corpus is sent as it was recorded, except for its ids and times.
 func TestCorpus(t *testing.T) {
+	t.Parallel()
 	const recorded = `{"metadata":{"service":{"name":"a","agent":{"name":"go","version":"1"}}}}
 {"transaction":{"id":"0102030405060708","trace_id":"01020304050607080102030405060708","type":"t","duration":1,"span_count":{"started":1},"timestamp":1700000000000000}}
 {"span":{"id":"1112131415161718","transaction_id":"0102030405060708","parent_id":"0102030405060708","trace_id":"01020304050607080102030405060708","name":"s","type":"t","duration":1,"timestamp":1700000000000500}}

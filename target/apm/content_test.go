@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/apm"
 	"carronade/load"
 )
@@ -43,6 +44,8 @@ func ids(t *testing.T, bodies [][]byte) (ids map[string]int, oldest time.Time) {
 // Every event of every request has a unique id and a current time, over several
 // connections, with and without gzip, and also if the run ends within a request.
 func TestFreshIDs(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		options map[string]string
@@ -84,6 +87,7 @@ func TestFreshIDs(t *testing.T) {
 
 // Partial requests have events of the same kinds as complete ones.
 func TestPartialRequests(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		options map[string]string
@@ -111,6 +115,7 @@ func TestPartialRequests(t *testing.T) {
 
 // With --repeat-body every request is the same, with the times of the run's start.
 func TestRepeatBody(t *testing.T) {
+	t.Parallel()
 	s := newIntake(t, false)
 	began := time.Now()
 	r := fire(t, open(t, s.url(), map[string]string{"repeat-body": "true", "clients": "3"}), plan(4000))
@@ -128,6 +133,7 @@ func TestRepeatBody(t *testing.T) {
 
 // Bytes counts the bodies before compression, and Wire the bytes sent.
 func TestVolume(t *testing.T) {
+	t.Parallel()
 	s := newIntake(t, false)
 	sess := open(t, s.url(), map[string]string{"gzip": "1", "clients": "2"})
 	r := fire(t, sess, plan(4000))

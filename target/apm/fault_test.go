@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 )
 
@@ -123,6 +124,8 @@ func respond(c net.Conn, r *bufio.Reader, length int, answer string) bool {
 
 // Faults of a server or a connection, and the outcomes that they lead to.
 func TestFaults(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	// Only two cases are about the time limit of a request. In all others no stall of
 	// the machine may exceed it.
 	small := map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "1m"}
@@ -322,6 +325,7 @@ func (r *trickle) Read(p []byte) (int, error) {
 // A server closes its connections once: what was in flight is unknown, and the run
 // continues.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	s := newScriptedServer(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "2", "events": "5", "spans": "0"})
 	cut := time.AfterFunc(100*time.Millisecond, s.cut)
@@ -343,6 +347,8 @@ func TestRestart(t *testing.T) {
 // Without a schedule, the server closes connections while the sending thread waits
 // for them, with and without an answer before, and the counts stay correct.
 func TestRestarts(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	onIOMethods(t, "cut", func(t *testing.T, selectIO func(testing.TB, *session)) {
 		const requests = 3000
 		s := newScriptedServer(t, func(n int, c net.Conn, r *bufio.Reader, length int) bool {
@@ -366,6 +372,7 @@ func TestRestarts(t *testing.T) {
 
 // A run against a server that never comes back ends.
 func TestServerNeverComesBack(t *testing.T) {
+	t.Parallel()
 	s := newScriptedServer(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "200ms"})
 	s.stop()
@@ -384,6 +391,7 @@ func TestServerNeverComesBack(t *testing.T) {
 
 // Retry-After is obeyed only with the option retry-after.
 func TestRetryAfter(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		obey, wait  string // s
 		least, most time.Duration
@@ -415,6 +423,7 @@ func TestRetryAfter(t *testing.T) {
 
 // The same faults, for requests that net/http sends.
 func TestFaultsOfHTTPLanes(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		answer string // of the fourth request
@@ -468,6 +477,7 @@ func TestFaultsOfHTTPLanes(t *testing.T) {
 
 // Without a connection, a batch was not sent, and has no service time.
 func TestNeverSent(t *testing.T) {
+	t.Parallel()
 	s := newScriptedServer(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "keep-alive": "false"})
 	s.stop()
@@ -486,9 +496,10 @@ func TestNeverSent(t *testing.T) {
 // A connection that the server closed because it was idle is made again at once,
 // every time.
 func TestIdleConnectionsAreMadeAgain(t *testing.T) {
+	t.Parallel()
 	happened := 0
 	cfg := &config{happened: func(string, time.Time, time.Duration) { happened++ }}
-	l := &lane{s: &session{cfg: cfg, sink: &clockSink{at: 10 * time.Second}}, ring: make([]request, 1)}
+	l := &lane{s: &session{cfg: cfg, sink: &clockSink{at: 10 * time.Second}}}
 	for _, tt := range []struct {
 		since time.Duration
 		want  bool
@@ -516,8 +527,9 @@ func (*clockSink) Ready(int, time.Duration) {}
 
 // Overlapping pauses count once.
 func TestOverlappingPausesCountOnce(t *testing.T) {
+	t.Parallel()
 	sink := &clockSink{at: time.Second}
-	l := &lane{s: &session{cfg: &config{}, sink: sink}, ring: make([]request, 4), closed: true}
+	l := &lane{s: &session{cfg: &config{}, sink: sink}, closed: true}
 	for range 3 {
 		l.pause(sink.at, 10*time.Second)
 	}

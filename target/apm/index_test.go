@@ -35,6 +35,7 @@ func openIndexed(t *testing.T, s *intake, options map[string]string) *session {
 
 // On a real store, exactly the documents of a run are counted.
 func TestConfirm(t *testing.T) {
+	t.Parallel()
 	n := testkit.SharedSearch(t)
 	for _, tt := range []struct {
 		name   string
@@ -86,6 +87,7 @@ func TestConfirm(t *testing.T) {
 // Facts describe the store behind the system: its address, version and size, as far as
 // it says.
 func TestIndexFacts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, root, health string
 		want               map[string]any
@@ -120,6 +122,7 @@ func TestIndexFacts(t *testing.T) {
 
 // Without --index there is nothing to confirm.
 func TestConfirmNothing(t *testing.T) {
+	t.Parallel()
 	s := newIntake(t, false)
 	x, err := open(t, s.url(), nil).Confirm(t.Context(), 10)
 	if x != nil || err != nil {
@@ -231,6 +234,7 @@ func TestIndexRefuses(t *testing.T) {
 
 // Figures are found in both forms that servers have used.
 func TestFind(t *testing.T) {
+	t.Parallel()
 	var v map[string]any
 	err := json.Unmarshal([]byte(`{"a.b":{"c":1,"d.e":2},"a":{"b":{"f":3}},"g.h.i":4,"j":"5","k":{}}`), &v)
 	if err != nil {
@@ -257,6 +261,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestFigures(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/debug/vars" {
 			io.WriteString(w, `{"libbeat.pipeline.events.active":7,"libbeat.output.events.active":3,"memstats":{"HeapAlloc":1000}}`)

@@ -126,6 +126,7 @@ func TestInspect(t *testing.T) {
 }
 
 func TestClockFinding(t *testing.T) {
+	t.Parallel()
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ended := began.Add(100 * time.Millisecond)
 	for _, tt := range []struct {

@@ -11,6 +11,7 @@ import (
 const cut = "aaaaaaaaaaaaaaaa"
 
 func TestEvaluate(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		status int
@@ -83,6 +84,7 @@ func FuzzEvaluate(f *testing.F) {
 
 // Errors of documents are counted by text, in bounded memory.
 func TestTally(t *testing.T) {
+	t.Parallel()
 	var y tally
 	for i := range 3 * mostTexts {
 		y.add(strings.Repeat("x", i))

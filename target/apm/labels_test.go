@@ -67,6 +67,7 @@ func TestLabelsArrive(t *testing.T) {
 
 // The stand-in, which checks events, accepts labels in every protocol.
 func TestLabelsAreValid(t *testing.T) {
+	t.Parallel()
 	for _, intake := range []string{"v2", "rum-v2", "rum-v3", "v1"} {
 		s := startStandin(t, standin.Options{})
 		r := fire(t, open(t, "apm+http://"+s.Addr(), map[string]string{"intake": intake, optEventLabel: "order=${rnd.nextLong()}"}), plan(400))
@@ -103,6 +104,7 @@ func TestLabelsHideTheEnvironment(t *testing.T) {
 }
 
 func TestLabelErrors(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ label, want string }{
 		{"order", "there is no name and value"},
 		{"=x", "there is no name and value"},

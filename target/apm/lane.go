@@ -23,22 +23,17 @@ type lane struct {
 
 	mu sync.Mutex // guards all fields below
 
-	// The requests in flight: a ring with the running numbers head..tail-1.
-	ring []request
-	head uint64 // the oldest unanswered one
-	next uint64 // the first one not completely written
-	tail uint64
-
-	link         *link // nil while there is none
-	answer       apm.Answer
-	out          []load.Outcome // not delivered yet
-	readyDue     bool           // Fire was refused, so Ready is due
-	earliest     time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
-	closed       bool
-	pausedUntil  time.Duration // the server asked to send nothing until then
-	outage       conn.Outage
-	failuresLeft int // batches to accept and fail until the next attempt to connect
-	metrics      metrics
+	conn.Window[request]       // the requests in flight
+	link                 *link // nil while there is none
+	answer               apm.Answer
+	out                  []load.Outcome // not delivered yet
+	readyDue             bool           // Fire was refused, so Ready is due
+	earliest             time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
+	closed               bool
+	pausedUntil          time.Duration // the server asked to send nothing until then
+	outage               conn.Outage
+	failuresLeft         int // batches to accept and fail until the next attempt to connect
+	metrics              metrics
 }
 
 // failuresPerAttempt is how many batches fail with each attempt to connect to a
@@ -59,8 +54,6 @@ type metrics struct {
 	paused                                    time.Duration
 	throttled                                 uint64
 }
-
-func (l *lane) at(n uint64) *request { return &l.ring[n%uint64(len(l.ring))] }
 
 // ID implements load.Lane.
 func (l *lane) ID() int { return l.id }
@@ -95,8 +88,7 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 			continue
 		}
 		s.Bytes = int64(r.body.Plain)
-		*l.at(l.tail) = request{batch: *s, encodedRequest: r, sent: -1}
-		l.tail++
+		l.Push(request{batch: *s, encodedRequest: r, sent: -1})
 	}
 	return taken
 }
@@ -114,7 +106,7 @@ func (l *lane) accepts(now time.Duration) bool {
 	default:
 		// If an answer came before its write returned, the write still uses the
 		// request.
-		return !k.Dead() && l.tail-l.head < uint64(len(l.ring)) && l.head <= l.next
+		return !k.Dead() && l.Tail-l.Head < uint64(l.s.cfg.depth) && l.Head <= l.Next
 	}
 }
 
@@ -139,7 +131,7 @@ func (l *lane) complete(r request, now time.Duration, v verdict, status int) {
 			l.metrics.bytes += uint64(r.batch.Bytes)
 			l.metrics.wire += uint64(wire)
 		}
-		if k := l.link; k != nil && l.head >= l.next && l.head < k.maybeBegun {
+		if k := l.link; k != nil && l.BeingWritten(l.Head) {
 			k.answeredEarly = append(k.answeredEarly, r.encodedRequest)
 		} else {
 			r.encodedRequest.release()
@@ -177,9 +169,9 @@ func (l *lane) ready(now time.Duration) {
 // fail if all is set.
 func (l *lane) giveUp(now time.Duration, class load.Class, text string, all bool) {
 	k := l.link
-	for ; l.head < l.tail; l.head++ {
-		r := *l.at(l.head)
-		if r.sent < 0 && k != nil && l.head < k.maybeBegun {
+	for l.Head < l.Tail {
+		r := *l.At(l.Head)
+		if r.sent < 0 && k != nil && l.BeingWritten(l.Head) {
 			r.sent = k.began()
 		}
 		v := verdict{unknown: r.batch.Events, class: class, text: text}
@@ -189,10 +181,10 @@ func (l *lane) giveUp(now time.Duration, class load.Class, text string, all bool
 			}
 			v = verdict{failed: r.batch.Events, class: class, text: "never written: " + text}
 		}
-		*l.at(l.head) = request{}
 		l.complete(r, now, v, 0)
+		l.Pop()
 	}
-	l.next = l.head
+	l.Rewind()
 }
 
 // Close implements load.Lane: it gives up unanswered requests.

@@ -19,16 +19,12 @@ type link struct {
 	conn.Link
 	l *lane
 
-	offset        int    // bytes written of the lane's request next
-	maybeBegun    uint64 // requests below it are written, or passed to a write that has not returned
 	seg           [1][]byte
-	marks         []mark            // what is being written, by request
-	loaded        int               // bytes of all marks
 	answeredEarly []*encodedRequest // completed while being written; released after the write
 
 	socketOf
 
-	headAtStart uint64        // the lane's head when the link came up
+	headAtStart uint64        // the lane's Head when the link came up
 	startedAt   time.Duration // when the link came up
 	usable      bool          // it came up, and the lane's goroutine reads it
 }
@@ -71,7 +67,7 @@ func (k *link) pump() {
 }
 
 // Pending implements conn.Queue.
-func (k *link) Pending() bool { return k.l.next < k.l.tail }
+func (k *link) Pending() bool { return k.l.Next < k.l.Tail }
 
 // Written implements conn.Queue.
 func (k *link) Written(n int, err error) { k.wrote(n, err, k.Waited()) }
@@ -85,41 +81,21 @@ func (k *link) Flushed() {
 // Oldest implements conn.Queue.
 func (k *link) Oldest() (sent time.Duration, ok bool) {
 	l := k.l
-	if l.head == l.tail {
+	if l.Head == l.Tail {
 		return 0, false
 	}
-	if sent = l.at(l.head).sent; sent < 0 && l.head < k.maybeBegun {
+	if sent = l.At(l.Head).sent; sent < 0 && l.BeingWritten(l.Head) {
 		sent = k.began()
 	}
 	return sent, sent >= 0
 }
 
-// A mark is the part of a request that a write contains.
-type mark struct {
-	bytes int
-	last  bool // the part includes the request's end
-}
-
 // Load implements conn.Queue: a write has as much of the queue as fits.
 func (k *link) Load(w *socket.Writer) int {
-	l := k.l
-	k.marks = k.marks[:0]
-	k.loaded = 0
-	skip := k.offset
-	k.maybeBegun = l.next
-	for k.maybeBegun < l.tail {
-		b := l.at(k.maybeBegun).encodedRequest.bytes
-		k.seg[0] = b
-		n := w.Add(k.seg[:], skip)
-		k.marks = append(k.marks, mark{n, n == len(b)-skip})
-		k.loaded += n
-		k.maybeBegun++
-		if n < len(b)-skip {
-			break
-		}
-		skip = 0
-	}
-	return k.loaded
+	return k.l.Load(w, func(r *request) ([][]byte, int) {
+		k.seg[0] = r.encodedRequest.bytes
+		return k.seg[:], len(k.seg[0])
+	})
 }
 
 // wrote notes that n bytes were written. waited says that they waited behind a
@@ -128,26 +104,16 @@ func (k *link) wrote(n int, err error, waited bool) {
 	l := k.l
 	at := k.began()
 	l.s.written.Add(uint64(n))
-	for _, m := range k.marks {
-		if n == 0 {
-			break
+	l.Window.Written(n, func(r *request) {
+		if r.sent >= 0 {
+			return
 		}
-		if r := l.at(l.next); l.next >= l.head && r.sent < 0 { // otherwise it is answered already
-			r.sent = at
-			if waited {
-				// The delay is the system's, not the generator's.
-				r.batch.Free = max(r.batch.Free, at)
-			}
+		r.sent = at
+		if waited {
+			// The delay is the system's, not the generator's.
+			r.batch.Free = max(r.batch.Free, at)
 		}
-		if n < m.bytes || !m.last {
-			k.offset += min(n, m.bytes)
-			break
-		}
-		n -= m.bytes
-		l.next++
-		k.offset = 0
-	}
-	k.maybeBegun = l.next // requests beyond that are not being written any more
+	})
 	for i, r := range k.answeredEarly {
 		r.release()
 		k.answeredEarly[i] = nil
@@ -156,7 +122,7 @@ func (k *link) wrote(n int, err error, waited bool) {
 	switch {
 	case err != nil:
 		k.Kill(err)
-	case l.head > l.next:
+	case l.Head > l.Next:
 		k.Kill(errEarlyAnswer)
 	}
 }
@@ -197,7 +163,7 @@ func (k *link) received(p []byte, err error, now time.Duration) {
 		return
 	}
 	if errors.Is(err, io.EOF) {
-		if k.l.head < k.l.tail && !k.Dead() && k.l.answer.End() {
+		if k.l.Head < k.l.Tail && !k.Dead() && k.l.answer.End() {
 			k.answered(now)
 		}
 		err = errServerClosed
@@ -209,7 +175,7 @@ func (k *link) received(p []byte, err error, now time.Duration) {
 func (k *link) processAnswers(p []byte, now time.Duration) {
 	l := k.l
 	for len(p) > 0 && !k.Dead() {
-		if l.head == l.tail {
+		if l.Head == l.Tail {
 			k.Kill(errUnexpectedAnswer)
 			return
 		}
@@ -234,22 +200,21 @@ func (e *protocolError) Unwrap() error { return e.err }
 // answered completes the oldest request with the complete answer.
 func (k *link) answered(now time.Duration) {
 	l, a := k.l, &k.l.answer
-	r := l.at(l.head)
-	if l.head >= k.maybeBegun && r.sent < 0 {
+	r := l.At(l.Head)
+	if l.Head >= l.End && r.sent < 0 {
 		k.Kill(&protocolError{errUnexpectedAnswer})
 		return
 	}
 	early := false
-	if l.head >= l.next { // not completely written, as far as is known
-		early = l.head >= k.maybeBegun
+	if l.Head >= l.Next { // not completely written, as far as is known
+		early = !l.BeingWritten(l.Head)
 		if r.sent < 0 {
 			r.sent = k.began()
 		}
 	}
 	v := l.s.evaluate(a.Status, a.Body, a.Size == int64(len(a.Body)), r.batch.Events)
 	l.complete(*r, now, v, a.Status)
-	*r = request{}
-	l.head++
+	l.Pop()
 	if v.class == load.Throttled && a.Retry > 0 && l.s.cfg.retryAfter {
 		l.pause(now, time.Duration(a.Retry)*time.Second)
 	}
@@ -343,10 +308,10 @@ func (l *lane) up(k *link) bool {
 	l.link, l.outage, l.failuresLeft = k, conn.Outage{}, 0
 	l.s.connected.Add(1)
 	now := l.s.sink.Now()
-	k.maybeBegun, k.headAtStart, k.startedAt = l.next, l.head, now
+	k.headAtStart, k.startedAt = l.Head, now
 	l.answer.Reset()
-	for n := l.next; n < l.tail; n++ { // they waited for the connection, which is the system's delay
-		l.at(n).batch.Free = max(l.at(n).batch.Free, now)
+	for n := l.Next; n < l.Tail; n++ { // they waited for the connection, which is the system's delay
+		l.At(n).batch.Free = max(l.At(n).batch.Free, now)
 	}
 	k.Watch(l.s.cfg.requestTimeout)
 	if k.inRing { // only the ring's thread may queue
@@ -380,7 +345,7 @@ func (l *lane) lost(k *link) (served bool) {
 	case conn.IsConnectionClosed(k.Cause()):
 		text = "connection lost: " + errServerClosed.Error()
 	}
-	served = l.head > k.headAtStart || now-k.startedAt > conn.ReconnectMost // one that was idle, and that the server then closed, was usable
+	served = l.Head > k.headAtStart || now-k.startedAt > conn.ReconnectMost // one that was idle, and that the server then closed, was usable
 	l.giveUp(now, class, text, l.closed)
 	l.link = nil
 	l.s.connected.Add(-1)

@@ -165,6 +165,7 @@ func TestNoSecretIsShown(t *testing.T) {
 }
 
 func TestFacts(t *testing.T) {
+	t.Parallel()
 	s := newIntake(t, false)
 	sess := open(t, s.url(), map[string]string{"gzip": "1", "clients": "3"})
 	f := sess.Facts()
@@ -191,6 +192,7 @@ func TestFacts(t *testing.T) {
 // A due request goes to the first free connection, except where each connection keeps
 // its own.
 func TestShares(t *testing.T) {
+	t.Parallel()
 	plain, secure := newIntake(t, false), newIntake(t, true)
 	skip := map[string]string{"tls-insecure-skip-verify": "true"}
 	with := func(name, value string) map[string]string {

@@ -5,9 +5,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -42,19 +40,14 @@ type poller struct {
 // socketOf is a link's state for its descriptor.
 type socketOf struct {
 	p     *poller // nil: the runtime's poller has the connection
-	fd    int
-	in    socket.Stream
+	in    *socket.Conn
 	at    time.Duration // when the last write began
 	armed bool          // waits until it is writable
-	iov   []unix.Iovec
 	onRing
 	released chan struct{} // closed when the poller has closed the descriptor
 }
 
-const (
-	pollBuffer = 64 << 10
-	mostIovecs = 64
-)
+const pollBuffer = 64 << 10
 
 // newPollers says whether this system supports pollers.
 const newPollers = true
@@ -71,30 +64,19 @@ func newPoller(s *session) *poller {
 // adopt moves a connection from the runtime's poller to this one, and returns what
 // replaces it: nc itself if that is not possible.
 func (p *poller) adopt(k *link, nc net.Conn) net.Conn {
-	remote := nc.RemoteAddr()
-	fd, ok := socket.Own(nc)
+	c, ok := p.Take(nc)
 	if !ok {
 		return nc
 	}
-	k.p, k.socketOf.fd, k.released = p, fd, make(chan struct{})
-	k.in = p.Stream(fd, remote)
-	return ownedConn{nc, fd}
+	k.p, k.in, k.released = p, c, make(chan struct{})
+	return c
 }
-
-// An ownedConn is a connection whose descriptor a poller owns.
-type ownedConn struct {
-	net.Conn
-	fd int
-}
-
-// Close ends the connection; the poller notices.
-func (c ownedConn) Close() error { return unix.Shutdown(c.fd, unix.SHUT_RDWR) }
 
 // add starts to read a connection.
 func (p *poller) add(k *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fd := k.socketOf.fd
+	fd := k.in.Descriptor()
 	err := conn.ErrClosed
 	if !p.ended.Load() { // otherwise the epoll descriptor may be closed, and its number reused
 		err = p.control(unix.EPOLL_CTL_ADD, k, false)
@@ -103,7 +85,7 @@ func (p *poller) add(k *link) {
 		k.l.mu.Lock()
 		k.Kill(err)
 		k.l.mu.Unlock()
-		unix.Close(fd)
+		k.Release()
 		close(k.released)
 		return
 	}
@@ -117,7 +99,7 @@ func (p *poller) control(op int, k *link, writable bool) error {
 	if writable {
 		events |= unix.EPOLLOUT
 	}
-	if err := p.Waiter.Control(op, k.socketOf.fd, events); err != nil {
+	if err := p.Waiter.Control(op, k.in.Descriptor(), events); err != nil {
 		return fmt.Errorf("watch the connection: %w", err)
 	}
 	return nil
@@ -232,9 +214,9 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 // arrived.
 func (k *link) arrived(b []byte, err error, now time.Duration) {
 	l := k.l
-	at, head, completed := k.in.Arrival(now), l.head, len(l.out)
+	at, head, completed := k.in.Arrival(now), l.Head, len(l.out)
 	k.received(b, err, at.Last)
-	answers, out := int(l.head-head), l.out[completed:]
+	answers, out := int(l.Head-head), l.out[completed:]
 	if answers == 0 || len(out) == 0 {
 		return
 	}
@@ -252,14 +234,14 @@ func (k *link) arrived(b []byte, err error, now time.Duration) {
 
 // drop closes a connection that has ended.
 func (p *poller) drop(k *link) {
-	fd := k.socketOf.fd
+	fd := k.in.Descriptor()
 	p.mu.Lock()
 	delete(p.links, fd)
 	p.mu.Unlock()
 	k.l.mu.Lock()
 	k.arm(false)
 	k.l.mu.Unlock()
-	unix.Close(fd)
+	k.Release()
 	close(k.released)
 }
 
@@ -274,42 +256,17 @@ func (p *poller) end() {
 // write writes what is queued. If the socket accepts no more, the poller calls it
 // again when the socket is writable.
 func (k *link) write(waited bool) {
-	l := k.l
-	for l.next < l.tail && !k.Dead() {
-		k.iov, k.marks, k.loaded = k.iov[:0], k.marks[:0], 0
-		skip := k.offset
-		for k.maybeBegun = l.next; k.maybeBegun < l.tail && len(k.iov) < mostIovecs; k.maybeBegun++ {
-			b := l.at(k.maybeBegun).encodedRequest.bytes[skip:]
-			skip = 0
-			k.iov = append(k.iov, unix.Iovec{Base: &b[0], Len: uint64(len(b))})
-			k.marks = append(k.marks, mark{len(b), true})
-			k.loaded += len(b)
-		}
-		k.at = l.s.sink.Now()
-		call, at, size := uintptr(syscall.SYS_WRITEV), unsafe.Pointer(unsafe.SliceData(k.iov)), uintptr(len(k.iov))
-		if len(k.iov) == 1 { // by far the most frequent case, and write is cheaper than writev
-			call, at, size = syscall.SYS_WRITE, unsafe.Pointer(k.iov[0].Base), uintptr(k.iov[0].Len)
-		}
-		// A raw call, without the Go scheduler: the write does not block, but the
-		// server's threads may preempt it. The scheduler would take that for
-		// waiting and wake another thread, which is expensive.
-		n, _, e := syscall.RawSyscall(call, uintptr(k.socketOf.fd), uintptr(at), size)
-		var err error
-		switch e {
-		case 0:
-		case syscall.EAGAIN:
-			n = 0
-		case syscall.EINTR:
-			continue
-		default:
-			n, err = 0, &net.OpError{Op: "write", Net: "tcp", Err: e}
-		}
-		k.wrote(int(n), err, waited)
-		if int(n) < k.loaded {
+	for k.Pending() && !k.Dead() {
+		k.Out.Reset()
+		total := k.Load(k.Out)
+		n, err := k.Out.Write(false)
+		k.at = k.Out.Began()
+		k.wrote(n, err, waited)
+		if n < total {
 			break
 		}
 	}
-	if more := l.next < l.tail && !k.Dead(); more != k.armed {
+	if more := k.Pending() && !k.Dead(); more != k.armed {
 		k.arm(more)
 		if k.inRing {
 			k.p.ring.watch(k)

@@ -116,7 +116,7 @@ func (g *ring) add(k *link) {
 		g.slots = append(g.slots, nil)
 	}
 	g.slots[k.slot] = k
-	_ = k.p.Waiter.Control(unix.EPOLL_CTL_DEL, k.socketOf.fd, 0) // two readers would interfere
+	_ = k.p.Waiter.Control(unix.EPOLL_CTL_DEL, k.in.Descriptor(), 0) // two readers would interfere
 	k.inRing = true
 	g.receive(k)
 	if k.armed {
@@ -126,14 +126,14 @@ func (g *ring) add(k *link) {
 
 func (g *ring) receive(k *link) {
 	k.receiving = true
-	g.Recv(k.socketOf.fd, k.tag(tagRecv))
+	g.Recv(k.in.Descriptor(), k.tag(tagRecv))
 }
 
 // watch waits until a connection is writable.
 func (g *ring) watch(k *link) {
 	if k.armed && !k.watching {
 		k.watching = true
-		g.Watch(k.socketOf.fd, unix.POLLOUT, false, k.tag(tagWrite))
+		g.Watch(k.in.Descriptor(), unix.POLLOUT, false, k.tag(tagWrite))
 	}
 }
 
@@ -147,19 +147,19 @@ const ringMost = 32 << 10
 func (k *link) queue() {
 	l, g := k.l, k.p.ring
 	switch {
-	case k.sending || k.Dead() || l.next == l.tail:
+	case k.sending || k.Dead() || !k.Pending():
 		return
 	}
-	b := l.at(l.next).encodedRequest.bytes[k.offset:]
-	if l.tail-l.next > 1 || len(b) > ringMost || g.Full() {
+	b := l.At(l.Next).encodedRequest.bytes[l.Offset:]
+	if l.Tail-l.Next > 1 || len(b) > ringMost || g.Full() {
 		k.write(false)
 		return
 	}
-	k.marks, k.loaded, k.maybeBegun = append(k.marks[:0], mark{len(b), true}), len(b), l.next+1
+	l.Begin(len(b))
 	k.sending = true
 	k.at = g.waitEnded // until complete knows the time
 	g.sends++
-	g.Send(k.socketOf.fd, b, k.tag(tagSend))
+	g.Send(k.in.Descriptor(), b, k.tag(tagSend))
 }
 
 // ringWait is Wait with the ring. It handles all completions, since the requests
@@ -235,7 +235,6 @@ func (p *poller) reap(now time.Duration) (some bool) {
 
 // complete handles one completion of a connection.
 func (k *link) complete(g *ring, c *socket.Completion, now time.Duration) {
-	l := k.l
 	switch c.Tag & (1<<tagBits - 1) {
 	case tagSend:
 		g.sends--
@@ -246,7 +245,7 @@ func (k *link) complete(g *ring, c *socket.Completion, now time.Duration) {
 			err = &net.OpError{Op: "write", Net: "tcp", Err: c.Err}
 		}
 		k.wrote(c.N, err, false)
-		if l.next < l.tail && !k.Dead() {
+		if k.Pending() && !k.Dead() {
 			k.write(false) // the rest, and requests queued meanwhile
 		}
 	case tagRecv:
@@ -293,7 +292,7 @@ func (p *poller) closeRing() {
 		p.mu.Lock()
 		k.l.mu.Lock()
 		k.inRing = false
-		k.arm(k.l.next < k.l.tail && !k.Dead())
+		k.arm(k.Pending() && !k.Dead())
 		err := conn.ErrClosed
 		if !k.Dead() {
 			err = p.control(unix.EPOLL_CTL_ADD, k, k.armed)

@@ -132,7 +132,7 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 		return nil
 	})
 	for k, i := range own { // also after an error: Close closes those that were made
-		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, ring: make([]request, c.depth), first: conns[k]})
+		s.lanes = append(s.lanes, &lane{s: s, id: i, base: c.base(i), cycles: cycles, first: conns[k]})
 	}
 	return err
 }
@@ -179,6 +179,9 @@ func (s *session) Client(stream int32) int { return int(stream) }
 
 // Clients implements load.Target.
 func (s *session) Clients() int { return s.cfg.clients }
+
+// Connections implements load.Connector.
+func (s *session) Connections() int { return len(s.lanes) }
 
 // Route implements load.Target.
 func (s *session) Route(stream int32) load.Lane { return s.lanes[int(stream)-s.cfg.portion.From] }
@@ -267,8 +270,8 @@ func (s *session) poller(lane int) *poller {
 	return s.pollers[lane%len(s.pollers)]
 }
 
-// mostAtOnce bounds the connections that are used before the first event is due, at about
-// ten microseconds each. The others follow while the run goes on.
+// mostAtOnce bounds the connections that are used before Start returns, at about ten
+// microseconds each. The others follow, in the lead that a run with many connections has.
 const mostAtOnce = 256
 
 // start implements runner. It uses the first connection at once: events may be due
@@ -277,7 +280,7 @@ func (l *lane) start(ctx context.Context) {
 	first := l.first
 	l.first = nil
 	var k *link
-	if first != nil && l.id < mostAtOnce {
+	if first != nil && l.id-l.s.cfg.portion.From < mostAtOnce {
 		k, first = l.use(first), nil
 	}
 	l.s.tasks.Go(func() {

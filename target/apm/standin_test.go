@@ -25,6 +25,7 @@ func startStandin(t testing.TB, o standin.Options) *standin.Server {
 
 // A report says that its server was a stand-in, and whether it discarded events.
 func TestStandinFacts(t *testing.T) {
+	t.Parallel()
 	for _, discard := range []bool{false, true} {
 		s := startStandin(t, standin.Options{Discard: discard})
 		f := open(t, "apm+http://"+s.Addr(), nil).Facts()
@@ -39,6 +40,7 @@ func TestStandinFacts(t *testing.T) {
 
 // The stand-in, which checks events, accepts every event of every protocol.
 func TestStandinAcceptsAll(t *testing.T) {
+	t.Parallel()
 	for _, intake := range []string{"v2", "rum-v2", "rum-v3", "v1"} {
 		for i, options := range []map[string]string{
 			{},
@@ -59,7 +61,7 @@ func TestStandinAcceptsAll(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %d", intake, i), func(t *testing.T) {
 				t.Parallel()
 				s := startStandin(t, standin.Options{})
-				all := map[string]string{"intake": intake, "clients": "2"}
+				all := map[string]string{"intake": intake, "clients": "2", "pool": "256KiB"} // 503 events do not use up more
 				for k, v := range options {
 					all[k] = v
 				}
@@ -75,6 +77,7 @@ func TestStandinAcceptsAll(t *testing.T) {
 
 // Logs count as the others, at the server too.
 func TestStandinCountsLogs(t *testing.T) {
+	t.Parallel()
 	s := startStandin(t, standin.Options{})
 	sess := open(t, "apm+http://"+s.Addr(), map[string]string{"mix": "log=1", "events": "10"})
 	r := fire(t, sess, plan(200))
@@ -93,6 +96,7 @@ func TestStandinCountsLogs(t *testing.T) {
 // A server that is too old for logs refuses them. The report says so, by its version
 // or by its words.
 func TestOldServerRefusesLogs(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, version, mix string
 		refuses            bool
@@ -132,6 +136,7 @@ func TestOldServerRefusesLogs(t *testing.T) {
 
 // Every document that a server indexes is counted, and every lost one is missing.
 func TestIndexedThroughStandin(t *testing.T) {
+	t.Parallel()
 	n := testkit.SharedSearch(t)
 	for _, lose := range []uint64{0, 37} {
 		t.Run(fmt.Sprintf("%d lost", lose), func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/target/targettest"
 )
@@ -15,6 +16,8 @@ import (
 // have one event: a request's make-up determines its events, so the engine cannot
 // choose their number.
 func TestSuite(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		secure  bool
@@ -39,8 +42,8 @@ func TestSuite(t *testing.T) {
 				options["tls-ca"] = authority(t, s)
 			}
 			targettest.Run(t, targettest.System{
-				Dials: true,
-				Kind:  Kind{}, URL: s.url(), Options: options,
+				Dials: true, Few: options["keep-alive"] == "false",
+				Kind: Kind{}, URL: s.url(), Options: options,
 				Events: s.events.Load,
 				Slow:   func(d time.Duration) { s.delay.Store(int64(d)) },
 				Refuse: s.refuse.Store, RefuseWant: load.Throttled,

@@ -14,6 +14,7 @@ import (
 
 // A run waits for a topic that does not appear, and then reads nothing.
 func TestWaitTopicInVain(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.AllowAutoTopicCreation())
 	for _, tt := range []struct {
 		name, topic string
@@ -64,6 +65,7 @@ func TestWaitTopicInVain(t *testing.T) {
 
 // A topic that appears in time is read.
 func TestWaitTopic(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	for _, tt := range []struct {
 		name, topic, created string

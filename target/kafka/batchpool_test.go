@@ -28,6 +28,7 @@ func generator(t testing.TB, s payload.Spec) *payload.Generator {
 // Any prefix of a template's records is a batch: its bytes, its checksum and its
 // events' bytes are those of the records themselves.
 func TestTemplatePrefixes(t *testing.T) {
+	t.Parallel()
 	sizes := []string{"0", "1", "100", "0-300", "lognormal(50,1)"}
 	rapid.Check(t, func(rt *rapid.T) {
 		spec := payload.Spec{
@@ -94,6 +95,7 @@ func TestTemplatePrefixes(t *testing.T) {
 }
 
 func TestBatchPoolFills(t *testing.T) {
+	t.Parallel()
 	gen := generator(t, payload.Spec{Size: "100"})
 	for _, tt := range []struct {
 		pool      int64
@@ -123,6 +125,7 @@ func TestBatchPoolFills(t *testing.T) {
 // The template of a batch depends only on the batch's stream and first event, and
 // all templates are used about equally often.
 func TestPick(t *testing.T) {
+	t.Parallel()
 	s := &batchPool{templates: make([]template, 4)}
 	seen := map[*template]int{}
 	for stream := range int32(8) {
@@ -145,6 +148,7 @@ func TestPick(t *testing.T) {
 }
 
 func TestStreams(t *testing.T) {
+	t.Parallel()
 	gen := generator(t, payload.Spec{Key: "uniform(1000)"})
 	tests := []struct {
 		part    partitioner
@@ -260,6 +264,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 // The options that the hint and the warning suggest work as printed. Nothing is
 // reported where batches are below the bound anyway.
 func TestBoundOfManyPartitions(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		size   string
@@ -316,6 +321,7 @@ func TestBoundOfManyPartitions(t *testing.T) {
 // Batches that are encoded when they are sent need no pool, however many
 // partitions there are.
 func TestFreshBatchPool(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 200)
 	p := openProducer(t, c.ListenAddrs(), nil, "fresh=true", "partitioner=murmur2", "key=seq")
 	if p.batchPool.rawBytes > 256<<10 {

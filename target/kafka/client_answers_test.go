@@ -8,6 +8,7 @@ import (
 // What the client's goroutines waited for a processor, between being handed a batch and
 // writing it, is not the broker's; what they waited for an answer is.
 func TestUnwritten(t *testing.T) {
+	t.Parallel()
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name                   string
@@ -40,6 +41,7 @@ func TestUnwritten(t *testing.T) {
 // The first of several answers can have arrived earlier than the reader woke by as much
 // as the reader was late recently, but not while the socket was still empty.
 func TestReaderWakesLate(t *testing.T) {
+	t.Parallel()
 	const ms = time.Millisecond
 	r := readTimes{emptyAt: 10 * ms}
 	steps := []struct {

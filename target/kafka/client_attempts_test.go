@@ -17,6 +17,7 @@ import (
 
 // The report has the number of failed attempts, and says nothing if none failed.
 func TestClientAttempts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name                string
 		refused, unanswered uint64 // requests of one batch
@@ -95,6 +96,7 @@ func (c *scriptedConn) Read(b []byte) (int, error) {
 // A request that waited for room under the in-flight limit was not kept back by the
 // client, even if one read brought the answers that made room.
 func TestRoomMadeByAnswers(t *testing.T) {
+	t.Parallel()
 	now := time.Millisecond
 	a := attempts{inFlight: 2}
 	a.answers.start(func() time.Duration { return now })

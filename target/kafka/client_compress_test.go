@@ -12,6 +12,7 @@ import (
 // The client engine compresses with the wire engine's codecs, other clients can read
 // the result, and any number of goroutines may compress at once.
 func TestClientCompressor(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	src := make([]byte, 16_000)
 	for i := range src {

@@ -13,6 +13,7 @@ import (
 // TestClientLateness checks that the time for which fetched records wait for a poll
 // counts as the reader's delay, for them and for what the client fetches next.
 func TestClientLateness(t *testing.T) {
+	t.Parallel()
 	const ms = time.Millisecond
 	l := newClientLateness(func() time.Duration { return 0 }, func(_ string, p int32) int32 { return p })
 	ask := func(at time.Duration, broker int32) { l.asked(broker, at, at) }
@@ -75,6 +76,7 @@ func TestClientLateness(t *testing.T) {
 // TestFetchConn: requests for records and their answers are recognized among others, in
 // pieces of any size; the time of an answer is when it arrived, not when it was read.
 func TestFetchConn(t *testing.T) {
+	t.Parallel()
 	for _, piece := range []int{1, 3, 1000} {
 		ours, broker := tcpPair(t)
 		now := time.Duration(0)

@@ -6,10 +6,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/testkit"
 )
 
 // A coordinator that does not answer must not delay the end of a run.
 func TestGroupLeavesASilentCoordinator(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	end := testEnd(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(100, 1, sized(10)))

@@ -70,6 +70,7 @@ func receiveShare(t *testing.T, src load.Source, n int) map[int32]int {
 // Each record goes to one member of a share group, also with more members than
 // partitions, and the members accept what they got when they leave.
 func TestConsumeShareGroup(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	put(t, c, records(3000, 2, sized(20)))
 	fromBeginning(t, "s", kgo.SeedBrokers(c.ListenAddrs()...))

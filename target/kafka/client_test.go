@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/target"
 )
@@ -60,6 +61,8 @@ func stored(t testing.TB, c *kfake.Cluster, opts ...kgo.Opt) []*kgo.Record {
 }
 
 func TestClientProduce(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	const events = 3000
 	for _, tt := range []struct {
 		name  string
@@ -157,6 +160,8 @@ func TestClientProduce(t *testing.T) {
 // The client gives up a broker that does not answer after the request timeout, which
 // franz-go applies twice: for the broker's work, and for the network.
 func TestClientRequestTimeout(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	end := testEnd(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -180,6 +185,7 @@ func TestClientRequestTimeout(t *testing.T) {
 
 // The client engine keeps to the bound on requests, too.
 func TestClientKeepsToMaxRequest(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(6, "t"))
 	var largest atomic.Int64
 	c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -208,6 +214,7 @@ func TestClientKeepsToMaxRequest(t *testing.T) {
 }
 
 func TestClientProduceWithoutAcks(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}, "acks": {"0"}}))
 	if err != nil {
@@ -224,6 +231,7 @@ func TestClientProduceWithoutAcks(t *testing.T) {
 }
 
 func TestClientProduceFailures(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		err   *kerr.Error
@@ -251,6 +259,7 @@ func TestClientProduceFailures(t *testing.T) {
 }
 
 func TestClientCloseCompletes(t *testing.T) {
+	t.Parallel()
 	end := testEnd(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -273,6 +282,7 @@ func TestClientCloseCompletes(t *testing.T) {
 }
 
 func TestClientTransactions(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
 		"engine": {engineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
@@ -307,6 +317,7 @@ func TestClientTransactions(t *testing.T) {
 // A fenced producer cannot begin another transaction. Events sent after that fail, and
 // the run ends.
 func TestClientTransactionsFenced(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
 		"engine": {engineClient}, "transactional-id": {"x"}, "transaction-interval": {"20ms"},
@@ -338,6 +349,7 @@ func TestClientTransactionsFenced(t *testing.T) {
 // TestRoundTripStamps checks that events of either engine are read back with the stamps
 // that they were sent with.
 func TestRoundTripStamps(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{engineWire, engineClient} {
 		t.Run(engine, func(t *testing.T) {
 			c := fakeCluster(t, kfake.SeedTopics(3, "t"))

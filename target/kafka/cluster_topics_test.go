@@ -12,6 +12,7 @@ import (
 // One group reads the topics whose whole name matches, each from its committed offset,
 // and counts them by partition.
 func TestConsumeTopics(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "orders-b", "orders-a"), kfake.SeedTopics(1, "orders", "my-orders-a"))
 	putInto := func(topic string, n int) {
 		put(t, c, records(n, 2, sized(10)), kgo.DefaultProduceTopic(topic))
@@ -41,6 +42,7 @@ func TestConsumeTopics(t *testing.T) {
 }
 
 func TestConsumeTopicsRefused(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	for _, tt := range []struct {
 		name  string

@@ -403,6 +403,9 @@ func (c *config) check() error {
 	if c.itemsOut != "" && c.acks == 0 && !c.onlyReads() {
 		return contradiction("items-out needs acknowledgements: with acks=0 the broker does not say where records are", "give --acks 1, or leave out --items-out")
 	}
+	if c.requestTimeout <= 0 {
+		return contradiction("request-timeout must be above zero", "give --request-timeout 30s")
+	}
 	if c.batchSize <= 0 {
 		return contradiction("batch-size must be above zero", "give --batch-size 256KiB")
 	}

@@ -33,6 +33,7 @@ func spec(t testing.TB, rawURL string, given map[string][]string) target.Spec {
 }
 
 func TestOptionsTable(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for _, o := range options() {
 		if seen[o.Name] {
@@ -62,6 +63,7 @@ func TestOptionsTable(t *testing.T) {
 }
 
 func TestParseTarget(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, url string
 		seeds     []string
@@ -112,6 +114,7 @@ func TestParseTarget(t *testing.T) {
 }
 
 func TestParseSeeds(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, list string
 		want       []string
@@ -134,6 +137,7 @@ func TestParseSeeds(t *testing.T) {
 }
 
 func TestConfigRefusesContradictions(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		given map[string][]string
@@ -170,6 +174,7 @@ func TestConfigRefusesContradictions(t *testing.T) {
 }
 
 func TestConfigPrecedence(t *testing.T) {
+	t.Parallel()
 	file := t.TempDir() + "/client.properties"
 	writeFile(t, file, "bootstrap.servers=x:1,y:2\nacks=0\nbatch.size=1000\nlinger.ms=7\n")
 	s := spec(t, "kafka:///t", map[string][]string{
@@ -219,6 +224,7 @@ func TestConfigPrecedence(t *testing.T) {
 
 // The Java producer of 2018 has weaker defaults: acks=1, and no idempotence.
 func TestConfigOfOldJava(t *testing.T) {
+	t.Parallel()
 	c, err := parseConfig(spec(t, "kafka://a/t", map[string][]string{"profile": {"java1"}, "client-property": {"batch.size=8196"}}))
 	if err != nil {
 		t.Fatal(err)
@@ -231,6 +237,7 @@ func TestConfigOfOldJava(t *testing.T) {
 // The presets contain the acks that idempotence needs, however idempotence was
 // requested, so that the report shows the acks that were really used.
 func TestPresetsOfIdempotence(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		given map[string][]string
@@ -260,6 +267,7 @@ func TestPresetsOfIdempotence(t *testing.T) {
 // The presets contain settings that others override, too, so that the settings in a
 // report are those of the run, and its workload can be run again.
 func TestPresetsGiveWay(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name             string
 		given            map[string][]string
@@ -291,6 +299,7 @@ func TestPresetsGiveWay(t *testing.T) {
 
 // A setting that was given and has no effect causes a warning.
 func TestConfigWarnsOfUnusedSettings(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		op    string

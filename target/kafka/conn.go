@@ -15,16 +15,10 @@ import (
 // order. The sender's lock guards all of it except the reader's buffer.
 type link struct {
 	conn.Link
-	l      *lane
-	format kafka.ProduceFormat
+	conn.Window[*request] // the queue
+	l                     *lane
+	format                kafka.ProduceFormat
 
-	// The queue: a ring of the requests number head to tail-1.
-	ring       []*request
-	head       uint64 // the oldest unanswered
-	next       uint64 // the first not completely written
-	tail       uint64
-	offset     int           // bytes written of request next
-	writeEnd   uint64        // requests below it are written, or being written
 	unsent     int           // bytes queued and not written
 	progressAt time.Duration // when bytes were last written, an answer came, or the queue was last empty
 	dirty      bool          // in sender.dirty
@@ -32,16 +26,9 @@ type link struct {
 	term   loginTerm // validity of the login
 	paused bool      // logging in again: no produce request may be queued
 
-	writeParts    []writePart // what is being written of each request
-	answeredEarly []*request  // answered while being written; freed after the write
+	answeredEarly []*request // answered while being written; freed after the write
 	correlation   int32
 	hints         []hint // new leaders of partitions
-}
-
-// A writePart is the part of one request that one write contains.
-type writePart struct {
-	bytes int
-	toEnd bool // it contains the rest of the request
 }
 
 // A hint is what a broker reported about a partition's new leader.
@@ -65,7 +52,7 @@ var (
 )
 
 func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {
-	k := &link{l: l, format: f, ring: make([]*request, 16)}
+	k := &link{l: l, format: f}
 	k.Init(nc, k, &l.s.mu, func() time.Duration { return l.s.p.sink.Now() }) // a closure: the sink is set later, when the run starts
 	return k
 }
@@ -97,22 +84,12 @@ func (k *link) push(r *request, slots []*slot) {
 
 // enqueue puts a request at the end of the queue.
 func (k *link) enqueue(r *request) {
-	if k.tail-k.head == uint64(len(k.ring)) {
-		bigger := make([]*request, 2*len(k.ring))
-		for n := k.head; n < k.tail; n++ {
-			bigger[n%uint64(len(bigger))] = k.at(n)
-		}
-		k.ring = bigger
-	}
-	if k.head == k.tail {
+	if k.Head == k.Tail {
 		k.progressAt = k.l.s.now
 	}
-	k.ring[k.tail%uint64(len(k.ring))] = r
-	k.tail++
+	k.Push(r)
 	k.unsent += r.size
 }
-
-func (k *link) at(n uint64) *request { return k.ring[n%uint64(len(k.ring))] }
 
 // smallRecords is the size up to which records are copied into the framing: another
 // element of the vector costs the kernel more than copying so few bytes.
@@ -168,26 +145,11 @@ func (k *link) assemble(r *request) {
 }
 
 // Pending implements conn.Queue.
-func (k *link) Pending() bool { return k.next < k.tail }
+func (k *link) Pending() bool { return k.Next < k.Tail }
 
 // Load implements conn.Queue: a write has as much of the queue as fits a vector.
-func (k *link) Load(w *socket.Writer) (total int) {
-	k.writeParts = k.writeParts[:0]
-	skip := k.offset
-	n := k.next
-	for ; n < k.tail; n++ {
-		r := k.at(n)
-		got := w.Add(r.segs, skip)
-		k.writeParts = append(k.writeParts, writePart{got, got == r.size-skip})
-		total += got
-		if got < r.size-skip {
-			n++
-			break // the vector is full
-		}
-		skip = 0
-	}
-	k.writeEnd = n
-	return total
+func (k *link) Load(w *socket.Writer) int {
+	return k.Window.Load(w, func(r **request) ([][]byte, int) { return (*r).segs, (*r).size })
 }
 
 // Written implements conn.Queue.
@@ -211,10 +173,10 @@ func (k *link) Flushed() {
 // the broker last read something: a write over TLS reports nothing before its end.
 func (k *link) Oldest() (since time.Duration, waits bool) {
 	switch {
-	case k.head == k.tail:
+	case k.Head == k.Tail:
 		return 0, false
-	case k.at(k.head).sent >= 0 && (k.head < k.next || k.offset > 0):
-		return k.at(k.head).sent, true
+	case k.Begun(k.Head) && k.oldest().sent >= 0:
+		return k.oldest().sent, true
 	}
 	return k.progressAt, true
 }
@@ -227,29 +189,12 @@ func (k *link) advance(n int) {
 	if n > 0 {
 		k.progressAt = s.now
 	}
-	for _, m := range k.writeParts {
-		if n == 0 {
-			break
-		}
-		if k.next >= k.head { // else it has been answered
-			k.stamp(k.at(k.next), at)
-		}
-		if n < m.bytes || !m.toEnd {
-			w := min(n, m.bytes)
-			k.offset += w
-			n -= w
-			continue // the vector ended here: n is 0
-		}
-		n -= m.bytes
-		k.next++
-		k.offset = 0
-	}
-	k.writeEnd = k.next // from now on, only completely written requests may be answered
-	if k.head > k.next {
+	k.Window.Written(n, func(r **request) { k.stamp(*r, at) })
+	if k.Head > k.Next {
 		k.Kill(errEarlyAnswer)
 	}
 	if k.format.Acks == 0 {
-		for k.head < k.next && k.at(k.head).reply == nil {
+		for k.Head < k.Next && k.oldest().reply == nil {
 			r := k.pop()
 			for _, sl := range r.slots {
 				s.completeUnacked(sl)
@@ -258,6 +203,9 @@ func (k *link) advance(n int) {
 		}
 	}
 }
+
+// oldest returns the oldest unanswered request.
+func (k *link) oldest() *request { return *k.At(k.Head) }
 
 // stamp notes when the first byte of a request was written.
 func (k *link) stamp(r *request, at time.Duration) {
@@ -279,12 +227,9 @@ func (k *link) stamp(r *request, at time.Duration) {
 
 // pop takes the oldest request out of the queue.
 func (k *link) pop() *request {
-	i := k.head % uint64(len(k.ring))
-	r := k.ring[i]
-	k.ring[i] = nil
-	k.head++
+	r := k.Pop()
 	k.progressAt = k.l.s.now
-	if k.paused && k.head == k.tail {
+	if k.paused && k.Head == k.Tail {
 		k.Wake() // the renewal of the login waits for this
 	}
 	return r

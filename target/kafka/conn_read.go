@@ -56,15 +56,15 @@ func (k *link) handleAnswers(b []byte, arrival socket.Arrival) (used int, err er
 		if k.Dead() {
 			break // lane.lost or lane.Close completes what was sent
 		}
-		if k.head >= k.writeEnd {
+		if k.Head >= k.End {
 			err = &protocolError{fmt.Errorf("answer %d to a request that was not sent", f.Correlation)}
 			break
 		}
-		if r := k.at(k.head); r.correlation != f.Correlation {
+		if r := k.oldest(); r.correlation != f.Correlation {
 			err = &protocolError{fmt.Errorf("answer %d where %d was expected", f.Correlation, r.correlation)}
 			break
 		}
-		if r := k.at(k.head); r.reply != nil {
+		if r := k.oldest(); r.reply != nil {
 			r.reply <- bytes.Clone(f.Body)
 			k.popAnswered()
 			continue
@@ -119,7 +119,7 @@ func (k *link) handleAnswer(body []byte, now time.Duration) error {
 	if err != nil {
 		return &protocolError{err}
 	}
-	r := k.at(k.head)
+	r := k.oldest()
 	if len(s.answers) != len(r.slots) {
 		return &protocolError{fmt.Errorf("an answer for %d partitions to a request for %d", len(s.answers), len(r.slots))}
 	}
@@ -145,9 +145,9 @@ func (k *link) handleAnswer(body []byte, now time.Duration) error {
 // popAnswered takes the oldest request out of the queue, and frees it once its bytes
 // are no longer being written.
 func (k *link) popAnswered() {
-	number := k.head
+	number := k.Head
 	r := k.pop()
-	if number >= k.next {
+	if number >= k.Next {
 		// Its bytes are still being written. Slots that are sent again belong
 		// to another request from now on.
 		for i, sl := range r.slots {

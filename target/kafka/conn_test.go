@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 )
@@ -142,6 +143,8 @@ func (l *badNetListener) Accept() (net.Conn, error) {
 }
 
 func TestConnectionResets(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	const events = 20_000
 	tests := []struct {
 		name  string
@@ -155,6 +158,7 @@ func TestConnectionResets(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			rnd := rand.New(rand.NewPCG(3, 4))
 			n := &badNet{}
 			c := eventsCluster(t, 3, kfake.NumBrokers(2), n.listen())
@@ -203,6 +207,7 @@ func TestConnectionResets(t *testing.T) {
 
 // While a broker is unavailable for a while, events wait, and arrive afterwards.
 func TestBrokerAwayAndBack(t *testing.T) {
+	t.Parallel()
 	n := &badNet{}
 	c := eventsCluster(t, 2, n.listen())
 	p := openProducer(t, c.ListenAddrs(), withStamps, idempotent...)
@@ -228,8 +233,11 @@ func TestBrokerAwayAndBack(t *testing.T) {
 // When a broker disappears permanently and another takes over, the batches that the
 // engine had queued at its lane go to the other.
 func TestBrokerReplaced(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
+			t.Parallel()
 			n := &badNet{}
 			c := eventsCluster(t, 4, kfake.NumBrokers(2), n.listen())
 			p := openProducer(t, c.ListenAddrs(), withStamps, given...)
@@ -273,6 +281,7 @@ func TestBrokerReplaced(t *testing.T) {
 
 // If a broker never comes back, its batches are taken after some time, and fail.
 func TestBrokerGone(t *testing.T) {
+	t.Parallel()
 	n := &badNet{}
 	c := eventsCluster(t, 1, n.listen())
 	p := openProducer(t, c.ListenAddrs(), nil, "request-timeout=200ms")
@@ -290,6 +299,7 @@ func TestBrokerGone(t *testing.T) {
 }
 
 func TestSlowReader(t *testing.T) {
+	t.Parallel()
 	const events = 5000
 	n := &badNet{tinyBuf: true}
 	c := eventsCluster(t, 2, n.listen())
@@ -306,6 +316,7 @@ func TestSlowReader(t *testing.T) {
 // While a broker does not read, batches wait behind the full socket because of the
 // tested system: Free is raised to the time when bytes could be written again.
 func TestBackpressureCountsForTheSystem(t *testing.T) {
+	t.Parallel()
 	n := &badNet{}
 	c := eventsCluster(t, 1, n.listen())
 	p := openProducer(t, c.ListenAddrs(), nil, "send-buffer=16KiB", "batch-size=32KiB")
@@ -342,6 +353,7 @@ func TestBackpressureCountsForTheSystem(t *testing.T) {
 
 // An idempotent batch whose attempts are never answered ends as unknown.
 func TestIdempotentSilence(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	const limit = 3 * time.Second // a stall of the machine must leave time for a retry
 	c := eventsCluster(t, 1)
@@ -368,6 +380,7 @@ func TestIdempotentSilence(t *testing.T) {
 
 // A topic that is deleted and created again has another id.
 func TestTopicCreatedAgain(t *testing.T) {
+	t.Parallel()
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
 			c := eventsCluster(t, 2)
@@ -398,6 +411,7 @@ func TestTopicCreatedAgain(t *testing.T) {
 }
 
 func TestRequestTimeout(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 1)
 	hang := true
 	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -416,6 +430,7 @@ func TestRequestTimeout(t *testing.T) {
 }
 
 func TestThrottleIsHonoured(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 1)
 	first := true
 	c.ControlKey(kafka.ProduceKey, func(kreq kmsg.Request) (kmsg.Response, error, bool) {
@@ -441,6 +456,7 @@ func TestThrottleIsHonoured(t *testing.T) {
 // Answers that violate the protocol end the connection. Their batches are completed as
 // protocol errors.
 func TestInvalidAnswers(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		mangle func([]byte) []byte
@@ -474,6 +490,7 @@ func TestInvalidAnswers(t *testing.T) {
 }
 
 func TestViewOfMetadata(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 4, kfake.NumBrokers(2))
 	b := newMetadataCache(configFor(t, c.ListenAddrs(), nil))
 	defer b.disconnect()

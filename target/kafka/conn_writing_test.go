@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 )
 
@@ -58,6 +59,7 @@ func (r *rig) completedWithin(n int, most time.Duration) []load.Outcome {
 // An answer to a request of which only a part was written violates the protocol. It
 // ends the connection, but not the program.
 func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +114,7 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 // The producer gives up a connection whose broker reads nothing, even if it does not
 // know how much of a write went out. What was not written goes over another connection.
 func TestBrokerReadsNothing(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for everything
 	defer broker.Close()
@@ -155,6 +158,7 @@ func TestPending(t *testing.T) {
 // What is being written when the run ends may have been written completely, so it does
 // not count as failed.
 func TestCloseWhileWriting(t *testing.T) {
+	t.Parallel()
 	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for everything
 	defer broker.Close()
 	r, l := openProducerOn(t, conn, 2, "batch-events=1")

@@ -64,6 +64,7 @@ func values(n, size int) [][]byte {
 }
 
 func TestDecoderCountsWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
 	type piece struct {
 		Base   int64
 		Events int32
@@ -120,6 +121,7 @@ func TestDecoderCountsWhatWasAskedFor(t *testing.T) {
 }
 
 func TestDecoderFindsCorruption(t *testing.T) {
+	t.Parallel()
 	for _, codec := range []kafka.Codec{kafka.None, kafka.Gzip, kafka.LZ4} {
 		b := wireBatch(t, 5, codec, dense(10), values(10, 50), nil)
 		b[len(b)-9] ^= 4
@@ -137,6 +139,7 @@ func TestDecoderFindsCorruption(t *testing.T) {
 }
 
 func TestDecoderReadsStamps(t *testing.T) {
+	t.Parallel()
 	vs := values(3, 40)
 	for i, v := range vs {
 		s := kafka.Stamp{Run: 9, Stream: 2, Index: uint64(i)}
@@ -164,6 +167,7 @@ func TestDecoderReadsStamps(t *testing.T) {
 }
 
 func TestDecoderSkipsAborted(t *testing.T) {
+	t.Parallel()
 	of := func(pid int64, attrs int16) func(*kafka.Header) {
 		return func(h *kafka.Header) {
 			h.ProducerID, h.Attributes = pid, h.Attributes|kafka.AttrTransactional|attrs

@@ -15,6 +15,7 @@ import (
 )
 
 func TestLateness(t *testing.T) {
+	t.Parallel()
 	const ms = time.Millisecond
 	type cycle struct {
 		before, after, arrived, at, throttle time.Duration
@@ -76,6 +77,7 @@ func TestLateness(t *testing.T) {
 // TestFetcherReportsOwnDelay checks that the arrivals of a fetcher that reads late, or asks
 // late, contain that delay.
 func TestFetcherReportsOwnDelay(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("the arrival time of answers is not known on this system")
 	}

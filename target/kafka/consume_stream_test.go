@@ -29,6 +29,7 @@ func batchOf(n int32) []byte {
 // A fetcher delivers the valid part of an answer before an error in it, since the
 // partition is read from behind it later.
 func TestFetcherDeliversBeforeAnError(t *testing.T) {
+	t.Parallel()
 	c, err := parseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +69,7 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 
 // A broker that does not answer must not delay the end of a run.
 func TestFetcherEndsWhileABrokerIsSilent(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

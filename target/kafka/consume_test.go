@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 )
@@ -143,6 +144,8 @@ func source(t testing.TB, c *kfake.Cluster, given map[string][]string) load.Sour
 }
 
 func TestConsumeToTheEnd(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	keyed := func(i int) *kgo.Record {
 		return &kgo.Record{
 			Key: []byte(fmt.Sprint("k", i)), Value: []byte(strings.Repeat("v", i%700)),
@@ -200,6 +203,7 @@ func TestConsumeToTheEnd(t *testing.T) {
 }
 
 func TestConsumeFrom(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	middle := time.Now().Add(-time.Hour).Truncate(time.Second)
 	put(t, c, records(1000, 1, func(i int) *kgo.Record {
@@ -235,6 +239,7 @@ func TestConsumeFrom(t *testing.T) {
 }
 
 func TestConsumeFollowsLeaders(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(3), kfake.SeedTopics(4, "t"))
 	src := source(t, c, map[string][]string{"fetch-wait": {"50ms"}})
 	const rounds, each = 6, 400
@@ -263,6 +268,7 @@ func TestConsumeFollowsLeaders(t *testing.T) {
 }
 
 func TestConsumeOutlivesLostConnections(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	put(t, c, records(2000, 2, sized(100)), kgo.ProducerBatchMaxBytes(2000))
 	n := 0
@@ -280,6 +286,7 @@ func TestConsumeOutlivesLostConnections(t *testing.T) {
 }
 
 func TestConsumeWhatRetentionOvertook(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(1000, 1, sized(10)), kgo.ProducerBatchMaxBytes(1000))
 	src := source(t, c, map[string][]string{"until-end": {"true"}})
@@ -296,6 +303,7 @@ func TestConsumeWhatRetentionOvertook(t *testing.T) {
 }
 
 func TestConsumeGivesUp(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		err  *kerr.Error
@@ -339,6 +347,7 @@ func transactionsOf(t *testing.T, c *kfake.Cluster, each int) {
 }
 
 func TestConsumeTransactions(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	transactionsOf(t, c, 100)
 	for _, engine := range []string{engineWire, engineClient} {
@@ -354,6 +363,7 @@ func TestConsumeTransactions(t *testing.T) {
 }
 
 func TestConsumeGroup(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(2), kfake.SeedTopics(6, "t"))
 	put(t, c, records(6000, 6, sized(20)))
 	src := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"g"}, "clients": {"3"}, "until-end": {"true"}})
@@ -405,6 +415,7 @@ func TestConsumeGroup(t *testing.T) {
 // TestEventBytes checks the size computed from the first record, and that computed from
 // all records where they differ.
 func TestEventBytes(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var recs []byte
 		n := rapid.IntRange(1, 300).Draw(t, "n")

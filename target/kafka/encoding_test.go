@@ -14,6 +14,7 @@ import (
 // done during the run: with the wire engine and a pool only that of batches which are
 // not whole templates, with the client's always all.
 func TestEncoding(t *testing.T) {
+	t.Parallel()
 	const none, some = -1, 0.5 // of the codec's work; some: more than nothing and not all
 	for _, tt := range []struct {
 		name     string
@@ -64,6 +65,7 @@ func TestEncoding(t *testing.T) {
 
 // Reading sends nothing.
 func TestEncodingOfReader(t *testing.T) {
+	t.Parallel()
 	s := &session{}
 	if e := s.Encoding(); e != nil {
 		t.Errorf("got %+v", e)

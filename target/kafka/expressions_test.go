@@ -19,6 +19,7 @@ import (
 
 // Most partitions get no events where few keys choose them. Nothing waits for those.
 func TestPartitionsWithoutEvents(t *testing.T) {
+	t.Parallel()
 	for name, given := range map[string]map[string][]string{
 		"pooled":      {"key": {"uniform(2)"}},
 		"fresh":       {"key": {"uniform(2)"}, "fresh": {"true"}},
@@ -48,6 +49,7 @@ func TestPartitionsWithoutEvents(t *testing.T) {
 // Keys and headers by expressions arrive: those of each event, whichever engine, number of
 // clients and partitioner sends them, and with values of the time of sending.
 func TestExpressionsArrive(t *testing.T) {
+	t.Parallel()
 	const events = 3000
 	for _, tt := range []struct {
 		name  string
@@ -140,6 +142,7 @@ func eventOf(t *testing.T, gen *payload.Generator, r *kgo.Record) uint64 {
 
 // From a pool, values repeat with the events; the key of an event chooses its partition.
 func TestExpressionsInPools(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 4)
 	p := openProducer(t, c.ListenAddrs(), nil, "fresh=false", "pool=16KiB", "batch-size=4KiB", "partitioner=murmur2",
 		"key=user-${rnd.nextInt(50)}", "header=${rnd.nextInt(10)}=${rnd.nextLong()}")
@@ -158,6 +161,7 @@ func TestExpressionsInPools(t *testing.T) {
 
 // A key that is an expression is known to the ledger, as other fresh keys.
 func TestExpressionKeyIsKnown(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 2)
 	p := openProducer(t, c.ListenAddrs(), nil, "key=k${rnd.nextInt(100)}", "partitioner=murmur2")
 	out := newRig(t, p).send(2000)
@@ -168,6 +172,7 @@ func TestExpressionKeyIsKnown(t *testing.T) {
 }
 
 func TestExpressionOptions(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		given map[string][]string
@@ -202,6 +207,7 @@ func TestExpressionOptions(t *testing.T) {
 
 // Kafka's console consumer shows headers and keys by expressions.
 func TestRealExpressions(t *testing.T) {
+	t.Parallel()
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	topic := fillTopic(t, c, 2, 200, map[string][]string{
@@ -210,7 +216,7 @@ func TestRealExpressions(t *testing.T) {
 		"header":  {`x-amz-meta-${math:random(30) + 1}=${date:format("yyyy-MM-dd'T'HH:mm:ssZ").format(date:from(rnd.nextLong(time:millisSinceEpoch())))}`},
 	})
 	header, key := regexp.MustCompile(`^x-amz-meta-([1-9]|[12][0-9]|30):[12][0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\+0000$`), regexp.MustCompile(`^user-[0-9]{1,3}$`)
-	records := c.Consume(t, topic, 200)
+	records := c.Consume(t, 200, topic)
 	headers := map[string]bool{}
 	for _, r := range records {
 		if !header.MatchString(r.Headers) || !key.MatchString(r.Key) {

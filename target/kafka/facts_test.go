@@ -14,6 +14,7 @@ import (
 )
 
 func TestSettingsOfBrokers(t *testing.T) {
+	t.Parallel()
 	config := func(key, value string, source kmsg.ConfigSource) kadm.Config {
 		return kadm.Config{Key: key, Value: &value, Source: source}
 	}
@@ -50,6 +51,7 @@ func TestSettingsOfBrokers(t *testing.T) {
 }
 
 func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.NumBrokers(2), kfake.BrokerConfigs(map[string]string{"message.max.bytes": "123456"}))
 	s, err := open(t, spec(t, urlOf(c, "t"), nil))
 	if err != nil {
@@ -68,6 +70,7 @@ func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
 
 // The version and rack of our stand-ins mean nothing, so reports leave them out.
 func TestStandInsHaveNoRack(t *testing.T) {
+	t.Parallel()
 	for id, want := range map[string]bool{standinID: false, discardID: false, "somebody-s": true} {
 		c := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.NumBrokers(1), kfake.ClusterID(id))
 		s, err := open(t, spec(t, urlOf(c, "t"), nil))
@@ -88,6 +91,7 @@ func TestStandInsHaveNoRack(t *testing.T) {
 // TestRealBrokersDescribeTheirSettings checks that the settings of a real broker contain
 // those of its properties file, without those that identify the broker.
 func TestRealBrokersDescribeTheirSettings(t *testing.T) {
+	t.Parallel()
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), nil))

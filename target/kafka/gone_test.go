@@ -12,6 +12,7 @@ import (
 // After a broker or a leader disappears permanently, a run of a number of events ends
 // soon after the timeout of one batch: the timeouts do not add up.
 func TestGonePermanently(t *testing.T) {
+	t.Parallel()
 	const timeout, events = 1500 * time.Millisecond, 2000
 	for _, tt := range []struct {
 		name       string
@@ -70,6 +71,7 @@ func TestGonePermanently(t *testing.T) {
 
 // When a leader comes back after batches failed, its lane serves the partition again.
 func TestLeaderComesBack(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 2)
 	p := openProducer(t, c.ListenAddrs(), func(cfg *config) { cfg.requestTimeout = 50 * time.Millisecond })
 	q := &readySink{countSink: countSink{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}

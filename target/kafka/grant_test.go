@@ -16,6 +16,7 @@ import (
 
 // The command that grants a right has all names in it.
 func TestGrant(t *testing.T) {
+	t.Parallel()
 	login := plain.Auth{}.AsMechanism()
 	cert := &tls.Config{Certificates: []tls.Certificate{{Leaf: &x509.Certificate{Subject: pkix.Name{CommonName: "load", Organization: []string{"Example"}}}}}}
 	for _, tt := range []struct {
@@ -30,19 +31,27 @@ func TestGrant(t *testing.T) {
 			"kafka-acls --bootstrap-server 127.0.0.1:9092 --add --allow-principal User:ANONYMOUS --operation Write --operation Describe --topic t",
 		},
 		{
-			"a user", map[string][]string{"op": {"consume"}}, &security{mechanism: login, user: "o'hara"}, kerr.TopicAuthorizationFailed,
+			"a user",
+			map[string][]string{"op": {"consume"}},
+			&security{mechanism: login, user: "o'hara"}, kerr.TopicAuthorizationFailed,
 			`kafka-acls --bootstrap-server 127.0.0.1:9092 --command-config FILE --add --allow-principal 'User:o'\''hara' --operation Read --operation Describe --topic t`,
 		},
 		{
-			"a token", map[string][]string{"op": {"roundtrip"}}, &security{mechanism: login}, kerr.TopicAuthorizationFailed,
+			"a token",
+			map[string][]string{"op": {"roundtrip"}},
+			&security{mechanism: login}, kerr.TopicAuthorizationFailed,
 			"kafka-acls --bootstrap-server 127.0.0.1:9092 --command-config FILE --add --allow-principal User:NAME --operation Write --operation Read --operation Describe --topic t",
 		},
 		{
-			"a certificate", map[string][]string{"op": {"consume"}, "group": {"g"}, "engine": {"client"}}, &security{tls: cert}, kerr.GroupAuthorizationFailed,
+			"a certificate",
+			map[string][]string{"op": {"consume"}, "group": {"g"}, "engine": {"client"}},
+			&security{tls: cert}, kerr.GroupAuthorizationFailed,
 			"kafka-acls --bootstrap-server 127.0.0.1:9092 --command-config FILE --add --allow-principal User:CN=load,O=Example --operation Read --group g",
 		},
 		{
-			"idempotent", map[string][]string{"idempotent": {"true"}, "acks": {"all"}}, nil, kerr.ClusterAuthorizationFailed,
+			"idempotent",
+			map[string][]string{"idempotent": {"true"}, "acks": {"all"}},
+			nil, kerr.ClusterAuthorizationFailed,
 			"kafka-acls --bootstrap-server 127.0.0.1:9092 --add --allow-principal User:ANONYMOUS --operation IdempotentWrite --cluster",
 		},
 		{
@@ -128,6 +137,7 @@ func TestUserInWords(t *testing.T) {
 
 // What the broker lists decides which right is missing: a bit for each operation.
 func TestMissingRight(t *testing.T) {
+	t.Parallel()
 	const read, write, describe = 1 << 3, 1 << 4, 1 << 8
 	for _, tt := range []struct {
 		name string

@@ -13,6 +13,7 @@ import (
 // TestTimedHeadersFit: a batch does not exceed its size when headers with the time are longer
 // when they are sent than when its events were counted.
 func TestTimedHeadersFit(t *testing.T) {
+	t.Parallel()
 	const batchSize = 2000
 	p := openProducer(t, eventsCluster(t, 1).ListenAddrs(), nil, "batch-size=2000", "size=20", "fresh=true",
 		"header=at=${time:nanos() % 2 == 0 ? 'a' : 'a text that is much longer than the other one, and that half of the events have'}")

@@ -53,6 +53,7 @@ func findingOf(fs []target.Finding, check string) target.Finding {
 }
 
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	server, ca := authority(t)
 	plaintext := fakeCluster(t, kfake.NumBrokers(3), kfake.SeedTopics(6, "t"))
 	secured := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.TLS(server))
@@ -137,6 +138,7 @@ func TestInspect(t *testing.T) {
 // A server that takes everything and never answers, and a broker that advertises such an
 // address, end with the deadline.
 func TestInspectBlackHole(t *testing.T) {
+	t.Parallel()
 	testkit.Need(t, "some seconds")
 	silent := listen(t, func(c net.Conn) { io.Copy(io.Discard, c) })
 	if _, err := inspect(t, spec(t, "kafka://"+silent+"/t", nil), 300*time.Millisecond); err == nil {
@@ -172,6 +174,7 @@ func TestInspectBlackHole(t *testing.T) {
 }
 
 func TestTopicFindings(t *testing.T) {
+	t.Parallel()
 	same := func(n, copies, inSync int) (ps []partitionFacts) {
 		for i := range n {
 			ps = append(ps, partitionFacts{int32(i), copies, inSync})
@@ -249,6 +252,7 @@ func TestTopicFindings(t *testing.T) {
 }
 
 func TestQuotaFinding(t *testing.T) {
+	t.Parallel()
 	name := func(s string) *string { return &s }
 	of := func(key string, value float64, entity ...kadm.ClientQuotaEntityComponent) kadm.DescribedClientQuota {
 		return kadm.DescribedClientQuota{Entity: entity, Values: kadm.ClientQuotaValues{{Key: key, Value: value}}}
@@ -314,6 +318,7 @@ func TestQuotaFinding(t *testing.T) {
 
 // What changes a finding is a command line that can be run as it is, with a login too.
 func TestMendIsACommand(t *testing.T) {
+	t.Parallel()
 	login := filepath.Join(t.TempDir(), "the login.properties")
 	if err := os.WriteFile(login, []byte("security.protocol=SSL\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -363,6 +368,7 @@ func TestMendIsACommand(t *testing.T) {
 // TestInspectReal looks at a real cluster: its version, its settings and its quotas are known,
 // and a topic that does not exist is not created by looking.
 func TestInspectReal(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.Shared(t)
 	topic := fillTopic(t, c, 3, 10, nil)
 	in, err := inspect(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"acks": {"all"}}), 20*time.Second)

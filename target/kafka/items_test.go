@@ -9,6 +9,7 @@ import (
 // TestItems: the items of a list have the order in which they were added, and come
 // again if they are recycled.
 func TestItems(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		type item struct {
 			part   int32
@@ -44,6 +45,7 @@ func TestItems(t *testing.T) {
 
 // TestWholeTopic: every record between the starts and the ends is one item.
 func TestWholeTopic(t *testing.T) {
+	t.Parallel()
 	starts, ends := []int64{0, 100, 7, 5000}, []int64{3000, 100, 8, 9000}
 	list := wholeTopic(starts, ends, false)
 	if list.n != 3000+1+4000 {

@@ -169,8 +169,8 @@ func (s *sender) markMaybeWritten() {
 		if k == nil || !k.Writing() {
 			continue
 		}
-		for n := max(k.head, k.next); n < k.writeEnd; n++ {
-			for _, sl := range k.at(n).slots {
+		for n := max(k.Head, k.Next); n < k.End; n++ {
+			for _, sl := range (*k.At(n)).slots {
 				sl.maybeAppended = true
 			}
 		}

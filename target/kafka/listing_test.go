@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -52,6 +53,7 @@ func writeList(t testing.TB, lines string) string {
 // TestListsWhatWasAcked: the list of a run that produces has each acked record once, with
 // either engine, and a run that reads it reads exactly these.
 func TestListsWhatWasAcked(t *testing.T) {
+	t.Parallel()
 	const events = 3000
 	for name, given := range map[string]map[string][]string{
 		"wire":       {"clients": {"2"}},
@@ -124,6 +126,8 @@ func TestListsWhatWasAcked(t *testing.T) {
 // TestReadsInTheOrderOfTheList: records are read in the list's order, and those that are
 // not there fail, are in no list, and do not hide the others of their batch.
 func TestReadsInTheOrderOfTheList(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	c := filled(t, 2, 100, 50)
 	list := writeList(t, "# topic: events\n1,90,3\n0,5\n1,3,2\n0,99,5\n")
 	var got []place
@@ -147,6 +151,7 @@ func TestReadsInTheOrderOfTheList(t *testing.T) {
 
 // TestAppendFound: of a batch with gaps, the list has the records that are there.
 func TestAppendFound(t *testing.T) {
+	t.Parallel()
 	raw := wireBatch(t, 10, kafka.None, []int32{0, 1, 4, 9}, values(4, 8), nil)
 	raw = append(raw, wireBatch(t, 20, kafka.None, dense(10), values(10, 8), nil)...)
 	var got []itemfile.Run
@@ -163,6 +168,7 @@ func TestAppendFound(t *testing.T) {
 
 // TestListingLines: lines are bounded, so that partitions alternate when they are read.
 func TestListingLines(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "list")
 	out, err := itemfile.Create(path, "events")
 	if err != nil {
@@ -192,6 +198,7 @@ func TestListingLines(t *testing.T) {
 // TestListErrors: what is wrong with a list is an error with a place, before anything is
 // sent, and leaves an older list unchanged.
 func TestListErrors(t *testing.T) {
+	t.Parallel()
 	c := filled(t, 2, 10, 50)
 	folder := t.TempDir()
 	old := writeList(t, "0,1\n")

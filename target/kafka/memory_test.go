@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit"
 	"carronade/target/targettest"
 )
 
 // A connection takes little memory: buffers are borrowed while they are in use.
 func TestConnectionMemory(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	cert, key := targettest.Certificate(t)
 	t.Run("TCP", func(t *testing.T) {
 		s := spawnStandin(t, "--topic", "events:1")

@@ -11,6 +11,7 @@ import (
 )
 
 func TestReadView(t *testing.T) {
+	t.Parallel()
 	const topic = "events"
 	broker := func(id int32) kmsg.MetadataResponseBroker {
 		return kmsg.MetadataResponseBroker{NodeID: id, Host: "h", Port: 9000 + id}
@@ -75,6 +76,7 @@ func TestReadView(t *testing.T) {
 
 // A partition without a leader has no lane. When it has a leader again, Ready is called.
 func TestRouteWithoutLeader(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 2)
 	p := openProducer(t, c.ListenAddrs(), nil)
 	q := &readySink{countSink: countSink{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
@@ -113,6 +115,7 @@ type readySink struct {
 func (q *readySink) Ready(lane int, _ time.Duration) { q.ready <- lane }
 
 func TestBackoff(t *testing.T) {
+	t.Parallel()
 	for n, ms := range map[int32]int64{1: 100, 2: 200, 3: 400, 4: 800, 5: 1000, 1 << 30: 1000} {
 		want := time.Duration(ms) * time.Millisecond
 		for range 100 {

@@ -23,6 +23,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/target"
 )
 
@@ -100,6 +101,8 @@ func open(t testing.TB, s target.Spec) (target.Session, error) {
 }
 
 func TestOpenExplainsErrors(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	server, ca := authority(t)
 	plaintext := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	secured := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.TLS(server))
@@ -187,6 +190,7 @@ func hintOf(err error) string {
 }
 
 func TestOpenRefusesOldBrokers(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	c.ControlKey(int16(kmsg.ApiVersions), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -250,6 +254,7 @@ func TestOpenSecurely(t *testing.T) {
 }
 
 func TestOpenCreatesTopics(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(3), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(5))
 	for _, tt := range []struct {
 		name, create string
@@ -299,6 +304,7 @@ func TestOpenCreatesTopics(t *testing.T) {
 // TestConsumingCreatesNoTopic: a broker that creates topics does not create the one that
 // a run wants to read, unless the run asks for it.
 func TestConsumingCreatesNoTopic(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "orders"), kfake.AllowAutoTopicCreation())
 	for _, tt := range []struct {
 		name  string

@@ -49,9 +49,9 @@ func (s *sender) pending(now time.Duration) (all []string) {
 			add("%s, not connected yet", to)
 		case k.Dead():
 			add("%s, whose connection ends: %v", to, k.Cause())
-		case k.head < k.tail:
-			text := fmt.Sprintf("%s, %s without an answer", to, units.Plural(int(k.tail-k.head), "request"))
-			if r := k.at(k.head); r.sent >= 0 {
+		case k.Head < k.Tail:
+			text := fmt.Sprintf("%s, %s without an answer", to, units.Plural(int(k.Tail-k.Head), "request"))
+			if r := k.oldest(); r.sent >= 0 {
 				text += ", the oldest sent " + since(r.sent) + " ago"
 			}
 			if k.unsent > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/target"
 )
@@ -50,6 +51,7 @@ func firePipeline(t *testing.T, url string, p load.Plan, given map[string][]stri
 // TestPipeline: each batch that was produced is read once, from its own offsets, in
 // batches of any size, compressed or not, from any number of clients.
 func TestPipeline(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 3, kfake.NumBrokers(2))
 	for name, tt := range map[string]struct {
 		plan  load.Plan
@@ -92,6 +94,7 @@ func TestPipeline(t *testing.T) {
 // TestPipelineWaits: a record that is not there yet is asked for again, as one of a mirror that
 // is behind.
 func TestPipelineWaits(t *testing.T) {
+	t.Parallel()
 	for name, early := range map[string]int16{"an empty answer": 0, "an error": kerr.OffsetOutOfRange.Code} {
 		t.Run(name, func(t *testing.T) {
 			c := eventsCluster(t, 2)
@@ -114,6 +117,7 @@ func TestPipelineWaits(t *testing.T) {
 
 // TestPipelineFails: reads that are refused are counted, and have a reason.
 func TestPipelineFails(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 1)
 	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -127,6 +131,8 @@ func TestPipelineFails(t *testing.T) {
 
 // TestPipelineRefused: what a pipeline cannot do is an error before it begins.
 func TestPipelineRefused(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	c := eventsCluster(t, 3, kfake.SeedTopics(1, "small"))
 	url := fakeURL(c.ListenAddrs())
 	for _, tt := range []struct {

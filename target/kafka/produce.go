@@ -185,6 +185,14 @@ func (p *producer) Partitioner() load.Partitioner { return p.streams.partitioner
 // Clients implements load.Target.
 func (p *producer) Clients() int { return p.streams.clients }
 
+// Connections implements load.Connector.
+func (p *producer) Connections() (n int) {
+	for _, s := range p.senders {
+		n += len(s.lanes)
+	}
+	return n
+}
+
 // Client implements load.Target.
 func (p *producer) Client(stream int32) int { return p.streams.client(stream) }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target/targettest"
@@ -48,6 +49,8 @@ func (d *answerDelay) wait() {
 
 // Both engines do what the core requires of every target.
 func TestSuite(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	for name, opts := range map[string]map[string]string{
 		"acks 1, fresh, compressed": {"fresh": "true", "compression": "lz4", "key": "uniform(10)"},
 		"idempotent":                {"acks": "all", "idempotent": "true"},

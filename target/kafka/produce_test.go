@@ -24,6 +24,7 @@ import (
 
 // What is produced can be read back, with every option that affects batches.
 func TestProduceArrives(t *testing.T) {
+	t.Parallel()
 	const events = 5000
 	tests := []struct {
 		name   string
@@ -151,6 +152,7 @@ func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 
 // Every event of a batch has its own stamp, from the pool and fresh.
 func TestProduceStamps(t *testing.T) {
+	t.Parallel()
 	for _, given := range [][]string{nil, {"fresh=true"}} {
 		c := eventsCluster(t, 1)
 		p := openProducer(t, c.ListenAddrs(), withStamps, given...)
@@ -172,6 +174,7 @@ func TestProduceStamps(t *testing.T) {
 
 // TLS has no writev: the flusher writes.
 func TestProduceOverTLS(t *testing.T) {
+	t.Parallel()
 	server, ca := authority(t)
 	var client *tls.Config
 	c := eventsCluster(t, 3, kfake.TLS(server))
@@ -190,6 +193,7 @@ func TestProduceOverTLS(t *testing.T) {
 }
 
 func TestProduceWithoutAcks(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 3)
 	p := openProducer(t, c.ListenAddrs(), nil, "acks=0")
 	r := newRig(t, p)
@@ -216,6 +220,7 @@ func TestProduceWithoutAcks(t *testing.T) {
 
 // Every version of the request works, with the topic's name and with its id.
 func TestProduceVersions(t *testing.T) {
+	t.Parallel()
 	for version := int16(kafka.MinProduceVersion); version <= kafka.MaxProduceVersion; version++ {
 		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
 			versions := kversion.Stable()
@@ -241,6 +246,7 @@ func TestProduceVersions(t *testing.T) {
 }
 
 func TestProduceRefusesOldBrokers(t *testing.T) {
+	t.Parallel()
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(kafka.ProduceKey, 2)
 	c := eventsCluster(t, 1, kfake.MaxVersions(versions))
@@ -256,6 +262,7 @@ func TestProduceRefusesOldBrokers(t *testing.T) {
 }
 
 func TestProduceFixedPartitionMustExist(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 2)
 	p, err := newProducer(context.Background(), configFor(t, c.ListenAddrs(), nil, "partitioner=fixed(2)"))
 	if err == nil {
@@ -268,6 +275,7 @@ func TestProduceFixedPartitionMustExist(t *testing.T) {
 }
 
 func TestProduceClose(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 1)
 	// Answers never come.
 	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -306,6 +314,7 @@ func TestProduceClose(t *testing.T) {
 // A batch that was certainly refused and waits for another attempt has failed when
 // the run ends, with the broker's error.
 func TestProduceCloseBetweenAttempts(t *testing.T) {
+	t.Parallel()
 	for _, given := range [][]string{nil, idempotent} {
 		c := eventsCluster(t, 1)
 		refuseProduce(c, func(int32) int16 { return kerr.NotLeaderForPartition.Code })

@@ -17,6 +17,7 @@ func writeFile(t *testing.T, path, text string) {
 }
 
 func TestParseProperties(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, text string
 		want       map[string]string
@@ -48,6 +49,7 @@ func TestParseProperties(t *testing.T) {
 }
 
 func TestParsePropertiesErrors(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{`p=canary\u12`, `p=canary\uzzzz`} {
 		_, err := parseProperties([]byte("ok=1\n" + text))
 		if err == nil || !strings.Contains(err.Error(), "line 2") {
@@ -63,6 +65,7 @@ func TestParsePropertiesErrors(t *testing.T) {
 }
 
 func TestParseJAAS(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, text, module string
 		options            map[string]string
@@ -150,6 +153,7 @@ func FuzzParseJAAS(f *testing.F) {
 
 // Reports show the options that were set, but must not show secrets.
 func TestShowProperty(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
 		{"no secret", "linger.ms=7", "linger.ms=7"},
 		{"a list of brokers", "bootstrap.servers=a:1,b:2", "bootstrap.servers=a:1,b:2"},

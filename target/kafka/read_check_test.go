@@ -20,6 +20,7 @@ import (
 // TestChecksValues: values that a run sent as pieces of a ring are right, those of others are
 // not, and are not in the list of what was read.
 func TestChecksValues(t *testing.T) {
+	t.Parallel()
 	const events, numbers = 500, "${math:absInt64(int64:xorShift(this.last()) % 1000000)}%{7}"
 	for name, tt := range map[string]struct{ key, codec, engine string }{
 		"keys":       {"number(36," + numbers + ",n-)", "none", engineWire},
@@ -82,6 +83,7 @@ func TestChecksValues(t *testing.T) {
 // TestChecksList: with a list, each record has the value of its own line, whatever the order
 // and the batches are.
 func TestChecksList(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 2)
 	gen, err := payload.New(payload.Spec{Size: "10-90", Payload: "ring(1000,${this.last() + 1}%{-1},ff)"})
 	if err != nil {

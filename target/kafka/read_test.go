@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -80,6 +81,7 @@ func answerFetch(req *kmsg.FetchRequest, code int16) kmsg.Response {
 
 // TestReadSuite: reading records does what the core requires of every target.
 func TestReadSuite(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	c := filled(t, 3, 400, 100, kfake.NumBrokers(2))
 	var refused atomic.Bool
@@ -101,6 +103,7 @@ func TestReadSuite(t *testing.T) {
 // TestReadsEveryRecordOnce: without recycling, a run reads every record once, in
 // batches of any size, compressed or not, and ends.
 func TestReadsEveryRecordOnce(t *testing.T) {
+	t.Parallel()
 	const each, partitions = 700, 3
 	for _, codec := range []kgo.CompressionCodec{kgo.NoCompression(), kgo.ZstdCompression()} {
 		c := eventsCluster(t, partitions, kfake.NumBrokers(2))
@@ -149,6 +152,8 @@ func TestReadsEveryRecordOnce(t *testing.T) {
 // TestReadFails: reads of what is not there, or is altered, fail for certain and at
 // once, and have a reason.
 func TestReadFails(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	t.Run("deleted meanwhile", func(t *testing.T) {
 		c := filled(t, 1, 100, 50)
 		s := spec(t, fakeURL(c.ListenAddrs()), nil)
@@ -196,6 +201,7 @@ func TestReadFails(t *testing.T) {
 // TestReadFollowsLeaders: while leaders move and connections are lost, every read
 // succeeds in the end.
 func TestReadFollowsLeaders(t *testing.T) {
+	t.Parallel()
 	c := filled(t, 4, 500, 50, kfake.NumBrokers(3))
 	var asked atomic.Int64
 	move, enough, moved := make(chan int32, 100), make(chan struct{}), make(chan struct{})
@@ -239,6 +245,7 @@ func TestReadFollowsLeaders(t *testing.T) {
 // TestFindsRecords: an answer may begin before the records, end in the middle of them,
 // have gaps, or be altered.
 func TestFindsRecords(t *testing.T) {
+	t.Parallel()
 	batches := func(codec kafka.Codec, change func(*kafka.Header)) []byte {
 		b := wireBatch(t, 0, codec, dense(10), values(10, 8), change)
 		b = append(b, wireBatch(t, 10, codec, []int32{0, 4, 9}, values(3, 8), nil)...) // compacted

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 	"carronade/target/kafka/admin"
@@ -45,6 +46,7 @@ func fillTopic(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, g
 }
 
 func TestRealOpen(t *testing.T) {
+	t.Parallel()
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	topic := kafkatest.TopicName(t)
@@ -181,6 +183,7 @@ func TestRealSecurity(t *testing.T) {
 }
 
 func TestRealConsume(t *testing.T) {
+	t.Parallel()
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	const n = 20_000
@@ -220,6 +223,7 @@ func TestRealConsume(t *testing.T) {
 }
 
 func TestRealTransactions(t *testing.T) {
+	t.Parallel()
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	topic := c.CreateTopic(t, 2, 1)
@@ -256,6 +260,7 @@ func TestRealTransactions(t *testing.T) {
 }
 
 func TestRealTopics(t *testing.T) {
+	t.Parallel()
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	names := admin.Names(kafkatest.TopicName(t)+"-", 30)
@@ -294,7 +299,8 @@ func TestRealTopics(t *testing.T) {
 // TestRealConsumeSurvivesABroker kills the leader of a partition while events are
 // produced and consumed: every acknowledged event is delivered exactly once.
 func TestRealConsumeSurvivesABroker(t *testing.T) {
-	needsKafka(t)
+	t.Parallel()
+	testkit.OnlyConformance(t, "takes a minute: TestConsumeFollowsLeaders has other brokers, TestLeaderKilled of internal/acceptance kills one")
 	c := kafkatest.Start(t, kafkatest.Config{Nodes: 3})
 	topic := c.CreateTopic(t, 3, 3)
 	for _, engine := range []string{engineWire, engineClient} {

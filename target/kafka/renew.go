@@ -67,7 +67,7 @@ func (k *link) renew() {
 		case err != nil:
 			// A new connection reports what is wrong, or succeeds. No request
 			// that was sent on this one is lost.
-			for k.head < k.tail && !k.Dead() {
+			for k.Head < k.Tail && !k.Dead() {
 				k.Wait()
 			}
 			k.Kill(fmt.Errorf("the login was not renewed: %w", err))

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 )
@@ -52,6 +53,7 @@ func strictLogins(c *kfake.Cluster, lifetime time.Duration, refuse func(nth int6
 // A login that ends is renewed on the connection. No request is lost, sent twice,
 // or sent between the parts of the login.
 func TestRenewLogin(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Setenv("TEST_SECRET", "canary")
 	login := []string{"sasl-mechanism=PLAIN", "user=a", "password=env:TEST_SECRET"}
 	for _, tt := range []struct {
@@ -65,6 +67,9 @@ func TestRenewLogin(t *testing.T) {
 		{name: "refused", refuse: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if !tt.refuse { // its connections overlap, and a busy machine would mix up their requests
+				t.Parallel()
+			}
 			c := eventsCluster(t, 3)
 			var refuse atomic.Bool
 			const lifetime = 300 * time.Millisecond
@@ -219,7 +224,7 @@ func TestRenewLoginLate(t *testing.T) {
 // A real broker that limits sessions ends none of ours, neither while producing
 // nor while consuming.
 func TestRealRenewLogin(t *testing.T) {
-	needsKafka(t)
+	testkit.OnlyConformance(t, "takes half a minute: TestRenewLogin has another broker, TestRealSecurity the logins")
 	// A renewal begins at least 5 % of the time before its end: one second here. Within
 	// that, also a broker on a busy machine has to read what was sent before.
 	c := kafkatest.Start(t, kafkatest.Config{Secure: true, Properties: map[string]string{"connections.max.reauth.ms": "20000"}})

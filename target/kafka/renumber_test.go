@@ -10,6 +10,7 @@ import (
 // that may be in the log already is given up as unknown. Under new numbers the
 // broker could not detect the duplicate.
 func TestNewEpochSendsNothingTwice(t *testing.T) {
+	t.Parallel()
 	s := &sender{p: &producer{}, pid: 7, epoch: 3}
 	l := &lane{s: s}
 	newSlot := func(seq int32, maybe bool) *slot {

@@ -235,9 +235,9 @@ func (l *lane) lost(k *link) conn.Next {
 	if errors.As(k.Cause(), new(*protocolError)) || errors.Is(k.Cause(), kafka.ErrLength) {
 		class = load.Protocol
 	}
-	for k.head < k.tail {
-		written := k.head < k.next
-		started := written || k.head == k.next && k.offset > 0
+	for k.Head < k.Tail {
+		written := k.Head < k.Next
+		started := k.Begun(k.Head)
 		r := k.pop()
 		late := errors.Is(k.Cause(), conn.ErrTimeout) && s.now-r.sent >= s.p.cfg.requestTimeout
 		for _, sl := range r.slots {

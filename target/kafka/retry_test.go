@@ -84,6 +84,7 @@ func checkAtMostOnce(t *testing.T, p *producer, out []load.Outcome, recs []*kgo.
 }
 
 func TestLeaderMoves(t *testing.T) {
+	t.Parallel()
 	const events = 30_000
 	for _, given := range [][]string{nil, {"acks=all"}, idempotent, {"clients=2"}} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
@@ -154,6 +155,7 @@ func answerAll(req *kmsg.ProduceRequest, code int16, throttle int32) *kmsg.Produ
 }
 
 func TestErrorsByClass(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		err     *kerr.Error
 		class   load.Class
@@ -194,6 +196,7 @@ func TestErrorsByClass(t *testing.T) {
 // After an error that precedes appending, a batch is tried again until the
 // delivery timeout.
 func TestRetryUntilDeliveryTimeout(t *testing.T) {
+	t.Parallel()
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
 			t.Parallel()
@@ -218,6 +221,7 @@ func TestRetryUntilDeliveryTimeout(t *testing.T) {
 }
 
 func TestRetriableErrorsThenAcked(t *testing.T) {
+	t.Parallel()
 	const events = 3000
 	codes := []int16{kerr.UnknownTopicOrPartition.Code, kerr.LeaderNotAvailable.Code, kerr.NotLeaderForPartition.Code}
 	for _, given := range [][]string{nil, idempotent} {
@@ -259,6 +263,7 @@ func TestRetriableErrorsThenAcked(t *testing.T) {
 // A finally refused batch leaves no gap in the sequence, and no batch is reordered
 // or duplicated.
 func TestRefusedBatchBumpsEpoch(t *testing.T) {
+	t.Parallel()
 	const events = 6000
 	c := eventsCluster(t, 2)
 	n := 0
@@ -284,6 +289,7 @@ func TestRefusedBatchBumpsEpoch(t *testing.T) {
 
 // When all epochs are used, the producer requests another id.
 func TestEpochsUsedUp(t *testing.T) {
+	t.Parallel()
 	const events = 3000
 	c := eventsCluster(t, 1)
 	n := 0
@@ -315,6 +321,7 @@ func TestEpochsUsedUp(t *testing.T) {
 
 // A broker's message is shown on terminals and in reports.
 func TestPrintable(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, words, want string }{
 		{"empty", "", ""},
 		{"words", "Größe > 1 MiB", "Größe > 1 MiB"},
@@ -333,6 +340,7 @@ func TestPrintable(t *testing.T) {
 
 // Opening ends with an error if the broker never assigns a producer id.
 func TestProducerIDUnavailable(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 1)
 	c.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -358,6 +366,7 @@ func TestProducerIDUnavailable(t *testing.T) {
 // If the time ends while the broker has not answered an attempt, the error is still its
 // answer to the attempt before.
 func TestProducerIDSilence(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/kafka"
 )
 
@@ -37,6 +38,7 @@ func sample(t *testing.T, c *kfake.Cluster, topic string, given map[string][]str
 }
 
 func TestSampleReadsATopic(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(3, "t"), kfake.SeedTopics(1, "empty"))
 	put(t, c, records(3000, 3, sized(100)), kgo.ProducerBatchCompression(kgo.Lz4Compression()))
 	tests := []struct {
@@ -71,6 +73,7 @@ func TestSampleReadsATopic(t *testing.T) {
 }
 
 func TestSampleOfNewRecords(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(10, 1, sized(100)))
 	r, found, err := sample(t, c, "t", map[string][]string{"from": {"latest"}}, SampleWork{For: 300 * time.Millisecond})
@@ -80,6 +83,8 @@ func TestSampleOfNewRecords(t *testing.T) {
 }
 
 func TestSampleRefuses(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	c := fakeCluster(t)
 	_, _, err := sample(t, c, "missing", nil, SampleWork{})
 	if err == nil || !strings.Contains(err.Error(), "does not exist") || errors.Is(err, context.Canceled) {

@@ -108,6 +108,7 @@ func TestSecurityProperties(t *testing.T) {
 }
 
 func TestOAuthTokenEndpoint(t *testing.T) {
+	t.Parallel()
 	requests := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests++
@@ -151,6 +152,7 @@ func TestOAuthTokenEndpoint(t *testing.T) {
 }
 
 func TestUnsecuredToken(t *testing.T) {
+	t.Parallel()
 	got := unsecuredToken(map[string]string{"unsecuredLoginStringClaim_sub": "alice"}, time.Unix(1000, 0))
 	if parts := strings.Split(got, "."); len(parts) != 3 || parts[2] != "" {
 		t.Errorf("got %q, want three parts with an empty last one", got)
@@ -159,6 +161,7 @@ func TestUnsecuredToken(t *testing.T) {
 
 // TestExplainHasHints checks that every error of connecting has a hint.
 func TestExplainHasHints(t *testing.T) {
+	t.Parallel()
 	c := &config{security: &security{}}
 	for _, err := range []error{
 		errSpeaksTLS, errSpeaksPlain, errWantsLogin, errNoLogin, errNoAnswer, errClosedUnanswered, errTooOld,

@@ -9,6 +9,7 @@ import (
 // TestKeysHaveOneOwner: all events of a key belong to one client and one partition, and
 // each client has some of each partition.
 func TestKeysHaveOneOwner(t *testing.T) {
+	t.Parallel()
 	gen, err := payload.New(payload.Spec{Seed: 1, Size: "10", Payload: "random", Key: "uniform(500)"})
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 // A topic that the broker did not create in time may still be created: the
 // operation is unknown, and its time is not a service time.
 func TestTopicsUnknown(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t)
 	c.ControlKey(int16(kmsg.CreateTopics), func(in kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -79,6 +80,7 @@ func TestTopicsUnknown(t *testing.T) {
 // Operations that an interruption cuts off are unknown, and those that were due by
 // then but not begun are unsent, whatever the total.
 func TestTopicsCanceled(t *testing.T) {
+	t.Parallel()
 	for _, times := range []int{-1, math.MaxInt} {
 		c := fakeCluster(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -117,6 +119,7 @@ func TestTopicsCanceled(t *testing.T) {
 // A limit of failures ends a load at once: requests that are not due yet are not
 // made.
 func TestTopicsFailureLimit(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t)
 	w := admin.Work{Op: admin.Read, Names: []string{"no"}, Times: -1, Rate: 1, For: time.Hour, Concurrency: 4, Failures: 1}
 	res := topics(t, c, w)
@@ -127,6 +130,7 @@ func TestTopicsFailureLimit(t *testing.T) {
 
 // Only operations that can be repeated can run without end.
 func TestTopicsOnceEach(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t)
 	s := spec(t, urlOf(c, "t"), nil)
 	for _, op := range []string{admin.Create, admin.Describe, admin.Delete, admin.DeleteRecords} {
@@ -140,6 +144,7 @@ func TestTopicsOnceEach(t *testing.T) {
 
 // A broker that is reached and then does not answer leaves no client open.
 func TestTopicsNoAnswer(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/target/kafka/admin"
 )
@@ -37,6 +38,7 @@ func topics(t *testing.T, c *kfake.Cluster, w admin.Work) *admin.Result {
 }
 
 func TestTopicsLife(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(3))
 	names := admin.Names("load-", 100)
 	create := admin.Work{Op: admin.Create, Names: names, Concurrency: 4, PerRequest: 10, Spec: admin.Spec{Partitions: 2, Replicas: 3, Config: [][2]string{{"retention.ms", "1000"}}}}
@@ -77,6 +79,7 @@ func TestTopicsLife(t *testing.T) {
 }
 
 func TestTopicsReadAndDeleteRecords(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(3, "t"), kfake.SeedTopics(1, "empty"))
 	want := put(t, c, records(3000, 3, sized(100)))
 	res := topics(t, c, admin.Work{Op: admin.Read, Names: []string{"t", "empty", "missing"}})
@@ -108,6 +111,7 @@ func TestTopicsReadAndDeleteRecords(t *testing.T) {
 }
 
 func TestTopicsAtARate(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t)
 	slow := false
 	c.ControlKey(int16(kmsg.CreateTopics), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -130,6 +134,7 @@ func TestTopicsAtARate(t *testing.T) {
 }
 
 func TestTopicsInterrupted(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t)
 	s := spec(t, urlOf(c, "t"), nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -150,6 +155,7 @@ func TestTopicsInterrupted(t *testing.T) {
 }
 
 func TestTopicsRefuses(t *testing.T) {
+	t.Parallel()
 	u := &url.URL{Scheme: "kafka", Host: "127.0.0.1:1"}
 	for _, w := range []admin.Work{
 		{Op: "paint", URL: u},
@@ -186,6 +192,7 @@ func TestTopicsLimits(t *testing.T) {
 // Names are made when they are needed, operations go on until their time is over,
 // and reading starts again with the first topic.
 func TestTopicsWithoutEnd(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(30, 1, sized(10)))
@@ -196,20 +203,27 @@ func TestTopicsWithoutEnd(t *testing.T) {
 	if res.Done != 25 || made != 25 || res.Requests != 3 || res.Unsent != 0 || started != 1 || c.TopicInfo("n1") == nil || c.TopicInfo("n25") == nil {
 		t.Errorf("25 topics: got %d done of %d names in %d requests, %d unsent, started %d times", res.Done, made, res.Requests, res.Unsent, started)
 	}
-	for _, w := range []admin.Work{
-		{Op: admin.Create, Next: next, Times: -1},
-		{Op: admin.Create, Next: next, Times: math.MaxInt},
+	for i, w := range []admin.Work{
+		{Op: admin.Create, Times: -1},
+		{Op: admin.Create, Times: math.MaxInt},
 		{Op: admin.List, Times: -1},
 		{Op: admin.Read, Names: []string{"t"}, Times: -1},
 	} {
-		w.Rate, w.For, w.Concurrency = 10, 2*time.Second, 2 // a stall of the machine must leave time for two
-		res := topics(t, c, w)
-		if res.Done < 2 || res.Done+res.Unsent != 20 || res.Failed > 0 {
-			t.Errorf("%s, %d times for 2 s at 10/s: got %d done, %d failed, %d unsent", w.Op, w.Times, res.Done, res.Failed, res.Unsent)
-		}
-		if w.Op == admin.Read && (len(res.Topics) != 1 || res.Events != 30*res.Done) {
-			t.Errorf("read %d times: %d events, %v", res.Done, res.Events, res.Topics)
-		}
+		t.Run(fmt.Sprintf("%s, %d times", w.Op, w.Times), func(t *testing.T) {
+			t.Parallel()
+			if w.Op == admin.Create {
+				made := 0
+				w.Next = func() string { made++; return fmt.Sprintf("n%d-%d", i, made) }
+			}
+			w.Rate, w.For, w.Concurrency = 10, 2*time.Second, 2 // a stall of the machine must leave time for two
+			res := topics(t, c, w)
+			if res.Done < 2 || res.Done+res.Unsent != 20 || res.Failed > 0 {
+				t.Errorf("for 2 s at 10/s: got %d done, %d failed, %d unsent", res.Done, res.Failed, res.Unsent)
+			}
+			if w.Op == admin.Read && (len(res.Topics) != 1 || res.Events != 30*res.Done) {
+				t.Errorf("read %d times: %d events, %v", res.Done, res.Events, res.Topics)
+			}
+		})
 	}
 	if res := topics(t, c, admin.Work{Op: admin.Read, Names: []string{"t", "no"}, Times: 5}); res.Done != 3 || res.Failed != 2 {
 		t.Errorf("two topics five times: got %d done, %d failed", res.Done, res.Failed)

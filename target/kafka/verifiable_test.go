@@ -37,6 +37,7 @@ func compactedTopic(t *testing.T, partitions int32, settings map[string]*string)
 // TestKeyHashes compares the key hashes that each engine reports for its batches with
 // those of the events that are read.
 func TestKeyHashes(t *testing.T) {
+	t.Parallel()
 	const events = 3000
 	policy := "compact"
 	for _, tt := range []struct {
@@ -109,6 +110,7 @@ type observedSource struct {
 
 // TestSkipped deletes records before they are read; reading goes on behind them.
 func TestSkipped(t *testing.T) {
+	t.Parallel()
 	c := eventsCluster(t, 2)
 	given := spec(t, fakeURL(c.ListenAddrs()), nil)
 	given.Verify = true
@@ -142,6 +144,7 @@ func TestSkipped(t *testing.T) {
 // TestUncommitted produces in transactions. A reader of committed events must see
 // exactly the events that the producing side reports as committed.
 func TestUncommitted(t *testing.T) {
+	t.Parallel()
 	const events = 4000
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	sp := spec(t, urlOf(c, "t"), map[string][]string{
@@ -179,6 +182,7 @@ func TestUncommitted(t *testing.T) {
 
 // After too many uncommitted transactions, the result of later ones is unknown.
 func TestFatesAreBounded(t *testing.T) {
+	t.Parallel()
 	l := &clientLane{id: 3}
 	tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}, uncommittedRanges: make([]uncommittedRange, mostUncommitted)}
 	for i := range uint64(10) {
@@ -200,6 +204,7 @@ func TestFatesAreBounded(t *testing.T) {
 // TestSentAgain sends batches again, in the same transaction and in a later one: only
 // the events whose last transaction was not committed are reported.
 func TestSentAgain(t *testing.T) {
+	t.Parallel()
 	type transaction struct {
 		batches [][2]uint64 // first, attempt; of 10 events each
 		how     string
@@ -256,6 +261,7 @@ func TestSentAgain(t *testing.T) {
 // TestVerifiable opens runs of which some cannot be verified: the error says what
 // to do.
 func TestVerifiable(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, policy string
 		given        map[string][]string

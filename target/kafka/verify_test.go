@@ -12,12 +12,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/ledger"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 )
 
 // A timestamp or a codec that the broker changes does not count as corruption.
 func TestRealVerifyChanged(t *testing.T) {
+	t.Parallel()
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	const events = 4000
@@ -87,6 +89,7 @@ func TestRealVerifyChanged(t *testing.T) {
 // Records that were read and are missing at the end are reported: here the topic was
 // deleted and created again.
 func TestRealGone(t *testing.T) {
+	t.Parallel()
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	const events = 4000
@@ -146,6 +149,8 @@ func TestRealGone(t *testing.T) {
 
 // The leader epochs reveal a log that was truncated and has grown again.
 func TestGoneByEpoch(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		epoch int32 // as the leader answers

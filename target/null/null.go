@@ -154,7 +154,7 @@ func (s *session) Close() error                  { return nil }
 func (s *session) Partitioner() load.Partitioner { return s.partitioner }
 func (s *session) Client(stream int32) int       { return int(stream) }
 func (s *session) Clients() int                  { return s.partitioner.Streams() }
-func (s *session) Start(sink load.Sink)          { s.sink, s.start = sink, time.Now() }
+func (s *session) Start(sink load.Sink)          { s.sink, s.start = sink, time.Now().Add(-sink.Now()) }
 func (s *session) Route(stream int32) load.Lane  { return s.lanes[int(stream)-s.first] }
 func (s *session) Wire() (written, read uint64)  { return 0, 0 }
 

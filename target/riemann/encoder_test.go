@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/riemann"
 )
 
@@ -61,6 +62,8 @@ var testShapes = []struct {
 // TestEncoderAgrees: all methods of the encoder write the shape's events, also
 // around the end of the pool and of blocks, at any time.
 func TestEncoderAgrees(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	t0 := time.UnixMicro(1700000000123456)
 	for _, m := range testShapes {
 		for _, events := range []int{1, 7} {
@@ -133,6 +136,7 @@ func checkBatchGroup(t testing.TB, s *shape, p *encoder, first uint64, batches, 
 // TestBytesDoNotDependOnMessages: the same events have the same size, in one
 // message or in several.
 func TestBytesDoNotDependOnMessages(t *testing.T) {
+	t.Parallel()
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,1000000)", optMetricType: "sint64"})
 	single, bulk := newEncoder(s, 0, 1), newEncoder(s, 0, 50)
 	now := time.Unix(1700000000, 0)
@@ -145,6 +149,7 @@ func TestBytesDoNotDependOnMessages(t *testing.T) {
 
 // TestEncoderRepeatsContent: content repeats with the pool, and metrics do not.
 func TestEncoderRepeatsContent(t *testing.T) {
+	t.Parallel()
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,1)"})
 	p := newEncoder(s, 0, 1)
 	now := time.Unix(1700000000, 0)
@@ -168,6 +173,7 @@ func TestEncoderRepeatsContent(t *testing.T) {
 }
 
 func TestEncoderVerifies(t *testing.T) {
+	t.Parallel()
 	s, err := newShape(eventValues(nil), 1, 0xabcdef01, true)
 	if err != nil {
 		t.Fatal(err)
@@ -191,6 +197,7 @@ func TestEncoderVerifies(t *testing.T) {
 
 // TestOddClocks: no time of the clock breaks a message.
 func TestOddClocks(t *testing.T) {
+	t.Parallel()
 	for _, form := range []string{"s", "us"} {
 		s := shapeOf(t, map[string]string{optTime: form})
 		p := newEncoder(s, 0, 1)
@@ -217,6 +224,7 @@ func TestOddClocks(t *testing.T) {
 
 // TestEncoderJSON: the lines are the events as JSON.
 func TestEncoderJSON(t *testing.T) {
+	t.Parallel()
 	now := time.UnixMicro(1700000000123456)
 	for _, m := range testShapes {
 		t.Run(m.name, func(t *testing.T) {
@@ -264,6 +272,7 @@ func TestEncoderAllocatesNothing(t *testing.T) {
 }
 
 func TestPutDigits(t *testing.T) {
+	t.Parallel()
 	var b [seqDigits]byte
 	for _, v := range []uint64{0, 9, 10, 99999, 100000, 1234567890, 9999999999, 1e10, 12345678901, 1<<64 - 1} {
 		putDigits(b[:], v)

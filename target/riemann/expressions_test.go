@@ -12,6 +12,7 @@ import (
 
 // A field by an expression arrives at the server, over each transport that encodes events.
 func TestExpressionsArrive(t *testing.T) {
+	t.Parallel()
 	srv := startStandin(t, standinriemann.Options{})
 	for i, target := range []string{"riemann://" + srv.AddrOf("tcp"), "riemann+ws://" + srv.AddrOf("ws")} {
 		s := openSession(t, specOf(t, target, fmt.Sprintf("service=arrives %d {seq}", i), "attribute=order=o-${string:format('%06d', rnd.nextInt(1000000))}", "pool=4KiB", "ttl=10m"))

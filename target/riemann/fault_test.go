@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/measure"
@@ -76,6 +77,7 @@ func tick(t *testing.T, f func() (done bool)) {
 // Connections are reset repeatedly: what was written and not answered is
 // unknown, everything else is acked, and the run continues.
 func TestResets(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		plan  load.Plan
@@ -168,6 +170,7 @@ func reconnects(s *session) (n uint64) {
 // does not depend on the machine's speed: the server goes away at a certain
 // message, and the run ends at another.
 func TestAwayAndBack(t *testing.T) {
+	t.Parallel()
 	const away = 300 * time.Millisecond
 	for _, tt := range []struct {
 		name string
@@ -260,6 +263,7 @@ func ranAt(freezes measure.Freezes, at time.Duration) time.Duration {
 // A server never comes back: the run ends, and says why. Events fail with each
 // attempt to connect, and not at full speed.
 func TestServerNeverComesBack(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name        string
 		measurement load.Limits
@@ -323,6 +327,7 @@ func TestRequestTimeout(t *testing.T) {
 
 // Invalid answers end the connection, and the outcome has the class protocol.
 func TestInvalidAnswers(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		answer string
@@ -356,6 +361,7 @@ func TestInvalidAnswers(t *testing.T) {
 // When the server closes its side, the lane connects again. How many of the
 // unanswered messages the server accepted is unknown.
 func TestHalfClose(t *testing.T) {
+	t.Parallel()
 	f := serve(t, nil)
 	sess := openSession(t, specOf(t, "riemann://"+f.addr, "reconnect-backoff=1ms"))
 	f.answers(func(n int, nc net.Conn) ([]byte, bool) {
@@ -381,6 +387,8 @@ func TestHalfClose(t *testing.T) {
 // behind the full socket count as the system's delay, and response times show
 // it.
 func TestServerThatStopsReading(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	for _, scheme := range []string{"riemann", "riemann+tls"} {
 		t.Run(scheme, func(t *testing.T) {
 			certs := newCertificates(t)
@@ -441,6 +449,7 @@ func whenFull(t *testing.T, s *session, long time.Duration, f func()) {
 // A refused message gets the server's text, and the acks before and after it
 // are matched to their messages.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	f := serve(t, nil)
 	sess := openSession(t, specOf(t, "riemann://"+f.addr))
 	f.answers(func(n int, _ net.Conn) ([]byte, bool) {
@@ -480,6 +489,7 @@ func TestRefusals(t *testing.T) {
 // Aborting a run completes written messages as unknown, and the others as
 // failed.
 func TestAbortWithFullSocket(t *testing.T) {
+	t.Parallel()
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "send-buffer=16KiB")
 	spec.BatchEvents = 100
@@ -503,6 +513,7 @@ func TestAbortWithFullSocket(t *testing.T) {
 // If nothing blocks a message, it is free when it is ready, so that a late send
 // counts as the generator's delay.
 func TestUnblockedMessageIsFreeWhenReady(t *testing.T) {
+	t.Parallel()
 	f := serve(t, nil)
 	sess := openSession(t, specOf(t, "riemann://"+f.addr))
 	var s seen

@@ -106,6 +106,7 @@ func TestInspectBlackHole(t *testing.T) {
 }
 
 func TestClockFinding(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name, addr string
@@ -131,6 +132,7 @@ func TestClockFinding(t *testing.T) {
 
 // A datagram is a connection, too: none goes to an address that this process may not connect to.
 func TestProbeUDPIsRestricted(t *testing.T) {
+	t.Parallel()
 	addr := silentSocket(t)
 	conn.Restrict(func(a string) *conn.NotAllowedError { // others may run meanwhile
 		if a == addr {
@@ -146,6 +148,7 @@ func TestProbeUDPIsRestricted(t *testing.T) {
 
 // What does not refuse datagrams is open on this machine alone. Elsewhere a firewall may drop them.
 func TestUDPCannotTell(t *testing.T) {
+	t.Parallel()
 	refused := &target.Error{Doing: "send a datagram to x", Err: errors.New("port unreachable")}
 	for _, tt := range []struct {
 		name  string
@@ -172,6 +175,7 @@ func TestUDPCannotTell(t *testing.T) {
 }
 
 func TestPortsFinding(t *testing.T) {
+	t.Parallel()
 	udp, tls, ws := []string{"riemann+udp (5555)"}, []string{"riemann+tls (5554)"}, []string{"riemann+ws (5556)"}
 	for _, tt := range []struct {
 		name  string

@@ -178,6 +178,9 @@ func (k *link) Oldest() (sent time.Duration, ok bool) {
 	if q := &k.l.queue; q.head < k.l.begunRuns {
 		return q.at(q.head).sent, true
 	}
+	if k.Writing() && k.l.completed < k.l.maybeBegun { // what it writes is not known before it returns, and over TLS it may block
+		return k.Out.Began(), true
+	}
 	return 0, false
 }
 

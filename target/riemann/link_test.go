@@ -92,6 +92,7 @@ func (s *countingSink) until(t testing.TB, batches uint64) {
 // While a message is being written, an answer may already be to it. One answer
 // more than there are messages is an error, and ends the connection.
 func TestAnswersWhileWriting(t *testing.T) {
+	t.Parallel()
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "reconnect-backoff=1h")
 	spec.BatchEvents = 1000
@@ -140,6 +141,7 @@ func TestAnswersWhileWriting(t *testing.T) {
 // An answer to a message that is not completely written is an error: the
 // connection ends, and the rest of the message is not sent.
 func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
+	t.Parallel()
 	const events = 100_000 // more bytes than sockets buffer
 	got := make(chan int64, 1)
 	var met atomic.Bool
@@ -188,6 +190,7 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 // A message in a write that has not returned when the run ends may have been
 // written: it does not count as failed.
 func TestCloseWhileWriting(t *testing.T) {
+	t.Parallel()
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "reconnect-backoff=1h")
 	spec.BatchEvents = 100

@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit"
 	"carronade/target/targettest"
 )
 
 // A connection takes little memory: buffers are borrowed while they are in use. The pools
 // of all connections together have a bound of their own.
 func TestConnectionMemory(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	cert, key := targettest.Certificate(t)
 	t.Run("TCP", func(t *testing.T) {
 		s := spawnStandin(t)

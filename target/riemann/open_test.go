@@ -143,6 +143,7 @@ func TestOpenErrors(t *testing.T) {
 
 // Facts contain what the probe learned about the server.
 func TestFacts(t *testing.T) {
+	t.Parallel()
 	certs := newCertificates(t)
 	rate := riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{{Service: askedService, Host: "db7"}}}
 	none := riemann.Msg{HasOK: true, Error: "no index"}
@@ -192,6 +193,7 @@ func TestFacts(t *testing.T) {
 
 // A server that had not said its name when the run began is asked again at its end.
 func TestSurveyAsksForTheName(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int32
 	addr := serveConns(t, func(nc net.Conn) {
 		buf := make([]byte, 64<<10)
@@ -220,6 +222,7 @@ func TestSurveyAsksForTheName(t *testing.T) {
 }
 
 func TestParseTarget(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		url   string
 		hosts string
@@ -268,6 +271,7 @@ func TestParseTarget(t *testing.T) {
 
 // Clients use the hosts round robin.
 func TestHostsRoundRobin(t *testing.T) {
+	t.Parallel()
 	a, b := serve(t, nil), serve(t, nil)
 	openSession(t, specOf(t, "riemann://"+a.addr+","+b.addr, "clients=5"))
 	a.waitConnections(1 + 3)

@@ -27,6 +27,7 @@ func standinWith(t testing.TB, o standinriemann.Options, events ...riemann.Event
 // A report says that its server was a stand-in, and whether it discarded events.
 // Only a query that names the event that says so finds it.
 func TestStandinFacts(t *testing.T) {
+	t.Parallel()
 	for _, discard := range []bool{false, true} {
 		srv := startStandin(t, standinriemann.Options{Discard: discard})
 		f := openSession(t, specOf(t, "riemann://"+srv.Addr())).Facts()
@@ -216,6 +217,7 @@ func TestQueryStrangeAnswers(t *testing.T) {
 // Queries go to the target's own address if that can answer them, otherwise to the
 // usual port of its host.
 func TestQueryPlace(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ target, given, scheme, addr string }{
 		{"riemann://h:6000", "", plainScheme, "h:6000"},
 		{"riemann+tls://h", "", tlsScheme, "h:5554"},
@@ -243,6 +245,7 @@ func TestQueryPlace(t *testing.T) {
 
 // With several addresses each client's events are looked for at its own server.
 func TestVerifyAsksEachServer(t *testing.T) {
+	t.Parallel()
 	for transport, want := range map[string]string{"riemann+udp": "127.0.0.1:9001 127.0.0.2:9002 127.0.0.1:9001", "riemann+ws": "127.0.0.1:5555 127.0.0.2:5555 127.0.0.1:5555"} {
 		c, err := parseConfig(specOf(t, transport+"://127.0.0.1:9001,127.0.0.2:9002", "clients=3"))
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 // However runs are split and shortened, their messages stay in order, each
 // occurs once, and the sums do not change.
 func TestRunsStayConsistent(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var q runs
 		var passed, first, seq uint64

@@ -219,6 +219,9 @@ func (s *session) Client(stream int32) int { return int(stream) }
 // Clients implements load.Target.
 func (s *session) Clients() int { return s.cfg.clients }
 
+// Connections implements load.Connector.
+func (s *session) Connections() int { return len(s.lanes) }
+
 // Start implements load.Target.
 func (s *session) Start(sink load.Sink) {
 	s.started.Store(true)

@@ -50,6 +50,7 @@ func tally(s *shape, n uint64, field func(riemann.Event) string) map[string]int 
 // TestDefaultsAreRealistic: many hosts and services, most of them ok, and all
 // fields set.
 func TestDefaultsAreRealistic(t *testing.T) {
+	t.Parallel()
 	s := shapeOf(t, nil)
 	const n = 2000
 	hosts := tally(s, n, func(e riemann.Event) string { return e.Host })
@@ -74,6 +75,7 @@ func TestDefaultsAreRealistic(t *testing.T) {
 // the same events, in any version. A change of these bytes breaks that, and needs
 // a reason.
 func TestEventsAreReproducible(t *testing.T) {
+	t.Parallel()
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,100)"})
 	e := s.event(3, 12345)
 	got := string(riemann.AppendJSON(nil, &e))
@@ -102,6 +104,7 @@ func TestEventsAreReproducible(t *testing.T) {
 }
 
 func TestTexts(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, typed string
 		want        []string // of events 0, 1, ...
@@ -129,6 +132,7 @@ func TestTexts(t *testing.T) {
 }
 
 func TestFrequencies(t *testing.T) {
+	t.Parallel()
 	const n = 100000
 	weights := func(of map[string]float64) map[string]float64 {
 		sum := 0.0
@@ -181,6 +185,7 @@ func sortedKeys[V any](m map[string]V) map[string]bool {
 
 // TestFieldsAreIndependent: host and service are not correlated.
 func TestFieldsAreIndependent(t *testing.T) {
+	t.Parallel()
 	s := shapeOf(t, map[string]string{optHost: "{uniform(4)}", optService: "{uniform(4)}", optPool: "16MiB"})
 	const n = 40000
 	got := tally(s, n, func(e riemann.Event) string { return e.Host + e.Service })
@@ -195,6 +200,7 @@ func TestFieldsAreIndependent(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, typed, kind string
 		want              []float64 // of events 0, 1, ... where they are not random
@@ -239,6 +245,7 @@ func TestMetrics(t *testing.T) {
 // TestWalk: at most the step from one event to the next, not repeating with the
 // pool, within its bounds, and covering a range.
 func TestWalk(t *testing.T) {
+	t.Parallel()
 	s := shapeOf(t, map[string]string{optMetric: "walk(50,1)"})
 	last := s.metricAt(0, 0).Real
 	least, most, longest := last, last, 0.0
@@ -269,6 +276,7 @@ func TestWalk(t *testing.T) {
 }
 
 func TestShapeErrors(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		option, typed, want string
 	}{
@@ -338,6 +346,7 @@ func TestShapeErrors(t *testing.T) {
 }
 
 func TestVerifiedServices(t *testing.T) {
+	t.Parallel()
 	s, err := newShape(eventValues(map[string]string{optService: "{bad"}), 1, 0xcafe0123456789ab, true)
 	if err != nil {
 		t.Fatal(err)
@@ -442,6 +451,7 @@ func TestShapeExpressions(t *testing.T) {
 
 // No comma within braces or expressions separates tags.
 func TestSplitTags(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string][]string{
 		"a,b":                    {"a", "b"},
 		"a, {pick(b,c)},d":       {"a", "{pick(b,c)}", "d"},
@@ -457,6 +467,7 @@ func TestSplitTags(t *testing.T) {
 }
 
 func TestShapeFacts(t *testing.T) {
+	t.Parallel()
 	s := shapeOf(t, map[string]string{optTTL: "cycle(2m,30s)", optTime: "none", optDescription: "none", optTag: "none", optAttribute: "env=prod|zone={client}"})
 	if got, ok := s.shortestTTL(); got != 30*time.Second || !ok {
 		t.Errorf("shortest ttl: got %v, %v, want 30s", got, ok)

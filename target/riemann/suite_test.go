@@ -8,6 +8,7 @@ import (
 )
 
 func TestSuite(t *testing.T) {
+	t.Parallel()
 	certs := newCertificates(t)
 	for _, tt := range []struct {
 		name, scheme string

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/testkit"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/target"
@@ -59,6 +60,7 @@ func startOnOnePort(t testing.TB, o standinriemann.Options) *standinriemann.Serv
 }
 
 func TestUDPSuite(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	srv := startStandin(t, standinriemann.Options{})
 	targettest.Run(t, targettest.System{

@@ -16,6 +16,7 @@ import (
 	"github.com/coder/websocket"
 
 	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/testkit"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/target"
@@ -101,6 +102,7 @@ func (f *webFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestWebSuite(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	for _, transport := range []string{webSocketScheme, httpScheme} {
 		t.Run(transport, func(t *testing.T) {
@@ -190,6 +192,7 @@ func TestSocketReconnects(t *testing.T) {
 // so. The lane then writes nothing more on it, so that no event is unknown, and
 // connects again without a pause.
 func TestHTTPReconnects(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	f := webServe(t)
 	f.last.Store(10)

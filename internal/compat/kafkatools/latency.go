@@ -1,8 +1,3 @@
-// Package kafkalatency is the command line of kafka-e2e-latency: one message at
-// a time, from before it is sent until it has come back. It is responsible for
-// arguments, lines and messages. Its runs are ordinary workloads.
-// Its invariant: the mean and the percentiles are the report's; with --strict they
-// are computed from the same times in the tool's way.
 package kafkatools
 
 import (

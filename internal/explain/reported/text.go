@@ -89,7 +89,7 @@ func (x *Explanation) group(p *layout.Page, g *Group) {
 		if compared == 1 {
 			each = "once with it"
 		}
-		p.Pair("", "too short", fmt.Sprintf("%s that changes %s cannot be told from chance in %s; in a run of %s or longer it can",
+		p.Pair("", "too short", fmt.Sprintf("%s that changes %s may be chance in a run of %s; in one of %s or longer it would show",
 			what, each, duration(x.EndS-x.StartS), duration(g.NeededS)))
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/testkit"
 )
 
 // longEnough bounds waiting in tests for what takes milliseconds.
@@ -208,6 +210,7 @@ func must(t *testing.T, err error) {
 }
 
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	o := b.operatorMail()
 	one, two := b.agent("one"), b.agent("two")
@@ -256,6 +259,7 @@ func TestMessages(t *testing.T) {
 // What the operator sends after ConnectAgent and before Receive is not lost, and what an agent sends
 // just before it closes.
 func TestEarlyAndLate(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	o := b.operatorMail()
 	a := b.agent("a")
@@ -277,6 +281,7 @@ func TestEarlyAndLate(t *testing.T) {
 
 // The time of arrival is not when a slow function gets the message.
 func TestArrivalOfWaiting(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	a := b.agent("a")
 	came, next := make(chan time.Time), make(chan bool)
@@ -303,6 +308,8 @@ func TestArrivalOfWaiting(t *testing.T) {
 }
 
 func TestManyInOrder(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	b := start(t)
 	o := b.operatorMail()
 	const each = 500 // more in all than any queue of a fixed length has
@@ -373,6 +380,7 @@ func subscribed(t *testing.T, l *link) {
 
 // The server ends and starts again on its port: everybody is back, and agents stay registered.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	o := b.operatorMail()
 	a := b.agent("a")
@@ -404,6 +412,7 @@ func TestRestart(t *testing.T) {
 
 // An agent comes back without its join file, with the key in its folder.
 func TestWithoutJoinFile(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	join, dir := b.join("a"), t.TempDir()
 	must(t, b.connect(AgentConfig{Join: join, Dir: dir}).Close())
@@ -438,6 +447,7 @@ func (b *testBus) connected() string {
 }
 
 func TestSeal(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	one, two := b.agent("one"), b.agent("two")
 	secret := []byte("a password")
@@ -470,6 +480,7 @@ func TestSeal(t *testing.T) {
 
 // A caller that has lost its patience gets its own error, and soon.
 func TestContext(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -15,6 +15,7 @@ import (
 )
 
 func TestJoinFile(t *testing.T) {
+	t.Parallel()
 	want := Join{Address: "10.0.0.1:8236", Pin: "sha256:" + strings.Repeat("ab", 32), Token: "secret", Agent: "a", Expires: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	path := filepath.Join(t.TempDir(), "join.json")
 	must(t, want.Write(path))
@@ -68,6 +69,7 @@ func TestJoinFile(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	for host, want := range map[string]string{
 		"load-1": "load-1", "load-1.example.org": "load-1", "Bü ro": "B--ro", "-x": "x", "": "", "...": "", "_": "",
 		strings.Repeat("x", 100): strings.Repeat("x", 63),
@@ -98,6 +100,7 @@ func fails(t *testing.T, cfg ServerConfig, want string) {
 }
 
 func TestServeFails(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	free := "127.0.0.1:0"
 	fails(t, ServerConfig{Listen: b.Addr(), Dir: t.TempDir()}, "address already in use")
@@ -137,6 +140,7 @@ func TestServeFails(t *testing.T) {
 }
 
 func TestAdvertise(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ listen, advertise, want string }{
 		{"127.0.0.1:0", "", "127.0.0.1:PORT"},
 		{"localhost:0", "", "localhost:PORT"},
@@ -163,6 +167,7 @@ func TestAdvertise(t *testing.T) {
 }
 
 func TestOperatorFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if _, err := ConnectOperator(t.Context(), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
@@ -195,6 +200,7 @@ func TestOperatorFails(t *testing.T) {
 }
 
 func TestWaitingIsBounded(t *testing.T) {
+	t.Parallel()
 	b := newInbox()
 	defer b.close()
 	big := letter{data: make([]byte, MaxMessage)}

@@ -13,6 +13,7 @@ import (
 // TestKey: a server with a key file knows a program that has the same file, and no other; the file is made
 // once, and only its owner may be able to read it.
 func TestKey(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "keys", "node.key")
 	for range 2 { // the second finds it
 		if err := MakeKey(path); err != nil {

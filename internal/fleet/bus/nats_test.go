@@ -87,6 +87,7 @@ func selfSigned(t *testing.T, address net.IP) tls.Certificate {
 }
 
 func TestExistingNATS(t *testing.T) {
+	t.Parallel()
 	forOperator, forAgent := existing(t, nil)
 	log := &logged{}
 	forOperator.Logf = log.logf
@@ -140,6 +141,7 @@ func TestExistingNATS(t *testing.T) {
 }
 
 func TestExistingNATSFails(t *testing.T) {
+	t.Parallel()
 	good, _ := existing(t, nil)
 	small, _ := existing(t, func(o *server.Options) { o.MaxPayload = 1000 })
 	plain, _ := existing(t, func(o *server.Options) { o.TLSConfig = nil })

@@ -16,10 +16,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"carronade/internal/testkit"
 )
 
 // An agent that speaks NATS as it likes gets nowhere with subjects that are not its own.
 func TestForeignSubjects(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	o := b.operatorMail()
 	one, two := b.agent("one"), b.agent("two")
@@ -78,6 +81,7 @@ func TestForeignSubjects(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	join := b.join("")
 	a := b.connect(AgentConfig{Join: join, Dir: t.TempDir(), Name: "a"})
@@ -139,6 +143,7 @@ func TestTokens(t *testing.T) {
 
 // A token for a name replaces the machine of that name.
 func TestTokenReplaces(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	old := b.agent("a")
 	dir := t.TempDir()
@@ -158,6 +163,7 @@ func TestTokenReplaces(t *testing.T) {
 
 // After three wrong tokens an address waits; machines with keys do not.
 func TestSlowed(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	dir := t.TempDir()
 	must(t, b.connect(AgentConfig{Join: b.join("a"), Dir: dir}).Close())
@@ -183,6 +189,7 @@ func TestSlowed(t *testing.T) {
 }
 
 func TestLimiter(t *testing.T) {
+	t.Parallel()
 	var l limiter
 	now := time.Unix(1000, 0)
 	for i := range 20 {
@@ -212,6 +219,7 @@ func TestLimiter(t *testing.T) {
 }
 
 func TestPin(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	j, err := ReadJoin(b.join("a"))
 	must(t, err)
@@ -233,6 +241,7 @@ func TestPin(t *testing.T) {
 }
 
 func TestSecondIncarnation(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	o := b.operatorMail()
 	dir, copied := t.TempDir(), t.TempDir()
@@ -253,6 +262,7 @@ func TestSecondIncarnation(t *testing.T) {
 
 // The same process, which has lost its connection before the server knows, gets in.
 func TestSameIncarnation(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	dir := t.TempDir()
 	must(t, b.connect(AgentConfig{Join: b.join("a"), Dir: dir}).Close())
@@ -279,6 +289,7 @@ func TestSameIncarnation(t *testing.T) {
 
 // The machine of an agent is lost without a goodbye: its connection ends, and its key is free again.
 func TestLostMachine(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	b := start(t)
 	conn := b.raw("a") // answers no ping
@@ -293,6 +304,7 @@ func TestLostMachine(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	dir := t.TempDir()
 	a := b.connect(AgentConfig{Join: b.join("a"), Dir: dir})
@@ -328,6 +340,7 @@ func TestRevoke(t *testing.T) {
 
 // A registration that cannot be stored is not confirmed, and leaves the token valid.
 func TestRegistrationOnDisk(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	join, dir := b.join("a"), t.TempDir()
 	path := b.registry.path
@@ -350,6 +363,7 @@ func TestRegistrationOnDisk(t *testing.T) {
 }
 
 func TestOversize(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	o := b.operatorMail()
 	a := b.agent("a")
@@ -419,6 +433,7 @@ func newKeys(t *testing.T) keys {
 
 // A session without the ticket of its first exchange, or with another one's, is not let in.
 func TestTickets(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	first, a := b.greet("first")
 	used := b.raw("used")
@@ -450,6 +465,7 @@ func TestTickets(t *testing.T) {
 
 // What is not a client of ours gets nothing, and does no harm.
 func TestStrangers(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	o := b.operatorMail()
 	long := func(n uint32, data string) string {
@@ -509,6 +525,7 @@ func TestStrangers(t *testing.T) {
 
 // A signature is good for one connection only, and covers all that is said.
 func TestSignature(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	own := b.operator.keys
 	open := func() *tls.Conn {
@@ -544,6 +561,7 @@ func TestSignature(t *testing.T) {
 
 // Only the operator's key may ask the server for anything, or command agents.
 func TestOnlyTheOperator(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	own := newKeys(t)
 	for _, h := range []hello{
@@ -575,6 +593,7 @@ func TestOnlyTheOperator(t *testing.T) {
 
 // A client that finds something else at the address says so.
 func TestOtherServers(t *testing.T) {
+	t.Parallel()
 	own := newKeys(t)
 	certificate, err := newCertificate()
 	must(t, err)

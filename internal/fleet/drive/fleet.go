@@ -454,7 +454,7 @@ func (r *firing) gather() (*run.Gathered, error) {
 			case res.Stopped != load.Interrupted:
 			case r.reason != "":
 				res.Stopped = r.reason
-			case o.Lapsed || r.fleet.Recover != "": // nobody interrupted it
+			case o.Lapsed: // it stopped by itself
 				res.Stopped = load.ByLease
 			case !r.interrupted && r.outcome.State == fleet.Aborted:
 				res.Stopped = load.ByGenerator

@@ -220,6 +220,7 @@ try { check(await run("a"), "nonsense"); } catch (e) { console.log(e.message); }
 
 // What scripts do wrong: each fault has its place.
 func TestFaults(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const api = "import { run, find, pipeline, weighted, parallel, sleep, check, report, mark } from \"carronade\";\n"
 	for _, tt := range []struct {
 		name, source string
@@ -286,6 +287,7 @@ func TestFaults(t *testing.T) {
 
 // Scripts that do not end by themselves are ended, with the steps that they started.
 func TestScriptsWithoutEnd(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	// Their garbage may be more than 64 MiB when the collector is late, on a busy machine.
 	short := func(o *scenario.Options) { o.Compute, o.Memory = 5*time.Second, 256<<20 }
 	long := func(o *scenario.Options) { o.For = time.Minute }
@@ -330,6 +332,7 @@ func TestScriptsWithoutEnd(t *testing.T) {
 // A scenario ends by its time, its number of steps and the end of its context. The steps in
 // progress end first.
 func TestEnds(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	const source = `import { run, sleep } from "carronade"; run("endless"); for (;;) { await run("a"); await sleep("1ms"); }`
 	t.Run("steps", func(t *testing.T) {
 		f := &fake{}

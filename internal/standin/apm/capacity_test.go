@@ -58,6 +58,7 @@ func receive(t *testing.T, in *bufio.Reader) (status int, a answer) {
 // HTTP/1.1 pipelined requests enter the queue when they come, and not when the one
 // before them is answered.
 func TestServerAnswersWhenServed(t *testing.T) {
+	t.Parallel()
 	t.Run("HTTP/1.1", func(t *testing.T) {
 		s := start(t, Options{Capacity: limited(10, 10_000)})
 		begin := time.Now()
@@ -107,6 +108,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 // TestServerRefuses: events that find the queue full are refused as by a full queue,
 // which ends the connection: not before the answers to what was accepted left.
 func TestServerRefuses(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Capacity: limited(2, 3)})
 	begin := time.Now()
 	in := pipeline(t, s, requestOf(2), requestOf(100))
@@ -133,6 +135,7 @@ func TestServerRefuses(t *testing.T) {
 // TestServerAndErrors: an error that ends the connection does not overtake the answers
 // that wait.
 func TestServerAndErrors(t *testing.T) {
+	t.Parallel()
 	rule, err := ParseErrorRule("internal@50%")
 	if err != nil {
 		t.Fatal(err)
@@ -150,6 +153,7 @@ func TestServerAndErrors(t *testing.T) {
 // TestServerEnds: answers that are due in a quarter of an hour do not delay the end
 // of the stand-in.
 func TestServerEnds(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Capacity: limited(0.001, 10)})
 	pipeline(t, s, requestOf(1))
 	pipeline(t, s, strings.Replace(requestOf(1), "Host: h", "Host: h\r\nConnection: close", 1))

@@ -62,6 +62,7 @@ func certificate(t *testing.T) (files behavior.TLS, pool *x509.CertPool) {
 
 // Everything that Elastic's agent sends is accepted.
 func TestElasticAgent(t *testing.T) {
+	t.Parallel()
 	files, _ := certificate(t)
 	tests := []struct {
 		name   string
@@ -123,6 +124,7 @@ func TestElasticAgent(t *testing.T) {
 }
 
 func TestProtocolsOfHTTP(t *testing.T) {
+	t.Parallel()
 	files, pool := certificate(t)
 	plain, secure := start(t, Options{}), start(t, Options{TLS: files})
 	h2c := new(http.Protocols)

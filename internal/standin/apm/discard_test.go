@@ -94,6 +94,7 @@ func testDiscardPipelined(t *testing.T, s *Server) {
 }
 
 func TestDiscardRefuses(t *testing.T) {
+	t.Parallel()
 	for _, in := range []string{
 		"PUT / HTTP/1.1\r\n\r\n", "POST / HTTP/3\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
 		"POST / HTTP/1.1\r\nx\r\n\r\n", "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "\r\n\r\n",
@@ -118,6 +119,7 @@ func TestDiscardRefuses(t *testing.T) {
 // The server does not read from a client that does not read its answers. The
 // client gets all of them once it reads.
 func TestDiscardBackpressure(t *testing.T) {
+	t.Parallel()
 	testBothWays(t, func(t *testing.T, s *Server) {
 		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
 		if err != nil {
@@ -160,6 +162,7 @@ func TestDiscardBackpressure(t *testing.T) {
 // Closing the server ends the open connections, whatever state they are in. More
 // connections are opened in all than are open at a time.
 func TestDiscardCloses(t *testing.T) {
+	t.Parallel()
 	testBothWays(t, func(t *testing.T, s *Server) {
 		var conns []net.Conn
 		for i := range 100 {

@@ -104,6 +104,7 @@ func at(doc map[string]any, path string) any {
 // Every event makes one document, in the stream of its kind, with the ids that
 // connect it to others.
 func TestIndexes(t *testing.T) {
+	t.Parallel()
 	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
 		t.Run(p.String(), func(t *testing.T) {
 			f := &fakeIndex{}
@@ -191,6 +192,7 @@ func TestIndexes(t *testing.T) {
 // Logs of any form become documents, in the stream of their service, and those with
 // an error in that of errors.
 func TestLogDocuments(t *testing.T) {
+	t.Parallel()
 	meta := &metadata{service: "cart", shared: map[string]any{}}
 	now := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
 	for _, tt := range []struct{ name, in, index, level, at string }{
@@ -218,6 +220,7 @@ func TestLogDocuments(t *testing.T) {
 // Throttled documents are retried, refused ones fail, and those to be lost are
 // lost. The sum is the number of accepted events.
 func TestIndexAccountsForAll(t *testing.T) {
+	t.Parallel()
 	f := &fakeIndex{status: func(n int) int {
 		switch {
 		case n%10 == 3:
@@ -244,6 +247,7 @@ func TestIndexAccountsForAll(t *testing.T) {
 
 // A document that is retried because its answer was lost is indexed once.
 func TestIndexHasNoDuplicates(t *testing.T) {
+	t.Parallel()
 	f := &fakeIndex{loseAnswers: 3}
 	s, _ := indexAt(t, f, Options{})
 	b := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 50, Max: 50}}, 0)
@@ -264,6 +268,7 @@ func TestIndexHasNoDuplicates(t *testing.T) {
 
 // While the index does not answer, the accepted events wait and the queue fills.
 func TestIndexAway(t *testing.T) {
+	t.Parallel()
 	f := &fakeIndex{}
 	var frozen sync.Mutex
 	frozen.Lock()
@@ -285,6 +290,7 @@ func TestIndexAway(t *testing.T) {
 }
 
 func TestIndexRefusesToStart(t *testing.T) {
+	t.Parallel()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) }))
 	defer ts.Close()
 	for name, url := range map[string]string{"unauthorized": ts.URL, "no server": "http://127.0.0.1:1"} {
@@ -301,6 +307,7 @@ func TestIndexRefusesToStart(t *testing.T) {
 // When the stand-in ends while a request waits for the index, the events of the
 // request that were read are indexed.
 func TestIndexEndsWithWhatWaits(t *testing.T) {
+	t.Parallel()
 	f := &fakeIndex{}
 	var frozen sync.Mutex
 	f.status = func(int) int {
@@ -329,6 +336,7 @@ func TestIndexEndsWithWhatWaits(t *testing.T) {
 // When the stand-in ends while a request is being read, the counts include its
 // events.
 func TestIndexEndsUnderLoad(t *testing.T) {
+	t.Parallel()
 	f := &fakeIndex{}
 	s, _ := indexAt(t, f, Options{})
 	b := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 200, Max: 200}}, 0)

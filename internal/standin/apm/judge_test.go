@@ -155,6 +155,7 @@ func valueOf(n *node, within []*node) any {
 // type. The validator must agree with Elastic's decoder. The events are generated
 // ones, and some with all members that the rules have.
 func TestJudgeAgreesWithElastic(t *testing.T) {
+	t.Parallel()
 	testkit.Need(t, "some seconds")
 	long, most := strings.Repeat("\u00e4", 1025), strings.Repeat("\u00e4", 1024)
 	replacements := []any{
@@ -266,6 +267,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 // Lines that JSON encoders do not write. The validator is stricter than the decoder
 // about JSON itself, so that the mistakes of a generator are found.
 func TestJudgeAgreesOnOddLines(t *testing.T) {
+	t.Parallel()
 	const span = `"id":"1","trace_id":"2","parent_id":"3","name":"n","type":"t","start":1,"duration":1`
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	const stricter = "stricter: "
@@ -337,6 +339,7 @@ func TestJudgeAgreesOnOddLines(t *testing.T) {
 }
 
 func TestDocumentsOfV1Refused(t *testing.T) {
+	t.Parallel()
 	service := `"service":{"name":"a","agent":{"name":"b","version":"1"}}`
 	tx := `{"id":"945254c5-67a5-417e-8a4e-aa29efcbfb79","timestamp":"2026-11-21T13:00:00.000Z","name":"n","type":"t","duration":1`
 	tests := []struct{ name, in, want string }{

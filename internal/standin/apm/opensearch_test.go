@@ -17,6 +17,7 @@ func TestMain(m *testing.M) { os.Exit(testkit.SearchMain(m)) }
 // A real OpenSearch accepts what is written: as many documents as events were
 // accepted, except those that were lost on purpose.
 func TestIndexesIntoOpenSearch(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts OpenSearch")
 	}

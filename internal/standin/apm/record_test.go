@@ -12,6 +12,7 @@ import (
 
 // The record contains each request with events, with the times of its answer.
 func TestRecord(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		discard bool

@@ -205,6 +205,7 @@ func (f facts) ofNode(path string, n *node, within []*node) {
 
 // Our rules contain the same conditions as Elastic's schemas.
 func TestRulesMatchSchemas(t *testing.T) {
+	t.Parallel()
 	compared := 0
 	for name, raw := range publishedSchemas(t) {
 		t.Run(name, func(t *testing.T) {
@@ -248,6 +249,7 @@ func TestRulesMatchSchemas(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	const good = "a:\n  x! keyword\n  y list of b\n  : x or y\nb:\n  z whole, at least 1\n"
 	tests := []struct{ name, in, want string }{
 		{"good", good, ""},
@@ -300,6 +302,7 @@ func TestLoad(t *testing.T) {
 // Elastic's schemas, as a library reads them, and the validator accept every
 // event that is made, over the ranges of a request's make-up, including 0 and 1.
 func TestMadeEventsAreAccepted(t *testing.T) {
+	t.Parallel()
 	compiled := map[string]*jsonschema.Schema{}
 	for name, raw := range publishedSchemas(t) {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))

@@ -68,6 +68,7 @@ func post(t testing.TB, url string, body []byte, headers ...string) (int, string
 }
 
 func TestTakesEveryProtocol(t *testing.T) {
+	t.Parallel()
 	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
 		for _, spans := range []int{0, 3} {
 			t.Run(p.String(), func(t *testing.T) {
@@ -109,6 +110,7 @@ const meta = `{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"
 const goodSpan = `{"span":{"id":"1","trace_id":"2","parent_id":"3","name":"n","type":"t","start":1,"duration":1}}` + "\n"
 
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	big := `{"span":"` + strings.Repeat("x", 400000) + `"}` + "\n"
 	var short bytes.Buffer
 	zw := gzip.NewWriter(&short)
@@ -176,6 +178,7 @@ func zipped(t testing.TB, s string) string {
 
 // Like the real server, it closes a connection after answering an error.
 func TestErrorsEndConnections(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{})
 	for body, want := range map[string]bool{meta + goodSpan: false, meta + "{}": true} {
 		resp, err := http.Post("http://"+s.Addr()+"/intake/v2/events", "application/x-ndjson", strings.NewReader(body)) //nolint:noctx // a test
@@ -190,6 +193,7 @@ func TestErrorsEndConnections(t *testing.T) {
 }
 
 func TestOnlyPost(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{})
 	for path, want := range map[string]int{"/intake/v2/events": 400, "/intake/v3/rum/events": 400, "/v1/errors": 405} {
 		resp, err := http.Get("http://" + s.Addr() + path) //nolint:noctx // a test
@@ -207,6 +211,7 @@ func TestOnlyPost(t *testing.T) {
 // An endless body does not delay the answer, whether its bytes arrive as fast as
 // possible or not at all.
 func TestBodyWithoutEnd(t *testing.T) {
+	t.Parallel()
 	for _, flood := range []bool{false, true} {
 		for _, rules := range [][]ErrorRule{nil, {{Name: "throttled", What: 429, Share: 1}}} {
 			s := start(t, Options{Errors: rules})
@@ -247,6 +252,7 @@ func TestBodyWithoutEnd(t *testing.T) {
 
 // A request that does not fit into the queue does not take room from others.
 func TestQueueRoomIsExact(t *testing.T) {
+	t.Parallel()
 	q := &queue{capacity: 10}
 	var tries atomic.Int64
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -276,6 +282,7 @@ func TestQueueRoomIsExact(t *testing.T) {
 }
 
 func TestAtMostFiveErrors(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{})
 	_, text := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat("{\"span\":{}}\n", 20)))
 	var a answer
@@ -288,6 +295,7 @@ func TestAtMostFiveErrors(t *testing.T) {
 }
 
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	key := "ApiKey " + base64.StdEncoding.EncodeToString([]byte("id:canary-key"))
 	tests := []struct {
 		name, path, auth string
@@ -336,6 +344,7 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestQueueFull(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Queue: 3, Drain: 0.001})
 	code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 5)))
 	if code != 503 || !strings.Contains(text, `"accepted":3`) || !strings.Contains(text, "queue is full") {
@@ -351,6 +360,7 @@ func TestQueueFull(t *testing.T) {
 }
 
 func TestQueueDrains(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Queue: 1000, Drain: 2000})
 	_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 100)))
 	until(t, func() bool { return s.Counts().Waiting == 0 })
@@ -368,6 +378,7 @@ func until(t testing.TB, ok func() bool) {
 }
 
 func TestErrorRules(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		rule string
 		code int
@@ -415,6 +426,7 @@ func TestErrorRules(t *testing.T) {
 }
 
 func TestAboutAndVars(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{})
 	_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan))
 	for path, want := range map[string]string{"/": `"publish_ready":true`, "/debug/vars": `"libbeat.output.events.active":0`, "/config/v1/agents?service.name=a": `{}`} {
@@ -431,6 +443,7 @@ func TestAboutAndVars(t *testing.T) {
 }
 
 func TestOptionsRefused(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		o    Options

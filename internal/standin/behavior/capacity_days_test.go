@@ -34,6 +34,7 @@ func near(t *testing.T, what string, got, want float64) {
 // TestCollapse: after an overload the server is slower until it has caught up, so a
 // rate that it held before is too much for it afterwards.
 func TestCollapse(t *testing.T) {
+	t.Parallel()
 	o := CapacityOptions{Server: settings(t, "rate=1000/s,service=constant"), Collapse: time.Second}
 	s := NewQueue(o)
 	near(t, "a response below the capacity", feed(t, s, 0, 10, 900), 0.001)
@@ -63,6 +64,7 @@ func TestCollapse(t *testing.T) {
 // exactly as long as they say, then at its own. A higher rate is sustained for longer
 // the less it exceeds the server's. Idle time brings credits back.
 func TestCredits(t *testing.T) {
+	t.Parallel()
 	o := CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,queue=1m"), Credits: Credits{For: 60 * time.Second, Rate: 2000}}
 	s := NewQueue(o)
 	done, _ := s.Arrive(epoch, 120_000)
@@ -99,6 +101,7 @@ func TestCredits(t *testing.T) {
 // TestNoFreeCredits: rounding and single services do not give a server without
 // credits more than its rate.
 func TestNoFreeCredits(t *testing.T) {
+	t.Parallel()
 	for _, service := range []string{"constant", "exponential"} {
 		o := CapacityOptions{Server: settings(t, "rate=1000/s,queue=1m,service="+service), Credits: Credits{For: time.Second, Rate: 50_000}}
 		s := NewQueue(o)
@@ -114,6 +117,7 @@ func TestNoFreeCredits(t *testing.T) {
 // TestWarm: a cold server has a quarter of its capacity, and all of it once it has
 // served for as long as it needs; idle time does not warm it.
 func TestWarm(t *testing.T) {
+	t.Parallel()
 	o := CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,queue=1m"), Warm: 10 * time.Second}
 	s := NewQueue(o)
 	done, _ := s.Arrive(epoch, 1)
@@ -137,6 +141,7 @@ func TestWarm(t *testing.T) {
 // TestTogether: the capacity is that of the credits, warming up and a collapse
 // together.
 func TestTogether(t *testing.T) {
+	t.Parallel()
 	o := CapacityOptions{
 		Server:   settings(t, "rate=1000/s,service=constant,queue=1m"),
 		Credits:  Credits{For: time.Hour, Rate: 4000},
@@ -156,6 +161,7 @@ func TestTogether(t *testing.T) {
 }
 
 func TestParseSettings(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, in, want, err string }{
 		{"only a rate", "rate=1000/s", "rate=1k/s,service=exponential,servers=1,queue=100000", ""},
 		{"everything", "rate=1000/s,service=constant,servers=2,queue=10k,seed=7", "rate=1k/s,service=constant,servers=2,queue=10000,seed=7", ""},
@@ -196,6 +202,7 @@ func TestParseSettings(t *testing.T) {
 }
 
 func TestParseCredits(t *testing.T) {
+	t.Parallel()
 	if got, err := ParseCredits("60s@2000/s"); err != nil || got != (Credits{time.Minute, 2000}) || got.String() != "1m@2k/s" {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -207,6 +214,7 @@ func TestParseCredits(t *testing.T) {
 }
 
 func TestCheckCapacity(t *testing.T) {
+	t.Parallel()
 	rate := settings(t, "rate=1000/s")
 	tests := []struct {
 		name string
@@ -234,6 +242,7 @@ func TestCheckCapacity(t *testing.T) {
 }
 
 func TestBindCapacity(t *testing.T) {
+	t.Parallel()
 	var o CapacityOptions
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.Bind(fs)

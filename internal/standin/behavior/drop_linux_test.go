@@ -9,6 +9,7 @@ import (
 // TestTryDropWithOtherConnections: other clients that connect to the listener and
 // send nothing do not block the trial.
 func TestTryDropWithOtherConnections(t *testing.T) {
+	t.Parallel()
 	if !CanDrop() {
 		t.Skip("this kernel drops nothing")
 	}

@@ -62,6 +62,7 @@ func TestDrop(t *testing.T) {
 }
 
 func TestNewDropperWhereItCannot(t *testing.T) {
+	t.Parallel()
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()

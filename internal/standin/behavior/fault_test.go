@@ -15,6 +15,7 @@ import (
 )
 
 func TestStallLeft(t *testing.T) {
+	t.Parallel()
 	s := Stall{Every: 10 * time.Second, Length: time.Second}
 	tests := []struct {
 		name  string
@@ -68,6 +69,7 @@ func (l oneListener) Close() error              { return nil }
 func (l oneListener) Addr() net.Addr            { return &net.TCPAddr{} }
 
 func TestFaultDelay(t *testing.T) {
+	t.Parallel()
 	listenWithFaults(t, 5*time.Millisecond, Stall{}, func(t *testing.T, here, there net.Conn) {
 		begin := time.Now()
 		go func() {
@@ -95,6 +97,7 @@ func TestFaultDelay(t *testing.T) {
 }
 
 func TestDelayClosed(t *testing.T) {
+	t.Parallel()
 	listenWithFaults(t, time.Hour, Stall{}, func(t *testing.T, _, there net.Conn) {
 		for there.(*faultConn).waiting <= delayBytes {
 			if _, err := there.Write(make([]byte, 16<<20)); err != nil {
@@ -117,6 +120,7 @@ func TestDelayClosed(t *testing.T) {
 }
 
 func TestStall(t *testing.T) {
+	t.Parallel()
 	stall := Stall{Every: 10 * time.Second, Length: time.Second}
 	tests := []struct {
 		name  string
@@ -163,6 +167,7 @@ func TestStall(t *testing.T) {
 
 // TestParseStall parses valid and invalid stalls.
 func TestParseStall(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, in string
 		want     Stall
@@ -192,6 +197,7 @@ func TestParseStall(t *testing.T) {
 }
 
 func TestDice(t *testing.T) {
+	t.Parallel()
 	const n = 100_000
 	shares := []float64{0.2, 0.05}
 	draw := func(seed uint64) (sides []int) {
@@ -226,6 +232,7 @@ func TestDice(t *testing.T) {
 }
 
 func TestBindFaults(t *testing.T) {
+	t.Parallel()
 	var delay time.Duration
 	var stall Stall
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -17,6 +17,7 @@ func (w wrapper) NetConn() net.Conn { return w.Conn }
 // TestHold: what is written leaves at the time of the last Hold, in order, plus the
 // delay.
 func TestHold(t *testing.T) {
+	t.Parallel()
 	for _, delay := range []time.Duration{0, 3 * time.Millisecond} {
 		withHolds(t, delay, Stall{}, true, func(t *testing.T, here, there net.Conn) {
 			begin := time.Now()
@@ -62,6 +63,7 @@ func TestHold(t *testing.T) {
 
 // TestWaitEnds: a wait ends with its context and with the connection.
 func TestWaitEnds(t *testing.T) {
+	t.Parallel()
 	withHolds(t, 0, Stall{}, true, func(t *testing.T, _, there net.Conn) {
 		begin := time.Now()
 		h := HolderOf(there)
@@ -80,6 +82,7 @@ func TestWaitEnds(t *testing.T) {
 
 // TestWaitForNothing: a wait without anything to wait for ends at once.
 func TestWaitForNothing(t *testing.T) {
+	t.Parallel()
 	withHolds(t, 0, Stall{}, true, func(t *testing.T, _, there net.Conn) {
 		begin := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -93,6 +96,7 @@ func TestWaitForNothing(t *testing.T) {
 
 // TestNoHolder: other connections hold nothing back.
 func TestNoHolder(t *testing.T) {
+	t.Parallel()
 	here, there := net.Pipe()
 	defer here.Close()
 	defer there.Close()

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 var epoch = time.Unix(1_000_000_000, 0)
@@ -26,6 +28,8 @@ func at(seconds float64) time.Time { return epoch.Add(time.Duration(math.Round(s
 // in units of the mean service time: the share of events above each quantile. Schedules
 // are constant (D) or Poisson (M), service times exponential (M) or constant (D).
 func TestResponseTimes(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	quantiles := [4]float64{0.5, 0.9, 0.99, 0.999}
 	tests := []struct {
 		queue string
@@ -133,6 +137,8 @@ func moments(v []float64) (mean, deviation float64) {
 // TestMeanService: each distribution has the mean that the rate says, for any number
 // of servers.
 func TestMeanService(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	for _, service := range []string{"constant", "exponential", "lognormal(0.5)", "lognormal(1.5)"} {
 		for _, servers := range []int{1, 3, 64} {
 			t.Run(fmt.Sprintf("%s by %d", service, servers), func(t *testing.T) {
@@ -173,6 +179,7 @@ func TestMeanService(t *testing.T) {
 // TestConstant: with constant service times everything is exact: the capacity, and
 // the growth of the response time above it.
 func TestConstant(t *testing.T) {
+	t.Parallel()
 	t.Run("two servers, three events", func(t *testing.T) {
 		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,servers=2")})
 		for i, want := range []float64{0.002, 0.002, 0.004} {
@@ -237,6 +244,7 @@ func TestConstant(t *testing.T) {
 // TestQueueBound: exactly as many events wait as the queue holds, and groups enter as
 // a whole or not at all.
 func TestQueueBound(t *testing.T) {
+	t.Parallel()
 	s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,servers=2,queue=10")})
 	steps := []struct {
 		at     float64

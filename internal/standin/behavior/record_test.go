@@ -17,6 +17,7 @@ import (
 // TestRecord: every request has a line, and their times are in order. The times
 // include the delay of answers. A request without an answer has none.
 func TestRecord(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		delay time.Duration
@@ -141,6 +142,7 @@ func number(t *testing.T, s string) int64 {
 
 // TestNone: without a path nothing is wrapped.
 func TestNone(t *testing.T) {
+	t.Parallel()
 	r, err := OpenRecord("")
 	if err != nil || r != nil {
 		t.Fatalf("got %v and %v", r, err)
@@ -163,6 +165,7 @@ func TestNone(t *testing.T) {
 
 // TestCheckRecord: what cannot be recorded is refused.
 func TestCheckRecord(t *testing.T) {
+	t.Parallel()
 	if err := CheckRecord("record.csv", TLS{Cert: "cert.pem"}); err == nil {
 		t.Error("got no error for a record under TLS")
 	}
@@ -195,6 +198,7 @@ func (c *slowConn) Close() error {
 // TestCloseDuringWrite: if the peer receives an answer before the write returns
 // and the connection is closed in between, the record contains the answer.
 func TestCloseDuringWrite(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "record.csv")
 	r, err := OpenRecord(path)
 	if err != nil {

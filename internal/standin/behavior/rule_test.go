@@ -10,6 +10,7 @@ import (
 )
 
 func TestParseRule(t *testing.T) {
+	t.Parallel()
 	byName := func(name string) (Rule[int], error) {
 		if name == "sleepy" {
 			return Rule[int]{}, errors.New("no server sleeps")
@@ -55,6 +56,7 @@ func TestParseRule(t *testing.T) {
 }
 
 func TestCheckRules(t *testing.T) {
+	t.Parallel()
 	half, most := []Rule[int]{{"a", 1, 0.5}, {"b", 2, 0.5}}, []Rule[int]{{"c", 3, 0.6}, {"d", 4, 0.6}}
 	tests := []struct {
 		name  string
@@ -84,6 +86,7 @@ func TestCheckRules(t *testing.T) {
 }
 
 func TestDiceOf(t *testing.T) {
+	t.Parallel()
 	d := NewRuleDice(1, []Rule[int]{{"never", 1, 0}, {"always", 2, 1}})
 	for range 100 {
 		if got := d.Draw(); got != 1 {

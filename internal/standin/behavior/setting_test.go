@@ -14,6 +14,7 @@ import (
 )
 
 func TestFlags(t *testing.T) {
+	t.Parallel()
 	var (
 		size  int64
 		pause time.Duration
@@ -52,6 +53,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.pem")
 	tests := []struct {
 		name string

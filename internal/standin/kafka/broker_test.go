@@ -55,6 +55,7 @@ func certificate(t *testing.T) (cert, key string) {
 }
 
 func TestSecurity(t *testing.T) {
+	t.Parallel()
 	cert, key := certificate(t)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -117,6 +118,7 @@ func TestSecurity(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
+	t.Parallel()
 	cert, key := certificate(t)
 	tests := []struct {
 		name string
@@ -139,6 +141,7 @@ func TestStartFails(t *testing.T) {
 
 // TestDataKept starts a broker with the data of an earlier one.
 func TestDataKept(t *testing.T) {
+	t.Parallel()
 	opts := Options{Listen: "127.0.0.1:0", DataDir: t.TempDir()}
 	s, err := Start(opts)
 	if err != nil {

@@ -28,6 +28,7 @@ func kcat(t *testing.T, in string, args ...string) string {
 }
 
 func TestKcat(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Topics = []Topic{{"t", 1}}
 		s := start(t, opts)
@@ -88,6 +89,7 @@ func number(t *testing.T, pattern *regexp.Regexp, out string) int {
 
 // TestJavaTools runs Kafka's performance tools against both stand-ins.
 func TestJavaTools(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a Java process several times; not with -short")
 	}

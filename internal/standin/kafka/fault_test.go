@@ -14,11 +14,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/standin/behavior"
+	"carronade/internal/testkit"
 )
 
 // TestFaultsReachClients checks that a real client sees the faults in the options.
 // It checks times only against lower bounds.
 func TestFaultsReachClients(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		t.Run("delay", func(t *testing.T) {
 			opts := opts
@@ -135,6 +138,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		opts Options
@@ -178,6 +182,7 @@ func TestCheck(t *testing.T) {
 // TestFlags parses every flag, and checks that flags show values in the form in
 // which they may be given.
 func TestFlags(t *testing.T) {
+	t.Parallel()
 	var got Options
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	got.Bind(fs)

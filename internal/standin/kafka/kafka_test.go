@@ -74,6 +74,7 @@ func consume(ctx context.Context, t *testing.T, cl *kgo.Client, n int) (records 
 }
 
 func TestProduce(t *testing.T) {
+	t.Parallel()
 	codecs := []struct {
 		name  string
 		codec kgo.CompressionCodec
@@ -129,6 +130,7 @@ func TestProduce(t *testing.T) {
 }
 
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		ctx := deadline(t)
@@ -162,6 +164,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestGroup(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		ctx := deadline(t)
@@ -220,6 +223,7 @@ func TestGroup(t *testing.T) {
 }
 
 func TestTransactions(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		ctx := deadline(t)
@@ -242,6 +246,7 @@ func TestTransactions(t *testing.T) {
 }
 
 func TestAdmin(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Topics = []Topic{{"seeded", 5}}
 		s := start(t, opts)

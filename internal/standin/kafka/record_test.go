@@ -13,6 +13,7 @@ import (
 // TestRecord: the record contains what a client produces and consumes, by
 // partition and offset, with the times of the answers.
 func TestRecord(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		const events = 50
 		path := filepath.Join(t.TempDir(), "record.csv")

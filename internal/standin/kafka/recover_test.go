@@ -15,6 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"carronade/internal/testkit"
 )
 
 // written makes a data folder with 30 events of a producer, in batches of ten, in
@@ -81,6 +83,7 @@ func killed(t *testing.T, dir string) {
 // TestOneBrokerPerFolder: two brokers on one folder would overwrite each other's events. A
 // folder is free again when its broker has closed.
 func TestOneBrokerPerFolder(t *testing.T) {
+	t.Parallel()
 	opts := Options{DataDir: t.TempDir(), MaxMessage: 1 << 20, Retain: 1 << 20}
 	first, err := startBroker(opts, "127.0.0.1:1")
 	if err != nil {
@@ -104,6 +107,8 @@ func TestOneBrokerPerFolder(t *testing.T) {
 // TestTornTail cuts the files at each place where a kill can, and checks that all
 // complete batches are back, and that what is produced afterwards stays.
 func TestTornTail(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	tests := []struct {
 		name string
 		tear func(t *testing.T, dir string, batches [][]byte)
@@ -231,6 +236,7 @@ func TestSaysWhatSurvives(t *testing.T) {
 
 // TestLoginsOfOptions starts a broker on the data of one with other logins.
 func TestLoginsOfOptions(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, password := range []string{"first", "second"} {
 		s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, SASL: []Login{{"PLAIN", "alice", password}}})
@@ -257,6 +263,7 @@ func TestLoginsOfOptions(t *testing.T) {
 
 // TestTopicsOfOptions starts a broker on the data of one with other topics.
 func TestTopicsOfOptions(t *testing.T) {
+	t.Parallel()
 	dir, _ := written(t)
 	s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 1}, {"u", 4}}})
 	if err != nil {

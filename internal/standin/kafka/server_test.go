@@ -37,6 +37,7 @@ func code(r kmsg.Response) int16 { return r.(*kmsg.ProduceResponse).Topics[0].Pa
 // TestServerAnswersWhenServed: each answer leaves when its last record is served,
 // also between requests that were sent together.
 func TestServerAnswersWhenServed(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, limited(10, 10_000)
 		s := start(t, opts)
@@ -62,6 +63,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 // TestServerRefuses: what finds the queue full is refused with an error that clients
 // understand as an overload. Without an answer it is lost.
 func TestServerRefuses(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, limited(1000, 2)
 		s := start(t, opts)
@@ -99,6 +101,7 @@ func TestServerRefuses(t *testing.T) {
 
 // TestServerAndAcksNone: records without an answer are served, and pass the broker.
 func TestServerAndAcksNone(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, limited(10, 100)
 		s := start(t, opts)
@@ -120,6 +123,7 @@ func TestServerAndAcksNone(t *testing.T) {
 // TestServerInRecord: the record has the arrivals and the answers, and no answer is
 // earlier than a queue makes it.
 func TestServerInRecord(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		const n = 200
 		path := filepath.Join(t.TempDir(), "record.csv")

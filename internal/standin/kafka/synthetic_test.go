@@ -51,6 +51,7 @@ func checkBatches(t testing.TB, data []byte) (batches []kmsg.RecordBatch) {
 }
 
 func TestSynthetic(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ events, size int }{{1, 1}, {1, 1 << 20}, {10, 0}, {300, 100}, {70000, 3}} {
 		t.Run(fmt.Sprintf("%dx%d", c.events, c.size), func(t *testing.T) {
 			b := newSynthetic(c.events, c.size, time.UnixMilli(1700000000000))

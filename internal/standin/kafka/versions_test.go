@@ -98,6 +98,7 @@ func forBothSources(t *testing.T, opts Options, f func(t *testing.T, opts Option
 }
 
 func TestProduceVersions(t *testing.T) {
+	t.Parallel()
 	opts := Options{Listen: "127.0.0.1:0", Discard: true, Events: 1000, Topics: []Topic{{"one", 2}, {"two", 1}}}
 	forBothSources(t, opts, func(t *testing.T, opts Options) {
 		s := start(t, opts)
@@ -182,6 +183,7 @@ func sameTags(a, b kmsg.Tags) bool { return a.Len() == b.Len() }
 // TestPipelined sends many requests at once, in pieces of various sizes, and
 // expects the answers in order.
 func TestPipelined(t *testing.T) {
+	t.Parallel()
 	opts := Options{Listen: "127.0.0.1:0", Discard: true, Events: 1, Topics: []Topic{{"t", 1}}}
 	forBothSources(t, opts, func(t *testing.T, opts Options) {
 		for _, piece := range []int{1 << 20, 70000, 4096, 517, 61} {
@@ -229,6 +231,7 @@ func TestPipelined(t *testing.T) {
 }
 
 func TestNotBatches(t *testing.T) {
+	t.Parallel()
 	opts := Options{Listen: "127.0.0.1:0", Discard: true, Topics: []Topic{{"t", 1}}}
 	good := newSynthetic(3, 10, time.UnixMilli(1)).data
 	change := func(at int, b ...byte) []byte {
@@ -276,6 +279,7 @@ func TestNotBatches(t *testing.T) {
 // TestNotKafka sends the first bytes of other protocols: the stand-in closes the
 // connection and keeps running.
 func TestNotKafka(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		for name, bytes := range map[string]string{
@@ -303,6 +307,7 @@ func TestNotKafka(t *testing.T) {
 }
 
 func TestFetchVersions(t *testing.T) {
+	t.Parallel()
 	const events = 250
 	opts := Options{
 		Listen: "127.0.0.1:0", Discard: true, Events: events, EventSize: 100, BatchEvents: 100,
@@ -378,6 +383,7 @@ func TestFetchVersions(t *testing.T) {
 }
 
 func TestListOffsetsVersions(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Listen: "127.0.0.1:0", Discard: true, Events: 250, Topics: []Topic{{"t", 1}}})
 	tests := []struct {
 		name string

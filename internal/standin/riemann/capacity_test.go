@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"carronade/internal/standin/behavior"
+	"carronade/internal/testkit"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -26,6 +27,8 @@ func events(n int) wire.Msg { return message(strings.Split(strings.Repeat("x,", 
 // TestServerAnswersWhenServed: each answer leaves when its last event is served, also
 // between messages that were sent together, over TCP, WebSocket and HTTP.
 func TestServerAnswersWhenServed(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	t.Run("TCP", func(t *testing.T) {
 		s := start(t, Options{Capacity: limited(10, 10_000)})
 		p := dial(t, s.Addr())
@@ -91,6 +94,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 // TestServerRefuses: a message that finds the queue full gets an error and is not
 // kept; a datagram is lost. A query waits for nothing.
 func TestServerRefuses(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Capacity: limited(0.001, 2), UDP: "127.0.0.1:0", Interval: time.Hour})
 	p := dial(t, s.Addr())
 	p.send(events(10))
@@ -118,6 +122,7 @@ func TestServerRefuses(t *testing.T) {
 // TestServerEnds: an answer that is due in a quarter of an hour does not delay the
 // end of the stand-in.
 func TestServerEnds(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Capacity: limited(0.001, 2), Web: "127.0.0.1:0"})
 	nc := dial(t, s.AddrOf("ws"))
 	if _, err := io.WriteString(nc, "PUT /events HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 16\r\n\r\n{\"service\":\"c\"}\n"); err != nil {

@@ -41,6 +41,7 @@ func ptr[T any](v T) *T { return &v }
 // TestRiemannClient sends with the C client, over each transport, and reads
 // back with both clients, field by field.
 func TestRiemannClient(t *testing.T) {
+	t.Parallel()
 	s, certs := startEverywhere(t)
 	tests := []struct {
 		name, addr string
@@ -117,6 +118,7 @@ func compare(t *testing.T, got, want []testkit.RiemannEvent, began int64) {
 
 // TestRubyClient sends with the ruby client over each transport.
 func TestRubyClient(t *testing.T) {
+	t.Parallel()
 	s, certs := startEverywhere(t)
 	at := time.Now().Unix() - 5
 	tests := []struct {
@@ -152,6 +154,7 @@ func TestRubyClient(t *testing.T) {
 
 // TestClientsAreRefused checks that clients report the server's errors.
 func TestClientsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Listen: "127.0.0.1:0", Errors: []ErrorRule{{Name: "no room", Share: 1}}})
 	if out, err := testkit.TryRiemannClient(t, s.Addr(), "send", "-S", "x"); err == nil || !strings.Contains(out, "no room") {
 		t.Errorf("got %q, %v; want a failure that says no room", out, err)

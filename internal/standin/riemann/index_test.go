@@ -45,6 +45,7 @@ func put(t testing.TB, x *index, e wire.Event) {
 }
 
 func TestIndexKeepsOneEachPlace(t *testing.T) {
+	t.Parallel()
 	x := newIndex(1 << 20)
 	at := epoch.Unix()
 	for i, place := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}, {"a", "b"}} {
@@ -74,6 +75,7 @@ func TestIndexKeepsOneEachPlace(t *testing.T) {
 }
 
 func TestIndexExpires(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		e    wire.Event
@@ -120,6 +122,7 @@ func TestIndexExpires(t *testing.T) {
 // TestIndexOrder queries services by prefixes while events are added and removed,
 // and compares the results with a model.
 func TestIndexOrder(t *testing.T) {
+	t.Parallel()
 	x := newIndex(1 << 30)
 	rng := rand.New(rand.NewPCG(1, 2))
 	model := map[string]bool{}
@@ -171,6 +174,7 @@ func TestIndexOrder(t *testing.T) {
 }
 
 func TestServicePrefix(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		`service =~ "a b%c%"`: "a b",
 		`service = "x"`:       "x",
@@ -194,6 +198,7 @@ func TestServicePrefix(t *testing.T) {
 }
 
 func TestIndexIsBounded(t *testing.T) {
+	t.Parallel()
 	const limit = 64 << 10
 	x := newIndex(limit)
 	n := 0

@@ -26,6 +26,7 @@ func matches(t *testing.T, text string, e *wire.Event) bool {
 // TestQuery evaluates queries on an event with every field, and on one with only an
 // integer metric.
 func TestQuery(t *testing.T) {
+	t.Parallel()
 	bare := wire.Event{Metric: wire.Metric{Kind: wire.Sint64, Int: 2}}
 	tests := []struct {
 		name        string
@@ -121,6 +122,7 @@ func TestQuery(t *testing.T) {
 }
 
 func TestQueryTimes(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		e     wire.Event
@@ -140,6 +142,7 @@ func TestQueryTimes(t *testing.T) {
 }
 
 func TestQueryErrors(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, query, want string }{
 		{"nothing", ``, "character 1: want a field"},
 		{"no right side", `service = `, "character 11: want a field, a string, a number, true, false or nil, found the end"},

@@ -16,6 +16,7 @@ import (
 // TestRecord: the record contains messages over TCP and WebSocket, with the times
 // of their answers.
 func TestRecord(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		path := filepath.Join(t.TempDir(), "record.csv")
 		opts.Record, opts.Web = path, "127.0.0.1:0"

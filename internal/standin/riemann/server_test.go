@@ -135,6 +135,7 @@ var acked = wire.Msg{OK: true, HasOK: true}
 // TestAcks sends messages of many kinds and sizes at once, and expects an answer to
 // each, in order.
 func TestAcks(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Interval = time.Hour
 		s := start(t, opts)
@@ -168,6 +169,7 @@ func TestAcks(t *testing.T) {
 
 // TestSplit sends messages a byte at a time.
 func TestSplit(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		p := dial(t, start(t, opts).Addr())
 		var out []byte
@@ -189,6 +191,8 @@ func TestSplit(t *testing.T) {
 
 // TestManyConnections checks that each connection finds its own events immediately.
 func TestManyConnections(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	s := start(t, Options{Interval: time.Hour})
 	const conns, each = 8, 500
 	var wg sync.WaitGroup
@@ -215,6 +219,7 @@ func TestManyConnections(t *testing.T) {
 
 // TestFields sends an event with all fields and reads it back unchanged.
 func TestFields(t *testing.T) {
+	t.Parallel()
 	p := dial(t, start(t, Options{}).Addr())
 	micros := time.Now().UnixMicro()
 	e := everyField
@@ -238,6 +243,7 @@ func TestFields(t *testing.T) {
 // TestBadFrames checks that the server closes a connection that sends something
 // other than messages, after it has answered the messages before.
 func TestBadFrames(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		tests := []struct {
 			name  string
@@ -273,6 +279,8 @@ func TestBadFrames(t *testing.T) {
 
 // TestErrors refuses a share of the messages: they get an error and are not kept.
 func TestErrors(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Errors, opts.Interval = []ErrorRule{{Name: "overloaded", Share: 0.2}, {Name: "disk full", Share: 0.1}}, time.Hour
 		s := start(t, opts)
@@ -308,6 +316,7 @@ func TestErrors(t *testing.T) {
 
 // TestDrop acknowledges events, loses some, and counts them.
 func TestDrop(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Drop: 0.1, Interval: time.Hour})
 	p := dial(t, s.Addr())
 	const n = 2000
@@ -329,6 +338,7 @@ func TestDrop(t *testing.T) {
 
 // TestDelayAndStall checks the delay and the stall, against lower bounds only.
 func TestDelayAndStall(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Delay = 50 * time.Millisecond
 		p := dial(t, start(t, opts).Addr())
@@ -355,6 +365,7 @@ func TestDelayAndStall(t *testing.T) {
 }
 
 func TestIndexFull(t *testing.T) {
+	t.Parallel()
 	var log safeBuffer
 	s := start(t, Options{MaxIndex: 2048, Interval: time.Hour, Log: &log})
 	p := dial(t, s.Addr())
@@ -379,6 +390,7 @@ func TestIndexFull(t *testing.T) {
 
 // TestUDP loses datagrams that are too long, and those that are not Riemann's.
 func TestUDP(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.UDP, opts.Interval = "127.0.0.1:0", time.Hour
 		s := start(t, opts)
@@ -423,6 +435,7 @@ func TestUDP(t *testing.T) {
 
 // TestUDPStallEnds: serveUDP returns when its context ends, even during a stall.
 func TestUDPStallEnds(t *testing.T) {
+	t.Parallel()
 	pc, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
@@ -453,6 +466,7 @@ func TestUDPStallEnds(t *testing.T) {
 
 // TestTLS accepts only client certificates of the configured authority.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	certs, others := testkit.MakeCertificates(t), testkit.MakeCertificates(t)
 	s := start(t, Options{
 		TLSListen: "127.0.0.1:0",
@@ -507,6 +521,7 @@ func TestTLS(t *testing.T) {
 // TestEmitsOwn finds the server's events about itself, under the real server's names
 // and with plausible values.
 func TestEmitsOwn(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Interval, opts.UDP, opts.Web = 50*time.Millisecond, "127.0.0.1:0", "127.0.0.1:0"
 		s := start(t, opts)
@@ -556,6 +571,7 @@ func TestEmitsOwn(t *testing.T) {
 }
 
 func TestMeter(t *testing.T) {
+	t.Parallel()
 	var m meter
 	for i := range 1000 {
 		m.record(1, time.Duration(i+1)*time.Microsecond)
@@ -584,6 +600,7 @@ func TestMeter(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		opts Options
@@ -621,6 +638,7 @@ func TestCheck(t *testing.T) {
 // TestFlags parses every flag, and checks that flags show values in the form in
 // which they may be given.
 func TestFlags(t *testing.T) {
+	t.Parallel()
 	var got Options
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	got.Bind(fs)

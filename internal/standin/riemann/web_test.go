@@ -45,6 +45,7 @@ func receive(ctx context.Context, t *testing.T, c *websocket.Conn) string {
 
 // TestEventSocket sends events over WebSocket, and text that is not an event.
 func TestEventSocket(t *testing.T) {
+	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		s := webServer(t, opts)
 		c, ctx := socket(t, s, "/events")
@@ -77,6 +78,7 @@ func TestEventSocket(t *testing.T) {
 // TestEventLines sends a body of lines and reads the answers while the body is
 // still open.
 func TestEventLines(t *testing.T) {
+	t.Parallel()
 	s := webServer(t, Options{})
 	body, in := io.Pipe()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.AddrOf("ws")+"/events", body)
@@ -115,6 +117,7 @@ func TestEventLines(t *testing.T) {
 }
 
 func TestWebRefusals(t *testing.T) {
+	t.Parallel()
 	s := webServer(t, Options{Errors: []ErrorRule{{Name: `no "room"`, Share: 1}}})
 	tests := []struct {
 		name, method, path, body string
@@ -165,6 +168,7 @@ func service(t *testing.T, event string) string {
 // TestSubscribe reads the index, and what enters it, over WebSocket and as
 // server-sent events.
 func TestSubscribe(t *testing.T) {
+	t.Parallel()
 	s := webServer(t, Options{})
 	p := dial(t, s.Addr())
 	p.send(message("there", "other"))
@@ -234,6 +238,7 @@ func TestSubscribe(t *testing.T) {
 
 // TestSlowSubscriber: a slow subscriber is dropped and does not delay others.
 func TestSlowSubscriber(t *testing.T) {
+	t.Parallel()
 	var h hub
 	q, err := parseQuery("true")
 	if err != nil {

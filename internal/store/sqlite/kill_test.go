@@ -17,6 +17,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/reporttest"
 )
 
@@ -135,6 +136,7 @@ func startWriter(t *testing.T, path string, first, count int, stored func(n int)
 // Processes that store reports are killed at random moments: every report that
 // the store confirmed exists each time, and at the end.
 func TestKillsAtRandomMoments(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	rounds := kills
 	if text := os.Getenv("CARRONADE_TEST_KILLS"); text != "" {
 		var err error

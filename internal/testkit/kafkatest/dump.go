@@ -2,8 +2,10 @@ package kafkatest
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 // A Batch is a record batch on a disk, as Kafka's DumpLogSegments prints it.
 type Batch struct {
+	Topic         string
 	Partition     int32
 	Base, Last    int64 // offsets
 	Count         int
@@ -36,48 +39,54 @@ type BatchRecord struct {
 	HeaderKeys string // joined by commas
 }
 
-// Dump runs DumpLogSegments with deep iteration over every segment of a topic
-// on the node's disk and returns the batches, partition by partition in order.
-// Kafka decompresses and parses all records; if it cannot, the test fails with the
-// tool's output.
-func (n *Node) Dump(t testing.TB, topic string) []Batch {
+// Dump runs DumpLogSegments with deep iteration over every segment of the topics
+// on the node's disk and returns the batches, topic by topic and partition by partition
+// in order. Kafka decompresses and parses all records; if it cannot, the test fails with
+// the tool's output. A start of the tool takes seconds, so one call for several topics
+// is quicker than several calls.
+func (n *Node) Dump(t testing.TB, topics ...string) []Batch {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(n.DataDir(), topic+"-*", "*.log"))
-	if err != nil {
-		t.Fatalf("kafkatest: find the segments of %s: %v", topic, err)
-	}
-	files = slices.DeleteFunc(files, func(name string) bool {
-		_, ok := partitionOf(filepath.Base(filepath.Dir(name)), topic)
-		return !ok
-	})
-	if len(files) == 0 {
-		t.Fatalf("kafkatest: node %d has no segments of %s", n.id, topic)
+	var files []string
+	for _, topic := range topics {
+		found, err := filepath.Glob(filepath.Join(n.DataDir(), topic+"-*", "*.log"))
+		if err != nil {
+			t.Fatalf("kafkatest: find the segments of %s: %v", topic, err)
+		}
+		found = slices.DeleteFunc(found, func(name string) bool {
+			of, _, ok := partitionOf(filepath.Base(filepath.Dir(name)))
+			return !ok || of != topic
+		})
+		if len(found) == 0 {
+			t.Fatalf("kafkatest: node %d has no segments of %s", n.id, topic)
+		}
+		files = append(files, found...)
 	}
 	out := Tool(t, "DumpLogSegments", "--deep-iteration", "--files", strings.Join(files, ","))
-	batches, err := parseDump(out, topic)
+	batches, err := parseDump(out)
 	if err != nil {
-		t.Fatalf("kafkatest: read the output of DumpLogSegments for %s: %v", topic, err)
+		t.Fatalf("kafkatest: read the output of DumpLogSegments for %v: %v", topics, err)
 	}
 	slices.SortStableFunc(batches, func(a, b Batch) int {
-		if a.Partition != b.Partition {
-			return int(a.Partition) - int(b.Partition)
-		}
-		return int(a.Base - b.Base)
+		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Base, b.Base))
 	})
 	return batches
 }
 
-// partitionOf reads the partition from a directory's name, "topic-12".
-func partitionOf(dir, topic string) (int32, bool) {
-	text, ok := strings.CutPrefix(dir, topic+"-")
-	p, err := strconv.ParseInt(text, 10, 32)
-	return int32(p), ok && err == nil
+// partitionOf reads the topic and the partition from a directory's name, "topic-12".
+func partitionOf(dir string) (topic string, partition int32, ok bool) {
+	i := strings.LastIndexByte(dir, '-')
+	if i < 0 {
+		return "", 0, false
+	}
+	p, err := strconv.ParseInt(dir[i+1:], 10, 32)
+	return dir[:i], int32(p), err == nil
 }
 
 // parseDump reads the tool's output: for each file a line "Dumping FILE", then one
 // line per batch, each followed by "| offset: ..." lines of its records. Fields are
 // "name: value", separated by spaces.
-func parseDump(text, topic string) (batches []Batch, err error) {
+func parseDump(text string) (batches []Batch, err error) {
+	var topic string
 	var partition int32
 	known := false
 	lines := bufio.NewScanner(strings.NewReader(text))
@@ -87,14 +96,14 @@ func parseDump(text, topic string) (batches []Batch, err error) {
 		switch {
 		case strings.HasPrefix(line, "Dumping "):
 			dir := filepath.Base(filepath.Dir(strings.TrimPrefix(line, "Dumping ")))
-			if partition, known = partitionOf(dir, topic); !known {
-				return nil, fmt.Errorf("a file of another topic: %q", line)
+			if topic, partition, known = partitionOf(dir); !known {
+				return nil, fmt.Errorf("a file that is not of a partition: %q", line)
 			}
 		case strings.HasPrefix(line, "baseOffset: "):
 			f := fieldsOf(line)
 			b := Batch{
-				Partition: partition,
-				Base:      f.int("baseOffset"), Last: f.int("lastOffset"), Count: int(f.int("count")),
+				Topic: topic, Partition: partition,
+				Base: f.int("baseOffset"), Last: f.int("lastOffset"), Count: int(f.int("count")),
 				BaseSequence: int(f.int("baseSequence")), ProducerID: f.int("producerId"), Epoch: int(f.int("producerEpoch")),
 				Transactional: f.is("isTransactional"), Control: f.is("isControl"),
 				Size: f.int("size"), Codec: f.m["compresscodec"], CRC: uint32(f.int("crc")), Valid: f.is("isvalid"),
@@ -173,12 +182,17 @@ type Record struct {
 	Value     string
 }
 
-// Consume reads n records of a topic from its beginning with Kafka's own
+// Consume reads n records of topics from their beginning with Kafka's own
 // console consumer, which checks keys, headers and values independently. Keys
-// and values must be text without tabs and line breaks.
-func (c *Cluster) Consume(t testing.TB, topic string, n int) []Record {
+// and values must be text without tabs and line breaks. The consumer does not print
+// which topic a record is from.
+func (c *Cluster) Consume(t testing.TB, n int, topics ...string) []Record {
 	t.Helper()
-	args := []string{"--topic", topic, "--from-beginning", "--max-messages", strconv.Itoa(n), "--timeout-ms", "60000"}
+	names := make([]string, len(topics))
+	for i, topic := range topics {
+		names[i] = regexp.QuoteMeta(topic)
+	}
+	args := []string{"--include", strings.Join(names, "|"), "--from-beginning", "--max-messages", strconv.Itoa(n), "--timeout-ms", "60000"}
 	for _, p := range []string{"partition", "offset", "headers", "key", "value"} {
 		args = append(args, "--formatter-property", "print."+p+"=true")
 	}

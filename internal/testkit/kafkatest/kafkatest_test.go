@@ -74,7 +74,10 @@ func TestDump(t *testing.T) {
 		if !got[i].Valid || got[i].CRC == 0 || got[i].Size == 0 || got[i].ProducerID < 0 {
 			t.Errorf("batch %d: %+v", i, got[i])
 		}
-		got[i].CRC, got[i].Size, got[i].ProducerID = 0, 0, 0
+		if got[i].Topic != topic {
+			t.Errorf("batch %d is of the topic %q, want %q", i, got[i].Topic, topic)
+		}
+		got[i].Topic, got[i].CRC, got[i].Size, got[i].ProducerID = "", 0, 0, 0
 	}
 	want := []Batch{
 		{Partition: 0, Base: 0, Last: 1, Count: 2, Codec: "none", Valid: true, Records: []BatchRecord{
@@ -88,7 +91,7 @@ func TestDump(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("batches (-want +got):\n%s", diff)
 	}
-	records := c.Consume(t, topic, 3)
+	records := c.Consume(t, 3, topic)
 	if len(records) != 3 {
 		t.Fatalf("consumed %d records, want 3", len(records))
 	}
@@ -118,7 +121,7 @@ func TestDump(t *testing.T) {
 	if err := os.WriteFile(flipped, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	bad, err := parseDump(Tool(t, "DumpLogSegments", "--deep-iteration", "--files", flipped), topic)
+	bad, err := parseDump(Tool(t, "DumpLogSegments", "--deep-iteration", "--files", flipped))
 	if err != nil || len(bad) != 1 || bad[0].Valid {
 		t.Errorf("a flipped bit is not detected: %+v, %v", bad, err)
 	}

@@ -16,8 +16,7 @@ import (
 	"sync/atomic"
 )
 
-// A Field is the arithmetic of one polynomial. It does not change and may be
-// used by any goroutine.
+// A Field is the arithmetic of one polynomial. It may be used by any goroutine.
 type Field struct {
 	polynomial uint32     // reflected: the highest power is the lowest bit
 	carries    [16]uint32 // carries[n] is x^4 times the bits n that it shifts out, reduced
@@ -84,8 +83,8 @@ func (f *Field) Multiply(a, b uint32) uint32 {
 	return p
 }
 
-// A Shift is x^(8n) as a factor: sums are multiplied by it when n bytes follow. It may be used by
-// any goroutine.
+// A Shift is x^(8n) as a factor: sums are multiplied by it when n bytes follow. Field.ShiftBy makes
+// it; the zero value is none. It may be used by any goroutine.
 type Shift struct {
 	field *Field
 	by    uint32
