@@ -40,7 +40,12 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	}
 	rho := v.due / p.PerS
 	p.Headroom = 1 / rho
-	if rho >= 0.999 {
+	switch {
+	case rho < 0.999:
+	case p.Given:
+		n.NotPredicted = "the given ceiling is not above the load"
+		return
+	default:
 		n.NotPredicted = "no headroom was seen: while it caught up, no more was acked than became due"
 		return
 	}

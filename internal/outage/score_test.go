@@ -488,13 +488,22 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestLoadChanges: a prediction is of the load before a fault, so there is none if that changes.
+// TestLoadChanges: a prediction is of the load before a fault, so there is none if that changes, nor if
+// the system is given to take no more than that.
 func TestLoadChanges(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		after time.Duration // between two events from 31 s on
-		why   string
-	}{{"the same", 10 * time.Millisecond, ""}, {"half", 20 * time.Millisecond, "the load was another"}, {"one and a half", 7 * time.Millisecond, "the load was another"}} {
+		name    string
+		after   time.Duration // between two events from 31 s on
+		ceiling float64       // events/s
+		why     string
+	}{
+		{"the same", 10 * time.Millisecond, 0, ""},
+		{"half", 20 * time.Millisecond, 0, "the load was another"},
+		{"one and a half", 7 * time.Millisecond, 0, "the load was another"},
+		{"a ceiling above the load", 10 * time.Millisecond, 200, ""},
+		{"a ceiling at the load", 10 * time.Millisecond, 100, "the given ceiling is not above the load"},
+		{"a ceiling below it", 10 * time.Millisecond, 50, "the given ceiling is not above the load"},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
 			free := time.Duration(0)
@@ -510,7 +519,7 @@ func TestLoadChanges(t *testing.T) {
 				free = begin + 5*time.Millisecond
 				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Sent: begin, Done: free, Acked: 1}})
 			}
-			n := outage.Scores(outage.Input{Marks: []outage.Mark{fault(30 * second)}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})[0].Whole
+			n := outage.Scores(outage.Input{Marks: []outage.Mark{fault(30 * second)}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true, Ceiling: tt.ceiling})[0].Whole
 			if (n.Predicted != nil) != (tt.why == "") || !strings.HasPrefix(n.NotPredicted, tt.why) {
 				t.Errorf("predicted %+v, or not: %q, want %q", n.Predicted, n.NotPredicted, tt.why)
 			}

@@ -178,8 +178,8 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 		look = func(ends []int64) error { return back.readCommitted(reading, t, ends) }
 	}
 	verdict, err := back.finish(reading, look)
-	if reading.Err() != nil && e.system.ended() == "" {
-		out.result.Stopped, out.result.Whole = load.Interrupted, false
+	if reading.Err() != nil {
+		e.interrupted(out.result)
 	}
 	if e.Workload.Verify() {
 		out.ledger = &verdict
@@ -221,7 +221,7 @@ func (e *execution) endGauges(ctx context.Context, q *gaugeReader, out *outcome)
 // survey queries facts about the system's final state, unless the system is gone.
 func (e *execution) survey(ctx context.Context, out *outcome) {
 	s, ok := e.session.(target.Surveyor)
-	if !ok || e.system.ended() != "" || ctx.Err() != nil {
+	if !ok || e.endedAlone() != "" || ctx.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)

@@ -202,8 +202,9 @@ func (e *execution) stopFleet(ctx context.Context, ask func(load.Reason), over <
 			interrupted = nil
 			ask(load.Interrupted)
 		case <-died:
-			died = nil
-			ask(load.BySystem)
+			if died = nil; !e.goesOn() {
+				ask(load.BySystem)
+			}
 		case <-over:
 			return
 		}

@@ -261,7 +261,7 @@ func (j *injector) fill(ctx context.Context, f *fault.Fault) {
 		j.problem("--fault %s: %v", f, err)
 		return
 	}
-	j.e.broken.Store(true)
+	ended := j.e.broken.begin()
 	until := from.Add(f.Length)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -287,6 +287,7 @@ func (j *injector) fill(ctx context.Context, f *fault.Fault) {
 		j.problem("--fault %s was not undone: %v", f, err)
 		return
 	}
+	ended()
 	if !full { // there was no fault
 		return
 	}

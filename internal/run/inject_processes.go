@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"carronade/internal/fault"
@@ -64,11 +65,17 @@ func (j *injector) signal(ctx, faulty context.Context, f *fault.Fault) {
 	if f.Action == fault.Stop {
 		signal = j.pause
 	}
-	if f.Action == fault.Kill {
-		j.e.broken.Store(true)
-	}
+	var reached []int
 	from := time.Now()
-	reached := j.each(f, pids, signal)
+	if f.Action == fault.Kill {
+		own := j.e.system.members()
+		j.e.broken.kill(func() bool {
+			reached = j.each(f, pids, signal)
+			return slices.ContainsFunc(reached, func(pid int) bool { return slices.Contains(own, pid) })
+		})
+	} else {
+		reached = j.each(f, pids, signal)
+	}
 	if len(reached) == 0 {
 		return
 	}

@@ -70,8 +70,8 @@ func (p *pipeline) finish(e *execution, out *outcome) {
 	}
 	r := out.result
 	s := p.stage.Result(r)
-	if p.cut && e.system.ended() == "" {
-		r.Stopped, r.Whole = load.Interrupted, false
+	if p.cut {
+		e.interrupted(r)
 	}
 	sent := load.PartResult{Tally: r.Measurement, Classes: r.Classes}
 	sent.Name = "send"

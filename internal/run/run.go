@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"carronade/internal/doctor"
@@ -321,9 +320,9 @@ type execution struct {
 	clock   *system.Watch
 	causes  *system.Causes // nil if freezes are not watched
 	before  map[string]any
-	system  *underTest  // nil if there is none
-	broken  atomic.Bool // a fault was made that may end the system: a node was killed, or its disk is full
-	hosts   []any       // other machines, described
+	system  *underTest // nil if there is none
+	broken  breakage   // what its faults did to the system
+	hosts   []any      // other machines, described
 	vitals  *system.HostMetrics
 	atOpen  system.State // of this machine, before anything was sent
 	opened  time.Time

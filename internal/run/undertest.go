@@ -134,21 +134,6 @@ func (u *underTest) died() <-chan struct{} {
 	return u.Died()
 }
 
-// goesOn reports whether the run goes on although the system that it started or watches has ended: a
-// fault of its own may have ended that, and the target has other addresses, such as those of the
-// other nodes of a cluster.
-func (e *execution) goesOn() bool {
-	return e.broken.Load() && len(listening(e.Workload.Kind, e.Workload.URL)) > 1
-}
-
-// endedAlone returns how the system ended, if that was not to be expected; otherwise "".
-func (e *execution) endedAlone() string {
-	if e.goesOn() {
-		return ""
-	}
-	return e.system.ended()
-}
-
 // lastAnswers is how long a run waits for answers after its system died: connections break at
 // once, and their batches complete.
 const lastAnswers = 300 * time.Millisecond
@@ -278,6 +263,14 @@ func (e *execution) diedMeanwhile(err error) error {
 		hint = "its last output: " + strings.Join(lines[max(0, len(lines)-3):], "; ")
 	}
 	return &target.Error{Doing: "send to the system under test", Err: fmt.Errorf("it exited (%s) before the load began: %w", how, err), Hint: hint}
+}
+
+// members are the processes of the system; none without one.
+func (u *underTest) members() []int {
+	if u == nil {
+		return nil
+	}
+	return u.Members()
 }
 
 // confirm asks what arrived in the store behind the system, if requested.

@@ -20,7 +20,7 @@
 //	defer s.Stop()
 //	s.Begin(ctx), s.Finish(ctx)    // what it consumed: the difference
 //	s.Figures(ctx)                        // before, once an interval, and after: []measure.Figure
-//	<-s.Died()                         // closed when it ended by itself: the run ends at once
+//	<-s.Died()                         // closed when it ended without being asked
 //	s.Stop()                           // TERM, then KILL; nil for what it did not start
 //	s.Facts(), s.Totals(), s.Warnings()
 //	s.Kill()                       // instead of Stop, when this program leaves at once

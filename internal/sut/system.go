@@ -69,6 +69,7 @@ type Exit struct {
 	Code        int           // -1 if a signal ended it, or if it is unknown
 	Signal      string        // that ended it; ""
 	OutOfMemory bool          // the kernel ended it at its memory limit
+	At          time.Time     // when that was noticed
 	After       time.Duration // since it was started or found
 }
 
@@ -336,7 +337,8 @@ func (s *System) recordEnd(e Exit, stopping bool) {
 }
 
 func (s *System) recordFirstEnd(e Exit, stopping bool) {
-	e.After = time.Since(s.started)
+	e.At = time.Now()
+	e.After = e.At.Sub(s.started)
 	if !stopping && s.spec.Happened != nil {
 		s.spec.Happened("end of the system", time.Now(), 0)
 	}
@@ -356,8 +358,7 @@ func (s *System) recordFirstEnd(e Exit, stopping bool) {
 	}
 }
 
-// Died is closed when the system ended without being asked; then the run ends
-// at once.
+// Died is closed when the system ended without being asked.
 func (s *System) Died() <-chan struct{} { return s.died }
 
 // Exit is how the system ended; the zero Exit while it runs.

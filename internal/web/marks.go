@@ -89,16 +89,16 @@ const (
 type markReply struct {
 	AtS    float64 `json:"at_s"`
 	BoundS float64 `json:"bound_s"`
-	// WayS is the round trip between the other end of the connection and this machine, as far as the
-	// system measured it, null if it does not: the bound has it in it.
-	WayS *float64 `json:"way_s"`
+	// RoundTripS is the round trip between the other end of the connection and this machine, as far as
+	// the system measured it, null if it does not: the bound has it in it.
+	RoundTripS *float64 `json:"round_trip_s"`
 }
 
 // ServeHTTP marks the run of the path. The body is the JSON object {"kind": "fault", "name": "...",
 // "waited_s": 0.2}: what it stands for was done that long before the request was sent, by the clock
-// of its sender. It happened before the request arrived, and after that less what it waited and less
-// the way here. Of the way a round trip is known, which is at least as long, unless a part of the
-// request was lost and sent again, or a proxy is between.
+// of its sender. So it happened that long before the request arrived, less the network delay. Of the
+// delay a round trip is known, which is at least as long, unless a part of the request was lost and
+// sent again, or a proxy is between.
 func (m *marks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrived := time.Now()
 	m.mu.Lock()
@@ -137,13 +137,14 @@ func (m *marks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusTooManyRequests)
 		return
 	}
-	from, reply := arrived.Add(-time.Duration(in.WaitedS*float64(time.Second))), markReply{}
-	if way, ok := roundTrip(connOf(r.Context())); ok {
-		from = from.Add(-way)
-		s := way.Seconds()
-		reply.WayS = &s
+	to, reply := arrived.Add(-time.Duration(in.WaitedS*float64(time.Second))), markReply{}
+	from := to
+	if delay, ok := roundTrip(connOf(r.Context())); ok {
+		from = to.Add(-delay)
+		s := delay.Seconds()
+		reply.RoundTripS = &s
 	}
-	if reply.AtS, reply.BoundS, err = run.mark(in.Kind, strings.TrimSpace(in.Name), from, time.Now()); err != nil {
+	if reply.AtS, reply.BoundS, err = run.mark(in.Kind, strings.TrimSpace(in.Name), from, to); err != nil {
 		m.release(run, address)
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

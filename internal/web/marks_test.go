@@ -20,12 +20,16 @@ func TestMarks(t *testing.T) {
 	base, token, _ := strings.Cut(s.URL(), "/#token=")
 	var got []string
 	end := s.TakeMarks("run1", func(kind, name string, from, to time.Time) (float64, float64, error) {
-		least := time.Duration(0)
+		waited := time.Duration(0)
 		if kind == "heal" {
-			least = 5 * time.Second
+			waited = mostWaited
 		}
-		if length := to.Sub(from); length < least || length > least+time.Minute {
+		// The bound is the round trip alone: what the sender waited is known.
+		if length := to.Sub(from); length < 0 || length > time.Minute {
 			t.Errorf("it was between %v and %v", from, to)
+		}
+		if ago := time.Since(to); ago < waited || ago > waited+time.Minute {
+			t.Errorf("it was at %v, %v ago, want %v", to, ago, waited)
 		}
 		if kind == "broken" {
 			return 0, 0, errors.New("not a kind")
@@ -61,9 +65,9 @@ func TestMarks(t *testing.T) {
 		code                                 int
 		want                                 string
 	}{
-		{"a fault", "run1", token, json, "", fault, 200, `{"at_s":12.5,"bound_s":0.25,"way_s":`},
-		{"of the page itself", "run1", token, json, base, fault, 200, `{"at_s":12.5,"bound_s":0.25,"way_s":`},
-		{"that waited", "run1", token, json, "", `{"kind": "heal", "name": "the plug", "waited_s": 5}`, 200, `{"at_s":12.5,"bound_s":0.25`},
+		{"a fault", "run1", token, json, "", fault, 200, `{"at_s":12.5,"bound_s":0.25,"round_trip_s":`},
+		{"of the page itself", "run1", token, json, base, fault, 200, `{"at_s":12.5,"bound_s":0.25,"round_trip_s":`},
+		{"that waited", "run1", token, json, "", `{"kind": "heal", "name": "the plug", "waited_s": 3600}`, 200, `{"at_s":12.5,"bound_s":0.25`},
 		{"to come", "run1", token, json, "", `{"kind": "heal", "name": "the plug", "waited_s": -1}`, 400, "waited_s is from 0 to 3600 s"},
 		{"long ago", "run1", token, json, "", `{"kind": "heal", "name": "the plug", "waited_s": 3601}`, 400, "waited_s is from 0 to 3600 s"},
 		{"no token", "run1", "", json, "", fault, 401, "the token is missing or wrong"},

@@ -70,7 +70,7 @@ func (c *config) hint(err error) string {
 		if grant := c.grantFor(err); grant != "" {
 			return "the user lacks a permission: log in as another user, or let an administrator run " + grant
 		}
-		return "the user lacks a permission: log in as another user, or let an administrator grant it with kafka-acls"
+		return "the user lacks a permission: log in as another user, or " + askAdmin
 	}
 	return "check the address and the broker's log"
 }
@@ -101,15 +101,13 @@ func (c *config) missingTopic(err error) error {
 
 // forbidden is the error for missing rights on a topic.
 func (c *config) forbidden(doing, topic string, err error, rights ...string) error {
-	who := "the user"
-	if c.security.user != "" {
-		who = c.security.user
-	} else if c.security.mechanism == nil {
-		who = "an anonymous client"
+	mend := askAdmin
+	if grant := c.grant(aclTopic(topic), rights...); grant != "" {
+		mend = "let an administrator run " + grant
 	}
 	return &target.Error{
 		Doing: doing, Err: err,
-		Hint: fmt.Sprintf("%s lacks a permission on the topic %s (%s): log in as another user, or let an administrator run %s",
-			who, topic, strings.ToUpper(strings.Join(rights, ", ")), c.grant(aclTopic(topic), rights...)),
+		Hint: fmt.Sprintf("%s lacks a permission on the topic %s (%s): log in as another user, or %s",
+			c.userInWords(), topic, strings.ToUpper(strings.Join(rights, ", ")), mend),
 	}
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"strings"
@@ -21,30 +22,50 @@ const (
 // Resources of Kafka's ACLs, as flags of kafka-acls.
 const aclCluster = "--cluster"
 
-func aclTopic(name string) string { return "--topic " + quoted(name) }
+func aclTopic(name string) string { return aclNamed("--topic", name) }
 
-// grant is the command line with which an administrator gives the run's user rights on a resource.
-// With a login, it is the administrator's: the user of the run usually may not do it.
+// aclNamed is a resource with a name; "" for the name that is Kafka's wildcard, since a right on it
+// would be one on every resource of its type.
+func aclNamed(flag, name string) string {
+	if name == wildcard {
+		return ""
+	}
+	return flag + " " + quoted(name)
+}
+
+// wildcard stands for every name in Kafka's ACLs.
+const wildcard = "*"
+
+// askAdmin is what to do if no command can be given.
+const askAdmin = "let an administrator grant it with kafka-acls"
+
+// grant is the command line with which an administrator gives the run's user rights on a resource; ""
+// if the resource is "", or the user's name would stand for every user. With a login, it is the
+// administrator's: the user of the run usually may not do it.
 func (c *config) grant(resource string, operations ...string) string {
+	user := cmp.Or(c.principal(), "NAME")
+	if resource == "" || user == wildcard {
+		return ""
+	}
 	login := ""
 	if c.security.protocol() != plaintext {
 		login = " --command-config FILE"
 	}
-	return "kafka-acls --bootstrap-server " + strings.Join(c.seeds, ",") + login +
-		" --add --allow-principal " + quoted("User:"+c.principal()) +
+	return "kafka-acls --bootstrap-server " + quoted(strings.Join(c.seeds, ",")) + login +
+		" --add --allow-principal " + quoted("User:"+user) +
 		" --operation " + strings.Join(operations, " --operation ") + " " + resource
 }
 
 // principal is the user that the brokers see: of the login, or the subject of the client's
-// certificate as they name it unless they map names (ssl.principal.mapping.rules). Who has a token
-// is not known here.
+// certificate as they name it unless they map names (ssl.principal.mapping.rules); "" if it is not
+// known here, such as that of a token.
 func (c *config) principal() string {
 	s := c.security
 	switch {
 	case s.user != "":
 		return s.user
 	case s.mechanism != nil:
-		return "NAME"
+		return ""
 	case !s.named():
 		return anonymous
 	}
@@ -58,7 +79,23 @@ func (c *config) principal() string {
 			return leaf.Subject.String()
 		}
 	}
-	return "NAME"
+	return ""
+}
+
+// userInWords is the run's user in a sentence.
+func (c *config) userInWords() string {
+	s, name := c.security, c.principal()
+	switch {
+	case s.user != "":
+		return name
+	case s.mechanism != nil:
+		return "the user of the token"
+	case !s.named():
+		return "an anonymous client"
+	case name == "":
+		return "the user of the certificate"
+	}
+	return "the user of the certificate " + name
 }
 
 // topicRights are the operations on the topic that the run needs.
@@ -79,11 +116,11 @@ func (c *config) grantFor(err error) string {
 	case errors.Is(err, kerr.TopicAuthorizationFailed) && c.topic != "":
 		return c.grant(aclTopic(c.topic), c.topicRights()...)
 	case errors.Is(err, kerr.GroupAuthorizationFailed) && c.group != "":
-		return c.grant("--group "+quoted(c.group), aclRead)
+		return c.grant(aclNamed("--group", c.group), aclRead)
 	case errors.Is(err, kerr.GroupAuthorizationFailed) && c.shareGroup != "":
-		return c.grant("--group "+quoted(c.shareGroup), aclRead)
+		return c.grant(aclNamed("--group", c.shareGroup), aclRead)
 	case errors.Is(err, kerr.TransactionalIDAuthorizationFailed) && c.txn.id != "":
-		return c.grant("--transactional-id "+quoted(c.txn.id)+" --resource-pattern-type prefixed", aclWrite, aclDescribe)
+		return c.grant(aclNamed("--transactional-id", c.txn.id+"-")+" --resource-pattern-type prefixed", aclWrite, aclDescribe)
 	case errors.Is(err, kerr.ClusterAuthorizationFailed) && c.idempotent:
 		return c.grant(aclCluster, aclIdempotentWrite)
 	}

@@ -4,10 +4,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"carronade/target"
 )
 
 // The command that grants a right has all names in it.
@@ -50,6 +54,12 @@ func TestGrant(t *testing.T) {
 			nil, kerr.ClusterAuthorizationFailed,
 			"kafka-acls --bootstrap-server 127.0.0.1:9092 --add --allow-principal User:ANONYMOUS --operation IdempotentWrite --cluster",
 		},
+		{
+			"transactions", map[string][]string{"transactional-id": {"x"}, "acks": {"all"}, "engine": {"client"}}, nil, kerr.TransactionalIDAuthorizationFailed,
+			"kafka-acls --bootstrap-server 127.0.0.1:9092 --add --allow-principal User:ANONYMOUS --operation Write --operation Describe --transactional-id x- --resource-pattern-type prefixed",
+		},
+		{"a group that stands for all", map[string][]string{"op": {"consume"}, "group": {"*"}, "engine": {"client"}}, nil, kerr.GroupAuthorizationFailed, ""},
+		{"a user that stands for all", nil, &security{mechanism: login, user: "*"}, kerr.TopicAuthorizationFailed, ""},
 		{"another error", nil, nil, kerr.NotLeaderForPartition, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,6 +84,52 @@ func TestGrant(t *testing.T) {
 			}
 			if got := c.grantFor(tt.err); got != tt.want {
 				t.Errorf("got\n%s, want\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+// The addresses of a workload may be those of another user, and they are pasted into a shell.
+func TestAddressesAreQuoted(t *testing.T) {
+	c, err := parseConfig(spec(t, "kafka://127.0.0.1/t", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.seeds = []string{"a:9092", "$(reboot);b:9092"}
+	const want = " --bootstrap-server 'a:9092,$(reboot);b:9092' --"
+	for _, got := range []string{c.grant(aclTopic("t"), aclRead), c.tool("kafka-configs", "--alter")} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want it to contain %s", got, want)
+		}
+	}
+}
+
+// A sentence names the user that its command names, as far as it is known.
+func TestUserInWords(t *testing.T) {
+	login := plain.Auth{}.AsMechanism()
+	cert := func(leaf *x509.Certificate) *tls.Config {
+		return &tls.Config{Certificates: []tls.Certificate{{Leaf: leaf}}}
+	}
+	for _, tt := range []struct {
+		name string
+		sec  security
+		want string
+	}{
+		{"without a login", security{}, "an anonymous client"},
+		{"a user", security{mechanism: login, user: "load"}, "load"},
+		{"a token", security{mechanism: login}, "the user of the token"},
+		{"a certificate", security{tls: cert(&x509.Certificate{Subject: pkix.Name{CommonName: "load"}})}, "the user of the certificate CN=load"},
+		{"a certificate that is not known yet", security{tls: cert(nil)}, "the user of the certificate"},
+		{"TLS without a certificate", security{tls: &tls.Config{}}, "an anonymous client"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &config{security: &tt.sec, seeds: []string{"a:9092"}}
+			if got := c.userInWords(); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			var e *target.Error
+			if err := c.forbidden("find the topic t", "t", kerr.TopicAuthorizationFailed, aclRead); !errors.As(err, &e) || !strings.HasPrefix(e.Hint, tt.want+" lacks") {
+				t.Errorf("got %v, want that %s lacks a permission", err, tt.want)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,7 +92,7 @@ func (c *config) tool(name, args string) string {
 		}
 		login = " " + flag + " " + file
 	}
-	return name + " --bootstrap-server " + strings.Join(c.seeds, ",") + login + " " + args
+	return name + " --bootstrap-server " + quoted(strings.Join(c.seeds, ",")) + login + " " + args
 }
 
 // quoted is a word for a POSIX shell.
@@ -264,7 +265,7 @@ func (cl *cluster) inspectTopic(ctx context.Context, t *kmsg.MetadataResponseTop
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return []target.Finding{{
 			Check: "topic", Level: target.LevelError, Found: fmt.Sprintf("the user may not see the topic %s", c.topic),
-			Effect: "a run fails when it starts", Mend: c.grant(aclTopic(c.topic), c.seeRights()...),
+			Effect: "a run fails when it starts", Mend: cmp.Or(c.grant(aclTopic(c.topic), c.seeRights()...), askAdmin),
 		}}
 	case err != nil:
 		return []target.Finding{{
@@ -282,8 +283,8 @@ func (cl *cluster) inspectTopic(ctx context.Context, t *kmsg.MetadataResponseTop
 	out := facts.findings(c)
 	if right := c.missingRight(t.AuthorizedOperations); right != "" {
 		out = append(out, target.Finding{
-			Check: "permissions", Level: target.LevelError, Found: fmt.Sprintf("%s lacks the permission %s on the topic %s", c.principal(), strings.ToUpper(right), c.topic),
-			Effect: "a run fails when it starts", Mend: c.grant(aclTopic(c.topic), c.topicRights()...),
+			Check: "permissions", Level: target.LevelError, Found: fmt.Sprintf("%s lacks the permission %s on the topic %s", c.userInWords(), strings.ToUpper(right), c.topic),
+			Effect: "a run fails when it starts", Mend: cmp.Or(c.grant(aclTopic(c.topic), c.topicRights()...), askAdmin),
 		})
 	}
 	return out

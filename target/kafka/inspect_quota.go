@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ func (cl *cluster) quotas(ctx context.Context) target.Finding {
 		f := target.Finding{Check: "quotas", Level: target.LevelUnknown, Found: fmt.Sprintf("the brokers do not tell their quotas: %v", err)}
 		if errors.Is(err, kerr.ClusterAuthorizationFailed) {
 			f.Found = "the user may not see the quotas"
-			f.Mend = cl.cfg.grant(aclCluster, aclDescribeConfigs)
+			f.Mend = cmp.Or(cl.cfg.grant(aclCluster, aclDescribeConfigs), askAdmin)
 		}
 		return f
 	}
@@ -102,11 +103,7 @@ func ofUser(q kadm.DescribedClientQuota) bool {
 const unlimited = 1 << 50
 
 func quotaFinding(all kadm.DescribedClientQuotas, c *config) target.Finding {
-	user := c.security.user
-	if user == "" {
-		user = anonymous
-	}
-	apply := applying(all, user, c.clientID)
+	apply := applying(all, c.principal(), c.clientID)
 	keys := []string{"producer_byte_rate", "request_percentage"}
 	switch {
 	case c.onlyReads():
@@ -130,9 +127,12 @@ func quotaFinding(all kadm.DescribedClientQuotas, c *config) target.Finding {
 	}
 	f := target.Finding{Check: "quotas", Found: fmt.Sprintf("no quota limits client-id %s", c.clientID)}
 	if len(limits) == 0 {
-		if user == anonymous && c.security.named() && slices.ContainsFunc(all, ofUser) {
+		if c.security.user == "" && c.security.named() && slices.ContainsFunc(all, ofUser) {
 			f.Level = target.LevelUnknown
 			f.Found = "some users have quotas, and which user the brokers see is not known: they conclude it from the certificate or the token"
+			if user := c.principal(); user != "" {
+				f.Found = fmt.Sprintf("some users have quotas, and none limits %s, the subject of the certificate: brokers that map subjects to names (ssl.principal.mapping.rules) may see another user", user)
+			}
 		}
 		return f
 	}

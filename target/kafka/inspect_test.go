@@ -3,6 +3,8 @@ package kafka
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
@@ -291,7 +293,7 @@ func TestQuotaFinding(t *testing.T) {
 			}
 		})
 	}
-	// With a client's certificate the brokers know a user, and this program does not.
+	// With a client's certificate the brokers conclude a user, which may be its subject.
 	c, err := parseConfig(spec(t, "kafka://127.0.0.1/t", nil))
 	if err != nil {
 		t.Fatal(err)
@@ -304,6 +306,12 @@ func TestQuotaFinding(t *testing.T) {
 		}
 		if f := quotaFinding(all, c); f.Level != want {
 			t.Errorf("got %v: %s, want %v", f.Level, f.Found, want)
+		}
+	}
+	c.security.tls.Certificates[0].Leaf = &x509.Certificate{Subject: pkix.Name{CommonName: "client"}}
+	for who, want := range map[string]string{"CN=client": "of user CN=client is 1 MiB/s", "other": "none limits CN=client, the subject of the certificate"} {
+		if f := quotaFinding(kadm.DescribedClientQuotas{of(rate, 1<<20, user(name(who)))}, c); !strings.Contains(f.Found, want) {
+			t.Errorf("got %s, want %s", f.Found, want)
 		}
 	}
 }

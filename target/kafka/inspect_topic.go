@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,7 +35,7 @@ func (t *topicFacts) findings(c *config) []target.Finding {
 	if t.settings == nil {
 		return append(out, target.Finding{
 			Check: "topic settings", Level: target.LevelUnknown, Found: "the user may not read the settings of the topic " + t.name,
-			Mend: c.grant(aclTopic(t.name), aclDescribeConfigs),
+			Mend: cmp.Or(c.grant(aclTopic(t.name), aclDescribeConfigs), askAdmin),
 		})
 	}
 	out = append(out, t.minInSync(c), t.retention(c))

@@ -1,0 +1,102 @@
+package run
+
+import (
+	"context"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"carronade/internal/fault"
+	"carronade/internal/outage"
+	"carronade/internal/sut"
+	"carronade/internal/system"
+	"carronade/load"
+	"carronade/target"
+)
+
+// A nodes kind has targets with an address for each node.
+type nodes struct{ target.Kind }
+
+func (nodes) DefaultPort(string) string { return "17" }
+
+// A surveyed session counts the final surveys.
+type surveyed struct {
+	target.Session
+	n int
+}
+
+func (s *surveyed) Survey(context.Context) error { s.n++; return nil }
+
+// TestEndOfSystem: the run goes on without its own system only if a fault of its own has ended that.
+func TestEndOfSystem(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		hosts   string
+		own     bool // the fault kills the system
+		crashes bool // the system ends by itself
+		gone    bool // what the fault kills has ended before
+		goesOn  bool
+	}{
+		{"its fault killed it", "a,b", true, false, false, true},
+		{"the only address", "a", true, false, false, false},
+		{"its fault killed another, and it ended by itself", "a,b", false, true, false, false},
+		{"its fault reached nothing, and it ended by itself", "a,b", false, true, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := sut.Start(t.Context(), sut.Spec{Command: "sleep 1000"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Stop() })
+			w := resolve(t, &fakeKind{}, "rate=100/s", "for=1h")
+			w.Kind, w.URL = nodes{w.Kind}, &url.URL{Scheme: "fake", Host: tt.hosts}
+			asked := &surveyed{}
+			e := &execution{Job: Job{Workload: w}, system: &underTest{System: s}, session: asked}
+			rec := outage.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
+			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}}
+			if e.goesOn() || e.endedAlone() != "" {
+				t.Error("it has ended before it did")
+			}
+			pid := s.Members()[0]
+			if !tt.own {
+				pid = sleeper(t)
+			}
+			if tt.gone {
+				pid = 1 << 30
+			}
+			j.signal(t.Context(), t.Context(), &fault.Fault{Action: fault.Kill, What: fault.PID, Number: pid})
+			if tt.crashes {
+				if err := system.End(s.Members()[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			<-s.Died()
+			if got := e.goesOn(); got != tt.goesOn {
+				t.Errorf("it goes on: %t, want %t", got, tt.goesOn)
+			}
+			if got := e.endedAlone() == ""; got != tt.goesOn {
+				t.Errorf("the end was expected: %t, want %t", got, tt.goesOn)
+			}
+			var r load.Result
+			e.interrupted(&r)
+			if got := r.Stopped == load.Interrupted; got != tt.goesOn {
+				t.Errorf("an interrupt of the waiting counts: %t, want %t", got, tt.goesOn)
+			}
+			e.survey(t.Context(), new(outcome))
+			if got := asked.n == 1; got != tt.goesOn {
+				t.Errorf("the final state was asked for: %t, want %t", got, tt.goesOn)
+			}
+			asking := make(chan load.Reason, 1)
+			over := make(chan struct{})
+			end := sync.OnceFunc(func() { close(over) })
+			if e.goesOn() {
+				end()
+			}
+			e.stopFleet(t.Context(), func(why load.Reason) { asking <- why; end() }, over)
+			if got := len(asking) == 0; got != tt.goesOn {
+				t.Errorf("a fleet goes on: %t, want %t", got, tt.goesOn)
+			}
+		})
+	}
+}
