@@ -132,7 +132,7 @@ func (v *viewers) takeMarks(id string, m *run.Marker) func() {
 		if err := checkMark(kind, name); err != nil {
 			return 0, 0, err
 		}
-		mark, err := m.Mark(kind, layout.Clean(name), "web", from, to)
+		mark, err := m.MarkRemote(kind, layout.Clean(name), "web", from, to)
 		return mark.AtS, mark.BoundS, err
 	})
 }

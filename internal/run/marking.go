@@ -30,6 +30,8 @@ type Marker struct {
 	began    time.Time // of the run, with a monotonic reading
 	ended    bool
 	reserved int // marks that the run's own faults and commands are still to make
+	planned  int // reserved at first
+	remote   int // marks of requests
 }
 
 // ErrEnded is the error of a mark on a run that has ended.
@@ -54,6 +56,26 @@ func (m *Marker) Mark(kind, name, by string, from, to time.Time) (outage.Mark, e
 	return m.add(kind, name, by, from, to)
 }
 
+// MarkRemote is Mark for a request over the network. Requests get at most half of the room beside the
+// run's own faults, so that its owner finds room for theirs.
+func (m *Marker) MarkRemote(kind, name, by string, from, to time.Time) (outage.Mark, error) {
+	m.mu.Lock()
+	most := (outage.MostMarks - m.planned) / 2
+	if m.remote >= most {
+		m.mu.Unlock()
+		return outage.Mark{}, fmt.Errorf("the run takes %d marks of requests, and has them", most)
+	}
+	m.remote++
+	m.mu.Unlock()
+	mark, err := m.Mark(kind, name, by, from, to)
+	if err != nil {
+		m.mu.Lock()
+		m.remote--
+		m.mu.Unlock()
+	}
+	return mark, err
+}
+
 // own adds a mark of the run's own fault or command, for which room was reserved.
 func (m *Marker) own(kind, name, by string, from, to time.Time) error {
 	m.mu.Lock()
@@ -70,6 +92,7 @@ func (m *Marker) own(kind, name, by string, from, to time.Time) error {
 func (m *Marker) reserve(n int) {
 	m.mu.Lock()
 	m.reserved = min(n, outage.MostMarks)
+	m.planned = m.reserved
 	m.mu.Unlock()
 }
 
