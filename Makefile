@@ -120,7 +120,7 @@ lint: ## go vet, gofumpt, golangci-lint, and govulncheck unless VULN=no
 	$(GO) vet ./...
 	$(GO) -C $(RELEASE) vet ./...
 	$(GO) -C $(EXAMPLE) vet ./...
-	@out=$$(CGO_ENABLED=0 $(GO) run $(GOFUMPT) -l $$(git ls-files '*.go')); \
+	@out=$$(CGO_ENABLED=0 $(GO) run $(GOFUMPT) -modpath carronade -l $$(git ls-files '*.go')); \
 	if [ -n "$$out" ]; then echo "not formatted, make fmt mends it:"; echo "$$out"; exit 1; fi
 	@lint() { if command -v golangci-lint >/dev/null; then golangci-lint run ./...; else CGO_ENABLED=0 $(GO) run $(GOLANGCI) run ./...; fi; }; \
 	lint && (cd $(RELEASE) && lint) && cd $(EXAMPLE) && lint
@@ -134,7 +134,7 @@ vuln: ## known vulnerabilities in what the program calls; needs the database of 
 	cat "$$log"; exit 1
 
 fmt: ## gofumpt over every file
-	CGO_ENABLED=0 $(GO) run $(GOFUMPT) -w $$(git ls-files '*.go')
+	CGO_ENABLED=0 $(GO) run $(GOFUMPT) -modpath carronade -w $$(git ls-files '*.go')
 
 docs: ## man pages and shell completions into dist/
 	$(GO) run ./internal/tools/generate manuals dist

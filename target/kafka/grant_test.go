@@ -55,7 +55,9 @@ func TestGrant(t *testing.T) {
 			"kafka-acls --bootstrap-server 127.0.0.1:9092 --add --allow-principal User:ANONYMOUS --operation IdempotentWrite --cluster",
 		},
 		{
-			"transactions", map[string][]string{"transactional-id": {"x"}, "acks": {"all"}, "engine": {"client"}}, nil, kerr.TransactionalIDAuthorizationFailed,
+			"transactions",
+			map[string][]string{"transactional-id": {"x"}, "acks": {"all"}, "engine": {"client"}},
+			nil, kerr.TransactionalIDAuthorizationFailed,
 			"kafka-acls --bootstrap-server 127.0.0.1:9092 --add --allow-principal User:ANONYMOUS --operation Write --operation Describe --transactional-id x- --resource-pattern-type prefixed",
 		},
 		{"a group that stands for all", map[string][]string{"op": {"consume"}, "group": {"*"}, "engine": {"client"}}, nil, kerr.GroupAuthorizationFailed, ""},
