@@ -7,7 +7,7 @@
 // becomes of the requests of a lost connection.
 //
 // Its invariants: unless configured otherwise, a certificate is verified, chain and name.
-// What is queued is written in order, by one goroutine at a time, and nothing after the end.
+// One goroutine at a time writes what is queued, in order; nothing is written after the end.
 // A connection that is idle has no buffer of its own, unless a goroutine waits for its
 // answers.
 package conn

@@ -414,7 +414,7 @@ func (q *byteQueue) Flushed() { q.Wake() }
 
 func (q *byteQueue) Oldest() (time.Duration, bool) { return 0, false }
 
-// TestWritesAllocateNothing: a write allocates nothing, whoever writes.
+// TestWritesAllocateNothing: writes by the sending thread and by the flusher allocate nothing.
 func TestWritesAllocateNothing(t *testing.T) {
 	nc, there := loopback(t)
 	drained := make(chan struct{})

@@ -67,7 +67,7 @@ func TestManyFails(t *testing.T) {
 	}
 }
 
-// TestManyCanceled: a context that has ended is no reason not to ask: a call may have done without.
+// TestManyCanceled: DialMany calls connect also with a context that has ended, because a call may not need it.
 func TestManyCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -166,7 +166,7 @@ func (r *Records) reach(interval int32) {
 	}
 }
 
-// take returns the oldest chunks, at most so many, and all if that is negative.
+// take returns the oldest chunks, most of them at most, and all if most is negative.
 func (r *Records) take(most int) [][]byte {
 	if r.left != [2]uint64{} && (most < 0 || len(r.chunks) < most) {
 		r.current = append(r.current, leftOutRecord)
