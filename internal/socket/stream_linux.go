@@ -71,26 +71,45 @@ func (s *Stream) Arrival(now time.Duration) Arrival {
 	}
 	a.s = s
 	w := s.w
-	// Timestamps are from the wall clock, which is read before and after our clock:
-	// with the first value an arrival is never too early, with the second never too
-	// late.
-	before := time.Now().UnixNano()
-	at := w.now()
-	after := time.Now().UnixNano()
-	offset, set := time.Duration(before)-at, false
-	if w.offset != 0 {
-		set = (offset - w.offset).Abs() > clockSet
-	}
-	w.offset = offset
-	first, last := at-time.Duration(after-s.stamp), at-time.Duration(before-s.stamp)
+	c := w.wallClock(now)
+	first, last := time.Duration(s.stamp)-c.most, time.Duration(s.stamp)-c.least
 	// Lost segments are repeated, and the timestamp belongs to data that came before.
-	if s.stamp == 0 || set || last-first > clockSet || first < 0 || first > now || now-first > mostUnreadShared && s.segs.reordered(s.fd) {
+	if s.stamp == 0 || c.set || last-first > clockSet || first < 0 || first > now || now-first > mostUnreadShared && s.segs.reordered(s.fd) {
 		w.sharedUntil = now + sharedFor // the kernel also takes a moment to enable timestamps
 		return a
 	}
 	// Data that the last check did not find arrived after or during it.
 	a.first, a.Last, a.exact = first, min(now, max(last, w.found.looked)), true
 	return a
+}
+
+// A wallOffset is by how much the wall clock is ahead of a waiter's clock.
+type wallOffset struct {
+	now         time.Duration // when it was measured, by the waiter's clock
+	least, most time.Duration // its bounds
+	set         bool          // the wall clock was set since the measurement before
+}
+
+// wallClock measures the offset once for each value of now, a moment that has just
+// passed: answers that were taken from a ring together have the same. The kernel's
+// timestamps are from the wall clock. An arrival that is computed with most is never too
+// late, with least never too early. A call of time.Now reads the wall clock and then the
+// monotonic one, which is cheaper than to read each by itself.
+func (w *Waiter) wallClock(now time.Duration) *wallOffset {
+	c := &w.wall
+	if !w.base.IsZero() && c.now == now {
+		return c
+	}
+	known := !w.base.IsZero()
+	if !known {
+		t := time.Now()
+		w.base = t.Add(-w.now())
+	}
+	t := time.Now()
+	wall := time.Duration(t.UnixNano())
+	least := wall - t.Sub(w.base)
+	*c = wallOffset{now: now, least: least, most: wall - now, set: known && (least-c.least).Abs() > clockSet}
+	return c
 }
 
 // clockSet is how far the wall clock may move between two reads without having been

@@ -32,7 +32,8 @@ type Waiter struct {
 	found         found         // what the last wait found
 	sharedUntil   time.Duration // until then answers are not left unread for long (see Stream.Together)
 	oversleep     time.Duration // how much longer than requested the last sleeps took, a moving average
-	offset        time.Duration // wall clock minus now, at the last read; 0: not known
+	base          time.Time     // when now was 0, or just before; zero: not known
+	wall          wallOffset
 	runDelay      RunDelay
 	runtimePoller *runtimePoller // nil: not available
 }
