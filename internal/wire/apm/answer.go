@@ -12,6 +12,8 @@ const (
 	maxHead = 16 << 10 // bytes of its status line and fields
 	// KeptBody is how many bytes of an answer's body are kept.
 	KeptBody = 4 << 10
+	// maxSeen is the longest head that is remembered.
+	maxSeen = 512
 )
 
 var (
@@ -39,6 +41,21 @@ type Answer struct {
 	http10  bool
 	head    []byte // the part of the head, or of a chunk's line, that has come
 	keep    []byte // memory of Body
+	seen    *seenHead
+}
+
+// A seenHead is the last head that was read whole, and what it says. A server's heads
+// differ only once a second, in their date, so that most need no parsing.
+type seenHead struct {
+	bytes   []byte
+	status  int
+	close   bool
+	retry   int
+	state   state
+	left    int64
+	chunked bool
+	length  int64
+	http10  bool
 }
 
 type state uint8
@@ -59,7 +76,7 @@ var afterBytes = [...]state{inBody: isDone, inChunk: inChunkEnd}
 
 // Reset prepares a for the next answer.
 func (a *Answer) Reset() {
-	*a = Answer{head: a.head[:0], keep: a.keep[:0], length: -1, Retry: -1}
+	*a = Answer{head: a.head[:0], keep: a.keep[:0], seen: a.seen, length: -1, Retry: -1}
 }
 
 // Feed reads p, which follows the bytes fed before, up to the end of the answer,
@@ -165,8 +182,15 @@ func (a *Answer) line(p []byte) (line []byte, n int, err error) {
 // in several pieces.
 func (a *Answer) readHead(p []byte) (int, error) {
 	if len(a.head) == 0 {
+		if n := a.recall(p); n > 0 {
+			return n, nil
+		}
 		if n := bytes.Index(p, headEnd); n >= 0 && n <= maxHead {
-			return n + len(headEnd), a.parseHead(p[:n+2])
+			err := a.parseHead(p[:n+2])
+			if n += len(headEnd); err == nil {
+				a.remember(p[:n])
+			}
+			return n, err
 		}
 		if len(p) > maxHead {
 			return len(p), errEndless
@@ -189,6 +213,31 @@ func (a *Answer) readHead(p []byte) (int, error) {
 	err := a.parseHead(a.head[:n+2])
 	a.head = a.head[:0]
 	return n + len(headEnd) - had, err
+}
+
+// recall reads the head of p if it is the one that was remembered, and returns its length.
+func (a *Answer) recall(p []byte) int {
+	s := a.seen
+	if s == nil || !bytes.HasPrefix(p, s.bytes) {
+		return 0
+	}
+	a.Status, a.Close, a.Retry = s.status, s.close, s.retry
+	a.state, a.left, a.chunked, a.length, a.http10 = s.state, s.left, s.chunked, s.length, s.http10
+	return len(s.bytes)
+}
+
+// remember keeps a head that was just parsed, unless another follows it.
+func (a *Answer) remember(head []byte) {
+	if len(head) > maxSeen || a.state == inHead {
+		return
+	}
+	if a.seen == nil {
+		a.seen = &seenHead{}
+	}
+	*a.seen = seenHead{
+		append(a.seen.bytes[:0], head...), a.Status, a.Close, a.Retry,
+		a.state, a.left, a.chunked, a.length, a.http10,
+	}
 }
 
 // parseHead reads lines that each end with CR LF.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -61,6 +62,32 @@ func TestAnswers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An answer is read the same after any other, whose head was remembered, and after itself.
+func TestAnswerAfterAnother(t *testing.T) {
+	read := func(a *Answer, in string) Answer {
+		a.Reset()
+		if _, done, err := a.Feed([]byte(in)); err != nil || !done && !a.End() {
+			t.Fatalf("%q: %v", in, err)
+		}
+		got := *a
+		got.head, got.keep, got.seen = nil, nil, nil
+		got.Body = bytes.Clone(got.Body)
+		return got
+	}
+	for _, before := range answers {
+		for _, tt := range answers {
+			want := read(&Answer{}, tt.in)
+			var a Answer
+			read(&a, before.in)
+			for turn := range 2 {
+				if got := read(&a, tt.in); !reflect.DeepEqual(got, want) {
+					t.Errorf("%s after %s, read %d: got %+v, want %+v", tt.name, before.name, turn+1, got, want)
+				}
+			}
+		}
 	}
 }
 
@@ -141,6 +168,11 @@ func FuzzAnswer(f *testing.F) {
 		}
 		if n != at || whole.Status != pieces.Status || !bytes.Equal(whole.Body, pieces.Body) || whole.Close != pieces.Close {
 			t.Fatalf("whole and pieces differ: %+v, %+v", whole, pieces)
+		}
+		again := Answer{seen: whole.seen}
+		again.Reset()
+		if k, _, err := again.Feed(in); k != n || err != nil || again.Status != whole.Status || !bytes.Equal(again.Body, whole.Body) || again.Close != whole.Close || again.Retry != whole.Retry {
+			t.Fatalf("read again: %+v (%v), want %+v", again, err, whole)
 		}
 		r := bufio.NewReader(bytes.NewReader(in[:n]))
 		for {
