@@ -37,16 +37,16 @@ func rates() []rate {
 		{what: "regular pauses make regular stalls", minutes: [2]int{2, 4}, runs: 200, few: 5, long: true, plant: regularPauses},
 		{what: "steal makes spikes", minutes: [2]int{2, 4}, runs: 200, few: 5, long: true, plant: steal},
 		{what: "three changes of leaders make steps", minutes: [2]int{2, 4}, runs: 200, few: 5, long: true, plant: leaders},
-		{what: "one change of leaders makes one step", minutes: [2]int{1, 3}, runs: 300, few: 10, plant: leader},
-		{what: "one change of a series of means comes with one step", minutes: [2]int{2, 4}, runs: 300, few: 10, plant: means},
-		{what: "one change of a series of readings comes with one step", minutes: [2]int{3, 5}, runs: 300, few: 10, plant: readings},
-		{what: "the same", minutes: [2]int{2, 2}, runs: 120, misses: true, plant: readings},
-		{what: "five times as many series: a change of leaders", minutes: [2]int{2, 2}, runs: 100, few: 5, times: 5, plant: leader},
-		{what: "the same", minutes: [2]int{4, 4}, runs: 100, times: 5, plant: leader},
-		{what: "five times as many series: a change of means", minutes: [2]int{2, 2}, runs: 100, times: 5, misses: true, plant: means},
-		{what: "the same", minutes: [2]int{4, 4}, runs: 100, times: 5, plant: means},
-		{what: "five times as many series: a change of readings", minutes: [2]int{2, 2}, runs: 100, times: 5, misses: true, plant: readings},
-		{what: "the same", minutes: [2]int{4, 4}, runs: 100, times: 5, misses: true, plant: readings},
+		{what: "one change of leaders makes one step", minutes: [2]int{1, 3}, runs: 300, few: 10, plant: oneLeader},
+		{what: "one change of a series of means comes with one step", minutes: [2]int{2, 4}, runs: 300, few: 10, plant: oneMean},
+		{what: "one change of a series of readings comes with one step", minutes: [2]int{3, 5}, runs: 300, few: 10, plant: oneReading},
+		{what: "the same", minutes: [2]int{2, 2}, runs: 120, misses: true, plant: oneReading},
+		{what: "five times as many series: a change of leaders", minutes: [2]int{2, 2}, runs: 100, few: 5, times: 5, plant: oneLeader},
+		{what: "the same", minutes: [2]int{4, 4}, runs: 100, times: 5, plant: oneLeader},
+		{what: "five times as many series: a change of means", minutes: [2]int{2, 2}, runs: 100, times: 5, misses: true, plant: oneMean},
+		{what: "the same", minutes: [2]int{4, 4}, runs: 100, times: 5, plant: oneMean},
+		{what: "five times as many series: a change of readings", minutes: [2]int{2, 2}, runs: 100, times: 5, misses: true, plant: oneReading},
+		{what: "the same", minutes: [2]int{4, 4}, runs: 100, times: 5, misses: true, plant: oneReading},
 		{what: "five times as many series: nothing, and one step", minutes: [2]int{2, 4}, runs: 200, times: 5, plant: oneStep},
 	}
 }
@@ -108,7 +108,7 @@ func (row *rate) simulate(t *testing.T, n int) string {
 		for range max(1, row.times) {
 			w.unrelated(r)
 		}
-		named, others, told := false, false, false
+		named, others, said := false, false, false
 		for _, g := range Explain(r).Groups {
 			for _, f := range g.Findings {
 				if r.Causes[f.Cause].Name != planted {
@@ -117,14 +117,14 @@ func (row *rate) simulate(t *testing.T, n int) string {
 					named = true
 				}
 			}
-			told = told || g.Kind == kind && g.Needed > 0
+			said = said || g.Kind == kind && g.Needed > 0
 		}
 		if others {
 			wrong++
 		}
 		if planting = kind != ""; planting && !named {
 			missed++
-			if told {
+			if said {
 				short++
 			}
 		}
@@ -141,7 +141,14 @@ func (row *rate) simulate(t *testing.T, n int) string {
 	if missed > 0 {
 		tooShort = strconv.Itoa(short)
 	}
-	return strings.ReplaceAll(fmt.Sprintf("| %s | %s | %s | %s | %d of %d |", row.what, row.length(), notFound, tooShort, wrong, n), "|  |", "| |")
+	line := "|"
+	for _, cell := range []string{row.what, row.length(), notFound, tooShort, fmt.Sprintf("%d of %d", wrong, n)} {
+		if line += " "; cell != "" {
+			line += cell + " "
+		}
+		line += "|"
+	}
+	return line
 }
 
 // nothing adds incidents of all kinds, or a single step among many series that have one, too, or a rate
@@ -221,20 +228,20 @@ func leaders(w *world, r *Run, _ int) string {
 	return Step
 }
 
-// leader, means and readings make a single step that has a single cause: the hardest case, since one
+// oneLeader, oneMean and oneReading make a single step that has a single cause: the hardest case, since one
 // coincidence must be enough.
-func leader(w *world, r *Run, _ int) string {
+func oneLeader(w *world, r *Run, _ int) string {
 	when := r.Start + w.at(w.one(r))
 	r.Causes = append(r.Causes, Cause{From: "client", Name: planted, Moments: []Span{{when, when}}})
 	return Step
 }
 
-func means(w *world, r *Run, _ int) string {
+func oneMean(w *world, r *Run, _ int) string {
 	w.level(r, w.one(r), true)
 	return Step
 }
 
-func readings(w *world, r *Run, _ int) string {
+func oneReading(w *world, r *Run, _ int) string {
 	w.level(r, w.one(r), false)
 	return Step
 }

@@ -97,7 +97,9 @@ func (j *injector) check(ctx context.Context) error {
 		hint := "name the process: " + f.Action + "=pid:N"
 		for _, pid := range pids {
 			if err = system.MaySignal(pid); err != nil {
-				hint = "run as the user whose process it is, or as an administrator"
+				if hint = "run as the user whose process it is, or as an administrator"; errors.Is(err, system.ErrNoProcess) {
+					hint = "give the number that ps shows, of a process that runs until then"
+				}
 				break
 			}
 		}
