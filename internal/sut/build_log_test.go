@@ -1,4 +1,4 @@
-package checkout
+package sut
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func TestBuildLog(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			l := newBuildLog(&out, 10*(int64(len(line))+1), 4*(int64(len(line))+1))
+			l := newBuildLog(&out, 10*(len(line)+1), 4*(len(line)+1))
 			for i := range tt.lines {
 				l.add(fmt.Sprintf("line %02d", i))
 			}
@@ -77,7 +77,7 @@ func TestOutput(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, cached %v", tt.name, cached), func(t *testing.T) {
 				var mask secret.Mask
 				mask.Add(canary)
-				b, err := Make(t.Context(), Order{Dir: dir, Cache: cache, Command: tt.command, Env: []string{"TOKEN=" + canary}, Mask: &mask})
+				b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: tt.command, Env: []string{"TOKEN=" + canary}, Mask: &mask})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -88,7 +88,7 @@ func TestOutput(t *testing.T) {
 				if b.printed != int64(len(tt.want)) {
 					t.Errorf("got %d bytes printed, want %d", b.printed, len(tt.want))
 				}
-				if got, cut, err := b.Output(); err != nil || got != tt.want || cut != 0 {
+				if got, cut, err := b.output(); err != nil || got != tt.want || cut != 0 {
 					t.Errorf("got %q after %d bytes, %v, want %q", got, cut, err, tt.want)
 				}
 			})
@@ -117,7 +117,7 @@ func TestOutputOfALongBuild(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			write(t, name, tt.before+tt.first+strings.Repeat(line, tt.lines))
 			b := Build{Log: name, printed: tt.printed}
-			got, cut, err := b.Output()
+			got, cut, err := b.output()
 			if err != nil || got != strings.Repeat(line, tt.want) || cut != tt.cut {
 				t.Errorf("got %d bytes after %d, %v, want %d lines after %d", len(got), cut, err, tt.want, tt.cut)
 			}
@@ -130,7 +130,7 @@ func TestOutputOfALongBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := Build{Log: name}
-	if _, _, err := b.Output(); err == nil || !strings.Contains(err.Error(), "read the output of the build: is a directory") {
+	if _, _, err := b.output(); err == nil || !strings.Contains(err.Error(), "read the output of the build: is a directory") {
 		t.Errorf("got %v of a folder", err)
 	}
 }

@@ -1,4 +1,4 @@
-package checkout
+package sut
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 	"carronade/target"
 )
 
-// An Entry is one build in the cache.
-type Entry struct {
+// A CachedBuild is one build in the cache.
+type CachedBuild struct {
 	Home       string        `json:"home"` // its folder
 	Repository string        `json:"repository"`
 	Branch     string        `json:"branch,omitempty"`
@@ -33,14 +33,17 @@ type Entry struct {
 	InUse      bool          `json:"in_use,omitempty"`
 }
 
-// A Bound limits the cache.
-type Bound struct {
+// Tree is the worktree of the build.
+func (e *CachedBuild) Tree() string { return filepath.Join(e.Home, "tree") }
+
+// A CacheBound limits the cache.
+type CacheBound struct {
 	Builds int   // maximum number of builds; below 0: none
 	Bytes  int64 // maximum of bytes of builds; below 0: none
 }
 
-// DefaultBound is the default limit.
-var DefaultBound = Bound{Builds: 20, Bytes: 20 << 30}
+// DefaultCacheBound is the default limit.
+var DefaultCacheBound = CacheBound{Builds: 20, Bytes: 20 << 30}
 
 const entryFile = "build.json"
 
@@ -62,28 +65,28 @@ func cacheFolder(dir string) (string, error) {
 	return dir, nil
 }
 
-func readEntry(home string) (Entry, error) {
+func readEntry(home string) (CachedBuild, error) {
 	name := filepath.Join(home, entryFile)
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return Entry{}, err
+		return CachedBuild{}, err
 	}
-	var e Entry
+	var e CachedBuild
 	if err := json.Unmarshal(data, &e); err != nil {
-		return Entry{}, fmt.Errorf("read %s: %w", name, err)
+		return CachedBuild{}, fmt.Errorf("read %s: %w", name, err)
 	}
 	e.Home = home
 	if st, err := os.Stat(name); err == nil {
 		e.Used = st.ModTime()
 	}
-	if _, err := os.Stat(filepath.Join(home, "tree")); err != nil {
+	if _, err := os.Stat(e.Tree()); err != nil {
 		e.Failed = true
 	}
 	return e, nil
 }
 
 // write writes the entry atomically: its presence means that the build is done.
-func (e *Entry) write() error {
+func (e *CachedBuild) write() error {
 	data, err := json.MarshalIndent(e, "", "  ")
 	if err != nil {
 		return err
@@ -95,14 +98,14 @@ func (e *Entry) write() error {
 	return os.Rename(name+".new", name)
 }
 
-func (e *Entry) touch() {
+func (e *CachedBuild) touch() {
 	now := time.Now()
 	_ = os.Chtimes(filepath.Join(e.Home, entryFile), now, now)
 }
 
-// List returns the builds in the cache, the most recently used first. The cache
+// CachedBuilds returns the builds in the cache, the most recently used first. The cache
 // "" is the user's own.
-func List(cache string) ([]Entry, error) {
+func CachedBuilds(cache string) ([]CachedBuild, error) {
 	cache, err := cacheFolder(cache)
 	if err != nil {
 		return nil, err
@@ -111,7 +114,7 @@ func List(cache string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Entry
+	var out []CachedBuild
 	for _, name := range names {
 		e, err := readEntry(filepath.Dir(name))
 		if err != nil {
@@ -124,16 +127,16 @@ func List(cache string) ([]Entry, error) {
 		}
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b Entry) int {
+	slices.SortFunc(out, func(a, b CachedBuild) int {
 		return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Home, b.Home))
 	})
 	return out, nil
 }
 
 // lock takes the build's lock exclusively; nil if it is in use.
-func (e *Entry) lock() (unlock func()) { return e.lockFile("lock") }
+func (e *CachedBuild) lock() (unlock func()) { return e.lockFile("lock") }
 
-func (e *Entry) lockFile(name string) (unlock func()) {
+func (e *CachedBuild) lockFile(name string) (unlock func()) {
 	f, err := os.OpenFile(filepath.Join(e.Home, name), os.O_RDWR, 0)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -148,13 +151,13 @@ func (e *Entry) lockFile(name string) (unlock func()) {
 	return func() { f.Close() }
 }
 
-// Prune removes the least recently used builds until the rest is within the
+// PruneBuilds removes the least recently used builds until the rest is within the
 // bound, and none that is in use. It returns the removed builds. It does not
 // remove their images, which belong to the engine. Zero fields mean those of
-// DefaultBound.
-func Prune(cache string, bound Bound) (removed []Entry, bytes int64, err error) {
-	bound.Builds, bound.Bytes = cmp.Or(bound.Builds, DefaultBound.Builds), cmp.Or(bound.Bytes, DefaultBound.Bytes)
-	all, err := List(cache)
+// DefaultCacheBound.
+func PruneBuilds(cache string, bound CacheBound) (removed []CachedBuild, bytes int64, err error) {
+	bound.Builds, bound.Bytes = cmp.Or(bound.Builds, DefaultCacheBound.Builds), cmp.Or(bound.Bytes, DefaultCacheBound.Bytes)
+	all, err := CachedBuilds(cache)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -198,7 +201,7 @@ func removeRepos(cache string) error {
 		if left, _ := filepath.Glob(filepath.Join(home, "*", "lock")); len(left) > 0 {
 			continue
 		}
-		e := Entry{Home: home}
+		e := CachedBuild{Home: home}
 		unlock := e.lockFile("repo.lock")
 		if unlock == nil {
 			continue

@@ -1,4 +1,4 @@
-package checkout
+package sut
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ func TestBranchOfARevision(t *testing.T) {
 		{"a remote branch", trunk, sh(t, upstream, "rev-parse", "later"), "", "later"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b, err := Make(t.Context(), Order{Dir: tt.dir, Revision: tt.revision, Branch: tt.given, Cache: t.TempDir()})
+			b, err := MakeBuild(t.Context(), BuildOrder{Dir: tt.dir, Revision: tt.revision, Branch: tt.given, Cache: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestBuildOfAnotherBranch(t *testing.T) {
 	} {
 		var text []byte
 		for _, branch := range []string{"first", "second"} {
-			b, err := Make(t.Context(), Order{Dir: dir, Branch: branch, Command: tt.command, Cache: cache})
+			b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Branch: branch, Command: tt.command, Cache: cache})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package checkout
+package sut
 
 import (
 	"bufio"
@@ -22,16 +22,14 @@ const (
 // A buildLog writes the beginning of a build's output to a file, and its end when the
 // build is done.
 type buildLog struct {
-	out       *bufio.Writer
-	head, end int64 // the limits
-
+	out     *bufio.Writer
+	head    int64  // the limit of the beginning
 	printed int64  // bytes of all lines
-	last    []byte // whole lines after the beginning
-	dropped int64  // bytes between the beginning and last
+	last    output // after the beginning
 }
 
-func newBuildLog(w io.Writer, head, end int64) *buildLog {
-	return &buildLog{out: bufio.NewWriter(w), head: head, end: end}
+func newBuildLog(w io.Writer, head, end int) *buildLog {
+	return &buildLog{out: bufio.NewWriter(w), head: int64(head), last: output{most: end}}
 }
 
 // add adds a line. finish returns the error of writing.
@@ -41,30 +39,25 @@ func (l *buildLog) add(line string) {
 		_, _ = l.out.WriteString(line + "\n")
 		return
 	}
-	l.last = append(append(l.last, line...), '\n')
-	if over := int64(len(l.last)) - l.end; over >= l.end { // not at each line: the rest is copied
-		n := bytes.LastIndexByte(l.last[:over], '\n') + 1
-		l.dropped += int64(n)
-		l.last = l.last[:copy(l.last, l.last[n:])]
-	}
+	l.last.add(line)
 }
 
 // finish writes what is left.
 func (l *buildLog) finish() error {
-	if l.dropped > 0 {
-		fmt.Fprintf(l.out, "... %d bytes, not kept ...\n", l.dropped)
+	if l.last.cut > 0 {
+		fmt.Fprintf(l.out, "... %d bytes, not kept ...\n", l.last.cut)
 	}
-	_, _ = l.out.Write(l.last)
+	_, _ = l.out.Write(l.last.buf)
 	return l.out.Flush()
 }
 
-// MostOutput is the most that Output returns, in bytes.
-const MostOutput = logEnd
+// mostBuildOutput is the most that output returns, in bytes.
+const mostBuildOutput = logEnd
 
-// Output returns the end of what the build has printed, in whole lines, and how many bytes
+// output returns the end of what the build has printed, in whole lines, and how many bytes
 // came before it. The secrets that were known to the build are hidden. The text is empty if
 // nothing was built or printed. It must not be called after Release.
-func (b *Build) Output() (text string, cut int64, err error) {
+func (b *Build) output() (text string, cut int64, err error) {
 	f, err := os.Open(b.Log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", 0, nil // no command
@@ -78,7 +71,7 @@ func (b *Build) Output() (text string, cut int64, err error) {
 		return "", 0, readsOutput(err)
 	}
 	// One byte more: with an end of a line there, no line is shortened.
-	from := max(0, st.Size()-MostOutput-1)
+	from := max(0, st.Size()-mostBuildOutput-1)
 	data, err := io.ReadAll(io.NewSectionReader(f, from, st.Size()-from))
 	if err != nil {
 		return "", 0, readsOutput(err)

@@ -1,4 +1,4 @@
-package checkout
+package sut
 
 import (
 	"bytes"
@@ -55,8 +55,8 @@ func cleanEnv(env []string) []string {
 	return out
 }
 
-// Facts describe the revision of a folder.
-type Facts struct {
+// GitFacts describe the revision of a folder.
+type GitFacts struct {
 	Dir       string
 	Branch    string    // for a detached HEAD one that contains it; "" if none does
 	Revision  string    // the commit's full name
@@ -65,13 +65,13 @@ type Facts struct {
 	Untracked int       // files that git neither tracks nor ignores
 }
 
-// Read reads the git state of the folder dir. It changes nothing there. A
+// ReadGit reads the git state of the folder dir. It changes nothing there. A
 // folder that is missing, is not in a repository or has no commit is a
 // *target.Error.
-func Read(ctx context.Context, dir string) (Facts, error) {
-	f := Facts{Dir: dir}
-	fail := func(err error, hint string) (Facts, error) {
-		return Facts{}, &target.Error{Doing: "read the git folder " + dir, Err: err, Hint: hint}
+func ReadGit(ctx context.Context, dir string) (GitFacts, error) {
+	f := GitFacts{Dir: dir}
+	fail := func(err error, hint string) (GitFacts, error) {
+		return GitFacts{}, &target.Error{Doing: "read the git folder " + dir, Err: err, Hint: hint}
 	}
 	if _, err := exec.LookPath("git"); err != nil {
 		return fail(errors.New("git is not installed"), "install git, or leave out --system-git")
@@ -130,7 +130,7 @@ func dateOf(ctx context.Context, dir, revision string) (time.Time, error) {
 
 // Map returns the facts for a report: branch, revision, revision_date and
 // unstaged_changes.
-func (f *Facts) Map() map[string]any {
+func (f *GitFacts) Map() map[string]any {
 	m := map[string]any{
 		"revision":         f.Revision,
 		"revision_date":    f.Date.UTC().Format(time.RFC3339),
@@ -142,9 +142,9 @@ func (f *Facts) Map() map[string]any {
 	return m
 }
 
-// Remotes are the names of the remotes of the repository in a folder; none if it is
+// GitRemotes are the names of the remotes of the repository in a folder; none if it is
 // not a repository.
-func Remotes(ctx context.Context, dir string) []string {
+func GitRemotes(ctx context.Context, dir string) []string {
 	out, err := git(ctx, dir, "remote")
 	if err != nil {
 		return nil
@@ -152,9 +152,9 @@ func Remotes(ctx context.Context, dir string) []string {
 	return strings.Fields(out)
 }
 
-// Branches are the names of the branches of the repository in a folder, and of its remotes as REMOTE/BRANCH;
+// GitBranches are the names of the branches of the repository in a folder, and of its remotes as REMOTE/BRANCH;
 // none if it is not a repository.
-func Branches(ctx context.Context, dir string) []string {
+func GitBranches(ctx context.Context, dir string) []string {
 	out, err := git(ctx, dir, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads", "refs/remotes")
 	if err != nil {
 		return nil
@@ -162,17 +162,14 @@ func Branches(ctx context.Context, dir string) []string {
 	return slices.DeleteFunc(strings.Fields(out), func(name string) bool { return strings.HasSuffix(name, "/HEAD") })
 }
 
-// Line describes a revision of the repository in a folder in one line: its short name
+// DescribeCommit describes a revision of the repository in a folder in one line: its short name
 // and the first line of its message.
-func Line(ctx context.Context, dir, revision string) (string, error) {
+func DescribeCommit(ctx context.Context, dir, revision string) (string, error) {
 	return git(ctx, dir, "log", "-1", "--oneline", "--no-decorate", "--no-color", "--no-show-signature", "--end-of-options", revision, "--")
 }
 
-// Hash returns the full name of the commit that a branch, a tag or a short name of the
+// ResolveCommit returns the full name of the commit that a branch, a tag or a short name of the
 // repository in a folder means.
-func Hash(ctx context.Context, dir, revision string) (string, error) {
+func ResolveCommit(ctx context.Context, dir, revision string) (string, error) {
 	return git(ctx, dir, "rev-parse", "--quiet", "--verify", "--end-of-options", revision+"^{commit}")
 }
-
-// Tree is the worktree of a build in the cache.
-func Tree(e Entry) string { return filepath.Join(e.Home, "tree") }

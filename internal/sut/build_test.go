@@ -1,4 +1,4 @@
-package checkout
+package sut
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"carronade/target"
 )
 
+// canary is a secret that must not appear anywhere.
 const canary = "kestrel-5519"
 
 // sh runs git in a folder, with a fixed author.
@@ -69,7 +70,7 @@ func TestRead(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(dir, "which"), time.Now(), time.Unix(1_500_000_000, 0)); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Read(t.Context(), filepath.Join(dir, "."))
+	f, err := ReadGit(t.Context(), filepath.Join(dir, "."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +86,11 @@ func TestRead(t *testing.T) {
 	}
 
 	write(t, filepath.Join(dir, "new"), "x")
-	if f, err = Read(t.Context(), dir); err != nil || f.Dirty || f.Untracked != 1 {
+	if f, err = ReadGit(t.Context(), dir); err != nil || f.Dirty || f.Untracked != 1 {
 		t.Errorf("got %+v, %v with a new file, want one untracked and not dirty", f, err)
 	}
 	write(t, filepath.Join(dir, "which"), "changed")
-	if f, err = Read(t.Context(), dir); err != nil || !f.Dirty {
+	if f, err = ReadGit(t.Context(), dir); err != nil || !f.Dirty {
 		t.Errorf("got %+v, %v with a change, want dirty", f, err)
 	}
 	after, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
@@ -98,11 +99,11 @@ func TestRead(t *testing.T) {
 	}
 	sh(t, dir, "stash", "--quiet")
 	sh(t, dir, "checkout", "--quiet", "--detach")
-	if f, err = Read(t.Context(), dir); err != nil || f.Branch != "main" {
+	if f, err = ReadGit(t.Context(), dir); err != nil || f.Branch != "main" {
 		t.Errorf("got %+v, %v detached at the head of main, want main", f, err)
 	}
 	commit(t, dir, "of no branch")
-	if f, err = Read(t.Context(), dir); err != nil || f.Branch != "" {
+	if f, err = ReadGit(t.Context(), dir); err != nil || f.Branch != "" {
 		t.Errorf("got %+v, %v detached, want no branch", f, err)
 	}
 	if _, ok := f.Map()["branch"]; ok {
@@ -122,7 +123,7 @@ func TestReadFails(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Read(t.Context(), test.dir)
+			_, err := ReadGit(t.Context(), test.dir)
 			var e *target.Error
 			if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with a hint that contains %q", err, test.want)
@@ -164,8 +165,8 @@ func TestMake(t *testing.T) {
 	before := snapshot(t, dir)
 
 	count := filepath.Join(t.TempDir(), "count")
-	order := func(rev string) Order {
-		return Order{
+	order := func(rev string) BuildOrder {
+		return BuildOrder{
 			Dir: dir, Revision: rev, Cache: cache, Env: []string{"COUNT=" + count, "PASSWORD=" + canary},
 			Command: `echo run >> "$COUNT"; echo "with PASSWORD=$PASSWORD"; cp which built; test "$CARRONADE_REVISION" = {revision}`,
 		}
@@ -184,7 +185,7 @@ func TestMake(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			b, err := Make(t.Context(), order(test.rev))
+			b, err := MakeBuild(t.Context(), order(test.rev))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,7 +200,7 @@ func TestMake(t *testing.T) {
 			if err != nil || strings.Contains(string(log), canary) || !strings.Contains(string(log), "with PASSWORD=***") {
 				t.Errorf("got the log %q, %v, want the secret masked", log, err)
 			}
-			if got, want := b.Expand("{tree}/x {branch} {revision} {image}"), b.Tree+"/x "+b.Branch+" "+b.Revision+" "+b.Image; got != want {
+			if got, want := b.expand("{tree}/x {branch} {revision} {image}"), b.Tree+"/x "+b.Branch+" "+b.Revision+" "+b.Image; got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
@@ -227,11 +228,11 @@ func TestMakeFetches(t *testing.T) {
 	sh(t, upstream, "checkout", "--quiet", "main")
 	main := commit(t, upstream, "further")
 
-	if _, err := Make(t.Context(), Order{Dir: dir, Revision: "axw/trace-apm-server", Cache: cache}); err == nil || !strings.Contains(err.Error(), "no such branch, tag or commit") {
+	if _, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: "axw/trace-apm-server", Cache: cache}); err == nil || !strings.Contains(err.Error(), "no such branch, tag or commit") {
 		t.Errorf("got %v before it was fetched, want no such branch", err)
 	}
 	for _, rev := range []string{"axw/trace-apm-server", "trace-apm-server"} {
-		b, err := Make(t.Context(), Order{Dir: dir, Revision: rev, Fetch: "axw", Cache: cache})
+		b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: rev, Fetch: "axw", Cache: cache})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +241,7 @@ func TestMakeFetches(t *testing.T) {
 			t.Errorf("%s: got %s of %q, want %s of trace-apm-server", rev, b.Revision, b.Branch, want)
 		}
 	}
-	b, err := Make(t.Context(), Order{Dir: dir, Revision: "main", Fetch: "axw", Cache: cache})
+	b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: "main", Fetch: "axw", Cache: cache})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,11 +252,11 @@ func TestMakeFetches(t *testing.T) {
 	if got := sh(t, dir, "branch", "--remotes"); strings.Contains(got, "trace-apm-server") {
 		t.Errorf("got %q in the user's repository, want nothing fetched there", got)
 	}
-	if _, err := Make(t.Context(), Order{Dir: dir, Fetch: "origin", Cache: cache}); err == nil || !strings.Contains(err.Error(), "no such remote") {
+	if _, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Fetch: "origin", Cache: cache}); err == nil || !strings.Contains(err.Error(), "no such remote") {
 		t.Errorf("got %v, want no such remote", err)
 	}
 	sh(t, dir, "remote", "add", "dead", "https://me:"+canary+"@127.0.0.1:1/x.git")
-	if _, err := Make(t.Context(), Order{Dir: dir, Fetch: "dead", Cache: cache}); err == nil || strings.Contains(err.Error(), canary) {
+	if _, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Fetch: "dead", Cache: cache}); err == nil || strings.Contains(err.Error(), canary) {
 		t.Errorf("got %v, want an error without the login", err)
 	}
 }
@@ -265,7 +266,7 @@ func TestMakeOfAShallowClone(t *testing.T) {
 	head := commit(t, upstream, "second")
 	dir := filepath.Join(t.TempDir(), "shallow")
 	sh(t, t.TempDir(), "clone", "--quiet", "--depth", "1", "file://"+upstream, dir)
-	b, err := Make(t.Context(), Order{Dir: dir, Cache: cache, Command: "git log --oneline"})
+	b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: "git log --oneline"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,18 +280,18 @@ func TestMakeFails(t *testing.T) {
 	dir, cache := project(t), t.TempDir()
 	tests := []struct {
 		name  string
-		order Order
+		order BuildOrder
 		want  []string
 	}{
-		{"no such revision", Order{Revision: "nope"}, []string{"no such branch, tag or commit", "--system-fetch"}},
-		{"a dash", Order{Revision: "--upload-pack=x"}, []string{"does not begin with a dash"}},
-		{"the build fails", Order{Command: "echo broken with token=" + canary + "; exit 3"}, []string{"exit status 3", "broken with token=***", "its output is in "}},
-		{"the build takes too long", Order{Command: "echo begun; sleep 1000", Within: 300 * time.Millisecond}, []string{"it took longer than 300ms"}},
+		{"no such revision", BuildOrder{Revision: "nope"}, []string{"no such branch, tag or commit", "--system-fetch"}},
+		{"a dash", BuildOrder{Revision: "--upload-pack=x"}, []string{"does not begin with a dash"}},
+		{"the build fails", BuildOrder{Command: "echo broken with token=" + canary + "; exit 3"}, []string{"exit status 3", "broken with token=***", "its output is in "}},
+		{"the build takes too long", BuildOrder{Command: "echo begun; sleep 1000", Within: 300 * time.Millisecond}, []string{"it took longer than 300ms"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.order.Dir, test.order.Cache = dir, cache
-			_, err := Make(t.Context(), test.order)
+			_, err := MakeBuild(t.Context(), test.order)
 			var e *target.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want a *target.Error", err)
@@ -311,18 +312,18 @@ func TestMakeFails(t *testing.T) {
 			}
 		})
 	}
-	all, err := List(cache)
+	all, err := CachedBuilds(cache)
 	if err != nil || len(all) != 2 || !all[0].Failed {
 		t.Errorf("got %+v, %v, want the two failed builds", all, err)
 	}
 	// A failed build is built again.
 	marker := filepath.Join(t.TempDir(), "marker")
-	o := Order{Dir: dir, Cache: cache, Command: "test -e " + marker}
-	if _, err := Make(t.Context(), o); err == nil {
+	o := BuildOrder{Dir: dir, Cache: cache, Command: "test -e " + marker}
+	if _, err := MakeBuild(t.Context(), o); err == nil {
 		t.Fatal("the build passed, want it to fail")
 	}
 	write(t, marker, "")
-	b, err := Make(t.Context(), o)
+	b, err := MakeBuild(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +336,7 @@ func TestMakeFails(t *testing.T) {
 func TestMakeIsCanceled(t *testing.T) {
 	dir := project(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Make(ctx, Order{Dir: dir, Cache: t.TempDir(), Command: "echo begun; sleep 1000", Output: func(string) { cancel() }})
+	_, err := MakeBuild(ctx, BuildOrder{Dir: dir, Cache: t.TempDir(), Command: "echo begun; sleep 1000", Output: func(string) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want it canceled", err)
 	}
@@ -349,7 +350,7 @@ func TestMakeAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			b, err := Make(t.Context(), Order{Dir: dir, Cache: cache, Command: "echo run >> " + count + "; sleep 0.2"})
+			b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: "echo run >> " + count + "; sleep 0.2"})
 			if err != nil {
 				t.Error(err)
 				return
@@ -368,7 +369,7 @@ func TestCache(t *testing.T) {
 	var builds []*Build
 	for _, text := range []string{"a", "b", "c"} {
 		commit(t, dir, text)
-		b, err := Make(t.Context(), Order{Dir: dir, Cache: cache, Command: "head -c 100000 /dev/zero > big", Bound: Bound{Builds: 3}})
+		b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: "head -c 100000 /dev/zero > big", Bound: CacheBound{Builds: 3}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,38 +379,38 @@ func TestCache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := List(cache)
+	all, err := CachedBuilds(cache)
 	if err != nil || len(all) != 3 {
 		t.Fatalf("got %d, %v, want three builds", len(all), err)
 	}
 	if all[0].Revision != builds[2].Revision || !all[0].InUse || all[0].Bytes < 100_000 || all[0].Branch != "" && all[0].Branch != "main" {
 		t.Errorf("got %+v first, want the one used last, in use", all[0])
 	}
-	if removed, _, err := Prune(cache, Bound{Builds: -1}); err != nil || len(removed) != 0 {
+	if removed, _, err := PruneBuilds(cache, CacheBound{Builds: -1}); err != nil || len(removed) != 0 {
 		t.Errorf("got %v, %v, want nothing removed that is in use", removed, err)
 	}
 	builds[0].Release()
 	builds[1].Release()
-	removed, bytes, err := Prune(cache, Bound{Builds: 2})
+	removed, bytes, err := PruneBuilds(cache, CacheBound{Builds: 2})
 	if err != nil || len(removed) != 1 || removed[0].Revision != builds[0].Revision || bytes < 100_000 {
 		t.Errorf("got %+v, %d bytes, %v, want the oldest removed", removed, bytes, err)
 	}
 	if _, err := os.Stat(builds[0].Tree); err == nil {
 		t.Error("its worktree is still there")
 	}
-	if removed, _, err = Prune(cache, Bound{Bytes: 150_000}); err != nil || len(removed) != 1 || removed[0].Revision != builds[1].Revision {
+	if removed, _, err = PruneBuilds(cache, CacheBound{Bytes: 150_000}); err != nil || len(removed) != 1 || removed[0].Revision != builds[1].Revision {
 		t.Errorf("got %+v, %v, want the older of two removed for its bytes", removed, err)
 	}
 	builds[2].Release()
 	builds[2].Release() // twice is harmless
-	if removed, _, err = Prune(cache, Bound{Builds: -1}); err != nil || len(removed) != 1 {
+	if removed, _, err = PruneBuilds(cache, CacheBound{Builds: -1}); err != nil || len(removed) != 1 {
 		t.Errorf("got %+v, %v, want the last removed", removed, err)
 	}
 	if left, _ := os.ReadDir(cache); len(left) != 0 {
 		t.Errorf("got %v left, want an empty cache", left)
 	}
 	// A revision that was removed is built again.
-	b, err := Make(t.Context(), Order{Dir: dir, Cache: cache})
+	b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache})
 	if err != nil || b.Cached {
 		t.Fatalf("got %+v, %v, want it built again", b, err)
 	}
@@ -420,13 +421,13 @@ func TestCacheBoundsItself(t *testing.T) {
 	dir, cache := project(t), t.TempDir()
 	for _, text := range []string{"a", "b", "c"} {
 		commit(t, dir, text)
-		b, err := Make(t.Context(), Order{Dir: dir, Cache: cache, Bound: Bound{Builds: 1}})
+		b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Bound: CacheBound{Builds: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b.Release()
 	}
-	all, err := List(cache)
+	all, err := CachedBuilds(cache)
 	if err != nil || len(all) != 1 {
 		t.Errorf("got %d builds, %v, want one", len(all), err)
 	}

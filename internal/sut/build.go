@@ -1,4 +1,4 @@
-package checkout
+package sut
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 	"carronade/target"
 )
 
-// An Order is a revision to be checked out and built.
-type Order struct {
+// A BuildOrder is a revision to be checked out and built.
+type BuildOrder struct {
 	Dir      string // folder of the user's repository; it is only read
 	Revision string // a branch, REMOTE/BRANCH, a tag or a commit; "" is HEAD
 	Branch   string // its branch; "": Revision if it is a branch, else one that contains it
@@ -30,8 +30,8 @@ type Order struct {
 	Env     []string // NAME=VALUE in addition to those of this process
 
 	Cache  string        // the cache folder; "" is the user's own
-	Bound  Bound         // of the cache; zero fields mean those of DefaultBound
-	Within time.Duration // how long a build may take; 0 is DefaultWithin
+	Bound  CacheBound    // of the cache; zero fields mean those of DefaultCacheBound
+	Within time.Duration // how long a build may take; 0 is DefaultBuildWithin
 
 	Mask   *secret.Mask                     // of what is logged; nil: only what looks like a secret is hidden
 	Output func(line string)                // gets the build's output, masked; may be nil
@@ -42,8 +42,8 @@ type Order struct {
 	Launched func(kill func())
 }
 
-// DefaultWithin is how long a build may take.
-const DefaultWithin = 30 * time.Minute
+// DefaultBuildWithin is how long a build may take.
+const DefaultBuildWithin = 30 * time.Minute
 
 // maxErrorLines is how many of a failed build's last lines its error shows.
 const maxErrorLines = 5
@@ -51,9 +51,9 @@ const maxErrorLines = 5
 // A Build is a revision, built in its own worktree. The cache does not remove
 // it before Release.
 type Build struct {
-	Facts
+	GitFacts
 	Tree   string // the worktree
-	Log    string // the file with the build's output; see Output
+	Log    string // the file with the build's output; see BuildOutput
 	Image  string // {image}: a name and tag for the revision, for a build that makes an image
 	Cached bool   // it was built before
 	Took   time.Duration
@@ -62,8 +62,8 @@ type Build struct {
 	lockFile *os.File
 }
 
-// Expand replaces {tree}, {revision}, {branch} and {image}.
-func (b *Build) Expand(s string) string {
+// expand replaces {tree}, {revision}, {branch} and {image}.
+func (b *Build) expand(s string) string {
 	return strings.NewReplacer("{tree}", b.Tree, "{revision}", b.Revision, "{branch}", b.Branch, "{image}", b.Image).Replace(s)
 }
 
@@ -75,10 +75,10 @@ func (b *Build) Release() {
 	}
 }
 
-// Make checks out a revision and builds it, or finds it built. If two runs need
+// MakeBuild checks out a revision and builds it, or finds it built. If two runs need
 // the same build at the same time, it is built once. A build that fails is an
 // error with its last lines, and its output is stored.
-func Make(ctx context.Context, o Order) (*Build, error) {
+func MakeBuild(ctx context.Context, o BuildOrder) (*Build, error) {
 	if o.Mask == nil {
 		o.Mask = new(secret.Mask)
 	}
@@ -92,7 +92,7 @@ func Make(ctx context.Context, o Order) (*Build, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, err := Read(ctx, o.Dir)
+	user, err := ReadGit(ctx, o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -121,12 +121,12 @@ func Make(ctx context.Context, o Order) (*Build, error) {
 	home := filepath.Join(r.home, key)
 	b.Dir, b.Tree, b.Log = user.Dir, filepath.Join(home, "tree"), filepath.Join(home, "build.log")
 	b.Image = "carronade-" + filepath.Base(r.home) + ":" + key
-	o.Command = b.Expand(o.Command)
+	o.Command = b.expand(o.Command)
 	if err := b.make(ctx, &o, r, home); err != nil {
 		b.Release()
 		return nil, err
 	}
-	if _, _, err := Prune(cache, o.Bound); err != nil {
+	if _, _, err := PruneBuilds(cache, o.Bound); err != nil {
 		o.Logf("the cache could not be pruned: %v", err)
 	}
 	return b, nil
@@ -134,7 +134,7 @@ func Make(ctx context.Context, o Order) (*Build, error) {
 
 // key distinguishes the builds of one revision: by the command, by its environment, and
 // by the branch, if the command depends on it.
-func (o *Order) key(branch string) string {
+func (o *BuildOrder) key(branch string) string {
 	parts := append([]string{o.Command}, o.Env...)
 	if strings.Contains(o.Command, "{branch}") || strings.Contains(o.Command, branchEnv) {
 		parts = append(parts, branch)
@@ -148,7 +148,7 @@ const branchEnv = "CARRONADE_BRANCH"
 
 // make keeps the build's lock until Release: exclusively while it builds, then
 // shared with others that use it.
-func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error {
+func (b *Build) make(ctx context.Context, o *BuildOrder, r *repo, home string) error {
 	for {
 		b.Release()
 		if err := os.MkdirAll(home, 0o755); err != nil {
@@ -193,12 +193,12 @@ func isCurrent(f *os.File, name string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(a, b)
 }
 
-func (b *Build) build(ctx context.Context, o *Order, r *repo, home string) error {
+func (b *Build) build(ctx context.Context, o *BuildOrder, r *repo, home string) error {
 	start := time.Now()
 	if err := b.checkOut(ctx, r); err != nil {
 		return &target.Error{Doing: "check out revision " + b.Revision, Err: err, Hint: "the cache is in " + r.home + "; carronade system prune --all empties it"}
 	}
-	e := Entry{
+	e := CachedBuild{
 		Home: home, Repository: b.Dir, Branch: b.Branch, Revision: b.Revision, Date: b.Date,
 		Command: o.Mask.Text(o.Command), Image: b.Image, Built: start,
 	}
@@ -241,10 +241,10 @@ func (b *Build) checkOut(ctx context.Context, r *repo) error {
 }
 
 // command runs the build, with its output masked into its log.
-func (b *Build) command(ctx context.Context, o *Order) error {
+func (b *Build) command(ctx context.Context, o *BuildOrder) error {
 	within := o.Within
 	if within <= 0 {
-		within = DefaultWithin
+		within = DefaultBuildWithin
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("it took longer than %v", within))
 	defer cancel()
