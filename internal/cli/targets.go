@@ -10,6 +10,10 @@ import (
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/compat/riemannload"
 	"carronade/internal/compat/sangrenel"
+	"carronade/internal/standin"
+	"carronade/internal/standin/apm"
+	"carronade/internal/standin/kafka"
+	"carronade/internal/standin/riemann"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -124,6 +128,9 @@ and the memory and processor time of the server's process.`,
 		},
 	}
 }
+
+// standins are the stand-ins, in the order of help.
+func standins() []standin.Kind { return []standin.Kind{kafka.Kind, riemann.Kind, apm.Kind} }
 
 // oldTools are the drop-ins, in the order of `carronade as`.
 func oldTools() []compat.Tool {

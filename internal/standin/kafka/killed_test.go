@@ -1,9 +1,10 @@
-package standin
+package kafka_test
 
 import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/internal/standin"
 )
 
 // TestKilled kills a broker under load, twice, and starts another on its data each
@@ -29,9 +32,9 @@ func testKilled(t *testing.T, args []string) {
 	defer cancel()
 	dir := t.TempDir()
 	var addr atomic.Pointer[string] // of the broker that runs
-	spawn := func() *Child {
+	spawn := func() *standin.Child {
 		t.Helper()
-		c, err := Spawn(ctx, "", append([]string{
+		c, err := standin.Spawn(ctx, "", append([]string{
 			"kafka", "--listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1", "--data-dir", dir,
 		}, args...)...)
 		if err != nil {
@@ -101,7 +104,13 @@ func testKilled(t *testing.T, args []string) {
 			case <-time.After(time.Millisecond):
 			}
 		}
-		child.child.Kill()
+		process, err := os.FindProcess(child.Pid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := process.Kill(); err != nil {
+			t.Fatal(err)
+		}
 		<-child.Ended()
 		child = spawn()
 		if want := "was killed; "; !strings.Contains(child.Output(), want) {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package behavior
+package standin
 
 import "time"
 
