@@ -1,4 +1,4 @@
-package itemfile
+package kafka
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// write writes a list and returns its path.
-func write(t testing.TB, topic string, runs []Run) string {
+// writeItems writes a list and returns its path.
+func writeItems(t testing.TB, topic string, runs []ItemRun) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list")
-	w, err := Create(path, topic)
+	w, err := CreateItems(path, topic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,34 +31,34 @@ func write(t testing.TB, topic string, runs []Run) string {
 }
 
 // readItems reads a list, joining nothing.
-func readItems(t testing.TB, path string) (topic string, runs []Run) {
+func readItems(t testing.TB, path string) (topic string, runs []ItemRun) {
 	t.Helper()
-	topic, err := Read(path, func(r Run) error { runs = append(runs, r); return nil })
+	topic, err := ReadItems(path, func(r ItemRun) error { runs = append(runs, r); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return topic, runs
 }
 
-// single is every record of runs.
-func single(runs []Run) (all []Run) {
+// singleItems is every record of runs.
+func singleItems(runs []ItemRun) (all []ItemRun) {
 	for _, r := range runs {
 		for i := range r.Count {
-			all = append(all, Run{r.Partition, r.Offset + i, 1})
+			all = append(all, ItemRun{r.Partition, r.Offset + i, 1})
 		}
 	}
 	return all
 }
 
-// TestRoundTrip: a list that was written has the same records in the same order, and
+// TestItemsRoundTrip: a list that was written has the same records in the same order, and
 // consecutive ones share a line.
-func TestRoundTrip(t *testing.T) {
+func TestItemsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		runs := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Run {
-			return Run{rapid.Int32Range(0, 2).Draw(rt, "partition"), rapid.Int64Range(0, 9).Draw(rt, "offset"), rapid.Int64Range(1, 5).Draw(rt, "count")}
+		runs := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) ItemRun {
+			return ItemRun{rapid.Int32Range(0, 2).Draw(rt, "partition"), rapid.Int64Range(0, 9).Draw(rt, "offset"), rapid.Int64Range(1, 5).Draw(rt, "count")}
 		}), 0, 30).Draw(rt, "runs")
-		topic, got := readItems(t, write(t, "orders", runs))
-		if topic != "orders" || !slices.Equal(single(got), single(runs)) {
+		topic, got := readItems(t, writeItems(t, "orders", runs))
+		if topic != "orders" || !slices.Equal(singleItems(got), singleItems(runs)) {
 			rt.Fatalf("topic %s: %v, want %v", topic, got, runs)
 		}
 		for i := 1; i < len(got); i++ {
@@ -69,9 +69,9 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestText: the format is the documented one.
-func TestText(t *testing.T) {
-	text, err := os.ReadFile(write(t, "orders", []Run{{0, 1000, 4}, {0, 1004, 6}, {3, 17, 1}}))
+// TestItemsText: the format is the documented one.
+func TestItemsText(t *testing.T) {
+	text, err := os.ReadFile(writeItems(t, "orders", []ItemRun{{0, 1000, 4}, {0, 1004, 6}, {3, 17, 1}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,11 +81,11 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestWriteMuch: what many goroutines write is complete, each record once.
-func TestWriteMuch(t *testing.T) {
+// TestWriteManyItems: what many goroutines write is complete, each record once.
+func TestWriteManyItems(t *testing.T) {
 	const writers, each = 4, 50_000
 	path := filepath.Join(t.TempDir(), "list")
-	w, err := Create(path, "t")
+	w, err := CreateItems(path, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestWriteMuch(t *testing.T) {
 	for p := range int32(writers) {
 		wg.Go(func() {
 			for i := range int64(each) {
-				w.Add(Run{p, 2 * i, 1})
+				w.Add(ItemRun{p, 2 * i, 1})
 			}
 		})
 	}
@@ -114,33 +114,33 @@ func TestWriteMuch(t *testing.T) {
 	}
 }
 
-// TestWriteFails: if the disk fails, the writer says so, does not block, and leaves whole
+// TestWriteItemsFails: if the disk fails, the writer says so, does not block, and leaves whole
 // lines.
-func TestWriteFails(t *testing.T) {
-	if _, err := Create(filepath.Join(t.TempDir(), "absent", "list"), "t"); err == nil {
+func TestWriteItemsFails(t *testing.T) {
+	if _, err := CreateItems(filepath.Join(t.TempDir(), "absent", "list"), "t"); err == nil {
 		t.Error("got no error for a missing folder")
 	}
 	if _, err := os.Stat("/dev/full"); err == nil {
-		if _, err := Create("/dev/full", "t"); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+		if _, err := CreateItems("/dev/full", "t"); err == nil || !strings.Contains(err.Error(), "no space left on device") {
 			t.Errorf("a full disk: %v", err)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "list")
-	w, err := Create(path, "t")
+	w, err := CreateItems(path, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Add(Run{0, 1, 1})
-	w.Add(Run{0, 3, 1})
+	w.Add(ItemRun{0, 1, 1})
+	w.Add(ItemRun{0, 3, 1})
 	w.mu.Lock()
 	w.hand()
 	w.mu.Unlock()
 	for len(w.full) > 0 { // until the goroutine has it; what it writes fails or not
-		w.Add(Run{1, 1, 1})
+		w.Add(ItemRun{1, 1, 1})
 	}
 	w.file.Close()
 	for i := range int64(1 << 20) {
-		w.Add(Run{0, 2 * i, 1})
+		w.Add(ItemRun{0, 2 * i, 1})
 	}
 	err = w.Close()
 	if err == nil || !strings.Contains(err.Error(), "the list "+path+" is not complete: ") {
@@ -151,8 +151,8 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// TestParseRefuses: an error names the line and what is wrong with it.
-func TestParseRefuses(t *testing.T) {
+// TestParseItemsRefuses: an error names the line and what is wrong with it.
+func TestParseItemsRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"0\n":                              `f:1: "0" is not PARTITION,OFFSET`,
 		"# c\n\n0,1,2,3\n":                 `f:3: "0,1,2,3" is not PARTITION,OFFSET`,
@@ -169,36 +169,36 @@ func TestParseRefuses(t *testing.T) {
 		strings.Repeat("1", 10_000) + "\n": `f:1: the line is longer than`,
 		"0,7\n":                            `f:1: no sevens`,
 	} {
-		_, err := Parse(strings.NewReader(text), "f", func(r Run) error {
+		_, err := parseItems(strings.NewReader(text), "f", func(r ItemRun) error {
 			if r.Offset == 7 {
 				return errors.New("no sevens")
 			}
 			return nil
 		})
-		if _, ok := errors.AsType[*Error](err); !ok || !strings.HasPrefix(err.Error(), want) {
+		if _, ok := errors.AsType[*itemError](err); !ok || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := Parse(io.MultiReader(strings.NewReader("0,1\n"), failing{}), "f", func(Run) error { return nil }); err == nil || err.Error() != "read f: broken" {
+	if _, err := parseItems(io.MultiReader(strings.NewReader("0,1\n"), failingReader{}), "f", func(ItemRun) error { return nil }); err == nil || err.Error() != "read f: broken" {
 		t.Errorf("a disk that fails: %v", err)
 	}
 }
 
-type failing struct{}
+type failingReader struct{}
 
-func (failing) Read([]byte) (int, error) { return 0, errors.New("broken") }
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// FuzzParse: a text is refused, or its runs are valid; comments, line ends of Windows and
+// FuzzParseItems: a text is refused, or its runs are valid; comments, line ends of Windows and
 // empty lines change nothing.
-func FuzzParse(f *testing.F) {
+func FuzzParseItems(f *testing.F) {
 	f.Add("# topic: orders\n0,1\n1,2,3\n")
 	f.Add("0,1\r\n\r\n#\n")
 	f.Add("0,9223372036854775806,1\n0,18446744073709551615\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		var runs []Run
+		var runs []ItemRun
 		parse := func(text string) (string, error) {
 			runs = nil
-			return Parse(strings.NewReader(text), "f", func(r Run) error { runs = append(runs, r); return nil })
+			return parseItems(strings.NewReader(text), "f", func(r ItemRun) error { runs = append(runs, r); return nil })
 		}
 		topic, err := parse(text)
 		if err != nil {
