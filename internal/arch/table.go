@@ -62,11 +62,10 @@ var Packages = []Package{
 	{Name: "internal/standin/kafka", May: []string{"internal/secret", "internal/standin", "internal/system", "units"}},
 	{Name: "internal/standin/riemann", May: []string{"internal/standin", "internal/wire/riemann", "units"}},
 	{Name: "internal/ledger", May: []string{"load", "measure"}},
-	{Name: "internal/trust", May: []string{"load", "measure", "units"}},
+	{Name: "internal/trust", May: []string{"internal/layout", "internal/system", "load", "measure", "target", "units"}},
 	{Name: "internal/system", May: []string{"internal/impair", "measure", "units"}},
 	{Name: "internal/secret"},
 	{Name: "internal/sut", May: []string{"internal/secret", "internal/system", "measure", "target", "units"}},
-	{Name: "internal/doctor", May: []string{"internal/layout", "internal/system", "load", "target", "units"}},
 	{Name: "internal/outage", May: []string{"load"}},
 	{Name: "internal/fault", May: []string{"internal/system", "units"}},
 	{Name: "internal/workload", May: []string{"internal/fault", "internal/secret", "load", "measure", "payload", "target", "units"}},
@@ -97,7 +96,7 @@ var Packages = []Package{
 	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/secret", "internal/system", "load", "measure", "target", "units"}},
 	{Name: "internal/web", May: []string{"internal/conn", "internal/picture", "internal/workload", "load", "measure", "target", "units"}},
 	{Name: "internal/fleet/manifest"},
-	{Name: "internal/run", May: []string{"internal/doctor", "internal/fault", "internal/ledger", "internal/outage", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
+	{Name: "internal/run", May: []string{"internal/fault", "internal/ledger", "internal/outage", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
 	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
@@ -111,11 +110,11 @@ var Packages = []Package{
 	{Name: "internal/command", May: []string{"internal/compat", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/run", "internal/stats", "internal/store", "internal/system", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/riemann", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/all"}},
 	{Name: "internal/cli", May: []string{
 		"internal/command", "internal/compat", "internal/compat/...",
-		"internal/conn", "internal/digest", "internal/doctor", "internal/export", "internal/fault", "internal/find",
+		"internal/conn", "internal/digest", "internal/export", "internal/fault", "internal/find",
 		"internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/jobs",
 		"internal/judge", "internal/layout", "internal/live", "internal/outage", "internal/permit", "internal/report",
 		"internal/run", "internal/scenario", "internal/scenario/module", "internal/secret", "internal/serve", "internal/shell",
-		"internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/stats", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/sut", "internal/system",
+		"internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/stats", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/sut", "internal/system", "internal/trust",
 		"internal/web", "internal/workload", "load", "measure", "payload", "target",
 		"units",
 	}, Tests: []string{"target/all"}},
@@ -133,7 +132,7 @@ var Packages = []Package{
 // neither in code nor in comments, except in some files.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/doctor", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
+	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
 	protocolLister   = "internal/cli/targets.go"
 
 	// protocolFiles are the files of those packages that may name protocols: the list, the

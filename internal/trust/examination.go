@@ -1,4 +1,4 @@
-package doctor
+package trust
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"carronade/units"
 )
 
-// Schema names the form of a Report as JSON.
-const Schema = "carronade.doctor/1"
+// ExaminationSchema names the form of an Examination as JSON.
+const ExaminationSchema = "carronade.doctor/1"
 
 // What a finding is about.
 const (
@@ -22,46 +22,46 @@ const (
 	AboutTarget  = "target"
 )
 
-// An Entry is a finding of a report.
-type Entry struct {
+// An ExaminationEntry is a finding of an examination.
+type ExaminationEntry struct {
 	About string `json:"about"`
 	target.Finding
 }
 
-// A Report is everything that was found. Its JSON is documented in docs/doctor.md.
-type Report struct {
-	Schema   string       `json:"schema"`
-	Version  string       `json:"version"`          // of this program
-	At       time.Time    `json:"at"`               // when it began
-	Seconds  float64      `json:"seconds"`          // that it took
-	Target   string       `json:"target,omitempty"` // without secrets
-	Answered bool         `json:"answered"`         // the target did, as its kind expects; false without a target
-	Worst    target.Level `json:"worst"`            // level of all findings
-	Findings []Entry      `json:"findings"`
+// An Examination is everything that was found. Its JSON is documented in docs/doctor.md.
+type Examination struct {
+	Schema   string             `json:"schema"`
+	Version  string             `json:"version"`          // of this program
+	At       time.Time          `json:"at"`               // when it began
+	Seconds  float64            `json:"seconds"`          // that it took
+	Target   string             `json:"target,omitempty"` // without secrets
+	Answered bool               `json:"answered"`         // the target did, as its kind expects; false without a target
+	Worst    target.Level       `json:"worst"`            // level of all findings
+	Findings []ExaminationEntry `json:"findings"`
 }
 
 // Add adds findings about a thing.
-func (r *Report) Add(about string, findings []target.Finding) {
+func (r *Examination) Add(about string, findings []target.Finding) {
 	for _, f := range findings {
-		r.Findings = append(r.Findings, Entry{about, f})
+		r.Findings = append(r.Findings, ExaminationEntry{about, f})
 		r.Worst = max(r.Worst, f.Level)
 	}
 }
 
 // Spoils reports whether something would spoil a measurement.
-func (r *Report) Spoils() bool { return r.Worst >= target.LevelWarning }
+func (r *Examination) Spoils() bool { return r.Worst >= target.LevelWarning }
 
 // colors of levels.
 var colors = map[target.Level]string{target.LevelOK: layout.Green, target.LevelNote: layout.Bold, target.LevelWarning: layout.Yellow, target.LevelError: layout.Red}
 
 // Text prints the report: problems first, the worst at the top, then what is fine in a list. full
 // prints each finding.
-func (r *Report) Text(w io.Writer, style layout.Style, columns int, full bool) error {
+func (r *Examination) Text(w io.Writer, style layout.Style, columns int, full bool) error {
 	p := &layout.Page{Style: style, MaxColumns: columns}
 	p.Title(r.headline())
 	if full {
 		for _, part := range []struct{ about, title string }{{AboutMachine, "Machine"}, {AboutTarget, "Target"}} {
-			var of []Entry
+			var of []ExaminationEntry
 			for _, e := range r.Findings {
 				if e.About == part.about {
 					of = append(of, e)
@@ -77,8 +77,8 @@ func (r *Report) Text(w io.Writer, style layout.Style, columns int, full bool) e
 		return p.To(w)
 	}
 	problems := slices.Clone(r.Findings)
-	problems = slices.DeleteFunc(problems, func(e Entry) bool { return e.Level < target.LevelNote })
-	slices.SortStableFunc(problems, func(a, b Entry) int { return cmp.Compare(b.Level, a.Level) })
+	problems = slices.DeleteFunc(problems, func(e ExaminationEntry) bool { return e.Level < target.LevelNote })
+	slices.SortStableFunc(problems, func(a, b ExaminationEntry) int { return cmp.Compare(b.Level, a.Level) })
 	for i := range problems {
 		p.WriteByte('\n')
 		problems[i].write(p)
@@ -97,7 +97,7 @@ func (r *Report) Text(w io.Writer, style layout.Style, columns int, full bool) e
 }
 
 // checks are the names of checks with a level, and no worse one.
-func (r *Report) checks(level target.Level) []string {
+func (r *Examination) checks(level target.Level) []string {
 	var names []string
 	for _, e := range r.Findings {
 		if e.Level == level && !slices.Contains(names, e.Check) {
@@ -108,7 +108,7 @@ func (r *Report) checks(level target.Level) []string {
 }
 
 // write writes a finding with its effect, and what changes it.
-func (e *Entry) write(p *layout.Page) {
+func (e *ExaminationEntry) write(p *layout.Page) {
 	p.Pair(colors[e.Level], e.Level.String(), e.Found)
 	if e.Effect != "" {
 		p.Pair(layout.Dim, "  effect", e.Effect)
@@ -136,7 +136,7 @@ func isCommand(text string) bool {
 const beside, below = 16, 4
 
 // headline is the answer in a sentence.
-func (r *Report) headline() string {
+func (r *Examination) headline() string {
 	what := "this machine"
 	if r.Target != "" {
 		what += " and " + r.Target
@@ -160,7 +160,7 @@ func (r *Report) headline() string {
 	return strings.Join(parts, ", ") + " on " + what
 }
 
-func (r *Report) count(level target.Level) (n int) {
+func (r *Examination) count(level target.Level) (n int) {
 	for _, e := range r.Findings {
 		if e.Level == level {
 			n++

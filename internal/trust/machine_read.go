@@ -1,4 +1,4 @@
-package doctor
+package trust
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"carronade/target"
 )
 
-// How long the measurements of Read take.
+// How long the measurements of ReadMachine take.
 const (
 	window       = 600 * time.Millisecond // for what others use: in steps of 10 ms
 	wait         = time.Millisecond       // of a sending thread, meanwhile
@@ -17,10 +17,10 @@ const (
 	clockReads   = 2000
 )
 
-// Read reads and measures the facts about this machine, within about 0.7 s. The fields of Facts
+// ReadMachine reads and measures the facts about this machine, within about 0.7 s. The fields of MachineFacts
 // about the run remain zero.
-func Read(ctx context.Context) Facts {
-	f := Facts{Host: system.Describe(), Window: &Window{Busy: -1, Wait: wait}}
+func ReadMachine(ctx context.Context) MachineFacts {
+	f := MachineFacts{Host: system.Describe(), Window: &MachineWindow{Busy: -1, Wait: wait}}
 	w := f.Window
 	before := system.ReadState()
 	watch, metrics := system.NewWatch(), system.NewHostMetrics()
@@ -69,26 +69,26 @@ func clockRead() time.Duration {
 	return least
 }
 
-// Remarks returns texts for the report of a run: what was wrong with the machine and mattered to
+// MachineRemarks returns texts for the report of a run: what was wrong with the machine and mattered to
 // the run, of what needs no window of its own. before and after are from the beginning and the
 // end of the run, which took that length; the buffers are those that it requested, in bytes. What
 // the run itself measures (steal, throttling, steps of the clock) is not repeated.
-func Remarks(host *system.Host, before, after *system.State, length time.Duration, sendBuffer, recvBuffer int64) []string {
-	f := &Facts{
+func MachineRemarks(host *system.Host, before, after *system.State, length time.Duration, sendBuffer, recvBuffer int64) []string {
+	f := &MachineFacts{
 		Host: *host, State: *after, SendBuffer: sendBuffer, RecvBuffer: recvBuffer,
-		Window: &Window{Length: length, Busy: -1, Swapped: moved(before, after)},
+		Window: &MachineWindow{Length: length, Busy: -1, Swapped: moved(before, after)},
 	}
 	var out []string
-	for _, check := range []func(*Facts) target.Finding{clockSource, governor, swap, socketBuffers} {
+	for _, check := range []func(*MachineFacts) target.Finding{clockSource, governor, swap, socketBuffers} {
 		if c := check(f); c.Level >= target.LevelWarning {
-			out = append(out, Sentence(&c))
+			out = append(out, sentence(&c))
 		}
 	}
 	return out
 }
 
-// Sentence is a finding as one text, as warnings of reports are written.
-func Sentence(c *target.Finding) string {
+// sentence is a finding as one text, as warnings of reports are written.
+func sentence(c *target.Finding) string {
 	text := c.Found
 	if c.Effect != "" {
 		text += ": " + c.Effect

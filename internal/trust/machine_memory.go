@@ -1,4 +1,4 @@
-package doctor
+package trust
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ const (
 func size(n uint64) string { return units.FormatSize(int64(min(n, 1<<62))) }
 
 // memory is about what the generator can still get.
-func memory(f *Facts) target.Finding {
+func memory(f *MachineFacts) target.Finding {
 	const check = "memory"
 	h, s := &f.Host, &f.State
 	left, of := s.Available, ""
@@ -45,7 +45,7 @@ func memory(f *Facts) target.Finding {
 }
 
 // swap is about memory on a disk. Swap space that is used and at rest does no harm.
-func swap(f *Facts) target.Finding {
+func swap(f *MachineFacts) target.Finding {
 	const check = "swap"
 	s := &f.State
 	if !s.Read {
@@ -69,7 +69,7 @@ func swap(f *Facts) target.Finding {
 	return c
 }
 
-func hugePages(f *Facts) target.Finding {
+func hugePages(f *MachineFacts) target.Finding {
 	const check = "huge pages"
 	mode := f.Host.HugePages
 	c := target.Finding{Check: check, Found: "transparent huge pages: " + mode}

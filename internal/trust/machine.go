@@ -1,11 +1,4 @@
-// Package doctor judges whether a machine is fit to measure on: it turns plain facts about the
-// machine into findings, each with its effect on a measurement and what changes it, and prints
-// them together with those about a target.
-//
-// It does not know how facts are read (package system does), nor any protocol: a kind of target
-// finds out itself what is wrong with a system. Its invariant: findings are a function of the
-// facts, and a fact that is not known is a finding of its own and never a good one.
-package doctor
+package trust
 
 import (
 	"time"
@@ -14,11 +7,11 @@ import (
 	"carronade/target"
 )
 
-// Facts are what is known about a machine, and about the run that it is judged for.
-type Facts struct {
+// MachineFacts are what is known about a machine, and about the run that it is judged for.
+type MachineFacts struct {
 	Host   system.Host
 	State  system.State
-	Window *Window // nil: nothing was measured
+	Window *MachineWindow // nil: nothing was measured
 
 	Clients     int   // of the run; 0: not known
 	Connections int   // of the run; 0: not known
@@ -30,8 +23,8 @@ type Facts struct {
 	Measured bool           // the generator's limit was measured before (carronade calibrate)
 }
 
-// A Window is what was measured over a moment.
-type Window struct {
+// A MachineWindow is what was measured over a moment.
+type MachineWindow struct {
 	Length    time.Duration
 	Busy      float64 // processors that all programs used; -1: not known
 	Own       float64 // of them, by this program
@@ -45,7 +38,7 @@ type Window struct {
 }
 
 // local reports whether the target, if there is one, is on this machine.
-func (f *Facts) local() bool {
+func (f *MachineFacts) local() bool {
 	for _, r := range f.Routes {
 		if !r.Here {
 			return false
@@ -54,10 +47,10 @@ func (f *Facts) local() bool {
 	return len(f.Routes) > 0
 }
 
-// Machine returns the findings about a machine, in a fixed order.
-func Machine(f *Facts) []target.Finding {
+// MachineFindings returns the findings about a machine, in a fixed order.
+func MachineFindings(f *MachineFacts) []target.Finding {
 	var out []target.Finding
-	for _, check := range []func(*Facts) target.Finding{
+	for _, check := range []func(*MachineFacts) target.Finding{
 		processors, processorLimit, taskLimit, otherLoad, steal, lateness, clockSource, governor,
 		memory, swap, hugePages,
 		openFiles, localPorts, socketBuffers, loopback, network,

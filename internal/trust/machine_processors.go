@@ -1,4 +1,4 @@
-package doctor
+package trust
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ const (
 	mostClockRead        = 500 * time.Nanosecond
 )
 
-func processors(f *Facts) target.Finding {
+func processors(f *MachineFacts) target.Finding {
 	n := f.Host.Cores
 	c := target.Finding{Check: "processors", Found: fmt.Sprintf("the generator may use %s", units.Plural(n, "processor"))}
 	const mend = "use a larger machine, or another one for the target"
@@ -40,7 +40,7 @@ func processors(f *Facts) target.Finding {
 }
 
 // processorLimit is about the lowest quota of the process's control groups (CFS bandwidth control).
-func processorLimit(f *Facts) target.Finding {
+func processorLimit(f *MachineFacts) target.Finding {
 	limit := f.Host.CPULimit
 	c := target.Finding{Check: "processor limit", Found: "the container has no processor limit"}
 	if f.Host.OS != "linux" {
@@ -66,7 +66,7 @@ func processorLimit(f *Facts) target.Finding {
 }
 
 // taskLimit is about the processes and threads that the control groups allow.
-func taskLimit(f *Facts) target.Finding {
+func taskLimit(f *MachineFacts) target.Finding {
 	const check = "thread limit"
 	s := &f.State
 	if f.Host.OS != "linux" || !s.Read {
@@ -86,7 +86,7 @@ func taskLimit(f *Facts) target.Finding {
 	return c
 }
 
-func otherLoad(f *Facts) target.Finding {
+func otherLoad(f *MachineFacts) target.Finding {
 	const check = "other load"
 	w := f.Window
 	if w == nil || w.Busy < 0 {
@@ -107,7 +107,7 @@ func otherLoad(f *Facts) target.Finding {
 	return c
 }
 
-func steal(f *Facts) target.Finding {
+func steal(f *MachineFacts) target.Finding {
 	const check = "steal"
 	w := f.Window
 	if w == nil || w.Busy < 0 {
@@ -126,7 +126,7 @@ func steal(f *Facts) target.Finding {
 }
 
 // lateness is about the waits of sending threads: what a sleep costs here.
-func lateness(f *Facts) target.Finding {
+func lateness(f *MachineFacts) target.Finding {
 	const check = "timers"
 	w := f.Window
 	if w == nil || len(w.Late) == 0 {
@@ -156,7 +156,7 @@ var (
 	slowClocks = []string{"hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"}
 )
 
-func clockSource(f *Facts) target.Finding {
+func clockSource(f *MachineFacts) target.Finding {
 	const check = "clock source"
 	name := f.Host.Clock
 	cost := ""
@@ -195,7 +195,7 @@ func clockSource(f *Facts) target.Finding {
 // processor's own logic choose the frequency.
 var managing = []string{"intel_pstate", "amd-pstate-epp", "amd-pstate"}
 
-func governor(f *Facts) target.Finding {
+func governor(f *MachineFacts) target.Finding {
 	const check = "governor"
 	name := f.Host.Governor
 	c := target.Finding{Check: check, Found: "the processors' governor is " + name}

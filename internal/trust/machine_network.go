@@ -1,4 +1,4 @@
-package doctor
+package trust
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ const (
 )
 
 // openFiles is about the descriptors that connections take.
-func openFiles(f *Facts) target.Finding {
+func openFiles(f *MachineFacts) target.Finding {
 	const check = "open files"
 	limit := f.Host.Limits.OpenFiles
 	need := uint64(max(f.Connections, f.Clients, 1) + ownFiles)
@@ -39,7 +39,7 @@ func openFiles(f *Facts) target.Finding {
 }
 
 // localPorts is about the ports that connections to one address begin from.
-func localPorts(f *Facts) target.Finding {
+func localPorts(f *MachineFacts) target.Finding {
 	const check = "local ports"
 	limit, need := f.Host.Limits.LocalPorts, max(f.Clients, 1)
 	if limit == 0 {
@@ -65,7 +65,7 @@ func judgeLimit(c target.Finding, need, limit float64, mend, near string) target
 }
 
 // socketBuffers is about how much TCP can have on the way.
-func socketBuffers(f *Facts) target.Finding {
+func socketBuffers(f *MachineFacts) target.Finding {
 	const check = "socket buffers"
 	h, s := &f.Host, &f.State
 	if h.Limits.SendBuffer == 0 || h.Limits.RecvBuffer == 0 {
@@ -94,7 +94,7 @@ func socketBuffers(f *Facts) target.Finding {
 }
 
 // loopback is about the speed from this machine to itself. Nothing, if the target is elsewhere.
-func loopback(f *Facts) target.Finding {
+func loopback(f *MachineFacts) target.Finding {
 	const check = "loopback"
 	if f.Target && !f.local() {
 		return target.Finding{}
@@ -112,7 +112,7 @@ func loopback(f *Facts) target.Finding {
 }
 
 // network is about the interface to a target on another machine. Nothing without one.
-func network(f *Facts) target.Finding {
+func network(f *MachineFacts) target.Finding {
 	const check = "network"
 	var away []system.Route
 	for _, r := range f.Routes {
@@ -149,7 +149,7 @@ func network(f *Facts) target.Finding {
 	return unknown(check, "the way to the target is "+name+", which does not tell its speed (virtual interfaces do not)")
 }
 
-func synchronization(f *Facts) target.Finding {
+func synchronization(f *MachineFacts) target.Finding {
 	const check = "time synchronization"
 	s := f.State.Sync
 	if !s.Known {
@@ -169,7 +169,7 @@ func synchronization(f *Facts) target.Finding {
 	return c
 }
 
-func calibration(f *Facts) target.Finding {
+func calibration(f *MachineFacts) target.Finding {
 	c := target.Finding{Check: "calibration", Found: "what this machine can generate was measured before"}
 	if !f.Measured {
 		c.Level = target.LevelNote
