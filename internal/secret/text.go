@@ -11,14 +11,12 @@ var nextSetting = regexp.MustCompile(`^[\w.\-]+\\?["']?[ \t]*[=:]`)
 // headers are names whose value extends to the end of the line.
 var headers = regexp.MustCompile(`(?i)(?:authorization|cookie)$`)
 
-// hideSettings removes the values of settings whose names match, and passes
-// each to found.
-func hideSettings(s string, name *regexp.Regexp, found func(string)) string {
-	var out strings.Builder
-	done := 0 // of s
+// settings hides the values of settings whose names match.
+func (f *finder) settings(s string, name *regexp.Regexp) string {
+	var e edits
 	for pos := 0; pos < len(s); {
 		at := name.FindStringIndex(s[pos:])
-		if at == nil || at[1] == at[0] {
+		if at == nil {
 			break
 		}
 		from, to := pos+at[0], pos+at[1]
@@ -26,18 +24,13 @@ func hideSettings(s string, name *regexp.Regexp, found func(string)) string {
 		if isHarmless(s[from:to]) {
 			continue
 		}
-		start, end := valueOf(s, from, to)
-		if start < 0 {
-			continue
+		if start, end := valueOf(s, from, to); end > start {
+			f.found = append(f.found, strings.Trim(s[start:end], `\"' `))
+			e.replace(start, end, Hidden)
+			pos = end
 		}
-		if found != nil {
-			found(strings.Trim(s[start:end], `\"' `))
-		}
-		out.WriteString(s[done:start] + Hidden)
-		pos, done = end, end
 	}
-	out.WriteString(s[done:])
-	return out.String()
+	return e.apply(s)
 }
 
 // A separator is what is between the name and the value of a setting.
@@ -48,18 +41,18 @@ type separator struct {
 	outer  byte // the quote around name and value
 }
 
-// valueOf returns the value of the setting whose name is s[from:to]; start is
-// -1 if nothing is to be hidden.
+// valueOf returns the place of the value of the setting whose name is s[from:to]; 0, 0 if
+// nothing is to be hidden.
 func valueOf(s string, from, to int) (start, end int) {
 	j := separatorAfter(s, from, to)
 	name := s[from:to]
 	if j.by == 0 || plainPass.MatchString(name) && j.by == ':' && !j.quoted && (j.at >= len(s) || isBlank(s[j.at])) {
-		return -1, 0 // "3 tests pass: all"
+		return 0, 0 // "3 tests pass: all"
 	}
 	i := skipped(s, j.at)
 	if next := i + len(s[i:]) - len(strings.TrimLeft(s[i:], " \t\r\n")); next > i { // on another line
 		if next >= len(s) || strings.IndexByte("\"'`{[(", s[next]) < 0 && j.by != ' ' && j.by != ',' {
-			return -1, 0
+			return 0, 0
 		}
 		i = next
 	}
@@ -67,7 +60,7 @@ func valueOf(s string, from, to int) (start, end int) {
 		i = skipped(s, i+strings.IndexAny(s[i:], " \t"))
 	}
 	if i >= len(s) {
-		return -1, 0
+		return 0, 0
 	}
 	end = endOf(s, i, j, headers.MatchString(name))
 	value := strings.Trim(s[i:end], `\"' `)
@@ -78,7 +71,7 @@ func valueOf(s string, from, to int) (start, end int) {
 	default:
 		return i, end
 	}
-	return -1, 0
+	return 0, 0
 }
 
 // behindName is what may be between a setting's name and its separator: an index, the end
