@@ -74,103 +74,73 @@ func valueOf(s string, from, to int) (start, end int) {
 	return 0, 0
 }
 
-// behindName is what may be between a setting's name and its separator: an index, the end
-// of quotes, the end of an index that is the name.
-var behindName = regexp.MustCompile("^(\\[[^\\]\n]{1,64}\\])?(\\\\*[\"'`])?(\\s*\\])?")
-
-// assignment is a separator with a sign.
-var assignment = regexp.MustCompile(`^(?:[=:?+]=|=>|=|:)`)
+var (
+	// A sign behind a setting's name: behind the end of its quotes and of an index that is
+	// the name, or behind an index of the name.
+	signBehind = regexp.MustCompile("^(?:(\\\\*[\"'`])\\s*(?:\\]\\s*)?|(?:\\[[^\\]\n]{1,64}\\])?[ \t]*)([=:?+]=|=>|=|:)")
+	// What else may be there.
+	blankBehind = regexp.MustCompile("^(?:(\\\\*[\"'`])\\s*|(?:\\[[^\\]\n]{1,64}\\])?[ \t]+|)")
+	quoteAhead  = regexp.MustCompile("^\\\\?[\"'`]")
+)
 
 // separatorAfter returns what follows the name s[from:to].
 func separatorAfter(s string, from, to int) separator {
-	j := separator{at: to}
 	before := byte(0)
 	if from > 0 {
 		before = s[from-1]
 	}
-	g := behindName.FindStringSubmatchIndex(s[to:])
-	i := to
-	if g[3] > 0 && to+g[3] < len(s) && strings.IndexByte("=: ", s[to+g[3]]) >= 0 || g[2] < 0 { // passwords[0]=
-		i = to + max(g[3], 0)
-		if g[4] >= 0 {
-			i, j.quoted = to+g[5], true
+	var j separator
+	g := signBehind.FindStringSubmatchIndex(s[to:])
+	if g != nil {
+		j.by = '='
+		if s[to+g[4]:to+g[5]] == ":" {
+			j.by = ':'
 		}
+	} else {
+		g = blankBehind.FindStringSubmatchIndex(s[to:])
 	}
+	j.at, j.quoted = to+g[1], g[2] >= 0
 	if !j.quoted && isQuote(before) {
 		j.outer = before
 	}
-	blanks := " \t"
-	if j.quoted {
-		blanks = " \t\r\n"
-	}
-	skip := func(k int) int { return k + len(s[k:]) - len(strings.TrimLeft(s[k:], blanks)) }
-	k := skip(i)
-	if j.quoted && g[6] >= 0 { // config["password"] =
-		if next := skip(to + g[7]); assignment.MatchString(s[next:]) {
-			k = next
-		}
-	}
-	if k >= len(s) {
-		return j
-	}
-	isFlag := s[from] == '-'
-	switch c := s[k]; {
-	case assignment.MatchString(s[k:]):
-		sign := assignment.FindString(s[k:])
-		j.by = '='
-		if sign == ":" {
-			j.by = ':'
-		}
-		k += len(sign)
-	case j.quoted && c == ',' && (isFlag || from > 1 && s[from-2] == '('): // "--password", "it" and set("password", "it")
-		j.by, k = ',', k+1
-	case before == ':' && (k > i || c == ',' || c == '\n') && !isWordBefore(s[:from]): // :password "it"
+	rest, isFlag := s[j.at:], s[from] == '-'
+	isApart := g[1] > max(g[3], 0) // by a blank
+	switch {
+	case j.by != 0 || rest == "":
+	case j.quoted && rest[0] == ',' && (isFlag || from > 1 && s[from-2] == '('): // "--password", "it" and set("password", "it")
+		j.by = ','
+		j.at++
+	case before == ':' && (isApart || rest[0] == ',' || rest[0] == '\n') && !isWordBefore(s[:from]): // :password "it"
 		j.by = ' '
-		k += len(s[k:]) - len(strings.TrimLeft(s[k:], " \t\r\n,"))
-	case k == i:
-		return j
-	case isFlag:
+		j.at = len(s) - len(strings.TrimLeft(rest, " \t\r\n,"))
+	case isApart && isFlag:
 		j.by = '-'
-	case isQuote(c) || c == '\\' && k+1 < len(s) && isQuote(s[k+1]):
+	case isApart && quoteAhead.MatchString(rest):
 		j.by = '"'
-	default:
-		return j
 	}
-	j.at = k
 	return j
 }
 
 // endOf returns the end of the value that begins at i.
 func endOf(s string, i int, j separator, header bool) int {
-	c := s[i]
-	switch {
+	end := i
+	switch c := s[i]; {
 	case isQuote(c) && c != j.outer || c == '\\' && i+1 < len(s) && (isQuote(s[i+1]) || s[i+1] == '\\'):
-		end := quoteEnd(s, i)
-		for j.by == '"' || j.by == ' ' { // (def password "what it is for" "it")
-			next := skipped(s, end)
-			if next == end || next >= len(s) || !isQuote(s[next]) {
-				break
-			}
-			end = quoteEnd(s, next)
+		end = quoteEnd(s, i)
+		for next := skipped(s, end); (j.by == '"' || j.by == ' ') && next > end && next < len(s) && isQuote(s[next]); next = skipped(s, end) {
+			end = quoteEnd(s, next) // (def password "what it is for" "it")
 		}
-		return joinedEnd(s, end, j.outer)
-	case c == '{' || c == '[' || c == '(':
-		return joinedEnd(s, closed(s, i), j.outer)
+	case strings.IndexByte("{[(", c) >= 0:
+		end = closed(s, i)
 	case header:
-		end := i + len(strings.TrimSuffix(strings.TrimRight(s[i:continuedLine(s, i)], " \t\r"), ","))
+		end += len(strings.TrimSuffix(strings.TrimRight(s[i:continuedLine(s, i)], " \t\r"), ","))
 		if j.outer != 0 {
 			end = min(end, wordEnd(s, i, j.outer))
 		}
 		return end
 	}
-	return wordEnd(s, i, j.outer)
-}
-
-// joinedEnd returns the end of a value whose part in quotes or brackets ends at end:
-// further parts may follow without a blank, as in a shell's word.
-func joinedEnd(s string, end int, outer byte) int {
-	if end < len(s) && !isDelimiter(s[end]) && s[end] != outer {
-		return wordEnd(s, end, outer)
+	if end == i || end < len(s) && !isDelimiter(s[end]) && s[end] != j.outer { // further parts may follow without a blank, as in a shell's word
+		return wordEnd(s, end, j.outer)
 	}
 	return end
 }
@@ -275,12 +245,8 @@ func bracketEnd(s string, i int, quotes string) int {
 	for i < len(s) {
 		c := s[i]
 		switch {
-		case c == '{':
-			open = append(open, '}')
-		case c == '[':
-			open = append(open, ']')
-		case c == '(':
-			open = append(open, ')')
+		case strings.IndexByte("{[(", c) >= 0:
+			open = append(open, "}])"[strings.IndexByte("{[(", c)])
 		case len(open) > 0 && c == open[len(open)-1]:
 			if open = open[:len(open)-1]; len(open) == 0 {
 				return i + 1
