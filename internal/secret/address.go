@@ -8,9 +8,27 @@ import (
 var (
 	// The beginning of an address, whose marks may be escaped as in properties and JSON.
 	address = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.\-]*\\?:\\?/\\?/`)
+	// A flag's name before its value.
+	flagName = regexp.MustCompile(`^--?[\w.\-]+=`)
 	// A login before a host without a scheme: u:p@tcp(h:1)/d.
 	bareLogin = regexp.MustCompile(`(^|[\s"'=,(])([^\s:@/"'=,(]+:)([^\s@"']+)@([\w\[(.\-]+)`)
 )
+
+// value hides what looks like a secret in a value.
+func (f *finder) value(s string) string { return f.likely(f.address(s)) }
+
+// address hides the login of a value that begins as an address, which is one to its end.
+func (f *finder) address(s string) string {
+	begin := len(flagName.FindString(s))
+	if at := address.FindStringIndex(s[begin:]); at != nil && at[0] == 0 {
+		from := begin + at[1]
+		if to := strings.LastIndexByte(s, '@'); to > from && (strings.Contains(s[from:to], ":") || !strings.ContainsAny(s[from:to], "/?#")) {
+			f.found = append(f.found, s[from:to])
+			s = s[:from] + Hidden + s[to:]
+		}
+	}
+	return s
+}
 
 // logins hides the logins in addresses. A password may contain characters that end an
 // address, since people forget to escape them: if a colon comes before the first slash,

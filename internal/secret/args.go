@@ -23,7 +23,7 @@ var (
 // password.
 var passwordFlags = map[string]string{
 	"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mysqlimport": "-p", "mariadb": "-p", "mariadb-dump": "-p", "mariadb-admin": "-p", "mongo": "-p", "mongosh": "-p", "mongodump": "-p", "sshpass": "-p", "7z": "-p", "rar": "-p",
-	"redis-cli": "-a", "redis-benchmark": "-a", "ldapsearch": "-w", "ldapmodify": "-w", "zip": "-P", "unzip": "-P", "sqlcmd": "-P", "bcp": "-P", "kinit": "-w", "cqlsh": "-p", "influx": "-password",
+	"redis-cli": "-a", "redis-benchmark": "-a", "ldapsearch": "-w", "ldapmodify": "-w", "zip": "-P", "unzip": "-P", "sqlcmd": "-P", "bcp": "-P", "kinit": "-w", "cqlsh": "-p", "influx": "-password", "curl": "-b",
 }
 
 // Args returns arguments without their secrets, which the mask knows from then
@@ -99,10 +99,15 @@ func isSecret(name, value string) bool {
 // setting hides the value of an argument NAME=VALUE that is a secret.
 func setting(arg string) (shown, secret string) {
 	name, value, _ := strings.Cut(arg, "=")
-	if strings.ContainsAny(name, " \t\n;&|") || !isSecret(name, value) { // or a script, of which this is the first word
-		return arg, ""
+	switch {
+	case strings.ContainsAny(name, " \t\n;&|"): // a script, of which this is the first word
+	case isSecret(name, value):
+		return name + "=" + Hidden, value
+	case strings.HasPrefix(name, "-") && variable.MatchString(value): // --env=NAME=VALUE
+		shown, secret = setting(value)
+		return name + "=" + shown, secret
 	}
-	return name + "=" + Hidden, value
+	return arg, ""
 }
 
 // arguments hides the secrets in arguments.
@@ -116,7 +121,7 @@ func (f *finder) arguments(args []string) []string {
 			hidden, secret = setting(arg)
 		}
 		if secret == "" {
-			shown[i] = f.likely(arg)
+			shown[i] = f.value(arg)
 			continue
 		}
 		f.likely(secret) // a login module's text contains the password and more

@@ -144,7 +144,7 @@ func (m *Mask) Value(name, value string) string {
 		return value
 	}
 	var f finder
-	shown := f.likely(value)
+	shown := f.value(value)
 	if Is(name, value) && f.take(value) {
 		shown = Hidden
 	}

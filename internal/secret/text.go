@@ -107,7 +107,7 @@ func separatorAfter(s string, from, to int) separator {
 	isApart := g[1] > max(g[3], 0) // by a blank
 	switch {
 	case j.by != 0 || rest == "":
-	case j.quoted && rest[0] == ',' && (isFlag || from > 1 && s[from-2] == '('): // "--password", "it" and set("password", "it")
+	case rest[0] == ',' && (j.quoted && (isFlag || from > 1 && s[from-2] == '(') || before == '(' && quoteAhead.MatchString(strings.TrimLeft(rest[1:], " \t"))): // "--password", "it" and set("password", "it")
 		j.by = ','
 		j.at++
 	case before == ':' && (isApart || rest[0] == ',' || rest[0] == '\n') && !isWordBefore(s[:from]): // :password "it"
@@ -125,14 +125,15 @@ func separatorAfter(s string, from, to int) separator {
 func endOf(s string, i int, j separator, header bool) int {
 	end := i
 	switch c := s[i]; {
-	case isQuote(c) && c != j.outer || c == '\\' && i+1 < len(s) && (isQuote(s[i+1]) || s[i+1] == '\\'):
+	case c == j.outer && c != 0:
+	case isQuote(c) || c == '\\' && i+1 < len(s) && (isQuote(s[i+1]) || s[i+1] == '\\'):
 		end = quoteEnd(s, i)
 		for next := skipped(s, end); (j.by == '"' || j.by == ' ') && next > end && next < len(s) && isQuote(s[next]); next = skipped(s, end) {
 			end = quoteEnd(s, next) // (def password "what it is for" "it")
 		}
-	case strings.IndexByte("{[(", c) >= 0:
-		end = closed(s, i)
-	case header:
+	case !header || isBracket(c):
+		end = partEnd(s, i)
+	default:
 		end += len(strings.TrimSuffix(strings.TrimRight(s[i:continuedLine(s, i)], " \t\r"), ","))
 		if j.outer != 0 {
 			end = min(end, wordEnd(s, i, j.outer))
@@ -143,6 +144,31 @@ func endOf(s string, i int, j separator, header bool) int {
 		return wordEnd(s, end, j.outer)
 	}
 	return end
+}
+
+// hereDocument is the beginning of a value whose last line is a word, as in shells and HCL.
+var hereDocument = regexp.MustCompile(`^<<[-~]?[ \t]*["']?(\w+)`)
+
+// partEnd returns the end of what begins at i if that is in quotes or brackets or is a
+// here-document, which may be on several lines. Otherwise it returns i.
+func partEnd(s string, i int) int {
+	switch {
+	case isQuote(s[i]):
+		return quoteEnd(s, i)
+	case isBracket(s[i]):
+		return closed(s, i)
+	}
+	if g := hereDocument.FindStringSubmatch(s[i:]); g != nil {
+		for i < len(s) {
+			begin := i
+			i += lineLength(s[i:])
+			if strings.TrimSpace(s[begin:i]) == g[1] {
+				break
+			}
+			i = min(i+1, len(s))
+		}
+	}
+	return i
 }
 
 // wordEnd returns the end of a value without quotes that begins at i: at a
@@ -245,7 +271,7 @@ func bracketEnd(s string, i int, quotes string) int {
 	for i < len(s) {
 		c := s[i]
 		switch {
-		case strings.IndexByte("{[(", c) >= 0:
+		case isBracket(c):
 			open = append(open, "}])"[strings.IndexByte("{[(", c)])
 		case len(open) > 0 && c == open[len(open)-1]:
 			if open = open[:len(open)-1]; len(open) == 0 {
@@ -307,5 +333,7 @@ func isWordBefore(s string) bool {
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
+
+func isBracket(c byte) bool { return c == '{' || c == '[' || c == '(' }
 
 func isDelimiter(c byte) bool { return strings.IndexByte(" \t\r\n,;&)}]>:", c) >= 0 }

@@ -99,12 +99,17 @@ func (t *tree) table(settings []node) {
 		switch {
 		case isLikelyName(n.name), pair && valued.MatchString(n.name):
 			t.secret(n)
-		case n.kind == scalar && Is(n.name, n.text):
+		case n.kind == scalar && Is(n.name, n.text), n.kind == list && isAuth(n.name) && !slices.ContainsFunc(n.below, isMethod):
 			t.hide(n)
 		default:
 			t.mask(n)
 		}
 	}
+}
+
+// isMethod reports whether a value is a method of logging in, or has several parts.
+func isMethod(n node) bool {
+	return n.kind != scalar || slices.Contains(notAuth, strings.ToLower(strings.TrimSpace(n.text)))
 }
 
 // list masks a list, which may be the arguments of a program.
@@ -189,17 +194,13 @@ func (t *tree) hideLines(from, to int) {
 // continuation is the end of a line that the next one continues.
 var continuation = regexp.MustCompile(`\\\r?\n`)
 
-// hideWithin masks a value: one that begins as an address is one to its end, and others may
-// be the text of another file.
+// hideWithin masks a value, which may be the text of another file.
 func hideWithin(text string, depth int) string {
-	if at := address.FindStringIndex(text); at != nil && at[0] == 0 {
-		if n := strings.LastIndexByte(text, '@'); n > at[1] && (strings.Contains(text[at[1]:n], ":") || !strings.ContainsAny(text[at[1]:n], "/?#")) {
-			text = text[:at[1]] + Hidden + text[n:]
-		}
-	}
+	var f finder
+	text = f.address(text)
 	body := strings.TrimSpace(continuation.ReplaceAllString(text, ""))
 	if depth < maxDepth && body != "" && (strings.Contains(body, "\n") || strings.IndexByte("{[<", body[0]) >= 0) {
 		return hideDocument(text, depth+1)
 	}
-	return hideLikely(text)
+	return f.likely(text)
 }
