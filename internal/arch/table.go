@@ -79,7 +79,6 @@ var Packages = []Package{
 	{Name: "internal/find", May: []string{"internal/exit", "internal/layout", "internal/stats", "units"}, Tests: []string{"internal/judge"}},
 	{Name: "internal/fleet", May: []string{"internal/system"}},
 	{Name: "internal/report", May: []string{"internal/exit", "internal/find", "internal/layout", "internal/outage", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/find/trials", May: []string{"internal/find", "internal/report", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/digest", May: []string{"internal/report", "internal/secret", "internal/workload", "measure", "target", "units"}, Tests: []string{"internal/find", "internal/outage", "target/all"}},
 	{Name: "internal/store", May: []string{"internal/digest", "internal/report", "internal/system", "internal/workload", "load", "target"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
 	{Name: "internal/testkit/reporttest", May: []string{"internal/compat", "internal/digest", "internal/report", "internal/store", "internal/workload", "load", "measure"}},
@@ -117,7 +116,7 @@ var Packages = []Package{
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/command", "internal/command/kinds", "internal/command/reports", "internal/compat", "internal/compat/...",
 		"internal/conn", "internal/digest", "internal/doctor", "internal/export", "internal/fault", "internal/find",
-		"internal/find/trials", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/jobs",
+		"internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/jobs",
 		"internal/judge", "internal/layout", "internal/live", "internal/outage", "internal/permit", "internal/report",
 		"internal/run", "internal/scenario", "internal/scenario/module", "internal/secret", "internal/serve", "internal/shell",
 		"internal/standin", "internal/stats", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/system",
