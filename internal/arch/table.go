@@ -98,7 +98,6 @@ var Packages = []Package{
 	{Name: "internal/trace", May: []string{"internal/system", "load"}},
 	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/secret", "internal/system", "load", "measure", "target", "units"}},
 	{Name: "internal/web", May: []string{"internal/conn", "internal/picture", "internal/workload", "load", "measure", "target", "units"}},
-	{Name: "internal/fleet/manifest"},
 	{Name: "internal/run", May: []string{"internal/checkout", "internal/doctor", "internal/fault", "internal/ledger", "internal/outage", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
 	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
@@ -116,7 +115,7 @@ var Packages = []Package{
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/command", "internal/command/kinds", "internal/command/reports", "internal/compat", "internal/compat/...",
 		"internal/conn", "internal/digest", "internal/doctor", "internal/export", "internal/fault", "internal/find",
-		"internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/fleet/manifest", "internal/jobs",
+		"internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/jobs",
 		"internal/judge", "internal/layout", "internal/live", "internal/outage", "internal/permit", "internal/report",
 		"internal/run", "internal/scenario", "internal/scenario/module", "internal/secret", "internal/serve", "internal/shell",
 		"internal/standin", "internal/stats", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/system",
