@@ -90,8 +90,7 @@ var Packages = []Package{
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/traffic", May: []string{"internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "load", "units"}},
-	{Name: "internal/explain", May: []string{"internal/stats"}},
-	{Name: "internal/explain/reported", May: []string{"internal/explain", "internal/layout", "internal/outage", "internal/report", "measure", "units"}},
+	{Name: "internal/explain", May: []string{"internal/layout", "internal/outage", "internal/report", "internal/stats", "measure", "units"}},
 	{Name: "internal/judge", May: []string{"internal/digest", "internal/layout", "internal/report", "internal/stats", "internal/workload", "load", "measure", "target", "units"}},
 	{Name: "internal/picture", May: []string{"internal/find", "internal/layout", "internal/outage", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/web"}},
 	{Name: "internal/export", May: []string{"internal/layout", "internal/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/find"}},
@@ -110,7 +109,7 @@ var Packages = []Package{
 	{Name: "internal/compat/kafkatools", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/web", "internal/workload", "load", "measure", "payload", "target/kafka/itemfile", "units"}, Tests: []string{"internal/testkit/reporttest", "target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},
-	{Name: "internal/command/reports", May: []string{"internal/command", "internal/digest", "internal/explain/reported", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/stats", "internal/store", "internal/system", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
+	{Name: "internal/command/reports", May: []string{"internal/command", "internal/digest", "internal/explain", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/stats", "internal/store", "internal/system", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
 	{Name: "internal/command/kinds", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/report", "internal/run", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/riemann", "units"}, Tests: []string{"target/all"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/command", "internal/command/kinds", "internal/command/reports", "internal/compat", "internal/compat/...",

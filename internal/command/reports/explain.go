@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/explain/reported"
+	"carronade/internal/explain"
 	"carronade/internal/store"
 )
 
@@ -51,7 +51,7 @@ func Explain(t Tools) *cobra.Command {
 				Hint: "explain the report of one of its steps",
 			}
 		}
-		x := reported.Explain(d)
+		x := explain.Explain(d)
 		if asJSON {
 			return command.WriteJSON(c.Out, x)
 		}
