@@ -12,8 +12,8 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/conn"
-	"carronade/internal/doctor"
 	"carronade/internal/system"
+	"carronade/internal/trust"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -93,11 +93,11 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	if err != nil {
 		return err
 	}
-	r := &doctor.Report{Schema: doctor.Schema, Version: version(), At: time.Now().UTC().Truncate(time.Second), Findings: []doctor.Entry{}}
+	r := &trust.Examination{Schema: trust.ExaminationSchema, Version: version(), At: time.Now().UTC().Truncate(time.Second), Findings: []trust.ExaminationEntry{}}
 	began := time.Now()
 	files := conn.FilesFor(0) // before the target is connected to
-	machine := make(chan doctor.Facts, 1)
-	go func() { machine <- doctor.Read(ctx) }()
+	machine := make(chan trust.MachineFacts, 1)
+	go func() { machine <- trust.ReadMachine(ctx) }()
 	var found examination
 	if w != nil {
 		r.Target = w.Target()
@@ -110,8 +110,8 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	facts.Clients, facts.OtherFiles = x.clients, files
 	found.describe(&facts, w)
 	facts.Measured = len(keptCalibrations()) > 0
-	r.Add(doctor.AboutMachine, doctor.Machine(&facts))
-	r.Add(doctor.AboutTarget, found.Findings)
+	r.Add(trust.AboutMachine, trust.MachineFindings(&facts))
+	r.Add(trust.AboutTarget, found.Findings)
 	r.Answered = w != nil && !found.failed
 	r.Seconds = time.Since(began).Seconds()
 	if x.json {
@@ -266,7 +266,7 @@ func noAnswer(w *workload.Workload, err error) target.Finding {
 }
 
 // describe adds to the facts about the machine what they are judged for.
-func (e *examination) describe(f *doctor.Facts, w *workload.Workload) {
+func (e *examination) describe(f *trust.MachineFacts, w *workload.Workload) {
 	f.Routes, f.Connections = e.routes, e.Connections
 	if w == nil {
 		return

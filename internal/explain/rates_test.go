@@ -15,7 +15,7 @@ import (
 
 // A plant puts incidents, and perhaps their cause, into a run. It returns the kind of the incidents whose
 // cause it planted; "": none has one.
-type plant func(w *world, r *Run, seed int) (kind string)
+type plant func(w *world, r *input, seed int) (kind string)
 
 // A rate is a row of the table of docs/explain.md: how often causes are found in simulated runs, among
 // many series and moments that explain nothing.
@@ -109,7 +109,7 @@ func (row *rate) simulate(t *testing.T, n int) string {
 			w.unrelated(r)
 		}
 		named, others, said := false, false, false
-		for _, g := range Explain(r).Groups {
+		for _, g := range coincidences(r).Groups {
 			for _, f := range g.Findings {
 				if r.Causes[f.Cause].Name != planted {
 					others = true
@@ -153,7 +153,7 @@ func (row *rate) simulate(t *testing.T, n int) string {
 
 // nothing adds incidents of all kinds, or a single step among many series that have one, too, or a rate
 // that climbs.
-func nothing(w *world, r *Run, seed int) string {
+func nothing(w *world, r *input, seed int) string {
 	switch seed / 3 % 4 { // the length follows from the seed, too
 	case 0, 1:
 		w.incidents(r)
@@ -168,44 +168,44 @@ func nothing(w *world, r *Run, seed int) string {
 	return ""
 }
 
-func oneStep(w *world, r *Run, _ int) string {
+func oneStep(w *world, r *input, _ int) string {
 	w.step(r, 6+w.Float64()*float64(w.seconds-12), 0.15+0.35*w.Float64())
 	return ""
 }
 
 // pauses makes most of the stalls by pauses.
-func pauses(w *world, r *Run, _ int) string {
-	c := Cause{From: "system", Name: planted, Moments: []Span{}}
+func pauses(w *world, r *input, _ int) string {
+	c := cause{From: "system", Name: planted, Moments: []span{}}
 	for range 5 + w.IntN(8) {
 		at, length := r.Start+w.at(w.Float64()*float64(w.seconds-3)), w.at(0.2+w.Float64())
-		c.Moments = append(c.Moments, Span{at, at + length})
+		c.Moments = append(c.Moments, span{at, at + length})
 		if w.Float64() < 0.9 {
 			w.stall(r, at-w.at(0.005*w.Float64()), length+w.at(0.01))
 		}
 	}
 	for range 20 { // short ones do nothing
 		at := r.Start + w.at(w.Float64()*float64(w.seconds))
-		c.Moments = append(c.Moments, Span{at, at + time.Millisecond})
+		c.Moments = append(c.Moments, span{at, at + time.Millisecond})
 	}
 	w.stall(r, r.Start+w.at(w.Float64()*float64(w.seconds-3)), w.at(0.3)) // one has another reason
 	r.Causes = append(r.Causes, c)
-	return Stall
+	return stall
 }
 
-func regularPauses(w *world, r *Run, _ int) string {
-	c := Cause{From: "system", Name: planted, Moments: []Span{}}
+func regularPauses(w *world, r *input, _ int) string {
+	c := cause{From: "system", Name: planted, Moments: []span{}}
 	for at := r.Start + w.at(3*w.Float64()); at < r.End-2*time.Second; at += 7 * time.Second {
-		c.Moments = append(c.Moments, Span{at, at + w.at(0.3)})
+		c.Moments = append(c.Moments, span{at, at + w.at(0.3)})
 		w.stall(r, at-w.at(0.004*w.Float64()), w.at(0.3))
 	}
 	r.Causes = append(r.Causes, c)
-	return Stall
+	return stall
 }
 
-func steal(w *world, r *Run, _ int) string {
-	c := Cause{From: "host", Name: planted, Unit: "%"}
+func steal(w *world, r *input, _ int) string {
+	c := cause{From: "host", Name: planted, Unit: "%"}
 	for _, iv := range r.Intervals {
-		c.Cells = append(c.Cells, Cell{iv.Start + 2*time.Millisecond, iv.End + 2*time.Millisecond, 0.5 * w.ExpFloat64()})
+		c.Cells = append(c.Cells, cell{iv.Start + 2*time.Millisecond, iv.End + 2*time.Millisecond, 0.5 * w.ExpFloat64()})
 	}
 	for range 4 + w.IntN(5) {
 		i := w.IntN(w.seconds)
@@ -213,35 +213,35 @@ func steal(w *world, r *Run, _ int) string {
 		r.Intervals[i].P99 = time.Duration(5e6 * (4 + 4*w.Float64()))
 	}
 	r.Causes = append(r.Causes, c)
-	return Spike
+	return spike
 }
 
-func leaders(w *world, r *Run, _ int) string {
-	c := Cause{From: "client", Name: planted, Moments: []Span{}}
+func leaders(w *world, r *input, _ int) string {
+	c := cause{From: "client", Name: planted, Moments: []span{}}
 	for k := range 3 {
 		at := float64(w.seconds) * (float64(k+1)/4 + w.Float64()/8)
 		w.step(r, at, 0.3)
 		when := r.Start + w.at(at-0.1*w.Float64())
-		c.Moments = append(c.Moments, Span{when, when})
+		c.Moments = append(c.Moments, span{when, when})
 	}
 	r.Causes = append(r.Causes, c)
-	return Step
+	return step
 }
 
 // oneLeader, oneMean and oneReading make a single step that has a single cause: the hardest case, since one
 // coincidence must be enough.
-func oneLeader(w *world, r *Run, _ int) string {
+func oneLeader(w *world, r *input, _ int) string {
 	when := r.Start + w.at(w.one(r))
-	r.Causes = append(r.Causes, Cause{From: "client", Name: planted, Moments: []Span{{when, when}}})
-	return Step
+	r.Causes = append(r.Causes, cause{From: "client", Name: planted, Moments: []span{{when, when}}})
+	return step
 }
 
-func oneMean(w *world, r *Run, _ int) string {
+func oneMean(w *world, r *input, _ int) string {
 	w.level(r, w.one(r), true)
-	return Step
+	return step
 }
 
-func oneReading(w *world, r *Run, _ int) string {
+func oneReading(w *world, r *input, _ int) string {
 	w.level(r, w.one(r), false)
-	return Step
+	return step
 }

@@ -17,13 +17,13 @@ type world struct {
 func (w *world) at(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 
 // run returns a run without incidents.
-func (w *world) run() *Run {
-	r := &Run{Start: 5 * time.Second, End: w.at(float64(5 + w.seconds)), Usual: 3 * time.Millisecond}
+func (w *world) run() *input {
+	r := &input{Start: 5 * time.Second, End: w.at(float64(5 + w.seconds)), Usual: 3 * time.Millisecond}
 	noise := 0.0
 	for i := range w.seconds {
 		noise = 0.7*noise + 0.02*w.NormFloat64()
 		at := r.Start + w.at(float64(i))
-		r.Intervals = append(r.Intervals, Interval{
+		r.Intervals = append(r.Intervals, interval{
 			Start: at, End: at + time.Second,
 			P99: time.Duration(5e6 * math.Exp(0.1*w.NormFloat64())), Rate: 10_000 * math.Exp(noise/4), Due: 10_000,
 		})
@@ -42,8 +42,8 @@ const (
 )
 
 // series adds a series. Half of them have means, the others readings.
-func (w *world) series(r *Run, name string, sort int) {
-	c := Cause{From: "system", Name: name, Falls: w.IntN(2) == 0, Mean: w.IntN(2) == 0}
+func (w *world) series(r *input, name string, sort int) {
+	c := cause{From: "system", Name: name, Falls: w.IntN(2) == 0, Mean: w.IntN(2) == 0}
 	late := w.at(0.02 * w.Float64()) // it is read a little after the interval
 	level, burst, at, slope := 0.0, 0, w.Float64()*float64(w.seconds), w.NormFloat64()
 	for i, iv := range r.Intervals {
@@ -71,7 +71,7 @@ func (w *world) series(r *Run, name string, sort int) {
 		case elsewhere:
 			v = 50 + w.NormFloat64() + 30*after(float64(i), at, c.Mean)
 		}
-		c.Cells = append(c.Cells, Cell{iv.Start + late, iv.End + late, v})
+		c.Cells = append(c.Cells, cell{iv.Start + late, iv.End + late, v})
 	}
 	r.Causes = append(r.Causes, c)
 }
@@ -86,12 +86,12 @@ func after(second, at float64, mean bool) float64 {
 }
 
 // moments adds moments at random times, some in clusters.
-func (w *world) moments(r *Run, name string, perSecond float64) {
-	c := Cause{From: "system", Name: name, Moments: []Span{}}
+func (w *world) moments(r *input, name string, perSecond float64) {
+	c := cause{From: "system", Name: name, Moments: []span{}}
 	for at := r.Start + w.at(w.ExpFloat64()/perSecond); at < r.End; at += w.at(w.ExpFloat64() / perSecond) {
 		for range 1 + 2*w.IntN(2) {
 			at += w.at(0.1 * w.Float64())
-			c.Moments = append(c.Moments, Span{at, at + w.at(0.05*w.Float64())})
+			c.Moments = append(c.Moments, span{at, at + w.at(0.05*w.Float64())})
 		}
 	}
 	r.Causes = append(r.Causes, c)
@@ -99,7 +99,7 @@ func (w *world) moments(r *Run, name string, perSecond float64) {
 
 // unrelated adds many causes that explain nothing: 24 series that change in many ways, six that
 // have a trend, one that changes its level, and three lists of moments.
-func (w *world) unrelated(r *Run) {
+func (w *world) unrelated(r *input) {
 	for i := range 24 {
 		w.series(r, "series "+strconv.Itoa(i), i%4)
 	}
@@ -113,8 +113,8 @@ func (w *world) unrelated(r *Run) {
 }
 
 // stall adds a stall, and what it does to its interval.
-func (w *world) stall(r *Run, at, length time.Duration) {
-	r.Stalls = append(r.Stalls, Span{at, at + length})
+func (w *world) stall(r *input, at, length time.Duration) {
+	r.Stalls = append(r.Stalls, span{at, at + length})
 	for i := range r.Intervals {
 		if iv := &r.Intervals[i]; iv.Start < at+length && at < iv.End {
 			iv.P99 = max(iv.P99, length)
@@ -123,7 +123,7 @@ func (w *world) stall(r *Run, at, length time.Duration) {
 }
 
 // incidents adds stalls, spikes and perhaps a step at random times, and returns when.
-func (w *world) incidents(r *Run) {
+func (w *world) incidents(r *input) {
 	for range 2 + w.IntN(10) {
 		w.stall(r, r.Start+w.at(w.Float64()*float64(w.seconds-3)), w.at(0.2+w.Float64()))
 	}
@@ -136,14 +136,14 @@ func (w *world) incidents(r *Run) {
 }
 
 // step lowers the rate from a time on.
-func (w *world) step(r *Run, at, by float64) {
+func (w *world) step(r *input, at, by float64) {
 	for i := range r.Intervals {
 		r.Intervals[i].Rate *= 1 - by*after(float64(i), at, true)
 	}
 }
 
 // climb lets the rate rise over the whole run: it has no step, but the search for steps finds some.
-func (w *world) climb(r *Run) {
+func (w *world) climb(r *input) {
 	for i := range r.Intervals {
 		r.Intervals[i].Rate *= 1 + 0.4*float64(i)/float64(w.seconds)
 	}
@@ -161,19 +161,19 @@ func limit(t *testing.T, what string, n, of int, most float64) {
 const planted = "planted" // the name of the cause to find
 
 // one lowers the rate once, and returns when its cause came: up to a tenth of a second before.
-func (w *world) one(r *Run) (at float64) {
+func (w *world) one(r *input) (at float64) {
 	at = 6 + w.Float64()*float64(w.seconds-12)
 	w.step(r, at, 0.15+0.35*w.Float64())
 	return at - 0.1*w.Float64()
 }
 
 // level adds a series that changes its level once, by at least eight deviations of its noise.
-func (w *world) level(r *Run, at float64, mean bool) {
-	c := Cause{From: "host", Name: planted, Mean: mean}
+func (w *world) level(r *input, at float64, mean bool) {
+	c := cause{From: "host", Name: planted, Mean: mean}
 	size := 8 + 20*w.Float64()
 	for i, iv := range r.Intervals {
 		const late = 2 * time.Millisecond
-		c.Cells = append(c.Cells, Cell{iv.Start + late, iv.End + late, 10 + w.NormFloat64() + size*after(float64(i), at, mean)})
+		c.Cells = append(c.Cells, cell{iv.Start + late, iv.End + late, 10 + w.NormFloat64() + size*after(float64(i), at, mean)})
 	}
 	r.Causes = append(r.Causes, c)
 }
