@@ -191,6 +191,14 @@ type Connector interface {
 	Connections() int
 }
 
+// A Connected is a Target that knows how many connections it has at the moment.
+type Connected interface {
+	Target
+	// Connected returns their number. known is false if the target cannot tell, such as one that
+	// has none, or whose library makes one for each request. It is safe for concurrent use.
+	Connected() (n int, known bool)
+}
+
 // A SelfBatcher is a Target whose lanes form batches and limit them, as a client
 // library does. The engine then fires events as they come due, without linger, and
 // keeps at most inFlight batches in flight on a lane, instead of the plan's bound.

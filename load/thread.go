@@ -36,6 +36,7 @@ type thread struct {
 	refiring         indexSet      // of lanes with batches that wait to be fired again
 	full             int           // lanes that accept nothing for now
 	nextLane         int           // index of the lane that the next round begins with
+	moved            bool          // in this round a stream went to the queue of another lane
 	left             int           // streams of a schedule with events left
 	until            time.Duration // events due at this time or later are not fired; Never before a stop
 	ended            time.Duration // when nothing was left to fire; 0 before
@@ -78,7 +79,7 @@ type stream struct {
 	next        uint64 // index of the first event not fired
 	end         uint64 // index of the first event after the phase
 	ready       time.Duration
-	routedSince time.Duration // when it last got a lane after a time without one
+	routedSince time.Duration // when it last got a lane, after a time without one or with one that had no room
 }
 
 // A laneState is the engine's side of a lane.
