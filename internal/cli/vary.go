@@ -12,7 +12,6 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
-	"carronade/internal/find/trials"
 	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/run"
@@ -253,7 +252,7 @@ func (x *variation) order(o *outputs) {
 
 // resumeVariation leaves out the tasks whose reports are stored already.
 func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs) error {
-	rows, err := command.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, append(judge.VaryFields(), "label."+trials.Label)...)
+	rows, err := command.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, append(judge.VaryFields(), "label."+report.SearchLabel)...)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/explain/reported"
+	"carronade/internal/explain"
 	"carronade/internal/store"
 )
 
@@ -50,7 +50,7 @@ func Explain(t ReportTools) *cobra.Command {
 				Hint: "explain the report of one of its steps",
 			}
 		}
-		x := reported.Explain(d)
+		x := explain.Explain(d)
 		if asJSON {
 			return WriteJSON(c.Out, x)
 		}

@@ -1,4 +1,4 @@
-package trials
+package report
 
 import (
 	"strings"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"carronade/internal/find"
-	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/measure"
 )
@@ -26,12 +25,12 @@ func limitsOf(t *testing.T, texts ...string) (out []workload.Limit) {
 
 // trialReport is the report of 4 intervals of 1 s with 100 events each, one of which has late
 // events, and an answer after the end.
-func trialReport(late uint64) *report.Document {
-	d := &report.Document{ID: "abcd2345", Trust: measure.Trust{OK: true, Level: measure.Trusted}}
+func trialReport(late uint64) *Document {
+	d := &Document{ID: "abcd2345", Trust: measure.Trust{OK: true, Level: measure.Trusted}}
 	all := measure.NewHistogram()
 	for i := range 5 {
 		h := measure.NewHistogram()
-		iv := report.Interval{Phase: measure.Measurement, StartS: float64(2 + i), EndS: float64(3 + i)}
+		iv := Interval{Phase: measure.Measurement, StartS: float64(2 + i), EndS: float64(3 + i)}
 		switch i {
 		case 4: // in the drain
 			iv.Acked = 10
@@ -57,14 +56,14 @@ func trialReport(late uint64) *report.Document {
 }
 
 // The slots of an outcome have the late events of a report, also those answered after the end.
-func TestOutcome(t *testing.T) {
+func TestTrialOutcome(t *testing.T) {
 	limits := limitsOf(t, "p99<50ms", "max<1s", "throughput>=90/s")
-	o := &find.Options{Times: Limits(limits)}
+	o := &find.Options{Times: TimeLimits(limits)}
 	if len(o.Times) != 2 || o.Times[0].Quantile != 0.99 || o.Times[1].Quantile != 1 {
 		t.Fatalf("got %+v", o.Times)
 	}
 	trial := find.Trial{Role: find.Confirm, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
-	out := Outcome(o, trial, trialReport(7), limits, 6*time.Second)
+	out := TrialOutcome(o, trial, trialReport(7), limits, 6*time.Second)
 	if len(out.Slots) != 4 || events(out.Slots) != 400 || out.Broken != "" || out.Generator != "" || out.Dead != "" || out.ReportID != "abcd2345" {
 		t.Fatalf("got %+v", out)
 	}
@@ -78,41 +77,41 @@ func TestOutcome(t *testing.T) {
 	}
 	d := trialReport(0)
 	d.Op = workload.RoundTrip // nothing was read
-	if out := Outcome(o, trial, d, limits, 6*time.Second); out.Slots[3].Waiting != 400 {
+	if out := TrialOutcome(o, trial, d, limits, 6*time.Second); out.Slots[3].Waiting != 400 {
 		t.Errorf("got %+v, want all waiting for a consumer", out.Slots)
 	}
 }
 
 // What else ends a trial: limits on other results, failures, a generator that decides.
-func TestOutcomeOf(t *testing.T) {
+func TestTrialOutcomeOf(t *testing.T) {
 	tests := []struct {
 		name   string
 		limits []string
-		alter  func(*report.Document)
+		alter  func(*Document)
 		result find.Result
 		why    string
 	}{
-		{"a broken limit", []string{"p99<200ms", "throughput>=200/s"}, func(*report.Document) {}, find.Fail, "throughput"},
-		{"a limit that the generator may have broken", []string{"p99<200ms", "throughput>=200/s"}, func(d *report.Document) { d.Trust = measure.Trust{Level: measure.NotTrusted} }, find.Invalid, "throughput"},
-		{"failures", []string{"p99<200ms"}, func(d *report.Document) {
+		{"a broken limit", []string{"p99<200ms", "throughput>=200/s"}, func(*Document) {}, find.Fail, "throughput"},
+		{"a limit that the generator may have broken", []string{"p99<200ms", "throughput>=200/s"}, func(d *Document) { d.Trust = measure.Trust{Level: measure.NotTrusted} }, find.Invalid, "throughput"},
+		{"failures", []string{"p99<200ms"}, func(d *Document) {
 			d.Totals.Failed = 3
 			d.Failures = []measure.Failure{{Class: "timeout"}}
 		}, find.Fail, "3 of 400 events failed: timeout"},
-		{"failures where drops are limited", []string{"max<200ms", "dropped=0"}, func(d *report.Document) { d.Totals.Failed = 3 }, find.Fail, "3 of 400 events failed"},
-		{"failures that are not allowed", []string{"max<200ms", "failed=0"}, func(d *report.Document) { d.Totals.Failed = 3 }, find.Fail, "failed"},
-		{"a backlog of a generator that is too slow", []string{"p99<200ms"}, func(d *report.Document) {
+		{"failures where drops are limited", []string{"max<200ms", "dropped=0"}, func(d *Document) { d.Totals.Failed = 3 }, find.Fail, "3 of 400 events failed"},
+		{"failures that are not allowed", []string{"max<200ms", "failed=0"}, func(d *Document) { d.Totals.Failed = 3 }, find.Fail, "failed"},
+		{"a backlog of a generator that is too slow", []string{"p99<200ms"}, func(d *Document) {
 			for i := range 4 {
 				d.Intervals[i].Acked = 10
 			}
 			d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"it fired late"}}
 		}, find.Invalid, "the generator may be the cause: it fired late"},
-		{"failures that are allowed", []string{"max<200ms", "failure-rate<5%"}, func(d *report.Document) { d.Totals.Failed = 3 }, find.Pass, ""},
-		{"the generator decides", []string{"max<50ms"}, func(d *report.Document) {
+		{"failures that are allowed", []string{"max<200ms", "failure-rate<5%"}, func(d *Document) { d.Totals.Failed = 3 }, find.Pass, ""},
+		{"the generator decides", []string{"max<50ms"}, func(d *Document) {
 			h := measure.NewHistogram()
 			h.RecordN(time.Millisecond, 400)
 			d.ResponseLower = measure.Summarize(h, nil, nil)
 		}, find.Invalid, "what the generator may have added"},
-		{"the generator is too slow", []string{"p99<200ms"}, func(d *report.Document) {
+		{"the generator is too slow", []string{"p99<200ms"}, func(d *Document) {
 			d.Totals.Sent = 300
 			d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"it fired late"}}
 		}, find.Invalid, "it fired late"},
@@ -120,27 +119,27 @@ func TestOutcomeOf(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			limits := limitsOf(t, tt.limits...)
-			o := &find.Options{Times: Limits(limits)}
+			o := &find.Options{Times: TimeLimits(limits)}
 			d := trialReport(2)
 			tt.alter(d)
 			trial := find.Trial{Role: find.Search, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
-			v := o.Judge(Outcome(o, trial, d, limits, 6*time.Second))
+			v := o.Judge(TrialOutcome(o, trial, d, limits, 6*time.Second))
 			if v.Result != tt.result || !strings.Contains(v.Why, tt.why) {
 				t.Errorf("got %+v, want %s", v, tt.result)
 			}
 		})
 	}
 	limits := limitsOf(t, "p99<1s", "server.heap<5")
-	o := &find.Options{Times: Limits(limits)}
-	if out := Outcome(o, find.Trial{Role: find.Search, Measure: time.Second, Slot: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
+	o := &find.Options{Times: TimeLimits(limits)}
+	if out := TrialOutcome(o, find.Trial{Role: find.Search, Measure: time.Second, Slot: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
 		t.Errorf("got %+v", out)
 	}
-	if out := Outcome(o, find.Trial{Role: find.Probe, Measure: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
+	if out := TrialOutcome(o, find.Trial{Role: find.Probe, Measure: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
 		t.Errorf("got %+v, want the first trial to show it", out)
 	}
 	d := trialReport(0)
-	d.System = &report.System{Died: true}
-	if out := Outcome(o, find.Trial{Role: find.Probe}, d, nil, time.Second); out.Dead == "" {
+	d.System = &System{Died: true}
+	if out := TrialOutcome(o, find.Trial{Role: find.Probe}, d, nil, time.Second); out.Dead == "" {
 		t.Error("the system that died is not seen")
 	}
 }

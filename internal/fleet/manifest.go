@@ -1,10 +1,4 @@
-// Package manifest writes the Kubernetes objects of a fleet: a coordinator, its agents,
-// the secret with their join files, and rules for the network. The files in
-// packaging/kubernetes are its output with the defaults.
-//
-// Its invariant: text of the caller only gets into the objects as a quoted string, or
-// after a check of its characters. So no option can add a field.
-package manifest
+package fleet
 
 import (
 	"embed"
@@ -19,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// What Options leave out. The target is every name of the cluster in Strimzi's quick start: its
+// What ManifestOptions leave out. The target is every name of the cluster in Strimzi's quick start: its
 // bootstrap service, and the names that its brokers announce.
 const (
 	DefaultAgents = 8
@@ -27,22 +21,22 @@ const (
 	DefaultTarget = "*.kafka.svc:9092"
 )
 
-// Port is the port of the coordinator.
-const Port = 8236
+// coordinatorPort is the port of the coordinator.
+const coordinatorPort = 8236
 
 // maxAgents is how many agents can be connected to a coordinator.
 const maxAgents = 64
 
-// Options are what differs between fleets. The zero value is a fleet with the defaults.
-type Options struct {
+// ManifestOptions are what differs between fleets. The zero value is a fleet with the defaults.
+type ManifestOptions struct {
 	Agents       int      // 0 means DefaultAgents
 	Image        string   // "" means DefaultImage
 	Namespace    string   // "" leaves it to kubectl
 	AllowTargets []string // patterns of the addresses that agents may load, HOST or HOST:PORT; none means DefaultTarget
 }
 
-// A File is one file of the Kustomize base.
-type File struct {
+// A manifestFile is one file of the Kustomize base.
+type manifestFile struct {
 	Name string
 	Data []byte
 }
@@ -50,15 +44,18 @@ type File struct {
 //go:embed objects
 var objects embed.FS
 
-// names are the files in the order in which Kubernetes should create their objects.
-var names = []string{"secret.yaml", "coordinator.yaml", "agents.yaml", "network.yaml"}
+// manifestNames are the files in the order in which Kubernetes should create their objects.
+var manifestNames = []string{"secret.yaml", "coordinator.yaml", "agents.yaml", "network.yaml"}
 
 const kustomization = "kustomization.yaml"
 
-// Manifest returns all objects as one YAML document stream, for kubectl apply -f. An
-// error says which option is wrong.
-func Manifest(o Options) ([]byte, error) {
-	files, err := Files(o)
+// Manifest returns the Kubernetes objects of a fleet as one YAML document stream, for kubectl
+// apply -f: a coordinator, its agents, the secret with their join files, and rules for the
+// network. The files in packaging/kubernetes are the same with the defaults. An error says which
+// option is wrong. Text of an option only gets into the objects as a quoted string, or after a
+// check of its characters, so no option can add a field.
+func Manifest(o ManifestOptions) ([]byte, error) {
+	files, err := manifestFiles(o)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +72,8 @@ func Manifest(o Options) ([]byte, error) {
 	return all, nil
 }
 
-// Files returns the same objects as the files of a Kustomize base.
-func Files(o Options) ([]File, error) {
+// manifestFiles returns the same objects as the files of a Kustomize base.
+func manifestFiles(o ManifestOptions) ([]manifestFile, error) {
 	if o.Agents == 0 {
 		o.Agents = DefaultAgents
 	}
@@ -95,17 +92,17 @@ func Files(o Options) ([]File, error) {
 		"${namespace}", field("\n  namespace: ", o.Namespace),
 		"${kustomize}", field("\nnamespace: ", o.Namespace),
 		"${joins}", joins(o.Agents),
-		"${port}", strconv.Itoa(Port),
+		"${port}", strconv.Itoa(coordinatorPort),
 		"${allow}", allow(o.AllowTargets),
 		"${targets}", egress(o.AllowTargets),
 	)
-	var files []File
-	for _, name := range append(slices.Clip(names), kustomization) {
+	var files []manifestFile
+	for _, name := range append(slices.Clip(manifestNames), kustomization) {
 		text, err := objects.ReadFile("objects/" + name)
 		if err != nil {
 			return nil, err // names are fixed, so this cannot happen
 		}
-		files = append(files, File{Name: name, Data: []byte(fill.Replace(string(text)))})
+		files = append(files, manifestFile{Name: name, Data: []byte(fill.Replace(string(text)))})
 	}
 	return files, nil
 }
@@ -118,7 +115,7 @@ var (
 	imageReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,510}$`) })
 )
 
-func (o *Options) check() error {
+func (o *ManifestOptions) check() error {
 	switch {
 	case o.Agents < 0 || o.Agents > maxAgents:
 		return fmt.Errorf("%d agents: want 1 to %d", o.Agents, maxAgents)
@@ -128,7 +125,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("%q is not the name of a namespace: want letters a to z, digits and hyphens, 63 at most", o.Namespace)
 	}
 	for _, t := range o.AllowTargets {
-		if t == "" || !printable(t) || strings.ContainsAny(t, "/,") {
+		if t == "" || !visible(t) || strings.ContainsAny(t, "/,") {
 			return fmt.Errorf("%q is not a pattern of addresses", t)
 		}
 		if strings.Contains(t, "$(") {
@@ -138,8 +135,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// printable reports whether s consists of characters that can be seen.
-func printable(s string) bool {
+// visible reports whether s consists of characters that can be seen.
+func visible(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
 }
 

@@ -1,4 +1,4 @@
-package trials
+package report
 
 import (
 	"fmt"
@@ -7,15 +7,14 @@ import (
 	"time"
 
 	"carronade/internal/find"
-	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/measure"
 	"carronade/units"
 )
 
-// Limits are the limits that are judged by the share of late events: upper limits of
+// TimeLimits are the limits that are judged by the share of late events: upper limits of
 // percentiles, and of the maximum. The others are judged by the report of each trial.
-func Limits(limits []workload.Limit) (times []find.TimeLimit) {
+func TimeLimits(limits []workload.Limit) (times []find.TimeLimit) {
 	for i := range limits {
 		l := &limits[i]
 		if !byShare(l) {
@@ -35,9 +34,9 @@ func byShare(l *workload.Limit) bool {
 	return (l.Stat == workload.PercentileStat || l.Stat == workload.MaxStat) && l.Op.Upper() && l.Value > 0
 }
 
-// Outcome makes the outcome of a trial from its report. elapsed is the time of the whole trial;
+// TrialOutcome makes the outcome of a trial from its report. elapsed is the time of the whole trial;
 // limits are all limits of the search, checked with the report.
-func Outcome(o *find.Options, t find.Trial, d *report.Document, limits []workload.Limit, elapsed time.Duration) find.Outcome {
+func TrialOutcome(o *find.Options, t find.Trial, d *Document, limits []workload.Limit, elapsed time.Duration) find.Outcome {
 	out := find.Outcome{Trial: t, ReportID: d.ID, Achieved: d.Totals.EventsPerS, Elapsed: elapsed}
 	if s := d.System; s != nil && s.Died {
 		out.Dead = "the system ended"
@@ -61,19 +60,19 @@ func Outcome(o *find.Options, t find.Trial, d *report.Document, limits []workloa
 	out.Slots, out.Times, out.Uses = slots(o, t, d), quantiles(o, t, d), uses(d)
 	p50, _ := d.Service.At(50)
 	out.Service = p50.D
-	out.Generator = generator(d)
+	out.Generator = sentLess(d)
 	switch {
 	case strings.HasPrefix(d.Target, "null:"):
 		out.Doubt = "null:// takes every event"
 	case d.TrustLevel() == measure.NotTrusted && len(d.Trust.Reasons) > 0:
 		out.Doubt = d.Trust.Reasons[0]
 	}
-	check(&out, d, limits)
+	checkTrial(&out, d, limits)
 	return out
 }
 
 // noMetric notes that a limit is on a metric that is not reported, which the first trial shows.
-func noMetric(o *find.Outcome, d *report.Document, limits []workload.Limit) {
+func noMetric(o *find.Outcome, d *Document, limits []workload.Limit) {
 	for i, c := range d.CheckLimits(limits) {
 		if limits[i].Metric != "" && c.CannotTell && !c.ByGenerator() {
 			o.Unclear = c.Name + ": " + c.Text
@@ -82,7 +81,7 @@ func noMetric(o *find.Outcome, d *report.Document, limits []workload.Limit) {
 }
 
 // tooLittle says why a trial that read says nothing of the system.
-func tooLittle(d *report.Document) string {
+func tooLittle(d *Document) string {
 	switch {
 	case d.Totals.Consumed == 0:
 		return "nothing was read: a group goes on where the last trial ended, so leave it out, and write events first"
@@ -94,7 +93,7 @@ func tooLittle(d *report.Document) string {
 
 // eachSlot calls f with the intervals of the measurement, the slot of each, and how many of its
 // events were lost. Answers after the end of the measurement belong to its last slot.
-func eachSlot(t find.Trial, d *report.Document, f func(i int, iv *report.Interval, lost uint64)) {
+func eachSlot(t find.Trial, d *Document, f func(i int, iv *Interval, lost uint64)) {
 	begin, begun := 0.0, false
 	for k := range d.Intervals {
 		iv := &d.Intervals[k]
@@ -113,7 +112,7 @@ func eachSlot(t find.Trial, d *report.Document, f func(i int, iv *report.Interva
 func slotsOf(t find.Trial) int { return max(1, int(t.Measure/t.Slot)) }
 
 // slots counts late events by the intervals of the series.
-func slots(o *find.Options, t find.Trial, d *report.Document) []find.Slot {
+func slots(o *find.Options, t find.Trial, d *Document) []find.Slot {
 	slots := make([]find.Slot, slotsOf(t))
 	over := make([]uint64, len(slots)*len(o.Times))
 	for i := range slots {
@@ -121,7 +120,7 @@ func slots(o *find.Options, t find.Trial, d *report.Document) []find.Slot {
 	}
 	begin, begun := 0.0, false
 	waiting := int64(0)
-	eachSlot(t, d, func(i int, iv *report.Interval, lost uint64) {
+	eachSlot(t, d, func(i int, iv *Interval, lost uint64) {
 		if !begun {
 			begin, begun = iv.StartS, true
 		}
@@ -165,8 +164,8 @@ func withoutGenerator(slots []find.Slot, j int) {
 	}
 }
 
-// generator says why a trial says nothing of the system: the generator sent less than was due.
-func generator(d *report.Document) string {
+// sentLess says why a trial says nothing of the system: the generator sent less than was due.
+func sentLess(d *Document) string {
 	if d.TrustLevel() != measure.NotTrusted || d.Totals.Offered == 0 {
 		return ""
 	}
@@ -180,9 +179,9 @@ func generator(d *report.Document) string {
 	return "the generator did not send what was due"
 }
 
-// check checks the limits that are not judged by shares, and notes which of the others hold
+// checkTrial checks the limits that are not judged by shares, and notes which of the others hold
 // without what the generator may have added. Without a limit on failures, none is allowed.
-func check(o *find.Outcome, d *report.Document, limits []workload.Limit) {
+func checkTrial(o *find.Outcome, d *Document, limits []workload.Limit) {
 	var failures, drops bool // allowed
 	times := 0
 	for i, c := range d.CheckLimits(limits) {

@@ -1,4 +1,4 @@
-package trials
+package report
 
 import (
 	"cmp"
@@ -9,17 +9,16 @@ import (
 	"time"
 
 	"carronade/internal/find"
-	"carronade/internal/report"
 	"carronade/load"
 	"carronade/measure"
 )
 
 // The labels of the reports of a search: which one, and what the report is to it.
 const (
-	Label     = "find"
-	RoleLabel = "find-role"
-	// Answer is the role of the report of the search itself.
-	Answer = "answer"
+	SearchLabel = "find"
+	RoleLabel   = "find-role"
+	// AnswerRole is the role of the report of the search itself.
+	AnswerRole = "answer"
 )
 
 // ofTrial are the settings that each trial has its own values of.
@@ -34,24 +33,24 @@ type Searched struct {
 	Options      find.Options
 	AtLeast      float64 // the rate that must hold, or 0
 	Answer       *find.Answer
-	Of           *report.Document // a trial at a rate, or else a probe
+	Of           *Document // a trial at a rate, or else a probe
 	Canceled     bool
 }
 
-// Report makes the report of a search. What was searched, with which settings, by which machine
+// SearchReport makes the report of a search. What was searched, with which settings, by which machine
 // and in which revision of the system, is that of its trials.
-func Report(s *Searched) (*report.Document, error) {
+func SearchReport(s *Searched) (*Document, error) {
 	t := s.Of
-	d := &report.Document{
-		Schema: report.SearchSchema, ID: s.ID, RunID: s.ID, Version: t.Version,
-		Target: t.Target, Op: t.Op, Mode: report.Searching, Note: t.Note, Attachments: t.Attachments,
+	d := &Document{
+		Schema: SearchSchema, ID: s.ID, RunID: s.ID, Version: t.Version,
+		Target: t.Target, Op: t.Op, Mode: Searching, Note: t.Note, Attachments: t.Attachments,
 		Labels: maps.Clone(t.Labels), Repetition: 1, Repetitions: 1,
 		StartedAt: s.Began.Round(0), EndedAt: s.Ended.Round(0),
 		Stopped: load.Reason(s.Answer.Ending), Partial: s.Canceled || s.Answer.Ending == find.Died,
 		Trust:    measure.Trust{OK: true, Level: measure.Trusted, Reasons: []string{}, Doubts: []string{}, Notes: []string{}, Bounds: []measure.Bound{}},
-		Workload: withoutTrial(t.Workload), Settings: []report.Setting{},
+		Workload: withoutTrial(t.Workload), Settings: []Setting{},
 		Facts: t.Facts, Host: t.Host, HostText: t.HostText, Hosts: t.Hosts,
-		Search: &report.Search{
+		Search: &Search{
 			Limits: s.Limits, Within: within(s), Budget: s.Options.Budget, From: s.Options.From, AtLeast: s.AtLeast, Answer: s.Answer,
 		},
 	}
@@ -64,9 +63,9 @@ func Report(s *Searched) (*report.Document, error) {
 	if d.Labels == nil {
 		d.Labels = map[string]string{}
 	}
-	d.Labels[Label], d.Labels[RoleLabel] = cmp.Or(s.Search, s.ID), Answer
+	d.Labels[SearchLabel], d.Labels[RoleLabel] = cmp.Or(s.Search, s.ID), AnswerRole
 	if t.System != nil {
-		d.System = &report.System{Facts: t.System.Facts}
+		d.System = &System{Facts: t.System.Facts}
 	}
 	for i := range t.Settings {
 		if !slices.Contains(ofTrial, t.Settings[i].Name) {
@@ -74,7 +73,7 @@ func Report(s *Searched) (*report.Document, error) {
 		}
 	}
 	// Ceilings are comparable only if they are of the same limits.
-	d.Settings = append(d.Settings, report.Setting{Name: "slo", Type: "list", Value: strings.Join(s.Limits, ", "), Minor: true, Independent: true})
+	d.Settings = append(d.Settings, Setting{Name: "slo", Type: "list", Value: strings.Join(s.Limits, ", "), Minor: true, Independent: true})
 	return d, d.Seal()
 }
 
@@ -91,10 +90,10 @@ func withoutTrial(of any) map[string]any {
 }
 
 // within are the limits on times, by the names of the times in the trials.
-func within(s *Searched) []report.SearchLimit {
-	out := make([]report.SearchLimit, 0, len(s.Options.Times))
+func within(s *Searched) []SearchLimit {
+	out := make([]SearchLimit, 0, len(s.Options.Times))
 	for _, l := range s.Options.Times {
-		out = append(out, report.SearchLimit{Name: l.Name, Of: timeOf(l, s.Of), P: percent(l.Quantile), Within: l.Within})
+		out = append(out, SearchLimit{Name: l.Name, Of: timeOf(l, s.Of), P: percent(l.Quantile), Within: l.Within})
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package reported
+package explain
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/explain"
 	"carronade/internal/layout"
 	"carronade/units"
 )
@@ -82,7 +81,7 @@ func (x *Explanation) group(p *layout.Page, g *Group) {
 	}
 	if g.NeededS > 0 {
 		what := "a series"
-		if g.Kind == explain.Step { // means are placed better than that
+		if g.Kind == step { // means are placed better than that
 			what = "a series of readings"
 		}
 		each := "with each once"
@@ -104,9 +103,9 @@ func (g *Group) count(n int) string {
 
 // names are those of the kinds of incidents.
 var names = map[string]struct{ one, many string }{
-	explain.Stall: {"stall", "stalls"},
-	explain.Spike: {"spike of p99", "spikes of p99"},
-	explain.Step:  {"step in throughput", "steps in throughput"},
+	stall: {"stall", "stalls"},
+	spike: {"spike of p99", "spikes of p99"},
+	step:  {"step in throughput", "steps in throughput"},
 }
 
 // title names the incidents of a group and the largest.
@@ -134,9 +133,9 @@ func (g *Group) title() string {
 
 func (in *Incident) size(kind string) float64 {
 	switch kind {
-	case explain.Spike:
+	case spike:
 		return *in.P99US
-	case explain.Step:
+	case step:
 		return max(*in.AfterPerS, *in.BeforePerS) - min(*in.AfterPerS, *in.BeforePerS)
 	}
 	return in.LengthS
@@ -146,9 +145,9 @@ func (in *Incident) size(kind string) float64 {
 func (in *Incident) text(kind string) string {
 	at := " at " + number(in.AtS) + " s"
 	switch kind {
-	case explain.Spike:
+	case spike:
 		return fmt.Sprintf("%s, usually %s,%s", duration(*in.P99US/1e6), duration(*in.UsualUS/1e6), at)
-	case explain.Step:
+	case step:
 		return units.FormatRate(*in.BeforePerS) + " to " + units.FormatRate(*in.AfterPerS) + at
 	}
 	return duration(in.LengthS) + at
@@ -156,7 +155,7 @@ func (in *Incident) text(kind string) string {
 
 // sentence says what coincided, how often, and by which chance.
 func (f *Finding) sentence(kind string) string {
-	how := map[string]string{explain.Stall: "began", explain.Spike: "came", explain.Step: "came"}[kind]
+	how := map[string]string{stall: "began", spike: "came", step: "came"}[kind]
 	where := "at"
 	if f.WithinS > 0 {
 		where = "within " + duration(f.WithinS) + " of"

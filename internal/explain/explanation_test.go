@@ -1,4 +1,4 @@
-package reported
+package explain
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ func series(d *report.Document, from, name, unit string, value func(i int) float
 }
 
 // stalls adds stalls with pauses of a collector, and changes the rate of their intervals.
-func stalls(d *report.Document) {
+func addStalls(d *report.Document) {
 	for _, s := range []int{9, 17, 28, 40, 51, 59} {
 		at := float64(s) + 0.3
 		d.Stall.Count++
@@ -82,7 +82,7 @@ func text(t *testing.T, x *Explanation) string {
 
 func TestExplain(t *testing.T) {
 	d := document(t)
-	stalls(d)
+	addStalls(d)
 	series(d, "system", "CPU", "cores", func(i int) float64 { return float64(i % 3) })
 	series(d, "system", "GC pause time", "ms", func(int) float64 { return 0 })
 	series(d, "system", "acked by its output", "", func(i int) float64 { return d.Intervals[i].EventsPerS })
@@ -132,7 +132,7 @@ func TestExplain(t *testing.T) {
 
 func TestNothingExplainsIt(t *testing.T) {
 	d := document(t)
-	stalls(d)
+	addStalls(d)
 	d.Moments = nil
 	for i := range d.Intervals {
 		d.Intervals[i].Classes = nil
@@ -326,7 +326,7 @@ func TestStepsMeet(t *testing.T) {
 	rest := half
 	rest.EventsPerS, rest.Offered, rest.Acked, rest.Response = 600, 600, 600, summary(7*time.Millisecond)
 	d.Intervals = slices.Replace(d.Intervals, 30, 31, half, rest)
-	r, _ := input(d)
+	r, _ := inputOf(d)
 	if len(r.Intervals) != 60 {
 		t.Fatalf("%d intervals, want 60", len(r.Intervals))
 	}
@@ -343,7 +343,7 @@ func TestStepsMeet(t *testing.T) {
 // TestManyStalls: a report has the longest stalls, and says how many there were.
 func TestManyStalls(t *testing.T) {
 	d := document(t)
-	stalls(d)
+	addStalls(d)
 	d.Stall.Count = 5000
 	x := Explain(d)
 	if got := x.Groups[0]; got.Left != 4994 || len(got.Incidents) != 6 {

@@ -1,4 +1,4 @@
-package reported
+package explain
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/explain"
 	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/measure"
@@ -30,7 +29,7 @@ var followers = map[string]bool{
 }
 
 // input makes the input of explain from a report.
-func input(d *report.Document) (r explain.Run, watched []Watched) {
+func inputOf(d *report.Document) (r input, watched []Watched) {
 	var longest float64
 	for i := range d.Intervals {
 		if iv := &d.Intervals[i]; iv.Phase == measure.Measurement {
@@ -57,13 +56,13 @@ func input(d *report.Document) (r explain.Run, watched []Watched) {
 		rows = append(rows, iv)
 	}
 	for _, iv := range rows {
-		r.Intervals = append(r.Intervals, interval(iv))
+		r.Intervals = append(r.Intervals, intervalOf(iv))
 	}
 	for _, s := range d.Stall.Each() {
-		r.Stalls = append(r.Stalls, explain.Span{Start: units.Seconds(s.AtS), End: units.Seconds(s.AtS + s.LengthS)})
+		r.Stalls = append(r.Stalls, span{Start: units.Seconds(s.AtS), End: units.Seconds(s.AtS + s.LengthS)})
 	}
 	r.Usual = percentile(d.Service, 50) + percentile(d.Batching, 50)
-	add := func(c explain.Cause, not string) {
+	add := func(c cause, not string) {
 		w := Watched{From: c.From, Name: c.Name, Unit: c.Unit, Moments: len(c.Moments), Values: len(c.Cells), NotTried: not}
 		if c.Moments == nil && not == "" && len(c.Cells) < leastValues {
 			w.NotTried = tooFew
@@ -118,8 +117,8 @@ func joined(a, b *report.Interval) *report.Interval {
 	return &out
 }
 
-func interval(iv *report.Interval) explain.Interval {
-	out := explain.Interval{Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS), Rate: iv.EventsPerS}
+func intervalOf(iv *report.Interval) interval {
+	out := interval{Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS), Rate: iv.EventsPerS}
 	if iv.Response != nil {
 		out.Due = float64(iv.Offered) / (iv.EndS - iv.StartS)
 	}
@@ -141,52 +140,52 @@ func percentile(s *measure.Summary, p float64) time.Duration {
 
 // moments adds the moments of a report, by name. It reports whether the pauses of a collector
 // are among them.
-func moments(d *report.Document, add func(c explain.Cause, not string)) (exactGC bool) {
+func moments(d *report.Document, add func(c cause, not string)) (exactGC bool) {
 	type key struct{ from, name string }
-	all := map[key][]explain.Span{}
+	all := map[key][]span{}
 	var keys []key
 	for _, m := range d.Moments {
 		k := key{m.From, m.Name}
 		if all[k] == nil {
 			keys = append(keys, k)
 		}
-		all[k] = append(all[k], explain.Span{Start: units.Seconds(m.AtS), End: units.Seconds(m.AtS + m.LengthS)})
+		all[k] = append(all[k], span{Start: units.Seconds(m.AtS), End: units.Seconds(m.AtS + m.LengthS)})
 	}
 	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.name, b.name)) })
 	for _, k := range keys {
-		add(explain.Cause{From: k.from, Name: k.name, Moments: all[k]}, "")
+		add(cause{From: k.from, Name: k.name, Moments: all[k]}, "")
 	}
 	return all[key{"system", "GC pause"}] != nil
 }
 
 // marks adds the marks of a report, by kind and name. A fault lasts until its heal.
-func marks(d *report.Document, add func(c explain.Cause, not string)) {
+func marks(d *report.Document, add func(c cause, not string)) {
 	if d.Faults == nil {
 		return
 	}
-	all := map[string][]explain.Span{}
+	all := map[string][]span{}
 	for i := range d.Faults.Marks {
 		m := &d.Faults.Marks[i]
 		at := units.Seconds(m.AtS)
-		span := explain.Span{Start: at, End: at}
+		marked := span{Start: at, End: at}
 		for k := i + 1; k < len(d.Faults.Marks); k++ {
 			if h := &d.Faults.Marks[k]; m.Kind == outage.Fault && h.Kind == outage.Heal && h.Name == m.Name {
-				span.End = units.Seconds(h.AtS)
+				marked.End = units.Seconds(h.AtS)
 				break
 			}
 		}
 		name := strings.TrimSpace(m.Kind + " " + m.Name)
-		all[name] = append(all[name], span)
+		all[name] = append(all[name], marked)
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		add(explain.Cause{From: "mark", Name: name, Moments: all[name]}, "")
+		add(cause{From: "mark", Name: name, Moments: all[name]}, "")
 	}
 }
 
 // gaugeCause makes a cause of a gauge. A counter becomes the rate at which it rises, whose dips
 // follow the load.
-func gaugeCause(g *report.Gauge) explain.Cause {
-	c := explain.Cause{From: g.From, Name: g.Name, Unit: g.Unit, Falls: g.From != "host" && !g.Total || g.Name == "memory available", Mean: g.Total || means(g)}
+func gaugeCause(g *report.Gauge) cause {
+	c := cause{From: g.From, Name: g.Name, Unit: g.Unit, Falls: g.From != "host" && !g.Total || g.Name == "memory available", Mean: g.Total || means(g)}
 	distances := make([]float64, 0, len(g.Points))
 	for i := 1; i < len(g.Points); i++ {
 		distances = append(distances, g.Points[i].AtS-g.Points[i-1].AtS)
@@ -204,7 +203,7 @@ func gaugeCause(g *report.Gauge) explain.Cause {
 			}
 			value = max(0, p.Value-g.Points[i-1].Value) / (p.AtS - g.Points[i-1].AtS)
 		}
-		c.Cells = append(c.Cells, explain.Cell{Start: units.Seconds(p.AtS - since), End: units.Seconds(p.AtS), Value: value})
+		c.Cells = append(c.Cells, cell{Start: units.Seconds(p.AtS - since), End: units.Seconds(p.AtS), Value: value})
 	}
 	return c
 }
@@ -217,19 +216,19 @@ func means(g *report.Gauge) bool {
 
 // ownSeries adds what the intervals themselves have: attempts beyond the first, failures by
 // class, consumer lag, and the generator's own pauses and lateness.
-func ownSeries(rows []*report.Interval, add func(c explain.Cause, not string)) {
-	series := func(c explain.Cause, value func(iv *report.Interval) float64) {
+func ownSeries(rows []*report.Interval, add func(c cause, not string)) {
+	series := func(c cause, value func(iv *report.Interval) float64) {
 		some := false
 		for _, iv := range rows {
 			x := value(iv)
 			some = some || x > 0
-			c.Cells = append(c.Cells, explain.Cell{Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS), Value: x})
+			c.Cells = append(c.Cells, cell{Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS), Value: x})
 		}
 		if some {
 			add(c, "")
 		}
 	}
-	series(explain.Cause{From: "client", Name: "retries", Unit: "batches", Mean: true}, func(iv *report.Interval) float64 { return float64(iv.Retries) })
+	series(cause{From: "client", Name: "retries", Unit: "batches", Mean: true}, func(iv *report.Interval) float64 { return float64(iv.Retries) })
 	var classes []string
 	for _, iv := range rows {
 		for _, c := range iv.Classes {
@@ -240,7 +239,7 @@ func ownSeries(rows []*report.Interval, add func(c explain.Cause, not string)) {
 	}
 	slices.Sort(classes)
 	for _, name := range classes {
-		series(explain.Cause{From: "client", Name: "failures: " + name, Unit: "events", Sign: true, Mean: true}, func(iv *report.Interval) float64 {
+		series(cause{From: "client", Name: "failures: " + name, Unit: "events", Sign: true, Mean: true}, func(iv *report.Interval) float64 {
 			n := uint64(0)
 			for _, c := range iv.Classes {
 				if c.Class == name {
@@ -250,15 +249,15 @@ func ownSeries(rows []*report.Interval, add func(c explain.Cause, not string)) {
 			return float64(n)
 		})
 	}
-	series(explain.Cause{From: "client", Name: "consumer lag", Unit: "events", Sign: true}, func(iv *report.Interval) float64 { return float64(max(0, iv.LagEvents)) })
-	series(explain.Cause{From: "generator", Name: "longest GC pause", Unit: "us"}, func(iv *report.Interval) float64 { return iv.Generator.GCPauseMaxUS })
-	series(explain.Cause{From: "generator", Name: "send delay", Unit: "us"}, func(iv *report.Interval) float64 {
+	series(cause{From: "client", Name: "consumer lag", Unit: "events", Sign: true}, func(iv *report.Interval) float64 { return float64(max(0, iv.LagEvents)) })
+	series(cause{From: "generator", Name: "longest GC pause", Unit: "us"}, func(iv *report.Interval) float64 { return iv.Generator.GCPauseMaxUS })
+	series(cause{From: "generator", Name: "send delay", Unit: "us"}, func(iv *report.Interval) float64 {
 		return float64(percentile(iv.SendDelay, 99).Microseconds())
 	})
 }
 
 // follows reports whether a series rises and falls with the rate of the run.
-func follows(cells []explain.Cell, rows []explain.Interval) bool {
+func follows(cells []cell, rows []interval) bool {
 	var x, y []float64
 	i := 0
 	for _, c := range cells {

@@ -1,4 +1,4 @@
-package trials
+package report
 
 import (
 	"math"
@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	"carronade/internal/find"
-	"carronade/internal/report"
 )
 
 // uses are the resources of a trial that have a bound: those of the system if it was watched, of
 // this machine, and of the generator.
-func uses(d *report.Document) (all []find.Use) {
+func uses(d *Document) (all []find.Use) {
 	add := func(resource string, used, bound float64, unit string) {
 		if bound > 0 && !math.IsNaN(used) { // clocks differ: a mean may exceed its bound
 			used = min(used, bound)
@@ -28,7 +27,7 @@ func uses(d *report.Document) (all []find.Use) {
 	}
 	host, _ := d.Machine()
 	processors := float64(host.Cores)
-	if host.CPULimit > 0 && started(d) { // a system that runs elsewhere has not the limit of this process
+	if host.CPULimit > 0 && startedSystem(d) { // a system that runs elsewhere has not the limit of this process
 		processors = min(processors, host.CPULimit)
 	}
 	memory := float64(host.Memory)
@@ -68,13 +67,13 @@ func uses(d *report.Document) (all []find.Use) {
 	return all
 }
 
-// started reports whether the run started the system as a process of its own.
-func started(d *report.Document) bool {
-	return slices.ContainsFunc(d.Settings, func(s report.Setting) bool { return s.Name == "system-cmd" && s.Value != "" })
+// startedSystem reports whether the run started the system as a process of its own.
+func startedSystem(d *Document) bool {
+	return slices.ContainsFunc(d.Settings, func(s Setting) bool { return s.Name == "system-cmd" && s.Value != "" })
 }
 
 // systemLimit is a limit that the system was given, from the facts of its report.
-func systemLimit(d *report.Document, name string) (limit float64, ok bool) {
+func systemLimit(d *Document, name string) (limit float64, ok bool) {
 	if d.System == nil {
 		return 0, false
 	}
@@ -89,7 +88,7 @@ func systemLimit(d *report.Document, name string) (limit float64, ok bool) {
 	return 0, false
 }
 
-// isIdle reports whether a metric is the idle share of threads, such as Kafka's
+// isIdle reports whether a metric is the idle share of threads, such as a broker's
 // RequestHandlerAvgIdlePercent, which is from 0 to 1.
 func isIdle(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
@@ -97,7 +96,7 @@ func isIdle(name string) bool {
 }
 
 // pauses is the share of the time in which the collector stopped the system.
-func pauses(d *report.Document) float64 {
+func pauses(d *Document) float64 {
 	for i := range d.Gauges {
 		g := &d.Gauges[i]
 		if n := len(g.Points); g.From == "system" && g.Name == "GC pause time" && g.Mean != nil && n > 1 {

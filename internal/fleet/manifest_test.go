@@ -1,4 +1,4 @@
-package manifest
+package fleet
 
 import (
 	"bytes"
@@ -29,15 +29,15 @@ func golden(t *testing.T, path string, got []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs; go test ./internal/fleet/manifest -update writes it (-file +output):\n%s", path, diff)
+		t.Errorf("%s differs; go test ./internal/fleet -update writes it (-file +output):\n%s", path, diff)
 	}
 }
 
 // TestFiles compares the base that is shipped with the output. internal/tools/release
 // checks the same files with Kubernetes's own types.
-func TestFiles(t *testing.T) {
-	const dir = "../../../packaging/kubernetes"
-	files, err := Files(Options{})
+func TestManifestFiles(t *testing.T) {
+	const dir = "../../packaging/kubernetes"
+	files, err := manifestFiles(ManifestOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestFiles(t *testing.T) {
 
 // TestManifest compares the output for the options of testdata.
 func TestManifest(t *testing.T) {
-	for name, o := range map[string]Options{
+	for name, o := range map[string]ManifestOptions{
 		"all options": {
 			Agents: 3, Image: "registry.example:5000/load/carronade:v1.2.3@sha256:" + strings.Repeat("ab", 32), Namespace: "load",
 			AllowTargets: []string{"b1:9092", "b2:9093", "riemann.monitoring.svc:5555", "apm.elastic.svc:8200"},
@@ -73,7 +73,7 @@ var texts = []string{"yes", "1e3", "null", "~", "a:b", "a#b", "x:", "'", `"`, `\
 
 func TestTextsAreQuoted(t *testing.T) {
 	for _, text := range texts {
-		out, err := Manifest(Options{AllowTargets: []string{text}})
+		out, err := Manifest(ManifestOptions{AllowTargets: []string{text}})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -88,7 +88,7 @@ func FuzzTargets(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if out, err := Manifest(Options{AllowTargets: []string{text}}); err == nil {
+		if out, err := Manifest(ManifestOptions{AllowTargets: []string{text}}); err == nil {
 			checkObjects(t, text, out)
 		}
 	})
@@ -133,7 +133,7 @@ func checkObjects(t *testing.T, target string, manifest []byte) {
 }
 
 func TestManifestRefuses(t *testing.T) {
-	for want, o := range map[string]Options{
+	for want, o := range map[string]ManifestOptions{
 		"-1 agents":                 {Agents: -1},
 		"name of an image":          {Image: "carronade latest"},
 		"name of a namespace":       {Namespace: "Load"},

@@ -1,4 +1,4 @@
-package trials
+package report
 
 import (
 	"errors"
@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"carronade/internal/find"
-	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/units"
 )
 
-// Of reads from the report of a trial what the search had asked for.
-func Of(d *report.Document) (t find.Trial, err error) {
+// trialOf reads from the report of a trial what the search had asked for.
+func trialOf(d *Document) (t find.Trial, err error) {
 	set := make(map[string]string, len(d.Settings))
 	for i := range d.Settings {
 		set[d.Settings[i].Name] = d.Settings[i].Value
@@ -61,9 +60,9 @@ func (e *NoDataError) Error() string {
 	return fmt.Sprintf("%s: the trials have no %s times", e.Limit, e.Time)
 }
 
-// Again makes outcomes of the reports of a search's trials, in their order, for other limits
+// TrialOutcomes makes outcomes of the reports of a search's trials, in their order, for other limits
 // than they were run for. Reports of runs that were cut short are left out.
-func Again(o *find.Options, limits []workload.Limit, reports func(yield func(*report.Document, error) bool)) (out []find.Outcome, last *report.Document, err error) {
+func TrialOutcomes(o *find.Options, limits []workload.Limit, reports func(yield func(*Document, error) bool)) (out []find.Outcome, last *Document, err error) {
 	measured := map[string]bool{}
 	var names []string
 	rated := false
@@ -74,7 +73,7 @@ func Again(o *find.Options, limits []workload.Limit, reports func(yield func(*re
 		if d.Search != nil || d.Partial {
 			continue
 		}
-		t, err := Of(d)
+		t, err := trialOf(d)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -82,13 +81,13 @@ func Again(o *find.Options, limits []workload.Limit, reports func(yield func(*re
 			rated = true
 			for _, l := range o.Times {
 				name := timeOf(l, d)
-				measured[name] = measured[name] || slices.ContainsFunc(d.Intervals, func(iv report.Interval) bool { return iv.HasHistogram(name) })
+				measured[name] = measured[name] || slices.ContainsFunc(d.Intervals, func(iv Interval) bool { return iv.HasHistogram(name) })
 				if !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}
 		}
-		out = append(out, Outcome(o, t, d, limits, d.EndedAt.Sub(d.StartedAt)))
+		out = append(out, TrialOutcome(o, t, d, limits, d.EndedAt.Sub(d.StartedAt)))
 		if last == nil || t.Role != find.Probe {
 			of := *d
 			of.Intervals = nil // thousands of histograms

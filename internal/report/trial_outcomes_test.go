@@ -1,4 +1,4 @@
-package trials
+package report
 
 import (
 	"errors"
@@ -8,26 +8,25 @@ import (
 	"time"
 
 	"carronade/internal/find"
-	"carronade/internal/report"
 	"carronade/measure"
 )
 
 // stored is the report of a trial as the store has it.
-func stored(role find.Role, late uint64) *report.Document {
+func stored(role find.Role, late uint64) *Document {
 	d := trialReport(late)
 	d.Target, d.Op, d.RunID = "null://", "produce", "1"
-	d.Labels = map[string]string{Label: "f1234567", RoleLabel: string(role), "team": "blue"}
+	d.Labels = map[string]string{SearchLabel: "f1234567", RoleLabel: string(role), "team": "blue"}
 	d.StartedAt = time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
 	d.EndedAt = d.StartedAt.Add(7 * time.Second)
 	for _, s := range [][2]string{{"rate", "100/s"}, {"for", "4s"}, {"warmup", "2s"}, {"interval", "1s"}, {"acks", "all"}} {
-		d.Settings = append(d.Settings, report.Setting{Name: s[0], Value: s[1], Independent: true})
+		d.Settings = append(d.Settings, Setting{Name: s[0], Value: s[1], Independent: true})
 	}
 	d.Workload = map[string]any{"target": "null://", "rate": "100/s", "for": "4s", "acks": "all"}
 	return d
 }
 
-func sequence(ds ...*report.Document) func(func(*report.Document, error) bool) {
-	return func(yield func(*report.Document, error) bool) {
+func sequence(ds ...*Document) func(func(*Document, error) bool) {
+	return func(yield func(*Document, error) bool) {
 		for _, d := range ds {
 			if !yield(d, nil) {
 				return
@@ -37,13 +36,13 @@ func sequence(ds ...*report.Document) func(func(*report.Document, error) bool) {
 }
 
 // A trial is read back from its report, and judged by other limits than it was run for.
-func TestAgain(t *testing.T) {
+func TestTrialOutcomes(t *testing.T) {
 	limits := limitsOf(t, "p99<85ms")
-	o := &find.Options{Times: Limits(limits)}
+	o := &find.Options{Times: TimeLimits(limits)}
 	partial := stored(find.Search, 0)
 	partial.Partial = true
-	answer := &report.Document{Search: &report.Search{}}
-	out, last, err := Again(o, limits, sequence(stored(find.Search, 7), partial, answer, stored(find.Confirm, 0)))
+	answer := &Document{Search: &Search{}}
+	out, last, err := TrialOutcomes(o, limits, sequence(stored(find.Search, 7), partial, answer, stored(find.Confirm, 0)))
 	if err != nil || len(out) != 2 {
 		t.Fatalf("got %+v, %v", out, err)
 	}
@@ -58,59 +57,59 @@ func TestAgain(t *testing.T) {
 		t.Errorf("got %+v", last)
 	}
 	limits = limitsOf(t, "end-to-end.p99<1s")
-	o = &find.Options{Times: Limits(limits)}
+	o = &find.Options{Times: TimeLimits(limits)}
 	var none *NoDataError
-	if _, _, err := Again(o, limits, sequence(stored(find.Search, 0))); !errors.As(err, &none) || none.Time != "end_to_end" {
+	if _, _, err := TrialOutcomes(o, limits, sequence(stored(find.Search, 0))); !errors.As(err, &none) || none.Time != "end_to_end" {
 		t.Errorf("got %v", err)
 	}
 	broken := errors.New("the store is gone")
-	if _, _, err := Again(o, limits, func(yield func(*report.Document, error) bool) { yield(nil, broken) }); !errors.Is(err, broken) {
+	if _, _, err := TrialOutcomes(o, limits, func(yield func(*Document, error) bool) { yield(nil, broken) }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }
 
 // A report that is no trial is named.
-func TestOf(t *testing.T) {
-	for _, alter := range []func(*report.Document){
-		func(d *report.Document) { d.Settings = nil },
-		func(d *report.Document) { d.Settings[0].Value = "fast" },
-		func(d *report.Document) { d.Settings[1].Value = "long" },
+func TestTrialOf(t *testing.T) {
+	for _, alter := range []func(*Document){
+		func(d *Document) { d.Settings = nil },
+		func(d *Document) { d.Settings[0].Value = "fast" },
+		func(d *Document) { d.Settings[1].Value = "long" },
 	} {
 		d := stored(find.Search, 0)
 		alter(d)
-		if _, err := Of(d); err == nil || !strings.Contains(err.Error(), "report abcd2345 is no trial of a search") {
+		if _, err := trialOf(d); err == nil || !strings.Contains(err.Error(), "report abcd2345 is no trial of a search") {
 			t.Errorf("got %v", err)
 		}
 	}
 }
 
 // A trial of a search without limits says of which search it is.
-func TestOfWithoutLimits(t *testing.T) {
+func TestTrialOfWithoutLimits(t *testing.T) {
 	reading := stored(find.Read, 0)
 	over := stored(find.Search, 0)
 	over.Settings[0].Name, over.Settings[0].Value = "concurrency", "8"
-	for want, d := range map[string]*report.Document{"the rate of reading": reading, "a search over concurrency": over} {
-		if _, err := Of(d); err == nil || !strings.Contains(err.Error(), want) {
+	for want, d := range map[string]*Document{"the rate of reading": reading, "a search over concurrency": over} {
+		if _, err := trialOf(d); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }
 
 // The report of a search has what its trials share, and the answer.
-func TestReport(t *testing.T) {
+func TestSearchReport(t *testing.T) {
 	limits := limitsOf(t, "p99<50ms", "max<1s")
 	s := &Searched{
 		ID: "f1234567", Limits: []string{"p99 < 50 ms", "max < 1 s"}, Began: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), Ended: time.Date(2026, 3, 1, 9, 10, 0, 0, time.UTC),
-		Options: find.Options{Times: Limits(limits), Budget: time.Minute}, AtLeast: 800,
+		Options: find.Options{Times: TimeLimits(limits), Budget: time.Minute}, AtLeast: 800,
 		Answer: &find.Answer{Ending: find.Found, Holds: 900, HoldsConfirmed: true, Fails: 920, FailsConfirmed: true, Trials: []find.Tried{{Report: "abcd2345"}}},
 		Of:     stored(find.Confirm, 0),
 	}
-	s.Of.System = &report.System{Facts: map[string]any{"revision": "abc"}, PeakRSSBytes: 5}
-	d, err := Report(s)
+	s.Of.System = &System{Facts: map[string]any{"revision": "abc"}, PeakRSSBytes: 5}
+	d, err := SearchReport(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.ID != "f1234567" || d.Labels[RoleLabel] != Answer || d.Labels["team"] != "blue" || s.Of.Labels[RoleLabel] != "confirm" || !d.Trust.OK || d.Check() != nil || d.Partial {
+	if d.ID != "f1234567" || d.Labels[RoleLabel] != AnswerRole || d.Labels["team"] != "blue" || s.Of.Labels[RoleLabel] != "confirm" || !d.Trust.OK || d.Check() != nil || d.Partial {
 		t.Errorf("got %+v", d)
 	}
 	names := ""
@@ -123,12 +122,12 @@ func TestReport(t *testing.T) {
 	if w := d.Workload.(map[string]any); len(w) != 2 || d.System.PeakRSSBytes != 0 || d.System.Facts["revision"] != "abc" {
 		t.Errorf("got %+v and %+v", w, d.System)
 	}
-	want := report.SearchLimit{Name: "max < 1 s", Of: "response", P: 100, Within: time.Second}
+	want := SearchLimit{Name: "max < 1 s", Of: "response", P: 100, Within: time.Second}
 	if w := d.Search.Within; len(w) != 2 || w[1] != want {
 		t.Errorf("got %+v", w)
 	}
 	s.Answer.Ending, s.Canceled = find.AtLeast, true
-	if d, _ = Report(s); d.Trust.OK || !d.Partial || d.ExitCode() != report.ExitInterrupted {
+	if d, _ = SearchReport(s); d.Trust.OK || !d.Partial || d.ExitCode() != ExitInterrupted {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -136,9 +135,9 @@ func TestReport(t *testing.T) {
 // The interval of a percentile is where the trial would just not fail and just hold.
 func TestQuantiles(t *testing.T) {
 	limits := limitsOf(t, "p99<50ms", "max<1s")
-	o := &find.Options{Times: Limits(limits)}
+	o := &find.Options{Times: TimeLimits(limits)}
 	trial := find.Trial{Role: find.Search, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
-	out := Outcome(o, trial, trialReport(7), limits, time.Second)
+	out := TrialOutcome(o, trial, trialReport(7), limits, time.Second)
 	if len(out.Times) != 3 {
 		t.Fatalf("got %+v", out.Times)
 	}
@@ -156,12 +155,12 @@ func TestQuantiles(t *testing.T) {
 	d := trialReport(0)
 	d.Intervals[0].Unknown = 100 // never answered: longer than everything
 	d.Intervals[0].Acked = 0
-	if q := Outcome(o, trial, d, limits, time.Second).Times[1]; !near(q.At, 80*time.Millisecond) {
+	if q := TrialOutcome(o, trial, d, limits, time.Second).Times[1]; !near(q.At, 80*time.Millisecond) {
 		t.Errorf("p99 with lost events: %+v", q)
 	}
 	d.Intervals = nil
 	d.Trust.Level = measure.Trusted
-	if out := Outcome(o, trial, d, limits, time.Second); len(out.Times) != 0 {
+	if out := TrialOutcome(o, trial, d, limits, time.Second); len(out.Times) != 0 {
 		t.Errorf("times of nothing: %+v", out.Times)
 	}
 }

@@ -1,4 +1,4 @@
-package trials
+package report
 
 import (
 	"math"
@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"carronade/internal/find"
-	"carronade/internal/report"
 	"carronade/measure"
 )
 
 // quantiles are p50 and the limited percentiles of the limited times of a trial. Events that
 // were lost count as longer than all others.
-func quantiles(o *find.Options, t find.Trial, d *report.Document) []find.Quantile {
+func quantiles(o *find.Options, t find.Trial, d *Document) []find.Quantile {
 	var out []find.Quantile
 	var of distribution
 	for _, l := range o.Times {
@@ -32,7 +31,7 @@ func quantiles(o *find.Options, t find.Trial, d *report.Document) []find.Quantil
 }
 
 // timeOf is the name of the time of a limit.
-func timeOf(l find.TimeLimit, d *report.Document) string {
+func timeOf(l find.TimeLimit, d *Document) string {
 	if l.Of == "" {
 		return d.MainTime().Name
 	}
@@ -54,10 +53,10 @@ type slotValues struct {
 	upTo         []uint64        // how many events are at most the top
 }
 
-func distributionOf(name string, t find.Trial, d *report.Document) distribution {
+func distributionOf(name string, t find.Trial, d *Document) distribution {
 	out := distribution{name: name, trial: t, slots: make([]slotValues, slotsOf(t))}
 	values := make([]*measure.Histogram, len(out.slots))
-	eachSlot(t, d, func(i int, iv *report.Interval, lost uint64) {
+	eachSlot(t, d, func(i int, iv *Interval, lost uint64) {
 		out.slots[i].events += iv.Offered
 		out.slots[i].lost += lost
 		if h := iv.Histogram(name); h != nil {

@@ -1,11 +1,10 @@
-package reported
+package explain
 
 import (
 	"fmt"
 	"math"
 	"slices"
 
-	"carronade/internal/explain"
 	"carronade/internal/report"
 )
 
@@ -99,19 +98,19 @@ type Method struct {
 
 // Explain explains a report of a run.
 func Explain(d *report.Document) *Explanation {
-	r, watched := input(d)
-	res := explain.Explain(&r)
+	r, watched := inputOf(d)
+	res := coincidences(&r)
 	x := &Explanation{
 		Schema: Schema, ID: d.ID, Target: d.Target, Op: d.Op, StartS: r.Start.Seconds(), EndS: r.End.Seconds(),
 		Groups: []Group{}, Watched: append([]Watched{}, watched...), NotWatched: missing(d), Indexing: indexing(d),
-		Method: Method{Shifts: res.Shifts, LeastChance: res.Least, MostChance: explain.MostChance, Compared: len(r.Causes)},
+		Method: Method{Shifts: res.Shifts, LeastChance: res.Least, MostChance: mostChance, Compared: len(r.Causes)},
 	}
 	if n := len(r.Intervals); n > 0 {
 		x.intervalS = (r.Intervals[0].End - r.Intervals[0].Start).Seconds()
 	}
 	for i := range res.Groups {
-		g := group(&res.Groups[i], &r)
-		if n := len(d.Stall.Spans); g.Kind == explain.Stall && len(g.Incidents)+g.Left == n && d.Stall.Count > uint64(n) {
+		g := groupOf(&res.Groups[i], &r)
+		if n := len(d.Stall.Spans); g.Kind == stall && len(g.Incidents)+g.Left == n && d.Stall.Count > uint64(n) {
 			g.Left += int(d.Stall.Count) - n // a report has the longest only
 		}
 		x.Groups = append(x.Groups, g)
@@ -123,7 +122,7 @@ func Explain(d *report.Document) *Explanation {
 		x.Nothing = "the report has no interval of a measurement"
 	case len(x.Groups) == 0:
 		x.Nothing = "the run had no stall, no spike of p99 and no step in throughput"
-		if !slices.ContainsFunc(r.Intervals, func(iv explain.Interval) bool { return iv.P99 > 0 }) {
+		if !slices.ContainsFunc(r.Intervals, func(iv interval) bool { return iv.P99 > 0 }) {
 			x.Nothing = "the run had no stall and no step in throughput; its intervals have no p99, so spikes are not known"
 		}
 		if len(r.Intervals) < leastValues {
@@ -133,7 +132,7 @@ func Explain(d *report.Document) *Explanation {
 	return x
 }
 
-func group(g *explain.Group, r *explain.Run) Group {
+func groupOf(g *group, r *input) Group {
 	out := Group{Kind: g.Kind, Left: g.Left, Incidents: []Incident{}, Findings: []Finding{}, Unexplained: g.Unexplained(r.Causes), NeededS: rounded(g.Needed.Seconds())}
 	for i := range g.Incidents {
 		in := &g.Incidents[i]
@@ -142,10 +141,10 @@ func group(g *explain.Group, r *explain.Run) Group {
 			Explained: g.Explained(in, r.Causes), Coincidence: append([]int{}, in.By...),
 		}
 		switch value, usual := in.Value, in.Usual; g.Kind {
-		case explain.Spike:
+		case spike:
 			value, usual = value*1e6, usual*1e6
 			o.P99US, o.UsualUS = &value, &usual
-		case explain.Step:
+		case step:
 			o.BeforePerS, o.AfterPerS = &usual, &value
 		}
 		out.Incidents = append(out.Incidents, o)
