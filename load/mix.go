@@ -251,6 +251,13 @@ func (l *mixLane) Fire(batches []Batch) int {
 	return taken
 }
 
+// Prepare implements Preparer.
+func (l *mixLane) Prepare() {
+	if p, ok := l.Lane.(Preparer); ok {
+		p.Prepare()
+	}
+}
+
 // A mixSink receives the outcomes of a part and passes them on under the run's numbers.
 type mixSink struct {
 	Sink
