@@ -27,7 +27,7 @@ type thread struct {
 	starved          bool          // the shares have counted the thread as waiting for another part
 	accounts         []account     // of each part; nil if the run has none
 	lanes            []*laneState  // seen so far
-	byID             []*laneState // by the ID of the lane; nil: not seen
+	byID             []*laneState  // by the ID of the lane; nil: not seen
 	freest           laneHeap      // lanes that share a backlog
 	turns            uint64        // batches fired
 	queued           indexSet      // of lanes with streams in their own queue; and of some whose queue became empty
