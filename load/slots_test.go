@@ -58,3 +58,57 @@ func TestSlotsStayFew(t *testing.T) {
 		})
 	}
 }
+
+// A countedLane counts what is fired until it is written.
+type countedLane struct {
+	*fakeLane
+	unwritten, most *int // over all lanes
+}
+
+func (l countedLane) Fire(batches []Batch) int {
+	taken := l.fakeLane.Fire(batches)
+	*l.unwritten += taken
+	*l.most = max(*l.most, *l.unwritten)
+	return taken
+}
+
+func (l countedLane) Flush() { *l.unwritten = 0 }
+
+// A countedTarget has counted lanes.
+type countedTarget struct {
+	sharingTarget
+	unwritten, most int
+}
+
+func (c *countedTarget) Route(s int32) Lane {
+	return countedLane{c.lanes[c.Client(s)], &c.unwritten, &c.most}
+}
+
+// TestLateInPieces: a thread with very many events due fires them in pieces, each of which
+// it writes before the next, and none of them later.
+func TestLateInPieces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events = 3*leastAtOnce + 5
+		late := 0
+		f := newFake(RoundRobin(2), 2, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
+			if at != s.DueFirst {
+				late++
+			}
+			return at + 20*time.Millisecond, Outcome{}
+		})
+		c := &countedTarget{sharingTarget: sharingTarget{f}}
+		res, err := Fire(t.Context(), Plan{
+			Schedule: Burst(events, time.Minute), BatchEvents: 1, MaxInFlight: events, Overload: Drop, Threads: 1,
+			Measurement: Limits{Time: time.Second}, Portable: true,
+		}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Measurement.Acked != events || late > 0 {
+			t.Errorf("%d acked, %d sent late; want %d, 0", res.Measurement.Acked, late, events)
+		}
+		if c.most != leastAtOnce {
+			t.Errorf("at most %d were fired and not written, want %d", c.most, leastAtOnce)
+		}
+	})
+}

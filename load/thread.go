@@ -34,6 +34,7 @@ type thread struct {
 	blocked          int           // lanes that are blocked
 	unflushed        []*laneState  // with batches that are not flushed
 	refiring         indexSet      // of lanes with batches that wait to be fired again
+	more             bool          // serve has left batches that can be fired now
 	full             int           // lanes that accept nothing for now
 	nextLane         int           // index of the lane that the next round begins with
 	left             int           // streams of a schedule with events left
@@ -502,6 +503,9 @@ func (t *thread) nextWake(now time.Duration, firing bool) (wake time.Duration, e
 	}
 	wake = min(wake, deadline)
 	if firing {
+		if t.more {
+			wake = min(wake, now)
+		}
 		if len(t.asleep) > 0 {
 			wake = min(wake, max(t.asleep[0].ready, now+t.minSleep))
 		}
