@@ -12,11 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/command/reports"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
 	"carronade/internal/find"
-	"carronade/internal/find/trials"
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/web"
@@ -200,7 +198,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if o.keep.store == nil {
 		return &words{Err: errors.New("--resume needs a store"), Hint: "name the store of the search with --store"}
 	}
-	rows, err := reports.RowsWithLabel(ctx, o.keep.store, trials.Label, f.resume, "label."+trials.Label)
+	rows, err := command.RowsWithLabel(ctx, o.keep.store, report.SearchLabel, f.resume, "label."+report.SearchLabel)
 	if err != nil {
 		return err
 	}
@@ -255,7 +253,7 @@ func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, ro
 			continue
 		}
 		f.sample(*t, d)
-		f.history = append(f.history, trials.Outcome(&f.Options, *t, d, f.limits, elapsed(d)))
+		f.history = append(f.history, report.TrialOutcome(&f.Options, *t, d, f.limits, elapsed(d)))
 	}
 	if unused > 0 {
 		s.note("search %s: %s not used, since the search takes another way now", f.id, units.Plural(unused, "stored trial"))
@@ -335,8 +333,8 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	}
 	set("interval", t.Slot.String())
 	if f.id != "" {
-		set("label", trials.Label+"="+f.id)
-		set("label", trials.RoleLabel+"="+string(t.Role))
+		set("label", report.SearchLabel+"="+f.id)
+		set("label", report.RoleLabel+"="+string(t.Role))
 		if f.more.repeat > 1 {
 			set("label", searchLabel+"="+strconv.Itoa(len(f.searches)+1))
 		}
@@ -440,7 +438,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{}, err
 	}
 	s.reportStored(o.keep, d, o.tasks[0].kept, false)
-	out := trials.Outcome(&f.Options, *t, d, f.limits, elapsed(d))
+	out := report.TrialOutcome(&f.Options, *t, d, f.limits, elapsed(d))
 	if o.keep.store == nil {
 		out.ReportID = ""
 	}

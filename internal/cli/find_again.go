@@ -11,10 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/command/reports"
 	"carronade/internal/digest"
 	"carronade/internal/find"
-	"carronade/internal/find/trials"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/store"
@@ -44,7 +42,7 @@ func (s *session) againFind(ctx context.Context, f *searching, args []string) er
 	if err := f.limitTimes(); err != nil {
 		return err
 	}
-	f.Times = trials.Limits(f.limits)
+	f.Times = report.TimeLimits(f.limits)
 	for _, one := range [][2]string{{"--json-file", t.Last("json-file")}, {"--html", f.html}} {
 		if err := tryFile(one[0], one[1]); err != nil {
 			return err
@@ -108,7 +106,7 @@ func (f *searching) judgeAgain(ctx context.Context, kept store.Store) (*report.D
 	if len(rows) == 0 {
 		return nil, &words{Err: fmt.Errorf("--again: the store has no trials of search %s any more", id), Hint: "carronade report show " + id + " prints its answer"}
 	}
-	history, last, err := trials.Again(&f.Options, f.limits, func(yield func(*report.Document, error) bool) {
+	history, last, err := report.TrialOutcomes(&f.Options, f.limits, func(yield func(*report.Document, error) bool) {
 		for _, r := range rows {
 			d, err := kept.Get(ctx, r.ID)
 			if err == nil && d.Labels[searchLabel] != number {
@@ -120,10 +118,10 @@ func (f *searching) judgeAgain(ctx context.Context, kept store.Store) (*report.D
 			}
 		}
 	})
-	var none *trials.NoDataError
+	var none *report.NoDataError
 	switch {
 	case several && err == nil:
-		return nil, &words{Err: fmt.Errorf("--again: %s are several searches", id), Hint: "give the id of one of them: carronade report list mode=find label." + trials.Label + "=" + id + " lists them"}
+		return nil, &words{Err: fmt.Errorf("--again: %s are several searches", id), Hint: "give the id of one of them: carronade report list mode=find label." + report.SearchLabel + "=" + id + " lists them"}
 	case errors.As(err, &none):
 		return nil, &words{Err: fmt.Errorf("--again: %w", err), Hint: "carronade find with this limit measures them"}
 	case err != nil:
@@ -132,7 +130,7 @@ func (f *searching) judgeAgain(ctx context.Context, kept store.Store) (*report.D
 		return nil, &words{Err: fmt.Errorf("--again: no trial of search %s was completed", id), Hint: "carronade find --resume " + id + " goes on with it"}
 	}
 	f.of = last
-	return trials.Report(&trials.Searched{
+	return report.SearchReport(&report.Searched{
 		ID: report.IDOf(run.NewID()), Search: id, Limits: f.limitTexts(), Began: rows[0].At, Ended: last.EndedAt,
 		Options: f.Options, AtLeast: f.least, Answer: f.Again(history), Of: last,
 	})
@@ -151,17 +149,17 @@ func searchOf(ctx context.Context, kept store.Store, ref string) (id string, d *
 	switch {
 	case err != nil:
 		return "", nil, err
-	case d.Search == nil && d.Labels[trials.Label] != "":
-		return "", nil, &words{Err: fmt.Errorf("--again: report %s is a trial", id), Hint: "its search is --again " + d.Labels[trials.Label]}
+	case d.Search == nil && d.Labels[report.SearchLabel] != "":
+		return "", nil, &words{Err: fmt.Errorf("--again: report %s is a trial", id), Hint: "its search is --again " + d.Labels[report.SearchLabel]}
 	case d.Search == nil:
 		return "", nil, &words{Err: fmt.Errorf("--again: report %s is not a search", id), Hint: "carronade report list mode=find lists the searches"}
 	}
-	return d.Labels[trials.Label], d, nil
+	return d.Labels[report.SearchLabel], d, nil
 }
 
 // trialRows are the rows of the reports of a search's trials, the oldest first.
 func trialRows(ctx context.Context, kept store.Store, id string) ([]digest.Row, error) {
-	rows, err := reports.RowsWithLabel(ctx, kept, trials.Label, id, "mode")
+	rows, err := command.RowsWithLabel(ctx, kept, report.SearchLabel, id, "mode")
 	rows = slices.DeleteFunc(rows, func(r digest.Row) bool { return r.Running || r.Text("mode") == string(report.Searching) })
 	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
 	return rows, err

@@ -14,7 +14,6 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/export"
 	"carronade/internal/find"
-	"carronade/internal/find/trials"
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
@@ -50,7 +49,7 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 
 // reportOf makes the report of an answer, of which a report is a trial.
 func (f *searching) reportOf(id string, a *find.Answer, of *report.Document) (*report.Document, error) {
-	return trials.Report(&trials.Searched{
+	return report.SearchReport(&report.Searched{
 		ID: id, Search: f.id, Limits: f.limitTexts(), Began: f.began, Ended: time.Now(), Options: f.Options, AtLeast: f.least,
 		Answer: a, Of: of, Canceled: a.CutShort(),
 	})

@@ -8,7 +8,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/find"
-	"carronade/internal/find/trials"
+	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/units"
 )
@@ -56,7 +56,7 @@ func (f *searching) options() (err error) {
 
 // limitTimes adds a limit on a time if there is none.
 func (f *searching) limitTimes() error {
-	if len(trials.Limits(f.limits)) == 0 {
+	if len(report.TimeLimits(f.limits)) == 0 {
 		l, err := workload.ParseLimit(findLimit)
 		if err != nil {
 			return err
@@ -112,7 +112,7 @@ func (s *session) resolveSearch(f *searching, t *command.Settings, file *workloa
 			return nil, err
 		}
 	}
-	f.Times = trials.Limits(f.limits)
+	f.Times = report.TimeLimits(f.limits)
 	return w, nil
 }
 
@@ -173,7 +173,7 @@ func opOf(docs ...*workload.Document) (op string) {
 // time, so what is not found later must be limited.
 func unanswered(limits []workload.Limit) error {
 	hint := "--slo not-found=0 searches for the highest rate at which nothing is lost"
-	if times := trials.Limits(limits); len(times) > 0 {
+	if times := report.TimeLimits(limits); len(times) > 0 {
 		return &words{Err: fmt.Errorf("%s: nothing is acknowledged, so no response has a time", times[0].Name), Hint: hint}
 	}
 	if !slices.ContainsFunc(limits, func(l workload.Limit) bool { return l.Needs == workload.NeedsDelivery }) {

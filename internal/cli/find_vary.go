@@ -9,8 +9,8 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/find"
-	"carronade/internal/find/trials"
 	"carronade/internal/judge"
+	"carronade/internal/report"
 	"carronade/units"
 )
 
@@ -86,7 +86,7 @@ func (x *variation) searched(k *task, a *find.Answer) judge.VariedSearch {
 func (s *session) resumeSearches(ctx context.Context, x *variation, o *outputs, rows []digest.Row) error {
 	of := map[string][]digest.Row{}
 	for i := range rows {
-		id := rows[i].Text("label." + trials.Label)
+		id := rows[i].Text("label." + report.SearchLabel)
 		of[id] = append(of[id], rows[i])
 	}
 	var rest []task

@@ -20,7 +20,6 @@ import (
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/fleet/drive"
-	"carronade/internal/fleet/manifest"
 	"carronade/internal/layout"
 	"carronade/internal/system"
 	"carronade/internal/workload"
@@ -270,7 +269,7 @@ func (s *session) fleetRemove() *cobra.Command {
 
 // fleetManifest returns the command that prints Kubernetes manifests.
 func (s *session) fleetManifest() *cobra.Command {
-	var o manifest.Options
+	var o fleet.ManifestOptions
 	cmd := &cobra.Command{
 		Use: "manifest", Short: "print the objects of a fleet in Kubernetes",
 		Long: `Prints a coordinator, agents that spread over the nodes, and what they need, for
@@ -281,9 +280,9 @@ kubectl apply -f -. docs/kubernetes.md says how the agents get their join files.
 				return err
 			}
 			if o.Agents == 0 { // the package's word for its default
-				return &words{Err: errors.New("--agents: 0 agents generate no load"), Hint: fmt.Sprintf("without it there are %d", manifest.DefaultAgents)}
+				return &words{Err: errors.New("--agents: 0 agents generate no load"), Hint: fmt.Sprintf("without it there are %d", fleet.DefaultAgents)}
 			}
-			text, err := manifest.Manifest(o)
+			text, err := fleet.Manifest(o)
 			if err != nil {
 				return err
 			}
@@ -292,8 +291,8 @@ kubectl apply -f -. docs/kubernetes.md says how the agents get their join files.
 		}),
 	}
 	fs := cmd.Flags()
-	fs.IntVar(&o.Agents, "agents", manifest.DefaultAgents, "`N` agents")
-	fs.StringVar(&o.Image, "image", manifest.DefaultImage, "the `IMAGE` with carronade")
+	fs.IntVar(&o.Agents, "agents", fleet.DefaultAgents, "`N` agents")
+	fs.StringVar(&o.Image, "image", fleet.DefaultImage, "the `IMAGE` with carronade")
 	fs.StringVar(&o.Namespace, "namespace", "", "the `NAME` of the namespace (default: none is named)")
 	fs.StringArrayVar(&o.AllowTargets, "allow-target", nil, "agents send to addresses like `PATTERN` (repeatable)")
 	return cmd

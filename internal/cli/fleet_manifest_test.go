@@ -3,14 +3,14 @@ package cli
 import (
 	"testing"
 
-	"carronade/internal/fleet/manifest"
+	"carronade/internal/fleet"
 	"carronade/internal/permit"
 )
 
 // TestManifestTarget checks that agents which may load the default target may also connect to
 // what the brokers there announce.
 func TestManifestTarget(t *testing.T) {
-	rules := &permit.Rules{Agent: true, Targets: []string{manifest.DefaultTarget}}
+	rules := &permit.Rules{Agent: true, Targets: []string{fleet.DefaultTarget}}
 	for address, want := range map[string]bool{
 		"kafka://my-cluster-kafka-bootstrap.kafka.svc:9092/orders":     true,
 		"my-cluster-kafka-0.my-cluster-kafka-brokers.kafka.svc:9092":   true,

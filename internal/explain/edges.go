@@ -23,7 +23,7 @@ const (
 // the number of values for which it should last: a burst does not explain a step that lasts. It is
 // looked for on both sides of each value, rather than by the best split of the whole series, which
 // every slow trend has in its middle.
-func edges(cells []Cell, unit string, mean bool, lasts int) (out []Span) {
+func edges(cells []cell, unit string, mean bool, lasts int) (out []span) {
 	x := make([]float64, 0, len(cells))
 	for i := beside; i+beside <= len(cells); i++ {
 		x = append(x, math.Abs(middle(values(cells[i:i+beside]))-middle(values(cells[i-beside:i]))))
@@ -57,11 +57,11 @@ func edges(cells []Cell, unit string, mean bool, lasts int) (out []Span) {
 	if float64(high) > mostCovered*float64(len(x)) {
 		return nil
 	}
-	slices.SortFunc(out, func(a, b Span) int { return int(a.Start - b.Start) })
+	slices.SortFunc(out, func(a, b span) int { return int(a.Start - b.Start) })
 	return out
 }
 
-func values(cells []Cell) []float64 {
+func values(cells []cell) []float64 {
 	x := make([]float64, len(cells))
 	for i := range cells {
 		x[i] = cells[i].Value
@@ -71,7 +71,7 @@ func values(cells []Cell) []float64 {
 
 // noise is the usual deviation of a value from its level, by the differences of neighbours: steps
 // and trends hardly change it.
-func noise(cells []Cell) float64 {
+func noise(cells []cell) float64 {
 	d := make([]float64, 0, len(cells))
 	for i := 1; i < len(cells); i++ {
 		d = append(d, math.Abs(cells[i].Value-cells[i-1].Value))
@@ -87,7 +87,7 @@ func noise(cells []Cell) float64 {
 // the level changed; a reading shows only between which readings. The noise widens the time: by a
 // part of a value while it is small against the change, beyond that as the square of its share of
 // it, as the error of a change point grows. Values of both sides that are of neither level belong to the passage.
-func place(cells []Cell, near, reach int, mean bool, deviation float64) Span {
+func place(cells []cell, near, reach int, mean bool, deviation float64) span {
 	at, from, to := -1, 0.0, 0.0
 	least := math.Inf(1)
 	for k := max(2, near-reach); k <= min(len(cells)-3, near+reach); k++ {
@@ -99,7 +99,7 @@ func place(cells []Cell, near, reach int, mean bool, deviation float64) Span {
 		}
 	}
 	if at < 0 || from == to {
-		return Span{cells[max(0, near-levelOf)].Start, cells[min(len(cells)-1, near+levelOf)].End}
+		return span{cells[max(0, near-levelOf)].Start, cells[min(len(cells)-1, near+levelOf)].End}
 	}
 	change := math.Abs(to - from)
 	tolerance := max(leastSize*deviation, between*change)
@@ -123,12 +123,12 @@ func place(cells []Cell, near, reach int, mean bool, deviation float64) Span {
 		old := min(1, max(0, (value-to)/(from-to))) // the share of the cell before the change
 		t := cells[at].Start + time.Duration(old*float64(width))
 		e := time.Duration(max(leastErr, off) * float64(width))
-		return Span{t - e, t + e}
+		return span{t - e, t + e}
 	case math.Abs(value-from) <= tolerance && at+1 < len(cells):
 		first, last = at+1, at+1
 	}
 	e := time.Duration(max(0, off-1) * float64(width))
-	return Span{cells[first].Start - e, cells[last].End + e}
+	return span{cells[first].Start - e, cells[last].End + e}
 }
 
 // scatter is the mean distance of values from a level.

@@ -9,10 +9,10 @@ import (
 )
 
 // readings returns a series with a value a second.
-func readings(x ...float64) (out []Cell) {
+func readings(x ...float64) (out []cell) {
 	for i, v := range x {
 		at := time.Duration(i) * time.Second
-		out = append(out, Cell{at, at + time.Second, v})
+		out = append(out, cell{at, at + time.Second, v})
 	}
 	return out
 }
@@ -24,18 +24,18 @@ func TestPlace(t *testing.T) {
 		x         []float64
 		mean      bool
 		deviation float64
-		want      Span
+		want      span
 	}{
-		{"between two means", []float64{10, 10, 10, 10, 20, 20, 20, 20}, true, 0, Span{3980 * ms, 4020 * ms}},
-		{"within a mean", []float64{10, 10, 10, 10, 17.5, 20, 20, 20, 20}, true, 0, Span{4230 * ms, 4270 * ms}},
-		{"down, within a mean", []float64{20, 20, 20, 20, 17.5, 10, 10, 10, 10}, true, 0, Span{4730 * ms, 4770 * ms}},
-		{"noise of a tenth", []float64{10, 10, 10, 10, 20, 20, 20, 20}, true, 1, Span{3750 * ms, 4250 * ms}},
-		{"noise as large as the change", []float64{10, 10, 10, 10, 20, 20, 20, 20}, true, 10, Span{0, 8000 * ms}},
-		{"readings", []float64{10, 10, 10, 10, 20, 20, 20, 20}, false, 0, Span{4000 * ms, 5000 * ms}},
-		{"a reading between", []float64{10, 10, 10, 10, 14, 20, 20, 20, 20}, false, 0, Span{4000 * ms, 5000 * ms}},
-		{"it passes over two values", []float64{10, 10, 10, 10, 13, 17, 20, 20, 20, 20}, true, 0, Span{4000 * ms, 6000 * ms}},
-		{"beyond both levels", []float64{20, 20, 20, 20, 1, 10, 10, 10, 10}, true, 0, Span{4000 * ms, 5000 * ms}},
-		{"no change", []float64{10, 10, 10, 10, 10, 10, 10, 10, 10}, true, 0, Span{0, 9000 * ms}},
+		{"between two means", []float64{10, 10, 10, 10, 20, 20, 20, 20}, true, 0, span{3980 * ms, 4020 * ms}},
+		{"within a mean", []float64{10, 10, 10, 10, 17.5, 20, 20, 20, 20}, true, 0, span{4230 * ms, 4270 * ms}},
+		{"down, within a mean", []float64{20, 20, 20, 20, 17.5, 10, 10, 10, 10}, true, 0, span{4730 * ms, 4770 * ms}},
+		{"noise of a tenth", []float64{10, 10, 10, 10, 20, 20, 20, 20}, true, 1, span{3750 * ms, 4250 * ms}},
+		{"noise as large as the change", []float64{10, 10, 10, 10, 20, 20, 20, 20}, true, 10, span{0, 8000 * ms}},
+		{"readings", []float64{10, 10, 10, 10, 20, 20, 20, 20}, false, 0, span{4000 * ms, 5000 * ms}},
+		{"a reading between", []float64{10, 10, 10, 10, 14, 20, 20, 20, 20}, false, 0, span{4000 * ms, 5000 * ms}},
+		{"it passes over two values", []float64{10, 10, 10, 10, 13, 17, 20, 20, 20, 20}, true, 0, span{4000 * ms, 6000 * ms}},
+		{"beyond both levels", []float64{20, 20, 20, 20, 1, 10, 10, 10, 10}, true, 0, span{4000 * ms, 5000 * ms}},
+		{"no change", []float64{10, 10, 10, 10, 10, 10, 10, 10, 10}, true, 0, span{0, 9000 * ms}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := place(readings(c.x...), 4, 2, c.mean, c.deviation); got != c.want {
@@ -91,13 +91,13 @@ func TestSweep(t *testing.T) {
 	const start, length = 5 * time.Second, 60 * time.Second
 	at := func(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 	for range 20 {
-		var spans []Span
+		var spans []span
 		for from := 5 + 8*rnd.Float64(); from < 60; from += 3 + 12*rnd.Float64() {
-			spans = append(spans, Span{at(from), at(from + 2*rnd.Float64())})
+			spans = append(spans, span{at(from), at(from + 2*rnd.Float64())})
 		}
 		active := widened(spans, scale{by: at(0.4 * rnd.Float64()), begins: rnd.IntN(2) == 0}, length)
 		from := 5 + 58*rnd.Float64()
-		in := Span{at(from), at(from + 2*rnd.Float64())}
+		in := span{at(from), at(from + 2*rnd.Float64())}
 		tau := make([]time.Duration, 4000)
 		for k := range tau {
 			tau[k] = length * time.Duration(k) / time.Duration(len(tau))
@@ -126,7 +126,7 @@ func TestStepIsPlaced(t *testing.T) {
 		r.Intervals[i].Rate *= 0.6
 	}
 	r.Intervals[70].Rate = 0.75*1000 + 0.25*600
-	g := Explain(r).Groups
+	g := coincidences(r).Groups
 	if want := 70*time.Second + 750*time.Millisecond; len(g) != 1 || len(g[0].Incidents) != 1 || g[0].Incidents[0].At.Round(50*time.Millisecond) != want {
 		t.Errorf("got %+v, want a step at %v", g, want)
 	}
@@ -135,28 +135,28 @@ func TestStepIsPlaced(t *testing.T) {
 // TestTooShort: a series with one change among others cannot be named in a short run, which says
 // how long it must be, and is named in one of that length.
 func TestTooShort(t *testing.T) {
-	explain := func(seconds int) Group {
+	explain := func(seconds int) group {
 		r := quiet()
 		for i := 120; i < seconds; i++ {
 			at := time.Duration(i) * time.Second
-			r.Intervals = append(r.Intervals, Interval{Start: at, End: at + time.Second, P99: 5 * time.Millisecond, Rate: 1000 + float64(i%3), Due: 1000})
+			r.Intervals = append(r.Intervals, interval{Start: at, End: at + time.Second, P99: 5 * time.Millisecond, Rate: 1000 + float64(i%3), Due: 1000})
 		}
 		r.Intervals, r.End = r.Intervals[:seconds], time.Duration(seconds)*time.Second
 		for i := 34; i < seconds; i++ {
 			r.Intervals[i].Rate *= 0.6
 		}
 		for _, step := range []int{34, 15, 24, 44} {
-			c := Cause{Name: "series", Unit: "1"}
+			c := cause{Name: "series", Unit: "1"}
 			for i, iv := range r.Intervals {
 				v := float64(i % 2)
 				if i >= step {
 					v += 20
 				}
-				c.Cells = append(c.Cells, Cell{iv.Start, iv.End, v})
+				c.Cells = append(c.Cells, cell{iv.Start, iv.End, v})
 			}
 			r.Causes = append(r.Causes, c)
 		}
-		return Explain(r).Groups[0]
+		return coincidences(r).Groups[0]
 	}
 	g := explain(60)
 	if len(g.Findings) != 0 || g.Needed < 90*time.Second || g.Needed > 150*time.Second {

@@ -10,47 +10,47 @@ import (
 
 // The bounds of a search.
 const (
-	// Shifts is how many shifts of the incidents are tried. With the measured one, the smallest
-	// chance that can be found is 1 in Shifts + 1.
-	Shifts = 1999
-	least  = 1.0 / (Shifts + 1)
-	// MostChance is the largest chance of a finding, corrected for all that was tried. It is
+	// shiftCount is how many shifts of the incidents are tried. With the measured one, the smallest
+	// chance that can be found is 1 in shiftCount + 1.
+	shiftCount = 1999
+	least      = 1.0 / (shiftCount + 1)
+	// mostChance is the largest chance of a finding, corrected for all that was tried. It is
 	// below 5 %, so that at most 5 % of runs name a false cause, also where the assumption that
 	// a shift changes nothing but the coincidences is not quite met.
-	MostChance = 0.04
-	// MostIncidents bounds the incidents of a kind that are compared: the largest.
-	MostIncidents = 200
+	mostChance = 0.04
+	// mostIncidents bounds the incidents of a kind that are compared: the largest.
+	mostIncidents = 200
 )
 
-// A Run is what is known of a run. Times count from its start.
-type Run struct {
+// An input is what is known of a run. Times count from its start.
+type input struct {
 	Start, End time.Duration // of the measurement
-	Intervals  []Interval    // whole ones, in order of time
-	Stalls     []Span        // times without an answer while answers were expected
+	Intervals  []interval    // whole ones, in order of time
+	Stalls     []span        // times without an answer while answers were expected
 	Usual      time.Duration // the usual time of an answer: see Stalls
-	Causes     []Cause       // whatever was watched
+	Causes     []cause       // whatever was watched
 }
 
-// An Interval is one row of the series of a run.
-type Interval struct {
+// An interval is one row of the series of a run.
+type interval struct {
 	Start, End time.Duration
 	P99        time.Duration // 0: not known
 	Rate       float64       // events a second
 	Due        float64       // events a second that the schedule made due; 0 without one
 }
 
-// A Span is a period of time, perhaps of no length.
-type Span struct{ Start, End time.Duration }
+// A span is a period of time, perhaps of no length.
+type span struct{ Start, End time.Duration }
 
-// A Cause is something that was watched: moments, or a series of values.
-type Cause struct {
+// A cause is something that was watched: moments, or a series of values.
+type cause struct {
 	From, Name, Unit string
 	// Sign is set if it shows that something went wrong rather than why, such as a timeout: it is
 	// reported as what came with the incidents.
 	Sign bool
 
-	Moments []Span // with exact times; nil for a series
-	Cells   []Cell // of a series, in order of time
+	Moments []span // with exact times; nil for a series
+	Cells   []cell // of a series, in order of time
 	// Mean is set if each value is the mean over its cell, such as a rate by a counter: then a value
 	// between two levels shows when in its cell the level changed. Others are readings at its end.
 	Mean bool
@@ -58,21 +58,21 @@ type Cause struct {
 	Falls bool
 }
 
-// A Cell is one value of a series, and the time that it is of.
-type Cell struct {
+// A cell is one value of a series, and the time that it is of.
+type cell struct {
 	Start, End time.Duration
 	Value      float64
 }
 
 // The kinds of incidents.
 const (
-	Stall = "stall"
-	Spike = "spike"
-	Step  = "step"
+	stall = "stall"
+	spike = "spike"
+	step  = "step"
 )
 
-// An Incident is one thing to explain.
-type Incident struct {
+// An incident is one thing to explain.
+type incident struct {
 	At     time.Duration
 	Length time.Duration // 0 of a step
 	// Value and Usual are the 99th percentile of a spike and that of its neighbours, in seconds;
@@ -82,13 +82,13 @@ type Incident struct {
 	Scheduled bool
 	By        []int // the findings of its group that coincide with it
 
-	near, over Span          // what moments and cells must meet
+	near, over span          // what moments and cells must meet
 	off        time.Duration // of a step: the error of At
 }
 
-// A Finding is a cause that coincides with incidents of a kind.
-type Finding struct {
-	Cause  int    // index into Run.Causes
+// A finding is a cause that coincides with incidents of a kind.
+type finding struct {
+	Cause  int    // index into the causes of the input
 	Change string // of a series: "peak", "dip" or "step"; "" of moments
 	Hits   int    // incidents that coincide
 	Of     int
@@ -100,23 +100,23 @@ type Finding struct {
 	Also bool
 }
 
-// A Group is the incidents of one kind.
-type Group struct {
+// A group is the incidents of one kind.
+type group struct {
 	Kind      string
-	Incidents []Incident // in order of time
+	Incidents []incident // in order of time
 	Left      int        // how many more there were: the smallest
-	Findings  []Finding  // the clearest first
+	Findings  []finding  // the clearest first
 	// Needed is set if the run was too short: how long it must be, about, so that a series of
 	// readings can be named that changes once with each incident. It assumes that nothing else
 	// changes in the longer run.
 	Needed time.Duration
 
-	among Span          // the part of the measurement in which such incidents are found
+	among span          // the part of the measurement in which such incidents are found
 	lasts time.Duration // the shortest level beside a step
 }
 
 // Unexplained returns how many incidents no finding coincides with. Signs explain nothing.
-func (g *Group) Unexplained(causes []Cause) int {
+func (g *group) Unexplained(causes []cause) int {
 	n := 0
 	for i := range g.Incidents {
 		if !g.Explained(&g.Incidents[i], causes) {
@@ -127,31 +127,31 @@ func (g *Group) Unexplained(causes []Cause) int {
 }
 
 // Explained reports whether an incident of the group coincides with a finding that is not a sign.
-func (g *Group) Explained(in *Incident, causes []Cause) bool {
+func (g *group) Explained(in *incident, causes []cause) bool {
 	return in.Scheduled || slices.ContainsFunc(in.By, func(f int) bool { return !causes[g.Findings[f].Cause].Sign })
 }
 
-// A Result is what was found.
-type Result struct {
-	Groups []Group // without those that have no incidents
+// A result is what was found.
+type result struct {
+	Groups []group // without those that have no incidents
 	Tried  int     // causes with anything to compare
 	Shifts int
 	Least  float64 // the smallest corrected chance that could be found
 }
 
-// Explain finds the incidents of a run and what coincided with them.
-func Explain(r *Run) Result {
-	res := Result{Shifts: Shifts, Least: least}
+// coincidences finds the incidents of a run and what coincided with them.
+func coincidences(r *input) result {
+	res := result{Shifts: shiftCount, Least: least}
 	length := r.End - r.Start
 	if length <= 0 {
 		return res
 	}
-	stalls, whole := stalls(r), Span{r.Start, r.End}
+	stalls, whole := stalls(r), span{r.Start, r.End}
 	steps, lasts := steps(r, stalls)
-	for _, g := range []Group{
-		{Kind: Stall, Incidents: stalls, among: whole},
-		{Kind: Spike, Incidents: spikes(r, stalls), among: whole},
-		{Kind: Step, Incidents: steps, among: inside(r), lasts: lasts},
+	for _, g := range []group{
+		{Kind: stall, Incidents: stalls, among: whole},
+		{Kind: spike, Incidents: spikes(r, stalls), among: whole},
+		{Kind: step, Incidents: steps, among: inside(r), lasts: lasts},
 	} {
 		if len(g.Incidents) == 0 {
 			continue
@@ -159,7 +159,7 @@ func Explain(r *Run) Result {
 		g.limit()
 		res.Groups = append(res.Groups, g)
 	}
-	shares := make([]float64, Shifts+1) // of the time around; the first is not shifted
+	shares := make([]float64, shiftCount+1) // of the time around; the first is not shifted
 	rnd := rand.New(rand.NewPCG(0xe791a1, uint64(length)))
 	for i := range shares[1:] {
 		shares[i+1] = float64(rnd.Int64N(int64(length))) / float64(length)
@@ -193,7 +193,7 @@ func Explain(r *Run) Result {
 		g := &res.Groups[i]
 		most := correct(pairs[i], kinds)
 		for k := range pairs[i] {
-			if p := &pairs[i][k]; p.corrected <= MostChance && p.count() > 0 {
+			if p := &pairs[i][k]; p.corrected <= mostChance && p.count() > 0 {
 				g.add(p)
 			}
 		}
@@ -205,8 +205,8 @@ func Explain(r *Run) Result {
 }
 
 // add adds a finding; the clearest come first.
-func (g *Group) add(p *pair) {
-	f := Finding{
+func (g *group) add(p *pair) {
+	f := finding{
 		Cause: p.cause, Change: p.change, Hits: p.count(), Of: p.of, Within: p.within,
 		Chance: p.chance, Corrected: p.corrected, Also: true,
 	}
@@ -224,8 +224,8 @@ func (g *Group) add(p *pair) {
 // interval for each incident, and coincides with all; 0 if this run is long enough, or no series was
 // watched. By chance some signal is as clear at some shifts (most has the best scores), and that series itself at
 // others. Both shares fall at least as fast as a run gets longer in which nothing else changes.
-func (g *Group) needed(most []float64, kinds int, r *Run) time.Duration {
-	if len(r.Intervals) == 0 || !slices.ContainsFunc(r.Causes, func(c Cause) bool { return len(c.Cells) > 0 }) {
+func (g *group) needed(most []float64, kinds int, r *input) time.Duration {
+	if len(r.Intervals) == 0 || !slices.ContainsFunc(r.Causes, func(c cause) bool { return len(c.Cells) > 0 }) {
 		return 0
 	}
 	of, near := 0, time.Duration(0)
@@ -244,19 +244,19 @@ func (g *Group) needed(most []float64, kinds int, r *Run) time.Duration {
 		}
 	}
 	chance := float64(kinds) * (float64(n)*least + math.Exp(-ideal))
-	if chance <= MostChance {
+	if chance <= mostChance {
 		return 0
 	}
-	return time.Duration(float64(length)*chance/MostChance) + r.End - r.Start - length
+	return time.Duration(float64(length)*chance/mostChance) + r.End - r.Start - length
 }
 
 // limit keeps the largest incidents, in order of time.
-func (g *Group) limit() {
-	if len(g.Incidents) <= MostIncidents {
+func (g *group) limit() {
+	if len(g.Incidents) <= mostIncidents {
 		return
 	}
-	g.Left = len(g.Incidents) - MostIncidents
-	slices.SortStableFunc(g.Incidents, func(a, b Incident) int { return cmp.Compare(b.size(), a.size()) })
-	g.Incidents = g.Incidents[:MostIncidents]
-	slices.SortFunc(g.Incidents, func(a, b Incident) int { return cmp.Compare(a.At, b.At) })
+	g.Left = len(g.Incidents) - mostIncidents
+	slices.SortStableFunc(g.Incidents, func(a, b incident) int { return cmp.Compare(b.size(), a.size()) })
+	g.Incidents = g.Incidents[:mostIncidents]
+	slices.SortFunc(g.Incidents, func(a, b incident) int { return cmp.Compare(a.At, b.At) })
 }

@@ -9,16 +9,16 @@ import (
 )
 
 // quiet returns a run of two minutes without noise.
-func quiet() *Run {
-	r := &Run{Start: 0, End: 2 * time.Minute, Usual: 2 * time.Millisecond}
+func quiet() *input {
+	r := &input{Start: 0, End: 2 * time.Minute, Usual: 2 * time.Millisecond}
 	for i := range 120 {
 		at := time.Duration(i) * time.Second
-		r.Intervals = append(r.Intervals, Interval{Start: at, End: at + time.Second, P99: 5*time.Millisecond + time.Duration(i%3)*10*time.Microsecond, Rate: 1000 + float64(i%3), Due: 1000})
+		r.Intervals = append(r.Intervals, interval{Start: at, End: at + time.Second, P99: 5*time.Millisecond + time.Duration(i%3)*10*time.Microsecond, Rate: 1000 + float64(i%3), Due: 1000})
 	}
 	return r
 }
 
-func kinds(res Result) (out []string) {
+func kinds(res result) (out []string) {
 	for _, g := range res.Groups {
 		out = append(out, g.Kind)
 	}
@@ -28,43 +28,43 @@ func kinds(res Result) (out []string) {
 func TestIncidents(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(r *Run)
+		change func(r *input)
 		want   []string
 		at     time.Duration
 	}{
-		{"nothing", func(*Run) {}, nil, 0},
-		{"a stall", func(r *Run) { r.Stalls = []Span{{10 * time.Second, 11 * time.Second}} }, []string{Stall}, 10 * time.Second},
-		{"a stall of a slow system", func(r *Run) {
-			r.Usual, r.Stalls = 400*time.Millisecond, []Span{{10 * time.Second, 11 * time.Second}}
+		{"nothing", func(*input) {}, nil, 0},
+		{"a stall", func(r *input) { r.Stalls = []span{{10 * time.Second, 11 * time.Second}} }, []string{stall}, 10 * time.Second},
+		{"a stall of a slow system", func(r *input) {
+			r.Usual, r.Stalls = 400*time.Millisecond, []span{{10 * time.Second, 11 * time.Second}}
 		}, nil, 0},
-		{"a stall in the warm-up", func(r *Run) {
-			r.Start, r.Stalls = 20*time.Second, []Span{{10 * time.Second, 11 * time.Second}}
+		{"a stall in the warm-up", func(r *input) {
+			r.Start, r.Stalls = 20*time.Second, []span{{10 * time.Second, 11 * time.Second}}
 		}, nil, 0},
-		{"a stall and its spike", func(r *Run) {
-			r.Stalls = []Span{{10 * time.Second, 10*time.Second + 900*time.Millisecond}}
+		{"a stall and its spike", func(r *input) {
+			r.Stalls = []span{{10 * time.Second, 10*time.Second + 900*time.Millisecond}}
 			r.Intervals[10].P99, r.Intervals[11].P99 = time.Second, time.Second
-		}, []string{Stall}, 10 * time.Second},
-		{"a spike", func(r *Run) { r.Intervals[40].P99 = 50 * time.Millisecond }, []string{Spike}, 40 * time.Second},
-		{"two intervals are one spike", func(r *Run) {
+		}, []string{stall}, 10 * time.Second},
+		{"a spike", func(r *input) { r.Intervals[40].P99 = 50 * time.Millisecond }, []string{spike}, 40 * time.Second},
+		{"two intervals are one spike", func(r *input) {
 			r.Intervals[40].P99, r.Intervals[41].P99 = 50*time.Millisecond, 40*time.Millisecond
-		}, []string{Spike}, 40 * time.Second},
-		{"a little higher", func(r *Run) { r.Intervals[40].P99 = 9 * time.Millisecond }, nil, 0},
-		{"another level is no spike", func(r *Run) {
+		}, []string{spike}, 40 * time.Second},
+		{"a little higher", func(r *input) { r.Intervals[40].P99 = 9 * time.Millisecond }, nil, 0},
+		{"another level is no spike", func(r *input) {
 			for i := 60; i < 120; i++ {
 				r.Intervals[i].P99 = 50 * time.Millisecond
 			}
 		}, nil, 0},
-		{"a step", func(r *Run) {
+		{"a step", func(r *input) {
 			for i := 70; i < 120; i++ {
 				r.Intervals[i].Rate *= 0.6
 			}
-		}, []string{Step}, 70 * time.Second},
-		{"one low interval is no step", func(r *Run) { r.Intervals[70].Rate = 0 }, nil, 0},
+		}, []string{step}, 70 * time.Second},
+		{"one low interval is no step", func(r *input) { r.Intervals[70].Rate = 0 }, nil, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := quiet()
 			c.change(r)
-			res := Explain(r)
+			res := coincidences(r)
 			if got := kinds(res); !slices.Equal(got, c.want) {
 				t.Fatalf("got %v, want %v", got, c.want)
 			}
@@ -82,8 +82,8 @@ func TestScheduledStep(t *testing.T) {
 		r.Intervals[i].Due *= 2
 	}
 	at := r.Intervals[70].Start
-	r.Causes = []Cause{{Name: "coincides", Moments: []Span{{at, at}}}}
-	g := Explain(r).Groups
+	r.Causes = []cause{{Name: "coincides", Moments: []span{{at, at}}}}
+	g := coincidences(r).Groups
 	if len(g) != 1 || !g[0].Incidents[0].Scheduled || len(g[0].Findings) != 0 || g[0].Unexplained(r.Causes) != 0 {
 		t.Errorf("got %+v, want a step that the schedule makes, and no other cause", g)
 	}
@@ -92,17 +92,17 @@ func TestScheduledStep(t *testing.T) {
 // TestSignsExplainNothing: what failed at the time of a stall came with it.
 func TestSignsExplainNothing(t *testing.T) {
 	r := quiet()
-	c := Cause{Name: "timeouts", Sign: true}
+	c := cause{Name: "timeouts", Sign: true}
 	for _, iv := range r.Intervals {
-		c.Cells = append(c.Cells, Cell{iv.Start, iv.End, 0})
+		c.Cells = append(c.Cells, cell{iv.Start, iv.End, 0})
 	}
 	for _, s := range []int{11, 23, 44, 71, 90, 101} {
 		at := time.Duration(s)*time.Second + 300*time.Millisecond
-		r.Stalls = append(r.Stalls, Span{at, at + 300*time.Millisecond})
+		r.Stalls = append(r.Stalls, span{at, at + 300*time.Millisecond})
 		c.Cells[s].Value = 10
 	}
-	r.Causes = []Cause{c}
-	g := Explain(r).Groups[0]
+	r.Causes = []cause{c}
+	g := coincidences(r).Groups[0]
 	if len(g.Findings) != 1 || g.Findings[0].Hits != 6 || g.Unexplained(r.Causes) != 6 {
 		t.Errorf("got %+v, want a finding that explains none of 6", g)
 	}
@@ -111,15 +111,15 @@ func TestSignsExplainNothing(t *testing.T) {
 // TestAlso: of two causes of the same incidents, the clearer comes first.
 func TestAlso(t *testing.T) {
 	r := quiet()
-	exact, often := Cause{Name: "exact", Moments: []Span{}}, Cause{Name: "often", Moments: []Span{}}
+	exact, often := cause{Name: "exact", Moments: []span{}}, cause{Name: "often", Moments: []span{}}
 	for _, s := range []int{11, 23, 44, 71, 90, 101, 113} {
 		at := time.Duration(s) * time.Second
-		r.Stalls = append(r.Stalls, Span{at, at + 300*time.Millisecond})
-		exact.Moments = append(exact.Moments, Span{at, at})
-		often.Moments = append(often.Moments, Span{at - 150*time.Millisecond, at - 150*time.Millisecond})
+		r.Stalls = append(r.Stalls, span{at, at + 300*time.Millisecond})
+		exact.Moments = append(exact.Moments, span{at, at})
+		often.Moments = append(often.Moments, span{at - 150*time.Millisecond, at - 150*time.Millisecond})
 	}
-	r.Causes = []Cause{often, exact}
-	f := Explain(r).Groups[0].Findings
+	r.Causes = []cause{often, exact}
+	f := coincidences(r).Groups[0].Findings
 	if len(f) != 2 || f[0].Cause != 1 || f[0].Also || f[0].Within != 20*time.Millisecond || !f[1].Also || f[1].Within != 200*time.Millisecond {
 		t.Errorf("got %+v, want the exact one first, within 20 ms, and the other also", f)
 	}
@@ -129,11 +129,11 @@ func TestManyIncidentsAreBounded(t *testing.T) {
 	r := quiet()
 	for i := range 400 {
 		at := time.Duration(i) * 250 * time.Millisecond
-		r.Stalls = append(r.Stalls, Span{at, at + time.Duration(110+i%100)*time.Millisecond})
+		r.Stalls = append(r.Stalls, span{at, at + time.Duration(110+i%100)*time.Millisecond})
 	}
-	g := Explain(r).Groups[0]
-	if len(g.Incidents) != MostIncidents || g.Left != 200 || !slices.IsSortedFunc(g.Incidents, func(a, b Incident) int { return int(a.At - b.At) }) {
-		t.Errorf("got %d incidents and %d left, want the %d longest in order of time", len(g.Incidents), g.Left, MostIncidents)
+	g := coincidences(r).Groups[0]
+	if len(g.Incidents) != mostIncidents || g.Left != 200 || !slices.IsSortedFunc(g.Incidents, func(a, b incident) int { return int(a.At - b.At) }) {
+		t.Errorf("got %d incidents and %d left, want the %d longest in order of time", len(g.Incidents), g.Left, mostIncidents)
 	}
 }
 
@@ -142,25 +142,25 @@ func TestBegunBefore(t *testing.T) {
 	r := quiet()
 	r.Start = 10 * time.Second
 	at := r.Start + 5*time.Millisecond
-	r.Stalls = []Span{{at, at + 400*time.Millisecond}}
-	r.Causes = []Cause{{Name: "fault", Moments: []Span{{5 * time.Second, 40 * time.Second}}}}
-	if g := Explain(r).Groups[0]; len(g.Findings) != 0 {
+	r.Stalls = []span{{at, at + 400*time.Millisecond}}
+	r.Causes = []cause{{Name: "fault", Moments: []span{{5 * time.Second, 40 * time.Second}}}}
+	if g := coincidences(r).Groups[0]; len(g.Findings) != 0 {
 		t.Errorf("got %+v, want nothing", g.Findings)
 	}
 }
 
 // TestTheSameTwice: the same input gives the same result.
 func TestTheSameTwice(t *testing.T) {
-	results := func() (out []Finding) {
+	results := func() (out []finding) {
 		w := &world{rand.New(rand.NewPCG(7, 7)), 60}
 		r := w.run()
 		for i := range 6 {
 			at := r.Start + time.Duration(9*i+1)*time.Second
 			w.stall(r, at, 300*time.Millisecond)
-			r.Causes = append(r.Causes, Cause{Name: "x", Moments: []Span{{at, at}}})
+			r.Causes = append(r.Causes, cause{Name: "x", Moments: []span{{at, at}}})
 		}
 		w.unrelated(r)
-		for _, g := range Explain(r).Groups {
+		for _, g := range coincidences(r).Groups {
 			out = append(out, g.Findings...)
 		}
 		return out
@@ -182,7 +182,7 @@ func TestTails(t *testing.T) {
 
 func TestOverlapsAroundTheEnds(t *testing.T) {
 	const second = time.Second
-	active := widened([]Span{{1 * second, 2 * second}, {9 * second, 10 * second}}, scale{by: second / 2}, 10*second)
+	active := widened([]span{{1 * second, 2 * second}, {9 * second, 10 * second}}, scale{by: second / 2}, 10*second)
 	for _, c := range []struct {
 		at, shift time.Duration
 		want      bool
@@ -196,7 +196,7 @@ func TestOverlapsAroundTheEnds(t *testing.T) {
 		{5 * second, 3*second + 500*time.Millisecond, true},      // at 8.5 s
 		{9500 * time.Millisecond, 9500 * time.Millisecond, true}, // at 9 s
 	} {
-		if got := overlaps(active, Span{c.at, c.at}, 0, 10*second, c.shift); got != c.want {
+		if got := overlaps(active, span{c.at, c.at}, 0, 10*second, c.shift); got != c.want {
 			t.Errorf("%v shifted by %v: got %v, want %v", c.at, c.shift, got, c.want)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // size orders incidents of a kind.
-func (in *Incident) size() float64 {
+func (in *incident) size() float64 {
 	switch {
 	case in.Usual > 0 && in.Value > 0:
 		return math.Abs(math.Log(in.Value / in.Usual))
@@ -35,19 +35,19 @@ func (in *Incident) size() float64 {
 
 // stalls returns the stalls that are longer than answers usually take: one event at a time, each
 // answer is a gap.
-func stalls(r *Run) (out []Incident) {
+func stalls(r *input) (out []incident) {
 	for _, s := range r.Stalls {
 		if s.Start < r.Start || s.Start >= r.End || s.End-s.Start < slow*r.Usual {
 			continue
 		}
-		out = append(out, Incident{At: s.Start, Length: s.End - s.Start, near: Span{s.Start, s.Start}, over: s})
+		out = append(out, incident{At: s.Start, Length: s.End - s.Start, near: span{s.Start, s.Start}, over: s})
 	}
 	return out
 }
 
 // spikes returns the stretches of at most a few intervals whose 99th percentile is far above
 // that of their neighbours, without those of a stall.
-func spikes(r *Run, stalls []Incident) (out []Incident) {
+func spikes(r *input, stalls []incident) (out []incident) {
 	n := len(r.Intervals)
 	high := make([]float64, n) // usual value where it is a spike, else 0
 	var known []int
@@ -89,9 +89,9 @@ func spikes(r *Run, stalls []Incident) (out []Incident) {
 		// Values of other series are of about the same times, but not exactly. From the middle of
 		// an interval on, a shift meets as many of them as no shift.
 		edge := (r.Intervals[first].End - from) / 2
-		out = append(out, Incident{
+		out = append(out, incident{
 			At: from, Length: to - from, Value: r.Intervals[at].P99.Seconds(), Usual: high[at],
-			near: Span{from, to}, over: Span{from + edge, to - edge},
+			near: span{from, to}, over: span{from + edge, to - edge},
 		})
 	}
 	return out
@@ -99,8 +99,8 @@ func spikes(r *Run, stalls []Incident) (out []Incident) {
 
 // meets reports whether a span has a part of a stall or comes right after it: events that waited
 // are answered then.
-func meets(stalls []Incident, from, to time.Duration) bool {
-	return slices.ContainsFunc(stalls, func(s Incident) bool {
+func meets(stalls []incident, from, to time.Duration) bool {
+	return slices.ContainsFunc(stalls, func(s incident) bool {
 		return s.At < to && from < s.At+s.Length+(to-from)
 	})
 }
@@ -108,15 +108,15 @@ func meets(stalls []Incident, from, to time.Duration) bool {
 // steps returns the lasting changes of the rate, without those at a stall. Those that follow the
 // schedule are marked. Each is placed within its interval: a rate is a mean, so an interval between
 // the levels shows when in it the level changed. It also returns the length of the shortest level.
-func steps(r *Run, stalls []Incident) (out []Incident, lasts time.Duration) {
+func steps(r *input, stalls []incident) (out []incident, lasts time.Duration) {
 	rows := thin(r.Intervals)
 	rates := make([]float64, len(rows))
 	for i := range rows {
 		rates[i] = rows[i].Rate
 	}
-	fine := make([]Cell, len(r.Intervals))
+	fine := make([]cell, len(r.Intervals))
 	for i, iv := range r.Intervals {
-		fine[i] = Cell{iv.Start, iv.End, iv.Rate}
+		fine[i] = cell{iv.Start, iv.End, iv.Rate}
 	}
 	deviation := noise(fine)
 	found := stats.Steps(rates, stats.StepOptions{Alpha: stepAlpha, Effect: stepEffect, Least: leastLevel})
@@ -137,7 +137,7 @@ func steps(r *Run, stalls []Incident) (out []Incident, lasts time.Duration) {
 		}
 		per := joins(len(fine))
 		when := place(fine, s.At*per, misplaced*per, true, deviation)
-		out = append(out, Incident{
+		out = append(out, incident{
 			At: ((when.Start + when.End) / 2).Round(10 * time.Millisecond), Value: s.After, Usual: s.Before,
 			Scheduled: scheduled(rows, lo, s.At, hi, s.Before, s.After),
 			near:      when, over: when, off: (when.End - when.Start) / 2,
@@ -147,17 +147,17 @@ func steps(r *Run, stalls []Incident) (out []Incident, lasts time.Duration) {
 }
 
 // inside is the part of a measurement in which steps can be found: each level needs some intervals.
-func inside(r *Run) Span {
-	s := Span{r.Start, r.End}
+func inside(r *input) span {
+	s := span{r.Start, r.End}
 	if rows := thin(r.Intervals); len(rows) > 2*leastLevel {
-		s = Span{rows[leastLevel].Start, rows[len(rows)-1-leastLevel].End}
+		s = span{rows[leastLevel].Start, rows[len(rows)-1-leastLevel].End}
 	}
 	return s
 }
 
 // scheduled reports whether what was due changed by at least half as much as the rate did.
-func scheduled(rows []Interval, lo, at, hi int, before, after float64) bool {
-	due := func(rows []Interval) float64 {
+func scheduled(rows []interval, lo, at, hi int, before, after float64) bool {
+	due := func(rows []interval) float64 {
 		x := make([]float64, len(rows))
 		for i := range rows {
 			x[i] = rows[i].Due
@@ -174,14 +174,14 @@ func scheduled(rows []Interval, lo, at, hi int, before, after float64) bool {
 }
 
 // thin joins neighbours so that at most mostSeries intervals remain.
-func thin(all []Interval) []Interval {
+func thin(all []interval) []interval {
 	per := joins(len(all))
 	if per <= 1 {
 		return all
 	}
-	var out []Interval
+	var out []interval
 	for i := 0; i+per <= len(all); i += per {
-		row := Interval{Start: all[i].Start, End: all[i+per-1].End}
+		row := interval{Start: all[i].Start, End: all[i+per-1].End}
 		for _, iv := range all[i : i+per] {
 			share := float64(iv.End-iv.Start) / float64(row.End-row.Start)
 			row.Rate += iv.Rate * share

@@ -36,9 +36,9 @@ func (p *pair) count() (n int) {
 // active become comparable. Of several distances the best score counts, at every shift. A signal
 // that coincides with nothing is compared, too: it might have by chance. It returns false if there
 // are no incidents.
-func compare(g *Group, s signal, tau []time.Duration) (pair, bool) {
+func compare(g *group, s signal, tau []time.Duration) (pair, bool) {
 	p := pair{change: s.change, score: make([]float64, len(tau))}
-	var spans []Span // of the incidents
+	var spans []span // of the incidents
 	for i := range g.Incidents {
 		in := &g.Incidents[i]
 		if in.Scheduled {
@@ -60,7 +60,7 @@ func compare(g *Group, s signal, tau []time.Duration) (pair, bool) {
 	for _, scale := range s.scales {
 		parts := s.spans
 		if scale.begins { // what began before has its beginning elsewhere
-			parts = slices.DeleteFunc(slices.Clone(parts), func(x Span) bool { return x.Start <= start })
+			parts = slices.DeleteFunc(slices.Clone(parts), func(x span) bool { return x.Start <= start })
 		}
 		active := widened(parts, scale, length)
 		clear(hits)
@@ -95,7 +95,7 @@ func compare(g *Group, s signal, tau []time.Duration) (pair, bool) {
 
 // sweep counts at which shifts an incident meets any of the spans: in ascending order of the
 // shifts, it passes them once, and begins again where it comes around the end.
-func sweep(active []Span, in Span, start, length time.Duration, tau []time.Duration, hits []int) {
+func sweep(active []span, in span, start, length time.Duration, tau []time.Duration, hits []int) {
 	i, last := 0, time.Duration(math.MinInt64)
 	for k, shift := range tau {
 		at := in.Start
@@ -116,7 +116,7 @@ func sweep(active []Span, in Span, start, length time.Duration, tau []time.Durat
 }
 
 // covered is the share of all shifts at which an incident meets any of the spans.
-func covered(active []Span, in Span, start, length time.Duration) float64 {
+func covered(active []span, in span, start, length time.Duration) float64 {
 	var sum time.Duration
 	end := start
 	for _, s := range active {
@@ -130,9 +130,9 @@ func covered(active []Span, in Span, start, length time.Duration) float64 {
 
 // widened adds a distance on both sides of spans and joins those that overlap. The result
 // continues beyond the end of the measurement, for incidents that are shifted over it.
-func widened(spans []Span, at scale, length time.Duration) []Span {
-	var out []Span
-	add := func(s Span) {
+func widened(spans []span, at scale, length time.Duration) []span {
+	var out []span
+	add := func(s span) {
 		if n := len(out); n > 0 && s.Start <= out[n-1].End {
 			out[n-1].End = max(out[n-1].End, s.End)
 			return
@@ -144,7 +144,7 @@ func widened(spans []Span, at scale, length time.Duration) []Span {
 			if at.begins {
 				s.End = s.Start
 			}
-			add(Span{s.Start - at.by + turn, s.End + at.by + turn})
+			add(span{s.Start - at.by + turn, s.End + at.by + turn})
 		}
 	}
 	return out
@@ -152,12 +152,12 @@ func widened(spans []Span, at scale, length time.Duration) []Span {
 
 // overlaps reports whether an incident, shifted around the ends of the measurement, meets any
 // of the spans.
-func overlaps(active []Span, in Span, start, length, shift time.Duration) bool {
+func overlaps(active []span, in span, start, length, shift time.Duration) bool {
 	if shift != 0 {
 		at := start + (in.Start-start+shift)%length
-		in = Span{at, at + in.End - in.Start}
+		in = span{at, at + in.End - in.Start}
 	}
-	i, _ := slices.BinarySearchFunc(active, in.Start, func(s Span, t time.Duration) int { return cmp.Compare(s.End, t) })
+	i, _ := slices.BinarySearchFunc(active, in.Start, func(s span, t time.Duration) int { return cmp.Compare(s.End, t) })
 	return i < len(active) && active[i].Start <= in.End
 }
 

@@ -17,8 +17,8 @@ const (
 
 // A signal is when a cause was active, in one sense.
 type signal struct {
-	change string  // see Finding.Change
-	spans  []Span  // in order of time
+	change string  // see finding.Change
+	spans  []span  // in order of time
 	exact  bool    // they have exact times
 	scales []scale // that are tried
 	// timed is set if the times of a step and of this are known better than to an interval. off is the
@@ -34,17 +34,17 @@ type scale struct {
 }
 
 // signals returns the senses in which a cause may coincide with incidents of a group.
-func signals(c *Cause, g *Group, r *Run) (out []signal) {
+func signals(c *cause, g *group, r *input) (out []signal) {
 	if c.Moments != nil {
 		spans := slices.Clone(c.Moments)
-		slices.SortFunc(spans, func(a, b Span) int { return int(a.Start - b.Start) })
+		slices.SortFunc(spans, func(a, b span) int { return int(a.Start - b.Start) })
 		s := signal{exact: true, spans: within(spans, g.among), scales: []scale{{by: 200 * time.Millisecond}, {by: time.Second}}}
 		switch g.Kind { // the times of spikes are known to an interval
-		case Stall:
+		case stall:
 			s.scales = []scale{
 				{20 * time.Millisecond, true}, {50 * time.Millisecond, true}, {200 * time.Millisecond, true}, {time.Second, true}, {by: 20 * time.Millisecond},
 			}
-		case Step:
+		case step:
 			s.timed = true
 			s.scales = []scale{
 				{50 * time.Millisecond, true}, {200 * time.Millisecond, true}, {time.Second, true}, {by: 200 * time.Millisecond},
@@ -55,7 +55,7 @@ func signals(c *Cause, g *Group, r *Run) (out []signal) {
 		}
 		return out
 	}
-	cells := make([]Cell, 0, len(c.Cells))
+	cells := make([]cell, 0, len(c.Cells))
 	for _, x := range c.Cells {
 		if x.End > r.Start && x.Start < r.End && x.End > x.Start {
 			cells = append(cells, x)
@@ -65,11 +65,11 @@ func signals(c *Cause, g *Group, r *Run) (out []signal) {
 		return nil
 	}
 	width := cells[len(cells)/2].End - cells[len(cells)/2].Start
-	add := func(change string, spans []Span, by ...time.Duration) {
+	add := func(change string, spans []span, by ...time.Duration) {
 		if spans = within(spans, g.among); len(spans) == 0 {
 			return
 		}
-		x := signal{change: change, spans: spans, timed: g.Kind == Step && c.Mean}
+		x := signal{change: change, spans: spans, timed: g.Kind == step && c.Mean}
 		for _, s := range spans {
 			x.off = max(x.off, (s.End-s.Start)/2)
 		}
@@ -78,7 +78,7 @@ func signals(c *Cause, g *Group, r *Run) (out []signal) {
 		}
 		out = append(out, x)
 	}
-	if g.Kind == Step {
+	if g.Kind == step {
 		by := []time.Duration{0, width / 2, 3 * width / 2}
 		if c.Mean {
 			by = []time.Duration{width / 20, width / 5, width}
@@ -94,10 +94,10 @@ func signals(c *Cause, g *Group, r *Run) (out []signal) {
 }
 
 // within returns the spans that touch a period, without what is outside it.
-func within(spans []Span, r Span) (out []Span) {
+func within(spans []span, r span) (out []span) {
 	for _, s := range spans {
 		if s.End >= r.Start && s.Start < r.End {
-			out = append(out, Span{max(s.Start, r.Start), min(s.End, r.End)})
+			out = append(out, span{max(s.Start, r.Start), min(s.End, r.End)})
 		}
 	}
 	return out
@@ -115,7 +115,7 @@ func bound(x []float64, unit string) float64 {
 
 // peaks returns the times in which a series is far above its usual value (below it, with sign
 // -1); none if that is so too often to be unusual.
-func peaks(cells []Cell, unit string, sign float64) (out []Span) {
+func peaks(cells []cell, unit string, sign float64) (out []span) {
 	x := make([]float64, len(cells))
 	for i, c := range cells {
 		x[i] = sign * c.Value
@@ -132,7 +132,7 @@ func peaks(cells []Cell, unit string, sign float64) (out []Span) {
 			out[n-1].End = c.End
 			continue
 		}
-		out = append(out, Span{c.Start, c.End})
+		out = append(out, span{c.Start, c.End})
 	}
 	if float64(covered) > mostCovered*float64(all) {
 		return nil

@@ -34,13 +34,13 @@ type world struct {
 func (w *world) at(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 
 // run returns a run without incidents.
-func (w *world) run() *Run {
-	r := &Run{Start: 5 * time.Second, End: w.at(float64(5 + w.seconds)), Usual: 3 * time.Millisecond}
+func (w *world) run() *input {
+	r := &input{Start: 5 * time.Second, End: w.at(float64(5 + w.seconds)), Usual: 3 * time.Millisecond}
 	noise := 0.0
 	for i := range w.seconds {
 		noise = 0.7*noise + 0.02*w.NormFloat64()
 		at := r.Start + w.at(float64(i))
-		r.Intervals = append(r.Intervals, Interval{
+		r.Intervals = append(r.Intervals, interval{
 			Start: at, End: at + time.Second,
 			P99: time.Duration(5e6 * math.Exp(0.1*w.NormFloat64())), Rate: 10_000 * math.Exp(noise/4), Due: 10_000,
 		})
@@ -59,8 +59,8 @@ const (
 )
 
 // series adds a series. Half of them have means, the others readings.
-func (w *world) series(r *Run, name string, sort int) {
-	c := Cause{From: "system", Name: name, Falls: w.IntN(2) == 0, Mean: w.IntN(2) == 0}
+func (w *world) series(r *input, name string, sort int) {
+	c := cause{From: "system", Name: name, Falls: w.IntN(2) == 0, Mean: w.IntN(2) == 0}
 	late := w.at(0.02 * w.Float64()) // it is read a little after the interval
 	level, burst, at, slope := 0.0, 0, w.Float64()*float64(w.seconds), w.NormFloat64()
 	for i, iv := range r.Intervals {
@@ -88,7 +88,7 @@ func (w *world) series(r *Run, name string, sort int) {
 		case elsewhere:
 			v = 50 + w.NormFloat64() + 30*after(float64(i), at, c.Mean)
 		}
-		c.Cells = append(c.Cells, Cell{iv.Start + late, iv.End + late, v})
+		c.Cells = append(c.Cells, cell{iv.Start + late, iv.End + late, v})
 	}
 	r.Causes = append(r.Causes, c)
 }
@@ -103,12 +103,12 @@ func after(second, at float64, mean bool) float64 {
 }
 
 // moments adds moments at random times, some in clusters.
-func (w *world) moments(r *Run, name string, perSecond float64) {
-	c := Cause{From: "system", Name: name, Moments: []Span{}}
+func (w *world) moments(r *input, name string, perSecond float64) {
+	c := cause{From: "system", Name: name, Moments: []span{}}
 	for at := r.Start + w.at(w.ExpFloat64()/perSecond); at < r.End; at += w.at(w.ExpFloat64() / perSecond) {
 		for range 1 + 2*w.IntN(2) {
 			at += w.at(0.1 * w.Float64())
-			c.Moments = append(c.Moments, Span{at, at + w.at(0.05*w.Float64())})
+			c.Moments = append(c.Moments, span{at, at + w.at(0.05*w.Float64())})
 		}
 	}
 	r.Causes = append(r.Causes, c)
@@ -116,7 +116,7 @@ func (w *world) moments(r *Run, name string, perSecond float64) {
 
 // unrelated adds many causes that explain nothing: 24 series that change in many ways, six that
 // have a trend, one that changes its level, and three lists of moments.
-func (w *world) unrelated(r *Run) {
+func (w *world) unrelated(r *input) {
 	for i := range 24 {
 		w.series(r, "series "+strconv.Itoa(i), i%4)
 	}
@@ -130,8 +130,8 @@ func (w *world) unrelated(r *Run) {
 }
 
 // stall adds a stall, and what it does to its interval.
-func (w *world) stall(r *Run, at, length time.Duration) {
-	r.Stalls = append(r.Stalls, Span{at, at + length})
+func (w *world) stall(r *input, at, length time.Duration) {
+	r.Stalls = append(r.Stalls, span{at, at + length})
 	for i := range r.Intervals {
 		if iv := &r.Intervals[i]; iv.Start < at+length && at < iv.End {
 			iv.P99 = max(iv.P99, length)
@@ -140,7 +140,7 @@ func (w *world) stall(r *Run, at, length time.Duration) {
 }
 
 // incidents adds stalls, spikes and perhaps a step at random times, and returns when.
-func (w *world) incidents(r *Run) {
+func (w *world) incidents(r *input) {
 	for range 2 + w.IntN(10) {
 		w.stall(r, r.Start+w.at(w.Float64()*float64(w.seconds-3)), w.at(0.2+w.Float64()))
 	}
@@ -153,14 +153,14 @@ func (w *world) incidents(r *Run) {
 }
 
 // step lowers the rate from a time on.
-func (w *world) step(r *Run, at, by float64) {
+func (w *world) step(r *input, at, by float64) {
 	for i := range r.Intervals {
 		r.Intervals[i].Rate *= 1 - by*after(float64(i), at, true)
 	}
 }
 
 // climb lets the rate rise over the whole run: it has no step, but the search for steps finds some.
-func (w *world) climb(r *Run) {
+func (w *world) climb(r *input) {
 	for i := range r.Intervals {
 		r.Intervals[i].Rate *= 1 + 0.4*float64(i)/float64(w.seconds)
 	}
@@ -186,7 +186,7 @@ func TestNothingIsNamedByChance(t *testing.T) {
 			w.climb(r)
 		}
 		w.unrelated(r)
-		for _, g := range Explain(r).Groups {
+		for _, g := range coincidences(r).Groups {
 			if len(g.Findings) > 0 {
 				wrong++
 				break
@@ -209,61 +209,61 @@ func limit(t *testing.T, what string, n, of int, most float64) {
 const planted = "planted" // the name of the cause to find
 
 // one lowers the rate once, and returns when its cause came: up to a tenth of a second before.
-func (w *world) one(r *Run) (at float64) {
+func (w *world) one(r *input) (at float64) {
 	at = 6 + w.Float64()*float64(w.seconds-12)
 	w.step(r, at, 0.15+0.35*w.Float64())
 	return at - 0.1*w.Float64()
 }
 
 // level adds a series that changes its level once, by at least eight deviations of its noise.
-func (w *world) level(r *Run, at float64, mean bool) {
-	c := Cause{From: "host", Name: planted, Mean: mean}
+func (w *world) level(r *input, at float64, mean bool) {
+	c := cause{From: "host", Name: planted, Mean: mean}
 	size := 8 + 20*w.Float64()
 	for i, iv := range r.Intervals {
 		const late = 2 * time.Millisecond
-		c.Cells = append(c.Cells, Cell{iv.Start + late, iv.End + late, 10 + w.NormFloat64() + size*after(float64(i), at, mean)})
+		c.Cells = append(c.Cells, cell{iv.Start + late, iv.End + late, 10 + w.NormFloat64() + size*after(float64(i), at, mean)})
 	}
 	r.Causes = append(r.Causes, c)
 }
 
 // A plant puts incidents and their cause into a run, and returns the kind of the incidents.
-type plant func(w *world, r *Run) (kind string)
+type plant func(w *world, r *input) (kind string)
 
 // TestPlantedCausesAreFound simulates runs with a cause for most of the incidents of a kind, among
 // many unrelated ones.
 func TestPlantedCausesAreFound(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	find(t, 5, 120, map[string]plant{
-		"pauses make stalls": func(w *world, r *Run) string {
-			c := Cause{From: "system", Name: planted, Moments: []Span{}}
+		"pauses make stalls": func(w *world, r *input) string {
+			c := cause{From: "system", Name: planted, Moments: []span{}}
 			for range 5 + w.IntN(8) {
 				at, length := r.Start+w.at(w.Float64()*float64(w.seconds-3)), w.at(0.2+w.Float64())
-				c.Moments = append(c.Moments, Span{at, at + length})
+				c.Moments = append(c.Moments, span{at, at + length})
 				if w.Float64() < 0.9 {
 					w.stall(r, at-w.at(0.005*w.Float64()), length+w.at(0.01))
 				}
 			}
 			for range 20 { // short ones do nothing
 				at := r.Start + w.at(w.Float64()*float64(w.seconds))
-				c.Moments = append(c.Moments, Span{at, at + time.Millisecond})
+				c.Moments = append(c.Moments, span{at, at + time.Millisecond})
 			}
 			w.stall(r, r.Start+w.at(w.Float64()*float64(w.seconds-3)), w.at(0.3)) // one has another reason
 			r.Causes = append(r.Causes, c)
-			return Stall
+			return stall
 		},
-		"regular pauses make regular stalls": func(w *world, r *Run) string {
-			c := Cause{From: "system", Name: planted, Moments: []Span{}}
+		"regular pauses make regular stalls": func(w *world, r *input) string {
+			c := cause{From: "system", Name: planted, Moments: []span{}}
 			for at := r.Start + w.at(3*w.Float64()); at < r.End-2*time.Second; at += 7 * time.Second {
-				c.Moments = append(c.Moments, Span{at, at + w.at(0.3)})
+				c.Moments = append(c.Moments, span{at, at + w.at(0.3)})
 				w.stall(r, at-w.at(0.004*w.Float64()), w.at(0.3))
 			}
 			r.Causes = append(r.Causes, c)
-			return Stall
+			return stall
 		},
-		"steal makes spikes": func(w *world, r *Run) string {
-			c := Cause{From: "host", Name: planted, Unit: "%"}
+		"steal makes spikes": func(w *world, r *input) string {
+			c := cause{From: "host", Name: planted, Unit: "%"}
 			for range r.Intervals {
-				c.Cells = append(c.Cells, Cell{Value: 0.5 * w.ExpFloat64()})
+				c.Cells = append(c.Cells, cell{Value: 0.5 * w.ExpFloat64()})
 			}
 			for i := range r.Intervals {
 				c.Cells[i].Start, c.Cells[i].End = r.Intervals[i].Start+2*time.Millisecond, r.Intervals[i].End+2*time.Millisecond
@@ -274,18 +274,18 @@ func TestPlantedCausesAreFound(t *testing.T) {
 				r.Intervals[i].P99 = time.Duration(5e6 * (4 + 4*w.Float64()))
 			}
 			r.Causes = append(r.Causes, c)
-			return Spike
+			return spike
 		},
-		"leaders change, and the rate falls each time": func(w *world, r *Run) string {
-			c := Cause{From: "client", Name: planted, Moments: []Span{}}
+		"leaders change, and the rate falls each time": func(w *world, r *input) string {
+			c := cause{From: "client", Name: planted, Moments: []span{}}
 			for k := range 3 {
 				at := float64(w.seconds) * (float64(k+1)/4 + w.Float64()/8)
 				w.step(r, at, 0.3)
 				when := r.Start + w.at(at-0.1*w.Float64())
-				c.Moments = append(c.Moments, Span{when, when})
+				c.Moments = append(c.Moments, span{when, when})
 			}
 			r.Causes = append(r.Causes, c)
-			return Step
+			return step
 		},
 	})
 }
@@ -295,25 +295,25 @@ func TestPlantedCausesAreFound(t *testing.T) {
 // see docs/explain.md.
 func TestTheCauseOfOneStepIsFound(t *testing.T) {
 	const usual = 10
-	leader := func(w *world, r *Run) string {
+	leader := func(w *world, r *input) string {
 		when := r.Start + w.at(w.one(r))
-		r.Causes = append(r.Causes, Cause{From: "client", Name: planted, Moments: []Span{{when, when}}})
-		return Step
+		r.Causes = append(r.Causes, cause{From: "client", Name: planted, Moments: []span{{when, when}}})
+		return step
 	}
 	find(t, usual, 60, map[string]plant{"a leader changes, and the rate falls": leader})
-	find(t, usual/2, 120, map[string]plant{"the same among five times as many series": func(w *world, r *Run) string {
+	find(t, usual/2, 120, map[string]plant{"the same among five times as many series": func(w *world, r *input) string {
 		for range 4 {
 			w.unrelated(r)
 		}
 		return leader(w, r)
 	}})
-	find(t, usual, 120, map[string]plant{"steal begins, and the rate falls": func(w *world, r *Run) string {
+	find(t, usual, 120, map[string]plant{"steal begins, and the rate falls": func(w *world, r *input) string {
 		w.level(r, w.one(r), true)
-		return Step
+		return step
 	}})
-	find(t, usual, 180, map[string]plant{"a reading changes, and the rate falls": func(w *world, r *Run) string {
+	find(t, usual, 180, map[string]plant{"a reading changes, and the rate falls": func(w *world, r *input) string {
 		w.level(r, w.one(r), false)
-		return Step
+		return step
 	}})
 }
 
@@ -331,7 +331,7 @@ func find(t *testing.T, usual, seconds int, plants map[string]plant) {
 				kind := plant(w, r)
 				w.unrelated(r)
 				named, others := false, false
-				for _, g := range Explain(r).Groups {
+				for _, g := range coincidences(r).Groups {
 					for _, f := range g.Findings {
 						if r.Causes[f.Cause].Name != planted {
 							others = true

@@ -3,7 +3,7 @@ package find
 import (
 	"time"
 
-	"carronade/internal/exit"
+	"carronade/internal/system"
 )
 
 // Options say what to search for, and how.
@@ -85,21 +85,21 @@ func (a *Answer) ExitCode(atLeast float64) int {
 	held := a.HoldsConfirmed && a.Holds >= atLeast
 	switch {
 	case a.Ending == Died:
-		return exit.Failed
+		return system.ExitFailed
 	case a.Ending == Found && a.Knee != nil:
-		return exit.OK
+		return system.ExitOK
 	case a.Soak != nil && a.Soak.Result == Fail:
-		return exit.Broken
+		return system.ExitBroken
 	case atLeast > 0 && held:
-		return exit.OK
+		return system.ExitOK
 	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
-		return exit.Broken
+		return system.ExitBroken
 	case a.Ending == AtLeast:
-		return exit.Untrusted
+		return system.ExitUntrusted
 	case a.Soak != nil && a.Soak.Result == Invalid:
-		return exit.CannotTell
+		return system.ExitCannotTell
 	case a.Ending == Found, a.Ending == Highest && atLeast == 0:
-		return exit.OK
+		return system.ExitOK
 	}
-	return exit.CannotTell
+	return system.ExitCannotTell
 }

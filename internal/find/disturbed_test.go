@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/exit"
+	"carronade/internal/system"
 )
 
 // cliff is a system that fails above a rate, and has no randomness.
@@ -108,19 +108,19 @@ func TestEndings(t *testing.T) {
 				return cliff(t, 18_000)
 			}
 			return cliff(t, 1e9)
-		}, Highest, exit.OK},
+		}, Highest, system.ExitOK},
 		{"the generator sends no confirmation", Options{Precision: 0.3, From: 800}, func(t Trial, _ int) Outcome {
 			out := cliff(t, 1000)
 			if t.Role == Confirm {
 				out.Generator = "the machine was busy"
 			}
 			return out
-		}, AtLeast, exit.Untrusted},
+		}, AtLeast, system.ExitUntrusted},
 		{"a wide precision, and a rate that is answered a little late", Options{Precision: 0.5, From: 100}, func(t Trial, _ int) Outcome {
 			out := cliff(t, 1000)
 			out.Achieved *= 0.998
 			return out
-		}, Found, exit.OK},
+		}, Found, system.ExitOK},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.o.Times, tt.o.Budget = p99(50*time.Millisecond), time.Hour
@@ -149,7 +149,7 @@ func TestAfterTheAnswer(t *testing.T) {
 			o.Unclear = unclear
 		}
 	})
-	if a.Ending != Found || a.ExitCode(0) != exit.OK || a.AfterOverload == nil || a.AfterOverload.Result != Undecided || a.AfterOverload.Why != unclear || a.Soak == nil || a.Soak.Result != Pass {
+	if a.Ending != Found || a.ExitCode(0) != system.ExitOK || a.AfterOverload == nil || a.AfterOverload.Result != Undecided || a.AfterOverload.Why != unclear || a.Soak == nil || a.Soak.Result != Pass {
 		t.Errorf("got %+v", *a)
 	}
 	a = find(func(o *Outcome) {
@@ -157,7 +157,7 @@ func TestAfterTheAnswer(t *testing.T) {
 			o.Unclear = unclear
 		}
 	})
-	if a.Ending != Found || a.Soak == nil || a.Soak.Result != Invalid || a.Soak.Why != unclear || a.ExitCode(0) != exit.CannotTell {
+	if a.Ending != Found || a.Soak == nil || a.Soak.Result != Invalid || a.Soak.Why != unclear || a.ExitCode(0) != system.ExitCannotTell {
 		t.Errorf("got %+v", *a)
 	}
 	a = find(func(o *Outcome) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/exit"
 	"carronade/internal/stats"
+	"carronade/internal/system"
 )
 
 // loop is a system under a closed loop: one server, and a delay before it that does not load it.
@@ -94,7 +94,7 @@ func TestKnee(t *testing.T) {
 		if len(a.Trials) > MostTrials || a.Elapsed > o.Budget {
 			t.Errorf("seed %d: %d trials in %v", seed, len(a.Trials), a.Elapsed)
 		}
-		if a.Ending != Found || k == nil || a.ExitCode(0) != exit.OK {
+		if a.Ending != Found || k == nil || a.ExitCode(0) != system.ExitOK {
 			c.wrongf(t, "seed %d: %+v", seed, *a)
 			continue
 		}
@@ -132,7 +132,7 @@ func TestKneeOfOthers(t *testing.T) {
 		{"saturated by one", loop{service: 0.001, delay: 1e-9}, Found, 1, 1, 0},
 		{"falls again", loop{service: 0.001, delay: 0.05, crowd: 0.02}, Found, 10, 60, 0},
 		{"fails with many", loop{service: 0.001, delay: 0.05, most: 20}, Found, 14, 16, 0},
-		{"always fails", loop{service: 0.001, delay: 0.05, most: -1}, None, 0, 0, exit.Broken},
+		{"always fails", loop{service: 0.001, delay: 0.05, most: -1}, None, 0, 0, system.ExitBroken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.loop.rnd = rand.New(rand.NewPCG(1, 1))
@@ -190,7 +190,7 @@ func TestKneeWithABadTrial(t *testing.T) {
 			o.Generator = "the generator was late"
 		}
 	})
-	if limited.Ending != AtLeast || limited.ExitCode(0) != exit.Untrusted || limited.Knee.Best != 4 {
+	if limited.Ending != AtLeast || limited.ExitCode(0) != system.ExitUntrusted || limited.Knee.Best != 4 {
 		t.Errorf("got %s, %s, %+v", limited.Ending, limited.Why, *limited.Knee)
 	}
 	o := &Options{Over: OverConcurrency, Budget: time.Minute, Interrupted: true}
@@ -222,12 +222,12 @@ func TestKneeScalability(t *testing.T) {
 	if a := find(func(n float64) float64 { return 100 * min(n, 64) }); a.Knee.Scalability != nil || a.Knee.Enough != 61 && a.Knee.Enough != 64 {
 		t.Errorf("got %+v", *a.Knee)
 	}
-	if a := find(func(n float64) float64 { return n }); a.Ending != NoTop || a.ExitCode(0) != exit.CannotTell {
+	if a := find(func(n float64) float64 { return n }); a.Ending != NoTop || a.ExitCode(0) != system.ExitCannotTell {
 		t.Errorf("got %+v", *a)
 	}
 	o := &Options{Over: OverConcurrency, Budget: time.Minute}
 	trial, _ := o.Next(nil)
-	if _, a := o.Next([]Outcome{{Trial: *trial, Achieved: 10, Doubt: "the generator was slow"}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}}); a == nil || a.Ending != AtLeast || a.ExitCode(0) != exit.Untrusted {
+	if _, a := o.Next([]Outcome{{Trial: *trial, Achieved: 10, Doubt: "the generator was slow"}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}}); a == nil || a.Ending != AtLeast || a.ExitCode(0) != system.ExitUntrusted {
 		t.Errorf("got %+v", a)
 	}
 }

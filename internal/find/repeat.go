@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"carronade/internal/exit"
 	"carronade/internal/layout"
 	"carronade/internal/stats"
+	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -43,7 +43,7 @@ func Repeat(searches []*Answer) *Repeated {
 // ExitCode is the most serious exit code of the searches.
 func (r *Repeated) ExitCode(atLeast float64) (code int) {
 	for _, a := range r.Searches {
-		code = exit.Worse(code, a.ExitCode(atLeast))
+		code = system.WorseExit(code, a.ExitCode(atLeast))
 	}
 	return code
 }

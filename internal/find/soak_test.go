@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/exit"
+	"carronade/internal/system"
 )
 
 // A server that is slower once its credits are spent, within the soak, does not sustain the lower
@@ -23,7 +23,7 @@ func TestSoakSeesCreditsThatEnd(t *testing.T) {
 			})
 			a, history := s.find(&Options{Times: p99(limit), Precision: 0.02, Budget: 10 * time.Minute, Soak: 30 * time.Minute})
 			last := &history[len(history)-1]
-			if last.Trial.Role != Soak || last.Trial.Rate != a.Holds || a.Soak == nil || a.Soak.Result != Fail || a.ExitCode(0) != exit.Broken || a.ExitCode(500) != exit.Broken {
+			if last.Trial.Role != Soak || last.Trial.Rate != a.Holds || a.Soak == nil || a.Soak.Result != Fail || a.ExitCode(0) != system.ExitBroken || a.ExitCode(500) != system.ExitBroken {
 				c.wrongf(t, "limit %v, seed %d: %+v", limit, seed, *a)
 				continue
 			}
@@ -53,7 +53,7 @@ func TestSoakOfAStationarySystem(t *testing.T) {
 		case a.Soak != nil && a.Soak.Result == Fail:
 			accused++
 			t.Logf("seed %d: at %.1f/s %+v", seed, a.Holds, *a.Soak)
-		case a.Soak != nil && (a.Soak.Sustained != a.Soak.For || a.Ending == Found && a.ExitCode(0) != exit.OK):
+		case a.Soak != nil && (a.Soak.Sustained != a.Soak.For || a.Ending == Found && a.ExitCode(0) != system.ExitOK):
 			t.Errorf("seed %d: %+v", seed, *a.Soak)
 		}
 		if k := len(history[len(history)-1].Slots); k > mostSoakSlots {
@@ -101,14 +101,14 @@ func TestSoakCutShort(t *testing.T) {
 		t.Fatalf("got %+v, want the soak", next)
 	}
 	_, a := o.Next(append(history, Outcome{Trial: *next, Dead: "the system ended"}))
-	if a == nil || a.Ending != Died || a.Holds != next.Rate || a.ExitCode(0) != exit.Failed {
+	if a == nil || a.Ending != Died || a.Holds != next.Rate || a.ExitCode(0) != system.ExitFailed {
 		t.Errorf("got %+v", a)
 	}
 	_, a = o.Next(append(history, Outcome{Trial: *next, Generator: "the generator was slow"}))
-	if a == nil || a.Soak == nil || a.Soak.Result != Invalid || a.ExitCode(0) != exit.CannotTell || a.ExitCode(a.Holds) != exit.OK || a.ExitCode(2*a.Holds) != exit.Broken {
+	if a == nil || a.Soak == nil || a.Soak.Result != Invalid || a.ExitCode(0) != system.ExitCannotTell || a.ExitCode(a.Holds) != system.ExitOK || a.ExitCode(2*a.Holds) != system.ExitBroken {
 		t.Errorf("got %+v", a)
 	}
-	if a.Ending = AtLeast; a.ExitCode(0) != exit.Untrusted {
+	if a.Ending = AtLeast; a.ExitCode(0) != system.ExitUntrusted {
 		t.Errorf("got exit code %d", a.ExitCode(0))
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/exit"
+	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -15,7 +15,7 @@ func TestToOfAFastSystem(t *testing.T) {
 		for _, part := range []float64{0, 0.6, 0.7, 0.8, 0.9, 1} {
 			o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute, To: to, From: part * to}
 			a, _ := drive(o, func(t Trial, _ int) Outcome { return cliff(t, 100*to) })
-			if a.Ending != Highest || a.Holds != to || a.ExitCode(0) != exit.OK {
+			if a.Ending != Highest || a.Holds != to || a.ExitCode(0) != system.ExitOK {
 				t.Errorf("to %v from %v: %s, %v holds: %s", to, o.From, a.Ending, a.Holds, a.Why)
 			}
 		}
@@ -41,8 +41,8 @@ func TestTo(t *testing.T) {
 		{name: "far above the ceiling", to: 50_000, server: server{service: exponential}, ending: Found, least: 850, most: 970},
 		{name: "a million above the ceiling", to: 1e6, server: server{service: exponential}, ending: Found, least: 850, most: 970},
 		{name: "just above the ceiling", to: 1010, server: server{service: constant}, ending: Found, least: 900, most: 1000},
-		{name: "fails at low rates", to: 900, server: server{service: constant, delay: batching}, ending: Irregular, code: exit.CannotTell},
-		{name: "always fails", to: 900, server: server{service: constant, delay: func(*server, float64) float64 { return 1 }}, ending: None, code: exit.Broken},
+		{name: "fails at low rates", to: 900, server: server{service: constant, delay: batching}, ending: Irregular, code: system.ExitCannotTell},
+		{name: "always fails", to: 900, server: server{service: constant, delay: func(*server, float64) float64 { return 1 }}, ending: None, code: system.ExitBroken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := tally{searches: seeds(t, 5)}

@@ -35,6 +35,8 @@
 // The invariant: a run that ends as complete has every interval and the result of each
 // agent exactly once, and all agents fired from T0 to the end of the schedule. Every
 // other outcome says why.
+//
+// The Kubernetes objects of a fleet are made here too (manifest.go).
 package fleet
 
 import "time"

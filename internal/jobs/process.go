@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/exit"
 	"carronade/internal/system"
 	"carronade/units"
 )
@@ -185,7 +184,7 @@ func verdict(j *Job, state *os.ProcessState, s stops, lastError string) {
 	signal := system.DeathSignal(state)
 	// By an interrupt, if there was one. Windows has none: processes are killed, and
 	// have exit code 1 then.
-	ended := j.Exit == exit.Interrupted || signal != "" || runtime.GOOS == "windows" && j.Exit == 1
+	ended := j.Exit == system.ExitInterrupted || signal != "" || runtime.GOOS == "windows" && j.Exit == 1
 	late := ""
 	if s.killed != "" {
 		late = "; killed because " + s.killed
@@ -195,11 +194,11 @@ func verdict(j *Job, state *os.ProcessState, s stops, lastError string) {
 		j.State, j.Reason = Cancelled, "cancelled while it ran"+late
 	case s.closing && ended:
 		j.State, j.Reason = Interrupted, "the server was stopped while it ran"+late
-	case slices.Contains([]int{exit.OK, exit.Broken, exit.Untrusted, exit.CannotTell}, j.Exit):
+	case slices.Contains([]int{system.ExitOK, system.ExitBroken, system.ExitUntrusted, system.ExitCannotTell}, j.Exit):
 		j.State = Done
 	case signal != "":
 		j.State, j.Reason = Failed, "a signal ended its process: "+signal
-	case j.Exit == exit.Interrupted:
+	case j.Exit == system.ExitInterrupted:
 		j.State, j.Reason = Failed, "its process was interrupted from outside"
 	case lastError != "":
 		j.State, j.Reason = Failed, lastError

@@ -1,22 +1,22 @@
 package report
 
 import (
-	"carronade/internal/exit"
+	"carronade/internal/system"
 	"carronade/load"
 )
 
-// The exit codes of runs; see package exit.
+// The exit codes of runs; see package system.
 const (
-	ExitOK          = exit.OK
-	ExitBroken      = exit.Broken
-	ExitFailed      = exit.Failed
-	ExitUntrusted   = exit.Untrusted
-	ExitCannotTell  = exit.CannotTell
-	ExitInterrupted = exit.Interrupted
+	ExitOK          = system.ExitOK
+	ExitBroken      = system.ExitBroken
+	ExitFailed      = system.ExitFailed
+	ExitUntrusted   = system.ExitUntrusted
+	ExitCannotTell  = system.ExitCannotTell
+	ExitInterrupted = system.ExitInterrupted
 )
 
 // Worse returns the exit code that takes precedence.
-func Worse(a, b int) int { return exit.Worse(a, b) }
+func Worse(a, b int) int { return system.WorseExit(a, b) }
 
 // ExitCode is the exit code of the program after this run. Precedence: interruption, then
 // output that could not be written, then a broken limit, then an untrustworthy run.

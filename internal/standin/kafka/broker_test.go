@@ -2,15 +2,9 @@ package kafka
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"io/fs"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,42 +15,13 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
+	"carronade/target/targettest"
 )
-
-// certificate makes a self-signed certificate for 127.0.0.1, in two PEM files.
-func certificate(t *testing.T) (cert, key string) {
-	t.Helper()
-	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &priv.PublicKey, priv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(priv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name, kind string, der []byte) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", keyDER)
-}
 
 func TestSecurity(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	cert, key := targettest.Certificate(t)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		t.Fatal(err)
@@ -79,15 +44,15 @@ func TestSecurity(t *testing.T) {
 		with []kgo.Opt
 		ok   bool
 	}{
-		{"TLS", Options{TLS: behavior.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt}, true},
-		{"TLS, discard", Options{TLS: behavior.TLS{Cert: cert, Key: key}, Discard: true}, []kgo.Opt{tlsOpt}, true},
-		{"TLS, plaintext client", Options{TLS: behavior.TLS{Cert: cert, Key: key}}, nil, false},
+		{"TLS", Options{TLS: standin.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt}, true},
+		{"TLS, discard", Options{TLS: standin.TLS{Cert: cert, Key: key}, Discard: true}, []kgo.Opt{tlsOpt}, true},
+		{"TLS, plaintext client", Options{TLS: standin.TLS{Cert: cert, Key: key}}, nil, false},
 		{"plaintext, TLS client", Options{}, []kgo.Opt{tlsOpt}, false},
-		{"client certificate", Options{TLS: behavior.TLS{Cert: cert, Key: key, ClientCA: cert}}, []kgo.Opt{mutual}, true},
-		{"no client certificate", Options{TLS: behavior.TLS{Cert: cert, Key: key, ClientCA: cert}}, []kgo.Opt{tlsOpt}, false},
+		{"client certificate", Options{TLS: standin.TLS{Cert: cert, Key: key, ClientCA: cert}}, []kgo.Opt{mutual}, true},
+		{"no client certificate", Options{TLS: standin.TLS{Cert: cert, Key: key, ClientCA: cert}}, []kgo.Opt{tlsOpt}, false},
 		{"SCRAM", Options{SASL: alice}, []kgo.Opt{login("alice", "secret")}, true},
 		{"PLAIN", Options{SASL: alice}, []kgo.Opt{kgo.SASL(plain.Auth{User: "bob", Pass: "open"}.AsMechanism())}, true},
-		{"SCRAM over TLS", Options{SASL: alice, TLS: behavior.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt, login("alice", "secret")}, true},
+		{"SCRAM over TLS", Options{SASL: alice, TLS: standin.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt, login("alice", "secret")}, true},
 		{"wrong password", Options{SASL: alice}, []kgo.Opt{login("alice", "guess")}, false},
 		{"no login", Options{SASL: alice}, nil, false},
 	}
@@ -119,13 +84,13 @@ func TestSecurity(t *testing.T) {
 
 func TestStartFails(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	cert, key := targettest.Certificate(t)
 	tests := []struct {
 		name string
 		opts Options
 	}{
-		{"no such certificate", Options{TLS: behavior.TLS{Cert: "/nowhere", Key: "/nowhere"}}},
-		{"an invalid authority", Options{TLS: behavior.TLS{Cert: cert, Key: key, ClientCA: key}}},
+		{"no such certificate", Options{TLS: standin.TLS{Cert: "/nowhere", Key: "/nowhere"}}},
+		{"an invalid authority", Options{TLS: standin.TLS{Cert: cert, Key: key, ClientCA: key}}},
 		{"no such address", Options{Listen: "256.0.0.1:0"}},
 		{"a folder that is a file", Options{Listen: "127.0.0.1:0", DataDir: filepath.Join(cert, "data")}},
 	}

@@ -23,7 +23,7 @@ import (
 
 const (
 	base   = "../../../../packaging/kubernetes"
-	golden = "../../../fleet/manifest/testdata"
+	golden = "../../../fleet/testdata"
 )
 
 // objects are those of a stream, decoded into Kubernetes's types: an unknown or double
@@ -109,7 +109,7 @@ func streams(t *testing.T) map[string][]byte {
 	all["base"] = bytes.Join(joined, []byte("---\n"))
 	more, err := filepath.Glob(golden + "/*.yaml")
 	if err != nil || len(more) == 0 {
-		t.Fatalf("got %d files of internal/fleet/manifest and %v", len(more), err)
+		t.Fatalf("got %d files of internal/fleet and %v", len(more), err)
 	}
 	for _, path := range more {
 		if all[filepath.Base(path)], err = os.ReadFile(path); err != nil {

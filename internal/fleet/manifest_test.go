@@ -1,0 +1,172 @@
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write packaging/kubernetes and testdata as they should be")
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs; go test ./internal/fleet -update writes it (-file +output):\n%s", path, diff)
+	}
+}
+
+// TestFiles compares the base that is shipped with the output. internal/tools/release
+// checks the same files with Kubernetes's own types.
+func TestManifestFiles(t *testing.T) {
+	const dir = "../../packaging/kubernetes"
+	files, err := manifestFiles(ManifestOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		golden(t, filepath.Join(dir, f.Name), f.Data)
+	}
+	there, err := filepath.Glob(dir + "/*")
+	if err != nil || len(there) != len(files) {
+		t.Errorf("got %d files in %s and %v, want %d", len(there), dir, err, len(files))
+	}
+}
+
+// TestManifest compares the output for the options of testdata.
+func TestManifest(t *testing.T) {
+	for name, o := range map[string]ManifestOptions{
+		"all options": {
+			Agents: 3, Image: "registry.example:5000/load/carronade:v1.2.3@sha256:" + strings.Repeat("ab", 32), Namespace: "load",
+			AllowTargets: []string{"b1:9092", "b2:9093", "riemann.monitoring.svc:5555", "apm.elastic.svc:8200"},
+		},
+		"strange texts": {Image: "3", Namespace: "1", AllowTargets: []string{`a:"b"#{c}`, "broker-*", "'y'${agents}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Manifest(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".yaml"), got)
+		})
+	}
+}
+
+var texts = []string{"yes", "1e3", "null", "~", "a:b", "a#b", "x:", "'", `"`, `\`, "{a}", "[a]", "*a", "&a", "!a", "%a", "@a", "`a", "-", "0x10", "a-b", "${agents}", "é"}
+
+func TestTextsAreQuoted(t *testing.T) {
+	for _, text := range texts {
+		out, err := Manifest(ManifestOptions{AllowTargets: []string{text}})
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		checkObjects(t, text, out)
+	}
+}
+
+// FuzzTargets checks that no target changes the objects.
+func FuzzTargets(f *testing.F) {
+	for _, text := range texts {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if out, err := Manifest(ManifestOptions{AllowTargets: []string{text}}); err == nil {
+			checkObjects(t, text, out)
+		}
+	})
+}
+
+// checkObjects checks that the objects are the usual ones, and that the target is one
+// argument of the agents.
+func checkObjects(t *testing.T, target string, manifest []byte) {
+	t.Helper()
+	kinds, args := "", []string(nil)
+	for d := yaml.NewDecoder(bytes.NewReader(manifest)); ; {
+		var object struct {
+			Kind string `yaml:"kind"`
+			Spec struct {
+				Template struct {
+					Spec struct {
+						Containers []struct {
+							Args []string `yaml:"args"`
+						} `yaml:"containers"`
+					} `yaml:"spec"`
+				} `yaml:"template"`
+			} `yaml:"spec"`
+		}
+		err := d.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", target, err)
+		}
+		kinds += object.Kind + " "
+		if object.Kind == "StatefulSet" {
+			args = object.Spec.Template.Spec.Containers[0].Args
+		}
+	}
+	if want := "Secret PersistentVolumeClaim Service Job StatefulSet NetworkPolicy NetworkPolicy "; kinds != want {
+		t.Errorf("%q: got the objects %s, want %s", target, kinds, want)
+	}
+	if want := []string{"agent", "--join", "/join/fleet.join", "--data", "/data", "--allow-target", target}; !cmp.Equal(args, want) {
+		t.Errorf("%q: the arguments are %q", target, args)
+	}
+}
+
+func TestManifestRefuses(t *testing.T) {
+	for want, o := range map[string]ManifestOptions{
+		"-1 agents":                 {Agents: -1},
+		"name of an image":          {Image: "carronade latest"},
+		"name of a namespace":       {Namespace: "Load"},
+		"63 at most":                {Namespace: strings.Repeat("a", 64)},
+		"65 agents: want 1 to 64":   {Agents: 65},
+		`"\xff" is not a pattern`:   {AllowTargets: []string{"\xff"}},
+		"pattern of addresses":      {AllowTargets: []string{"a:1", "a\nb"}},
+		`"kafka://a:1" is not`:      {AllowTargets: []string{"kafka://a:1"}},
+		`"" is not a pattern`:       {AllowTargets: []string{""}},
+		"would replace $(...)":      {AllowTargets: []string{"$(HOME):1"}},
+		`"a b" is not a pattern`:    {AllowTargets: []string{"a b"}},
+		`"\x1b[m" is not a pattern`: {AllowTargets: []string{"\x1b[m"}},
+	} {
+		_, err := Manifest(o)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got %v, want %s", o, err, want)
+		}
+	}
+}
+
+func TestPorts(t *testing.T) {
+	for target, want := range map[string][]port{
+		"b:9094":        {{9094, "TCP"}},
+		"b":             {{0, "TCP"}},
+		"[::1]:5555":    {{5555, "TCP"}, {5555, "UDP"}},
+		"[::1]":         {{0, "TCP"}},
+		"broker-*:9092": {{9092, "TCP"}},
+		"10.0.0.*":      {{0, "TCP"}},
+		"b:*":           {{0, "TCP"}},
+		"b:65536":       {{0, "TCP"}},
+	} {
+		if got := ports(target); !cmp.Equal(got, want, cmp.AllowUnexported(port{})) {
+			t.Errorf("%s: got %v, want %v", target, got, want)
+		}
+	}
+}

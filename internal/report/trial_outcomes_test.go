@@ -1,0 +1,166 @@
+package report
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/find"
+	"carronade/measure"
+)
+
+// stored is the report of a trial as the store has it.
+func stored(role find.Role, late uint64) *Document {
+	d := trialReport(late)
+	d.Target, d.Op, d.RunID = "null://", "produce", "1"
+	d.Labels = map[string]string{SearchLabel: "f1234567", RoleLabel: string(role), "team": "blue"}
+	d.StartedAt = time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+	d.EndedAt = d.StartedAt.Add(7 * time.Second)
+	for _, s := range [][2]string{{"rate", "100/s"}, {"for", "4s"}, {"warmup", "2s"}, {"interval", "1s"}, {"acks", "all"}} {
+		d.Settings = append(d.Settings, Setting{Name: s[0], Value: s[1], Independent: true})
+	}
+	d.Workload = map[string]any{"target": "null://", "rate": "100/s", "for": "4s", "acks": "all"}
+	return d
+}
+
+func sequence(ds ...*Document) func(func(*Document, error) bool) {
+	return func(yield func(*Document, error) bool) {
+		for _, d := range ds {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A trial is read back from its report, and judged by other limits than it was run for.
+func TestTrialOutcomes(t *testing.T) {
+	limits := limitsOf(t, "p99<85ms")
+	o := &find.Options{Times: TimeLimits(limits)}
+	partial := stored(find.Search, 0)
+	partial.Partial = true
+	answer := &Document{Search: &Search{}}
+	out, last, err := TrialOutcomes(o, limits, sequence(stored(find.Search, 7), partial, answer, stored(find.Confirm, 0)))
+	if err != nil || len(out) != 2 {
+		t.Fatalf("got %+v, %v", out, err)
+	}
+	want := find.Trial{Role: find.Search, Rate: 100, Settle: 2 * time.Second, Measure: 4 * time.Second, Slot: time.Second}
+	if out[0].Trial != want || out[0].Elapsed != 7*time.Second || out[1].Trial.Role != find.Confirm {
+		t.Errorf("got %+v", out)
+	}
+	if got := out[0].Slots[1].Over[0]; got != 7 {
+		t.Errorf("%d events took longer than 85 ms, want 7", got)
+	}
+	if last.Labels[RoleLabel] != "confirm" || last.Intervals != nil {
+		t.Errorf("got %+v", last)
+	}
+	limits = limitsOf(t, "end-to-end.p99<1s")
+	o = &find.Options{Times: TimeLimits(limits)}
+	var none *NoDataError
+	if _, _, err := TrialOutcomes(o, limits, sequence(stored(find.Search, 0))); !errors.As(err, &none) || none.Time != "end_to_end" {
+		t.Errorf("got %v", err)
+	}
+	broken := errors.New("the store is gone")
+	if _, _, err := TrialOutcomes(o, limits, func(yield func(*Document, error) bool) { yield(nil, broken) }); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A report that is no trial is named.
+func TestTrialOf(t *testing.T) {
+	for _, alter := range []func(*Document){
+		func(d *Document) { d.Settings = nil },
+		func(d *Document) { d.Settings[0].Value = "fast" },
+		func(d *Document) { d.Settings[1].Value = "long" },
+	} {
+		d := stored(find.Search, 0)
+		alter(d)
+		if _, err := trialOf(d); err == nil || !strings.Contains(err.Error(), "report abcd2345 is no trial of a search") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// A trial of a search without limits says of which search it is.
+func TestTrialOfWithoutLimits(t *testing.T) {
+	reading := stored(find.Read, 0)
+	over := stored(find.Search, 0)
+	over.Settings[0].Name, over.Settings[0].Value = "concurrency", "8"
+	for want, d := range map[string]*Document{"the rate of reading": reading, "a search over concurrency": over} {
+		if _, err := trialOf(d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// The report of a search has what its trials share, and the answer.
+func TestSearchReport(t *testing.T) {
+	limits := limitsOf(t, "p99<50ms", "max<1s")
+	s := &Searched{
+		ID: "f1234567", Limits: []string{"p99 < 50 ms", "max < 1 s"}, Began: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), Ended: time.Date(2026, 3, 1, 9, 10, 0, 0, time.UTC),
+		Options: find.Options{Times: TimeLimits(limits), Budget: time.Minute}, AtLeast: 800,
+		Answer: &find.Answer{Ending: find.Found, Holds: 900, HoldsConfirmed: true, Fails: 920, FailsConfirmed: true, Trials: []find.Tried{{Report: "abcd2345"}}},
+		Of:     stored(find.Confirm, 0),
+	}
+	s.Of.System = &System{Facts: map[string]any{"revision": "abc"}, PeakRSSBytes: 5}
+	d, err := SearchReport(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.ID != "f1234567" || d.Labels[RoleLabel] != AnswerRole || d.Labels["team"] != "blue" || s.Of.Labels[RoleLabel] != "confirm" || !d.Trust.OK || d.Check() != nil || d.Partial {
+		t.Errorf("got %+v", d)
+	}
+	names := ""
+	for _, one := range d.Settings {
+		names += one.Name + "=" + one.Value + ";"
+	}
+	if names != "acks=all;slo=p99 < 50 ms, max < 1 s;" {
+		t.Errorf("settings: %s", names)
+	}
+	if w := d.Workload.(map[string]any); len(w) != 2 || d.System.PeakRSSBytes != 0 || d.System.Facts["revision"] != "abc" {
+		t.Errorf("got %+v and %+v", w, d.System)
+	}
+	want := SearchLimit{Name: "max < 1 s", Of: "response", P: 100, Within: time.Second}
+	if w := d.Search.Within; len(w) != 2 || w[1] != want {
+		t.Errorf("got %+v", w)
+	}
+	s.Answer.Ending, s.Canceled = find.AtLeast, true
+	if d, _ = SearchReport(s); d.Trust.OK || !d.Partial || d.ExitCode() != ExitInterrupted {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// The interval of a percentile is where the trial would just not fail and just hold.
+func TestQuantiles(t *testing.T) {
+	limits := limitsOf(t, "p99<50ms", "max<1s")
+	o := &find.Options{Times: TimeLimits(limits)}
+	trial := find.Trial{Role: find.Search, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
+	out := TrialOutcome(o, trial, trialReport(7), limits, time.Second)
+	if len(out.Times) != 3 {
+		t.Fatalf("got %+v", out.Times)
+	}
+	near := func(got, want time.Duration) bool { return math.Abs(got.Seconds()/want.Seconds()-1) < 0.02 }
+	if q := out.Times[0]; q.P != 50 || !near(q.At, time.Millisecond) {
+		t.Errorf("p50: %+v", q)
+	}
+	// 17 of 400 took 80 or 90 ms.
+	if q := out.Times[1]; q.P != 99 || q.Of != "response" || !near(q.At, 90*time.Millisecond) || q.Least > q.At || q.Most < q.At {
+		t.Errorf("p99: %+v", q)
+	}
+	if q := out.Times[2]; q.P != 100 || !near(q.At, 90*time.Millisecond) {
+		t.Errorf("max: %+v", q)
+	}
+	d := trialReport(0)
+	d.Intervals[0].Unknown = 100 // never answered: longer than everything
+	d.Intervals[0].Acked = 0
+	if q := TrialOutcome(o, trial, d, limits, time.Second).Times[1]; !near(q.At, 80*time.Millisecond) {
+		t.Errorf("p99 with lost events: %+v", q)
+	}
+	d.Intervals = nil
+	d.Trust.Level = measure.Trusted
+	if out := TrialOutcome(o, trial, d, limits, time.Second); len(out.Times) != 0 {
+		t.Errorf("times of nothing: %+v", out.Times)
+	}
+}
