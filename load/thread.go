@@ -27,13 +27,14 @@ type thread struct {
 	starved          bool          // the shares have counted the thread as waiting for another part
 	accounts         []account     // of each part; nil if the run has none
 	lanes            []*laneState  // seen so far
-	byID             map[int]*laneState
+	byID             []*laneState  // by the ID of the lane; nil: not seen
 	freest           laneHeap      // lanes that share a backlog
 	turns            uint64        // batches fired
 	queued           indexSet      // of lanes with streams in their own queue; and of some whose queue became empty
 	blocked          int           // lanes that are blocked
 	unflushed        []*laneState  // with batches that are not flushed
 	refiring         indexSet      // of lanes with batches that wait to be fired again
+	more             bool          // serve has left batches that can be fired now
 	full             int           // lanes that accept nothing for now
 	nextLane         int           // index of the lane that the next round begins with
 	moved            bool          // in this round a stream went to the queue of another lane
@@ -103,7 +104,7 @@ type laneState struct {
 }
 
 func newThread(r *Run, id, of int) *thread {
-	t := &thread{run: r, id: id, byID: map[int]*laneState{}, until: Never}
+	t := &thread{run: r, id: id, until: Never}
 	t.waitingSince.Store(int64(Never))
 	t.grouped = t.mayGroup()
 	if w := newPollWaiter(r, id, of); w != nil {
@@ -436,7 +437,7 @@ func (t *thread) anyQueued() bool {
 
 // lane returns the engine's side of a lane, and creates it on first use.
 func (t *thread) lane(l Lane, now time.Duration) *laneState {
-	ls := t.byID[l.ID()]
+	ls := t.laneOf(l.ID())
 	if ls == nil {
 		ls = &laneState{Lane: l, index: len(t.lanes), firstSeen: now, queue: t.shared}
 		if m := t.run.mix; m != nil {
@@ -453,7 +454,7 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 			}
 			ls.slots.fill(t.run.plan.MaxInFlight, at)
 		}
-		t.byID[l.ID()] = ls
+		t.setLane(l.ID(), ls)
 		t.lanes = append(t.lanes, ls)
 		if t.shared != nil {
 			ls.rank.at = len(t.freest)
@@ -463,6 +464,21 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 		t.run.assignLane(l.ID(), t)
 	}
 	return ls
+}
+
+// laneOf returns the engine's side of the lane with an ID; nil if it was not seen yet.
+func (t *thread) laneOf(id int) *laneState {
+	if id < len(t.byID) {
+		return t.byID[id]
+	}
+	return nil
+}
+
+func (t *thread) setLane(id int, ls *laneState) {
+	if n := id + 1 - len(t.byID); n > 0 {
+		t.byID = append(t.byID, make([]*laneState, n)...)
+	}
+	t.byID[id] = ls
 }
 
 // room returns how many more batches the bound allows on a lane.
@@ -512,6 +528,9 @@ func (t *thread) nextWake(now time.Duration, firing bool) (wake time.Duration, e
 	}
 	wake = min(wake, deadline)
 	if firing {
+		if t.more {
+			wake = min(wake, now)
+		}
 		if len(t.asleep) > 0 {
 			wake = min(wake, max(t.asleep[0].ready, now+t.minSleep))
 		}
