@@ -59,8 +59,9 @@ func (t *thread) serveEach(now time.Duration) {
 	}
 	first := t.nextLane % len(t.lanes)
 	t.nextLane = first + 1
-	if t.serveFrom(first, len(t.lanes), now) {
-		t.serveFrom(0, first, now)
+	t.moved = false
+	if t.serveFrom(first, len(t.lanes), now) && t.serveFrom(0, first, now) && t.moved {
+		t.serveFrom(0, len(t.lanes), now) // its new lane may have been served before; only once, since routes may change for ever
 	}
 }
 
@@ -95,7 +96,10 @@ func (t *thread) canFire(ls *laneState) bool {
 func (t *thread) fireNext(ls *laneState, now time.Duration) bool {
 	s := ls.queue.pop()
 	if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
-		t.enqueue(s, now) // its leader has moved
+		free := t.freeSlots(ls)
+		s.routedSince = max(s.routedSince, ls.roomSince, free.next()) // it waited for the system, not for this thread
+		t.enqueue(s, now)                                             // its leader has moved
+		t.moved = true
 		return true
 	}
 	return t.fire(s, ls, now)

@@ -37,6 +37,7 @@ type thread struct {
 	more             bool          // serve has left batches that can be fired now
 	full             int           // lanes that accept nothing for now
 	nextLane         int           // index of the lane that the next round begins with
+	moved            bool          // in this round a stream went to the queue of another lane
 	left             int           // streams of a schedule with events left
 	until            time.Duration // events due at this time or later are not fired; Never before a stop
 	ended            time.Duration // when nothing was left to fire; 0 before
@@ -79,7 +80,7 @@ type stream struct {
 	next        uint64 // index of the first event not fired
 	end         uint64 // index of the first event after the phase
 	ready       time.Duration
-	routedSince time.Duration // when it last got a lane after a time without one
+	routedSince time.Duration // when it last got a lane, after a time without one or with one that had no room
 }
 
 // A laneState is the engine's side of a lane.
@@ -149,6 +150,7 @@ func (t *thread) loop() {
 	t.wait.prepare()
 	defer t.wait.close()
 	t.begin()
+	t.run.begun.Done()
 	now := t.run.Now()
 	for now < 0 {
 		t.wait.wait(0, true, true)
@@ -274,15 +276,20 @@ func (t *thread) endDisturbance(now time.Duration) {
 	t.run.disturbed.end(now)
 }
 
-// begin makes every stream wait for its first batch.
+// begin makes every stream wait for its first batch. In a run with a lead it also makes the
+// lanes, and what they need.
 func (t *thread) begin() {
+	early := t.run.Now() < 0
 	now := max(0, t.run.Now())
 	t.left = len(t.streams)
 	if len(t.streams) == 1 {
 		t.shared = nil
 	}
 	for _, s := range t.streams {
-		if t.shared != nil { // create the lanes before the first stream waits for one of them
+		switch {
+		case early:
+			t.prepareLane(s, now)
+		case t.shared != nil: // create the lanes before the first stream waits for one of them
 			t.lane(t.run.target.Route(s.id), now)
 		}
 		if t.scheduled() {
@@ -291,6 +298,24 @@ func (t *thread) begin() {
 			continue
 		}
 		t.enqueue(s, now)
+	}
+}
+
+// prepareLane makes the lane that serves a stream, and has it allocate what its first batch
+// needs.
+func (t *thread) prepareLane(s *stream, now time.Duration) {
+	l := t.run.target.Route(s.id)
+	if l == nil || t.byID[l.ID()] != nil {
+		return
+	}
+	ls := t.lane(l, now)
+	if t.shared == nil {
+		ls.queue.reserve()
+		t.queued.add(ls.index) // so that the set has its size
+		t.queued.remove(ls.index)
+	}
+	if p, ok := l.(Preparer); ok {
+		p.Prepare()
 	}
 }
 
