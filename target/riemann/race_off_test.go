@@ -1,0 +1,5 @@
+//go:build !race
+
+package riemann
+
+const raced = false
