@@ -305,7 +305,7 @@ func (t *thread) begin() {
 // needs.
 func (t *thread) prepareLane(s *stream, now time.Duration) {
 	l := t.run.target.Route(s.id)
-	if l == nil || t.byID[l.ID()] != nil {
+	if l == nil || t.laneOf(l.ID()) != nil {
 		return
 	}
 	ls := t.lane(l, now)
