@@ -41,7 +41,7 @@ LONG         = ./target/kafka ./target/apm ./target/riemann ./internal/standin/a
 # Tests that only compute, of packages whose other tests need the race detector. make test
 # runs them without it, make race with it.
 COMPUTE     := ^(TestBatchPoolOfManyPartitions|TestJudgeAgreesWithElastic|TestMeanService|TestResponseTimes)$$
-COMPUTING   := ./target/kafka ./internal/standin/apm ./internal/standin/behavior
+COMPUTING   := ./target/kafka ./internal/standin ./internal/standin/apm
 
 # Settings of builds without the race detector: those of the program that the tests
 # build, so that nothing is compiled twice.

@@ -180,13 +180,14 @@ func TestFaultScores(t *testing.T) {
 	for _, load := range []struct {
 		name  string
 		flags []string
+		topic []string // settings: what is written as fast as possible must not fill the disk
 	}{
-		{"half load", []string{"--rate", "5k/s"}},
-		{"full load", nil},
+		{"half load", []string{"--rate", "5k/s"}, nil},
+		{"full load", nil, []string{"retention.bytes=134217728", "segment.bytes=33554432"}},
 	} {
 		for _, action := range []string{"stop=leader,15s", "kill=leader"} {
 			t.Run(load.name+" "+action, func(t *testing.T) {
-				topic := c.CreateTopic(t, 6, 3)
+				topic := c.CreateTopic(t, 6, 3, load.topic...)
 				d := run(t, append([]string{
 					"run", topicURL(c, topic), "--acks", "all", "--warmup", "10s", "--for", "70s", "--json", "--slo", "p99<2s",
 					"--fault", "35s:" + action,

@@ -59,8 +59,14 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestProtocolPackages checks that each package that must not name protocols exists.
+// TestProtocolPackages checks that each package that must not name protocols exists, and each
+// file in which it may.
 func TestProtocolPackages(t *testing.T) {
+	for _, pattern := range protocolFiles {
+		if files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(pattern))); err != nil || len(files) == 0 {
+			t.Errorf("protocolFiles has %s, and there is no such file: remove it", pattern)
+		}
+	}
 	for _, dir := range protocolPackages {
 		if files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(dir), "*.go")); err != nil || len(files) == 0 {
 			t.Errorf("protocolPackages has %s, and there is no such package: remove it", dir)
@@ -77,6 +83,7 @@ func TestFindings(t *testing.T) {
 		{Name: "cli", May: []string{"load"}, Tests: []string{"extra"}},
 		{Name: "extra"},
 		{Name: "wire/own"},
+		{Name: "internal/command"},
 	}
 	tests := []struct {
 		name string
@@ -137,6 +144,7 @@ func TestFindings(t *testing.T) {
 		{"a protocol in code", "load/a.go", "package load\n\nvar to = \"apm+http\" // and riemann\n", []string{
 			"load/a.go:3: load knows no protocol, and this names riemann: internal/cli/targets.go is the list of them",
 		}},
+		{"a protocol in a file that may", "internal/command/profile_a.go", "package command\n\n// as KafkaThing does\n", nil},
 		{"letters of another word", "load/a.go", "package load\n\n// a heap map\n", nil},
 		{"a protocol in a test", "load/a_test.go", "package load\n\n// kafka\n", nil},
 		{"a protocol where it may be named", "units/a.go", "package units\n\n// kafka\n", nil},

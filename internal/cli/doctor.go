@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/doctor"
 	"carronade/internal/system"
+	"carronade/internal/trust"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -92,10 +92,10 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	if err != nil {
 		return err
 	}
-	r := &doctor.Report{Schema: doctor.Schema, Version: version(), At: time.Now().UTC().Truncate(time.Second), Findings: []doctor.Entry{}}
+	r := &trust.Examination{Schema: trust.ExaminationSchema, Version: version(), At: time.Now().UTC().Truncate(time.Second), Findings: []trust.ExaminationEntry{}}
 	began := time.Now()
-	machine := make(chan doctor.Facts, 1)
-	go func() { machine <- doctor.Read(ctx) }()
+	machine := make(chan trust.MachineFacts, 1)
+	go func() { machine <- trust.ReadMachine(ctx) }()
 	var found examination
 	if w != nil {
 		r.Target = w.Target()
@@ -108,8 +108,8 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	facts.Clients = x.clients
 	found.describe(&facts, w)
 	facts.Measured = len(keptCalibrations()) > 0
-	r.Add(doctor.AboutMachine, doctor.Machine(&facts))
-	r.Add(doctor.AboutTarget, found.Findings)
+	r.Add(trust.AboutMachine, trust.MachineFindings(&facts))
+	r.Add(trust.AboutTarget, found.Findings)
 	r.Answered = w != nil && !found.failed
 	r.Seconds = time.Since(began).Seconds()
 	if x.json {
@@ -264,7 +264,7 @@ func noAnswer(w *workload.Workload, err error) target.Finding {
 }
 
 // describe adds to the facts about the machine what they are judged for.
-func (e *examination) describe(f *doctor.Facts, w *workload.Workload) {
+func (e *examination) describe(f *trust.MachineFacts, w *workload.Workload) {
 	f.Routes, f.Connections = e.routes, e.Connections
 	if w == nil {
 		return

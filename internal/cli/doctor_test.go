@@ -14,19 +14,19 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/doctor"
 	"carronade/internal/layout"
 	"carronade/internal/standin"
+	"carronade/internal/trust"
 	"carronade/target"
 )
 
 // examine runs carronade doctor with --json, and checks that its exit code follows from what
 // it found.
-func examine(t *testing.T, args ...string) (*doctor.Report, int) {
+func examine(t *testing.T, args ...string) (*trust.Examination, int) {
 	t.Helper()
 	out, words, code := run(t, append([]string{"doctor", "--json"}, args...)...)
-	var r doctor.Report
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Schema != doctor.Schema || words != "" {
+	var r trust.Examination
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Schema != trust.ExaminationSchema || words != "" {
 		t.Fatalf("%v: %v\n%s\n%s", args, err, out, words)
 	}
 	want := 0
@@ -112,7 +112,7 @@ func TestDoctor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, _ := examine(t, tt.args...)
-			i := slices.IndexFunc(r.Findings, func(e doctor.Entry) bool { return e.Check == tt.check })
+			i := slices.IndexFunc(r.Findings, func(e trust.ExaminationEntry) bool { return e.Check == tt.check })
 			if i < 0 || r.Answered != tt.answered {
 				t.Fatalf("answered %v, and no %q: got %+v", r.Answered, tt.check, r.Findings)
 			}
@@ -147,7 +147,7 @@ func TestDoctorSilence(t *testing.T) {
 		if took := time.Since(began); code != 2 || r.Answered || r.Seconds > 10 || took > 20*time.Second {
 			t.Errorf("%s: exit code %d after %v", scheme, code, took)
 		}
-		if !slices.ContainsFunc(r.Findings, func(e doctor.Entry) bool { return e.Check == "loopback" }) {
+		if !slices.ContainsFunc(r.Findings, func(e trust.ExaminationEntry) bool { return e.Check == "loopback" }) {
 			t.Errorf("%s: the way to a target on this machine is not known: %+v", scheme, r.Findings)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/command/reports"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
 	"carronade/internal/find"
@@ -199,7 +198,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if o.keep.store == nil {
 		return &words{Err: errors.New("--resume needs a store"), Hint: "name the store of the search with --store"}
 	}
-	rows, err := reports.RowsWithLabel(ctx, o.keep.store, report.SearchLabel, f.resume, "label."+report.SearchLabel)
+	rows, err := command.RowsWithLabel(ctx, o.keep.store, report.SearchLabel, f.resume, "label."+report.SearchLabel)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/command/reports"
 	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/report"
@@ -160,7 +159,7 @@ func searchOf(ctx context.Context, kept store.Store, ref string) (id string, d *
 
 // trialRows are the rows of the reports of a search's trials, the oldest first.
 func trialRows(ctx context.Context, kept store.Store, id string) ([]digest.Row, error) {
-	rows, err := reports.RowsWithLabel(ctx, kept, report.SearchLabel, id, "mode")
+	rows, err := command.RowsWithLabel(ctx, kept, report.SearchLabel, id, "mode")
 	rows = slices.DeleteFunc(rows, func(r digest.Row) bool { return r.Running || r.Text("mode") == string(report.Searching) })
 	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
 	return rows, err

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/command/reports"
 	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/workload"
@@ -19,7 +18,7 @@ import (
 // interleave runs two workload files alternately, A B B A and so on, so that drift affects
 // both. It returns the ids of their reports, which are stored. A run that breaks a limit does
 // not stop it, since the comparison shows that; one that is not trusted is replaced.
-func (s *session) interleave(ctx context.Context, j reports.Interleaving) (baseIDs, candidateIDs []string, err error) {
+func (s *session) interleave(ctx context.Context, j command.Interleaving) (baseIDs, candidateIDs []string, err error) {
 	most := j.Sizes[len(j.Sizes)-1]
 	o, end, err := s.prepareInterleaving(ctx, j, most)
 	if err != nil {
@@ -111,7 +110,7 @@ func (d *deadline) before(pair bool) bool {
 
 // prepareInterleaving resolves both files and sets up their runs, all of one and then all of
 // the other.
-func (s *session) prepareInterleaving(ctx context.Context, j reports.Interleaving, repeat int) (o outputs, end func(), err error) {
+func (s *session) prepareInterleaving(ctx context.Context, j command.Interleaving, repeat int) (o outputs, end func(), err error) {
 	var given command.Settings
 	if j.Place != "" {
 		given.Doc.Add("store", "--store", j.Place)

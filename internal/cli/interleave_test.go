@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/command/reports"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
@@ -69,8 +68,8 @@ func untrusted(runs ...int) func(*report.Document) {
 }
 
 // interleaving runs two files this often each.
-func interleaving(path func(string) string, base, candidate string, sizes ...int) reports.Interleaving {
-	return reports.Interleaving{Place: path("reports.db"), Base: path(base), Candidate: path(candidate), Sizes: sizes}
+func interleaving(path func(string) string, base, candidate string, sizes ...int) command.Interleaving {
+	return command.Interleaving{Place: path("reports.db"), Base: path(base), Candidate: path(candidate), Sizes: sizes}
 }
 
 // Two workloads run A B B A, and their ids are returned by side; the store has
@@ -157,7 +156,7 @@ func TestInterleaveWithoutAStore(t *testing.T) {
 	if err := os.WriteFile(path("own.yaml"), []byte("no-store: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	base, candidate, err := s.interleave(t.Context(), reports.Interleaving{Base: path("a.yaml"), Candidate: path("a.yaml"), Sizes: []int{1}})
+	base, candidate, err := s.interleave(t.Context(), command.Interleaving{Base: path("a.yaml"), Candidate: path("a.yaml"), Sizes: []int{1}})
 	if err == nil || !strings.Contains(err.Error(), "would not be kept") || len(base)+len(candidate) > 0 {
 		t.Errorf("got %v, %v and %v; want an error before any run", base, candidate, err)
 	}

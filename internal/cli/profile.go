@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command/kinds"
+	"carronade/internal/command"
 	"carronade/internal/run"
 	"carronade/internal/system"
 	"carronade/internal/workload"
@@ -14,14 +14,14 @@ import (
 
 // profileCommand returns the command that fits a workload to real traffic.
 func (s *session) profileCommand() *cobra.Command {
-	t := kinds.ProfileTools{Console: s.console(), Err: s.Err, Fire: s.fireQuietly}
+	t := command.ProfileTools{Console: s.console(), Err: s.Err, Fire: s.fireQuietly}
 	for _, p := range s.listed() {
 		if p.profiled {
 			t.Topics = s.kindOf(p)
 			t.Broker = func(ctx context.Context) (string, func() error, error) { return s.standIn(ctx, p.demo.args) }
 		}
 	}
-	return kinds.Profile(t)
+	return command.Profile(t)
 }
 
 // standIn starts a stand-in, and returns its address and what stops it.

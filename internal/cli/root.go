@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/command/reports"
 )
 
 const rootLong = `Carronade is a load tester for systems that take in events. It sends events and
@@ -55,7 +54,7 @@ func (s *session) root() *cobra.Command {
 	add("start", s.demoCommand(), s.runCommand(), s.findCommand(), s.scenarioCommand(), s.markCommand(), s.calibrateCommand(), s.doctorCommand())
 	add("tools", s.profileCommand())
 	add("tools", s.ownCommands()...)
-	add("reports", reports.Command(stored, s.replayCommand()), reports.Explain(stored), reports.Collate(stored), reports.Compare(stored), reports.Verify(stored))
+	add("reports", command.Reports(stored, s.replayCommand()), command.Explain(stored), command.Collate(stored), command.Compare(stored), command.Verify(stored))
 	add("tools", s.serveCommand(), s.shellCommand(), s.fleetCommand(), s.agentCommand())
 	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand(), s.asCommand())
 	add("more", s.versionCommand(), s.scenarioChildCommand(), s.relayCommand())

@@ -19,7 +19,7 @@ It prints "listening on ADDR" when it is ready, and ends on Ctrl-C or TERM.`
 
 func (s *session) standinCommand() *cobra.Command {
 	var kinds []*cobra.Command
-	for _, k := range standin.All() {
+	for _, k := range standins() {
 		server := k.New()
 		cmd := &cobra.Command{
 			Use: k.Name, Short: k.Short, Long: k.Long + standinEnds, Example: "\n" + k.Example,

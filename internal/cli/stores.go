@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"carronade/internal/command"
-	"carronade/internal/command/reports"
 	"carronade/internal/store"
 	"carronade/internal/store/elastic"
 	"carronade/internal/store/sqlite"
@@ -100,8 +99,8 @@ func openFile(ctx context.Context, path string, existing bool) (store.Store, err
 }
 
 // reportTools returns the dependencies of the commands on reports.
-func (s *session) reportTools() reports.Tools {
-	return reports.Tools{
+func (s *session) reportTools() command.ReportTools {
+	return command.ReportTools{
 		Console: s.console(), Stores: s.existing, Make: s.stores, Aside: s.aside, Damaged: s.damaged,
 		Err: s.Err, Interleave: s.interleave,
 	}

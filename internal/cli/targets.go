@@ -3,13 +3,17 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command/kinds"
+	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/compat/heyapm"
 	"carronade/internal/compat/kafkatools"
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/compat/riemannload"
 	"carronade/internal/compat/sangrenel"
+	"carronade/internal/standin"
+	"carronade/internal/standin/apm"
+	"carronade/internal/standin/kafka"
+	"carronade/internal/standin/riemann"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -58,9 +62,9 @@ every event arrived once, in order and unaltered.`,
 				return w.String("engine") == "wire" && !(w.Bool("fresh") && w.String("compression") != "none")
 			},
 			own: func(s *session, k target.Kind) *cobra.Command {
-				return kinds.Topics(s.console(), k, s.keepTopics)
+				return command.Topics(s.console(), k, s.keepTopics)
 			},
-			topics: kinds.LoadTopics, profiled: true,
+			topics: command.LoadTopics, profiled: true,
 		},
 		{
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",
@@ -90,7 +94,7 @@ every event as it was sent.`,
 			},
 			sink: &server{[]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, "riemann://ADDR"},
 			own: func(s *session, k target.Kind) *cobra.Command {
-				return kinds.Query(s.console(), k)
+				return command.Query(s.console(), k)
 			},
 		},
 		{
@@ -124,6 +128,9 @@ and the memory and processor time of the server's process.`,
 		},
 	}
 }
+
+// standins are the stand-ins, in the order of help.
+func standins() []standin.Kind { return []standin.Kind{kafka.Kind, riemann.Kind, apm.Kind} }
 
 // oldTools are the drop-ins, in the order of `carronade as`.
 func oldTools() []compat.Tool {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/command/reports"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
 	"carronade/internal/judge"
@@ -27,7 +26,7 @@ type varying struct {
 	settings []string
 	screen   string
 	resume   string
-	result   reports.Variation
+	result   command.Variation
 }
 
 // screens are the values of --screen. The first one is meant by --screen alone.
@@ -253,7 +252,7 @@ func (x *variation) order(o *outputs) {
 
 // resumeVariation leaves out the tasks whose reports are stored already.
 func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs) error {
-	rows, err := reports.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, append(judge.VaryFields(), "label."+report.SearchLabel)...)
+	rows, err := command.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, append(judge.VaryFields(), "label."+report.SearchLabel)...)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"carronade/internal/command"
-	"carronade/internal/command/reports"
 	"carronade/internal/judge"
 	"carronade/internal/store/sqlite"
 )
@@ -45,7 +44,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("when all are there: %v, it said %s, and printed\n%s\nbefore\n%s", err, said, again, out)
 	}
 
-	rows, err := reports.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
+	rows, err := command.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
 	if err != nil || len(rows) != 6 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
@@ -69,7 +68,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("it did not run %s again: %s", m, said)
 		}
 	}
-	if rows, err = reports.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...); err != nil || len(rows) != 6 {
+	if rows, err = command.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...); err != nil || len(rows) != 6 {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 

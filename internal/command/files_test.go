@@ -84,11 +84,11 @@ func TestWriteFile(t *testing.T) {
 				}
 			}
 			tt.before(t)
-			held := listing(t)
+			held := contents(t)
 			if err := TryFile(path); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(held, listing(t)); diff != "" {
+			if diff := cmp.Diff(held, contents(t)); diff != "" {
 				t.Errorf("the try left (-before +after):\n%s", diff)
 			}
 			full := errors.New("full")
@@ -101,16 +101,16 @@ func TestWriteFile(t *testing.T) {
 			if tt.fails != errors.Is(err, full) || !tt.fails && err != nil {
 				t.Errorf("error %v", err)
 			}
-			if diff := cmp.Diff(tt.want, listing(t)); diff != "" {
+			if diff := cmp.Diff(tt.want, contents(t)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// listing returns the contents of the folder: the text and mode of each file,
+// contents returns the contents of the folder: the text and mode of each file,
 // the destination of each link.
-func listing(t *testing.T) map[string]string {
+func contents(t *testing.T) map[string]string {
 	t.Helper()
 	got := map[string]string{}
 	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
@@ -160,7 +160,7 @@ func TestWriteFileRefuses(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"a": "-> b", "b": "-> a"}, listing(t)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "-> b", "b": "-> a"}, contents(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -42,7 +42,7 @@ func (t *Settings) BindSetting(fs *pflag.FlagSet, s *workload.Setting) {
 	if s.Kind != "" {
 		t.bound = append(t.bound, s.Name)
 	}
-	f := fs.VarPF(&setting{Setting: *s, into: t}, s.Name, s.Short, s.Help)
+	f := fs.VarPF(&settingFlag{Setting: *s, into: t}, s.Name, s.Short, s.Help)
 	f.NoOptDefVal = s.Bare
 	if s.Type == target.Bool {
 		f.NoOptDefVal = "true"
@@ -124,7 +124,7 @@ func AllSettings(kinds []target.Kind) []workload.Setting {
 
 // SettingOf returns the setting of a flag, false if it has none.
 func SettingOf(f *pflag.Flag) (*workload.Setting, bool) {
-	s, ok := f.Value.(*setting)
+	s, ok := f.Value.(*settingFlag)
 	if !ok {
 		return nil, false
 	}
@@ -134,32 +134,32 @@ func SettingOf(f *pflag.Flag) (*workload.Setting, bool) {
 // DocumentOf returns all settings that the flags of a command gave, among them this one; nil if it is
 // the flag of no setting.
 func DocumentOf(f *pflag.Flag) *workload.Document {
-	s, ok := f.Value.(*setting)
+	s, ok := f.Value.(*settingFlag)
 	if !ok {
 		return nil
 	}
 	return &s.into.Doc
 }
 
-// setting is the pflag.Value of one setting.
-type setting struct {
+// A settingFlag is the pflag.Value of one setting.
+type settingFlag struct {
 	workload.Setting
 	into *Settings
 }
 
-func (s *setting) Set(text string) error {
+func (s *settingFlag) Set(text string) error {
 	s.into.Doc.Add(s.Name, "--"+s.Name, text)
 	return nil
 }
 
-func (s *setting) Type() string {
+func (s *settingFlag) Type() string {
 	if s.Setting.Type == target.Bool {
 		return "bool" // pflag allows these without a value
 	}
 	return s.Setting.Type.String()
 }
 
-func (s *setting) String() string {
+func (s *settingFlag) String() string {
 	if s.into == nil {
 		return "" // pflag reads the default from a zero value
 	}

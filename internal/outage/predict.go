@@ -9,6 +9,20 @@ import (
 // leastFailing is the share of events that were not acked up to which nothing counts as dropped.
 const leastFailing = 0.01
 
+const noHeadroom = "no headroom was seen: while it caught up, no more was acked than became due"
+
+// explainNoHeadroom gives the cause if the rate while the whole caught up was low because one of its
+// lanes was still silent.
+func (s *Score) explainNoHeadroom() {
+	if s.Worst < 0 || s.Whole.NotPredicted != noHeadroom {
+		return
+	}
+	w := &s.Lanes[s.Worst]
+	if w.Blackout != nil && w.Blackout.S > s.Whole.Blackout.S+2*Bin.Seconds() {
+		s.Whole.NotPredicted = "the capacity is not known: while the others caught up, " + w.Name + " was still without acks"
+	}
+}
+
 // predict computes what follows from the headroom.
 func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	switch {
@@ -46,7 +60,7 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 		n.NotPredicted = "the given ceiling is not above the load"
 		return
 	default:
-		n.NotPredicted = "no headroom was seen: while it caught up, no more was acked than became due"
+		n.NotPredicted = noHeadroom
 		return
 	}
 	d, delay, limit := gap.Seconds(), (since - o.mark).Seconds(), o.in.Limit.Seconds()

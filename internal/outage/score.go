@@ -189,6 +189,7 @@ func (in *Input) score(i int, before []Score) Score {
 			s.Worst = l
 		}
 	}
+	s.explainNoHeadroom()
 	if rest != nil {
 		s.Later = rest.longest(max(in.Limit, s.blackout()))
 	}

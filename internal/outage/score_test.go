@@ -101,6 +101,18 @@ func TestScriptedStalls(t *testing.T) {
 			},
 		},
 		{
+			// The rate while the others catch up says nothing about the capacity: one is still silent.
+			"one partition is silent for longer",
+			trial{rate: 1000, each: 200 * time.Microsecond, lanes: 4, length: 60 * second, stalls: map[int][]span{0: {{at, at + 2*second}}, 1: {{at, at + 2*second}}, 2: {{at, at + 10*second}}, 3: {{at, at + 2*second}}}, marks: []outage.Mark{fault(at)}},
+			func(t *testing.T, s []outage.Score) {
+				n := s[0].Whole
+				wantTime(t, "blackout", n.Blackout, 2)
+				if n.Predicted != nil || !strings.HasSuffix(n.NotPredicted, "was still without acks") || !strings.Contains(n.NotPredicted, s[0].Lanes[2].Name) {
+					t.Errorf("predicted %+v: %q", n.Predicted, n.NotPredicted)
+				}
+			},
+		},
+		{
 			// After it the system stands still for 10 ms in each tenth of a second: a few events more than
 			// before wait for good, and then the acked rate is that of the load. The capacity is that of the
 			// time in which the system caught up.

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"time"
 
-	"carronade/internal/doctor"
 	"carronade/internal/fault"
 	"carronade/internal/outage"
 	"carronade/internal/report"
@@ -289,7 +288,7 @@ func (e *execution) machine() []string {
 		return nil
 	}
 	now, o := system.ReadState(), e.spec.Options
-	return doctor.Remarks(&host, &e.atOpen, &now, time.Since(e.opened), o.Size("send-buffer"), o.Size("recv-buffer"))
+	return trust.MachineRemarks(&host, &e.atOpen, &now, time.Since(e.opened), o.Size("send-buffer"), o.Size("recv-buffer"))
 }
 
 // NewID returns the identity of a run.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/checkout"
 	"carronade/internal/report"
 	"carronade/internal/secret"
 	"carronade/internal/sut"
@@ -26,7 +25,7 @@ import (
 // opened, watched, and stopped after the target is closed.
 type underTest struct {
 	*sut.System
-	build *checkout.Build
+	build *sut.Build
 	// started is false for a system that was already running.
 	started bool
 	log     *systemLog // nil if it was not requested
@@ -55,7 +54,7 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 	}
 	if w.Has("system-checkout") || w.Has("system-build") {
 		e.Logf("building the system under test")
-		u.build, err = checkout.Make(ctx, checkout.Order{
+		u.build, err = sut.MakeBuild(ctx, sut.BuildOrder{
 			Dir: w.String("system-git"), Revision: w.String("system-checkout"), Branch: w.String("system-branch"), Fetch: w.String("system-fetch"),
 			Command: w.String("system-build"), Within: w.Duration("system-build-within"), Logf: e.Logf,
 			Mask: known, Launched: e.Started, Output: e.printed("build"),

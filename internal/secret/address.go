@@ -8,54 +8,60 @@ import (
 var (
 	// The beginning of an address, whose marks may be escaped as in properties and JSON.
 	address = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.\-]*\\?:\\?/\\?/`)
+	// A flag's name before its value.
+	flagName = regexp.MustCompile(`^--?[\w.\-]+=`)
 	// A login before a host without a scheme: u:p@tcp(h:1)/d.
 	bareLogin = regexp.MustCompile(`(^|[\s"'=,(])([^\s:@/"'=,(]+:)([^\s@"']+)@([\w\[(.\-]+)`)
 )
 
-// hideLogins removes the logins from addresses. A password may contain
-// characters that end an address, since people forget to escape them: if a
-// colon comes before the first slash, everything up to the last @ is the login.
-func hideLogins(s string, found func(string)) string {
+// value hides what looks like a secret in a value.
+func (f *finder) value(s string) string { return f.likely(f.address(s)) }
+
+// address hides the login of a value that begins as an address, which is one to its end.
+func (f *finder) address(s string) string {
+	begin := len(flagName.FindString(s))
+	if at := address.FindStringIndex(s[begin:]); at != nil && at[0] == 0 {
+		from := begin + at[1]
+		if to := strings.LastIndexByte(s, '@'); to > from && (strings.Contains(s[from:to], ":") || !strings.ContainsAny(s[from:to], "/?#")) {
+			f.found = append(f.found, s[from:to])
+			s = s[:from] + Hidden + s[to:]
+		}
+	}
+	return s
+}
+
+// logins hides the logins in addresses. A password may contain characters that end an
+// address, since people forget to escape them: if a colon comes before the first slash,
+// everything up to the last @ is the login.
+func (f *finder) logins(s string) string {
 	if !strings.Contains(s, "@") {
 		return s
 	}
-	var out strings.Builder
+	var e edits
 	done := 0
 	for _, at := range address.FindAllStringIndex(s, -1) {
 		from := at[1]
 		if from < done {
 			continue
 		}
-		end := addressEnd(s, at[0], from)
-		host := end
-		if n := strings.IndexAny(s[from:end], "/?#"); n >= 0 && !strings.Contains(s[from:from+n], ":") {
+		host := addressEnd(s, at[0], from)
+		if n := strings.IndexAny(s[from:host], "/?#"); n >= 0 && !strings.Contains(s[from:from+n], ":") {
 			host = from + n
 		}
-		n := strings.LastIndexByte(s[from:host], '@')
-		if n < 0 {
-			continue
+		if n := strings.LastIndexByte(s[from:host], '@'); n > 0 && s[from:from+n] != Hidden {
+			done = from + n
+			f.found = append(f.found, s[from:done])
+			e.replace(from, done, Hidden)
 		}
-		login := s[from : from+n]
-		if login == "" || login == Hidden {
-			continue
-		}
-		if found != nil {
-			found(login)
-		}
-		out.WriteString(s[done:from] + Hidden)
-		done = from + n
 	}
-	out.WriteString(s[done:])
-	return bareLogin.ReplaceAllStringFunc(out.String(), func(hit string) string {
-		g := bareLogin.FindStringSubmatch(hit)
-		if strings.HasPrefix(strings.ReplaceAll(g[3], `\`, ""), "//") || g[3] == Hidden || g[4] == "sha256" || IsReference(g[2]+g[3]) {
-			return hit
+	s, e = e.apply(s), nil
+	for _, g := range bareLogin.FindAllStringSubmatchIndex(s, -1) {
+		password, host := s[g[6]:g[7]], s[g[8]:g[9]]
+		if !strings.HasPrefix(strings.ReplaceAll(password, `\`, ""), "//") && host != "sha256" && !IsReference(s[g[4]:g[7]]) && f.take(password) {
+			e.replace(g[6], g[7], Hidden)
 		}
-		if found != nil {
-			found(g[3])
-		}
-		return g[1] + g[2] + Hidden + "@" + g[4]
-	})
+	}
+	return e.apply(s)
 }
 
 // addressEnd returns the end of the address whose scheme is at i: in quotes the

@@ -23,7 +23,7 @@ var (
 // password.
 var passwordFlags = map[string]string{
 	"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mysqlimport": "-p", "mariadb": "-p", "mariadb-dump": "-p", "mariadb-admin": "-p", "mongo": "-p", "mongosh": "-p", "mongodump": "-p", "sshpass": "-p", "7z": "-p", "rar": "-p",
-	"redis-cli": "-a", "redis-benchmark": "-a", "ldapsearch": "-w", "ldapmodify": "-w", "zip": "-P", "unzip": "-P", "sqlcmd": "-P", "bcp": "-P", "kinit": "-w", "cqlsh": "-p", "influx": "-password",
+	"redis-cli": "-a", "redis-benchmark": "-a", "ldapsearch": "-w", "ldapmodify": "-w", "zip": "-P", "unzip": "-P", "sqlcmd": "-P", "bcp": "-P", "kinit": "-w", "cqlsh": "-p", "influx": "-password", "curl": "-b",
 }
 
 // Args returns arguments without their secrets, which the mask knows from then
@@ -32,8 +32,9 @@ var passwordFlags = map[string]string{
 // NAME:PASSWORD. Words within an argument, such as a shell script, are treated
 // like arguments.
 func (m *Mask) Args(args []string) []string {
-	shown, found := arguments(args)
-	m.Add(found...)
+	var f finder
+	shown := f.arguments(args)
+	m.Add(f.all()...)
 	for i, arg := range shown {
 		shown[i] = m.Text(arg)
 	}
@@ -80,9 +81,8 @@ func (f *flagReader) take(arg string) (shown, secret string) {
 	case f.letter != "" && strings.HasPrefix(arg, f.letter) && len(arg) > len(f.letter) && !option.MatchString(arg):
 		return f.letter + Hidden, arg[len(f.letter):]
 	default:
-		name, value, setting := strings.Cut(arg, "=")
-		if setting && strings.HasPrefix(arg, "-") && !strings.ContainsAny(name, " \t\n;&|") && isSecret(name, value) {
-			return name + "=" + Hidden, value
+		if shown, secret := setting(arg); secret != "" && strings.HasPrefix(arg, "-") {
+			return shown, secret
 		}
 		if h := headerArg.FindStringSubmatch(arg); h != nil && strings.HasPrefix(before+arg, "-") && isLikelyName(h[2]) && !IsReference(h[4]) {
 			return h[1] + h[2] + h[3] + Hidden, h[4]
@@ -96,103 +96,109 @@ func isSecret(name, value string) bool {
 	return value != "" && !IsReference(value) && (Is(name, value) || isLikelyName(name) && !isMode(name, value))
 }
 
-// arguments returns arguments without their secrets, and the secrets.
-func arguments(args []string) (shown, found []string) {
-	var f flagReader
-	find := func(v string) { found = append(found, parts(v)...) }
-	for _, arg := range args {
-		before := f.before
-		hidden, secret := f.take(arg)
-		name, value, setting := strings.Cut(arg, "=")
-		script := before == "-c" || strings.ContainsAny(name, " \t\n;&|") // the name is only the first word
-		switch {
-		case secret != "":
-			hideLikely(secret, find) // a login module's text contains the password and more
-			find(secret)
-			arg = hidden
-		case setting && !script && isSecret(name, value):
-			hideLikely(value, find)
-			find(value)
-			arg = name + "=" + Hidden
-		default:
-			arg = hideLikely(arg, find)
-		}
-		shown = append(shown, arg)
+// setting hides the value of an argument NAME=VALUE that is a secret.
+func setting(arg string) (shown, secret string) {
+	name, value, _ := strings.Cut(arg, "=")
+	switch {
+	case strings.ContainsAny(name, " \t\n;&|"): // a script, of which this is the first word
+	case isSecret(name, value):
+		return name + "=" + Hidden, value
+	case strings.HasPrefix(name, "-") && variable.MatchString(value): // --env=NAME=VALUE
+		shown, secret = setting(value)
+		return name + "=" + shown, secret
 	}
-	return shown, slices.DeleteFunc(found, func(s string) bool { return s == Hidden })
+	return arg, ""
+}
+
+// arguments hides the secrets in arguments.
+func (f *finder) arguments(args []string) []string {
+	var r flagReader
+	shown := make([]string, len(args))
+	for i, arg := range args {
+		isScript := r.before == "-c"
+		hidden, secret := r.take(arg)
+		if secret == "" && !isScript {
+			hidden, secret = setting(arg)
+		}
+		if secret == "" {
+			shown[i] = f.value(arg)
+			continue
+		}
+		f.likely(secret) // a login module's text contains the password and more
+		f.take(secret)
+		shown[i] = hidden
+	}
+	return shown
 }
 
 // longestWord is the length at which an open quote is taken for an apostrophe, in bytes.
 const longestWord = 2 << 10
 
-// hideFlags removes the secrets of flags from the lines of a text that are command lines,
-// also those in quotes within one.
-func hideFlags(s string, depth int, found func(string)) string {
+// commandLine splits the line at a position, and the lines that continue it. If it cannot be
+// split and may have a secret, a quote may end on another line.
+func commandLine(s string, at int) (words []shellWord, end int) {
+	end = continuedLine(s, at)
+	words, err := splitWords(s[at:end])
+	if err != nil && (strings.Contains(s[at:end], "-u") || lower(s[at:end]).mayHave(wordStems)) {
+		for more := end; err != nil && more < len(s) && more-at < longestWord; {
+			more = continuedLine(s, more+1)
+			if words, err = splitWords(s[at:more]); err == nil {
+				end = more
+			}
+		}
+	}
+	if err != nil {
+		words = nil
+	}
+	return words, end
+}
+
+// flags hides the secrets of flags in the lines of a text that are command lines, also those
+// in quotes within one. Its variables are hidden, too, if depth is 0.
+func (f *finder) flags(s string, depth int) string {
 	if depth > maxDepth || !strings.ContainsAny(s, "-=") {
 		return s
 	}
-	var out strings.Builder
-	for s != "" {
-		n := continuedLine(s, 0)
-		words, err := splitWords(s[:n])
-		grows := err != nil && (strings.Contains(s[:n], "-u") || lower(s[:n]).mayHave(wordStems))
-		for more := n; grows && err != nil && more < len(s) && more < longestWord; { // a quote may end on another line
-			more = continuedLine(s, more+1)
-			if words, err = splitWords(s[:more]); err == nil {
-				n = more
-			}
-		}
-		if err != nil {
-			words = nil
-		}
-		line := s[:n]
-		s = s[n:]
-		var f flagReader
-		done := 0
+	var e edits
+	for at := 0; at < len(s); {
+		words, end := commandLine(s, at)
+		var r flagReader
 		for _, w := range words {
-			shown, secret := f.take(w.text)
+			shown, secret := r.take(w.text)
 			if strings.Contains(w.text, "LoginModule") {
 				continue // it was masked before
 			}
-			raw := line[w.from:w.to]
-			if name, value, _ := strings.Cut(w.text, "="); depth == 0 && secret == "" && variable.MatchString(raw) && isSecret(name, value) && !anotherSetting.MatchString(value) {
-				shown, secret = name+"="+Hidden, value
+			from, to := at+w.from, at+w.to
+			if secret == "" && depth == 0 && variable.MatchString(s[from:to]) && !anotherSetting.MatchString(w.text) {
+				shown, secret = setting(w.text)
 			}
-			if secret == "" && strings.ContainsAny(w.text, " \t\n") {
-				var within []string
-				shown = hideFlags(w.text, depth+1, func(v string) { within = append(within, v) })
-				for _, v := range within {
-					secret = v
-					raw = strings.ReplaceAll(raw, v, Hidden)
-				}
-				if secret != "" && strings.Contains(raw, Hidden) {
-					shown = ""
-				}
-				for _, v := range within[:max(len(within)-1, 0)] {
-					if found != nil {
-						found(v)
-					}
+			switch {
+			case f.take(secret):
+				e.replace(from, to, quoted(shown))
+			case strings.ContainsAny(w.text, " \t\n"):
+				if script := f.script(s[from:to], w.text, depth+1); script != s[from:to] {
+					e.replace(from, to, script)
 				}
 			}
-			if secret == "" || secret == Hidden {
-				continue
-			}
-			if found != nil {
-				found(secret)
-			}
-			if shown != "" {
-				raw = quoted(shown)
-			}
-			out.WriteString(line[done:w.from] + raw)
-			done = w.to
 		}
-		out.WriteString(line[done:])
-		if s != "" {
-			out.WriteByte('\n')
-			s = s[1:]
-		}
+		at = end + 1
 	}
-	return out.String()
+	return e.apply(s)
+}
+
+// script hides the secrets of flags in a word that may be a script: in its quotes if they
+// are written there as they are.
+func (f *finder) script(raw, text string, depth int) string {
+	var within finder
+	shown := within.flags(text, depth)
+	f.found = append(f.found, within.found...)
+	for _, secret := range within.found {
+		if !strings.Contains(raw, secret) {
+			return quoted(shown)
+		}
+		raw = strings.ReplaceAll(raw, secret, Hidden)
+	}
+	return raw
 }
 
 // isAddress reports whether what looks like NAME:PASSWORD is an address.

@@ -8,7 +8,7 @@ import (
 var (
 	// A key in PEM form, from its first line to its last or, if that is
 	// missing, to the end.
-	privateKey = regexp.MustCompile(`(?s)(-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----\s*)(.*?)(\s*-----END [A-Z0-9 ]*PRIVATE KEY-----|\s*\z)`)
+	privateKey = lazily(`(?s)(` + keyBegin + `\s*)(.*?)(\s*` + keyEnd + `|\s*\z)`)
 	// A login of Clojure's HTTP clients.
 	pairOfWords = regexp.MustCompile(`(:(?:[\w\-]*-)?auth\s+)(\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\]?)`)
 	// Riemann's streams that take a key without a name for it.
@@ -25,7 +25,7 @@ var (
 // values change. A file in another grammar, or with an error in it, is masked by the
 // rule for any text, which hides more.
 func (m *Mask) Document(text string) string {
-	text = privateKey.ReplaceAllString(text, "${1}"+Hidden+"${3}")
+	text = privateKey().ReplaceAllString(text, "${1}"+Hidden+"${3}")
 	return m.hideKnown(hideDocument(text, 0))
 }
 
@@ -53,7 +53,7 @@ func hideDocument(text string, depth int) string {
 	t.comments(comments)
 	// What the grammar takes for names and marks may have a login or be a command line. The
 	// variables of a command line are settings, which the tree has masked: hence level 1.
-	return hideFlags(hideLogins(t.edited(), nil), 1, nil)
+	return new(finder).flags(new(finder).logins(t.edits.apply(text)), 1)
 }
 
 // comments masks the comments of a file, which may be old settings.
@@ -136,40 +136,26 @@ func (t *tree) isOldSecret(c span) bool {
 
 // hideFile masks a file whose grammar is not known.
 func hideFile(text string) string {
-	text = hideLogins(hideLoginModules(text, nil), nil)
-	text = strings.Join(hideNear(strings.SplitAfter(hideElements(text), "\n")), "")
-	text = hideLines(text, nil)
-	for _, re := range []*regexp.Regexp{pairOfWords, positional} {
-		text = re.ReplaceAllStringFunc(text, func(hit string) string {
-			g := re.FindStringSubmatch(hit)
-			if IsReference(strings.Trim(g[2], `"'`)) || g[2] == Hidden {
-				return hit
-			}
-			return g[1] + Hidden
-		})
-	}
-	return hideLikely(text, nil)
+	var f finder
+	text = f.logins(f.loginModules(text))
+	text = hideLines(hideNear(hideElements(text)), isLikelyName)
+	text = f.matches(f.matches(text, pairOfWords, nil), positional, nil)
+	return f.likely(text)
 }
 
-// hideLines masks the settings of lines of a text: those with a secret's name or, if it is
-// given, with a name that matches. All behind the name is the value.
-func hideLines(text string, names *regexp.Regexp) string {
+// hideLines masks the settings of lines of a text with secrets' names. All behind the name is
+// the value.
+func hideLines(text string, isSecret func(name string) bool) string {
 	t := tree{file: text, depth: maxDepth}
 	f := settingsFile{text, true}
 	for at := 0; at < len(text); {
 		n, next, ok := f.setting(at)
-		switch {
-		case !ok:
-			at += lineLength(text[at:]) + 1
-			continue
-		case names == nil && isLikelyName(n.name):
+		if ok && isSecret(n.name) {
 			t.secret(n)
-		case names != nil && names.MatchString(n.name):
-			t.hide(n)
-		default:
-			next = at + lineLength(text[at:]) + 1
+			at = next
+		} else {
+			at += lineLength(text[at:]) + 1
 		}
-		at = next
 	}
-	return t.edited()
+	return t.edits.apply(text)
 }

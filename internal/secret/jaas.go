@@ -26,37 +26,25 @@ var harmless = []string{
 // backslash is at a line's end, as in properties files.
 var moduleOption = regexp.MustCompile(`(?s)^[\s\\]*([^\s\\=;"']+)[ \t]*=[ \t]*(\\"[^"]*"?|\\'[^']*'?|"(?:[^"\\]|\\.)*["\\]?|'(?:[^'\\]|\\.)*['\\]?|[^\s;"']*)`)
 
-// hideLoginModules removes the values of the options of login modules, anywhere
-// in the text, and passes each to found.
-func hideLoginModules(s string, found func(string)) string {
+// loginModules hides the values of the options of login modules, anywhere in the text.
+func (f *finder) loginModules(s string) string {
 	if !strings.Contains(s, "LoginModule") {
 		return s
 	}
-	var out strings.Builder
-	for {
-		at := loginModule.FindStringIndex(s)
-		if at == nil {
-			break
+	var e edits
+	done := 0
+	for _, at := range loginModule.FindAllStringIndex(s, -1) {
+		if at[0] < done {
+			continue
 		}
-		out.WriteString(s[:at[1]])
-		s = s[at[1]:]
-		for {
-			g := moduleOption.FindStringSubmatchIndex(s)
-			if g == nil {
-				break
+		done = at[1]
+		for g := moduleOption.FindStringSubmatchIndex(s[done:]); g != nil; g = moduleOption.FindStringSubmatchIndex(s[done:]) {
+			name, value := s[done+g[2]:done+g[3]], strings.Trim(s[done+g[4]:done+g[5]], `\"'`)
+			if !slices.Contains(harmless, strings.ToLower(name)) && f.take(value) {
+				e.replace(done+g[4], done+g[5], Hidden)
 			}
-			name, value := s[g[2]:g[3]], s[g[4]:g[5]]
-			bare := strings.Trim(value, `\"'`)
-			if !slices.Contains(harmless, strings.ToLower(name)) && !IsReference(bare) && bare != "" {
-				if found != nil && bare != Hidden {
-					found(bare)
-				}
-				value = Hidden
-			}
-			out.WriteString(s[:g[4]] + value)
-			s = s[g[1]:]
+			done += g[1]
 		}
 	}
-	out.WriteString(s)
-	return out.String()
+	return e.apply(s)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 )
 
@@ -22,16 +21,14 @@ func readJSON(text string) ([]node, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var out []node
-	for {
+	for strings.TrimLeft(text[d.InputOffset():], " \t\r\n") != "" {
 		n, err := readJSONValue(d, text, 0)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, n)
 	}
+	return out, nil
 }
 
 // readJSONValue reads a value that is within depth others.
@@ -57,12 +54,12 @@ func readJSONValue(d *json.Decoder, text string, depth int) (n node, err error) 
 			var key node
 			if n.kind == table {
 				if key, err = readJSONValue(d, text, depth+1); err != nil {
-					return n, unended(err)
+					return n, err
 				}
 			}
 			one, err := readJSONValue(d, text, depth+1)
 			if err != nil {
-				return n, unended(err)
+				return n, err
 			}
 			if n.kind == table {
 				one.name, one.start, key.isName = key.text, key.from, true
@@ -71,7 +68,7 @@ func readJSONValue(d *json.Decoder, text string, depth int) (n node, err error) 
 			n.below = append(n.below, one)
 		}
 		if _, err := d.Token(); err != nil {
-			return n, unended(err)
+			return n, err
 		}
 		n.to = int(d.InputOffset())
 	case string:
@@ -80,14 +77,6 @@ func readJSONValue(d *json.Decoder, text string, depth int) (n node, err error) 
 		n.text = text[n.from:n.to]
 	}
 	return n, nil
-}
-
-// unended is the error of a value that is not complete: the end of the text is one.
-func unended(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errGrammar
-	}
-	return err
 }
 
 func writeJSON(s string) string {

@@ -191,6 +191,10 @@ func TestCommandHides(t *testing.T) {
 		{"a header in a script", []string{"sh", "-c", `curl -H 'Authorization: Digest username="u", response="` + s + `"' h`}, ""},
 		{"cookies", []string{"curl", "-H", "Cookie: a=1; b=" + s}, "curl -H 'Cookie: ***'"},
 		{"a slash in an address", []string{"srv", "https://u:a/" + s + "@h/"}, "srv https://***@h/"},
+		{"a blank in an address", []string{"srv", "https://u:a " + s + "@h/"}, "srv https://***@h/"},
+		{"a blank in a flag's address", []string{"srv", "--url=https://u:a " + s + "@h/"}, "srv --url=https://***@h/"},
+		{"a container's variable", []string{"docker", "run", "--env=DB_PASSWORD=a " + s, "x"}, "docker run --env=DB_PASSWORD=*** x"},
+		{"curl's cookies", []string{"curl", "-b", "session=" + s, "h"}, "curl -b *** h"},
 		{"a quote in an address", []string{"srv", `https://u:a"` + s + "@h/"}, "srv https://***@h/"},
 		{"no scheme", []string{"srv", "u:" + s + "@h:1"}, "srv u:***@h:1"},
 		{"an image", []string{"docker", "run", "img:1@sha256:abc"}, "docker run img:1@sha256:abc"},
@@ -229,5 +233,17 @@ func TestCommandHides(t *testing.T) {
 				t.Error("the secret of the command line is not removed from other text")
 			}
 		})
+	}
+}
+
+// A script is shown in its quotes only if each of its secrets is written there as it is.
+func TestEscapesInScripts(t *testing.T) {
+	for _, script := range []string{
+		`mysql -pabcd; curl -u "u:a\"` + canary + `" h`,
+		`ssh h "mysql -pabcd; curl -u \"u:a\\\"` + canary + `\" h"`,
+	} {
+		if got := new(Mask).Command([]string{"sh", "-c", script}); strings.Contains(got, canary) {
+			t.Errorf("got %s\nof %s", got, script)
+		}
 	}
 }

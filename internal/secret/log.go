@@ -2,6 +2,7 @@ package secret
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -9,15 +10,20 @@ import (
 const (
 	linesBefore = 6
 	linesBehind = 12
-	mostKey     = 32 << 10 // bytes between the first and the last line of a private key
-	mostElement = 4 << 10  // bytes of an element of XML with a secret
+	mostElement = 4 << 10 // bytes of an element of XML with a secret
+)
+
+const (
+	keyBegin = `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`
+	keyEnd   = `-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`
+	// A line of a private key, as far as it can be recognized alone.
+	keyLine = `[ \t]*[A-Za-z0-9+/=]{16,}[ \t\r]*`
 )
 
 var (
-	keyBegin = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----`)
-	keyEnd   = regexp.MustCompile(`-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----`)
-	// A line of a private key, as far as it can be recognized alone.
-	keyLine = regexp.MustCompile(`^\s*[A-Za-z0-9+/=]{16,}\s*$`)
+	// A private key in a log: its first and its last line with what is between them, which has
+	// no such line; its first line and those that follow it; or those before its last line.
+	loggedKey = lazily(`(?m)(` + keyBegin + `)(?:(\s*)(?:[^-]|-{1,4}[^-])*?(\s*` + keyEnd + `)|.*(?:\n` + keyLine + `$)*)|(?:^` + keyLine + `\n)*(?:[^-\n]|-{1,4}[^-\n])*(` + keyEnd + `)`)
 	// A secret's name before a block of YAML, and one with nothing after it.
 	blockName = lazily(`(?:^|[^\w.\-])(` + word + `)["']?[ \t]*:[ \t]*(?:[!&]\S*[ \t]+)*[|>][+\-0-9]*[ \t\r\n]*(?:#.*)?\n?$`)
 	emptyName = lazily(`^[ \t]*(?:-[ \t]+)*["']?(` + word + `)["']?[ \t]*:[ \t\r\n]*(?:#.*)?\n?$`)
@@ -42,10 +48,13 @@ var (
 // It is weaker than Document, which takes a whole file for one text: there, a quote
 // that a line of a log leaves open would hide all that follows.
 func (m *Mask) Log(text string) string {
-	lines := hideNear(strings.SplitAfter(hideElements(hideKeys(text)), "\n"))
+	if strings.Contains(text, "PRIVATE KEY") {
+		text = loggedKey().ReplaceAllString(text, "${1}${2}"+Hidden+"${3}${4}")
+	}
+	text = hideNear(hideElements(text))
 	var out strings.Builder
 	out.Grow(len(text))
-	for _, line := range lines {
+	for line := range strings.Lines(text) {
 		body := strings.TrimSuffix(line, "\n")
 		out.WriteString(m.Text(body))
 		out.WriteString(line[len(body):])
@@ -59,36 +68,32 @@ func hideElements(text string) string {
 	if !strings.Contains(text, "<") || !lower(text).mayHave(wordStems) {
 		return text
 	}
-	var out strings.Builder
-	for {
-		at := secretElement().FindStringSubmatchIndex(text)
-		if at == nil {
-			break
-		}
-		name := text[at[2]:at[3]]
-		out.WriteString(text[:at[2]] + hideSettings(text[at[2]:at[1]], pairValue, nil))
-		empty := text[at[1]-2] == '/'
-		text = text[at[1]:]
-		if empty || isHarmless(name) {
+	var e edits
+	done := 0
+	for _, g := range secretElement().FindAllStringSubmatchIndex(text, -1) {
+		if g[0] < done {
 			continue
 		}
-		end := strings.Index(text[:min(len(text), mostElement)], "</"+name)
-		if end < 0 {
-			end = lineLength(text)
+		from, name := g[1], text[g[2]:g[3]]
+		e.replace(g[3], from, new(finder).settings(text[g[3]:from], pairValue))
+		if text[from-2] == '/' || isHarmless(name) {
+			continue
 		}
-		if inside := strings.TrimSpace(text[:end]); inside != "" && !IsReference(inside) {
-			out.WriteString(Hidden)
-			text = text[end:]
+		n := strings.Index(text[from:min(len(text), from+mostElement)], "</"+name)
+		if n < 0 {
+			n = lineLength(text[from:])
+		}
+		if isPlain(strings.TrimSpace(text[from : from+n])) {
+			done = from + n
+			e.replace(from, done, Hidden)
 		}
 	}
-	out.WriteString(text)
-	return out.String()
+	return e.apply(text)
 }
 
-// hideNear removes the secrets that are not on the line of their name, from lines with
-// their ends.
-func hideNear(lines []string) []string {
-	done := 0 // lines that were made one
+// hideNear removes the secrets that are not on the line of their name.
+func hideNear(text string) string {
+	lines := strings.SplitAfter(text, "\n")
 	for i, line := range lines {
 		if !lower(line).mayHave(wordStems) {
 			continue
@@ -100,39 +105,37 @@ func hideNear(lines []string) []string {
 		if name := section.FindStringSubmatch(strings.TrimRight(line, "\r\n")); name != nil && isLikelyName(lastPart(name[1])) {
 			hideSection(lines[i+1:])
 		}
-		if !pairName().MatchString(line) {
-			continue
+		if pairName().MatchString(line) {
+			hidePair(lines, i)
 		}
-		from, to := i, i+1
-		for to < min(len(lines), i+1+linesBehind) && (!border.MatchString(lines[to]) || to == i+1 && strings.HasPrefix(strings.TrimSpace(lines[to]), "<")) {
-			to++
-		}
-		if hideValues(line) == line { // its value is on another line
-			for from > max(done, i-linesBefore) && !startsItem(lines[from]) {
-				from--
-			}
-		}
-		for k := from; k < to; k++ {
-			if valueBelow.MatchString(lines[k]) {
-				hideDeeper(lines, k)
-			}
-		}
-		text := strings.Join(lines[from:to], "")
-		if !pairValue.MatchString(text) && !strings.Contains(text, "<") {
-			continue
-		}
-		shown := hideValues(text)
-		if strings.Count(shown, "\n") == strings.Count(text, "\n") {
-			for k := from; k < to; k++ {
-				lines[k] = shown[:min(lineLength(shown)+1, len(shown))]
-				shown = shown[len(lines[k]):]
-			}
-			continue
-		}
-		clear(lines[from:to])
-		lines[i], done = shown, to
 	}
-	return strings.SplitAfter(strings.Join(lines, ""), "\n")
+	return strings.Join(lines, "")
+}
+
+// hidePair hides the values around a line with the name of their setting: behind it, or before
+// it if none is on its line.
+func hidePair(lines []string, i int) {
+	from, to := i, i+1
+	for to < min(len(lines), i+1+linesBehind) && (!border.MatchString(lines[to]) || to == i+1 && strings.HasPrefix(strings.TrimSpace(lines[to]), "<")) {
+		to++
+	}
+	if hideValues(lines[i]) == lines[i] {
+		for from > max(0, i-linesBefore) && !startsItem(lines[from]) {
+			from--
+		}
+	}
+	for k := from; k < to; k++ {
+		if valueBelow.MatchString(lines[k]) {
+			hideDeeper(lines, k)
+		}
+	}
+	text := strings.Join(lines[from:to], "")
+	if !pairValue.MatchString(text) && !strings.Contains(text, "<") {
+		return
+	}
+	shown := slices.Collect(strings.Lines(hideValues(text)))
+	clear(lines[from:to])
+	copy(lines[to-len(shown):to], shown) // the lines of a value were made one
 }
 
 // startsItem reports whether a line begins an item, an object or an element.
@@ -156,10 +159,11 @@ func hideSection(lines []string) {
 	}
 }
 
-// hideValues removes everything under the name of a value from a line.
-func hideValues(line string) string {
-	bare := strings.TrimRight(line, "\r\n")
-	return hideSettings(hideLines(elementValue.ReplaceAllString(bare, "${1}"+Hidden), valued), pairValue, nil) + line[len(bare):]
+// hideValues removes everything under the name of a value from a text.
+func hideValues(text string) string {
+	bare := strings.TrimRight(text, "\r\n")
+	shown := elementValue.ReplaceAllString(bare, "${1}"+Hidden)
+	return new(finder).settings(hideLines(shown, valued.MatchString), pairValue) + text[len(bare):]
 }
 
 // hideDeeper removes the lines that belong to the name on line i.
@@ -177,63 +181,6 @@ func hideDeeper(lines []string, i int) {
 		if !IsReference(body) {
 			head := item.FindString(lines[i])
 			lines[i] = head + Hidden + lines[i][len(strings.TrimRight(lines[i], "\r\n")):]
-		}
-	}
-}
-
-// hideKeys removes the private keys in PEM form, also the rest of one whose first or
-// last line is missing.
-func hideKeys(text string) string {
-	if !strings.Contains(text, "PRIVATE KEY-----") {
-		return text
-	}
-	var out strings.Builder
-	for {
-		begin := keyBegin.FindStringIndex(text)
-		end := keyEnd.FindStringIndex(text)
-		switch {
-		case begin == nil && end == nil:
-			out.WriteString(text)
-			return out.String()
-		case begin == nil || end != nil && end[0] < begin[0]: // the first line is missing
-			from := strings.LastIndexByte(text[:end[0]], '\n') + 1
-			for from > 0 {
-				before := strings.LastIndexByte(text[:from-1], '\n') + 1
-				if !keyLine.MatchString(text[before:from]) {
-					break
-				}
-				from = before
-			}
-			out.WriteString(text[:from] + Hidden)
-			text = text[end[0]:]
-			end = keyEnd.FindStringIndex(text)
-			out.WriteString(text[:end[1]])
-			text = text[end[1]:]
-		default:
-			out.WriteString(text[:begin[1]])
-			text = text[begin[1]:]
-			end = keyEnd.FindStringIndex(text[:min(len(text), mostKey)])
-			if end != nil {
-				n := end[0]
-				if strings.Contains(text[:n], "\n") {
-					out.WriteString("\n" + Hidden + "\n")
-				} else {
-					out.WriteString(Hidden)
-				}
-				out.WriteString(text[n:end[1]])
-				text = text[end[1]:]
-				break
-			}
-			n := lineLength(text)
-			for n < len(text) { // the last line is missing
-				next := n + 1 + lineLength(text[n+1:])
-				if !keyLine.MatchString(text[n+1 : next]) {
-					break
-				}
-				n = next
-			}
-			out.WriteString(Hidden)
-			text = text[n:]
 		}
 	}
 }

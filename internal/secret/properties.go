@@ -91,8 +91,8 @@ func (f settingsFile) setting(at int) (n node, next int, ok bool) {
 		return n, 0, false // YAML with an error in it
 	}
 	whole := !f.open && isLikelyName(n.name) && !strings.Contains(n.name, ".") // a secret may continue on the next lines
-	if (f.open || whole) && n.from < n.to && (isQuote(f.text[n.from]) || strings.IndexByte("{[(", f.text[n.from]) >= 0) {
-		if end := valueEnd(f.text, n.from); end > n.to {
+	if (f.open || whole) && n.from < n.to {
+		if end := partEnd(f.text, n.from); end > n.to {
 			if whole {
 				return n, 0, false
 			}
@@ -152,14 +152,6 @@ func continuedLine(s string, i int) int {
 			return end
 		}
 	}
-}
-
-// valueEnd is the end of a value in quotes or brackets.
-func valueEnd(text string, i int) int {
-	if isQuote(text[i]) {
-		return quoteEnd(text, i)
-	}
-	return closed(text, i)
 }
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }

@@ -15,8 +15,8 @@ package secret
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +42,7 @@ type Mask struct {
 const longLine = 8
 
 // Add adds secret values to the mask, in all forms in which they may appear:
-// unchanged, escaped for an address or a quoted string, and in base64.
+// unchanged, escaped for an address, a quoted string, JSON or XML, and in base64.
 func (m *Mask) Add(values ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,8 +63,12 @@ func (m *Mask) add(v string, least int) {
 	if len(v) < least {
 		return
 	}
-	text := strconv.Quote(v)
-	for _, form := range []string{v, url.QueryEscape(v), url.PathEscape(v), text[1 : len(text)-1], base64.StdEncoding.EncodeToString([]byte(v))} {
+	text, bytes := strconv.Quote(v), []byte(v)
+	json, _ := json.Marshal(v) // with escapes of < > &, unlike Quote
+	for _, form := range []string{
+		v, url.QueryEscape(v), url.PathEscape(v), escapeXML(v), text[1 : len(text)-1], string(json[1 : len(json)-1]),
+		base64.StdEncoding.EncodeToString(bytes), base64.RawStdEncoding.EncodeToString(bytes), base64.RawURLEncoding.EncodeToString(bytes),
+	} {
 		if !slices.Contains(m.known, form) {
 			m.known = append(m.known, form)
 		}
@@ -75,7 +79,7 @@ func (m *Mask) add(v string, least int) {
 // looks like one: the login in an address, what follows "password=" and
 // "Bearer".
 func (m *Mask) Text(s string) string {
-	return hideLikely(m.hideKnown(s), nil)
+	return hideLikely(m.hideKnown(s))
 }
 
 func (m *Mask) hideKnown(s string) string {
@@ -112,43 +116,6 @@ func (m *Mask) WithoutCut(line string, length int) string {
 	return line[:len(line)-part] + Hidden
 }
 
-// hideLikely removes what looks like a secret, and passes each to found.
-func hideLikely(s string, found func(string)) string {
-	if !strings.ContainsAny(s, "=:@ ") {
-		return s
-	}
-	hide := func(re *regexp.Regexp) {
-		s = re.ReplaceAllStringFunc(s, func(hit string) string {
-			g := re.FindStringSubmatch(hit)
-			value := strings.Trim(g[2], `"'`)
-			if IsReference(value) || value == "" || value == Hidden || re == auth && !isLogin(value) {
-				return hit
-			}
-			if found != nil {
-				found(value)
-			}
-			return g[1] + Hidden
-		})
-	}
-	s = hideLoginModules(s, found)
-	s = hideLogins(s, found)
-	s = hideFlags(s, 0, found)
-	text := lower(s) // what is hidden below adds no stem
-	if text.mayHave(wordStems) {
-		s = hideSettings(s, secretWord, found)
-	}
-	if text.mayHave(schemeStems) {
-		hide(scheme)
-	}
-	if strings.ContainsAny(s, "?&") {
-		hide(signature)
-	}
-	if text.mayHave(authStems) {
-		hide(auth)
-	}
-	return s
-}
-
 // Line returns a command line for display: it splits the text as Split does;
 // see Command. If it cannot be split, all of it is hidden.
 func (m *Mask) Line(text string) string {
@@ -176,33 +143,13 @@ func (m *Mask) Value(name, value string) string {
 	if IsReference(value) {
 		return value
 	}
-	var found []string
-	shown := hideLikely(value, func(v string) { found = append(found, parts(v)...) })
-	if Is(name, value) {
-		found, shown = append(found, parts(value)...), Hidden
+	var f finder
+	shown := f.value(value)
+	if Is(name, value) && f.take(value) {
+		shown = Hidden
 	}
-	m.Add(found...)
+	m.Add(f.all()...)
 	return m.Text(shown)
-}
-
-// parts returns a secret value and its parts that may appear separately: what
-// follows the scheme of an Authorization header, and the password of a login
-// NAME:PASSWORD.
-func parts(v string) []string {
-	out := []string{v, strings.Trim(v, `"'`)}
-	for _, part := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(",;[]{}()", r) }) {
-		out = append(out, strings.Trim(part, `"' `)) // items of a list or a map
-		if i := strings.LastIndexAny(part, "=:"); i >= 0 {
-			out = append(out, strings.Trim(part[i+1:], `"' `))
-		}
-	}
-	if i := strings.LastIndexAny(v, " \t"); i >= 0 {
-		out = append(out, v[i+1:])
-	}
-	if _, password, ok := strings.Cut(v, ":"); ok {
-		out = append(out, password)
-	}
-	return out
 }
 
 func quoted(arg string) string {

@@ -150,6 +150,23 @@ func TestText(t *testing.T) {
 	}
 }
 
+// A known secret is also found as JSON, XML and addresses write it.
+func TestKnownInOtherForms(t *testing.T) {
+	var m Mask
+	m.Add("a&b?c>>d~~x")
+	for _, tt := range []struct{ name, text, want string }{
+		{"JSON of Go", `said a\u0026b?c\u003e\u003ed~~x aloud`, "said *** aloud"},
+		{"XML", "<a>a&amp;b?c&gt;&gt;d~~x</a>", "<a>***</a>"},
+		{"base64", "x YSZiP2M+PmR+fng= y", "x *** y"},
+		{"base64 without its last sign", "x YSZiP2M+PmR+fng y", "x *** y"},
+		{"base64 for addresses", "x YSZiP2M-PmR-fng y", "x *** y"},
+	} {
+		if got := m.Text(tt.text); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func FuzzMask(f *testing.F) {
 	f.Add("--password", "x=y")
 	f.Add("a://b:c@d", "Bearer q")

@@ -11,14 +11,12 @@ var nextSetting = regexp.MustCompile(`^[\w.\-]+\\?["']?[ \t]*[=:]`)
 // headers are names whose value extends to the end of the line.
 var headers = regexp.MustCompile(`(?i)(?:authorization|cookie)$`)
 
-// hideSettings removes the values of settings whose names match, and passes
-// each to found.
-func hideSettings(s string, name *regexp.Regexp, found func(string)) string {
-	var out strings.Builder
-	done := 0 // of s
+// settings hides the values of settings whose names match.
+func (f *finder) settings(s string, name *regexp.Regexp) string {
+	var e edits
 	for pos := 0; pos < len(s); {
 		at := name.FindStringIndex(s[pos:])
-		if at == nil || at[1] == at[0] {
+		if at == nil {
 			break
 		}
 		from, to := pos+at[0], pos+at[1]
@@ -26,18 +24,13 @@ func hideSettings(s string, name *regexp.Regexp, found func(string)) string {
 		if isHarmless(s[from:to]) {
 			continue
 		}
-		start, end := valueOf(s, from, to)
-		if start < 0 {
-			continue
+		if start, end := valueOf(s, from, to); end > start {
+			f.found = append(f.found, strings.Trim(s[start:end], `\"' `))
+			e.replace(start, end, Hidden)
+			pos = end
 		}
-		if found != nil {
-			found(strings.Trim(s[start:end], `\"' `))
-		}
-		out.WriteString(s[done:start] + Hidden)
-		pos, done = end, end
 	}
-	out.WriteString(s[done:])
-	return out.String()
+	return e.apply(s)
 }
 
 // A separator is what is between the name and the value of a setting.
@@ -48,18 +41,18 @@ type separator struct {
 	outer  byte // the quote around name and value
 }
 
-// valueOf returns the value of the setting whose name is s[from:to]; start is
-// -1 if nothing is to be hidden.
+// valueOf returns the place of the value of the setting whose name is s[from:to]; 0, 0 if
+// nothing is to be hidden.
 func valueOf(s string, from, to int) (start, end int) {
 	j := separatorAfter(s, from, to)
 	name := s[from:to]
 	if j.by == 0 || plainPass.MatchString(name) && j.by == ':' && !j.quoted && (j.at >= len(s) || isBlank(s[j.at])) {
-		return -1, 0 // "3 tests pass: all"
+		return 0, 0 // "3 tests pass: all"
 	}
 	i := skipped(s, j.at)
 	if next := i + len(s[i:]) - len(strings.TrimLeft(s[i:], " \t\r\n")); next > i { // on another line
 		if next >= len(s) || strings.IndexByte("\"'`{[(", s[next]) < 0 && j.by != ' ' && j.by != ',' {
-			return -1, 0
+			return 0, 0
 		}
 		i = next
 	}
@@ -67,7 +60,7 @@ func valueOf(s string, from, to int) (start, end int) {
 		i = skipped(s, i+strings.IndexAny(s[i:], " \t"))
 	}
 	if i >= len(s) {
-		return -1, 0
+		return 0, 0
 	}
 	end = endOf(s, i, j, headers.MatchString(name))
 	value := strings.Trim(s[i:end], `\"' `)
@@ -78,108 +71,104 @@ func valueOf(s string, from, to int) (start, end int) {
 	default:
 		return i, end
 	}
-	return -1, 0
+	return 0, 0
 }
 
-// behindName is what may be between a setting's name and its separator: an index, the end
-// of quotes, the end of an index that is the name.
-var behindName = regexp.MustCompile("^(\\[[^\\]\n]{1,64}\\])?(\\\\*[\"'`])?(\\s*\\])?")
-
-// assignment is a separator with a sign.
-var assignment = regexp.MustCompile(`^(?:[=:?+]=|=>|=|:)`)
+var (
+	// A sign behind a setting's name: behind the end of its quotes and of an index that is
+	// the name, or behind an index of the name.
+	signBehind = regexp.MustCompile("^(?:(\\\\*[\"'`])\\s*(?:\\]\\s*)?|(?:\\[[^\\]\n]{1,64}\\])?[ \t]*)([=:?+]=|=>|=|:)")
+	// What else may be there.
+	blankBehind = regexp.MustCompile("^(?:(\\\\*[\"'`])\\s*|(?:\\[[^\\]\n]{1,64}\\])?[ \t]+|)")
+	quoteAhead  = regexp.MustCompile("^\\\\?[\"'`]")
+)
 
 // separatorAfter returns what follows the name s[from:to].
 func separatorAfter(s string, from, to int) separator {
-	j := separator{at: to}
 	before := byte(0)
 	if from > 0 {
 		before = s[from-1]
 	}
-	g := behindName.FindStringSubmatchIndex(s[to:])
-	i := to
-	if g[3] > 0 && to+g[3] < len(s) && strings.IndexByte("=: ", s[to+g[3]]) >= 0 || g[2] < 0 { // passwords[0]=
-		i = to + max(g[3], 0)
-		if g[4] >= 0 {
-			i, j.quoted = to+g[5], true
+	var j separator
+	g := signBehind.FindStringSubmatchIndex(s[to:])
+	if g != nil {
+		j.by = '='
+		if s[to+g[4]:to+g[5]] == ":" {
+			j.by = ':'
 		}
+	} else {
+		g = blankBehind.FindStringSubmatchIndex(s[to:])
 	}
+	j.at, j.quoted = to+g[1], g[2] >= 0
 	if !j.quoted && isQuote(before) {
 		j.outer = before
 	}
-	blanks := " \t"
-	if j.quoted {
-		blanks = " \t\r\n"
-	}
-	skip := func(k int) int { return k + len(s[k:]) - len(strings.TrimLeft(s[k:], blanks)) }
-	k := skip(i)
-	if j.quoted && g[6] >= 0 { // config["password"] =
-		if next := skip(to + g[7]); assignment.MatchString(s[next:]) {
-			k = next
-		}
-	}
-	if k >= len(s) {
-		return j
-	}
-	isFlag := s[from] == '-'
-	switch c := s[k]; {
-	case assignment.MatchString(s[k:]):
-		sign := assignment.FindString(s[k:])
-		j.by = '='
-		if sign == ":" {
-			j.by = ':'
-		}
-		k += len(sign)
-	case j.quoted && c == ',' && (isFlag || from > 1 && s[from-2] == '('): // "--password", "it" and set("password", "it")
-		j.by, k = ',', k+1
-	case before == ':' && (k > i || c == ',' || c == '\n') && !isWordBefore(s[:from]): // :password "it"
+	rest, isFlag := s[j.at:], s[from] == '-'
+	isApart := g[1] > max(g[3], 0) // by a blank
+	switch {
+	case j.by != 0 || rest == "":
+	case rest[0] == ',' && (j.quoted && (isFlag || from > 1 && s[from-2] == '(') || before == '(' && quoteAhead.MatchString(strings.TrimLeft(rest[1:], " \t"))): // "--password", "it" and set("password", "it")
+		j.by = ','
+		j.at++
+	case before == ':' && (isApart || rest[0] == ',' || rest[0] == '\n') && !isWordBefore(s[:from]): // :password "it"
 		j.by = ' '
-		k += len(s[k:]) - len(strings.TrimLeft(s[k:], " \t\r\n,"))
-	case k == i:
-		return j
-	case isFlag:
+		j.at = len(s) - len(strings.TrimLeft(rest, " \t\r\n,"))
+	case isApart && isFlag:
 		j.by = '-'
-	case isQuote(c) || c == '\\' && k+1 < len(s) && isQuote(s[k+1]):
+	case isApart && quoteAhead.MatchString(rest):
 		j.by = '"'
-	default:
-		return j
 	}
-	j.at = k
 	return j
 }
 
 // endOf returns the end of the value that begins at i.
 func endOf(s string, i int, j separator, header bool) int {
-	c := s[i]
-	switch {
-	case isQuote(c) && c != j.outer || c == '\\' && i+1 < len(s) && (isQuote(s[i+1]) || s[i+1] == '\\'):
-		end := quoteEnd(s, i)
-		for j.by == '"' || j.by == ' ' { // (def password "what it is for" "it")
-			next := skipped(s, end)
-			if next == end || next >= len(s) || !isQuote(s[next]) {
-				break
-			}
-			end = quoteEnd(s, next)
+	end := i
+	switch c := s[i]; {
+	case c == j.outer && c != 0:
+	case isQuote(c) || c == '\\' && i+1 < len(s) && (isQuote(s[i+1]) || s[i+1] == '\\'):
+		end = quoteEnd(s, i)
+		for next := skipped(s, end); (j.by == '"' || j.by == ' ') && next > end && next < len(s) && isQuote(s[next]); next = skipped(s, end) {
+			end = quoteEnd(s, next) // (def password "what it is for" "it")
 		}
-		return joinedEnd(s, end, j.outer)
-	case c == '{' || c == '[' || c == '(':
-		return joinedEnd(s, closed(s, i), j.outer)
-	case header:
-		end := i + len(strings.TrimSuffix(strings.TrimRight(s[i:continuedLine(s, i)], " \t\r"), ","))
+	case !header || isBracket(c):
+		end = partEnd(s, i)
+	default:
+		end += len(strings.TrimSuffix(strings.TrimRight(s[i:continuedLine(s, i)], " \t\r"), ","))
 		if j.outer != 0 {
 			end = min(end, wordEnd(s, i, j.outer))
 		}
 		return end
 	}
-	return wordEnd(s, i, j.outer)
-}
-
-// joinedEnd returns the end of a value whose part in quotes or brackets ends at end:
-// further parts may follow without a blank, as in a shell's word.
-func joinedEnd(s string, end int, outer byte) int {
-	if end < len(s) && !isDelimiter(s[end]) && s[end] != outer {
-		return wordEnd(s, end, outer)
+	if end == i || end < len(s) && !isDelimiter(s[end]) && s[end] != j.outer { // further parts may follow without a blank, as in a shell's word
+		return wordEnd(s, end, j.outer)
 	}
 	return end
+}
+
+// hereDocument is the beginning of a value whose last line is a word, as in shells and HCL.
+var hereDocument = regexp.MustCompile(`^<<[-~]?[ \t]*["']?(\w+)`)
+
+// partEnd returns the end of what begins at i if that is in quotes or brackets or is a
+// here-document, which may be on several lines. Otherwise it returns i.
+func partEnd(s string, i int) int {
+	switch {
+	case isQuote(s[i]):
+		return quoteEnd(s, i)
+	case isBracket(s[i]):
+		return closed(s, i)
+	}
+	if g := hereDocument.FindStringSubmatch(s[i:]); g != nil {
+		for i < len(s) {
+			begin := i
+			i += lineLength(s[i:])
+			if strings.TrimSpace(s[begin:i]) == g[1] {
+				break
+			}
+			i = min(i+1, len(s))
+		}
+	}
+	return i
 }
 
 // wordEnd returns the end of a value without quotes that begins at i: at a
@@ -282,12 +271,8 @@ func bracketEnd(s string, i int, quotes string) int {
 	for i < len(s) {
 		c := s[i]
 		switch {
-		case c == '{':
-			open = append(open, '}')
-		case c == '[':
-			open = append(open, ']')
-		case c == '(':
-			open = append(open, ')')
+		case isBracket(c):
+			open = append(open, "}])"[strings.IndexByte("{[(", c)])
 		case len(open) > 0 && c == open[len(open)-1]:
 			if open = open[:len(open)-1]; len(open) == 0 {
 				return i + 1
@@ -348,5 +333,7 @@ func isWordBefore(s string) bool {
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
+
+func isBracket(c byte) bool { return c == '{' || c == '[' || c == '(' }
 
 func isDelimiter(c byte) bool { return strings.IndexByte(" \t\r\n,;&)}]>:", c) >= 0 }

@@ -31,48 +31,18 @@ type node struct {
 	write func(string) string
 }
 
-// A tree masks what a parser found in a file: it collects replacements, so that all else
-// stays byte for byte.
+// A tree masks what a parser found in a file.
 type tree struct {
 	file    string
 	depth   int // of files within values of files
-	edits   []edit
+	edits   edits
 	secrets []span // the blocks below secrets' names
-}
-
-// An edit replaces file[from:to].
-type edit struct {
-	from, to int
-	with     string
 }
 
 func (t *tree) replace(from, to int, with string) {
 	if t.file[from:to] != with {
-		t.edits = append(t.edits, edit{from, to, with})
+		t.edits.replace(from, to, with)
 	}
-}
-
-// edited returns the file with all replacements. All that overlapping ones replace is hidden:
-// what one of them shows may be what another hides.
-func (t *tree) edited() string {
-	slices.SortStableFunc(t.edits, func(a, b edit) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return b.to - a.to
-	})
-	var out strings.Builder
-	done := 0
-	for i := 0; i < len(t.edits); {
-		e := t.edits[i]
-		for i++; i < len(t.edits) && t.edits[i].from < e.to; i++ {
-			e.to, e.with = max(e.to, t.edits[i].to), Hidden
-		}
-		out.WriteString(t.file[done:e.from] + e.with)
-		done = e.to
-	}
-	out.WriteString(t.file[done:])
-	return out.String()
 }
 
 var (
@@ -117,21 +87,29 @@ func (t *tree) show(n node, text string) {
 	}
 }
 
+// isNaming reports whether a value is the name of a secret, whose value is beside it.
+func isNaming(n node) bool {
+	return n.kind == scalar && naming.MatchString(n.name) && isLikelyName(strings.TrimSpace(n.text))
+}
+
 // table masks the settings of one place.
 func (t *tree) table(settings []node) {
-	pair := slices.ContainsFunc(settings, func(n node) bool {
-		return n.kind == scalar && naming.MatchString(n.name) && isLikelyName(strings.TrimSpace(n.text))
-	})
+	pair := slices.ContainsFunc(settings, isNaming)
 	for _, n := range settings {
 		switch {
 		case isLikelyName(n.name), pair && valued.MatchString(n.name):
 			t.secret(n)
-		case n.kind == scalar && Is(n.name, n.text):
+		case n.kind == scalar && Is(n.name, n.text), n.kind == list && isAuth(n.name) && !slices.ContainsFunc(n.below, isMethod):
 			t.hide(n)
 		default:
 			t.mask(n)
 		}
 	}
+}
+
+// isMethod reports whether a value is a method of logging in, or has several parts.
+func isMethod(n node) bool {
+	return n.kind != scalar || slices.Contains(notAuth, strings.ToLower(strings.TrimSpace(n.text)))
 }
 
 // list masks a list, which may be the arguments of a program.
@@ -143,7 +121,7 @@ func (t *tree) list(items []node) {
 			args[i] = strings.TrimSpace(masked[i])
 		}
 	}
-	shown, _ := arguments(args)
+	shown := new(finder).arguments(args)
 	for i, n := range items {
 		switch {
 		case n.kind != scalar:
@@ -188,7 +166,7 @@ func (t *tree) secret(n node) {
 
 // hide masks a value as a whole.
 func (t *tree) hide(n node) {
-	if text := strings.TrimSpace(n.text); n.kind == scalar && (text == "" || text == Hidden || IsReference(text)) && n.from+len(n.text) >= n.to {
+	if n.kind == scalar && !isPlain(strings.TrimSpace(n.text)) && n.from+len(n.text) >= n.to {
 		return
 	}
 	if n.block {
@@ -216,17 +194,13 @@ func (t *tree) hideLines(from, to int) {
 // continuation is the end of a line that the next one continues.
 var continuation = regexp.MustCompile(`\\\r?\n`)
 
-// hideWithin masks a value: one that begins as an address is one to its end, and others may
-// be the text of another file.
+// hideWithin masks a value, which may be the text of another file.
 func hideWithin(text string, depth int) string {
-	if at := address.FindStringIndex(text); at != nil && at[0] == 0 {
-		if n := strings.LastIndexByte(text, '@'); n > at[1] && (strings.Contains(text[at[1]:n], ":") || !strings.ContainsAny(text[at[1]:n], "/?#")) {
-			text = text[:at[1]] + Hidden + text[n:]
-		}
-	}
+	var f finder
+	text = f.address(text)
 	body := strings.TrimSpace(continuation.ReplaceAllString(text, ""))
 	if depth < maxDepth && body != "" && (strings.Contains(body, "\n") || strings.IndexByte("{[<", body[0]) >= 0) {
 		return hideDocument(text, depth+1)
 	}
-	return hideLikely(text, nil)
+	return f.likely(text)
 }

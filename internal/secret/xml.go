@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // An element is a part of an XML file.
 type element struct {
-	node            // its name, its contents, and the elements in it
-	tag        span // where it begins, with the attributes
+	node       // its name and contents; below: its texts
 	attributes []node
 	inside     []element
 }
@@ -47,22 +47,16 @@ func readXML(text string) (root element, comments []span, err error) {
 			if len(open) > mostNested {
 				return root, nil, errGrammar
 			}
-			e := element{tag: now}
-			e.name, e.start, e.from = v.Name.Local, now.from, now.to
-			e.attributes = readAttributes(text, now, v.Attr)
-			open = append(open, e)
+			e := node{name: v.Name.Local, start: now.from, from: now.to}
+			open = append(open, element{node: e, attributes: readAttributes(text, now, v.Attr)})
 		case xml.EndElement:
 			if len(open) < 2 || last.name != v.Name.Local {
 				return root, nil, errGrammar
 			}
-			done := *last
-			done.to = now.from
-			if now.from == now.to { // <x/>
-				done.from = now.from
-			}
+			last.to = now.from
+			parent := &open[len(open)-2]
+			parent.kind, parent.inside = table, append(parent.inside, *last)
 			open = open[:len(open)-1]
-			parent := &open[len(open)-1]
-			parent.inside = append(parent.inside, done)
 		case xml.CharData:
 			last.text += string(v)
 			write := escapeXML
@@ -106,12 +100,7 @@ func escapeXML(s string) string { return escaped.Replace(s) }
 
 // xml masks an element and what is in it.
 func (t *tree) xml(e element) {
-	secret := isLikelyName(e.name)
-	for _, a := range e.attributes {
-		if naming.MatchString(a.name) && isLikelyName(a.text) {
-			secret = true
-		}
-	}
+	secret := isLikelyName(e.name) || slices.ContainsFunc(e.attributes, isNaming)
 	for _, a := range e.attributes {
 		if secret && valued.MatchString(a.name) {
 			t.hide(a)
@@ -119,28 +108,19 @@ func (t *tree) xml(e element) {
 			t.table([]node{a})
 		}
 	}
-	if inside := strings.TrimSpace(t.file[e.from:e.to]); secret && inside != "" {
-		if !IsReference(inside) && inside != Hidden {
-			t.replace(e.from, e.to, Hidden)
-		}
+	if secret && strings.TrimSpace(t.file[e.from:e.to]) != "" {
+		t.hide(e.node)
 		return
 	}
 	for _, n := range e.below {
 		t.mask(n)
 	}
 	for i, one := range e.inside {
-		before, after := i > 0 && isNaming(e.inside[i-1]), i+1 < len(e.inside) && isNaming(e.inside[i+1])
+		before, after := i > 0 && isNaming(e.inside[i-1].node), i+1 < len(e.inside) && isNaming(e.inside[i+1].node)
 		if before && valuedBehind.MatchString(one.name) || after && valued.MatchString(one.name) {
-			if inside := strings.TrimSpace(t.file[one.from:one.to]); inside != "" && !IsReference(inside) {
-				t.replace(one.from, one.to, Hidden)
-			}
-			continue
+			t.hide(one.node)
+		} else {
+			t.xml(one)
 		}
-		t.xml(one)
 	}
-}
-
-// isNaming reports whether an element has the name of a secret as its text.
-func isNaming(e element) bool {
-	return naming.MatchString(e.name) && len(e.inside) == 0 && isLikelyName(strings.TrimSpace(e.text))
 }

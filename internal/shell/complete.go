@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"carronade/internal/checkout"
 	"carronade/internal/jobs"
+	"carronade/internal/sut"
 )
 
 const (
@@ -145,8 +145,8 @@ func (s *session) systemCompletions(ctx context.Context, words []string, word st
 	case words[1] == "switch" && strings.HasPrefix(word, "-"):
 		return []string{"--fetch", "--checkout", "--make-update", "--make", "--verbose"}
 	case words[1] == "switch" && s.system[kind].Dir != "" && !slices.ContainsFunc(words[2:], func(w string) bool { return !strings.HasPrefix(w, "-") }):
-		out := checkout.Branches(ctx, s.system[kind].Dir)
-		for _, remote := range checkout.Remotes(ctx, s.system[kind].Dir) { // -f fetches its branches
+		out := sut.GitBranches(ctx, s.system[kind].Dir)
+		for _, remote := range sut.GitRemotes(ctx, s.system[kind].Dir) { // -f fetches its branches
 			out = append(out, remote+"/")
 		}
 		return out

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/checkout"
+	"carronade/internal/sut"
 )
 
 // status says what is in use and what is queued.
@@ -90,7 +90,7 @@ func (s *session) branchLine(v *server) string {
 	ctx, cancel := s.soonCtx()
 	defer cancel()
 	if v.Switch.Checkout == "" {
-		text, err := checkout.Line(ctx, v.Dir, "HEAD")
+		text, err := sut.DescribeCommit(ctx, v.Dir, "HEAD")
 		if err != nil {
 			text = err.Error()
 		}
@@ -101,17 +101,17 @@ func (s *session) branchLine(v *server) string {
 
 // builtLine describes the newest build of what was switched to.
 func (s *session) builtLine(ctx context.Context, v *server) string {
-	entries, err := checkout.List("")
+	entries, err := sut.CachedBuilds("")
 	if err != nil {
 		return err.Error()
 	}
 	wanted := v.Switch.Revision
 	if wanted != "" {
-		if hash, err := checkout.Hash(ctx, v.Dir, wanted); err == nil {
+		if hash, err := sut.ResolveCommit(ctx, v.Dir, wanted); err == nil {
 			wanted = hash
 		}
 	}
-	of := func(e checkout.Entry) bool {
+	of := func(e sut.CachedBuild) bool {
 		return e.Repository == v.Dir && e.Branch == v.Switch.Branch && e.Command == v.Switch.Build && strings.HasPrefix(e.Revision, wanted)
 	}
 	i := slices.IndexFunc(entries, of)
@@ -121,7 +121,7 @@ func (s *session) builtLine(ctx context.Context, v *server) string {
 	case entries[i].Failed:
 		return fmt.Sprintf("%.12s could not be built", entries[i].Revision)
 	}
-	text, err := checkout.Line(ctx, checkout.Tree(entries[i]), entries[i].Revision)
+	text, err := sut.DescribeCommit(ctx, entries[i].Tree(), entries[i].Revision)
 	if err != nil {
 		return err.Error()
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/checkout"
 	"carronade/internal/jobs"
+	"carronade/internal/sut"
 )
 
 // change is apm switch: it records the branch and the revision to test. With -c, -m
@@ -29,11 +29,11 @@ func (s *session) change(kind string, args []string) error {
 	}
 	ctx, cancel := s.soonCtx()
 	defer cancel()
-	facts, err := checkout.Read(ctx, v.Dir)
+	facts, err := sut.ReadGit(ctx, v.Dir)
 	if err != nil {
 		return err
 	}
-	remotes := checkout.Remotes(ctx, v.Dir)
+	remotes := sut.GitRemotes(ctx, v.Dir)
 	remote, branch := "", words[0]
 	if before, after, ok := strings.Cut(words[0], "/"); ok && (slices.Contains(remotes, before) || slices.Contains(knownRemotes, before)) {
 		remote, branch = before, after

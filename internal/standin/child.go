@@ -153,11 +153,11 @@ func (c *Child) end() error {
 	}
 }
 
-// Hook runs the stand-in and exits, in a process that Spawn started; in any other
+// Hook runs one of the kinds and exits, in a process that Spawn started; in any other
 // process it returns at once. A test's TestMain calls it first.
-func Hook() {
+func Hook(kinds ...Kind) {
 	if os.Getenv(childEnv) != "" && len(os.Args) > 1 && os.Args[1] == "standin" {
-		os.Exit(Main(os.Args[2:]))
+		os.Exit(Main(kinds, os.Args[2:]))
 	}
 }
 

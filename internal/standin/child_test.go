@@ -1,4 +1,4 @@
-package standin
+package standin_test
 
 import (
 	"bufio"
@@ -16,8 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/internal/standin"
+	"carronade/internal/standin/apm"
+	"carronade/internal/standin/kafka"
+	"carronade/internal/standin/riemann"
 )
 
 // parentEnv makes the test's binary a parent that spawns a stand-in, prints its
@@ -25,9 +29,9 @@ import (
 const parentEnv = "STANDIN_TEST_PARENT"
 
 func TestMain(m *testing.M) {
-	Hook()
+	standin.Hook(kafka.Kind, riemann.Kind, apm.Kind)
 	if os.Getenv(parentEnv) != "" {
-		child, err := Spawn(context.Background(), "", "kafka", "--listen", "127.0.0.1:0", "--discard")
+		child, err := standin.Spawn(context.Background(), "", "kafka", "--listen", "127.0.0.1:0", "--discard")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -39,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestSpawn(t *testing.T) {
-	child, err := Spawn(t.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:2")
+	child, err := standin.Spawn(t.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +81,7 @@ func TestSpawn(t *testing.T) {
 
 func TestSpawnAPM(t *testing.T) {
 	t.Setenv("CANARY", "sesame")
-	child, err := Spawn(t.Context(), "", "apm", "--listen", "127.0.0.1:0", "--secret-token", "env:CANARY", "--max-event", "100KiB", "--error", "event@100%")
+	child, err := standin.Spawn(t.Context(), "", "apm", "--listen", "127.0.0.1:0", "--secret-token", "env:CANARY", "--max-event", "100KiB", "--error", "event@100%")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +109,7 @@ func TestSpawnAPM(t *testing.T) {
 
 // TestSpawnAddresses spawns a stand-in that listens on several addresses.
 func TestSpawnAddresses(t *testing.T) {
-	child, err := Spawn(t.Context(), "", "riemann", "--listen", "127.0.0.1:0", "--udp", "127.0.0.1:0", "--ws", "127.0.0.1:0", "--discard")
+	child, err := standin.Spawn(t.Context(), "", "riemann", "--listen", "127.0.0.1:0", "--udp", "127.0.0.1:0", "--ws", "127.0.0.1:0", "--discard")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +151,7 @@ func TestSpawnFails(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			child, err := Spawn(t.Context(), test.exe, test.args...)
+			child, err := standin.Spawn(t.Context(), test.exe, test.args...)
 			if err == nil {
 				t.Fatalf("it listens on %s, want an error", child.Addr())
 			}
@@ -160,7 +164,7 @@ func TestSpawnFails(t *testing.T) {
 
 func TestSpawnEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	child, err := Spawn(ctx, "", "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	child, err := standin.Spawn(ctx, "", "kafka", "--listen", "127.0.0.1:0", "--in-memory")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,11 +176,17 @@ func TestSpawnEndsWithContext(t *testing.T) {
 }
 
 func TestChildKilled(t *testing.T) {
-	child, err := Spawn(t.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard")
+	child, err := standin.Spawn(t.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard")
 	if err != nil {
 		t.Fatal(err)
 	}
-	child.child.Kill()
+	process, err := os.FindProcess(child.Pid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	<-child.Ended()
 	if err := child.Stop(); err == nil {
 		t.Error("got no error from stopping a child that had ended, want one")
@@ -223,7 +233,7 @@ func TestStandalone(t *testing.T) {
 		t.Skip("there is no TERM on Windows")
 	}
 	cmd := exec.Command(os.Args[0], "standin", "kafka", "--listen", "127.0.0.1:0")
-	cmd.Env = append(os.Environ(), childEnv+"=1")
+	cmd.Env = append(os.Environ(), "CARRONADE_STANDIN_CHILD=1")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -253,24 +263,5 @@ func TestStandalone(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v, want no error", err)
-	}
-}
-
-func TestAddresses(t *testing.T) {
-	tests := []struct {
-		name, line string
-		want       map[string]string
-	}{
-		{"one", "127.0.0.1:9092", map[string]string{"": "127.0.0.1:9092"}},
-		{"several", "127.0.0.1:5555, udp 127.0.0.1:5556, tls [::1]:5554", map[string]string{
-			"": "127.0.0.1:5555", "udp": "127.0.0.1:5556", "tls": "[::1]:5554",
-		}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, addresses(test.line)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }

@@ -7,91 +7,71 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
 )
 
-// A Server is a stand-in with its options, before it runs.
-type Server interface {
-	// Bind adds the flags to fs. Parsing sets the options; their values at the
-	// time of the call are the defaults that help shows.
-	Bind(fs *pflag.FlagSet)
-	// Serve runs the stand-in until ctx ends. When it is ready, it prints one
-	// line to out: "listening on ADDR", and after commas its other addresses,
-	// each "NAME ADDR". To log it writes errors of connections and, when it
-	// ends, its counts.
-	Serve(ctx context.Context, out, log io.Writer) error
-}
-
-// A Kind is one of the stand-ins.
+// A Kind is the stand-in of one protocol.
 type Kind struct {
 	Name    string // of the protocol, as in `carronade standin NAME`
 	Short   string // one line of help
 	Long    string // the full help, without how the stand-in reports readiness and ends
 	Example string // command lines, indented by two spaces
-	New     func() Server
+	New     func() *Server
 }
 
-// All returns all stand-ins, in the order of help.
-func All() []Kind {
-	return []Kind{
-		{
-			Name: "kafka", Short: "a Kafka broker, or with --discard a sink that only answers",
-			Long: `A Kafka broker in this process: a small one that keeps what it receives, or with
---discard one that keeps nothing and is as fast as possible, so that the limits
-of clients can be measured against the same server.
+// listening begins the line that contains the addresses.
+const listening = "listening on "
 
-It removes its data when it stops, unless it has --data-dir. There acked events
-survive kill -9: the next broker on the folder serves them. It cuts off a batch
-that was not written completely, with a line on stderr. A power failure may cost
-the last seconds, unless --fsync flushes each batch to the disk before the ack.`,
-			Example: `  carronade standin kafka
-  carronade standin kafka --discard --listen 127.0.0.1:0
-  carronade standin kafka --delay 5ms --stall 10s/1s --error timeout@1%
-  carronade standin kafka --server rate=1000/s,service=constant --collapse`,
-			New: newKafka,
-		},
-		{
-			Name: "riemann", Short: "a Riemann server, or with --discard a sink that only acknowledges",
-			Long: `A Riemann server in this process: a small one with an index and the whole query
-language, over TCP, TLS, UDP, WebSocket and HTTP; or with --discard one that
-counts and acknowledges messages as fast as possible, so that the limits of
-clients can be measured against the same server.
+// A Server is a stand-in with its options, before it runs.
+type Server struct {
+	// Bind adds the flags to fs. Parsing sets the options; their values at the
+	// time of the call are the defaults that help shows.
+	Bind        func(fs *pflag.FlagSet)
+	KeepsLittle func() bool // with these options it keeps little in memory
+	Start       func(log io.Writer) (*Running, error)
+}
 
-Addresses other than TCP's follow on the same line, as in ", udp ADDR".`,
-			Example: `  carronade standin riemann
-  carronade standin riemann --udp 127.0.0.1:5555 --ws 127.0.0.1:5556
-  carronade standin riemann --discard --listen 127.0.0.1:0
-  carronade standin riemann --delay 5ms --error overloaded@1% --drop 0.1%
-  carronade standin riemann --server rate=1000/s --warm 10s`,
-			New: newRiemann,
-		},
-		{
-			Name: "apm", Short: "an APM Server that validates events, or with --discard a sink that only answers",
-			Long: `An Elastic APM Server in this process: it takes intake v2, RUM v2 and v3 and the
-documents of v1, validates each event by Elastic's published schemas, answers
-and counts like the real server, and with --index writes documents to
-Elasticsearch or OpenSearch. With --discard it reads nothing and only answers,
-as fast as possible, so that the limits of clients can be measured against the
-same server.`,
-			Example: `  carronade standin apm
-  carronade standin apm --discard --listen 127.0.0.1:0
-  carronade standin apm --index http://127.0.0.1:9200 --index-auth env:ES_LOGIN
-  carronade standin apm --queue 10000 --drain 2k/s --error event@1%
-  carronade standin apm --server rate=1000/s --credits 60s@2000/s`,
-			New: newAPM,
-		},
+// A Running is a stand-in that has been started.
+type Running struct {
+	Listening string              // its addresses, as Serve prints them
+	Counts    func() fmt.Stringer // its counts so far
+	Close     func() error
+}
+
+// Serve runs the stand-in until ctx ends. When it is ready, it prints one line to
+// out: "listening on ADDR", and after commas its other addresses, each "NAME ADDR".
+// To log it writes errors of connections and, when it ends, its counts.
+func (s *Server) Serve(ctx context.Context, out, log io.Writer) error {
+	if s.KeepsLittle() {
+		// It shares the machine with the generator that it measures: a few
+		// megabytes more save it garbage collections. An index is too large
+		// for that.
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
+	r, err := s.Start(log)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "%s%s\n", listening, r.Listening); err != nil {
+		_ = r.Close()
+		return fmt.Errorf("printing the address: %w", err)
+	}
+	<-ctx.Done()
+	err = r.Close()
+	fmt.Fprintln(log, r.Counts())
+	return err
 }
 
 // Main is a plain form of `carronade standin ARGS`. Spawn's child process runs it
 // if the program is not carronade but, for example, a test. It returns the exit
 // code.
-func Main(args []string) int {
+func Main(kinds []Kind, args []string) int {
 	var names []string
-	for _, k := range All() {
+	for _, k := range kinds {
 		if len(args) > 0 && args[0] == k.Name {
 			return run(k, args[1:])
 		}

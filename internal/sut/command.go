@@ -20,7 +20,7 @@ import (
 // environment in addition to that of this process.
 func (s *System) prepareCommand(command string) (words, env []string, err error) {
 	if b := s.spec.Build; b != nil {
-		command = b.Expand(command)
+		command = b.expand(command)
 	}
 	if words, err = secret.Split(command); err == nil && len(words) == 0 {
 		err = errors.New("it is empty")

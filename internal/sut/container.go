@@ -188,7 +188,7 @@ func (s *System) runImage(ctx context.Context) error {
 	}
 	image := s.spec.Image
 	if s.spec.Build != nil {
-		image = s.spec.Build.Expand(image)
+		image = s.spec.Build.expand(image)
 	}
 	if _, err := box.run(ctx, "image", "inspect", image); err != nil {
 		hint := box.kind() + " pull " + image + " first: a run does not pull images"

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/checkout"
 	"carronade/target"
 )
 
@@ -167,7 +166,7 @@ func TestEngineFails(t *testing.T) {
 	}{
 		{"no such container", Spec{Container: "missing"}, "", []string{"find the container missing", "no such container", "docker ps"}},
 		{"no such image", Spec{Image: "other:2"}, "", []string{"find the image other:2", "no such image", "docker pull other:2"}},
-		{"an image that no build made", Spec{Image: "{image}", Build: &checkout.Build{Image: "made:1"}}, "", []string{"find the image made:1", "--system-build must make it"}},
+		{"an image that no build made", Spec{Image: "{image}", Build: &Build{Image: "made:1"}}, "", []string{"find the image made:1", "--system-build must make it"}},
 		{"no such engine", Spec{Image: "server:1", Engine: "podman"}, "", []string{"podman is not installed", "--system-cmd"}},
 		{"the engine does not work", Spec{Image: "server:1"}, "FAKE_BROKEN", []string{"Cannot connect to the daemon", "docker info"}},
 		{"ends at once", Spec{Image: "server:1", Args: []string{"9", "broken"}, Env: []string{roleEnv + "=exit"}, Ready: "port:1"}, "", []string{"exit status 9", "broken"}},

@@ -1,13 +1,18 @@
 // Package sut handles the system under test: it starts one (a command, a container) or finds a
 // running one (a process id, a container), waits until it is ready, watches it with all its
-// processes, notices when it dies, and stops what it started. It also reads what the system
+// processes, notices when it dies, and stops what it started. Before that it provides the
+// revision under test: it reads the state of a git repository, checks out a revision into a
+// worktree of its own, builds it there, and has a cache of builds. It also reads what the system
 // reports about itself: the variables of a Go program (expvar), metrics in the text format of
 // Prometheus, and the pauses in a JVM's unified garbage collection log.
 //
 // It does not know the load on the system or its results: the run reads its figures, and stops
 // it. Nor does it know the meaning of names in what the system reports.
 //
-// Its invariants: everything it started is gone when Stop returns, whatever it forked (and on
+// Its invariants: the user's folder and repository are only read. Revisions are checked out of a
+// second repository in the user's cache folder, which uses the objects of the user's; what is
+// fetched goes there too. A build that is in use is never removed, and the cache is limited.
+// Everything it started is gone when Stop returns, whatever it forked (and on
 // Linux the kernel asks it to end when this program is killed); it never ends what it did not
 // start; and no secret of the command line, the environment or the output is in anything that
 // it returns. A source of figures costs the system at most one request per interval, and this

@@ -25,9 +25,6 @@ import (
 // roleEnv makes the test binary run as a system under test.
 const roleEnv = "SUT_TEST_ROLE"
 
-// canary is a secret that must not appear anywhere.
-const canary = "kestrel-7781"
-
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); name == "docker" || name == "podman" {
 		engine(os.Args[1:])

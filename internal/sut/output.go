@@ -122,7 +122,7 @@ func (s *System) BuildOutput() (text string, cut int64, late bool, err error) {
 	if s.spec.Build == nil {
 		return "", 0, false, nil
 	}
-	text, cut, err = s.spec.Build.Output()
+	text, cut, err = s.spec.Build.output()
 	if err != nil {
 		return "", 0, false, err
 	}

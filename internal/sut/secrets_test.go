@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/checkout"
 	"carronade/internal/secret"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
@@ -51,7 +50,7 @@ func TestBuildOutputIsMasked(t *testing.T) {
 	if err := os.WriteFile(log, []byte("built with "+canary+"\nenvironment:\n  password: |\n    x7-plain\nmade\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, Spec{Build: &checkout.Build{Log: log}, Secrets: []string{canary}, Logf: t.Logf})
+	s := start(t, Spec{Build: &Build{Log: log}, Secrets: []string{canary}, Logf: t.Logf})
 	got, cut, late, err := s.BuildOutput()
 	if want := "built with ***\nenvironment:\n  password: ***\n    ***\nmade\n"; got != want || cut != 0 || late || err != nil {
 		t.Errorf("got %q after %d bytes, late: %v, %v, want %q", got, cut, late, err, want)
@@ -75,7 +74,7 @@ func TestLastLinesHaveNoPartOfASecret(t *testing.T) {
 
 // The branch is masked like the revision.
 func TestBranchIsMasked(t *testing.T) {
-	for _, spec := range []Spec{{Revision: canary, Branch: "b/" + canary}, {Build: &checkout.Build{Facts: checkout.Facts{Branch: "b/" + canary, Revision: canary}}}} {
+	for _, spec := range []Spec{{Revision: canary, Branch: "b/" + canary}, {Build: &Build{GitFacts: GitFacts{Branch: "b/" + canary, Revision: canary}}}} {
 		spec.Secrets = []string{canary}
 		spec.Logf = t.Logf
 		facts := start(t, spec).Facts()

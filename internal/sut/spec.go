@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"time"
-
-	"carronade/internal/checkout"
 )
 
 // A Spec describes the requested system under test. One of Command, PID,
@@ -48,10 +46,10 @@ type Spec struct {
 	Publish []string // ports of the image's container, as the engine takes them: 127.0.0.1:8200:8200
 	RunArgs []string // further options of the engine's run: --network=host, --volume=...
 
-	Git      string          // folder of the repository it comes from: its facts go into the report
-	Branch   string          // of the revision; "": as Git or Build says
-	Revision string          // its revision in words, without a repository
-	Build    *checkout.Build // what was built for this run; its facts take precedence over Git's
+	Git      string // folder of the repository it comes from: its facts go into the report
+	Branch   string // of the revision; "": as Git or Build says
+	Revision string // its revision in words, without a repository
+	Build    *Build // what was built for this run; its facts take precedence over Git's
 
 	Vars    string      // URL of expvar
 	Metrics string      // URL of metrics in Prometheus's text format

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/checkout"
 	"carronade/internal/secret"
 	"carronade/internal/system"
 	"carronade/target"
@@ -25,7 +24,7 @@ type System struct {
 	mask  *secret.Mask
 	shown string // the command line, without secrets
 	flags map[string]string
-	git   *checkout.Facts
+	git   *GitFacts
 	web   *http.Client
 
 	words, env []string // of the command, and its folder, to start it again
@@ -196,9 +195,9 @@ func (s *System) check() error {
 // revision, and the sources of figures.
 func (s *System) describe(ctx context.Context) error {
 	if b := s.spec.Build; b != nil {
-		s.git = &b.Facts
+		s.git = &b.GitFacts
 	} else if s.spec.Git != "" {
-		f, err := checkout.Read(ctx, s.spec.Git)
+		f, err := ReadGit(ctx, s.spec.Git)
 		if err != nil {
 			return err
 		}

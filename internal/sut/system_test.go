@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/checkout"
 	"carronade/internal/testkit"
 	"carronade/measure"
 	"carronade/target"
@@ -589,7 +588,7 @@ func TestBuild(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(tree, "serve.sh"), []byte("echo serving $1 in $(pwd); exec sleep 1000"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b := &checkout.Build{Facts: checkout.Facts{Branch: "main", Revision: strings.Repeat("ab", 20), Date: time.Unix(0, 0)}, Tree: tree, Cached: true}
+	b := &Build{GitFacts: GitFacts{Branch: "main", Revision: strings.Repeat("ab", 20), Date: time.Unix(0, 0)}, Tree: tree, Cached: true}
 	s := start(t, Spec{Command: "sh {tree}/serve.sh {branch}", Build: b, Ready: "log:serving main in " + tree, ReadyWithin: 10 * time.Second})
 	if f := s.Facts(); f["revision"] != b.Revision || f["branch"] != "main" || f["build_cached"] != true || f["unstaged_changes"] != false {
 		t.Errorf("got %v, want the build's facts", f)

@@ -229,9 +229,9 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// A system is simulated: servers that process events in order of arrival, each for a
+// A simulated system: servers that process events in order of arrival, each for a
 // time, and that do nothing during an outage.
-type system struct {
+type simulated struct {
 	rate    float64 // of events, at random times; 0: a closed loop, as many in flight as servers
 	servers int
 	mean    float64 // mean service time, seconds
@@ -241,7 +241,7 @@ type system struct {
 	outage  float64 // length of the outage
 }
 
-func (s system) run(rnd *rand.Rand) *load.Result {
+func (s simulated) run(rnd *rand.Rand) *load.Result {
 	span := float64(s.span)
 	from := rnd.Float64() * (span - s.outage)
 	free := make([]float64, s.servers)
@@ -307,19 +307,19 @@ func TestOutageSimulated(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	tests := []struct {
 		name        string
-		s           system
+		s           simulated
 		least, most float64 // share of runs reported to have an outage
 	}{
-		{"many answers", system{rate: 200, servers: 4, mean: 0.01, shape: "exponential", span: 30}, 0, 0},
-		{"an answer in three seconds", system{servers: 1, mean: 3, shape: "constant", span: 60}, 0, 0},
-		{"an answer a second, more or less", system{servers: 1, mean: 1, shape: "exponential", span: 60}, 0, 0.1},
-		{"few events", system{rate: 0.5, servers: 1, mean: 0.2, shape: "exponential", span: 60}, 0, 0.01},
-		{"many events, one in ten fails", system{rate: 200, servers: 4, mean: 0.01, shape: "exponential", fails: 0.1, span: 30}, 0, 0},
-		{"few events, one in ten fails", system{rate: 1, servers: 1, mean: 0.01, shape: "exponential", fails: 0.1, span: 30}, 0, 0.02},
-		{"a stall of one second in thirty", system{rate: 200, servers: 4, mean: 0.01, shape: "exponential", span: 30, outage: 1}, 0, 0},
-		{"an outage of three seconds in ten", system{rate: 200, servers: 4, mean: 0.01, shape: "exponential", span: 10, outage: 3}, 1, 1},
-		{"an outage of three seconds in ten, closed loop", system{servers: 4, mean: 0.01, shape: "constant", span: 10, outage: 3}, 1, 1},
-		{"an outage of seven seconds in five minutes", system{rate: 50, servers: 4, mean: 0.01, shape: "exponential", span: 300, outage: 7}, 1, 1},
+		{"many answers", simulated{rate: 200, servers: 4, mean: 0.01, shape: "exponential", span: 30}, 0, 0},
+		{"an answer in three seconds", simulated{servers: 1, mean: 3, shape: "constant", span: 60}, 0, 0},
+		{"an answer a second, more or less", simulated{servers: 1, mean: 1, shape: "exponential", span: 60}, 0, 0.1},
+		{"few events", simulated{rate: 0.5, servers: 1, mean: 0.2, shape: "exponential", span: 60}, 0, 0.01},
+		{"many events, one in ten fails", simulated{rate: 200, servers: 4, mean: 0.01, shape: "exponential", fails: 0.1, span: 30}, 0, 0},
+		{"few events, one in ten fails", simulated{rate: 1, servers: 1, mean: 0.01, shape: "exponential", fails: 0.1, span: 30}, 0, 0.02},
+		{"a stall of one second in thirty", simulated{rate: 200, servers: 4, mean: 0.01, shape: "exponential", span: 30, outage: 1}, 0, 0},
+		{"an outage of three seconds in ten", simulated{rate: 200, servers: 4, mean: 0.01, shape: "exponential", span: 10, outage: 3}, 1, 1},
+		{"an outage of three seconds in ten, closed loop", simulated{servers: 4, mean: 0.01, shape: "constant", span: 10, outage: 3}, 1, 1},
+		{"an outage of seven seconds in five minutes", simulated{rate: 50, servers: 4, mean: 0.01, shape: "exponential", span: 300, outage: 7}, 1, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,8 +1,15 @@
-// Package trust rates a finished run: whether the generator itself was its limit
-// (Judge), and whether the run was steady (Steady).
+// Package trust says whether measurements can be trusted. It rates a finished run: whether
+// the generator itself was its limit (Judge), and whether the run was steady (Steady). And it
+// judges whether a machine is fit to measure on: it turns plain facts about the machine into
+// findings (MachineFindings), each with its effect on a measurement and what changes it, and
+// prints them together with those about a target (Examination).
 //
 // It contains the rules and their texts, and does not depend on protocols, reports or
-// exit codes. Its invariant: a verdict is a pure function of what was measured. Trust
+// exit codes: a kind of target finds out itself what is wrong with a system. How facts
+// about a machine are read is in package system.
+//
+// Its invariant: a verdict is a pure function of what was measured, and a finding one of the
+// facts; a fact that is not known is a finding of its own and never a good one. Trust
 // concerns only the generator. The system's behaviour (failures, drops, a response time
 // that climbs) is a result and does not affect it, with one exception: if the system
 // under test ended by itself, the rest was not measured.

@@ -16,11 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/standin"
+	embedded "carronade/internal/standin/apm"
 	"carronade/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	standin.Hook() // the test of memory starts this program as its stand-in
+	standin.Hook(embedded.Kind) // the test of memory starts this program as its stand-in
 	os.Exit(testkit.SearchMain(m))
 }
 

@@ -22,6 +22,7 @@ type link struct {
 	unsent     int           // bytes queued and not written
 	progressAt time.Duration // when bytes were last written, an answer came, or the queue was last empty
 	dirty      bool          // in sender.dirty
+	answered   bool          // a request was answered on it
 
 	term   loginTerm // validity of the login
 	paused bool      // logging in again: no produce request may be queued

@@ -147,6 +147,7 @@ func (k *link) handleAnswer(body []byte, now time.Duration) error {
 func (k *link) popAnswered() {
 	number := k.Head
 	r := k.pop()
+	k.answered = true
 	if number >= k.Next {
 		// Its bytes are still being written. Slots that are sent again belong
 		// to another request from now on.

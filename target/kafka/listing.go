@@ -11,7 +11,6 @@ import (
 
 	"carronade/internal/wire/kafka"
 	"carronade/target"
-	"carronade/target/kafka/itemfile"
 	"carronade/units"
 )
 
@@ -33,7 +32,7 @@ func (cl *cluster) listed(ctx context.Context) (*items, error) {
 	}
 	list := &items{recycle: c.recycle}
 	need := make([]int64, cl.partitions()) // the ends that partitions have if all records exist
-	topic, err := itemfile.Read(c.itemsIn, func(r itemfile.Run) error {
+	topic, err := ReadItems(c.itemsIn, func(r ItemRun) error {
 		if int(r.Partition) >= cl.partitions() {
 			return fmt.Errorf("the topic %s has %s, and no partition %d", c.topic, units.Plural(cl.partitions(), "partition"), r.Partition)
 		}
@@ -82,10 +81,10 @@ const mostInLine = 4096
 // A listing writes the list of the records that were acked or read. A nil listing writes
 // nothing. It is safe for concurrent use.
 type listing struct {
-	out *itemfile.Writer
+	out *ItemWriter
 
 	mu       sync.Mutex
-	runs     []itemfile.Run // not written yet, by partition; Count 0: none
+	runs     []ItemRun // not written yet, by partition; Count 0: none
 	records  uint64
 	unplaced uint64 // acked, but the broker did not say where they are
 }
@@ -105,11 +104,11 @@ func (cl *cluster) openListing() (*listing, error) {
 			return wrong(fmt.Errorf("%s is also the list of items-in", c.itemsOut), "give two files")
 		}
 	}
-	out, err := itemfile.Create(c.itemsOut, c.topic)
+	out, err := CreateItems(c.itemsOut, c.topic)
 	if err != nil {
 		return wrong(err, "check that its folder exists and can be written, and that the disk is not full")
 	}
-	return &listing{out: out, runs: make([]itemfile.Run, cl.partitions())}, nil
+	return &listing{out: out, runs: make([]ItemRun, cl.partitions())}, nil
 }
 
 // add adds records. An offset below 0 is not known.
@@ -129,7 +128,7 @@ func (l *listing) add(part int32, offset, n int64) {
 		r.Count += n
 	} else {
 		l.out.Add(*r)
-		*r = itemfile.Run{Partition: part, Offset: offset, Count: n}
+		*r = ItemRun{Partition: part, Offset: offset, Count: n}
 	}
 	if r.Count >= mostInLine {
 		l.out.Add(*r)
@@ -198,13 +197,13 @@ func (s *session) openList() (err error) {
 
 // appendFound appends the offsets of a batch's records within [from, to), without their
 // partition. The records are not compressed.
-func appendFound(dst []itemfile.Run, b *kafka.Batch, records []byte, from, to int64) []itemfile.Run {
+func appendFound(dst []ItemRun, b *kafka.Batch, records []byte, from, to int64) []ItemRun {
 	note := func(offset, n int64) {
 		if k := len(dst); k > 0 && dst[k-1].Offset+dst[k-1].Count == offset {
 			dst[k-1].Count += n
 			return
 		}
-		dst = append(dst, itemfile.Run{Offset: offset, Count: n})
+		dst = append(dst, ItemRun{Offset: offset, Count: n})
 	}
 	last := b.BaseOffset + int64(b.LastOffsetDelta)
 	if int64(b.NumRecords) == int64(b.LastOffsetDelta)+1 { // without gaps

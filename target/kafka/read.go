@@ -9,7 +9,6 @@ import (
 	"carronade/load"
 	"carronade/payload"
 	"carronade/target"
-	"carronade/target/kafka/itemfile"
 	"carronade/units"
 )
 
@@ -251,7 +250,7 @@ type itemRead struct {
 	altered  bool
 	err      error // why it was not read so far
 	class    load.Class
-	runs     []itemfile.Run // what was found, if a list is written
+	runs     []ItemRun // what was found, if a list is written
 }
 
 // ID implements load.Lane.

@@ -6,7 +6,6 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
 	"carronade/target"
-	"carronade/target/kafka/itemfile"
 )
 
 // openCheck prepares the check of the values that are read; nil: none was requested.
@@ -36,7 +35,7 @@ func (r *itemReader) itemOf(p *itemRead, offset int64) uint64 {
 // checkedWithin counts the records of a batch with offsets in [from, to) whose values are
 // right, and their bytes, and appends where they are. It reports whether the values of
 // others are wrong. The records are not compressed.
-func (r *itemReader) checkedWithin(dst []itemfile.Run, p *itemRead, b *kafka.Batch, records []byte, from, to int64) (_ []itemfile.Run, n int32, bytes int64, altered bool, err error) {
+func (r *itemReader) checkedWithin(dst []ItemRun, p *itemRead, b *kafka.Batch, records []byte, from, to int64) (_ []ItemRun, n int32, bytes int64, altered bool, err error) {
 	err = kafka.ForEachRecord(records, b.NumRecords, func(rec *kafka.Record) error {
 		offset := b.BaseOffset + int64(rec.OffsetDelta)
 		switch {
@@ -47,7 +46,7 @@ func (r *itemReader) checkedWithin(dst []itemfile.Run, p *itemRead, b *kafka.Bat
 			n++
 			bytes += int64(rec.EventBytes())
 			if r.list != nil {
-				dst = append(dst, itemfile.Run{Offset: offset, Count: 1})
+				dst = append(dst, ItemRun{Offset: offset, Count: 1})
 			}
 		}
 		return nil

@@ -16,7 +16,6 @@ import (
 	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka/admin"
-	"carronade/target/kafka/itemfile"
 )
 
 // A readLink is the connection of one client to one broker, which is made when there is
@@ -49,7 +48,7 @@ type readLink struct {
 	answered int32
 	buf      []byte
 	plain    []byte
-	runs     []itemfile.Run // found in an answer, if a list is written
+	runs     []ItemRun // found in an answer, if a list is written
 }
 
 func newReadLink(c *readClient, broker int32) *readLink {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/standin"
+	embedded "carronade/internal/standin/kafka"
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
@@ -19,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	standin.Hook() // benchmarks start this program as their stand-in
+	standin.Hook(embedded.Kind) // benchmarks start this program as their stand-in
 	os.Exit(kafkatest.Main(m))
 }
 

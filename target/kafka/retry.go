@@ -269,10 +269,15 @@ func (l *lane) lost(k *link) conn.Next {
 	}
 	s.dispatch()
 	s.finish()
-	if l.closed {
+	switch {
+	case l.closed:
 		return conn.Never
+	case k.answered:
+		return conn.AtOnce
+	case k.format.Acks == 0 && k.Next > 0:
+		return conn.AfterFirst // nothing is ever answered: what was written may have been of use
 	}
-	return conn.AtOnce
+	return conn.AfterPause // a broker that accepts connections and closes them is as bad as none
 }
 
 // watch ends what is over, and reports whether anything waits for the end of a pause.

@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"carronade/internal/standin"
+	embedded "carronade/internal/standin/riemann"
 )
 
 func TestMain(m *testing.M) {
-	standin.Hook() // a benchmark's sink is this program
+	standin.Hook(embedded.Kind) // a benchmark's sink is this program
 	os.Exit(m.Run())
 }

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	wire "carronade/internal/wire/apm"
 )
 
 // limited is a server of this many events a second, for which this many may wait.
-func limited(rate float64, queue int64) behavior.CapacityOptions {
-	return behavior.CapacityOptions{Server: behavior.CapacitySettings{Rate: rate, Service: behavior.Service{Kind: behavior.Constant}, Servers: 1, Queue: queue}}
+func limited(rate float64, queue int64) standin.CapacityOptions {
+	return standin.CapacityOptions{Server: standin.CapacitySettings{Rate: rate, Service: standin.Service{Kind: standin.Constant}, Servers: 1, Queue: queue}}
 }
 
 func requestOf(events int) string {

@@ -23,13 +23,13 @@ import (
 	"go.elastic.co/apm/v2"
 	"go.elastic.co/apm/v2/transport"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
-func tlsFiles(cert, key string) behavior.TLS { return behavior.TLS{Cert: cert, Key: key} }
+func tlsFiles(cert, key string) standin.TLS { return standin.TLS{Cert: cert, Key: key} }
 
 // certificate makes a self-signed certificate for 127.0.0.1.
-func certificate(t *testing.T) (files behavior.TLS, pool *x509.CertPool) {
+func certificate(t *testing.T) (files standin.TLS, pool *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -48,7 +48,7 @@ func certificate(t *testing.T) (files behavior.TLS, pool *x509.CertPool) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	files = behavior.TLS{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	files = standin.TLS{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	for name, b := range map[string][]byte{files.Cert: certPEM, files.Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})} {
 		if err := os.WriteFile(name, b, 0o600); err != nil {

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // The discard server reads nothing of a request but its length. It has its own
@@ -139,8 +139,8 @@ func (d *discard) ended(c *discardConn, err error) {
 	d.closed.requests += c.requests.Load()
 	d.closed.bytes += c.bytes.Load()
 	d.mu.Unlock()
-	if err != nil && d.ctx.Err() == nil && !behavior.Disconnected(err) {
-		behavior.Logf(d.s.opts.Log, "connection from %s: %v", c.RemoteAddr(), err)
+	if err != nil && d.ctx.Err() == nil && !standin.Disconnected(err) {
+		standin.Logf(d.s.opts.Log, "connection from %s: %v", c.RemoteAddr(), err)
 	}
 	d.wg.Done()
 }
@@ -148,8 +148,8 @@ func (d *discard) ended(c *discardConn, err error) {
 // serve answers one connection's requests. It writes the answers when no more
 // can be read at once, so that pipelined requests share a write.
 func (d *discard) serve(c *discardConn) error {
-	dropper := behavior.NewDropper(c.Conn)
-	k := skimmer{d: d, c: c, rec: behavior.RecordedConnOf(c.Conn)}
+	dropper := standin.NewDropper(c.Conn)
+	k := skimmer{d: d, c: c, rec: standin.RecordedConnOf(c.Conn)}
 	buf := make([]byte, discardBuffer)
 	for {
 		var err error

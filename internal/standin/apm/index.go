@@ -19,7 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // Bounds of indexing.
@@ -150,7 +150,7 @@ func (x *indexer) fail(n int, why string) {
 	x.failed.Add(uint64(n))
 	x.done(n)
 	if x.messages.Add(1) <= 32 {
-		behavior.Logf(x.log, "not indexed: %d events: %s", n, why)
+		standin.Logf(x.log, "not indexed: %d events: %s", n, why)
 	}
 }
 
@@ -212,7 +212,7 @@ func (x *indexer) bulk(batch []document) {
 			x.fail(len(left), fmt.Sprintf("the index answers %d: %.200s", status, text))
 			return
 		case x.messages.Add(1) <= 32:
-			behavior.Logf(x.log, "indexing: trying again: %d %.200s %v", status, text, err)
+			standin.Logf(x.log, "indexing: trying again: %d %.200s %v", status, text, err)
 		}
 		if len(left) == 0 {
 			return

@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -351,10 +351,10 @@ func (s *Server) hold(r *http.Request, served time.Time, ends bool) {
 		return
 	}
 	if r.ProtoMajor >= 2 {
-		behavior.SleepUntil(r.Context().Done(), served)
+		standin.SleepUntil(r.Context().Done(), served)
 		return
 	}
-	held := behavior.HolderOf(behavior.ConnOf(r))
+	held := standin.HolderOf(standin.ConnOf(r))
 	held.Hold(served)
 	if ends || r.Close {
 		held.Wait(r.Context())

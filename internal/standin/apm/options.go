@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/secret"
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	"carronade/units"
 )
 
@@ -35,18 +35,18 @@ type Options struct {
 	Drain float64 // events a second that leave the queue without an index; 0: at once
 
 	Delay  time.Duration // of each answer
-	Stall  behavior.Stall
+	Stall  standin.Stall
 	Errors []ErrorRule // for requests with events
 	Seed   uint64      // of the random errors
 
-	Capacity behavior.CapacityOptions // of the server that serves events
+	Capacity standin.CapacityOptions // of the server that serves events
 
 	Index     string // base URL of Elasticsearch or OpenSearch to write documents to; empty: none
 	IndexAuth Secret // "USER:PASSWORD", or "ApiKey KEY"
 	IndexCA   string // PEM file of the authority that signed its certificate
 	Lose      uint64 // number of accepted events that are never indexed
 
-	TLS behavior.TLS
+	TLS standin.TLS
 
 	Record string // file for when each request arrived and was answered; empty: none
 
@@ -132,10 +132,10 @@ func (o Options) Check() error {
 		return err
 	}
 	requests, events := o.rules()
-	if err := behavior.CheckRules(o.Delay, requests, events); err != nil {
+	if err := standin.CheckRules(o.Delay, requests, events); err != nil {
 		return err
 	}
-	if err := behavior.CheckRecord(o.Record, o.TLS); err != nil {
+	if err := standin.CheckRecord(o.Record, o.TLS); err != nil {
 		return err
 	}
 	return o.TLS.Check()
@@ -156,7 +156,7 @@ func (o Options) rules() (requests, events []ErrorRule) {
 
 // An ErrorRule answers a share of the requests with an HTTP status, or applies
 // one of the actions below to a share of the requests or of their events.
-type ErrorRule = behavior.Rule[int]
+type ErrorRule = standin.Rule[int]
 
 // What a rule does instead of answering with a status.
 const (
@@ -175,7 +175,7 @@ var errorNames = map[string]int{
 // the requests that get it. "event@1%" refuses a share of the events instead, and
 // "reset@1%" closes the connection.
 func ParseErrorRule(s string) (ErrorRule, error) {
-	return behavior.ParseRule(s, "NAME@SHARE, such as queue-full@1%", func(name string) (ErrorRule, error) {
+	return standin.ParseRule(s, "NAME@SHARE, such as queue-full@1%", func(name string) (ErrorRule, error) {
 		status, ok := errorNames[name]
 		if !ok {
 			var err error
@@ -191,27 +191,27 @@ func ParseErrorRule(s string) (ErrorRule, error) {
 // of the call are the defaults that help shows.
 func (o *Options) Bind(fs *pflag.FlagSet) {
 	*o = o.withDefaults()
-	secret := func(to *Secret) *behavior.Value[Secret] {
-		return &behavior.Value[Secret]{To: to, Parse: ParseSecret, Format: Secret.String, Kind: "secret"}
+	secret := func(to *Secret) *standin.Value[Secret] {
+		return &standin.Value[Secret]{To: to, Parse: ParseSecret, Format: Secret.String, Kind: "secret"}
 	}
 	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on; port 0 picks a free one")
 	fs.BoolVar(&o.Discard, "discard", o.Discard, "answer 202 without reading events, as fast as possible")
 	fs.Var(secret(&o.SecretToken), "secret-token", "require this token from agents; env:NAME or file:PATH, a `REFERENCE`")
-	fs.Var(&behavior.List[Secret]{To: &o.APIKeys, Parse: ParseSecret, Format: Secret.String, Kind: "secret"}, "api-key", "accept this API key, ID:KEY; env:NAME or file:PATH, a `REFERENCE` (repeatable)")
+	fs.Var(&standin.List[Secret]{To: &o.APIKeys, Parse: ParseSecret, Format: Secret.String, Kind: "secret"}, "api-key", "accept this API key, ID:KEY; env:NAME or file:PATH, a `REFERENCE` (repeatable)")
 	fs.BoolVar(&o.NoRUM, "no-rum", o.NoRUM, "refuse browsers, which otherwise need no token")
-	fs.Var(behavior.SizeValue(&o.MaxEvent), "max-event", "largest event accepted, a `SIZE`")
-	fs.Var(behavior.SizeValue(&o.MaxBody), "max-body", "largest document of v1 accepted, a `SIZE`")
-	fs.Var(&behavior.Value[uint64]{To: &o.Queue, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "queue", "maximum of events accepted and not yet indexed; beyond it, the answer is 503 (default: no limit)")
-	fs.Var(&behavior.Value[float64]{To: &o.Drain, Parse: units.ParseRate, Format: formatRate, Kind: "rate"}, "drain", "take events from the queue only at this `RATE`, like a slow output")
-	behavior.BindFaults(fs, &o.Delay, &o.Stall)
+	fs.Var(standin.SizeValue(&o.MaxEvent), "max-event", "largest event accepted, a `SIZE`")
+	fs.Var(standin.SizeValue(&o.MaxBody), "max-body", "largest document of v1 accepted, a `SIZE`")
+	fs.Var(&standin.Value[uint64]{To: &o.Queue, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "queue", "maximum of events accepted and not yet indexed; beyond it, the answer is 503 (default: no limit)")
+	fs.Var(&standin.Value[float64]{To: &o.Drain, Parse: units.ParseRate, Format: formatRate, Kind: "rate"}, "drain", "take events from the queue only at this `RATE`, like a slow output")
+	standin.BindFaults(fs, &o.Delay, &o.Stall)
 	o.Capacity.Bind(fs)
-	behavior.BindRecord(fs, &o.Record)
-	fs.Var(&behavior.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error", "answer a share of the requests with an error, `NAME@SHARE` such as queue-full@1%; event@1% refuses events (repeatable)")
+	standin.BindRecord(fs, &o.Record)
+	fs.Var(&standin.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error", "answer a share of the requests with an error, `NAME@SHARE` such as queue-full@1%; event@1% refuses events (repeatable)")
 	fs.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the random errors")
 	fs.StringVar(&o.Index, "index", o.Index, "write documents to Elasticsearch or OpenSearch at this `URL`")
 	fs.Var(secret(&o.IndexAuth), "index-auth", "its login, USER:PASSWORD or ApiKey KEY; env:NAME or file:PATH, a `REFERENCE`")
 	fs.StringVar(&o.IndexCA, "index-ca", o.IndexCA, "trust certificates signed by this PEM `FILE`")
-	fs.Var(&behavior.Value[uint64]{To: &o.Lose, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "lose", "accept this number of events and never index them")
+	fs.Var(&standin.Value[uint64]{To: &o.Lose, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "lose", "accept this number of events and never index them")
 	o.TLS.Bind(fs, "speak TLS, with the certificate in this PEM `FILE`")
 }
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carronade/internal/socket"
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // A ring server serves many connections on one thread with an io_uring: one
@@ -88,7 +88,7 @@ func newRingServers(d *discard) (all []*ringServer) {
 }
 
 func (k *ringServer) open() (err error) {
-	if !behavior.CanDrop() {
+	if !standin.CanDrop() {
 		return syscall.ENOSYS
 	}
 	if k.ring, err = socket.NewRing(0, 0, 0); err != nil {

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // Version is the version that the stand-in reports at "/".
@@ -29,14 +29,14 @@ type Server struct {
 	http     *http.Server
 	sink     *discard
 	queue    *queue
-	capacity *behavior.SharedQueue // nil: answers wait for nothing
+	capacity *standin.SharedQueue // nil: answers wait for nothing
 	tally    tally
-	requests *behavior.Dice // side i is rules[i]
-	events   *behavior.Dice
+	requests *standin.Dice // side i is rules[i]
+	events   *standin.Dice
 	rules    []ErrorRule
 	ended    chan struct{}
 	close    func() error
-	record   *behavior.Recorder // nil: none
+	record   *standin.Recorder // nil: none
 
 	closing  sync.Mutex     // for closed and for adding to inFlight
 	closed   bool           // no more requests are admitted
@@ -57,13 +57,13 @@ func Start(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{opts: o, ended: make(chan struct{})}
-	if s.record, err = behavior.OpenRecord(o.Record); err != nil {
+	if s.record, err = standin.OpenRecord(o.Record); err != nil {
 		return nil, err
 	}
-	s.capacity = behavior.NewSharedQueue(o.Capacity)
+	s.capacity = standin.NewSharedQueue(o.Capacity)
 	var events []ErrorRule
 	s.rules, events = o.rules()
-	s.requests, s.events = behavior.NewRuleDice(o.Seed, s.rules), behavior.NewRuleDice(o.Seed+1, events)
+	s.requests, s.events = standin.NewRuleDice(o.Seed, s.rules), standin.NewRuleDice(o.Seed+1, events)
 	if s.queue, err = newQueue(o); err != nil {
 		_ = s.record.Close()
 		return nil, err
@@ -75,7 +75,7 @@ func Start(o Options) (*Server, error) {
 		_ = s.record.Close()
 		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
 	}
-	s.ln = s.record.WrapOuter(behavior.WithFaults(s.record.WrapInner(ln), o.Delay, o.Stall, o.Capacity.On(), time.Now()))
+	s.ln = s.record.WrapOuter(standin.WithFaults(s.record.WrapInner(ln), o.Delay, o.Stall, o.Capacity.On(), time.Now()))
 	s.close = sync.OnceValue(s.end)
 	if o.Discard {
 		if config != nil {
@@ -93,13 +93,13 @@ func Start(o Options) (*Server, error) {
 		ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
 		ErrorLog:          stdlog.New(httpLog{o.Log}, "", 0),
 		Protocols:         new(http.Protocols),
-		ConnContext:       behavior.WithConn,
+		ConnContext:       standin.WithConn,
 		ConnState: func(nc net.Conn, st http.ConnState) {
 			switch st {
 			case http.StateNew:
 				s.tally.connections.Add(1)
 			case http.StateIdle: // the answer is written
-				behavior.RecordedConnOf(nc).Answered()
+				standin.RecordedConnOf(nc).Answered()
 			}
 		},
 	}
@@ -115,7 +115,7 @@ func Start(o Options) (*Server, error) {
 	go func() {
 		defer close(s.ended)
 		if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
-			behavior.Logf(o.Log, "serving: %v", err)
+			standin.Logf(o.Log, "serving: %v", err)
 		}
 	}()
 	return s, nil
@@ -123,7 +123,7 @@ func Start(o Options) (*Server, error) {
 
 // recordRequest records a request with this number of events, after it was read.
 func recordRequest(r *http.Request, events int) {
-	behavior.RecordedConnOf(behavior.ConnOf(r)).Received(behavior.RecordedRequest{Kind: "request", Partition: behavior.NoRecord, Offset: behavior.NoRecord, Events: int64(events)})
+	standin.RecordedConnOf(standin.ConnOf(r)).Received(standin.RecordedRequest{Kind: "request", Partition: standin.NoRecord, Offset: standin.NoRecord, Events: int64(events)})
 }
 
 // A lockedWriter makes a log safe for concurrent use.
@@ -142,7 +142,7 @@ func (o *lockedWriter) Write(p []byte) (int, error) {
 type httpLog struct{ w io.Writer }
 
 func (l httpLog) Write(p []byte) (int, error) {
-	behavior.Logf(l.w, "%s", strings.TrimSpace(string(p)))
+	standin.Logf(l.w, "%s", strings.TrimSpace(string(p)))
 	return len(p), nil
 }
 

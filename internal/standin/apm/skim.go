@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -21,9 +21,9 @@ type skimmer struct {
 	left     int64  // bytes until the end of the body or chunk
 	bodySize int64  // of the body so far
 	q        request
-	out      []byte                 // answers for the caller to write
-	over     bool                   // nothing more is read
-	rec      *behavior.RecordedConn // nil: nothing is recorded
+	out      []byte                // answers for the caller to write
+	over     bool                  // nothing more is read
+	rec      *standin.RecordedConn // nil: nothing is recorded
 }
 
 // skimState says which part of a request comes next.
@@ -170,7 +170,7 @@ func (k *skimmer) answer() {
 		k.c.requests.Add(1)
 		k.c.bytes.Add(uint64(k.bodySize))
 		k.out = append(k.out, answer202...)
-		k.rec.Received(behavior.RecordedRequest{Kind: "request", Partition: behavior.NoRecord, Offset: behavior.NoRecord, Events: behavior.NoRecord})
+		k.rec.Received(standin.RecordedRequest{Kind: "request", Partition: standin.NoRecord, Offset: standin.NoRecord, Events: standin.NoRecord})
 	}
 	k.over = k.q.close
 }

@@ -19,7 +19,7 @@ import (
 
 // TestMain makes the test's binary the stand-in that a benchmark spawns.
 func TestMain(m *testing.M) {
-	standin.Hook()
+	standin.Hook(kafka.Kind)
 	os.Exit(m.Run())
 }
 

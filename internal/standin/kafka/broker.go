@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	"carronade/internal/system"
 )
 
@@ -100,7 +100,7 @@ func startBroker(opts Options, advertise string) (*broker, error) {
 			return nil, fmt.Errorf("starting the broker: %w", err)
 		}
 	}
-	behavior.Logf(opts.Log, "%s", survives(opts, dir))
+	standin.Logf(opts.Log, "%s", survives(opts, dir))
 	b.done.Add(1)
 	go b.retain()
 	return b, nil

@@ -21,7 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // certificate makes a self-signed certificate for 127.0.0.1, in two PEM files.
@@ -79,15 +79,15 @@ func TestSecurity(t *testing.T) {
 		with []kgo.Opt
 		ok   bool
 	}{
-		{"TLS", Options{TLS: behavior.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt}, true},
-		{"TLS, discard", Options{TLS: behavior.TLS{Cert: cert, Key: key}, Discard: true}, []kgo.Opt{tlsOpt}, true},
-		{"TLS, plaintext client", Options{TLS: behavior.TLS{Cert: cert, Key: key}}, nil, false},
+		{"TLS", Options{TLS: standin.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt}, true},
+		{"TLS, discard", Options{TLS: standin.TLS{Cert: cert, Key: key}, Discard: true}, []kgo.Opt{tlsOpt}, true},
+		{"TLS, plaintext client", Options{TLS: standin.TLS{Cert: cert, Key: key}}, nil, false},
 		{"plaintext, TLS client", Options{}, []kgo.Opt{tlsOpt}, false},
-		{"client certificate", Options{TLS: behavior.TLS{Cert: cert, Key: key, ClientCA: cert}}, []kgo.Opt{mutual}, true},
-		{"no client certificate", Options{TLS: behavior.TLS{Cert: cert, Key: key, ClientCA: cert}}, []kgo.Opt{tlsOpt}, false},
+		{"client certificate", Options{TLS: standin.TLS{Cert: cert, Key: key, ClientCA: cert}}, []kgo.Opt{mutual}, true},
+		{"no client certificate", Options{TLS: standin.TLS{Cert: cert, Key: key, ClientCA: cert}}, []kgo.Opt{tlsOpt}, false},
 		{"SCRAM", Options{SASL: alice}, []kgo.Opt{login("alice", "secret")}, true},
 		{"PLAIN", Options{SASL: alice}, []kgo.Opt{kgo.SASL(plain.Auth{User: "bob", Pass: "open"}.AsMechanism())}, true},
-		{"SCRAM over TLS", Options{SASL: alice, TLS: behavior.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt, login("alice", "secret")}, true},
+		{"SCRAM over TLS", Options{SASL: alice, TLS: standin.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt, login("alice", "secret")}, true},
 		{"wrong password", Options{SASL: alice}, []kgo.Opt{login("alice", "guess")}, false},
 		{"no login", Options{SASL: alice}, nil, false},
 	}
@@ -124,8 +124,8 @@ func TestStartFails(t *testing.T) {
 		name string
 		opts Options
 	}{
-		{"no such certificate", Options{TLS: behavior.TLS{Cert: "/nowhere", Key: "/nowhere"}}},
-		{"an invalid authority", Options{TLS: behavior.TLS{Cert: cert, Key: key, ClientCA: key}}},
+		{"no such certificate", Options{TLS: standin.TLS{Cert: "/nowhere", Key: "/nowhere"}}},
+		{"an invalid authority", Options{TLS: standin.TLS{Cert: cert, Key: key, ClientCA: key}}},
 		{"no such address", Options{Listen: "256.0.0.1:0"}},
 		{"a folder that is a file", Options{Listen: "127.0.0.1:0", DataDir: filepath.Join(cert, "data")}},
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // maxFrame is the largest request accepted, in bytes: Kafka's
@@ -27,8 +27,8 @@ const flushAt = 64 << 10
 type conn struct {
 	front *front
 	nc    net.Conn
-	rec   *behavior.RecordedConn // nil: nothing is recorded
-	held  *behavior.Holder       // nil: answers leave at once
+	rec   *standin.RecordedConn // nil: nothing is recorded
+	held  *standin.Holder       // nil: answers leave at once
 	in    *stream
 	tally tally
 	body  []byte // a complete frame
@@ -50,9 +50,9 @@ type segment struct {
 }
 
 func newConn(f *front, nc net.Conn) *conn {
-	c := &conn{front: f, nc: nc, rec: behavior.RecordedConnOf(nc)}
+	c := &conn{front: f, nc: nc, rec: standin.RecordedConnOf(nc)}
 	if f.server != nil {
-		c.held = behavior.HolderOf(nc)
+		c.held = standin.HolderOf(nc)
 	}
 	c.in = newStream(newSource(c, nc))
 	c.answer.conn = c

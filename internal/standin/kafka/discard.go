@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // Kafka's error codes in answers that the front makes.
@@ -63,8 +63,8 @@ type produceAnswer struct {
 	events       uint64
 	bytes        uint64
 
-	name  string                     // of the topic, for the record
-	parts []behavior.RecordedRequest // for the record
+	name  string                    // of the topic, for the record
+	parts []standin.RecordedRequest // for the record
 }
 
 func (a *produceAnswer) start(h requestHead) {
@@ -140,7 +140,7 @@ func (a *produceAnswer) partition(index int32, p produced) {
 		a.bytes += uint64(p.bytes)
 	}
 	if a.conn.rec != nil {
-		a.parts = append(a.parts, behavior.RecordedRequest{Kind: "produce", Topic: a.name, Partition: index, Offset: base, Events: p.records, NoAnswer: a.acks == 0})
+		a.parts = append(a.parts, standin.RecordedRequest{Kind: "produce", Topic: a.name, Partition: index, Offset: base, Events: p.records, NoAnswer: a.acks == 0})
 	}
 	if a.txn != nil && code == 0 {
 		a.joins = append(a.joins, txnJoin{a.currentTopic.name, index, p.id, p.epoch, len(a.out) + 4})

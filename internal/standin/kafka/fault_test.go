@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	"carronade/internal/testkit"
 )
 
@@ -41,7 +41,7 @@ func TestFaultsReachClients(t *testing.T) {
 		})
 		t.Run("stall", func(t *testing.T) {
 			opts := opts
-			opts.Stall = behavior.Stall{Every: 400 * time.Millisecond, Length: 300 * time.Millisecond}
+			opts.Stall = standin.Stall{Every: 400 * time.Millisecond, Length: 300 * time.Millisecond}
 			opts.Topics = []Topic{{"t", 1}}
 			begin := time.Now()
 			cl := client(t, start(t, opts))
@@ -153,9 +153,9 @@ func TestCheck(t *testing.T) {
 		{"retain", Options{Retain: -1}, "-1 bytes kept"},
 		{"message", Options{MaxMessage: 1 << 40}, "record batches"},
 		{"delay", Options{Delay: -1}, "a delay of"},
-		{"key without certificate", Options{TLS: behavior.TLS{Key: "k"}}, "both a certificate and its key"},
-		{"authority without certificate", Options{TLS: behavior.TLS{ClientCA: "ca"}}, "needs TLS"},
-		{"a record of TLS", Options{Record: "r", TLS: behavior.TLS{Cert: "c", Key: "k"}}, "cannot be combined with TLS"},
+		{"key without certificate", Options{TLS: standin.TLS{Key: "k"}}, "both a certificate and its key"},
+		{"authority without certificate", Options{TLS: standin.TLS{ClientCA: "ca"}}, "needs TLS"},
+		{"a record of TLS", Options{Record: "r", TLS: standin.TLS{Cert: "c", Key: "k"}}, "cannot be combined with TLS"},
 		{"login with discard", Options{Discard: true, SASL: []Login{{"PLAIN", "u", "p"}}}, "does not support logins"},
 		{"mechanism", Options{SASL: []Login{{"GSSAPI", "u", "p"}}}, "GSSAPI"},
 		{"errors", Options{Errors: []ErrorRule{{Name: "a", What: 1, Share: 0.6}, {Name: "b", What: 2, Share: 0.6}}}, "100% in sum"},
@@ -205,17 +205,17 @@ func TestFlags(t *testing.T) {
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	limited := behavior.CapacityOptions{
-		Server:   behavior.CapacitySettings{Rate: 5, Service: behavior.Service{Kind: behavior.Exponential}, Servers: 1, Queue: 100_000},
-		Collapse: time.Second, Credits: behavior.Credits{For: time.Minute, Rate: 6}, Warm: 3 * time.Second,
+	limited := standin.CapacityOptions{
+		Server:   standin.CapacitySettings{Rate: 5, Service: standin.Service{Kind: standin.Exponential}, Servers: 1, Queue: 100_000},
+		Collapse: time.Second, Credits: standin.Credits{For: time.Minute, Rate: 6}, Warm: 3 * time.Second,
 	}
 	want := Options{
 		Listen: "127.0.0.1:1", Advertise: "a:2", Discard: true, Partitions: 4, Topics: []Topic{{"x", 5}, {"y", 0}},
 		DataDir: "/d", Fsync: true, InMemory: true, Retain: 10 << 20, MaxMessage: 2 << 20,
 		Events: 1e7, EventSize: 1024, BatchEvents: 7,
-		Delay: 5 * time.Millisecond, Stall: behavior.Stall{Every: 10 * time.Second, Length: time.Second}, Capacity: limited,
+		Delay: 5 * time.Millisecond, Stall: standin.Stall{Every: 10 * time.Second, Length: time.Second}, Capacity: limited,
 		Errors: []ErrorRule{{Name: "request-timed-out", What: 7, Share: 0.01}, {Name: "message-too-large", What: 10, Share: 0.02}}, Seed: 9, Record: "r",
-		TLS: behavior.TLS{Cert: "c", Key: "k", ClientCA: "ca"}, SASL: []Login{{"PLAIN", "u", "secret"}},
+		TLS: standin.TLS{Cert: "c", Key: "k", ClientCA: "ca"}, SASL: []Login{{"PLAIN", "u", "secret"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

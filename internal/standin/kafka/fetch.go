@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // maxFetchWait bounds how long a fetch waits, whatever the request says: until
@@ -202,7 +202,7 @@ func (c *conn) answerFetch(h requestHead, req *kmsg.FetchRequest, bytes int) {
 			}
 			c.tally.served.Add(uint64(p.events))
 			if c.rec != nil && p.events > 0 {
-				c.rec.Received(behavior.RecordedRequest{Kind: "fetch", Topic: topicText(rt.Topic, rt.TopicID), Partition: p.index, Offset: p.from, Events: int64(p.events)})
+				c.rec.Received(standin.RecordedRequest{Kind: "fetch", Topic: topicText(rt.Topic, rt.TopicID), Partition: p.index, Offset: p.from, Events: int64(p.events)})
 			}
 			if flexible {
 				out = append(out, 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"carronade/internal/secret"
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // Options configures a stand-in. The zero value is a broker at 127.0.0.1:9092 that
@@ -37,13 +37,13 @@ type Options struct {
 	BatchEvents int    // synthetic records in a batch; default 1000, fewer if a batch would exceed 1 MB
 
 	Delay  time.Duration // of each answer
-	Stall  behavior.Stall
+	Stall  standin.Stall
 	Errors []ErrorRule // for produce requests, per partition
 	Seed   uint64      // of the random errors
 
-	Capacity behavior.CapacityOptions // of the server that serves produced records
+	Capacity standin.CapacityOptions // of the server that serves produced records
 
-	TLS  behavior.TLS // spoken when set
+	TLS  standin.TLS // spoken when set
 	SASL []Login
 
 	Record string // file for when each request arrived and was answered; empty: none
@@ -128,13 +128,13 @@ func (o Options) Check() error {
 	case o.Discard && len(o.SASL) > 0:
 		return errors.New("the discard broker does not support logins; leave out discard")
 	}
-	if err := behavior.CheckRecord(o.Record, o.TLS); err != nil {
+	if err := standin.CheckRecord(o.Record, o.TLS); err != nil {
 		return err
 	}
 	if err := o.TLS.Check(); err != nil {
 		return err
 	}
-	if err := behavior.CheckRules(o.Delay, o.Errors); err != nil {
+	if err := standin.CheckRules(o.Delay, o.Errors); err != nil {
 		return err
 	}
 	if err := o.Capacity.Check(); err != nil {
@@ -153,7 +153,7 @@ var mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
 // An ErrorRule refuses a share of the partitions in produce requests with one of
 // Kafka's errors: its code, and its name in lower case with dashes, such as
 // not-leader-or-follower.
-type ErrorRule = behavior.Rule[int16]
+type ErrorRule = standin.Rule[int16]
 
 // errorAliases are short names for the errors that are injected most often.
 var errorAliases = map[string]string{
@@ -167,7 +167,7 @@ var errorAliases = map[string]string{
 // ParseErrorRule parses "timeout@1%": the error's name, and the share of the
 // partitions that get it.
 func ParseErrorRule(s string) (ErrorRule, error) {
-	return behavior.ParseRule(s, "NAME@SHARE, such as timeout@1%", func(name string) (ErrorRule, error) {
+	return standin.ParseRule(s, "NAME@SHARE, such as timeout@1%", func(name string) (ErrorRule, error) {
 		full := strings.ToLower(name)
 		if a, ok := errorAliases[full]; ok {
 			full = a

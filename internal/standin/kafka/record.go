@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // recordProduce records the produce request in c.body, one line per partition,
@@ -23,8 +23,8 @@ func (c *conn) recordProduce(h requestHead, answered []kmsg.ProduceResponseTopic
 			if err != nil {
 				return err
 			}
-			q := behavior.RecordedRequest{
-				Kind: "produce", Topic: topicText(rt.Topic, rt.TopicID), Partition: rp.Partition, Offset: behavior.NoRecord, Events: p.records,
+			q := standin.RecordedRequest{
+				Kind: "produce", Topic: topicText(rt.Topic, rt.TopicID), Partition: rp.Partition, Offset: standin.NoRecord, Events: p.records,
 				NoAnswer: req.Acks == 0,
 			}
 			for _, at := range answered {
@@ -57,7 +57,7 @@ func (c *conn) recordFetch(h requestHead, answer []byte) error {
 			if err != nil {
 				return err
 			}
-			c.rec.Received(behavior.RecordedRequest{
+			c.rec.Received(standin.RecordedRequest{
 				Kind: "fetch", Topic: topicText(t.Topic, t.TopicID), Partition: p.Partition,
 				Offset: int64(binary.BigEndian.Uint64(p.RecordBatches)), Events: got.records,
 			})

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	"carronade/units"
 )
 
@@ -59,7 +59,7 @@ func recoverData(dir string, log io.Writer) error {
 	if _, err := os.Stat(windows); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	behavior.Logf(log, "the stand-in that wrote %s was killed; %s in %s were recovered", dir, units.Plural(int(r.events), "event"), units.Plural(r.partitions, "partition"))
+	standin.Logf(log, "the stand-in that wrote %s was killed; %s in %s were recovered", dir, units.Plural(int(r.events), "event"), units.Plural(r.partitions, "partition"))
 	return r.writeWindows(windows)
 }
 
@@ -136,7 +136,7 @@ func (r *recovery) cut(path, what string, whole func([]byte) int) error {
 	if n == len(data) {
 		return nil
 	}
-	behavior.Logf(r.log, "%s: cut off the last %s of %s: incomplete or damaged", what, units.Plural(len(data)-n, "byte"), path)
+	standin.Logf(r.log, "%s: cut off the last %s of %s: incomplete or damaged", what, units.Plural(len(data)-n, "byte"), path)
 	return os.Truncate(path, int64(n))
 }
 

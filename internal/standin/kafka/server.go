@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // A Server is a running stand-in.
@@ -84,9 +84,9 @@ type front struct {
 	ln     net.Listener
 	broker *broker
 	log    *discardLog // nil: the broker gets the records
-	dice   *behavior.Dice
-	server *behavior.SharedQueue // nil: answers wait for nothing
-	record *behavior.Recorder    // nil: none
+	dice   *standin.Dice
+	server *standin.SharedQueue // nil: answers wait for nothing
+	record *standin.Recorder    // nil: none
 
 	maxFetchWait time.Duration // bounds how long a fetch waits
 
@@ -110,7 +110,7 @@ func Start(opts Options) (Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := behavior.OpenRecord(opts.Record)
+	rec, err := standin.OpenRecord(opts.Record)
 	if err != nil {
 		return nil, err
 	}
@@ -131,12 +131,12 @@ func Start(opts Options) (Server, error) {
 	}
 	f := &front{opts: opts, record: rec, broker: broker, conns: make(map[*conn]struct{}), maxFetchWait: maxFetchWait}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.dice = behavior.NewRuleDice(opts.Seed, opts.Errors)
-	f.server = behavior.NewSharedQueue(opts.Capacity)
+	f.dice = standin.NewRuleDice(opts.Seed, opts.Errors)
+	f.server = standin.NewSharedQueue(opts.Capacity)
 	if opts.Discard {
 		f.log = newDiscardLog(opts, broker)
 	}
-	f.ln = rec.WrapOuter(behavior.WithFaults(rec.WrapInner(ln), opts.Delay, opts.Stall, opts.Capacity.On(), time.Now()))
+	f.ln = rec.WrapOuter(standin.WithFaults(rec.WrapInner(ln), opts.Delay, opts.Stall, opts.Capacity.On(), time.Now()))
 	if tlsConfig != nil {
 		f.ln = tls.NewListener(f.ln, tlsConfig)
 	}
@@ -247,8 +247,8 @@ func (f *front) accept() {
 			delete(f.conns, c)
 			f.closedCounts.add(c.tally.counts())
 			f.mu.Unlock()
-			if err != nil && f.ctx.Err() == nil && !behavior.Disconnected(err) {
-				behavior.Logf(f.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
+			if err != nil && f.ctx.Err() == nil && !standin.Disconnected(err) {
+				standin.Logf(f.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
 			}
 		}()
 	}

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // newSource chooses how a connection is read.
@@ -18,7 +18,7 @@ func newSource(c *conn, nc net.Conn) source {
 		if raw, err := tc.SyscallConn(); err == nil {
 			// A large receive buffer means fewer wake-ups per batch.
 			_ = tc.SetReadBuffer(4 << 20)
-			s := &rawSource{conn: c, raw: raw, drop: behavior.CanDrop()}
+			s := &rawSource{conn: c, raw: raw, drop: standin.CanDrop()}
 			s.recvFunc = s.recv
 			return s
 		}

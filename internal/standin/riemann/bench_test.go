@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"carronade/internal/standin"
+	"carronade/internal/standin/riemann"
 	wire "carronade/internal/wire/riemann"
 )
 
 // TestMain makes the test's binary the stand-in that a benchmark spawns.
 func TestMain(m *testing.M) {
-	standin.Hook()
+	standin.Hook(riemann.Kind)
 	os.Exit(m.Run())
 }
 

@@ -12,14 +12,14 @@ import (
 
 	"github.com/coder/websocket"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	"carronade/internal/testkit"
 	wire "carronade/internal/wire/riemann"
 )
 
 // limited is a server of this many events a second, for which this many may wait.
-func limited(rate float64, queue int64) behavior.CapacityOptions {
-	return behavior.CapacityOptions{Server: behavior.CapacitySettings{Rate: rate, Service: behavior.Service{Kind: behavior.Constant}, Servers: 1, Queue: queue}}
+func limited(rate float64, queue int64) standin.CapacityOptions {
+	return standin.CapacityOptions{Server: standin.CapacitySettings{Rate: rate, Service: standin.Service{Kind: standin.Constant}, Servers: 1, Queue: queue}}
 }
 
 func events(n int) wire.Msg { return message(strings.Split(strings.Repeat("x,", n-1)+"x", ",")...) }

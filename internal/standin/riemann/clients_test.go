@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	"carronade/internal/testkit"
 )
 
@@ -19,7 +19,7 @@ func startEverywhere(t *testing.T) (*Server, *testkit.Certificates) {
 	certs := testkit.MakeCertificates(t)
 	return start(t, Options{
 		Listen: "127.0.0.1:0", UDP: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
-		TLS: behavior.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
+		TLS: standin.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
 	}), certs
 }
 

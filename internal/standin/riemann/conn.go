@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -28,7 +28,7 @@ type conn struct {
 	handler
 	nc    net.Conn
 	meter *meter
-	rec   *behavior.RecordedConn // nil: nothing is recorded
+	rec   *standin.RecordedConn // nil: nothing is recorded
 
 	buf  []byte
 	r, w int
@@ -36,7 +36,7 @@ type conn struct {
 }
 
 func newConn(c *core, nc net.Conn, m *meter, size int) *conn {
-	return &conn{handler: c.newHandler(nc), nc: nc, meter: m, rec: behavior.RecordedConnOf(nc), buf: make([]byte, size)}
+	return &conn{handler: c.newHandler(nc), nc: nc, meter: m, rec: standin.RecordedConnOf(nc), buf: make([]byte, size)}
 }
 
 func (c *conn) serve() error {
@@ -113,10 +113,10 @@ func (c *conn) flush() error {
 	return err
 }
 
-// recordMessage records a message; events is behavior.NoRecord if its events are not
+// recordMessage records a message; events is standin.NoRecord if its events are not
 // read.
 func (c *conn) recordMessage(events int) {
-	c.rec.Received(behavior.RecordedRequest{Kind: "message", Partition: behavior.NoRecord, Offset: behavior.NoRecord, Events: int64(events)})
+	c.rec.Received(standin.RecordedRequest{Kind: "message", Partition: standin.NoRecord, Offset: standin.NoRecord, Events: int64(events)})
 }
 
 // makeRoom makes room to read into: it moves the remaining bytes to the front,

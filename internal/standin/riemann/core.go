@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -16,10 +16,10 @@ type core struct {
 	opts  Options
 	index *index
 	hub   hub
-	dice  *behavior.Dice // side i is the rule i
-	drop  *behavior.Dice
+	dice  *standin.Dice // side i is the rule i
+	drop  *standin.Dice
 
-	server *behavior.SharedQueue // nil: answers wait for nothing
+	server *standin.SharedQueue // nil: answers wait for nothing
 
 	streams    meter
 	tally      tally
@@ -32,10 +32,10 @@ type tally struct {
 }
 
 func newCore(opts Options) *core {
-	c := &core{opts: opts, index: newIndex(opts.MaxIndex), server: behavior.NewSharedQueue(opts.Capacity)}
-	c.dice = behavior.NewRuleDice(opts.Seed, opts.Errors)
+	c := &core{opts: opts, index: newIndex(opts.MaxIndex), server: standin.NewSharedQueue(opts.Capacity)}
+	c.dice = standin.NewRuleDice(opts.Seed, opts.Errors)
 	if opts.Drop > 0 {
-		c.drop = behavior.NewDice(opts.Seed+1, opts.Drop)
+		c.drop = standin.NewDice(opts.Seed+1, opts.Drop)
 	}
 	if opts.Discard {
 		// So that a query can find out that nothing is kept.
@@ -59,7 +59,7 @@ const (
 // concurrent use.
 type handler struct {
 	*core
-	held    *behavior.Holder // nil: answers leave at once, or there are none
+	held    *standin.Holder // nil: answers leave at once, or there are none
 	scratch []byte
 }
 
@@ -70,7 +70,7 @@ const errFull = "queue is full"
 func (c *core) newHandler(nc net.Conn) handler {
 	h := handler{core: c}
 	if c.server != nil && nc != nil {
-		h.held = behavior.HolderOf(nc)
+		h.held = standin.HolderOf(nc)
 	}
 	return h
 }
@@ -109,7 +109,7 @@ func (t *handler) addEvents(events []wire.Event, now time.Time) string {
 	for i := range events {
 		if err := t.addEvent(&events[i], now); err != nil {
 			if !t.fullLogged.Swap(true) {
-				behavior.Logf(t.opts.Log, "%v", err)
+				standin.Logf(t.opts.Log, "%v", err)
 			}
 			t.tally.events.Add(uint64(i))
 			t.tally.refused.Add(uint64(len(events) - i))

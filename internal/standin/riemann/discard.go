@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -62,7 +62,7 @@ func (c *conn) sinkWindow() error {
 			c.tally.messages.Add(uint64(frames))
 			c.tally.bytes.Add(uint64(size))
 			for range frames {
-				c.recordMessage(behavior.NoRecord)
+				c.recordMessage(standin.NoRecord)
 			}
 			acks := ackRun()
 			for left := frames * wire.AckSize; left > 0; {
@@ -101,10 +101,10 @@ func (c *conn) sinkOne(msg []byte, now time.Time) error {
 	} else if i := c.dice.Draw(); i >= 0 {
 		c.tally.refused.Add(1)
 		c.out = appendError(c.out, c.opts.Errors[i].Name)
-		c.recordMessage(behavior.NoRecord)
+		c.recordMessage(standin.NoRecord)
 	} else {
 		c.out = append(c.out, wire.Ack...)
-		c.recordMessage(behavior.NoRecord)
+		c.recordMessage(standin.NoRecord)
 	}
 	c.tally.messages.Add(1)
 	c.tally.bytes.Add(uint64(wire.FrameHead + len(msg)))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	"carronade/units"
 )
 
@@ -29,14 +29,14 @@ type Options struct {
 	Interval    time.Duration // between its events about itself; default 10 s
 
 	Delay  time.Duration // of each answer
-	Stall  behavior.Stall
+	Stall  standin.Stall
 	Errors []ErrorRule // for messages with events
 	Drop   float64     // share of events that are acknowledged and not kept
 	Seed   uint64      // seed of the random errors and drops
 
-	Capacity behavior.CapacityOptions // of the server that serves events
+	Capacity standin.CapacityOptions // of the server that serves events
 
-	TLS behavior.TLS // for TLSListen; with ClientCA set, mutual like the real server's
+	TLS standin.TLS // for TLSListen; with ClientCA set, mutual like the real server's
 
 	Record string // file for when each message arrived over TCP or WebSocket and was answered; empty: none
 
@@ -99,23 +99,23 @@ func (o Options) Check() error {
 	if err := o.Capacity.Check(); err != nil {
 		return err
 	}
-	if err := behavior.CheckRecord(o.Record, o.TLS); err != nil {
+	if err := standin.CheckRecord(o.Record, o.TLS); err != nil {
 		return err
 	}
 	if err := o.TLS.Check(); err != nil {
 		return err
 	}
-	return behavior.CheckRules(o.Delay, o.Errors)
+	return standin.CheckRules(o.Delay, o.Errors)
 }
 
 // An ErrorRule refuses a share of the messages with events; its name is the error
 // text sent to the client.
-type ErrorRule = behavior.Rule[struct{}]
+type ErrorRule = standin.Rule[struct{}]
 
 // ParseErrorRule parses "disk full@1%": the text, and the share of messages
 // that are refused with it.
 func ParseErrorRule(s string) (ErrorRule, error) {
-	return behavior.ParseRule(s, "TEXT@SHARE, such as overloaded@1%", func(text string) (ErrorRule, error) {
+	return standin.ParseRule(s, "TEXT@SHARE, such as overloaded@1%", func(text string) (ErrorRule, error) {
 		return ErrorRule{Name: text}, nil
 	})
 }
@@ -129,16 +129,16 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.TLSListen, "tls-listen", o.TLSListen, "`ADDR` to listen on for TLS too")
 	fs.StringVar(&o.Web, "ws", o.Web, "`ADDR` to listen on for WebSocket and HTTP too: /events and /index")
 	fs.BoolVar(&o.Discard, "discard", o.Discard, "count and acknowledge messages as fast as possible, and keep no events")
-	fs.Var(behavior.SizeValue(&o.MaxMessage), "max-message", "largest message accepted, a `SIZE`")
-	fs.Var(behavior.SizeValue(&o.MaxDatagram), "max-datagram", "largest datagram accepted, a `SIZE`; larger ones are lost, as with the real server")
-	fs.Var(behavior.SizeValue(&o.MaxIndex), "max-index", "approximate memory limit of the index, a `SIZE`; beyond it, new events are refused")
-	fs.Var(behavior.DurationValue(&o.Interval), "interval", "interval of the events about the server itself")
-	behavior.BindFaults(fs, &o.Delay, &o.Stall)
+	fs.Var(standin.SizeValue(&o.MaxMessage), "max-message", "largest message accepted, a `SIZE`")
+	fs.Var(standin.SizeValue(&o.MaxDatagram), "max-datagram", "largest datagram accepted, a `SIZE`; larger ones are lost, as with the real server")
+	fs.Var(standin.SizeValue(&o.MaxIndex), "max-index", "approximate memory limit of the index, a `SIZE`; beyond it, new events are refused")
+	fs.Var(standin.DurationValue(&o.Interval), "interval", "interval of the events about the server itself")
+	standin.BindFaults(fs, &o.Delay, &o.Stall)
 	o.Capacity.Bind(fs)
-	behavior.BindRecord(fs, &o.Record)
-	fs.Var(&behavior.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error",
+	standin.BindRecord(fs, &o.Record)
+	fs.Var(&standin.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error",
 		"refuse a share of the messages, `TEXT@SHARE` such as overloaded@1% (repeatable)")
-	fs.Var(&behavior.Value[float64]{To: &o.Drop, Parse: units.ParseShare, Format: formatShare, Kind: "share"}, "drop",
+	fs.Var(&standin.Value[float64]{To: &o.Drop, Parse: units.ParseShare, Format: formatShare, Kind: "share"}, "drop",
 		"acknowledge and lose this `SHARE` of the events, so that a check can find it")
 	fs.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the random errors and drops")
 	o.TLS.Bind(fs, "the certificate for TLS, a PEM `FILE`")

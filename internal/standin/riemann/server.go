@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 )
 
 // Counts says what a stand-in received and what became of it.
@@ -42,7 +42,7 @@ type Server struct {
 	core      *core
 	start     time.Time
 	endpoints []*endpoint
-	rec       *behavior.Recorder // nil: none
+	rec       *standin.Recorder // nil: none
 
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -69,7 +69,7 @@ func Start(opts Options) (*Server, error) {
 	s := &Server{core: newCore(opts), start: time.Now(), conns: make(map[net.Conn]struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.closeOnce = sync.OnceValue(s.end)
-	if s.rec, err = behavior.OpenRecord(opts.Record); err != nil {
+	if s.rec, err = standin.OpenRecord(opts.Record); err != nil {
 		return nil, err
 	}
 	for _, a := range opts.addresses() {
@@ -88,8 +88,8 @@ func Start(opts Options) (*Server, error) {
 	}
 	for _, d := range s.endpoints {
 		s.wg.Go(func() {
-			if err := d.run(); err != nil && s.ctx.Err() == nil && !behavior.Disconnected(err) {
-				behavior.Logf(opts.Log, "%s: %v", d.name, err)
+			if err := d.run(); err != nil && s.ctx.Err() == nil && !standin.Disconnected(err) {
+				standin.Logf(opts.Log, "%s: %v", d.name, err)
 			}
 		})
 	}
@@ -144,10 +144,10 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*endpoint, erro
 		return nil, err
 	}
 	d.addr, d.close = ln.Addr().String(), ln.Close
-	wrapped := s.rec.WrapOuter(behavior.WithFaults(s.rec.WrapInner(ln), opts.Delay, opts.Stall, opts.Capacity.On(), s.start))
+	wrapped := s.rec.WrapOuter(standin.WithFaults(s.rec.WrapInner(ln), opts.Delay, opts.Stall, opts.Capacity.On(), s.start))
 	switch name {
 	case "ws":
-		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter), ConnContext: behavior.WithConn}
+		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter), ConnContext: standin.WithConn}
 		d.run = func() error { return srv.Serve(wrapped) }
 		d.close = func() error { return errors.Join(srv.Close(), closeListener(ln)) }
 		return d, nil
@@ -248,8 +248,8 @@ func (s *Server) accept(ln net.Listener, d *endpoint) error {
 			err := s.serve(nc, d.meter)
 			d.meter.conns.Add(-1)
 			s.leave(nc)
-			if err != nil && s.ctx.Err() == nil && !behavior.Disconnected(err) {
-				behavior.Logf(s.core.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
+			if err != nil && s.ctx.Err() == nil && !standin.Disconnected(err) {
+				standin.Logf(s.core.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
 			}
 		})
 	}

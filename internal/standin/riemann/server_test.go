@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	"carronade/internal/testkit"
 	wire "carronade/internal/wire/riemann"
 )
@@ -348,7 +348,7 @@ func TestDelayAndStall(t *testing.T) {
 		if got := time.Since(begin); got < opts.Delay {
 			t.Errorf("answered after %v, want %v at least", got, opts.Delay)
 		}
-		opts.Delay, opts.Stall = 0, behavior.Stall{Every: 400 * time.Millisecond, Length: 300 * time.Millisecond}
+		opts.Delay, opts.Stall = 0, standin.Stall{Every: 400 * time.Millisecond, Length: 300 * time.Millisecond}
 		begin = time.Now()
 		p = dial(t, start(t, opts).Addr())
 		longest := time.Duration(0)
@@ -449,7 +449,7 @@ func TestUDPStallEnds(t *testing.T) {
 	if _, err := client.Write([]byte("a message")); err != nil {
 		t.Fatal(err)
 	}
-	c := newCore(Options{Stall: behavior.Stall{Every: 2 * time.Hour, Length: time.Hour}}.withDefaults())
+	c := newCore(Options{Stall: standin.Stall{Every: 2 * time.Hour, Length: time.Hour}}.withDefaults())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	ended := make(chan error, 1)
@@ -470,7 +470,7 @@ func TestTLS(t *testing.T) {
 	certs, others := testkit.MakeCertificates(t), testkit.MakeCertificates(t)
 	s := start(t, Options{
 		TLSListen: "127.0.0.1:0",
-		TLS:       behavior.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
+		TLS:       standin.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
 	})
 	pem, err := os.ReadFile(certs.CA)
 	if err != nil {
@@ -609,8 +609,8 @@ func TestCheck(t *testing.T) {
 		{"the zero value", Options{}, ""},
 		{"no port", Options{UDP: "localhost"}, "for udp: want host:port"},
 		{"TLS without certificate", Options{TLSListen: "127.0.0.1:0"}, "needs a certificate"},
-		{"a certificate without TLS", Options{TLS: behavior.TLS{Cert: "c", Key: "k"}}, "an address to listen on"},
-		{"half a certificate", Options{TLSListen: "127.0.0.1:0", TLS: behavior.TLS{Cert: "c"}}, "both a certificate and its key"},
+		{"a certificate without TLS", Options{TLS: standin.TLS{Cert: "c", Key: "k"}}, "an address to listen on"},
+		{"half a certificate", Options{TLSListen: "127.0.0.1:0", TLS: standin.TLS{Cert: "c"}}, "both a certificate and its key"},
 		{"message", Options{MaxMessage: -1}, "messages of at most -1"},
 		{"datagram", Options{MaxDatagram: 1 << 20}, "want 1 to 65507"},
 		{"index", Options{MaxIndex: -1}, "want more than 0"},
@@ -655,15 +655,15 @@ func TestFlags(t *testing.T) {
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	limited := behavior.CapacityOptions{
-		Server:   behavior.CapacitySettings{Rate: 5, Service: behavior.Service{Kind: behavior.Exponential}, Servers: 1, Queue: 100_000},
-		Collapse: time.Second, Credits: behavior.Credits{For: time.Minute, Rate: 6}, Warm: 3 * time.Second,
+	limited := standin.CapacityOptions{
+		Server:   standin.CapacitySettings{Rate: 5, Service: standin.Service{Kind: standin.Exponential}, Servers: 1, Queue: 100_000},
+		Collapse: time.Second, Credits: standin.Credits{For: time.Minute, Rate: 6}, Warm: 3 * time.Second,
 	}
 	want := Options{
 		Listen: "127.0.0.1:1", UDP: "127.0.0.1:2", TLSListen: "127.0.0.1:3", Web: "127.0.0.1:4", Discard: true,
 		MaxMessage: 1 << 20, MaxDatagram: 1 << 10, MaxIndex: 2 << 20, Interval: time.Second,
-		Delay: 5 * time.Millisecond, Stall: behavior.Stall{Every: 10 * time.Second, Length: time.Second}, Capacity: limited, Record: "r",
-		Errors: []ErrorRule{{Name: "user@host is gone", Share: 0.01}, {Name: "b", Share: 0.02}}, Drop: 0.005, Seed: 9, TLS: behavior.TLS{Cert: "c", Key: "k", ClientCA: "ca"},
+		Delay: 5 * time.Millisecond, Stall: standin.Stall{Every: 10 * time.Second, Length: time.Second}, Capacity: limited, Record: "r",
+		Errors: []ErrorRule{{Name: "user@host is gone", Share: 0.01}, {Name: "b", Share: 0.02}}, Drop: 0.005, Seed: 9, TLS: standin.TLS{Cert: "c", Key: "k", ClientCA: "ca"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -43,7 +43,7 @@ func (c *core) serveUDP(ctx context.Context, pc *net.UDPConn, m *meter, start ti
 				c.tally.lost.Add(1)
 				if now.Sub(failed) > time.Second {
 					failed = now // log at most one line a second
-					behavior.Logf(c.opts.Log, "datagram of %d bytes: %v", n, err)
+					standin.Logf(c.opts.Log, "datagram of %d bytes: %v", n, err)
 				}
 				continue
 			}

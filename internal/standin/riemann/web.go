@@ -14,7 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"carronade/internal/standin/behavior"
+	"carronade/internal/standin"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -98,7 +98,7 @@ func isSocket(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
 func (w web) events(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case isSocket(r):
-		w.socket(rw, r, func(ctx context.Context, c *websocket.Conn) error { return w.eventSocket(ctx, c, behavior.ConnOf(r)) })
+		w.socket(rw, r, func(ctx context.Context, c *websocket.Conn) error { return w.eventSocket(ctx, c, standin.ConnOf(r)) })
 	case r.Method == http.MethodPut || r.Method == http.MethodPost:
 		w.eventLines(rw, r)
 	default:
@@ -109,7 +109,7 @@ func (w web) events(rw http.ResponseWriter, r *http.Request) {
 
 func (w web) eventSocket(ctx context.Context, c *websocket.Conn, nc net.Conn) error {
 	t := jsonHandler{handler: w.core.newHandler(nc)}
-	rec := behavior.RecordedConnOf(nc)
+	rec := standin.RecordedConnOf(nc)
 	for {
 		_, data, err := c.Read(ctx)
 		if err != nil {
@@ -117,7 +117,7 @@ func (w web) eventSocket(ctx context.Context, c *websocket.Conn, nc net.Conn) er
 		}
 		now := time.Now()
 		answer, _ := t.handle(data, now)
-		rec.Received(behavior.RecordedRequest{Kind: "message", Partition: behavior.NoRecord, Offset: behavior.NoRecord, Events: 1})
+		rec.Received(standin.RecordedRequest{Kind: "message", Partition: standin.NoRecord, Offset: standin.NoRecord, Events: 1})
 		if err := c.Write(ctx, websocket.MessageText, answer); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
 	_ = control.EnableFullDuplex() // for HTTP/1; HTTP/2 always is
 	rw.Header().Set("Content-Type", "application/json")
 	in := bufio.NewReaderSize(r.Body, windowSize)
-	t := jsonHandler{handler: w.core.newHandler(behavior.ConnOf(r))}
+	t := jsonHandler{handler: w.core.newHandler(standin.ConnOf(r))}
 	// The server may close the connection after the last answer, so that waits until
 	// it may leave.
 	defer t.held.Wait(r.Context())

@@ -85,7 +85,8 @@ func (n *Node) settings() (string, error) {
 		// A test that produces too much must not fill the disk.
 		"log.segment.bytes":               "268435456",
 		"log.retention.bytes":             "4294967296",
-		"log.retention.check.interval.ms": "10000",
+		"log.retention.check.interval.ms": "5000",
+		"log.segment.delete.delay.ms":     "1000",
 	}
 	if c.pki != nil {
 		maps.Copy(p, c.pki.brokerProperties(n))

@@ -1,0 +1,109 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/digest"
+	"carronade/internal/report"
+	"carronade/internal/store"
+	"carronade/load"
+	"carronade/target"
+	"carronade/units"
+)
+
+const deleteExample = `
+  carronade report delete 3kab12cd last~1
+  carronade report delete 'started<90d' --yes`
+
+func (c *commands) deleting() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete REPORT... | FILTER...", Short: "delete reports",
+		Long: `Deletes reports permanently. Reports given by name are deleted at once; those
+that filters choose only after confirmation, or with --yes.`,
+		Example: deleteExample,
+		Args:    Args(1, -1, "reports, or filters that choose them"),
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "delete what the filters choose without confirmation")
+	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		ids, err := chosen(ctx, s, args)
+		if err != nil {
+			return err
+		}
+		if !store.IsReference(args[0]) && !yes {
+			question := fmt.Sprintf("delete %s that %s from %s?", units.Plural(len(ids), "report"), matches(len(ids), join(args)), s.Place())
+			if c.Ask == nil {
+				return &Words{
+					Err:  fmt.Errorf("%s: %s would be deleted, and there is no terminal to confirm it", join(args), units.Plural(len(ids), "report")),
+					Hint: "carronade report list shows which; --yes deletes them",
+				}
+			}
+			if !c.Ask(question) {
+				return &Words{Err: errors.New("nothing was deleted"), Quiet: true}
+			}
+		}
+		searches, err := amongThem(ctx, s, ids, report.Searching)
+		if err != nil {
+			return err
+		}
+		scenarios, err := amongThem(ctx, s, ids, report.InScenario)
+		if err != nil {
+			return err
+		}
+		if err := s.Delete(ctx, ids...); err != nil {
+			return err
+		}
+		c.Note("deleted %s", units.Plural(len(ids), "report"))
+		return errors.Join(c.noteParts(ctx, s, searches, "trial", "search", "find"), c.noteParts(ctx, s, scenarios, "step", "scenario", report.ScenarioLabel))
+	})
+	return cmd
+}
+
+// amongThem are those of the reports that have a mode.
+func amongThem(ctx context.Context, s store.Store, ids []string, mode load.Mode) ([]string, error) {
+	rows, err := rowsWith(ctx, s, "mode="+string(mode))
+	var out []string
+	for i := range rows {
+		if slices.Contains(ids, rows[i].ID) {
+			out = append(out, rows[i].ID)
+		}
+	}
+	return out, err
+}
+
+// noteParts says which trials of deleted searches, or steps of deleted scenarios, remain: they are
+// reports of their own.
+func (c *commands) noteParts(ctx context.Context, s store.Store, wholes []string, part, whole, label string) error {
+	for _, id := range wholes {
+		rows, err := rowsWith(ctx, s, "label."+label+"="+id)
+		if err != nil {
+			return err
+		}
+		if n := len(rows); n > 0 {
+			c.Note("%s of %s %s stay: carronade report delete label.%s=%s --yes deletes them", units.Plural(n, part), whole, id, label, id)
+		}
+	}
+	return nil
+}
+
+// rowsWith are the rows that meet a filter, none if no report has its field.
+func rowsWith(ctx context.Context, s store.Store, filter string) ([]digest.Row, error) {
+	rows, err := matching(ctx, s, []string{filter}, nil)
+	var unknown *target.Error
+	if errors.As(err, &unknown) {
+		return nil, nil
+	}
+	return rows, err
+}
+
+func matches(n int, filters string) string {
+	if n == 1 {
+		return "matches " + filters
+	}
+	return "match " + filters
+}

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/report"
+	"carronade/internal/store"
+)
+
+const importExample = `
+  carronade report import report.json
+  carronade report export last --as json | carronade report import -
+  carronade report import results/*.json`
+
+func (c *commands) importing() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "import FILE...", Short: "add reports from JSON files to the store",
+		Long: `Adds reports that carronade wrote as JSON (run --json, --json-file, report
+export --as json) to the store. A file may hold several; - is stdin. A report
+whose hash is wrong was changed or is incomplete, and is refused. A report that
+the store already has is left as it is. Prints the ids.`,
+		Example: importExample,
+		Args:    Args(1, -1, "files with reports"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	c.into(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		var problems []error
+		for _, path := range args {
+			if err := c.importFile(ctx, s, path); err != nil {
+				if ctx.Err() != nil {
+					return err
+				}
+				problems = append(problems, err)
+			}
+		}
+		return errors.Join(problems...)
+	})
+	return cmd
+}
+
+func (c *commands) importFile(ctx context.Context, s store.Store, path string) error {
+	in, name := c.In, "stdin"
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return &Words{Err: fmt.Errorf("cannot read %s: %s", path, Reason(err)), Hint: "give files that carronade report export --as json wrote"}
+		}
+		defer f.Close()
+		in, name = f, path
+	}
+	found := 0
+	err := eachReport(in, func(raw []byte) error {
+		found++
+		d, err := report.Read(bytes.NewReader(raw))
+		if err != nil {
+			return err
+		}
+		if err := s.Put(ctx, d); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(c.Out, d.ID)
+		return err
+	})
+	if err == nil && found == 0 {
+		err = errors.New("it contains no report")
+	}
+	return importFault(name, err)
+}
+
+// eachReport calls f with each JSON document of a stream.
+func eachReport(in io.Reader, f func(raw []byte) error) error {
+	dec := json.NewDecoder(in)
+	for n := 1; ; n++ {
+		var raw json.RawMessage
+		err := dec.Decode(&raw)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return errors.New("the file is truncated")
+		case err != nil:
+			return fmt.Errorf("it is not JSON: %w", err)
+		}
+		if err := f(raw); err != nil {
+			if n > 1 {
+				return fmt.Errorf("report %d of it: %w", n, err)
+			}
+			return err
+		}
+	}
+}
+
+// importFault returns the error of an import, with a hint.
+func importFault(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	w := &Words{Err: fmt.Errorf("%s: %w", name, err), Hint: "give files that carronade report export --as json wrote"}
+	var changed *report.Tampered
+	switch {
+	case errors.As(err, &changed) && changed.Want == "":
+		w.Hint = "it was made by a version of carronade without report hashes; run it again"
+	case errors.As(err, &changed):
+		w.Hint = "copy the file again from its source: nothing was added"
+	case errors.Is(err, store.ErrExists):
+		w.Hint = "carronade report show shows what is kept under that id"
+	}
+	return w
+}

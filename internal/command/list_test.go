@@ -1,0 +1,190 @@
+package command
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/layout"
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// rowOf returns the digest of a report after a change.
+func rowOf(t *testing.T, change func(d *report.Document)) digest.Row {
+	t.Helper()
+	d := &report.Document{ID: "abcdefgh", Op: "produce", Target: "kafka://127.0.0.1:9092/orders-of-the-whole-company", Mode: load.OpenLoop, StartedAt: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)}
+	d.Trust.OK = true
+	change(d)
+	return digest.Of(d)
+}
+
+// A run is listed with the reason for its end; only a complete one with whether
+// it was trusted.
+func TestOutcome(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(d *report.Document)
+		want   string
+	}{
+		{"a normal end", func(*report.Document) {}, ""},
+		{"untrusted", func(d *report.Document) { d.Trust.OK = false }, "untrusted"},
+		{"noisy", func(d *report.Document) { d.Trust.Level = measure.Noisy }, "noisy"},
+		{"noisy, and over a limit", func(d *report.Document) { d.Trust.Level, d.Checks = measure.Noisy, []report.Check{{}} }, "broken limit"},
+		{"untrusted, and over a limit", func(d *report.Document) { d.Trust.OK, d.Checks = false, []report.Check{{}} }, "broken limit, untrusted"},
+		{"the system died, and it was untrusted", func(d *report.Document) {
+			d.Trust.OK, d.Partial, d.System = false, true, &report.System{Died: true}
+		}, "system died"},
+		{"the system died, and that was a problem", func(d *report.Document) { d.Problems, d.System = []string{"it died"}, &report.System{Died: true} }, "system died"},
+		{"cut short, and untrusted", func(d *report.Document) { d.Trust.OK, d.Partial = false, true }, "partial"},
+		{"cut short, and over a limit", func(d *report.Document) { d.Checks, d.Partial = []report.Check{{}}, true }, "partial"},
+		{"killed", func(d *report.Document) { d.Partial, d.Stopped = true, load.Killed }, "killed"},
+		{"interrupted", func(d *report.Document) { d.Stopped, d.Partial = load.Interrupted, true }, "interrupted"},
+		{"a limit", func(d *report.Document) { d.Checks = []report.Check{{}} }, "broken limit"},
+		{"cannot tell", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, "cannot tell"},
+		{"noisy, and cannot tell", func(d *report.Document) {
+			d.Trust.Level, d.Checks = measure.Noisy, []report.Check{{CannotTell: true}}
+		}, "cannot tell"},
+		{"untrusted, and cannot tell", func(d *report.Document) { d.Trust.OK, d.Checks = false, []report.Check{{CannotTell: true}} }, "untrusted"},
+		{"a problem", func(d *report.Document) { d.Problems = []string{"no"} }, "failed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			row := rowOf(t, tt.change)
+			if got := outcome(&row); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A list in a file is uncut, and on a terminal as wide as the terminal; the
+// target keeps the part that distinguishes it.
+func TestListWidth(t *testing.T) {
+	rows := []digest.Row{
+		rowOf(t, func(d *report.Document) {
+			d.Op, d.Labels = "roundtrip", map[string]string{"tool": "kafka-producer-perf-test", "team": "ingest"}
+		}),
+		rowOf(t, func(d *report.Document) { d.Trust.OK = false; d.Note = strings.Repeat("words ", 30) }),
+	}
+	lines := func(columns int) []string {
+		var out bytes.Buffer
+		c := &commands{ReportTools{Console: Console{Out: &out, Columns: columns}}}
+		if err := c.usualTable(rows, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	}
+	whole := strings.Join(lines(0), "\n")
+	for _, want := range []string{"kafka orders-of-the-whole-company roundtrip", "tool=kafka-producer-perf-test", strings.TrimSpace(rows[1].Text("note"))} {
+		if !strings.Contains(whole, want) {
+			t.Errorf("got\n%s\nwant %q in it, uncut", whole, want)
+		}
+	}
+	for _, columns := range []int{80, 120, 160} {
+		got := lines(columns)
+		for _, line := range got {
+			if n := layout.Width(line); n > columns {
+				t.Errorf("a line of %d columns in %d: %s", n, columns, line)
+			}
+		}
+		if !strings.Contains(got[1], " kafka ord") {
+			t.Errorf("got %s, want the topic's beginning in it", got[1])
+		}
+	}
+}
+
+// On a narrow terminal, columns are left out one by one, and no line is
+// wrapped.
+func TestNarrowList(t *testing.T) {
+	r := rowOf(t, func(d *report.Document) {
+		d.Mode, d.Totals.EventsPerS, d.Totals.Acked, d.Partial, d.Stopped, d.Note = load.ClosedLoop, 8500, 1000, true, load.Interrupted, "of the evening"
+		d.Trust.OK = false
+	})
+	for _, tt := range []struct {
+		columns int
+		want    string // the headings
+	}{
+		{0, "id started target load throughput"},
+		{80, "id started target load throughput"},
+		{72, "id started target load throughput"},
+		{60, "id started target throughput"},
+		{50, "id target throughput"},
+		{40, "id target"},
+	} {
+		var out bytes.Buffer
+		c := &commands{ReportTools{Console: Console{Out: &out, Columns: tt.columns}}}
+		if err := c.usualTable([]digest.Row{r}, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(out.String(), "\n")
+		if got := strings.Join(strings.Fields(lines[0]), " "); got != tt.want {
+			t.Errorf("%d columns: got %q, want %q", tt.columns, got, tt.want)
+		}
+		for _, line := range lines {
+			if n := layout.Width(line); tt.columns > 0 && n > tt.columns {
+				t.Errorf("a line of %d columns in %d: %s", n, tt.columns, line)
+			}
+		}
+		if !strings.Contains(out.String(), "abcdefgh") || !strings.Contains(out.String(), "interrupted") {
+			t.Errorf("%d columns: got\n%s", tt.columns, out.String())
+		}
+	}
+}
+
+// A list of chosen columns has each column once, also one without values, and
+// the id where it was requested.
+func TestListColumns(t *testing.T) {
+	store := filled(t, 2, 2)
+	for _, tt := range []struct {
+		columns string
+		head    string
+		row     string // a pattern
+	}{
+		{"id,response_p99", "id response_p99", `^[0-9a-z]{8} [0-9.]+ ms$`},
+		{"response_p99,id", "response_p99 id", `^[0-9.]+ ms [0-9a-z]{8}$`},
+		{"report_id,op", "report_id op", `^[0-9a-z]{8} produce$`},
+		{"op,end_to_end_p99,op", "id op end_to_end_p99", `^[0-9a-z]{8} produce -$`},
+		{"response_p99.9,response_p999", "id response_p99.9", `^[0-9a-z]{8} [0-9.]+ ms$`},
+	} {
+		got := runs(t, "list", "--store", store, "--columns", tt.columns)
+		lines := strings.Split(strings.TrimSpace(got.out), "\n")
+		if got.code != OK || len(lines) != 3 {
+			t.Errorf("%s: exit %d, %s\n%s", tt.columns, got.code, got.words, got.out)
+			continue
+		}
+		if head := strings.Join(strings.Fields(lines[0]), " "); head != tt.head {
+			t.Errorf("%s: got the columns %q, want %q", tt.columns, head, tt.head)
+		}
+		if row := strings.Join(strings.Fields(lines[1]), " "); !regexp.MustCompile(tt.row).MatchString(row) {
+			t.Errorf("%s: got %q, want %s", tt.columns, row, tt.row)
+		}
+	}
+}
+
+// With --fail-if-none an empty list is a failure that a script sees.
+func TestFailIfNone(t *testing.T) {
+	full, empty := filled(t, 1, 2), filled(t, 0, 2)
+	for _, tt := range []struct {
+		name, words string
+		code        int
+		args        []string
+	}{
+		{"a match", "", OK, []string{"--store", full, "op=produce", "--fail-if-none"}},
+		{"without the flag", "", OK, []string{"--store", full, "op=consume"}},
+		{"no match", "no report matches op=consume", Broken, []string{"--store", full, "op=consume", "--fail-if-none"}},
+		{"no match, as JSON", "no report matches op=consume", Broken, []string{"--store", full, "op=consume", "--fail-if-none", "--json"}},
+		{"an empty store", "holds no report -> carronade run makes one", Broken, []string{"--store", empty, "--fail-if-none"}},
+	} {
+		got := runs(t, append([]string{"list"}, tt.args...)...)
+		if got.code != tt.code || !strings.Contains(got.words, tt.words) || tt.words == "" && got.words != "" {
+			t.Errorf("%s: exit %d, %q, want %d, %q", tt.name, got.code, got.words, tt.code, tt.words)
+		}
+		if strings.Contains(tt.name, "JSON") && !strings.Contains(got.out, `"reports": []`) {
+			t.Errorf("%s: got %s", tt.name, got.out)
+		}
+	}
+}

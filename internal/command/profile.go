@@ -1,0 +1,272 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/workload"
+	"carronade/target"
+	"carronade/units"
+)
+
+const profileLong = `Reads a sample of real traffic and writes a workload file that fits it, for
+carronade run -f FILE. The traffic is a Kafka topic, or a file: records as
+NDJSON or Parquet, a trace of carronade, a capture of packets (PCAP) with Kafka,
+Riemann or APM traffic, requests of APM agents, or messages of Riemann.
+
+The workload goes to stdout, or to -o FILE. Its comments say what each value
+came from, and how far it is off. A summary goes to stderr. Names of headers are
+in it. Keys, values and values of headers are not, unless --keep-samples is
+given.
+
+A topic is read from --from to the end that it has now, but not more than ten
+million records. If the whole topic was read, the number of keys and their skew
+are exact; otherwise they are lower bounds.`
+
+const profileExample = `
+  carronade profile kafka://127.0.0.1:9092/orders -o orders.yaml
+  carronade profile kafka://127.0.0.1:9092/orders --from latest --for 1m
+  carronade profile capture.pcap --check-fit > fitted.yaml
+  kcat -C -J -e -b 127.0.0.1 -t orders | carronade profile - > orders.yaml`
+
+// ProfileTools is what the command needs of the program.
+type ProfileTools struct {
+	Console
+	Topics target.Kind // whose topics are read; nil: this program cannot read topics
+	Err    io.Writer   // the summary
+	// Broker starts a stand-in to fire at, in a process of its own, and returns its address.
+	Broker func(ctx context.Context) (addr string, stop func() error, err error)
+	// Fire runs a workload without keeping a report, and returns the number of its events that
+	// were acked.
+	Fire func(ctx context.Context, w *workload.Workload) (acked uint64, err error)
+}
+
+// profileFlags are the command's.
+type profileFlags struct {
+	Settings
+	to       string
+	out      string
+	format   string
+	keep     string
+	checkFit bool
+	json     bool
+}
+
+// defaultRecords limits the records of a sample if no number is given.
+const defaultRecords = 10_000_000
+
+// Profile returns the command profile: it reads a sample of real traffic, fits a workload to it, and
+// prints the workload as a file. What recorded traffic looks like, what is fitted to it, and how, is
+// in package traffic. No key, value of a record or value of a header gets into what it prints, unless
+// samples were requested.
+func Profile(t ProfileTools) *cobra.Command {
+	f := &profileFlags{}
+	cmd := &cobra.Command{
+		Use: "profile TARGET|FILE", Short: "a workload file fitted to real traffic",
+		Long: profileLong, Example: profileExample,
+		Args:              Args(1, 1, "a topic, such as kafka://127.0.0.1:9092/orders, or a file"),
+		ValidArgsFunction: complete(t.Topics),
+		RunE: Run(func(cmd *cobra.Command, args []string) error {
+			return t.profile(cmd.Context(), f, args[0])
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&f.out, "output", "o", "", "write the workload to `FILE` instead of stdout")
+	fs.StringVar(&f.to, "to", "", "the `TARGET` of the workload (default: a local one, never the source)")
+	fs.StringVar(&f.format, "format", "", "`KIND` of the file: "+strings.Join(sampleFormatNames(), ", ")+" (default: by its contents)")
+	fs.StringVar(&f.keep, "keep-samples", "", "keep up to 10,000 values in `FILE`, for the workload to send")
+	fs.BoolVar(&f.checkFit, "check-fit", false, "run the workload against a stand-in of Kafka, and compare; exit code 1 beyond 5%")
+	fs.BoolVar(&f.json, "json", false, "the parameters, with the workload, as JSON on stdout")
+	for _, name := range []string{"count", "for"} {
+		f.BindOne(fs, name)
+	}
+	if t.Topics != nil {
+		for _, o := range workload.Table(t.Topics) {
+			if o.Kind != "" && o.AppliesTo(workload.Consume) && reads(&o) {
+				f.BindSetting(fs, &o)
+			}
+		}
+	}
+	fs.Lookup("count").Usage = "read at most this many records (default: 10M)"
+	fs.Lookup("for").Usage = "stop reading after this time"
+	return cmd
+}
+
+// complete completes targets, and otherwise files.
+func complete(kafka target.Kind) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 || kafka == nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return []string{kafka.Schemes()[0] + "://\ta topic"}, cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// reads reports whether an option matters for reading a topic.
+func reads(o *workload.Setting) bool {
+	switch o.Group {
+	case "security", "connections":
+		return o.Name != "clients"
+	}
+	return slices.Contains([]string{"from", "isolation"}, o.Name)
+}
+
+// profile reads, fits and writes.
+func (t *ProfileTools) profile(ctx context.Context, f *profileFlags, source string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	for _, path := range []string{f.out, f.keep} {
+		if path != "" {
+			if same(path, source) {
+				return &Words{Err: fmt.Errorf("cannot write %s: it is the file that is read", path), Hint: "give another file"}
+			}
+			if err := TryFile(path); err != nil {
+				return &Words{Err: fmt.Errorf("cannot write %s: %s", path, Reason(err)), Hint: "give a file in a writable folder"}
+			}
+		}
+	}
+	found, err := t.read(ctx, f, source)
+	if err != nil {
+		return err
+	}
+	p, err := found.make()
+	if err != nil {
+		return err
+	}
+	text := p.text()
+	d := newDocument(found, text)
+	var checked error
+	if f.checkFit {
+		if d.Check, err = t.check(ctx, found, p); err != nil {
+			return err
+		}
+		if !d.Check.Holds {
+			checked = Exit{Code: Broken}
+		}
+	}
+	if err := t.write(f, found, text, d); err != nil {
+		return err
+	}
+	if found.from().Interrupted {
+		return Exit{Code: Interrupted}
+	}
+	return checked
+}
+
+// same reports whether two paths name one file.
+func same(path, source string) bool {
+	a, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(source)
+	return err == nil && os.SameFile(a, b)
+}
+
+// write writes the workload, the summary and the document.
+func (t *ProfileTools) write(f *profileFlags, found sample, text string, d *profileDocument) error {
+	s := found.from()
+	rows := found.summary()
+	if f.out != "" {
+		if err := WriteFile(f.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+			return &Words{Err: fmt.Errorf("cannot write %s: %s", f.out, Reason(err)), Hint: "give a file in a writable folder"}
+		}
+		rows = append(rows, row{"written", f.out + "; carronade run -f " + f.out + " sends it"})
+	}
+	if d.Check != nil {
+		rows = append(rows, d.Check.rows()...)
+	}
+	summarize(t.Err, s.title(), rows)
+	for _, warning := range s.Warnings {
+		t.Warn(warning)
+	}
+	switch {
+	case f.json:
+		return WriteJSON(t.Out, d)
+	case f.out == "":
+		_, err := io.WriteString(t.Out, text)
+		return err
+	}
+	return nil
+}
+
+// check checks flags against each other.
+func (f *profileFlags) check() error {
+	if f.to != "" && !strings.Contains(f.to, "://") {
+		return &Words{Err: fmt.Errorf("--to: %q is not a target", f.to), Hint: "give a URL, such as kafka://127.0.0.1:9092/orders-profile"}
+	}
+	if f.format != "" && !slices.Contains(sampleFormatNames(), f.format) {
+		return &Words{
+			Err:  fmt.Errorf("--format: unknown format %q", f.format),
+			Hint: DidYouMean(f.format, sampleFormatNames(), "--format %s", "the formats are "+strings.Join(sampleFormatNames(), ", ")),
+		}
+	}
+	if f.keep != "" && f.keep == f.out {
+		return &Words{Err: errors.New("--keep-samples and --output name the same file"), Hint: "give two files"}
+	}
+	return nil
+}
+
+// limits returns the limits of reading: a number of records, and a time or 0.
+func (f *profileFlags) limits() (count uint64, length time.Duration, err error) {
+	count = defaultRecords
+	if text := f.Last("count"); text != "" {
+		if count, err = units.ParseCount(text); err != nil {
+			return 0, 0, fmt.Errorf("--count: %w", err)
+		}
+		if count == 0 {
+			return 0, 0, &Words{Err: errors.New("--count: 0 records are no sample"), Hint: "leave it out to read up to 10M"}
+		}
+	}
+	if text := f.Last("for"); text != "" {
+		if length, err = units.ParseDuration(text); err != nil {
+			return 0, 0, fmt.Errorf("--for: %w", err)
+		}
+	}
+	return count, length, nil
+}
+
+// read reads a topic or a file.
+func (t *ProfileTools) read(ctx context.Context, f *profileFlags, source string) (sample, error) {
+	if strings.Contains(source, "://") {
+		return t.readTopic(ctx, f, source)
+	}
+	for _, e := range f.Doc.Entries {
+		if e.Name != "count" && e.Name != "for" {
+			return nil, &Words{Err: fmt.Errorf("%s applies to topics, and %s is a file", e.Where, source), Hint: "leave it out"}
+		}
+	}
+	return t.readFile(ctx, f, source)
+}
+
+// open opens a file; - is stdin.
+func (t *ProfileTools) open(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(t.In), nil
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		return &namedPipe{path: path}, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		hint := "give a file, or a topic such as kafka://127.0.0.1:9092/orders"
+		if errors.Is(err, os.ErrPermission) {
+			hint = "give yourself the right to read it, or run as a user who has it"
+		}
+		return nil, &Words{Err: fmt.Errorf("cannot read %s: %s", path, Reason(err)), Hint: hint}
+	}
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		file.Close()
+		return nil, &Words{Err: fmt.Errorf("cannot read %s: it is a folder", path), Hint: "give a file in it"}
+	}
+	return file, nil
+}

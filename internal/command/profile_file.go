@@ -1,0 +1,189 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"carronade/internal/traffic"
+	"carronade/units"
+)
+
+// A format is a kind of file.
+type format struct {
+	name  string
+	about string
+	// begins reports whether a file with this beginning has the format.
+	begins func(head []byte) bool
+	read   func(t *ProfileTools, f *profileFlags, name string, in *input) (sample, error)
+}
+
+// sampleFormats are tried in this order.
+func sampleFormats() []format {
+	return []format{
+		{"parquet", "a table of records, or a trace of a run", traffic.IsParquet, (*ProfileTools).readParquet},
+		{"pcap", "packets with traffic of Kafka, APM or Riemann", traffic.IsPCAP, (*ProfileTools).readPackets},
+		{"apm", "requests of APM agents, each begins with its metadata", traffic.IsAPM, (*ProfileTools).readAPM},
+		{"riemann", "messages of Riemann, each with its length before it", traffic.IsRiemann, (*ProfileTools).readRiemann},
+		{"ndjson", "records as JSON, one a line", traffic.IsJSON, (*ProfileTools).readNDJSON},
+	}
+}
+
+func sampleFormatNames() []string {
+	var names []string
+	for _, f := range sampleFormats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// headSize is how much of a file decides its format.
+const headSize = 64 << 10
+
+// An input is a file that is read, until the context ends or the time is over.
+type input struct {
+	*bufio.Reader
+	file    io.ReadCloser
+	until   time.Time // zero: no limit
+	ctx     context.Context
+	waiting *waiting // nil: reading never waits
+}
+
+// cut reports whether the reader saw an end that its source does not have.
+func (in *input) cut() bool { return in.waiting != nil && in.waiting.cut }
+
+// ended reports whether reading ended where it had to: enough was read, or all until such an end,
+// of which the last record may be incomplete. Any other error is one of what was read.
+func (in *input) ended(err error) bool {
+	return errors.Is(err, traffic.ErrEnough) || in.cut() && in.Buffered() == 0
+}
+
+// finish notes how the reading of events ended, and returns why there is nothing to fit; hint
+// says what to check where there were no events.
+func (in *input) finish(src *source, err error, hint string) error {
+	switch {
+	case in.ended(err):
+		src.Interrupted = in.ctx.Err() != nil
+	case err != nil:
+		return err
+	default:
+		src.Whole = true
+	}
+	if src.Read > 0 {
+		return nil
+	}
+	if in.ctx.Err() != nil {
+		return context.Canceled
+	}
+	return &Words{Err: fmt.Errorf("%s has no events", src.Name), Hint: hint}
+}
+
+// stopped reports whether reading must end. A source that is waited for ends by itself, and what came
+// until then is read.
+func (in *input) stopped() bool {
+	return in.waiting == nil && (in.ctx.Err() != nil || !in.until.IsZero() && time.Now().After(in.until))
+}
+
+// readFile reads a file in its format.
+func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path string) (sample, error) {
+	_, length, err := f.limits()
+	if err != nil {
+		return nil, err
+	}
+	file, err := t.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	name := path
+	if path == "-" {
+		name = "stdin"
+	}
+	in := &input{file: file, ctx: ctx}
+	var from io.Reader = file
+	if path == "-" && mayWait(t.In) || path != "-" && mayWait(file) {
+		reading, stop := context.WithCancel(ctx)
+		defer stop()
+		in.waiting = newWaiting(reading, file, length)
+		from = in.waiting
+	}
+	in.Reader = bufio.NewReaderSize(from, headSize)
+	if length > 0 {
+		in.until = time.Now().Add(length)
+	}
+	head, err := in.Peek(headSize)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		return nil, &Words{Err: fmt.Errorf("cannot read %s: %s", name, Reason(err))}
+	}
+	switch {
+	case len(bytes.TrimSpace(head)) > 0:
+	case ctx.Err() != nil:
+		return nil, context.Canceled
+	case in.cut():
+		return nil, &Words{Err: fmt.Errorf("nothing arrived from %s within %s (--for)", name, units.FormatDuration(length)), Hint: "read for longer, or check what writes there"}
+	default:
+		return nil, &Words{Err: fmt.Errorf("%s is empty", name), Hint: "give a file with records, or a capture"}
+	}
+	for _, of := range sampleFormats() {
+		if of.name == f.format || f.format == "" && of.begins(head) {
+			found, err := of.read(t, f, name, in)
+			return found, t.explained(err, of.name, name)
+		}
+	}
+	var known string
+	for _, of := range sampleFormats() {
+		known += fmt.Sprintf("; %s: %s", of.name, of.about)
+	}
+	return nil, &Words{Err: fmt.Errorf("%s has none of the formats that can be read", name), Hint: "--format names the format of a file that is not recognized" + known}
+}
+
+// explained adds the file to an error of a reader.
+func (t *ProfileTools) explained(err error, format, name string) error {
+	if at := (*traffic.Error)(nil); errors.As(err, &at) {
+		return &Words{Err: fmt.Errorf("%s, as %s: %w", name, format, err), Hint: "check that the file is complete, and its format (--format)"}
+	}
+	return err
+}
+
+// readRecords reads a file of records by a reader of package traffic. interrupted reading ends
+// with what was read.
+func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input, read func(to traffic.Sink) error) (sample, error) {
+	count, _, err := f.limits()
+	if err != nil {
+		return nil, err
+	}
+	sampler, err := newSampler()
+	if err != nil {
+		return nil, err
+	}
+	kept := newSamples(f.keep)
+	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
+	s := source{Kind: kind, Name: name}
+	switch err := read(to); {
+	case in.ended(err):
+		s.Interrupted = in.ctx.Err() != nil
+	case err != nil:
+		return nil, err
+	default:
+		s.Whole = true
+	}
+	if sampler.Records() == 0 {
+		if s.Interrupted {
+			return nil, context.Canceled
+		}
+		return nil, &Words{Err: fmt.Errorf("%s has no records, as %s", name, kind), Hint: "check the file, and its format (--format)"}
+	}
+	s.Warnings = append(s.Warnings, to.warnings...)
+	if err := kept.write(); err != nil {
+		return nil, err
+	}
+	return newRecords(s, sampler, 0, orElse(f.to, recordTarget), kept), nil
+}
+
+func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (sample, error) {
+	return t.readRecords(f, "ndjson", name, in, func(to traffic.Sink) error { return traffic.NDJSON(in.Reader, to) })
+}

@@ -1,0 +1,118 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"carronade/internal/traffic"
+	wire "carronade/internal/wire/kafka"
+	"carronade/internal/workload"
+	"carronade/target"
+	"carronade/target/kafka"
+	"carronade/units"
+)
+
+// readTopic reads a sample of a topic.
+func (t *ProfileTools) readTopic(ctx context.Context, f *profileFlags, source string) (sample, error) {
+	count, length, err := f.limits()
+	if err != nil {
+		return nil, err
+	}
+	if f.format != "" {
+		return nil, &Words{Err: fmt.Errorf("--format is that of a file, and %s is a target", source), Hint: "leave it out"}
+	}
+	if t.Topics == nil || !strings.HasPrefix(source, t.Topics.Schemes()[0]+"://") {
+		return nil, &Words{Err: fmt.Errorf("cannot read a sample of %s: only topics of Kafka can be read", source), Hint: "give kafka://HOST:9092/TOPIC, or a capture of the traffic as a file"}
+	}
+	work, topic, err := t.sampleWork(f, source)
+	if err != nil {
+		return nil, err
+	}
+	work.Count, work.For = count, length
+	return t.sample(ctx, f, work, topic)
+}
+
+// sampleWork resolves the settings of a topic.
+func (t *ProfileTools) sampleWork(f *profileFlags, source string) (work kafka.SampleWork, name string, err error) {
+	var doc workload.Document
+	for _, e := range f.Doc.Entries {
+		if e.Name != "count" && e.Name != "for" {
+			doc.Add(e.Name, e.Where, e.Values...)
+		}
+	}
+	doc.Add("target", "target", source)
+	doc.Add("op", "op", workload.Consume)
+	w, err := workload.Resolve([]target.Kind{t.Topics}, &doc, nil)
+	if err != nil {
+		return work, "", err
+	}
+	for _, text := range w.Warnings {
+		t.Warn(text)
+	}
+	spec, err := w.Spec()
+	if err != nil {
+		return work, "", err
+	}
+	return kafka.SampleWork{URL: w.URL, Options: spec.Options, Given: spec.Given, Logf: t.Note}, w.Target(), nil
+}
+
+// sample reads a topic and fits what was read.
+func (t *ProfileTools) sample(ctx context.Context, f *profileFlags, work kafka.SampleWork, name string) (*recordTraffic, error) {
+	sampler, err := newSampler()
+	if err != nil {
+		return nil, err
+	}
+	kept := newSamples(f.keep)
+	batches := traffic.KafkaBatches{To: sinks(sampler, kept)}
+	unreadable := uint64(0)
+	work.Batch = func(partition int32, b *wire.Batch, records []byte, from, to int64) {
+		if batches.Add(partition, b, records, from, to) != nil {
+			unreadable++
+		}
+	}
+	r, err := kafka.Sample(ctx, work)
+	if err != nil {
+		if ctx.Err() != nil && sampler.Records() == 0 {
+			return nil, context.Canceled
+		}
+		return nil, err
+	}
+	s := source{Kind: "kafka topic", Name: name, Whole: r.Whole, Available: r.Offsets, Interrupted: r.Interrupted}
+	if n := r.Corrupt + unreadable; n > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s could not be read: wrong checksums or invalid records", units.Plural(n, "batch")))
+	}
+	if sampler.Records() == 0 {
+		return nil, t.nothing(ctx, r, name)
+	}
+	if err := kept.write(); err != nil {
+		return nil, err
+	}
+	to := f.to
+	if to == "" {
+		to = "kafka://127.0.0.1:9092/" + r.Topic + "-profile"
+	}
+	return newRecords(s, sampler, r.Partitions, to, kept), nil
+}
+
+// nothing is the error of a sample without records.
+func (t *ProfileTools) nothing(ctx context.Context, r *kafka.SampleResult, name string) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Canceled
+	case r.Offsets == 0 && !r.Live:
+		return &Words{Err: fmt.Errorf("the topic %s has no records to read", name), Hint: "check its name, --from, and whether its records have expired"}
+	case r.Live:
+		return &Words{Err: fmt.Errorf("nothing arrived in the topic %s while it was read", name), Hint: "read for longer (--for), or what it has already (--from earliest)"}
+	}
+	return &Words{Err: fmt.Errorf("the topic %s has no records that can be read, in %s", name, units.Plural(r.Offsets, "offset")), Hint: "they may belong to open or aborted transactions, be removed by compaction, or be corrupt"}
+}
+
+// newSampler returns a sampler that measures values by the reference codec.
+func newSampler() (*traffic.Sampler, error) {
+	compress, err := compressor(reference)
+	if err != nil {
+		return nil, err
+	}
+	return traffic.NewSampler(reference, compress), nil
+}

@@ -1,0 +1,306 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/report"
+	"carronade/internal/run"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/target"
+	"carronade/target/kafka"
+	"carronade/target/kafka/admin"
+	"carronade/units"
+)
+
+const topicsLong = `Creates, lists, describes, deletes and reads Kafka topics. The operations are
+counted and timed, so ten thousand of them are a load test. A topic that is
+missing, or exists already, is a failure, and the exit code is then 1.
+
+A report is kept as of a run, except by describe: carronade report, collate and
+compare take it, and carronade report replay makes the same operations again.
+--json prints the result of the operations, with the topics.
+
+TARGET names the broker and may name the topic; TOPICS are further topics,
+separated by commas.`
+
+const topicsExample = `
+  carronade topics create kafka://127.0.0.1:9092/orders --partitions 12
+  carronade topics create kafka://127.0.0.1:9092/load --count 10k \
+    --per-request 100
+  carronade topics read kafka://127.0.0.1:9092 orders,payments`
+
+// mostTopics limits --count, since every name is kept in memory.
+const mostTopics = 10_000_000
+
+// topicFlags are the flags of an operation on topics.
+type topicFlags struct {
+	Settings
+	op string
+
+	file        string
+	fileHash    string // of what was read of it
+	count       string
+	concurrency int
+	perRequest  int
+	rate        string
+	json        bool
+
+	partitions int
+	replicas   int
+	config     []string
+	upto       int64
+	times      int
+	internal   bool
+}
+
+// A KeepTopics makes a load of operations on topics, and stores its report as the settings say. It
+// calls show with the report and with where it is, as lines for the end of the result, and
+// returns its error. An error of the load is returned unchanged.
+type KeepTopics func(ctx context.Context, t *Settings, job run.TopicsJob, show func(d *report.Document, more []report.Condition) error) error
+
+// Topics returns the command for the program's Kafka kind.
+func Topics(c Console, k target.Kind, keep KeepTopics) *cobra.Command {
+	t := &topics{Console: c, kind: k, keep: keep}
+	cmd := Group("topics", "create, list, describe, delete and read Kafka topics", topicsLong,
+		t.command(admin.Create, "TARGET [TOPICS]", "create topics"),
+		t.command(admin.List, "TARGET", "list all topics"),
+		t.command(admin.Describe, "TARGET [TOPICS]", "partitions, leaders and settings of topics"),
+		t.command(admin.Delete, "TARGET [TOPICS]", "delete topics"),
+		t.command(admin.DeleteRecords, "TARGET [TOPICS]", "delete the records of topics, up to an offset"),
+		t.command(admin.Read, "TARGET [TOPICS]", "read whole topics, each as one operation"),
+	)
+	cmd.Example = topicsExample
+	return cmd
+}
+
+// topics has what the commands need.
+type topics struct {
+	Console
+	kind target.Kind
+	keep KeepTopics
+}
+
+func (t *topics) command(op, usage, short string) *cobra.Command {
+	f := &topicFlags{op: op}
+	most := 2
+	if op == admin.List {
+		most = 1
+	}
+	cmd := &cobra.Command{
+		Use: op + " " + usage, Short: short,
+		Args:              Args(1, most, "a target, such as kafka://127.0.0.1:9092/orders"),
+		ValidArgsFunction: CompleteTarget([]target.Kind{t.kind}),
+		RunE: Run(func(cmd *cobra.Command, args []string) error {
+			w, on, err := t.work(f, args)
+			if err != nil {
+				return err
+			}
+			if op == admin.Describe {
+				r, err := kafka.Topics(cmd.Context(), w)
+				return t.done(cmd.Context(), r, f.json, nil, err)
+			}
+			return t.run(cmd.Context(), f, args, w, on)
+		}),
+	}
+	fs := cmd.Flags()
+	fs.BoolVar(&f.json, "json", false, "the result as JSON on stdout")
+	fs.IntVarP(&f.concurrency, "concurrency", "c", 1, "requests in flight at once")
+	fs.StringVar(&f.rate, "rate", "", "requests at this `RATE`, such as 50/s (default: each when the one before is answered)")
+	if op == admin.List {
+		fs.IntVar(&f.times, "times", 1, "how often")
+		fs.BoolVar(&f.internal, "internal", false, "include internal topics")
+	} else {
+		fs.StringVar(&f.file, "topics-file", "", "more topics, one per line in `FILE`")
+		fs.StringVar(&f.count, "count", "", "`N` topics: TOPIC-0, TOPIC-1, ...")
+	}
+	if op == admin.Create || op == admin.Delete {
+		fs.IntVar(&f.perRequest, "per-request", 1, "topics in one request")
+	}
+	switch op {
+	case admin.Create:
+		fs.IntVar(&f.partitions, "partitions", 0, "of each topic (default: the broker's)")
+		fs.IntVar(&f.replicas, "replicas", 0, "of each partition (default: the broker's)")
+		fs.StringArrayVar(&f.config, "config", nil, "a setting of the topics, `K=V` (repeatable)")
+	case admin.DeleteRecords:
+		fs.Int64Var(&f.upto, "upto", -1, "delete records before this offset; -1: all")
+	}
+	for _, o := range workload.Table(t.kind) {
+		if o.Kind != "" && o.AppliesTo(workload.Consume) && belongsToTopics(op, &o) {
+			f.BindSetting(fs, &o)
+		}
+	}
+	if op != admin.Describe {
+		for _, name := range []string{"label", "note", "store", "no-store"} {
+			f.BindOne(fs, name)
+		}
+	}
+	return cmd
+}
+
+// belongsToTopics reports whether a Kafka option applies to an operation: connection options to all,
+// consumer options to reading.
+func belongsToTopics(op string, o *workload.Setting) bool {
+	switch o.Group {
+	case "security", "connections":
+		return o.Name != "clients"
+	case "consuming":
+		return op == admin.Read && !slices.Contains([]string{"group", "from", "until-end"}, o.Name)
+	}
+	return false
+}
+
+// work converts flags and arguments to work for package kafka, and returns the settings of the
+// connection, too.
+func (t *topics) work(f *topicFlags, args []string) (admin.Work, *workload.Workload, error) {
+	f.Doc.Add("target", "target", args[0])
+	f.Doc.Add("op", "op", workload.Consume)
+	w, err := workload.Resolve([]target.Kind{t.kind}, &f.Doc, nil)
+	if err != nil {
+		return admin.Work{}, nil, err
+	}
+	for _, text := range w.Warnings {
+		t.Warn(text)
+	}
+	spec, err := w.Spec()
+	if err != nil {
+		return admin.Work{}, nil, err
+	}
+	work := admin.Work{
+		Op: f.op, URL: w.URL, Options: spec.Options, Given: spec.Given,
+		Upto: f.upto, Concurrency: f.concurrency, PerRequest: f.perRequest, Times: f.times, Internal: f.internal,
+		Logf: t.Note,
+	}
+	for name, n := range map[string]int{"concurrency": f.concurrency, "per-request": max(f.perRequest, 1), "times": max(f.times, 1)} {
+		if n < 1 || n > 10_000 {
+			return work, nil, &Words{Err: fmt.Errorf("--%s: %d is not between 1 and 10,000", name, n)}
+		}
+	}
+	if f.rate != "" {
+		if work.Rate, err = units.ParseRate(f.rate); err != nil {
+			return work, nil, fmt.Errorf("--rate: %w", err)
+		} else if work.Rate == 0 {
+			return work, nil, &Words{Err: errors.New("--rate: must be above 0"), Hint: "leave --rate out to send as fast as the concurrency allows"}
+		}
+	}
+	if f.op == admin.Create {
+		text := strings.Join(f.config, ",")
+		if work.Spec, err = admin.ParseSpec(text); err != nil {
+			return work, nil, err
+		}
+		if f.partitions < 0 || f.replicas < 0 || f.replicas > 1<<15-1 || f.partitions > 1_000_000 {
+			return work, nil, &Words{Err: errors.New("--partitions and --replicas are numbers above 0"), Hint: "leave them out to use the broker's defaults"}
+		}
+		work.Spec.Partitions, work.Spec.Replicas = int32(f.partitions), int16(f.replicas)
+	}
+	work.Names, err = f.names(args, w)
+	return work, w, err
+}
+
+// names returns the topics of the arguments, the file and --count.
+func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error) {
+	var names []string
+	if len(args) > 1 {
+		for name := range strings.SplitSeq(args[1], ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	if f.file != "" {
+		data, err := os.ReadFile(f.file) // once: it may be a pipe
+		if err != nil {
+			return nil, &Words{Err: fmt.Errorf("--topics-file: cannot read %s: %s", f.file, Reason(err))}
+		}
+		names, f.fileHash = append(names, lines(data)...), run.TopicsHash(data)
+	}
+	own := strings.Trim(w.URL.Path, "/")
+	if f.count == "" {
+		if len(names) == 0 && own == "" && f.op != admin.List {
+			return nil, &Words{Err: errors.New("no topic was named"), Hint: fmt.Sprintf("put it into the target, %s/TOPIC, or after it", strings.TrimRight(w.Target(), "/"))}
+		}
+		return names, nil
+	}
+	n, err := units.ParseCount(f.count)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--count: %w", err)
+	case n == 0 || n > mostTopics:
+		return nil, &Words{Err: fmt.Errorf("--count: %s is not between 1 and ten million", f.count)}
+	case len(names) > 0 || own == "":
+		return nil, &Words{Err: errors.New("--count needs one topic in the target, as the prefix of the names"), Hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
+	}
+	return admin.Names(own+"-", int(n)), nil
+}
+
+// lines are the lines of a file that are neither empty nor comments.
+func lines(data []byte) []string {
+	var out []string
+	for l := range strings.Lines(string(data)) {
+		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// run does the work, prints the result and has its report stored.
+func (t *topics) run(ctx context.Context, f *topicFlags, args []string, w admin.Work, on *workload.Workload) error {
+	job := f.job(args, &w, on)
+	var r *admin.Result
+	job.Load = func(ctx context.Context, began func()) (string, *load.Result, error) {
+		w.Started = func(time.Time) { began() }
+		var of *load.Result
+		var err error
+		if r, of, err = measured(ctx, w, nil); err != nil {
+			return "", nil, err
+		}
+		return on.Target(), of, nil
+	}
+	err := t.keep(ctx, &f.Settings, job, func(d *report.Document, more []report.Condition) error {
+		if !d.Trust.OK && r.Requests > 1 {
+			t.Warn("the times are not to be trusted: " + strings.Join(d.Trust.Reasons, ", "))
+		}
+		return t.done(ctx, r, f.json, more, nil)
+	})
+	return ended(ctx, err)
+}
+
+// ended is the error of a load, which is of no interest if the user ended it.
+func ended(ctx context.Context, err error) error {
+	if e := (Exit{}); err != nil && ctx.Err() != nil && !errors.As(err, &e) {
+		return context.Canceled
+	}
+	return err
+}
+
+// done prints a result. The error has the exit code.
+func (t *topics) done(ctx context.Context, r *admin.Result, asJSON bool, more []report.Condition, err error) error {
+	if err != nil {
+		return ended(ctx, err)
+	}
+	d := topicsDocument(r)
+	if asJSON {
+		err = WriteJSON(t.Out, d)
+	} else {
+		d.text(t.Out)
+		where(t.Out, more)
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.Interrupted:
+		return Exit{Code: Interrupted}
+	case r.Failed+r.Unknown > 0:
+		return Exit{Code: Broken}
+	}
+	return nil
+}

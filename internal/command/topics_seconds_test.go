@@ -1,0 +1,165 @@
+package command
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/measure"
+	"carronade/target/kafka/admin"
+)
+
+// sums adds up rows.
+func sums(rows []measure.Interval) (c measure.Counts, service, failing, censored uint64) {
+	for i := range rows {
+		c.Add(rows[i].Counts)
+		service += rows[i].Service.Count()
+		failing += rows[i].FailedService.Count()
+		censored += rows[i].Censored.Count()
+	}
+	return c, service, failing, censored
+}
+
+// However long a load lasts, it has no more rows than one of an hour, no counts
+// are lost, and two rows are open.
+func TestSecondsAreBounded(t *testing.T) {
+	const most = 3 * measure.DefaultSeries
+	s := newSeconds(&admin.Work{PerRequest: 2}, nil)
+	for i := range most {
+		at := time.Duration(i) * time.Second
+		if i%5 == 1 {
+			at -= 3 * time.Second // reported late
+		}
+		d := admin.Done{Sent: max(0, at-time.Millisecond), At: max(0, at), InFlight: 1}
+		s.done(d)
+		d.Last = true
+		s.done(d)
+		if n := len(s.series.Intervals()); n > measure.DefaultSeries {
+			t.Fatalf("%d rows after %d seconds", n, i)
+		}
+	}
+	r := &admin.Result{Operations: 2 * most, Elapsed: most * time.Second}
+	rows := s.intervals(&admin.Work{}, r)
+	sum, service, _, _ := sums(rows)
+	if sum.Sent != 2*most || sum.Acked != 2*most || sum.Offered != 2*most || sum.Batches != most || service != most || s.total.Service.Count() != most {
+		t.Errorf("got %+v, %d service times, of %d requests of two", sum, service, most)
+	}
+	end := time.Duration(0)
+	for i := range rows {
+		if rows[i].Start != end || rows[i].End <= end {
+			t.Fatalf("row %d is from %s to %s, behind one that ends at %s", i, rows[i].Start, rows[i].End, end)
+		}
+		end = rows[i].End
+	}
+	if len(rows) > measure.DefaultSeries+2 || end != r.Elapsed {
+		t.Errorf("%d rows to %s, want %s", len(rows), end, r.Elapsed)
+	}
+}
+
+// Operations are offered in the second in which they were due, also those that
+// were never begun, until the last beginning of operations.
+func TestSecondsOffered(t *testing.T) {
+	w := &admin.Work{Op: admin.List, Times: -1, Rate: 10}
+	s := newSeconds(&admin.Work{Rate: w.Rate}, nil)
+	// The second request lasts until the load is canceled; the third waits
+	// behind it.
+	s.done(admin.Done{Sent: 0, At: time.Millisecond, InFlight: 1, Last: true})
+	s.done(admin.Done{
+		Due: 100 * time.Millisecond, Sent: 101 * time.Millisecond, At: 5 * time.Second, InFlight: 1, Last: true,
+		Class: "canceled", Err: errors.New("cut off"),
+	})
+	r := &admin.Result{Operations: 2, Done: 1, Unknown: 1, Begun: 2500 * time.Millisecond, Unsent: 23, Elapsed: 5500 * time.Millisecond}
+	rows := s.intervals(w, r)
+	var got []uint64
+	for i := range rows {
+		got = append(got, rows[i].Offered)
+	}
+	if want := []uint64{10, 10, 5, 0, 0, 0}; len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || got[5] != 0 {
+		t.Errorf("offered %v a second, want %v", got, want)
+	}
+	sum, service, failing, censored := sums(rows)
+	if sum.Offered != 25 || sum.Unsent != 23 || sum.Unknown != 1 || sum.Answered != 1 || service != 1 || failing != 0 || censored != 24 {
+		t.Errorf("got %+v, %d service times, %d of failed ones, %d ages", sum, service, failing, censored)
+	}
+	if last := rows[len(rows)-1]; last.Unknown != 1 || len(last.Classes) != 1 || last.Unsent != 23 || last.End != r.Elapsed {
+		t.Errorf("the last row is %+v", last)
+	}
+	if c := s.total.Censored; c.Count() != 24 || c.Min() != 100*time.Millisecond || c.Max() != 4900*time.Millisecond || c.Percentile(50) < time.Second {
+		t.Errorf("%d ages from %s to %s", c.Count(), c.Min(), c.Max())
+	}
+	if s.total.Response.Count() != 1 || s.total.SendDelay.Max() != time.Millisecond || s.total.Queueing.Max() != 0 {
+		t.Errorf("%d response times, send delay up to %s, queueing up to %s", s.total.Response.Count(), s.total.SendDelay.Max(), s.total.Queueing.Max())
+	}
+}
+
+// A request has a service time if a part of it was done, a failed service time
+// if all of it failed, and none if its result is unknown.
+func TestSecondsFates(t *testing.T) {
+	s := newSeconds(&admin.Work{PerRequest: 2}, nil)
+	var seen []compat.TopicDone
+	s.see = func(d compat.TopicDone) { seen = append(seen, d) }
+	for _, fates := range [][2]string{{"", "rejected"}, {"rejected", "rejected"}, {"timeout", "timeout"}} {
+		for i, class := range fates {
+			s.done(admin.Done{At: 5 * time.Millisecond, Class: class, Certain: class == "rejected", InFlight: 1, Last: i == 1})
+		}
+	}
+	rows := s.intervals(&admin.Work{}, &admin.Result{Operations: 6, Elapsed: time.Second})
+	sum, service, failing, _ := sums(rows)
+	if sum.Acked != 1 || sum.Failed != 3 || sum.Unknown != 2 || sum.Batches != 3 || sum.Answered != 2 || service != 1 || failing != 1 {
+		t.Errorf("got %+v, %d service times, %d of failed ones", sum, service, failing)
+	}
+	want := measure.Classes{{Class: "rejected", Events: 3, Batches: 2}, {Class: "timeout", Events: 2, Batches: 1}}
+	if got := rows[0].Classes; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("classes are %+v, want %+v", got, want)
+	}
+	if len(seen) != 6 || !seen[1].Certain || seen[4].Certain {
+		t.Errorf("saw %+v", seen)
+	}
+}
+
+// The send delay of a request counts for each of its operations, and is not in
+// the lower values.
+func TestSecondsLate(t *testing.T) {
+	ms := time.Millisecond
+	s := newSeconds(&admin.Work{Rate: 10, PerRequest: 3}, nil)
+	record := func(due, free, sent, at time.Duration) {
+		for i := range 3 {
+			s.done(admin.Done{Due: due, Free: free, Sent: sent, At: at, InFlight: 1, Last: i == 2})
+		}
+	}
+	record(100*ms, 90*ms, 130*ms, 150*ms)
+	record(100*ms, 140*ms, 150*ms, 170*ms) // no caller was free earlier
+	for _, c := range []struct {
+		name           string
+		got            *measure.Histogram
+		n              uint64
+		least, longest time.Duration
+	}{
+		{"send delay", s.total.SendDelay, 6, 10 * ms, 30 * ms},
+		{"response", s.total.Response, 6, 50 * ms, 70 * ms},
+		{"response, lower", s.lower.Response, 6, 20 * ms, 60 * ms},
+		{"service, lower", s.lower.Service, 2, 20 * ms, 20 * ms},
+	} {
+		if c.got.Count() != c.n || c.got.Min() != c.least || c.got.Max() != c.longest {
+			t.Errorf("%s: got %d from %s to %s, want %d from %s to %s", c.name, c.got.Count(), c.got.Min(), c.got.Max(), c.n, c.least, c.longest)
+		}
+	}
+}
+
+// If very many operations were never begun, their ages are still recorded, and
+// quickly.
+func TestSecondsNeverBegun(t *testing.T) {
+	w := &admin.Work{Op: admin.Create, Next: func() string { return "" }, Times: -1, Rate: 1e6, PerRequest: 10}
+	s := newSeconds(&admin.Work{Rate: w.Rate, PerRequest: 10}, nil)
+	r := &admin.Result{Begun: time.Hour, Elapsed: time.Hour}
+	r.Unsent = w.DueBefore(r.Begun)
+	rows := s.intervals(w, r)
+	sum, _, _, censored := sums(rows)
+	if sum.Offered != 36e9 || sum.Unsent != 36e9 || censored != 36e9 {
+		t.Errorf("offered %d, unsent %d, %d ages", sum.Offered, sum.Unsent, censored)
+	}
+	if half := s.total.Censored.Percentile(50); half < 29*time.Minute || half > 31*time.Minute {
+		t.Errorf("half of what was due in an hour is %s old", half)
+	}
+}

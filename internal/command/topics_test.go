@@ -1,0 +1,43 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"carronade/internal/report"
+	"carronade/internal/run"
+	"carronade/internal/workload"
+	"carronade/target"
+	"carronade/target/kafka"
+	"carronade/target/kafka/admin"
+)
+
+// The hash of a file with names is that of what was read: a pipe can be read only once.
+func TestTopicsFileIsReadOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "names")
+	text := []byte("# names\na\n\n b \n")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var doc workload.Document
+	doc.Add("target", "target", "kafka://127.0.0.1:9092")
+	w, err := workload.Resolve([]target.Kind{kafka.Kind{}}, &doc, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &topicFlags{op: admin.Delete, file: path}
+	names, err := f.names([]string{"kafka://127.0.0.1:9092"}, w)
+	if err != nil || !slices.Equal(names, []string{"a", "b"}) {
+		t.Fatalf("got %v and %v", names, err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // a pipe has nothing more
+		t.Fatal(err)
+	}
+	job := f.job([]string{"kafka://127.0.0.1:9092"}, &admin.Work{Op: f.op, Names: names}, w)
+	i := slices.IndexFunc(job.Settings, func(s run.TopicsSetting) bool { return s.Name == report.TopicsFileHash })
+	if i < 0 || job.Settings[i].Values[0] != run.TopicsHash(text) {
+		t.Errorf("got %+v, want the hash of what was read", job.Settings)
+	}
+}

@@ -1,0 +1,26 @@
+package standin
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAddresses(t *testing.T) {
+	tests := []struct {
+		name, line string
+		want       map[string]string
+	}{
+		{"one", "127.0.0.1:9092", map[string]string{"": "127.0.0.1:9092"}},
+		{"several", "127.0.0.1:5555, udp 127.0.0.1:5556, tls [::1]:5554", map[string]string{
+			"": "127.0.0.1:5555", "udp": "127.0.0.1:5556", "tls": "[::1]:5554",
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, addresses(test.line)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

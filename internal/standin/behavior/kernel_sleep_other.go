@@ -1,7 +1,0 @@
-//go:build !linux
-
-package behavior
-
-import "time"
-
-func kernelSleep(time.Duration) {}

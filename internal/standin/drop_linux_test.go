@@ -1,0 +1,38 @@
+package standin
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// TestTryDropWithOtherConnections: other clients that connect to the listener and
+// send nothing do not block the trial.
+func TestTryDropWithOtherConnections(t *testing.T) {
+	t.Parallel()
+	if !CanDrop() {
+		t.Skip("this kernel drops nothing")
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	for range 3 {
+		other, err := net.Dial("tcp", ln.Addr().String()) //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+	}
+	result := make(chan bool, 1)
+	go func() { result <- tryDrop(ln) }()
+	select {
+	case supported := <-result:
+		if !supported {
+			t.Error("the trial reports that bytes are not dropped")
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it waits for another client")
+	}
+}

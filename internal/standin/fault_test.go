@@ -1,0 +1,246 @@
+package standin
+
+import (
+	"errors"
+	"io"
+	"math"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+func TestStallLeft(t *testing.T) {
+	t.Parallel()
+	s := Stall{Every: 10 * time.Second, Length: time.Second}
+	tests := []struct {
+		name  string
+		stall Stall
+		since time.Duration
+		want  time.Duration
+	}{
+		{"none", Stall{}, time.Hour, 0},
+		{"start", s, 0, 0},
+		{"before the first", s, 500 * time.Millisecond, 0},
+		{"just before", s, 10*time.Second - 1, 0},
+		{"begins", s, 10 * time.Second, time.Second},
+		{"within", s, 10*time.Second + 300*time.Millisecond, 700 * time.Millisecond},
+		{"ends", s, 11 * time.Second, 0},
+		{"the third", s, 30*time.Second + 999*time.Millisecond, time.Millisecond},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.stall.Left(test.since); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// listenWithFaults runs f in virtual time with both ends of a connection. The faults are
+// on the end there.
+func listenWithFaults(t *testing.T, delay time.Duration, stall Stall, f func(t *testing.T, here, there net.Conn)) {
+	t.Helper()
+	withHolds(t, delay, stall, false, f)
+}
+
+func withHolds(t *testing.T, delay time.Duration, stall Stall, holds bool, f func(t *testing.T, here, there net.Conn)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		here, inner := net.Pipe()
+		there, err := WithFaults(oneListener{inner}, delay, stall, holds, time.Now()).Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer here.Close()
+		defer there.Close()
+		f(t, here, there)
+	})
+}
+
+type oneListener struct{ c net.Conn }
+
+func (l oneListener) Accept() (net.Conn, error) { return l.c, nil }
+func (l oneListener) Close() error              { return nil }
+func (l oneListener) Addr() net.Addr            { return &net.TCPAddr{} }
+
+func TestFaultDelay(t *testing.T) {
+	t.Parallel()
+	listenWithFaults(t, 5*time.Millisecond, Stall{}, func(t *testing.T, here, there net.Conn) {
+		begin := time.Now()
+		go func() {
+			for range 3 {
+				if _, err := there.Write([]byte("x")); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(2 * time.Millisecond)
+			}
+		}()
+		var got []time.Duration
+		var b [1]byte
+		for range 3 {
+			if _, err := io.ReadFull(here, b[:]); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, time.Since(begin))
+		}
+		// Each is delayed independently: they do not queue behind each other.
+		want := []time.Duration{5 * time.Millisecond, 7 * time.Millisecond, 9 * time.Millisecond}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("arrivals (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestDelayClosed(t *testing.T) {
+	t.Parallel()
+	listenWithFaults(t, time.Hour, Stall{}, func(t *testing.T, _, there net.Conn) {
+		for there.(*faultConn).waiting <= delayBytes {
+			if _, err := there.Write(make([]byte, 16<<20)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		full := make(chan error)
+		go func() { _, err := there.Write([]byte("one too many")); full <- err }()
+		synctest.Wait()
+		select {
+		case err := <-full:
+			t.Fatalf("got %v from a write beyond the bound, want it to block", err)
+		default:
+		}
+		there.Close()
+		if err := <-full; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("got %v, want %v", err, net.ErrClosed)
+		}
+	})
+}
+
+func TestStall(t *testing.T) {
+	t.Parallel()
+	stall := Stall{Every: 10 * time.Second, Length: time.Second}
+	tests := []struct {
+		name  string
+		delay time.Duration
+		at    time.Duration // when the client writes
+		want  time.Duration // when the answer arrives
+	}{
+		{"before", 0, time.Second, time.Second},
+		{"within", 0, 10*time.Second + 200*time.Millisecond, 11 * time.Second},
+		{"after", 0, 11 * time.Second, 11 * time.Second},
+		{"the second", 0, 20 * time.Second, 21 * time.Second},
+		{"the answer is due within", 100 * time.Millisecond, 9950 * time.Millisecond, 11 * time.Second},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			listenWithFaults(t, test.delay, stall, func(t *testing.T, here, there net.Conn) {
+				begin := time.Now()
+				go func() {
+					var b [1]byte
+					for {
+						if _, err := there.Read(b[:]); err != nil {
+							return
+						}
+						if _, err := there.Write(b[:]); err != nil {
+							return
+						}
+					}
+				}()
+				time.Sleep(test.at)
+				if _, err := here.Write([]byte("x")); err != nil {
+					t.Fatal(err)
+				}
+				var b [1]byte
+				if _, err := io.ReadFull(here, b[:]); err != nil {
+					t.Fatal(err)
+				}
+				if got := time.Since(begin); got != test.want {
+					t.Errorf("answered at %v, want %v", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestParseStall parses valid and invalid stalls.
+func TestParseStall(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, in string
+		want     Stall
+		err      string
+	}{
+		{"stall", "10s/1s", Stall{10 * time.Second, time.Second}, ""},
+		{"stall without length", "10s", Stall{}, "want EVERY/LENGTH"},
+		{"stall without unit", "10/1", Stall{}, "without a unit"},
+		{"stall of bad length", "10s/x", Stall{}, `duration "x"`},
+		{"stall longer than its period", "1s/1s", Stall{}, "below the 1 s"},
+		{"stall of nothing", "1s/0s", Stall{}, "above 0"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := ParseStall(test.in)
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("got error %v, want one with %q", err, test.err)
+				}
+				return
+			}
+			if err != nil || got != test.want {
+				t.Errorf("got %v, %v; want %v", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestDice(t *testing.T) {
+	t.Parallel()
+	const n = 100_000
+	shares := []float64{0.2, 0.05}
+	draw := func(seed uint64) (sides []int) {
+		d := NewDice(seed, shares...)
+		for range n {
+			sides = append(sides, d.Draw())
+		}
+		return sides
+	}
+	sides := draw(1)
+	if diff := cmp.Diff(sides, draw(1)); diff != "" {
+		t.Errorf("the same seed draws different sides (-first +second):\n%s", diff)
+	}
+	if cmp.Equal(sides, draw(2)) {
+		t.Error("another seed draws the same sides")
+	}
+	for i, share := range shares {
+		got := 0.0
+		for _, side := range sides {
+			if side == i {
+				got++
+			}
+		}
+		// Six standard deviations of the binomial.
+		if want := n * share; math.Abs(got-want) > 6*math.Sqrt(want*(1-share)) {
+			t.Errorf("side %d: got %v of %d draws, want about %v", i, got, n, want)
+		}
+	}
+	if got := NewDice(1).Draw(); got != -1 {
+		t.Errorf("dice without sides: got %d, want -1", got)
+	}
+}
+
+func TestBindFaults(t *testing.T) {
+	t.Parallel()
+	var delay time.Duration
+	var stall Stall
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	BindFaults(fs, &delay, &stall)
+	if err := fs.Parse([]string{"--delay", "5ms", "--stall", "10s/1s"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := (Stall{10 * time.Second, time.Second}); delay != 5*time.Millisecond || stall != want {
+		t.Errorf("got %v and %v, want 5ms and %v", delay, stall, want)
+	}
+}

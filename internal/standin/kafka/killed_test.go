@@ -1,0 +1,156 @@
+package kafka_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/internal/standin"
+)
+
+// TestKilled kills a broker under load, twice, and starts another on its data each
+// time. The client goes on: its batches in flight are sent again. At the end, each
+// acked event must be there once, and the offset that a group committed too. The
+// topic is created on demand.
+func TestKilled(t *testing.T) {
+	for _, args := range [][]string{nil, {"--fsync"}} {
+		t.Run(fmt.Sprint(args), func(t *testing.T) { testKilled(t, args) })
+	}
+}
+
+func testKilled(t *testing.T, args []string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	var addr atomic.Pointer[string] // of the broker that runs
+	spawn := func() *standin.Child {
+		t.Helper()
+		c, err := standin.Spawn(ctx, "", append([]string{
+			"kafka", "--listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1", "--data-dir", dir,
+		}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := c.Addr()
+		addr.Store(&a)
+		return c
+	}
+	child := spawn()
+	client := func(opts ...kgo.Opt) *kgo.Client {
+		t.Helper()
+		cl, err := kgo.NewClient(append([]kgo.Opt{
+			kgo.SeedBrokers("127.0.0.1:1"), kgo.AllowAutoTopicCreation(), kgo.DefaultProduceTopic("t"),
+			kgo.Dialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, *addr.Load())
+			}),
+		}, opts...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(cl.Close)
+		return cl
+	}
+
+	producer := client(kgo.ProducerBatchMaxBytes(2000), kgo.MaxBufferedRecords(2000))
+	first := make(chan struct{})
+	var once sync.Once
+	var acked atomic.Int64
+	loaded, failed := make(chan int), make(chan error, 1)
+	stop := make(chan struct{})
+	go func() {
+		n := 0
+		for ; ; n++ {
+			select {
+			case <-stop:
+				loaded <- n
+				return
+			default:
+			}
+			producer.Produce(ctx, &kgo.Record{Value: fmt.Appendf(nil, "%d", n)}, func(_ *kgo.Record, err error) {
+				if err != nil {
+					select {
+					case failed <- err:
+					default:
+					}
+					return
+				}
+				acked.Add(1)
+				once.Do(func() { close(first) })
+			})
+		}
+	}()
+	<-first
+	committed := kadm.Offsets{}
+	committed.AddOffset("t", 0, 7, -1)
+	if err := kadm.NewClient(client()).CommitAllOffsets(ctx, "g", committed); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for until := acked.Load() + 3000; acked.Load() < until; {
+			select {
+			case err := <-failed:
+				t.Fatal(err)
+			case <-ctx.Done():
+				t.Fatalf("%d acks: %v", acked.Load(), ctx.Err())
+			case <-time.After(time.Millisecond):
+			}
+		}
+		process, err := os.FindProcess(child.Pid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-child.Ended()
+		child = spawn()
+		if want := "was killed; "; !strings.Contains(child.Output(), want) {
+			t.Errorf("got output %q, want it to contain %q", child.Output(), want)
+		}
+	}
+	close(stop)
+	produced := <-loaded
+	if err := producer.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := acked.Load(); got != int64(produced) {
+		t.Fatalf("%d of %d events were acked", got, produced)
+	}
+
+	ends, err := kadm.NewClient(client()).ListEndOffsets(ctx, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := int64(0)
+	ends.Each(func(o kadm.ListedOffset) { stored += o.Offset })
+	if stored != int64(produced) {
+		t.Errorf("%d events are stored, want %d", stored, produced)
+	}
+	seen := make(map[string]bool)
+	for consumer := client(kgo.ConsumeTopics("t")); len(seen) < produced; {
+		fetches := consumer.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			t.Fatalf("%d of %d events are there: %v", len(seen), produced, err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) { seen[string(r.Value)] = true })
+	}
+	offsets, err := kadm.NewClient(client()).FetchOffsets(ctx, "g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, _ := offsets.Lookup("t", 0); o.At != 7 {
+		t.Errorf("the group's offset is %d, want 7", o.At)
+	}
+	if err := child.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}

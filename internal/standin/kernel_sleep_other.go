@@ -1,0 +1,7 @@
+//go:build !linux
+
+package standin
+
+import "time"
+
+func kernelSleep(time.Duration) {}

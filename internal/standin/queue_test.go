@@ -1,0 +1,289 @@
+package standin
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"carronade/internal/testkit"
+)
+
+var epoch = time.Unix(1_000_000_000, 0)
+
+func settings(t testing.TB, s string) CapacitySettings {
+	t.Helper()
+	v, err := ParseSettings(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func at(seconds float64) time.Time { return epoch.Add(time.Duration(math.Round(seconds * 1e9))) }
+
+// TestResponseTimes compares response times with the closed forms of queueing theory,
+// in units of the mean service time: the share of events above each quantile. Schedules
+// are constant (D) or Poisson (M), service times exponential (M) or constant (D).
+func TestResponseTimes(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
+	quantiles := [4]float64{0.5, 0.9, 0.99, 0.999}
+	tests := []struct {
+		queue string
+		rho   float64
+		want  [4]float64
+	}{
+		{"M/M/1", 0.5, [4]float64{1.3863, 4.6052, 9.2103, 13.8155}},
+		{"M/M/1", 0.7, [4]float64{2.3105, 7.6753, 15.3506, 23.0259}},
+		{"M/M/1", 0.8, [4]float64{3.4657, 11.5129, 23.0259, 34.5388}},
+		{"M/M/1", 0.9, [4]float64{6.9315, 23.0259, 46.0517, 69.0776}},
+		{"M/M/1", 0.95, [4]float64{13.8629, 46.0517, 92.1034, 138.1551}},
+		{"M/D/1", 0.5, [4]float64{1, 2.5157, 4.3363, 6.1684}},
+		{"M/D/1", 0.7, [4]float64{1.7298, 4.0771, 7.4855, 10.8944}},
+		{"M/D/1", 0.8, [4]float64{2.2759, 6.0115, 11.3559, 16.7003}},
+		{"M/D/1", 0.9, [4]float64{4.0130, 11.7825, 22.8982, 34.0140}},
+		{"M/D/1", 0.95, [4]float64{7.4807, 23.3022, 45.9378, 68.5733}},
+		{"D/M/1", 0.5, [4]float64{0.8699, 2.8897, 5.7795, 8.6692}},
+		{"D/M/1", 0.7, [4]float64{1.3005, 4.3200, 8.6400, 12.9601}},
+		{"D/M/1", 0.8, [4]float64{1.8665, 6.2002, 12.4005, 18.6007}},
+		{"D/M/1", 0.9, [4]float64{3.5896, 11.9243, 23.8486, 35.7729}},
+		{"D/M/1", 0.95, [4]float64{7.0510, 23.4229, 46.8458, 70.2687}},
+	}
+	for i, test := range tests {
+		t.Run(fmt.Sprintf("%s at %v", test.queue, test.rho), func(t *testing.T) {
+			t.Parallel()
+			// Successive times depend on each other, the more the busier the server
+			// is. So the standard error is that of independent runs.
+			const runs = 16
+			events := 100_000
+			if test.rho >= 0.9 {
+				events = 200_000
+			}
+			var shares [4][]float64
+			for run := range runs {
+				var above [4]int
+				next := responses(t, test.queue, test.rho, uint64(100*i+run))
+				for range 20_000 { // until it has forgotten that it was idle
+					next()
+				}
+				for range events {
+					took := next()
+					for q, want := range test.want {
+						if took > want {
+							above[q]++
+						}
+					}
+				}
+				for q, n := range above {
+					shares[q] = append(shares[q], float64(n)/float64(events))
+				}
+			}
+			for q, p := range quantiles {
+				if p > 0.99 && test.rho > 0.8 {
+					continue // the events beyond it come in too few groups
+				}
+				got, deviation := moments(shares[q])
+				stderr := deviation / math.Sqrt(runs)
+				if math.Abs(got-(1-p)) > 4*stderr {
+					t.Errorf("%.5f of the events take longer than the quantile %v, %v; the standard error is %.5f", got, p, test.want[q], stderr)
+				}
+				if stderr > 0.2*(1-p) {
+					t.Errorf("the share above the quantile %v has a standard error of %.5f: too large to check anything", p, stderr)
+				}
+			}
+		})
+	}
+}
+
+// responses returns a function that returns response times, in units of the mean
+// service time.
+func responses(t *testing.T, queue string, rho float64, seed uint64) (next func() float64) {
+	service := Exponential
+	if queue[2] == 'D' {
+		service = Constant
+	}
+	s := NewQueue(CapacityOptions{Server: settings(t, fmt.Sprintf("rate=1000/s,service=%s,seed=%d", service, seed))})
+	rng := rand.New(rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 99})) // not the server's own
+	due := 0.0
+	return func() float64 {
+		gap := 1.0
+		if queue[0] == 'M' {
+			gap = rng.ExpFloat64()
+		}
+		due += gap / (1000 * rho)
+		arrived := at(due)
+		done, ok := s.Arrive(arrived, 1)
+		if !ok {
+			t.Fatal("refused")
+		}
+		return done.Sub(arrived).Seconds() * 1000
+	}
+}
+
+func moments(v []float64) (mean, deviation float64) {
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	squares := 0.0
+	for _, x := range v {
+		squares += (x - mean) * (x - mean)
+	}
+	return mean, math.Sqrt(squares / float64(len(v)-1))
+}
+
+// TestMeanService: each distribution has the mean that the rate says, for any number
+// of servers.
+func TestMeanService(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
+	for _, service := range []string{"constant", "exponential", "lognormal(0.5)", "lognormal(1.5)"} {
+		for _, servers := range []int{1, 3, 64} {
+			t.Run(fmt.Sprintf("%s by %d", service, servers), func(t *testing.T) {
+				s := NewQueue(CapacityOptions{Server: settings(t, fmt.Sprintf("rate=3M/s,service=%s,servers=%d,queue=1m", service, servers))})
+				const n = 1_000_000
+				done, ok := s.Arrive(epoch, n)
+				if !ok {
+					t.Fatal("refused")
+				}
+				// A saturated server serves at its rate.
+				got := float64(n) / done.Sub(epoch).Seconds()
+				tolerance := 0.0001
+				if service != "constant" {
+					tolerance = 0.02
+				}
+				if math.Abs(got/3e6-1) > tolerance {
+					t.Errorf("serves %.0f/s, want 3,000,000", got)
+				}
+			})
+		}
+	}
+	t.Run("the quantiles of lognormal", func(t *testing.T) {
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1/s,service=lognormal(0.5)")})
+		var got []float64
+		for range 200_000 {
+			got = append(got, s.draw())
+		}
+		slices.Sort(got)
+		for _, q := range []struct{ p, z float64 }{{0.5, 0}, {0.9, 1.28155}, {0.99, 2.32635}} {
+			want := math.Exp(0.5*q.z - 0.125)
+			if x := got[int(q.p*float64(len(got)))]; math.Abs(x/want-1) > 0.02 {
+				t.Errorf("the quantile %v is %.4f, want %.4f", q.p, x, want)
+			}
+		}
+	})
+}
+
+// TestConstant: with constant service times everything is exact: the capacity, and
+// the growth of the response time above it.
+func TestConstant(t *testing.T) {
+	t.Parallel()
+	t.Run("two servers, three events", func(t *testing.T) {
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,servers=2")})
+		for i, want := range []float64{0.002, 0.002, 0.004} {
+			if done, _ := s.Arrive(epoch, 1); !done.Equal(at(want)) {
+				t.Errorf("event %d is served after %v, want %v s", i, done.Sub(epoch), want)
+			}
+		}
+		if done, _ := s.Arrive(at(0.003), 3); !done.Equal(at(0.007)) {
+			t.Errorf("the last of three later events is served after %v, want 7ms", done.Sub(epoch))
+		}
+	})
+	t.Run("no events", func(t *testing.T) {
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant")})
+		if done, ok := s.Arrive(at(5), 0); !ok || !done.Equal(at(5)) {
+			t.Errorf("got %v, %v", done, ok)
+		}
+	})
+	t.Run("a clock that goes back", func(t *testing.T) {
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant")})
+		s.Arrive(at(5), 1)
+		if done, _ := s.Arrive(at(1), 1); !done.Equal(at(5.002)) {
+			t.Errorf("got %v, want it served second", done.Sub(epoch))
+		}
+	})
+	t.Run("beyond the capacity", func(t *testing.T) {
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant")})
+		var done time.Time
+		for i := range 10_000 {
+			done, _ = s.Arrive(at(float64(i)/1250), 1)
+		}
+		// 10,000 events in 8 s, and 10 s of work.
+		if !done.Equal(at(10)) {
+			t.Errorf("served after %v, want 10s", done.Sub(epoch))
+		}
+	})
+	t.Run("the same seed", func(t *testing.T) {
+		run := func(seed int) (all []time.Time) {
+			s := NewQueue(CapacityOptions{Server: settings(t, fmt.Sprintf("rate=1000/s,seed=%d", seed))})
+			for i := range 100 {
+				done, _ := s.Arrive(at(float64(i)/900), 1)
+				all = append(all, done)
+			}
+			return all
+		}
+		if !slices.Equal(run(1), run(1)) || slices.Equal(run(1), run(2)) {
+			t.Error("a seed must repeat its service times, and another must not")
+		}
+	})
+	t.Run("far in the future", func(t *testing.T) {
+		s := NewQueue(CapacityOptions{Server: settings(t, "rate=0.001/s,service=lognormal(4)")})
+		last := epoch
+		for range 50_000 {
+			done, _ := s.Arrive(epoch, 1)
+			if done.Before(last) {
+				t.Fatal("a sum of service times overflowed")
+			}
+			last = done
+		}
+	})
+}
+
+// TestQueueBound: exactly as many events wait as the queue holds, and groups enter as
+// a whole or not at all.
+func TestQueueBound(t *testing.T) {
+	t.Parallel()
+	s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,servers=2,queue=10")})
+	steps := []struct {
+		at     float64
+		events int
+		ok     bool
+	}{
+		{0, 13, false}, // two would be served and eleven would wait
+		{0, 12, true},
+		{0, 1, false},
+		{0.0019, 1, false},
+		{0.002, 3, false}, // two of those that waited are being served
+		{0.002, 2, true},
+		{0.002, 1, false},
+		{1, 13, false},
+		{1, 12, true},
+	}
+	for i, step := range steps {
+		if _, ok := s.Arrive(at(step.at), step.events); ok != step.ok {
+			t.Errorf("step %d: got %v, want %v", i, ok, step.ok)
+		}
+	}
+	s = NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,queue=0")})
+	for i, step := range []struct {
+		at float64
+		ok bool
+	}{{0, true}, {0.0005, false}, {0.001, true}} {
+		if _, ok := s.Arrive(at(step.at), 1); ok != step.ok {
+			t.Errorf("without a queue, step %d: got %v, want %v", i, ok, step.ok)
+		}
+	}
+}
+
+// TestMemory: a queue that stays long does not grow in memory.
+func TestMemory(t *testing.T) {
+	s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,queue=1000")})
+	for i := range 1_000_000 {
+		s.Arrive(at(float64(i)/2000), 1)
+	}
+	if got := cap(s.waiting.times); got > 10_000 {
+		t.Errorf("a queue of 1,000 takes room for %d", got)
+	}
+}

@@ -1,0 +1,228 @@
+package standin
+
+import (
+	"bytes"
+	"encoding/csv"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRecord: every request has a line, and their times are in order. The times
+// include the delay of answers. A request without an answer has none.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		delay time.Duration
+	}{{"at once", 0}, {"late", 20 * time.Millisecond}} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "record.csv")
+			r, err := OpenRecord(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := r.now()
+			raw, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ln := r.WrapOuter(WithFaults(r.WrapInner(raw), tt.delay, Stall{}, false, time.Now()))
+			client, err := net.Dial("tcp", raw.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			server, err := ln.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := RecordedConnOf(server)
+			if c == nil {
+				t.Fatal("the connection is not recorded")
+			}
+			pass := func(from, to net.Conn, n int) {
+				t.Helper()
+				if _, err := from.Write(make([]byte, n)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.ReadFull(to, make([]byte, n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			answer := func(n int) { // like a server, it reports the answer before the client has read it
+				t.Helper()
+				if _, err := server.Write(make([]byte, n)); err != nil {
+					t.Fatal(err)
+				}
+				c.Answered()
+			}
+			message := RecordedRequest{Kind: "message", Partition: NoRecord, Offset: NoRecord, Events: 7}
+			pass(client, server, 100)
+			c.Received(message)
+			answer(10)
+			pass(client, server, 100)
+			c.Received(RecordedRequest{Kind: "produce", Topic: "t", Partition: 2, Offset: 5, Events: 3, NoAnswer: true})
+			c.Received(RecordedRequest{Kind: "produce", Topic: "t", Partition: 0, Offset: 9, Events: 3})
+			c.Received(RecordedRequest{Kind: "fetch", Topic: "t", Partition: 1, Offset: 0, Events: NoRecord})
+			answer(10)
+			if _, err := io.ReadFull(client, make([]byte, 20)); err != nil {
+				t.Fatal(err)
+			}
+			c.Received(message) // and no answer
+			for _, end := range []func() error{server.Close, raw.Close, r.Close} {
+				if err := end(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			after := r.now() // a write may end after its peer has read the answer
+
+			f, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			rows, err := csv.NewReader(f).ReadAll()
+			if err != nil || len(rows) != 6 || cmp.Diff(RecordColumns, joined(rows[0])) != "" {
+				t.Fatalf("%q and %v, want a head and 5 rows", rows, err)
+			}
+			// The line of the request without an answer is written at once, before
+			// those whose answers are still delayed.
+			want := map[string]string{
+				"0": "message,,,,7", "1": "produce,t,2,5,3", "2": "produce,t,0,9,3", "3": "fetch,t,1,0,", "4": "message,,,,7",
+			}
+			for _, row := range rows[1:] {
+				seq := row[1]
+				if got := joined(row[2:7]); got != want[seq]+"\n" || row[0] != client.LocalAddr().String() {
+					t.Errorf("row %s: %q of %s, want %q", seq, got, row[0], want[seq])
+				}
+				arrived, began, ended := number(t, row[7]), number(t, row[8]), number(t, row[9])
+				if seq == "1" || seq == "4" {
+					if began != NoRecord || ended != NoRecord {
+						t.Errorf("row %s is answered: %q", seq, row)
+					}
+					continue
+				}
+				if arrived < before || began < arrived+int64(tt.delay) || ended < began || ended > after {
+					t.Errorf("row %s: arrived at %d, answered from %d to %d; the test ran from %d to %d, with a delay of %v", seq, arrived, began, ended, before, after, tt.delay)
+				}
+			}
+		})
+	}
+}
+
+func joined(row []string) string {
+	s := ""
+	for i, f := range row {
+		if i > 0 {
+			s += ","
+		}
+		s += f
+	}
+	return s + "\n"
+}
+
+func number(t *testing.T, s string) int64 {
+	t.Helper()
+	if s == "" {
+		return NoRecord
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestNone: without a path nothing is wrapped.
+func TestNone(t *testing.T) {
+	t.Parallel()
+	r, err := OpenRecord("")
+	if err != nil || r != nil {
+		t.Fatalf("got %v and %v", r, err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if r.WrapInner(ln) != ln || r.WrapOuter(ln) != ln {
+		t.Error("the listener is wrapped")
+	}
+	var c *RecordedConn
+	c.Received(RecordedRequest{})
+	c.Answered()
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheckRecord: what cannot be recorded is refused.
+func TestCheckRecord(t *testing.T) {
+	t.Parallel()
+	if err := CheckRecord("record.csv", TLS{Cert: "cert.pem"}); err == nil {
+		t.Error("got no error for a record under TLS")
+	}
+	if err := CheckRecord("record.csv", TLS{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := OpenRecord(filepath.Join(t.TempDir(), "none", "record.csv")); err == nil {
+		t.Error("got no error for a missing folder")
+	}
+}
+
+// A slowConn is a connection whose write returns only once it is closed, long
+// after its peer has received the bytes.
+type slowConn struct {
+	net.Conn
+	written, closed chan struct{}
+}
+
+func (c *slowConn) Write(p []byte) (int, error) {
+	close(c.written)
+	<-c.closed
+	return len(p), nil
+}
+
+func (c *slowConn) Close() error {
+	close(c.closed)
+	return nil
+}
+
+// TestCloseDuringWrite: if the peer receives an answer before the write returns
+// and the connection is closed in between, the record contains the answer.
+func TestCloseDuringWrite(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "record.csv")
+	r, err := OpenRecord(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := &slowConn{written: make(chan struct{}), closed: make(chan struct{})}
+	c := &RecordedConn{Conn: slow, r: r, name: "client"}
+	r.conns[c] = struct{}{}
+	server := &outerConn{c, c}
+	c.Received(RecordedRequest{Kind: "message", Partition: NoRecord, Offset: NoRecord, Events: 1})
+	go server.Write([]byte("answer"))
+	<-slow.written
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != 2 || rows[1][8] == "" || rows[1][9] == "" {
+		t.Errorf("%q and %v, want one row with its answer", rows, err)
+	}
+}

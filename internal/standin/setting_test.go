@@ -1,0 +1,81 @@
+package standin
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	var (
+		size  int64
+		pause time.Duration
+		one   int
+		many  []int
+	)
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	fs.Var(SizeValue(&size), "size", "")
+	fs.Var(DurationValue(&pause), "pause", "")
+	fs.Var(&Value[int]{&one, strconv.Atoi, strconv.Itoa, "number"}, "one", "")
+	fs.Var(&List[int]{&many, strconv.Atoi, strconv.Itoa, "number"}, "many", "")
+	shows := func(want string) {
+		t.Helper()
+		got := ""
+		fs.VisitAll(func(f *pflag.Flag) { got += fmt.Sprintf("%s %s %q, ", f.Name, f.Value.Type(), f.Value) })
+		if got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	shows(`many number "", one number "0", pause duration "", size size "", `)
+	if err := fs.Parse([]string{"--size", "2KiB", "--pause", "5ms", "--one", "7", "--many", "1", "--many", "2"}); err != nil {
+		t.Fatal(err)
+	}
+	if size != 2048 || pause != 5*time.Millisecond || one != 7 || len(many) != 2 {
+		t.Errorf("got %d, %v, %d and %v", size, pause, one, many)
+	}
+	shows(`many number "1,2", one number "7", pause duration "5ms", size size "2KiB", `)
+	for _, bad := range []string{"--one=x", "--many=x", "--size=x", "--pause=1"} {
+		if err := fs.Parse([]string{bad}); err == nil {
+			t.Errorf("%s is accepted, want an error", bad)
+		}
+	}
+	if one != 7 || len(many) != 2 || size != 2048 {
+		t.Error("a refused flag has changed a value")
+	}
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none.pem")
+	tests := []struct {
+		name string
+		tls  TLS
+		want string
+	}{
+		{"none", TLS{}, ""},
+		{"half", TLS{Cert: none}, "both a certificate and its key"},
+		{"an authority alone", TLS{ClientCA: none}, "needs TLS"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := test.tls.Check()
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+	if c, err := (TLS{}).Config(); c != nil || err != nil {
+		t.Errorf("got %v, %v; want no TLS", c, err)
+	}
+	if _, err := (TLS{Cert: none, Key: none}).Config(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want %v", err, os.ErrNotExist)
+	}
+}

@@ -1,0 +1,95 @@
+package kafka
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/conn"
+	"carronade/internal/wire/kafka"
+)
+
+// unconnectedLane returns a lane of a producer that has started and has no connections.
+func unconnectedLane(t *testing.T, ctx context.Context, given ...string) *lane {
+	t.Helper()
+	const addr = "127.0.0.1:9092"
+	cfg := configFor(t, []string{addr}, func(c *config) { c.logf = func(string, ...any) {} }, given...)
+	p := &producer{cfg: cfg, metadata: newMetadataCache(cfg), batchPool: &batchPool{}, ctx: ctx, hurry: make(chan struct{}, 1)}
+	v := &view{brokers: map[int32]string{1: addr}, leaders: []int32{1}, epochs: []int32{-1}}
+	p.metadata.view.Store(v)
+	s := newSender(p, 0, 1)
+	p.senders = []*sender{s}
+	p.sink, p.startTime = &countSink{start: time.Now()}, time.Now()
+	s.learn(v)
+	return s.lanes[0]
+}
+
+// A broker that closes its connections is asked for another one at once only if it was of
+// use: otherwise the lane pauses, longer each time.
+func TestReconnectPauses(t *testing.T) {
+	t.Parallel()
+	const (
+		lasts = 10 * time.Second
+		open  = time.Millisecond // how long a connection is open
+	)
+	for _, tt := range []struct {
+		name        string
+		acks        string
+		asks        bool // the lane sends a request on each connection
+		answers     bool // and the broker answers it
+		least, most int  // connections
+	}{
+		{"closed at once", "1", false, false, 10, 18},
+		{"closed after a request", "1", true, false, 10, 18},
+		{"closed after an answer", "1", true, true, int(lasts/open) / 2, int(lasts/open) + 1},
+		{"without acks, closed at once", "0", false, false, 10, 18},
+		{"without acks, closed after a request", "0", true, false, 150, 250},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), lasts)
+				defer cancel()
+				l := unconnectedLane(t, ctx, "acks="+tt.acks)
+				format := kafka.ProduceFormat{Version: 7, Topic: l.s.p.cfg.topic, Acks: l.s.p.cfg.acks}
+				dials := 0
+				conn.Keeper[link]{
+					First: conn.ReconnectFirst,
+					Dial: func(context.Context) (*link, error) {
+						dials++
+						here, there := net.Pipe()
+						go serveOnce(there, open, tt.answers)
+						return newLink(l, here, format), nil
+					},
+					Failed: l.down,
+					Serve: func(k *link) conn.Next {
+						if tt.asks {
+							go k.exchange(kmsg.NewPtrSASLHandshakeRequest()) //nolint:errcheck // the connection may end before
+						}
+						return l.serve(k)
+					},
+				}.Run(ctx, nil)
+				if dials < tt.least || dials > tt.most {
+					t.Errorf("%d connections in %v, want %d to %d", dials, lasts, tt.least, tt.most)
+				}
+			})
+		})
+	}
+}
+
+// serveOnce reads what comes for a time, answers the first request if it shall, and closes
+// the connection.
+func serveOnce(nc net.Conn, open time.Duration, answers bool) {
+	time.AfterFunc(open, func() { nc.Close() })
+	var head [12]byte
+	if _, err := io.ReadFull(nc, head[:]); err == nil && answers {
+		answer := append([]byte{0, 0, 0, 10}, head[8:12]...) // its correlation id
+		_, _ = nc.Write(append(answer, make([]byte, 6)...))  // no error, no mechanisms
+	}
+	_, _ = io.Copy(io.Discard, nc)
+}
