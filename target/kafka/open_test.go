@@ -3,16 +3,9 @@ package kafka
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"io"
-	"math/big"
 	"net"
 	"strings"
 	"testing"
@@ -25,6 +18,7 @@ import (
 
 	"carronade/internal/testkit"
 	"carronade/target"
+	"carronade/target/targettest"
 )
 
 // fakeCluster starts a cluster that ends with the test.
@@ -46,23 +40,12 @@ func urlOf(c *kfake.Cluster, topic string) string {
 // PEM.
 func authority(t *testing.T) (server *tls.Config, caFile string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	caFile, key := targettest.Certificate(t)
+	pair, err := tls.LoadX509KeyPair(caFile, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"broker.test"},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	caFile = t.TempDir() + "/ca.pem"
-	writeFile(t, caFile, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, caFile
+	return &tls.Config{Certificates: []tls.Certificate{pair}}, caFile
 }
 
 // listen serves each connection with f until the test ends.

@@ -101,6 +101,31 @@ func at(doc map[string]any, path string) any {
 	return v
 }
 
+// Text after the objects of a request keeps no document from the index.
+func TestIndexesDespiteTextAfterObjects(t *testing.T) {
+	t.Parallel()
+	f := &fakeIndex{}
+	s, _ := indexAt(t, f, Options{})
+	v1 := bodyOf(t, wire.Makeup{Protocol: wire.V1, Events: wire.Range{Min: 1, Max: 1}, Spans: wire.Range{Min: 1, Max: 1}}, 0)
+	for path, body := range map[string]string{
+		"/intake/v2/events": strings.ReplaceAll(meta+goodSpan, "\n", "`\n"),
+		"/v1/transactions":  string(v1.Bytes) + "}",
+	} {
+		if code, text := post(t, "http://"+s.Addr()+path, []byte(body)); code != 202 {
+			t.Errorf("%s: got %d %s", path, code, text)
+		}
+	}
+	s.Close()
+	if c := s.Counts(); c.Indexed != uint64(1+v1.Events()) || c.Failed != 0 {
+		t.Errorf("got %+v, want %d indexed", c, 1+v1.Events())
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if docs := f.docs["traces-apm-default"]; len(docs) != 1 || at(docs[0], "service.name") != "a" {
+		t.Errorf("got %v, want a span of service a", docs)
+	}
+}
+
 // Every event makes one document, in the stream of its kind, with the ids that
 // connect it to others.
 func TestIndexes(t *testing.T) {

@@ -63,11 +63,11 @@ var (
 
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	lines := func(rules map[string]*node, rum bool) http.HandlerFunc {
+	lines := func(rum bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			defer s.enter()()
 			if s.admit(w, r, rum) {
-				s.lines(w, r, rules)
+				s.lines(w, r)
 			}
 		}
 	}
@@ -79,12 +79,11 @@ func (s *Server) handler() http.Handler {
 			}
 		}
 	}
-	rules := allRules()
-	mux.HandleFunc("/intake/v2/events", lines(rules.v2, false))
-	mux.HandleFunc("/intake/v2/rum/events", lines(rules.v2, true))
-	mux.HandleFunc("/intake/v3/rum/events", lines(rules.rum, true))
-	mux.HandleFunc("/v1/transactions", document(rules.transactions))
-	mux.HandleFunc("/v1/errors", document(rules.errors))
+	mux.HandleFunc("/intake/v2/events", lines(false))
+	mux.HandleFunc("/intake/v2/rum/events", lines(true))
+	mux.HandleFunc("/intake/v3/rum/events", lines(true))
+	mux.HandleFunc("/v1/transactions", document(allRules().transactions))
+	mux.HandleFunc("/v1/errors", document(allRules().errors))
 	mux.HandleFunc("GET /{$}", s.about)
 	mux.HandleFunc("GET /debug/vars", s.vars)
 	// Agents ask for their central configuration from time to time: it is empty.
@@ -204,8 +203,9 @@ func (b *body) close() {
 	}
 }
 
-// lines answers requests of intake v2 and RUM.
-func (s *Server) lines(w http.ResponseWriter, r *http.Request, rules map[string]*node) {
+// lines answers requests of intake v2 and RUM. Like the real server, it accepts the
+// events of all of them on each path.
+func (s *Server) lines(w http.ResponseWriter, r *http.Request) {
 	a := answer{}
 	defer func() {
 		if a.status >= http.StatusBadRequest {
@@ -231,16 +231,23 @@ func (s *Server) lines(w http.ResponseWriter, r *http.Request, rules map[string]
 	in := readers.Get().(*bufio.Reader)
 	in.Reset(b.text)
 	defer readers.Put(in)
-	t := &lineRequest{s: s, a: &a, rules: rules}
+	t := &lineRequest{s: s, a: &a}
 	for {
 		line, tooLong, err := readLine(in, t.lineBuf[:0], int(s.opts.MaxEvent))
 		t.lineBuf = line
-		if tooLong || len(bytes.TrimSpace(line)) > 0 {
+		ends := errors.Is(err, io.EOF)
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		switch {
+		case len(line) == 0 && (t.metadataRead || ends):
+		case ends && !t.metadataRead && !tooLong:
+			a.fail(http.StatusBadRequest, "EOF while reading metadata", line) // the real server wants the end of this line
+			return
+		default:
 			if more := t.line(bytes.TrimSpace(line), tooLong); !more {
 				return
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		if ends {
 			return
 		}
 		if err != nil {
@@ -268,7 +275,6 @@ func readLine(in *bufio.Reader, buf []byte, limit int) (line []byte, tooLong boo
 type lineRequest struct {
 	s            *Server
 	a            *answer
-	rules        map[string]*node
 	validator    validator
 	meta         *metadata
 	metadataRead bool
@@ -283,7 +289,7 @@ func (t *lineRequest) line(p []byte, tooLong bool) (more bool) {
 		t.a.fail(http.StatusBadRequest, "event exceeded the permitted size", p)
 		return t.metadataRead
 	}
-	kind, err := t.validator.line(t.rules, p)
+	kind, err := t.validator.line(p)
 	isMeta := kind == "metadata" || kind == "m"
 	if !t.metadataRead {
 		if err != nil || !isMeta {
@@ -295,7 +301,7 @@ func (t *lineRequest) line(p []byte, tooLong bool) (more bool) {
 		}
 		t.metadataRead = true
 		if t.s.queue.indexes() {
-			t.meta = readMetadata(p)
+			t.meta = readMetadata(p[:t.validator.end])
 		}
 		return true
 	}
@@ -314,7 +320,7 @@ func (t *lineRequest) line(p []byte, tooLong bool) (more bool) {
 	if k, ok := wire.KindOfLine(p); ok {
 		counts[k]++
 	}
-	served, err := t.s.accept(counts, t.meta, kind, p)
+	served, err := t.s.accept(counts, t.meta, kind, p[:t.validator.end])
 	if err != nil {
 		t.s.tally.full.Add(1)
 		t.a.fail(http.StatusServiceUnavailable, err.Error(), nil)
@@ -397,6 +403,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
 		answerError(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	p = p[:j.end]
 	var meta *metadata
 	if s.queue.indexes() {
 		meta = readMetadata(p)

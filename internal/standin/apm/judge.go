@@ -18,6 +18,7 @@ import (
 type validator struct {
 	tokens wire.Tokens
 	counts wire.Counts // of events in the text
+	end    int         // of the object that a valid text begins with
 }
 
 // A validationError says where and how a text breaks the rules.
@@ -63,8 +64,8 @@ func withPath(name string, err error) error {
 var errUnrecognized = errors.New("did not recognize object type")
 
 // line checks one line of intake v2 or RUM v3: an object whose first member's
-// name says what it is.
-func (j *validator) line(rules map[string]*node, p []byte) (kind string, err error) {
+// name says what it is. If it is valid, end is where the object ends.
+func (j *validator) line(p []byte) (kind string, err error) {
 	j.counts = wire.Counts{}
 	j.tokens.Reset(p)
 	if tok, err := j.tokens.Next(); err != nil || tok != wire.BeginObject {
@@ -75,14 +76,14 @@ func (j *validator) line(rules map[string]*node, p []byte) (kind string, err err
 		return "", notObject(err)
 	}
 	kind = string(j.tokens.Raw()) // unescaped: the real server does not look for escapes
-	n := rules[kind]
+	n := allRules().lines[kind]
 	if n == nil {
 		return kind, fmt.Errorf("%w: %.100q", errUnrecognized, kind)
 	}
 	if err := j.nextValue(n); err != nil {
 		return kind, withPath(kind, err)
 	}
-	return kind, j.rest()
+	return kind, j.finish()
 }
 
 func notObject(err error) error {
@@ -92,13 +93,16 @@ func notObject(err error) error {
 	return fmt.Errorf("%w: %q", errUnrecognized, "")
 }
 
-// rest reads what follows the first member, which the real server ignores.
-func (j *validator) rest() error {
-	for {
-		if tok, err := j.tokens.Next(); err != nil || tok == wire.EndOfText {
+// finish reads the rest of the object with which the text begins. The real server
+// ignores what follows the first member, and what follows the object.
+func (j *validator) finish() error {
+	for j.tokens.Depth() > 0 {
+		if _, err := j.tokens.Next(); err != nil {
 			return err
 		}
 	}
+	j.end = j.tokens.End()
+	return nil
 }
 
 // document checks a document of v1.
@@ -108,7 +112,7 @@ func (j *validator) document(n *node, p []byte) error {
 	if err := j.nextValue(n); err != nil {
 		return err
 	}
-	return j.rest()
+	return j.finish()
 }
 
 // nextValue checks the next value, which must exist.

@@ -3,6 +3,7 @@ package apm
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -401,7 +402,7 @@ func (n *node) together(line ruleLine, s string) error {
 
 // The rules for all events.
 type rules struct {
-	v2, rum      map[string]*node // for lines, by the name of their first member
+	lines        map[string]*node // of intake v2 and RUM v3, by the name of their first member
 	transactions *node            // documents of v1
 	errors       *node
 }
@@ -418,9 +419,7 @@ var allRules = sync.OnceValue(func() *rules {
 		panic(fmt.Sprintf("rules of %s: %v", name, err)) // cannot happen: they are embedded, and a test reads them
 	}
 	v1 := get("v1", "transactions", "errors")
-	return &rules{
-		v2:           get("v2", "metadata", "transaction", "span", "error", "metricset", "log"),
-		rum:          get("rumv3", "m", "x", "e"),
-		transactions: v1["transactions"], errors: v1["errors"],
-	}
+	lines := get("v2", "metadata", "transaction", "span", "error", "metricset", "log")
+	maps.Copy(lines, get("rumv3", "m", "x", "e"))
+	return &rules{lines: lines, transactions: v1["transactions"], errors: v1["errors"]}
 })

@@ -2,15 +2,9 @@ package kafka
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"io/fs"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,41 +16,12 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"carronade/internal/standin"
+	"carronade/target/targettest"
 )
-
-// certificate makes a self-signed certificate for 127.0.0.1, in two PEM files.
-func certificate(t *testing.T) (cert, key string) {
-	t.Helper()
-	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &priv.PublicKey, priv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(priv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name, kind string, der []byte) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", keyDER)
-}
 
 func TestSecurity(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	cert, key := targettest.Certificate(t)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +84,7 @@ func TestSecurity(t *testing.T) {
 
 func TestStartFails(t *testing.T) {
 	t.Parallel()
-	cert, key := certificate(t)
+	cert, key := targettest.Certificate(t)
 	tests := []struct {
 		name string
 		opts Options
