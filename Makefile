@@ -57,7 +57,7 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 # Packages that only compute: their code starts no goroutine, so the race detector makes
 # their tests five times slower and cannot find anything. make race includes them.
 CALM        := internal/compat internal/compat/heyapm internal/compat/kafkatools internal/compat/riemannload \
-	internal/compat/sangrenel internal/digest internal/explain internal/export internal/find \
+	internal/digest internal/explain internal/export internal/find \
 	internal/fleet internal/judge internal/layout internal/ledger internal/permit \
 	internal/picture internal/report internal/secret internal/stats internal/traffic internal/trust internal/wire/apm \
 	internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
@@ -97,16 +97,17 @@ soak: deps ## long versions of tests in make test: 200 kills of the store of rep
 	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger
 	CARRONADE_TEST_SCREENS=200 $(GO) test -count=1 -run FindsKnownEffects ./internal/stats
 	CARRONADE_TEST_SEEDS=200 $(GO) test -count=1 ./internal/find
-	CARRONADE_TEST_EXPLAIN=400 $(GO) test -count=1 -timeout 30m -run 'ByChance|Planted|OneStep' ./internal/explain
+	CARRONADE_TEST_EXPLAIN=400 $(GO) test -count=1 -timeout 30m -run HowOften ./internal/explain
 	CARRONADE_TEST_FLEET=10000 $(GO) test -count=1 -timeout 60m -run '^TestFleet$$' ./internal/fleet
 	CARRONADE_TEST_RUN=24h $(GO) test -count=1 -timeout 30m -v -run LongRun ./internal/run
 	CARRONADE_TEST_HOUR=1h $(PLAIN) $(GO) test -count=1 -timeout 90m -v -run HourIsSmall ./internal/acceptance
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/jobs ./internal/acceptance
 
-conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, explained pauses of a real Kafka, scores of faults, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
+conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, explained pauses of a real Kafka, how often explain is right, scores of faults, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 120m -v -skip '^TestImpaired$$|^TestClean$$' ./internal/acceptance
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 10m -v -run '^TestReal' ./target/kafka
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 10m -v -run '^TestDashboards|^TestShellElasticsearch$$' ./internal/cli
+	CARRONADE_TEST_CONFORMANCE=1 $(GO) test -count=1 -timeout 60m -v -run HowOften ./internal/explain
 	@mkdir -p '$(dir $(MATRIX))'
 	CARRONADE_TEST_CONFORMANCE=1 CARRONADE_TEST_MATRIX='$(abspath $(MATRIX))' $(PLAIN) $(GO) test -count=1 -timeout 180m -v -run '^TestImpaired$$|^TestClean$$' ./internal/acceptance
 

@@ -140,6 +140,15 @@ type BatchGrouper interface {
 	BatchGroup(stream int32, first uint64, events int) int
 }
 
+// A Preparer is a Lane that can allocate ahead what its first batch needs. The engine calls
+// Prepare before time 0 of a run with a lead (see Lead), on the thread that owns the lane. All
+// of thousands of lanes would otherwise do so with the first events, and the collector would
+// start at the same time.
+type Preparer interface {
+	Lane
+	Prepare()
+}
+
 // A Sink receives the outcomes of batches from lanes. It is safe for concurrent use,
 // but calls of one lane must not overlap.
 type Sink interface {
@@ -189,6 +198,14 @@ type Connector interface {
 	Target
 	// Connections returns how many of them are of the clients that fire here.
 	Connections() int
+}
+
+// A Connected is a Target that knows how many connections it has at the moment.
+type Connected interface {
+	Target
+	// Connected returns their number. known is false if the target cannot tell, such as one that
+	// has none, or whose library makes one for each request. It is safe for concurrent use.
+	Connected() (n int, known bool)
 }
 
 // A SelfBatcher is a Target whose lanes form batches and limit them, as a client

@@ -74,7 +74,20 @@ func TestSlots(t *testing.T) {
 		now := time.Duration(5)
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			k := rapid.IntRange(1, 20).Draw(t, "n")
-			if rapid.Bool().Draw(t, "push") {
+			if rapid.IntRange(0, 3).Draw(t, "join") == 0 {
+				ready := now - time.Duration(rapid.IntRange(0, 3).Draw(t, "ago"))
+				s.join(ready)
+				old := 0
+				for old < len(want) && want[old] <= ready {
+					old++
+				}
+				for i := range old {
+					want[i] = want[old-1]
+				}
+				if used := 1 + len(want) - old; s.used > used {
+					t.Fatalf("%d entries, want at most %d", s.used, used)
+				}
+			} else if rapid.Bool().Draw(t, "push") {
 				now += time.Duration(rapid.IntRange(0, 1).Draw(t, "later"))
 				s.push(now, k)
 				for range k {

@@ -15,7 +15,7 @@ func (t *thread) takeAnswers(now time.Duration) {
 			}
 			continue
 		}
-		if ls := t.byID[r.lane]; ls != nil {
+		if ls := t.laneOf(r.lane); ls != nil {
 			at := t.run.watchdog.earliest(r.at)
 			ls.roomSince = max(ls.roomSince, at)
 			t.setFull(ls, false)
@@ -59,7 +59,7 @@ func (t *thread) retry(o *Outcome, now time.Duration) bool {
 	s.FirstSent = o.firstSent()
 	s.Attempt++
 	t.rec.at(o.Done, int(s.Phase), t.run.partOf(s.Stream)).Retries += uint64(o.Retries) + 1
-	ls := t.byID[int(o.Lane)]
+	ls := t.laneOf(int(o.Lane))
 	ls.refire = append(ls.refire, s)
 	t.refiring.add(ls.index)
 	t.updateRank(ls)
@@ -85,7 +85,7 @@ func (o *Outcome) bytesOf(n int32) uint64 {
 
 // complete accounts for a batch with its final outcome.
 func (t *thread) complete(o *Outcome, now time.Duration) {
-	ls := t.byID[int(o.Lane)]
+	ls := t.laneOf(int(o.Lane))
 	batches := o.count()
 	arrived, noticed := t.arrivedAt(o)
 	if ls.blocked && (t.shared == nil || t.wantsRoom()) {
@@ -96,6 +96,7 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 		t.callerSlots.push(arrived, batches)
 	} else {
 		ls.slots.push(arrived, batches)
+		ls.slots.join(t.allReadySince(ls))
 		t.updateRank(ls)
 	}
 	t.batchesInFlight -= batches // stopWaiting follows after the next batches were fired
@@ -150,6 +151,15 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 			t.run.checkFailureLimits(uint64(o.Events), bad)
 		}
 	}
+}
+
+// allReadySince returns a time before which no event that is still to be fired on a lane
+// was ready; below 0: not known.
+func (t *thread) allReadySince(ls *laneState) time.Duration {
+	if !t.scheduled() || ls.queue.n > 0 || len(t.gated)+len(t.unrouted) > 0 || len(t.asleep) == 0 {
+		return -1
+	}
+	return t.asleep[0].ready - t.run.plan.Linger // a batch that was full earlier was ready earlier
 }
 
 // addRead counts the bytes that an answer brought.

@@ -3,8 +3,6 @@ package load
 import (
 	"fmt"
 	"time"
-
-	"carronade/measure"
 )
 
 // fireRemaining fires incomplete batches when the run is stopped, as a client does when
@@ -103,27 +101,32 @@ func (t *thread) countUnsent(now time.Duration) {
 			if r.plan.Unanswered {
 				continue
 			}
-			t.censor(hist(&t.rec.at(now, i, s.part).Censored), s, k, to, now)
+			h := hist(&t.rec.at(now, i, s.part).Censored)
+			t.unsentGroups(s, k, to, func(first, last time.Duration, events uint64) {
+				if events == 1 {
+					h.Record(now - first)
+				} else {
+					h.RecordSpan(now-first, now-last, events)
+				}
+				if f := r.plan.Unsent; f != nil {
+					f(t.id, s.id, first, last, events)
+				}
+			})
 		}
 	}
 }
 
-// mostAges limits how many ages of unsent events are computed for a stream.
-const mostAges = 4096
+// mostGroups limits the groups that the unsent events of a stream form.
+const mostGroups = 4096
 
-// censor records the ages of the events k..to-1 of a stream, which were never sent. A
-// fast schedule and a slow system leave billions of them, so more than mostAges are
-// recorded in groups: the ages of a group are spread evenly between those of its first
-// and last event. That is exact at a constant rate.
-func (t *thread) censor(h *measure.Histogram, s *stream, k, to uint64, now time.Duration) {
-	for per := max(1, (to-k+mostAges-1)/mostAges); k < to; {
+// unsentGroups calls f with the due times of the first and the last event of groups of the events
+// k..to-1 of a stream, which were never sent. A fast schedule and a slow system leave billions of them, so
+// there are at most mostGroups groups: within one, the due times are taken to be even, which is exact at a
+// constant rate.
+func (t *thread) unsentGroups(s *stream, k, to uint64, f func(first, last time.Duration, events uint64)) {
+	for per := max(1, (to-k+mostGroups-1)/mostGroups); k < to; {
 		n := min(per, to-k)
-		first := now - t.due(s, k)
-		if n == 1 {
-			h.Record(first)
-		} else {
-			h.RecordSpan(first, now-t.due(s, k+n-1), n)
-		}
+		f(t.due(s, k), t.due(s, k+n-1), n)
 		k += n
 	}
 }

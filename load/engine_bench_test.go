@@ -82,7 +82,8 @@ func BenchmarkDropQueued(b *testing.B) {
 			}
 			t := newThread(r, 0, 1)
 			ls := &laneState{Lane: f.lanes[0], queue: &backlog{}, full: true}
-			t.byID[0], t.lanes = ls, append(t.lanes, ls)
+			t.setLane(0, ls)
+			t.lanes = append(t.lanes, ls)
 			for i := range int32(streams) {
 				s := &stream{id: i, end: 1 << 40}
 				s.ready = t.readyAt(s)

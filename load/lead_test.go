@@ -82,3 +82,56 @@ func TestLeadStopped(t *testing.T) {
 		})
 	}
 }
+
+// A preparedLane notes when it was prepared.
+type preparedLane struct {
+	*fakeLane
+	prepared []time.Duration
+}
+
+func (l *preparedLane) Prepare() { l.prepared = append(l.prepared, l.f.sink.Now()) }
+
+// preparedTarget has lanes that can be prepared.
+type preparedTarget struct {
+	*connectedTarget
+	shares bool
+	lanes  []*preparedLane
+}
+
+func (p *preparedTarget) Shares() bool       { return p.shares }
+func (p *preparedTarget) Route(s int32) Lane { return p.lanes[p.Client(s)] }
+
+// TestPrepare: each of many lanes is prepared once, before time 0; of few, none.
+func TestPrepare(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		clients  int
+		shares   bool
+		prepared int // each lane
+	}{
+		{"many", 10_000, false, 1},
+		{"many that share", 10_000, true, 1},
+		{"few", manyConnections - 1, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(RoundRobin(2*tt.clients), tt.clients, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+					return at + time.Millisecond, Outcome{}
+				})
+				p := &preparedTarget{connectedTarget: &connectedTarget{fake: f}, shares: tt.shares}
+				for _, l := range f.lanes {
+					p.lanes = append(p.lanes, &preparedLane{fakeLane: l})
+				}
+				r, err := Fire(t.Context(), Plan{Schedule: Constant(1000), BatchEvents: 1, Threads: 2, Measurement: Limits{Time: time.Second}, Portable: true}, p)
+				if err != nil || r.Measurement.Acked != 1000 {
+					t.Fatalf("%d acked, %v", r.Measurement.Acked, err)
+				}
+				for i, l := range p.lanes {
+					if len(l.prepared) != tt.prepared || tt.prepared > 0 && l.prepared[0] >= 0 {
+						t.Fatalf("lane %d was prepared at %v, want %d times before 0", i, l.prepared, tt.prepared)
+					}
+				}
+			})
+		})
+	}
+}

@@ -120,6 +120,22 @@ func (m *Mix) Connections() int {
 	return n
 }
 
+// Connected implements Connected: all parts must know.
+func (m *Mix) Connected() (n int, known bool) {
+	for _, p := range m.parts {
+		c, ok := p.Target.(Connected)
+		if !ok {
+			return 0, false
+		}
+		of, known := c.Connected()
+		if !known {
+			return 0, false
+		}
+		n += of
+	}
+	return n, true
+}
+
 // Start implements Target.
 func (m *Mix) Start(sink Sink) {
 	for i, p := range m.parts {
@@ -233,6 +249,13 @@ func (l *mixLane) Fire(batches []Batch) int {
 		batches[i].Stream += l.start
 	}
 	return taken
+}
+
+// Prepare implements Preparer.
+func (l *mixLane) Prepare() {
+	if p, ok := l.Lane.(Preparer); ok {
+		p.Prepare()
+	}
 }
 
 // A mixSink receives the outcomes of a part and passes them on under the run's numbers.

@@ -47,6 +47,10 @@ type Plan struct {
 	// the calling sending thread, from 0 and below Run.Threads, so that each may write
 	// to separate memory. It must not keep the slice.
 	Trace func(thread int, out []Outcome)
+	// Unsent receives, at the end of a run with a schedule, events of a stream that were due and never
+	// sent; nothing else does. They were due evenly from first to last. thread is as for Trace. A run
+	// without answers (Unanswered) does not call it.
+	Unsent func(thread int, stream int32, first, last time.Duration, events uint64)
 	// Cause returns why the generator, or one of its threads, did not run for the given
 	// length until a few milliseconds ago; "" if that is not known. It is called from
 	// one goroutine at a time, which is not one of the run's own threads. Nil: causes

@@ -61,15 +61,21 @@ type fifo[T any] struct {
 }
 
 func (q *fifo[T]) push(v T) {
-	if q.n == len(q.ring) {
-		ring := make([]T, max(8, 2*q.n))
-		for i := range q.n {
-			ring[i] = q.ring[(q.head+i)%len(q.ring)]
-		}
-		q.ring, q.head = ring, 0
-	}
+	q.reserve()
 	q.ring[(q.head+q.n)%len(q.ring)] = v
 	q.n++
+}
+
+// reserve makes room for one more element.
+func (q *fifo[T]) reserve() {
+	if q.n < len(q.ring) {
+		return
+	}
+	ring := make([]T, max(8, 2*q.n))
+	for i := range q.n {
+		ring[i] = q.ring[(q.head+i)%len(q.ring)]
+	}
+	q.ring, q.head = ring, 0
 }
 
 // first is the next element that pop returns, valid until then.

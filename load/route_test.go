@@ -129,6 +129,70 @@ func TestFullLane(t *testing.T) {
 	}
 }
 
+// A turningTarget moves its stream to the other of two lanes every ten milliseconds. The old
+// one accepts nothing for five before that, and then reports that it may be tried again.
+type turningTarget struct {
+	*fake
+	moving [2]turningLane
+}
+
+type turningLane struct {
+	*fakeLane
+	armed bool
+}
+
+const (
+	turn   = 10 * time.Millisecond
+	refuse = 5 * time.Millisecond
+)
+
+func (w *turningTarget) Route(int32) Lane {
+	return &w.moving[(w.sink.Now()+turn-refuse)/turn%2]
+}
+
+func (l *turningLane) Fire(batches []Batch) int {
+	if rest := l.f.sink.Now() % turn; rest < refuse {
+		if !l.armed {
+			l.armed = true
+			time.AfterFunc(refuse-rest, func() {
+				l.armed = false
+				l.f.sink.Ready(l.id, l.f.sink.Now())
+			})
+		}
+		return 0
+	}
+	return l.fakeLane.Fire(batches)
+}
+
+// TestMovedStream: a stream that waits at a full lane and moves to another one is fired at once, also
+// if that lane had its turn in this round. The time at the full lane is queueing time.
+func TestMovedStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &turningTarget{fake: newFake(Single(), 2, constantly(time.Millisecond))}
+		w.moving = [2]turningLane{{fakeLane: w.lanes[0]}, {fakeLane: w.lanes[1]}}
+		r, err := Fire(t.Context(), Plan{
+			Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1000,
+			Measurement: Limits{Time: time.Second}, Portable: true,
+		}, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &r.Measurement
+		if m.Acked != 100 {
+			t.Errorf("acked %d, want 100", m.Acked)
+		}
+		if got, want := m.Response.Max(), refuse+time.Millisecond; got != want {
+			t.Errorf("response time %v at most, want %v", got, want)
+		}
+		if got := m.Queueing.Max(); got != refuse {
+			t.Errorf("queueing took %v at most, want %v", got, refuse)
+		}
+		if got := m.SendDelay.Max(); got != 0 {
+			t.Errorf("send delay %v, want none", got)
+		}
+	})
+}
+
 // TestBuffer: with a buffer, overload begins when it is full and not before.
 func TestBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

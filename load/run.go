@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +27,8 @@ type Run struct {
 	phases      []phase
 	mode        Mode
 
-	starting sync.Mutex // guards start and threads, until the run has begun
+	starting sync.Mutex     // guards start and threads, until the run has begun
+	begun    sync.WaitGroup // the threads wait for time 0, or for their streams
 
 	start    time.Time
 	threads  []*thread
@@ -177,6 +179,9 @@ func (r *Run) Start() {
 	for _, t := range r.threads {
 		firing.Go(t.loop) // which waits for time 0
 	}
+	if lead > 0 {
+		r.collectEarly(lead)
+	}
 	time.Sleep(time.Until(r.start))
 	if !r.plan.Portable {
 		r.watchdog.start(r.Now)
@@ -184,11 +189,24 @@ func (r *Run) Start() {
 	go r.collect(&firing)
 }
 
+// collectEarly runs the collector when the threads have made their lanes, unless most of the
+// lead is over. With ten thousand lanes the heap has doubled several times by then, so that the
+// next collection would begin with the first events; it would take both of two processors for
+// some tens of milliseconds. After this one, the heap may grow by as much as the lanes take
+// before there is another.
+func (r *Run) collectEarly(lead time.Duration) {
+	r.begun.Wait()
+	if time.Until(r.start) > lead/4 {
+		runtime.GC()
+	}
+}
+
 // Connections from which on a run has a lead, and the lead for each of them. For a connection, a
-// target starts two goroutines and makes some system calls, which takes 20 us.
+// target starts two goroutines and makes some system calls, which takes 20 us; lanes and their
+// first buffers take as long, and so does a collection, divided among them.
 const (
 	manyConnections   = 256
-	leadPerConnection = 50 * time.Microsecond
+	leadPerConnection = 80 * time.Microsecond
 )
 
 // Lead returns how long before its time 0 a run starts its target and makes its lanes. With
@@ -206,6 +224,7 @@ func (r *Run) prepare(lead time.Duration) int {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	n := r.Threads()
+	r.begun.Add(n)
 	if r.start = r.plan.StartAt; r.start.IsZero() {
 		r.start = time.Now().Add(lead)
 	}

@@ -4,6 +4,7 @@ import "time"
 
 // serve fires what the bound allows.
 func (t *thread) serve(now time.Duration) {
+	t.more = false
 	switch {
 	case t.shared != nil:
 		t.serveShared(now)
@@ -21,10 +22,22 @@ func (t *thread) serve(now time.Duration) {
 	}
 }
 
-// serveShared fires each batch on the lane with the most free slots.
+// Bounds of what serveShared fires at a time: mostPerLane batches of each lane, so that those
+// of a lane are written together, and leastAtOnce if the lanes are few.
+const (
+	mostPerLane = 8
+	leastAtOnce = 16 << 10
+)
+
+// serveShared fires each batch on the lane with the most free slots. A thread that is late by
+// seconds does not fire all that is due at a time: what is fired and not written takes memory,
+// and meanwhile no answer is read.
 func (t *thread) serveShared(now time.Duration) {
-	for t.shared.n > 0 {
+	for left := max(leastAtOnce, mostPerLane*len(t.lanes)); t.shared.n > 0; left-- {
 		ls := t.freest.top()
+		if t.more = left == 0 && ls != nil; t.more {
+			return
+		}
 		if ls == nil {
 			break
 		}
@@ -46,8 +59,9 @@ func (t *thread) serveEach(now time.Duration) {
 	}
 	first := t.nextLane % len(t.lanes)
 	t.nextLane = first + 1
-	if t.serveFrom(first, len(t.lanes), now) {
-		t.serveFrom(0, first, now)
+	t.moved = false
+	if t.serveFrom(first, len(t.lanes), now) && t.serveFrom(0, first, now) && t.moved {
+		t.serveFrom(0, len(t.lanes), now) // its new lane may have been served before; only once, since routes may change for ever
 	}
 }
 
@@ -82,7 +96,10 @@ func (t *thread) canFire(ls *laneState) bool {
 func (t *thread) fireNext(ls *laneState, now time.Duration) bool {
 	s := ls.queue.pop()
 	if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
-		t.enqueue(s, now) // its leader has moved
+		free := t.freeSlots(ls)
+		s.routedSince = max(s.routedSince, ls.roomSince, free.next()) // it waited for the system, not for this thread
+		t.enqueue(s, now)                                             // its leader has moved
+		t.moved = true
 		return true
 	}
 	return t.fire(s, ls, now)

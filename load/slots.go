@@ -4,7 +4,8 @@ import "time"
 
 // slots records when each free slot of an in-flight bound became free, oldest first.
 // Slots that became free together share an entry: answers to small batches arrive by
-// the hundred, and their slots then cost as much as one.
+// the hundred, and their slots then cost as much as one. So do those that have been free
+// for longer than any event waits (see join).
 type slots struct {
 	ring []slot
 	head int
@@ -17,8 +18,12 @@ type slot struct {
 	n  int
 }
 
+// leastSlots is the first size of the ring: with thousands of lanes, most of which have
+// almost all of their slots free, it is a part of their memory.
+const leastSlots = 4
+
 func (s *slots) fill(n int, at time.Duration) {
-	*s = slots{ring: make([]slot, 16)}
+	*s = slots{ring: make([]slot, leastSlots)}
 	if n > 0 {
 		s.push(at, n)
 	}
@@ -62,6 +67,23 @@ func (s *slots) push(t time.Duration, n int) {
 	}
 	s.ring[s.index(s.used)] = slot{t, n}
 	s.used++
+}
+
+// join makes the oldest slots, those that became free at ready or earlier, one entry with
+// the latest of their times. If no event is left that was ready before that, it makes no
+// difference when exactly a slot became free. Otherwise a bound of a thousand slots would
+// have a thousand entries after as many events, whatever is in flight.
+func (s *slots) join(ready time.Duration) {
+	for s.used > 1 {
+		a, b := &s.ring[s.head], &s.ring[s.index(1)]
+		if a.at > ready || b.at > ready {
+			return
+		}
+		b.n += a.n
+		b.at = max(a.at, b.at)
+		s.head = s.index(1)
+		s.used--
+	}
 }
 
 func (s *slots) index(i int) int {

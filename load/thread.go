@@ -27,15 +27,17 @@ type thread struct {
 	starved          bool          // the shares have counted the thread as waiting for another part
 	accounts         []account     // of each part; nil if the run has none
 	lanes            []*laneState  // seen so far
-	byID             map[int]*laneState
+	byID             []*laneState  // by the ID of the lane; nil: not seen
 	freest           laneHeap      // lanes that share a backlog
 	turns            uint64        // batches fired
 	queued           indexSet      // of lanes with streams in their own queue; and of some whose queue became empty
 	blocked          int           // lanes that are blocked
 	unflushed        []*laneState  // with batches that are not flushed
 	refiring         indexSet      // of lanes with batches that wait to be fired again
+	more             bool          // serve has left batches that can be fired now
 	full             int           // lanes that accept nothing for now
 	nextLane         int           // index of the lane that the next round begins with
+	moved            bool          // in this round a stream went to the queue of another lane
 	left             int           // streams of a schedule with events left
 	until            time.Duration // events due at this time or later are not fired; Never before a stop
 	ended            time.Duration // when nothing was left to fire; 0 before
@@ -78,7 +80,7 @@ type stream struct {
 	next        uint64 // index of the first event not fired
 	end         uint64 // index of the first event after the phase
 	ready       time.Duration
-	routedSince time.Duration // when it last got a lane after a time without one
+	routedSince time.Duration // when it last got a lane, after a time without one or with one that had no room
 }
 
 // A laneState is the engine's side of a lane.
@@ -102,7 +104,7 @@ type laneState struct {
 }
 
 func newThread(r *Run, id, of int) *thread {
-	t := &thread{run: r, id: id, byID: map[int]*laneState{}, until: Never}
+	t := &thread{run: r, id: id, until: Never}
 	t.waitingSince.Store(int64(Never))
 	t.grouped = t.mayGroup()
 	if w := newPollWaiter(r, id, of); w != nil {
@@ -148,6 +150,7 @@ func (t *thread) loop() {
 	t.wait.prepare()
 	defer t.wait.close()
 	t.begin()
+	t.run.begun.Done()
 	now := t.run.Now()
 	for now < 0 {
 		t.wait.wait(0, true, true)
@@ -273,15 +276,20 @@ func (t *thread) endDisturbance(now time.Duration) {
 	t.run.disturbed.end(now)
 }
 
-// begin makes every stream wait for its first batch.
+// begin makes every stream wait for its first batch. In a run with a lead it also makes the
+// lanes, and what they need.
 func (t *thread) begin() {
+	early := t.run.Now() < 0
 	now := max(0, t.run.Now())
 	t.left = len(t.streams)
 	if len(t.streams) == 1 {
 		t.shared = nil
 	}
 	for _, s := range t.streams {
-		if t.shared != nil { // create the lanes before the first stream waits for one of them
+		switch {
+		case early:
+			t.prepareLane(s, now)
+		case t.shared != nil: // create the lanes before the first stream waits for one of them
 			t.lane(t.run.target.Route(s.id), now)
 		}
 		if t.scheduled() {
@@ -290,6 +298,24 @@ func (t *thread) begin() {
 			continue
 		}
 		t.enqueue(s, now)
+	}
+}
+
+// prepareLane makes the lane that serves a stream, and has it allocate what its first batch
+// needs.
+func (t *thread) prepareLane(s *stream, now time.Duration) {
+	l := t.run.target.Route(s.id)
+	if l == nil || t.byID[l.ID()] != nil {
+		return
+	}
+	ls := t.lane(l, now)
+	if t.shared == nil {
+		ls.queue.reserve()
+		t.queued.add(ls.index) // so that the set has its size
+		t.queued.remove(ls.index)
+	}
+	if p, ok := l.(Preparer); ok {
+		p.Prepare()
 	}
 }
 
@@ -411,7 +437,7 @@ func (t *thread) anyQueued() bool {
 
 // lane returns the engine's side of a lane, and creates it on first use.
 func (t *thread) lane(l Lane, now time.Duration) *laneState {
-	ls := t.byID[l.ID()]
+	ls := t.laneOf(l.ID())
 	if ls == nil {
 		ls = &laneState{Lane: l, index: len(t.lanes), firstSeen: now, queue: t.shared}
 		if m := t.run.mix; m != nil {
@@ -428,7 +454,7 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 			}
 			ls.slots.fill(t.run.plan.MaxInFlight, at)
 		}
-		t.byID[l.ID()] = ls
+		t.setLane(l.ID(), ls)
 		t.lanes = append(t.lanes, ls)
 		if t.shared != nil {
 			ls.rank.at = len(t.freest)
@@ -438,6 +464,21 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 		t.run.assignLane(l.ID(), t)
 	}
 	return ls
+}
+
+// laneOf returns the engine's side of the lane with an ID; nil if it was not seen yet.
+func (t *thread) laneOf(id int) *laneState {
+	if id < len(t.byID) {
+		return t.byID[id]
+	}
+	return nil
+}
+
+func (t *thread) setLane(id int, ls *laneState) {
+	if n := id + 1 - len(t.byID); n > 0 {
+		t.byID = append(t.byID, make([]*laneState, n)...)
+	}
+	t.byID[id] = ls
 }
 
 // room returns how many more batches the bound allows on a lane.
@@ -487,6 +528,9 @@ func (t *thread) nextWake(now time.Duration, firing bool) (wake time.Duration, e
 	}
 	wake = min(wake, deadline)
 	if firing {
+		if t.more {
+			wake = min(wake, now)
+		}
 		if len(t.asleep) > 0 {
 			wake = min(wake, max(t.asleep[0].ready, now+t.minSleep))
 		}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -220,7 +221,7 @@ func (g *golden) runSide(t *testing.T, broker *kafkatest.Cluster, dir, who strin
 	cmd := command(ctx, args)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := kafkatest.Launch(cmd)
+	err := testkit.Launch(cmd)
 	if err == nil {
 		err = cmd.Wait()
 	}

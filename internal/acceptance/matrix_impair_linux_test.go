@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/kafkatest"
+	"carronade/internal/testkit"
 )
 
 // This file contains the impairments of a run: of the generator, or of the system.
@@ -182,7 +182,7 @@ func startHogs(t *testing.T, n int) (stop func()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := kafkatest.Launch(cmd); err != nil {
+		if err := testkit.Launch(cmd); err != nil {
 			t.Fatal(err)
 		}
 		ends = append(ends, sync.OnceFunc(func() {

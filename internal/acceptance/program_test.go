@@ -136,7 +136,7 @@ func (s *session) begin() {
 	}
 	s.cmd.Stderr = write
 	s.began = time.Now()
-	err = kafkatest.Launch(s.cmd)
+	err = testkit.Launch(s.cmd)
 	write.Close()
 	if err != nil {
 		s.t.Fatalf("start carronade: %v", err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/kafkatest"
+	"carronade/internal/testkit"
 )
 
 // A standin is a stand-in that runs in its own process.
@@ -28,7 +28,7 @@ func startStandin(t testing.TB, kind string, args ...string) *standin {
 	}
 	var stderr strings.Builder
 	r.cmd.Stderr = &stderr
-	if err := kafkatest.Launch(r.cmd); err != nil {
+	if err := testkit.Launch(r.cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.kill)

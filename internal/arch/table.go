@@ -97,7 +97,6 @@ var Packages = []Package{
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
 	{Name: "internal/scenario/module", May: []string{"internal/report", "internal/scenario", "internal/workload", "measure", "target", "units"}},
 	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load"}},
-	{Name: "internal/compat/sangrenel", May: []string{"internal/compat", "internal/report", "internal/workload", "load", "measure"}},
 	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/store/elastic", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/kafkatools", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
@@ -118,7 +117,7 @@ var Packages = []Package{
 	{Name: "internal/testkit/kafkatest", May: []string{"internal/testkit"}},
 	{Name: "internal/testkit/browsertest", May: []string{"internal/testkit"}},
 	{Name: "internal/acceptance", Tests: []string{"internal/trace"}},
-	{Name: "internal/bench", May: []string{"internal/report", "internal/store/sqlite", "internal/testkit/kafkatest", "internal/testkit/reporttest"}},
+	{Name: "internal/bench", May: []string{"internal/report", "internal/store/sqlite", "internal/testkit", "internal/testkit/kafkatest", "internal/testkit/reporttest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli", "target/all"}},
 }
 

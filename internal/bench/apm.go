@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/kafkatest"
+	"carronade/internal/testkit"
 )
 
 // The peers of the APM rows, by their names in the table.
@@ -371,7 +371,7 @@ func startTree(n int) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := kafkatest.Launch(cmd); err != nil {
+	if err := testkit.Launch(cmd); err != nil {
 		return nil, fmt.Errorf("start a shell: %w", err)
 	}
 	t := &tree{pid: cmd.Process.Pid, stop: sync.OnceFunc(func() {

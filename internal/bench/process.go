@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/testkit/kafkatest"
+	"carronade/internal/testkit"
 )
 
 // A processResult is the result of a process.
@@ -49,7 +49,7 @@ func runWatched(ctx context.Context, every time.Duration, name string, args ...s
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	began := time.Now()
-	if err := kafkatest.Launch(cmd); err != nil {
+	if err := testkit.Launch(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	e := &processResult{}
@@ -99,7 +99,7 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	began := time.Now()
-	if err := kafkatest.Launch(cmd); err != nil {
+	if err := testkit.Launch(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	timer := time.AfterFunc(lasts, func() { _ = cmd.Process.Signal(os.Interrupt) })
@@ -161,7 +161,7 @@ func serve(ctx context.Context, name string, args ...string) (*server, error) {
 	}
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	if err := kafkatest.Launch(cmd); err != nil {
+	if err := testkit.Launch(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	s := &server{}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/conn"
 	"carronade/internal/system"
 	"carronade/internal/trust"
 	"carronade/internal/workload"
@@ -94,6 +95,7 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	}
 	r := &trust.Examination{Schema: trust.ExaminationSchema, Version: version(), At: time.Now().UTC().Truncate(time.Second), Findings: []trust.ExaminationEntry{}}
 	began := time.Now()
+	files := conn.FilesFor(0) // before the target is connected to
 	machine := make(chan trust.MachineFacts, 1)
 	go func() { machine <- trust.ReadMachine(ctx) }()
 	var found examination
@@ -105,7 +107,7 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	if ctx.Err() != nil {
 		return context.Canceled
 	}
-	facts.Clients = x.clients
+	facts.Clients, facts.OtherFiles = x.clients, files
 	found.describe(&facts, w)
 	facts.Measured = len(keptCalibrations()) > 0
 	r.Add(trust.AboutMachine, trust.MachineFindings(&facts))

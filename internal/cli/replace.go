@@ -34,8 +34,8 @@ func (s *session) replace(o *outputs, i int, d *report.Document) bool {
 }
 
 // replaceable is whether a run that was not trusted can be replaced. One that failed, was
-// interrupted, or ended because the system did, says something that must not be lost.
+// interrupted, or ended because nothing was left of the system, says something that must not be lost.
 func replaceable(d *report.Document) bool {
 	code := d.ExitCode()
-	return !d.Trust.OK && (code == command.Untrusted || code == command.Broken) && d.Stopped != load.BySystem
+	return !d.Trust.OK && (code == command.Untrusted || code == command.Broken) && d.Stopped != load.BySystem && d.Stopped != load.ByLoss
 }

@@ -9,7 +9,6 @@ import (
 	"carronade/internal/compat/kafkatools"
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/compat/riemannload"
-	"carronade/internal/compat/sangrenel"
 	"carronade/internal/standin"
 	"carronade/internal/standin/apm"
 	"carronade/internal/standin/kafka"
@@ -135,7 +134,7 @@ func standins() []standin.Kind { return []standin.Kind{kafka.Kind, riemann.Kind,
 // oldTools are the drop-ins, in the order of `carronade as`.
 func oldTools() []compat.Tool {
 	return []compat.Tool{
-		sangrenel.Tool,
+		kafkatools.Sangrenel,
 		mongoose.Tool,
 		kafkatools.Producer,
 		kafkatools.Consumer,

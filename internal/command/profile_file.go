@@ -56,17 +56,32 @@ type input struct {
 // cut reports whether the reader saw an end that its source does not have.
 func (in *input) cut() bool { return in.waiting != nil && in.waiting.cut }
 
-// ended reports whether reading ended where it had to: enough was read, or all until such an end,
-// of which the last record may be incomplete. Any other error is one of what was read.
-func (in *input) ended(err error) bool {
-	return errors.Is(err, traffic.ErrEnough) || in.cut() && in.Buffered() == 0
+// ended reports whether reading ended where it had to: enough was read, or all until such an end. The
+// last record may be incomplete then. If it is whole and broken, src says so. Any other error is one of
+// what was read.
+func (in *input) ended(src *source, err error) bool {
+	if errors.Is(err, traffic.ErrEnough) {
+		return true
+	}
+	at := (*traffic.Error)(nil)
+	if in.waiting == nil || err != nil && !errors.As(err, &at) {
+		return false
+	}
+	if _, end := in.Peek(1); end == nil || !in.cut() { // which waits for what comes after a broken record
+		return false
+	}
+	if err != nil && !errors.Is(err, traffic.ErrIncomplete) {
+		src.Broken++
+		src.Warnings = append(src.Warnings, fmt.Sprintf("%s, the last that arrived, is broken, and what it belongs to does not count: %v", at.Where, at.Err))
+	}
+	return true
 }
 
 // finish notes how the reading of events ended, and returns why there is nothing to fit; hint
 // says what to check where there were no events.
 func (in *input) finish(src *source, err error, hint string) error {
 	switch {
-	case in.ended(err):
+	case in.ended(src, err):
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return err
@@ -76,7 +91,10 @@ func (in *input) finish(src *source, err error, hint string) error {
 	if src.Read > 0 {
 		return nil
 	}
-	if in.ctx.Err() != nil {
+	switch {
+	case src.Broken > 0:
+		return err
+	case in.ctx.Err() != nil:
 		return context.Canceled
 	}
 	return &Words{Err: fmt.Errorf("%s has no events", src.Name), Hint: hint}
@@ -163,8 +181,9 @@ func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input
 	kept := newSamples(f.keep)
 	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
 	s := source{Kind: kind, Name: name}
-	switch err := read(to); {
-	case in.ended(err):
+	err = read(to)
+	switch {
+	case in.ended(&s, err):
 		s.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err
@@ -172,7 +191,10 @@ func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input
 		s.Whole = true
 	}
 	if sampler.Records() == 0 {
-		if s.Interrupted {
+		switch {
+		case s.Broken > 0:
+			return nil, err
+		case s.Interrupted:
 			return nil, context.Canceled
 		}
 		return nil, &Words{Err: fmt.Errorf("%s has no records, as %s", name, kind), Hint: "check the file, and its format (--format)"}

@@ -43,8 +43,9 @@ func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (sam
 		return enough(messages.src.Read)
 	}
 	whole := false
-	switch err := p.Read(in.Reader); {
-	case in.ended(err):
+	err = p.Read(in.Reader)
+	switch {
+	case in.ended(&src, err):
 		src.Interrupted = in.ctx.Err() != nil
 	case err != nil:
 		return nil, err
@@ -52,11 +53,14 @@ func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (sam
 		whole = p.Counts.Gaps+p.Counts.Cut+p.Unreadable+p.Counts.Ignored == 0
 	}
 	src.Whole = whole
-	src.Warnings = packetWarnings(&p, sampler.Records(), agents.src.Read, messages.src.Read)
+	src.Warnings = append(src.Warnings, packetWarnings(&p, sampler.Records(), agents.src.Read, messages.src.Read)...)
 	records := sampler.Records()
 	switch {
 	case records+agents.src.Read+messages.src.Read == 0:
-		if src.Interrupted {
+		switch {
+		case src.Broken > 0:
+			return nil, err
+		case src.Interrupted:
 			return nil, context.Canceled
 		}
 		return nil, noRequests(&p, name)

@@ -25,9 +25,11 @@ type source struct {
 	// Whole is set if everything that the source has was read.
 	Whole bool `json:"whole"`
 	// Available is the number of offsets in the range that was to be read, 0 if that is not known.
-	Available   uint64   `json:"available,omitempty"`
-	Interrupted bool     `json:"interrupted"`
-	Warnings    []string `json:"warnings,omitempty"`
+	Available   uint64 `json:"available,omitempty"`
+	Interrupted bool   `json:"interrupted"`
+	// Broken is the number of records that were whole and could not be read, when reading was cut after one; else 0.
+	Broken   uint64   `json:"broken,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // title is the first line of the summary.

@@ -26,6 +26,7 @@ const (
 	AtOnce                 // the connection was of use
 	AfterFirst             // the connection was of use: after the pause that follows the first failed attempt
 	AfterPause             // the connection was of no use: as after a failed attempt
+	Later                  // the connection has not ended: Resume continues when it has
 )
 
 // A Keeper makes a connection of type *K, and another one whenever it is lost, until its
@@ -39,7 +40,7 @@ type Keeper[K any] struct {
 	Dial func(ctx context.Context) (*K, error)
 	// Failed is called when Dial has failed, unless the context has ended.
 	Failed func(err error)
-	// Serve uses a connection until it has ended, and cleans up.
+	// Serve uses a connection until it has ended, and cleans up; or it returns Later.
 	Serve func(k *K) Next
 }
 
@@ -47,6 +48,13 @@ type Keeper[K any] struct {
 // none yet.
 func (p Keeper[K]) Run(ctx context.Context, k *K) {
 	pause := time.Duration(0)
+	p.Keep(ctx, k, &pause)
+}
+
+// Keep is Run without a goroutine that waits for each connection: if Serve has returned
+// Later, Keep returns false, and Resume must be called when the connection has ended. pause
+// is the last one, and kept by the caller; at first 0.
+func (p Keeper[K]) Keep(ctx context.Context, k *K, pause *time.Duration) (over bool) {
 	for k != nil || ctx.Err() == nil {
 		var (
 			next = AfterPause
@@ -59,25 +67,42 @@ func (p Keeper[K]) Run(ctx context.Context, k *K) {
 		case err == nil:
 			next, k = p.Serve(k), nil
 		case ctx.Err() != nil || errors.Is(err, ErrClosed):
-			return
+			return true
 		default:
 			p.Failed(err)
 		}
-		if next == Never {
-			return
+		if next == Later {
+			return false
 		}
-		if next != AfterPause {
-			pause = 0
-		}
-		if next == AtOnce {
-			continue
-		}
-		pause = min(max(2*pause, p.First), max(ReconnectMost, p.First))
-		select {
-		case <-ctx.Done():
-		case <-time.After(Jittered(pause)):
+		if !p.wait(ctx, next, pause) {
+			return true
 		}
 	}
+	return true
+}
+
+// Resume continues Keep after a connection has ended.
+func (p Keeper[K]) Resume(ctx context.Context, next Next, pause *time.Duration) (over bool) {
+	return !p.wait(ctx, next, pause) || p.Keep(ctx, nil, pause)
+}
+
+// wait waits until the next attempt to connect. It returns false if there is none.
+func (p Keeper[K]) wait(ctx context.Context, next Next, pause *time.Duration) bool {
+	if next == Never {
+		return false
+	}
+	if next != AfterPause {
+		*pause = 0
+	}
+	if next == AtOnce {
+		return true
+	}
+	*pause = min(max(2**pause, p.First), max(ReconnectMost, p.First))
+	select {
+	case <-ctx.Done():
+	case <-time.After(Jittered(*pause)):
+	}
+	return true
 }
 
 // Jittered returns d plus or minus up to a fifth.

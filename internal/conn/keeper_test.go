@@ -45,6 +45,7 @@ func TestKeeper(t *testing.T) {
 		has := all[0].err == nil && rapid.Bool().Draw(r, "has a connection")
 		end := time.Duration(rapid.IntRange(0, 30_000).Draw(r, "end")) * time.Millisecond
 		ending := rapid.SampledFrom([]string{"context", "never", "closed"}).Draw(r, "ending")
+		later := rapid.Bool().Draw(r, "later") // no goroutine waits for a connection
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), end)
 			defer cancel()
@@ -132,7 +133,25 @@ func TestKeeper(t *testing.T) {
 					return dial(ctx)
 				}
 			}
-			k.Run(keeping, have)
+			if later {
+				done, paused := make(chan struct{}), time.Duration(0)
+				serve, resume := k.Serve, k
+				k.Serve = func(a *attempt) Next {
+					go func() {
+						if next := serve(a); resume.Resume(keeping, next, &paused) {
+							close(done)
+						}
+					}()
+					return Later
+				}
+				resume.Dial, resume.Serve = k.Dial, k.Serve
+				if k.Keep(keeping, have, &paused) {
+					close(done)
+				}
+				<-done
+			} else {
+				k.Run(keeping, have)
+			}
 			if !over() {
 				t.Error("it ended too early")
 			}

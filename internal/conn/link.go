@@ -34,7 +34,8 @@ type Queue interface {
 // goroutine has queued something writes it, unless another one does: on Linux and without
 // TLS that is the sending thread itself, which does not block. What the socket does not
 // accept is left to the flusher, a goroutine that exists only meanwhile, since each takes
-// memory. The same goes for all writes of other connections, which block.
+// memory. All writes of other connections block: once they have one, their flusher stays,
+// since a new one for each write would have to grow its stack each time.
 //
 // The lane's lock guards everything. It is released during writes.
 type Link struct {
@@ -49,6 +50,7 @@ type Link struct {
 
 	writing   bool // a write is in progress, or left to the flusher
 	flushing  bool // the flusher writes
+	standing  bool // a flusher waits for something to write
 	attached  bool // Conn and Out do not change any more
 	attaching bool // Attach waits until no other goroutine than the flusher writes
 	slow      bool // the flusher's last write took long
@@ -62,7 +64,8 @@ type Link struct {
 }
 
 // Init prepares a link over a connection that was just made. mu is the lane's lock, now the
-// clock of the run, which is not called before something is written.
+// clock of the run, which is not called before something is written. A link ends with Kill or
+// Bury.
 func (k *Link) Init(c net.Conn, q Queue, mu *sync.Mutex, now func() time.Duration) {
 	k.Conn, k.queue, k.mu, k.now = c, q, mu, now
 	k.cond.L = mu
@@ -211,7 +214,7 @@ func (k *Link) PumpLater() {
 // leave leaves the writing to the flusher, which runs at once, or when the link is attached.
 func (k *Link) leave() {
 	k.flushing = true
-	if k.attached {
+	if k.attached && !k.standing {
 		go k.flush()
 	} else {
 		k.cond.Broadcast()
@@ -221,12 +224,25 @@ func (k *Link) leave() {
 func (k *Link) flusher() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.queue.Pending() && !k.dead {
-		k.write(true)
+	for {
+		for k.queue.Pending() && !k.dead {
+			k.write(true)
+			k.queue.Flushed()
+		}
+		k.endWriting()
 		k.queue.Flushed()
+		if k.Out.Direct() {
+			return
+		}
+		k.standing = true
+		for !k.flushing && !k.dead {
+			k.cond.Wait()
+		}
+		k.standing = false
+		if !k.flushing {
+			return
+		}
 	}
-	k.endWriting()
-	k.queue.Flushed()
 }
 
 func (k *Link) endWriting() {

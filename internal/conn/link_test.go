@@ -393,6 +393,17 @@ func TestAttachAfterAShortWrite(t *testing.T) {
 		if got, err := io.ReadAll(io.LimitReader(there, 5)); err != nil || string(got) != "batch" {
 			t.Errorf("the flusher wrote %q, %v", got, err)
 		}
+		synctest.Wait()
+		if !k.standing {
+			t.Error("the flusher of a connection whose writes block has ended")
+		}
+		l.mu.Lock()
+		k.Bury(ErrClosed)
+		l.mu.Unlock()
+		synctest.Wait()
+		if k.standing {
+			t.Error("the flusher has not ended with the connection")
+		}
 		there.Close()
 	})
 }

@@ -62,10 +62,16 @@ begin:
 	return first
 }
 
+// FilesFor returns how many files this process needs if it makes n connections more than it has: those that
+// are open now (on Windows they do not matter, and count as none), the connections, and OtherFiles.
+func FilesFor(n int) int { return filesFor(n, openFiles()) }
+
+func filesFor(n, open int) int { return open + n + OtherFiles }
+
 // enoughFiles returns an error if the limit of open files is too low for n connections more than
 // are open.
 func enoughFiles(n, open int, most uint64) error {
-	need := open + n + OtherFiles
+	need := filesFor(n, open)
 	if uint64(need) <= most {
 		return nil
 	}

@@ -37,22 +37,37 @@ type Reader struct {
 // Run reads until the connection ends. A poller reads a connection that it has taken,
 // on its thread and into its buffer. Otherwise this goroutine reads.
 func (r *Reader) Run() {
-	if c, ok := r.Conn.(*socket.Conn); ok {
-		r.polled = c
-		c.Serve(func(end bool) bool {
-			for {
-				if n, room, over := r.read(); over || n == 0 || n < room && !end {
-					return over
-				}
-			}
-		})
-		Return(r.buf)
+	ended := make(chan struct{})
+	if r.Start(func() { close(ended) }) {
+		<-ended
 		return
 	}
 	r.buf = make([]byte, leastRead)
 	for over := false; !over; {
 		_, _, over = r.read()
 	}
+}
+
+// Start is Run without waiting, if a poller has taken the connection; otherwise it returns
+// false. over is called when the connection has ended, and must not block: usually on the
+// poller's thread.
+func (r *Reader) Start(over func()) bool {
+	c, ok := r.Conn.(*socket.Conn)
+	if !ok {
+		return false
+	}
+	r.polled = c
+	c.Serve(func(end bool) bool {
+		for {
+			if n, room, over := r.read(); over || n == 0 || n < room && !end {
+				return over
+			}
+		}
+	}, func() {
+		Return(r.buf)
+		over()
+	})
+	return true
 }
 
 // read reads once: n bytes, into a buffer with the given room.

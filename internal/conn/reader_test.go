@@ -160,7 +160,7 @@ func TestReaderReset(t *testing.T) {
 }
 
 // loopback returns both ends of a TCP connection.
-func loopback(t *testing.T) (here net.Conn, there *net.TCPConn) {
+func loopback(t testing.TB) (here net.Conn, there *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

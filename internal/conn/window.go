@@ -26,15 +26,21 @@ func (w *Window[R]) At(n uint64) *R { return &w.ring[n&uint64(len(w.ring)-1)] }
 
 // Push adds a request at the end.
 func (w *Window[R]) Push(r R) {
-	if w.Tail-w.Head == uint64(len(w.ring)) {
-		ring := make([]R, max(4, 2*len(w.ring)))
-		for n := w.Head; n < w.Tail; n++ {
-			ring[n&uint64(len(ring)-1)] = *w.At(n)
-		}
-		w.ring = ring
-	}
+	w.Reserve()
 	*w.At(w.Tail) = r
 	w.Tail++
+}
+
+// Reserve makes room for one more request, so that the next Push allocates nothing.
+func (w *Window[R]) Reserve() {
+	if w.Tail-w.Head < uint64(len(w.ring)) {
+		return
+	}
+	ring := make([]R, max(4, 2*len(w.ring)))
+	for n := w.Head; n < w.Tail; n++ {
+		ring[n&uint64(len(ring)-1)] = *w.At(n)
+	}
+	w.ring = ring
 }
 
 // Pop removes the oldest request.

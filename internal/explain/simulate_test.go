@@ -3,27 +3,10 @@ package explain
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
 	"time"
-
-	"carronade/internal/testkit"
 )
-
-// seeds is how many runs each simulation makes. CARRONADE_TEST_EXPLAIN=n makes n, as make soak does.
-func seeds(t *testing.T, usual int) int {
-	t.Helper()
-	text := os.Getenv("CARRONADE_TEST_EXPLAIN")
-	if text == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("CARRONADE_TEST_EXPLAIN=%q", text)
-	}
-	return n
-}
 
 // A world makes runs with series and moments that have nothing to do with the incidents.
 type world struct {
@@ -166,41 +149,10 @@ func (w *world) climb(r *input) {
 	}
 }
 
-// TestNothingIsNamedByChance simulates runs in which nothing explains the incidents: of all kinds,
-// or a single step among many series that have one, too, or a rate that climbs.
-func TestNothingIsNamedByChance(t *testing.T) {
-	n := seeds(t, 28)
-	wrong := 0
-	for seed := range n {
-		w := &world{rand.New(rand.NewPCG(1, uint64(seed))), 60 + 60*(seed%3)}
-		r := w.run()
-		switch seed % 4 {
-		case 0, 1:
-			w.incidents(r)
-		case 2:
-			w.step(r, 6+w.Float64()*float64(w.seconds-12), 0.15+0.35*w.Float64())
-			for i := range 9 {
-				w.series(r, "one more step "+strconv.Itoa(i), elsewhere)
-			}
-		case 3:
-			w.climb(r)
-		}
-		w.unrelated(r)
-		for _, g := range coincidences(r).Groups {
-			if len(g.Findings) > 0 {
-				wrong++
-				break
-			}
-		}
-	}
-	limit(t, "runs in which a false cause was named", wrong, n, 0.05)
-}
-
 // limit fails if a share is above a limit by more than three standard errors of the simulation.
 func limit(t *testing.T, what string, n, of int, most float64) {
 	t.Helper()
 	share := float64(n) / float64(of)
-	t.Logf("%s: %d of %d", what, n, of)
 	if share > most+3*math.Sqrt(most*(1-most)/float64(of)) {
 		t.Errorf("%s: %d of %d, want at most %g", what, n, of, most)
 	}
@@ -224,131 +176,4 @@ func (w *world) level(r *input, at float64, mean bool) {
 		c.Cells = append(c.Cells, cell{iv.Start + late, iv.End + late, 10 + w.NormFloat64() + size*after(float64(i), at, mean)})
 	}
 	r.Causes = append(r.Causes, c)
-}
-
-// A plant puts incidents and their cause into a run, and returns the kind of the incidents.
-type plant func(w *world, r *input) (kind string)
-
-// TestPlantedCausesAreFound simulates runs with a cause for most of the incidents of a kind, among
-// many unrelated ones.
-func TestPlantedCausesAreFound(t *testing.T) {
-	testkit.Need(t, "some seconds")
-	find(t, 5, 120, map[string]plant{
-		"pauses make stalls": func(w *world, r *input) string {
-			c := cause{From: "system", Name: planted, Moments: []span{}}
-			for range 5 + w.IntN(8) {
-				at, length := r.Start+w.at(w.Float64()*float64(w.seconds-3)), w.at(0.2+w.Float64())
-				c.Moments = append(c.Moments, span{at, at + length})
-				if w.Float64() < 0.9 {
-					w.stall(r, at-w.at(0.005*w.Float64()), length+w.at(0.01))
-				}
-			}
-			for range 20 { // short ones do nothing
-				at := r.Start + w.at(w.Float64()*float64(w.seconds))
-				c.Moments = append(c.Moments, span{at, at + time.Millisecond})
-			}
-			w.stall(r, r.Start+w.at(w.Float64()*float64(w.seconds-3)), w.at(0.3)) // one has another reason
-			r.Causes = append(r.Causes, c)
-			return stall
-		},
-		"regular pauses make regular stalls": func(w *world, r *input) string {
-			c := cause{From: "system", Name: planted, Moments: []span{}}
-			for at := r.Start + w.at(3*w.Float64()); at < r.End-2*time.Second; at += 7 * time.Second {
-				c.Moments = append(c.Moments, span{at, at + w.at(0.3)})
-				w.stall(r, at-w.at(0.004*w.Float64()), w.at(0.3))
-			}
-			r.Causes = append(r.Causes, c)
-			return stall
-		},
-		"steal makes spikes": func(w *world, r *input) string {
-			c := cause{From: "host", Name: planted, Unit: "%"}
-			for range r.Intervals {
-				c.Cells = append(c.Cells, cell{Value: 0.5 * w.ExpFloat64()})
-			}
-			for i := range r.Intervals {
-				c.Cells[i].Start, c.Cells[i].End = r.Intervals[i].Start+2*time.Millisecond, r.Intervals[i].End+2*time.Millisecond
-			}
-			for range 4 + w.IntN(5) {
-				i := w.IntN(w.seconds)
-				c.Cells[i].Value = 15 + 20*w.Float64()
-				r.Intervals[i].P99 = time.Duration(5e6 * (4 + 4*w.Float64()))
-			}
-			r.Causes = append(r.Causes, c)
-			return spike
-		},
-		"leaders change, and the rate falls each time": func(w *world, r *input) string {
-			c := cause{From: "client", Name: planted, Moments: []span{}}
-			for k := range 3 {
-				at := float64(w.seconds) * (float64(k+1)/4 + w.Float64()/8)
-				w.step(r, at, 0.3)
-				when := r.Start + w.at(at-0.1*w.Float64())
-				c.Moments = append(c.Moments, span{when, when})
-			}
-			r.Causes = append(r.Causes, c)
-			return step
-		},
-	})
-}
-
-// TestTheCauseOfOneStepIsFound simulates runs with a single step that has a single cause: the
-// hardest case, since one coincidence must be enough. How long a run must be depends on how well the cause is placed:
-// see docs/explain.md.
-func TestTheCauseOfOneStepIsFound(t *testing.T) {
-	const usual = 10
-	leader := func(w *world, r *input) string {
-		when := r.Start + w.at(w.one(r))
-		r.Causes = append(r.Causes, cause{From: "client", Name: planted, Moments: []span{{when, when}}})
-		return step
-	}
-	find(t, usual, 60, map[string]plant{"a leader changes, and the rate falls": leader})
-	find(t, usual/2, 120, map[string]plant{"the same among five times as many series": func(w *world, r *input) string {
-		for range 4 {
-			w.unrelated(r)
-		}
-		return leader(w, r)
-	}})
-	find(t, usual, 120, map[string]plant{"steal begins, and the rate falls": func(w *world, r *input) string {
-		w.level(r, w.one(r), true)
-		return step
-	}})
-	find(t, usual, 180, map[string]plant{"a reading changes, and the rate falls": func(w *world, r *input) string {
-		w.level(r, w.one(r), false)
-		return step
-	}})
-}
-
-// find simulates runs of at least some seconds, with plants, and fails if too few are found or
-// too many false causes named.
-func find(t *testing.T, usual, seconds int, plants map[string]plant) {
-	t.Helper()
-	n := seeds(t, usual)
-	for what, plant := range plants {
-		t.Run(what, func(t *testing.T) {
-			missed, wrong := 0, 0
-			for seed := range n {
-				w := &world{rand.New(rand.NewPCG(2, uint64(seed))), seconds + 60*(seed%3)}
-				r := w.run()
-				kind := plant(w, r)
-				w.unrelated(r)
-				named, others := false, false
-				for _, g := range coincidences(r).Groups {
-					for _, f := range g.Findings {
-						if r.Causes[f.Cause].Name != planted {
-							others = true
-						} else if g.Kind == kind {
-							named = true
-						}
-					}
-				}
-				if !named {
-					missed++
-				}
-				if others {
-					wrong++
-				}
-			}
-			limit(t, "runs whose cause was not found", missed, n, 0.05)
-			limit(t, "runs in which a false cause was named", wrong, n, 0.05)
-		})
-	}
 }

@@ -12,7 +12,7 @@
 // Its invariants: a format says what the report says. What a run did not measure
 // is left empty and is never a zero, and a format that a report cannot fill is
 // refused with the reason. Text from a report is untrusted and never becomes markup or
-// script: one place escapes it (layout.Markup), the script only makes text nodes of it, and
-// the page's content security policy allows only the script whose hash it names, and no
-// connections.
+// script: html/template escapes it in the page and layout.Markup in the pictures, the script
+// only makes text nodes of it, and the page's content security policy allows only the script
+// whose hash it names, and no connections.
 package export

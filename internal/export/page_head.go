@@ -1,7 +1,6 @@
 package export
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,70 +9,38 @@ import (
 	"carronade/units"
 )
 
-// head writes the result, the verdicts and the conditions.
-func (p *page) head() {
-	p.Open("header")
-	if p.several() {
-		p.Element("h1", fmt.Sprintf("%d reports compared", len(p.ds)))
-	} else if !p.runs() {
-		p.Element("h1", strings.TrimSuffix(p.title(), " - Carronade"))
-	} else {
-		p.Element("h1", p.ds[0].Op+" "+p.ds[0].Target)
-	}
-	for i, d := range p.ds {
-		p.Open("section", "class", "verdict", "aria-label", "Verdict")
-		if p.several() {
-			p.Open("h2")
-			p.Open("svg", "class", "sample", "viewBox", "0 0 28 12", "width", "28", "height", "12", "aria-hidden", "true")
-			p.Empty("path", "class", fmt.Sprintf("f%d", picture.ToneOf(i)), "d", "M2 0h24v12h-24z")
-			p.Close()
-			p.Text(" " + p.names[i])
-			p.Close()
-			p.Element("p", d.Op+" "+d.Target)
-		}
-		p.Element("p", d.Headline(), "class", "answer")
-		p.marks(d)
-		p.Close()
-	}
-	p.conditions()
-	p.Close()
-	p.Line()
+// A pageVerdict is the result of a report, with its verdicts.
+type pageVerdict struct {
+	Tone             picture.Tone // of several reports, and a name and what it is of
+	Name, Of, Answer string
+	Marks            []pageVerdictMark
 }
 
-// signs are the symbol of a verdict and its class in the style sheet.
+type pageVerdictMark struct{ Class, Label, Text string }
+
+// symbols are the symbol of a verdict and its class in the style sheet.
 var symbols = map[report.Mark][2]string{
 	report.Remark: {"·", ""}, report.Good: {"✓", "good"}, report.Open: {"?", ""}, report.Caution: {"!", "mind"}, report.Bad: {"✗", "bad"},
 }
 
-// marks writes the verdicts.
-func (p *page) marks(d *report.Document) {
-	p.Open("ul", "class", "marks")
-	for _, v := range d.Verdicts() {
-		sign := symbols[v.Mark]
-		p.Open("li", "class", sign[1])
-		p.Element("b", sign[0]+" "+strings.ToLower(v.Label))
-		p.Text(" " + strings.Join(v.Sentences(), "; "))
-		p.Close()
+func (p *page) verdicts() (all []pageVerdict) {
+	for i, d := range p.ds {
+		v := pageVerdict{Tone: picture.ToneOf(i), Name: p.names[i], Of: d.Op + " " + d.Target, Answer: d.Headline()}
+		for _, x := range d.Verdicts() {
+			sign := symbols[x.Mark]
+			v.Marks = append(v.Marks, pageVerdictMark{sign[1], sign[0] + " " + strings.ToLower(x.Label), strings.Join(x.Sentences(), "; ")})
+		}
+		all = append(all, v)
 	}
-	p.Close()
+	return all
 }
 
-// conditions writes the conditions of the run.
-func (p *page) conditions() {
-	p.Element("h2", "Conditions")
-	if p.several() {
-		p.compared()
-		return
-	}
-	d := p.ds[0]
-	p.Open("dl", "class", "conditions")
-	for _, c := range slices.Concat(d.Conditions(), []report.Condition{{Name: "system", Text: systemText(d)}}, d.Origin()) {
-		if c.Text != "" && c.Name != "by default" { // a table below has all settings
-			p.Element("dt", c.Name)
-			p.Element("dd", c.Text)
-		}
-	}
-	p.Close()
+// conditions are the conditions of a run.
+func conditions(d *report.Document) []report.Condition {
+	all := slices.Concat(d.Conditions(), []report.Condition{{Name: "system", Text: systemText(d)}}, d.Origin())
+	return slices.DeleteFunc(all, func(c report.Condition) bool {
+		return c.Text == "" || c.Name == "by default" // a table below has all settings
+	})
 }
 
 // systemText identifies the system under test.
@@ -93,11 +60,10 @@ func systemText(d *report.Document) string {
 	return strings.Join(parts, ", ")
 }
 
-// compared writes a row for each condition in which the reports differ, and one for when each
+// differences has a row for each condition in which the reports differ, and one for when each
 // ran.
-func (p *page) compared() {
-	head := append([]string{""}, p.ids()...)
-	var rows [][]string
+func (p *page) differences() *pageTable {
+	t := proseTable(append([]string{""}, p.ids()...), nil)
 	row := func(name string, of func(d *report.Document) string) {
 		cells, first, differ := []string{name}, of(p.ds[0]), false
 		for _, d := range p.ds {
@@ -105,7 +71,7 @@ func (p *page) compared() {
 			differ = differ || of(d) != first
 		}
 		if differ {
-			rows = append(rows, cells)
+			t.Rows = append(t.Rows, cells)
 		}
 	}
 	for _, name := range picture.Differences(p.ds...) {
@@ -117,12 +83,7 @@ func (p *page) compared() {
 	row("system", systemText)
 	row("machine", func(d *report.Document) string { return d.HostText })
 	row("program", func(d *report.Document) string { return d.Version })
-	if len(rows) == 0 {
-		p.Element("p", "All settings are the same.")
-		return
-	}
-	p.Element("p", "What differs between them; all other settings are the same.")
-	p.prose(head, rows)
+	return t
 }
 
 func pageSeconds(s float64) string { return units.FormatDuration(units.Seconds(s)) }

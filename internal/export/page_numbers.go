@@ -10,30 +10,31 @@ import (
 	"carronade/internal/report"
 )
 
-// numbers writes the totals: counts and times.
-func (p *page) numbers() {
+// totals are the totals of the measurement: counts and times.
+func (p *page) totals() []*pageTable {
 	if !p.runs() {
-		return
+		return nil
 	}
-	p.Open("section", "aria-label", "Numbers", "class", "totals")
-	p.Element("h2", "Numbers of the measurement")
-	p.Open("div", "class", "pair")
-	p.counts("events", func(d *report.Document) []report.Row { return slices.Concat(d.Counts(), d.Figures()) })
-	p.times()
-	p.counts("read back", (*report.Document).LedgerRows)
-	p.Close()
-	for _, d := range p.ds {
-		if rows := d.PartRows(); rows != nil {
-			p.tableOf("numeric", rows[0], rows[1:])
-		}
-	}
-	p.Close()
-	p.Line()
+	return slices.Concat(
+		p.counts("events", func(d *report.Document) []report.Row { return slices.Concat(d.Counts(), d.Figures()) }),
+		p.times(),
+		p.counts("read back", (*report.Document).LedgerRows),
+	)
 }
 
-// counts writes a row per number and a column per report; for a single report also its
+// parts are the numbers of the parts of each report.
+func (p *page) parts() (all []*pageTable) {
+	for _, d := range p.ds {
+		if rows := d.PartRows(); rows != nil && p.runs() {
+			all = append(all, numericTable(rows[0], rows[1:]))
+		}
+	}
+	return all
+}
+
+// counts has a row per number and a column per report; for a single report also its
 // remarks. Numbers that are 0 everywhere are left out.
-func (p *page) counts(title string, of func(*report.Document) []report.Row) {
+func (p *page) counts(title string, of func(*report.Document) []report.Row) []*pageTable {
 	var order []report.Row
 	found := make([]map[string]report.Row, len(p.ds))
 	for i, d := range p.ds {
@@ -45,7 +46,10 @@ func (p *page) counts(title string, of func(*report.Document) []report.Row) {
 			}
 		}
 	}
-	var rows [][]string
+	t := numericTable(append([]string{title}, p.ids()...), nil)
+	if !p.several() {
+		t.Class, t.Head = "numeric explained", []string{title, "", "", "meaning"}
+	}
 	for _, r := range order {
 		cells := []string{r.Label}
 		for i := range p.ds {
@@ -58,24 +62,17 @@ func (p *page) counts(title string, of func(*report.Document) []report.Row) {
 		if !p.several() {
 			cells = append(cells, r.Remark, r.Meaning)
 		}
-		rows = append(rows, cells)
+		t.Rows = append(t.Rows, cells)
 	}
-	head := append([]string{title}, p.ids()...)
-	if !p.several() {
-		head = []string{title, "", "", "meaning"}
+	if len(t.Rows) == 0 {
+		return nil
 	}
-	class := "numeric"
-	if !p.several() {
-		class += " explained"
-	}
-	if len(rows) > 0 {
-		p.tableOf(class, head, rows)
-	}
+	return []*pageTable{t}
 }
 
-// times writes a row per percentile, with a column per time for one report, and a column per
+// times has a row per percentile, with a column per time for one report, and a column per
 // report for several.
-func (p *page) times() {
+func (p *page) times() []*pageTable {
 	var cols []report.Time
 	if p.several() {
 		for i, d := range p.ds {
@@ -88,31 +85,24 @@ func (p *page) times() {
 		cols = p.ds[0].Measured()
 	}
 	if len(cols) == 0 {
-		return
+		return nil
 	}
-	head := []string{"times"}
+	t := numericTable([]string{"times"}, report.TimeRows(cols))
 	var meaning []string
 	for _, c := range cols {
-		head, meaning = append(head, c.Title), append(meaning, c.Title+": "+c.Meaning)
+		t.Head, meaning = append(t.Head, c.Title), append(meaning, c.Title+": "+c.Meaning)
 	}
-	p.Open("div")
-	p.table(head, report.TimeRows(cols))
 	if !p.several() {
-		p.Element("p", strings.Join(meaning, "; ")+".", "class", "meaning")
+		t.Meaning = strings.Join(meaning, "; ") + "."
 	}
-	p.Close()
+	return []*pageTable{t}
 }
 
-// rest writes everything else: messages of failures, stalls and freezes, the settings,
+// rest adds everything else: messages of failures, stalls and freezes, the settings,
 // attached files, and the whole report as text.
 func (p *page) rest() {
-	p.Open("section", "aria-label", "Everything else")
-	p.Element("h2", "Everything else")
 	for i, d := range p.ds {
-		of := ""
-		if p.several() {
-			of = " of " + p.names[i]
-		}
+		of := p.of(i)
 		p.failures(d, of)
 		p.faults(d, of)
 		p.stalls(d, of)
@@ -122,127 +112,85 @@ func (p *page) rest() {
 			p.machines(d)
 		}
 		for _, a := range d.Attachments {
-			p.fold("File "+a.Name+of, func() { p.Element("pre", a.Text, "tabindex", "0") })
+			p.fold(pageFold{Title: "File " + a.Name + of, Text: a.Text})
 		}
-		p.fold("The report"+of+" as text", func() {
-			var b bytes.Buffer
-			if err := d.Text(&b, layout.Style{}); err != nil {
-				return // a buffer returns no errors
-			}
-			p.Element("pre", b.String(), "tabindex", "0")
-		})
+		var b bytes.Buffer
+		_ = d.Text(&b, layout.Style{}) // a buffer returns no errors
+		p.fold(pageFold{Title: "The report" + of + " as text", Text: b.String()})
 	}
 	if p.several() {
 		p.machines(p.ds...)
 	}
-	p.Close()
-	p.Line()
 }
 
-// machines writes a table for each kind of machine.
+func (p *page) fold(f pageFold) { p.folds = append(p.folds, f) }
+
+// machines adds a table for each kind of machine.
 func (p *page) machines(ds ...*report.Document) {
 	for _, m := range report.MachinesOf(ds...) {
-		p.fold(m.Title, func() {
-			var rows [][]string
-			for _, r := range m.Rows {
-				rows = append(rows, []string{r.Name, r.Text})
-			}
-			p.prose([]string{"", ""}, rows)
-		})
+		var rows [][]string
+		for _, r := range m.Rows {
+			rows = append(rows, []string{r.Name, r.Text})
+		}
+		p.fold(pageFold{Title: m.Title, Table: proseTable([]string{"", ""}, rows)})
 	}
 }
 
-// trials writes the trials of searches.
-func (p *page) trials() {
+// trials are the trials of searches.
+func (p *page) trials() (all []pageSection) {
 	for i, d := range p.ds {
-		if d.Search == nil {
-			continue
+		if d.Search != nil {
+			all = append(all, p.section(i, "Trials", "Each is a run with a report: carronade report list label.find="+d.Labels["find"], d.Search.Rows()))
 		}
-		p.Open("section", "aria-label", "Trials")
-		title := "Trials"
-		if p.several() {
-			title += " of " + p.names[i]
-		}
-		p.Element("h2", title)
-		p.Element("p", "Each is a run with a report: carronade report list label.find="+d.Labels["find"])
-		rows := d.Search.Rows()
-		p.tableOf("prose trials", rows[0], rows[1:])
-		p.Close()
-		p.Line()
 	}
+	return all
 }
 
-// steps writes the steps of scenarios.
-func (p *page) steps() {
+// steps are the steps of scenarios.
+func (p *page) steps() (all []pageSection) {
 	for i, d := range p.ds {
-		if d.Scenario == nil {
-			continue
+		if d.Scenario != nil {
+			all = append(all, p.section(i, "Steps", "Each that measured has a report: carronade report list label."+report.ScenarioLabel+"="+d.ID, d.Scenario.Rows()))
 		}
-		p.Open("section", "aria-label", "Steps")
-		title := "Steps"
-		if p.several() {
-			title += " of " + p.names[i]
-		}
-		p.Element("h2", title)
-		p.Element("p", "Each that measured has a report: carronade report list label."+report.ScenarioLabel+"="+d.ID)
-		rows := d.Scenario.Rows()
-		p.tableOf("prose trials", rows[0], rows[1:])
-		p.Close()
-		p.Line()
 	}
+	return all
 }
 
-// fold writes a section that is closed at first.
-func (p *page) fold(title string, content func()) {
-	p.Open("details")
-	p.Element("summary", title)
-	content()
-	p.Close()
-	p.Line()
+func (p *page) section(i int, label, meaning string, rows [][]string) pageSection {
+	return pageSection{label, label + p.of(i), &pageTable{"prose trials", rows[0], rows[1:], meaning}}
 }
 
 func (p *page) failures(d *report.Document, of string) {
-	all := d.FailureRows()
-	if len(all) == 0 {
-		return
+	var rows [][]string
+	for _, f := range d.FailureRows() {
+		rows = append(rows, []string{f.Class, f.Events, f.Batches, f.Text})
 	}
-	p.fold(fmt.Sprintf("Failures%s (%d)", of, len(all)), func() {
-		var rows [][]string
-		for _, f := range all {
-			rows = append(rows, []string{f.Class, f.Events, f.Batches, f.Text})
-		}
-		p.prose([]string{"class", "events", "batches", "messages of the system or the connection"}, rows)
-	})
+	if len(rows) > 0 {
+		head := []string{"class", "events", "batches", "messages of the system or the connection"}
+		p.fold(pageFold{Title: fmt.Sprintf("Failures%s (%d)", of, len(rows)), Table: proseTable(head, rows)})
+	}
 }
 
-// faults writes the scores of faults.
+// faults adds the scores of faults.
 func (p *page) faults(d *report.Document, of string) {
-	rows := d.FaultTable()
-	if rows == nil {
-		return
+	if rows := d.FaultTable(); rows != nil {
+		p.fold(pageFold{Title: fmt.Sprintf("Faults%s (%d)", of, len(d.Faults.Scores)), Table: numericTable(rows[0], rows[1:]), Sentences: d.FaultTexts()})
 	}
-	p.fold(fmt.Sprintf("Faults%s (%d)", of, len(d.Faults.Scores)), func() {
-		p.table(rows[0], rows[1:])
-		for _, text := range d.FaultTexts() {
-			p.Element("p", text)
-		}
-	})
 }
 
-// stalls writes when the system answered nothing.
+// stalls adds when the system answered nothing.
 func (p *page) stalls(d *report.Document, of string) {
 	var rows [][]string
 	for _, s := range d.Stall.Each() {
 		rows = append(rows, []string{pageSeconds(s.AtS), pageSeconds(s.LengthS)})
 	}
 	if len(rows) > 0 {
-		p.fold(fmt.Sprintf("Stalls of the system%s (%d)", of, max(d.Stall.Count, uint64(len(rows)))), func() {
-			p.table([]string{"at", "length"}, rows)
-		})
+		title := fmt.Sprintf("Stalls of the system%s (%d)", of, max(d.Stall.Count, uint64(len(rows))))
+		p.fold(pageFold{Title: title, Table: numericTable([]string{"at", "length"}, rows)})
 	}
 }
 
-// freezes writes when the generator did not run, the longest first.
+// freezes adds when the generator did not run, the longest first.
 func (p *page) freezes(d *report.Document, of string) {
 	f := &d.Freezes
 	if len(f.Longest) == 0 {
@@ -252,28 +200,23 @@ func (p *page) freezes(d *report.Document, of string) {
 	if n := uint64(len(f.Longest)); n < f.Count {
 		title = fmt.Sprintf("Freezes of the generator%s (the %d longest of %d)", of, n, f.Count)
 	}
-	p.fold(title, func() {
-		var rows [][]string
-		for _, l := range f.Longest {
-			rows = append(rows, []string{pageSeconds(l.AtS), pageSeconds(l.LengthS), l.Who, l.Cause})
-		}
-		p.prose([]string{"at", "length", "cause", "why"}, rows)
-	})
+	var rows [][]string
+	for _, l := range f.Longest {
+		rows = append(rows, []string{pageSeconds(l.AtS), pageSeconds(l.LengthS), l.Who, l.Cause})
+	}
+	p.fold(pageFold{Title: title, Table: proseTable([]string{"at", "length", "cause", "why"}, rows)})
 }
 
 func (p *page) settings(d *report.Document, of string) {
-	if len(d.Settings) == 0 {
-		return
-	}
-	p.fold("Settings"+of, func() {
-		var rows [][]string
-		for _, s := range d.Settings {
-			by := "set"
-			if s.Default {
-				by = "by default"
-			}
-			rows = append(rows, []string{s.Name, s.Value, by})
+	var rows [][]string
+	for _, s := range d.Settings {
+		by := "set"
+		if s.Default {
+			by = "by default"
 		}
-		p.prose([]string{"setting", "value", ""}, rows)
-	})
+		rows = append(rows, []string{s.Name, s.Value, by})
+	}
+	if len(rows) > 0 {
+		p.fold(pageFold{Title: "Settings" + of, Table: proseTable([]string{"setting", "value", ""}, rows)})
+	}
 }

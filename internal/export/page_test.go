@@ -143,6 +143,28 @@ func TestExternalTextIsEscaped(t *testing.T) {
 	}
 }
 
+// Characters that make a text unreadable or misleading are replaced, in the page and in its
+// data. The program's own style and script have none: their hashes would not match.
+func TestReadable(t *testing.T) {
+	d := measured("a", 20, 1)
+	d.Target, d.Note = "a\u202eb\x1bc", "a\xffb"
+	d.Phases = append(d.Phases, report.Phase{Name: "a\u2066b", StartS: 7, EndS: 8})
+	got := pageWritten(t, d)
+	for _, bad := range []string{"\u202e", "\u2066", "\x1b", "\xff"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	if want := "a\uFFFDb\uFFFDc"; !strings.Contains(got, want) {
+		t.Errorf("the page has no %q", want)
+	}
+	for name, s := range map[string]string{"style": style(), "script": script()} {
+		if !strings.Contains(got, s) {
+			t.Errorf("the page's %s is changed", name)
+		}
+	}
+}
+
 // The page refers to no other source.
 func TestNoExternalReferences(t *testing.T) {
 	got := pageWritten(t, measured("a", 20, 1))

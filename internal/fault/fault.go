@@ -188,7 +188,7 @@ func (f *Fault) Overlaps(g *Fault) bool {
 func (f *Fault) parseWhat(text string) error {
 	what, number, numbered := strings.Cut(text, ":")
 	f.What = what
-	if numbered {
+	if numbered && (what == Leader || what == PID) {
 		n, err := strconv.ParseUint(number, 10, 31)
 		if err != nil || what == PID && n == 0 {
 			return fmt.Errorf("%q is not a number", number)

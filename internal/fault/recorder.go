@@ -106,6 +106,21 @@ func (r *Recorder) Add(thread int, out []load.Outcome) {
 	}
 }
 
+// Unsent counts events of a stream, due evenly from first to last, that were never sent until the run
+// ended, at end: they wait from when they were due, and nothing answers them.
+func (r *Recorder) Unsent(thread int, stream int32, first, last, end time.Duration, events uint64) {
+	s := r.shards[thread]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lane := r.laneOf(stream)
+	for rest := events; rest > 0; {
+		n := min(rest, 1<<30)
+		o := load.Outcome{Batch: load.Batch{Stream: stream, DueFirst: first, DueLast: last, Events: int32(n)}}
+		s.addDue(&o, lane, end)
+		rest -= n
+	}
+}
+
 func (s *shard) add(o *load.Outcome) {
 	lane := s.of.laneOf(o.Stream)
 	done := int(o.Done / Bin)
@@ -125,7 +140,7 @@ func (s *shard) add(o *load.Outcome) {
 	if o.Failed+o.Unknown > 0 {
 		s.fail(badKey{done, o.Class}, uint64(o.Failed+o.Unknown))
 	}
-	s.addDue(o, lane)
+	s.addDue(o, lane, never)
 }
 
 // fail counts events that were not acked.
@@ -138,8 +153,9 @@ func (s *shard) fail(k badKey, n uint64) {
 }
 
 // addDue spreads the events of a batch evenly from the first due time to the last, as the engine
-// does. What failed counts as the last of them.
-func (s *shard) addDue(o *load.Outcome, lane int) {
+// does. What failed counts as the last of them, and as over the limit, unless it
+// became due too short before until.
+func (s *shard) addDue(o *load.Outcome, lane int, until time.Duration) {
 	first, last := o.DueFirst, o.DueLast
 	if first < 0 { // nothing schedules the run: an event is due when it is sent
 		first = max(o.Sent, 0)
@@ -176,7 +192,9 @@ func (s *shard) addDue(o *load.Outcome, lane int) {
 			acked := max(0, min(next, int(o.Acked))-i)
 			c.Due += uint32(next - i)
 			c.Answered += uint32(acked)
-			c.Over += uint32(next - i - acked)
+			if until-due(next-1) > s.of.limit {
+				c.Over += uint32(next - i - acked)
+			}
 			if acked > 0 {
 				mid := (due(i) + due(i+acked-1)) / 2
 				c.Response += float64(acked) * (o.Done - mid).Seconds()

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 }
 
 // echo starts a server that sends back what it gets, and returns its address.
-func echo(t *testing.T) string {
+func echo(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +43,7 @@ func echo(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-func start(t *testing.T) *Relay {
+func start(t testing.TB) *Relay {
 	t.Helper()
 	r, err := StartRelay(t.Context())
 	if err != nil {

@@ -419,6 +419,31 @@ func TestFewEvents(t *testing.T) {
 	}
 }
 
+// TestUnsent: events that were due and never sent until the run ended are a blackout, and wait.
+func TestUnsent(t *testing.T) {
+	rec := fault.NewRecorder(50*time.Millisecond, 1, 2, func(s int32) int { return int(s) })
+	for at := time.Duration(0); at < 20*second; at += 10 * time.Millisecond {
+		for lane := range int32(2) {
+			rec.Add(0, []load.Outcome{{Batch: load.Batch{Stream: lane, Events: 1, DueFirst: at, DueLast: at}, Sent: at, Done: at + time.Millisecond, Acked: 1}})
+		}
+	}
+	rec.Unsent(0, 1, 20*second, 50*second-10*time.Millisecond, 50*second, 3000)
+	s := fault.Scores(fault.Input{Marks: []fault.Mark{faultAt(20 * second)}, Lanes: []string{"alive", "dead"}, Window: rec.Window, End: 50 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
+	dead := s[0].Lanes[1]
+	if b := dead.Blackout; b == nil || !b.More || b.S < 29.9 {
+		t.Errorf("the blackout is %+v", b)
+	}
+	if d := dead.Drained; d == nil || !d.More {
+		t.Errorf("drained after %+v", d)
+	}
+	if dead.Over < 2990 || dead.NotAcked == nil || *dead.NotAcked != 1 || s[0].Worst != 1 {
+		t.Errorf("got %+v", dead)
+	}
+	if b := s[0].Lanes[0].Blackout; b != nil && b.S > 0.1 {
+		t.Errorf("the other lane has a blackout of %+v", b)
+	}
+}
+
 // TestOldFailures: failures of long ago leave room for those of a fault.
 func TestOldFailures(t *testing.T) {
 	rec := fault.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })

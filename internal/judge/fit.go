@@ -56,10 +56,13 @@ func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
 	return fit, out
 }
 
-// died is whether a run ended because the system under test did. A caller that
+// died is whether a run ended because the system under test did, or because no connection to it was left. A caller that
 // leaves such runs out must still count them: the remaining runs are a favourable
 // selection.
-func died(r *digest.Row) bool { return r.Text("stopped") == string(load.BySystem) }
+func died(r *digest.Row) bool {
+	why := load.Reason(r.Text("stopped"))
+	return why == load.BySystem || why == load.ByLoss
+}
 
 // aborted is whether a run says nothing about what it measured, not even that
 // it could not be measured: it is still running, or a user ended it early.

@@ -22,16 +22,10 @@ func (w *Markup) Open(tag string, attributes ...string) {
 	w.open = append(w.open, tag)
 }
 
-// Empty writes an element without content, in the form that XML and HTML share.
+// Empty writes an element without content.
 func (w *Markup) Empty(tag string, attributes ...string) {
 	w.tag(tag, attributes)
 	w.b.WriteString("/>")
-}
-
-// Void writes an HTML element without an end tag, such as meta.
-func (w *Markup) Void(tag string, attributes ...string) {
-	w.tag(tag, attributes)
-	w.b.WriteByte('>')
 }
 
 func (w *Markup) tag(tag string, attributes []string) {
@@ -65,11 +59,8 @@ func (w *Markup) Element(tag, text string, attributes ...string) {
 	w.Close()
 }
 
-// Text writes text, escaped for content and for attributes in double quotes.
-// Characters that XML 1.0 does not allow (control characters, invalid UTF-8) become
-// U+FFFD, so that one invalid byte in an error text cannot make a picture
-// unreadable. So do characters that change the direction of text, because they make
-// text misleading.
+// Text writes text, escaped for content and for attributes in double quotes, and
+// readable.
 func (w *Markup) Text(s string) {
 	last := 0
 	for i := 0; i < len(s); {
@@ -86,8 +77,7 @@ func (w *Markup) Text(s string) {
 			with = "&#34;"
 		case r == '\'':
 			with = "&#39;"
-		case r == utf8.RuneError && n == 1, r < ' ' && r != '\n' && r != '\t', r >= 0x7f && r < 0xa0,
-			r == 0xfffe, r == 0xffff, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		case unreadable(r, n):
 			with = "\uFFFD"
 		default:
 			i += n
@@ -99,6 +89,36 @@ func (w *Markup) Text(s string) {
 		last = i
 	}
 	w.b.WriteString(s[last:])
+}
+
+// Readable returns p with U+FFFD in place of characters that XML 1.0 does not allow
+// (control characters, invalid UTF-8), so that one invalid byte in an error text
+// cannot make a picture or a page unreadable, and of those that change the direction
+// of text, because they make text misleading. It may return p itself.
+func Readable(p []byte) []byte {
+	var out []byte
+	last := 0
+	for i := 0; i < len(p); {
+		r, n := rune(p[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(p[i:])
+		}
+		if unreadable(r, n) {
+			out = append(append(out, p[last:i]...), "\uFFFD"...)
+			last = i + n
+		}
+		i += n
+	}
+	if last == 0 {
+		return p
+	}
+	return append(out, p[last:]...)
+}
+
+// unreadable reports whether a character of n bytes is replaced.
+func unreadable(r rune, n int) bool {
+	return r == utf8.RuneError && n == 1 || r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 ||
+		r == 0xfffe || r == 0xffff || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
 // Raw writes the program's own markup unescaped.

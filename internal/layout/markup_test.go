@@ -2,6 +2,7 @@ package layout
 
 import (
 	"encoding/xml"
+	"html"
 	"strings"
 	"testing"
 )
@@ -21,6 +22,9 @@ func TestText(t *testing.T) {
 			w.Text(c.text)
 			if got := w.String(); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if got := string(Readable([]byte(c.text))); html.EscapeString(got) != c.want {
+				t.Errorf("readable: got %q, want the text of %q", got, c.want)
 			}
 		})
 	}
@@ -66,6 +70,9 @@ func FuzzText(f *testing.F) {
 		}
 		if err := xml.Unmarshal([]byte(w.String()), &got); err != nil {
 			t.Fatalf("%q is not XML: %v", w.String(), err)
+		}
+		if readable := string(Readable([]byte(s))); got.Text != readable && !strings.Contains(s, "\r") {
+			t.Fatalf("%q reads as %q, and is readable as %q", w.String(), got.Text, readable)
 		}
 		if len(got.Inside) > 0 || got.Text != got.B && !strings.ContainsAny(s, "\r\n\t") {
 			t.Fatalf("%q reads as %+v", w.String(), got)

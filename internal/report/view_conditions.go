@@ -152,6 +152,7 @@ var endings = map[load.Reason]string{
 	load.ByGenerator:   "a generator was lost",
 	load.ByLease:       "its generators heard nothing of the program that commands them",
 	load.BySystem:      "the system under test ended by itself",
+	load.ByLoss:        "its own fault left no connection",
 	load.ByRelay:       "the relay of its connections ended by itself",
 	load.Killed:        "the program was killed",
 }

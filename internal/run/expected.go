@@ -72,10 +72,13 @@ func (e *execution) endedAlone() string {
 	return e.system.ended()
 }
 
-// interrupted notes that the user cut the waiting for events short. If the system has ended by itself,
-// that did it.
+// gone reports whether nothing more comes from the system: it has ended, and that was not to be
+// expected, or a fault left no connection to it.
+func (e *execution) gone() bool { return e.endedAlone() != "" || e.leftAlone() != "" }
+
+// interrupted notes that the user cut the waiting for events short. If the system is gone, that did it.
 func (e *execution) interrupted(r *load.Result) {
-	if e.endedAlone() == "" {
+	if !e.gone() {
 		r.Stopped, r.Whole = load.Interrupted, false
 	}
 }

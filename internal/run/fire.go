@@ -52,6 +52,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	q.before(ctx)
 	e.system.begin(ctx)
 	f.pipeline.start(r)
+	e.watchConnections(r, faults)
 	stopped := context.AfterFunc(ctx, func() { r.Stop(load.Interrupted) }) // Start may wait for the common start
 	r.Start()
 	stopped()
@@ -218,10 +219,10 @@ func (e *execution) endGauges(ctx context.Context, q *gaugeReader, out *outcome)
 	e.survey(asking, out)
 }
 
-// survey queries facts about the system's final state, unless the system is gone.
+// survey queries facts about the system's final state, unless that is gone.
 func (e *execution) survey(ctx context.Context, out *outcome) {
 	s, ok := e.session.(target.Surveyor)
-	if !ok || e.endedAlone() != "" || ctx.Err() != nil {
+	if !ok || e.gone() || ctx.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
@@ -233,7 +234,7 @@ func (e *execution) survey(ctx context.Context, out *outcome) {
 
 // waiting is the context for events to come back. An interrupt of the sending does not end it,
 // since the user still wants to know the outcome; an interrupt of the waiting does. So do an
-// abort, and the end of the system under test, since nothing comes back from it.
+// abort, and the end of the system under test or of all connections to it, since nothing comes back from it.
 func (e *execution) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)
@@ -249,10 +250,9 @@ func (e *execution) waiting(ctx context.Context) (context.Context, context.Cance
 					died = nil
 					continue
 				}
-				select { // requests to others, such as a store behind it, may still be answered
-				case <-time.After(lastAnswers):
-				case <-ctx.Done():
-				}
+				lastRequests(ctx)
+			case <-e.unconnected:
+				lastRequests(ctx)
 			case <-ctx.Done():
 			}
 			return
@@ -261,9 +261,18 @@ func (e *execution) waiting(ctx context.Context) (context.Context, context.Cance
 	return ctx, cancel
 }
 
-// await stops the run when the context ends or the system has died, and aborts it on request.
+// lastRequests waits for requests to others, such as a store behind the system, which may still be answered.
+func lastRequests(ctx context.Context) {
+	select {
+	case <-time.After(lastAnswers):
+	case <-ctx.Done():
+	}
+}
+
+// await stops the run when the context ends, or when the system has died or cannot be reached any more, and
+// aborts it on request.
 func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}) {
-	stop, abort, cut := ctx.Done(), e.Abort, e.relay.Died()
+	stop, abort, cut, none := ctx.Done(), e.Abort, e.relay.Died(), e.unconnected
 	why := load.BySystem
 	var late <-chan time.Time
 	for {
@@ -280,6 +289,9 @@ func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}
 			r.Stop(why)
 		case <-cut: // all connections are gone
 			cut, late, why = nil, time.After(lastAnswers), load.ByRelay
+			r.Stop(why)
+		case <-none:
+			none, late, why = nil, time.After(lastAnswers), load.ByLoss
 			r.Stop(why)
 		case <-late:
 			r.End(why)

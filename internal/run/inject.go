@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"carronade/internal/fault"
@@ -37,6 +38,9 @@ type injector struct {
 	paused   map[*fault.Fault]bool   // stops that the engine of a container makes, decided before the run
 	named    map[int]system.Identity // the processes that faults name, as they were before the run
 	restarts sync.Mutex              // locked while the system is restarted
+
+	ended   atomic.Bool  // a fault has ended processes, or may have
+	mending atomic.Int32 // faults that are undone and commands, which may bring some back, and are not over
 
 	mu       sync.Mutex
 	problems []string
@@ -93,7 +97,9 @@ func (j *injector) check(ctx context.Context) error {
 		hint := "name the process: " + f.Action + "=pid:N"
 		for _, pid := range pids {
 			if err = system.MaySignal(pid); err != nil {
-				hint = "run as the user whose process it is, or as an administrator"
+				if hint = "run as the user whose process it is, or as an administrator"; errors.Is(err, system.ErrNoProcess) {
+					hint = "give the number that ps shows, of a process that runs until then"
+				}
 				break
 			}
 		}
@@ -207,10 +213,23 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 	}
 	for i := range j.faults {
 		f := &j.faults[i]
-		at(faulty, f.At, &j.unmade, func() { j.make(ctx, faulty, f) })
+		do := func() { j.make(ctx, faulty, f) }
+		if f.Action != fault.Kill {
+			do = j.mends(do)
+		}
+		at(faulty, f.At, &j.unmade, do)
 	}
 	for i := range j.commands {
-		at(ctx, j.moments[i].At, &j.unrun, func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) })
+		at(ctx, j.moments[i].At, &j.unrun, j.mends(func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) }))
+	}
+}
+
+// mends counts what may bring connections back, until it is over.
+func (j *injector) mends(do func()) func() {
+	j.mending.Add(1)
+	return func() {
+		defer j.mending.Add(-1)
+		do()
 	}
 }
 

@@ -267,6 +267,7 @@ func (j *injector) fill(ctx context.Context, f *fault.Fault) {
 	_, err = d.Fill(ctx)
 	full := err == nil
 	if full {
+		j.ended.Store(true) // a program that cannot write may end
 		j.noted(fault.MarkFault, f.String(), byFault, from, time.Now())
 		for err == nil && ctx.Err() == nil {
 			j.wait(ctx, time.Now().Add(refill))

@@ -78,6 +78,9 @@ func (j *injector) signal(ctx, faulty context.Context, f *fault.Fault) {
 	if len(reached) == 0 {
 		return
 	}
+	if f.Action == fault.Kill {
+		j.ended.Store(true)
+	}
 	j.noted(fault.MarkFault, f.String(), byFault, from, time.Now())
 	if f.Action != fault.Stop {
 		return

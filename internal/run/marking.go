@@ -126,7 +126,8 @@ type marking struct {
 	per    string
 	lanes  []string
 	laneOf func(stream int32) int
-	left   string // why no lanes are scored
+	left   string               // why no lanes are scored
+	now    func() time.Duration // of the run
 	last   []time.Duration
 }
 
@@ -138,6 +139,9 @@ func (e *execution) newMarking(plan *load.Plan, tgt load.Target) *marking {
 	m := &marking{plan: plan, Marker: Marker{e: e}}
 	m.limit, m.budget = termsOf(e.Workload.Limits(), plan.Schedule != nil)
 	m.findLanes(e, tgt)
+	plan.Unsent = func(thread int, stream int32, first, last time.Duration, events uint64) {
+		m.rec.Unsent(thread, stream, first, last, m.now(), events)
+	}
 	before := plan.Trace
 	plan.Trace = func(thread int, out []load.Outcome) {
 		if before != nil {
@@ -213,7 +217,7 @@ func (m *marking) open(r *load.Run) {
 	if m == nil {
 		return
 	}
-	m.last = make([]time.Duration, r.Threads())
+	m.now, m.last = r.Now, make([]time.Duration, r.Threads())
 	m.rec = fault.NewRecorder(m.limit, r.Threads(), max(1, len(m.lanes)), m.laneOf)
 }
 

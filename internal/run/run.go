@@ -331,6 +331,9 @@ type execution struct {
 	moments moments
 	relay   *fault.Relay // nil: no fault delays the connections
 	records *fleetLedger // nil: this process checks what it sends, or nothing is checked
+
+	// unconnected is closed when faults of the run have left no connection; nil: that is not watched.
+	unconnected <-chan struct{}
 }
 
 // An outcome is the result of a run.
@@ -459,7 +462,7 @@ func (e *execution) judge(r *load.Result, out *outcome, processors int) measure.
 	w := e.Workload
 	return trust.Judge(trust.Input{
 		Result: r, Discards: discardsAll(w, out.facts), Processors: processors, Clock: out.clock,
-		System: e.endedAlone(), Relay: out.cut, Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
+		System: e.endedAlone(), Connections: e.leftAlone(), Relay: out.cut, Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
 	})
 }
 

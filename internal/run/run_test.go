@@ -37,6 +37,9 @@ type fakeKind struct {
 	head         int64         // where the log begins at the end: what was before was deleted unread
 	headErr      error         // or why the beginning is unknown
 	stamped      bool
+	// From lostFrom to lostUntil, after the start, it has no connection, and takes no batch; 0: it does
+	// not know its connections.
+	lostFrom, lostUntil time.Duration
 	// sees reports whether a reader of committed events sees the event of an
 	// index; the first aborted ones were aborted. nil: no transactions.
 	sees    func(index uint64) bool
@@ -81,11 +84,29 @@ func (s *fakeSession) Close() error                  { return nil }
 func (s *fakeSession) Partitioner() load.Partitioner { return load.Single() }
 func (s *fakeSession) Client(int32) int              { return 0 }
 func (s *fakeSession) Clients() int                  { return 1 }
-func (s *fakeSession) Start(sink load.Sink)          { s.sink = sink }
-func (s *fakeSession) Route(int32) load.Lane         { return fakeLane{s} }
-func (s *fakeSession) Wire() (written, read uint64)  { return 0, 0 }
-func (s *fakeSession) LogOf(int32) int32             { return 0 }
-func (s *fakeSession) Stamped() bool                 { return s.m.stamped }
+func (s *fakeSession) Start(sink load.Sink) {
+	s.sink = sink
+	if s.m.lostFrom > 0 {
+		time.AfterFunc(s.m.lostUntil, func() { sink.Ready(0, sink.Now()) })
+	}
+}
+
+func (s *fakeSession) lost() bool {
+	now := s.sink.Now()
+	return now >= s.m.lostFrom && now < s.m.lostUntil
+}
+
+func (s *fakeSession) Connected() (n int, known bool) {
+	if s.lost() {
+		return 0, true
+	}
+	return 1, s.m.lostFrom > 0
+}
+
+func (s *fakeSession) Route(int32) load.Lane        { return fakeLane{s} }
+func (s *fakeSession) Wire() (written, read uint64) { return 0, 0 }
+func (s *fakeSession) LogOf(int32) int32            { return 0 }
+func (s *fakeSession) Stamped() bool                { return s.m.stamped }
 
 type fakeLane struct{ s *fakeSession }
 
@@ -95,7 +116,7 @@ func (l fakeLane) Flush()                 {}
 func (l fakeLane) Close() error           { return nil }
 func (l fakeLane) Fire(batches []load.Batch) int {
 	s := l.s
-	if s.m.noRoom {
+	if s.m.noRoom || s.lost() {
 		return 0
 	}
 	for i := range batches {

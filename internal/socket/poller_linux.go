@@ -21,7 +21,8 @@ type Poller struct {
 	scratch []byte // see Conn.Scratch
 
 	mu    sync.Mutex
-	conns map[int]*Conn // by descriptor
+	conns []*Conn // by descriptor; nil: not one of the poller's
+	open  int     // connections in conns
 	ended bool
 }
 
@@ -43,7 +44,7 @@ func NewPoller(now func() time.Duration) *Poller {
 	if w == nil {
 		return nil
 	}
-	return &Poller{Waiter: w, conns: map[int]*Conn{}}
+	return &Poller{Waiter: w}
 }
 
 // A Conn is a plain TCP connection that the thread of a waiter reads. Close ends it and may
@@ -53,7 +54,7 @@ type Conn struct {
 	p     *Poller // nil: the user of the waiter reads it
 	local net.Addr
 	serve func(end bool) (over bool)
-	ended chan struct{}
+	over  func()
 	once  sync.Once
 }
 
@@ -74,7 +75,7 @@ func (w *Waiter) Take(nc net.Conn) (*Conn, bool) {
 func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
 	c, ok := p.Waiter.Take(nc)
 	if ok {
-		c.p, c.ended = p, make(chan struct{})
+		c.p = p
 	}
 	return c, ok
 }
@@ -82,30 +83,36 @@ func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
 // Descriptor returns the descriptor, which is valid until Release.
 func (c *Conn) Descriptor() int { return c.fd }
 
-// Serve makes the poller's thread call serve whenever there is something to read, and
-// returns when serve has reported that the connection is over. end means that the other
-// side has ended the connection, so that everything must be read. Otherwise serve may
-// stop reading when a read filled its buffer only partly.
-func (c *Conn) Serve(serve func(end bool) (over bool)) {
+// Serve makes the poller's thread call serve whenever there is something to read. end
+// means that the other side has ended the connection, so that everything must be read.
+// Otherwise serve may stop reading when a read filled its buffer only partly. over is
+// called once serve has reported that the connection is over, on the same thread, and must
+// not block.
+func (c *Conn) Serve(serve func(end bool) (over bool), over func()) {
 	p := c.p
-	c.serve = serve
+	c.serve, c.over = serve, over
 	p.mu.Lock()
 	err := net.ErrClosed
 	if !p.ended {
 		err = p.Control(unix.EPOLL_CTL_ADD, c.fd, WatchedEvents)
 	}
 	if err == nil {
+		if n := c.fd + 1 - len(p.conns); n > 0 {
+			p.conns = append(p.conns, make([]*Conn, n)...)
+		}
 		p.conns[c.fd] = c
+		p.open++
 	}
 	p.mu.Unlock()
 	if err != nil {
 		c.Close()
 		c.alone = true
-		for !serve(true) { // until it finds that the connection is over
-		}
-		return
+		go func() {
+			for !serve(true) { // until it finds that the connection is over
+			}
+			over()
+		}()
 	}
-	<-c.ended
 }
 
 // Scratch returns a buffer of ScratchSize for the function that Serve calls. All
@@ -182,14 +189,18 @@ func (p *Poller) handle(n int) {
 	for i := range n {
 		fd, events := p.Found(i)
 		p.mu.Lock()
-		c := p.conns[fd]
+		var c *Conn
+		if fd >= 0 && fd < len(p.conns) { // otherwise it was a wake
+			c = p.conns[fd]
+		}
 		p.mu.Unlock()
 		if c != nil && c.serve(events&EndEvents != 0) {
 			p.mu.Lock()
-			delete(p.conns, fd)
+			p.conns[fd] = nil
+			p.open--
 			_ = p.Control(unix.EPOLL_CTL_DEL, fd, 0)
 			p.mu.Unlock()
-			close(c.ended)
+			c.over()
 		}
 	}
 }
@@ -201,7 +212,7 @@ func (p *Poller) Leave() {
 	go func() {
 		for {
 			p.mu.Lock()
-			if len(p.conns) == 0 {
+			if p.open == 0 {
 				p.ended = true
 				p.Close()
 				p.mu.Unlock()

@@ -46,35 +46,23 @@ func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Du
 	var all []Arrival
 	buf := make([]byte, 1024)
 	served := make(chan struct{})
-	go func() {
-		c.Serve(func(end bool) bool {
-			for {
-				n, err := c.Read(buf)
-				if n > 0 {
-					all = append(all, c.Arrival(now()))
-				}
-				if n == 0 || err != nil {
-					return err != nil
-				}
+	c.Serve(func(end bool) bool {
+		for {
+			n, err := c.Read(buf)
+			if n > 0 {
+				all = append(all, c.Arrival(now()))
 			}
-		})
-		close(served)
-	}()
+			if n == 0 || err != nil {
+				return err != nil
+			}
+		}
+	}, func() { close(served) })
 	t.Cleanup(func() {
 		p.Leave()
 		c.Close()
 		<-served
 		c.Release()
 	})
-	for { // until the poller serves it
-		p.mu.Lock()
-		n := len(p.conns)
-		p.mu.Unlock()
-		if n == 1 {
-			break
-		}
-		<-time.After(time.Millisecond)
-	}
 	p.Prepare()
 	p.Wait(now(), false, false)
 	for known := p.unstamped.Load(); !known; { // the kernel takes a moment to enable timestamps

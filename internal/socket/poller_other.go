@@ -44,7 +44,7 @@ const ScratchSize = 64 << 10
 type Conn struct{ net.Conn }
 
 // Serve is never called.
-func (c *Conn) Serve(func(end bool) (over bool)) {}
+func (c *Conn) Serve(_ func(end bool) (over bool), _ func()) {}
 
 // Arrival is never called.
 func (c *Conn) Arrival(now time.Duration) Arrival { return Arrival{Last: now} }

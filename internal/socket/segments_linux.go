@@ -14,15 +14,15 @@ type segmentCount struct {
 	reads uint32 // reads that returned data since the segments were counted
 	count uint32 // data segments received at that time
 	known bool   // everything received had been read at that time
-	info  unix.TCPInfo
 
 	outOfOrder uint32 // segments received out of order, at the last check
 }
 
 // begin counts what was received before the first read.
 func (s *segmentCount) begin(fd int) {
-	if s.ask(fd) {
-		s.read, s.count, s.outOfOrder, s.known = s.info.Bytes_received, s.info.Data_segs_in, s.info.Rcv_ooopack, true
+	var info unix.TCPInfo
+	if tcpInfo(fd, &info) {
+		s.read, s.count, s.outOfOrder, s.known = info.Bytes_received, info.Data_segs_in, info.Rcv_ooopack, true
 	}
 }
 
@@ -31,34 +31,36 @@ func (s *segmentCount) begin(fd int) {
 func (s *segmentCount) one(fd int) bool {
 	known, reads, count := s.known, s.reads, s.count
 	s.reads = 0
-	if s.known = s.ask(fd) && s.info.Bytes_received == s.read; !s.known {
+	var info unix.TCPInfo
+	if s.known = tcpInfo(fd, &info) && info.Bytes_received == s.read; !s.known {
 		return false // newer data would be counted for this read and missing for the next
 	}
-	s.count = s.info.Data_segs_in
+	s.count = info.Data_segs_in
 	// Each earlier read returned at least one segment.
-	return !s.moreOutOfOrder() && known && s.count-count == reads
+	return !s.moreOutOfOrder(&info) && known && s.count-count == reads
 }
 
 // reordered reports whether segments may have arrived out of order since the last call:
 // the timestamp of a read belongs to its last bytes, and earlier bytes may have arrived
 // later.
 func (s *segmentCount) reordered(fd int) bool {
-	return !s.ask(fd) || s.moreOutOfOrder()
+	var info unix.TCPInfo
+	return !tcpInfo(fd, &info) || s.moreOutOfOrder(&info)
 }
 
 // moreOutOfOrder reports whether the kernel counts more segments out of order than at
 // the last check.
-func (s *segmentCount) moreOutOfOrder() bool {
+func (s *segmentCount) moreOutOfOrder(info *unix.TCPInfo) bool {
 	before := s.outOfOrder
-	s.outOfOrder = s.info.Rcv_ooopack
+	s.outOfOrder = info.Rcv_ooopack
 	return s.outOfOrder != before
 }
 
-// ask queries the kernel, by a call that never blocks.
-func (s *segmentCount) ask(fd int) bool {
-	size := uint32(unsafe.Offsetof(s.info.Snd_wnd))
+// tcpInfo queries the kernel, by a call that never blocks.
+func tcpInfo(fd int, info *unix.TCPInfo) bool {
+	size := uint32(unsafe.Offsetof(info.Snd_wnd))
 	want := size
 	_, _, e := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO,
-		uintptr(unsafe.Pointer(&s.info)), uintptr(unsafe.Pointer(&size)), 0)
+		uintptr(unsafe.Pointer(info)), uintptr(unsafe.Pointer(&size)), 0)
 	return e == 0 && size == want // otherwise the kernel is older than 5.4
 }

@@ -1,34 +1,36 @@
-// Package stats computes estimates, comparisons and steps from samples, each
-// with its interval and with the reason if it is doubtful. A sample is one
-// number from each of several independent repetitions. The times within one run
-// depend on each other and are not a sample: comparing two runs by them finds a
-// difference in most pairs of equal runs.
+// Package stats computes estimates, comparisons and steps from samples. Each result has its interval
+// and, if it is doubtful, the reason. A sample has one number from each of several independent
+// repetitions. The times within one run are not a sample, because they depend on each other: if two
+// equal runs are compared by them, most comparisons find a difference.
 //
-// The package is responsible for how often a verdict is wrong. It does not know
-// what was measured. Its invariant: a verdict never contradicts the interval
-// and the probability shown beside it (with equal values, the interval of a
-// difference may end exactly at 0, and never extends beyond), and the same
-// samples give the same result, to the bit, on every machine.
+// The package is responsible for how often a verdict is wrong. It does not know what was measured. It
+// has two invariants. A verdict never contradicts the interval and the probability that are shown beside
+// it. (If values are equal, the interval of a difference may end exactly at 0, but does not go beyond.)
+// And the same samples give the same result, to the bit, on every machine.
 //
-// The difference of two samples is that of the medians shown beside it.
+// The difference of two samples is the difference of the two medians that are shown beside it.
 //
-// Only the prediction from a history (see outlook.go), the comparison of fewer
-// than six values (see few.go) and the analysis of a design (see
-// design_effects.go) assume a distribution of the samples.
-// Medians and their intervals are order statistics. Two samples are compared by
-// the U-test (Mann and Whitney 1947, golang.org/x/perf/benchmath), their
-// difference has the interval that inverts the same test, and rows that are
-// judged together are judged under Holm's procedure (1979). A bootstrap is not
-// used: with six values its intervals are too short, and they can contradict
-// the test beside them.
+// Three parts of the package assume a distribution of the samples: the prediction from a history
+// (outlook.go), the comparison of fewer than six values (few.go) and the analysis of a design
+// (design_effects.go). All others do not:
 //
-// In an experiment several settings vary at once. A Design has the cells to run: all combinations of
-// the values (Grid), or a part of them with two values each (Screen). Order is the order in which to
-// run them. Analyze estimates what each setting changes from what the cells measured, and
-// JudgeEffects says which of these effects are real. Effects are ratios, so the logarithms of the
-// numbers are analysed. Every design here is orthogonal, so each effect is a contrast of the cells'
-// means. The noise is the scatter between repetitions of a cell and nothing else: it stays right
-// whatever the settings do to each other, unlike what a model leaves unexplained. A term is reported
-// only if the design tells it from every other effect of one setting, and terms that the design
-// cannot tell from each other are one term with all their names.
+//   - Medians and their intervals are order statistics.
+//   - Two samples are compared by the U-test (Mann and Whitney 1947, golang.org/x/perf/benchmath).
+//   - The interval of their difference has the values at which the same test would find no difference.
+//   - Rows that are judged together are judged by Holm's procedure (1979).
+//
+// The package uses no bootstrap: with six values its intervals are too short, and they can contradict
+// the test.
+//
+// In an experiment several settings vary at once. A Design lists the combinations of values to run, its
+// cells: all of them (Grid), or, with two values for each setting, a part of them (Screen). Order puts
+// the cells into the order in which to run them. Analyze takes what the cells measured and estimates what
+// each setting changes. JudgeEffects says which of these effects are real.
+//
+// Effects are ratios, so the package analyses the logarithms of the numbers. Every design is orthogonal,
+// so an effect is a contrast: the mean of some cells less the mean of the others. The noise is the
+// scatter between the repetitions of a cell. The part that a model leaves unexplained is not used as
+// noise: it would be too large when settings influence each other. If a design cannot tell some effects
+// from each other, they are one term that has all their names. A term is reported only if the design can
+// tell it from every other effect of one setting.
 package stats

@@ -91,22 +91,22 @@ func findEngine(ctx context.Context, asked string) (*container, error) {
 	if asked != "" {
 		names = []string{asked}
 	}
-	var errs []error
+	var errs []string
 	for _, name := range names {
 		program, err := exec.LookPath(name)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s is not installed", name))
+			errs = append(errs, name+" is not installed")
 			continue
 		}
 		c := &container{program: program}
 		if _, err := c.run(ctx, "info"); err != nil {
-			errs = append(errs, err)
+			errs = append(errs, err.Error())
 			continue
 		}
 		return c, nil
 	}
 	return nil, &target.Error{
-		Doing: "find a container engine", Err: errors.Join(errs...),
+		Doing: "find a container engine", Err: errors.New(strings.Join(errs, "; ")),
 		Hint: "install docker or podman, check that `docker info` works for this user, or start the system with --system-cmd",
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A cgroup is the control groups of the process, whose limits are a container's. Each list has the
-// folder of the process's own group first, and then those of the groups above it, as far as they
-// can be seen: in a container that is often its own alone. A limit of each of them holds, so the
-// lowest one counts. A list without folders means that the group does not exist.
+// A cgroup has the control groups that this process belongs to: they carry the limits of a container.
+// Each list has the folder of the process's own group first, and then the folders of the groups above it
+// that can be seen. In a container often only its own group can be seen. The kernel enforces the limits of
+// all these groups, so the lowest one counts. An empty list means that there is no such group.
 type cgroup struct {
 	unified           []string // version 2
 	cpu, memory, pids []string // version 1
@@ -101,10 +101,10 @@ func tightest(all []groupLimit) (least groupLimit) {
 // unlimited is below the number of bytes that version 1 shows for no limit.
 const unlimited = 1 << 62
 
-// memoryLimits returns the limits of memory in bytes that are below the machine's memory; 0: that
-// is not known.
-// What is used is without cached files that were not used lately: the kernel drops these before
-// anything fails (Documentation/admin-guide/cgroup-v2.rst, memory.stat).
+// memoryLimits returns the groups' limits of memory, in bytes, except those that are not below memory,
+// the size of the machine's memory. With memory 0, which means that the size is not known, it returns
+// all limits. The used bytes do not include cached files that no program has used lately: if memory is
+// short, the kernel first frees those (Documentation/admin-guide/cgroup-v2.rst, memory.stat).
 func (g cgroup) memoryLimits(root fs.FS, memory uint64) (out []groupLimit) {
 	note := func(dir, limit, current, cached string) {
 		n, err := strconv.ParseUint(limit, 10, 64) // "max" is none
@@ -127,8 +127,8 @@ func (g cgroup) memoryLimits(root fs.FS, memory uint64) (out []groupLimit) {
 	return out
 }
 
-// memoryLimit returns how many bytes the groups may use at most; 0 is unlimited. Version 1 also
-// says which limit of the groups above holds, if those cannot be seen.
+// memoryLimit returns the lowest limit of the groups, in bytes; 0: there is none. With version 1 of
+// control groups it includes the limits of groups above that this process cannot see.
 func (g cgroup) memoryLimit(root fs.FS, memory uint64) (lowest uint64) {
 	for _, l := range g.memoryLimits(root, memory) {
 		if lowest == 0 || l.limit < lowest {

@@ -15,7 +15,7 @@ func java(minimum int) (string, error) {
 	paths := []string{"java"}
 	others, _ := filepath.Glob("/usr/lib/jvm/*/bin/java") // the pattern is valid
 	for _, path := range append(paths, others...) {
-		if versionOf(path) >= minimum {
+		if JavaVersion(path) >= minimum {
 			return path, nil
 		}
 	}
@@ -28,17 +28,29 @@ var (
 	versions    = make(map[string]int)
 )
 
-// versionOf is the version of a Java; 0 if there is none.
-func versionOf(path string) int {
+// JavaVersion is the version of a Java, such as 17 or 8; 0 if there is none. A name without a
+// folder is one on the PATH.
+func JavaVersion(name string) int {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return 0
+	}
 	versionsMu.Lock()
 	defer versionsMu.Unlock()
 	n, known := versions[path]
 	if !known {
-		out, err := exec.Command(path, "-version").CombinedOutput()
-		if m := javaVersion.FindSubmatch(out); err == nil && m != nil {
-			n, _ = strconv.Atoi(string(m[1])) // digits
+		if out, err := exec.Command(path, "-version").CombinedOutput(); err == nil {
+			n = javaVersionIn(string(out))
 		}
 		versions[path] = n
+	}
+	return n
+}
+
+// javaVersionIn reads the version in the output of java -version; 0 if it has none.
+func javaVersionIn(text string) (n int) {
+	if m := javaVersion.FindStringSubmatch(text); m != nil {
+		n, _ = strconv.Atoi(m[1]) // digits
 	}
 	return n
 }

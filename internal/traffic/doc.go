@@ -1,14 +1,16 @@
-// Package traffic reads recorded traffic and describes it by a few parameters. Readers take files of
-// records and of protocols' bytes, captures of packets, whose TCP connections they put together, and
-// what targets read. They turn them into samples of records, and into counts of what a protocol's
-// requests are made of. A Sampler takes the samples, and its Profile has the fitted parameters with
-// their errors. The package opens no connection, and does not know how a workload is written.
+// Package traffic reads recorded traffic and describes it by a few parameters.
 //
-// What is read was written by others, so each reader bounds the memory that a line, a frame or a
-// body may take, and says where the input is invalid. The memory of a sampler is bounded as well,
-// whatever it is given: sizes are counted in buckets, keys in a table of at most MaxKeys entries,
-// times in at most maxBins bins, and header names and logs up to a limit. Keys and values of headers
-// are only counted by a hash with a secret of the process, so a profile contains none of them.
+// A reader takes a file of records, a file with the bytes of a protocol, or a capture of packets, whose
+// TCP connections it puts together. It makes a Record of each event, and counts what the requests of the
+// protocol are made of. A Sampler takes the records, from a reader or from a target that is read. Its
+// Profile has the fitted parameters and their errors. The package opens no connection, and does not know
+// how a workload is written.
+//
+// Others wrote what is read. So each reader bounds the memory that a line, a frame or a body may take,
+// and an error says where the input is invalid. The memory of a sampler is bounded as well, whatever the
+// input is: it counts sizes in buckets, keys in a table of at most MaxKeys entries, times in at most
+// maxBins bins, and names of headers and logs up to a limit. It counts keys, and values of headers, by a
+// hash with a secret of this process. So a profile contains none of them.
 package traffic
 
 // A Record is one event of a sample. Its slices are only read during the call that takes it.

@@ -14,7 +14,8 @@ const maxLine = 16 << 20
 // lines reads the lines of a file that are not empty.
 type lines struct {
 	in   *bufio.Reader
-	at   int // number of the line
+	at   int  // number of the line
+	open bool // the input ended before the end of the line
 	long []byte
 }
 
@@ -36,6 +37,7 @@ func (l *lines) next() ([]byte, error) {
 			}
 			line = l.long
 		}
+		l.open = errors.Is(err, io.EOF)
 		line = bytes.TrimSpace(line)
 		switch {
 		case len(line) > 0 && (err == nil || errors.Is(err, io.EOF)):
@@ -49,4 +51,9 @@ func (l *lines) next() ([]byte, error) {
 }
 
 // wrong is the error of the current line.
-func (l *lines) wrong(err error) error { return &Error{Where: fmt.Sprintf("line %d", l.at), Err: err} }
+func (l *lines) wrong(err error) error {
+	if l.open {
+		err = incomplete{err}
+	}
+	return &Error{Where: fmt.Sprintf("line %d", l.at), Err: err}
+}

@@ -62,7 +62,7 @@ type packet struct {
 func read(in *bufio.Reader, f func(*packet) error) error {
 	head, err := in.Peek(4)
 	if err != nil {
-		return &PacketError{Packet: 1, Err: fmt.Errorf("the file ends in its header: %w", err)}
+		return &PacketError{Packet: 1, Err: truncated("its header", err)}
 	}
 	if order, unit, ok := classicOrder(head); ok {
 		return classic(in, order, unit, f)
@@ -76,7 +76,7 @@ func read(in *bufio.Reader, f func(*packet) error) error {
 // truncated makes an error of the end of a file within something.
 func truncated(what string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the capture is truncated: it ends in %s", what)
+		return incomplete{fmt.Errorf("the capture is truncated: it ends in %s", what)}
 	}
 	return err
 }

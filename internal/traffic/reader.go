@@ -26,6 +26,17 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Where, e.Err) }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// ErrIncomplete is in the errors of an input that ends within a record. What was read of the record was
+// valid so far, or cannot be judged.
+var ErrIncomplete = errors.New("the input ends within a record")
+
+// incomplete adds ErrIncomplete to an error, and leaves its text.
+type incomplete struct{ error }
+
+func (e incomplete) Unwrap() error { return e.error }
+
+func (incomplete) Is(err error) bool { return err == ErrIncomplete }
+
 // A Limit is a Sink that may have enough. Readers then return ErrEnough.
 type Limit interface{ Full() bool }
 

@@ -47,7 +47,7 @@ func Riemann(in *bufio.Reader, to RiemannSink) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return where(fmt.Errorf("the file ends in the length of a message: %w", err))
+			return where(incomplete{fmt.Errorf("the file ends in the length of a message: %w", err)})
 		}
 		n := binary.BigEndian.Uint32(head[:])
 		if n > maxRiemann {
@@ -55,7 +55,7 @@ func Riemann(in *bufio.Reader, to RiemannSink) error {
 		}
 		body = append(body[:0], make([]byte, n)...)
 		if _, err := io.ReadFull(in, body); err != nil {
-			return where(fmt.Errorf("the file ends in a message: %w", err))
+			return where(incomplete{fmt.Errorf("the file ends in a message: %w", err)})
 		}
 		m, err := riemann.DecodeMsg(body)
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 
 // The bounds of the rules on files, ports and networks.
 const (
-	ownFiles      = 64      // that the generator has open besides connections at most: store, files of /proc, events of threads
 	smallBuffer   = 1 << 20 // bytes: at 1 Gbit/s a connection needs that much for 8 ms of round trip
 	slowLoopback  = 100e6   // bytes/s: about what a network of 1 Gbit/s carries
 	slowNetwork   = 1000    // Mbit/s
@@ -23,7 +22,7 @@ const (
 func openFiles(f *MachineFacts) target.Finding {
 	const check = "open files"
 	limit := f.Host.Limits.OpenFiles
-	need := uint64(max(f.Connections, f.Clients, 1) + ownFiles)
+	need := uint64(max(f.Connections, f.Clients, 1) + f.OtherFiles)
 	if limit == 0 {
 		if f.Host.OS == "windows" {
 			return target.Finding{} // there is no such limit

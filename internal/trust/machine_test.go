@@ -16,6 +16,7 @@ import (
 // good are the facts of a machine on which nothing is wrong.
 func good() MachineFacts {
 	f := MachineFacts{
+		OtherFiles: 40,
 		Host: system.Host{
 			OS: "linux", Cores: 8, Memory: 16 << 30, Clock: "tsc", Governor: "performance",
 			Limits: system.Limits{OpenFiles: 20000, LocalPorts: 28232, SendBuffer: 4 << 20, RecvBuffer: 6 << 20},
@@ -125,8 +126,8 @@ func TestMachine(t *testing.T) {
 		{"huge pages, the target here", func(f *MachineFacts) { f.Host.HugePages, f.Target, f.Routes = "always", true, here }, "huge pages", note, "echo madvise"},
 		{"huge pages not known", func(f *MachineFacts) { f.Host.HugePages = "" }, "huge pages", unknown, ""},
 
-		{"too few files", func(f *MachineFacts) { f.Connections, f.Host.Limits.OpenFiles = 1000, 1024 }, "open files", fault, "1024, and the run needs about 1064"},
-		{"few files", func(f *MachineFacts) { f.Clients, f.Host.Limits.OpenFiles = 800, 1024 }, "open files", note, "ulimit -n 1728"},
+		{"too few files", func(f *MachineFacts) { f.Connections, f.Host.Limits.OpenFiles = 1000, 1024 }, "open files", fault, "1024, and the run needs about 1040"},
+		{"few files", func(f *MachineFacts) { f.Clients, f.Host.Limits.OpenFiles = 800, 1024 }, "open files", note, "ulimit -n 1680"},
 		{"files without a limit", func(f *MachineFacts) { f.Host.Limits.OpenFiles = 1 << 63 }, "open files", ok, "not limited"},
 		{"files not known", func(f *MachineFacts) { f.Host.Limits.OpenFiles = 0 }, "open files", unknown, ""},
 

@@ -64,6 +64,9 @@ type Input struct {
 	// run; "" otherwise.
 	System string
 
+	// Connections says what became of the connections, if a fault of the run left none; "" otherwise.
+	Connections string
+
 	// Relay says how the relay of the connections ended, if it ended in the middle of the run; ""
 	// otherwise.
 	Relay string
@@ -95,6 +98,9 @@ func Judge(in Input) measure.Trust {
 
 	if in.System != "" {
 		reason("the system under test ended by itself in the middle of the run: " + in.System)
+	}
+	if in.Connections != "" {
+		reason("a fault of the run left no connection in the middle of it: " + in.Connections)
 	}
 	if in.Relay != "" {
 		reason("the relay, a process of this machine through which all connections went, ended by itself in the middle of the run (" + in.Relay + "): repeat the run")

@@ -265,6 +265,11 @@ func TestJudge(t *testing.T) {
 			reasons: []string{"the system under test ended by itself in the middle of the run: exit status 1"},
 		},
 		{
+			name: "no connection was left", mode: load.OpenLoop,
+			alter:   func(in *Input) { in.Connections = "none came back within 1m" },
+			reasons: []string{"a fault of the run left no connection in the middle of it: none came back within 1m"},
+		},
+		{
 			name: "the relay ended by itself", mode: load.OpenLoop,
 			alter:   func(in *Input) { in.Relay = "signal: killed" },
 			reasons: []string{"the relay, a process of this machine through which all connections went, ended by itself in the middle of the run (signal: killed): repeat the run"},

@@ -22,6 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	standin.Hook(embedded.Kind) // the test of memory starts this program as its stand-in
+	testkit.MostlyWaiting()
 	os.Exit(testkit.SearchMain(m))
 }
 

@@ -180,6 +180,11 @@ func (s *session) Client(stream int32) int { return int(stream) }
 // Clients implements load.Target.
 func (s *session) Clients() int { return s.cfg.clients }
 
+// Connected implements load.Connected. net/http does not say which connections it has.
+func (s *session) Connected() (n int, known bool) {
+	return int(s.connected.Load()), s.cfg.raw()
+}
+
 // Connections implements load.Connector.
 func (s *session) Connections() int { return len(s.lanes) }
 

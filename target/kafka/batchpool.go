@@ -278,6 +278,15 @@ func (s *batchPool) pick(stream, partition int32, first uint64) *template {
 	return &ds[(h>>32)*uint64(len(ds))>>32]
 }
 
+// eventSize is the size of the first record that was encoded ahead, with which those of others
+// usually compare.
+func (s *batchPool) eventSize() int {
+	if len(s.templates) > 0 {
+		return min(s.templates[0].size(1), smallRecords)
+	}
+	return 0
+}
+
 // events is the number of records in the template.
 func (d *template) events() int { return len(d.ends) }
 

@@ -26,6 +26,7 @@ type traffic struct {
 	absent       conn.ConnectFailures // of brokers, during the run
 	brokers      map[int32]*BrokerMetrics
 	disconnected map[int32]bool // brokers whose connection was lost
+	open         map[net.Conn]bool
 }
 
 var (
@@ -41,6 +42,7 @@ func (t *traffic) init(c *config) {
 	t.happened = c.happened
 	t.brokers = map[int32]*BrokerMetrics{}
 	t.disconnected = map[int32]bool{}
+	t.open = map[net.Conn]bool{}
 }
 
 // row returns a broker's row. The mutex is held.
@@ -72,9 +74,12 @@ func (t *traffic) OnBrokerRead(_ kgo.BrokerMetadata, _ int16, n int, _, _ time.D
 }
 
 // OnBrokerConnect implements kgo.HookBrokerConnect.
-func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, nc net.Conn, err error) {
 	t.mu.Lock()
 	sink := t.sink
+	if err == nil {
+		t.open[nc] = true
+	}
 	t.mu.Unlock()
 	if err != nil && sink != nil {
 		t.absent.Note(joinAddr(meta.Host, meta.Port), sink.Now(), err.Error())
@@ -91,12 +96,13 @@ func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ ne
 }
 
 // OnBrokerDisconnect implements kgo.HookBrokerDisconnect.
-func (t *traffic) OnBrokerDisconnect(meta kgo.BrokerMetadata, _ net.Conn) {
+func (t *traffic) OnBrokerDisconnect(meta kgo.BrokerMetadata, nc net.Conn) {
 	if meta.NodeID >= 0 {
 		t.happened("connection lost", time.Now(), 0)
 	}
 	t.mu.Lock()
 	t.disconnected[meta.NodeID] = true
+	delete(t.open, nc)
 	t.mu.Unlock()
 }
 

@@ -43,6 +43,8 @@ type fetcher struct {
 	req        *kmsg.FetchRequest
 	out        []byte
 	buf        []byte
+	answers    int // since shrink last looked
+	largest    int // of these, bytes
 	at         time.Duration
 	late       lateness
 
@@ -127,6 +129,7 @@ func (st *fetcher) serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		st.shrink(len(frame))
 		if wait > 0 {
 			// KIP-219: the broker has answered, and does not read for this time.
 			st.src.throttled.Add(int64(wait))
@@ -232,7 +235,7 @@ func (st *fetcher) ask(ctx context.Context) error {
 // It is valid until the next call.
 func (st *fetcher) answer() ([]byte, error) {
 	if st.buf == nil {
-		st.buf = make([]byte, 64<<10)
+		st.buf = make([]byte, leastAnswer)
 	}
 	impair.Point(impair.Receive, st.src.now())
 	size := -1
@@ -274,6 +277,28 @@ func (st *fetcher) answer() ([]byte, error) {
 		return nil, fmt.Errorf("the answer is to request %d, not to %d", got, st.corr)
 	}
 	return st.buf[8 : 4+size], nil
+}
+
+const (
+	// leastAnswer is the first size of the buffer for answers, in bytes.
+	leastAnswer = 64 << 10
+	// shrinkAfter is how many answers must be smaller before shrink gives memory back.
+	shrinkAfter = 500
+)
+
+// shrink is called after each answer, of n bytes. If the buffers are far larger than the
+// newest answers need, such as after a stall that ended with one of many MB, it gives them
+// back: they would be kept for the rest of the run.
+func (st *fetcher) shrink(n int) {
+	st.answers++
+	st.largest = max(st.largest, n)
+	if st.answers < shrinkAfter {
+		return
+	}
+	if len(st.buf) > 4*max(st.largest, leastAnswer) {
+		st.buf, st.arrivals, st.decoder.marks, st.decoder.plain = nil, nil, nil, nil
+	}
+	st.answers, st.largest = 0, 0
 }
 
 // handle parses an answer, delivers what it contains, and hands back partitions that

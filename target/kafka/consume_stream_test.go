@@ -104,3 +104,42 @@ func TestFetcherEndsWhileABrokerIsSilent(t *testing.T) {
 		st.conn.Close()
 	}
 }
+
+// After a large answer, a fetcher gives its memory back once answers are small again; not
+// while there are large ones now and then.
+func TestFetcherShrinks(t *testing.T) {
+	t.Parallel()
+	const large = 8 << 20
+	for _, tt := range []struct {
+		name    string
+		answers func(i int) int // sizes in bytes
+		want    bool
+	}{
+		{"small ones", func(int) int { return 1000 }, true},
+		{"large ones now and then", func(i int) int {
+			if i%(shrinkAfter/2) == 0 {
+				return large / 2
+			}
+			return 1000
+		}, false},
+		{"half of it", func(int) int { return large / 2 }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			st := &fetcher{buf: make([]byte, large)}
+			st.decoder.marks = make([]load.Stamp, 0, 1000)
+			for i := range 2 * shrinkAfter {
+				st.shrink(tt.answers(i))
+			}
+			if got := st.buf == nil && st.decoder.marks == nil; got != tt.want {
+				t.Errorf("given back: %v, want %v", got, tt.want)
+			}
+		})
+	}
+	st := &fetcher{buf: make([]byte, leastAnswer)}
+	for range 2 * shrinkAfter {
+		st.shrink(100)
+	}
+	if st.buf == nil {
+		t.Error("a buffer of the least size was given back")
+	}
+}

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"carronade/internal/conn"
@@ -75,6 +76,40 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 	}
 	return taken
 }
+
+// Prepare implements load.Preparer: it makes what a request with a batch of one event for each
+// partition needs while it is in flight. Later requests use it again.
+func (l *lane) Prepare() {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0 // batches of a request
+	for i := range s.routes {
+		if s.routes[i].Load() == l {
+			if n++; n == mostPrepared {
+				break
+			}
+		}
+	}
+	for range n {
+		s.freeSlots = append(s.freeSlots, new(slot))
+	}
+	r := &request{slots: make([]*slot, 0, n), segs: make([][]byte, 0, 1)}
+	if k := l.link; k != nil {
+		k.Reserve()
+		r.framing = make([]byte, 0, k.format.MaxHead()+n*(kafka.MaxPartition+kafka.HeaderSize+s.p.batchPool.eventSize()))
+	}
+	s.freeRequests = append(s.freeRequests, r)
+	l.unflushed = slices.Grow(l.unflushed, n)
+	s.live = slices.Grow(s.live, n)
+	s.sending = slices.Grow(s.sending, n)
+	s.answers = slices.Grow(s.answers, n)
+	s.outcomes = slices.Grow(s.outcomes, n)
+	s.dirty = slices.Grow(s.dirty, 1)
+}
+
+// mostPrepared is for how many batches a lane prepares at most.
+const mostPrepared = 8
 
 // accepts reports whether the lane accepts a batch. Without a connection it does not,
 // so that events wait in the engine, which counts them as waiting. After a long time

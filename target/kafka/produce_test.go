@@ -397,6 +397,34 @@ func TestProduceAllocatesNothing(t *testing.T) {
 	}
 }
 
+// The first batch of each partition, of one event, needs nothing but what a lane has prepared.
+func TestPrepare(t *testing.T) {
+	t.Parallel()
+	const partitions = 4
+	p := openProducer(t, eventsCluster(t, partitions).ListenAddrs(), nil, "size=100")
+	r := newRig(t, p)
+	s := p.senders[0]
+	l := s.lanes[0]
+	l.Prepare()
+	room := func() [7]int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return [7]int{
+			len(s.freeSlots), len(s.freeRequests), cap(s.freeRequests[0].framing), cap(s.freeRequests[0].slots),
+			cap(s.live), cap(s.outcomes), cap(s.answers),
+		}
+	}
+	before := room()
+	if before[0] != partitions || before[1] != 1 {
+		t.Fatalf("it prepared %d batches and %d requests", before[0], before[1])
+	}
+	sendEach(t, l, partitions)
+	r.completedWithin(partitions, 20*time.Second)
+	if after := room(); after != before {
+		t.Errorf("slots, requests and the room of slices were %v, and are %v after the first request", before, after)
+	}
+}
+
 // checkKeys compares the keys that a target reports for its events with those of
 // the records at their offsets. known says whether it must report any.
 func checkKeys(t *testing.T, p interface {

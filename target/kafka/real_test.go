@@ -21,6 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	standin.Hook(embedded.Kind) // benchmarks start this program as their stand-in
+	testkit.MostlyWaiting()
 	os.Exit(kafkatest.Main(m))
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // unconnectedLane returns a lane of a producer that has started and has no connections.
-func unconnectedLane(t *testing.T, ctx context.Context, given ...string) *lane {
+func unconnectedLane(ctx context.Context, t *testing.T, given ...string) *lane {
 	t.Helper()
 	const addr = "127.0.0.1:9092"
 	cfg := configFor(t, []string{addr}, func(c *config) { c.logf = func(string, ...any) {} }, given...)
@@ -55,7 +55,7 @@ func TestReconnectPauses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), lasts)
 				defer cancel()
-				l := unconnectedLane(t, ctx, "acks="+tt.acks)
+				l := unconnectedLane(ctx, t, "acks="+tt.acks)
 				format := kafka.ProduceFormat{Version: 7, Topic: l.s.p.cfg.topic, Acks: l.s.p.cfg.acks}
 				dials := 0
 				conn.Keeper[link]{
@@ -69,7 +69,7 @@ func TestReconnectPauses(t *testing.T) {
 					Failed: l.down,
 					Serve: func(k *link) conn.Next {
 						if tt.asks {
-							go k.exchange(kmsg.NewPtrSASLHandshakeRequest()) //nolint:errcheck // the connection may end before
+							go k.exchange(kmsg.NewPtrSASLHandshakeRequest())
 						}
 						return l.serve(k)
 					},

@@ -45,8 +45,6 @@ type encoder struct {
 
 	jsons  *jsonPool // made on first use
 	widest int       // bytes of the largest event as JSON; 0: not computed yet
-
-	numbers [encoderBlock]float64
 }
 
 // newEncoder makes an encoder for messages of the given number of events. It can
@@ -244,21 +242,22 @@ func (p *encoder) copy(dst []byte, first uint64, n int, clock int64) ([]byte, in
 // pool from offset from on. It finds them from the end of each event: the
 // encoding puts the metric last and the microseconds before it.
 func (p *encoder) patch(b []byte, ends []uint32, from uint32, k int, first uint64, clock int64) {
+	var numbers [encoderBlock]float64
 	switch p.shape.kind {
 	case riemann.Double:
-		p.shape.metric.fill(p.numbers[:len(ends)], p.stream, first)
+		p.shape.metric.fill(numbers[:len(ends)], p.stream, first)
 		for i, end := range ends {
-			binary.LittleEndian.PutUint64(b[end-from-8:], math.Float64bits(p.numbers[i%encoderBlock]))
+			binary.LittleEndian.PutUint64(b[end-from-8:], math.Float64bits(numbers[i%encoderBlock]))
 		}
 	case riemann.Float:
-		p.shape.metric.fill(p.numbers[:len(ends)], p.stream, first)
+		p.shape.metric.fill(numbers[:len(ends)], p.stream, first)
 		for i, end := range ends {
-			binary.LittleEndian.PutUint32(b[end-from-4:], math.Float32bits(float32(p.numbers[i%encoderBlock])))
+			binary.LittleEndian.PutUint32(b[end-from-4:], math.Float32bits(float32(numbers[i%encoderBlock])))
 		}
 	case riemann.Sint64:
-		p.shape.metric.fill(p.numbers[:len(ends)], p.stream, first)
+		p.shape.metric.fill(numbers[:len(ends)], p.stream, first)
 		for i, end := range ends {
-			putPadded(b[int(end-from)-p.width:int(end-from)], zigzag(int64(math.Round(p.numbers[i%encoderBlock]))))
+			putPadded(b[int(end-from)-p.width:int(end-from)], zigzag(int64(math.Round(numbers[i%encoderBlock]))))
 		}
 	}
 	if p.shape.time == timeMicros {

@@ -34,11 +34,12 @@ type lane struct {
 	// Fields of the sending thread.
 	encoders []*encoder // by stream
 	fill     []byte     // messages encoded and not queued yet; borrowed, like out and waiting
-	fresh    []run      // the same messages
+	fresh    *messages  // the same messages; nil: none
 
 	ctx    context.Context // of its goroutines
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
+	pause  time.Duration // before the last attempt to connect; only for keepConnected
 
 	mu       sync.Mutex
 	link     *link // nil while there is none
@@ -63,11 +64,11 @@ type lane struct {
 	waiting        []byte // to be written after out
 
 	earliest  time.Duration // while answers are processed: their earliest possible arrival; 0: not known
-	outcomes  []load.Outcome
-	answer    []byte // the last one that was not a plain ack
-	answers   int    // events of the message that it answered
-	refused   int32  // how many of them it refuses
-	text      string // its reason
+	outcomes  *outcomes     // not delivered yet; nil: none
+	answer    []byte        // the last one that was not a plain ack
+	answers   int           // events of the message that it answered
+	refused   int32         // how many of them it refuses
+	text      string        // its reason
 	counts    measure.Client
 	writtenBy atomic.Uint64 // bytes, all connections
 	readBy    atomic.Uint64
@@ -126,14 +127,14 @@ func (l *lane) BatchGroup(_ int32, _ uint64, events int) int {
 func (l *lane) capacity() int {
 	for {
 		l.mu.Lock()
-		ok, queued := l.accepts(l.sink.Now()), len(l.waiting)
+		ok, queued := l.accepts(), len(l.waiting)
 		l.mu.Unlock()
 		if !ok {
 			return 0
 		}
 		n := (l.bufferSize() - queued - len(l.fill)) / l.size()
 		if l.web != nil && l.web.oneInFlight() {
-			n = min(n, 1-len(l.fresh))
+			n = min(n, 1-l.fresh.count())
 		}
 		if n > 0 || len(l.fill) == 0 {
 			return max(n, 0)
@@ -148,8 +149,8 @@ func (l *lane) capacity() int {
 // they fail with the next attempt to connect, so that a run ends even if the
 // server never comes back. They do not fail at once: otherwise a run at full
 // speed would fail millions of events per second.
-func (l *lane) accepts(now time.Duration) bool {
-	if l.closed || (l.link == nil || l.link.Dead()) && !l.unreachable(now) {
+func (l *lane) accepts() bool {
+	if l.closed || (l.link == nil || l.link.Dead()) && !l.unreachable(l.sink.Now()) {
 		return false
 	}
 	if l.web != nil && l.web.oneInFlight() && l.queued > l.completed {
@@ -192,7 +193,10 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		} else {
 			l.fill, s.Bytes = p.batchGroup(l.fill, s.First, n, int(s.Events)/n, now)
 		}
-		l.fresh = append(l.fresh, run{batch: *s, wire: int64(len(l.fill) - at), sent: -1})
+		if l.fresh == nil {
+			l.fresh = freeMessages.Get().(*messages)
+		}
+		l.fresh.all = append(l.fresh.all, run{batch: *s, wire: int64(len(l.fill) - at), sent: -1})
 		taken++
 	}
 	return taken
@@ -210,7 +214,7 @@ func (l *lane) requestReady() {
 // ready calls Ready if it is due. It waits until half of the buffer is free, so
 // that the next write is large.
 func (l *lane) ready(now time.Duration) {
-	if l.readyDue && l.accepts(now) && len(l.waiting) <= l.bufferSize()/2 {
+	if l.readyDue && l.accepts() && len(l.waiting) <= l.bufferSize()/2 {
 		l.readyDue = false
 		if l.earliest > 0 {
 			now = l.earliest // the delay in reading is the generator's, not the system's
@@ -221,21 +225,23 @@ func (l *lane) ready(now time.Duration) {
 
 // Flush implements load.Lane.
 func (l *lane) Flush() {
-	if len(l.fresh) == 0 {
+	if l.fresh == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range l.fresh {
+	for i := range l.fresh.all {
 		r := l.queue.push()
-		*r = l.fresh[i]
+		*r = l.fresh.all[i]
 		l.queued += r.batches()
 		r.last = l.queued
 		l.counts.Requests += r.batches()
 		l.counts.Events += uint64(r.batch.Events)
 		l.counts.Bytes += uint64(r.batch.Bytes)
 	}
-	l.fresh = l.fresh[:0]
+	l.fresh.all = l.fresh.all[:0]
+	freeMessages.Put(l.fresh)
+	l.fresh = nil
 	if len(l.waiting) == 0 {
 		conn.Return(l.waiting)
 		l.waiting = l.fill
@@ -272,7 +278,8 @@ func (l *lane) Close() error {
 // start implements sender.
 func (l *lane) start(sink load.Sink) {
 	l.sink, l.wall = sink, time.Now().Add(-sink.Now())
-	l.tasks.Go(l.keepConnected)
+	l.tasks.Add(1)
+	l.keepConnected() // the session has connected
 }
 
 // disconnect implements sender.
@@ -309,19 +316,25 @@ func (l *lane) complete(n uint64, done time.Duration) *load.Outcome {
 	if l.cfg.verify {
 		place = int64(part.batch.First) // a verified event's service contains its index
 	}
-	l.outcomes = append(l.outcomes, load.Outcome{
+	if l.outcomes == nil {
+		l.outcomes = freeOutcomes.Get().(*outcomes)
+	}
+	l.outcomes.all = append(l.outcomes.all, load.Outcome{
 		Batch: part.batch, Lane: int32(l.id), Sent: part.sent, Done: max(done, part.sent), Earliest: l.earliest, Wire: part.wire, Place: place,
 	})
-	return &l.outcomes[len(l.outcomes)-1]
+	return &l.outcomes.all[len(l.outcomes.all)-1]
 }
 
 // deliver passes the outcomes to the sink.
 func (l *lane) deliver() {
-	if len(l.outcomes) > 0 {
-		l.sink.Complete(l.outcomes)
-		clear(l.outcomes)
-		l.outcomes = l.outcomes[:0]
+	if o := l.outcomes; o != nil {
+		l.sink.Complete(o.all)
+		clear(o.all)
+		o.all = o.all[:0]
+		l.outcomes = nil
+		freeOutcomes.Put(o)
 	}
+	l.queue.trim()
 }
 
 // giveUp completes the messages that were begun, as unknown.

@@ -17,7 +17,8 @@ type link struct {
 	conn.Link
 	l      *lane
 	seg    [1][]byte
-	proven bool // something was answered on it
+	proven bool  // something was answered on it
+	why    error // why reading ended
 }
 
 var (
@@ -54,15 +55,22 @@ func newLink(l *lane, nc net.Conn) *link {
 	return k
 }
 
-// keepConnected connects, and reconnects, until the lane's context ends.
+// keepConnected connects, and reconnects, until the lane's context ends. It returns while
+// there is a connection, so that no goroutine waits for one that a poller reads.
 func (l *lane) keepConnected() {
 	l.mu.Lock()
 	k := l.link
 	l.mu.Unlock()
-	conn.Keeper[link]{First: l.cfg.backoff, Dial: l.dial, Failed: l.down, Serve: l.serve}.Run(l.ctx, k)
+	if l.keeper().Keep(l.ctx, k, &l.pause) {
+		l.tasks.Done()
+	}
 }
 
-// serve uses a connection until it has ended.
+func (l *lane) keeper() conn.Keeper[link] {
+	return conn.Keeper[link]{First: l.cfg.backoff, Dial: l.dial, Failed: l.down, Serve: l.serve}
+}
+
+// serve begins to use a connection.
 func (l *lane) serve(k *link) conn.Next {
 	var p *socket.Poller
 	if l.poller != nil {
@@ -70,13 +78,29 @@ func (l *lane) serve(k *link) conn.Next {
 	}
 	k.Attach(p)
 	l.up(k)
-	err := k.read()
-	over := l.lost(k, err)
+	again := func() {
+		if l.keeper().Resume(l.ctx, l.ended(k), &l.pause) {
+			l.tasks.Done()
+		}
+	}
+	r := k.reader()
+	if !r.Start(func() { go again() }) { // on the poller's thread, which must not wait
+		go func() {
+			r.Run()
+			again()
+		}()
+	}
+	return conn.Later
+}
+
+// ended cleans up after a connection.
+func (l *lane) ended(k *link) conn.Next {
+	over := l.lost(k, k.why)
 	k.Release()
 	switch {
 	case over:
 		return conn.Never
-	case errors.Is(err, errNoMoreMessages):
+	case errors.Is(k.why, errNoMoreMessages):
 		return conn.AtOnce
 	case k.proven:
 		return conn.AfterFirst

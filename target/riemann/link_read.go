@@ -23,10 +23,10 @@ const (
 
 var errEndless = errors.New("an answer that does not end")
 
-// read reads answers until the connection ends, and returns why it ended.
-func (k *link) read() (err error) {
+// reader returns what reads the answers until the connection ends, and notes why it ended.
+func (k *link) reader() *conn.Reader {
 	l := k.l
-	r := conn.Reader{
+	return &conn.Reader{
 		Conn: k.Conn, Now: l.sink.Now,
 		Read: func(n int) { l.readBy.Add(uint64(n)) },
 		Received: func(b []byte, came socket.Arrival) (int, error) {
@@ -40,11 +40,9 @@ func (k *link) read() (err error) {
 			if errors.Is(cause, io.EOF) {
 				cause = errServerClosed // even if the server still reads: what it does could not be known
 			}
-			err = cause
+			k.why = cause
 		},
 	}
-	r.Run()
-	return err
 }
 
 // processAnswers completes the messages that the answers in b are for, and
@@ -100,10 +98,11 @@ func (k *link) noteArrival(at socket.Arrival, answers int, more bool) {
 		return
 	}
 	l.earliest = at.First(answers, more)
-	for i := range l.outcomes {
-		l.outcomes[i].Earliest = l.earliest
+	out := l.outcomes.all
+	for i := range out {
+		out[i].Earliest = l.earliest
 	}
-	if c, ok := k.Conn.(*socket.Conn); ok && l.outcomes[0].Sent != l.outcomes[len(l.outcomes)-1].Sent {
+	if c, ok := k.Conn.(*socket.Conn); ok && out[0].Sent != out[len(out)-1].Sent {
 		c.Together()
 	}
 }

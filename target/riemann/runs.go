@@ -1,6 +1,8 @@
 package riemann
 
 import (
+	"math/bits"
+	"sync"
 	"time"
 
 	"carronade/load"
@@ -44,10 +46,49 @@ func (r *run) cut(n uint64) run {
 	return part
 }
 
-// runs is the queue of uncompleted runs, oldest first: a ring that grows.
+// runs is the queue of uncompleted runs, oldest first: a ring that grows. It is borrowed
+// while there are any, since of thousands of connections few have some at a time.
 type runs struct {
 	ring       []run
+	box        *[]run // what freeRings keeps
 	head, tail uint64 // by running number; the ring's size is a power of two
+}
+
+// leastRing and mostRing are sizes of rings (log2). Larger ones are not kept.
+const (
+	leastRing = 2
+	mostRing  = 14
+)
+
+// freeRings has the rings that are not in use, by their size.
+var freeRings [mostRing + 1]sync.Pool
+
+// borrowRing gives the queue a ring of 1<<size runs.
+func (q *runs) borrowRing(size int) {
+	if size <= mostRing {
+		if box, ok := freeRings[size].Get().(*[]run); ok {
+			q.ring, q.box = *box, box
+			return
+		}
+	}
+	q.ring = make([]run, 1<<size)
+	ring := q.ring
+	q.box = &ring
+}
+
+// returnRing takes the ring away, whose runs are no longer needed.
+func (q *runs) returnRing() {
+	if size := bits.Len(uint(len(q.ring))) - 1; q.box != nil && size <= mostRing {
+		freeRings[size].Put(q.box)
+	}
+	q.ring, q.box = nil, nil
+}
+
+// trim returns the ring of an empty queue.
+func (q *runs) trim() {
+	if q.empty() {
+		q.returnRing()
+	}
 }
 
 func (q *runs) at(i uint64) *run { return &q.ring[i&uint64(len(q.ring)-1)] }
@@ -57,11 +98,12 @@ func (q *runs) empty() bool { return q.head == q.tail }
 // push adds a run at the end and returns it, valid until the next push.
 func (q *runs) push() *run {
 	if q.tail-q.head == uint64(len(q.ring)) {
-		ring := make([]run, max(4, 2*len(q.ring)))
+		old := *q
+		q.borrowRing(max(leastRing, bits.Len(uint(len(old.ring)))))
 		for i := q.head; i < q.tail; i++ {
-			ring[i&uint64(len(ring)-1)] = *q.at(i)
+			*q.at(i) = *old.at(i)
 		}
-		q.ring = ring
+		old.returnRing()
 	}
 	q.tail++
 	return q.at(q.tail - 1)
@@ -77,4 +119,23 @@ func (q *runs) split(i, n uint64) {
 	rest := *q.at(i)
 	part := rest.cut(n)
 	*q.at(i), *q.at(i + 1) = part, rest
+}
+
+// A messages is the messages that a lane has encoded and not queued yet, and an outcomes those
+// that it has completed and not delivered yet. Like the ring, they are borrowed.
+type (
+	messages struct{ all []run }
+	outcomes struct{ all []load.Outcome }
+)
+
+var (
+	freeMessages = sync.Pool{New: func() any { return new(messages) }}
+	freeOutcomes = sync.Pool{New: func() any { return new(outcomes) }}
+)
+
+func (m *messages) count() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.all)
 }

@@ -31,7 +31,7 @@ const repeated = "repeated"
 
 // parseFlags parses arguments. Given contains each flag's last values, by name, and the
 // names of the repeated flags.
-func parseFlags(flags []flag, args []string) (given map[string][]string, err *usageError) {
+func parseFlags(flags []producerFlag, args []string) (given map[string][]string, err *usageError) {
 	given = make(map[string][]string)
 	for i := 0; i < len(args); i++ {
 		name, value, has := strings.Cut(args[i], "=")
@@ -103,7 +103,7 @@ func isFlag(arg string) bool {
 }
 
 // findFlag returns the flag with this name or with a name that begins so.
-func findFlag(flags []flag, name string) (*flag, *usageError) {
+func findFlag(flags []producerFlag, name string) (*producerFlag, *usageError) {
 	var found []string
 	at := -1
 	for i := range flags {
@@ -131,7 +131,7 @@ func findFlag(flags []flag, name string) (*flag, *usageError) {
 }
 
 // convert checks that values have a flag's kind.
-func convert(f *flag, values []string) *usageError {
+func convert(f *producerFlag, values []string) *usageError {
 	for _, v := range values {
 		if f.kind.check(v) != nil {
 			return usageErrorf("argument %s: could not convert '%s' to %s (For input string: \"%s\")", f.name, v, java[f.kind], v)
@@ -141,7 +141,7 @@ func convert(f *flag, values []string) *usageError {
 }
 
 // missingFlag is the error about a required flag that is not given.
-func missingFlag(flags []flag, given map[string][]string) *usageError {
+func missingFlag(flags []producerFlag, given map[string][]string) *usageError {
 	for _, name := range []string{"--throughput", "--num-records", "--topic"} { // in the tool's order
 		if _, ok := given[name]; !ok {
 			return usageErrorf("argument %s is required", name)

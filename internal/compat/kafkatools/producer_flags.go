@@ -18,8 +18,8 @@ func (g generation) profile() string {
 	return "java"
 }
 
-// A flag is one of the producer's tool's flags.
-type flag struct {
+// A producerFlag is one of the producer's tool's flags.
+type producerFlag struct {
 	name, meta string
 	kind       valueKind
 	since      generation
@@ -31,7 +31,7 @@ type flag struct {
 const propertyPairs = "PROP-NAME=PROP-VALUE"
 
 // producerFlags contains every flag of the producer's tool, in the order of the tool's usage.
-var producerFlags = []flag{
+var producerFlags = []producerFlag{
 	{name: "--help", kind: noValue, help: "this text"},
 	{name: "--bootstrap-server", meta: "BOOTSTRAP-SERVER", since: of43, help: "brokers to ask first: host:port, separated by commas"},
 	{name: "--topic", meta: "TOPIC", required: true, help: "the topic; created with the broker's defaults if it is missing"},
@@ -53,8 +53,8 @@ var producerFlags = []flag{
 }
 
 // flags are the flags of a generation.
-func (g generation) flags() []flag {
-	out := slices.DeleteFunc(slices.Clone(producerFlags), func(f flag) bool { return f.since > g })
+func (g generation) flags() []producerFlag {
+	out := slices.DeleteFunc(slices.Clone(producerFlags), func(f producerFlag) bool { return f.since > g })
 	if g == of2018 {
 		for i := range out {
 			if out[i].name == "--throughput" {

@@ -60,7 +60,7 @@ func synopsis(g generation) string {
 }
 
 // form is a flag with its value.
-func (f *flag) form() string {
+func (f *producerFlag) form() string {
 	switch f.kind {
 	case noValue:
 		return f.name
@@ -146,7 +146,7 @@ func writeHelp(w io.Writer, g generation) {
 
 flags:`)
 	flags := g.flags()
-	slices.SortStableFunc(flags, func(a, b flag) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(flags, func(a, b producerFlag) int { return strings.Compare(a.name, b.name) })
 	for _, f := range flags {
 		name := f.name
 		if f.kind != noValue {

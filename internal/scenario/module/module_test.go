@@ -414,9 +414,14 @@ console.log(Math.random(), before, Date.now() >= before + 2, new Date(before).ge
 
 // A script that only sleeps has an end when it is checked, also if the sleeps are short.
 func TestDrySleeps(t *testing.T) {
+	bounds := scenario.DefaultBounds()
+	if bounds.Sleeps <= 0 || bounds.Slept <= 0 {
+		t.Errorf("got %+v, want bounds on sleeps", bounds)
+	}
+	bounds.Sleeps, bounds.Slept = bounds.Sleeps/20, bounds.Slept/20
 	for _, time := range []string{"1s", "10m", "0s"} {
 		got := run(t, &fake{}, `import { sleep, run } from "carronade"; await run("a"); while (true) await sleep("`+time+`");`, func(o *scenario.Options) {
-			o.Script.Dry = true
+			o.Script.Dry, o.Bounds = true, bounds
 		})
 		if got.reason != scenario.BySleep || got.fault != nil || len(got.started) != 1 {
 			t.Errorf("%s: got %s, %v, %v", time, got.reason, got.fault, got.started)

@@ -12,7 +12,10 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.SearchMain(m)) }
+func TestMain(m *testing.M) {
+	testkit.MostlyWaiting()
+	os.Exit(testkit.SearchMain(m))
+}
 
 // A real OpenSearch accepts what is written: as many documents as events were
 // accepted, except those that were lost on purpose.

@@ -15,11 +15,13 @@ import (
 
 	"carronade/internal/standin"
 	"carronade/internal/standin/kafka"
+	"carronade/internal/testkit"
 )
 
 // TestMain makes the test's binary the stand-in that a benchmark spawns.
 func TestMain(m *testing.M) {
 	standin.Hook(kafka.Kind)
+	testkit.MostlyWaiting()
 	os.Exit(m.Run())
 }
 

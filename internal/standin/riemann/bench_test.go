@@ -11,12 +11,14 @@ import (
 
 	"carronade/internal/standin"
 	"carronade/internal/standin/riemann"
+	"carronade/internal/testkit"
 	wire "carronade/internal/wire/riemann"
 )
 
 // TestMain makes the test's binary the stand-in that a benchmark spawns.
 func TestMain(m *testing.M) {
 	standin.Hook(riemann.Kind)
+	testkit.MostlyWaiting()
 	os.Exit(m.Run())
 }
 

@@ -50,7 +50,7 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 		blobs[i] = compress(batch[i].JSON)
 	}
 	err := w.store.format.Retry(ctx, func() error {
-		rows, next = append([]storedInterval(nil), w.stored...), w.next
+		rows, next = append(make([]storedInterval, 0, len(w.stored)+len(batch)), w.stored...), w.next
 		return sqlitefile.InTransaction(ctx, w.db, func(tx *sql.Tx) error {
 			r, err := tx.ExecContext(ctx, "UPDATE reports SET beat = ? WHERE n = ? AND owner = ?", time.Now().Unix(), w.n, w.owner)
 			if err != nil {
@@ -61,7 +61,7 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 			}
 			for i := range batch {
 				e := &batch[i]
-				rest := rows[:0:0]
+				rest := rows[:0] // of a copy
 				for _, old := range rows {
 					if old.phase != e.Phase || old.startS < e.StartS || old.endS > e.EndS {
 						rest = append(rest, old)

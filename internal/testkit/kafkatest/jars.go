@@ -3,11 +3,7 @@ package kafkatest
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"os/exec"
-	"regexp"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -49,7 +45,7 @@ func jars() (string, error) {
 	jarsOnce.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
-		if errJars = checkJava(ctx); errJars != nil {
+		if errJars = checkJava(); errJars != nil {
 			return
 		}
 		jarsDir, errJars = bundle.Fetch(ctx)
@@ -63,26 +59,13 @@ var bundle = testkit.Bundle{
 	Needs: []string{"kafka_2.13-" + Version + ".jar", "kafka-tools-" + Version + ".jar", "log4j-slf4j-impl-2.25.4.jar"},
 }
 
-var javaVersion = regexp.MustCompile(`version "(?:1\.)?(\d+)`)
-
-func checkJava(ctx context.Context) error {
-	out, err := exec.CommandContext(ctx, "java", "-version").CombinedOutput()
-	if errors.Is(err, exec.ErrNotFound) {
+// checkJava checks the Java on the PATH, which runs brokers and tools.
+func checkJava() error {
+	switch n := testkit.JavaVersion("java"); {
+	case n == 0:
 		return fmt.Errorf("kafkatest: Java is missing; install a runtime of version %d or later: apt-get install default-jre-headless, or run scripts/deps as root", javaNeeded)
-	}
-	if err != nil {
-		return fmt.Errorf("kafkatest: java -version: %w\n%s", err, out)
-	}
-	return checkJavaVersion(string(out))
-}
-
-func checkJavaVersion(text string) error {
-	m := javaVersion.FindStringSubmatch(text)
-	if m == nil {
-		return fmt.Errorf("kafkatest: java -version prints no version: %q", text)
-	}
-	if v, err := strconv.Atoi(m[1]); err != nil || v < javaNeeded {
-		return fmt.Errorf("kafkatest: Java %s is too old for Kafka %s; install a runtime of version %d or later", m[1], Version, javaNeeded)
+	case n < javaNeeded:
+		return fmt.Errorf("kafkatest: Java %d is too old for Kafka %s; install a runtime of version %d or later", n, Version, javaNeeded)
 	}
 	return nil
 }

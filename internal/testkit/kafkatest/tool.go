@@ -65,7 +65,7 @@ func Tool(t testing.TB, class string, args ...string) string {
 }
 
 // ToolCommand is Tool for a caller that observes the running tool: it returns the
-// command, which the caller starts with [Launch], and which ends with the context.
+// command, which the caller starts with [testkit.Launch], and which ends with the context.
 // heap is as in -Xmx; empty is 512m.
 func ToolCommand(t testing.TB, ctx context.Context, heap, class string, args ...string) *exec.Cmd { //nolint:revive // the test comes first, as in testing's own helpers
 	t.Helper()
@@ -86,7 +86,3 @@ func (c *Cluster) Tool(t testing.TB, class string, args ...string) string {
 	}
 	return Tool(t, class, append(first, args...)...)
 }
-
-// Launch starts a command so that it ends with this process, however this process
-// ends.
-func Launch(cmd *exec.Cmd) error { return testkit.Launch(cmd) }

@@ -1,4 +1,4 @@
-package sangrenel
+package kafkatools
 
 import (
 	"fmt"
@@ -18,14 +18,6 @@ func formatByteRate(bytesPerS float64) string {
 	return fmt.Sprintf("%.0fKB/sec", bytesPerS/1024)
 }
 
-// perSecond is an interval's count divided by its length.
-func perSecond(iv *measure.Interval, n uint64) float64 {
-	if length := iv.Length().Seconds(); length > 0 {
-		return float64(n) / length
-	}
-	return 0
-}
-
 // throughput is an interval's messages per second: those acknowledged or, if
 // nothing is acknowledged, those made without a failure.
 func throughput(s *load.Snapshot, noop, unanswered bool) float64 {
@@ -33,7 +25,7 @@ func throughput(s *load.Snapshot, noop, unanswered bool) float64 {
 	if noop || unanswered {
 		n = s.Interval.Sent - s.Interval.Failed
 	}
-	return perSecond(&s.Interval, n)
+	return per(float64(n), s.Interval.Length())
 }
 
 // meanOfSlowest is the mean of the slowest tenth of the samples, from int(0.9 n)

@@ -1,4 +1,4 @@
-package sangrenel
+package kafkatools
 
 import (
 	"bytes"
@@ -12,22 +12,24 @@ import (
 	"carronade/load"
 )
 
-// Tool is sangrenel.
-var Tool = compat.Tool{
+// Sangrenel is the command line of sangrenel: the five flags and the lines of 2014, and those
+// of its last version of 2022, depending on the flags. The flags that both generations share mean
+// the same in both, except that each creates a missing topic with its own number of partitions.
+var Sangrenel = compat.Tool{
 	Name: "sangrenel", Short: "Kafka: random messages as fast as possible (2014 and 2022)", Kind: "kafka",
 	OneDash: true,
-	Main:    run,
+	Main:    runSangrenel,
 }
 
-const differs = `
+const sangrenelDiffers = `
 "avg latency" is the mean of the slowest tenth, as in sangrenel of 2014. Here
 failed messages are not counted as sent, the rate is kept evenly, and after an
 interrupt the exit code is 1 when messages failed, 2 or 3 as for carronade run
 (--strict: 0). See docs/coming-from/sangrenel.md.
 `
 
-func run(ctx context.Context, p *compat.Program) (int, error) {
-	var o options
+func runSangrenel(ctx context.Context, p *compat.Program) (int, error) {
+	var o sangrenelOptions
 	fs := o.flagSet(p.Called)
 	var usage bytes.Buffer
 	fs.SetOutput(&usage)
@@ -38,7 +40,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	err := fs.Parse(p.Args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(p.Err, "%s\n%s%s", usage.String(), compat.CommonHelp, differs)
+		fmt.Fprintf(p.Err, "%s\n%s%s", usage.String(), compat.CommonHelp, sangrenelDiffers)
 		return 0, nil
 	case err != nil:
 		p.Err.Write(usage.Bytes()) //nolint:errcheck // stderr is closed
@@ -54,7 +56,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 1, nil
 	}
 	o.warn(p)
-	pr := printer(&lines2014{o: &o, p: p})
+	pr := sangrenelPrinter(&lines2014{o: &o, p: p})
 	if is2022 {
 		pr = &lines2022{o: &o, p: p}
 		o.warnOfSmallBatches(p)
@@ -77,7 +79,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 
 // generation reports whether the lines of 2022 are wanted, by a name or else by the
 // flags.
-func (o *options) generation(name string) (is2022 bool, err error) {
+func (o *sangrenelOptions) generation(name string) (is2022 bool, err error) {
 	for flag := range o.given {
 		is2022 = is2022 || !flags2014[flag]
 	}
@@ -98,7 +100,7 @@ func (o *options) generation(name string) (is2022 bool, err error) {
 
 // exit is the exit code of a run. sangrenel runs until an interrupt, which is
 // therefore not a failure: the part until then is checked like any other run.
-func (o *options) exit(d *report.Document, strict bool) int {
+func (o *sangrenelOptions) exit(d *report.Document, strict bool) int {
 	if strict {
 		return report.ExitOK
 	}

@@ -1,4 +1,4 @@
-package sangrenel
+package kafkatools
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 	"carronade/internal/workload"
 )
 
-// options are the flags of both generations.
-type options struct {
+// sangrenelOptions are the flags of both generations.
+type sangrenelOptions struct {
 	brokers, topic string
 	noop           bool
 	workers        int
@@ -39,19 +39,19 @@ type options struct {
 	rest  []string        // arguments after the flags
 }
 
-// unlimited is the rate that means no limit.
-const unlimited = 100_000_000
+// withoutLimit is the rate that means no limit.
+const withoutLimit = 100_000_000
 
 // writersPerClient is how many messages a client of 2014 had in flight: each of
 // five goroutines sends one and waits for its answer.
 const writersPerClient = 5
 
-// payload describes the messages: characters drawn from a set of 79, anew for each
+// sangrenelPayload describes the messages: characters drawn from a set of 79, anew for each
 // message. A codec can save about a fifth of each byte, which they do not need.
-const payload = `chars(a-zA-Z0-9!@#$^&*(){}][:<>.)`
+const sangrenelPayload = `chars(a-zA-Z0-9!@#$^&*(){}][:<>.)`
 
 // flagSet binds the options to flags.
-func (o *options) flagSet(name string) *flag.FlagSet {
+func (o *sangrenelOptions) flagSet(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.StringVar(&o.brokers, "brokers", "localhost:9092", "Kafka brokers, separated by commas")
 	fs.BoolVar(&o.noop, "noop", false, "make messages without sending them")
@@ -61,7 +61,7 @@ func (o *options) flagSet(name string) *flag.FlagSet {
 
 	fs.IntVar(&o.messageSize, "message-size", 300, "bytes of a message")
 	fs.IntVar(&o.batch, "message-batch-size", 500, "messages in a batch")
-	fs.Uint64Var(&o.rate, "produce-rate", unlimited, "messages/s of all workers together")
+	fs.Uint64Var(&o.rate, "produce-rate", withoutLimit, "messages/s of all workers together")
 	fs.StringVar(&o.compression, "compression", "none", "none, gzip or snappy; lz4 and zstd, too, here")
 	fs.StringVar(&o.acks, "required-acks", "local", "none, local or all")
 	fs.IntVar(&o.writers, "writers-per-worker", writersPerClient, "batches in flight per worker")
@@ -79,7 +79,7 @@ func (o *options) flagSet(name string) *flag.FlagSet {
 }
 
 // parsed records which flags were given, after parsing.
-func (o *options) parsed(fs *flag.FlagSet) {
+func (o *sangrenelOptions) parsed(fs *flag.FlagSet) {
 	o.given = make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
 	o.rest = fs.Args()
@@ -89,7 +89,7 @@ func (o *options) parsed(fs *flag.FlagSet) {
 var flags2014 = map[string]bool{"brokers": true, "noop": true, "size": true, "topic": true, "workers": true}
 
 // unanswered reports whether brokers send no answers.
-func (o *options) unanswered() bool { return o.acks == "none" }
+func (o *sangrenelOptions) unanswered() bool { return o.acks == "none" }
 
 // versionForm matches what sangrenel's client reads as a version: four numbers
 // before 1.0.0, three numbers since.
@@ -100,7 +100,7 @@ var versions = strings.Fields(`0.8.2.0 0.8.2.1 0.8.2.2 0.9.0.0 0.9.0.1 0.10.0.0 
 	`1.0.0 1.1.0 2.0.0 2.0.1 2.1.0 2.2.0 2.3.0 2.4.0 2.5.0 2.6.0 2.7.0 2.8.0`)
 
 // check returns sangrenel's message about an invalid option.
-func (o *options) check(is2022 bool) string {
+func (o *sangrenelOptions) check(is2022 bool) string {
 	switch {
 	case o.workers < 1:
 		return fmt.Sprintf("Invalid workers option: %d", o.workers)
@@ -151,7 +151,7 @@ func (o *options) check(is2022 bool) string {
 var tlsFlags = []string{"tls-ca-cert", "tls-cert-file", "tls-key-file", "tls-insecure-skip-verify"}
 
 // warn names the given flags that do nothing.
-func (o *options) warn(p *compat.Program) {
+func (o *sangrenelOptions) warn(p *compat.Program) {
 	unused := func(why string, names ...string) {
 		for _, name := range names {
 			if o.given[name] {
@@ -197,14 +197,14 @@ func batchBytes(size, n int) int {
 }
 
 // warnOfSmallBatches says so where batches have fewer messages than the flag says.
-func (o *options) warnOfSmallBatches(p *compat.Program) {
+func (o *sangrenelOptions) warnOfSmallBatches(p *compat.Program) {
 	if fit := max((mostBatch-batchExtra)/(o.messageSize+messageExtra), 1); fit < o.batch && !o.noop {
 		fmt.Fprintf(p.Err, "note: brokers take batches of up to 1 MB: those of messages of %d bytes have about %d, not %d\n", o.messageSize, fit, o.batch)
 	}
 }
 
 // workload translates the options to a workload.
-func (o *options) workload(is2022 bool) *workload.Document {
+func (o *sangrenelOptions) workload(is2022 bool) *workload.Document {
 	var d compat.Draft
 	size, batch, writers := o.size, 1, writersPerClient
 	if is2022 {
@@ -226,7 +226,7 @@ func (o *options) workload(is2022 bool) *workload.Document {
 		o.setTLS(&d)
 	}
 	d.Set("size", "-message-size", strconv.Itoa(size))
-	d.Set("payload", "sangrenel", payload)
+	d.Set("payload", "sangrenel", sangrenelPayload)
 	d.Set("fresh", "sangrenel", "true")
 	d.Set("batch-events", "-message-batch-size", strconv.Itoa(batch))
 	if need := batchBytes(size, batch); need > usualBatch {
@@ -239,7 +239,7 @@ func (o *options) workload(is2022 bool) *workload.Document {
 	d.Set("max-in-flight", "-writers-per-worker", strconv.Itoa(writers))
 	d.Setf("interval", "-interval", "%ds", o.interval)
 	switch {
-	case is2022 && o.rate < unlimited && !o.noop:
+	case is2022 && o.rate < withoutLimit && !o.noop:
 		d.Setf("rate", "-produce-rate", "%d/s", o.rate)
 	case !o.noop:
 		d.Set("concurrency", "-writers-per-worker", strconv.Itoa(o.workers*writers))
@@ -258,7 +258,7 @@ func (o *options) workload(is2022 bool) *workload.Document {
 }
 
 // setTLS sets the TLS settings. A client's certificate needs its key.
-func (o *options) setTLS(d *compat.Draft) {
+func (o *sangrenelOptions) setTLS(d *compat.Draft) {
 	if !o.tls {
 		return
 	}

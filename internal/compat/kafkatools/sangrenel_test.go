@@ -1,4 +1,4 @@
-package sangrenel
+package kafkatools
 
 import (
 	"bytes"
@@ -21,19 +21,19 @@ import (
 	"carronade/measure"
 )
 
-// A fake is a run's data without a run: 10,000 messages of batches in five seconds,
+// A sangrenelFake is a run's data without a run: 10,000 messages of batches in five seconds,
 // a tenth of them slower than the rest, unless a test changes it.
-type fake struct {
+type sangrenelFake struct {
 	interval  measure.Interval
 	report    report.Document
 	published []error
 }
 
-func newFake() *fake {
+func newSangrenelFake() *sangrenelFake {
 	h := measure.NewHistogram()
 	h.RecordN(time.Millisecond, 9000)
 	h.RecordN(11*time.Millisecond, 1000)
-	return &fake{
+	return &sangrenelFake{
 		interval: measure.Interval{
 			Phase: "measurement", End: 5 * time.Second, Set: measure.Set{Service: h},
 			Counts: measure.Counts{Sent: 10_002, Acked: 10_001, Failed: 1, Batches: 10_000, Answered: 10_000},
@@ -50,7 +50,7 @@ type result struct {
 }
 
 // run runs the tool with the fake as its workload's result.
-func (f *fake) run(t *testing.T, strict bool, args ...string) result {
+func (f *sangrenelFake) run(t *testing.T, strict bool, args ...string) result {
 	t.Helper()
 	r := result{settings: make(map[string]string)}
 	var o, e bytes.Buffer
@@ -72,7 +72,7 @@ func (f *fake) run(t *testing.T, strict bool, args ...string) result {
 		},
 	}
 	var err error
-	if r.code, err = Tool.Main(t.Context(), p); err != nil {
+	if r.code, err = Sangrenel.Main(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	r.out, r.errs = o.String(), e.String()
@@ -86,9 +86,9 @@ func matchesAll(want, got string) bool {
 
 const date = `\d{4}/\d\d/\d\d \d\d:\d\d:\d\d `
 
-func TestLines(t *testing.T) {
-	nothing := func(f *fake) { f.interval.Set, f.interval.Counts = measure.Set{}, measure.Counts{} }
-	refused := func(f *fake) {
+func TestSangrenelLines(t *testing.T) {
+	nothing := func(f *sangrenelFake) { f.interval.Set, f.interval.Counts = measure.Set{}, measure.Counts{} }
+	refused := func(f *sangrenelFake) {
 		f.interval.Set = measure.Set{FailedService: f.interval.Service}
 		f.interval.Acked, f.interval.Failed = 0, 10_002
 	}
@@ -96,7 +96,7 @@ func TestLines(t *testing.T) {
 		name   string
 		strict bool
 		args   []string
-		bad    func(*fake)
+		bad    func(*sangrenelFake)
 		want   string // regular expressions of all that is printed
 		errs   string
 	}{
@@ -154,7 +154,7 @@ API Version: , Compression: none, RequiredAcks: local
 
 > Messages: 5Mb/sec @ 2000 msgs/sec\. \| error rate 0\.01%
 `, date + `\[ topic: sangrenel \]\n`},
-		{"2022, no answers", false, []string{"-required-acks=none"}, func(f *fake) {
+		{"2022, no answers", false, []string{"-required-acks=none"}, func(f *sangrenelFake) {
 			f.interval.Set = measure.Set{}
 			f.interval.Acked, f.interval.Unknown, f.interval.Failed, f.interval.Answered = 0, 10_002, 0, 0
 		}, `(?s).*
@@ -167,13 +167,13 @@ API Version: , Compression: none, RequiredAcks: local
 > Batches: 0\.00 batches/sec\. \| 0s p99 \| 0s HMean \| 0s Min \| 0s Max
 
 `, `(?s).*`},
-		{"2022, the end of an outage", false, []string{"-message-batch-size=1"}, func(f *fake) {
+		{"2022, the end of an outage", false, []string{"-message-batch-size=1"}, func(f *sangrenelFake) {
 			refused(f)
 			f.interval.Sent = 0
 		}, `(?s).*
 > Messages: 0KB/sec @ 0 msgs/sec\. \| error rate 100\.00%
 .*`, `(?s).*`},
-		{"2022, more failed than was sent", false, []string{"-message-batch-size=1"}, func(f *fake) {
+		{"2022, more failed than was sent", false, []string{"-message-batch-size=1"}, func(f *sangrenelFake) {
 			f.interval.Sent, f.interval.Failed, f.interval.Unknown, f.interval.Acked = 100, 5_000, 2_500, 2_500
 		}, `(?s).*
 > Messages: .* \| error rate 75\.00%
@@ -182,7 +182,7 @@ API Version: , Compression: none, RequiredAcks: local
 > Messages: 5Mb/sec @ 2000 msgs/sec\. \| error rate 100\.00%
 > Batches: 2000\.00 batches/sec\. \| 11ms p99 .*
  {13}1ms - 2ms -{50}\n.*`, `(?s).*`},
-		{"2022, all took the same", false, []string{"-message-batch-size=1"}, func(f *fake) {
+		{"2022, all took the same", false, []string{"-message-batch-size=1"}, func(f *sangrenelFake) {
 			f.interval.Service = measure.NewHistogram()
 			f.interval.Service.RecordN(2*time.Millisecond, 7)
 		}, `(?s).* 2ms Max
@@ -191,7 +191,7 @@ API Version: , Compression: none, RequiredAcks: local
 `, `(?s).*`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newFake()
+			f := newSangrenelFake()
 			if tt.bad != nil {
 				tt.bad(f)
 			}
@@ -226,10 +226,10 @@ func TestMeanOfSlowest(t *testing.T) {
 
 // The generation decides how a missing topic is created: by what the flags are of, or
 // by its name.
-func TestTopicOfGeneration(t *testing.T) {
+func TestSangrenelTopicOfGeneration(t *testing.T) {
 	for name, want := range map[string]string{"": "partitions=2", "2014": "partitions=2", "2022": "auto"} {
 		got := ""
-		_, err := Tool.Main(t.Context(), &compat.Program{
+		_, err := Sangrenel.Main(t.Context(), &compat.Program{
 			Called: "sangrenel", Generation: name, Args: []string{"-topic=rep"}, Out: io.Discard, Err: io.Discard,
 			Run: func(_ context.Context, d *workload.Document, _ compat.Observer) (*report.Document, error) {
 				for _, entry := range d.Entries {
@@ -247,7 +247,7 @@ func TestTopicOfGeneration(t *testing.T) {
 }
 
 // A bin's label shows its two ends; the last bin ends at the longest time.
-func TestBins(t *testing.T) {
+func TestSangrenelBins(t *testing.T) {
 	h := measure.NewHistogram()
 	h.Record(time.Millisecond + 1) // so that ten bins end 9 ns before the longest
 	h.RecordN(2*time.Millisecond+time.Microsecond, 3)
@@ -271,8 +271,8 @@ func TestBins(t *testing.T) {
 }
 
 // The lines about Graphite have the form of Go's log package.
-func TestGraphiteLines(t *testing.T) {
-	f := newFake()
+func TestSangrenelGraphiteLines(t *testing.T) {
+	f := newSangrenelFake()
 	f.published = []error{nil, errors.New("dial tcp: refused")}
 	got := f.run(t, false, "-graphite-ip=10.0.0.1")
 	if !matchesAll(`(?s).*`+date+`Metrics flushed to Graphite\n`+date+`Graphite unreachable: dial tcp: refused\n`, got.errs) {
@@ -281,7 +281,7 @@ func TestGraphiteLines(t *testing.T) {
 }
 
 // An interrupt, which ends a run, is not a failure; the run's result may be one.
-func TestExit(t *testing.T) {
+func TestSangrenelExit(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		bad  func(*report.Document)
@@ -304,7 +304,7 @@ func TestExit(t *testing.T) {
 		{"undetermined, and failed", func(d *report.Document) { d.Totals.Failed, d.Checks = 1, []report.Check{{CannotTell: true}} }, nil, report.ExitBroken, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newFake()
+			f := newSangrenelFake()
 			tt.bad(&f.report)
 			got := f.run(t, false, tt.args...)
 			if got.code != tt.want || !strings.Contains(got.errs, tt.errs) {
@@ -318,7 +318,7 @@ func TestExit(t *testing.T) {
 }
 
 // Arguments become a workload's settings.
-func TestWorkload(t *testing.T) {
+func TestSangrenelWorkload(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -329,13 +329,13 @@ func TestWorkload(t *testing.T) {
 		want map[string]string // "" is absent
 	}{
 		{"nothing", nil, map[string]string{
-			"target": "kafka://localhost:9092/sangrenel", "concurrency": "5", "clients": "1", "batch-events": "1", "size": "300", "payload": payload, "acks": "1", "interval": "5s", "rate": "",
+			"target": "kafka://localhost:9092/sangrenel", "concurrency": "5", "clients": "1", "batch-events": "1", "size": "300", "payload": sangrenelPayload, "acks": "1", "interval": "5s", "rate": "",
 			"create-topic": "partitions=2", "fresh": "true",
 		}},
 		{"flags of 2014", []string{"--size=2500", "--workers=8", "--topic=rep", "--brokers=a:1, b:2"}, map[string]string{
 			"target": "kafka://a:1,b:2/rep", "concurrency": "40", "clients": "8", "size": "2500",
 		}},
-		{"noop", []string{"-noop", "-tls", "-topic=a/b"}, map[string]string{"target": "null://noop", "concurrency": "", "rate": "", "tls": "", "payload": payload, "fresh": "true"}},
+		{"noop", []string{"-noop", "-tls", "-topic=a/b"}, map[string]string{"target": "null://noop", "concurrency": "", "rate": "", "tls": "", "payload": sangrenelPayload, "fresh": "true"}},
 		{"noop, large batches", []string{"-noop", "-message-size=2500", "-message-batch-size=1000"}, map[string]string{"batch-size": strconv.Itoa(batchBytes(2500, 1000))}},
 		{"large batches", []string{"-message-size=2500", "-message-batch-size=1000"}, map[string]string{"batch-size": "1000000"}},
 		{"half a certificate", []string{"-tls", "-tls-cert-file=c.pem"}, map[string]string{"tls": "true", "tls-cert": "", "tls-key": ""}},
@@ -355,7 +355,7 @@ func TestWorkload(t *testing.T) {
 		{"a large message", []string{"-size=2000000"}, map[string]string{"batch-events": "1", "batch-size": "1000000"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := newFake().run(t, false, tt.args...).settings
+			got := newSangrenelFake().run(t, false, tt.args...).settings
 			for name, want := range tt.want {
 				if got[name] != want {
 					t.Errorf("%s is %q, want %q", name, got[name], want)
@@ -366,7 +366,7 @@ func TestWorkload(t *testing.T) {
 }
 
 // A flag without effect causes a warning.
-func TestUnusedFlags(t *testing.T) {
+func TestSangrenelUnusedFlags(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -382,7 +382,7 @@ func TestUnusedFlags(t *testing.T) {
 		{"an argument", []string{"-message-size=9", "stray", "-workers=9"}, []string{`"stray" is not a flag`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := newFake().run(t, false, tt.args...)
+			got := newSangrenelFake().run(t, false, tt.args...)
 			var warned []string
 			for line := range strings.Lines(got.errs) {
 				if text, ok := strings.CutPrefix(line, "warning: "); ok {
@@ -399,20 +399,20 @@ func TestUnusedFlags(t *testing.T) {
 }
 
 // Where batches have fewer messages than the flag says, a line says so.
-func TestSmallBatches(t *testing.T) {
+func TestSangrenelSmallBatches(t *testing.T) {
 	const note = "note: brokers take batches of up to 1 MB: those of messages of 2500 bytes have about 394, not 500\n"
-	if got := newFake().run(t, false, "-message-size=2500"); !strings.Contains(got.errs, note) {
+	if got := newSangrenelFake().run(t, false, "-message-size=2500"); !strings.Contains(got.errs, note) {
 		t.Errorf("stderr lacks %q:\n%s", note, got.errs)
 	}
 	for _, args := range [][]string{{"-message-size=1900"}, {"-size=2000000"}, {"-noop", "-message-size=2500"}} {
-		if got := newFake().run(t, false, args...); strings.Contains(got.errs, "note: brokers") {
+		if got := newSangrenelFake().run(t, false, args...); strings.Contains(got.errs, "note: brokers") {
 			t.Errorf("%v: stderr\n%s", args, got.errs)
 		}
 	}
 }
 
 // Usage errors have sangrenel's wording.
-func TestUsage(t *testing.T) {
+func TestSangrenelUsage(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		args      []string
@@ -430,7 +430,7 @@ func TestUsage(t *testing.T) {
 		{"no number", []string{"-workers=many"}, "", "invalid value \"many\" for flag -workers: parse error\n", 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := newFake().run(t, false, tt.args...)
+			got := newSangrenelFake().run(t, false, tt.args...)
 			if got.out != tt.out || !strings.HasPrefix(got.errs, tt.errs) || got.code != tt.code || len(got.settings) > 0 {
 				t.Errorf("exit %d, stdout %q, stderr %q, settings %v", got.code, got.out, got.errs, got.settings)
 			}

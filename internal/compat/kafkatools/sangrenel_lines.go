@@ -1,4 +1,4 @@
-package sangrenel
+package kafkatools
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"carronade/measure"
 )
 
-// stamp is the time format at the start of a line of Go's log package.
-const stamp = "2006/01/02 15:04:05 "
+// logTime is the time format at the start of a line of Go's log package.
+const logTime = "2006/01/02 15:04:05 "
 
-// A printer prints the lines of a generation.
-type printer interface {
+// A sangrenelPrinter prints the lines of a generation.
+type sangrenelPrinter interface {
 	start()
 	opened()
 	interval(load.Snapshot)
@@ -24,7 +24,7 @@ type printer interface {
 
 // lines2014 are the lines of the first generation.
 type lines2014 struct {
-	o *options
+	o *sangrenelOptions
 	p *compat.Program
 }
 
@@ -79,7 +79,7 @@ func (l *lines2014) end() {
 // lines2022 are the lines of the last generation. Lines with a date are those of
 // Go's log package, which writes to stderr.
 type lines2022 struct {
-	o *options
+	o *sangrenelOptions
 	p *compat.Program
 }
 
@@ -100,7 +100,7 @@ func (l *lines2022) opened() {
 
 // logf writes a line as Go's log package does.
 func (l *lines2022) logf(format string, args ...any) {
-	fmt.Fprintf(l.p.Err, "%s%s\n", time.Now().Format(stamp), fmt.Sprintf(format, args...))
+	fmt.Fprintf(l.p.Err, "%s%s\n", time.Now().Format(logTime), fmt.Sprintf(format, args...))
 }
 
 func (l *lines2022) interval(s load.Snapshot) {
@@ -111,7 +111,7 @@ func (l *lines2022) interval(s load.Snapshot) {
 	rate := throughput(&s, l.o.noop, l.o.unanswered())
 	failed := l.errorRate(iv)
 	if l.p.Strict {
-		rate = perSecond(iv, iv.Sent) // what failed was sent, too
+		rate = per(float64(iv.Sent), iv.Length()) // what failed was sent, too
 	}
 	fmt.Fprintln(l.p.Out)
 	l.logf("[ topic: %s ]", l.o.topic)
@@ -125,7 +125,7 @@ func (l *lines2022) interval(s load.Snapshot) {
 		count = iv.Batches
 	}
 	fmt.Fprintf(l.p.Out, "> Batches: %.2f batches/sec. | %s p99 | %s HMean | %s Min | %s Max\n",
-		perSecond(iv, count), micros(h.Percentile(99)), micros(harmonic(h)), micros(h.Min()), micros(h.Max()))
+		per(float64(count), iv.Length()), micros(h.Percentile(99)), micros(harmonic(h)), micros(h.Min()), micros(h.Max()))
 	fmt.Fprintln(l.p.Out, bins(h))
 }
 

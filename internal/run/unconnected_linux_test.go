@@ -1,0 +1,63 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/load"
+)
+
+// TestUnconnected: a run whose own fault left no connection ends when none comes back, with the score
+// of the fault, as if its system had ended.
+func TestUnconnected(t *testing.T) {
+	const ever = 24 * time.Hour
+	for _, tt := range []struct {
+		name        string
+		until       time.Duration // the connection is lost from 20 s on
+		set         []string      // PID and OTHER are processes
+		stopped     load.Reason
+		least, most float64 // seconds of the measurement
+		exit        int
+	}{
+		{"for good", ever, []string{"fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, report.ExitUntrusted},
+		{"for good, with a limit", ever, []string{"fault=20s:kill=pid:PID", "slo=outage<30s"}, load.ByLoss, 80, 83, report.ExitUntrusted},
+		{"for good, in a round trip", ever, []string{"op=roundtrip", "fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, report.ExitUntrusted},
+		{"until it is started again", 70 * time.Second, []string{"fault=20s:kill=pid:PID"}, load.ByTime, 300, 300, report.ExitOK},
+		{"but it did not end anything", ever, []string{"fault=20s:stop=pid:PID,10s"}, load.ByTime, 300, 300, report.ExitOK},
+		{"until a later fault is over", ever, []string{"fault=20s:kill=pid:PID", "fault=150s:stop=pid:OTHER,30s"}, load.ByLoss, 240, 243, report.ExitUntrusted},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			named := strings.NewReplacer("PID", fmt.Sprint(sleeper(t)), "OTHER", fmt.Sprint(sleeper(t)))
+			for i := range tt.set {
+				tt.set[i] = named.Replace(tt.set[i])
+			}
+			synctest.Test(t, func(t *testing.T) {
+				m := &fakeKind{perBatch: 1, consumeDelay: time.Millisecond, lostFrom: 20 * time.Second, lostUntil: tt.until}
+				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, append(tt.set, "rate=100/s", "for=5m", "drain=1s")...)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := d.Totals.ElapsedS; d.Stopped != tt.stopped || e < tt.least || e > tt.most {
+					t.Errorf("ended by %s after %v s, want %s after %v to %v", d.Stopped, e, tt.stopped, tt.least, tt.most)
+				}
+				if got, want := d.Partial, tt.stopped == load.ByLoss; got != want {
+					t.Errorf("cut short: %t, want %t", got, want)
+				}
+				if code := d.ExitCode(); code != tt.exit {
+					t.Errorf("exit %d, want %d: %+v; %+v; %q", code, tt.exit, d.Trust, d.Checks, d.Problems)
+				}
+				if len(d.Faults.Scores) == 0 {
+					t.Fatal("the fault has no score")
+				}
+				black := d.Faults.Scores[0].Whole.Blackout
+				if black == nil || black.More == (tt.until < ever) || black.S < 49 {
+					t.Errorf("the blackout is %+v", black)
+				}
+			})
+		})
+	}
+}
