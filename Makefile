@@ -40,8 +40,8 @@ LONG         = ./target/kafka ./target/apm ./target/riemann ./internal/standin/a
 
 # Tests that only compute, of packages whose other tests need the race detector. make test
 # runs them without it, make race with it.
-COMPUTE     := ^(TestBatchPoolOfManyPartitions|TestJudgeAgreesWithElastic|TestMeanService|TestResponseTimes)$$
-COMPUTING   := ./target/kafka ./internal/standin ./internal/standin/apm
+COMPUTE     := ^(TestBatchPoolOfManyPartitions|TestClosedForms|TestJudgeAgreesWithElastic|TestLateEffect|TestMeanService|TestResponseTimes|TestScriptedStalls)$$
+COMPUTING   := ./target/kafka ./internal/standin ./internal/standin/apm ./internal/fault
 
 # Settings of builds without the race detector: those of the program that the tests
 # build, so that nothing is compiled twice.
@@ -58,7 +58,7 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 # their tests five times slower and cannot find anything. make race includes them.
 CALM        := internal/compat internal/compat/heyapm internal/compat/kafkatools internal/compat/riemannload \
 	internal/digest internal/explain internal/export internal/find \
-	internal/fleet internal/judge internal/layout internal/ledger internal/outage internal/permit \
+	internal/fleet internal/judge internal/layout internal/ledger internal/permit \
 	internal/picture internal/report internal/secret internal/stats internal/traffic internal/trust internal/wire/apm \
 	internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"carronade/internal/command"
+	"carronade/internal/fault"
 	"carronade/internal/layout"
 	"carronade/internal/live"
-	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/system"
@@ -134,7 +134,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 				}
 			}
 		},
-		Marked: func(m outage.Mark) {
+		Marked: func(m fault.Mark) {
 			watcher.Message(markText(&m))
 			shown.MarkFault(units.Seconds(m.AtS), m.Kind, m.Name)
 		},

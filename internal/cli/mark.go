@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/fault"
 	"carronade/internal/layout"
 	"carronade/internal/live"
-	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/units"
@@ -46,7 +46,7 @@ func (s *session) markCommand() *cobra.Command {
 			case 0:
 				return live.Alive(s.rules.Owner()), cobra.ShellCompDirectiveNoFileComp
 			case 1:
-				return []string{outage.Fault, outage.Heal, outage.Note}, cobra.ShellCompDirectiveNoFileComp
+				return []string{fault.MarkFault, fault.MarkHeal, fault.MarkNote}, cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -79,7 +79,7 @@ func (s *session) markCommand() *cobra.Command {
 // checkMark checks the kind and the name of a mark.
 func checkMark(kind, name string) error {
 	switch {
-	case kind != outage.Fault && kind != outage.Heal && kind != outage.Note:
+	case kind != fault.MarkFault && kind != fault.MarkHeal && kind != fault.MarkNote:
 		return &words{Err: fmt.Errorf("a mark is a fault, a heal or a note, not %q", kind), Hint: "carronade mark RUN fault NAME"}
 	case name == "" || len(name) > live.MostName:
 		return &words{Err: fmt.Errorf("the name of a mark has 1 to %d bytes", live.MostName), Hint: "such as carronade mark RUN fault 'kill broker 2'"}
@@ -138,4 +138,4 @@ func (v *viewers) takeMarks(id string, m *run.Marker) func() {
 }
 
 // markText names a mark for viewers.
-func markText(m *outage.Mark) string { return m.Kind + " " + m.Name }
+func markText(m *fault.Mark) string { return m.Kind + " " + m.Name }

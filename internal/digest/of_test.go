@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/fault"
 	"carronade/internal/find"
-	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -67,9 +67,9 @@ func producedReport() *report.Document {
 			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), SendDelay: times(0.01), Batching: times(0.5), Queueing: times(0.2), FailedService: times(7), EndToEnd: times(11, 12),
 			ResponseLower: measure.Summarize(answered, unanswered, nil), ServiceLower: times(1, 1.5), EndToEndLower: times(10, 11),
 		},
-		Faults: &report.Faults{Scores: []outage.Score{{
-			Mark: outage.Mark{Kind: outage.Fault, Name: "x", AtS: 30}, Worst: -1,
-			Whole: outage.Numbers{Blackout: &outage.Time{S: 2}, Back: &outage.Time{S: 5}},
+		Faults: &report.Faults{Scores: []fault.Score{{
+			Mark: fault.Mark{Kind: fault.MarkFault, Name: "x", AtS: 30}, Worst: -1,
+			Whole: fault.Numbers{Blackout: &fault.Time{S: 2}, Back: &fault.Time{S: 5}},
 		}}},
 		Freezes: report.Freezes{Count: 2, TotalS: 0.6, Longest: []report.Freeze{{LengthS: 0.504}, {LengthS: 0.096}}},
 		Stall:   report.Stall{LongestS: 0.75}, Classes: map[string]uint64{"queue full": 7},

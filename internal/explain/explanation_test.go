@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/fault"
 	"carronade/internal/layout"
-	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/load"
 	"carronade/measure"
@@ -230,9 +230,9 @@ func TestOneStep(t *testing.T) {
 // TestMarks: a fault explains what happens until it is healed.
 func TestMarks(t *testing.T) {
 	d := document(t)
-	d.Faults = &report.Faults{Marks: []outage.Mark{
-		{Kind: outage.Fault, Name: "disk", AtS: 20.3},
-		{Kind: outage.Heal, Name: "disk", AtS: 22},
+	d.Faults = &report.Faults{Marks: []fault.Mark{
+		{Kind: fault.MarkFault, Name: "disk", AtS: 20.3},
+		{Kind: fault.MarkHeal, Name: "disk", AtS: 22},
 		{Kind: "note", Name: "nothing", AtS: 50},
 	}}
 	d.Stall.Count = 1

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/outage"
+	"carronade/internal/fault"
 	"carronade/internal/report"
 	"carronade/measure"
 	"carronade/units"
@@ -169,7 +169,7 @@ func marks(d *report.Document, add func(c cause, not string)) {
 		at := units.Seconds(m.AtS)
 		marked := span{Start: at, End: at}
 		for k := i + 1; k < len(d.Faults.Marks); k++ {
-			if h := &d.Faults.Marks[k]; m.Kind == outage.Fault && h.Kind == outage.Heal && h.Name == m.Name {
+			if h := &d.Faults.Marks[k]; m.Kind == fault.MarkFault && h.Kind == fault.MarkHeal && h.Name == m.Name {
 				marked.End = units.Seconds(h.AtS)
 				break
 			}

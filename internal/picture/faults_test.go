@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/outage"
+	"carronade/internal/fault"
 	"carronade/internal/report"
 )
 
@@ -12,15 +12,15 @@ import (
 // moments have names.
 func TestFaultMarks(t *testing.T) {
 	d := measured("a", 20, 1)
-	mark := func(kind, name string, at float64) outage.Mark {
-		return outage.Mark{Kind: kind, Name: name, AtS: at}
+	mark := func(kind, name string, at float64) fault.Mark {
+		return fault.Mark{Kind: kind, Name: name, AtS: at}
 	}
 	stop, kill := mark("fault", "stop", 4), mark("fault", "kill", 10)
 	d.Faults = &report.Faults{
-		Marks: []outage.Mark{stop, mark("heal", "stop", 6), kill},
-		Scores: []outage.Score{
+		Marks: []fault.Mark{stop, mark("heal", "stop", 6), kill},
+		Scores: []fault.Score{
 			{Mark: stop, ObservedS: 6},
-			{Mark: kill, ObservedS: 10, Whole: outage.Numbers{Back: &outage.Time{S: 3}}},
+			{Mark: kill, ObservedS: 10, Whole: fault.Numbers{Back: &fault.Time{S: 3}}},
 		},
 	}
 	f, ok := ByName(Of(d), "throughput")

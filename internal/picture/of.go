@@ -1,8 +1,8 @@
 package picture
 
 import (
+	"carronade/internal/fault"
 	"carronade/internal/layout"
-	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/measure"
 )
@@ -148,17 +148,17 @@ func (r *run) faultMarks() (faults, moments []Mark) {
 		moments = append(moments, Mark{From: m.AtS, To: m.AtS, Text: layout.Cut(layout.Clean(m.Kind+" "+m.Name), longestName)})
 	}
 	for i := range r.Faults.Scores {
-		if s := &r.Faults.Scores[i]; s.Kind == outage.Fault {
+		if s := &r.Faults.Scores[i]; s.Kind == fault.MarkFault {
 			faults = append(faults, Mark{From: s.AtS, To: faultEnd(r.Faults, s), Kind: Fault})
 		}
 	}
 	return faults, moments
 }
 
-func faultEnd(f *report.Faults, s *outage.Score) float64 {
+func faultEnd(f *report.Faults, s *fault.Score) float64 {
 	end := s.AtS + s.ObservedS
 	for i := range f.Marks {
-		if m := &f.Marks[i]; m.Kind == outage.Heal && m.Name == s.Name && m.AtS >= s.AtS && m.AtS <= end {
+		if m := &f.Marks[i]; m.Kind == fault.MarkHeal && m.Name == s.Name && m.AtS >= s.AtS && m.AtS <= end {
 			return m.AtS
 		}
 	}

@@ -7,26 +7,26 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/fault"
 	"carronade/internal/layout"
-	"carronade/internal/outage"
 	"carronade/units"
 )
 
 // Faults are the marks on the time axis of a run, and what followed those that have a score.
 type Faults struct {
-	LimitS float64        `json:"limit_s"`       // on the response time of an event; without a schedule, on the service time
-	Budget float64        `json:"budget"`        // share of events that may be over it
-	Per    string         `json:"per,omitempty"` // what the lanes of scores are: partition, connection; "": there are none
-	Marks  []outage.Mark  `json:"marks"`
-	Scores []outage.Score `json:"scores"`
+	LimitS float64       `json:"limit_s"`       // on the response time of an event; without a schedule, on the service time
+	Budget float64       `json:"budget"`        // share of events that may be over it
+	Per    string        `json:"per,omitempty"` // what the lanes of scores are: partition, connection; "": there are none
+	Marks  []fault.Mark  `json:"marks"`
+	Scores []fault.Score `json:"scores"`
 	// Elsewhere are lost, duplicated and reordered events of the run that belong to no fault: they
 	// were due at another time, or it is not known when. Null: scores have no such numbers.
-	Elsewhere *outage.Delivery `json:"elsewhere,omitempty"`
-	Notes     []string         `json:"notes,omitempty"` // what is missing, and why
+	Elsewhere *fault.Delivery `json:"elsewhere,omitempty"`
+	Notes     []string        `json:"notes,omitempty"` // what is missing, and why
 }
 
 // of names a mark: "fault stop leader".
-func markName(m *outage.Mark) string { return m.Kind + " " + m.Name }
+func markName(m *fault.Mark) string { return m.Kind + " " + m.Name }
 
 // FaultRows are the scores as a table: the headings, and the rows of each score. With all, every
 // lane has a row, else only the worst.
@@ -79,7 +79,7 @@ func (d *Document) FaultTexts() []string {
 
 // elsewhere is a sentence on what belongs to no fault, if there is something.
 func (f *Faults) elsewhere() []string {
-	if e := f.Elsewhere; e != nil && *e != (outage.Delivery{}) {
+	if e := f.Elsewhere; e != nil && *e != (fault.Delivery{}) {
 		return []string{"due at another time, or not known when: " + deliveryText(e)}
 	}
 	return nil
@@ -88,7 +88,7 @@ func (f *Faults) elsewhere() []string {
 // isMark reports whether a row of FaultRows names the mark of the rows below it.
 func isMark(row []string) bool { return row[0] != "" && row[1] == "" && row[0][0] != ' ' }
 
-func numberRow(name string, n *outage.Numbers) []string {
+func numberRow(name string, n *fault.Numbers) []string {
 	lost := "-"
 	if n.LostEventS != nil {
 		lost = eventSeconds(*n.LostEventS)
@@ -104,7 +104,7 @@ func numberRow(name string, n *outage.Numbers) []string {
 func eventSeconds(x float64) string { return units.FormatCountShort(uint64(max(0, math.Round(x)))) }
 
 // timeText is a time of a score; "-" if it cannot be said.
-func timeText(t *outage.Time) string {
+func timeText(t *fault.Time) string {
 	switch {
 	case t == nil:
 		return "-"
@@ -115,7 +115,7 @@ func timeText(t *outage.Time) string {
 }
 
 // Remarks are sentences on a score: its baseline, the headroom, what failed.
-func (f *Faults) Remarks(s *outage.Score) []string {
+func (f *Faults) Remarks(s *fault.Score) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if why := s.Baseline.Why; why != "" {
@@ -150,10 +150,10 @@ func (f *Faults) Remarks(s *outage.Score) []string {
 		say("failed or unknown: %s", strings.Join(parts, ", "))
 	}
 	if l := s.Delivery; l != nil {
-		say("delivery of what was due from %s before it on: %s", seconds(outage.Lead.Seconds()), deliveryText(l))
+		say("delivery of what was due from %s before it on: %s", seconds(fault.Lead.Seconds()), deliveryText(l))
 	}
 	if b := s.Later; b != nil {
-		say("a blackout of %s began more than %s after it and its heals: it is not in the score, and may be of another cause", timeText(b), seconds(outage.LateEffect.Seconds()))
+		say("a blackout of %s began more than %s after it and its heals: it is not in the score, and may be of another cause", timeText(b), seconds(fault.LateEffect.Seconds()))
 	}
 	if n := s.Errors["timeout"]; n > 0 {
 		say("the client's timeout cut %s short: they would have waited longer", units.Plural(n, "event"))
@@ -170,7 +170,7 @@ func sortedClasses(of map[string]uint64) []string {
 	return out
 }
 
-func deliveryText(l *outage.Delivery) string {
+func deliveryText(l *fault.Delivery) string {
 	return fmt.Sprintf("%s lost, %s duplicated, %s reordered", units.FormatCount(l.Lost), units.FormatCount(l.Duplicated), units.FormatCount(l.Reordered))
 }
 
@@ -227,12 +227,12 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 			p.Note(text)
 		}
 		if l := d.Ledger; l != nil {
-			p.Note("over the whole run: " + deliveryText(&outage.Delivery{Lost: l.Lost, Duplicated: l.Duplicated, Reordered: l.Reordered}))
+			p.Note("over the whole run: " + deliveryText(&fault.Delivery{Lost: l.Lost, Duplicated: l.Duplicated, Reordered: l.Reordered}))
 		}
 	}
 	for i := range f.Marks {
 		m := &f.Marks[i]
-		scored := slices.ContainsFunc(f.Scores, func(s outage.Score) bool { return s.Mark == *m })
+		scored := slices.ContainsFunc(f.Scores, func(s fault.Score) bool { return s.Mark == *m })
 		if scored && brief {
 			continue
 		}
@@ -241,7 +241,7 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 			text += " ± " + seconds(m.BoundS)
 		}
 		text += ": " + markName(m)
-		if !scored && m.Kind != outage.Note && d.Totals.RateOf != RateSent {
+		if !scored && m.Kind != fault.MarkNote && d.Totals.RateOf != RateSent {
 			text += " (after the measurement: no score)"
 		}
 		p.Note(layout.Clean(text))
@@ -253,16 +253,16 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 
 // WorstTimes are the longest of the same times over all scores.
 type WorstTimes struct {
-	Longest *outage.Time // nil: none can be said
-	Open    *outage.Time // the longest of those that were not over; nil: none
-	Why     string       // why a time cannot be said; "": all can
+	Longest *fault.Time // nil: none can be said
+	Open    *fault.Time // the longest of those that were not over; nil: none
+	Why     string      // why a time cannot be said; "": all can
 
 	// Later is the longest blackout of which it is not known whether a fault caused it; nil: none.
-	Later *outage.Time
+	Later *fault.Time
 }
 
 // Known returns the longest time, nil unless all can be said and were over.
-func (w *WorstTimes) Known() *outage.Time {
+func (w *WorstTimes) Known() *fault.Time {
 	if w.Why != "" || w.Open != nil {
 		return nil
 	}
@@ -271,8 +271,8 @@ func (w *WorstTimes) Known() *outage.Time {
 
 // WorstOutage is the longest blackout of a partition, a connection or the whole run.
 func (d *Document) WorstOutage() WorstTimes {
-	return d.worstTimes(func(s *outage.Score) []*outage.Time {
-		all := []*outage.Time{s.Whole.Blackout}
+	return d.worstTimes(func(s *fault.Score) []*fault.Time {
+		all := []*fault.Time{s.Whole.Blackout}
 		for i := range s.Lanes {
 			all = append(all, s.Lanes[i].Blackout)
 		}
@@ -282,10 +282,10 @@ func (d *Document) WorstOutage() WorstTimes {
 
 // WorstRecovery is the longest time until the limit held again, of the whole run.
 func (d *Document) WorstRecovery() WorstTimes {
-	return d.worstTimes(func(s *outage.Score) []*outage.Time { return []*outage.Time{s.Whole.Back} })
+	return d.worstTimes(func(s *fault.Score) []*fault.Time { return []*fault.Time{s.Whole.Back} })
 }
 
-func (d *Document) worstTimes(of func(s *outage.Score) []*outage.Time) (w WorstTimes) {
+func (d *Document) worstTimes(of func(s *fault.Score) []*fault.Time) (w WorstTimes) {
 	switch f := d.Faults; {
 	case f != nil && len(f.Marks) > 0 && d.Totals.RateOf == RateSent:
 		return WorstTimes{Why: "nothing is acknowledged, so there are no scores"}
@@ -322,7 +322,7 @@ func (d *Document) worstTimes(of func(s *outage.Score) []*outage.Time) (w WorstT
 }
 
 // worstLane is the lane with the longest blackout; nil without lanes.
-func worstLane(s *outage.Score) *outage.Numbers {
+func worstLane(s *fault.Score) *fault.Numbers {
 	if s.Worst < 0 || s.Worst >= len(s.Lanes) {
 		return nil
 	}

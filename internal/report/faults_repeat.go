@@ -6,8 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"carronade/internal/fault"
 	"carronade/internal/layout"
-	"carronade/internal/outage"
 )
 
 // fewestFaults is from how many faults on a median says something.
@@ -16,7 +16,7 @@ const fewestFaults = 5
 // A faultGroup is the scores of the same fault in several runs.
 type faultGroup struct {
 	name   string
-	scores []*outage.Score
+	scores []*fault.Score
 }
 
 // FaultSummary prints the scores of the same faults in several runs: each of them, the median and
@@ -68,15 +68,15 @@ func FaultSummary(w io.Writer, style layout.Style, runs []*Document) error {
 }
 
 // timesOf are the columns of the summary.
-func timesOf(s *outage.Score) []*outage.Time {
+func timesOf(s *fault.Score) []*fault.Time {
 	lane := s.Whole.Blackout
 	if worst := worstLane(s); worst != nil {
 		lane = worst.Blackout
 	}
-	return []*outage.Time{s.Whole.Blackout, lane, s.Whole.Back, s.Whole.Drained}
+	return []*fault.Time{s.Whole.Blackout, lane, s.Whole.Back, s.Whole.Drained}
 }
 
-func texts(of []*outage.Time) []string {
+func texts(of []*fault.Time) []string {
 	out := make([]string, len(of))
 	for i, t := range of {
 		out[i] = timeText(t)
@@ -87,15 +87,15 @@ func texts(of []*outage.Time) []string {
 // middle returns the median (of an even number the upper one of the two) and the worst of each
 // column. Times that were not over count as longer than all that were; what cannot be said does not
 // count.
-func (g *faultGroup) middle() (median, worst []*outage.Time) {
+func (g *faultGroup) middle() (median, worst []*fault.Time) {
 	for column := range timesOf(g.scores[0]) {
-		var all []*outage.Time
+		var all []*fault.Time
 		for _, s := range g.scores {
 			if t := timesOf(s)[column]; t != nil {
 				all = append(all, t)
 			}
 		}
-		slices.SortStableFunc(all, func(a, b *outage.Time) int {
+		slices.SortStableFunc(all, func(a, b *fault.Time) int {
 			switch {
 			case a.More != b.More && a.More:
 				return 1

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/fault"
 	"carronade/internal/layout"
-	"carronade/internal/outage"
 	"carronade/internal/workload"
 	"carronade/measure"
 )
 
-func secondsOf(s float64) *outage.Time { return &outage.Time{S: s} }
+func secondsOf(s float64) *fault.Time { return &fault.Time{S: s} }
 
 func number64(x float64) *float64 { return &x }
 
@@ -19,20 +19,20 @@ func number64(x float64) *float64 { return &x }
 func faulty() *Document {
 	d := withOutage()
 	d.Trust = measure.Trust{Level: measure.Trusted, OK: true}
-	whole := outage.Numbers{
+	whole := fault.Numbers{
 		Noticed: secondsOf(0.1), Blackout: secondsOf(2), FirstAck: secondsOf(2), Back: secondsOf(9.5), Drained: secondsOf(10.3),
 		LostEventS: number64(10_000), NotAcked: number64(0), Floor: number64(0),
-		Predicted: &outage.Prediction{PerS: 1250, Headroom: 1.25, CatchUpS: 8, BackS: 9.5, DrainedS: 10, LostEventS: 10_000, Over: 9500},
+		Predicted: &fault.Prediction{PerS: 1250, Headroom: 1.25, CatchUpS: 8, BackS: 9.5, DrainedS: 10, LostEventS: 10_000, Over: 9500},
 	}
 	lane := whole
 	lane.Name, lane.Blackout, lane.Predicted = "partition 3", secondsOf(6.1), nil
 	other := lane
 	other.Name, other.Blackout = "partition 4", secondsOf(0.2)
-	mark := outage.Mark{Kind: outage.Fault, Name: "kill broker 2", AtS: 60, BoundS: 0.012, By: "mark"}
+	mark := fault.Mark{Kind: fault.MarkFault, Name: "kill broker 2", AtS: 60, BoundS: 0.012, By: "mark"}
 	d.Faults = &Faults{
-		LimitS: 0.1, Budget: 0.01, Per: "partition", Marks: []outage.Mark{mark, {Kind: outage.Note, Name: "the night shift", AtS: 61, By: "mark"}},
-		Scores:    []outage.Score{{Mark: mark, ObservedS: 30, Whole: whole, Lanes: []outage.Numbers{other, lane}, Worst: 1, Errors: map[string]uint64{"timeout": 12, "refused": 40}, Delivery: &outage.Delivery{Lost: 1234, Duplicated: 2}}},
-		Elsewhere: &outage.Delivery{Reordered: 77},
+		LimitS: 0.1, Budget: 0.01, Per: "partition", Marks: []fault.Mark{mark, {Kind: fault.MarkNote, Name: "the night shift", AtS: 61, By: "mark"}},
+		Scores:    []fault.Score{{Mark: mark, ObservedS: 30, Whole: whole, Lanes: []fault.Numbers{other, lane}, Worst: 1, Errors: map[string]uint64{"timeout": 12, "refused": 40}, Delivery: &fault.Delivery{Lost: 1234, Duplicated: 2}}},
+		Elsewhere: &fault.Delivery{Reordered: 77},
 	}
 	return d
 }
@@ -72,9 +72,9 @@ func TestFaultsText(t *testing.T) {
 }
 
 // scoreOf is the score of another fault, with a time until the limit held again.
-func scoreOf(back *outage.Time) outage.Score {
-	mark := outage.Mark{Kind: outage.Fault, Name: "another", AtS: 80}
-	return outage.Score{Mark: mark, Worst: -1, Whole: outage.Numbers{Blackout: secondsOf(1), Back: back}}
+func scoreOf(back *fault.Time) fault.Score {
+	mark := fault.Mark{Kind: fault.MarkFault, Name: "another", AtS: 80}
+	return fault.Score{Mark: mark, Worst: -1, Whole: fault.Numbers{Blackout: secondsOf(1), Back: back}}
 }
 
 // TestUnansweredFaults: without acks there is nothing to score, which is not the fault of the marks.
@@ -100,7 +100,7 @@ func TestUnansweredFaults(t *testing.T) {
 }
 
 func TestFaultLimits(t *testing.T) {
-	more := func(s float64) *outage.Time { return &outage.Time{S: s, More: true} }
+	more := func(s float64) *fault.Time { return &fault.Time{S: s, More: true} }
 	for _, tt := range []struct {
 		name   string
 		limit  string
@@ -120,7 +120,7 @@ func TestFaultLimits(t *testing.T) {
 		{"one broken, another without a baseline", "recover<9s", func(f *Faults) {
 			early := scoreOf(nil)
 			early.Baseline.Why = "cannot say: too short"
-			f.Scores = append([]outage.Score{early}, f.Scores...)
+			f.Scores = append([]fault.Score{early}, f.Scores...)
 		}, false, false, "9.5 s"},
 		{"one holds, another without a baseline", "recover<20s", func(f *Faults) {
 			early := scoreOf(nil)
@@ -156,7 +156,7 @@ func TestFaultLimits(t *testing.T) {
 // worst; a time that was not over is the worst.
 func TestFaultSummary(t *testing.T) {
 	var runs []*Document
-	for i, back := range []*outage.Time{secondsOf(4), {S: 3, More: true}, secondsOf(2), nil, secondsOf(9)} {
+	for i, back := range []*fault.Time{secondsOf(4), {S: 3, More: true}, secondsOf(2), nil, secondsOf(9)} {
 		d := faulty()
 		s := &d.Faults.Scores[0]
 		s.Whole.Back = back

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"carronade/internal/fault"
-	"carronade/internal/outage"
 	"carronade/internal/sut"
 	"carronade/internal/system"
 	"carronade/load"
@@ -53,7 +52,7 @@ func TestEndOfSystem(t *testing.T) {
 			w.Kind, w.URL = nodes{w.Kind}, &url.URL{Scheme: "fake", Host: tt.hosts}
 			asked := &surveyed{}
 			e := &execution{Job: Job{Workload: w}, system: &underTest{System: s}, session: asked}
-			rec := outage.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
+			rec := fault.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
 			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}}
 			if e.goesOn() || e.endedAlone() != "" {
 				t.Error("it has ended before it did")

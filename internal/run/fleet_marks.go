@@ -3,7 +3,7 @@ package run
 import (
 	"time"
 
-	"carronade/internal/outage"
+	"carronade/internal/fault"
 	"carronade/internal/report"
 	"carronade/load"
 )
@@ -20,7 +20,7 @@ func (e *execution) newFleetMarks(plan *load.Plan) *fleetMarks {
 	if !e.Workload.TakesMarks() {
 		return nil
 	}
-	rec := outage.NewRecorder(faultLimit, 1, 1, func(int32) int { return 0 })
+	rec := fault.NewRecorder(faultLimit, 1, 1, func(int32) int { return 0 })
 	return &fleetMarks{Marker: Marker{e: e, rec: rec}, plan: plan}
 }
 
@@ -44,12 +44,12 @@ func (m *fleetMarks) report(skew time.Duration) *report.Faults {
 	}
 	m.end()
 	limit, budget := termsOf(m.e.Workload.Limits(), m.plan.Schedule != nil)
-	f := &report.Faults{LimitS: limit.Seconds(), Budget: budget, Marks: m.rec.Marks(), Scores: []outage.Score{}}
+	f := &report.Faults{LimitS: limit.Seconds(), Budget: budget, Marks: m.rec.Marks(), Scores: []fault.Score{}}
 	for i := range f.Marks {
 		f.Marks[i].BoundS += skew.Seconds()
 	}
 	if len(f.Marks) == 0 {
-		f.Marks = []outage.Mark{}
+		f.Marks = []fault.Mark{}
 		return f
 	}
 	f.Notes = []string{"marks of a fleet have no scores: its agents keep no single answers"}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"carronade/internal/fault"
-	"carronade/internal/outage"
 	"carronade/internal/system"
 	"carronade/target"
 	"carronade/units"
@@ -169,12 +168,12 @@ func (j *injector) last(ctx, faulty context.Context, f *fault.Fault) {
 		j.problem("--fault %s: %v", f, err)
 		return
 	}
-	j.noted(outage.Fault, f.String(), byFault, from, time.Now())
+	j.noted(fault.MarkFault, f.String(), byFault, from, time.Now())
 	j.wait(faulty, from.Add(f.Length))
 	for range undoTries {
 		from = time.Now()
 		if err = j.undone(u); err == nil {
-			j.noted(outage.Heal, f.String(), byFault, from, time.Now())
+			j.noted(fault.MarkHeal, f.String(), byFault, from, time.Now())
 			return
 		}
 		j.e.Logf("--fault %s is not undone yet: %v", f, err)
@@ -211,7 +210,7 @@ func (j *injector) undoRest() {
 			continue
 		}
 		j.problem("--fault %s was undone only when the run had ended: %v", u.fault, u.err)
-		j.noted(outage.Heal, u.fault, byFault, from, time.Now())
+		j.noted(fault.MarkHeal, u.fault, byFault, from, time.Now())
 	}
 }
 
@@ -269,7 +268,7 @@ func (j *injector) fill(ctx context.Context, f *fault.Fault) {
 	full := err == nil
 	if full {
 		j.ended.Store(true) // a program that cannot write may end
-		j.noted(outage.Fault, f.String(), byFault, from, time.Now())
+		j.noted(fault.MarkFault, f.String(), byFault, from, time.Now())
 		for err == nil && ctx.Err() == nil {
 			j.wait(ctx, time.Now().Add(refill))
 			_, err = d.Fill(ctx)
@@ -292,7 +291,7 @@ func (j *injector) fill(ctx context.Context, f *fault.Fault) {
 	if !full { // there was no fault
 		return
 	}
-	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
+	j.noted(fault.MarkHeal, f.String(), byFault, from, time.Now())
 }
 
 // lateRelay is by how much the relay may be late without a warning.

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carronade/internal/fault"
-	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
@@ -55,7 +54,7 @@ func TestStoppedAtExit(t *testing.T) {
 		d, err := Execute(t.Context(), Job{
 			Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", fmt.Sprintf("fault=0s:stop=pid:%d,1h", pid)), Abort: abort,
 			Started: func(f func()) { mu.Lock(); end = f; mu.Unlock() },
-			Marked:  func(outage.Mark) { marked <- struct{}{} },
+			Marked:  func(fault.Mark) { marked <- struct{}{} },
 		})
 		if err != nil {
 			t.Error(err)
@@ -125,7 +124,7 @@ func TestExec(t *testing.T) {
 			done := make(chan struct{})
 			d, err := Execute(t.Context(), Job{
 				Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "at=0s", "exec="+tt.command), Abort: done,
-				Marked: func(outage.Mark) { close(done) },
+				Marked: func(fault.Mark) { close(done) },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -176,12 +175,12 @@ func TestExecEnds(t *testing.T) {
 func TestInterruptHeals(t *testing.T) {
 	pid := sleeper(t)
 	ctx, interrupt := context.WithCancel(t.Context())
-	marked, abort := make(chan outage.Mark, 2), make(chan struct{})
+	marked, abort := make(chan fault.Mark, 2), make(chan struct{})
 	done := make(chan *report.Document)
 	go func() {
 		d, err := Execute(ctx, Job{
 			Workload: resolve(t, &fakeKind{noAnswers: true}, "rate=100/s", "for=1h", "drain=1h", fmt.Sprintf("fault=0s:stop=pid:%d,1h", pid)), Abort: abort,
-			Marked: func(m outage.Mark) { marked <- m },
+			Marked: func(m fault.Mark) { marked <- m },
 		})
 		if err != nil {
 			t.Error(err)
@@ -190,7 +189,7 @@ func TestInterruptHeals(t *testing.T) {
 	}()
 	<-marked
 	interrupt()
-	if m := <-marked; m.Kind != outage.Heal {
+	if m := <-marked; m.Kind != fault.MarkHeal {
 		t.Errorf("got %+v, want a heal", m)
 	}
 	if got := state(t, pid); got == "T" {
@@ -211,7 +210,7 @@ func TestRestartCutOff(t *testing.T) {
 	marked := make(chan struct{})
 	d, err := Execute(t.Context(), Job{
 		Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "system-cmd=sleep 1000", "fault=0s:restart=system,1h"), Abort: marked,
-		Marked: func(outage.Mark) { close(marked) },
+		Marked: func(fault.Mark) { close(marked) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -233,13 +232,13 @@ func TestFillsDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	full := make(chan outage.Mark, 2)
+	full := make(chan fault.Mark, 2)
 	abort := make(chan struct{})
 	done := make(chan *report.Document)
 	go func() {
 		d, err := Execute(t.Context(), Job{
 			Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "system-cmd=sleep 1000", "fault=0s:disk-full="+dir+",1h"), Abort: abort,
-			Marked: func(m outage.Mark) { full <- m },
+			Marked: func(m fault.Mark) { full <- m },
 		})
 		if err != nil {
 			t.Error(err)
@@ -255,7 +254,7 @@ func TestFillsDisk(t *testing.T) {
 	_ = os.Remove(dir + "/data")
 	close(abort)
 	d := <-done
-	if len(d.Faults.Marks) != 2 || d.Faults.Marks[1].Kind != outage.Heal {
+	if len(d.Faults.Marks) != 2 || d.Faults.Marks[1].Kind != fault.MarkHeal {
 		t.Errorf("the marks are %+v", d.Faults.Marks)
 	}
 	if err := os.WriteFile(dir+"/data", make([]byte, 8<<10), 0o600); err != nil {
@@ -287,7 +286,7 @@ func TestNeverFull(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h")}}
-			rec := outage.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
+			rec := fault.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
 			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}}
 			j.fill(tt.ctx, &fault.Fault{Action: fault.DiskFull, Folder: dir, Length: tt.length})
 			if len(j.problems) != 1 || !strings.Contains(j.problems[0], tt.want) {

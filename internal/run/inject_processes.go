@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"carronade/internal/fault"
-	"carronade/internal/outage"
 	"carronade/internal/system"
 )
 
@@ -42,11 +41,11 @@ func (j *injector) restart(ctx context.Context, f *fault.Fault) {
 		return
 	}
 	from := time.Now()
-	err := j.e.system.Restart(ctx, f.Length, func() { j.noted(outage.Fault, f.String(), byFault, from, time.Now()) })
+	err := j.e.system.Restart(ctx, f.Length, func() { j.noted(fault.MarkFault, f.String(), byFault, from, time.Now()) })
 	switch {
 	case err == nil:
 		now := time.Now()
-		j.noted(outage.Heal, f.String(), byFault, now, now)
+		j.noted(fault.MarkHeal, f.String(), byFault, now, now)
 	case ctx.Err() != nil:
 		j.problem("--fault %s: the run ended before the system was ready again", f)
 	default:
@@ -82,14 +81,14 @@ func (j *injector) signal(ctx, faulty context.Context, f *fault.Fault) {
 	if f.Action == fault.Kill {
 		j.ended.Store(true)
 	}
-	j.noted(outage.Fault, f.String(), byFault, from, time.Now())
+	j.noted(fault.MarkFault, f.String(), byFault, from, time.Now())
 	if f.Action != fault.Stop {
 		return
 	}
 	j.wait(faulty, from.Add(f.Length))
 	from = time.Now()
 	j.each(f, reached, j.resume)
-	j.noted(outage.Heal, f.String(), byFault, from, time.Now())
+	j.noted(fault.MarkHeal, f.String(), byFault, from, time.Now())
 }
 
 // pause makes a process stand still, and remembers it: see release.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/outage"
+	"carronade/internal/fault"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -24,7 +24,7 @@ const (
 // A Marker puts marks on the time axis of a run in progress. It is safe for concurrent use.
 type Marker struct {
 	e   *execution
-	rec *outage.Recorder
+	rec *fault.Recorder
 
 	mu       sync.Mutex
 	began    time.Time // of the run, with a monotonic reading
@@ -40,30 +40,30 @@ var ErrEnded = errors.New("the run has ended")
 // Mark adds a mark. What it stands for happened between two moments of this process's clock: the
 // middle is when. An error is ErrEnded, or that there are too many: room for the marks of the run's
 // own faults is left.
-func (m *Marker) Mark(kind, name, by string, from, to time.Time) (outage.Mark, error) {
+func (m *Marker) Mark(kind, name, by string, from, to time.Time) (fault.Mark, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
-		return outage.Mark{}, ErrEnded
+		return fault.Mark{}, ErrEnded
 	}
-	if n := len(m.rec.Marks()); n+m.reserved >= outage.MostMarks {
+	if n := len(m.rec.Marks()); n+m.reserved >= fault.MostMarks {
 		own := ""
 		if m.reserved > 0 {
 			own = fmt.Sprintf(" beside the %d of its own faults", m.reserved)
 		}
-		return outage.Mark{}, fmt.Errorf("the run has %d marks, which are all that it takes%s", n, own)
+		return fault.Mark{}, fmt.Errorf("the run has %d marks, which are all that it takes%s", n, own)
 	}
 	return m.add(kind, name, by, from, to)
 }
 
 // MarkRemote is Mark for a request over the network. Requests get at most half of the room beside the
 // run's own faults, so that its owner finds room for theirs.
-func (m *Marker) MarkRemote(kind, name, by string, from, to time.Time) (outage.Mark, error) {
+func (m *Marker) MarkRemote(kind, name, by string, from, to time.Time) (fault.Mark, error) {
 	m.mu.Lock()
-	most := (outage.MostMarks - m.planned) / 2
+	most := (fault.MostMarks - m.planned) / 2
 	if m.remote >= most {
 		m.mu.Unlock()
-		return outage.Mark{}, fmt.Errorf("the run takes %d marks of requests, and has them", most)
+		return fault.Mark{}, fmt.Errorf("the run takes %d marks of requests, and has them", most)
 	}
 	m.remote++
 	m.mu.Unlock()
@@ -91,18 +91,18 @@ func (m *Marker) own(kind, name, by string, from, to time.Time) error {
 // reserve leaves room for marks of own.
 func (m *Marker) reserve(n int) {
 	m.mu.Lock()
-	m.reserved = min(n, outage.MostMarks)
+	m.reserved = min(n, fault.MostMarks)
 	m.planned = m.reserved
 	m.mu.Unlock()
 }
 
 // add adds a mark, with mu locked.
-func (m *Marker) add(kind, name, by string, from, to time.Time) (outage.Mark, error) {
+func (m *Marker) add(kind, name, by string, from, to time.Time) (fault.Mark, error) {
 	a, b := max(0, from.Sub(m.began)), max(0, to.Sub(m.began))
 	mask := maskOf(m.e.Workload)
-	mark := outage.Mark{Kind: kind, Name: mask.Text(name), AtS: ((a + b) / 2).Seconds(), BoundS: ((b - a) / 2).Seconds(), By: by}
+	mark := fault.Mark{Kind: kind, Name: mask.Text(name), AtS: ((a + b) / 2).Seconds(), BoundS: ((b - a) / 2).Seconds(), By: by}
 	if !m.rec.Mark(mark) {
-		return outage.Mark{}, fmt.Errorf("the run has %d marks, which are all that it takes", outage.MostMarks)
+		return fault.Mark{}, fmt.Errorf("the run has %d marks, which are all that it takes", fault.MostMarks)
 	}
 	if m.e.Marked != nil {
 		m.e.Marked(mark)
@@ -181,9 +181,9 @@ func (m *marking) findLanes(e *execution, tgt load.Target) {
 		}
 	}
 	ids := distinct(streams, of)
-	if len(ids) < 2 || len(ids) > outage.MostLanes {
+	if len(ids) < 2 || len(ids) > fault.MostLanes {
 		if len(ids) > 1 {
-			m.left = fmt.Sprintf("only the whole run is scored: %d %ss are more than %d", len(ids), m.per, outage.MostLanes)
+			m.left = fmt.Sprintf("only the whole run is scored: %d %ss are more than %d", len(ids), m.per, fault.MostLanes)
 		}
 		m.per, m.laneOf = "", func(int32) int { return 0 }
 		return
@@ -218,7 +218,7 @@ func (m *marking) open(r *load.Run) {
 		return
 	}
 	m.now, m.last = r.Now, make([]time.Duration, r.Threads())
-	m.rec = outage.NewRecorder(m.limit, r.Threads(), max(1, len(m.lanes)), m.laneOf)
+	m.rec = fault.NewRecorder(m.limit, r.Threads(), max(1, len(m.lanes)), m.laneOf)
 }
 
 // begin takes marks from now on.
@@ -239,12 +239,12 @@ func (m *marking) report(r *load.Result) *report.Faults {
 	}
 	m.end()
 	marks := m.rec.Marks()
-	f := &report.Faults{LimitS: m.limit.Seconds(), Budget: m.budget, Per: m.per, Marks: marks, Scores: []outage.Score{}}
+	f := &report.Faults{LimitS: m.limit.Seconds(), Budget: m.budget, Per: m.per, Marks: marks, Scores: []fault.Score{}}
 	if note := m.e.relayNote(); note != "" {
 		f.Notes = append(f.Notes, note)
 	}
 	if len(marks) == 0 {
-		f.Marks = []outage.Mark{}
+		f.Marks = []fault.Mark{}
 		return f
 	}
 	answers := time.Duration(0)
@@ -260,7 +260,7 @@ func (m *marking) report(r *load.Result) *report.Faults {
 	if fewer {
 		f.Notes = append(f.Notes, "some events that failed are missing in the classes of scores: there were too many moments with failures")
 	}
-	scores := outage.Scores(outage.Input{
+	scores := fault.Scores(fault.Input{
 		Marks: marks, Lanes: m.lanes, Window: m.window(r.Measurement.End), Errors: m.rec.Errors,
 		Start: r.Measurement.Start, End: end, Answers: answers,
 		Limit: m.limit, Budget: m.budget, Scheduled: m.plan.Schedule != nil, Ceiling: m.e.Workload.FaultCeiling(),
@@ -271,23 +271,23 @@ func (m *marking) report(r *load.Result) *report.Faults {
 	}
 	if m.plan.Unanswered {
 		f.Notes = append(f.Notes, "nothing is acknowledged, so there are no scores")
-		f.Scores = []outage.Score{}
+		f.Scores = []fault.Score{}
 	}
 	return f
 }
 
 // window adds to the bins of the whole run what its schedule had due.
-func (m *marking) window(end time.Duration) func(lane int, from, to time.Duration) outage.Series {
+func (m *marking) window(end time.Duration) func(lane int, from, to time.Duration) fault.Series {
 	s := m.plan.Schedule
-	return func(lane int, from, to time.Duration) outage.Series {
+	return func(lane int, from, to time.Duration) fault.Series {
 		out := m.rec.Window(lane, from, to)
 		if lane >= 0 || s == nil {
 			return out
 		}
 		out.Offered = make([]uint32, len(out.Cells))
 		for i := range out.Cells {
-			a := out.From + time.Duration(i)*outage.Bin
-			out.Offered[i] = uint32(s.Count(min(a+outage.Bin, end)) - s.Count(min(a, end)))
+			a := out.From + time.Duration(i)*fault.Bin
+			out.Offered[i] = uint32(s.Count(min(a+fault.Bin, end)) - s.Count(min(a, end)))
 		}
 		return out
 	}

@@ -4,8 +4,8 @@ import (
 	"sort"
 	"time"
 
+	"carronade/internal/fault"
 	"carronade/internal/ledger"
-	"carronade/internal/outage"
 	"carronade/load"
 )
 
@@ -21,13 +21,13 @@ func (m *marking) deliver(out *outcome, back *readback, of load.Partitioner) {
 		return
 	}
 	scores := out.faults.Scores
-	from, to := outage.Windows(scores)
-	rest := outage.Delivery{Lost: out.ledger.Lost, Duplicated: out.ledger.Duplicated, Reordered: out.ledger.Reordered}
+	from, to := fault.Windows(scores)
+	rest := fault.Delivery{Lost: out.ledger.Lost, Duplicated: out.ledger.Duplicated, Reordered: out.ledger.Reordered}
 	for i := range scores {
-		if scores[i].Kind != outage.Fault {
+		if scores[i].Kind != fault.MarkFault {
 			continue
 		}
-		d := &outage.Delivery{
+		d := &fault.Delivery{
 			Lost:       dueIn(back.places.Lost, due, from[i], to[i]),
 			Duplicated: dueIn(back.places.Duplicated, due, from[i], to[i]),
 			Reordered:  dueIn(back.places.Reordered, due, from[i], to[i]),

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/fault"
 	"carronade/internal/ledger"
-	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/load"
 	"carronade/measure"
@@ -14,29 +14,29 @@ import (
 
 // TestDeliver: what was lost, duplicated and reordered belongs to the fault around which it was due.
 func TestDeliver(t *testing.T) {
-	fault := func(at, observed float64) outage.Score {
-		return outage.Score{Mark: outage.Mark{Kind: outage.Fault, AtS: at}, ObservedS: observed}
+	faultAt := func(at, observed float64) fault.Score {
+		return fault.Score{Mark: fault.Mark{Kind: fault.MarkFault, AtS: at}, ObservedS: observed}
 	}
-	heal := fault(22, 8)
-	heal.Kind = outage.Heal
+	heal := faultAt(22, 8)
+	heal.Kind = fault.MarkHeal
 	for _, tt := range []struct {
 		name   string
 		load   string
 		places ledger.Places
 		total  measure.Ledger
-		want   []*outage.Delivery
-		rest   *outage.Delivery
+		want   []*fault.Delivery
+		rest   *fault.Delivery
 	}{
 		{
 			"of two streams", "rate=100/s",
 			// Each stream has 50 events a second: 14 s to 16 s, 39 s to 41 s, 9 s to 11 s.
 			ledger.Places{Lost: []ledger.Span{{Stream: 0, Lo: 700, Hi: 800}}, Duplicated: []ledger.Span{{Stream: 1, Lo: 1950, Hi: 2050}}, Reordered: []ledger.Span{{Stream: 1, Lo: 450, Hi: 550}, {Stream: 0, Lo: 1000, Hi: 1001}}},
 			measure.Ledger{Lost: 107, Duplicated: 100, Reordered: 101},
-			[]*outage.Delivery{{Lost: 50, Reordered: 1}, nil, {Duplicated: 100}},
-			&outage.Delivery{Lost: 57, Reordered: 100},
+			[]*fault.Delivery{{Lost: 50, Reordered: 1}, nil, {Duplicated: 100}},
+			&fault.Delivery{Lost: 57, Reordered: 100},
 		},
-		{"nothing", "rate=100/s", ledger.Places{}, measure.Ledger{}, []*outage.Delivery{{}, nil, {}}, &outage.Delivery{}},
-		{"without a schedule", "concurrency=1", ledger.Places{Lost: []ledger.Span{{Stream: 0, Lo: 700, Hi: 800}}}, measure.Ledger{Lost: 100}, []*outage.Delivery{nil, nil, nil}, nil},
+		{"nothing", "rate=100/s", ledger.Places{}, measure.Ledger{}, []*fault.Delivery{{}, nil, {}}, &fault.Delivery{}},
+		{"without a schedule", "concurrency=1", ledger.Places{Lost: []ledger.Span{{Stream: 0, Lo: 700, Hi: 800}}}, measure.Ledger{Lost: 100}, []*fault.Delivery{nil, nil, nil}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			plan, err := resolve(t, &fakeKind{}, tt.load, "for=1h", "marks=true").Plan()
@@ -44,9 +44,9 @@ func TestDeliver(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := &marking{plan: &plan}
-			f := &report.Faults{Scores: []outage.Score{fault(20, 20), heal, fault(40, 20)}}
+			f := &report.Faults{Scores: []fault.Score{faultAt(20, 20), heal, faultAt(40, 20)}}
 			m.deliver(&outcome{faults: f, ledger: &tt.total}, &readback{places: tt.places}, load.RoundRobin(2))
-			var got []*outage.Delivery
+			var got []*fault.Delivery
 			for i := range f.Scores {
 				got = append(got, f.Scores[i].Delivery)
 			}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"carronade/internal/fault"
-	"carronade/internal/outage"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -73,7 +72,7 @@ type Job struct {
 	// Marks is called with what puts marks on the time axis, when the run has begun; may be nil.
 	Marks func(m *Marker)
 	// Marked is called with each mark, whatever made it, one call at a time; may be nil.
-	Marked func(m outage.Mark)
+	Marked func(m fault.Mark)
 	// CameBack is called with the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; may be nil.
 	CameBack func(endToEnd time.Duration)

@@ -1,9 +1,9 @@
-package outage_test
+package fault_test
 
 import (
 	"testing"
 
-	"carronade/internal/outage"
+	"carronade/internal/fault"
 )
 
 // TestLateEffect: what begins long after a fault is not of it, unless its heal is not long ago.
@@ -11,15 +11,15 @@ func TestLateEffect(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		stall    span
-		marks    []outage.Mark
+		marks    []fault.Mark
 		observed float64
 		noticed  bool
 	}{
-		{"at once", span{30 * second, 31 * second}, []outage.Mark{fault(30 * second)}, 170, true},
-		{"within the minute", span{80 * second, 81 * second}, []outage.Mark{fault(30 * second)}, 170, true},
-		{"long after", span{120 * second, 121 * second}, []outage.Mark{fault(30 * second)}, 60, false},
-		{"soon after the heal", span{120 * second, 121 * second}, []outage.Mark{fault(30 * second), heal(100 * second)}, 170, true},
-		{"long after the heal", span{180 * second, 181 * second}, []outage.Mark{fault(30 * second), heal(100 * second)}, 130, false},
+		{"at once", span{30 * second, 31 * second}, []fault.Mark{faultAt(30 * second)}, 170, true},
+		{"within the minute", span{80 * second, 81 * second}, []fault.Mark{faultAt(30 * second)}, 170, true},
+		{"long after", span{120 * second, 121 * second}, []fault.Mark{faultAt(30 * second)}, 60, false},
+		{"soon after the heal", span{120 * second, 121 * second}, []fault.Mark{faultAt(30 * second), healAt(100 * second)}, 170, true},
+		{"long after the heal", span{180 * second, 181 * second}, []fault.Mark{faultAt(30 * second), healAt(100 * second)}, 130, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			x := trial{rate: 100, each: 1000000, length: 200 * second, stalls: map[int][]span{-1: {tt.stall}}, marks: tt.marks}

@@ -1,4 +1,4 @@
-package outage
+package fault
 
 // Chunks returns how many chunks are kept.
 func (r *Recorder) Chunks() (n int) {

@@ -1,4 +1,4 @@
-package outage_test
+package fault_test
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/outage"
+	"carronade/internal/fault"
 	"carronade/load"
 )
 
@@ -107,19 +107,19 @@ type trial struct {
 	service func(at time.Duration) time.Duration
 	stalls  map[int][]span
 	refuse  func(o *load.Outcome)
-	marks   []outage.Mark
+	marks   []fault.Mark
 }
 
-func fault(at time.Duration) outage.Mark {
-	return outage.Mark{Kind: outage.Fault, Name: "stall", AtS: at.Seconds()}
+func faultAt(at time.Duration) fault.Mark {
+	return fault.Mark{Kind: fault.MarkFault, Name: "stall", AtS: at.Seconds()}
 }
 
-func heal(at time.Duration) outage.Mark {
-	return outage.Mark{Kind: outage.Heal, Name: "stall", AtS: at.Seconds()}
+func healAt(at time.Duration) fault.Mark {
+	return fault.Mark{Kind: fault.MarkHeal, Name: "stall", AtS: at.Seconds()}
 }
 
 // scores runs a trial in virtual time and scores its marks.
-func (x *trial) scores(t *testing.T) (out []outage.Score) {
+func (x *trial) scores(t *testing.T) (out []fault.Score) {
 	t.Helper()
 	if x.lanes == 0 {
 		x.lanes = 1
@@ -139,7 +139,7 @@ func (x *trial) scores(t *testing.T) (out []outage.Score) {
 			Schedule: load.Constant(x.rate), MaxInFlight: 1 << 20, BatchEvents: 1, Threads: x.lanes,
 			Measurement: load.Limits{Time: x.length}, Drain: time.Minute, Portable: true,
 		}
-		rec := outage.NewRecorder(x.limit, x.lanes, x.lanes, func(stream int32) int { return int(stream) })
+		rec := fault.NewRecorder(x.limit, x.lanes, x.lanes, func(stream int32) int { return int(stream) })
 		var last sync.Map
 		plan.Trace = func(thread int, out []load.Outcome) {
 			rec.Add(thread, out)
@@ -156,14 +156,14 @@ func (x *trial) scores(t *testing.T) (out []outage.Score) {
 		}
 		answers := time.Duration(0)
 		last.Range(func(_, at any) bool { answers = max(answers, at.(time.Duration)); return true })
-		in := outage.Input{
+		in := fault.Input{
 			Marks: rec.Marks(), Window: rec.Window, Errors: rec.Errors, Start: res.Measurement.Start, End: res.Measurement.End,
 			Answers: answers, Limit: x.limit, Budget: 0.01, Scheduled: true,
 		}
 		if x.lanes > 1 {
 			in.Lanes = slices.Repeat([]string{"p"}, x.lanes)
 		}
-		out = outage.Scores(in)
+		out = fault.Scores(in)
 	})
 	return out
 }
@@ -171,10 +171,10 @@ func (x *trial) scores(t *testing.T) (out []outage.Score) {
 // within reports whether two times differ by at most a bin, or 1 %.
 func within(got, want float64) bool {
 	d := got - want
-	return max(d, -d) <= max(outage.Bin.Seconds(), 0.01*want)+1e-9
+	return max(d, -d) <= max(fault.Bin.Seconds(), 0.01*want)+1e-9
 }
 
-func wantTime(t *testing.T, what string, got *outage.Time, want float64) {
+func wantTime(t *testing.T, what string, got *fault.Time, want float64) {
 	t.Helper()
 	if got == nil || got.More || !within(got.S, want) {
 		t.Errorf("%s: got %+v, want %.3f s", what, got, want)

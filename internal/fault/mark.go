@@ -1,15 +1,4 @@
-// Package outage scores faults: what a fault, and its end, did to a run that went on meanwhile. It
-// takes marks on the time axis of a run and the outcomes of its batches, and says when the fault
-// was noticed, for how long nothing was acked, when the limit held again, and when the queue was
-// gone; for the whole run, and for each partition or connection. Beside these it puts what
-// follows from the headroom of the system.
-//
-// It does not know how faults are made, protocols, files or terminals.
-//
-// Invariant: what was not seen is not a number. A time that was still running when the
-// observation ended is a lower bound and says so, and what needs a baseline has no value without a
-// usable one.
-package outage
+package fault
 
 import "time"
 
@@ -18,9 +7,9 @@ const Bin = 100 * time.Millisecond
 
 // The kinds of marks.
 const (
-	Fault = "fault" // something was broken
-	Heal  = "heal"  // it was mended
-	Note  = "note"  // a remark, which has no score
+	MarkFault = "fault" // something was broken
+	MarkHeal  = "heal"  // it was mended
+	MarkNote  = "note"  // a remark, which has no score
 )
 
 // A Mark is a moment of a run at which something was done to the system.

@@ -1,4 +1,4 @@
-package outage
+package fault
 
 import (
 	"cmp"
@@ -61,7 +61,7 @@ func Windows(scores []Score) (from, to []time.Duration) {
 	from, to = make([]time.Duration, len(scores)), make([]time.Duration, len(scores))
 	last := -1
 	for i := range scores {
-		if scores[i].Kind != Fault {
+		if scores[i].Kind != MarkFault {
 			continue
 		}
 		from[i] = max(0, scores[i].At()-Lead)
@@ -139,7 +139,7 @@ type Input struct {
 func Scores(in Input) []Score {
 	var out []Score
 	for i := range in.Marks {
-		if in.Marks[i].Kind != Note && in.Marks[i].At() < in.End {
+		if in.Marks[i].Kind != MarkNote && in.Marks[i].At() < in.End {
 			out = append(out, in.score(i, out))
 		}
 	}
@@ -152,14 +152,14 @@ func (in *Input) score(i int, before []Score) Score {
 	most := s.At() + keptAfter
 	until, open := min(in.End, most), min(max(in.Answers, in.End), most)
 	for _, m := range in.Marks[i+1:] {
-		if m.Kind == Fault && m.AtS > s.AtS {
+		if m.Kind == MarkFault && m.AtS > s.AtS {
 			until, open = min(until, m.At()), min(until, m.At())
 			break
 		}
 	}
 	s.ObservedS = (until - s.At()).Seconds()
 	from, to := in.baseline(i, before)
-	o := &observation{in: in, mark: s.At(), until: until, open: open, from: from, to: to, heal: s.Kind == Heal}
+	o := &observation{in: in, mark: s.At(), until: until, open: open, from: from, to: to, heal: s.Kind == MarkHeal}
 	whole := o.look(-1)
 	var rest *observation // after it was cut
 	if quiet := in.quietAt(i, until); quiet < until && !o.began(&whole, quiet) {
@@ -218,7 +218,7 @@ func (s *Score) blackout() time.Duration {
 func (in *Input) quietAt(i int, until time.Duration) time.Duration {
 	latest := in.Marks[i].At()
 	for _, m := range in.Marks[i+1:] {
-		if m.Kind == Heal && m.At() < until {
+		if m.Kind == MarkHeal && m.At() < until {
 			latest = m.At()
 		}
 	}
@@ -261,9 +261,9 @@ func compareTimes(a, b *Time) int {
 // fault.
 func (in *Input) baseline(i int, before []Score) (from, to time.Duration) {
 	m := &in.Marks[i]
-	if m.Kind == Heal {
+	if m.Kind == MarkHeal {
 		for j := len(before) - 1; j >= 0; j-- {
-			if before[j].Kind == Fault && (before[j].Name == m.Name || j == len(before)-1) {
+			if before[j].Kind == MarkFault && (before[j].Name == m.Name || j == len(before)-1) {
 				return seconds(before[j].Baseline.FromS), seconds(before[j].Baseline.ToS)
 			}
 		}

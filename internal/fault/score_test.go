@@ -1,4 +1,4 @@
-package outage_test
+package fault_test
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/outage"
+	"carronade/internal/fault"
 	"carronade/internal/testkit"
 	"carronade/load"
 )
@@ -31,7 +31,7 @@ func TestClosedForms(t *testing.T) {
 			end := at + time.Duration(tt.d*float64(second))
 			x := trial{
 				rate: 1000, each: tt.each, length: 30*second + time.Duration(tt.d/(1-tt.rho)+8)*second,
-				stalls: map[int][]span{-1: {{at, end}}}, marks: []outage.Mark{fault(at), heal(end)},
+				stalls: map[int][]span{-1: {{at, end}}}, marks: []fault.Mark{faultAt(at), healAt(end)},
 			}
 			scores := x.scores(t)
 			if len(scores) != 2 {
@@ -77,12 +77,12 @@ func TestScriptedStalls(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		trial trial
-		check func(t *testing.T, s []outage.Score)
+		check func(t *testing.T, s []fault.Score)
 	}{
 		{
 			"one partition",
-			trial{rate: 1000, each: 2 * time.Millisecond, lanes: 4, length: 50 * second, stalls: map[int][]span{2: {{at, at + 3*second}}}, marks: []outage.Mark{fault(at)}},
-			func(t *testing.T, s []outage.Score) {
+			trial{rate: 1000, each: 2 * time.Millisecond, lanes: 4, length: 50 * second, stalls: map[int][]span{2: {{at, at + 3*second}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
 				if s[0].Whole.Blackout.S > 0.2 {
 					t.Errorf("the whole run has a blackout of %v s", s[0].Whole.Blackout.S)
 				}
@@ -103,8 +103,8 @@ func TestScriptedStalls(t *testing.T) {
 		{
 			// The rate while the others catch up says nothing about the capacity: one is still silent.
 			"one partition is silent for longer",
-			trial{rate: 1000, each: 200 * time.Microsecond, lanes: 4, length: 60 * second, stalls: map[int][]span{0: {{at, at + 2*second}}, 1: {{at, at + 2*second}}, 2: {{at, at + 10*second}}, 3: {{at, at + 2*second}}}, marks: []outage.Mark{fault(at)}},
-			func(t *testing.T, s []outage.Score) {
+			trial{rate: 1000, each: 200 * time.Microsecond, lanes: 4, length: 60 * second, stalls: map[int][]span{0: {{at, at + 2*second}}, 1: {{at, at + 2*second}}, 2: {{at, at + 10*second}}, 3: {{at, at + 2*second}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
 				wantTime(t, "blackout", n.Blackout, 2)
 				if n.Predicted != nil || !strings.HasSuffix(n.NotPredicted, "was still without acks") || !strings.Contains(n.NotPredicted, s[0].Lanes[2].Name) {
@@ -119,9 +119,9 @@ func TestScriptedStalls(t *testing.T) {
 			"a few wait for good",
 			trial{
 				rate: 1000, each: 500 * time.Microsecond, length: 60 * second,
-				stalls: map[int][]span{-1: append([]span{{at, at + 2*second}}, again(at+2*second, 60*second, 95*time.Millisecond, 105*time.Millisecond)...)}, marks: []outage.Mark{fault(at)},
+				stalls: map[int][]span{-1: append([]span{{at, at + 2*second}}, again(at+2*second, 60*second, 95*time.Millisecond, 105*time.Millisecond)...)}, marks: []fault.Mark{faultAt(at)},
 			},
-			func(t *testing.T, s []outage.Score) {
+			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
 				if n.Predicted == nil {
 					t.Fatalf("no prediction: %s", n.NotPredicted)
@@ -146,9 +146,9 @@ func TestScriptedStalls(t *testing.T) {
 					{at + 20*second, at + 20*second + 400*time.Millisecond},
 					{at + 25*second, at + 25*second + 60*time.Millisecond},
 					{at + 26*second, at + 26*second + 60*time.Millisecond},
-				}}, marks: []outage.Mark{fault(at), fault(at + 19*second)},
+				}}, marks: []fault.Mark{faultAt(at), faultAt(at + 19*second)},
 			},
-			func(t *testing.T, s []outage.Score) {
+			func(t *testing.T, s []fault.Score) {
 				wantTime(t, "drained", s[0].Whole.Drained, 4)
 				wantTime(t, "drained of the second", s[1].Whole.Drained, 1.8)
 			},
@@ -157,7 +157,7 @@ func TestScriptedStalls(t *testing.T) {
 			// A slow system, which also answers nothing for a moment: the queue is not what that moment left.
 			"slow, and a short blackout",
 			trial{
-				rate: 1000, length: 60 * second, stalls: map[int][]span{-1: {{at + 4*second, at + 4500*time.Millisecond}}}, marks: []outage.Mark{fault(at)},
+				rate: 1000, length: 60 * second, stalls: map[int][]span{-1: {{at + 4*second, at + 4500*time.Millisecond}}}, marks: []fault.Mark{faultAt(at)},
 				service: func(now time.Duration) time.Duration {
 					if now >= at && now < at+8*second {
 						return 1500 * time.Microsecond
@@ -165,7 +165,7 @@ func TestScriptedStalls(t *testing.T) {
 					return 500 * time.Microsecond
 				},
 			},
-			func(t *testing.T, s []outage.Score) {
+			func(t *testing.T, s []fault.Score) {
 				if n := s[0].Whole; n.Predicted != nil || !strings.Contains(n.NotPredicted, "more events waited than became due in the blackout") {
 					t.Errorf("predicted %+v, or not: %q", n.Predicted, n.NotPredicted)
 				}
@@ -175,7 +175,7 @@ func TestScriptedStalls(t *testing.T) {
 			// For 2 s after it the system works at half its speed.
 			"slow heal",
 			trial{
-				rate: 1000, length: 60 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []outage.Mark{fault(at)},
+				rate: 1000, length: 60 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []fault.Mark{faultAt(at)},
 				service: func(now time.Duration) time.Duration {
 					if now >= at+2*second && now < at+4*second {
 						return 1250 * time.Microsecond
@@ -183,7 +183,7 @@ func TestScriptedStalls(t *testing.T) {
 					return 625 * time.Microsecond
 				},
 			},
-			func(t *testing.T, s []outage.Score) {
+			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
 				wantTime(t, "blackout", n.Blackout, 2)
 				drained := 4 + (2000+2*200)/600.0 // in 2 s another 400 wait; then 600/s are caught up with
@@ -195,8 +195,8 @@ func TestScriptedStalls(t *testing.T) {
 		},
 		{
 			"double dip",
-			trial{rate: 1000, each: 500 * time.Microsecond, length: 60 * second, stalls: map[int][]span{-1: {{at, at + second}, {at + 4*second, at + 7*second}}}, marks: []outage.Mark{fault(at), heal(at + 4*second)}},
-			func(t *testing.T, s []outage.Score) {
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 60 * second, stalls: map[int][]span{-1: {{at, at + second}, {at + 4*second, at + 7*second}}}, marks: []fault.Mark{faultAt(at), healAt(at + 4*second)}},
+			func(t *testing.T, s []fault.Score) {
 				wantTime(t, "blackout", s[0].Whole.Blackout, 3)
 				wantTime(t, "back", s[0].Whole.Back, 4+2.95/0.5)
 				wantTime(t, "heal: blackout", s[1].Whole.Blackout, 3)
@@ -206,10 +206,10 @@ func TestScriptedStalls(t *testing.T) {
 		{
 			"flapping",
 			trial{
-				rate: 1000, each: 250 * time.Microsecond, length: 60 * second, marks: []outage.Mark{fault(at)},
+				rate: 1000, each: 250 * time.Microsecond, length: 60 * second, marks: []fault.Mark{faultAt(at)},
 				stalls: map[int][]span{-1: {{at, at + second}, {at + 2*second, at + 3*second}, {at + 4*second, at + 5*second}, {at + 6*second, at + 7*second}}},
 			},
-			func(t *testing.T, s []outage.Score) {
+			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
 				wantTime(t, "blackout", n.Blackout, 1)
 				// Each time 1 s is caught up with in 1/3 s: it is back in between, but not for good.
@@ -219,8 +219,8 @@ func TestScriptedStalls(t *testing.T) {
 		},
 		{
 			"errors instead of silence",
-			trial{rate: 1000, each: 500 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, refuse: refused(load.Rejected), marks: []outage.Mark{fault(at)}},
-			func(t *testing.T, s []outage.Score) {
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, refuse: refused(load.Rejected), marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
 				wantTime(t, "noticed", n.Noticed, 0)
 				wantTime(t, "blackout", n.Blackout, 2)
@@ -236,8 +236,8 @@ func TestScriptedStalls(t *testing.T) {
 		},
 		{
 			"refused",
-			trial{rate: 1000, each: 500 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, refuse: refused(load.Refused), marks: []outage.Mark{fault(at)}},
-			func(t *testing.T, s []outage.Score) {
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, refuse: refused(load.Refused), marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
 				wantTime(t, "noticed", s[0].Whole.Noticed, 0)
 				if s[0].Errors["refused"] != 2000 {
 					t.Errorf("errors %v", s[0].Errors)
@@ -248,12 +248,12 @@ func TestScriptedStalls(t *testing.T) {
 			// Each event waits for its timeout of 1 s.
 			"black hole",
 			trial{
-				rate: 1000, each: 500 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []outage.Mark{fault(at)},
+				rate: 1000, each: 500 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []fault.Mark{faultAt(at)},
 				refuse: func(o *load.Outcome) {
 					o.Done, o.Unknown, o.Class, o.Text = o.Sent+second, o.Events, load.Timeout, load.TextNoAnswer
 				},
 			},
-			func(t *testing.T, s []outage.Score) {
+			func(t *testing.T, s []fault.Score) {
 				wantTime(t, "noticed", s[0].Whole.Noticed, 0.05)
 				wantTime(t, "blackout", s[0].Whole.Blackout, 2)
 				wantTime(t, "back", s[0].Whole.Back, 2)
@@ -264,10 +264,10 @@ func TestScriptedStalls(t *testing.T) {
 		},
 		{
 			"not over at the end",
-			trial{rate: 1000, each: 500 * time.Microsecond, length: 40 * second, stalls: map[int][]span{-1: {{at, time.Hour}}}, marks: []outage.Mark{fault(at)}},
-			func(t *testing.T, s []outage.Score) {
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 40 * second, stalls: map[int][]span{-1: {{at, time.Hour}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
-				for what, got := range map[string]*outage.Time{"blackout": n.Blackout, "first ack": n.FirstAck, "back": n.Back, "drained": n.Drained} {
+				for what, got := range map[string]*fault.Time{"blackout": n.Blackout, "first ack": n.FirstAck, "back": n.Back, "drained": n.Drained} {
 					if got == nil || !got.More || got.S < 9.9 {
 						t.Errorf("%s: %+v, want more than 10 s", what, got)
 					}
@@ -276,8 +276,8 @@ func TestScriptedStalls(t *testing.T) {
 		},
 		{
 			"too early",
-			trial{rate: 1000, each: 500 * time.Microsecond, length: 20 * second, stalls: map[int][]span{-1: {{4 * second, 5 * second}}}, marks: []outage.Mark{fault(4 * second)}},
-			func(t *testing.T, s []outage.Score) {
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 20 * second, stalls: map[int][]span{-1: {{4 * second, 5 * second}}}, marks: []fault.Mark{faultAt(4 * second)}},
+			func(t *testing.T, s []fault.Score) {
 				if n := s[0].Whole; n.Back != nil || n.LostEventS != nil || n.Floor != nil || !strings.HasPrefix(s[0].Baseline.Why, "cannot say: only 4 s") {
 					t.Errorf("got %+v with the baseline %+v", n, s[0].Baseline)
 				}
@@ -286,8 +286,8 @@ func TestScriptedStalls(t *testing.T) {
 		},
 		{
 			"overloaded before",
-			trial{rate: 1000, each: 1100 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + second}}}, marks: []outage.Mark{fault(at)}},
-			func(t *testing.T, s []outage.Score) {
+			trial{rate: 1000, each: 1100 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + second}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
 				if !strings.Contains(s[0].Baseline.Why, "the limit did not hold") {
 					t.Errorf("baseline %+v", s[0].Baseline)
 				}
@@ -295,8 +295,8 @@ func TestScriptedStalls(t *testing.T) {
 		},
 		{
 			"two faults",
-			trial{rate: 1000, each: 500 * time.Microsecond, length: 60 * second, stalls: map[int][]span{-1: {{at, at + second}, {at + 10*second, at + 12*second}}}, marks: []outage.Mark{fault(at), heal(at + second), fault(at + 10*second)}},
-			func(t *testing.T, s []outage.Score) {
+			trial{rate: 1000, each: 500 * time.Microsecond, length: 60 * second, stalls: map[int][]span{-1: {{at, at + second}, {at + 10*second, at + 12*second}}}, marks: []fault.Mark{faultAt(at), healAt(at + second), faultAt(at + 10*second)}},
+			func(t *testing.T, s []fault.Score) {
 				if len(s) != 3 || s[2].Baseline.Why != "" || s[2].Baseline.FromS != s[0].Baseline.FromS {
 					t.Fatalf("the second fault comes too early for a baseline of its own: %+v", s)
 				}
@@ -321,7 +321,7 @@ func again(from, to, begin, end time.Duration) (out []span) {
 
 // TestQuietLane: a partition without events is not dead.
 func TestQuietLane(t *testing.T) {
-	rec := outage.NewRecorder(50*time.Millisecond, 1, 2, func(s int32) int { return int(s) })
+	rec := fault.NewRecorder(50*time.Millisecond, 1, 2, func(s int32) int { return int(s) })
 	send := func(stream int32, due, done time.Duration) {
 		rec.Add(0, []load.Outcome{{Batch: load.Batch{Stream: stream, Events: 1, DueFirst: due, DueLast: due}, Sent: due, Done: done, Acked: 1}})
 	}
@@ -331,7 +331,7 @@ func TestQuietLane(t *testing.T) {
 			send(1, at, at+time.Millisecond)
 		}
 	}
-	s := outage.Scores(outage.Input{Marks: []outage.Mark{fault(35 * second)}, Lanes: []string{"busy", "quiet"}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
+	s := fault.Scores(fault.Input{Marks: []fault.Mark{faultAt(35 * second)}, Lanes: []string{"busy", "quiet"}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
 	if b := s[0].Lanes[1].Blackout; b != nil && b.S > 0.1 {
 		t.Errorf("the quiet lane has a blackout of %+v", b)
 	}
@@ -340,11 +340,11 @@ func TestQuietLane(t *testing.T) {
 // TestRecorderForgets: a long run without marks keeps a minute, and counts what waits all the
 // same.
 func TestRecorderForgets(t *testing.T) {
-	rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+	rec := fault.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
 	for at := time.Duration(0); at < time.Hour; at += 100 * time.Millisecond {
 		rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 3, DueFirst: at, DueLast: at}, Done: at + 250*time.Millisecond, Acked: 3}})
 		if at == 30*time.Minute {
-			rec.Mark(fault(at))
+			rec.Mark(faultAt(at))
 		}
 	}
 	sum := func(from, to time.Duration) (due uint32) {
@@ -374,8 +374,8 @@ func TestRecorderForgets(t *testing.T) {
 
 // TestManyLanes: with more partitions than are scored, the whole is.
 func TestManyLanes(t *testing.T) {
-	rec := outage.NewRecorder(time.Second, 1, outage.MostLanes+1, func(s int32) int { return int(s) })
-	rec.Add(0, []load.Outcome{{Batch: load.Batch{Stream: outage.MostLanes, Events: 2, DueFirst: 0, DueLast: 950 * time.Millisecond}, Done: second, Acked: 1, Failed: 1, Class: load.Timeout}})
+	rec := fault.NewRecorder(time.Second, 1, fault.MostLanes+1, func(s int32) int { return int(s) })
+	rec.Add(0, []load.Outcome{{Batch: load.Batch{Stream: fault.MostLanes, Events: 2, DueFirst: 0, DueLast: 950 * time.Millisecond}, Done: second, Acked: 1, Failed: 1, Class: load.Timeout}})
 	s := rec.Window(-1, 0, 2*second)
 	if rec.Lanes() != 1 || s.Cells[0].Due != 1 || s.Cells[0].Answered != 1 || s.Cells[9].Over != 1 || s.Cells[10].Failed != 1 {
 		t.Errorf("%d lanes, cells %+v", rec.Lanes(), s.Cells[:11])
@@ -391,14 +391,14 @@ func TestFewEvents(t *testing.T) {
 		name  string
 		every int           // of the events after the fault, one of so many is over the limit
 		until time.Duration // from when on none is
-		back  *outage.Time
+		back  *fault.Time
 	}{
-		{"a tenth for good", 10, time.Hour, &outage.Time{S: 30, More: true}},
-		{"a tenth for 8 s", 10, 38 * second, &outage.Time{S: 8}},
-		{"one of two hundred", 200, time.Hour, &outage.Time{}},
+		{"a tenth for good", 10, time.Hour, &fault.Time{S: 30, More: true}},
+		{"a tenth for 8 s", 10, 38 * second, &fault.Time{S: 8}},
+		{"one of two hundred", 200, time.Hour, &fault.Time{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+			rec := fault.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
 			n := 0
 			for at := time.Duration(0); at < 60*second; at += 10 * time.Millisecond {
 				took := time.Millisecond
@@ -409,7 +409,7 @@ func TestFewEvents(t *testing.T) {
 				}
 				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Sent: at, Done: at + took, Acked: 1}})
 			}
-			s := outage.Scores(outage.Input{Marks: []outage.Mark{fault(30 * second)}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
+			s := fault.Scores(fault.Input{Marks: []fault.Mark{faultAt(30 * second)}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
 			got := s[0].Whole.Back
 			// A stretch of 5 s may have 11 of 500 by chance, so it is back a second before the last.
 			if got == nil || got.More != tt.back.More || max(got.S-tt.back.S, tt.back.S-got.S) > 1.2 {
@@ -421,14 +421,14 @@ func TestFewEvents(t *testing.T) {
 
 // TestUnsent: events that were due and never sent until the run ended are a blackout, and wait.
 func TestUnsent(t *testing.T) {
-	rec := outage.NewRecorder(50*time.Millisecond, 1, 2, func(s int32) int { return int(s) })
+	rec := fault.NewRecorder(50*time.Millisecond, 1, 2, func(s int32) int { return int(s) })
 	for at := time.Duration(0); at < 20*second; at += 10 * time.Millisecond {
 		for lane := range int32(2) {
 			rec.Add(0, []load.Outcome{{Batch: load.Batch{Stream: lane, Events: 1, DueFirst: at, DueLast: at}, Sent: at, Done: at + time.Millisecond, Acked: 1}})
 		}
 	}
 	rec.Unsent(0, 1, 20*second, 50*second-10*time.Millisecond, 50*second, 3000)
-	s := outage.Scores(outage.Input{Marks: []outage.Mark{fault(20 * second)}, Lanes: []string{"alive", "dead"}, Window: rec.Window, End: 50 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
+	s := fault.Scores(fault.Input{Marks: []fault.Mark{faultAt(20 * second)}, Lanes: []string{"alive", "dead"}, Window: rec.Window, End: 50 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
 	dead := s[0].Lanes[1]
 	if b := dead.Blackout; b == nil || !b.More || b.S < 29.9 {
 		t.Errorf("the blackout is %+v", b)
@@ -446,7 +446,7 @@ func TestUnsent(t *testing.T) {
 
 // TestOldFailures: failures of long ago leave room for those of a fault.
 func TestOldFailures(t *testing.T) {
-	rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+	rec := fault.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
 	end := 3 * time.Hour
 	for at := time.Duration(0); at < end; at += 100 * time.Millisecond {
 		rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Done: at, Failed: 1, Class: load.Timeout}})
@@ -469,15 +469,15 @@ func TestLongAfter(t *testing.T) {
 		mark time.Duration
 	}{{"with a baseline", time.Minute}, {"without a baseline", 2 * second}} {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
-			rec.Mark(fault(tt.mark))
+			rec := fault.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+			rec.Mark(faultAt(tt.mark))
 			soon := tt.mark + second // the fault has an effect, else it would not be observed for long
 			rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: soon, DueLast: soon}, Sent: soon, Done: soon, Failed: 1, Class: load.Timeout}})
 			end := 40 * time.Minute
 			for at := time.Duration(0); at < end; at += 100 * time.Millisecond {
 				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 5, DueFirst: at, DueLast: at + 90*time.Millisecond}, Sent: at, Done: at + 120*time.Millisecond, Acked: 5}})
 			}
-			s := outage.Scores(outage.Input{Marks: rec.Marks(), Window: rec.Window, End: end, Answers: end, Limit: time.Second, Budget: 0.01, Scheduled: true})[0]
+			s := fault.Scores(fault.Input{Marks: rec.Marks(), Window: rec.Window, End: end, Answers: end, Limit: time.Second, Budget: 0.01, Scheduled: true})[0]
 			if f := s.Whole.Floor; f != nil && *f < 0.9 || f == nil && s.Baseline.Why == "" {
 				t.Errorf("the lowest rate is %v of that before", show(f))
 			}
@@ -499,10 +499,10 @@ func TestFull(t *testing.T) {
 		name string
 		of   int // lanes of a thread
 		full bool
-	}{{"all lanes", outage.MostLanes, true}, {"its own lanes", outage.MostLanes / threads, false}} {
+	}{{"all lanes", fault.MostLanes, true}, {"its own lanes", fault.MostLanes / threads, false}} {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := outage.NewRecorder(50*time.Millisecond, threads, outage.MostLanes, func(s int32) int { return int(s) })
-			rec.Mark(fault(0))
+			rec := fault.NewRecorder(50*time.Millisecond, threads, fault.MostLanes, func(s int32) int { return int(s) })
+			rec.Mark(faultAt(0))
 			end := 5 * time.Minute
 			for at := time.Duration(0); at < end; at += 10 * second {
 				for thread := range threads {
@@ -542,7 +542,7 @@ func TestLoadChanges(t *testing.T) {
 		{"a ceiling below it", 10 * time.Millisecond, 50, "the given ceiling is not above the load"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := outage.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+			rec := fault.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
 			free := time.Duration(0)
 			every := 10 * time.Millisecond
 			for at := time.Duration(0); at < 60*second; at += every {
@@ -556,7 +556,7 @@ func TestLoadChanges(t *testing.T) {
 				free = begin + 5*time.Millisecond
 				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Sent: begin, Done: free, Acked: 1}})
 			}
-			n := outage.Scores(outage.Input{Marks: []outage.Mark{fault(30 * second)}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true, Ceiling: tt.ceiling})[0].Whole
+			n := fault.Scores(fault.Input{Marks: []fault.Mark{faultAt(30 * second)}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true, Ceiling: tt.ceiling})[0].Whole
 			if (n.Predicted != nil) != (tt.why == "") || !strings.HasPrefix(n.NotPredicted, tt.why) {
 				t.Errorf("predicted %+v, or not: %q, want %q", n.Predicted, n.NotPredicted, tt.why)
 			}

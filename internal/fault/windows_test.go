@@ -1,4 +1,4 @@
-package outage
+package fault
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ func TestWindows(t *testing.T) {
 	mark := func(kind string, at, observed float64) Score {
 		return Score{Mark: Mark{Kind: kind, AtS: at}, ObservedS: observed}
 	}
-	from, to := Windows([]Score{mark(Fault, 3, 17), mark(Heal, 8, 12), mark(Fault, 20, 2), mark(Fault, 22, 8)})
+	from, to := Windows([]Score{mark(MarkFault, 3, 17), mark(MarkHeal, 8, 12), mark(MarkFault, 20, 2), mark(MarkFault, 22, 8)})
 	s := time.Second
 	if want := []time.Duration{0, 0, 15 * s, 20 * s}; !slices.Equal(from, want) {
 		t.Errorf("they begin at %v, want %v", from, want)
