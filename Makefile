@@ -94,14 +94,14 @@ stores: deps ## the team's store, and the shell's session, against Elasticsearch
 	if [ "$$r" != elasticsearch-7 ]; then CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 5m -run TestShellElasticsearch ./internal/cli; fi; done
 
 soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, new random scenarios of lost events, 3,600 simulated runs with incidents to explain, 10,000 simulated runs of several machines, and the memory of a run of a day in virtual time and of one of an hour
-	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger
-	CARRONADE_TEST_SCREENS=200 $(GO) test -count=1 -run FindsKnownEffects ./internal/stats
-	CARRONADE_TEST_SEEDS=200 $(GO) test -count=1 ./internal/find
-	CARRONADE_TEST_EXPLAIN=400 $(GO) test -count=1 -timeout 30m -run HowOften ./internal/explain
-	CARRONADE_TEST_FLEET=10000 $(GO) test -count=1 -timeout 60m -run '^TestFleet$$' ./internal/fleet
-	CARRONADE_TEST_RUN=24h $(GO) test -count=1 -timeout 30m -v -run LongRun ./internal/run
+	CARRONADE_TEST_WORLDS=2000 $(PLAIN) $(GO) test -count=1 -timeout 30m ./internal/ledger
+	CARRONADE_TEST_SCREENS=200 $(PLAIN) $(GO) test -count=1 -run FindsKnownEffects ./internal/stats
+	CARRONADE_TEST_SEEDS=200 $(PLAIN) $(GO) test -count=1 ./internal/find
+	CARRONADE_TEST_EXPLAIN=400 $(PLAIN) $(GO) test -count=1 -timeout 30m -run HowOften ./internal/explain
+	CARRONADE_TEST_FLEET=10000 $(PLAIN) $(GO) test -count=1 -timeout 60m -run '^TestFleet$$' ./internal/fleet
+	CARRONADE_TEST_RUN=24h $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run LongRun ./internal/run
 	CARRONADE_TEST_HOUR=1h $(PLAIN) $(GO) test -count=1 -timeout 90m -v -run HourIsSmall ./internal/acceptance
-	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/jobs ./internal/acceptance
+	CARRONADE_TEST_KILLS=200 $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/jobs ./internal/acceptance
 
 conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, explained pauses of a real Kafka, how often explain is right, scores of faults, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 120m -v -skip '^TestImpaired$$|^TestClean$$' ./internal/acceptance
@@ -118,12 +118,12 @@ microbench: ## Go's benchmarks of the packages (BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $$($(GO) list ./... | grep -v '^carronade/internal/bench$$')
 
 lint: ## go vet, gofumpt, golangci-lint, and govulncheck unless VULN=no
-	$(GO) vet ./...
-	$(GO) -C $(RELEASE) vet ./...
-	$(GO) -C $(EXAMPLE) vet ./...
+	$(PLAIN) $(GO) vet ./...
+	$(PLAIN) $(GO) -C $(RELEASE) vet ./...
+	$(PLAIN) $(GO) -C $(EXAMPLE) vet ./...
 	@out=$$(CGO_ENABLED=0 $(GO) run $(GOFUMPT) -modpath carronade -l $$(git ls-files '*.go')); \
 	if [ -n "$$out" ]; then echo "not formatted, make fmt mends it:"; echo "$$out"; exit 1; fi
-	@lint() { if command -v golangci-lint >/dev/null; then golangci-lint run ./...; else CGO_ENABLED=0 $(GO) run $(GOLANGCI) run ./...; fi; }; \
+	@lint() { if command -v golangci-lint >/dev/null; then $(PLAIN) golangci-lint run ./...; else $(PLAIN) $(GO) run $(GOLANGCI) run ./...; fi; }; \
 	lint && (cd $(RELEASE) && lint) && cd $(EXAMPLE) && lint
 	@if [ '$(VULN)' != no ]; then $(MAKE) --no-print-directory vuln; fi
 

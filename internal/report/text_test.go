@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,14 +23,28 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var started = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
+// A spreadKey has the arguments of spread.
+type spreadKey struct {
+	median time.Duration
+	sigma  float64
+	n      int
+}
+
+var spreads sync.Map // histograms by spreadKey: many inputs have the same
+
 // spread is n durations around a median, without randomness: the quantiles of a
 // log-normal distribution.
 func spread(median time.Duration, sigma float64, n int) *measure.Histogram {
+	of := spreadKey{median, sigma, n}
+	if made, ok := spreads.Load(of); ok {
+		return made.(*measure.Histogram).Clone()
+	}
 	h := measure.NewHistogram()
 	for i := range n {
 		q := (float64(i) + 0.5) / float64(n)
 		h.Record(time.Duration(float64(median) * math.Exp(sigma*math.Sqrt2*math.Erfinv(2*q-1))))
 	}
+	spreads.Store(of, h.Clone())
 	return h
 }
 
