@@ -71,10 +71,10 @@ func hideElements(text string) string {
 	var e edits
 	done := 0
 	for _, g := range secretElement().FindAllStringSubmatchIndex(text, -1) {
-		if g[0] < done {
+		from, name := g[1], text[g[2]:g[3]]
+		if g[0] < done || strings.HasSuffix(text[:g[0]], "<") && strings.HasPrefix(text[from:], ">") { // <<NAME>> is a placeholder
 			continue
 		}
-		from, name := g[1], text[g[2]:g[3]]
 		e.replace(g[3], from, new(finder).settings(text[g[3]:from], pairValue))
 		if text[from-2] == '/' || isHarmless(name) {
 			continue
