@@ -251,6 +251,31 @@ func TestCommandHides(t *testing.T) {
 	}
 }
 
+// What is known of a login in an address is the whole and its password, and no word of a text
+// behind the address.
+func TestWordsBehindAnAddress(t *testing.T) {
+	for _, tt := range []struct{ name, arg, shown, line, want string }{
+		{"a path", "--note=https://ci:8443/1 done, info, see a@b", "--note=https://ci:8443/1 done, info, see a@b", "info: done, see 8443", "info: done, see 8443"},
+		{"a query", "https://ci:8443?x done, info, see a@b", "https://ci:8443?x done, info, see a@b", "info: done", "info: done"},
+		{"a login and a path", "https://u:" + canary + "@ci/1 done, info, see a@b", "https://***@ci/1 done, info, see a@b", "info: " + canary, "info: ***"},
+		{"no path", "https://ci:8443 done, info, see a@b", "https://***@b", "info: done, see 8443", "info: done, see 8443"},
+		{"a blank in a password", "https://u:a, " + canary + "@h/x", "https://***@h/x", "info: a, " + canary, "info: ***"},
+		{"an escaped colon", `https\://u\:` + canary + "@h/x", `https\://***@h/x`, "info: " + canary, "info: ***"},
+		{"no scheme", "info:" + canary + "@h", "info:***@h", "info: " + canary, "info: ***"},
+		{"a token alone", "https://" + canary + "@h/x", "https://***@h/x", "info: " + canary, "info: ***"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var m Mask
+			if got := m.Args([]string{tt.arg})[0]; got != tt.shown {
+				t.Errorf("got %s, want %s", got, tt.shown)
+			}
+			if got := m.Text(tt.line); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
 // A script is shown in its quotes only if each of its secrets is written there as it is.
 func TestEscapesInScripts(t *testing.T) {
 	for _, script := range []string{
