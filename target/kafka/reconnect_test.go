@@ -34,7 +34,7 @@ func unconnectedLane(ctx context.Context, t *testing.T, given ...string) *lane {
 func TestReconnectPauses(t *testing.T) {
 	t.Parallel()
 	const (
-		lasts = 10 * time.Second
+		lasts = 30 * time.Second
 		open  = time.Millisecond            // how long a connection is open
 		long  = conn.ReconnectMost + open   // how long it is if that shows that it was of use
 		each  = int(lasts/long) + 1         // connections without a pause, if each is open for long
@@ -48,14 +48,14 @@ func TestReconnectPauses(t *testing.T) {
 		answers     bool // and the broker answers it
 		least, most int  // connections
 	}{
-		{"closed at once", "1", open, false, false, 10, 18},
-		{"closed after a request", "1", open, true, false, 10, 18},
+		{"closed at once", "1", open, false, false, 26, 44},
+		{"closed after a request", "1", open, true, false, 26, 44},
 		{"closed after an answer", "1", open, true, true, int(lasts/open) / 2, int(lasts/open) + 1},
 		{"idle, closed after long", "1", long, false, false, each, each},
-		{"idle, closed before", "1", short, false, false, 6, each - 2},
+		{"idle, closed before", "1", short, false, false, 14, each - 2},
 		{"closed long after a request", "1", long, true, false, each, each},
-		{"without acks, closed at once", "0", open, false, false, 10, 18},
-		{"without acks, closed after a request", "0", open, true, false, 150, 250},
+		{"without acks, closed at once", "0", open, false, false, 26, 44},
+		{"without acks, closed after a request", "0", open, true, false, 450, 750},
 		{"without acks, closed long after a request", "0", long, true, false, each, each},
 		{"without acks, idle, closed after long", "0", long, false, false, each, each},
 	} {
