@@ -61,7 +61,9 @@ func (t *thread) serveEach(now time.Duration) {
 	t.nextLane = first + 1
 	t.moved = false
 	if t.serveFrom(first, len(t.lanes), now) && t.serveFrom(0, first, now) && t.moved {
-		t.serveFrom(0, len(t.lanes), now) // its new lane may have been served before; only once, since routes may change for ever
+		t.moved = false
+		t.serveFrom(0, len(t.lanes), now) // its new lane may have been served before
+		t.more = t.moved                  // not here, since routes may change for ever and answers must be read
 	}
 }
 

@@ -229,12 +229,12 @@ func (k *Link) flusher() {
 			k.write(true)
 			k.queue.Flushed()
 		}
+		k.standing = !k.Out.Direct()
 		k.endWriting()
 		k.queue.Flushed()
-		if k.Out.Direct() {
+		if !k.standing {
 			return
 		}
-		k.standing = true
 		for !k.flushing && !k.dead {
 			k.cond.Wait()
 		}

@@ -97,19 +97,43 @@ type wallOffset struct {
 // monotonic one, which is cheaper than to read each by itself.
 func (w *Waiter) wallClock(now time.Duration) *wallOffset {
 	c := &w.wall
-	if !w.base.IsZero() && c.now == now {
+	known := !w.base.at.IsZero()
+	if known && c.now == now {
 		return c
 	}
-	known := !w.base.IsZero()
 	if !known {
-		t := time.Now()
-		w.base = t.Add(-w.now())
+		w.base = baseOf(w.now)
 	}
 	t := time.Now()
-	wall := time.Duration(t.UnixNano())
-	least := wall - t.Sub(w.base)
-	*c = wallOffset{now: now, least: least, most: wall - now, set: known && (least-c.least).Abs() > clockSet}
+	wall, at := time.Duration(t.UnixNano()), t.Sub(w.base.at)
+	least, most := wall-at, wall-now
+	if most-least > staleNow { // now is from before other answers
+		most = time.Duration(time.Now().UnixNano()) - at + w.base.width
+	}
+	*c = wallOffset{now: now, least: least, most: most, set: known && (least-c.least).Abs() > clockSet}
 	return c
+}
+
+// staleNow is from which age on it is worth it to read the wall clock again.
+const staleNow = 500 * time.Nanosecond
+
+// A clockBase is when a waiter's clock was 0, or up to width before.
+type clockBase struct {
+	at    time.Time
+	width time.Duration
+}
+
+// baseOf compares a clock with that of the process. Of some attempts it takes the one that
+// was interrupted least.
+func baseOf(now func() time.Duration) (best clockBase) {
+	for range 5 {
+		before := time.Now()
+		at := now()
+		if width := time.Since(before); best.at.IsZero() || width < best.width {
+			best = clockBase{before.Add(-at), width}
+		}
+	}
+	return best
 }
 
 // clockSet is how far the wall clock may move between two reads without having been

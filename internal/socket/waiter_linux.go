@@ -32,7 +32,7 @@ type Waiter struct {
 	found         found         // what the last wait found
 	sharedUntil   time.Duration // until then answers are not left unread for long (see Stream.Together)
 	oversleep     time.Duration // how much longer than requested the last sleeps took, a moving average
-	base          time.Time     // when now was 0, or just before; zero: not known
+	base          clockBase     // zero: not known
 	wall          wallOffset
 	runDelay      RunDelay
 	runtimePoller *runtimePoller // nil: not available
