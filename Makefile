@@ -107,7 +107,7 @@ conformance: deps ## every comparison with Kafka's own tools, every kind of veri
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 120m -v -skip '^TestImpaired$$|^TestClean$$' ./internal/acceptance
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 10m -v -run '^TestReal' ./target/kafka
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 10m -v -run '^TestDashboards|^TestShellElasticsearch$$' ./internal/cli
-	CARRONADE_TEST_CONFORMANCE=1 $(GO) test -count=1 -timeout 60m -v -run HowOften ./internal/explain
+	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 60m -v -run HowOften ./internal/explain
 	@mkdir -p '$(dir $(MATRIX))'
 	CARRONADE_TEST_CONFORMANCE=1 CARRONADE_TEST_MATRIX='$(abspath $(MATRIX))' $(PLAIN) $(GO) test -count=1 -timeout 180m -v -run '^TestImpaired$$|^TestClean$$' ./internal/acceptance
 

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,9 +89,13 @@ func TestLeadStopped(t *testing.T) {
 type preparedLane struct {
 	*fakeLane
 	prepared []time.Duration
+	takes    time.Duration // to be prepared
 }
 
-func (l *preparedLane) Prepare() { l.prepared = append(l.prepared, l.f.sink.Now()) }
+func (l *preparedLane) Prepare() {
+	l.prepared = append(l.prepared, l.f.sink.Now())
+	time.Sleep(l.takes)
+}
 
 // preparedTarget has lanes that can be prepared.
 type preparedTarget struct {
@@ -134,4 +140,90 @@ func TestPrepare(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A fakeMemory has a size, and takes a time to be collected.
+type fakeMemory struct {
+	bytes uint64
+	takes time.Duration
+	run   *Run
+	began []time.Duration // when its collections began
+}
+
+func (h *fakeMemory) size() uint64 { return h.bytes }
+
+func (h *fakeMemory) collect() {
+	h.began = append(h.began, h.run.Now())
+	time.Sleep(h.takes)
+}
+
+// TestCollectEarly: before time 0 of a run with many connections the heap is collected once, if
+// that fits; and what begins with time 0 waits neither for a collection nor for a lane.
+func TestCollectEarly(t *testing.T) {
+	const (
+		clients   = 10_000 // a lead of 800 ms, of which the connections take 300
+		connected = 300*time.Millisecond - clients*leadPerConnection
+	)
+	for _, tt := range []struct {
+		name      string
+		clients   int
+		bytes     uint64
+		takes     time.Duration // the collection
+		prepares  time.Duration // each lane of the first 10 takes to be prepared
+		collected []time.Duration
+	}{
+		{name: "fits", clients: clients, bytes: 200 << 20, takes: 200 * time.Millisecond, collected: []time.Duration{connected}},
+		{name: "too large", clients: clients, bytes: 500 << 20},
+		{name: "slower than estimated", clients: clients, bytes: 200 << 20, takes: time.Second, collected: []time.Duration{connected}},
+		{name: "just fits after the lanes", clients: clients, bytes: 200 << 20, prepares: 29 * time.Millisecond, collected: []time.Duration{connected + 290*time.Millisecond}},
+		{name: "too late after the lanes", clients: clients, bytes: 200 << 20, prepares: 30 * time.Millisecond},
+		{name: "lanes later than time 0", clients: clients, bytes: 1 << 20, prepares: 100 * time.Millisecond},
+		{name: "few", clients: manyConnections - 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(RoundRobin(tt.clients), tt.clients, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+					return at + time.Millisecond, Outcome{}
+				})
+				p := &preparedTarget{connectedTarget: &connectedTarget{fake: f}}
+				for i, l := range f.lanes {
+					p.lanes = append(p.lanes, &preparedLane{fakeLane: l})
+					if i < 10 {
+						p.lanes[i].takes = tt.prepares
+					}
+				}
+				r, err := New(Plan{Schedule: Constant(1000), BatchEvents: 1, Threads: 1, Measurement: Limits{Time: time.Second}, Portable: true}, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := &fakeMemory{bytes: tt.bytes, takes: tt.takes, run: r}
+				r.memory = h
+				r.Start()
+				want := time.Duration(0)
+				if tt.clients < manyConnections {
+					want = 300 * time.Millisecond // without a lead, time 0 comes before the connections
+				}
+				if got := r.Now(); got != want {
+					t.Errorf("the start returned at %v, want %v", got, want)
+				}
+				if _, err := r.Wait(); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if !slices.Equal(h.began, tt.collected) {
+					t.Errorf("collections began at %v, want %v", h.began, tt.collected)
+				}
+			})
+		})
+	}
+}
+
+// TestMemorySize: the size of the process's heap counts what is live.
+func TestMemorySize(t *testing.T) {
+	const bytes = 32 << 20
+	b := make([]byte, bytes)
+	if got := (goMemory{}).size(); got < bytes {
+		t.Errorf("%d bytes, and %d are live", got, bytes)
+	}
+	runtime.KeepAlive(b)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +28,7 @@ type Run struct {
 
 	starting sync.Mutex     // guards start and threads, until the run has begun
 	begun    sync.WaitGroup // the threads wait for time 0, or for their streams
+	memory   memory         // collected before time 0 of a run with a lead
 
 	start    time.Time
 	threads  []*thread
@@ -98,7 +98,7 @@ func New(plan Plan, target Target) (*Run, error) {
 		}
 		plan.Schedule = m.schedules()
 	}
-	r := &Run{plan: plan, target: target, partitioner: target.Partitioner(), phases: plan.phases(), done: make(chan struct{})}
+	r := &Run{plan: plan, target: target, partitioner: target.Partitioner(), phases: plan.phases(), memory: goMemory{}, done: make(chan struct{})}
 	switch {
 	case plan.Schedule != nil:
 		r.mode = OpenLoop
@@ -180,42 +180,13 @@ func (r *Run) Start() {
 		firing.Go(t.loop) // which waits for time 0
 	}
 	if lead > 0 {
-		r.collectEarly(lead)
+		go r.collectEarly() // time 0 does not wait for it
 	}
 	time.Sleep(time.Until(r.start))
 	if !r.plan.Portable {
 		r.watchdog.start(r.Now)
 	}
 	go r.collect(&firing)
-}
-
-// collectEarly runs the collector when the threads have made their lanes, unless most of the
-// lead is over. With ten thousand lanes the heap has doubled several times by then, so that the
-// next collection would begin with the first events; it would take both of two processors for
-// some tens of milliseconds. After this one, the heap may grow by as much as the lanes take
-// before there is another.
-func (r *Run) collectEarly(lead time.Duration) {
-	r.begun.Wait()
-	if time.Until(r.start) > lead/4 {
-		runtime.GC()
-	}
-}
-
-// Connections from which on a run has a lead, and the lead for each of them. For a connection, a
-// target starts two goroutines and makes some system calls, which takes 20 us; lanes and their
-// first buffers take as long, and so does a collection, divided among them.
-const (
-	manyConnections   = 256
-	leadPerConnection = 80 * time.Microsecond
-)
-
-// Lead returns how long before its time 0 a run starts its target and makes its lanes. With
-// thousands of connections the first events would be late otherwise.
-func Lead(target Target) time.Duration {
-	if c, ok := target.(Connector); ok && c.Connections() >= manyConnections {
-		return time.Duration(c.Connections()) * leadPerConnection
-	}
-	return 0
 }
 
 // prepare makes the threads and returns their number. The times of the run count from the

@@ -17,13 +17,19 @@ var (
 // value hides what looks like a secret in a value.
 func (f *finder) value(s string) string { return f.likely(f.address(s)) }
 
-// address hides the login of a value that begins as an address, which is one to its end.
+// address hides the login of a value that begins as an address. A password may have blanks:
+// the address is to the end of the value, or to a blank behind what ends a host.
 func (f *finder) address(s string) string {
 	begin := len(flagName.FindString(s))
 	if at := address.FindStringIndex(s[begin:]); at != nil && at[0] == 0 {
-		from := begin + at[1]
-		if to := strings.LastIndexByte(s, '@'); to > from && (strings.Contains(s[from:to], ":") || !strings.ContainsAny(s[from:to], "/?#")) {
-			f.found = append(f.found, s[from:to])
+		from, end := begin+at[1], len(s)
+		if host := strings.IndexAny(s[from:], "/?#"); host >= 0 {
+			if n := strings.IndexAny(s[from+host:], " \t\r\n"); n >= 0 {
+				end = from + host + n
+			}
+		}
+		if to := strings.LastIndexByte(s[:end], '@'); to > from && (strings.Contains(s[from:to], ":") || !strings.ContainsAny(s[from:to], "/?#")) {
+			f.ofAddresses = append(f.ofAddresses, s[from:to])
 			s = s[:from] + Hidden + s[to:]
 		}
 	}
@@ -50,14 +56,15 @@ func (f *finder) logins(s string) string {
 		}
 		if n := strings.LastIndexByte(s[from:host], '@'); n > 0 && s[from:from+n] != Hidden {
 			done = from + n
-			f.found = append(f.found, s[from:done])
+			f.ofAddresses = append(f.ofAddresses, s[from:done])
 			e.replace(from, done, Hidden)
 		}
 	}
 	s, e = e.apply(s), nil
 	for _, g := range bareLogin.FindAllStringSubmatchIndex(s, -1) {
 		password, host := s[g[6]:g[7]], s[g[8]:g[9]]
-		if !strings.HasPrefix(strings.ReplaceAll(password, `\`, ""), "//") && host != "sha256" && !IsReference(s[g[4]:g[7]]) && f.take(password) {
+		if !strings.HasPrefix(strings.ReplaceAll(password, `\`, ""), "//") && host != "sha256" && !IsReference(s[g[4]:g[7]]) && isPlain(password) {
+			f.ofAddresses = append(f.ofAddresses, s[g[4]:g[7]])
 			e.replace(g[6], g[7], Hidden)
 		}
 	}

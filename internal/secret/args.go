@@ -10,6 +10,8 @@ import (
 var (
 	// The flag of curl for NAME:PASSWORD, alone or after others of one letter.
 	userFlag = regexp.MustCompile(`^(?:-[a-zA-Z]{0,4}[uU]|--(?:(?:proxy-)?user|login))$`)
+	// The one for cookies.
+	cookieFlag = regexp.MustCompile(`^-[a-zA-Z]{0,4}b$`)
 	// The same with its value, as one argument and within a text.
 	userArg = regexp.MustCompile(`(?s)^(-[uU]=?|--(?:(?:proxy-)?user|login)=)([^\s:=/]+):(.+)$`)
 	// A variable, as a shell sets it, and a value with more settings.
@@ -19,11 +21,14 @@ var (
 	headerArg = regexp.MustCompile(`(?s)^((?:--?[\w\-]+=)?)([\w\-]+)(:\s*)(\S.*)$`)
 )
 
+// cookies is the flag of curl for cookies.
+const cookies = "-b"
+
 // passwordFlags are the one-letter flags with which some programs take a
 // password.
 var passwordFlags = map[string]string{
 	"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mysqlimport": "-p", "mariadb": "-p", "mariadb-dump": "-p", "mariadb-admin": "-p", "mongo": "-p", "mongosh": "-p", "mongodump": "-p", "sshpass": "-p", "7z": "-p", "rar": "-p",
-	"redis-cli": "-a", "redis-benchmark": "-a", "ldapsearch": "-w", "ldapmodify": "-w", "zip": "-P", "unzip": "-P", "sqlcmd": "-P", "bcp": "-P", "kinit": "-w", "cqlsh": "-p", "influx": "-password", "curl": "-b",
+	"redis-cli": "-a", "redis-benchmark": "-a", "ldapsearch": "-w", "ldapmodify": "-w", "zip": "-P", "unzip": "-P", "sqlcmd": "-P", "bcp": "-P", "kinit": "-w", "cqlsh": "-p", "influx": "-password", "curl": cookies,
 }
 
 // Args returns arguments without their secrets, which the mask knows from then
@@ -46,9 +51,38 @@ const maxDepth = 3
 
 // A flagReader reads the arguments of a command line, one by one.
 type flagReader struct {
-	before string
-	letter string // the program's flag for a password
-	next   string // the flag whose secret value is the next argument
+	before  string
+	letters []string // the flags for a password of the programs named so far
+	next    string   // the flag whose secret value is the next argument
+}
+
+// add adds a program's flag for a password.
+func (f *flagReader) add(letter string) {
+	if !slices.Contains(f.letters, letter) {
+		f.letters = append(f.letters, letter)
+	}
+}
+
+// isPassword reports whether an argument is the value of a program's flag for a password.
+// A value of curl's without "=" is a file with cookies.
+func (f *flagReader) isPassword(flag, arg string) bool {
+	if strings.HasPrefix(arg, "-") {
+		return false
+	}
+	return strings.Contains(arg, "=") && slices.Contains(f.letters, cookies) && cookieFlag.MatchString(flag) || flag != cookies && slices.Contains(f.letters, flag)
+}
+
+// glued returns a program's flag for a password if an argument is one with its value.
+func (f *flagReader) glued(arg string) string {
+	if option.MatchString(arg) || slices.Contains(f.letters, arg) {
+		return ""
+	}
+	for _, letter := range f.letters {
+		if strings.HasPrefix(arg, letter) && (letter != cookies || strings.Contains(arg, "=")) {
+			return letter
+		}
+	}
+	return ""
 }
 
 // take reads an argument. If it is, or has, the secret of a flag, shown is the argument
@@ -57,9 +91,9 @@ func (f *flagReader) take(arg string) (shown, secret string) {
 	before, next := f.before, f.next
 	f.before, f.next = arg, ""
 	if flag, ok := passwordFlags[path.Base(arg)]; ok {
-		f.letter = flag
+		f.add(flag)
 	} else if arg == "login" && slices.Contains([]string{"docker", "podman", "oc"}, path.Base(before)) {
-		f.letter = "-p"
+		f.add("-p")
 	}
 	if strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") && isLikelyName(arg) {
 		f.next = arg
@@ -76,10 +110,11 @@ func (f *flagReader) take(arg string) (shown, secret string) {
 		return user[1] + user[2] + ":" + Hidden, user[3]
 	case strings.HasPrefix(before, "-") && isAuth(before) && isLogin(arg):
 		return Hidden, arg
-	case f.letter != "" && before == f.letter && !strings.HasPrefix(arg, "-"):
+	case f.isPassword(before, arg):
 		return Hidden, arg
-	case f.letter != "" && strings.HasPrefix(arg, f.letter) && len(arg) > len(f.letter) && !option.MatchString(arg):
-		return f.letter + Hidden, arg[len(f.letter):]
+	case f.glued(arg) != "":
+		letter := f.glued(arg)
+		return letter + Hidden, arg[len(letter):]
 	default:
 		if shown, secret := setting(arg); secret != "" && strings.HasPrefix(arg, "-") {
 			return shown, secret
@@ -164,6 +199,9 @@ func (f *finder) flags(s string, depth int) string {
 		words, end := commandLine(s, at)
 		var r flagReader
 		for _, w := range words {
+			if slices.Contains([]string{"|", "||", ";", "&&"}, s[at+w.from:at+w.to]) {
+				r.letters = nil // another command follows
+			}
 			shown, secret := r.take(w.text)
 			if strings.Contains(w.text, "LoginModule") {
 				continue // it was masked before

@@ -36,7 +36,10 @@ func (e edits) apply(text string) string {
 }
 
 // A finder hides what looks like a secret in texts, and collects what it has hidden.
-type finder struct{ found []string }
+type finder struct {
+	found       []string
+	ofAddresses []string // logins: a password, or NAME:PASSWORD
+}
 
 // isPlain reports whether the value of a secret's name is a secret: it may also be empty,
 // hidden already, or a reference.
@@ -94,9 +97,14 @@ func (f *finder) matches(s string, pattern *regexp.Regexp, condition func(string
 
 // all returns the secrets that were found and their parts that may appear separately: items
 // of a list or a map, what follows the scheme of an Authorization header, and the password
-// of a login NAME:PASSWORD.
+// of a login NAME:PASSWORD. The login of an address has no other parts: it may be words of a
+// text that has an "@" further on.
 func (f *finder) all() []string {
 	var out []string
+	for _, v := range f.ofAddresses {
+		_, password, _ := strings.Cut(v, ":")
+		out = append(out, v, password)
+	}
 	for _, v := range f.found {
 		out = append(out, v, strings.Trim(v, `"'`))
 		for _, part := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(",;[]{}()", r) }) {

@@ -71,6 +71,10 @@ func TestDocumentHides(t *testing.T) {
 		{"YAML, words on a line", "args: [\"--password\", \"" + s + "\", \"--port\"]\n", `"--port"]`},
 		{"YAML, a variable's word", "environment:\n- \"DB_PASSWORD=a " + s + "\"\n- HEAP=1g\n", "- HEAP=1g\n"},
 		{"JSON, a map", `{"passwords":{"alice":"` + s + `"},"port":1}`, `{"passwords":***,"port":1}`},
+		{"JSON, a name and a password", `{"auth":["u","` + s + `"],"port":1}`, `{"auth":***,"port":1}`},
+		{"JSON, a login in a list", `{"auth":["u:` + s + `"],"port":1}`, `{"auth":***,"port":1}`},
+		{"YAML, a login among methods", "auth: [basic, jwt, \"u:" + s + "\"]\nport: 1\n", "port: 1\n"},
+		{"YAML, a name and a password on lines", "auth:\n- u\n- " + s + "\nport: 1\n", "port: 1\n"},
 		{"JSON, a deep map", `{"secrets":{"a":{"x":"}"},"b":["` + s + `"]},"port":1}`, `"port":1}`},
 		{"JSON, a bracket in a text", `{"passwords":["a]b","` + s + `"],"port":1}`, `,"port":1}`},
 		{"JSON, a bracket and a quote in a text", `{"passwords":["a\"]b","it's","` + s + `"],"port":1}`, `,"port":1}`},
@@ -148,6 +152,8 @@ func TestDocumentKeeps(t *testing.T) {
 		{"YAML, how keys are used", "apm-server:\n  auth:\n    api_key:\n      enabled: true\n      # the most\n      limit: 100 # keys\n    anonymous:\n      enabled: false\n"},
 		{"YAML, how tokens are used", "xpack.security.authc:\n  token:\n    enabled: true\n    timeout: 20m\n  api_key:\n    cache:\n      ttl: 1d\n      hash_algo: ssha256\n"},
 		{"YAML, in braces", "api_key: {enabled: true, limit: 100}\nport: 1\n"},
+		{"YAML, methods of logging in", "a:\n  auth: []\nb:\n  auth: [scram-sha-256, gssapi]\nc:\n  auth: [oauth2, jwt]\nd:\n  auth: [jwt]\ne:\n  auth:\n  - OAUTHBEARER\n  - x509\n  - other\n"},
+		{"JSON, methods of logging in", `{"auth": [], "x": {"auth": ["SCRAM-SHA-512", "mtls"]}}`},
 		{"JSON, in braces", `{"api_key": {"enabled": true, "limit": 100, "cache": {"ttl": "1m"}}, "port": 1}`},
 		{"JSON, in braces on lines", "{\n  \"api_key\": {\n    \"enabled\": true,\n    \"limit\": 100\n  },\n  \"port\": 1\n}\n"},
 		{"JSON, a word in a list", "{\"required\":\n  [\"password\"]\n, \"port\": 1}\n"},
@@ -195,6 +201,15 @@ func TestCommandHides(t *testing.T) {
 		{"a blank in a flag's address", []string{"srv", "--url=https://u:a " + s + "@h/"}, "srv --url=https://***@h/"},
 		{"a container's variable", []string{"docker", "run", "--env=DB_PASSWORD=a " + s, "x"}, "docker run --env=DB_PASSWORD=*** x"},
 		{"curl's cookies", []string{"curl", "-b", "session=" + s, "h"}, "curl -b *** h"},
+		{"curl's cookies behind another letter", []string{"curl", "-sb", "a=" + s, "h"}, "curl -sb *** h"},
+		{"curl's cookies, glued", []string{"curl", "-ba=" + s, "h"}, "curl -b*** h"},
+		{"curl's file of cookies", []string{"curl", "-b", "jar.txt", "-bjar.txt", "h"}, "curl -b jar.txt -bjar.txt h"},
+		{"zip, a file named curl", []string{"zip", "-r", "out.zip", "src/curl", "-P", s}, "zip -r out.zip src/curl -P ***"},
+		{"Redis, a host named curl", []string{"redis-cli", "-h", "curl", "-a", s}, "redis-cli -h curl -a ***"},
+		{"Redis, a bar among its arguments", []string{"redis-cli", "-d", "|", "-a", s}, "redis-cli -d '|' -a ***"},
+		{"Redis in a script, a bar in quotes", []string{"sh", "-c", "redis-cli -d '|' -a " + s}, `sh -c 'redis-cli -d '\''|'\'' -a ***'`},
+		{"two programs in a script", []string{"sh", "-c", "mysql -p" + s + " db | head -p 8 ; zip -p 9 && redis-cli -p 6379 -a " + s}, "sh -c 'mysql -p*** db | head -p 8 ; zip -p 9 && redis-cli -p 6379 -a ***'"},
+		{"a flag with the letter of another program", []string{"sh", "-c", "mysql influx -password " + s}, "sh -c 'mysql influx -password ***'"},
 		{"a quote in an address", []string{"srv", `https://u:a"` + s + "@h/"}, "srv https://***@h/"},
 		{"no scheme", []string{"srv", "u:" + s + "@h:1"}, "srv u:***@h:1"},
 		{"an image", []string{"docker", "run", "img:1@sha256:abc"}, "docker run img:1@sha256:abc"},
@@ -231,6 +246,31 @@ func TestCommandHides(t *testing.T) {
 			}
 			if strings.Contains(strings.Join(test.args, " "), s) && strings.Contains(m.Text("it says "+whole+" aloud"), s) {
 				t.Error("the secret of the command line is not removed from other text")
+			}
+		})
+	}
+}
+
+// What is known of a login in an address is the whole and its password, and no word of a text
+// behind the address.
+func TestWordsBehindAnAddress(t *testing.T) {
+	for _, tt := range []struct{ name, arg, shown, line, want string }{
+		{"a path", "--note=https://ci:8443/1 done, info, see a@b", "--note=https://ci:8443/1 done, info, see a@b", "info: done, see 8443", "info: done, see 8443"},
+		{"a query", "https://ci:8443?x done, info, see a@b", "https://ci:8443?x done, info, see a@b", "info: done", "info: done"},
+		{"a login and a path", "https://u:" + canary + "@ci/1 done, info, see a@b", "https://***@ci/1 done, info, see a@b", "info: " + canary, "info: ***"},
+		{"no path", "https://ci:8443 done, info, see a@b", "https://***@b", "info: done, see 8443", "info: done, see 8443"},
+		{"a blank in a password", "https://u:a, " + canary + "@h/x", "https://***@h/x", "info: a, " + canary, "info: ***"},
+		{"an escaped colon", `https\://u\:` + canary + "@h/x", `https\://***@h/x`, "info: " + canary, "info: ***"},
+		{"no scheme", "info:" + canary + "@h", "info:***@h", "info: " + canary, "info: ***"},
+		{"a token alone", "https://" + canary + "@h/x", "https://***@h/x", "info: " + canary, "info: ***"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var m Mask
+			if got := m.Args([]string{tt.arg})[0]; got != tt.shown {
+				t.Errorf("got %s, want %s", got, tt.shown)
+			}
+			if got := m.Text(tt.line); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
 	}

@@ -10,7 +10,8 @@ import (
 const (
 	linesBefore = 6
 	linesBehind = 12
-	mostElement = 4 << 10 // bytes of an element of XML with a secret
+	mostElement = 4 << 10  // bytes of an element of XML with a secret
+	mostKey     = 32 << 10 // bytes between the first and the last line of a private key
 )
 
 const (
@@ -21,9 +22,11 @@ const (
 )
 
 var (
-	// A private key in a log: its first and its last line with what is between them, which has
-	// no such line; its first line and those that follow it; or those before its last line.
-	loggedKey = lazily(`(?m)(` + keyBegin + `)(?:(\s*)(?:[^-]|-{1,4}[^-])*?(\s*` + keyEnd + `)|.*(?:\n` + keyLine + `$)*)|(?:^` + keyLine + `\n)*(?:[^-\n]|-{1,4}[^-\n])*(` + keyEnd + `)`)
+	// The first and the last line of a private key; the lines of one that follow the first,
+	// and those before the last.
+	keyMark   = lazily(`(` + keyBegin + `)|` + keyEnd)
+	keyBehind = lazily(`(?m)\A.*(?:\n` + keyLine + `$)*`)
+	keyBefore = lazily(`(?m)(?:^` + keyLine + `\n)*.*\z`)
 	// A secret's name before a block of YAML, and one with nothing after it.
 	blockName = lazily(`(?:^|[^\w.\-])(` + word + `)["']?[ \t]*:[ \t]*(?:[!&]\S*[ \t]+)*[|>][+\-0-9]*[ \t\r\n]*(?:#.*)?\n?$`)
 	emptyName = lazily(`^[ \t]*(?:-[ \t]+)*["']?(` + word + `)["']?[ \t]*:[ \t\r\n]*(?:#.*)?\n?$`)
@@ -49,7 +52,7 @@ var (
 // that a line of a log leaves open would hide all that follows.
 func (m *Mask) Log(text string) string {
 	if strings.Contains(text, "PRIVATE KEY") {
-		text = loggedKey().ReplaceAllString(text, "${1}${2}"+Hidden+"${3}${4}")
+		text = hideKeys(text)
 	}
 	text = hideNear(hideElements(text))
 	var out strings.Builder
@@ -62,6 +65,35 @@ func (m *Mask) Log(text string) string {
 	return out.String()
 }
 
+// hideKeys removes private keys: what is between the first line and the last, whatever a log
+// has there, and the lines of a key that lacks one of them.
+func hideKeys(text string) string {
+	var e edits
+	marks := keyMark().FindAllStringSubmatchIndex(text, -1)
+	done := 0
+	for i, g := range marks {
+		next := len(text)
+		if i+1 < len(marks) {
+			next = marks[i+1][0]
+		}
+		isBegin := g[2] >= 0
+		switch {
+		case isBegin && i+1 < len(marks) && marks[i+1][2] < 0 && next-g[1] <= mostKey:
+			body := strings.TrimSpace(text[g[1]:next])
+			from := g[1] + strings.Index(text[g[1]:next], body)
+			e.replace(from, from+len(body), Hidden)
+			done = marks[i+1][1]
+		case isBegin:
+			done = g[1] + len(keyBehind().FindString(text[g[1]:next]))
+			e.replace(g[1], done, Hidden)
+		case done < g[1]:
+			e.replace(g[0]-len(keyBefore().FindString(text[done:g[0]])), g[0], Hidden)
+			done = g[1]
+		}
+	}
+	return e.apply(text)
+}
+
 // hideElements removes the contents of XML elements with secret names, and the values
 // among their attributes. Of one without an end it removes the rest of the line.
 func hideElements(text string) string {
@@ -71,10 +103,10 @@ func hideElements(text string) string {
 	var e edits
 	done := 0
 	for _, g := range secretElement().FindAllStringSubmatchIndex(text, -1) {
-		if g[0] < done {
+		from, name := g[1], text[g[2]:g[3]]
+		if g[0] < done || strings.HasSuffix(text[:g[0]], "<") && strings.HasPrefix(text[from:], ">") { // <<NAME>> is a placeholder
 			continue
 		}
-		from, name := g[1], text[g[2]:g[3]]
 		e.replace(g[3], from, new(finder).settings(text[g[3]:from], pairValue))
 		if text[from-2] == '/' || isHarmless(name) {
 			continue

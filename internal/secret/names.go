@@ -57,7 +57,7 @@ var (
 var notPass = []string{"bypass", "compass", "encompass", "surpass", "trespass", "overpass", "underpass", "usefirstpass", "tryfirstpass", "clearpass"}
 
 // notAuth are values of settings that describe a method of logging in.
-var notAuth = []string{"", "none", "required", "requested", "optional", "want", "need", "true", "false", "yes", "no", "on", "off", "0", "1", "basic", "digest", "kerberos", "ntlm", "negotiate", "oauth", "ldap", "sasl", "tls", "plain", "simple", "trust"}
+var notAuth = []string{"", "none", "required", "requested", "optional", "want", "need", "true", "false", "yes", "no", "on", "off", "0", "1", "basic", "digest", "kerberos", "ntlm", "negotiate", "oauth", "ldap", "sasl", "tls", "plain", "simple", "trust", "bearer", "gssapi", "spnego", "jwt", "oauth2", "oauthbearer", "oidc", "saml", "mtls", "ldaps", "x509", "scram-sha-1", "scram-sha-256", "scram-sha-512"}
 
 // IsName reports whether a setting of this name is a secret, such as
 // "output.elasticsearch.password".
@@ -93,7 +93,12 @@ func isHarmless(name string) bool {
 // in.
 func isMode(name, value string) bool {
 	return strings.HasSuffix(name, "_AUTH") && !strings.EqualFold(name, "cloud_auth") &&
-		(slices.Contains(notAuth, strings.ToLower(strings.Trim(value, `"' `))) || strings.Contains(value, "://"))
+		(isMethod(value) || strings.Contains(value, "://"))
+}
+
+// isMethod reports whether a value describes a method of logging in.
+func isMethod(value string) bool {
+	return slices.Contains(notAuth, strings.ToLower(strings.Trim(value, "\"' \t\r\n")))
 }
 
 // IsReference reports whether a value is the reference of a secret and not the

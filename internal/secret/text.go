@@ -147,7 +147,8 @@ func endOf(s string, i int, j separator, header bool) int {
 }
 
 // hereDocument is the beginning of a value whose last line is a word, as in shells and HCL.
-var hereDocument = regexp.MustCompile(`^<<[-~]?[ \t]*["']?(\w+)`)
+// <<NAME>> is a placeholder.
+var hereDocument = regexp.MustCompile(`^<<[-~]?[ \t]*["']?(\w+)["']?(?:[ \t\r\n;|)&]|>[^>\r\n]|$)`)
 
 // partEnd returns the end of what begins at i if that is in quotes or brackets or is a
 // here-document, which may be on several lines. Otherwise it returns i.
@@ -158,7 +159,8 @@ func partEnd(s string, i int) int {
 	case isBracket(s[i]):
 		return closed(s, i)
 	}
-	if g := hereDocument.FindStringSubmatch(s[i:]); g != nil {
+	first := strings.TrimRight(s[i:i+lineLength(s[i:])], " \t\r,;")
+	if g := hereDocument.FindStringSubmatch(s[i:]); g != nil && !strings.HasSuffix(first, ">>") {
 		for i < len(s) {
 			begin := i
 			i += lineLength(s[i:])

@@ -99,7 +99,7 @@ func (t *tree) table(settings []node) {
 		switch {
 		case isLikelyName(n.name), pair && valued.MatchString(n.name):
 			t.secret(n)
-		case n.kind == scalar && Is(n.name, n.text), n.kind == list && isAuth(n.name) && !slices.ContainsFunc(n.below, isMethod):
+		case n.kind == scalar && Is(n.name, n.text), n.kind == list && isAuth(n.name) && isLoginList(n.below):
 			t.hide(n)
 		default:
 			t.mask(n)
@@ -107,9 +107,17 @@ func (t *tree) table(settings []node) {
 	}
 }
 
-// isMethod reports whether a value is a method of logging in, or has several parts.
-func isMethod(n node) bool {
-	return n.kind != scalar || slices.Contains(notAuth, strings.ToLower(strings.TrimSpace(n.text)))
+// isLoginList reports whether a list is a name and a password, or has a login as an item.
+// Others are methods of logging in.
+func isLoginList(items []node) bool {
+	isPair := len(items) == 2
+	for _, n := range items {
+		if n.kind == scalar && isLogin(strings.TrimSpace(n.text)) {
+			return true
+		}
+		isPair = isPair && n.kind == scalar && !isMethod(n.text)
+	}
+	return isPair
 }
 
 // list masks a list, which may be the arguments of a program.

@@ -19,6 +19,7 @@ type link struct {
 	l                     *lane
 	format                kafka.ProduceFormat
 
+	startedAt  time.Duration // when the lane began to use it
 	unsent     int           // bytes queued and not written
 	progressAt time.Duration // when bytes were last written, an answer came, or the queue was last empty
 	dirty      bool          // in sender.dirty

@@ -316,6 +316,7 @@ func (l *lane) up(k *link) bool {
 	defer s.mu.Unlock()
 	s.now = s.p.sink.Now()
 	l.link, l.outage = k, conn.Outage{}
+	k.startedAt = s.now
 	if l.closed {
 		k.Kill(conn.ErrClosed)
 		return false

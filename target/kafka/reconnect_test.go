@@ -30,25 +30,34 @@ func unconnectedLane(ctx context.Context, t *testing.T, given ...string) *lane {
 }
 
 // A broker that closes its connections is asked for another one at once only if it was of
-// use: otherwise the lane pauses, longer each time.
+// use, or was open for long: otherwise the lane pauses, longer each time.
 func TestReconnectPauses(t *testing.T) {
 	t.Parallel()
 	const (
-		lasts = 10 * time.Second
-		open  = time.Millisecond // how long a connection is open
+		lasts = 30 * time.Second
+		open  = time.Millisecond            // how long a connection is open
+		long  = conn.ReconnectMost + open   // how long it is if that shows that it was of use
+		each  = int(lasts/long) + 1         // connections without a pause, if each is open for long
+		short = conn.ReconnectMost - 2*open // how long it is if it may have been of no use
 	)
 	for _, tt := range []struct {
 		name        string
 		acks        string
+		open        time.Duration
 		asks        bool // the lane sends a request on each connection
 		answers     bool // and the broker answers it
 		least, most int  // connections
 	}{
-		{"closed at once", "1", false, false, 10, 18},
-		{"closed after a request", "1", true, false, 10, 18},
-		{"closed after an answer", "1", true, true, int(lasts/open) / 2, int(lasts/open) + 1},
-		{"without acks, closed at once", "0", false, false, 10, 18},
-		{"without acks, closed after a request", "0", true, false, 150, 250},
+		{"closed at once", "1", open, false, false, 26, 44},
+		{"closed after a request", "1", open, true, false, 26, 44},
+		{"closed after an answer", "1", open, true, true, int(lasts/open) / 2, int(lasts/open) + 1},
+		{"idle, closed after long", "1", long, false, false, each, each},
+		{"idle, closed before", "1", short, false, false, 14, each - 2},
+		{"closed long after a request", "1", long, true, false, each, each},
+		{"without acks, closed at once", "0", open, false, false, 26, 44},
+		{"without acks, closed after a request", "0", open, true, false, 450, 750},
+		{"without acks, closed long after a request", "0", long, true, false, each, each},
+		{"without acks, idle, closed after long", "0", long, false, false, each, each},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +72,7 @@ func TestReconnectPauses(t *testing.T) {
 					Dial: func(context.Context) (*link, error) {
 						dials++
 						here, there := net.Pipe()
-						go serveOnce(there, open, tt.answers)
+						go serveOnce(there, tt.open, tt.answers)
 						return newLink(l, here, format), nil
 					},
 					Failed: l.down,

@@ -272,7 +272,7 @@ func (l *lane) lost(k *link) conn.Next {
 	switch {
 	case l.closed:
 		return conn.Never
-	case k.answered:
+	case k.answered, s.now-k.startedAt > conn.ReconnectMost: // one that was idle, and that the broker then closed, was usable
 		return conn.AtOnce
 	case k.format.Acks == 0 && k.Next > 0:
 		return conn.AfterFirst // nothing is ever answered: what was written may have been of use

@@ -15,10 +15,11 @@ import (
 // A link is one connection of a lane.
 type link struct {
 	conn.Link
-	l      *lane
-	seg    [1][]byte
-	proven bool  // something was answered on it
-	why    error // why reading ended
+	l         *lane
+	seg       [1][]byte
+	startedAt time.Duration // when the lane began to use it
+	proven    bool          // something was answered on it, or it lasted longer than conn.ReconnectMost
+	why       error         // why reading ended
 }
 
 var (
@@ -117,6 +118,7 @@ func (l *lane) up(k *link) {
 		l.counts.Reconnects++
 	}
 	l.link, l.outage = k, conn.Outage{}
+	k.startedAt = now
 	l.countConnected(1)
 	if l.closed || l.ctx.Err() != nil {
 		k.Kill(conn.ErrClosed)
@@ -155,6 +157,7 @@ func (l *lane) lost(k *link, err error) (over bool) {
 	defer l.mu.Unlock()
 	k.Bury(err)
 	now := l.sink.Now()
+	k.proven = k.proven || now-k.startedAt > conn.ReconnectMost // one that was idle, and that the server then closed, was usable
 	l.link = nil
 	l.outage.Note(now, k.Cause())
 	l.countConnected(-1)

@@ -8,8 +8,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
@@ -220,6 +222,44 @@ func TestCloseWhileWriting(t *testing.T) {
 	}
 	if sink.unknown != 200 || sink.failed != 100 {
 		t.Errorf("%d unknown, %d failed; want 200 and 100", sink.unknown, sink.failed)
+	}
+}
+
+// The pause after a connection grows only if it was of no use: nothing was answered on it, and
+// it was not open for long.
+func TestNextAfterLost(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		open    time.Duration
+		answers bool
+		want    conn.Next
+	}{
+		{"closed at once", 0, false, conn.AfterPause},
+		{"closed after an answer", 0, true, conn.AfterFirst},
+		{"closed before long", conn.ReconnectMost, false, conn.AfterPause},
+		{"closed after long", conn.ReconnectMost + time.Nanosecond, false, conn.AfterFirst},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l, _ := newTestLane(t, 1, true)
+				time.Sleep(time.Hour) // the run began long before the connection
+				k := l.link
+				k.Attach(nil)
+				l.up(k)
+				time.Sleep(tt.open)
+				if tt.answers {
+					if _, err := k.processAnswers([]byte(riemann.Ack), socket.Arrival{Last: l.sink.Now()}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				k.why = errServerClosed
+				if got := l.ended(k); got != tt.want {
+					t.Errorf("next is %d, want %d", got, tt.want)
+				}
+			})
+		})
 	}
 }
 
