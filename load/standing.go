@@ -30,6 +30,12 @@ func (r *Run) Progress() Progress {
 	return s
 }
 
+// Measured reports whether the measurement is over: its time, its bytes or its events, or it was stopped.
+// Answers may still be waited for. It is safe for concurrent use once the run has started.
+func (r *Run) Measured() bool {
+	return r.Now() >= min(r.clipEnd(Never), time.Duration(r.lastFiredAt.Load()))
+}
+
 // Moved reports whether any event changed state between two moments.
 func (s Progress) Moved(before Progress) bool {
 	return s.InFlight != before.InFlight || s.Done != before.Done || s.Left != before.Left || s.Written != before.Written || s.Read != before.Read

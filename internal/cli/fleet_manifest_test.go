@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"carronade/internal/fleet"
+	"carronade/internal/fleet/bus"
 	"carronade/internal/permit"
 )
 
@@ -19,6 +20,15 @@ func TestManifestTarget(t *testing.T) {
 	} {
 		if err := rules.Address(address); (err == nil) != want {
 			t.Errorf("%s: got %v, want allowed: %v", address, err, want)
+		}
+	}
+}
+
+// TestManifestAgents checks that a manifest may have as many agents as can be connected to a coordinator.
+func TestManifestAgents(t *testing.T) {
+	for agents, want := range map[int]bool{bus.MaxAgents: true, bus.MaxAgents + 1: false} {
+		if _, err := fleet.Manifest(fleet.ManifestOptions{Agents: agents}); (err == nil) != want {
+			t.Errorf("%d agents: got %v, want allowed: %v", agents, err, want)
 		}
 	}
 }

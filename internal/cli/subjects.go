@@ -175,11 +175,12 @@ const exitText = `  0     done, and every limit and comparison that was requeste
   1     done, but a limit or a comparison that was requested does not hold (with
         --verify: events were lost or corrupted, or a consumer read aborted
         ones), or the system accepted no event at all
-  2     failed: wrong usage or workload, no connection, or the report could not
-        be written
+  2     failed: wrong usage or workload, no connection at the start, or the
+        report could not be written
   3     done, but the measurement is not trustworthy: the generator was the
-        limit, or its clock or schedule failed (a noisy run keeps its code; of
-        several repetitions, those that were replaced do not count)
+        limit, its clock or schedule failed, the system ended, or a fault left
+        no connection (a noisy run keeps its code; of several repetitions,
+        those that were replaced do not count)
   4     cannot tell. For --slo: only the delay of the generator may have broken
         the limit. For verify and compare --gate: too little history, or too
         noisy. For --verify: events were removed before they were read, or the

@@ -336,7 +336,7 @@ func (t *ProfileTools) apm(f *profileFlags, src source, in *input, read func(to 
 		}
 		return nil
 	})
-	if err = in.finish(&a.src, err, "check that the requests are complete"); err != nil {
+	if err = in.finish(&a.src, err, a.src.Read, noEvents(src.Name, "check that the requests are complete")); err != nil {
 		return nil, err
 	}
 	return a, a.keep(f.keep, kept)

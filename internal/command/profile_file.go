@@ -77,9 +77,9 @@ func (in *input) ended(src *source, err error) bool {
 	return true
 }
 
-// finish notes how the reading of events ended, and returns why there is nothing to fit; hint
-// says what to check where there were no events.
-func (in *input) finish(src *source, err error, hint string) error {
+// finish notes in src how the reading ended, and returns err if that was an error. If no events were
+// found, it returns why there is nothing to fit: nothing, if all was read.
+func (in *input) finish(src *source, err error, found uint64, nothing error) error {
 	switch {
 	case in.ended(src, err):
 		src.Interrupted = in.ctx.Err() != nil
@@ -88,16 +88,20 @@ func (in *input) finish(src *source, err error, hint string) error {
 	default:
 		src.Whole = true
 	}
-	if src.Read > 0 {
-		return nil
-	}
 	switch {
+	case found > 0:
+		return nil
 	case src.Broken > 0:
 		return err
 	case in.ctx.Err() != nil:
 		return context.Canceled
 	}
-	return &Words{Err: fmt.Errorf("%s has no events", src.Name), Hint: hint}
+	return nothing
+}
+
+// noEvents is the error of a file without events; hint says what to check.
+func noEvents(name, hint string) error {
+	return &Words{Err: fmt.Errorf("%s has no events", name), Hint: hint}
 }
 
 // stopped reports whether reading must end. A source that is waited for ends by itself, and what came
@@ -182,22 +186,9 @@ func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input
 	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
 	s := source{Kind: kind, Name: name}
 	err = read(to)
-	switch {
-	case in.ended(&s, err):
-		s.Interrupted = in.ctx.Err() != nil
-	case err != nil:
+	nothing := &Words{Err: fmt.Errorf("%s has no records, as %s", name, kind), Hint: "check the file, and its format (--format)"}
+	if err := in.finish(&s, err, sampler.Records(), nothing); err != nil {
 		return nil, err
-	default:
-		s.Whole = true
-	}
-	if sampler.Records() == 0 {
-		switch {
-		case s.Broken > 0:
-			return nil, err
-		case s.Interrupted:
-			return nil, context.Canceled
-		}
-		return nil, &Words{Err: fmt.Errorf("%s has no records, as %s", name, kind), Hint: "check the file, and its format (--format)"}
 	}
 	s.Warnings = append(s.Warnings, to.warnings...)
 	if err := kept.write(); err != nil {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"fmt"
 
 	"carronade/internal/traffic"
@@ -42,28 +41,14 @@ func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (sam
 		messages.message(m)
 		return enough(messages.src.Read)
 	}
-	whole := false
 	err = p.Read(in.Reader)
-	switch {
-	case in.ended(&src, err):
-		src.Interrupted = in.ctx.Err() != nil
-	case err != nil:
-		return nil, err
-	default:
-		whole = p.Counts.Gaps+p.Counts.Cut+p.Unreadable+p.Counts.Ignored == 0
-	}
-	src.Whole = whole
-	src.Warnings = append(src.Warnings, packetWarnings(&p, sampler.Records(), agents.src.Read, messages.src.Read)...)
 	records := sampler.Records()
+	if err := in.finish(&src, err, records+agents.src.Read+messages.src.Read, noRequests(&p, name)); err != nil {
+		return nil, err
+	}
+	src.Whole = src.Whole && p.Counts.Gaps+p.Counts.Cut+p.Unreadable+p.Counts.Ignored == 0
+	src.Warnings = append(src.Warnings, packetWarnings(&p, records, agents.src.Read, messages.src.Read)...)
 	switch {
-	case records+agents.src.Read+messages.src.Read == 0:
-		switch {
-		case src.Broken > 0:
-			return nil, err
-		case src.Interrupted:
-			return nil, context.Canceled
-		}
-		return nil, noRequests(&p, name)
 	case records >= max(agents.src.Read, messages.src.Read):
 		if err := kept.write(); err != nil {
 			return nil, err

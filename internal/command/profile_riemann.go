@@ -300,7 +300,7 @@ func (t *ProfileTools) riemann(f *profileFlags, src source, in *input, read func
 		}
 		return nil
 	})
-	if err = in.finish(&r.src, err, "check that it has messages of clients, and not the answers of a server"); err != nil {
+	if err = in.finish(&r.src, err, r.src.Read, noEvents(src.Name, "check that it has messages of clients, and not the answers of a server")); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -284,3 +284,19 @@ func BenchmarkWriteHour(b *testing.B) {
 		}
 	}
 }
+
+// TestPageParts checks that the parts of a run are on its page, also if nothing was sent.
+func TestPageParts(t *testing.T) {
+	for _, sent := range []uint64{0, 1000} {
+		d := &report.Document{Schema: report.Schema, ID: "a", Op: "produce", Mode: load.OpenLoop, Totals: report.Totals{Counts: measure.Counts{Sent: sent}}}
+		for _, name := range []string{"orders", "payments"} {
+			d.Parts = append(d.Parts, report.Part{Name: name, Totals: report.Totals{Counts: measure.Counts{Sent: sent / 2}}})
+		}
+		got := strings.Split(pageWritten(t, d), `<script type="application/json"`)[0]
+		for _, want := range []string{`<th scope="row">orders</th>`, `<th scope="row">payments</th>`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%d sent: the page has no %s", sent, want)
+			}
+		}
+	}
+}

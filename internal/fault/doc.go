@@ -1,10 +1,10 @@
 // Package fault has the faults that a run makes itself, and the scores of all faults.
 //
-// Of the former it has the grammar, such as 60s:stop=leader,10s, that of the moments at which a run
-// runs commands, and the relay, which delays the connections of one run. A relay is a process of its
-// own, through which the run connects to its target; it passes bytes on in both directions, and
-// delays them on command. Everything else that makes a fault is up to the run, which knows the
-// processes.
+// It has the grammar of faults, such as 60s:stop=leader,10s. It has the grammar of the moments at
+// which a run runs commands. It has the relay, which delays the connections of one run. A relay is a
+// process of its own, through which the run connects to its target; it passes bytes on in both
+// directions, and delays them on command. Everything else that makes a fault is up to the run, which
+// knows the processes.
 //
 // A score is what a fault, and its end, did to a run that went on meanwhile, whoever made it. It
 // takes marks on the time axis of a run and the outcomes of its batches, and says when the fault

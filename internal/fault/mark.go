@@ -2,7 +2,7 @@ package fault
 
 import "time"
 
-// Bin is the resolution of everything here.
+// Bin is the resolution of scores.
 const Bin = 100 * time.Millisecond
 
 // The kinds of marks.

@@ -24,7 +24,7 @@ const (
 // coordinatorPort is the port of the coordinator.
 const coordinatorPort = 8236
 
-// maxAgents is how many agents can be connected to a coordinator.
+// maxAgents is how many agents can be connected to a coordinator: bus.MaxAgents.
 const maxAgents = 64
 
 // ManifestOptions are what differs between fleets. The zero value is a fleet with the defaults.

@@ -1,7 +1,9 @@
 // Package layout lays out text. For terminals it wraps, cuts and pads text, and
 // makes tables that become narrower if necessary and pages of at most Columns
-// columns. It also writes SVG, element by element, makes text literal in Markdown, and
-// replaces characters that make a page unreadable or misleading. It handles columns and escaping, and does not know what text and numbers mean.
+// columns. It also writes SVG, element by element, makes text literal in Markdown,
+// and replaces characters that make a page unreadable or misleading. The HTML page
+// of reports is not its work: package export writes that with html/template. It
+// handles columns and escaping, and does not know what text and numbers mean.
 // Its invariants: text is laid out first and colored last, so that color never moves
 // a column; external text, once cleaned, cannot move the cursor; and text and attribute
 // values reach markup only through functions that escape. Unescaped text (Raw) is a constant

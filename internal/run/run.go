@@ -460,9 +460,13 @@ func (e *execution) report(out *outcome, failure error) *report.Document {
 // judge assesses a generator by its result.
 func (e *execution) judge(r *load.Result, out *outcome, processors int) measure.Trust {
 	w := e.Workload
+	var connections string
+	if r.Stopped == load.ByLoss { // else the measurement ended before that could stop it
+		connections = e.leftAlone()
+	}
 	return trust.Judge(trust.Input{
 		Result: r, Discards: discardsAll(w, out.facts), Processors: processors, Clock: out.clock,
-		System: e.endedAlone(), Connections: e.leftAlone(), Relay: out.cut, Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
+		System: e.endedAlone(), Connections: connections, Relay: out.cut, Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
 	})
 }
 

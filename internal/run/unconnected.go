@@ -14,8 +14,8 @@ const withoutConnection = time.Minute
 // lookForConnections is how often the run counts its connections.
 const lookForConnections = time.Second
 
-// watchConnections watches whether faults of the run have left it without connections, until the run
-// ends. If so, it closes e.unconnected. Targets that do not know their connections are not watched.
+// watchConnections watches whether faults of the run have left it without connections, until the
+// run ends. If so, and the measurement is not over, it closes e.unconnected. Targets that do not know their connections are not watched.
 func (e *execution) watchConnections(r *load.Run, j *injector) {
 	of, ok := e.session.Target().(load.Connected)
 	if j == nil || !ok {
@@ -40,7 +40,7 @@ func (e *execution) watchConnections(r *load.Run, j *injector) {
 				since = time.Time{}
 			case since.IsZero():
 				since, before = time.Now(), r.Progress()
-			case time.Since(since) >= withoutConnection && r.Progress().Waits(before):
+			case time.Since(since) >= withoutConnection && !r.Measured() && r.Progress().Waits(before):
 				e.Logf("the run ends: its fault left no connection, and none came back within %s", units.FlagDuration(withoutConnection))
 				close(none)
 				return

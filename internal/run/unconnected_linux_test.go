@@ -17,18 +17,19 @@ func TestUnconnected(t *testing.T) {
 	const ever = 24 * time.Hour
 	for _, tt := range []struct {
 		name        string
-		until       time.Duration // the connection is lost from 20 s on
+		from, until time.Duration // the connection is lost
 		set         []string      // PID and OTHER are processes
 		stopped     load.Reason
 		least, most float64 // seconds of the measurement
 		exit        int
 	}{
-		{"for good", ever, []string{"fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, report.ExitUntrusted},
-		{"for good, with a limit", ever, []string{"fault=20s:kill=pid:PID", "slo=outage<30s"}, load.ByLoss, 80, 83, report.ExitUntrusted},
-		{"for good, in a round trip", ever, []string{"op=roundtrip", "fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, report.ExitUntrusted},
-		{"until it is started again", 70 * time.Second, []string{"fault=20s:kill=pid:PID"}, load.ByTime, 300, 300, report.ExitOK},
-		{"but it did not end anything", ever, []string{"fault=20s:stop=pid:PID,10s"}, load.ByTime, 300, 300, report.ExitOK},
-		{"until a later fault is over", ever, []string{"fault=20s:kill=pid:PID", "fault=150s:stop=pid:OTHER,30s"}, load.ByLoss, 240, 243, report.ExitUntrusted},
+		{"for good", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, report.ExitUntrusted},
+		{"for good, with a limit", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "slo=outage<30s"}, load.ByLoss, 80, 83, report.ExitUntrusted},
+		{"for good, in a round trip", 20 * time.Second, ever, []string{"op=roundtrip", "fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, report.ExitUntrusted},
+		{"until it is started again", 20 * time.Second, 70 * time.Second, []string{"fault=20s:kill=pid:PID"}, load.ByTime, 300, 300, report.ExitOK},
+		{"but it did not end anything", 20 * time.Second, ever, []string{"fault=20s:stop=pid:PID,10s"}, load.ByTime, 300, 300, report.ExitOK},
+		{"at the end of the measurement", 245 * time.Second, ever, []string{"fault=245s:kill=pid:PID"}, load.ByTime, 300, 300, report.ExitOK},
+		{"until a later fault is over", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "fault=150s:stop=pid:OTHER,30s"}, load.ByLoss, 240, 243, report.ExitUntrusted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			named := strings.NewReplacer("PID", fmt.Sprint(sleeper(t)), "OTHER", fmt.Sprint(sleeper(t)))
@@ -36,8 +37,8 @@ func TestUnconnected(t *testing.T) {
 				tt.set[i] = named.Replace(tt.set[i])
 			}
 			synctest.Test(t, func(t *testing.T) {
-				m := &fakeKind{perBatch: 1, consumeDelay: time.Millisecond, lostFrom: 20 * time.Second, lostUntil: tt.until}
-				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, append(tt.set, "rate=100/s", "for=5m", "drain=1s")...)})
+				m := &fakeKind{perBatch: 1, consumeDelay: time.Millisecond, lostFrom: tt.from, lostUntil: tt.until}
+				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, append(tt.set, "rate=100/s", "for=5m", "drain=10s")...)})
 				if err != nil {
 					t.Fatal(err)
 				}

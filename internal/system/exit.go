@@ -8,7 +8,7 @@ const (
 	ExitOK          = 0
 	ExitBroken      = 1   // done, but a requested limit does not hold, or the system took nothing
 	ExitFailed      = 2   // the command failed
-	ExitUntrusted   = 3   // done, but the generator was the limit
+	ExitUntrusted   = 3   // done, but the generator was the limit, the system ended, or a fault left no connection
 	ExitCannotTell  = 4   // a gate or a limit cannot tell: too little history, too noisy, or not read
 	ExitInterrupted = 130 // interrupted; the partial report is kept and marked
 )
