@@ -41,9 +41,8 @@ func mergeCompact(a, b *Histogram) *Histogram {
 	a, b = a.Compact(), b.Compact()
 	out := &Histogram{min: a.min, max: a.max, count: a.count, sumLo: a.sumLo, sumHi: a.sumHi, below: a.below + b.below, above: a.above + b.above}
 	out.add(b.count, b.sumHi, b.sumLo, b.min, b.max)
-	left, right := a.packedCells(), b.packedCells()
-	w := newCellWriter(make([]byte, 0, len(left)+len(right)))
-	x, y := newCellReader(left), newCellReader(right)
+	w := newCellWriter(make([]byte, 0, len(a.packed)+len(b.packed)))
+	x, y := newCellReader(a.packed), newCellReader(b.packed)
 	for !x.end || !y.end {
 		switch {
 		case x.end || !y.end && y.cell < x.cell:
@@ -62,63 +61,14 @@ func mergeCompact(a, b *Histogram) *Histogram {
 	return out
 }
 
-// An awaySpan says which bytes of a shelved the packed cells of a histogram are.
-type awaySpan struct{ from, size uint32 }
-
-// packedCells returns the packed cells of a compact histogram.
-func (h *Histogram) packedCells() []byte {
-	if h.away == nil {
-		return h.packed
-	}
-	return h.away.read(int(h.awayAt.from), int(h.awayAt.size))
-}
-
-// packedSize is how many bytes they are.
-func (h *Histogram) packedSize() int {
-	if h.away == nil {
-		return len(h.packed)
-	}
-	return int(h.awayAt.size)
-}
-
-// shelve returns a set with the same histograms, whose packed cells are on a shelf; the set
-// itself if the shelf does not take them.
-func (s *shelf) shelve(set Set) Set {
-	var all []byte
-	set.Each(func(_ string, h **Histogram) {
-		if *h != nil {
-			all = append(all, (*h).packed...)
-		}
-	})
-	if len(all) == 0 {
-		return set
-	}
-	k := s.put(all)
-	if k == nil {
-		return set
-	}
-	from := uint32(0)
-	set.Each(func(_ string, h **Histogram) {
-		if *h == nil || len((*h).packed) == 0 {
-			return
-		}
-		c := **h // others may be reading this one
-		c.packed, c.away, c.awayAt = nil, k, awaySpan{from, uint32(len((*h).packed))}
-		from += c.awayAt.size
-		*h = &c
-	})
-	return set
-}
-
 // unpack expands the histogram to all cells.
 func (h *Histogram) unpack() {
 	if h.dense != nil {
 		return
 	}
-	packed := h.packedCells()
 	h.dense = make([]uint64, cells)
-	eachPacked(packed, func(i int, n uint64) { h.dense[i] += n })
-	h.packed, h.away = nil, nil
+	eachPacked(h.packed, func(i int, n uint64) { h.dense[i] += n })
+	h.packed = nil
 	if h.count == 0 {
 		h.min = math.MaxInt64 // the zero Histogram is empty, too
 	}

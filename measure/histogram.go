@@ -43,8 +43,6 @@ const (
 type Histogram struct {
 	dense  []uint64 // all cells; nil while empty or packed
 	packed []byte   // see packed.go; nil unless compact, immutable
-	away   *shelved // has the packed cells in place of packed; else nil
-	awayAt awaySpan
 
 	count        uint64
 	sumLo, sumHi uint64 // ns, 128 bits: a week of ten million values/s of one second each exceeds 2^64 ns
@@ -229,7 +227,7 @@ func (h *Histogram) span() (lo, hi int) {
 // eachCell calls f with every nonzero cell, in ascending order.
 func (h *Histogram) eachCell(f func(i int, n uint64)) {
 	if h.dense == nil {
-		eachPacked(h.packedCells(), f)
+		eachPacked(h.packed, f)
 		return
 	}
 	lo, hi := h.span()
@@ -373,5 +371,5 @@ func (h *Histogram) Equal(o *Histogram) bool {
 		return false
 	}
 	a, b := h.Compact(), o.Compact()
-	return string(a.packedCells()) == string(b.packedCells())
+	return string(a.packed) == string(b.packed)
 }

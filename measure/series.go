@@ -16,10 +16,6 @@ const mostCells = 16 << 20
 // fewRows is how many rows a series has in any case.
 const fewRows = 64
 
-// nearRows is how many of the newest rows have their packed cells in memory. Those of older
-// ones are on the series' shelf.
-const nearRows = 64
-
 // A Series contains the intervals of a run, in order, in bounded memory. When it is
 // full, each added interval makes it join two neighbours of the same phase: first those
 // at the beginning, then onwards to the newest, and then from the beginning again. So
@@ -38,15 +34,11 @@ type Series struct {
 	next      int // rows before this one were joined since per last changed
 
 	changed []Interval // by the last Add; see Changed
-
-	shelf *shelf // has the packed cells of older rows
 }
 
 // NewSeries returns a series with the given maximum number of intervals, but at least
 // four. A run has three phases, and intervals of different phases are never joined.
-func NewSeries(most int) *Series {
-	return &Series{most: max(most, 4), mostCells: mostCells, per: 1, shelf: &shelf{}}
-}
+func NewSeries(most int) *Series { return &Series{most: max(most, 4), mostCells: mostCells, per: 1} }
 
 // Add appends an interval. It copies the histograms (compactly); the caller keeps its
 // own.
@@ -80,15 +72,6 @@ func (s *Series) Add(iv Interval) {
 	s.rows = append(s.rows, iv)
 	s.cells += iv.cellBytes()
 	s.filled = 1
-	s.shelve(len(s.rows) - 1 - nearRows)
-}
-
-// shelve puts the packed cells of a row on the shelf, unless they are there or the row is one
-// of the newest.
-func (s *Series) shelve(i int) {
-	if i >= 0 && i < len(s.rows)-nearRows {
-		s.rows[i].Set = s.shelf.shelve(s.rows[i].Set)
-	}
 }
 
 // heavy reports whether the cells take too much memory.
@@ -101,7 +84,6 @@ func (s *Series) join() {
 	s.put(i, Join(s.rows[i], s.rows[i+1]))
 	s.rows = slices.Delete(s.rows, i+1, i+2)
 	s.changed = append(s.changed, s.rows[i])
-	s.shelve(i)
 	s.next = i + 1
 }
 
@@ -116,7 +98,7 @@ func (iv *Interval) cellBytes() int {
 	n := 8 * len(iv.LagLogs)
 	for _, h := range []*Histogram{iv.Response, iv.Service, iv.SendDelay, iv.Batching, iv.Queueing, iv.FailedService, iv.EndToEnd, iv.Censored} {
 		if h != nil {
-			n += h.packedSize()
+			n += len(h.packed)
 		}
 	}
 	return n

@@ -142,7 +142,7 @@ func TestSeriesIsBoundedInBytes(t *testing.T) {
 		s.Add(Interval{Phase: "measurement", Start: at, End: at + time.Second, Set: Set{Response: h}})
 		bytes := 0
 		for _, iv := range s.Intervals() {
-			bytes += iv.Response.packedSize()
+			bytes += len(iv.Response.packed)
 		}
 		if bytes != s.cells || bytes > most+most/10 && len(s.Intervals()) > fewRows {
 			t.Fatalf("after %d: %d rows have %d bytes, %d are counted, and %d are the bound", i, len(s.Intervals()), bytes, s.cells, most)
@@ -181,7 +181,7 @@ func TestSeriesOfAWeekIsBounded(t *testing.T) {
 		if iv.Service.dense != nil {
 			t.Fatal("an interval of the series is not compact")
 		}
-		bytes += iv.Service.packedSize()
+		bytes += cap(iv.Service.packed)
 	}
 	if len(s.Intervals()) != DefaultSeries {
 		t.Errorf("got %d intervals, want %d", len(s.Intervals()), DefaultSeries)
