@@ -21,8 +21,8 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// The memory of a long run is bounded: its rows are packed, and in a file, until there are as
-// many as a series has, and then joined. CARRONADE_TEST_RUN=24h runs a day in virtual time, as make
+// The memory of a long run is bounded: its rows are packed until there are as many as a
+// series has, and then joined. CARRONADE_TEST_RUN=24h runs a day in virtual time, as make
 // soak does.
 func TestLongRunIsSmall(t *testing.T) {
 	testkit.Need(t, "some seconds")
@@ -34,9 +34,9 @@ func TestLongRunIsSmall(t *testing.T) {
 		}
 	}
 	const (
-		anHour = 10 << 20 // until the series is full
-		ever   = 24 << 20 // the ledger remembers a million batches, in 8 MiB
-		report = 30 << 20 // the document as well
+		anHour = 16 << 20 // until the series is full
+		ever   = 40 << 20 // the ledger remembers a million batches, in 8 MiB
+		report = 44 << 20 // the document as well
 	)
 	for _, tt := range []struct {
 		name string
