@@ -34,7 +34,7 @@ var testPackages = []string{"internal/testkit/kafkatest", "internal/testkit", "i
 // Packages is the table of docs/architecture.md. Imports go only downwards, and only
 // app imports internal/cli.
 var Packages = []Package{
-	{Name: ".", May: []string{"app", "target/all"}},
+	{Name: ".", May: []string{"app"}},
 	{Name: "app", May: []string{"internal/cli", "target"}},
 	{Name: "examples/...", May: public},
 
@@ -51,7 +51,6 @@ var Packages = []Package{
 	{Name: "target/riemann", May: []string{"internal/conn", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
 	{Name: "target/...", May: protocol},
-	{Name: "target/all", May: []string{"target", "target/..."}},
 
 	{Name: "internal/wire/...", May: []string{"internal/wire/crc"}},
 	{Name: "internal/impair"},
@@ -68,18 +67,18 @@ var Packages = []Package{
 	{Name: "internal/sut", May: []string{"internal/secret", "internal/system", "measure", "target", "units"}},
 	{Name: "internal/fault", May: []string{"internal/system", "load", "units"}},
 	{Name: "internal/workload", May: []string{"internal/fault", "internal/secret", "load", "measure", "payload", "target", "units"}},
-	{Name: "internal/permit", May: []string{"internal/fault", "internal/workload", "target"}, Tests: []string{"target/all"}},
+	{Name: "internal/permit", May: []string{"internal/fault", "internal/workload", "target"}, Tests: []string{"target/apm", "target/kafka"}},
 	{Name: "internal/layout"},
 	{Name: "internal/find", May: []string{"internal/layout", "internal/stats", "internal/system", "units"}, Tests: []string{"internal/judge"}},
 	{Name: "internal/fleet", May: []string{"internal/system"}},
 	{Name: "internal/report", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/digest", May: []string{"internal/report", "internal/secret", "internal/workload", "measure", "target", "units"}, Tests: []string{"internal/fault", "internal/find", "target/all"}},
+	{Name: "internal/digest", May: []string{"internal/report", "internal/secret", "internal/workload", "measure", "target", "units"}, Tests: []string{"internal/fault", "internal/find", "target/..."}},
 	{Name: "internal/store", May: []string{"internal/digest", "internal/report", "internal/system", "internal/workload", "load", "target"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
 	{Name: "internal/testkit/reporttest", May: []string{"internal/compat", "internal/digest", "internal/report", "internal/store", "internal/workload", "load", "measure"}},
 	{Name: "internal/sqlitefile", May: []string{"internal/system"}},
 	{Name: "internal/jobs", May: []string{"internal/sqlitefile", "internal/system", "target", "units"}},
 	{Name: "internal/shell", May: []string{"internal/jobs", "internal/secret", "internal/store/elastic", "internal/sut", "target"}},
-	{Name: "internal/serve", May: []string{"internal/conn", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/workload", "target"}, Tests: []string{"target/all"}},
+	{Name: "internal/serve", May: []string{"internal/conn", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/workload", "target"}, Tests: []string{"target/apm", "target/kafka", "target/riemann"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/stats"},
@@ -93,14 +92,14 @@ var Packages = []Package{
 	{Name: "internal/web", May: []string{"internal/conn", "internal/picture", "internal/workload", "load", "measure", "target", "units"}},
 	{Name: "internal/run", May: []string{"internal/fault", "internal/ledger", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
-	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
+	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}},
 	{Name: "internal/scenario", May: []string{"internal/report", "internal/system", "internal/workload", "measure", "target", "units"}},
 	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load"}},
 	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/store/elastic", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/kafkatools", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/web", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/command", May: []string{"internal/compat", "internal/digest", "internal/explain", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/run", "internal/stats", "internal/store", "internal/system", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/riemann", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/all"}},
+	{Name: "internal/command", May: []string{"internal/compat", "internal/digest", "internal/explain", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/run", "internal/stats", "internal/store", "internal/system", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/riemann", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/apm"}},
 	{Name: "internal/cli", May: []string{
 		"internal/command", "internal/compat", "internal/compat/...", "internal/conn", "internal/digest", "internal/export",
 		"internal/fault", "internal/find", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/jobs",
@@ -108,8 +107,8 @@ var Packages = []Package{
 		"internal/run", "internal/scenario", "internal/secret", "internal/serve", "internal/shell",
 		"internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/stats", "internal/store",
 		"internal/store/elastic", "internal/store/sqlite", "internal/sut", "internal/system", "internal/trust", "internal/web",
-		"internal/workload", "load", "measure", "payload", "target", "units",
-	}, Tests: []string{"target/all"}},
+		"internal/workload", "load", "measure", "payload", "target", "target/...", "units",
+	}},
 
 	{Name: "internal/arch"},
 	{Name: "internal/testkit"},
@@ -117,7 +116,7 @@ var Packages = []Package{
 	{Name: "internal/testkit/browsertest", May: []string{"internal/testkit"}},
 	{Name: "internal/acceptance", Tests: []string{"internal/trace"}},
 	{Name: "internal/bench", May: []string{"internal/report", "internal/store/sqlite", "internal/testkit", "internal/testkit/kafkatest", "internal/testkit/reporttest"}},
-	{Name: "internal/tools/...", May: []string{"internal/cli", "target/all"}},
+	{Name: "internal/tools/...", May: []string{"internal/cli"}},
 }
 
 // The names of protocols must not be used in the packages that serve all protocols,
