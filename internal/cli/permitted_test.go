@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"carronade/internal/permit"
+	"carronade/internal/serve"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -44,7 +44,7 @@ const harmless = ",ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIM
 // TestRulesKnowEverySetting: each setting whose value can be a file, an address, a command or a secret
 // refuses one that is not allowed.
 func TestRulesKnowEverySetting(t *testing.T) {
-	r := &permit.Rules{Folder: t.TempDir(), Targets: []string{"127.0.0.1"}, Store: "/var/reports.db"}
+	r := &serve.Rules{Folder: t.TempDir(), Targets: []string{"127.0.0.1"}, Store: "/var/reports.db"}
 	bad := map[string]string{
 		"FILE": "/etc/passwd", "DIR": "/etc", "CMD": "id", "IMAGE": "x", "PID": "1", "ADDR": "10.0.0.1:80", "URL": "http://10.0.0.1", "HOST:PORT": "10.0.0.1:80",
 		"PLACE": "/etc/x.db", "REF": "env:HOME", "K=REF": "a=env:HOME", "K: V": "a: env:HOME", "FAULT": "1s:kill=pid:4711",
@@ -66,7 +66,7 @@ func TestRulesKnowEverySetting(t *testing.T) {
 			}
 			refused++
 			err := r.Document(kinds, []workload.Entry{{Name: s.Name, Values: []string{value}, Where: "--" + s.Name}})
-			if no := (*permit.Refusal)(nil); !errors.As(err, &no) || no.Way == "" || !strings.Contains(err.Error(), "--"+s.Name) {
+			if no := (*serve.Refusal)(nil); !errors.As(err, &no) || no.Way == "" || !strings.Contains(err.Error(), "--"+s.Name) {
 				t.Errorf("%s %s %s: %v", k.Name(), s.Name, value, err)
 			}
 		}
