@@ -160,6 +160,9 @@ func (r *Reading) Done() <-chan struct{} { return r.done }
 // concurrent use.
 func (r *Reading) Last() time.Duration { return time.Duration(r.lastArrival.Load()) }
 
+// Started returns when the reading started, with a monotonic reading. It is called after Start.
+func (r *Reading) Started() time.Time { return r.start }
+
 // Now returns the time since the start. It is called after Start.
 func (r *Reading) Now() time.Duration { return r.now() }
 

@@ -71,6 +71,46 @@ func TestFaultsText(t *testing.T) {
 	}
 }
 
+// TestReadingFaults: a run that only reads has blackouts, and no limit on a time.
+func TestReadingFaults(t *testing.T) {
+	d := faulty()
+	d.Totals.RateOf = RateConsumed
+	d.Faults.LimitS, d.Faults.Budget = 0, 0
+	s := &d.Faults.Scores[0]
+	s.Delivery, s.Errors, d.Faults.Elsewhere = nil, nil, nil
+	s.Baseline.Why = "cannot say how low the rate fell: it was not stable before"
+	strip := func(n *fault.Numbers) { *n = fault.Numbers{Name: n.Name, Blackout: n.Blackout, FirstAck: n.FirstAck} }
+	strip(&s.Whole)
+	for i := range s.Lanes {
+		strip(&s.Lanes[i])
+	}
+	p := &layout.Page{}
+	d.faults(p, true)
+	var b bytes.Buffer
+	if err := p.To(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{"first event in limit", "whole run - 2 s 2 s - - -", "partition 3, the worst - 6.1 s 2 s - - -", "blackout: no event, although there were some"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(text, "at most") {
+		t.Errorf("the report has a limit:\n%s", b.String())
+	}
+	if head := d.FaultTable()[0]; head[3] != "first event after" {
+		t.Errorf("the headings are %q", head)
+	}
+	// A blackout is compared with nothing, so it is known without a baseline.
+	if w := d.WorstOutage(); w.Known() == nil || w.Known().S != 6.1 {
+		t.Errorf("the worst outage is %+v", w)
+	}
+	if w := d.WorstRecovery(); w.Known() != nil || w.Why != "there was nothing to read after the faults" {
+		t.Errorf("the worst recovery is %+v", w)
+	}
+}
+
 // scoreOf is the score of another fault, with a time until the limit held again.
 func scoreOf(back *fault.Time) fault.Score {
 	mark := fault.Mark{Kind: fault.MarkFault, Name: "another", AtS: 80}

@@ -28,8 +28,13 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 			return out, failed(ctx, err)
 		}
 	}
+	marks := e.newReadingMarks(&plan, e.session.Source())
 	r := load.NewReading(plan, e.session.Source())
 	if err := e.openHDR(); err != nil {
+		return out, err
+	}
+	faults := e.newInjector(marks)
+	if err := faults.check(ctx); err != nil {
 		return out, err
 	}
 	e.abort = e.newAbort(load.Consuming, nil, func() { r.Stop(load.ByLimit) })
@@ -37,17 +42,24 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	q := newGaugeReader(e.sources(), plan.Interval, e.Figures)
 	q.before(ctx)
 	e.system.begin(ctx)
+	e.watchConnections(e.session.Source(), watchedReading{r}, faults)
 	began := time.Now()
 	r.Start()
+	marks.beginReading(r)
+	faults.begin(ctx, r.Started())
 	q.begin(func() time.Duration { return time.Since(began) })
 	defer e.watchProgress(readingProgress(r, e.session.Source(), plan.Idle > 0))()
-	died := e.system.died()
+	died, none := e.system.died(), e.unconnected
 	for stop := ctx.Done(); ; {
 		select {
 		case <-died:
 			if died = nil; !e.goesOn() {
 				r.Stop(load.BySystem)
 			}
+			continue
+		case <-none:
+			none = nil
+			r.Stop(load.ByLoss)
 			continue
 		case <-stop:
 			stop = nil
@@ -60,6 +72,8 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 		break
 	}
 	out.result, err = r.Wait()
+	out.problems = append(out.problems, faults.end()...)
+	out.faults = marks.report(out.result)
 	e.endGauges(ctx, q, &out)
 	return out, err
 }

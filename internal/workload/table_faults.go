@@ -18,17 +18,14 @@ func faultTable() []Setting {
 	return []Setting{
 		{
 			Option: target.Option{Name: "fault", Type: target.List, Group: groupFaults, Independent: true, Help: "a fault that the run makes, such as 60s:stop=leader,10s (repeatable; see docs/faults.md)", Word: "FAULT"},
-			NotOps: notReading,
 			check:  checkFault,
 		},
 		{
 			Option: target.Option{Name: "at", Type: target.List, Group: groupFaults, Independent: true, Help: "when to run the command of --exec: TIME, or TIME:heal for a command that mends (repeatable)", Word: "TIME"},
-			NotOps: notReading,
 			check:  checkMoment,
 		},
 		{
 			Option: target.Option{Name: "exec", Type: target.List, Group: groupFaults, Independent: true, Help: "a command for each --at, in the same order; it needs --allow-exec", Word: "CMD", Show: showCommand},
-			NotOps: notReading,
 		},
 		{
 			Option:   target.Option{Name: "allow-exec", Type: target.Bool, Group: groupFaults, Help: "run the commands of --exec, also those in a file or a report"},
@@ -41,7 +38,6 @@ func faultTable() []Setting {
 		{
 			Option: target.Option{Name: "marks", Type: target.Bool, Group: groupFaults, Help: "take marks while it runs (carronade mark), and score what follows each"},
 			Aside:  true,
-			NotOps: notReading,
 		},
 		{
 			Option: target.Option{Name: "fault-ceiling", Type: target.Rate, Group: groupFaults, Help: "what the system is known to take, for predictions (default: as seen while it catches up)"},
