@@ -112,3 +112,15 @@ func (m *marking) endReading() {
 		m.looked.Wait()
 	}
 }
+
+// newest is the moment of the newest mark, 0 without one.
+func (m *marking) newest() time.Duration {
+	if m == nil {
+		return 0
+	}
+	marks := m.rec.Marks()
+	if len(marks) == 0 {
+		return 0
+	}
+	return marks[len(marks)-1].At()
+}

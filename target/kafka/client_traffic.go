@@ -86,7 +86,7 @@ func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, nc n
 	if err != nil && sink != nil {
 		t.absent.Note(joinAddr(meta.Host, meta.Port), sink.Now(), err.Error())
 	}
-	if err != nil || meta.NodeID < 0 {
+	if err != nil || meta.NodeID < 0 || t.closing.Load() {
 		return
 	}
 	t.mu.Lock()
