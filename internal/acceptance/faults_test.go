@@ -189,7 +189,7 @@ func TestFaultsThatCannotBeMade(t *testing.T) {
 		{"after the end", []string{"--fault", "2s:kill=pid:4711"}, "2s is not before the end of the run"},
 		{"a command after the end", []string{"--at", "3s", "--exec", "true", "--allow-exec"}, "3s is not before the end of the run"},
 		{"not allowed", []string{"--at", "1s", "--exec", "true"}, "which was not allowed"},
-		{"no command", []string{"--at", "1s", "--allow-exec"}, "0 commands have 1 times"},
+		{"no command", []string{"--at", "1s", "--allow-exec"}, "it is given 1 time, and --exec 0 times"},
 		{"not a fault", []string{"--fault", "1s:explode"}, "TIME:ACTION=WHAT"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -126,10 +126,30 @@ func timeText(t *fault.Time) string {
 	return seconds(t.S)
 }
 
+// orphan says that a heal has no fault of its name before it, which may be a mistake.
+func (f *Faults) orphan(s *fault.Score) string {
+	if s.Kind != fault.MarkHeal {
+		return ""
+	}
+	text := "no fault was marked before it"
+	for i := range f.Marks {
+		if m := &f.Marks[i]; m.Kind == fault.MarkFault && m.AtS <= s.AtS {
+			if m.Name == s.Name {
+				return ""
+			}
+			text = "no fault of its name was marked before it: it counts as the end of the last one"
+		}
+	}
+	return text
+}
+
 // Remarks are sentences on a score: its baseline, the headroom, what failed.
 func (f *Faults) Remarks(s *fault.Score) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if text := f.orphan(s); text != "" {
+		say("%s", text)
+	}
 	if why := s.Baseline.Why; why != "" {
 		say("%s", why)
 	}

@@ -111,6 +111,31 @@ func TestReadingFaults(t *testing.T) {
 	}
 }
 
+// TestOrphanedHeal: a heal whose fault was not marked says so.
+func TestOrphanedHeal(t *testing.T) {
+	at := func(kind, name string, at float64) fault.Mark { return fault.Mark{Kind: kind, Name: name, AtS: at} }
+	for _, tt := range []struct {
+		name  string
+		marks []fault.Mark // the last one is scored
+		want  string
+	}{
+		{"with its fault", []fault.Mark{at("fault", "a", 1), at("heal", "a", 2)}, ""},
+		{"with its fault, and another since", []fault.Mark{at("fault", "a", 1), at("fault", "b", 2), at("heal", "a", 3)}, ""},
+		{"without any", []fault.Mark{at("heal", "a", 2)}, "no fault was marked before it"},
+		{"with a later one", []fault.Mark{at("fault", "a", 3), at("heal", "a", 2)}, "no fault was marked before it"},
+		{"of another name", []fault.Mark{at("fault", "a", 1), at("heal", "A", 2)}, "no fault of its name was marked before it: it counts as the end of the last one"},
+		{"a fault", []fault.Mark{at("fault", "a", 1)}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &Faults{LimitS: 0.1, Marks: tt.marks, Scores: []fault.Score{{Mark: tt.marks[len(tt.marks)-1], Worst: -1}}}
+			got := f.Remarks(&f.Scores[0])
+			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || got[0] != tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 // scoreOf is the score of another fault, with a time until the limit held again.
 func scoreOf(back *fault.Time) fault.Score {
 	mark := fault.Mark{Kind: fault.MarkFault, Name: "another", AtS: 80}

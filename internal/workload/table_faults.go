@@ -103,7 +103,11 @@ func (w *Workload) Moments() []fault.Moment {
 // faultConflicts checks the settings of faults against each other, and against the end of the run.
 func (w *Workload) faultConflicts(fault func(name, hint, format string, args ...any)) {
 	if n, m := len(w.List("at")), len(w.List("exec")); n != m {
-		fault("exec", "give an --exec for each --at", "%d commands have %d times", m, n)
+		name, other, a, b := "at", "exec", n, m
+		if n == 0 {
+			name, other, a, b = "exec", "at", m, n
+		}
+		fault(name, "give an --exec for each --at", "it is given %s, and --%s %s", units.Plural(a, "time"), other, units.Plural(b, "time"))
 		return
 	}
 	if !w.Has("fault") && !w.Has("exec") {
