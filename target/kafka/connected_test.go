@@ -125,6 +125,31 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 	}
 }
 
+// A broker that accepts connections, says what it can, and then closes them is asked again after pauses
+// that grow, as one that cannot be reached.
+func TestFetcherBacksOff(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
+	c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
+	put(t, c, records(10, 2, sized(10)))
+	var asked atomic.Int64
+	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		asked.Add(1)
+		return nil, errors.New("cut"), true
+	})
+	src := source(t, c, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	start := time.Now()
+	_ = src.Receive(ctx, func() time.Duration { return time.Since(start) }, func(int, []load.Arrival) {})
+	took := time.Since(start)
+	// Of each partition at once, again at once, and then after 80 ms, 160 ms and so on.
+	if n := asked.Load(); n < 4 || n > 16+2*int64(took/time.Second) {
+		t.Errorf("%d requests in %v, want some and no more", n, took)
+	}
+}
+
 // A partition that was read to its end is never silent.
 func TestEmptiedAtTheEnd(t *testing.T) {
 	testkit.Need(t, "some seconds")
