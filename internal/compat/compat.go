@@ -56,9 +56,9 @@ type Program struct {
 	// run, the others are ended, and no report is made.
 	RunTogether func(ctx context.Context, ws []*workload.Document) ([]*report.Document, error)
 
-	// Topics makes a load of operations on topics, as `carronade topics` does; w
-	// names the target. Its report is kept like any other. Nil if the tool's kind
-	// of target has no topics.
+	// Topics makes a load of operations on topics, as `carronade topics` does; w names
+	// the target, and has the labels and the note of the report, which is kept like any
+	// other. Nil if the tool's kind of target has no topics.
 	Topics func(ctx context.Context, w *workload.Document, l TopicLoad) (*TopicResult, error)
 
 	// Resolve checks a workload as Run does before it connects.

@@ -46,9 +46,10 @@ func (n *namer) unique() func() string {
 // topicLoad translates a step on topics to a load.
 func (s *step) topicLoad(names *namer) compat.TopicLoad {
 	l := compat.TopicLoad{
-		Op: s.topicOp, Names: s.items, Partitions: 1, Replicas: 1, For: s.timeLimit, Failures: s.maxFailed,
+		Op: s.topicOp, Names: s.items, For: s.timeLimit, Failures: s.maxFailed,
 		PerRequest: 1, Concurrency: s.concurrency, Rate: s.rate,
 	}
+	l.Spec.Partitions, l.Spec.Replicas = 1, 1
 	count := int(min(s.count, math.MaxInt))
 	switch {
 	case s.topicOp == "create" && len(s.items) == 0:
@@ -185,10 +186,6 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	}
 	load := s.topicLoad(names)
 	m.perRequest = load.PerRequest
-	load.Labels, load.Note = map[string]string{"mongoose.step": s.id}, s.v.text("run-comment")
-	if s.v.has("run-id") {
-		load.Labels["mongoose.run"] = s.v.text("run-id")
-	}
 	load.Each = func(d compat.TopicDone) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -210,6 +207,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	var d compat.Draft
 	d.Setf("target", "--storage-net-node-addrs", "kafka://%s", strings.Join(s.brokers, ","))
 	s.connections(&d)
+	s.labels(&d)
 	r, err := p.Topics(ctx, &d.Document, load)
 	close(ended)
 	<-sampled
