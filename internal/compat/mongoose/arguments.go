@@ -3,6 +3,7 @@ package mongoose
 import (
 	"fmt"
 	"math"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -141,6 +142,17 @@ func (v *values) list(name string) []string {
 		}
 	}
 	return out
+}
+
+// addrs are the addresses of a list NAME-addrs; those without a port have that of NAME-port.
+func (v *values) addrs(name string) []string {
+	all := v.list(name + "-addrs")
+	for i, addr := range all {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			all[i] = net.JoinHostPort(strings.Trim(addr, "[]"), v.text(name+"-port"))
+		}
+	}
+	return all
 }
 
 // duration is an integer followed by s, m, h or d, or by .seconds and so on, or in seconds.

@@ -1,6 +1,7 @@
 package mongoose
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/secret"
+	"carronade/internal/system"
 )
 
 // The folders below ~/.mongoose.
@@ -103,11 +105,7 @@ func checkFileWritable(path string) error {
 	_, err := os.Lstat(path)
 	file, openErr := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if openErr != nil {
-		var pathErr *os.PathError
-		if errors.As(openErr, &pathErr) {
-			openErr = pathErr.Err
-		}
-		return fmt.Errorf("%s: %w", path, openErr)
+		return fmt.Errorf("%s: %w", path, system.Reason(openErr))
 	}
 	openErr = file.Close()
 	if errors.Is(err, os.ErrNotExist) {
@@ -246,6 +244,30 @@ func appendFile(path, text string) error {
 	}
 	_, err = file.WriteString(text)
 	return errors.Join(err, file.Close())
+}
+
+// writers are buffered files that are closed together.
+type writers []func() error
+
+// open opens a file, which is made if it does not exist.
+func (w *writers) open(path string, flags int) (*bufio.Writer, error) {
+	file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	b := bufio.NewWriterSize(file, 1<<16)
+	*w = append(*w, func() error { return errors.Join(b.Flush(), file.Close()) })
+	return b, nil
+}
+
+// close writes what is buffered, and closes all files.
+func (w *writers) close() error {
+	var errs []error
+	for _, c := range *w {
+		errs = append(errs, c())
+	}
+	*w = nil
+	return errors.Join(errs...)
 }
 
 // logLine formats a message as mongoose does on the console.

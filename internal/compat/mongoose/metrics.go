@@ -248,6 +248,17 @@ func (m *meter) due() bool {
 	return m.s.period > 0 && m.at-m.row.at >= m.s.period-m.s.period/100
 }
 
+// rows writes a row to the table and to the file if one is due, and reports whether that is so.
+func (m *meter) rows(t *table, f *files) bool {
+	if !m.due() {
+		return false
+	}
+	now := m.metrics(time.Now())
+	t.row(now)
+	f.row(now)
+	return true
+}
+
 // metrics returns the current metrics, and starts the next row.
 func (m *meter) metrics(now time.Time) *metrics {
 	out := &metrics{

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
@@ -111,10 +110,8 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 	d, err := p.Run(ctx, r.weighted(l), compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
 		watched.look(m)
-		if m.due() && iv.Phase != measure.Drain {
-			now := m.metrics(time.Now())
-			t.row(now)
-			f.row(now)
+		if iv.Phase != measure.Drain {
+			m.rows(t, f)
 		}
 	}})
 	if err != nil {

@@ -83,10 +83,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		back.at = m.at
 		watched.look(m)
 		watchedBack.look(back)
-		if m.due() && iv.Phase != measure.Drain {
-			now := m.metrics(time.Now())
-			t.row(now)
-			f.row(now)
+		if iv.Phase != measure.Drain && m.rows(t, f) {
 			t.rowOf(&read, back.metrics(time.Now()))
 		}
 	}})

@@ -132,11 +132,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		watched.look(m)
 		if iv.Phase != measure.Drain {
 			above.interval(iv)
-		}
-		if m.due() && iv.Phase != measure.Drain {
-			now := m.metrics(time.Now())
-			t.row(now)
-			f.row(now)
+			m.rows(t, f)
 		}
 	}}
 	if (s.work == writeRecords || s.single()) && s.concurrency == 0 && len(s.nodes) == 0 {
