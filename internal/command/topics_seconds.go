@@ -13,7 +13,7 @@ import (
 // memory than one of an hour. What comes even later counts in the oldest open interval.
 type seconds struct {
 	see       func(admin.Done) // nil: not called
-	each      uint64 // operations in a request
+	each      uint64           // operations in a request
 	scheduled bool
 	series    *measure.Series
 	open      [2]measure.Interval // the older one first
