@@ -8,7 +8,6 @@ import (
 	"carronade/internal/compat/heyapm"
 	"carronade/internal/compat/kafkatools"
 	"carronade/internal/compat/mongoose"
-	"carronade/internal/compat/riemannload"
 	"carronade/internal/standin"
 	"carronade/internal/standin/apm"
 	"carronade/internal/standin/kafka"
@@ -141,7 +140,7 @@ func oldTools() []compat.Tool {
 		kafkatools.Share,
 		kafkatools.Latency,
 		heyapm.Tool,
-		riemannload.Tool,
+		compat.RiemannLoad,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/compat"
 	"carronade/internal/secret"
 	"carronade/internal/system"
 )
@@ -167,7 +168,7 @@ func (s *step) csvHead(total bool) string {
 	for _, t := range []string{"Duration", "Latency"} {
 		fmt.Fprintf(&b, ",%[1]sAvg[us],%[1]sMin[us]", t)
 		for i, q := range s.quantiles {
-			label := "Q_" + double(q)
+			label := "Q_" + compat.JavaDouble(q)
 			if s.quartiles() && !(s.is43 && total) {
 				label = []string{"LoQ", "Med", "HiQ"}[i]
 			}
@@ -187,12 +188,12 @@ func (s *step) csvRow(m *metrics, total bool) string {
 	}
 	fields := []string{
 		`"` + m.at.UTC().Format("2006-01-02T15:04:05,000") + `"`, s.op, strconv.Itoa(s.concurrency), strconv.Itoa(s.nodeCount()),
-		strconv.FormatUint(m.current, 10), double(m.mean), strconv.FormatUint(m.succ, 10), strconv.FormatUint(m.fail, 10),
-		strconv.FormatUint(m.bytes, 10), double(seconds(m)), double(m.duration.sum),
-		double(m.meanRate), double(m.lastRate), double(m.meanBytes / mb), double(m.lastBytes / mb),
+		strconv.FormatUint(m.current, 10), compat.JavaDouble(m.mean), strconv.FormatUint(m.succ, 10), strconv.FormatUint(m.fail, 10),
+		strconv.FormatUint(m.bytes, 10), compat.JavaDouble(seconds(m)), compat.JavaDouble(m.duration.sum),
+		compat.JavaDouble(m.meanRate), compat.JavaDouble(m.lastRate), compat.JavaDouble(m.meanBytes / mb), compat.JavaDouble(m.lastBytes / mb),
 	}
 	for _, t := range []timing{m.duration, m.latency} {
-		fields = append(fields, double(t.mean), strconv.FormatInt(t.min, 10))
+		fields = append(fields, compat.JavaDouble(t.mean), strconv.FormatInt(t.min, 10))
 		for _, q := range t.quantiles {
 			if !(s.strict && s.is43 && !total) {
 				fields = append(fields, strconv.FormatInt(q, 10))

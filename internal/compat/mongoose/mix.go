@@ -115,7 +115,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 		}
 	}})
 	if err != nil {
-		return withoutReport(ctx, err)
+		return compat.NoReport(ctx, report.ExitFailed, err)
 	}
 	last := m.last(d)
 	watched.show(last)

@@ -88,7 +88,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		}
 	}})
 	if err != nil {
-		return withoutReport(ctx, err)
+		return compat.NoReport(ctx, report.ExitFailed, err)
 	}
 	names := create.namer()
 	names.divided(create.streams(d))

@@ -1,4 +1,4 @@
-package riemannload
+package compat
 
 import (
 	"container/heap"

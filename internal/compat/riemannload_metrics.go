@@ -1,4 +1,4 @@
-package riemannload
+package compat
 
 import (
 	"math"
@@ -13,8 +13,8 @@ import (
 // end of a run is combined with the second before it.
 const minStretch = 900 * time.Millisecond
 
-// windows are the windows of the rates shown.
-var windows = [3]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
+// rateWindows are the windows of the rates shown.
+var rateWindows = [3]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 
 // A stretch is a count over a length of time.
 type stretch struct {
@@ -37,10 +37,10 @@ func (m *meter) add(n uint64, length time.Duration) {
 	m.count += n
 	m.elapsed += length
 	for i := range m.averages {
-		m.averages[i].add(n, length, windows[i])
+		m.averages[i].add(n, length, rateWindows[i])
 	}
 	m.past = append(m.past, stretch{n, length})
-	if most := int(windows[2] / time.Second); len(m.past) > 2*most {
+	if most := int(rateWindows[2] / time.Second); len(m.past) > 2*most {
 		m.past = append(m.past[:0], m.past[len(m.past)-most-1:]...)
 	}
 }
@@ -56,12 +56,7 @@ func (m *meter) within(least time.Duration) float64 {
 	return all.rate()
 }
 
-func (s stretch) rate() float64 {
-	if s.length <= 0 {
-		return 0
-	}
-	return float64(s.n) / s.length.Seconds()
-}
+func (s stretch) rate() float64 { return per(float64(s.n), s.length) }
 
 // mean is the mean rate of the newest second, or of the whole run at its end. With
 // --strict it is the rate since the start, as in the tool.
@@ -80,7 +75,7 @@ func (m *meter) minutes(i int) float64 {
 	if m.strict {
 		return m.averages[i].rate
 	}
-	return m.within(windows[i])
+	return m.within(rateWindows[i])
 }
 
 // An average is exponentially weighted, as in Yammer's meters: it is updated every
@@ -92,14 +87,14 @@ type average struct {
 	since time.Duration
 }
 
-const tick = 5 * time.Second
+const averageTick = 5 * time.Second
 
 func (a *average) add(n uint64, length, window time.Duration) {
 	a.n += n
-	for a.since += length; a.since >= tick; a.since -= tick {
-		now := float64(a.n) / tick.Seconds()
+	for a.since += length; a.since >= averageTick; a.since -= averageTick {
+		now := float64(a.n) / averageTick.Seconds()
 		if a.begun {
-			a.rate += (1 - math.Exp(-tick.Seconds()/window.Seconds())) * (now - a.rate)
+			a.rate += (1 - math.Exp(-averageTick.Seconds()/window.Seconds())) * (now - a.rate)
 		} else {
 			a.rate, a.begun = now, true
 		}
@@ -163,8 +158,8 @@ func deviation(h *measure.Histogram) float64 {
 	return math.Sqrt(sum / float64(n-1))
 }
 
-// metrics are all metrics of the tool.
-type metrics struct {
+// riemannMetrics are all metrics of the tool.
+type riemannMetrics struct {
 	batch       uint64
 	connections uint64
 	strict      bool
@@ -175,8 +170,8 @@ type metrics struct {
 	at                         time.Duration // since the start
 }
 
-func newMetrics(o *options, strict bool) *metrics {
-	m := &metrics{batch: uint64(o.batch), connections: uint64(min(o.connections, o.workers)), strict: strict}
+func newRiemannMetrics(o *riemannOptions, strict bool) *riemannMetrics {
+	m := &riemannMetrics{batch: uint64(o.batch), connections: uint64(min(o.connections, o.workers)), strict: strict}
 	m.sends = meter{name: "sends", unit: "send", strict: strict}
 	m.acks = meter{name: "acks", unit: "ack", strict: strict}
 	m.events = meter{name: "event-acks", unit: "send", strict: strict} // it counts acked events; the unit is the tool's
@@ -190,7 +185,7 @@ func newMetrics(o *options, strict bool) *metrics {
 
 // add adds an interval. It reports whether there is something to show; with
 // --strict, a part of a second is not shown, as the tool stopped at once.
-func (m *metrics) add(s *load.Snapshot) bool {
+func (m *riemannMetrics) add(s *load.Snapshot) bool {
 	iv := &s.Interval
 	length := iv.Length()
 	if length <= 0 || m.strict && length < minStretch {
@@ -213,7 +208,7 @@ func (m *metrics) add(s *load.Snapshot) bool {
 func messages(events, batch uint64) uint64 { return (events + batch - 1) / batch }
 
 // end sets the values of the last block to those of the whole run.
-func (m *metrics) end(d *report.Document) {
+func (m *riemannMetrics) end(d *report.Document) {
 	t := &d.Totals
 	if t.ElapsedS <= 0 {
 		return

@@ -1,4 +1,4 @@
-package riemannload
+package compat
 
 import (
 	"context"
@@ -10,20 +10,23 @@ import (
 	"strconv"
 	"time"
 
-	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
 
-// Tool is riemann-load.
-var Tool = compat.Tool{
+// RiemannLoad is riemann-load, the load tool of 2013: its flags, the console block and the
+// CSV rows that its metrics library wrote every second, and the four graphs drawn from
+// them. The last console block and the last row of each file have the counts of the
+// report. Facts about the tool come from its source (mgodave/riemann-client, load-test)
+// and from that of its metrics library (Yammer Metrics 2).
+var RiemannLoad = Tool{
 	Name: "riemann-load", Short: "Riemann: events as fast as the server takes them (2013)", Kind: "riemann",
-	Main: run,
+	Main: runRiemann,
 }
 
-const differs = `
+const riemannDiffers = `
 Here "mean rate" and "rtt" are those of the last second (--strict: since the
 start), and the last block is of the whole run. Rates of 1, 5 and 15 minutes are
 the means of those minutes, percentiles are of all samples, -n and -s are
@@ -31,29 +34,29 @@ ignored, and the graphs are drawn at the end. Reports go to a folder in the
 current one. See docs/coming-from/riemann-load.md.
 `
 
-func run(ctx context.Context, p *compat.Program) (int, error) {
+func runRiemann(ctx context.Context, p *Program) (int, error) {
 	if p.Generation != "" && p.Generation != "2013" {
 		return 1, fmt.Errorf("--generation %s: riemann-load has 2013 only", p.Generation)
 	}
 	if slices.Contains(p.Args, "--help") || slices.Contains(p.Args, "-h") {
-		fmt.Fprintf(p.Out, "%s\n%s%s", usage, compat.CommonHelp, differs)
+		fmt.Fprintf(p.Out, "%s\n%s%s", riemannUsage, CommonHelp, riemannDiffers)
 		return 0, nil
 	}
-	o, err := parse(p.Args)
+	o, err := parseRiemann(p.Args)
 	var (
-		bad       unparsed
-		exception *thrown
+		bad    riemannUnparsed
+		thrown *exception
 	)
 	switch {
 	case errors.As(err, &bad):
-		fmt.Fprint(p.Out, usage)
+		fmt.Fprint(p.Out, riemannUsage)
 		fmt.Fprintf(p.Err, "%s\n", bad)
 		if p.Strict { // the tool exited with 0 after its help
 			return 0, nil
 		}
 		return 1, nil
-	case errors.As(err, &exception):
-		fmt.Fprintf(p.Err, "Exception in thread \"main\" %s\n(%s)\n", exception.text, exception.hint)
+	case errors.As(err, &thrown):
+		fmt.Fprintln(p.Err, thrown)
 		return 1, nil
 	}
 	o.warn(p)
@@ -62,10 +65,10 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 1, fmt.Errorf("-r %s: %w", o.reports, err)
 	}
 	fmt.Fprintf(p.Err, "Reports will be placed at %s\n", dir)
-	m := newMetrics(&o, p.Strict)
-	files := newFiles(dir)
-	var drawn curves
-	d, err := p.Run(ctx, o.workload(p.Strict), compat.Observer{
+	m := newRiemannMetrics(&o, p.Strict)
+	files := newRiemannFiles(dir)
+	var drawn riemannCurves
+	d, err := p.Run(ctx, o.workload(p.Strict), Observer{
 		Opened: func() {}, // prints nothing; the run continues until an interrupt
 		Interval: func(s load.Snapshot) {
 			if !m.add(&s) {
@@ -83,24 +86,22 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	if err != nil {
 		files.close()
 		_ = os.Remove(dir) // succeeds only if nothing was written
-		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
-		}
+		code := report.ExitFailed
 		if p.Strict { // Java's exit code after an exception
-			return 1, err
+			code = 1
 		}
-		return report.ExitFailed, err
+		return NoReport(ctx, code, err)
 	}
 	if !p.Strict {
-		compat.WriteWarnings(p.Err, d)
+		WriteWarnings(p.Err, d)
 		m.end(d)
 		fmt.Fprint(p.Out, m.block(time.Now()))
 		for _, f := range d.Failures {
 			fmt.Fprintf(p.Err, "%d messages were not acked: %s: %s\n", f.Batches, f.Class, f.Text)
 		}
 	}
-	code := exit(d, p.Strict)
-	if err := errors.Join(files.close(), draw(dir, drawn)); err != nil {
+	code := riemannExit(d, p.Strict)
+	if err := errors.Join(files.close(), drawRiemann(dir, drawn)); err != nil {
 		fmt.Fprintf(p.Err, "the reports are incomplete: %v\n", err)
 		if !p.Strict && code != report.ExitInterrupted {
 			code = report.ExitFailed
@@ -109,9 +110,9 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	return code, nil
 }
 
-// exit is the exit code of a run. An interrupted Java program exits with 130, as
+// riemannExit is the exit code of a run. An interrupted Java program exits with 130, as
 // carronade does.
-func exit(d *report.Document, strict bool) int {
+func riemannExit(d *report.Document, strict bool) int {
 	code := d.ExitCode()
 	if strict && code != report.ExitInterrupted {
 		return 0
@@ -120,7 +121,7 @@ func exit(d *report.Document, strict bool) int {
 }
 
 // warn names the flags that are ignored.
-func (o *options) warn(p *compat.Program) {
+func (o *riemannOptions) warn(p *Program) {
 	if o.netty != "" {
 		fmt.Fprintf(p.Err, "warning: -n %s is ignored: each connection has a separate reader\n", o.netty)
 	}
@@ -144,8 +145,8 @@ const (
 )
 
 // workload translates the options to a workload.
-func (o *options) workload(strict bool) *workload.Document {
-	var d compat.Draft
+func (o *riemannOptions) workload(strict bool) *workload.Document {
+	var d Draft
 	d.Set("target", "HOST:PORT", "riemann://"+o.addr)
 	clients := o.connections
 	if strict { // its pool reused the connection returned last

@@ -1,4 +1,4 @@
-package riemannload
+package compat
 
 import (
 	"bytes"
@@ -14,27 +14,25 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/compat"
 	"carronade/internal/report"
-	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
 
-// A trial is the result of a command line.
-type trial struct {
-	reporttest.ToolResult
+// A riemannTrial is the result of a command line.
+type riemannTrial struct {
+	toolResult
 	files map[string]string // of the reports folder, by name
 }
 
-// runTool runs the tool on made-up data: three seconds, the second with twice the rate
+// runRiemannTool runs the tool on made-up data: three seconds, the second with twice the rate
 // of the others, and 200 ms of the fourth.
-func runTool(t *testing.T, strict bool, args ...string) (got trial) {
+func runRiemannTool(t *testing.T, strict bool, args ...string) (got riemannTrial) {
 	t.Helper()
 	dir := t.TempDir()
-	p := compat.Program{Called: "riemann-load.sh", Args: append([]string{"-r", dir}, args...), Strict: strict}
-	got.ToolResult = reporttest.RunTool(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
+	p := Program{Called: "riemann-load.sh", Args: append([]string{"-r", dir}, args...), Strict: strict}
+	got.toolResult = runTool(t.Context(), t, &RiemannLoad, p, func(d *workload.Document, observer Observer) (*report.Document, error) {
 		if slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return slices.Contains(e.Values, "riemann://unreachable:1") }) {
 			return nil, errors.New("connection refused")
 		}
@@ -77,8 +75,8 @@ func runTool(t *testing.T, strict bool, args ...string) (got trial) {
 
 // The console has the grammar of Yammer's reporter, with any metrics.
 var (
-	blockForm = regexp.MustCompile(`(?m)^\d{1,2}/\d{1,2}/\d\d \d{1,2}:\d\d:\d\d [AP]M =+\n`)
-	groupForm = regexp.MustCompile(`^(?:[\w.]+\w:\n(?:  [\w-]+:\n(?:` + gaugeForm + `|` + meterForm + `(?:` + timesForm + `)?)\n)+\n)+\n$`)
+	riemannBlockForm = regexp.MustCompile(`(?m)^\d{1,2}/\d{1,2}/\d\d \d{1,2}:\d\d:\d\d [AP]M =+\n`)
+	riemannGroupForm = regexp.MustCompile(`^(?:[\w.]+\w:\n(?:  [\w-]+:\n(?:` + gaugeForm + `|` + meterForm + `(?:` + timesForm + `)?)\n)+\n)+\n$`)
 )
 
 const (
@@ -93,10 +91,10 @@ const (
 		`              99% <= ` + numberForm + `s\n            99\.9% <= ` + numberForm + `s\n`
 )
 
-// blocks splits the console's text into blocks and checks their form.
-func blocks(t *testing.T, text string) (out []string) {
+// riemannBlocks splits the console's text into blocks and checks their form.
+func riemannBlocks(t *testing.T, text string) (out []string) {
 	t.Helper()
-	heads := blockForm.FindAllStringIndex(text, -1)
+	heads := riemannBlockForm.FindAllStringIndex(text, -1)
 	if len(heads) == 0 || heads[0][0] != 0 {
 		t.Fatalf("the output does not begin with a time:\n%s", text)
 	}
@@ -109,7 +107,7 @@ func blocks(t *testing.T, text string) (out []string) {
 			end = heads[i+1][0]
 		}
 		body := text[h[1]:end]
-		if !groupForm.MatchString(body) {
+		if !riemannGroupForm.MatchString(body) {
 			t.Errorf("a block of the wrong form:\n%s", body)
 		}
 		out = append(out, body)
@@ -117,7 +115,7 @@ func blocks(t *testing.T, text string) (out []string) {
 	return out
 }
 
-const sample = `3/11/13 9:15:02 AM =============================================================
+const riemannSample = `3/11/13 9:15:02 AM =============================================================
 org.robotninjas.riemann.load.ClientWorker:
   acks:
              count = 103898
@@ -152,8 +150,8 @@ a.b.Queue:
 
 `
 
-func TestConsole(t *testing.T) {
-	if got := blocks(t, sample); len(got) != 1 {
+func TestRiemannConsole(t *testing.T) {
+	if got := riemannBlocks(t, riemannSample); len(got) != 1 {
 		t.Errorf("the sample has %d blocks", len(got))
 	}
 	for _, tt := range []struct {
@@ -175,8 +173,8 @@ func TestConsole(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := runTool(t, tt.strict)
-			all := blocks(t, got.Out)
+			got := runRiemannTool(t, tt.strict)
+			all := riemannBlocks(t, got.Out)
 			if len(all) != tt.count {
 				t.Fatalf("%d blocks, want %d", len(all), tt.count)
 			}
@@ -198,14 +196,14 @@ func TestConsole(t *testing.T) {
 // A row per second, in the forms of Yammer's reporter, with Java's numbers.
 const doubleForm = `(?:-?\d+\.\d+(?:E-?\d+)?|NaN)`
 
-var rowForms = map[string]*regexp.Regexp{
+var riemannRowForms = map[string]*regexp.Regexp{
 	"meter": regexp.MustCompile(`^# time,count,1 min rate,mean rate,5 min rate,15 min rate\n(?:\d+,\d+(?:,` + doubleForm + `){4}\n)+$`),
 	"timer": regexp.MustCompile(`^# time,min,max,mean,median,stddev,95%,99%,99\.9%\n(?:\d+(?:,` + doubleForm + `){8}\n)+$`),
 	"gauge": regexp.MustCompile(`^# time,value\n(?:\d+,\d+\n)+$`),
 }
 
-func TestFiles(t *testing.T) {
-	got, strict := runTool(t, false), runTool(t, true)
+func TestRiemannFiles(t *testing.T) {
+	got, strict := runRiemannTool(t, false), runRiemannTool(t, true)
 	want := []string{
 		"acks.csv", "acks.png", "buffered-sends.csv", "event-acks.csv", "plots.html", "rtt.csv", "rtt.png",
 		"sends.csv", "throughput.csv", "throughput.png", "unacked.csv", "unacked.png",
@@ -217,7 +215,7 @@ func TestFiles(t *testing.T) {
 		"acks": "meter", "sends": "meter", "event-acks": "meter", "throughput": "meter", "rtt": "timer", "unacked": "gauge", "buffered-sends": "gauge",
 	} {
 		for _, files := range []map[string]string{got.files, strict.files} {
-			if text := files[name+".csv"]; !rowForms[kind].MatchString(text) {
+			if text := files[name+".csv"]; !riemannRowForms[kind].MatchString(text) {
 				t.Errorf("%s.csv is not a file of a %s:\n%s", name, kind, text)
 			}
 		}
@@ -250,7 +248,7 @@ func TestFiles(t *testing.T) {
 }
 
 // Every flag has an effect or causes a warning.
-func TestFlags(t *testing.T) {
+func TestRiemannFlags(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		strict  bool
@@ -275,7 +273,7 @@ func TestFlags(t *testing.T) {
 		{"IPv6", false, []string{"-w", "1", "--", "[::1]:5555"}, map[string]string{"target": "riemann://[::1]:5555"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := runTool(t, tt.strict, tt.args...)
+			got := runRiemannTool(t, tt.strict, tt.args...)
 			if got.Last() == nil {
 				t.Fatalf("no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
 			}
@@ -291,7 +289,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-func TestUsage(t *testing.T) {
+func TestRiemannUsage(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		strict    bool
@@ -309,34 +307,34 @@ func TestUsage(t *testing.T) {
 		{"no port", true, []string{"localhost"}, "", "Exception in thread \"main\" java.lang.IllegalStateException\n", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := runTool(t, tt.strict, tt.args...)
+			got := runRiemannTool(t, tt.strict, tt.args...)
 			if !strings.HasPrefix(got.Out, tt.out) || tt.out == "" && got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || got.Code != tt.code || got.Last() != nil {
 				t.Errorf("exit %d, stdout %q, stderr %q", got.Code, got.Out, got.Errs)
 			}
 		})
 	}
 	for _, strict := range []bool{false, true} {
-		p := compat.Program{Args: []string{"-r", filepath.Join(os.DevNull, "reports")}, Strict: strict}
-		if got := reporttest.RunTool(t.Context(), t, &Tool, p, nil); got.Err == nil || got.Code != 1 || got.Last() != nil {
+		p := Program{Args: []string{"-r", filepath.Join(os.DevNull, "reports")}, Strict: strict}
+		if got := runTool(t.Context(), t, &RiemannLoad, p, nil); got.Err == nil || got.Code != 1 || got.Last() != nil {
 			t.Errorf("a folder that cannot be made, strict %v: exit %d, %v", strict, got.Code, got.Err)
 		}
 	}
-	if got := runTool(t, false, "unreachable:1"); got.Err == nil || got.Code != report.ExitFailed || len(got.files) > 0 {
+	if got := runRiemannTool(t, false, "unreachable:1"); got.Err == nil || got.Code != report.ExitFailed || len(got.files) > 0 {
 		t.Errorf("unreachable: exit %d, %v, files %v", got.Code, got.Err, got.files)
 	}
-	if got := runTool(t, true, "unreachable:1"); got.Err == nil || got.Code != 1 {
+	if got := runRiemannTool(t, true, "unreachable:1"); got.Err == nil || got.Code != 1 {
 		t.Errorf("unreachable, strict: exit %d, %v", got.Code, got.Err)
 	}
 }
 
 // Reports that cannot be written cause a message and a failure.
-func TestIncompleteReports(t *testing.T) {
+func TestRiemannIncompleteReports(t *testing.T) {
 	for strict, want := range map[bool]int{false: report.ExitFailed, true: 0} {
 		dir := t.TempDir()
 		var o, e bytes.Buffer
-		p := &compat.Program{
+		p := &Program{
 			Called: "riemann-load", Args: []string{"-r", dir}, Strict: strict, Out: &o, Err: &e,
-			Run: func(_ context.Context, _ *workload.Document, observer compat.Observer) (*report.Document, error) {
+			Run: func(_ context.Context, _ *workload.Document, observer Observer) (*report.Document, error) {
 				if err := os.RemoveAll(dir); err != nil {
 					t.Error(err)
 				}
@@ -344,16 +342,16 @@ func TestIncompleteReports(t *testing.T) {
 				return &report.Document{Trust: measure.Trust{OK: true}}, nil
 			},
 		}
-		if code, err := Tool.Main(t.Context(), p); code != want || err != nil || !strings.Contains(e.String(), "the reports are incomplete: ") {
+		if code, err := RiemannLoad.Main(t.Context(), p); code != want || err != nil || !strings.Contains(e.String(), "the reports are incomplete: ") {
 			t.Errorf("strict %v: exit %d, %v, want %d:\n%s", strict, code, err, want, e.String())
 		}
 	}
 }
 
 // Unacked counts all connections, or one with --strict.
-func TestUnacked(t *testing.T) {
+func TestRiemannUnacked(t *testing.T) {
 	for strict, want := range map[bool]string{false: "3,300\n", true: "3,150\n"} {
-		if got := runTool(t, strict, "-w", "2").files["unacked.csv"]; !strings.Contains(got, want) {
+		if got := runRiemannTool(t, strict, "-w", "2").files["unacked.csv"]; !strings.Contains(got, want) {
 			t.Errorf("strict %v: no %q in\n%s", strict, want, got)
 		}
 	}
@@ -361,7 +359,7 @@ func TestUnacked(t *testing.T) {
 
 // Yammer's averages are updated every five seconds, starting with the first five's
 // rate.
-func TestAverage(t *testing.T) {
+func TestRiemannAverage(t *testing.T) {
 	m := meter{strict: true}
 	for range 5 {
 		m.add(100, time.Second)
@@ -381,7 +379,7 @@ func TestAverage(t *testing.T) {
 }
 
 // The sample drops old values.
-func TestReservoir(t *testing.T) {
+func TestRiemannReservoir(t *testing.T) {
 	s := newReservoir()
 	for at := range 1200 {
 		h := measure.NewHistogram()
@@ -420,18 +418,10 @@ func TestReservoir(t *testing.T) {
 	}
 }
 
-func TestDouble(t *testing.T) {
-	for v, want := range map[float64]string{0: "0.0", 1: "1.0", 0.001: "0.001", 0.00012: "1.2E-4", 1e7: "1.0E7", 12345678.5: "1.23456785E7", 9999999: "9999999.0", -2.5: "-2.5"} {
-		if got := double(v); got != want {
-			t.Errorf("%v is %q, want %q", v, got, want)
-		}
-	}
-}
-
 // The remainder at the end of a run has its own second, even if it is very short.
-func TestShortRemainder(t *testing.T) {
+func TestRiemannShortRemainder(t *testing.T) {
 	dir := t.TempDir()
-	m, f := newMetrics(&options{batch: 1, connections: 1, workers: 1}, false), newFiles(dir)
+	m, f := newRiemannMetrics(&riemannOptions{batch: 1, connections: 1, workers: 1}, false), newRiemannFiles(dir)
 	for _, m.at = range []time.Duration{time.Second, 2 * time.Second, 2020 * time.Millisecond} {
 		f.row(m)
 	}

@@ -1,4 +1,4 @@
-package riemannload
+package compat
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ const (
 
 // block is one block of all metrics in the form of Yammer's reporter: a time, then
 // groups and names in order.
-func (m *metrics) block(now time.Time) string {
+func (m *riemannMetrics) block(now time.Time) string {
 	var b strings.Builder
 	at := now.Format(consoleTime)
 	fmt.Fprintf(&b, "%s %s\n", at, strings.Repeat("=", consoleWidth-len(at)-1))

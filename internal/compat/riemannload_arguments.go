@@ -1,4 +1,4 @@
-package riemannload
+package compat
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// options are the tool's flags.
-type options struct {
+// riemannOptions are the tool's flags.
+type riemannOptions struct {
 	workers, batch, connections int
 	netty, buffer               string // as given; "": not given
 	reports                     string
@@ -15,8 +15,8 @@ type options struct {
 	furtherAddrs                []string // further addresses
 }
 
-// flags are the flags' names, short and long.
-var flags = []struct{ short, long string }{
+// riemannFlags are the flags' names, short and long.
+var riemannFlags = []struct{ short, long string }{
 	{"w", "client-workers"},
 	{"b", "batch-size"},
 	{"c", "connections"},
@@ -25,8 +25,8 @@ var flags = []struct{ short, long string }{
 	{"r", "reports-dir"},
 }
 
-// usage is what the tool's option parser prints to stdout.
-const usage = `usage: load-test
+// riemannUsage is what the tool's option parser prints to stdout.
+const riemannUsage = `usage: load-test
  -b,--batch-size <arg>       number of Events to send in each Msg, default
                              is 1
  -c,--connections <arg>      number of concurrent connections, if not
@@ -40,24 +40,16 @@ const usage = `usage: load-test
  -w,--client-workers <arg>   number of client workers, default is 1
 `
 
-// An unparsed error is about an argument that the option parser rejects; the tool
+// A riemannUnparsed error is about an argument that the option parser rejects; the tool
 // then prints its usage.
-type unparsed string
+type riemannUnparsed string
 
-func (u unparsed) Error() string { return string(u) }
+func (u riemannUnparsed) Error() string { return string(u) }
 
-// A thrown error ends the tool with a Java exception.
-type thrown struct {
-	text string // of the exception
-	hint string // carronade's
-}
-
-func (e *thrown) Error() string { return e.text }
-
-// parse reads arguments as the tool's POSIX parser does: -w 2, -w2,
+// parseRiemann reads arguments as the tool's POSIX parser does: -w 2, -w2,
 // --client-workers 2 and --client-workers=2. Any other argument is an address; only
 // the first is used.
-func parse(args []string) (o options, err error) {
+func parseRiemann(args []string) (o riemannOptions, err error) {
 	given := map[string]string{}
 	var rest []string
 	for i := 0; i < len(args); i++ {
@@ -70,13 +62,13 @@ func parse(args []string) (o options, err error) {
 			rest = append(rest, arg)
 			continue
 		}
-		name, value, has := option(arg)
+		name, value, has := riemannFlagOf(arg)
 		if name == "" {
-			return o, unparsed("Unrecognized option: " + arg)
+			return o, riemannUnparsed("Unrecognized option: " + arg)
 		}
 		if !has {
 			if i++; i == len(args) {
-				return o, unparsed("Missing argument for option: " + name)
+				return o, riemannUnparsed("Missing argument for option: " + name)
 			}
 			value = args[i]
 		}
@@ -84,12 +76,12 @@ func parse(args []string) (o options, err error) {
 			given[name] = value
 		}
 	}
-	o = options{workers: 1, batch: 1, reports: ".", addr: "localhost:5555"}
+	o = riemannOptions{workers: 1, batch: 1, reports: ".", addr: "localhost:5555"}
 	for _, f := range []struct {
 		name string
 		to   *int
 	}{{"w", &o.workers}, {"b", &o.batch}, {"c", &o.connections}} {
-		if err := parseInt(given, f.name, f.to); err != nil {
+		if err := parseRiemannInt(given, f.name, f.to); err != nil {
 			return o, err
 		}
 		if _, ok := given["c"]; f.name == "w" && !ok {
@@ -97,7 +89,7 @@ func parse(args []string) (o options, err error) {
 		}
 	}
 	var unused int
-	if err := parseInt(given, "n", &unused); err != nil {
+	if err := parseRiemannInt(given, "n", &unused); err != nil {
 		return o, err
 	}
 	o.netty, o.buffer = given["n"], given["s"]
@@ -110,16 +102,16 @@ func parse(args []string) (o options, err error) {
 	return o, o.check()
 }
 
-// option finds an argument's flag, and its value if the argument contains it.
-func option(arg string) (short, value string, has bool) {
+// riemannFlagOf finds an argument's flag, and its value if the argument contains it.
+func riemannFlagOf(arg string) (short, value string, has bool) {
 	text := strings.TrimLeft(arg, "-")
 	name, value, has := strings.Cut(text, "=")
-	for _, f := range flags {
+	for _, f := range riemannFlags {
 		if name == f.long || name == f.short {
 			return f.short, value, has
 		}
 	}
-	for _, f := range flags { // a short one followed by its value
+	for _, f := range riemannFlags { // a short one followed by its value
 		if !strings.HasPrefix(arg, "--") && strings.HasPrefix(text, f.short) {
 			return f.short, text[1:], true
 		}
@@ -127,27 +119,27 @@ func option(arg string) (short, value string, has bool) {
 	return "", "", false
 }
 
-func parseInt(given map[string]string, name string, to *int) error {
+func parseRiemannInt(given map[string]string, name string, to *int) error {
 	text, ok := given[name]
 	if !ok {
 		return nil
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return &thrown{text: fmt.Sprintf("java.lang.NumberFormatException: For input string: %q", text), hint: "-" + name + " wants a whole number"}
+		return &exception{"java.lang.NumberFormatException", fmt.Sprintf("For input string: %q", text), "-" + name + " wants a whole number"}
 	}
 	*to = int(n)
 	return nil
 }
 
 // check finds values with which the tool would have failed later or hung.
-func (o *options) check() error {
+func (o *riemannOptions) check() error {
 	for _, f := range []struct {
 		name string
 		n    int
 	}{{"w", o.workers}, {"b", o.batch}, {"c", o.connections}} {
 		if f.n < 1 {
-			return &thrown{text: fmt.Sprintf("java.lang.IllegalArgumentException: -%s %d", f.name, f.n), hint: "-" + f.name + " wants 1 or more"}
+			return &exception{"java.lang.IllegalArgumentException", fmt.Sprintf("-%s %d", f.name, f.n), "-" + f.name + " wants 1 or more"}
 		}
 	}
 	host, port, ok := strings.Cut(o.addr, ":")
@@ -155,7 +147,7 @@ func (o *options) check() error {
 		host, port, ok = strings.Cut(strings.TrimPrefix(o.addr, "["), "]:")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); !ok || host == "" || err != nil || n == 0 {
-		return &thrown{text: "java.lang.IllegalStateException", hint: fmt.Sprintf("%q is not an address HOST:PORT", o.addr)}
+		return &exception{class: "java.lang.IllegalStateException", hint: fmt.Sprintf("%q is not an address HOST:PORT", o.addr)}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package riemannload
+package compat
 
 import (
 	"bufio"
@@ -12,17 +12,17 @@ import (
 )
 
 // The graphs have the size of the tool's, and their text has the size of gnuplot's.
-var pixels = image.Pt(1600, 400)
+var graphPixels = image.Pt(1600, 400)
 
-const scale = 1.25 // pixels per unit of a picture
+const graphScale = 1.25 // pixels per unit of a picture
 
-// curves are the columns of the graphs, for the whole seconds of sending.
-type curves struct {
+// riemannCurves are the columns of the graphs, for the whole seconds of sending.
+type riemannCurves struct {
 	time                           []float64
 	acks, rtt, throughput, unacked []float64
 }
 
-func (c *curves) add(m *metrics) {
+func (c *riemannCurves) add(m *riemannMetrics) {
 	c.time = append(c.time, float64(m.second()))
 	c.acks = append(c.acks, m.acks.mean())
 	c.rtt = append(c.rtt, m.rtt.shown().Mean().Seconds())
@@ -30,26 +30,26 @@ func (c *curves) add(m *metrics) {
 	c.unacked = append(c.unacked, float64(m.unacked))
 }
 
-// draw writes the four graphs and the page that shows them, with the columns and
+// drawRiemann writes the four graphs and the page that shows them, with the columns and
 // titles that the tool's scripts gave to gnuplot.
-func draw(dir string, c curves) error {
+func drawRiemann(dir string, c riemannCurves) error {
 	if len(c.time) == 0 {
 		return nil
 	}
 	var errs []error
-	for _, f := range figures(c) {
-		errs = append(errs, writeFile(filepath.Join(dir, f.Name+".png"), func(w *bufio.Writer) error {
-			return f.PNGOf(w, picture.Light, scale, pixels)
+	for _, f := range riemannFigures(c) {
+		errs = append(errs, writeBuffered(filepath.Join(dir, f.Name+".png"), func(w *bufio.Writer) error {
+			return f.PNGOf(w, picture.Light, graphScale, graphPixels)
 		}))
 	}
-	errs = append(errs, writeFile(filepath.Join(dir, "plots.html"), func(w *bufio.Writer) error {
-		_, err := w.WriteString(plots)
+	errs = append(errs, writeBuffered(filepath.Join(dir, "plots.html"), func(w *bufio.Writer) error {
+		_, err := w.WriteString(riemannPlots)
 		return err
 	}))
 	return errors.Join(errs...)
 }
 
-func figures(c curves) []picture.Figure {
+func riemannFigures(c riemannCurves) []picture.Figure {
 	line := func(name, title, label string, unit picture.Unit, y []float64) picture.Figure {
 		return picture.Figure{
 			Name: name, Title: title,
@@ -75,7 +75,7 @@ func figures(c curves) []picture.Figure {
 	}
 }
 
-const plots = `<!DOCTYPE html>
+const riemannPlots = `<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>riemann-load</title></head>
 <body>
