@@ -5,7 +5,6 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/compat/heyapm"
 	"carronade/internal/compat/kafkatools"
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/standin"
@@ -139,7 +138,7 @@ func oldTools() []compat.Tool {
 		kafkatools.Consumer,
 		kafkatools.Share,
 		kafkatools.Latency,
-		heyapm.Tool,
+		compat.HeyAPM,
 		compat.RiemannLoad,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -250,6 +251,11 @@ func (d *Draft) Set(name, where, text string) { d.Add(name, where, text) }
 func (d *Draft) AtMost(where, text string) {
 	d.Add("count", where, text)
 	d.Add("count-at-most", where, "true")
+}
+
+// SetRate sets the rate, in events per second.
+func (d *Draft) SetRate(where string, perS float64) {
+	d.Add("rate", where, strconv.FormatFloat(perS, 'f', -1, 64)+"/s")
 }
 
 // Setf is Set with a formatted text.

@@ -250,7 +250,7 @@ func (s *step) pace(d *compat.Draft) {
 	const limit = "--storage-driver-limit-concurrency"
 	clients := max(int(s.v.number("storage-driver-threads")), 1)
 	if s.rate > 0 {
-		d.Set("rate", "--load-op-limit-rate", strconv.FormatFloat(s.rate, 'f', -1, 64)+"/s")
+		d.SetRate("--load-op-limit-rate", s.rate)
 		d.Setf("linger", "--storage-net-linger", "%dms", s.v.number("storage-net-linger"))
 	}
 	if s.concurrency > 0 {

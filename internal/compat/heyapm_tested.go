@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/compat"
 	"carronade/internal/report"
 )
 
@@ -17,8 +16,8 @@ import (
 // answered.
 //
 //	test <duration> <events> <spans> <frames> <concurrency>
-func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bool) (int, error) {
-	w, length, err := parseTest(args)
+func (t *heyLegacy) test(ctx context.Context, args []string, given map[string]bool) (int, error) {
+	w, length, err := parseHeyTest(args)
 	if err != nil {
 		return 1, err
 	}
@@ -47,7 +46,7 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	if len(t.bases.list) > 1 {
 		return 1, fmt.Errorf("test takes one server, but there are %d -base-url", len(t.bases.list))
 	}
-	if w.target, err = targetOf(base); err != nil {
+	if w.target, err = apmTarget(base); err != nil {
 		return 1, fmt.Errorf("-base-url: %w", err)
 	}
 	w.url = strings.TrimRight(base, "/") + "/" + w.path
@@ -55,58 +54,58 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	if err != nil {
 		return 1, err
 	}
-	fmt.Fprintf(t.p.Out, "started new work, payload size is %s...\n", decimal(float64(len(plain))))
+	fmt.Fprintf(t.p.Out, "started new work, payload size is %s...\n", decimalBytes(float64(len(plain))))
 	t.run, t.profile = length, "test"
 	doc := t.workload(w, t.headersByReference())
 	t.underTest(doc)
 	began := time.Now()
-	var kept compat.Kept
-	d, err := t.p.Run(ctx, doc, compat.Observer{Opened: func() {}, Kept: func(k compat.Kept) { kept = k }})
+	var kept Kept
+	d, err := t.p.Run(ctx, doc, Observer{Opened: func() {}, Kept: func(k Kept) { kept = k }})
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprint(t.p.Out, "work cancelled\nnot saving this report: work cancelled\n")
-			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
+			return heyExit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
-		return notStarted(t.p.Strict), err
+		return heyNotStarted(t.p.Strict), err
 	}
-	v := volumesOf(d)
+	v := heyVolumesOf(d)
 	if t.p.Strict {
-		v = strictVolumes(d, time.Since(began).Seconds())
+		v = heyStrictVolumes(d, time.Since(began).Seconds())
 	}
-	fmt.Fprint(t.p.Out, testReport(args, w.url, d, v), keptLines(kept))
-	writeWarnings(t.p.Err, d)
-	return exit(t.p, outcome(d)), nil
+	fmt.Fprint(t.p.Out, heyTestReport(args, w.url, d, v), heyKeptLines(kept))
+	writeHeyWarnings(t.p.Err, d)
+	return heyExit(t.p, heyOutcome(d)), nil
 }
 
-const testForm = "test <duration> <events> <spans> <frames> <concurrency>"
+const heyTestForm = "test <duration> <events> <spans> <frames> <concurrency>"
 
-func parseTest(args []string) (*work, time.Duration, error) {
+func parseHeyTest(args []string) (*heyWork, time.Duration, error) {
 	if len(args) < 5 {
-		return nil, 0, fmt.Errorf("%s: got %d arguments", testForm, len(args))
+		return nil, 0, fmt.Errorf("%s: got %d arguments", heyTestForm, len(args))
 	}
 	length, err := time.ParseDuration(args[0])
 	if err != nil || length <= 0 {
-		return nil, 0, fmt.Errorf("%s: %q is not a duration", testForm, args[0])
+		return nil, 0, fmt.Errorf("%s: %q is not a duration", heyTestForm, args[0])
 	}
 	var n [4]int
 	for i, text := range args[1:5] {
 		if n[i], err = strconv.Atoi(text); err != nil || n[i] < 0 {
-			return nil, 0, fmt.Errorf("%s: %q is not a number", testForm, text)
+			return nil, 0, fmt.Errorf("%s: %q is not a number", heyTestForm, text)
 		}
 	}
 	// The tool's composer always wrote at least one event and one frame.
-	w := &work{part: part{path: v1Transactions, intake: "v1", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1), concurrency: n[3]}}
+	w := &heyWork{heyPart: heyPart{path: v1Transactions, intake: "v1", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1), concurrency: n[3]}}
 	if w.spans == 0 {
 		w.path = v1Errors
 	}
 	if w.concurrency < 1 {
-		return nil, 0, fmt.Errorf("%s: concurrency %d sends nothing", testForm, w.concurrency)
+		return nil, 0, fmt.Errorf("%s: concurrency %d sends nothing", heyTestForm, w.concurrency)
 	}
 	return w, length, nil
 }
 
-// volumes are the numbers in a test's lines.
-type volumes struct {
+// heyVolumes are the numbers in a test's lines.
+type heyVolumes struct {
 	answers          float64 // requests/s
 	pushed, accepted float64 // bytes/s before compression
 	ms               float64 // per request
@@ -114,11 +113,11 @@ type volumes struct {
 	elapsed float64 // s, until everything had stopped; 0: without --strict
 }
 
-// volumesOf are the volumes during sending, over that time. They do not include the
+// heyVolumesOf are the volumes during sending, over that time. They do not include the
 // answers after it. The time per request is the service time.
-func volumesOf(d *report.Document) volumes {
+func heyVolumesOf(d *report.Document) heyVolumes {
 	t := &d.Totals
-	v := volumes{answers: t.AnswersPerS, accepted: t.BytesPerS, pushed: t.BytesPerS}
+	v := heyVolumes{answers: t.AnswersPerS, accepted: t.BytesPerS, pushed: t.BytesPerS}
 	accepted := 0.0 // requests/s
 	if t.Acked > 0 {
 		accepted = t.EventsPerS * float64(acceptedOf(d)) / float64(t.Acked)
@@ -132,14 +131,14 @@ func volumesOf(d *report.Document) volumes {
 	return v
 }
 
-// strictVolumes are computed as in the tool: over the time until everything had
+// heyStrictVolumes are computed as in the tool: over the time until everything had
 // stopped, with 1000/rate as the time per request. That is too short by a factor of
 // the concurrency.
-func strictVolumes(d *report.Document, elapsed float64) volumes {
-	v := volumes{
-		elapsed: elapsed, answers: rateOf(answers(d), elapsed), pushed: rateOf(d.Totals.Bytes, elapsed), accepted: rateOf(d.Totals.AckedBytes, elapsed),
+func heyStrictVolumes(d *report.Document, elapsed float64) heyVolumes {
+	v := heyVolumes{
+		elapsed: elapsed, answers: perSecond(float64(answersOf(d)), elapsed), pushed: perSecond(float64(d.Totals.Bytes), elapsed), accepted: perSecond(float64(d.Totals.AckedBytes), elapsed),
 	}
-	if rate := rateOf(acceptedOf(d), elapsed); rate > 0 {
+	if rate := perSecond(float64(acceptedOf(d)), elapsed); rate > 0 {
 		v.ms = 1000 / rate
 	}
 	return v
@@ -155,14 +154,14 @@ func acceptedOf(d *report.Document) (n uint64) {
 	return n
 }
 
-// testReport is the tool's report of a test: volumes, the table of responses, the time
+// heyTestReport is the tool's report of a test: volumes, the table of responses, the time
 // per request and, if wanted, the documents in Elasticsearch and the server's
 // memory.
-func testReport(args []string, url string, d *report.Document, v volumes) string {
+func heyTestReport(args []string, url string, d *report.Document, v heyVolumes) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "on branch %s , cmd = %v\n\n", branchOf(d.System), args)
-	fmt.Fprintf(&b, "pushed %s / sec , accepted %s / sec\n", decimal(v.pushed), decimal(v.accepted))
-	b.WriteString(responses(url, 0, d, v.answers))
+	fmt.Fprintf(&b, "pushed %s / sec , accepted %s / sec\n", decimalBytes(v.pushed), decimalBytes(v.accepted))
+	b.WriteString(heyResponses(url, 0, d, v.answers))
 	b.WriteString("\n")
 	strict := v.elapsed > 0
 	if d.Indexed != nil {
@@ -173,9 +172,9 @@ func testReport(args []string, url string, d *report.Document, v volumes) string
 	return b.String()
 }
 
-// keptLines are the tool's last lines, about the report. The tool knew only
+// heyKeptLines are the tool's last lines, about the report. The tool knew only
 // Elasticsearch.
-func keptLines(k compat.Kept) string {
+func heyKeptLines(k Kept) string {
 	switch {
 	case k.Place == "":
 		return fmt.Sprintf("not saving this report: %s\n", k.Why)
@@ -192,9 +191,9 @@ func inElasticsearch(place string) bool {
 	return ok && (scheme == elasticScheme || scheme == elasticScheme+"+https")
 }
 
-// decimal formats a number of bytes as the tool does: with powers of ten and a
+// decimalBytes formats a number of bytes as the tool does: with powers of ten and a
 // small b.
-func decimal(n float64) string {
+func decimalBytes(n float64) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d b", int64(n))
 	}

@@ -1,27 +1,27 @@
-package heyapm
+package compat
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strings"
-	"time"
-
-	"carronade/internal/compat"
 )
 
-// Tool is hey-apm.
-var Tool = compat.Tool{
+// HeyAPM is hey-apm: the single-run mode of 2018 with its profiles, and the generator of
+// 2019 to 2023 with its counts, depending on the flags. The tool's shell is not included.
+// Facts about the tool come from its source (elastic/hey-apm). The profiles have the
+// numbers and kinds of events per request of those in its source, but none of their
+// bytes.
+var HeyAPM = Tool{
 	Name: "hey-apm", Short: "APM Server: profiles of requests (2018), and an agent's events (2023)", Kind: "apm",
 	OneDash: true,
-	Main:    run,
+	Main:    runHey,
 }
 
-const differs = `
+const heyDiffers = `
 Profiles are generated from their descriptions, with fresh ids (--strict: the
 same body repeated); the health check is not sent. Of the shell's commands there
 is
@@ -38,27 +38,14 @@ of 2023 are of events sent and events that the server accepted. -bench prints
 its results; carronade verify judges them. See docs/coming-from/hey-apm.md.
 `
 
-func run(ctx context.Context, p *compat.Program) (int, error) {
-	var o options
+func runHey(ctx context.Context, p *Program) (int, error) {
+	var o heyOptions
 	fs := o.flagSet(p.Called)
-	var usage bytes.Buffer
-	fs.SetOutput(&usage)
-	fs.Usage = func() {
-		own := new(options).flagSet(p.Called)
-		own.SetOutput(&usage)
-		fmt.Fprintf(&usage, "Usage of %s:\n", p.Called)
-		own.PrintDefaults()
-	}
 	o.systemFlags(fs)
-	switch err := fs.Parse(p.Args); {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(p.Err, "%s\n%s%s", usage.String(), compat.CommonHelp, differs)
-		return 0, nil
-	case err != nil:
-		p.Err.Write(usage.Bytes()) //nolint:errcheck // stderr is closed
-		return 2, nil
+	if code, done := parseGoFlags(p, fs, new(heyOptions).flagSet(p.Called), heyDiffers); done {
+		return code, nil
 	}
-	generation, given, err := choose(fs, p.Generation)
+	generation, given, err := chooseHeyGeneration(fs, p.Generation)
 	if err != nil {
 		return 1, err
 	}
@@ -69,19 +56,19 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		if err != nil {
 			return 1, err
 		}
-		fmt.Fprintf(p.Out, "%s written to disk\n", decimal(float64(size)))
+		fmt.Fprintf(p.Out, "%s written to disk\n", decimalBytes(float64(size)))
 		return 0, nil
 	case "elasticsearch":
 		v := newSecretRefs()
 		defer v.close()
-		list, docs, err := o.reset(ctx, v, &logger{w: p.Err}, fs.Args()[1:])
+		list, docs, err := o.reset(ctx, v, &heyLogger{w: p.Err}, fs.Args()[1:])
 		if err != nil {
 			return 1, err
 		}
 		fmt.Fprintf(p.Out, "deleted %d indices with %d docs\n", len(list), docs)
 		return 0, nil
 	}
-	if instead, ok := shell[fs.Arg(0)]; ok {
+	if instead, ok := heyShell[fs.Arg(0)]; ok {
 		return 1, fmt.Errorf("%s is a command of the shell, which is not available here: %s", fs.Arg(0), instead)
 	}
 	if len(o.system) > 0 && !test {
@@ -90,21 +77,21 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	if fs.NArg() > 0 && !test {
 		fmt.Fprintf(p.Err, "warning: %s is ignored: hey-apm takes flags, and here the shell's test\n", strings.Join(fs.Args(), " "))
 	}
-	s := &logger{w: p.Err}
+	s := &heyLogger{w: p.Err}
 	v := newSecretRefs()
 	defer v.close()
-	if generation == gen2018 {
-		t := &legacyRun{options: &o, p: p, log: s, secretRefs: v}
+	if generation == hey2018 {
+		t := &heyLegacy{heyOptions: &o, p: p, log: s, secretRefs: v}
 		if test {
 			return t.test(ctx, fs.Args()[1:], given)
 		}
 		return t.main(ctx, given)
 	}
-	return (&agents{options: &o, p: p, log: s, secretRefs: v, given: given}).main(ctx)
+	return (&heyAgents{heyOptions: &o, p: p, log: s, secretRefs: v, given: given}).main(ctx)
 }
 
-// shell contains the shell's other commands and their replacements.
-var shell = map[string]string{
+// heyShell contains the shell's other commands and their replacements.
+var heyShell = map[string]string{
 	"apm":     "-system-cmd, -system-git, -system-fetch, -system-checkout and -system-build before test",
 	"cancel":  "an interrupt ends a test",
 	"collate": "carronade collate",
@@ -114,46 +101,45 @@ var shell = map[string]string{
 	"verify":  "carronade verify",
 }
 
-// besideTest are the flags of 2023 that are allowed with test, of 2018.
-var besideTest = map[string]bool{"apm-es-url": true, "apm-es-auth": true, "es-url": true, "es-auth": true}
+// heyBesideTest are the flags of 2023 that are allowed with test, of 2018.
+var heyBesideTest = map[string]bool{"apm-es-url": true, "apm-es-auth": true, "es-url": true, "es-auth": true}
 
-// choose derives the generation from the given flags.
-func choose(fs *flag.FlagSet, asked string) (generation string, given map[string]bool, err error) {
-	given = map[string]bool{}
+// chooseHeyGeneration derives the generation from the given flags.
+func chooseHeyGeneration(fs *flag.FlagSet, asked string) (generation string, given map[string]bool, err error) {
+	given = givenFlags(fs)
 	var old, recent string
 	test := fs.Arg(0) == "test"
 	fs.Visit(func(f *flag.Flag) {
-		given[f.Name] = true
 		switch {
-		case of2018[f.Name]:
+		case heyFlags2018[f.Name]:
 			old = f.Name
-		case test && besideTest[f.Name]:
-		case of2023[f.Name]:
+		case test && heyBesideTest[f.Name]:
+		case heyFlags2023[f.Name]:
 			recent = f.Name
 		}
 	})
 	switch {
 	case test && recent != "":
-		return "", nil, fmt.Errorf("test belongs to %s and -%s to %s: use arguments of one generation", gen2018, recent, gen2023)
-	case test && asked == gen2023:
+		return "", nil, fmt.Errorf("test belongs to %s and -%s to %s: use arguments of one generation", hey2018, recent, hey2023)
+	case test && asked == hey2023:
 		return "", nil, fmt.Errorf("--generation %s has no test", asked)
-	case asked != "" && asked != gen2018 && asked != gen2023:
-		return "", nil, fmt.Errorf("--generation %s: hey-apm has %s and %s", asked, gen2018, gen2023)
+	case asked != "" && asked != hey2018 && asked != hey2023:
+		return "", nil, fmt.Errorf("--generation %s: hey-apm has %s and %s", asked, hey2018, hey2023)
 	case old != "" && recent != "":
-		return "", nil, fmt.Errorf("-%s belongs to %s and -%s to %s: use flags of one generation", old, gen2018, recent, gen2023)
-	case asked == gen2018 && recent != "":
+		return "", nil, fmt.Errorf("-%s belongs to %s and -%s to %s: use flags of one generation", old, hey2018, recent, hey2023)
+	case asked == hey2018 && recent != "":
 		return "", nil, fmt.Errorf("--generation %s has no -%s", asked, recent)
-	case asked == gen2023 && old != "":
+	case asked == hey2023 && old != "":
 		return "", nil, fmt.Errorf("--generation %s has no -%s", asked, old)
-	case asked == gen2023 || recent != "":
-		return gen2023, given, nil
+	case asked == hey2023 || recent != "":
+		return hey2023, given, nil
 	}
-	return gen2018, given, nil
+	return hey2018, given, nil
 }
 
-// targetOf converts a server's URL to a target: http://h:8200/prefix to
+// apmTarget converts a server's URL to a target: http://h:8200/prefix to
 // apm+http://h:8200/prefix. The default port is the scheme's.
-func targetOf(text string) (string, error) {
+func apmTarget(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
@@ -170,14 +156,14 @@ func targetOf(text string) (string, error) {
 	return "apm+" + u.Scheme + "://" + host + strings.TrimRight(u.Path, "/"), nil
 }
 
-// A logger writes lines as Go's log package does, with a source position.
-type logger struct {
-	w interface{ Write([]byte) (int, error) }
+// A heyLogger writes lines as Go's package log does, with a source position.
+type heyLogger struct {
+	w io.Writer
 }
 
-func (s *logger) printf(format string, args ...any) {
-	fmt.Fprintf(s.w, "%s main.go:1: %s\n", time.Now().Format("2006/01/02 15:04:05"), fmt.Sprintf(format, args...))
+func (s *heyLogger) printf(format string, args ...any) {
+	goLogf(s.w, "main.go:1: "+format, args...)
 }
 
 // interrupted logs the tool's message about an interrupt.
-func (s *logger) interrupted() { s.printf("[error] caught signal, stopping work") }
+func (s *heyLogger) interrupted() { s.printf("[error] caught signal, stopping work") }

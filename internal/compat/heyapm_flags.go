@@ -1,23 +1,21 @@
-package heyapm
+package compat
 
 import (
 	"flag"
 	"math"
 	"strings"
 	"time"
-
-	"carronade/internal/compat"
 )
 
-// A repeated flag may be given several times; its first value replaces the default.
-type repeated struct {
+// A repeatedFlag flag may be given several times; its first value replaces the default.
+type repeatedFlag struct {
 	list []string
 	set  bool
 }
 
-func (w *repeated) String() string { return strings.Join(w.list, " ") }
+func (w *repeatedFlag) String() string { return strings.Join(w.list, " ") }
 
-func (w *repeated) Set(text string) error {
+func (w *repeatedFlag) Set(text string) error {
 	if !w.set {
 		w.list, w.set = nil, true
 	}
@@ -25,11 +23,11 @@ func (w *repeated) Set(text string) error {
 	return nil
 }
 
-// options are the flags of both generations.
-type options struct {
+// heyOptions are the flags of both generations.
+type heyOptions struct {
 	run time.Duration
 
-	bases, headers                         repeated // 2018
+	bases, headers                         repeatedFlag // 2018
 	profile                                string
 	requests, timeout                      int
 	uncompressed, noKeepAlive, noRedirects bool
@@ -50,36 +48,36 @@ type options struct {
 	maxFrames, minFrames               int
 	maxSpans, minSpans                 int
 
-	system []compat.Setting // carronade's flags for the server; with test
+	system []Setting // carronade's flags for the server; with test
 }
 
 // The two generations, by the names of --generation.
 const (
-	gen2018 = "2018"
-	gen2023 = "2023"
+	hey2018 = "2018"
+	hey2023 = "2023"
 )
 
-// of2018 and of2023 are the flags of only one generation; both have -run.
+// heyFlags2018 and of2023 are the flags of only one generation; both have -run.
 var (
-	of2018 = map[string]bool{
+	heyFlags2018 = map[string]bool{
 		"base-url": true, "header": true, "profile": true, "requests": true, "timeout": true, "disable-compression": true,
 		"disable-keepalive": true, "disable-redirects": true, "describe": true, "dump": true, "server": true,
 	}
-	of2023 = map[string]bool{
+	heyFlags2023 = map[string]bool{
 		"apm-url": true, "apm-secret": true, "api-key": true, "flush": true, "seed": true, "instances": true, "delay": true, "service-name": true,
 		"es-url": true, "es-auth": true, "apm-es-url": true, "apm-es-auth": true, "bench": true, "rm": true, "rd": true,
 		"e": true, "ef": true, "ex": true, "em": true, "sx": true, "sm": true, "t": true, "tf": true,
 	}
 )
 
-func (o *options) flagSet(name string) *flag.FlagSet {
+func (o *heyOptions) flagSet(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.DurationVar(&o.run, "run", 0, "stop run after this duration (2018: 10s, 2023: 30s; 0: never)")
 
 	o.bases.list = []string{"http://localhost:8200/"}
 	fs.Var(&o.bases, "base-url", "2018: server, repeatable")
 	fs.Var(&o.headers, "header", "2018: header(s) added to all requests")
-	fs.StringVar(&o.profile, "profile", "heavy", "2018: load profile: one of "+profileNames())
+	fs.StringVar(&o.profile, "profile", "heavy", "2018: load profile: one of "+heyProfileNames())
 	fs.IntVar(&o.requests, "requests", math.MaxInt32, "2018: maximum requests to make")
 	fs.IntVar(&o.timeout, "timeout", 3, "2018: request timeout, seconds")
 	fs.BoolVar(&o.uncompressed, "disable-compression", false, "2018: send bodies as they are")

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 )
 
 // body makes a request's body, and returns its size after compression.
-func (w *work) body() (plain []byte, gzipped int, counts apm.Counts, err error) {
+func (w *heyWork) body() (plain []byte, gzipped int, counts apm.Counts, err error) {
 	protocol, err := apm.ParseProtocol(w.intake)
 	if err != nil {
 		return nil, 0, counts, err
@@ -33,7 +33,7 @@ func (w *work) body() (plain []byte, gzipped int, counts apm.Counts, err error) 
 }
 
 // describeAll prints what requests contain, and sends nothing.
-func (t *legacyRun) describeAll(all []work) (int, error) {
+func (t *heyLegacy) describeAll(all []heyWork) (int, error) {
 	for i := range all {
 		w := &all[i]
 		if !w.isSent() {
@@ -54,7 +54,7 @@ func (t *legacyRun) describeAll(all []work) (int, error) {
 }
 
 // dumpAll writes the profile as loadbeat's configuration.
-func (t *legacyRun) dumpAll(all []work) (int, error) {
+func (t *heyLegacy) dumpAll(all []heyWork) (int, error) {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "loadbeat:")
 	fmt.Fprintln(&b, "  targets:")

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"context"
@@ -9,31 +9,30 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
 )
 
-// legacyRun is the mode of 2018: all parts of a profile at once, for a time.
-type legacyRun struct {
-	*options
-	p          *compat.Program
-	log        *logger
+// heyLegacy is the mode of 2018: all parts of a profile at once, for a time.
+type heyLegacy struct {
+	*heyOptions
+	p          *Program
+	log        *heyLogger
 	secretRefs *secretRefs
 }
 
-// work is a part of a profile at one server.
-type work struct {
-	part
+// heyWork is a part of a profile at one server.
+type heyWork struct {
+	heyPart
 	url    string // as the tool prints it
 	target string // carronade's
 }
 
-const runTime2018 = 10 * time.Second
+const heyRunTime2018 = 10 * time.Second
 
-func (t *legacyRun) main(ctx context.Context, given map[string]bool) (int, error) {
-	parts, ok := profiles[t.profile]
+func (t *heyLegacy) main(ctx context.Context, given map[string]bool) (int, error) {
+	parts, ok := heyProfiles[t.profile]
 	switch {
 	case t.shell:
 		if err := t.p.Serve(ctx); err != nil {
@@ -42,7 +41,7 @@ func (t *legacyRun) main(ctx context.Context, given map[string]bool) (int, error
 		return 0, nil
 	case !ok:
 		t.log.printf("[error] unknown profile")
-		fmt.Fprintf(t.p.Err, "(there are %s)\n", profileNames())
+		fmt.Fprintf(t.p.Err, "(there are %s)\n", heyProfileNames())
 		return 1, nil
 	}
 	if err := t.setRunTime(given); err != nil {
@@ -51,14 +50,14 @@ func (t *legacyRun) main(ctx context.Context, given map[string]bool) (int, error
 	if !t.headersValid() {
 		return 1, nil
 	}
-	var all []work
+	var all []heyWork
 	for _, base := range t.bases.list {
-		target, err := targetOf(base)
+		target, err := apmTarget(base)
 		if err != nil {
 			return 1, fmt.Errorf("-base-url: %w", err)
 		}
 		for _, p := range parts {
-			all = append(all, work{part: p, url: strings.TrimRight(base, "/") + "/" + p.path, target: target})
+			all = append(all, heyWork{heyPart: p, url: strings.TrimRight(base, "/") + "/" + p.path, target: target})
 		}
 	}
 	switch {
@@ -72,19 +71,19 @@ func (t *legacyRun) main(ctx context.Context, given map[string]bool) (int, error
 
 // setRunTime sets the run's duration. A duration of 0 is refused: the tool ended
 // before it had sent anything.
-func (t *legacyRun) setRunTime(given map[string]bool) error {
+func (t *heyLegacy) setRunTime(given map[string]bool) error {
 	switch {
 	case !given["run"]:
-		t.run = runTime2018
+		t.run = heyRunTime2018
 	case t.run <= 0:
-		return fmt.Errorf("-run %v sends nothing: leave it out for %v", t.run, runTime2018)
+		return fmt.Errorf("-run %v sends nothing: leave it out for %v", t.run, heyRunTime2018)
 	}
 	return nil
 }
 
 // headersValid reports whether all headers are valid, and logs the first that is
 // not.
-func (t *legacyRun) headersValid() bool {
+func (t *heyLegacy) headersValid() bool {
 	for _, h := range t.headers.list {
 		if !strings.Contains(h, ":") {
 			t.log.printf("[error] invalid header %q, use \"key: this is the value\"", h)
@@ -95,7 +94,7 @@ func (t *legacyRun) headersValid() bool {
 }
 
 // runAll runs all work.
-func (t *legacyRun) runAll(ctx context.Context, all []work) (int, error) {
+func (t *heyLegacy) runAll(ctx context.Context, all []heyWork) (int, error) {
 	var (
 		docs []*workload.Document
 		at   []int // each workload's index in all
@@ -118,9 +117,9 @@ func (t *legacyRun) runAll(ctx context.Context, all []work) (int, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			t.log.interrupted()
-			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
+			return heyExit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
-		return notStarted(t.p.Strict), err
+		return heyNotStarted(t.p.Strict), err
 	}
 	t.logEnd(ctx, all, at, ds)
 	for i, d := range ds {
@@ -129,16 +128,16 @@ func (t *legacyRun) runAll(ctx context.Context, all []work) (int, error) {
 		}
 		perS := d.Totals.AnswersPerS
 		if t.p.Strict { // over one time for all, including the wait for the last answers
-			perS = rateOf(answers(d), time.Since(began).Seconds())
+			perS = perSecond(float64(answersOf(d)), time.Since(began).Seconds())
 		}
-		fmt.Fprint(t.p.Out, responses(all[at[i]].url, at[i], d, perS))
-		writeWarnings(t.p.Err, d)
+		fmt.Fprint(t.p.Out, heyResponses(all[at[i]].url, at[i], d, perS))
+		writeHeyWarnings(t.p.Err, d)
 	}
-	return exit(t.p, worst(ds)), nil
+	return heyExit(t.p, worstOutcome(ds)), nil
 }
 
 // logEnd logs how the work ended.
-func (t *legacyRun) logEnd(ctx context.Context, all []work, at []int, ds []*report.Document) {
+func (t *heyLegacy) logEnd(ctx context.Context, all []heyWork, at []int, ds []*report.Document) {
 	timeUp := slices.ContainsFunc(ds, func(d *report.Document) bool { return d.Stopped == load.ByTime || d.Stopped == load.BySchedule })
 	switch {
 	case ctx.Err() != nil:
@@ -160,7 +159,7 @@ func (t *legacyRun) logEnd(ctx context.Context, all []work, at []int, ds []*repo
 }
 
 // headersByReference are the headers, with secrets replaced by references.
-func (t *legacyRun) headersByReference() (out []string) {
+func (t *heyLegacy) headersByReference() (out []string) {
 	for _, h := range t.headers.list {
 		name, value, _ := strings.Cut(h, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
@@ -187,8 +186,8 @@ func secretHeader(name string) bool {
 }
 
 // workload translates a part to a workload.
-func (t *legacyRun) workload(w *work, headers []string) *workload.Document {
-	var d compat.Draft
+func (t *heyLegacy) workload(w *heyWork, headers []string) *workload.Document {
+	var d Draft
 	d.Set("target", "-base-url", w.target)
 	d.Set("intake", "-profile", w.intake)
 	d.Set("events", "-profile", strconv.Itoa(w.events))
@@ -197,7 +196,7 @@ func (t *legacyRun) workload(w *work, headers []string) *workload.Document {
 	d.Set("clients", "-profile", strconv.Itoa(w.concurrency))
 	each := w.eventsPerRequest()
 	if w.perS > 0 {
-		d.Set("rate", "-profile", rate(w.perS*float64(w.concurrency*each)))
+		d.SetRate("-profile", w.perS*float64(w.concurrency*each))
 		if t.requests == math.MaxInt32 {
 			d.Set("overload", "-profile", "drop") // a late caller does not catch up
 		}
@@ -228,6 +227,3 @@ func (t *legacyRun) workload(w *work, headers []string) *workload.Document {
 	d.Set("label", "-profile", "profile="+t.profile)
 	return &d.Document
 }
-
-// rate formats events per second for a workload.
-func rate(perS float64) string { return strconv.FormatFloat(perS, 'f', -1, 64) + "/s" }

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"cmp"
@@ -12,43 +12,42 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 )
 
-// agents is the generator of 2019 to 2023: transactions and errors of agents, each
+// heyAgents is the generator of 2019 to 2023: transactions and errors of agents, each
 // kind at a separate rate.
-type agents struct {
-	*options
-	p          *compat.Program
-	log        *logger
+type heyAgents struct {
+	*heyOptions
+	p          *Program
+	log        *heyLogger
 	secretRefs *secretRefs
 	given      map[string]bool
 
 	target string
-	refs   []ref
+	refs   []heyRef
 	pause  time.Duration
 }
 
 const (
-	runTime2023 = 30 * time.Second
-	pause2023   = time.Minute // between the workloads of -bench
+	heyRunTime2023 = 30 * time.Second
+	heyPause2023   = time.Minute // between the workloads of -bench
 
-	// fastest is the shortest time between two events that sets a rate. Below it
+	// heyFastest is the shortest time between two events that sets a rate. Below it
 	// agents send as fast as they can.
-	fastest = time.Microsecond
+	heyFastest = time.Microsecond
 
 	// A request contains the events of a tenth of a second, at most
 	// maxEventsPerRequest; an agent's request lasts seconds.
 	maxEventsPerRequest = 100
 )
 
-// A ref is an option that refers to a secret, and the flag that gave it.
-type ref struct{ option, text, flag string }
+// A heyRef is an option that refers to a secret, and the flag that gave it.
+type heyRef struct{ option, text, flag string }
 
-// A stream is one kind of event with its rate.
-type stream struct {
+// A heyStream is one kind of event with its rate.
+type heyStream struct {
 	name      string
 	limit     int
 	interval  time.Duration
@@ -57,34 +56,34 @@ type stream struct {
 	limitFlag string // for error messages
 }
 
-func (t *agents) main(ctx context.Context) (int, error) {
+func (t *heyAgents) main(ctx context.Context) (int, error) {
 	t.maxSpans = max(t.maxSpans, t.minSpans)
 	t.maxFrames = max(t.maxFrames, t.minFrames)
 	if err := t.check(); err != nil {
 		return 1, err
 	}
 	var err error
-	if t.target, err = targetOf(t.url); err != nil {
+	if t.target, err = apmTarget(t.url); err != nil {
 		return 1, fmt.Errorf("-apm-url: %w", err)
 	}
 	t.warn()
 	t.referToSecrets()
 	if t.bench {
-		t.pause = pause2023
+		t.pause = heyPause2023
 		return t.benchmark(ctx)
 	}
-	streams := []stream{
+	streams := []heyStream{
 		{name: "transactions", limit: t.transactions, interval: t.transactionInterval, spans: [2]int{t.minSpans, t.maxSpans}, limitFlag: "-t"},
 		{name: "errors", limit: t.errors, interval: t.errorInterval, frames: [2]int{t.minFrames, t.maxFrames}, limitFlag: "-e"},
 	}
 	if !t.given["run"] {
-		t.run = runTime2023
+		t.run = heyRunTime2023
 	}
 	_, code, err := t.runStreams(ctx, streams, t.run, "")
 	return code, err
 }
 
-func (t *agents) check() error {
+func (t *heyAgents) check() error {
 	switch {
 	case t.instances < 1:
 		return fmt.Errorf("-instances %d: must be at least 1", t.instances)
@@ -103,7 +102,7 @@ func (t *agents) check() error {
 }
 
 // warn names the flags that have no effect.
-func (t *agents) warn() {
+func (t *heyAgents) warn() {
 	for _, f := range [][2]string{
 		{"delay", "agents start at once"},
 		{"service-name", "it had no effect in hey-apm; there are four services"},
@@ -135,7 +134,7 @@ func warnAuthWithoutURL(w io.Writer, given map[string]bool) {
 }
 
 // referToSecrets replaces secrets by references.
-func (t *agents) referToSecrets() {
+func (t *heyAgents) referToSecrets() {
 	for _, f := range []struct{ flag, option, text string }{
 		{"-apm-secret", "secret-token", t.secret}, {"-api-key", "api-key", t.key},
 	} {
@@ -146,22 +145,22 @@ func (t *agents) referToSecrets() {
 		if bare {
 			warnVisible(t.log, f.flag)
 		}
-		t.refs = append(t.refs, ref{f.option, text, f.flag})
+		t.refs = append(t.refs, heyRef{f.option, text, f.flag})
 	}
 	t.secret, t.key = "", ""
 	if t.indexURL != "" && t.indexAuth != "" {
 		const flag = "-apm-es-auth"
-		user, password := login(t.secretRefs, t.log, flag, t.indexAuth)
-		t.refs = append(t.refs, ref{"index-user", user, flag}, ref{"index-password", password, flag})
+		user, password := heyLogin(t.secretRefs, t.log, flag, t.indexAuth)
+		t.refs = append(t.refs, heyRef{"index-user", user, flag}, heyRef{"index-password", password, flag})
 	}
 	if t.esURL != "" {
-		t.refs = append(t.refs, ref{"store", t.reportStore(t.secretRefs, t.log), "-es-url"})
+		t.refs = append(t.refs, heyRef{"store", t.reportStore(t.secretRefs, t.log), "-es-url"})
 	}
 	t.indexAuth, t.esAuth = "", ""
 }
 
-// login splits user:password and replaces the password by a reference.
-func login(v *secretRefs, s *logger, flag, text string) (user, ref string) {
+// heyLogin splits user:password and replaces the password by a reference.
+func heyLogin(v *secretRefs, s *heyLogger, flag, text string) (user, ref string) {
 	user, password, _ := strings.Cut(text, ":")
 	ref, bare := v.reference(password)
 	if bare {
@@ -171,19 +170,19 @@ func login(v *secretRefs, s *logger, flag, text string) (user, ref string) {
 }
 
 // reportStore is the address of the store that -es-url and -es-auth name.
-func (o *options) reportStore(v *secretRefs, s *logger) string {
+func (o *heyOptions) reportStore(v *secretRefs, s *heyLogger) string {
 	user, password := "", ""
 	if o.esAuth != "" {
-		user, password = login(v, s, "-es-auth", o.esAuth)
+		user, password = heyLogin(v, s, "-es-auth", o.esAuth)
 	}
-	return storeOf(o.esURL, user, password)
+	return elasticStore(o.esURL, user, password)
 }
 
 // elasticScheme begins the addresses of stores in Elasticsearch.
 const elasticScheme = "elasticsearch"
 
-// storeOf is the address of an Elasticsearch store of reports.
-func storeOf(text, user, ref string) string {
+// elasticStore is the address of an Elasticsearch store of reports.
+func elasticStore(text, user, ref string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return text // opening the store reports the error
@@ -201,10 +200,10 @@ func storeOf(text, user, ref string) string {
 }
 
 // runStreams runs streams at the same time, prints their result, and returns it.
-func (t *agents) runStreams(ctx context.Context, streams []stream, length time.Duration, name string) (*result, int, error) {
+func (t *heyAgents) runStreams(ctx context.Context, streams []heyStream, length time.Duration, name string) (*heyResult, int, error) {
 	var (
 		docs []*workload.Document
-		of   []stream
+		of   []heyStream
 	)
 	for _, s := range streams {
 		if s.limit > 0 {
@@ -215,35 +214,35 @@ func (t *agents) runStreams(ctx context.Context, streams []stream, length time.D
 	ds, err := t.p.RunTogether(ctx, docs)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
+			return nil, heyExit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
-		return nil, notStarted(t.p.Strict), err
+		return nil, heyNotStarted(t.p.Strict), err
 	}
-	r := &result{elapsed: time.Since(began), strict: t.p.Strict}
+	r := &heyResult{elapsed: time.Since(began), strict: t.p.Strict}
 	if !t.p.Strict {
 		r.elapsed = 0
 	}
 	for i, d := range ds {
 		r.add(&of[i], d)
-		writeWarnings(t.p.Err, d)
+		writeHeyWarnings(t.p.Err, d)
 	}
 	if t.p.Strict { // reaching a limit did not end a run, despite its help
 		r.elapsed = max(r.elapsed, length)
 	}
 	t.log.printf("%s elapsed since event generation completed", r.drained.Round(time.Microsecond))
 	fmt.Fprintln(t.p.Out, r.text())
-	return r, exit(t.p, worst(ds)), nil
+	return r, heyExit(t.p, worstOutcome(ds)), nil
 }
 
 // workload translates a stream to a workload.
-func (t *agents) workload(s *stream, length time.Duration, name string) *workload.Document {
-	var d compat.Draft
+func (t *heyAgents) workload(s *heyStream, length time.Duration, name string) *workload.Document {
+	var d Draft
 	d.Set("target", "-apm-url", t.target)
 	d.Set("verbose", "hey-apm", "true")
 	d.Set("gzip", "hey-apm", "1")
 	d.Set("clients", "-instances", strconv.Itoa(t.instances))
-	d.Set("spans", "-sx", span(s.spans))
-	d.Set("frames", "-ex", span(s.frames))
+	d.Set("spans", "-sx", heyRange(s.spans))
+	d.Set("frames", "-ex", heyRange(s.frames))
 	if s.spans[1] > 0 || s.name == "transactions" {
 		d.Set("mix", "-t", "transaction=1")
 	} else {
@@ -251,9 +250,9 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 	}
 	each := s.each()
 	together := maxEventsPerRequest
-	if s.interval >= fastest {
+	if s.interval >= heyFastest {
 		perS := float64(time.Second) / float64(s.interval) * float64(t.instances)
-		d.Set("rate", s.rateFlag(), rate(perS*each))
+		d.SetRate(s.rateFlag(), perS*each)
 		together = min(together, max(1, int(math.Round(perS/10/float64(t.instances)))))
 	} else {
 		d.Set("concurrency", "-instances", strconv.Itoa(t.instances))
@@ -289,17 +288,17 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 }
 
 // each is the mean number of events per transaction or error, including its spans.
-func (s *stream) each() float64 { return 1 + float64(s.spans[0]+s.spans[1])/2 }
+func (s *heyStream) each() float64 { return 1 + float64(s.spans[0]+s.spans[1])/2 }
 
-func (s *stream) rateFlag() string {
+func (s *heyStream) rateFlag() string {
 	if s.name == "errors" {
 		return "-ef"
 	}
 	return "-tf"
 }
 
-// span formats a range for an option.
-func span(r [2]int) string {
+// heyRange formats a range for an option.
+func heyRange(r [2]int) string {
 	if r[0] == r[1] {
 		return strconv.Itoa(r[0])
 	}

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"cmp"
@@ -10,25 +10,23 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/compat"
 	"carronade/internal/report"
-	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
 
-// A trial is the result of a command line.
-type trial struct {
-	reporttest.ToolResult
+// A heyTrial is the result of a command line.
+type heyTrial struct {
+	toolResult
 	flags   []map[string]string // for each workload, the flags that gave its settings
 	secrets []string            // the values of references during the run
 }
 
-// answered is the report of 1,000 requests of twelve events in ten seconds, of
+// heyAnswered is the report of 1,000 requests of twelve events in ten seconds, of
 // which 900 were accepted and 100 refused; 3 more were not answered. 90 of the
 // accepting answers and ten of the others came after the end of sending.
-func answered() *report.Document {
+func heyAnswered() *report.Document {
 	d := &report.Document{
 		Stopped: load.ByTime, Trust: measure.Trust{OK: true},
 		Totals: report.Totals{
@@ -52,15 +50,15 @@ func answered() *report.Document {
 	return d
 }
 
-func runTool(t *testing.T, strict bool, args ...string) (got trial) {
+func runHeyTool(t *testing.T, strict bool, args ...string) (got heyTrial) {
 	t.Helper()
-	return runToolWith(t, answered, strict, args...)
+	return runHeyToolWith(t, heyAnswered, strict, args...)
 }
 
-// runToolWith runs the tool with reports from reportOf.
-func runToolWith(t *testing.T, reportOf func() *report.Document, strict bool, args ...string) (got trial) {
+// runHeyToolWith runs the tool with reports from reportOf.
+func runHeyToolWith(t *testing.T, reportOf func() *report.Document, strict bool, args ...string) (got heyTrial) {
 	t.Helper()
-	got.ToolResult = reporttest.RunTool(t.Context(), t, &Tool, compat.Program{Args: args, Strict: strict}, func(d *workload.Document, o compat.Observer) (*report.Document, error) {
+	got.toolResult = runTool(t.Context(), t, &HeyAPM, Program{Args: args, Strict: strict}, func(d *workload.Document, o Observer) (*report.Document, error) {
 		flags := map[string]string{}
 		for _, entry := range d.Entries {
 			flags[entry.Name] = entry.Where
@@ -76,7 +74,7 @@ func runToolWith(t *testing.T, reportOf func() *report.Document, strict bool, ar
 		got.flags = append(got.flags, flags)
 		r := reportOf()
 		if o.Kept != nil {
-			o.Kept(compat.Kept{ID: "abcd1234", Place: cmp.Or(reporttest.ToolSettingsOf(d)["store"], "/home/a/reports.db")})
+			o.Kept(Kept{ID: "abcd1234", Place: cmp.Or(toolSettingsOf(d)["store"], "/home/a/reports.db")})
 		}
 		return r, nil
 	})
@@ -84,24 +82,24 @@ func runToolWith(t *testing.T, reportOf func() *report.Document, strict bool, ar
 }
 
 // The grammar of 2018: a table for each target.
-const tableForm = `https?://\S+ \d+\n(?:  \[\d{3}\]\t\d+ responses \(\d+\.\d\d%\) ?\n)*  total\t\d+ responses \(\d+\.\d\d rps\)\n` +
+const heyTableForm = `https?://\S+ \d+\n(?:  \[\d{3}\]\t\d+ responses \(\d+\.\d\d%\) ?\n)*  total\t\d+ responses \(\d+\.\d\d rps\)\n` +
 	`(?:\n  \d+ errors:\n(?:  \[\d+\]\t\S.*\n)+)?`
 
 var (
-	tablesForm = regexp.MustCompile(`\A` + tableForm + `(?:\n` + tableForm + `)*\z`)
-	logForm    = regexp.MustCompile(`\A(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \w+\.go:\d+: \[(?:info|error|debug)\] .+\n|warning: .+\n)*\z`)
+	heyTablesForm = regexp.MustCompile(`\A` + heyTableForm + `(?:\n` + heyTableForm + `)*\z`)
+	heyLogForm    = regexp.MustCompile(`\A(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \w+\.go:\d+: \[(?:info|error|debug)\] .+\n|warning: .+\n)*\z`)
 	// The shell's test. The parts about the server's process and the index are
 	// optional.
-	testedForm = regexp.MustCompile(`\A(?:started new work, payload size is [\d.]+(?:[kMGTPE]b| b)\.\.\.\n)?on branch \S+ , cmd = \[.+\]\n\n` +
-		`pushed [\d.]+(?:[kMGTPE]b| b) / sec , accepted [\d.]+(?:[kMGTPE]b| b) / sec\n` + tableForm + `\n` +
+	heyTestedForm = regexp.MustCompile(`\A(?:started new work, payload size is [\d.]+(?:[kMGTPE]b| b)\.\.\.\n)?on branch \S+ , cmd = \[.+\]\n\n` +
+		`pushed [\d.]+(?:[kMGTPE]b| b) / sec , accepted [\d.]+(?:[kMGTPE]b| b) / sec\n` + heyTableForm + `\n` +
 		`(?:\d+ docs indexed \(\d+\.\d\d / sec\)  \(\d+\.\d\d% of expected\)\n)?\d+\.\d\d ms / request\n` +
 		`(?:[\d.]+[kMGTPE]b \(max RSS\)\n\d+\.\d{3} memory efficiency \(.+\)\n)?(?:saving report\nreport indexed in elasticsearch\n|saving report\nreport \S+ saved in \S+\n)\z`)
 	// The result of 2023: a name, dots up to the thirtieth column, a value.
-	resultForm = regexp.MustCompile(`\A(?: {0,3}(?:- )?[a-z][a-z %]* \.+ (?:\d+(?:\.\d\d)?|\[.*\])\n)+\n\z`)
+	heyResultForm = regexp.MustCompile(`\A(?: {0,3}(?:- )?[a-z][a-z %]* \.+ (?:\d+(?:\.\d\d)?|\[.*\])\n)+\n\z`)
 )
 
-// sample is from hey-apm's description of 2018.
-const sample = `on branch trace-apm-server , cmd = [30s 1 2 3 4]
+// heySample is from hey-apm's description of 2018.
+const heySample = `on branch trace-apm-server , cmd = [30s 1 2 3 4]
 
 pushed 1.6Mb / sec , accepted 1.6Mb / sec
 http://0.0.0.0:8200/v1/transactions 0
@@ -116,12 +114,12 @@ saving report
 report indexed in elasticsearch
 `
 
-func TestLegacyRun(t *testing.T) {
-	got := runTool(t, false, "-base-url", "http://h:1/")
-	if !tablesForm.MatchString(got.Out) {
+func TestHeyLegacy(t *testing.T) {
+	got := runHeyTool(t, false, "-base-url", "http://h:1/")
+	if !heyTablesForm.MatchString(got.Out) {
 		t.Errorf("stdout has the wrong form:\n%s", got.Out)
 	}
-	if !logForm.MatchString(got.Errs) {
+	if !heyLogForm.MatchString(got.Errs) {
 		t.Errorf("stderr has the wrong form:\n%s", got.Errs)
 	}
 	want := "http://h:1/v1/errors 1\n  [202]\t900 responses (90.00%) \n  [503]\t100 responses (10.00%) \n  total\t1000 responses (90.00 rps)\n" +
@@ -142,9 +140,9 @@ func TestLegacyRun(t *testing.T) {
 	}
 }
 
-func TestAgents(t *testing.T) {
-	got := runTool(t, false, "-apm-url", "http://h:1", "-sx", "5", "-sm", "5")
-	if !resultForm.MatchString(got.Out) || got.Err != nil || got.Code != 1 {
+func TestHeyAgents(t *testing.T) {
+	got := runHeyTool(t, false, "-apm-url", "http://h:1", "-sx", "5", "-sm", "5")
+	if !heyResultForm.MatchString(got.Out) || got.Err != nil || got.Code != 1 {
 		t.Errorf("exit %d, %v, stdout of the wrong form:\n%s", got.Code, got.Err, got.Out)
 	}
 	want := `transactions sent ............ 2006
@@ -170,16 +168,16 @@ server errors ................ [503 Service Unavailable: queue is full]
 	if got.Out != want {
 		t.Errorf("got\n%swant\n%s", got.Out, want)
 	}
-	r := result{strict: true}
-	r.add(&stream{name: "transactions"}, answered())
-	r.add(&stream{name: "errors"}, answered())
+	r := heyResult{strict: true}
+	r.add(&heyStream{name: "transactions"}, heyAnswered())
+	r.add(&heyStream{name: "errors"}, heyAnswered())
 	if n, right := r.generated(), uint64(24072+2*24+4); n != right {
 		t.Errorf("strict: generated %d, want %d", n, right)
 	}
 }
 
 // Every flag has an effect, causes a warning or is refused.
-func TestFlags(t *testing.T) {
+func TestHeyFlags(t *testing.T) {
 	tests := []struct {
 		name    string
 		strict  bool
@@ -256,7 +254,7 @@ func TestFlags(t *testing.T) {
 			tries[name] = tries[name] || strings.HasPrefix(a, "-")
 		}
 		t.Run(tt.name, func(t *testing.T) {
-			got := runTool(t, tt.strict, tt.args...)
+			got := runHeyTool(t, tt.strict, tt.args...)
 			if tt.want != nil && len(got.Workloads) == 0 {
 				t.Fatalf("no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
 			}
@@ -288,7 +286,7 @@ func TestFlags(t *testing.T) {
 			}
 		})
 	}
-	var o options
+	var o heyOptions
 	fs := o.flagSet("hey-apm")
 	o.systemFlags(fs)
 	fs.VisitAll(func(f *flag.Flag) {
@@ -298,13 +296,13 @@ func TestFlags(t *testing.T) {
 		if !tries[f.Name] && f.Name != "server" { // TestServe
 			t.Errorf("-%s is not tested", f.Name)
 		}
-		if f.Name != "run" && of2018[f.Name] == of2023[f.Name] {
+		if f.Name != "run" && heyFlags2018[f.Name] == heyFlags2023[f.Name] {
 			t.Errorf("-%s belongs to both generations or to none", f.Name)
 		}
 	})
 }
 
-func TestUsage(t *testing.T) {
+func TestHeyUsage(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -348,7 +346,7 @@ func TestUsage(t *testing.T) {
 		{"a test without concurrency", []string{"test", "1s", "1", "1", "1", "0"}, "", "concurrency 0 sends nothing", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := runTool(t, false, tt.args...)
+			got := runHeyTool(t, false, tt.args...)
 			msg := ""
 			if got.Err != nil {
 				msg = got.Err.Error()
@@ -364,14 +362,14 @@ func TestUsage(t *testing.T) {
 }
 
 // -describe and -dump show the payloads of a run.
-func TestPayloads(t *testing.T) {
+func TestHeyPayloads(t *testing.T) {
 	t.Chdir(t.TempDir())
-	got := runTool(t, false, "-describe", "-base-url", "http://h:1/")
+	got := runHeyTool(t, false, "-describe", "-base-url", "http://h:1/")
 	form := regexp.MustCompile(`\A(?:(?:POST|GET) \S+ - \d+ \(\d+ gz\) bytes(?: - \d+ transactions with spans of length: (?:\d+ )+)?\n)+\z`)
 	if !form.MatchString(got.Out) || len(got.Workloads) > 0 || got.Code != 0 {
 		t.Errorf("exit %d, stdout of the wrong form:\n%s", got.Code, got.Out)
 	}
-	if got = runTool(t, false, "-dump", "-profile", "tiny"); got.Code != 0 || got.Err != nil || len(got.Workloads) > 0 {
+	if got = runHeyTool(t, false, "-dump", "-profile", "tiny"); got.Code != 0 || got.Err != nil || len(got.Workloads) > 0 {
 		t.Fatalf("exit %d, %v", got.Code, got.Err)
 	}
 	data, err := os.ReadFile("tiny.yml")
@@ -383,7 +381,7 @@ func TestPayloads(t *testing.T) {
 	if !dumped.Match(data) {
 		t.Errorf("tiny.yml has another form:\n%.2000s", data)
 	}
-	if got = runTool(t, false, "-dump", "-profile", "rum"); got.Code != 0 || got.Err != nil {
+	if got = runHeyTool(t, false, "-dump", "-profile", "rum"); got.Code != 0 || got.Err != nil {
 		t.Fatalf("exit %d, %v", got.Code, got.Err)
 	}
 	if data, err = os.ReadFile("rum.yml"); err != nil {
@@ -407,7 +405,7 @@ func TestPayloads(t *testing.T) {
 		{"heavy", 2, 160e3},
 		{"tiny", 2, 1800},
 	} {
-		w := work{part: profiles[tt.name][tt.part]}
+		w := heyWork{heyPart: heyProfiles[tt.name][tt.part]}
 		plain, gzipped, _, err := w.body()
 		if err != nil {
 			t.Fatal(err)
@@ -418,14 +416,14 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// TestServe: -server is the server of sessions of the shell.
-func TestServe(t *testing.T) {
+// TestHeyServe: -server is the server of sessions of the shell.
+func TestHeyServe(t *testing.T) {
 	served := 0
-	p := compat.Program{Args: []string{"-server"}, Serve: func(context.Context) error {
+	p := Program{Args: []string{"-server"}, Serve: func(context.Context) error {
 		served++
 		return nil
 	}}
-	got := reporttest.RunTool(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
+	got := runTool(t.Context(), t, &HeyAPM, p, func(*workload.Document, Observer) (*report.Document, error) {
 		t.Error("a run")
 		return nil, errors.New("a run")
 	})

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"cmp"
@@ -9,18 +9,18 @@ import (
 	"carronade/internal/report"
 )
 
-// responses is the table of a part: responses by status, then errors. The counts
+// heyResponses is the table of a part: responses by status, then errors. The counts
 // are of the whole run; perS is the rate of responses during sending.
-func responses(url string, i int, d *report.Document, perS float64) string {
+func heyResponses(url string, i int, d *report.Document, perS float64) string {
 	var b strings.Builder
-	total := answers(d)
+	total := answersOf(d)
 	fmt.Fprintf(&b, "%s %d\n", url, i)
 	for _, s := range d.Totals.Statuses {
 		fmt.Fprintf(&b, "  [%d]\t%d responses (%.2f%%) \n", s.Code, s.Batches, 100*float64(s.Batches)/float64(total))
 	}
 	fmt.Fprintf(&b, "  total\t%d responses (%.2f rps)\n", total, perS)
 
-	errs, count := unanswered(d)
+	errs, count := unansweredRequests(d)
 	if count > 0 {
 		fmt.Fprintf(&b, "\n  %d errors:\n", count)
 		for _, e := range errs {
@@ -30,19 +30,12 @@ func responses(url string, i int, d *report.Document, perS float64) string {
 	return b.String()
 }
 
-// answers is the number of requests with any response.
-func answers(d *report.Document) (n uint64) {
+// answersOf is the number of requests with any response.
+func answersOf(d *report.Document) (n uint64) {
 	for _, s := range d.Totals.Statuses {
 		n += s.Batches
 	}
 	return n
-}
-
-func rateOf(n uint64, elapsed float64) float64 {
-	if elapsed <= 0 {
-		return 0
-	}
-	return float64(n) / elapsed
 }
 
 // A requestError is an error that ended requests without a response.
@@ -51,9 +44,9 @@ type requestError struct {
 	count uint64
 }
 
-// unanswered are failures without a status, most frequent first. Errors with the
+// unansweredRequests are failures without a status, most frequent first. Errors with the
 // same known ending are combined, as in the tool.
-func unanswered(d *report.Document) (out []requestError, count uint64) {
+func unansweredRequests(d *report.Document) (out []requestError, count uint64) {
 	for _, f := range d.Failures {
 		if hasStatus(f.Text) {
 			continue

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"carronade/units"
 )
 
-// A result is what the tool of 2023 prints at the end.
-type result struct {
+// A heyResult is what the tool of 2023 prints at the end.
+type heyResult struct {
 	strict bool
 
 	transactions, spans, errors struct{ sent, dropped uint64 }
@@ -25,14 +25,14 @@ type result struct {
 }
 
 // add adds a stream's report.
-func (r *result) add(s *stream, d *report.Document) {
+func (r *heyResult) add(s *heyStream, d *report.Document) {
 	t := &d.Totals
 	dropped := t.Dropped + t.Unsent
 	if s.name == "errors" {
 		r.errors.sent += t.Sent
 		r.errors.dropped += dropped
 	} else {
-		own := share(d)
+		own := transactionShare(d)
 		of := func(n uint64) uint64 { return uint64(math.Round(float64(n) * own)) }
 		r.transactions.sent += of(t.Sent)
 		r.transactions.dropped += of(dropped)
@@ -66,9 +66,9 @@ func (r *result) add(s *stream, d *report.Document) {
 	r.elapsed = max(r.elapsed, units.Seconds(length))
 }
 
-// share is the share of transactions in a report's events; the others are their
+// transactionShare is the share of transactions in a report's events; the others are their
 // spans.
-func share(d *report.Document) float64 {
+func transactionShare(d *report.Document) float64 {
 	request, _ := d.Facts["request"].(map[string]any)
 	kinds, _ := request["kinds"].(map[string]any)
 	own, _ := kinds["transaction"].(float64)
@@ -79,11 +79,11 @@ func share(d *report.Document) float64 {
 	return own / (own + spans)
 }
 
-func (r *result) sent() uint64 { return r.transactions.sent + r.spans.sent + r.errors.sent }
+func (r *heyResult) sent() uint64 { return r.transactions.sent + r.spans.sent + r.errors.sent }
 
 // generated is the number of events sent and dropped. The tool omitted dropped
 // spans and counted dropped errors twice.
-func (r *result) generated() uint64 {
+func (r *heyResult) generated() uint64 {
 	if r.strict {
 		return r.sent() + 2*r.errors.dropped + r.transactions.dropped
 	}
@@ -91,7 +91,7 @@ func (r *result) generated() uint64 {
 }
 
 // text is the result's lines: a name, dots up to the thirtieth column, a value.
-func (r *result) text() string {
+func (r *heyResult) text() string {
 	var b strings.Builder
 	add := func(name, format string, value any) {
 		name += " "

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"context"
@@ -15,22 +15,22 @@ import (
 // reset.
 
 const (
-	dumpForm  = "dump <file> <events> <spans> <frames>"
-	resetForm = "-apm-es-url URL elasticsearch reset --yes"
+	heyDumpForm  = "dump <file> <events> <spans> <frames>"
+	heyResetForm = "-apm-es-url URL elasticsearch reset --yes"
 )
 
 // dumpBody writes the body of a request of test to a file.
-func (o *options) dumpBody(args []string) (size int, err error) {
+func (o *heyOptions) dumpBody(args []string) (size int, err error) {
 	if len(args) != 4 {
-		return 0, fmt.Errorf("%s: got %d arguments", dumpForm, len(args))
+		return 0, fmt.Errorf("%s: got %d arguments", heyDumpForm, len(args))
 	}
 	var n [3]int
 	for i, text := range args[1:] {
 		if n[i], err = strconv.Atoi(text); err != nil || n[i] < 0 {
-			return 0, fmt.Errorf("%s: %q is not a number", dumpForm, text)
+			return 0, fmt.Errorf("%s: %q is not a number", heyDumpForm, text)
 		}
 	}
-	w := &work{part: part{path: v1Transactions, intake: "v1", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1)}}
+	w := &heyWork{heyPart: heyPart{path: v1Transactions, intake: "v1", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1)}}
 	if w.spans == 0 {
 		w.path = v1Errors
 	}
@@ -43,17 +43,17 @@ func (o *options) dumpBody(args []string) (size int, err error) {
 
 // reset deletes the indices of the APM Server in Elasticsearch, and returns how many
 // documents they had. Without confirmation it deletes nothing.
-func (o *options) reset(ctx context.Context, v *secretRefs, s *logger, args []string) (list []string, docs int64, err error) {
+func (o *heyOptions) reset(ctx context.Context, v *secretRefs, s *heyLogger, args []string) (list []string, docs int64, err error) {
 	yes := len(args) == 2 && args[1] == "--yes"
 	switch {
 	case o.indexURL == "":
-		return nil, 0, errors.New("elasticsearch reset: give " + resetForm)
+		return nil, 0, errors.New("elasticsearch reset: give " + heyResetForm)
 	case len(args) == 0 || args[0] != "reset" || len(args) == 2 && !yes || len(args) > 2:
-		return nil, 0, errors.New("the only command for elasticsearch here is " + resetForm)
+		return nil, 0, errors.New("the only command for elasticsearch here is " + heyResetForm)
 	}
 	c := &elastic.APMCluster{URL: strings.TrimRight(o.indexURL, "/")}
 	if o.indexAuth != "" {
-		c.User, c.Password = login(v, s, "-apm-es-auth", o.indexAuth)
+		c.User, c.Password = heyLogin(v, s, "-apm-es-auth", o.indexAuth)
 	}
 	fail := func(err error) error {
 		if c.Check() != nil {

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 )
@@ -21,13 +20,13 @@ import (
 const systemPrefix = "system-"
 
 // systemFlags adds carronade's flags for the system under test, which test takes.
-func (o *options) systemFlags(fs *flag.FlagSet) {
+func (o *heyOptions) systemFlags(fs *flag.FlagSet) {
 	for _, s := range workload.Table(nil) {
 		if !strings.HasPrefix(s.Name, systemPrefix) {
 			continue
 		}
 		add := func(text string) error {
-			o.system = append(o.system, compat.Setting{Name: s.Name, Flag: "-" + s.Name, Text: text})
+			o.system = append(o.system, Setting{Name: s.Name, Flag: "-" + s.Name, Text: text})
 			return nil
 		}
 		if s.Placeholder() == "" { // a boolean
@@ -39,40 +38,40 @@ func (o *options) systemFlags(fs *flag.FlagSet) {
 }
 
 // starts reports whether the flags describe a server that the test starts.
-func (o *options) starts() bool {
-	return slices.ContainsFunc(o.system, func(s compat.Setting) bool { return s.Name == "system-cmd" || s.Name == "system-image" })
+func (o *heyOptions) starts() bool {
+	return slices.ContainsFunc(o.system, func(s Setting) bool { return s.Name == "system-cmd" || s.Name == "system-image" })
 }
 
 // serverFlags reads the words after a test's arguments: settings of the server that
 // it starts, and the server's memory limit.
-func (o *options) serverFlags(words []string) error {
+func (o *heyOptions) serverFlags(words []string) error {
 	if len(words) > 0 && !o.starts() {
-		return fmt.Errorf("%s: flags for the server, such as %s, need a server that is started here: give -system-cmd 'COMMAND' before test", testForm, words[0])
+		return fmt.Errorf("%s: flags for the server, such as %s, need a server that is started here: give -system-cmd 'COMMAND' before test", heyTestForm, words[0])
 	}
 	for i := 0; i < len(words); i += 2 {
 		name := words[i]
 		if name != "-E" && name != "--mem" && name != "-mem" {
-			return fmt.Errorf("%s: %s is neither -E NAME=VALUE nor --mem SIZE; put other flags of the server into -system-cmd", testForm, name)
+			return fmt.Errorf("%s: %s is neither -E NAME=VALUE nor --mem SIZE; put other flags of the server into -system-cmd", heyTestForm, name)
 		}
 		if i+1 == len(words) {
-			return fmt.Errorf("%s: %s has no value", testForm, name)
+			return fmt.Errorf("%s: %s has no value", heyTestForm, name)
 		}
 		text := words[i+1]
 		if name == "-E" {
-			o.system = append(o.system, compat.Setting{Name: "system-flag", Flag: "-E", Text: text})
+			o.system = append(o.system, Setting{Name: "system-flag", Flag: "-E", Text: text})
 			continue
 		}
-		bytes, err := decimalSize(text)
+		bytes, err := parseDecimalBytes(text)
 		if err != nil {
-			return fmt.Errorf("%s: --mem: %w", testForm, err)
+			return fmt.Errorf("%s: --mem: %w", heyTestForm, err)
 		}
-		o.system = append(o.system, compat.Setting{Name: "system-mem", Flag: "--mem", Text: strconv.FormatInt(bytes, 10)})
+		o.system = append(o.system, Setting{Name: "system-mem", Flag: "--mem", Text: strconv.FormatInt(bytes, 10)})
 	}
 	return nil
 }
 
-// decimalSize reads a size as the shell did, in powers of a thousand.
-func decimalSize(text string) (int64, error) {
+// parseDecimalBytes reads a size as the shell did, in powers of a thousand.
+func parseDecimalBytes(text string) (int64, error) {
 	number, by := strings.ToLower(text), int64(1)
 	for suffix, times := range map[string]int64{"k": 1e3, "m": 1e6, "g": 1e9} {
 		if rest, ok := strings.CutSuffix(number, suffix); ok {
@@ -89,7 +88,7 @@ func decimalSize(text string) (int64, error) {
 
 // underTest adds the server, its Elasticsearch and that of the reports to a
 // workload.
-func (t *legacyRun) underTest(d *workload.Document) {
+func (t *heyLegacy) underTest(d *workload.Document) {
 	for _, s := range t.system {
 		d.Add(s.Name, s.Flag, s.Text)
 	}
@@ -103,7 +102,7 @@ func (t *legacyRun) underTest(d *workload.Document) {
 	d.Add("index-pattern", "-apm-es-url", "apm-*") // as in the shell
 	if t.indexAuth != "" {
 		const flag = "-apm-es-auth"
-		user, password := login(t.secretRefs, t.log, flag, t.indexAuth)
+		user, password := heyLogin(t.secretRefs, t.log, flag, t.indexAuth)
 		d.Add("index-user", flag, user)
 		d.Add("index-password", flag, password)
 	}
@@ -113,7 +112,7 @@ func (t *legacyRun) underTest(d *workload.Document) {
 func indexedLine(x *report.Indexed, strict bool, elapsed float64) string {
 	perS, share := x.PerS, 0.0
 	if strict {
-		perS = rateOf(uint64(max(x.Docs, 0)), elapsed)
+		perS = perSecond(float64(max(x.Docs, 0)), elapsed)
 	}
 	if x.Share != nil {
 		share = *x.Share
@@ -136,7 +135,7 @@ func memoryLines(s *report.System, strict bool, accepted float64) string {
 		peak *= 1000. / 1024
 		efficiency = 60 * accepted / peak
 	}
-	return fmt.Sprintf("%s (max RSS)\n%.3f memory efficiency (accepted data volume per minute / memory used)\n", decimal(peak), efficiency)
+	return fmt.Sprintf("%s (max RSS)\n%.3f memory efficiency (accepted data volume per minute / memory used)\n", decimalBytes(peak), efficiency)
 }
 
 // branchOf is the branch of the server, if known.

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"fmt"
@@ -34,6 +34,6 @@ func (v *secretRefs) close() {
 }
 
 // warnVisible says how to give a secret so that other users cannot read it.
-func warnVisible(s *logger, flag string) {
+func warnVisible(s *heyLogger, flag string) {
 	fmt.Fprintf(s.w, "warning: the secret of %s is visible in this machine's process list; give env:NAME or file:PATH instead\n", flag)
 }

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"bytes"
@@ -8,16 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
 
-// accepted is a report whose requests were all accepted.
-func accepted() *report.Document {
-	d := answered()
+// heyAccepted is a report whose requests were all accepted.
+func heyAccepted() *report.Document {
+	d := heyAnswered()
 	t := &d.Totals
 	t.Counts = measure.Counts{Offered: 12_000, Sent: 12_000, Acked: 12_000, Batches: 1000, Answered: 1000, Bytes: 38_000_000, AckedBytes: 38_000_000}
 	t.Statuses, d.Failures = measure.Statuses{{Code: 202, Batches: 1000, Events: 12_000}}, nil
@@ -26,16 +25,16 @@ func accepted() *report.Document {
 }
 
 // The exit code of a failed run is 0 only with --strict.
-func TestExit(t *testing.T) {
+func TestHeyExit(t *testing.T) {
 	refused := func() *report.Document {
-		d := accepted()
+		d := heyAccepted()
 		d.Totals.Acked, d.Totals.Failed, d.Totals.AckedBytes, d.Totals.EventsPerS, d.Totals.BytesPerS = 0, d.Totals.Sent, 0, 0, 0
 		d.Totals.Statuses = measure.Statuses{{Code: 503, Batches: 1000, Events: 12_000}}
 		d.Failures = []measure.Failure{{Class: "throttled", Text: "503 Service Unavailable: queue is full", Events: 12_000, Batches: 1000}}
 		return d
 	}
 	unanswered := func() *report.Document {
-		d := accepted()
+		d := heyAccepted()
 		d.Totals.Acked, d.Totals.Unknown = 11_988, 12
 		return d
 	}
@@ -58,19 +57,19 @@ func TestExit(t *testing.T) {
 		want     int
 		warning  string
 	}{
-		{"all accepted", accepted, false, 0, ""},
+		{"all accepted", heyAccepted, false, 0, ""},
 		{"all refused", refused, false, 1, "warning: of 12000 events sent 12000 were not accepted\n"},
 		{"all refused, strict", refused, true, 0, ""},
 		{"a request without an answer", unanswered, false, 1, "warning: of 12000 events sent 12 were not accepted\n"},
 		{"interrupted", stopped, false, 130, ""},
-		{"not to be trusted", untrusted(accepted), false, 3, ""},
+		{"not to be trusted", untrusted(heyAccepted), false, 3, ""},
 		{"not to be trusted, and all refused", untrusted(refused), false, 1, "warning: of 12000 events sent 12000 were not accepted\n"},
 	} {
 		for mode, args := range map[string][]string{
 			"profile": {"-base-url", "http://h:1"}, "test": {"-base-url", "http://h:1", "test", "1s", "1", "2", "3", "4"}, "agents": {"-apm-url", "http://h:1"},
 		} {
 			t.Run(tt.name+"/"+mode, func(t *testing.T) {
-				got := runToolWith(t, tt.reportOf, tt.strict, args...)
+				got := runHeyToolWith(t, tt.reportOf, tt.strict, args...)
 				if got.Code != tt.want || got.Err != nil {
 					t.Errorf("exit %d, %v, want %d", got.Code, got.Err, tt.want)
 				}
@@ -80,14 +79,14 @@ func TestExit(t *testing.T) {
 			})
 		}
 	}
-	if got := runTool(t, true, "-base-url", "http://unreachable:1"); got.Code != 1 || got.Err == nil {
+	if got := runHeyTool(t, true, "-base-url", "http://unreachable:1"); got.Code != 1 || got.Err == nil {
 		t.Errorf("unreachable, strict: exit %d, %v", got.Code, got.Err)
 	}
 }
 
 // References to secrets are attributed to the flags that gave them.
-func TestSecretsOfFlags(t *testing.T) {
-	got := runTool(t, false, "-api-key", "env:TOKEN", "-apm-es-url", "http://es:9200", "-apm-es-auth", "u:env:ES", "-es-url", "http://es:9200", "-es-auth", "u:env:ES")
+func TestHeySecretsOfFlags(t *testing.T) {
+	got := runHeyTool(t, false, "-api-key", "env:TOKEN", "-apm-es-url", "http://es:9200", "-apm-es-auth", "u:env:ES", "-es-url", "http://es:9200", "-es-auth", "u:env:ES")
 	for name, want := range map[string]string{"api-key": "-api-key", "index-user": "-apm-es-auth", "index-password": "-apm-es-auth", "store": "-es-url"} {
 		if flag := got.flags[0][name]; flag != want {
 			t.Errorf("%s is given by %q, want %q", name, flag, want)
@@ -96,21 +95,21 @@ func TestSecretsOfFlags(t *testing.T) {
 }
 
 // The benchmark is eight rounds, the first to warm up.
-func TestBenchmark(t *testing.T) {
+func TestHeyBenchmark(t *testing.T) {
 	var o, e bytes.Buffer
 	var labels []string
-	var o2 options
+	var o2 heyOptions
 	o2.flagSet("hey-apm")
-	a := &agents{
-		options: &o2, log: &logger{w: &e}, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond,
-		p: &compat.Program{Out: &o, Err: &e, RunTogether: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
+	a := &heyAgents{
+		heyOptions: &o2, log: &heyLogger{w: &e}, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond,
+		p: &Program{Out: &o, Err: &e, RunTogether: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
 			for _, w := range ws {
 				for _, entry := range w.Entries {
 					if entry.Name == "label" {
 						labels = append(labels, entry.Values...)
 					}
 				}
-				ds = append(ds, answered())
+				ds = append(ds, heyAnswered())
 			}
 			return ds, nil
 		}},
@@ -124,30 +123,30 @@ func TestBenchmark(t *testing.T) {
 			t.Errorf("no label %q in %q", want, labels)
 		}
 	}
-	if n := strings.Count(o.String(), "transactions sent ."); n != len(rounds()) {
-		t.Errorf("%d results, want %d", n, len(rounds()))
+	if n := strings.Count(o.String(), "transactions sent ."); n != len(heyRounds()) {
+		t.Errorf("%d results, want %d", n, len(heyRounds()))
 	}
 }
 
 // A benchmark ends at an interrupt, and warns of flags without effect.
-func TestBenchmarkInterrupted(t *testing.T) {
+func TestHeyBenchmarkInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var o, e bytes.Buffer
 	rounds := 0
-	p := &compat.Program{
+	p := &Program{
 		Called: "hey-apm", Args: []string{"-bench", "-t", "3", "-rm", "2"}, Out: &o, Err: &e,
 		RunTogether: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
 			rounds++
 			stop()
 			for range ws {
-				d := answered()
+				d := heyAnswered()
 				d.Stopped = load.Interrupted
 				ds = append(ds, d)
 			}
 			return ds, nil
 		},
 	}
-	code, err := Tool.Main(ctx, p)
+	code, err := HeyAPM.Main(ctx, p)
 	if code != report.ExitInterrupted || err != nil || rounds != 1 {
 		t.Errorf("exit %d, %v, after %d rounds", code, err, rounds)
 	}
@@ -160,7 +159,7 @@ func TestBenchmarkInterrupted(t *testing.T) {
 
 // The exit code is that of the worst round, in any order. An interrupt in a pause
 // ends the benchmark as in a round.
-func TestBenchmarkExit(t *testing.T) {
+func TestHeyBenchmarkExit(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		codes  []int // of the first rounds; the others are 0
@@ -181,11 +180,11 @@ func TestBenchmarkExit(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			var o, e bytes.Buffer
-			var opts options
+			var opts heyOptions
 			opts.flagSet("hey-apm")
 			round := 0
-			a := &agents{options: &opts, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond}
-			a.log = &logger{w: writer(func(line []byte) {
+			a := &heyAgents{heyOptions: &opts, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond}
+			a.log = &heyLogger{w: writerFunc(func(line []byte) {
 				if tt.stop && bytes.Contains(line, []byte("waiting ")) {
 					stop()
 				}
@@ -193,9 +192,9 @@ func TestBenchmarkExit(t *testing.T) {
 			if tt.stop {
 				a.pause = time.Hour
 			}
-			a.p = &compat.Program{Strict: tt.strict, Out: &o, Err: &e, RunTogether: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
+			a.p = &Program{Strict: tt.strict, Out: &o, Err: &e, RunTogether: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
 				for range ws {
-					d := accepted()
+					d := heyAccepted()
 					if round < len(tt.codes) {
 						d.Trust.OK = tt.codes[round] != 3
 						if tt.codes[round] == 1 {
@@ -211,14 +210,14 @@ func TestBenchmarkExit(t *testing.T) {
 			if code, err := a.benchmark(ctx); code != tt.want || err != nil {
 				t.Errorf("exit %d, %v, want %d", code, err, tt.want)
 			}
-			if tt.stop && round == len(rounds()) {
+			if tt.stop && round == len(heyRounds()) {
 				t.Error("the benchmark continued after the interrupt")
 			}
 		})
 	}
 }
 
-// A writer is a function as an io.Writer.
-type writer func([]byte)
+// A writerFunc is a function as an io.Writer.
+type writerFunc func([]byte)
 
-func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
+func (w writerFunc) Write(b []byte) (int, error) { w(b); return len(b), nil }

@@ -1,4 +1,4 @@
-package heyapm
+package compat
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-func TestDumpBody(t *testing.T) {
+func TestHeyDumpBody(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "body.json")
-	got := runTool(t, false, "dump", file, "1", "2", "3")
+	got := runHeyTool(t, false, "dump", file, "1", "2", "3")
 	if got.Code != 0 || got.Err != nil || !strings.HasSuffix(got.Out, "kb written to disk\n") || len(got.Workloads) > 0 {
 		t.Fatalf("dump: %+v", got)
 	}
@@ -32,14 +32,14 @@ func TestDumpBody(t *testing.T) {
 		t.Errorf("body %+v: %v", body, err)
 	}
 	for _, args := range [][]string{{file, "1", "2"}, {file, "1", "2", "x"}, {file, "-1", "2", "3"}, {filepath.Join(file, "x"), "1", "2", "3"}} {
-		if got := runTool(t, false, append([]string{"dump"}, args...)...); got.Code != 1 || got.Err == nil {
+		if got := runHeyTool(t, false, append([]string{"dump"}, args...)...); got.Code != 1 || got.Err == nil {
 			t.Errorf("dump %v: %+v", args, got)
 		}
 	}
 }
 
 // Indices are deleted only after --yes, and only those of an APM Server.
-func TestReset(t *testing.T) {
+func TestHeyReset(t *testing.T) {
 	deleted := ""
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -65,12 +65,12 @@ func TestReset(t *testing.T) {
 		{[]string{"-apm-es-url", "http://ann:pw@127.0.0.1:1", "elasticsearch", "reset", "--yes"}, "must not contain a login"},
 		{[]string{"-apm-es-url", "http://127.0.0.1:1", "elasticsearch", "reset", "--yes"}, "connection refused"},
 	} {
-		got := runTool(t, false, c.args...)
+		got := runHeyTool(t, false, c.args...)
 		if got.Code != 1 || got.Err == nil || !strings.Contains(got.Err.Error(), c.err) || strings.Contains(got.Err.Error(), "ann:pw") || deleted != "" {
 			t.Errorf("%v: %+v, deleted %q", c.args, got, deleted)
 		}
 	}
-	if got := runTool(t, false, "-apm-es-url", s.URL, "elasticsearch", "reset", "--yes"); got.Code != 0 || got.Out != "deleted 1 indices with 12 docs\n" || deleted != "/apm-1" {
+	if got := runHeyTool(t, false, "-apm-es-url", s.URL, "elasticsearch", "reset", "--yes"); got.Code != 0 || got.Out != "deleted 1 indices with 12 docs\n" || deleted != "/apm-1" {
 		t.Errorf("reset: %+v, deleted %q", got, deleted)
 	}
 }
