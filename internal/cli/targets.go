@@ -5,7 +5,6 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/compat/kafkatools"
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/standin"
 	"carronade/internal/standin/apm"
@@ -132,12 +131,12 @@ func standins() []standin.Kind { return []standin.Kind{kafka.Kind, riemann.Kind,
 // oldTools are the drop-ins, in the order of `carronade as`.
 func oldTools() []compat.Tool {
 	return []compat.Tool{
-		kafkatools.Sangrenel,
+		compat.Sangrenel,
 		mongoose.Tool,
-		kafkatools.Producer,
-		kafkatools.Consumer,
-		kafkatools.Share,
-		kafkatools.Latency,
+		compat.KafkaProducer,
+		compat.KafkaConsumer,
+		compat.KafkaShare,
+		compat.KafkaLatency,
 		compat.HeyAPM,
 		compat.RiemannLoad,
 	}

@@ -38,7 +38,7 @@ func writeHeyWarnings(w io.Writer, d *report.Document) {
 	if n := notAccepted(d); n > 0 {
 		fmt.Fprintf(w, "warning: of %d events sent %d were not accepted\n", d.Totals.Sent, n)
 	}
-	WriteWarnings(w, d)
+	writeWarnings(w, d)
 }
 
 // worstOutcome is the worst exit code of several runs.

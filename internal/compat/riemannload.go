@@ -93,7 +93,7 @@ func runRiemann(ctx context.Context, p *Program) (int, error) {
 		return NoReport(ctx, code, err)
 	}
 	if !p.Strict {
-		WriteWarnings(p.Err, d)
+		writeWarnings(p.Err, d)
 		m.end(d)
 		fmt.Fprint(p.Out, m.block(time.Now()))
 		for _, f := range d.Failures {

@@ -32,16 +32,16 @@ func (m *riemannMetrics) block(now time.Time) string {
 	m.rtt.write(&b)
 	m.sends.write(&b)
 	b.WriteString("\n" + unackedGroup + ":\n")
-	gauge(&b, "unacked", m.unacked)
+	writeGauge(&b, "unacked", m.unacked)
 	b.WriteString("\n" + throughputGroup + ":\n")
 	m.bytes.write(&b)
 	b.WriteString("\n" + bufferedGroup + ":\n")
-	gauge(&b, "buffered-sends", 0)
+	writeGauge(&b, "buffered-sends", 0)
 	b.WriteString("\n\n")
 	return b.String()
 }
 
-func gauge(b *strings.Builder, name string, v uint64) {
+func writeGauge(b *strings.Builder, name string, v uint64) {
 	fmt.Fprintf(b, "  %s:\n    value = %d\n\n", name, v)
 }
 

@@ -193,19 +193,19 @@ func (m *riemannMetrics) add(s *load.Snapshot) bool {
 	}
 	m.at = iv.End
 	m.sends.add(iv.Batches, length)
-	m.acks.add(messages(iv.Acked, m.batch), length)
+	m.acks.add(riemannMessages(iv.Acked, m.batch), length)
 	m.events.add(iv.Acked, length)
 	m.bytes.add(iv.WireBytes, length)
 	m.rtt.add(iv.Service, length)
-	m.unacked = messages(iv.InFlight, m.batch)
+	m.unacked = riemannMessages(iv.InFlight, m.batch)
 	if m.strict { // its gauge was the first connection's
 		m.unacked /= m.connections
 	}
 	return true
 }
 
-// messages is the number of messages for a number of events.
-func messages(events, batch uint64) uint64 { return (events + batch - 1) / batch }
+// riemannMessages is the number of messages for a number of events.
+func riemannMessages(events, batch uint64) uint64 { return (events + batch - 1) / batch }
 
 // end sets the values of the last block to those of the whole run.
 func (m *riemannMetrics) end(d *report.Document) {
