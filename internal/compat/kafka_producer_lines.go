@@ -201,16 +201,7 @@ func (l *producerLines) percentile(h *measure.Histogram, records uint64, p float
 	}
 	every := max(uint64(l.o.records)/min(uint64(l.o.records), producerSamples), 1)
 	kept := max(min(records/every, h.Count()), 1)
-	rank := uint64(p*float64(kept)) * (h.Count() / kept)
-	var at time.Duration
-	seen := uint64(0)
-	h.EachBucket(func(top time.Duration, n uint64) {
-		if seen <= rank {
-			at = min(top, h.Max())
-		}
-		seen += n
-	})
-	return int64(millis(at))
+	return int64(millis(NthTime(h, uint64(p*float64(kept))*(h.Count()/kept))))
 }
 
 // complain writes to stderr what failed and how to read the numbers, and returns

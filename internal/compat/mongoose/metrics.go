@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/compat"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -35,13 +36,7 @@ func (s *step) quantile(h *measure.Histogram, q float64) time.Duration {
 	if !s.strict || q >= 1 {
 		return h.Percentile(100 * q)
 	}
-	at, seen, found := uint64(q*float64(h.Count())), uint64(0), time.Duration(-1)
-	h.EachBucket(func(top time.Duration, n uint64) {
-		if seen += n; found < 0 && seen > at {
-			found = min(top, h.Max())
-		}
-	})
-	return max(found, 0)
+	return compat.NthTime(h, uint64(q*float64(h.Count())))
 }
 
 // metrics are the values of the lines at a time.
