@@ -63,7 +63,9 @@ func (v *vector) Add(segs [][]byte, skip int) int {
 			if len(v.iov) == mostPieces {
 				break
 			}
-			v.iov = append(v.iov, unix.Iovec{Base: &seg[0], Len: uint64(len(seg))})
+			piece := unix.Iovec{Base: &seg[0]}
+			piece.SetLen(len(seg))
+			v.iov = append(v.iov, piece)
 		} else {
 			if len(v.segs) == mostPieces {
 				break
