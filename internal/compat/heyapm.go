@@ -49,6 +49,8 @@ func runHey(ctx context.Context, p *Program) (int, error) {
 	if err != nil {
 		return 1, err
 	}
+	r := &heyRun{heyOptions: &o, p: p, log: &heyLogger{w: p.Err}, given: given}
+	defer r.secrets.close()
 	test := fs.Arg(0) == "test"
 	switch fs.Arg(0) {
 	case "dump":
@@ -59,9 +61,7 @@ func runHey(ctx context.Context, p *Program) (int, error) {
 		fmt.Fprintf(p.Out, "%s written to disk\n", decimalBytes(float64(size)))
 		return 0, nil
 	case "elasticsearch":
-		v := newSecretRefs()
-		defer v.close()
-		list, docs, err := o.reset(ctx, v, &heyLogger{w: p.Err}, fs.Args()[1:])
+		list, docs, err := r.reset(ctx, fs.Args()[1:])
 		if err != nil {
 			return 1, err
 		}
@@ -77,17 +77,22 @@ func runHey(ctx context.Context, p *Program) (int, error) {
 	if fs.NArg() > 0 && !test {
 		fmt.Fprintf(p.Err, "warning: %s is ignored: hey-apm takes flags, and here the shell's test\n", strings.Join(fs.Args(), " "))
 	}
-	s := &heyLogger{w: p.Err}
-	v := newSecretRefs()
-	defer v.close()
-	if generation == hey2018 {
-		t := &heyLegacy{heyOptions: &o, p: p, log: s, secretRefs: v}
-		if test {
-			return t.test(ctx, fs.Args()[1:], given)
-		}
-		return t.main(ctx, given)
+	switch {
+	case generation == hey2023:
+		return (&heyAgents{heyRun: r}).main(ctx)
+	case test:
+		return (&heyLegacy{r}).test(ctx, fs.Args()[1:])
 	}
-	return (&heyAgents{heyOptions: &o, p: p, log: s, secretRefs: v, given: given}).main(ctx)
+	return (&heyLegacy{r}).main(ctx)
+}
+
+// A heyRun is a command line with what it needs to run.
+type heyRun struct {
+	*heyOptions
+	p       *Program
+	log     *heyLogger
+	given   map[string]bool // flags
+	secrets secretRefs
 }
 
 // heyShell contains the shell's other commands and their replacements.

@@ -5,26 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
-	"carronade/internal/report"
 	"carronade/internal/workload"
 )
 
 // heyAgents is the generator of 2019 to 2023: transactions and errors of agents, each
 // kind at a separate rate.
 type heyAgents struct {
-	*heyOptions
-	p          *Program
-	log        *heyLogger
-	secretRefs *secretRefs
-	given      map[string]bool
-
+	*heyRun
 	target string
 	refs   []heyRef
 	pause  time.Duration
@@ -113,7 +106,7 @@ func (t *heyAgents) warn() {
 			fmt.Fprintf(t.p.Err, "warning: -%s has no effect here: %s\n", f[0], f[1])
 		}
 	}
-	warnAuthWithoutURL(t.p.Err, t.given)
+	t.warnAuthWithoutURL()
 	if t.bench {
 		for _, name := range []string{"e", "ef", "ex", "em", "sx", "sm", "t", "tf"} {
 			if t.given[name] {
@@ -125,10 +118,10 @@ func (t *heyAgents) warn() {
 }
 
 // warnAuthWithoutURL names logins without the address that they are for.
-func warnAuthWithoutURL(w io.Writer, given map[string]bool) {
+func (t *heyRun) warnAuthWithoutURL() {
 	for _, f := range [][2]string{{"es-auth", "es-url"}, {"apm-es-auth", "apm-es-url"}} {
-		if given[f[0]] && !given[f[1]] {
-			fmt.Fprintf(w, "warning: -%s has no effect here without -%s\n", f[0], f[1])
+		if t.given[f[0]] && !t.given[f[1]] {
+			fmt.Fprintf(t.p.Err, "warning: -%s has no effect here without -%s\n", f[0], f[1])
 		}
 	}
 }
@@ -141,41 +134,33 @@ func (t *heyAgents) referToSecrets() {
 		if f.text == "" {
 			continue
 		}
-		text, bare := t.secretRefs.reference(f.text)
-		if bare {
-			warnVisible(t.log, f.flag)
-		}
-		t.refs = append(t.refs, heyRef{f.option, text, f.flag})
+		t.refs = append(t.refs, heyRef{f.option, t.reference(f.flag, f.text), f.flag})
 	}
 	t.secret, t.key = "", ""
 	if t.indexURL != "" && t.indexAuth != "" {
 		const flag = "-apm-es-auth"
-		user, password := heyLogin(t.secretRefs, t.log, flag, t.indexAuth)
+		user, password := t.login(flag, t.indexAuth)
 		t.refs = append(t.refs, heyRef{"index-user", user, flag}, heyRef{"index-password", password, flag})
 	}
 	if t.esURL != "" {
-		t.refs = append(t.refs, heyRef{"store", t.reportStore(t.secretRefs, t.log), "-es-url"})
+		t.refs = append(t.refs, heyRef{"store", t.reportStore(), "-es-url"})
 	}
 	t.indexAuth, t.esAuth = "", ""
 }
 
-// heyLogin splits user:password and replaces the password by a reference.
-func heyLogin(v *secretRefs, s *heyLogger, flag, text string) (user, ref string) {
+// login splits user:password and replaces the password by a reference.
+func (t *heyRun) login(flag, text string) (user, ref string) {
 	user, password, _ := strings.Cut(text, ":")
-	ref, bare := v.reference(password)
-	if bare {
-		warnVisible(s, flag)
-	}
-	return user, ref
+	return user, t.reference(flag, password)
 }
 
 // reportStore is the address of the store that -es-url and -es-auth name.
-func (o *heyOptions) reportStore(v *secretRefs, s *heyLogger) string {
+func (t *heyRun) reportStore() string {
 	user, password := "", ""
-	if o.esAuth != "" {
-		user, password = heyLogin(v, s, "-es-auth", o.esAuth)
+	if t.esAuth != "" {
+		user, password = t.login("-es-auth", t.esAuth)
 	}
-	return elasticStore(o.esURL, user, password)
+	return elasticStore(t.esURL, user, password)
 }
 
 // elasticScheme begins the addresses of stores in Elasticsearch.
@@ -213,10 +198,8 @@ func (t *heyAgents) runStreams(ctx context.Context, streams []heyStream, length 
 	began := time.Now()
 	ds, err := t.p.RunTogether(ctx, docs)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, heyExit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
-		}
-		return nil, heyNotStarted(t.p.Strict), err
+		code, err := heyNoReport(ctx, t.p, err)
+		return nil, code, err
 	}
 	r := &heyResult{elapsed: time.Since(began), strict: t.p.Strict}
 	if !t.p.Strict {

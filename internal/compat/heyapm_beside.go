@@ -43,17 +43,17 @@ func (o *heyOptions) dumpBody(args []string) (size int, err error) {
 
 // reset deletes the indices of the APM Server in Elasticsearch, and returns how many
 // documents they had. Without confirmation it deletes nothing.
-func (o *heyOptions) reset(ctx context.Context, v *secretRefs, s *heyLogger, args []string) (list []string, docs int64, err error) {
+func (t *heyRun) reset(ctx context.Context, args []string) (list []string, docs int64, err error) {
 	yes := len(args) == 2 && args[1] == "--yes"
 	switch {
-	case o.indexURL == "":
+	case t.indexURL == "":
 		return nil, 0, errors.New("elasticsearch reset: give " + heyResetForm)
 	case len(args) == 0 || args[0] != "reset" || len(args) == 2 && !yes || len(args) > 2:
 		return nil, 0, errors.New("the only command for elasticsearch here is " + heyResetForm)
 	}
-	c := &elastic.APMCluster{URL: strings.TrimRight(o.indexURL, "/")}
-	if o.indexAuth != "" {
-		c.User, c.Password = heyLogin(v, s, "-apm-es-auth", o.indexAuth)
+	c := &elastic.APMCluster{URL: strings.TrimRight(t.indexURL, "/")}
+	if t.indexAuth != "" {
+		c.User, c.Password = t.login("-apm-es-auth", t.indexAuth)
 	}
 	fail := func(err error) error {
 		if c.Check() != nil {

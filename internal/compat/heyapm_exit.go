@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -16,12 +17,16 @@ func heyExit(p *Program, code int) int {
 	return code
 }
 
-// heyNotStarted is the exit code if the run could not start.
-func heyNotStarted(strict bool) int {
-	if strict {
-		return 1
+// heyNoReport returns the exit code and the error of a run without a report. An interrupt
+// is not an error.
+func heyNoReport(ctx context.Context, p *Program, err error) (int, error) {
+	switch {
+	case ctx.Err() != nil:
+		return heyExit(p, report.ExitInterrupted), nil //nolint:nilerr // see above
+	case p.Strict:
+		return 1, err
 	}
-	return report.ExitFailed
+	return report.ExitFailed, err
 }
 
 // heyOutcome is the exit code of a run: the report's, or a worse one if events failed

@@ -100,8 +100,9 @@ func TestHeyBenchmark(t *testing.T) {
 	var labels []string
 	var o2 heyOptions
 	o2.flagSet("hey-apm")
-	a := &heyAgents{
-		heyOptions: &o2, log: &heyLogger{w: &e}, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond,
+	a := &heyAgents{target: "apm+http://h:1", pause: time.Millisecond}
+	a.heyRun = &heyRun{
+		heyOptions: &o2, log: &heyLogger{w: &e},
 		p: &Program{Out: &o, Err: &e, RunTogether: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
 			for _, w := range ws {
 				for _, entry := range w.Entries {
@@ -183,7 +184,7 @@ func TestHeyBenchmarkExit(t *testing.T) {
 			var opts heyOptions
 			opts.flagSet("hey-apm")
 			round := 0
-			a := &heyAgents{heyOptions: &opts, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond}
+			a := &heyAgents{heyRun: &heyRun{heyOptions: &opts}, target: "apm+http://h:1", pause: time.Millisecond}
 			a.log = &heyLogger{w: writerFunc(func(line []byte) {
 				if tt.stop && bytes.Contains(line, []byte("waiting ")) {
 					stop()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A repeatedFlag flag may be given several times; its first value replaces the default.
+// A repeatedFlag may be given several times; its first value replaces the default.
 type repeatedFlag struct {
 	list []string
 	set  bool

@@ -15,12 +15,7 @@ import (
 )
 
 // heyLegacy is the mode of 2018: all parts of a profile at once, for a time.
-type heyLegacy struct {
-	*heyOptions
-	p          *Program
-	log        *heyLogger
-	secretRefs *secretRefs
-}
+type heyLegacy struct{ *heyRun }
 
 // heyWork is a part of a profile at one server.
 type heyWork struct {
@@ -31,7 +26,7 @@ type heyWork struct {
 
 const heyRunTime2018 = 10 * time.Second
 
-func (t *heyLegacy) main(ctx context.Context, given map[string]bool) (int, error) {
+func (t *heyLegacy) main(ctx context.Context) (int, error) {
 	parts, ok := heyProfiles[t.profile]
 	switch {
 	case t.shell:
@@ -44,7 +39,7 @@ func (t *heyLegacy) main(ctx context.Context, given map[string]bool) (int, error
 		fmt.Fprintf(t.p.Err, "(there are %s)\n", heyProfileNames())
 		return 1, nil
 	}
-	if err := t.setRunTime(given); err != nil {
+	if err := t.setRunTime(); err != nil {
 		return 1, err
 	}
 	if !t.headersValid() {
@@ -71,9 +66,9 @@ func (t *heyLegacy) main(ctx context.Context, given map[string]bool) (int, error
 
 // setRunTime sets the run's duration. A duration of 0 is refused: the tool ended
 // before it had sent anything.
-func (t *heyLegacy) setRunTime(given map[string]bool) error {
+func (t *heyLegacy) setRunTime() error {
 	switch {
-	case !given["run"]:
+	case !t.given["run"]:
 		t.run = heyRunTime2018
 	case t.run <= 0:
 		return fmt.Errorf("-run %v sends nothing: leave it out for %v", t.run, heyRunTime2018)
@@ -117,9 +112,8 @@ func (t *heyLegacy) runAll(ctx context.Context, all []heyWork) (int, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			t.log.interrupted()
-			return heyExit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
-		return heyNotStarted(t.p.Strict), err
+		return heyNoReport(ctx, t.p, err)
 	}
 	t.logEnd(ctx, all, at, ds)
 	for i, d := range ds {
@@ -164,10 +158,7 @@ func (t *heyLegacy) headersByReference() (out []string) {
 		name, value, _ := strings.Cut(h, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if secretHeader(name) && value != "" {
-			var bare bool
-			if value, bare = t.secretRefs.reference(value); bare {
-				warnVisible(t.log, "-header '"+name+": ...'")
-			}
+			value = t.reference("-header '"+name+": ...'", value)
 		}
 		out = append(out, name+": "+value)
 	}

@@ -10,8 +10,6 @@ import (
 // in environment variables of this process until close.
 type secretRefs struct{ names []string }
 
-func newSecretRefs() *secretRefs { return &secretRefs{} }
-
 // reference returns a reference to a secret. A text that is already a reference is
 // returned unchanged, with bare false.
 func (v *secretRefs) reference(text string) (ref string, bare bool) {
@@ -33,7 +31,12 @@ func (v *secretRefs) close() {
 	}
 }
 
-// warnVisible says how to give a secret so that other users cannot read it.
-func warnVisible(s *heyLogger, flag string) {
-	fmt.Fprintf(s.w, "warning: the secret of %s is visible in this machine's process list; give env:NAME or file:PATH instead\n", flag)
+// reference returns a reference to the secret of a flag. A secret itself is visible to other
+// users, and a warning says so.
+func (t *heyRun) reference(flag, text string) string {
+	ref, bare := t.secrets.reference(text)
+	if bare {
+		fmt.Fprintf(t.log.w, "warning: the secret of %s is visible in this machine's process list; give env:NAME or file:PATH instead\n", flag)
+	}
+	return ref
 }

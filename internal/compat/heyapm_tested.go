@@ -16,7 +16,7 @@ import (
 // answered.
 //
 //	test <duration> <events> <spans> <frames> <concurrency>
-func (t *heyLegacy) test(ctx context.Context, args []string, given map[string]bool) (int, error) {
+func (t *heyLegacy) test(ctx context.Context, args []string) (int, error) {
 	w, length, err := parseHeyTest(args)
 	if err != nil {
 		return 1, err
@@ -34,11 +34,11 @@ func (t *heyLegacy) test(ctx context.Context, args []string, given map[string]bo
 		}
 	}
 	for _, name := range []string{"profile", "run"} {
-		if given[name] {
+		if t.given[name] {
 			fmt.Fprintf(t.p.Err, "warning: -%s has no effect with test, whose arguments set the load and the duration\n", name)
 		}
 	}
-	warnAuthWithoutURL(t.p.Err, given)
+	t.warnAuthWithoutURL()
 	if !t.headersValid() {
 		return 1, nil
 	}
@@ -64,9 +64,8 @@ func (t *heyLegacy) test(ctx context.Context, args []string, given map[string]bo
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprint(t.p.Out, "work cancelled\nnot saving this report: work cancelled\n")
-			return heyExit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
-		return heyNotStarted(t.p.Strict), err
+		return heyNoReport(ctx, t.p, err)
 	}
 	v := heyVolumesOf(d)
 	if t.p.Strict {

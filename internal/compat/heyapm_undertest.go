@@ -93,7 +93,7 @@ func (t *heyLegacy) underTest(d *workload.Document) {
 		d.Add(s.Name, s.Flag, s.Text)
 	}
 	if t.esURL != "" {
-		d.Add("store", "-es-url", t.reportStore(t.secretRefs, t.log))
+		d.Add("store", "-es-url", t.reportStore())
 	}
 	if t.indexURL == "" {
 		return
@@ -102,7 +102,7 @@ func (t *heyLegacy) underTest(d *workload.Document) {
 	d.Add("index-pattern", "-apm-es-url", "apm-*") // as in the shell
 	if t.indexAuth != "" {
 		const flag = "-apm-es-auth"
-		user, password := heyLogin(t.secretRefs, t.log, flag, t.indexAuth)
+		user, password := t.login(flag, t.indexAuth)
 		d.Add("index-user", flag, user)
 		d.Add("index-password", flag, password)
 	}
