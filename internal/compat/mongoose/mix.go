@@ -130,11 +130,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 		f.totalOf(&of, mine)
 	}
 	printWarnings(p, d)
-	code := s.withFailures(d.ExitCode(), failed)
-	if f.incomplete(p) {
-		code = report.Worse(code, report.ExitFailed)
-	}
-	return code, nil
+	return f.exit(p, s.withFailures(d.ExitCode(), failed)), nil
 }
 
 // partMetrics are the metrics of one context at the end of a step.

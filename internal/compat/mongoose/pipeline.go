@@ -109,9 +109,5 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		f.totalOf(&read, reads)
 	}
 	printWarnings(p, d)
-	code := create.withFailures(d.ExitCode(), last.fail)
-	if f.incomplete(p) {
-		code = report.Worse(code, report.ExitFailed)
-	}
-	return code, nil
+	return f.exit(p, create.withFailures(d.ExitCode(), last.fail)), nil
 }

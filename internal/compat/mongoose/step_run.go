@@ -68,10 +68,12 @@ func (s *step) withFailures(code int, failed uint64) int {
 	return compat.WithLost(code, failed)
 }
 
-// incomplete says on stderr that not all files could be written, and reports whether that is so.
-func (f *files) incomplete(p *compat.Program) bool {
-	if f.err != nil {
-		warner(p)("not all files of the step could be written: %v", f.err)
+// exit returns the exit code of a step: the given one, or a worse one if not all files could be
+// written, which a message on stderr says.
+func (f *files) exit(p *compat.Program, code int) int {
+	if f.err == nil {
+		return code
 	}
-	return f.err != nil
+	warner(p)("not all files of the step could be written: %v", f.err)
+	return report.Worse(code, report.ExitFailed)
 }

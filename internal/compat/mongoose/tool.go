@@ -102,8 +102,8 @@ func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expec
 	} else {
 		code, err = s.records(ctx, p, f, t, names)
 	}
-	if f.incomplete(p) && !s.strict {
-		code = report.Worse(code, report.ExitFailed)
+	if all := f.exit(p, code); !s.strict {
+		code = all
 	}
 	return code, err
 }
