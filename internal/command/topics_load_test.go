@@ -65,7 +65,7 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	started := time.Time{}
-	r, of, _ = run(admin.Work{Op: admin.List, Started: func(at time.Time) { started = at }})
+	_, of, _ = run(admin.Work{Op: admin.List, Started: func(at time.Time) { started = at }})
 	if started.IsZero() || !started.Equal(of.Started) {
 		t.Errorf("it began at %v, the report says %v", started, of.Started)
 	}
