@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/scenario"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/units"
 )
@@ -38,9 +36,6 @@ compute for --script-time between two steps, in --script-memory.`
 
 // scenarioSets are the settings that each step has of its own, or that a scenario has no use for.
 var scenarioSets = []string{"repeat", "hdr", "trace", "trace-events"}
-
-// scriptSize is the size of the largest script, in bytes.
-const scriptSize = 1 << 20
 
 // scenarioChild is the hidden command of the process that runs a script.
 const scenarioChild = "scenario-script"
@@ -179,8 +174,8 @@ func (f *scenarioFlags) options(path string, args []string) (o scenario.Options,
 			return o, fail("for", orAbove0(err), "give a time such as 10m")
 		}
 	}
-	if o.Memory, err = units.ParseSize(f.memory); err == nil && o.Memory < leastMemory {
-		err = fmt.Errorf("an interpreter needs %s", units.FlagSize(leastMemory))
+	if o.Memory, err = units.ParseSize(f.memory); err == nil && o.Memory < scenario.LeastMemory {
+		err = fmt.Errorf("an interpreter needs %s", units.FlagSize(scenario.LeastMemory))
 	}
 	if err != nil {
 		return o, fail("script-memory", err, "give a size such as 256MiB")
@@ -203,9 +198,6 @@ func (f *scenarioFlags) options(path string, args []string) (o scenario.Options,
 	o.Script = scenario.Script{Path: path, Source: source, Args: args, Seed: seed, Depth: f.depth, Dry: f.check}
 	return o, nil
 }
-
-// leastMemory is the least memory of a script, in bytes.
-const leastMemory = 32 << 20
 
 var errAbove0 = errors.New("must be above 0")
 
@@ -244,22 +236,15 @@ func (s *session) findWords() []scenario.TypedOption {
 
 // readScript reads a script.
 func readScript(path string) (string, error) {
-	fail := func(err error, hint string) error {
-		return &words{Err: fmt.Errorf("cannot read the script %s: %w", path, err), Hint: hint}
+	text, err := scenario.ReadSource(path)
+	if err == nil {
+		return text, nil
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", fail(system.Reason(err), "give the path of a file with JavaScript")
+	hint := "give the path of a file with JavaScript"
+	if errors.Is(err, scenario.ErrLarge) {
+		hint = "a script composes steps; data belongs to the target"
 	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, scriptSize+1))
-	switch {
-	case err != nil:
-		return "", fail(system.Reason(err), "give the path of a file with JavaScript")
-	case len(text) > scriptSize:
-		return "", fail(fmt.Errorf("it is larger than %s", units.FormatSize(scriptSize)), "a script composes steps; data belongs to the target")
-	}
-	return string(text), nil
+	return "", &words{Err: fmt.Errorf("cannot read the script %s: %w", path, err), Hint: hint}
 }
 
 // configuredOutputs adds what the configuration says about output and stores. The rest of it is

@@ -5,10 +5,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/compat/heyapm"
-	"carronade/internal/compat/kafkatools"
 	"carronade/internal/compat/mongoose"
-	"carronade/internal/compat/riemannload"
 	"carronade/internal/standin"
 	standinapm "carronade/internal/standin/apm"
 	standinkafka "carronade/internal/standin/kafka"
@@ -146,14 +143,14 @@ func standins() []standin.Kind {
 // oldTools are the drop-ins, in the order of `carronade as`.
 func oldTools() []compat.Tool {
 	return []compat.Tool{
-		kafkatools.Sangrenel,
+		compat.Sangrenel,
 		mongoose.Tool,
-		kafkatools.Producer,
-		kafkatools.Consumer,
-		kafkatools.Share,
-		kafkatools.Latency,
-		heyapm.Tool,
-		riemannload.Tool,
+		compat.KafkaProducer,
+		compat.KafkaConsumer,
+		compat.KafkaShare,
+		compat.KafkaLatency,
+		compat.HeyAPM,
+		compat.RiemannLoad,
 	}
 }
 
