@@ -13,10 +13,10 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/layout"
 	"carronade/internal/report"
+	"carronade/internal/store"
 	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -218,8 +218,8 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 }
 
 // replayTrials makes the history of a search from the reports of its trials.
-func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, rows []digest.Row) error {
-	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
+func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, rows []store.Row) error {
+	slices.SortStableFunc(rows, func(a, b store.Row) int { return a.At.Compare(b.At) })
 	unused := 0
 	for i, r := range rows {
 		if i == 0 {

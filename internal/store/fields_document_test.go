@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"flag"
@@ -91,7 +91,7 @@ func TestDocument(t *testing.T) {
 		if *update {
 			text = before + begin + want + end + after
 		} else if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: go test ./internal/digest -update fixes it (-want +got):\n%s", name, diff)
+			t.Errorf("%s: go test ./internal/store -update fixes it (-want +got):\n%s", name, diff)
 		}
 	}
 	if *update {

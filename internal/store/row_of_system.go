@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"crypto/sha256"
@@ -17,17 +17,17 @@ import (
 // Limits on facts, which may come from any program.
 const (
 	mostFacts = 400 // in total
-	mostOwn   = 80  // in one object, so that none uses up the space of the ones after it; Rest stands for more
+	mostOwn   = 80  // in one object, so that none uses up the space of the ones after it; RestName stands for more
 	mostText  = 160 // bytes of a text; a longer one is cut and gets a checksum
 	// mostMasked is how many bytes of an attached file are masked again, which takes time. Files
 	// have at most 64 KiB when they are attached, but what replaces a secret may be longer.
 	mostMasked = 128 << 10
 )
 
-// Rest is the name, within an object of facts, of the checksum of those beyond
+// RestName is the name, within an object of facts, of the checksum of those beyond
 // the limits: two objects that differ in any of them are different. No fact has
 // this name.
-const Rest = "#rest"
+const RestName = "#rest"
 
 // runFacts are facts of the system under test that describe only one run, or
 // have separate fields.
@@ -58,24 +58,24 @@ func (b *builder) system(d *report.Document) {
 	b.flatten("system.", facts, 2)
 	b.bool("died", s.Died)
 	if s.PeakRSSBytes > 0 {
-		b.number("max_rss", Size, float64(s.PeakRSSBytes))
+		b.number("max_rss", KindSize, float64(s.PeakRSSBytes))
 	}
 	if s.CPUS > 0 {
-		b.number("system_cpu", Duration, s.CPUS)
+		b.number("system_cpu", KindDuration, s.CPUS)
 		if length := d.EndedAt.Sub(d.StartedAt).Seconds(); length > 0 {
-			b.number("system_cores", Number, s.CPUS/length)
+			b.number("system_cores", KindNumber, s.CPUS/length)
 		}
 	}
 	if s.EventsPerCPUS != nil {
-		b.number("events_per_core", Rate, *s.EventsPerCPUS)
+		b.number("events_per_core", KindRate, *s.EventsPerCPUS)
 	}
 	if s.Efficiency != nil {
-		b.number("efficiency", Number, *s.Efficiency)
+		b.number("efficiency", KindNumber, *s.Efficiency)
 	}
 	if s.GCPauses > 0 {
 		b.count("gc_pauses", uint64(s.GCPauses))
-		b.number("gc_pause", Duration, s.GCPauseS)
-		b.number("gc_pause_max", Duration, s.GCPauseMaxS)
+		b.number("gc_pause", KindDuration, s.GCPauseS)
+		b.number("gc_pause_max", KindDuration, s.GCPauseMaxS)
 	}
 }
 
@@ -83,24 +83,24 @@ func (b *builder) system(d *report.Document) {
 // names and kinds.
 var hostFields = []struct {
 	key, name string
-	kind      Kind
+	kind      ValueKind
 }{
-	{"name", "name", Text},
-	{"os", "os", Text},
-	{"kernel", "kernel", Text},
-	{"distribution", "distribution", Text},
-	{"arch", "arch", Text},
-	{"cpu", "cpu", Text},
-	{"cores", "cores", Count},
-	{"cpu_limit", "cpu_limit", Number},
-	{"memory_bytes", "memory", Size},
-	{"memory_limit_bytes", "memory_limit", Size},
-	{"governor", "governor", Text},
-	{"machine", "machine", Text},
-	{"container", "container", Text},
-	{"virtual", "virtual", Bool},
-	{"go", "go", Text},
-	{"gomaxprocs", "gomaxprocs", Count},
+	{"name", "name", KindText},
+	{"os", "os", KindText},
+	{"kernel", "kernel", KindText},
+	{"distribution", "distribution", KindText},
+	{"arch", "arch", KindText},
+	{"cpu", "cpu", KindText},
+	{"cores", "cores", KindCount},
+	{"cpu_limit", "cpu_limit", KindNumber},
+	{"memory_bytes", "memory", KindSize},
+	{"memory_limit_bytes", "memory_limit", KindSize},
+	{"governor", "governor", KindText},
+	{"machine", "machine", KindText},
+	{"container", "container", KindText},
+	{"virtual", "virtual", KindBool},
+	{"go", "go", KindText},
+	{"gomaxprocs", "gomaxprocs", KindCount},
 }
 
 // host describes the generator's machine, and the first of the others.
@@ -210,11 +210,11 @@ func (b *builder) flatten(prefix string, facts map[string]any, depth int) {
 			case bool:
 				b.bool(name, v)
 			case float64:
-				b.put(name, Value{Kind: Number, Num: v, Independent: isIndependentFact(name)})
+				b.put(name, Value{Kind: KindNumber, Num: v, Independent: isIndependentFact(name)})
 			}
 		}
 		if text, err := json.Marshal(rest); err == nil && len(rest) > 0 { // it came from JSON
-			b.put(prefix+Rest, Value{Kind: Text, Text: checksum(string(text)), Independent: isIndependentFact(prefix + Rest)})
+			b.put(prefix+RestName, Value{Kind: KindText, Text: checksum(string(text)), Independent: isIndependentFact(prefix + RestName)})
 		}
 	}
 	walk(prefix, facts, depth)

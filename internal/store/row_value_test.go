@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"errors"
@@ -23,15 +23,15 @@ func TestValue(t *testing.T) {
 		plain string
 		json  any
 	}{
-		{Value{Kind: Count, Num: 1234567}, "1,234,567", "1234567", 1234567.0},
-		{Value{Kind: Count, Num: -5}, "-5", "-5", -5.0},
-		{Value{Kind: Share, Num: 0.733}, "73.3%", "0.733", 0.733},
-		{Value{Kind: Duration, Num: 0.0123}, "12.3 ms", "0.0123", 0.0123},
-		{Value{Kind: Size, Num: 4096}, "4 KiB", "4096", 4096.0},
-		{Value{Kind: Speed, Num: 4096}, "4 KiB/s", "4096", 4096.0},
-		{Value{Kind: Rate, Num: 50000, Text: "50k/s"}, "50k/s", "50000", 50000.0},
-		{Value{Kind: Time, Num: 1526638860}, "2018-05-18 10:21:00", "2018-05-18T10:21:00Z", "2018-05-18T10:21:00Z"},
-		{Value{Kind: Bool, Num: 1}, "true", "true", true},
+		{Value{Kind: KindCount, Num: 1234567}, "1,234,567", "1234567", 1234567.0},
+		{Value{Kind: KindCount, Num: -5}, "-5", "-5", -5.0},
+		{Value{Kind: KindShare, Num: 0.733}, "73.3%", "0.733", 0.733},
+		{Value{Kind: KindDuration, Num: 0.0123}, "12.3 ms", "0.0123", 0.0123},
+		{Value{Kind: KindSize, Num: 4096}, "4 KiB", "4096", 4096.0},
+		{Value{Kind: KindSpeed, Num: 4096}, "4 KiB/s", "4096", 4096.0},
+		{Value{Kind: KindRate, Num: 50000, Text: "50k/s"}, "50k/s", "50000", 50000.0},
+		{Value{Kind: KindTime, Num: 1526638860}, "2018-05-18 10:21:00", "2018-05-18T10:21:00Z", "2018-05-18T10:21:00Z"},
+		{Value{Kind: KindBool, Num: 1}, "true", "true", true},
 		{Value{Text: "master"}, "master", "master", "master"},
 		{Value{}, "", "", ""},
 	} {
@@ -48,7 +48,7 @@ func TestValue(t *testing.T) {
 }
 
 func TestCompareValues(t *testing.T) {
-	ascending := []Value{{Kind: Size, Num: -1, Text: "none"}, {Kind: Number, Num: 1}, {Kind: Number, Num: 20}, {Text: "10-20"}, {Text: "a"}, {Text: "b"}}
+	ascending := []Value{{Kind: KindSize, Num: -1, Text: "none"}, {Kind: KindNumber, Num: 1}, {Kind: KindNumber, Num: 20}, {Text: "10-20"}, {Text: "a"}, {Text: "b"}}
 	for i, a := range ascending {
 		for k, b := range ascending {
 			want := 0
@@ -66,15 +66,15 @@ func TestCompareValues(t *testing.T) {
 			}
 		}
 	}
-	if !(Value{Kind: Duration, Num: 1, Text: "1s"}).Equal(Value{Kind: Duration, Num: 1, Text: "1000ms"}) {
+	if !(Value{Kind: KindDuration, Num: 1, Text: "1s"}).Equal(Value{Kind: KindDuration, Num: 1, Text: "1000ms"}) {
 		t.Error("1s is not 1000ms")
 	}
 }
 
 func TestGuess(t *testing.T) {
-	for text, want := range map[string]Kind{
-		"10": Number, "-1": Number, "1.5": Number, "1e3": Number, "30s": Duration, "1KiB": Size, "2MB": Size, "true": Bool,
-		"10k": Text, "10-20": Text, "lz4": Text, "": Text, "NaN": Text, "Inf": Text, "0x10": Text, "1.2.3": Text, "sha256:1": Text,
+	for text, want := range map[string]ValueKind{
+		"10": KindNumber, "-1": KindNumber, "1.5": KindNumber, "1e3": KindNumber, "30s": KindDuration, "1KiB": KindSize, "2MB": KindSize, "true": KindBool,
+		"10k": KindText, "10-20": KindText, "lz4": KindText, "": KindText, "NaN": KindText, "Inf": KindText, "0x10": KindText, "1.2.3": KindText, "sha256:1": KindText,
 	} {
 		if got := guess(text).Kind; got != want {
 			t.Errorf("%q is a %s, want a %s", text, got, want)
@@ -86,24 +86,24 @@ func TestGuess(t *testing.T) {
 func TestSettingsOfOlderReports(t *testing.T) {
 	for _, test := range []struct {
 		kind, text string
-		want       Kind
+		want       ValueKind
 		number     float64
 	}{
-		{"size", "64K", Size, 64 << 10},
-		{"size", "1.5m", Size, 3 << 19},
-		{"size", "64KB", Size, 64000},
-		{"size", "2mb", Size, 2e6},
-		{"size", "64KiB", Size, 64 << 10},
-		{"size", "64kib", Size, 64 << 10},
-		{"size", "64kB", Size, 64000},
-		{"size", "100b", Size, 100},
-		{"size", "1500", Size, 1500},
-		{"size", "none", Text, 0},
-		{"rate", "3m", Rate, 3e6},
-		{"rate", "3/m", Rate, 0.05},
-		{"rate", "50k/s", Rate, 50000},
+		{"size", "64K", KindSize, 64 << 10},
+		{"size", "1.5m", KindSize, 3 << 19},
+		{"size", "64KB", KindSize, 64000},
+		{"size", "2mb", KindSize, 2e6},
+		{"size", "64KiB", KindSize, 64 << 10},
+		{"size", "64kib", KindSize, 64 << 10},
+		{"size", "64kB", KindSize, 64000},
+		{"size", "100b", KindSize, 100},
+		{"size", "1500", KindSize, 1500},
+		{"size", "none", KindText, 0},
+		{"rate", "3m", KindRate, 3e6},
+		{"rate", "3/m", KindRate, 0.05},
+		{"rate", "50k/s", KindRate, 50000},
 	} {
-		v := Typed(test.kind, test.text)
+		v := TypedValue(test.kind, test.text)
 		if v.Kind != test.want || v.Num != test.number || v.Text != test.text {
 			t.Errorf("%s %s: got %+v, want %v %v", test.kind, test.text, v, test.want, test.number)
 		}

@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ type Field struct {
 
 // A Row is one report, flat. Fields are sorted by name, each name once. A field
 // that does not exist for a run is absent, which differs from 0. Rows decoded
-// by one Decoder share their names and texts.
+// by one RowDecoder share their names and texts.
 type Row struct {
 	ID      string
 	At      time.Time // when the run started
@@ -85,7 +85,7 @@ func (r *Row) Under(prefix string) []Field {
 // Num returns a field's number; false if it is absent or a text.
 func (r *Row) Num(name string) (float64, bool) {
 	v, ok := r.Get(name)
-	return v.Num, ok && v.Kind != Text
+	return v.Num, ok && v.Kind != KindText
 }
 
 // Text returns a field as it is shown, "" if it is absent.

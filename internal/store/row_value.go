@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"math"
@@ -9,27 +9,27 @@ import (
 	"carronade/units"
 )
 
-// A Kind is the type of a value; it decides how it is compared, parsed in a
+// A ValueKind is the type of a value; it decides how it is compared, parsed in a
 // filter and printed.
-type Kind uint8
+type ValueKind uint8
 
 // The kinds. Numbers of every kind are kept in Num, in the unit given here.
 const (
-	Text     Kind = iota
-	Number        // a plain number
-	Count         // whole, of events, batches, reports
-	Share         // part of one
-	Duration      // seconds
-	Size          // bytes
-	Rate          // per second
-	Speed         // bytes per second
-	Time          // seconds since the epoch, UTC
-	Bool          // Num 0 or 1
+	KindText     ValueKind = iota
+	KindNumber             // a plain number
+	KindCount              // whole, of events, batches, reports
+	KindShare              // part of one
+	KindDuration           // seconds
+	KindSize               // bytes
+	KindRate               // per second
+	KindSpeed              // bytes per second
+	KindTime               // seconds since the epoch, UTC
+	KindBool               // Num 0 or 1
 	kinds
 )
 
 // String is the word for a kind in documents and errors.
-func (k Kind) String() string {
+func (k ValueKind) String() string {
 	if k >= kinds {
 		return "value"
 	}
@@ -38,9 +38,9 @@ func (k Kind) String() string {
 
 // A Value is one field of a report. Text is what is shown: a setting as it
 // would be typed, a percentile that is a lower bound with its sign; empty if
-// Kind and Num suffice. Values of the kind Text are compared by Text.
+// Kind and Num suffice. Values of KindText are compared by Text.
 type Value struct {
-	Kind Kind
+	Kind ValueKind
 	// Independent fields say what was done to what. Reports are grouped and
 	// compared by them.
 	Independent bool
@@ -56,27 +56,27 @@ const unlimited = -1
 
 // String is the value as users see it.
 func (v Value) String() string {
-	if v.Text != "" || v.Kind == Text {
+	if v.Text != "" || v.Kind == KindText {
 		return v.Text
 	}
 	switch v.Kind {
-	case Count:
+	case KindCount:
 		if v.Num >= 0 {
 			return units.FormatCount(uint64(v.Num))
 		}
-	case Share:
+	case KindShare:
 		return units.FormatPercent(v.Num)
-	case Duration:
+	case KindDuration:
 		return units.FormatDuration(units.Seconds(v.Num))
-	case Size:
+	case KindSize:
 		return units.FormatSize(int64(v.Num))
-	case Speed:
+	case KindSpeed:
 		return units.FormatSize(int64(v.Num)) + "/s"
-	case Rate:
+	case KindRate:
 		return units.FormatRate(v.Num)
-	case Time:
+	case KindTime:
 		return time.Unix(0, int64(math.Round(v.Num*1e9))).UTC().Format(time.DateTime)
-	case Bool:
+	case KindBool:
 		return strconv.FormatBool(v.Num != 0)
 	}
 	return strconv.FormatFloat(v.Num, 'g', 4, 64)
@@ -84,17 +84,17 @@ func (v Value) String() string {
 
 // AtLeast is whether the value is only a lower bound: a percentile that fell
 // among events that were never answered. Num is the bound.
-func (v Value) AtLeast() bool { return strings.HasPrefix(v.Text, ">=") && v.Kind != Text }
+func (v Value) AtLeast() bool { return strings.HasPrefix(v.Text, ">=") && v.Kind != KindText }
 
 // Plain is the value for programs: a text, or the number in the kind's unit
 // with all its digits.
 func (v Value) Plain() string {
 	switch v.Kind {
-	case Text:
+	case KindText:
 		return v.Text
-	case Time:
+	case KindTime:
 		return time.Unix(0, int64(math.Round(v.Num*1e9))).UTC().Format(time.RFC3339)
-	case Bool:
+	case KindBool:
 		return strconv.FormatBool(v.Num != 0)
 	}
 	return strconv.FormatFloat(v.Num, 'f', -1, 64)
@@ -103,9 +103,9 @@ func (v Value) Plain() string {
 // Any is the value for JSON: a text, a number in the kind's unit, or a bool.
 func (v Value) Any() any {
 	switch v.Kind {
-	case Text, Time:
+	case KindText, KindTime:
 		return v.Plain()
-	case Bool:
+	case KindBool:
 		return v.Num != 0
 	}
 	return v.Num
@@ -114,7 +114,7 @@ func (v Value) Any() any {
 // Equal reports whether two values are the same, however they were typed: 1s is
 // 1000ms.
 func (v Value) Equal(o Value) bool {
-	if v.Kind == Text || o.Kind == Text {
+	if v.Kind == KindText || o.Kind == KindText {
 		return v.String() == o.String()
 	}
 	return v.Num == o.Num
@@ -123,7 +123,7 @@ func (v Value) Equal(o Value) bool {
 // Compare orders values: numbers by size, before texts; texts by their letters.
 func (v Value) Compare(o Value) int {
 	switch {
-	case v.Kind != Text && o.Kind != Text:
+	case v.Kind != KindText && o.Kind != KindText:
 		switch {
 		case v.Num < o.Num:
 			return -1
@@ -131,9 +131,9 @@ func (v Value) Compare(o Value) int {
 			return 1
 		}
 		return 0
-	case v.Kind != Text:
+	case v.Kind != KindText:
 		return -1
-	case o.Kind != Text:
+	case o.Kind != KindText:
 		return 1
 	case v.Text < o.Text:
 		return -1

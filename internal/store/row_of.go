@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"cmp"
@@ -14,9 +14,13 @@ import (
 	"carronade/units"
 )
 
-// Of makes the row of a report. Measured fields are absent if nothing was
+// RowVersion is the version of RowOf. It is raised whenever RowOf makes a different row
+// of the same report, so that stored rows are made again.
+const RowVersion = 15
+
+// RowOf makes the row of a report. Measured fields are absent if nothing was
 // measured.
-func Of(d *report.Document) Row {
+func RowOf(d *report.Document) Row {
 	b := builder{fields: make([]Field, 0, 192)}
 	b.identity(d)
 	b.settings(d)
@@ -39,25 +43,25 @@ func (b *builder) put(name string, v Value) {
 }
 
 // number adds a number, unless it is NaN or infinite.
-func (b *builder) number(name string, k Kind, x float64) {
+func (b *builder) number(name string, k ValueKind, x float64) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return
 	}
 	b.put(name, Value{Kind: k, Num: x, Independent: independent[name]})
 }
 
-func (b *builder) count(name string, n uint64) { b.number(name, Count, float64(n)) }
+func (b *builder) count(name string, n uint64) { b.number(name, KindCount, float64(n)) }
 
 // text adds a text that is not empty.
 func (b *builder) text(name, text string) {
 	if text = strings.TrimSpace(text); text != "" {
-		b.put(name, Value{Kind: Text, Text: text, Independent: independent[name]})
+		b.put(name, Value{Kind: KindText, Text: text, Independent: independent[name]})
 	}
 }
 
 func (b *builder) time(name string, t time.Time) {
 	if !t.IsZero() {
-		b.number(name, Time, float64(t.UnixMilli())/1e3)
+		b.number(name, KindTime, float64(t.UnixMilli())/1e3)
 	}
 }
 
@@ -66,7 +70,7 @@ func (b *builder) bool(name string, ok bool) {
 	if ok {
 		x = 1
 	}
-	b.number(name, Bool, x)
+	b.number(name, KindBool, x)
 }
 
 // sorted is the fields by name. Of several with one name, the first is kept.
@@ -91,7 +95,7 @@ func (b *builder) identity(d *report.Document) {
 	if d.Steady.Known {
 		b.bool("steady", d.Steady.OK)
 	}
-	b.number("exit", Number, float64(d.ExitCode()))
+	b.number("exit", KindNumber, float64(d.ExitCode()))
 	b.text("limits", limits(d.Checks))
 	b.count("repetition", uint64(max(d.Repetition, 1)))
 	b.count("repetitions", uint64(max(d.Repetitions, 1)))
@@ -145,7 +149,7 @@ func (b *builder) settings(d *report.Document) {
 		case "system-flag":
 			continue // one field per flag, below
 		}
-		v := Typed(s.Type, s.Value)
+		v := TypedValue(s.Type, s.Value)
 		v.Independent, v.Derived = s.Independent, s.Preset
 		b.put(s.Name, v)
 	}
@@ -163,7 +167,7 @@ func (b *builder) settings(d *report.Document) {
 			}
 		}
 	}
-	b.put("system-mem", Value{Kind: Size, Num: unlimited, Text: "none", Independent: true}) // unless it was set
+	b.put("system-mem", Value{Kind: KindSize, Num: unlimited, Text: "none", Independent: true}) // unless it was set
 }
 
 // flag adds a flag of the system under test. If it is given several times, the
@@ -181,11 +185,11 @@ func (b *builder) flag(name, value string) {
 	b.put(name, v)
 }
 
-// Typed parses a setting by the type it has in the workload.
-func Typed(kind, text string) Value {
-	parse := func(k Kind, x float64, err error) Value {
+// TypedValue parses a setting by the type it has in the workload.
+func TypedValue(kind, text string) Value {
+	parse := func(k ValueKind, x float64, err error) Value {
 		if err != nil {
-			return Value{Kind: Text, Text: text}
+			return Value{Kind: KindText, Text: text}
 		}
 		return Value{Kind: k, Num: x, Text: text}
 	}
@@ -195,27 +199,27 @@ func Typed(kind, text string) Value {
 		if text == "true" {
 			x = 1
 		}
-		return Value{Kind: Bool, Num: x, Text: text}
+		return Value{Kind: KindBool, Num: x, Text: text}
 	case "number":
 		if f, err := strconv.ParseFloat(text, 64); err == nil {
-			return parse(Number, f, nil)
+			return parse(KindNumber, f, nil)
 		}
 		n, err := units.ParseCount(text)
-		return parse(Number, float64(n), err)
+		return parse(KindNumber, float64(n), err)
 	case "duration":
 		t, err := units.ParseDuration(text)
-		return parse(Duration, t.Seconds(), err)
+		return parse(KindDuration, t.Seconds(), err)
 	case "size":
 		n, err := units.ParseSize(exactSize(text))
-		return parse(Size, float64(n), err)
+		return parse(KindSize, float64(n), err)
 	case "rate":
 		r, err := units.ParseRate(exactRate(text))
-		return parse(Rate, r, err)
+		return parse(KindRate, r, err)
 	case "share":
 		x, err := units.ParseShare(text)
-		return parse(Share, x, err)
+		return parse(KindShare, x, err)
 	case "list":
-		return Value{Kind: Text, Text: text}
+		return Value{Kind: KindText, Text: text}
 	}
 	return guess(text)
 }
@@ -245,12 +249,12 @@ func exactRate(text string) string {
 // with its unit. A number with a suffix for thousands stays a text: 10k is
 // 10,000 of one thing and 10,240 of another.
 func guess(text string) Value {
-	v := Value{Kind: Text, Text: text}
+	v := Value{Kind: KindText, Text: text}
 	switch {
 	case text == "":
 		return v
 	case text == "true" || text == "false":
-		v.Kind = Bool
+		v.Kind = KindBool
 		if text == "true" {
 			v.Num = 1
 		}
@@ -259,11 +263,11 @@ func guess(text string) Value {
 		return v
 	}
 	if x, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(x) && !math.IsInf(x, 0) {
-		v.Kind, v.Num = Number, x
+		v.Kind, v.Num = KindNumber, x
 	} else if t, err := units.ParseDuration(text); err == nil {
-		v.Kind, v.Num = Duration, t.Seconds()
+		v.Kind, v.Num = KindDuration, t.Seconds()
 	} else if n, err := units.ParseSize(text); err == nil && strings.ContainsAny(text, "bB") {
-		v.Kind, v.Num = Size, float64(n)
+		v.Kind, v.Num = KindSize, float64(n)
 	}
 	return v
 }

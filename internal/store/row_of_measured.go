@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"math"
@@ -20,23 +20,23 @@ func (b *builder) measured(d *report.Document) {
 	if t.ElapsedS <= 0 && t.IsZero() {
 		return
 	}
-	b.number("elapsed", Duration, t.ElapsedS)
-	b.number("throughput", Rate, t.EventsPerS)
+	b.number("elapsed", KindDuration, t.ElapsedS)
+	b.number("throughput", KindRate, t.EventsPerS)
 	b.counts(d)
 	if t.ElapsedS > 0 && t.Sent > 0 {
-		b.number("pushed", Speed, float64(t.Bytes)/t.ElapsedS)
-		b.number("wire", Speed, float64(t.WireBytes)/t.ElapsedS)
+		b.number("pushed", KindSpeed, float64(t.Bytes)/t.ElapsedS)
+		b.number("wire", KindSpeed, float64(t.WireBytes)/t.ElapsedS)
 		if t.RateOf == report.RateAcked {
-			b.number("accepted", Speed, float64(t.AckedBytes)/t.ElapsedS)
+			b.number("accepted", KindSpeed, float64(t.AckedBytes)/t.ElapsedS)
 		}
 		if n := accepted(t); n > 0 {
-			b.number("per_batch", Duration, t.ElapsedS/float64(n))
+			b.number("per_batch", KindDuration, t.ElapsedS/float64(n))
 		}
 	}
 	if t.ElapsedS > 0 && t.Consumed > 0 {
-		b.number("read", Speed, float64(t.Bytes)/t.ElapsedS)
-		b.number("rebalance", Duration, t.RebalanceS)
-		b.number("fetch", Duration, t.FetchS)
+		b.number("read", KindSpeed, float64(t.Bytes)/t.ElapsedS)
+		b.number("rebalance", KindDuration, t.RebalanceS)
+		b.number("fetch", KindDuration, t.FetchS)
 	}
 	for _, t := range d.All() {
 		b.times(t.Name, t.Sum, t.Main)
@@ -44,24 +44,24 @@ func (b *builder) measured(d *report.Document) {
 	b.lower("response", d.ResponseLower)
 	b.lower("service", d.ServiceLower)
 	b.lower("end_to_end", d.EndToEndLower)
-	b.number("stall", Duration, d.Stall.LongestS)
+	b.number("stall", KindDuration, d.Stall.LongestS)
 	if d.Faults != nil {
 		out, back := d.WorstOutage(), d.WorstRecovery()
 		if t := out.Known(); t != nil { // a lower bound must not be taken for the time
-			b.number("outage", Duration, t.S)
+			b.number("outage", KindDuration, t.S)
 		}
 		if t := back.Known(); t != nil {
-			b.number("recover", Duration, t.S)
+			b.number("recover", KindDuration, t.S)
 		}
 	}
 	if f := &d.Freezes; f.Longest != nil { // otherwise freezes were not measured
 		b.count("freezes", f.Count)
-		b.number("freeze_total", Duration, f.TotalS)
+		b.number("freeze_total", KindDuration, f.TotalS)
 		longest := 0.0
 		if len(f.Longest) > 0 {
 			longest = f.Longest[0].LengthS
 		}
-		b.number("freeze_longest", Duration, longest)
+		b.number("freeze_longest", KindDuration, longest)
 	}
 	for _, s := range t.Statuses {
 		b.count("status."+strconv.Itoa(s.Code), s.Batches)
@@ -87,17 +87,17 @@ func (b *builder) measured(d *report.Document) {
 		}
 	}
 	if x := d.Indexed; x != nil {
-		b.number("documents", Count, float64(x.Docs))
-		b.number("indexed", Rate, x.PerS)
+		b.number("documents", KindCount, float64(x.Docs))
+		b.number("indexed", KindRate, x.PerS)
 		if x.Share != nil {
-			b.number("index_share", Share, *x.Share)
+			b.number("index_share", KindShare, *x.Share)
 		}
 	}
 	g := &d.Generator
-	b.number("generator_cpu", Duration, g.CPUS)
-	b.number("generator_cpu_share", Share, g.CPUShare)
-	b.number("generator_max_rss", Size, float64(g.MaxRSSBytes))
-	b.number("generator_busy", Share, g.Busy)
+	b.number("generator_cpu", KindDuration, g.CPUS)
+	b.number("generator_cpu_share", KindShare, g.CPUShare)
+	b.number("generator_max_rss", KindSize, float64(g.MaxRSSBytes))
+	b.number("generator_busy", KindShare, g.Busy)
 }
 
 // ceiling is the answer of a search: the interval in which the ceiling lies, as far as its ends
@@ -107,10 +107,10 @@ func (b *builder) ceiling(d *report.Document) {
 	if s == nil || !s.HoldsConfirmed {
 		return
 	}
-	v := Value{Kind: Rate, Num: s.Holds, Text: ">= " + units.FormatRate(s.Holds)}
+	v := Value{Kind: KindRate, Num: s.Holds, Text: ">= " + units.FormatRate(s.Holds)}
 	if s.FailsConfirmed {
 		v.Text = strings.TrimSuffix(units.FormatRate(s.Holds), "/s") + " to " + units.FormatRate(s.Fails)
-		b.number("ceiling_upper", Rate, s.Fails)
+		b.number("ceiling_upper", KindRate, s.Fails)
 	}
 	b.put("ceiling", v)
 }
@@ -134,7 +134,7 @@ func (b *builder) counts(d *report.Document) {
 	if t.RateOf == report.RateConsumed || t.Consumed > 0 {
 		b.count("consumed", t.Consumed)
 	}
-	b.number("bytes_moved", Size, float64(t.Bytes))
+	b.number("bytes_moved", KindSize, float64(t.Bytes))
 	if t.RateOf == report.RateConsumed {
 		b.count("missing", t.Missing)
 		return
@@ -149,17 +149,17 @@ func (b *builder) counts(d *report.Document) {
 	b.count("retries", t.Retries)
 	b.count("batches", t.Batches)
 	b.count("missing", t.Missing)
-	b.number("acked_bytes", Size, float64(t.AckedBytes))
-	b.number("wire_bytes", Size, float64(t.WireBytes))
-	b.number("in_flight", Number, t.InFlightMean)
+	b.number("acked_bytes", KindSize, float64(t.AckedBytes))
+	b.number("wire_bytes", KindSize, float64(t.WireBytes))
+	b.number("in_flight", KindNumber, t.InFlightMean)
 	b.count("in_flight_max", t.InFlightMax)
 	if t.InFlightPeak > 0 { // otherwise it was not counted
 		b.count("in_flight_peak", t.InFlightPeak)
 	}
 	if t.Sent > 0 {
-		b.number("failure_share", Share, float64(t.Failed)/float64(t.Sent))
+		b.number("failure_share", KindShare, float64(t.Failed)/float64(t.Sent))
 		if t.RateOf == report.RateAcked {
-			b.number("unknown_share", Share, float64(t.Unknown)/float64(t.Sent))
+			b.number("unknown_share", KindShare, float64(t.Unknown)/float64(t.Sent))
 		}
 	}
 }
@@ -176,12 +176,12 @@ func (b *builder) times(name string, s *measure.Summary, all bool) {
 	}
 	if s.Count > 0 {
 		if all || partOfResponse[name] {
-			b.number(name+"_mean", Duration, seconds(s.Mean))
+			b.number(name+"_mean", KindDuration, seconds(s.Mean))
 		}
 		if all {
-			b.number(name+"_min", Duration, seconds(s.Min))
+			b.number(name+"_min", KindDuration, seconds(s.Min))
 		}
-		b.number(name+"_max", Duration, seconds(s.Max))
+		b.number(name+"_max", KindDuration, seconds(s.Max))
 	}
 	for _, p := range s.Percentiles {
 		if !all && p.P != 50 && p.P != 99 {
@@ -202,7 +202,7 @@ func (b *builder) lower(name string, s *measure.Summary) {
 }
 
 func (b *builder) percentile(name string, p measure.Value) {
-	v := Value{Kind: Duration, Num: seconds(float64(p.D.Nanoseconds()) / 1e3)}
+	v := Value{Kind: KindDuration, Num: seconds(float64(p.D.Nanoseconds()) / 1e3)}
 	if p.AtLeast {
 		v.Text = ">= " + v.String()
 	}

@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"errors"
@@ -25,17 +25,17 @@ type Op string
 
 // The operators. "~" is a regular expression that matches anywhere in the text.
 const (
-	Equal    Op = "="
-	Unequal  Op = "!="
-	Less     Op = "<"
-	AtMost   Op = "<="
-	Greater  Op = ">"
-	AtLeast  Op = ">="
-	Matching Op = "~"
+	OpEqual    Op = "="
+	OpUnequal  Op = "!="
+	OpLess     Op = "<"
+	OpAtMost   Op = "<="
+	OpGreater  Op = ">"
+	OpAtLeast  Op = ">="
+	OpMatching Op = "~"
 )
 
 // ordering reports whether an operator needs values that have an order.
-func (o Op) ordering() bool { return o == Less || o == AtMost || o == Greater || o == AtLeast }
+func (o Op) ordering() bool { return o == OpLess || o == OpAtMost || o == OpGreater || o == OpAtLeast }
 
 // Filters are conditions that must all hold.
 type Filters []Filter
@@ -72,7 +72,7 @@ func parseFilter(word string, now time.Time) (Filter, error) {
 		return fail(errors.New("it names no field"), filterHint)
 	}
 	f := Filter{Name: Canonical(name), now: now}
-	for _, op := range []Op{Unequal, AtMost, AtLeast, Equal, Less, Greater, Matching} {
+	for _, op := range []Op{OpUnequal, OpAtMost, OpAtLeast, OpEqual, OpLess, OpGreater, OpMatching} {
 		if text, ok := strings.CutPrefix(rest, string(op)); ok {
 			f.Op, f.Text = op, strings.TrimSpace(text)
 			break
@@ -81,13 +81,13 @@ func parseFilter(word string, now time.Time) (Filter, error) {
 	switch {
 	case f.Op == "":
 		return fail(fmt.Errorf("%q is not a comparison", rest[:1]), filterHint)
-	case f.Op == Equal && strings.HasPrefix(f.Text, "="):
+	case f.Op == OpEqual && strings.HasPrefix(f.Text, "="):
 		f.Text = strings.TrimSpace(f.Text[1:]) // ==, as in programs
 	}
 	if f.Text == "" {
 		return fail(errors.New("the value is missing"), filterHint)
 	}
-	if f.Op == Matching {
+	if f.Op == OpMatching {
 		re, err := regexp.Compile(f.Text)
 		if err != nil {
 			return fail(err, "regular expressions have RE2's syntax; write \\. for a dot")
@@ -113,14 +113,14 @@ type operand struct {
 }
 
 // operand parses the filter's text as a value of a kind.
-func (f *Filter) operand(k Kind) (operand, error) {
-	if k == Text {
+func (f *Filter) operand(k ValueKind) (operand, error) {
+	if k == KindText {
 		if f.Op.ordering() {
 			return operand{}, fmt.Errorf("%s is text, which has no order: %s cannot be used", f.Name, f.Op)
 		}
 		return operand{text: f.Text}, nil
 	}
-	if k == Time {
+	if k == KindTime {
 		low, high, err := parseMoment(f.Text, f.now)
 		return operand{low: low, high: high}, err
 	}
@@ -147,29 +147,29 @@ func (fs Filters) Match(r *Row) bool {
 
 // satisfiedBy reports whether a value meets the condition.
 func (f *Filter) satisfiedBy(v Value, o operand) bool {
-	if v.Kind == Text {
+	if v.Kind == KindText {
 		same := v.Text == o.text
-		return same == (f.Op == Equal)
+		return same == (f.Op == OpEqual)
 	}
 	x := v.Num
 	below, above := x < o.low, x > o.high
 	if o.high > o.low {
 		above = x >= o.high // the day ends when the next one begins
-	} else if v.Kind != Time && near(x, o.low) { // seconds since the epoch are large
+	} else if v.Kind != KindTime && near(x, o.low) { // seconds since the epoch are large
 		below, above = false, false
 	}
 	switch f.Op {
-	case Equal:
+	case OpEqual:
 		return !below && !above
-	case Unequal:
+	case OpUnequal:
 		return below || above
-	case Less:
+	case OpLess:
 		return below
-	case AtMost:
+	case OpAtMost:
 		return !above
-	case Greater:
+	case OpGreater:
 		return above
-	case AtLeast:
+	case OpAtLeast:
 		return !below
 	}
 	return false

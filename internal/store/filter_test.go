@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 var now = began.Add(24 * time.Hour)
 
 func TestFilters(t *testing.T) {
-	r := Of(producedReport())
+	r := RowOf(producedReport())
 	for _, tt := range []struct {
 		filter string
 		want   bool
@@ -101,7 +101,7 @@ func TestFilters(t *testing.T) {
 }
 
 func TestFiltersThatMakeNoSense(t *testing.T) {
-	r := Of(producedReport())
+	r := RowOf(producedReport())
 	for _, tt := range []struct {
 		filter string
 		says   string
@@ -146,7 +146,7 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 // TestMatcherReportsUnknownFields: a field that one row has is not an error, nor is
 // a known one that no row has, nor any field without rows.
 func TestMatcherReportsUnknownFields(t *testing.T) {
-	a, b := Of(producedReport()), Of(consumedReport())
+	a, b := RowOf(producedReport()), RowOf(consumedReport())
 	for _, tt := range []struct {
 		name   string
 		filter string
@@ -233,7 +233,7 @@ func FuzzFilter(f *testing.F) {
 	for _, text := range []string{"branch=master", "rate>=50k/s", "started>7d", "id~^v", "limit=-1", "a!=b", "=", "x~(", "response_p99.9<1ms", "revision_date<=2018-05"} {
 		f.Add(text)
 	}
-	r := Of(producedReport())
+	r := RowOf(producedReport())
 	f.Fuzz(func(t *testing.T, text string) {
 		fs, err := ParseFilters([]string{text}, now)
 		if err != nil {

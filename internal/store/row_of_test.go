@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"bytes"
@@ -104,9 +104,9 @@ func consumedReport() *report.Document {
 	}
 }
 
-// TestOf checks the fields of a report, and how they are shown.
-func TestOf(t *testing.T) {
-	r := Of(producedReport())
+// TestRowOf checks the fields of a report, and how they are shown.
+func TestRowOf(t *testing.T) {
+	r := RowOf(producedReport())
 	if !slices.IsSortedFunc(r.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Error("fields are not sorted")
 	}
@@ -118,58 +118,58 @@ func TestOf(t *testing.T) {
 		{"id", Value{Text: "v5yruht0"}, "v5yruht0"},
 		{"target", Value{Text: "apm+http://127.0.0.1:8200/", Independent: true}, "apm+http://127.0.0.1:8200/"},
 		{"kind", Value{Text: "apm"}, "apm"},
-		{"started", Value{Kind: Time, Num: 1779963663.123}, "2026-05-28 10:21:03"},
-		{"rate", Value{Kind: Rate, Num: 8000, Text: "8k/s", Independent: true}, "8k/s"},
-		{"for", Value{Kind: Duration, Num: 30, Text: "30s", Independent: true}, "30s"},
-		{"events", Value{Kind: Number, Num: 10, Text: "10", Independent: true}, "10"},
-		{"batch-events", Value{Kind: Number, Num: 40, Text: "40", Independent: true, Derived: true}, "40"},
-		{"size", Value{Kind: Size, Num: 1024, Text: "1KiB", Independent: true}, "1KiB"},
-		{"abort", Value{Kind: Share, Num: 0.05, Text: "5%", Independent: true}, "5%"},
-		{"verify", Value{Kind: Bool, Num: 1, Text: "true", Independent: true}, "true"},
-		{"seed", Value{Kind: Number, Num: 1, Text: "1"}, "1"},
-		{"system-mem", Value{Kind: Size, Num: -1, Text: "none", Independent: true}, "none"},
-		{"flag.apm-server.tracing.enabled", Value{Kind: Bool, Num: 1, Text: "true", Independent: true}, "true"},
-		{"flag.workers", Value{Kind: Number, Num: 4, Text: "4", Independent: true}, "4"},
+		{"started", Value{Kind: KindTime, Num: 1779963663.123}, "2026-05-28 10:21:03"},
+		{"rate", Value{Kind: KindRate, Num: 8000, Text: "8k/s", Independent: true}, "8k/s"},
+		{"for", Value{Kind: KindDuration, Num: 30, Text: "30s", Independent: true}, "30s"},
+		{"events", Value{Kind: KindNumber, Num: 10, Text: "10", Independent: true}, "10"},
+		{"batch-events", Value{Kind: KindNumber, Num: 40, Text: "40", Independent: true, Derived: true}, "40"},
+		{"size", Value{Kind: KindSize, Num: 1024, Text: "1KiB", Independent: true}, "1KiB"},
+		{"abort", Value{Kind: KindShare, Num: 0.05, Text: "5%", Independent: true}, "5%"},
+		{"verify", Value{Kind: KindBool, Num: 1, Text: "true", Independent: true}, "true"},
+		{"seed", Value{Kind: KindNumber, Num: 1, Text: "1"}, "1"},
+		{"system-mem", Value{Kind: KindSize, Num: -1, Text: "none", Independent: true}, "none"},
+		{"flag.apm-server.tracing.enabled", Value{Kind: KindBool, Num: 1, Text: "true", Independent: true}, "true"},
+		{"flag.workers", Value{Kind: KindNumber, Num: 4, Text: "4", Independent: true}, "4"},
 		{"label.team", Value{Text: "ingest"}, "ingest"},
-		{"label.tries", Value{Kind: Number, Num: 12, Text: "12"}, "12"},
+		{"label.tries", Value{Kind: KindNumber, Num: 12, Text: "12"}, "12"},
 		{"branch", Value{Text: "trace-apm-server", Independent: true}, "trace-apm-server"},
-		{"revision_date", Value{Kind: Time, Num: 1526638860}, "2018-05-18 10:21:00"},
-		{"unstaged_changes", Value{Kind: Bool, Independent: true}, "false"},
+		{"revision_date", Value{Kind: KindTime, Num: 1526638860}, "2018-05-18 10:21:00"},
+		{"unstaged_changes", Value{Kind: KindBool, Independent: true}, "false"},
 		{"target.index.address", Value{Text: "http://es:9200", Independent: true}, "http://es:9200"},
 		{"target.index.store", Value{Text: "Elasticsearch 8.19.21", Independent: true}, "Elasticsearch 8.19.21"},
-		{"target.index.nodes", Value{Kind: Number, Num: 3, Independent: true}, "3"},
+		{"target.index.nodes", Value{Kind: KindNumber, Num: 3, Independent: true}, "3"},
 		{"target.index.pattern", Value{Text: "apm-*"}, "apm-*"},
-		{"throughput", Value{Kind: Rate, Num: 2.5}, "2.5/s"},
-		{"pushed", Value{Kind: Speed, Num: 300}, "300 B/s"},
-		{"accepted", Value{Kind: Speed, Num: 8000.0 / 30}, "266 B/s"},
-		{"per_batch", Value{Kind: Duration, Num: 30.0 / 7}, "4.29 s"}, // over the 7 accepted ones
-		{"failure_share", Value{Kind: Share, Num: 7.0 / 90}, "7.78%"},
-		{"unknown_share", Value{Kind: Share, Num: 3.0 / 90}, "3.33%"},
-		{"status.202", Value{Kind: Count, Num: 7}, "7"},
-		{"failed.queue full", Value{Kind: Count, Num: 7}, "7"},
-		{"index_share", Value{Kind: Share, Num: 0.733}, "73.3%"},
-		{"response_p50", Value{Kind: Duration, Num: 0.026015}, "26 ms"},
-		{"response_p75", Value{Kind: Duration, Num: 0.039007}, "39 ms"},
-		{"response_p999", Value{Kind: Duration, Num: 0.09, Text: ">= 90 ms"}, ">= 90 ms"},
-		{"response_lower_p50", Value{Kind: Duration, Num: 0.026015}, "26 ms"},
-		{"response_lower_p999", Value{Kind: Duration, Num: 0.09, Text: ">= 90 ms"}, ">= 90 ms"},
-		{"service_lower_p99", Value{Kind: Duration, Num: 0.0015}, "1.5 ms"},
-		{"end_to_end_lower_p50", Value{Kind: Duration, Num: 0.010007}, "10 ms"},
+		{"throughput", Value{Kind: KindRate, Num: 2.5}, "2.5/s"},
+		{"pushed", Value{Kind: KindSpeed, Num: 300}, "300 B/s"},
+		{"accepted", Value{Kind: KindSpeed, Num: 8000.0 / 30}, "266 B/s"},
+		{"per_batch", Value{Kind: KindDuration, Num: 30.0 / 7}, "4.29 s"}, // over the 7 accepted ones
+		{"failure_share", Value{Kind: KindShare, Num: 7.0 / 90}, "7.78%"},
+		{"unknown_share", Value{Kind: KindShare, Num: 3.0 / 90}, "3.33%"},
+		{"status.202", Value{Kind: KindCount, Num: 7}, "7"},
+		{"failed.queue full", Value{Kind: KindCount, Num: 7}, "7"},
+		{"index_share", Value{Kind: KindShare, Num: 0.733}, "73.3%"},
+		{"response_p50", Value{Kind: KindDuration, Num: 0.026015}, "26 ms"},
+		{"response_p75", Value{Kind: KindDuration, Num: 0.039007}, "39 ms"},
+		{"response_p999", Value{Kind: KindDuration, Num: 0.09, Text: ">= 90 ms"}, ">= 90 ms"},
+		{"response_lower_p50", Value{Kind: KindDuration, Num: 0.026015}, "26 ms"},
+		{"response_lower_p999", Value{Kind: KindDuration, Num: 0.09, Text: ">= 90 ms"}, ">= 90 ms"},
+		{"service_lower_p99", Value{Kind: KindDuration, Num: 0.0015}, "1.5 ms"},
+		{"end_to_end_lower_p50", Value{Kind: KindDuration, Num: 0.010007}, "10 ms"},
 		{"trust_level", Value{Text: "noisy"}, "noisy"},
-		{"freezes", Value{Kind: Count, Num: 2}, "2"},
-		{"freeze_total", Value{Kind: Duration, Num: 0.6}, "600 ms"},
-		{"freeze_longest", Value{Kind: Duration, Num: 0.504}, "504 ms"},
-		{"service_mean", Value{Kind: Duration, Num: 0.002000133}, "2 ms"},
-		{"max_rss", Value{Kind: Size, Num: 432_900_000}, "413 MiB"},
-		{"system_cores", Value{Kind: Number, Num: 0.5}, "0.5"},
-		{"efficiency", Value{Kind: Number, Num: 0.669}, "0.669"},
+		{"freezes", Value{Kind: KindCount, Num: 2}, "2"},
+		{"freeze_total", Value{Kind: KindDuration, Num: 0.6}, "600 ms"},
+		{"freeze_longest", Value{Kind: KindDuration, Num: 0.504}, "504 ms"},
+		{"service_mean", Value{Kind: KindDuration, Num: 0.002000133}, "2 ms"},
+		{"max_rss", Value{Kind: KindSize, Num: 432_900_000}, "413 MiB"},
+		{"system_cores", Value{Kind: KindNumber, Num: 0.5}, "0.5"},
+		{"efficiency", Value{Kind: KindNumber, Num: 0.669}, "0.669"},
 		{"host.cpu", Value{Text: "a processor", Independent: true}, "a processor"},
-		{"system.host.cores", Value{Kind: Count, Num: 4, Independent: true}, "4"},
-		{"system.memory_limit_bytes", Value{Kind: Number, Num: 1 << 30}, "1.074e+09"},
+		{"system.host.cores", Value{Kind: KindCount, Num: 4, Independent: true}, "4"},
+		{"system.memory_limit_bytes", Value{Kind: KindNumber, Num: 1 << 30}, "1.074e+09"},
 		{"system.image_id", Value{Text: "sha256:1", Independent: true}, "sha256:1"},
-		{"target.servers", Value{Kind: Count, Num: 2, Independent: true}, "2"},
+		{"target.servers", Value{Kind: KindCount, Num: 2, Independent: true}, "2"},
 		{"target.servers.version", Value{Text: "8.0 8.1", Independent: true}, "8.0 8.1"},
-		{"target.request.kinds.span", Value{Kind: Number, Num: 3}, "3"},
+		{"target.request.kinds.span", Value{Kind: KindNumber, Num: 3}, "3"},
 	} {
 		got, ok := r.Get(tt.name)
 		if !ok {
@@ -190,9 +190,9 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestOfConsumer: a field that does not exist for a run is absent, not 0.
-func TestOfConsumer(t *testing.T) {
-	r := Of(consumedReport())
+// TestRowOfConsumer: a field that does not exist for a run is absent, not 0.
+func TestRowOfConsumer(t *testing.T) {
+	r := RowOf(consumedReport())
 	for name, want := range map[string]float64{"consumed": 500, "read": 500, "rebalance": 0.5, "fetch": 1.5, "missing": 2, "target.topic.partitions": 3, "target.brokers": 1} {
 		if got, ok := r.Num(name); !ok || got != want {
 			t.Errorf("%s is %v (%v), want %v", name, got, ok, want)
@@ -208,16 +208,16 @@ func TestOfConsumer(t *testing.T) {
 	}
 	begun := consumedReport()
 	begun.Totals = report.Totals{}
-	if r := Of(begun); slices.ContainsFunc(r.Fields, func(f Field) bool { return f.Name == "throughput" || f.Name == "generator_cpu" }) {
+	if r := RowOf(begun); slices.ContainsFunc(r.Fields, func(f Field) bool { return f.Name == "throughput" || f.Name == "generator_cpu" }) {
 		t.Error("a run that has measured nothing has measured fields")
 	}
 }
 
-// TestOfStoredReport: the row of a report equals the row of the same report
+// TestRowOfStoredReport: the row of a report equals the row of the same report
 // read back, to the last digit.
-func TestOfStoredReport(t *testing.T) {
+func TestRowOfStoredReport(t *testing.T) {
 	for name, d := range map[string]*report.Document{"produced": producedReport(), "consumed": consumedReport(), "searched": searchedReport()} {
-		want := Of(d)
+		want := RowOf(d)
 		var b bytes.Buffer
 		if err := d.WriteJSON(&b); err != nil {
 			t.Fatal(err)
@@ -226,7 +226,7 @@ func TestOfStoredReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, Of(kept)); diff != "" {
+		if diff := cmp.Diff(want, RowOf(kept)); diff != "" {
 			t.Errorf("%s (-made +read):\n%s", name, diff)
 		}
 	}
@@ -259,7 +259,7 @@ func TestCeiling(t *testing.T) {
 	} {
 		d := searchedReport()
 		tt.alter(d.Search.Answer)
-		r := Of(d)
+		r := RowOf(d)
 		v, _ := r.Get("ceiling")
 		_, upper := r.Num("ceiling_upper")
 		if v.String() != tt.ceiling || v.AtLeast() != tt.atLeast || upper != tt.upper || r.Text("exit") != tt.exit {
@@ -279,10 +279,10 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// TestFieldsAreListed: Fields lists exactly the fields that Of makes besides
+// TestFieldsAreListed: Fields lists exactly the fields that RowOf makes besides
 // settings and names chosen by others, each with its kind.
 func TestFieldsAreListed(t *testing.T) {
-	listed := map[string]Kind{}
+	listed := map[string]ValueKind{}
 	for _, f := range Fields() {
 		if _, twice := listed[f.Name]; twice {
 			t.Errorf("%s is listed twice", f.Name)
@@ -295,7 +295,7 @@ func TestFieldsAreListed(t *testing.T) {
 		for _, s := range d.Settings {
 			set[s.Name] = true
 		}
-		for _, f := range Of(d).Fields {
+		for _, f := range RowOf(d).Fields {
 			made[f.Name] = true
 			kind, ok := listed[f.Name]
 			given := slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(f.Name, p) })
@@ -333,11 +333,11 @@ func TestSettingsDoNotHideFields(t *testing.T) {
 	}
 }
 
-func BenchmarkOf(b *testing.B) {
+func BenchmarkRowOf(b *testing.B) {
 	d := producedReport()
 	b.ReportAllocs()
 	for b.Loop() {
-		Of(d)
+		RowOf(d)
 	}
 }
 
@@ -349,7 +349,7 @@ func TestTargetIsShownAsTyped(t *testing.T) {
 	} {
 		d := consumedReport()
 		d.Target = typed
-		r := Of(d)
+		r := RowOf(d)
 		if got := r.Text("target"); got != want {
 			t.Errorf("%s: got %q, want %q", typed, got, want)
 		}
@@ -383,8 +383,8 @@ func TestFactsBeyondTheLimitsHaveAChecksum(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, object := range []string{"target.broker_settings.", "target.topic.settings."} {
 				sum := func(last string) Value {
-					r := Of(settings(tt.n, last))
-					v, ok := r.Get(object + Rest)
+					r := RowOf(settings(tt.n, last))
+					v, ok := r.Get(object + RestName)
 					if ok != tt.want {
 						t.Errorf("%s: got a checksum: %v, want %v", object, ok, tt.want)
 					}
@@ -408,7 +408,7 @@ func TestLongAttachment(t *testing.T) {
 	of := func(begin string, length int) string {
 		d := consumedReport()
 		d.Attachments = []report.Attachment{{Name: "a", Text: begin + strings.Repeat("a=1\n", length/4)}}
-		row := Of(d)
+		row := RowOf(d)
 		v, _ := row.Get(field)
 		return v.Text
 	}
@@ -433,14 +433,14 @@ func TestLongFactsAreDistinguished(t *testing.T) {
 		d.Attachments = []report.Attachment{{Name: "server=1 .properties", Text: "num.io.threads=" + last, Original: "k:" + last}}
 		return d
 	}
-	a, b := Of(facts("1")), Of(facts("2"))
+	a, b := RowOf(facts("1")), RowOf(facts("2"))
 	for _, name := range []string{"target.topic.leaders", "target.topic.settings.follower.replication.throttled.replicas", "attachment.server_1_.properties", "original.server_1_.properties"} {
 		x, ok := a.Get(name)
 		y, _ := b.Get(name)
 		if !ok || x.Equal(y) || len(x.Text) > mostText {
 			t.Errorf("%s: got %v %q and %q", name, ok, x.Text, y.Text)
 		}
-		same := Of(facts("1"))
+		same := RowOf(facts("1"))
 		if again, _ := same.Get(name); !again.Equal(x) {
 			t.Errorf("%s: got %q of the same", name, again.Text)
 		}

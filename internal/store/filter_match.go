@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"errors"
@@ -68,7 +68,7 @@ func (m *Matcher) Match(r *Row) bool {
 }
 
 func (c *condition) match(v Value) bool {
-	if c.Op == Matching {
+	if c.Op == OpMatching {
 		c.compared = true
 		return c.re.MatchString(v.String())
 	}
@@ -77,7 +77,7 @@ func (c *condition) match(v Value) bool {
 		c.read[v.Kind] = true
 	}
 	if c.errs[v.Kind] != nil {
-		return c.Op == Unequal // a text that is not such a value differs from all
+		return c.Op == OpUnequal // a text that is not such a value differs from all
 	}
 	c.compared = true
 	return c.satisfiedBy(v, c.operands[v.Kind])
@@ -104,11 +104,11 @@ func (m *Matcher) Err() error {
 		c := &m.conditions[i]
 		switch {
 		case !c.met && !isKnown(c.Name):
-			return Unknown(c.Name, m.names)
+			return UnknownField(c.Name, m.names)
 		case c.met && !c.compared:
 			for k, err := range c.errs {
 				if err != nil {
-					return &target.Error{Doing: fmt.Sprintf("compare %s", c.String()), Err: err, Hint: kindHint(Kind(k))}
+					return &target.Error{Doing: fmt.Sprintf("compare %s", c.String()), Err: err, Hint: kindHint(ValueKind(k))}
 				}
 			}
 		}
@@ -119,9 +119,9 @@ func (m *Matcher) Err() error {
 // ErrNoField is the reason in an error for a field that no report has.
 var ErrNoField = errors.New("no report has it")
 
-// Unknown is the error for a field that no report has, with a suggestion; names
+// UnknownField is the error for a field that no report has, with a suggestion; names
 // are those that reports have.
-func Unknown(name string, names map[string]bool) error {
+func UnknownField(name string, names map[string]bool) error {
 	var all []string
 	for n := range known() {
 		all = append(all, n)

@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 )
 
 // parseNumber parses the text of a filter as a number of a kind.
-func parseNumber(k Kind, text string) (float64, error) {
+func parseNumber(k ValueKind, text string) (float64, error) {
 	plain, notPlain := strconv.ParseFloat(text, 64)
 	switch k {
-	case Number, Count:
+	case KindNumber, KindCount:
 		if notPlain == nil {
 			return plain, nil
 		}
@@ -23,27 +23,27 @@ func parseNumber(k Kind, text string) (float64, error) {
 		}
 		// A setting that is a number in one report may be a time or a size in
 		// another, and the text of the filter is then written as one of those.
-		if v := guess(text); k == Number && v.Kind != Text {
+		if v := guess(text); k == KindNumber && v.Kind != KindText {
 			return v.Num, nil
 		}
 		return 0, err
-	case Share:
+	case KindShare:
 		return units.ParseShare(text)
-	case Duration:
+	case KindDuration:
 		d, err := units.ParseDuration(text)
 		return d.Seconds(), err
-	case Size:
+	case KindSize:
 		if text == "none" || notPlain == nil && plain == unlimited {
 			return unlimited, nil
 		}
 		n, err := units.ParseSize(text)
 		return float64(n), err
-	case Speed:
+	case KindSpeed:
 		n, err := units.ParseSize(strings.TrimSuffix(text, "/s"))
 		return float64(n), err
-	case Rate:
+	case KindRate:
 		return units.ParseRate(text)
-	case Bool:
+	case KindBool:
 		switch text {
 		case "true", "yes", "1":
 			return 1, nil
@@ -55,19 +55,19 @@ func parseNumber(k Kind, text string) (float64, error) {
 	return 0, fmt.Errorf("%q cannot be compared with a %s", text, k)
 }
 
-func kindHint(k Kind) string {
+func kindHint(k ValueKind) string {
 	switch k {
-	case Duration:
+	case KindDuration:
 		return "write a time with its unit, such as 30s or 1.5ms"
-	case Size, Speed:
+	case KindSize, KindSpeed:
 		return "write a size, such as 64KiB"
-	case Rate:
+	case KindRate:
 		return "write a rate, such as 50k/s"
-	case Share:
+	case KindShare:
 		return "write a share, such as 1% or 0.01"
-	case Time:
+	case KindTime:
 		return "write a date such as 2026-05-28 or '2026-05-28 10:21' (UTC), or an age such as 168h"
-	case Text:
+	case KindText:
 		return "use = != or ~"
 	}
 	return filterHint

@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"fmt"
@@ -23,17 +23,17 @@ func encoded(t testing.TB, r Row) []byte {
 
 func TestCodec(t *testing.T) {
 	odd := Row{ID: "x", At: time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), Fields: []Field{
-		{"a", Value{Kind: Number, Num: math.Copysign(0, -1)}},
-		{"aa", Value{Kind: Count, Num: 1e18}},
-		{"ab", Value{Kind: Duration, Num: 1e-9}},
-		{"b", Value{Kind: Bool, Num: 1, Text: "true", Independent: true}},
-		{"c", Value{Kind: Size, Num: -1, Text: "none", Derived: true}},
+		{"a", Value{Kind: KindNumber, Num: math.Copysign(0, -1)}},
+		{"aa", Value{Kind: KindCount, Num: 1e18}},
+		{"ab", Value{Kind: KindDuration, Num: 1e-9}},
+		{"b", Value{Kind: KindBool, Num: 1, Text: "true", Independent: true}},
+		{"c", Value{Kind: KindSize, Num: -1, Text: "none", Derived: true}},
 		{"d", Value{Text: ""}},
-		{"e", Value{Kind: Size, Num: 0.5}},
-		{"f", Value{Kind: Speed, Num: 1.0 / 3}},
+		{"e", Value{Kind: KindSize, Num: 0.5}},
+		{"f", Value{Kind: KindSpeed, Num: 1.0 / 3}},
 		{"g", Value{Text: "x"}},
 	}}
-	for name, want := range map[string]Row{"produced": Of(producedReport()), "consumed": Of(consumedReport()), "odd": odd, "empty": {At: time.Unix(0, 0).UTC(), Fields: []Field{}}} {
+	for name, want := range map[string]Row{"produced": RowOf(producedReport()), "consumed": RowOf(consumedReport()), "odd": odd, "empty": {At: time.Unix(0, 0).UTC(), Fields: []Field{}}} {
 		b := encoded(t, want)
 		got, err := UnmarshalRow(b)
 		if err != nil {
@@ -57,9 +57,9 @@ func TestCodec(t *testing.T) {
 }
 
 func TestDecoderSelects(t *testing.T) {
-	b := encoded(t, Of(producedReport()))
+	b := encoded(t, RowOf(producedReport()))
 	names := func(fields ...string) (out []string) {
-		d := NewDecoder(fields)
+		d := NewRowDecoder(fields)
 		for range 2 { // the second row has a known shape
 			r, err := d.Row(b)
 			if err != nil {
@@ -102,9 +102,9 @@ func TestDecoderSelects(t *testing.T) {
 // many makes n rows that differ like those of a real store: in what was
 // measured, in their ids and dates, and in a few settings.
 func many(t testing.TB, n int) [][]byte {
-	base := Of(producedReport())
+	base := RowOf(producedReport())
 	for i := range 40 { // a target with many settings
-		base.Fields = append(base.Fields, Field{fmt.Sprintf("setting-%02d", i), Value{Kind: Size, Num: 1024, Text: "1KiB", Independent: true}})
+		base.Fields = append(base.Fields, Field{fmt.Sprintf("setting-%02d", i), Value{Kind: KindSize, Num: 1024, Text: "1KiB", Independent: true}})
 	}
 	slices.SortFunc(base.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
 	out := make([][]byte, n)
@@ -116,9 +116,9 @@ func many(t testing.TB, n int) [][]byte {
 				f.Value.Text = r.ID
 			case f.Name == "revision":
 				f.Value.Text = fmt.Sprintf("%040x", i/10)
-			case !f.Value.Independent && f.Value.Kind == Duration:
+			case !f.Value.Independent && f.Value.Kind == KindDuration:
 				f.Value.Num = math.Round(f.Value.Num*1e9*(1+float64(i%97)/1000)) / 1e9
-			case !f.Value.Independent && f.Value.Kind != Text && f.Value.Kind != Bool:
+			case !f.Value.Independent && f.Value.Kind != KindText && f.Value.Kind != KindBool:
 				f.Value.Num *= 1 + float64(i%89)/1000
 			}
 		}
@@ -132,7 +132,7 @@ func many(t testing.TB, n int) [][]byte {
 func TestRowsAreSmall(t *testing.T) {
 	const n, most = 10_000, 120 << 20
 	kept := many(t, 500)
-	d := NewDecoder(nil)
+	d := NewRowDecoder(nil)
 	rows := make([]Row, n)
 	heap := func() uint64 {
 		runtime.GC()
@@ -159,7 +159,7 @@ func BenchmarkDecode(b *testing.B) {
 	kept := many(b, 100)
 	for name, fields := range map[string][]string{"all": nil, "few": {"rate", "branch", "throughput"}} {
 		b.Run(name, func(b *testing.B) {
-			d := NewDecoder(fields)
+			d := NewRowDecoder(fields)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if _, err := d.Row(kept[i%len(kept)]); err != nil {
@@ -173,8 +173,8 @@ func BenchmarkDecode(b *testing.B) {
 // FuzzUnmarshalRow: any bytes give either a row that can be encoded or an
 // error; never a panic, and never a row larger than the bytes.
 func FuzzUnmarshalRow(f *testing.F) {
-	f.Add(encoded(f, Of(producedReport())))
-	f.Add(encoded(f, Of(consumedReport())))
+	f.Add(encoded(f, RowOf(producedReport())))
+	f.Add(encoded(f, RowOf(consumedReport())))
 	f.Add([]byte{codecVersion})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := UnmarshalRow(data)

@@ -1,4 +1,4 @@
-package digest
+package store
 
 import (
 	"encoding/binary"
@@ -35,10 +35,10 @@ const (
 
 // nanoKinds are the kinds whose whole numbers may count billionths. Their forms
 // come after those of the kinds.
-var nanoKinds = [...]Kind{Number, Share, Duration, Rate, Speed, Time}
+var nanoKinds = [...]ValueKind{KindNumber, KindShare, KindDuration, KindRate, KindSpeed, KindTime}
 
 // form is a kind and whether its number counts billionths, in four bits.
-func form(k Kind, nano bool) byte {
+func form(k ValueKind, nano bool) byte {
 	if nano {
 		return byte(kinds) + byte(slices.Index(nanoKinds[:], k))
 	}
@@ -46,9 +46,9 @@ func form(k Kind, nano bool) byte {
 }
 
 // parseForm is the inverse of form.
-func parseForm(b byte) (k Kind, nano, ok bool) {
+func parseForm(b byte) (k ValueKind, nano, ok bool) {
 	if b < byte(kinds) {
-		return Kind(b), false, true
+		return ValueKind(b), false, true
 	}
 	if b -= byte(kinds); int(b) < len(nanoKinds) {
 		return nanoKinds[b], true, true
@@ -96,10 +96,10 @@ func appendValue(b []byte, v Value) []byte {
 		nano, ok = false, false
 	}
 	tag := form(v.Kind, nano)
-	tag |= bit(tagIndependent, v.Independent) | bit(tagDerived, v.Derived) | bit(tagText, v.Text != "") | bit(tagWhole, ok && v.Kind != Text)
+	tag |= bit(tagIndependent, v.Independent) | bit(tagDerived, v.Derived) | bit(tagText, v.Text != "") | bit(tagWhole, ok && v.Kind != KindText)
 	b = append(b, tag)
 	switch {
-	case v.Kind == Text:
+	case v.Kind == KindText:
 	case ok:
 		b = binary.AppendVarint(b, whole)
 	default:
@@ -134,12 +134,12 @@ func wholeOf(x float64) (n int64, nano, ok bool) {
 	return 0, false, false
 }
 
-// UnmarshalRow decodes one row. For many rows use a Decoder.
-func UnmarshalRow(data []byte) (Row, error) { return NewDecoder(nil).Row(data) }
+// UnmarshalRow decodes one row. For many rows use a RowDecoder.
+func UnmarshalRow(data []byte) (Row, error) { return NewRowDecoder(nil).Row(data) }
 
-// A Decoder decodes rows that share their names and texts, so that thousands of
+// A RowDecoder decodes rows that share their names and texts, so that thousands of
 // them need little memory. It has one owner; its rows are safe to share.
-type Decoder struct {
+type RowDecoder struct {
 	texts     map[string]string
 	selection Selection
 	shapes    map[string]*shape // by the bytes of the names
@@ -168,14 +168,14 @@ const (
 	mostShapes = 1 << 10
 )
 
-// NewDecoder returns a decoder that keeps the fields that Select chooses; nil
+// NewRowDecoder returns a decoder that keeps the fields that Select chooses; nil
 // keeps all.
-func NewDecoder(fields []string) *Decoder {
-	return &Decoder{texts: make(map[string]string, 512), selection: Select(fields), shapes: make(map[string]*shape)}
+func NewRowDecoder(fields []string) *RowDecoder {
+	return &RowDecoder{texts: make(map[string]string, 512), selection: Select(fields), shapes: make(map[string]*shape)}
 }
 
 // Row decodes a row. It does not keep data.
-func (d *Decoder) Row(data []byte) (Row, error) {
+func (d *RowDecoder) Row(data []byte) (Row, error) {
 	in := reader{data: data}
 	if in.byte() != codecVersion {
 		return Row{}, errRow
@@ -224,7 +224,7 @@ func (d *Decoder) Row(data []byte) (Row, error) {
 }
 
 // shape decodes names; nil if they are invalid.
-func (d *Decoder) shape(names []byte) *shape {
+func (d *RowDecoder) shape(names []byte) *shape {
 	if d.last != nil && d.last.bytes == string(names) {
 		return d.last
 	}
@@ -256,7 +256,7 @@ func (d *Decoder) shape(names []byte) *shape {
 }
 
 // shared is a text as a string that equal texts share.
-func (d *Decoder) shared(text []byte) string {
+func (d *RowDecoder) shared(text []byte) string {
 	if len(text) == 0 {
 		return ""
 	}
@@ -326,7 +326,7 @@ func (r *reader) value(tag byte) (v Value, text []byte, ok bool) {
 	switch {
 	case !ok || nano && tag&tagWhole == 0:
 		return v, nil, false
-	case v.Kind == Text:
+	case v.Kind == KindText:
 	case tag&tagWhole != 0:
 		v.Num = float64(r.varint())
 		if nano {
@@ -348,7 +348,7 @@ func (r *reader) skip(tag byte) {
 	case !ok || nano && tag&tagWhole == 0:
 		r.fail()
 		return
-	case kind == Text:
+	case kind == KindText:
 	case tag&tagWhole != 0:
 		i := 0
 		for i < len(r.data) && r.data[i] >= 0x80 {
