@@ -78,18 +78,17 @@ var Packages = []Package{
 	{Name: "internal/sqlitefile", May: []string{"internal/system"}},
 	{Name: "internal/jobs", May: []string{"internal/sqlitefile", "internal/system", "target", "units"}},
 	{Name: "internal/shell", May: []string{"internal/jobs", "internal/secret", "internal/store/elastic", "internal/sut", "target"}},
-	{Name: "internal/serve", May: []string{"internal/conn", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/workload", "target"}, Tests: []string{"target/all"}},
+	{Name: "internal/serve", May: []string{"internal/conn", "internal/jobs", "internal/live", "internal/secret", "internal/system", "internal/workload", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/traffic", May: []string{"internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "load", "units"}},
 	{Name: "internal/explain", May: []string{"internal/fault", "internal/layout", "internal/report", "internal/stats", "measure", "units"}},
 	{Name: "internal/judge", May: []string{"internal/layout", "internal/report", "internal/stats", "internal/store", "internal/workload", "load", "measure", "target", "units"}},
-	{Name: "internal/picture", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/web"}},
+	{Name: "internal/picture", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/live"}},
 	{Name: "internal/export", May: []string{"internal/layout", "internal/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/find"}},
 	{Name: "internal/trace", May: []string{"internal/system", "load"}},
-	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/secret", "internal/system", "load", "measure", "target", "units"}},
-	{Name: "internal/web", May: []string{"internal/conn", "internal/picture", "internal/workload", "load", "measure", "target", "units"}},
+	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/picture", "internal/secret", "internal/system", "internal/workload", "load", "measure", "target", "units"}},
 	{Name: "internal/run", May: []string{"internal/fault", "internal/ledger", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
 	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
@@ -99,7 +98,7 @@ var Packages = []Package{
 	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/store/elastic", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/kafkatools", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/web", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
+	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/command", May: []string{"internal/compat", "internal/explain", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/run", "internal/stats", "internal/store", "internal/system", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/riemann", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/all"}},
 	{Name: "internal/cli", May: []string{
 		"internal/command", "internal/compat", "internal/compat/...", "internal/conn", "internal/export",
@@ -107,7 +106,7 @@ var Packages = []Package{
 		"internal/judge", "internal/layout", "internal/live", "internal/permit", "internal/report",
 		"internal/run", "internal/scenario", "internal/scenario/module", "internal/secret", "internal/serve", "internal/shell",
 		"internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/stats", "internal/store",
-		"internal/store/elastic", "internal/store/sqlite", "internal/sut", "internal/system", "internal/trust", "internal/web",
+		"internal/store/elastic", "internal/store/sqlite", "internal/sut", "internal/system", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"target/all"}},
 
@@ -124,7 +123,7 @@ var Packages = []Package{
 // neither in code nor in comments, except in some files.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
+	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/fleet/bus", "internal/fleet/drive"}
 	protocolLister   = "internal/cli/targets.go"
 
 	// protocolFiles are the files of those packages that may name protocols: the list, the

@@ -15,9 +15,9 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/find"
 	"carronade/internal/layout"
+	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -416,7 +416,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, t.Load(), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
 	}
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached, trial: &trialView{
-		Search: web.Search{Trial: len(f.history) + 1, Role: string(t.Role), Load: t.Load(), Holds: p.Holds, Fails: p.Fails}, limits: f.limits,
+		Search: live.Search{Trial: len(f.history) + 1, Role: string(t.Role), Load: t.Load(), Holds: p.Holds, Fails: p.Fails}, limits: f.limits,
 	}})
 	shown := *o
 	shown.quiet = o.quiet || !interactive(s.Err) // a line an interval is too much for a file

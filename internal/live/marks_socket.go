@@ -21,8 +21,8 @@ import (
 	"carronade/internal/system"
 )
 
-// A MarkRequest asks for a mark.
-type MarkRequest struct {
+// A socketRequest asks for a mark.
+type socketRequest struct {
 	Kind string `json:"kind"` // fault, heal or note
 	Name string `json:"name"`
 	// Waited is how long ago what the mark stands for was done, at the earliest: when the asking
@@ -30,20 +30,18 @@ type MarkRequest struct {
 	Waited time.Duration `json:"waited_ns"`
 }
 
-// A MarkReply is the mark as it was taken, or why it was not.
-type MarkReply struct {
+// A socketReply is the mark as it was taken, or why it was not.
+type socketReply struct {
 	AtS    float64 `json:"at_s"`
 	BoundS float64 `json:"bound_s"`
 	Error  string  `json:"error,omitempty"`
 }
 
-// Bounds of an exchange.
+// Bounds of an exchange over a socket.
 const (
-	mostLine     = 4 << 10
+	mostRequest  = 4 << 10 // bytes of its line
 	answerWithin = 5 * time.Second
 	mostOpen     = 16 // connections at once; more are closed
-	// MostName is the longest name of a mark, in bytes.
-	MostName = 100
 
 	socketSuffix = ".sock"
 	tagged       = "~" // between the id of a run and the tag of its owner
@@ -79,11 +77,11 @@ func socketFolder() (string, error) {
 	return filepath.Join(dir, "carronade", "run"), nil
 }
 
-// A Socket takes marks for one run.
-type Socket struct {
+// A MarkSocket takes marks for one run.
+type MarkSocket struct {
 	ln    net.Listener
 	path  string
-	take  func(MarkRequest, time.Time) MarkReply
+	mark  MarkFunc
 	slots chan struct{}
 	done  sync.WaitGroup
 	mu    sync.Mutex
@@ -91,8 +89,9 @@ type Socket struct {
 }
 
 // ListenForMarks begins to take marks for the run with this id, of an owner if a server has several; "":
-// none. take is called with each request and the moment at which it arrived, concurrently.
-func ListenForMarks(owner, id string, take func(MarkRequest, time.Time) MarkReply) (*Socket, error) {
+// none. mark is called with each request, concurrently: what it stands for was done between the start of
+// the asking program and the arrival of the request.
+func ListenForMarks(owner, id string, mark MarkFunc) (*MarkSocket, error) {
 	dir, err := socketFolder()
 	if err != nil {
 		return nil, err
@@ -105,7 +104,7 @@ func ListenForMarks(owner, id string, take func(MarkRequest, time.Time) MarkRepl
 	if owner != "" {
 		name += tagged + tag(owner)
 	}
-	s := &Socket{path: filepath.Join(dir, name+socketSuffix), take: take, slots: make(chan struct{}, mostOpen), open: map[net.Conn]bool{}}
+	s := &MarkSocket{path: filepath.Join(dir, name+socketSuffix), mark: mark, slots: make(chan struct{}, mostOpen), open: map[net.Conn]bool{}}
 	if s.ln, err = system.ListenOwn(s.path); err != nil {
 		return nil, err
 	}
@@ -133,7 +132,7 @@ func sweepSockets(dir string) {
 	}
 }
 
-func (s *Socket) accept() {
+func (s *MarkSocket) accept() {
 	for {
 		c, err := s.ln.Accept()
 		if err != nil {
@@ -161,7 +160,7 @@ func (s *Socket) accept() {
 }
 
 // track notes an open connection; false after Close.
-func (s *Socket) track(c net.Conn, open bool) bool {
+func (s *MarkSocket) track(c net.Conn, open bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
@@ -175,22 +174,24 @@ func (s *Socket) track(c net.Conn, open bool) bool {
 	return true
 }
 
-func (s *Socket) answer(c net.Conn) {
+func (s *MarkSocket) answer(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(answerWithin))
 	line, err := readLine(c)
 	at := time.Now()
 	if err != nil {
 		return
 	}
-	var q MarkRequest
-	reply := MarkReply{}
+	var q socketRequest
+	reply := socketReply{}
 	switch err := json.Unmarshal(line, &q); {
 	case err != nil:
 		reply.Error = "the request is not JSON"
-	case q.Name == "" || len(q.Name) > MostName || q.Waited < 0:
-		reply.Error = fmt.Sprintf("a mark has a name of at most %d bytes", MostName)
+	case q.Name == "" || len(q.Name) > MostMarkName || q.Waited < 0:
+		reply.Error = fmt.Sprintf("a mark has a name of at most %d bytes", MostMarkName)
 	default:
-		reply = s.take(q, at)
+		if reply.AtS, reply.BoundS, err = s.mark(q.Kind, q.Name, at.Add(-q.Waited), at); err != nil {
+			reply = socketReply{Error: err.Error()}
+		}
 	}
 	text, err := json.Marshal(reply)
 	if err != nil {
@@ -201,15 +202,15 @@ func (s *Socket) answer(c net.Conn) {
 
 // readLine reads one line, without buffering what follows it.
 func readLine(r io.Reader) ([]byte, error) {
-	line, err := bufio.NewReader(io.LimitReader(r, mostLine)).ReadBytes('\n')
+	line, err := bufio.NewReader(io.LimitReader(r, mostRequest)).ReadBytes('\n')
 	if err != nil {
 		return nil, fmt.Errorf("read a line: %w", cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	return line, nil
 }
 
-// Close ends the server and removes the socket. A nil server does nothing.
-func (s *Socket) Close() {
+// Close ends it and removes the socket. A nil socket does nothing.
+func (s *MarkSocket) Close() {
 	if s == nil {
 		return
 	}
@@ -287,31 +288,32 @@ func dialSocket(owner, id string) (net.Conn, error) {
 }
 
 // SendMark asks a run for a mark; with an owner, only one of that one. began is when the asking program began, with a monotonic reading.
-// An error wraps ErrNoRun if the run does not answer.
-func SendMark(owner, id, kind, name string, began time.Time) (MarkReply, error) {
+// It returns when the mark is, in seconds from the start of the run, and to what that is exact. An error
+// wraps ErrNoRun if the run does not answer.
+func SendMark(owner, id, kind, name string, began time.Time) (atS, boundS float64, err error) {
 	c, err := dialSocket(owner, id)
 	if err != nil {
-		return MarkReply{}, err
+		return 0, 0, err
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(answerWithin))
-	text, err := json.Marshal(MarkRequest{Kind: kind, Name: name, Waited: time.Since(began)})
+	text, err := json.Marshal(socketRequest{Kind: kind, Name: name, Waited: time.Since(began)})
 	if err != nil {
-		return MarkReply{}, err
+		return 0, 0, err
 	}
 	if _, err := c.Write(append(text, '\n')); err != nil {
-		return MarkReply{}, fmt.Errorf("ask run %s: %w", id, err)
+		return 0, 0, fmt.Errorf("ask run %s: %w", id, err)
 	}
 	line, err := readLine(c)
 	if err != nil {
-		return MarkReply{}, fmt.Errorf("the run %s did not answer: %w", id, err)
+		return 0, 0, fmt.Errorf("the run %s did not answer: %w", id, err)
 	}
-	var reply MarkReply
+	var reply socketReply
 	if err := json.Unmarshal(line, &reply); err != nil {
-		return MarkReply{}, fmt.Errorf("the run %s answered with something else: %w", id, err)
+		return 0, 0, fmt.Errorf("the run %s answered with something else: %w", id, err)
 	}
 	if reply.Error != "" {
-		return reply, errors.New(reply.Error)
+		return 0, 0, errors.New(reply.Error)
 	}
-	return reply, nil
+	return reply.AtS, reply.BoundS, nil
 }

@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"carronade/measure"
 )
 
-// MostBytes limits a frame, as JSON.
-const MostBytes = 4096
+// mostFrameBytes limits a frame, as JSON.
+const mostFrameBytes = 4096
 
 // A Frame has the numbers of a span of a run: of a second, of ten seconds, and so on.
 // Its percentiles are those of the events of this span, also if it was merged from

@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 // TestMarks: a run is marked by requests with the token, while it takes marks.
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	s, err := Listen(Loopback, NewHub())
+	s, err := OpenPage("127.0.0.1:0", NewHub())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestMarks(t *testing.T) {
 	if code, _ := post("run1", token, json, "", fault); code != 404 {
 		t.Errorf("a run that has ended: %d", code)
 	}
-	(*Server)(nil).TakeMarks("x", nil)()
+	(*Page)(nil).TakeMarks("x", nil)()
 }
 
 // TestMarksOfAll: all addresses together have a limit, so that the owner of the run has room.

@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"bufio"
@@ -274,11 +274,11 @@ func TestRunsAreLimited(t *testing.T) {
 	}
 }
 
-// TestServer: the page, its session, and the series over a real connection.
-func TestServer(t *testing.T) {
+// TestPage: the page, its session, and the series over a real connection.
+func TestPage(t *testing.T) {
 	t.Parallel()
 	hub := NewHub()
-	s, err := Listen("0", hub)
+	s, err := OpenPage("0", hub)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestServer(t *testing.T) {
 func TestCloseWithOpenPages(t *testing.T) {
 	t.Parallel()
 	hub := NewHub()
-	s, err := Listen(Loopback, hub)
+	s, err := OpenPage("127.0.0.1:0", hub)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,11 +395,11 @@ func TestCloseWithOpenPages(t *testing.T) {
 func TestListenErrors(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]string{"nowhere:none": `"none" is not a port`, "99999": "not a port", "a:b:c": "too many colons"} {
-		if _, err := Listen(addr, NewHub()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := OpenPage(addr, NewHub()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", addr, err, want)
 		}
 	}
-	s, err := Listen("0.0.0.0:0", NewHub())
+	s, err := OpenPage("0.0.0.0:0", NewHub())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +407,7 @@ func TestListenErrors(t *testing.T) {
 	if !s.IsPublic() || !strings.HasPrefix(s.URL(), "http://127.0.0.1:") {
 		t.Errorf("all addresses: got %s, public %t", s.URL(), s.IsPublic())
 	}
-	if _, err := Listen(s.http.Addr, NewHub()); err == nil {
+	if _, err := OpenPage(s.http.Addr, NewHub()); err == nil {
 		t.Error("an empty address is no error")
 	}
 }

@@ -1,16 +1,4 @@
-// Package web serves the live page of runs: their frames as a stream and as a series,
-// and the page that draws them. A Frame has the numbers of a second of a run in progress: a
-// Recorder makes frames of the intervals of a run, and a FrameWriter writes them as JSON
-// lines, which ReadFrames reads in another process. A Guard protects an HTTP server against
-// other pages in the user's browser and against other users of the network. Runs come from
-// this process or, as JSON lines, from others; the package neither starts nor stops them, and
-// knows nothing about commands.
-//
-// Its invariants: a viewer never delays a run, nor the exit of the program by more than
-// a moment. The sums of the counts of all frames of a run equal the totals of its report,
-// however slowly the frames are read. Behind Require of a Guard nothing is served without
-// the token, and behind Protect nothing to a name that is not the server's own.
-package web
+package live
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"bufio"
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Variable is the environment variable that makes the program write the events of its
+// FramesVariable is the environment variable that makes the program write the events of its
 // runs, as JSON lines, to the file descriptor that it names.
-const Variable = "CARRONADE_FRAMES"
+const FramesVariable = "CARRONADE_FRAMES"
 
 // mostQueued is how many events may wait for a slow reader. Then frames are left out for
 // which a merged one waits.
@@ -79,14 +79,14 @@ func thin(queue []Event) []Event {
 		}
 	}
 	replaced := func(run string, f *Frame) bool {
-		for span := f.Span * Tenfold; span <= maxSpan; span *= Tenfold {
+		for span := f.Span * tenfold; span <= maxSpan; span *= tenfold {
 			if longer[key{run, (f.Number + span - 1) / span * span, span}] {
 				return true
 			}
 		}
 		return false
 	}
-	for span := int64(1); len(queue) > mostQueued/2 && span < maxSpan; span *= Tenfold {
+	for span := int64(1); len(queue) > mostQueued/2 && span < maxSpan; span *= tenfold {
 		queue = slices.DeleteFunc(queue, func(e Event) bool {
 			return e.Frame != nil && e.Frame.Span == span && replaced(e.ID, e.Frame)
 		})
@@ -94,7 +94,7 @@ func thin(queue []Event) []Event {
 	return queue
 }
 
-const maxSpan = Tenfold * Tenfold * Tenfold // the longest of the Spans
+const maxSpan = tenfold * tenfold * tenfold // the longest of the spans
 
 func (w *FrameWriter) run() {
 	defer close(w.done)
@@ -151,15 +151,15 @@ func (w *FrameWriter) Close() error {
 	}
 }
 
-// mostLine limits a line that ReadFrames takes, in bytes.
-const mostLine = 1 << 16
+// longestLine limits a line that ReadFrames takes, in bytes.
+const longestLine = 1 << 16
 
 // ReadFrames calls take with each event of a stream of JSON lines, up to its end. Fields that
 // it does not know are ignored, so that versions of the program can be mixed. An error of
 // take ends it.
 func ReadFrames(r io.Reader, take func(Event) error) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, mostLine)
+	lines.Buffer(nil, longestLine)
 	for n := 1; lines.Scan(); n++ {
 		var e Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {

@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"context"
@@ -12,10 +12,6 @@ import (
 	"sync"
 	"time"
 )
-
-// A MarkFunc marks a run in progress with a fault, a heal or a note that became known between two
-// moments. It returns when that was, in seconds from the start of the run, and to what it is exact.
-type MarkFunc func(kind, name string, from, to time.Time) (atS, boundS float64, err error)
 
 // marks are the runs that take marks. Safe for concurrent use.
 type marks struct {
@@ -59,12 +55,12 @@ func (m *marks) release(r *marked, address string) {
 	r.from[address]--
 }
 
-// TakeMarks lets requests mark a run, until end is called. A nil server takes none.
-func (s *Server) TakeMarks(id string, mark MarkFunc) (end func()) {
-	if s == nil {
+// TakeMarks lets requests over HTTP mark a run, until end is called. A nil page takes none.
+func (p *Page) TakeMarks(id string, mark MarkFunc) (end func()) {
+	if p == nil {
 		return func() {}
 	}
-	m := s.marks
+	m := p.marks
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.of == nil {
@@ -78,15 +74,15 @@ func (s *Server) TakeMarks(id string, mark MarkFunc) (end func()) {
 	}
 }
 
-// Bounds of a request.
+// Bounds of a request over HTTP.
 const (
 	mostMark    = 4 << 10
 	markTimeout = 10 * time.Second
 	mostWaited  = time.Hour
 )
 
-// A markReply is the answer to a mark.
-type markReply struct {
+// A pageReply is the answer to a mark.
+type pageReply struct {
 	AtS    float64 `json:"at_s"`
 	BoundS float64 `json:"bound_s"`
 	// RoundTripS is the round trip between the other end of the connection and this machine, as far as
@@ -137,7 +133,7 @@ func (m *marks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusTooManyRequests)
 		return
 	}
-	to, reply := arrived.Add(-time.Duration(in.WaitedS*float64(time.Second))), markReply{}
+	to, reply := arrived.Add(-time.Duration(in.WaitedS*float64(time.Second))), pageReply{}
 	from := to
 	if delay, ok := roundTrip(connOf(r.Context())); ok {
 		from = to.Add(-delay)

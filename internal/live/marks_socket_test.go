@@ -26,15 +26,19 @@ func home(t *testing.T) string {
 	return dir
 }
 
+// marked takes every mark.
+func marked(string, string, time.Time, time.Time) (atS, boundS float64, err error) { return 1, 0, nil }
+
 func TestSend(t *testing.T) {
 	dir := home(t)
-	var got live.MarkRequest
-	s, err := live.ListenForMarks("", "run1", func(q live.MarkRequest, at time.Time) live.MarkReply {
-		got = q
-		if time.Since(at) > time.Minute {
-			t.Errorf("it arrived at %v", at)
+	var got string
+	var waited time.Duration
+	s, err := live.ListenForMarks("", "run1", func(kind, name string, from, to time.Time) (atS, boundS float64, err error) {
+		got, waited = kind+" "+name, to.Sub(from)
+		if time.Since(to) > time.Minute {
+			t.Errorf("it arrived at %v", to)
 		}
-		return live.MarkReply{AtS: 12, BoundS: 0.5}
+		return 12, 0.5, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -47,17 +51,17 @@ func TestSend(t *testing.T) {
 	if info, err := os.Stat(filepath.Dir(socket)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("its folder is %v, %v", info, err)
 	}
-	reply, err := live.SendMark("", "run1", "fault", "a name", time.Now().Add(-time.Second))
-	if err != nil || reply.AtS != 12 || reply.BoundS != 0.5 {
-		t.Errorf("got %+v, %v", reply, err)
+	atS, boundS, err := live.SendMark("", "run1", "fault", "a name", time.Now().Add(-time.Second))
+	if err != nil || atS != 12 || boundS != 0.5 {
+		t.Errorf("got %v, %v, %v", atS, boundS, err)
 	}
-	if got.Kind != "fault" || got.Name != "a name" || got.Waited < time.Second {
-		t.Errorf("the run got %+v", got)
+	if got != "fault a name" || waited < time.Second {
+		t.Errorf("the run got %q, %v after the start of the program", got, waited)
 	}
 	if alive := live.Alive(""); len(alive) != 1 || alive[0] != "run1" {
 		t.Errorf("alive: %v", alive)
 	}
-	if _, err := live.SendMark("", "run1", "fault", strings.Repeat("x", live.MostName+1), time.Now()); err == nil || errors.Is(err, live.ErrNoRun) {
+	if _, _, err := live.SendMark("", "run1", "fault", strings.Repeat("x", live.MostMarkName+1), time.Now()); err == nil || errors.Is(err, live.ErrNoRun) {
 		t.Errorf("a long name: %v", err)
 	}
 	s.Close()
@@ -65,7 +69,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("the socket is left: %v", err)
 	}
 	for _, id := range []string{"run1", "", "../run1", "none"} {
-		if _, err := live.SendMark("", id, "fault", "x", time.Now()); !errors.Is(err, live.ErrNoRun) {
+		if _, _, err := live.SendMark("", id, "fault", "x", time.Now()); !errors.Is(err, live.ErrNoRun) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
@@ -74,7 +78,7 @@ func TestSend(t *testing.T) {
 // TestBadRequests: what is not a request gets an error or nothing, and the run goes on taking marks.
 func TestBadRequests(t *testing.T) {
 	dir := home(t)
-	s, err := live.ListenForMarks("", "run2", func(live.MarkRequest, time.Time) live.MarkReply { return live.MarkReply{AtS: 1} })
+	s, err := live.ListenForMarks("", "run2", marked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +96,7 @@ func TestBadRequests(t *testing.T) {
 		}
 		c.Close()
 	}
-	if _, err := live.SendMark("", "run2", "heal", "x", time.Now()); err != nil {
+	if _, _, err := live.SendMark("", "run2", "heal", "x", time.Now()); err != nil {
 		t.Error(err)
 	}
 }
@@ -112,7 +116,7 @@ func TestKilled(t *testing.T) {
 	if all, alive := live.MarkedRuns(""), live.Alive(""); len(all) != 1 || len(alive) != 0 {
 		t.Errorf("runs %v, alive %v", all, alive)
 	}
-	s, err := live.ListenForMarks("", "run3", func(live.MarkRequest, time.Time) live.MarkReply { return live.MarkReply{} })
+	s, err := live.ListenForMarks("", "run3", marked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +148,7 @@ func TestSweep(t *testing.T) {
 		return path
 	}
 	killed, fresh, alive := socket("killed", time.Hour, false), socket("fresh", 0, false), socket("alive", time.Hour, true)
-	s, err := live.ListenForMarks("", "run2", func(live.MarkRequest, time.Time) live.MarkReply { return live.MarkReply{} })
+	s, err := live.ListenForMarks("", "run2", marked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +164,7 @@ func TestSweep(t *testing.T) {
 func TestOwner(t *testing.T) {
 	home(t)
 	for _, r := range []struct{ owner, id string }{{"ann", "runa"}, {"bob", "runb"}, {"", "run0"}} {
-		s, err := live.ListenForMarks(r.owner, r.id, func(live.MarkRequest, time.Time) live.MarkReply { return live.MarkReply{AtS: 1} })
+		s, err := live.ListenForMarks(r.owner, r.id, marked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +175,7 @@ func TestOwner(t *testing.T) {
 			t.Errorf("%q finds %q, want %q", owner, got, want)
 		}
 		for _, id := range []string{"runa", "runb", "run0"} {
-			_, err := live.SendMark(owner, id, "fault", "x", time.Now())
+			_, _, err := live.SendMark(owner, id, "fault", "x", time.Now())
 			if own := strings.Contains(want, id); own != (err == nil) || !own && !errors.Is(err, live.ErrNoRun) {
 				t.Errorf("%q marks %s: %v", owner, id, err)
 			}

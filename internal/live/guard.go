@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"context"
@@ -33,15 +33,15 @@ type Guard struct {
 // bodyTimeout is how long the body of a request without a token may take.
 const bodyTimeout = 10 * time.Second
 
-// NewToken returns a random token of 128 bits.
-func NewToken() string {
+// newToken returns a random token of 128 bits.
+func newToken() string {
 	var b [16]byte
 	rand.Read(b[:])
 	return hex.EncodeToString(b[:])
 }
 
-// Only returns a check that accepts one token, in constant time, whatever its length.
-func Only(token string) func(token string) (user string, ok bool) {
+// onlyToken returns a check that accepts one token, in constant time, whatever its length.
+func onlyToken(token string) func(token string) (user string, ok bool) {
 	want := sha256.Sum256([]byte(token))
 	return func(token string) (string, bool) {
 		sum := sha256.Sum256([]byte(token))
@@ -57,7 +57,7 @@ func NewGuard(user func(token string) (string, bool), names ...string) *Guard {
 	g.Refuse = func(w http.ResponseWriter, _ *http.Request, text string, status int) { http.Error(w, text, status) }
 	// Browsers do not separate the cookies of a host's ports. So that several servers can
 	// run at once, each has a name of its own.
-	g.cookie = "carronade-" + NewToken()[:12]
+	g.cookie = "carronade-" + newToken()[:12]
 	for _, n := range names {
 		g.names[strings.ToLower(strings.TrimSuffix(n, "."))] = true
 	}
@@ -67,8 +67,8 @@ func NewGuard(user func(token string) (string, bool), names ...string) *Guard {
 // userKey is the key of the user in the context of a request.
 type userKey struct{}
 
-// User is whose request it is, behind Require.
-func User(r *http.Request) string {
+// UserOf is whose request it is, behind Require.
+func UserOf(r *http.Request) string {
 	user, _ := r.Context().Value(userKey{}).(string)
 	return user
 }

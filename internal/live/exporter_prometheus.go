@@ -18,16 +18,16 @@ import (
 	"carronade/target"
 )
 
-// A page serves /metrics to Prometheus, on a separate server.
-type page struct {
+// A metricsServer serves /metrics to Prometheus, on a server of its own.
+type metricsServer struct {
 	addr     string
 	server   *http.Server
 	exporter *Exporter
 	info     ExporterOptions
 }
 
-// newPage serves an exporter's metrics.
-func newPage(e *Exporter, o ExporterOptions) (*page, error) {
+// newMetricsServer serves an exporter's metrics.
+func newMetricsServer(e *Exporter, o ExporterOptions) (*metricsServer, error) {
 	host, port, err := conn.ListenAddress(o.MetricsAddr)
 	if err != nil {
 		return nil, &target.Error{Doing: "read --metrics-addr", Err: fmt.Errorf("%s: %w", o.MetricsAddr, err), Hint: "give HOST:PORT, or only a port, such as 9464, for this machine alone"}
@@ -36,7 +36,7 @@ func newPage(e *Exporter, o ExporterOptions) (*page, error) {
 	if err != nil {
 		return nil, &target.Error{Doing: "listen for Prometheus", Err: err, Hint: "give --metrics-addr another port; 0 picks a free one"}
 	}
-	p := &page{addr: ln.Addr().String(), exporter: e, info: o}
+	p := &metricsServer{addr: ln.Addr().String(), exporter: e, info: o}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(p)
 	mux := http.NewServeMux()
@@ -49,13 +49,13 @@ func newPage(e *Exporter, o ExporterOptions) (*page, error) {
 	return p, nil
 }
 
-func (p *page) close() { p.server.Close() }
+func (p *metricsServer) close() { p.server.Close() }
 
 // Describe sends nothing: the metrics depend on the run.
-func (p *page) Describe(chan<- *prometheus.Desc) {}
+func (p *metricsServer) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends the current metrics.
-func (p *page) Collect(to chan<- prometheus.Metric) {
+func (p *metricsServer) Collect(to chan<- prometheus.Metric) {
 	p.exporter.mu.Lock()
 	defer p.exporter.mu.Unlock()
 	s := &p.exporter.state

@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"bytes"
@@ -124,7 +124,7 @@ func TestFramesAddUp(t *testing.T) {
 		{name: "odd", every: 300 * time.Millisecond, warm: 900 * time.Millisecond, n: 10, frames: 4},
 		{name: "longer", every: 10 * time.Second, warm: 20 * time.Second, n: 7, frames: 8},
 		{name: "fewer were due", every: time.Second, n: 5, frames: 6, negative: true},
-		{name: "merged", every: time.Second, n: 2*MostKept + 7, frames: MostKept + (MostKept+67)/10},
+		{name: "merged", every: time.Second, n: 2*mostKept + 7, frames: mostKept + (mostKept+67)/10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			x := newExample(tt.every, tt.warm)
@@ -141,7 +141,7 @@ func TestFramesAddUp(t *testing.T) {
 				}
 			})
 			for range tt.n {
-				r.Interval(x.next())
+				r.Show(x.next())
 			}
 			want := x.done()
 			if tt.negative {
@@ -151,7 +151,7 @@ func TestFramesAddUp(t *testing.T) {
 			}
 			r.End(want)
 			r.End(Done{}) // it has ended
-			r.Interval(x.next())
+			r.Show(x.next())
 			frames := series.After(0)
 			got, warm := sum(frames)
 			if got != want.Totals {
@@ -186,7 +186,7 @@ func TestWithoutAReport(t *testing.T) {
 		}
 	})
 	for range 3 {
-		r.Interval(x.next())
+		r.Show(x.next())
 	}
 	r.End(Done{Error: "broken"})
 	if want := CountsOf(x.sum); done.Totals != want {
@@ -206,7 +206,7 @@ func TestMergedPercentiles(t *testing.T) {
 		}
 	})
 	for range 100 {
-		r.Interval(x.next())
+		r.Show(x.next())
 	}
 	f := got[100]
 	want := Times{
@@ -230,7 +230,7 @@ func TestNothingMeasured(t *testing.T) {
 			line, _ = json.Marshal(e.Frame)
 		}
 	})
-	r.Interval(load.Snapshot{Interval: measure.Interval{End: time.Second, LagEvents: -1}})
+	r.Show(load.Snapshot{Interval: measure.Interval{End: time.Second, LagEvents: -1}})
 	for _, want := range []string{`"response":{"p50_us":null,"p90_us":null,"p99_us":null,"max_us":null}`, `"lag":null`, `"send_delay_p99_us":null`} {
 		if !strings.Contains(string(line), want) {
 			t.Errorf("got %s, want %s in it", line, want)
@@ -274,7 +274,7 @@ func largest() Frame {
 	const n = 1 << 52
 	counts := measure.Counts{Offered: n, Sent: n, Dropped: n, Unsent: n, Acked: n, Failed: n, Unknown: n, Consumed: n, Retries: n, Batches: n, Answered: n, Bytes: n, AckedBytes: n, WireBytes: n}
 	iv := measure.Interval{Phase: measure.WarmUp, End: 1234567891 * time.Nanosecond, Counts: counts, Set: set, InFlight: n, LagEvents: n}
-	r.Interval(load.Snapshot{Phase: measure.WarmUp, Interval: iv, Rows: []measure.Interval{iv}})
+	r.Show(load.Snapshot{Phase: measure.WarmUp, Interval: iv, Rows: []measure.Interval{iv}})
 	return out
 }
 
@@ -285,8 +285,8 @@ func TestSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(line) > MostBytes {
-		t.Errorf("a frame has %d bytes, want %d at most:\n%s", len(line), MostBytes, line)
+	if len(line) > mostFrameBytes {
+		t.Errorf("a frame has %d bytes, want %d at most:\n%s", len(line), mostFrameBytes, line)
 	}
 	if len(f.Gauges) < 5 || len(f.Marks) < 3 {
 		t.Errorf("got %d gauges and %d marks, want more", len(f.Gauges), len(f.Marks))
@@ -305,7 +305,7 @@ func TestGauges(t *testing.T) {
 	second := func() {
 		iv := measure.Interval{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
 		i++
-		r.Interval(load.Snapshot{Interval: iv})
+		r.Show(load.Snapshot{Interval: iv})
 	}
 	r.Figures("host", []measure.Figure{{Name: "CPU", Unit: "cores", Value: 1}, {Name: "disk read", Value: 9}})
 	r.Figures("system", []measure.Figure{{Name: "CPU", Unit: "cores", Value: 0.5}, {Name: "GCs", Value: 7, Total: true}})
@@ -361,7 +361,7 @@ func TestTenHours(t *testing.T) {
 	var s Series
 	const end = 36000
 	for n := int64(1); n <= end; n++ {
-		for span := int64(1); span <= maxSpan && n%span == 0; span *= Tenfold {
+		for span := int64(1); span <= maxSpan && n%span == 0; span *= tenfold {
 			for _, v := range f.numbers() {
 				*v = dice.Int64N(1 << 26) // 10 M events/s, times of some 100 ms
 			}
@@ -462,7 +462,7 @@ func TestSlowReader(t *testing.T) {
 		r := NewRecorder("abc", Run{}, w.Write)
 		const n = 12345
 		for range n {
-			r.Interval(x.next())
+			r.Show(x.next())
 		}
 		r.End(x.done())
 		synctest.Wait()
@@ -529,7 +529,7 @@ func TestRead(t *testing.T) {
 	if err := ReadFrames(strings.NewReader("{}\n{\"frame\":[]}\n"), take); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("got %v, want an error in line 2", err)
 	}
-	if err := ReadFrames(strings.NewReader(strings.Repeat("x", mostLine+1)), take); err == nil {
+	if err := ReadFrames(strings.NewReader(strings.Repeat("x", longestLine+1)), take); err == nil {
 		t.Error("a line that is too long is no error")
 	}
 	stop := errors.New("stop")
@@ -622,7 +622,7 @@ func TestPlannedMarks(t *testing.T) {
 		if frozen > 0 {
 			s.Freezes = 1
 		}
-		r.Interval(s)
+		r.Show(s)
 	}
 	want := []string{"1: 0s trial 1", "1: 0s froze for 20 ms, the longest so far", "2: 1.5s 2k/s", "4: 3s froze for 1.2 s, the longest so far"}
 	if !slices.Equal(got, want) {

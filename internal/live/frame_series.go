@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"bytes"
@@ -11,15 +11,15 @@ import (
 	"slices"
 )
 
-// MostKept is how many frames of each span a Series keeps: an hour of seconds, ten hours
+// mostKept is how many frames of each span a Series keeps: an hour of seconds, ten hours
 // of ten seconds.
-const MostKept = 3600
+const mostKept = 3600
 
 // A Series keeps the frames of one run in little memory: some 100 bytes for each. Of the
 // newest it keeps those of a second, of older ones those that were merged. It is not safe
 // for concurrent use.
 type Series struct {
-	spans [Spans]kept
+	spans [spanCount]kept
 	names []string // of phases, and of gauges with their sources and units
 	last  int64    // the number of the newest frame of a second
 }
@@ -64,8 +64,8 @@ var errFrame = errors.New("a frame has an unknown span, or a number that does no
 // Add adds a frame. It does not retain it.
 func (s *Series) Add(f *Frame) error {
 	i, of := 0, int64(1)
-	for of < f.Span && i < Spans-1 {
-		of *= Tenfold
+	for of < f.Span && i < spanCount-1 {
+		of *= tenfold
 		i++
 	}
 	if of != f.Span || f.Number < f.Span || f.Number%f.Span != 0 {
@@ -87,7 +87,7 @@ func (s *Series) Add(f *Frame) error {
 	b.data = s.append(b.data, f)
 	b.ends = append(b.ends, uint32(len(b.data)))
 	k.frames++
-	if k.frames-len(k.blocks[0].ends) >= MostKept {
+	if k.frames-len(k.blocks[0].ends) >= mostKept {
 		k.frames -= len(k.blocks[0].ends)
 		k.blocks = slices.Delete(k.blocks, 0, 1)
 	}
@@ -125,7 +125,7 @@ func (s *Series) Bytes() int {
 // each second once.
 func (s *Series) After(n int64) []Frame {
 	out := s.spans[0].after(n, s.names)
-	for i := 1; i < Spans; i++ {
+	for i := 1; i < spanCount; i++ {
 		longer := s.spans[i].after(n, s.names)
 		out = replace(longer, out, n)
 	}

@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"context"
@@ -13,14 +13,11 @@ import (
 	"carronade/target"
 )
 
-// Loopback is the default address: a free port, reachable only from this machine.
-const Loopback = "127.0.0.1:0"
+// pageCloseTimeout is how long a page waits at its end until viewers have read that of the runs.
+const pageCloseTimeout = 200 * time.Millisecond
 
-// closeTimeout is how long Close waits until viewers have read the end.
-const closeTimeout = 200 * time.Millisecond
-
-// A Server serves the live page of a hub's runs.
-type Server struct {
+// A Page serves the live page of a hub's runs.
+type Page struct {
 	hub    *Hub
 	http   *http.Server
 	url    string
@@ -28,9 +25,9 @@ type Server struct {
 	marks  *marks
 }
 
-// Listen serves the page at addr: HOST:PORT, or PORT for this machine alone. Errors are
+// OpenPage serves the page at addr: HOST:PORT, or PORT for this machine alone. Errors are
 // *target.Error.
-func Listen(addr string, hub *Hub) (*Server, error) {
+func OpenPage(addr string, hub *Hub) (*Page, error) {
 	host, port, err := conn.ListenAddress(addr)
 	if err != nil {
 		return nil, &target.Error{Doing: "read --web", Err: fmt.Errorf("%s: %w", addr, err), Hint: "give HOST:PORT, or only a port, such as 8080, for this machine alone; --web without an address picks a free port"}
@@ -39,27 +36,27 @@ func Listen(addr string, hub *Hub) (*Server, error) {
 	if err != nil {
 		return nil, &target.Error{Doing: "listen for the live page", Err: err, Hint: "give --web another port; without an address it picks a free one"}
 	}
-	token := NewToken()
-	s := &Server{hub: hub, marks: new(marks)}
+	token := newToken()
+	p := &Page{hub: hub, marks: new(marks)}
 	at := ln.Addr().(*net.TCPAddr)
 	shown := host
 	if at.IP.IsUnspecified() {
 		shown = "127.0.0.1"
 	}
-	s.public = !at.IP.IsLoopback()
-	s.url = "http://" + net.JoinHostPort(shown, strconv.Itoa(at.Port)) + "/#token=" + token
-	s.http = &http.Server{Handler: handler(hub, s.marks, token, host), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ConnContext: withConn}
-	go s.http.Serve(ln) //nolint:errcheck // it ends with an error when it is closed
-	return s, nil
+	p.public = !at.IP.IsLoopback()
+	p.url = "http://" + net.JoinHostPort(shown, strconv.Itoa(at.Port)) + "/#token=" + token
+	p.http = &http.Server{Handler: pageHandler(hub, p.marks, token, host), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ConnContext: withConn}
+	go p.http.Serve(ln) //nolint:errcheck // it ends with an error when it is closed
+	return p, nil
 }
 
-// handler joins the page, the session and the runs.
-func handler(hub *Hub, marks http.Handler, token, host string) http.Handler {
+// pageHandler joins the page, the session and the runs.
+func pageHandler(hub *Hub, marks http.Handler, token, host string) http.Handler {
 	var names []string
 	if _, err := netip.ParseAddr(host); err != nil {
 		names = append(names, host)
 	}
-	g := NewGuard(Only(token), names...)
+	g := NewGuard(onlyToken(token), names...)
 	mux := http.NewServeMux()
 	mux.Handle("POST /api/session", g.Session())
 	mux.Handle("GET /api/", g.Require(http.StripPrefix("/api", hub.Handler())))
@@ -72,20 +69,20 @@ func handler(hub *Hub, marks http.Handler, token, host string) http.Handler {
 
 // URL is the address of the page, with the token. A browser does not send the part with
 // the token; the page does once.
-func (s *Server) URL() string { return s.url }
+func (p *Page) URL() string { return p.url }
 
 // IsPublic reports whether other machines can reach the page.
-func (s *Server) IsPublic() bool { return s.public }
+func (p *Page) IsPublic() bool { return p.public }
 
-// Close ends the hub's streams and the server. It waits 200 ms at most for viewers.
-func (s *Server) Close() {
-	if s == nil {
+// Close ends the hub's streams and the page. It waits 200 ms at most for viewers.
+func (p *Page) Close() {
+	if p == nil {
 		return
 	}
-	s.hub.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	p.hub.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), pageCloseTimeout)
 	defer cancel()
-	if s.http.Shutdown(ctx) != nil {
-		_ = s.http.Close()
+	if p.http.Shutdown(ctx) != nil {
+		_ = p.http.Close()
 	}
 }

@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"carronade/units"
 )
 
-// Limits that keep a frame below MostBytes.
+// Limits that keep a frame below mostFrameBytes.
 const (
 	mostGauges = 12
 	mostMarks  = 8
@@ -21,11 +21,11 @@ const (
 	mostText   = 100 // bytes of a mark
 )
 
-// Tenfold is how many frames are merged into one of the next longer span.
-const Tenfold = 10
+// tenfold is how many frames are merged into one of the next longer span.
+const tenfold = 10
 
-// Spans is how many spans there are: 1 s, 10 s, 100 s and 1,000 s.
-const Spans = 4
+// spanCount is how many spans there are: 1 s, 10 s, 100 s and 1,000 s.
+const spanCount = 4
 
 // A Recorder makes the events of one run from its intervals: a frame a second, and
 // merged ones for each ten, hundred and thousand of them. It keeps one incomplete frame
@@ -36,7 +36,7 @@ type Recorder struct {
 	emit func(Event)
 
 	mu     sync.Mutex
-	open   [Spans]part // incomplete: of the next frame, and of each longer span
+	open   [spanCount]part // incomplete: of the next frame, and of each longer span
 	number int64
 	sum    Counts // of all frames
 	warm   Counts // of them, those of the warm-up
@@ -69,8 +69,8 @@ func NewRecorder(id string, run Run, emit func(Event)) *Recorder {
 	return r
 }
 
-// Interval takes the next interval of the run. It does not retain the snapshot.
-func (r *Recorder) Interval(s load.Snapshot) {
+// Show takes the next interval of the run. It does not retain the snapshot.
+func (r *Recorder) Show(s load.Snapshot) {
 	if r == nil {
 		return
 	}
@@ -271,11 +271,11 @@ func (r *Recorder) close(last func(*Frame)) {
 	r.emit(Event{ID: r.id, Frame: &f})
 	if last == nil { // merged frames are of complete ones
 		shorter, span := *p, int64(1)
-		for i := 1; i < Spans; i++ {
+		for i := 1; i < spanCount; i++ {
 			to := &r.open[i]
 			to.join(&shorter)
-			span *= Tenfold
-			if to.n < Tenfold {
+			span *= tenfold
+			if to.n < tenfold {
 				break
 			}
 			merged := to.frame(r.number, span)
@@ -342,7 +342,7 @@ func (p *part) frame(number, span int64) Frame {
 // and remarks.
 func (f *Frame) fit() {
 	for len(f.Gauges)+len(f.Marks) > 0 {
-		if text, err := json.Marshal(f); err == nil && len(text) <= MostBytes {
+		if text, err := json.Marshal(f); err == nil && len(text) <= mostFrameBytes {
 			return
 		}
 		if n := len(f.Marks); n > len(f.Gauges)/2 {

@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"fmt"
@@ -59,7 +59,7 @@ func seconds(r *Recorder, from, to int) {
 		}
 		r.Figures("system", []measure.Figure{{Name: "CPU", Unit: "cores", Value: 0.5 + float64(i%10)/20}, {Name: "memory", Unit: "bytes", Value: 100e6 + 1e6*float64(i)}, {Name: "GC pause", Unit: "ms", Value: float64(i % 6)}})
 		r.Figures("host", []measure.Figure{{Name: "CPU", Unit: "cores", Value: 1.2}})
-		r.Interval(snap)
+		r.Show(snap)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestInABrowser(t *testing.T) {
 	t.Parallel()
 	b := browsertest.Start(t)
 	hub := NewHub()
-	s, err := Listen(Loopback, hub)
+	s, err := OpenPage("127.0.0.1:0", hub)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestTrialOfASearch(t *testing.T) {
 	t.Parallel()
 	b := browsertest.Start(t)
 	hub := NewHub()
-	s, err := Listen(Loopback, hub)
+	s, err := OpenPage("127.0.0.1:0", hub)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	b := browsertest.Start(t)
 	hub := NewHub()
-	s, err := Listen(Loopback, hub)
+	s, err := OpenPage("127.0.0.1:0", hub)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package web
+package live
 
 import (
 	"context"
@@ -13,7 +13,7 @@ const token = "0123456789abcdef0123456789abcdef"
 
 // server is a guarded server on the address 192.0.2.7:80.
 func server(names ...string) http.Handler {
-	g := NewGuard(Only(token), names...)
+	g := NewGuard(onlyToken(token), names...)
 	mux := http.NewServeMux()
 	mux.Handle("POST /session", g.Session())
 	mux.Handle("/data", g.Require(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })))
@@ -173,7 +173,7 @@ func TestHeaders(t *testing.T) {
 
 func TestNewToken(t *testing.T) {
 	t.Parallel()
-	a, b := NewToken(), NewToken()
+	a, b := newToken(), newToken()
 	if len(a) != 32 || a == b {
 		t.Errorf("got %s and %s, want two of 128 bits", a, b)
 	}
