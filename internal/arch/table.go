@@ -71,7 +71,6 @@ var Packages = []Package{
 	{Name: "internal/permit", May: []string{"internal/fault", "internal/workload", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/layout"},
 	{Name: "internal/find", May: []string{"internal/layout", "internal/stats", "internal/system", "units"}, Tests: []string{"internal/judge"}},
-	{Name: "internal/fleet", May: []string{"internal/system"}},
 	{Name: "internal/report", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/store", May: []string{"internal/report", "internal/secret", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/fault", "internal/find", "internal/store/sqlite", "internal/testkit/reporttest", "target/all"}},
 	{Name: "internal/testkit/reporttest", May: []string{"internal/compat", "internal/report", "internal/store", "internal/workload", "load", "measure"}},
@@ -91,7 +90,7 @@ var Packages = []Package{
 	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/picture", "internal/secret", "internal/system", "internal/workload", "load", "measure", "target", "units"}},
 	{Name: "internal/run", May: []string{"internal/fault", "internal/ledger", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
-	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
+	{Name: "internal/fleet", May: []string{"internal/permit", "internal/report", "internal/run", "internal/system", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
 	{Name: "internal/scenario/module", May: []string{"internal/report", "internal/scenario", "internal/workload", "measure", "target", "units"}},
 	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load"}},
@@ -102,7 +101,7 @@ var Packages = []Package{
 	{Name: "internal/command", May: []string{"internal/compat", "internal/explain", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/run", "internal/stats", "internal/store", "internal/system", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/riemann", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/all"}},
 	{Name: "internal/cli", May: []string{
 		"internal/command", "internal/compat", "internal/compat/...", "internal/conn", "internal/export",
-		"internal/fault", "internal/find", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/jobs",
+		"internal/fault", "internal/find", "internal/fleet", "internal/fleet/bus", "internal/jobs",
 		"internal/judge", "internal/layout", "internal/live", "internal/permit", "internal/report",
 		"internal/run", "internal/scenario", "internal/scenario/module", "internal/secret", "internal/serve", "internal/shell",
 		"internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/stats", "internal/store",
@@ -123,12 +122,12 @@ var Packages = []Package{
 // neither in code nor in comments, except in some files.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/fleet/bus", "internal/fleet/drive"}
+	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/fleet", "internal/fleet/bus"}
 	protocolLister   = "internal/cli/targets.go"
 
 	// protocolFiles are the files of those packages that may name protocols: the list, the
 	// commands that know kinds of target, and examples.
-	protocolFiles = []string{protocolLister, "internal/command/collate.go", "internal/command/doc.go", "internal/command/profile*.go", "internal/command/query*.go", "internal/command/table.go", "internal/command/topics*.go"}
+	protocolFiles = []string{protocolLister, "internal/command/collate.go", "internal/command/doc.go", "internal/command/profile*.go", "internal/command/query*.go", "internal/command/table.go", "internal/command/topics*.go", "internal/fleet/manifest*.go"}
 )
 
 // The bounds of a file, in lines: a larger file should be split.

@@ -1,4 +1,4 @@
-package drive
+package fleet
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/fleet"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/load"
@@ -19,10 +18,10 @@ import (
 func TestUnreadableInterval(t *testing.T) {
 	var said []string
 	r := &firing{
-		order:   &run.Order{Logf: func(format string, _ ...any) { said = append(said, format) }, Watch: func(load.Snapshot) {}},
-		frames:  map[uint64][]*load.Snapshot{},
-		infos:   map[string]fleet.Info{},
-		members: []*member{{row: report.Agent{Name: "a", To: 1}}},
+		order:        &run.Order{Logf: func(format string, _ ...any) { said = append(said, format) }, Watch: func(load.Snapshot) {}},
+		frames:       map[uint64][]*load.Snapshot{},
+		infos:        map[string]Info{},
+		participants: []*participant{{row: report.Agent{Name: "a", To: 1}}},
 	}
 	good, err := packSnapshot(&load.Snapshot{At: time.Second, Phase: measure.Measurement}, nil)
 	if err != nil {
@@ -33,11 +32,11 @@ func TestUnreadableInterval(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, data := range [][]byte{good, good[:len(good)-3], []byte("x")} {
-		r.take(fleet.FrameOf{Agent: "a", Number: uint64(i + 1), Data: data})
-		r.take(fleet.Closed{Number: uint64(i + 1)})
+		r.take(frameOf{Agent: "a", Number: uint64(i + 1), Data: data})
+		r.take(intervalClosed{Number: uint64(i + 1)})
 	}
-	r.take(fleet.ResultOf{Agent: "a", Data: result})
-	r.take(fleet.Finished{Outcome: fleet.Outcome{State: fleet.Complete, Agents: []fleet.AgentOutcome{{Name: "a", Result: true}}}})
+	r.take(resultOf{Agent: "a", Data: result})
+	r.take(runFinished{Outcome: runOutcome{State: stateComplete, Agents: []agentOutcome{{Name: "a", Result: true}}}})
 	g, err := r.gather()
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func TestClock(t *testing.T) {
 			const period = 300e9 / (2 * math.Pi)
 			return at + offset + time.Duration(drift*x+waves*period*math.Sin(x/period))
 		}
-		var c Clock
+		var c remoteClock
 		now := 5 * time.Second
 		exchange := func() {
 			sent := now
@@ -69,7 +69,7 @@ func TestClock(t *testing.T) {
 // TestClockDrift: after a minute of exchanges the drift is known, and the bound grows
 // by the time as it should.
 func TestClockDrift(t *testing.T) {
-	var c Clock
+	var c remoteClock
 	for at := time.Duration(0); at < time.Minute; at += time.Second {
 		theirs := at + 250*time.Microsecond + time.Duration(80e-6*float64(at))
 		c.Add(at, theirs, theirs, at+500*time.Microsecond)
@@ -87,8 +87,8 @@ func TestClockDrift(t *testing.T) {
 
 // TestClockStep: a virtual machine was suspended. The older exchanges are worth nothing.
 func TestClockStep(t *testing.T) {
-	var c Clock
-	if _, bound := c.At(0); bound != Unknown {
+	var c remoteClock
+	if _, bound := c.At(0); bound != unknownBound {
 		t.Errorf("the bound without exchanges is %v", bound)
 	}
 	for i := range 20 {

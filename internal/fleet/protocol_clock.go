@@ -16,14 +16,14 @@ const (
 	clockSamples = 64 // kept: those of the last 80 s at 4 every 5 s
 )
 
-// Unknown is the bound of an offset of which nothing is known.
-const Unknown = time.Duration(math.MaxInt64)
+// unknownBound is the bound of an offset of which nothing is known.
+const unknownBound = time.Duration(math.MaxInt64)
 
-// A Clock estimates how far another machine's monotonic clock is ahead of this one's,
+// A remoteClock estimates how far another machine's monotonic clock is ahead of this one's,
 // from exchanges of four times. Each exchange proves an interval in which the offset
-// lies, however asymmetric its two ways were. The zero Clock has no exchanges. It is
+// lies, however asymmetric its two ways were. The zero remoteClock has no exchanges. It is
 // not safe for concurrent use.
-type Clock struct {
+type remoteClock struct {
 	samples []exchange // oldest first
 	steps   int
 
@@ -40,7 +40,7 @@ type exchange struct{ at, offset, err, rtt time.Duration }
 // The question was under way when the other clock showed received, so that the offset
 // was then at most received-sent; and at least answered-arrived when the answer was
 // sent. Both moments are within half a round trip of the middle.
-func (c *Clock) Add(sent, received, answered, arrived time.Duration) bool {
+func (c *remoteClock) Add(sent, received, answered, arrived time.Duration) bool {
 	rtt, inside := arrived-sent, answered-received
 	if rtt < 0 || inside < 0 || rtt > time.Hour || inside > time.Hour {
 		return false
@@ -66,10 +66,10 @@ func (c *Clock) Add(sent, received, answered, arrived time.Duration) bool {
 }
 
 // Len returns the number of exchanges that are kept.
-func (c *Clock) Len() int { return len(c.samples) }
+func (c *remoteClock) Len() int { return len(c.samples) }
 
 // RTT returns the shortest and the longest round trip of those exchanges.
-func (c *Clock) RTT() (shortest, longest time.Duration) {
+func (c *remoteClock) RTT() (shortest, longest time.Duration) {
 	for i, x := range c.samples {
 		longest = max(longest, x.rtt)
 		if i == 0 || x.rtt < shortest {
@@ -80,11 +80,11 @@ func (c *Clock) RTT() (shortest, longest time.Duration) {
 }
 
 // Steps returns how often an exchange contradicted those before it.
-func (c *Clock) Steps() int { return c.steps }
+func (c *remoteClock) Steps() int { return c.steps }
 
 // bounds returns what the exchanges together say of the offset at a time, if its slope
 // is within rate of slope. If low > high, it cannot be.
-func (c *Clock) bounds(at time.Duration, slope, rate float64) (low, high time.Duration) {
+func (c *remoteClock) bounds(at time.Duration, slope, rate float64) (low, high time.Duration) {
 	low, high = math.MinInt64, math.MaxInt64
 	for _, x := range c.samples {
 		age := float64(at - x.at)
@@ -96,10 +96,10 @@ func (c *Clock) bounds(at time.Duration, slope, rate float64) (low, high time.Du
 }
 
 // At returns the offset at a time of this clock, and its largest possible error;
-// Unknown without exchanges.
-func (c *Clock) At(at time.Duration) (offset, bound time.Duration) {
+// unknownBound without exchanges.
+func (c *remoteClock) At(at time.Duration) (offset, bound time.Duration) {
 	if len(c.samples) == 0 {
-		return 0, Unknown
+		return 0, unknownBound
 	}
 	c.fit()
 	low, high := c.bounds(at, c.slope, c.rate)
@@ -108,14 +108,14 @@ func (c *Clock) At(at time.Duration) (offset, bound time.Duration) {
 	}
 	if low > high {
 		x := c.samples[len(c.samples)-1]
-		return x.offset, Unknown
+		return x.offset, unknownBound
 	}
 	return low + (high-low)/2, (high-low)/2 + 1
 }
 
 // fit finds the slope: a line through the quarter of the exchanges with the shortest
 // round trips, within the slopes that all exchanges permit.
-func (c *Clock) fit() {
+func (c *remoteClock) fit() {
 	if c.fitted {
 		return
 	}
@@ -139,7 +139,7 @@ func (c *Clock) fit() {
 }
 
 // line returns the slope of the line with the least squares.
-func (c *Clock) line() float64 {
+func (c *remoteClock) line() float64 {
 	best := slices.Clone(c.samples)
 	slices.SortStableFunc(best, func(a, b exchange) int { return int(min(max(a.rtt-b.rtt, -1), 1)) })
 	best = best[:min(len(best), max(4, len(best)/4))]

@@ -1,11 +1,10 @@
-package drive
+package fleet
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 
-	"carronade/internal/fleet"
 	"carronade/internal/workload"
 )
 
@@ -13,7 +12,7 @@ import (
 const MaxWeight = 4096
 
 // Weights returns the weights of agents. One that reads what the others send has none.
-func Weights(infos []fleet.Info, reader string) []int {
+func Weights(infos []Info, reader string) []int {
 	weights := make([]int, len(infos))
 	for i := range infos {
 		if infos[i].Name != reader {

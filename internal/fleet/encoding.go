@@ -1,11 +1,4 @@
-// Package drive joins the protocol of a fleet (package fleet), what moves its messages (a bus, or
-// a connection within one process) and the engine (package run): Serve is the process of an agent,
-// and a Fleet is the operator's side of a run.
-//
-// The plan of a run is its workload, resolved, and the number of clients of all agents
-// together. An agent's share is which of them are its own. Frames are the intervals of a run,
-// and the result is everything that an agent measured, all as compressed JSON.
-package drive
+package fleet
 
 import (
 	"encoding/json"

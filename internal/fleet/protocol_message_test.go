@@ -9,37 +9,37 @@ import (
 	"testing"
 )
 
-func messages() []*Message {
+func messages() []*message {
 	hash := make([]byte, hashSize)
-	base := func(k Kind) *Message {
-		return &Message{Protocol: Protocol, Kind: k, Run: "r-1", Session: "s", Incarnation: "i"}
+	base := func(k messageKind) *message {
+		return &message{Protocol: protocolVersion, Kind: k, Run: "r-1", Session: "s", Incarnation: "i"}
 	}
-	ping, pong, plan, again, beat, status, refuse, frame, part := base(Ping), base(Pong), base(Load), base(Recover), base(Beat), base(Status), base(Refuse), base(FrameRecord), base(PartRecord)
+	ping, pong, plan, again, beat, status, refuse, frame, part := base(kindPing), base(kindPong), base(kindLoad), base(kindRecover), base(kindBeat), base(kindStatus), base(kindRefuse), base(kindFrame), base(kindPart)
 	ping.Number, ping.Sent, ping.Incarnation = 1, 5, ""
 	pong.Number, pong.Info = 1, &Info{Name: "a", Incarnation: "i", Version: "1", AllowTargets: []string{"host:*"}}
 	plan.Plan, plan.Share, plan.Hash = []byte("plan"), []byte("share"), hash
-	beat.Number, beat.Want, beat.Acked, beat.Beyond = 7, WantStop, 3, 1<<31
-	status.Phase, status.Now, status.Err = Running, 12345, "it is üble"
-	frame.Number, frame.Origin, frame.Data = 1, "i", bytes.Repeat([]byte{0xff}, MaxFrame)
+	beat.Number, beat.Want, beat.Acked, beat.Beyond = 7, wantStop, 3, 1<<31
+	status.Phase, status.Now, status.Err = phaseRunning, 12345, "it is üble"
+	frame.Number, frame.Origin, frame.Data = 1, "i", bytes.Repeat([]byte{0xff}, maxFrame)
 	part.Number, part.Origin = 1<<60, "j"
-	return []*Message{ping, pong, plan, again, beat, status, refuse, frame, part}
+	return []*message{ping, pong, plan, again, beat, status, refuse, frame, part}
 }
 
 func TestMessage(t *testing.T) {
 	for _, m := range messages() {
 		data := m.Encode()
-		if len(data) > MaxMessage {
+		if len(data) > maxMessage {
 			t.Errorf("a %s of %d bytes", m.Kind, len(data))
 		}
-		got, err := DecodeMessage(data)
+		got, err := decodeMessage(data)
 		if err != nil || !reflect.DeepEqual(got, m) {
 			t.Errorf("%s: %.200s came back as %.200v, %v", m.Kind, data, got, err)
 		}
 	}
 	// The largest plan fits into a message.
 	big := messages()[2]
-	big.Plan, big.Share = make([]byte, MaxPlan-100), make([]byte, 100)
-	if n := len(big.Encode()); n > MaxMessage {
+	big.Plan, big.Share = make([]byte, maxPlan-100), make([]byte, 100)
+	if n := len(big.Encode()); n > maxMessage {
 		t.Errorf("the largest plan makes a message of %d bytes", n)
 	}
 }
@@ -66,28 +66,28 @@ func TestMessageRefused(t *testing.T) {
 			if len(data) > 0 {
 				text = append(append(text, dataFollows), data...)
 			}
-			if got, err := DecodeMessage(text); err == nil {
+			if got, err := decodeMessage(text); err == nil {
 				t.Errorf("a %s with %s was taken: %v", m.Kind, name, got)
 			}
 		}
-		var other *ProtocolError
+		var other *protocolError
 		data := bytes.Replace(m.Encode(), []byte(`"protocol":2`), []byte(`"protocol":3`), 1)
-		if _, err := DecodeMessage(data); !errors.As(err, &other) || other.Got != 3 {
+		if _, err := decodeMessage(data); !errors.As(err, &other) || other.Got != 3 {
 			t.Errorf("a %s of protocol 3: %v", m.Kind, err)
 		}
-		if _, err := DecodeMessage(append(m.Encode(), '{')); err == nil {
+		if _, err := decodeMessage(append(m.Encode(), '{')); err == nil {
 			t.Errorf("a %s with something behind it was taken", m.Kind)
 		}
 	}
 	const head = `{"protocol":2,"kind":"frame","run":"r","session":"s","incarnation":"i","origin":"i","number":1}`
-	if _, err := DecodeMessage([]byte(head + "\nA")); err != nil {
+	if _, err := decodeMessage([]byte(head + "\nA")); err != nil {
 		t.Error(err)
 	}
 	for _, text := range []string{
-		"", "null", "[]", "1", strings.Repeat("[", 1000), head + "\n", head + "\n" + strings.Repeat("A", MaxFrame+1), "\n" + head,
+		"", "null", "[]", "1", strings.Repeat("[", 1000), head + "\n", head + "\n" + strings.Repeat("A", maxFrame+1), "\n" + head,
 		`{"protocol":2,"kind":"halt","run":"r","session":"s","incarnation":"i"}` + "\nA",
 	} {
-		if _, err := DecodeMessage([]byte(text)); err == nil {
+		if _, err := decodeMessage([]byte(text)); err == nil {
 			t.Errorf("%.40s was taken", text)
 		}
 	}
@@ -98,15 +98,15 @@ func TestMessageText(t *testing.T) {
 	m := messages()[5]
 	m.Err = "a\x1b[31mb\n" + strings.Repeat("\x00", 1<<20)
 	data := m.Encode()
-	if len(data) > MaxMessage {
+	if len(data) > maxMessage {
 		t.Fatalf("a status of %d bytes", len(data))
 	}
-	got, err := DecodeMessage(data)
+	got, err := decodeMessage(data)
 	if err != nil || !strings.HasPrefix(got.Err, `a\u001b[31mb\u000a\u0000`) {
 		t.Errorf("the text came back as %.60q, %v", got.Err, err)
 	}
 	raw := bytes.Replace(messages()[5].Encode(), []byte("it is"), []byte(`x\u001b\u009b`), 1)
-	if got, err := DecodeMessage(raw); err != nil || !strings.HasPrefix(got.Err, `x\u001b\u009b `) {
+	if got, err := decodeMessage(raw); err != nil || !strings.HasPrefix(got.Err, `x\u001b\u009b `) {
 		t.Errorf("the text came back as %q, %v", got.Err, err)
 	}
 }
@@ -119,11 +119,11 @@ func FuzzDecodeMessage(f *testing.F) {
 		f.Add(m.Encode())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := DecodeMessage(data)
+		m, err := decodeMessage(data)
 		if err != nil {
 			return
 		}
-		again, err := DecodeMessage(m.Encode())
+		again, err := decodeMessage(m.Encode())
 		if err != nil {
 			t.Fatalf("%s is refused when it is sent on: %v", data, err)
 		}
@@ -133,8 +133,8 @@ func FuzzDecodeMessage(f *testing.F) {
 			t.Errorf("%s %q became %s %q", a, m.Data, b, again.Data)
 		}
 		// Neither side fails, whatever it is told.
-		agent := NewAgent(Info{Name: "a", Incarnation: "i", Version: "1"}, NewMemorySpool())
-		c, err := NewCoordinator(Config{Run: "r-1", Session: "s", Version: "1", Agents: []string{"a"}})
+		agent := newAgentProtocol(Info{Name: "a", Incarnation: "i", Version: "1"}, NewMemorySpool())
+		c, err := newCoordinator(runConfig{Run: "r-1", Session: "s", Version: "1", Agents: []string{"a"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package drive
+package fleet
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/fleet"
 	"carronade/internal/run"
 	"carronade/load"
 	"carronade/measure"
@@ -19,8 +18,8 @@ const most = 20 << 10
 // A wire carries the messages of one agent in virtual time, and counts their bytes.
 type wire struct {
 	now   time.Duration
-	c     *fleet.Coordinator
-	a     *fleet.Agent
+	c     *coordinator
+	a     *agentProtocol
 	bytes int
 	start time.Duration // of the run; 0 before
 	over  bool
@@ -38,9 +37,9 @@ func (w *wire) pass(t *testing.T) {
 		}
 		for _, e := range events {
 			switch e := e.(type) {
-			case fleet.AgentFailed:
+			case agentFailed:
 				t.Fatal(e.Err)
-			case fleet.Finished:
+			case runFinished:
 				w.over = true
 			}
 		}
@@ -51,23 +50,23 @@ func (w *wire) pass(t *testing.T) {
 		}
 		for _, c := range do {
 			switch c.Do {
-			case fleet.Open:
+			case orderOpen:
 				again = true
 				w.a.Opened(w.now, nil)
-			case fleet.Start:
+			case orderStart:
 				w.start = c.At
-			case fleet.Stop, fleet.Abort:
+			case orderStop, orderAbort:
 				t.Fatalf("an order to %s: %s", c.Do, c.Reason)
 			}
 		}
 	}
 }
 
-func (w *wire) through(t *testing.T, m *fleet.Message) *fleet.Message {
+func (w *wire) through(t *testing.T, m *message) *message {
 	t.Helper()
 	data := m.Encode()
 	w.bytes += len(data)
-	got, err := fleet.DecodeMessage(data)
+	got, err := decodeMessage(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +93,7 @@ type traffic struct {
 	last    load.Arrival
 }
 
-// The load of the traffic that docs/fleet.md has: events and batches a second.
+// The load of the traffic that docs/md has: events and batches a second.
 const trafficRate, trafficBatches = 10_000, 380
 
 // about is a time like those of answers: around a median, with a tail.
@@ -180,9 +179,9 @@ func TestTraffic(t *testing.T) {
 				f.records = run.NewRecords()
 				f.records.Of(func(stream int32) int32 { return stream }, true, dueAt)
 			}
-			w := &wire{a: fleet.NewAgent(fleet.Info{Name: "a", Incarnation: "QVN5TQ2BXVZ5U6JGTWTV5CTDHI", Version: "v1.2.3", Layout: measure.Layout, Processors: 8}, fleet.NewMemorySpool())}
+			w := &wire{a: newAgentProtocol(Info{Name: "a", Incarnation: "QVN5TQ2BXVZ5U6JGTWTV5CTDHI", Version: "v1.2.3", Layout: measure.Layout, Processors: 8}, NewMemorySpool())}
 			var err error
-			if w.c, err = fleet.NewCoordinator(fleet.Config{
+			if w.c, err = newCoordinator(runConfig{
 				Run: "k2j4h5g6", Session: fmt.Sprintf("%x", uint64(1)<<60), Version: "v1.2.3", Layout: measure.Layout, Agents: []string{"a"},
 				Plan: []byte("{}"), Shares: map[string][]byte{"a": []byte("{}")},
 			}); err != nil {

@@ -12,56 +12,56 @@ import (
 	"unicode"
 )
 
-// A Kind is what a message is about.
-type Kind string
+// A messageKind is what a message is about.
+type messageKind string
 
 // The kinds of messages. The operator sends ping, load, recover, beat and halt; agents send
 // the others.
 const (
-	Ping        Kind = "ping"    // an exchange of clock times; any run and session will do to learn who is there
-	Pong        Kind = "pong"    // its answer, with Info
-	Load        Kind = "load"    // a run begins: open the target
-	Recover     Kind = "recover" // deliver an earlier run from the spool
-	Beat        Kind = "beat"    // what the operator wants, and what it has
-	Halt        Kind = "halt"    // end the run, whoever began it; Reason says why
-	Status      Kind = "status"  // what the agent does, and what it has
-	Refuse      Kind = "refuse"  // the agent does not take part; Err says why
-	FrameRecord Kind = "frame"   // an interval
-	PartRecord  Kind = "part"    // a part of the result
+	kindPing    messageKind = "ping"    // an exchange of clock times; any run and session will do to learn who is there
+	kindPong    messageKind = "pong"    // its answer, with Info
+	kindLoad    messageKind = "load"    // a run begins: open the target
+	kindRecover messageKind = "recover" // deliver an earlier run from the spool
+	kindBeat    messageKind = "beat"    // what the operator wants, and what it has
+	kindHalt    messageKind = "halt"    // end the run, whoever began it; Reason says why
+	kindStatus  messageKind = "status"  // what the agent does, and what it has
+	kindRefuse  messageKind = "refuse"  // the agent does not take part; Err says why
+	kindFrame   messageKind = "frame"   // an interval
+	kindPart    messageKind = "part"    // a part of the result
 )
 
-// A Want is what the operator wants an agent to do, in a beat. It only ever increases,
+// A want is what the operator wants an agent to do, in a beat. It only ever increases,
 // in the order below.
-type Want string
+type want string
 
 // The wants.
 const (
-	WantOpen    Want = "open"    // open the target, report ready
-	WantArm     Want = "arm"     // confirm the time of the start
-	WantGo      Want = "go"      // fire from then on
-	WantStop    Want = "stop"    // fire nothing more, wait for answers, end
-	WantAbort   Want = "abort"   // end at once
-	WantRelease Want = "release" // remove the run from the spool
+	wantOpen    want = "open"    // open the target, report ready
+	wantArm     want = "arm"     // confirm the time of the start
+	wantGo      want = "go"      // fire from then on
+	wantStop    want = "stop"    // fire nothing more, wait for answers, end
+	wantAbort   want = "abort"   // end at once
+	wantRelease want = "release" // remove the run from the spool
 )
 
-var wantOrder = map[Want]int{WantOpen: 1, WantArm: 2, WantGo: 3, WantStop: 4, WantAbort: 5, WantRelease: 6}
+var wantOrder = map[want]int{wantOpen: 1, wantArm: 2, wantGo: 3, wantStop: 4, wantAbort: 5, wantRelease: 6}
 
-// A Phase is what an agent does in a run.
-type Phase string
+// An agentPhase is what an agent does in a run.
+type agentPhase string
 
 // The phases of an agent.
 const (
-	Idle     Phase = ""         // no run
-	Opening  Phase = "opening"  // the engine opens its target
-	Ready    Phase = "ready"    // it is open
-	Armed    Phase = "armed"    // the time of the start is known
-	Running  Phase = "running"  // the engine fires, or will at that time
-	Stopping Phase = "stopping" // the engine got the order to end
-	Ended    Phase = "ended"    // it has ended: only frames and the result remain to be delivered
-	Released Phase = "released" // all is delivered and removed
+	phaseIdle     agentPhase = ""         // no run
+	phaseOpening  agentPhase = "opening"  // the engine opens its target
+	phaseReady    agentPhase = "ready"    // it is open
+	phaseArmed    agentPhase = "armed"    // the time of the start is known
+	phaseRunning  agentPhase = "running"  // the engine fires, or will at that time
+	phaseStopping agentPhase = "stopping" // the engine got the order to end
+	phaseEnded    agentPhase = "ended"    // it has ended: only frames and the result remain to be delivered
+	phaseReleased agentPhase = "released" // all is delivered and removed
 )
 
-var phases = map[Phase]bool{Opening: true, Ready: true, Armed: true, Running: true, Stopping: true, Ended: true, Released: true}
+var phases = map[agentPhase]bool{phaseOpening: true, phaseReady: true, phaseArmed: true, phaseRunning: true, phaseStopping: true, phaseEnded: true, phaseReleased: true}
 
 // Info is what an agent says of itself.
 type Info struct {
@@ -76,15 +76,15 @@ type Info struct {
 	Busy         string   `json:"busy,omitempty"` // the run in progress
 }
 
-// A Message is everything that goes over the bus, in both directions. Kind says which
+// A message is everything that goes over the bus, in both directions. Kind says which
 // fields it has. Times are those of a monotonic clock: of the agent's, unless said
 // otherwise.
-type Message struct {
-	Protocol    int    `json:"protocol"`
-	Kind        Kind   `json:"kind"`
-	Run         string `json:"run"`
-	Session     string `json:"session"`               // the coordinator, of which a run has a second one when it is recovered
-	Incarnation string `json:"incarnation,omitempty"` // the agent's process; empty in the first pings
+type message struct {
+	Protocol    int         `json:"protocol"`
+	Kind        messageKind `json:"kind"`
+	Run         string      `json:"run"`
+	Session     string      `json:"session"`               // the coordinator, of which a run has a second one when it is recovered
+	Incarnation string      `json:"incarnation,omitempty"` // the agent's process; empty in the first pings
 	// Number counts pings, beats, or the records of a run: its frames, then the parts of
 	// its result, from 1.
 	Number uint64 `json:"number,omitempty"`
@@ -103,8 +103,8 @@ type Message struct {
 	Hash    []byte `json:"hash,omitempty"` // load: SHA-256 of Plan and Share; status: of the result
 
 	// beat, status
-	Want   Want          `json:"want,omitempty"`
-	Phase  Phase         `json:"phase,omitempty"`
+	Want   want          `json:"want,omitempty"`
+	Phase  agentPhase    `json:"phase,omitempty"`
 	Start  time.Duration `json:"start,omitempty"`  // T0 on the agent's clock
 	Reason string        `json:"reason,omitempty"` // why the operator wants a stop
 	Now    time.Duration `json:"now,omitempty"`    // status: when it was sent
@@ -125,18 +125,18 @@ type Message struct {
 	Data []byte `json:"-"`
 }
 
-// A ProtocolError is a message in another version of the protocol.
-type ProtocolError struct{ Got int }
+// A protocolError is a message in another version of the protocol.
+type protocolError struct{ Got int }
 
-func (e *ProtocolError) Error() string {
-	return fmt.Sprintf("it speaks version %d of the fleet's protocol, this program version %d: use the same version of the program everywhere", e.Got, Protocol)
+func (e *protocolError) Error() string {
+	return fmt.Sprintf("it speaks version %d of the fleet's protocol, this program version %d: use the same version of the program everywhere", e.Got, protocolVersion)
 }
 
 // Encode returns the message as one JSON object, and a line feed and Data behind it if there are
 // any: most bytes of a run are Data, and a text would make a third more of them.
-func (m *Message) Encode() []byte {
+func (m *message) Encode() []byte {
 	c := *m
-	c.Protocol = Protocol
+	c.Protocol = protocolVersion
 	c.Err, c.Reason = printable(c.Err), printable(c.Reason)
 	b, err := json.Marshal(&c)
 	if err != nil {
@@ -151,13 +151,13 @@ func (m *Message) Encode() []byte {
 // dataFollows is between the JSON of a message, in which it cannot be, and its data.
 const dataFollows = '\n'
 
-// DecodeMessage parses what Encode returned. It refuses messages that are too large, of
+// decodeMessage parses what Encode returned. It refuses messages that are too large, of
 // an unknown kind, or without the fields of their kind, and those in another version of
-// the protocol with a ProtocolError. Texts of the other side come back without control
+// the protocol with a protocolError. Texts of the other side come back without control
 // characters. It does not keep data.
-func DecodeMessage(data []byte) (*Message, error) {
-	if len(data) > MaxMessage {
-		return nil, fmt.Errorf("a message of %d bytes: at most %d", len(data), MaxMessage)
+func decodeMessage(data []byte) (*message, error) {
+	if len(data) > maxMessage {
+		return nil, fmt.Errorf("a message of %d bytes: at most %d", len(data), maxMessage)
 	}
 	data, behind, has := bytes.Cut(data, []byte{dataFollows})
 	var head struct {
@@ -166,10 +166,10 @@ func DecodeMessage(data []byte) (*Message, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("not a message: %w", err)
 	}
-	if head.Protocol != Protocol {
-		return nil, &ProtocolError{Got: head.Protocol}
+	if head.Protocol != protocolVersion {
+		return nil, &protocolError{Got: head.Protocol}
 	}
-	m := new(Message)
+	m := new(message)
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(m); err != nil {
@@ -179,7 +179,7 @@ func DecodeMessage(data []byte) (*Message, error) {
 		return nil, errors.New("not a message: more follows it")
 	}
 	if has {
-		if len(behind) == 0 || m.Kind != FrameRecord && m.Kind != PartRecord {
+		if len(behind) == 0 || m.Kind != kindFrame && m.Kind != kindPart {
 			return nil, fmt.Errorf("not a message: a %s with data behind it", shorten(string(m.Kind)))
 		}
 		m.Data = slices.Clone(behind)
@@ -192,8 +192,8 @@ func DecodeMessage(data []byte) (*Message, error) {
 }
 
 // check reports what a message lacks.
-func (m *Message) check() error {
-	if !ValidRun(m.Run) {
+func (m *message) check() error {
+	if !validRun(m.Run) {
 		return errors.New("a message without a valid run")
 	}
 	if m.Session == "" || len(m.Session) > maxName || len(m.Incarnation) > maxName || len(m.Origin) > maxName {
@@ -201,23 +201,23 @@ func (m *Message) check() error {
 	}
 	var ok bool
 	switch m.Kind {
-	case Ping:
+	case kindPing:
 		ok = m.Number > 0
-	case Pong:
+	case kindPong:
 		ok = m.Number > 0 && m.Info != nil && m.Info.Incarnation == m.Incarnation && m.Incarnation != ""
-	case Load:
-		ok = m.Incarnation != "" && len(m.Hash) == hashSize && len(m.Plan)+len(m.Share) <= MaxPlan
-	case Recover, Halt:
+	case kindLoad:
+		ok = m.Incarnation != "" && len(m.Hash) == hashSize && len(m.Plan)+len(m.Share) <= maxPlan
+	case kindRecover, kindHalt:
 		ok = m.Incarnation != ""
-	case Beat:
+	case kindBeat:
 		ok = m.Incarnation != "" && m.Number > 0 && wantOrder[m.Want] > 0
-	case Status:
+	case kindStatus:
 		ok = m.Incarnation != "" && phases[m.Phase] && (len(m.Hash) == 0 || len(m.Hash) == hashSize) &&
 			m.Frames < maxRecords && m.Parts < maxRecords
-	case Refuse:
+	case kindRefuse:
 		ok = m.Incarnation != ""
-	case FrameRecord, PartRecord:
-		ok = m.Incarnation != "" && m.Origin != "" && m.Number > 0 && len(m.Data) <= MaxFrame
+	case kindFrame, kindPart:
+		ok = m.Incarnation != "" && m.Origin != "" && m.Number > 0 && len(m.Data) <= maxFrame
 	default:
 		return fmt.Errorf("a message of the unknown kind %q", shorten(string(m.Kind)))
 	}
@@ -234,9 +234,9 @@ const (
 	maxRecords = 1 << 40
 )
 
-// ValidRun reports whether a run can have the name: letters, digits, dashes, dots and
+// validRun reports whether a run can have the name: letters, digits, dashes, dots and
 // underscores, at most 128, not starting with a dot. So it is also a name of a folder.
-func ValidRun(name string) bool {
+func validRun(name string) bool {
 	if name == "" || len(name) > maxName || name[0] == '.' {
 		return false
 	}
@@ -249,7 +249,7 @@ func ValidRun(name string) bool {
 }
 
 // clean makes the texts of the other side printable.
-func (m *Message) clean() {
+func (m *message) clean() {
 	for _, s := range []*string{&m.Reason, &m.Err, &m.Version, &m.Layout, &m.Session, &m.Incarnation, &m.Origin} {
 		*s = printable(*s)
 	}

@@ -8,28 +8,28 @@ import (
 )
 
 // Receive takes a message of an operator.
-func (a *Agent) Receive(now time.Duration, m *Message) {
+func (a *agentProtocol) Receive(now time.Duration, m *message) {
 	a.at(now)
 	switch {
-	case m.Kind == Ping:
+	case m.Kind == kindPing:
 		info := a.info
 		info.Busy = a.Run()
-		a.send = append(a.send, &Message{
-			Kind: Pong, Run: m.Run, Session: m.Session, Incarnation: a.info.Incarnation, Number: m.Number,
+		a.send = append(a.send, &message{
+			Kind: kindPong, Run: m.Run, Session: m.Session, Incarnation: a.info.Incarnation, Number: m.Number,
 			Sent: m.Sent, Received: now, Answered: now, Info: &info,
 		})
-	case m.Kind != Load && m.Kind != Recover && m.Kind != Beat && m.Kind != Halt:
+	case m.Kind != kindLoad && m.Kind != kindRecover && m.Kind != kindBeat && m.Kind != kindHalt:
 	case m.Incarnation != a.info.Incarnation:
 		a.refuse(m, errors.New("it is another process than before"))
-	case m.Kind == Load:
+	case m.Kind == kindLoad:
 		if err := a.load(m); err != nil {
 			a.refuse(m, err)
 		}
-	case m.Kind == Recover:
+	case m.Kind == kindRecover:
 		if err := a.recover(m); err != nil {
 			a.refuse(m, err)
 		}
-	case m.Kind == Halt:
+	case m.Kind == kindHalt:
 		if r := a.run; r != nil && r.name == m.Run {
 			a.end(r, !r.fired, m.Reason)
 		}
@@ -39,13 +39,13 @@ func (a *Agent) Receive(now time.Duration, m *Message) {
 	a.finish()
 }
 
-func (a *Agent) refuse(m *Message, err error) {
-	a.send = append(a.send, &Message{Kind: Refuse, Run: m.Run, Session: m.Session, Incarnation: a.info.Incarnation, Err: err.Error()})
+func (a *agentProtocol) refuse(m *message, err error) {
+	a.send = append(a.send, &message{Kind: kindRefuse, Run: m.Run, Session: m.Session, Incarnation: a.info.Incarnation, Err: err.Error()})
 }
 
 // recover begins to deliver a run that was left in the spool. A run whose operator may
 // still be there is not answered for: its lease ends soon if it is not.
-func (a *Agent) recover(m *Message) error {
+func (a *agentProtocol) recover(m *message) error {
 	if r := a.run; r != nil && r.name == m.Run {
 		switch {
 		case r.session == m.Session:
@@ -69,7 +69,7 @@ func (a *Agent) recover(m *Message) error {
 	if err := json.Unmarshal(kept.Header, &h); err != nil {
 		return fmt.Errorf("its spool has no valid head of run %s: %w", m.Run, err)
 	}
-	r := &agentRun{name: m.Run, session: m.Session, origin: h.Origin, phase: Ended, fired: true, stopped: true, heard: a.now, nextStatus: a.now}
+	r := &agentRun{name: m.Run, session: m.Session, origin: h.Origin, phase: phaseEnded, fired: true, stopped: true, heard: a.now, nextStatus: a.now}
 	if kept.End == nil {
 		r.frames, r.err = kept.Records, "its process ended before its run did"
 		for r.frames > 0 { // parts of a result that is not all here are of no use
@@ -94,12 +94,12 @@ func (a *Agent) recover(m *Message) error {
 }
 
 // beaten takes a beat.
-func (a *Agent) beaten(m *Message) {
+func (a *agentProtocol) beaten(m *message) {
 	r := a.run
 	if r == nil || r.name != m.Run || r.session != m.Session {
-		if m.Want == WantRelease { // the answer to the first was lost
-			a.send = append(a.send, &Message{
-				Kind: Status, Run: m.Run, Session: m.Session, Incarnation: a.info.Incarnation, Origin: a.info.Incarnation, Phase: Released, Now: a.now,
+		if m.Want == wantRelease { // the answer to the first was lost
+			a.send = append(a.send, &message{
+				Kind: kindStatus, Run: m.Run, Session: m.Session, Incarnation: a.info.Incarnation, Origin: a.info.Incarnation, Phase: phaseReleased, Now: a.now,
 			})
 			return
 		}
@@ -115,36 +115,36 @@ func (a *Agent) beaten(m *Message) {
 	}
 	r.beat = m.Number
 	switch m.Want {
-	case WantArm:
-		if r.phase == Ready {
+	case wantArm:
+		if r.phase == phaseReady {
 			r.start = m.Start
-			a.to(r, Armed)
+			a.to(r, phaseArmed)
 		}
-	case WantGo:
-		if r.phase == Armed && m.Start == r.start { // and not too late: see at
+	case wantGo:
+		if r.phase == phaseArmed && m.Start == r.start { // and not too late: see at
 			r.fired = true
-			a.do = append(a.do, Command{Do: Start, Run: r.name, At: r.start})
-			a.to(r, Running)
+			a.do = append(a.do, command{Do: orderStart, Run: r.name, At: r.start})
+			a.to(r, phaseRunning)
 		}
-	case WantStop:
+	case wantStop:
 		a.end(r, !r.fired, m.Reason)
-	case WantAbort:
+	case wantAbort:
 		a.end(r, true, m.Reason)
-	case WantRelease:
+	case wantRelease:
 		a.release(r, m)
 	}
 }
 
 // release forgets a run that the operator has.
-func (a *Agent) release(r *agentRun, m *Message) {
-	if r.phase != Ended {
+func (a *agentProtocol) release(r *agentRun, m *message) {
+	if r.phase != phaseEnded {
 		a.end(r, true, m.Reason)
 		return
 	}
 	if err := a.spool.Remove(r.name); err != nil && r.err == "" {
 		r.err = "its spool failed: " + err.Error()
 	}
-	r.phase = Released
+	r.phase = phaseReleased
 	a.status(r)
 	a.run = nil
 	if a.past = append(a.past, r.name); len(a.past) > 64 {
@@ -190,7 +190,7 @@ func (o *outbox) has(n uint64) bool {
 
 // next returns when something is sent again.
 func (o *outbox) next() time.Duration {
-	next := Never
+	next := never
 	for _, f := range o.flying {
 		next = min(next, f.again)
 	}
@@ -198,7 +198,7 @@ func (o *outbox) next() time.Duration {
 }
 
 // deliver sends the records that the operator lacks, while it is there.
-func (a *Agent) deliver(r *agentRun) {
+func (a *agentProtocol) deliver(r *agentRun) {
 	if a.now > r.heard+Lease || r.broken {
 		return
 	}
@@ -208,7 +208,7 @@ func (a *Agent) deliver(r *agentRun) {
 			continue
 		}
 		f := o.flying[n]
-		if f != nil && a.now < f.again || f == nil && o.bytes > 0 && o.bytes+PartSize > windowBytes {
+		if f != nil && a.now < f.again || f == nil && o.bytes > 0 && o.bytes+partSize > windowBytes {
 			continue
 		}
 		data, err := a.spool.Read(r.name, n)
@@ -226,15 +226,15 @@ func (a *Agent) deliver(r *agentRun) {
 		}
 		f.again = a.now + time.Second<<min(f.tries, 3)
 		f.tries++
-		kind := FrameRecord
+		kind := kindFrame
 		if n > r.frames {
-			kind = PartRecord
+			kind = kindPart
 		}
-		if len(data) == 0 || (data[0] == recordFrame) != (kind == FrameRecord) {
+		if len(data) == 0 || (data[0] == recordFrame) != (kind == kindFrame) {
 			a.unspool(r, fmt.Errorf("record %d is not what it was", n))
 			return
 		}
-		a.send = append(a.send, &Message{
+		a.send = append(a.send, &message{
 			Kind: kind, Run: r.name, Session: r.session, Incarnation: a.info.Incarnation, Origin: r.origin, Number: n, Data: data[1:],
 		})
 	}

@@ -7,11 +7,11 @@ import (
 )
 
 // finish judges the run.
-func (c *Coordinator) finish() {
+func (c *coordinator) finish() {
 	if c.gone && !c.started && c.now > c.t0 {
 		c.measureStart()
 	}
-	o := Outcome{T0: c.t0, Skew: c.skew}
+	o := runOutcome{T0: c.t0, Skew: c.skew}
 	some := false
 	for _, m := range c.members {
 		c.clocks(m)
@@ -19,39 +19,39 @@ func (c *Coordinator) finish() {
 		some = some || m.collected
 		o.Agents = append(o.Agents, a)
 	}
-	idle := !slices.ContainsFunc(c.members, func(m *member) bool { return m.lost || m.fired || m.phase != Ended })
-	incomplete := slices.ContainsFunc(o.Agents, func(a AgentOutcome) bool { return a.State != Complete })
+	idle := !slices.ContainsFunc(c.members, func(m *member) bool { return m.lost || m.fired || m.phase != phaseEnded })
+	incomplete := slices.ContainsFunc(o.Agents, func(a agentOutcome) bool { return a.State != stateComplete })
 	if c.cfg.Recover {
 		c.because("the run was recovered from the agents: its operator did not see its end")
 	} else if incomplete && len(c.reasons) == 0 {
-		c.because("not every agent fired all of its share: " + c.names(func(m *member) bool { return m.outcome(true).State != Complete }))
+		c.because("not every agent fired all of its share: " + c.names(func(m *member) bool { return m.outcome(true).State != stateComplete }))
 	}
 	o.Reasons = c.reasons
 	switch {
 	case c.cfg.Recover && !some:
-		o.State = Aborted
+		o.State = stateAborted
 	case c.cfg.Recover:
-		o.State = Marked
+		o.State = stateMarked
 	case !c.gone || idle:
-		o.State = Cancelled
+		o.State = stateCancelled
 	case c.aborted:
-		o.State = Aborted
+		o.State = stateAborted
 	case len(o.Reasons) > 0:
-		o.State = Marked
+		o.State = stateMarked
 	default:
-		o.State = Complete
+		o.State = stateComplete
 	}
 	c.finished = true
-	c.events = append(c.events, Finished{o})
+	c.events = append(c.events, runFinished{o})
 }
 
 // clocks judges the clock of an agent over a run.
-func (c *Coordinator) clocks(m *member) {
+func (c *coordinator) clocks(m *member) {
 	if !c.gone {
 		return
 	}
 	end := m.heard
-	if m.phase != Ended {
+	if m.phase != phaseEnded {
 		end = c.now
 	}
 	var offset time.Duration
@@ -69,22 +69,22 @@ func (c *Coordinator) clocks(m *member) {
 	}
 }
 
-func (m *member) outcome(gone bool) AgentOutcome {
+func (m *member) outcome(gone bool) agentOutcome {
 	shortest, _ := m.clock.RTT()
-	a := AgentOutcome{
+	a := agentOutcome{
 		Name: m.name, Incarnation: m.incarnation, Err: m.err, Frames: m.got, Result: m.collected && m.hash != nil, Lapsed: m.lapsed,
 		Offset: m.offset, BoundStart: m.boundStart, BoundEnd: m.boundEnd, Drift: m.drift, MinRTT: shortest,
 		Suspected: m.suspected, LongestGone: m.longest, MayHaveFiredUntil: m.firedTill,
 	}
 	switch {
-	case !gone || m.phase == Ended && !m.fired && m.stopped:
-		a.State = Cancelled
+	case !gone || m.phase == phaseEnded && !m.fired && m.stopped:
+		a.State = stateCancelled
 	case !m.collected || m.err != "":
-		a.State = Aborted
+		a.State = stateAborted
 	case m.stopped && !m.reads || m.early || !m.fired || m.hash == nil:
-		a.State = Marked
+		a.State = stateMarked
 	default:
-		a.State = Complete
+		a.State = stateComplete
 	}
 	return a
 }

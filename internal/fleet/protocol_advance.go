@@ -8,7 +8,7 @@ import (
 )
 
 // due reports whether something is due, and remembers when if it is not.
-func (c *Coordinator) due(at time.Duration) bool {
+func (c *coordinator) due(at time.Duration) bool {
 	if c.now >= at {
 		return true
 	}
@@ -17,7 +17,7 @@ func (c *Coordinator) due(at time.Duration) bool {
 }
 
 // advance ends every call: it does what is due, and finds when something is due again.
-func (c *Coordinator) advance() {
+func (c *coordinator) advance() {
 	if c.done {
 		return
 	}
@@ -40,7 +40,7 @@ func (c *Coordinator) advance() {
 }
 
 // live finds out whether an agent is still there.
-func (c *Coordinator) live(m *member) {
+func (c *coordinator) live(m *member) {
 	switch {
 	case c.finished || m.lost:
 		return
@@ -54,20 +54,20 @@ func (c *Coordinator) live(m *member) {
 	}
 	silent, from := c.now-m.heard, max(m.heard, c.grace)
 	m.longest = max(m.longest, silent)
-	if c.due(from+SuspectAfter) && !m.suspect {
+	if c.due(from+suspectAfter) && !m.suspect {
 		m.suspect = true
 		m.suspected++
-		c.events = append(c.events, Suspect{m.name, silent})
+		c.events = append(c.events, agentSuspect{m.name, silent})
 	}
 	if c.due(from + Lease + leaseSlack) {
 		m.dead = true
-		if m.phase != Ended && c.gone {
+		if m.phase != phaseEnded && c.gone {
 			m.firedTill = m.heard + Lease + leaseSlack
 		}
-		c.events = append(c.events, Dead{m.name, m.firedTill})
+		c.events = append(c.events, agentDead{m.name, m.firedTill})
 		c.fail(m, true, fmt.Errorf("nothing was heard of it for %v", silent.Round(100*time.Millisecond)))
 	}
-	if m.phase == Ended && !m.collected && c.due(max(m.since, c.grace)+stalledAfter) {
+	if m.phase == phaseEnded && !m.collected && c.due(max(m.since, c.grace)+stalledAfter) {
 		c.fail(m, true, fmt.Errorf("its report does not arrive: nothing new in %v", stalledAfter))
 	}
 }
@@ -76,15 +76,15 @@ func (c *Coordinator) live(m *member) {
 const leaseSlack = 5 * time.Millisecond
 
 // begin leads from the first message to the order to start.
-func (c *Coordinator) begin() {
-	if c.gone || c.cfg.Recover || wantOrder[c.want] >= wantOrder[WantStop] {
+func (c *coordinator) begin() {
+	if c.gone || c.cfg.Recover || wantOrder[c.want] >= wantOrder[wantStop] {
 		return
 	}
 	if !c.armed {
-		late := func(m *member) bool { return m.phase != Ready }
+		late := func(m *member) bool { return m.phase != phaseReady }
 		if slices.ContainsFunc(c.members, late) {
-			if c.due(max(c.begun, c.grace) + ReadyWithin) {
-				c.cancel(fmt.Sprintf("not ready within %v: %s", ReadyWithin, c.names(late)))
+			if c.due(max(c.begun, c.grace) + readyWithin) {
+				c.cancel(fmt.Sprintf("not ready within %v: %s", readyWithin, c.names(late)))
 			}
 			return
 		}
@@ -94,20 +94,20 @@ func (c *Coordinator) begin() {
 		c.arm()
 		return
 	}
-	late := func(m *member) bool { return m.phase != Armed || m.start != m.t0 }
-	if !slices.ContainsFunc(c.members, late) && c.now < c.t0-ConfirmAhead {
+	late := func(m *member) bool { return m.phase != phaseArmed || m.start != m.t0 }
+	if !slices.ContainsFunc(c.members, late) && c.now < c.t0-confirmAhead {
 		c.gone = true
-		c.events = append(c.events, Started{c.t0, c.skew})
-		c.order(WantGo, "")
+		c.events = append(c.events, runStarted{c.t0, c.skew})
+		c.order(wantGo, "")
 		return
 	}
-	if c.due(c.t0 - ConfirmAhead) {
+	if c.due(c.t0 - confirmAhead) {
 		c.cancel("the start was not confirmed in time: " + c.names(late))
 	}
 }
 
 // arm chooses T0 once all clocks are known well enough.
-func (c *Coordinator) arm() {
+func (c *coordinator) arm() {
 	var rtt time.Duration
 	for _, m := range c.members {
 		_, most := m.clock.RTT()
@@ -129,7 +129,7 @@ func (c *Coordinator) arm() {
 			return
 		}
 		shortest, _ := m.clock.RTT()
-		if bound == Unknown {
+		if bound == unknownBound {
 			c.cancel(fmt.Sprintf("the clock of agent %s is not known: no messages come back", m.name))
 		} else {
 			c.cancel(fmt.Sprintf("the clock of agent %s is known to %v only: at most %v (shortest round trip %v)",
@@ -142,7 +142,7 @@ func (c *Coordinator) arm() {
 	if n := len(bounds); n > 1 {
 		c.skew = bounds[n-1] + bounds[n-2]
 	}
-	c.order(WantArm, "")
+	c.order(wantArm, "")
 }
 
 // startKnown is how long after T0 the exchanges around it have been made.
@@ -150,7 +150,7 @@ const startKnown = 2 * time.Second
 
 // look asks for the clocks at T0, and soon afterwards finds out how far apart the agents
 // have started. That is known better than it was when T0 was chosen, seconds ahead.
-func (c *Coordinator) look() {
+func (c *coordinator) look() {
 	if !c.gone || c.started || !c.due(c.t0) {
 		return
 	}
@@ -167,14 +167,14 @@ func (c *Coordinator) look() {
 
 // measureStart replaces the bounds of the start by closer ones, if what was learnt since
 // has any.
-func (c *Coordinator) measureStart() {
+func (c *coordinator) measureStart() {
 	c.started = true
 	skew, known := time.Duration(0), true
 	type span struct{ early, late time.Duration } // of the start, against T0
 	spans := make([]span, len(c.members))
 	for i, m := range c.members {
 		offset, bound := m.clock.At(c.t0)
-		if bound == Unknown {
+		if bound == unknownBound {
 			known = false
 			continue
 		}
@@ -191,12 +191,12 @@ func (c *Coordinator) measureStart() {
 }
 
 // close reports intervals that have come from all who still take part.
-func (c *Coordinator) close() {
+func (c *coordinator) close() {
 	for {
 		n, some := c.closed+1, false
 		for _, m := range c.members {
 			some = some || m.got >= n
-			if m.got < n && !m.lost && !(m.phase == Ended && m.got == m.frames) {
+			if m.got < n && !m.lost && !(m.phase == phaseEnded && m.got == m.frames) {
 				return
 			}
 		}
@@ -204,16 +204,16 @@ func (c *Coordinator) close() {
 			return
 		}
 		c.closed = n
-		c.events = append(c.events, Closed{n})
+		c.events = append(c.events, intervalClosed{n})
 	}
 }
 
 // conclude ends the run once nothing more is expected.
-func (c *Coordinator) conclude() {
-	aborting := wantOrder[c.want] >= wantOrder[WantAbort]
+func (c *coordinator) conclude() {
+	aborting := wantOrder[c.want] >= wantOrder[wantAbort]
 	if c.cfg.Recover {
 		for _, m := range c.members {
-			if !m.lost && m.phase != Ended && c.due(max(c.begun, c.grace)+ReadyWithin) {
+			if !m.lost && m.phase != phaseEnded && c.due(max(c.begun, c.grace)+readyWithin) {
 				what := "it does not give the run back"
 				if m.info.Busy != "" {
 					what = "it is still busy with run " + m.info.Busy
@@ -229,8 +229,8 @@ func (c *Coordinator) conclude() {
 		switch {
 		case aborting && !m.loaded: // and if it hears of the run later, its lease ends
 			continue
-		case aborting && m.phase != Ended && c.due(max(c.since, c.grace)+AbortWithin):
-			c.fail(m, true, fmt.Errorf("its engine did not end within %v of the abort", AbortWithin))
+		case aborting && m.phase != phaseEnded && c.due(max(c.since, c.grace)+abortWithin):
+			c.fail(m, true, fmt.Errorf("its engine did not end within %v of the abort", abortWithin))
 			continue
 		}
 		return
@@ -239,7 +239,7 @@ func (c *Coordinator) conclude() {
 }
 
 // ping exchanges clock times.
-func (c *Coordinator) ping(m *member) {
+func (c *coordinator) ping(m *member) {
 	if c.finished || m.lost || m.collected {
 		return
 	}
@@ -260,7 +260,7 @@ func (c *Coordinator) ping(m *member) {
 	}
 	m.pings++
 	m.asked[m.pings] = c.now
-	c.tell(m, &Message{Kind: Ping, Number: m.pings, Sent: c.now})
+	c.tell(m, &message{Kind: kindPing, Number: m.pings, Sent: c.now})
 	m.nextPing = c.now + pingApart
 	if len(m.asked) > firstExchanges { // no answers: more slowly
 		m.nextPing = c.now + Heartbeat
@@ -269,15 +269,15 @@ func (c *Coordinator) ping(m *member) {
 }
 
 // load sends an agent the plan until it is heard to have it.
-func (c *Coordinator) load(m *member) {
-	if m.loaded || m.lost || m.incarnation == "" || c.finished || wantOrder[c.want] >= wantOrder[WantStop] || !c.due(m.nextLoad) {
+func (c *coordinator) load(m *member) {
+	if m.loaded || m.lost || m.incarnation == "" || c.finished || wantOrder[c.want] >= wantOrder[wantStop] || !c.due(m.nextLoad) {
 		return
 	}
 	if c.cfg.Recover {
-		c.tell(m, &Message{Kind: Recover})
+		c.tell(m, &message{Kind: kindRecover})
 	} else {
 		share := c.cfg.Shares[m.name]
-		c.tell(m, &Message{Kind: Load, Version: c.cfg.Version, Layout: c.cfg.Layout, Plan: c.cfg.Plan, Share: share, Hash: sum(c.cfg.Plan, share)})
+		c.tell(m, &message{Kind: kindLoad, Version: c.cfg.Version, Layout: c.cfg.Layout, Plan: c.cfg.Plan, Share: share, Hash: sum(c.cfg.Plan, share)})
 	}
 	m.nextLoad = c.now + time.Second<<min(m.loads, 2)
 	m.loads++
@@ -285,40 +285,40 @@ func (c *Coordinator) load(m *member) {
 }
 
 // wantOf returns what is wanted of an agent.
-func (c *Coordinator) wantOf(m *member) Want {
+func (c *coordinator) wantOf(m *member) want {
 	switch {
 	case c.released > 0 && m.collected:
-		return WantRelease
-	case wantOrder[c.want] < wantOrder[WantStop] && (m.err != "" || m.lost):
-		return WantStop
-	case m.reads && m.err == "" && c.gone && (c.want == WantGo || c.want == WantStop):
+		return wantRelease
+	case wantOrder[c.want] < wantOrder[wantStop] && (m.err != "" || m.lost):
+		return wantStop
+	case m.reads && m.err == "" && c.gone && (c.want == wantGo || c.want == wantStop):
 		if c.sendersEnded() {
-			return WantStop
+			return wantStop
 		}
-		return WantGo
+		return wantGo
 	}
 	return c.want
 }
 
 // follows reports whether an agent has done what is wanted.
-func (m *member) follows(w Want) bool {
+func (m *member) follows(w want) bool {
 	switch w {
-	case WantArm:
-		return m.phase != Ready
-	case WantGo:
-		return m.phase != Armed && m.phase != Ready
-	case WantStop:
-		return m.phase == Stopping || m.phase == Ended
-	case WantAbort:
-		return m.phase == Stopping && m.stopped || m.phase == Ended
-	case WantRelease:
+	case wantArm:
+		return m.phase != phaseReady
+	case wantGo:
+		return m.phase != phaseArmed && m.phase != phaseReady
+	case wantStop:
+		return m.phase == phaseStopping || m.phase == phaseEnded
+	case wantAbort:
+		return m.phase == phaseStopping && m.stopped || m.phase == phaseEnded
+	case wantRelease:
 		return m.released
 	}
 	return true
 }
 
 // beat tells an agent what is wanted and what has arrived.
-func (c *Coordinator) beat(m *member) {
+func (c *coordinator) beat(m *member) {
 	if !m.loaded || m.released || c.finished && !m.collected {
 		return
 	}
@@ -328,11 +328,11 @@ func (c *Coordinator) beat(m *member) {
 	}
 	m.wanted = w
 	m.beats++
-	msg := &Message{Kind: Beat, Number: m.beats, Want: w, Heard: m.now, Acked: m.delivered, Beyond: m.beyond()}
+	msg := &message{Kind: kindBeat, Number: m.beats, Want: w, Heard: m.now, Acked: m.delivered, Beyond: m.beyond()}
 	switch {
-	case w == WantArm || w == WantGo:
+	case w == wantArm || w == wantGo:
 		msg.Start = m.t0
-	case w == WantStop && c.want != WantStop:
+	case w == wantStop && c.want != wantStop:
 		msg.Reason = m.err
 	default:
 		msg.Reason = c.reason
@@ -347,16 +347,16 @@ func (c *Coordinator) beat(m *member) {
 }
 
 // tell sends a message to an agent.
-func (c *Coordinator) tell(m *member, msg *Message) {
-	msg.Protocol, msg.Run, msg.Session, msg.Incarnation = Protocol, c.cfg.Run, c.cfg.Session, m.incarnation
-	c.send = append(c.send, Addressed{m.name, msg})
+func (c *coordinator) tell(m *member, msg *message) {
+	msg.Protocol, msg.Run, msg.Session, msg.Incarnation = protocolVersion, c.cfg.Run, c.cfg.Session, m.incarnation
+	c.send = append(c.send, addressed{m.name, msg})
 }
 
 // retire ends everything after Release.
-func (c *Coordinator) retire() {
+func (c *coordinator) retire() {
 	if c.released == 0 {
 		return
 	}
 	waits := slices.ContainsFunc(c.members, func(m *member) bool { return m.loaded && m.collected && !m.released })
-	c.done = !waits || c.due(c.released+ReleaseTries)
+	c.done = !waits || c.due(c.released+releaseTries)
 }

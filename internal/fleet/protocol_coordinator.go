@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A Config is what a coordinator needs to know of its run.
-type Config struct {
-	Run     string // see ValidRun
+// A runConfig is what a coordinator needs to know of its run.
+type runConfig struct {
+	Run     string // see validRun
 	Session string // a name that no other coordinator of this run ever had, such as a random one
 	Version string // of the program, which all agents must have
 	Layout  string // of the histograms, which all agents must have
 
 	Plan   []byte            // for all agents, opaque
-	Shares map[string][]byte // by agent: what differs, opaque; with Plan at most MaxPlan
+	Shares map[string][]byte // by agent: what differs, opaque; with Plan at most maxPlan
 	Agents []string          // names, different ones
 	// Readers are those of the agents that fire nothing, but read what the others send. They
 	// end when all others have ended: they get the order to stop then, and not before.
@@ -33,7 +33,7 @@ type Config struct {
 	StartMargin   time.Duration // from the agreement to T0, beside four round trips; 0: 3 s
 }
 
-func (cfg *Config) check() error {
+func (cfg *runConfig) check() error {
 	cfg.MinAgents = max(cfg.MinAgents, 1)
 	for _, d := range []struct {
 		at        *time.Duration
@@ -44,7 +44,7 @@ func (cfg *Config) check() error {
 		}
 	}
 	switch {
-	case !ValidRun(cfg.Run):
+	case !validRun(cfg.Run):
 		return fmt.Errorf("%q cannot be the name of a run", cfg.Run)
 	case cfg.Session == "" || len(cfg.Session) > maxName:
 		return errors.New("a run needs the name of its session")
@@ -56,8 +56,8 @@ func (cfg *Config) check() error {
 		return errors.New("times must not be negative")
 	case len(cfg.Readers) > 0 && !slices.ContainsFunc(cfg.Agents, func(name string) bool { return !slices.Contains(cfg.Readers, name) }):
 		return errors.New("all agents of the run read: at least one has to send")
-	case cfg.StartMargin < 2*ConfirmAhead:
-		return fmt.Errorf("%v are too short from the agreement to the start: at least %v", cfg.StartMargin, 2*ConfirmAhead)
+	case cfg.StartMargin < 2*confirmAhead:
+		return fmt.Errorf("%v are too short from the agreement to the start: at least %v", cfg.StartMargin, 2*confirmAhead)
 	}
 	seen := map[string]bool{}
 	for _, name := range cfg.Agents {
@@ -65,18 +65,18 @@ func (cfg *Config) check() error {
 			return fmt.Errorf("the agent %q is there twice, or has no valid name", name)
 		}
 		seen[name] = true
-		if n := len(cfg.Plan) + len(cfg.Shares[name]); n > MaxPlan && !cfg.Recover {
-			return fmt.Errorf("the plan for agent %s takes %d bytes: at most %d", name, n, MaxPlan)
+		if n := len(cfg.Plan) + len(cfg.Shares[name]); n > maxPlan && !cfg.Recover {
+			return fmt.Errorf("the plan for agent %s takes %d bytes: at most %d", name, n, maxPlan)
 		}
 	}
 	return nil
 }
 
-// A Coordinator is the operator's side of one run. It is not safe for concurrent use:
+// A coordinator is the operator's side of one run. It is not safe for concurrent use:
 // one goroutine calls its methods, with times of one monotonic clock. After each call it
 // takes what Take returns, and calls Tick at the latest at Next.
-type Coordinator struct {
-	cfg     Config
+type coordinator struct {
+	cfg     runConfig
 	members []*member
 	byName  map[string]*member
 
@@ -84,7 +84,7 @@ type Coordinator struct {
 	begun   time.Duration // the first call
 	called  bool
 	grace   time.Duration // silence before this was that of this process
-	want    Want
+	want    want
 	reason  string // of want
 	since   time.Duration
 	ready   time.Duration // when all agents were
@@ -102,18 +102,18 @@ type Coordinator struct {
 	released time.Duration // when Release was called; 0: not yet
 	done     bool
 
-	send   []Addressed
-	events []Event
+	send   []addressed
+	events []event
 	next   time.Duration
 }
 
-// NewCoordinator returns the coordinator of one run. It fails if the configuration
+// newCoordinator returns the coordinator of one run. It fails if the configuration
 // cannot work.
-func NewCoordinator(cfg Config) (*Coordinator, error) {
+func newCoordinator(cfg runConfig) (*coordinator, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	c := &Coordinator{cfg: cfg, byName: map[string]*member{}, want: WantOpen}
+	c := &coordinator{cfg: cfg, byName: map[string]*member{}, want: wantOpen}
 	for _, name := range cfg.Agents {
 		m := &member{name: name, reads: slices.Contains(cfg.Readers, name), burst: firstExchanges}
 		c.members = append(c.members, m)
@@ -123,33 +123,33 @@ func NewCoordinator(cfg Config) (*Coordinator, error) {
 }
 
 // Take returns what has to be sent, and what happened, since the last call.
-func (c *Coordinator) Take() ([]Addressed, []Event) {
+func (c *coordinator) Take() ([]addressed, []event) {
 	send, events := c.send, c.events
 	c.send, c.events = nil, nil
 	return send, events
 }
 
 // Next returns when Tick is due.
-func (c *Coordinator) Next() time.Duration {
+func (c *coordinator) Next() time.Duration {
 	if c.done {
-		return Never
+		return never
 	}
 	return c.next
 }
 
 // Done reports whether nothing is left to do: after Release, once the agents have
-// confirmed it or ReleaseTries are over.
-func (c *Coordinator) Done() bool { return c.done }
+// confirmed it or releaseTries are over.
+func (c *coordinator) Done() bool { return c.done }
 
 // Tick does what is due.
-func (c *Coordinator) Tick(now time.Duration) {
+func (c *coordinator) Tick(now time.Duration) {
 	c.at(now)
 	c.advance()
 }
 
 // Stop ends the run in order: agents fire nothing more, and their reports are
 // collected. Before the start it cancels the run.
-func (c *Coordinator) Stop(now time.Duration, reason string) {
+func (c *coordinator) Stop(now time.Duration, reason string) {
 	c.at(now)
 	switch {
 	case c.finished || c.allEnded():
@@ -157,28 +157,28 @@ func (c *Coordinator) Stop(now time.Duration, reason string) {
 		c.cancel(reason)
 	default:
 		c.because(reason)
-		c.order(WantStop, reason)
+		c.order(wantStop, reason)
 	}
 	c.advance()
 }
 
 // Abort ends the run at once, without waiting for answers. What agents have is still
-// collected, for AbortWithin.
-func (c *Coordinator) Abort(now time.Duration, reason string) {
+// collected, for abortWithin.
+func (c *coordinator) Abort(now time.Duration, reason string) {
 	c.at(now)
 	switch {
 	case c.finished:
 	case !c.gone:
 		c.cancel(reason)
 	default:
-		c.abort(WantAbort, reason)
+		c.abort(wantAbort, reason)
 	}
 	c.advance()
 }
 
-// Release follows Finished, once the caller has stored what it got: agents whose report
+// Release follows runFinished, once the caller has stored what it got: agents whose report
 // is here remove it from their spools.
-func (c *Coordinator) Release(now time.Duration) {
+func (c *coordinator) Release(now time.Duration) {
 	c.at(now)
 	if c.finished && c.released == 0 {
 		c.released = max(c.now, 1)
@@ -191,7 +191,7 @@ func (c *Coordinator) Release(now time.Duration) {
 
 // at begins every call. If this process did not run for a while, the silence of the
 // others was its own.
-func (c *Coordinator) at(now time.Duration) {
+func (c *coordinator) at(now time.Duration) {
 	if !c.called {
 		c.called, c.begun, c.now = true, now, now
 		c.next = now
@@ -206,14 +206,14 @@ func (c *Coordinator) at(now time.Duration) {
 }
 
 // because adds a reason, once.
-func (c *Coordinator) because(reason string) {
+func (c *coordinator) because(reason string) {
 	if !slices.Contains(c.reasons, reason) {
 		c.reasons = append(c.reasons, reason)
 	}
 }
 
 // order wants something of all agents.
-func (c *Coordinator) order(w Want, reason string) {
+func (c *coordinator) order(w want, reason string) {
 	if wantOrder[w] <= wantOrder[c.want] {
 		return
 	}
@@ -224,32 +224,32 @@ func (c *Coordinator) order(w Want, reason string) {
 }
 
 // cancel ends a run in which no agent was told to fire.
-func (c *Coordinator) cancel(reason string) {
+func (c *coordinator) cancel(reason string) {
 	c.because(reason)
-	c.order(WantAbort, reason)
+	c.order(wantAbort, reason)
 }
 
 // abort ends a run that has begun.
-func (c *Coordinator) abort(w Want, reason string) {
+func (c *coordinator) abort(w want, reason string) {
 	c.aborted = true
 	c.because(reason)
 	c.order(w, reason)
 }
 
 // fail takes an agent out of the run; lost says that nothing more is expected of it.
-func (c *Coordinator) fail(m *member, lost bool, err error) {
+func (c *coordinator) fail(m *member, lost bool, err error) {
 	m.lost = m.lost || lost
 	if m.err != "" || c.finished {
 		return
 	}
 	m.err = err.Error()
 	m.beatDue = true
-	c.events = append(c.events, AgentFailed{Agent: m.name, Err: err})
+	c.events = append(c.events, agentFailed{Agent: m.name, Err: err})
 	c.failure("agent " + m.name + ": " + m.err)
 }
 
 // failure decides what the failure of an agent means for the others.
-func (c *Coordinator) failure(reason string) {
+func (c *coordinator) failure(reason string) {
 	left := 0
 	for _, m := range c.members {
 		if !m.lost && m.err == "" {
@@ -265,24 +265,24 @@ func (c *Coordinator) failure(reason string) {
 		c.because(reason)
 	case c.cfg.KeepGoing && c.cfg.MinAgents > 1:
 		c.because(reason)
-		c.abort(WantStop, fmt.Sprintf("%d agents are left: at least %d are wanted", left, c.cfg.MinAgents))
+		c.abort(wantStop, fmt.Sprintf("%d agents are left: at least %d are wanted", left, c.cfg.MinAgents))
 	default:
-		c.abort(WantStop, reason)
+		c.abort(wantStop, reason)
 	}
 }
 
 // allEnded reports whether no engine runs any more, as far as is known.
-func (c *Coordinator) allEnded() bool {
-	return !slices.ContainsFunc(c.members, func(m *member) bool { return !m.lost && m.phase != Ended })
+func (c *coordinator) allEnded() bool {
+	return !slices.ContainsFunc(c.members, func(m *member) bool { return !m.lost && m.phase != phaseEnded })
 }
 
 // sendersEnded reports whether only agents that read are left.
-func (c *Coordinator) sendersEnded() bool {
-	return !slices.ContainsFunc(c.members, func(m *member) bool { return !m.reads && !m.lost && m.phase != Ended })
+func (c *coordinator) sendersEnded() bool {
+	return !slices.ContainsFunc(c.members, func(m *member) bool { return !m.reads && !m.lost && m.phase != phaseEnded })
 }
 
 // names joins the names of the members for which f holds.
-func (c *Coordinator) names(f func(*member) bool) string {
+func (c *coordinator) names(f func(*member) bool) string {
 	var all []string
 	for _, m := range c.members {
 		if f(m) {

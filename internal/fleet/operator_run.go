@@ -1,253 +1,37 @@
-package drive
+package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"carronade/internal/fleet"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/load"
 	"carronade/measure"
 )
 
-// A Transport moves messages to agents and back; see bus.Operator.
-type Transport interface {
-	Send(agent string, message []byte) error
-	Receive(f func(agent string, message []byte, at time.Time))
-}
-
-// A Fleet is the operator's side of runs. It runs one at a time. It implements run.Fleet.
-type Fleet struct {
-	Bus    Transport
-	Agents []string // names of those that take part; see Look
-	// Reader is the one of them that reads what the others send; "" if none does.
-	Reader string
-	Config // of each run
-	// Recover is a run of an operator that has ended: Fire collects what the agents still
-	// have of it, and nothing is sent. "": Fire fires.
-	Recover string
-
-	inbox chan delivery
-	heard bool
-
-	mu      sync.Mutex
-	foreign map[string]error // by agent: that it speaks another version of the protocol
-}
-
-// A Config is what an operator may choose.
-type Config struct {
-	Version       string // of the program
-	KeepGoing     bool   // without an agent that is lost, the others go on
-	MinAgents     int    // with KeepGoing: so many must remain
-	MaxClockError time.Duration
-	// Logf prints what happens to agents.
-	Logf func(format string, args ...any)
-}
-
-// A delivery is a message of an agent.
-type delivery struct {
-	agent   string
-	message *fleet.Message
-	at      time.Time
-}
-
-// listen begins to receive, once.
-func (f *Fleet) listen() {
-	if f.heard {
-		return
-	}
-	f.heard = true
-	f.inbox, f.foreign = make(chan delivery, 4096), map[string]error{}
-	f.Bus.Receive(func(agent string, data []byte, at time.Time) {
-		m, err := fleet.DecodeMessage(data)
-		if err != nil {
-			f.Logf("a message of agent %s was ignored: %v", agent, err)
-			if _, ok := errors.AsType[*fleet.ProtocolError](err); ok {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.foreign[agent] = err
-			}
-			return
-		}
-		select {
-		case f.inbox <- delivery{agent, m, at}:
-		default: // it is sent again
-		}
-	})
-}
-
-// lookFor is how long agents have to answer.
-const lookFor = 2 * time.Second
-
-// Look asks agents what they are. It returns when all have answered, or after two seconds
-// those that did, in the order of the names.
-func (f *Fleet) Look(ctx context.Context, names []string) []fleet.Info {
-	f.listen()
-	ping := &fleet.Message{Kind: fleet.Ping, Run: "look", Session: fmt.Sprint("look-", time.Now().UnixNano()), Number: 1}
-	found := map[string]fleet.Info{}
-	again, late := time.NewTicker(lookFor/4), time.NewTimer(lookFor)
-	defer again.Stop()
-	defer late.Stop()
-	ask := func() {
-		for _, name := range names {
-			if _, ok := found[name]; !ok {
-				_ = f.Bus.Send(name, ping.Encode())
-			}
-		}
-	}
-	for ask(); len(found) < len(names); {
-		select {
-		case d := <-f.inbox:
-			if d.message.Kind == fleet.Pong && d.message.Session == ping.Session && d.message.Info != nil {
-				found[d.agent] = *d.message.Info
-			}
-			continue
-		case <-again.C:
-			ask()
-			continue
-		case <-late.C:
-		case <-ctx.Done():
-		}
-		break
-	}
-	var all []fleet.Info
-	for _, name := range names {
-		if info, ok := found[name]; ok {
-			info.Name = name
-			all = append(all, info)
-		}
-	}
-	return all
-}
-
-// Silent returns why agents did not answer Look, of which these are the answers: that one speaks
-// another version of the protocol, or their names. It returns nil if all have answered.
-func (f *Fleet) Silent(names []string, infos []fleet.Info) error {
-	missing := silent(names, infos)
-	if len(missing) == 0 {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, name := range missing {
-		if err := f.foreign[name]; err != nil {
-			return fmt.Errorf("agent %s: %w", name, err)
-		}
-	}
-	return fmt.Errorf("%s did not answer", strings.Join(missing, ", "))
-}
-
-// stopWithin is how long agents have to end a run that was stopped: they wait for answers.
-const stopWithin = 30 * time.Second
-
-// Stop has agents end the run that they take part in. It returns the names of those that had
-// one, and an error if one of them has not ended it after half a minute.
-func (f *Fleet) Stop(ctx context.Context, names []string) (stopped []string, err error) {
-	busy := func() []fleet.Info {
-		return slices.DeleteFunc(f.Look(ctx, names), func(i fleet.Info) bool { return i.Busy == "" })
-	}
-	for end := time.Now().Add(stopWithin); ; {
-		left := busy()
-		if len(left) == 0 || ctx.Err() != nil {
-			return stopped, ctx.Err()
-		}
-		for _, i := range left {
-			if !slices.Contains(stopped, i.Name) {
-				stopped = append(stopped, i.Name)
-			}
-			halt := &fleet.Message{Kind: fleet.Halt, Run: i.Busy, Session: "stop", Incarnation: i.Incarnation, Reason: "carronade fleet stop"}
-			_ = f.Bus.Send(i.Name, halt.Encode()) // what is lost is sent again
-		}
-		if time.Now().After(end) {
-			return stopped, fmt.Errorf("agent %s has not ended run %s yet", left[0].Name, left[0].Busy)
-		}
-		select {
-		case <-time.After(lookFor / 4):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// Fire implements run.Fleet.
-func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Gathered, error) {
-	if err := Check(o.Workload, f.Reader); err != nil {
-		return nil, err
-	}
-	infos := f.Look(ctx, f.Agents)
-	if err := f.Silent(f.Agents, infos); err != nil {
-		return nil, err
-	}
-	weights := Weights(infos, f.Reader)
-	clients, err := Clients(o.Workload, weights)
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(plan{Workload: o.Workload.Essence(), RunID: o.RunID, Clients: clients})
-	if err != nil {
-		return nil, err
-	}
-	cfg := fleet.Config{
-		Run: report.IDOf(o.RunID), Session: fmt.Sprintf("%x", run.NewID()), Version: f.Version, Layout: measure.Layout,
-		Plan: text, Shares: map[string][]byte{}, Agents: f.Agents,
-		KeepGoing: f.KeepGoing, MinAgents: f.MinAgents, MaxClockError: f.MaxClockError, Interval: o.Workload.Duration("interval"),
-	}
-	if f.Recover != "" {
-		cfg.Run, cfg.Recover = f.Recover, true
-	}
-	r := &firing{fleet: f, order: o, frames: map[uint64][]*load.Snapshot{}, infos: map[string]fleet.Info{}}
-	for i, name := range f.Agents {
-		from, to := portion(clients, weights, i)
-		reads := name == f.Reader
-		if reads {
-			from, to = clients, clients
-			cfg.Readers = []string{name}
-		}
-		own, err := json.Marshal(share{From: from, To: to, Reads: reads, Recorded: f.Reader != ""})
-		if err != nil {
-			return nil, err
-		}
-		cfg.Shares[name] = own
-		r.infos[name] = infos[i]
-		r.members = append(r.members, &member{row: report.Agent{Name: name, Version: infos[i].Version, From: from, To: to, Reads: reads}})
-	}
-	if r.c, err = fleet.NewCoordinator(cfg); err != nil {
-		return nil, err
-	}
-	return r.run(ctx)
-}
-
-func silent(names []string, infos []fleet.Info) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return slices.ContainsFunc(infos, func(i fleet.Info) bool { return i.Name == name })
-	})
-}
-
 // A firing is a run in progress.
 type firing struct {
-	fleet       *Fleet
-	order       *run.Order
-	c           *fleet.Coordinator
-	base        time.Time // 0 of the coordinator's clock
-	infos       map[string]fleet.Info
-	members     []*member
-	ready       int
-	began       time.Time // of the run; zero before
-	reason      load.Reason
-	interrupted bool                        // by the user: the run was to end at once
-	frames      map[uint64][]*load.Snapshot // by number, until it is closed
-	refused     error                       // by Order.Opened
-	outcome     *fleet.Outcome
+	fleet        *Fleet
+	order        *run.Order
+	c            *coordinator
+	base         time.Time // 0 of the coordinator's clock
+	infos        map[string]Info
+	participants []*participant
+	ready        int
+	began        time.Time // of the run; zero before
+	reason       load.Reason
+	interrupted  bool                        // by the user: the run was to end at once
+	frames       map[uint64][]*load.Snapshot // by number, until it is closed
+	refused      error                       // by Order.Opened
+	outcome      *runOutcome
 }
 
-// A member is an agent of a run.
-type member struct {
+// A participant is an agent of a run, with what came from it.
+type participant struct {
 	row      report.Agent
 	measured *run.Measured
 	series   *measure.Series // of its frames
@@ -258,8 +42,8 @@ type member struct {
 	unreadWhy error
 }
 
-func (r *firing) member(name string) *member {
-	return r.members[slices.IndexFunc(r.members, func(m *member) bool { return m.row.Name == name })]
+func (r *firing) participant(name string) *participant {
+	return r.participants[slices.IndexFunc(r.participants, func(m *participant) bool { return m.row.Name == name })]
 }
 
 // run drives the coordinator to its end.
@@ -312,18 +96,6 @@ func (r *firing) release(now func() time.Duration) {
 	}
 }
 
-// drain drops messages that came before the run.
-func (f *Fleet) drain() {
-	f.listen()
-	for {
-		select {
-		case <-f.inbox:
-		default:
-			return
-		}
-	}
-}
-
 // act sends what the coordinator wants to send, and takes what happened.
 func (r *firing) act() {
 	for again := true; again; {
@@ -339,26 +111,26 @@ func (r *firing) act() {
 }
 
 // take handles one event.
-func (r *firing) take(event fleet.Event) {
+func (r *firing) take(happened event) {
 	logf := r.order.Logf
-	switch e := event.(type) {
-	case fleet.AgentReady:
-		if r.ready++; r.ready == len(r.members) {
+	switch e := happened.(type) {
+	case agentReady:
+		if r.ready++; r.ready == len(r.participants) {
 			if r.refused = r.order.Opened(nil); r.refused != nil {
 				r.c.Abort(time.Since(r.base), r.refused.Error())
 			}
 		}
-	case fleet.AgentFailed:
-		r.member(e.Agent).err = e.Err
+	case agentFailed:
+		r.participant(e.Agent).err = e.Err
 		logf("agent %s: %v", e.Agent, e.Err)
-	case fleet.Started:
+	case runStarted:
 		r.began = r.base.Add(e.T0)
 		if r.order.Started != nil {
 			r.order.Started(r.began)
 		}
-		logf("%d agents start together, at most %v apart", len(r.members), e.Skew.Round(time.Microsecond))
-	case fleet.FrameOf:
-		m := r.member(e.Agent)
+		logf("%d agents start together, at most %v apart", len(r.participants), e.Skew.Round(time.Microsecond))
+	case frameOf:
+		m := r.participant(e.Agent)
 		s, records, err := unpackSnapshot(e.Data)
 		if err != nil {
 			logf("agent %s: interval %d cannot be read: %v", e.Agent, e.Number, err)
@@ -382,19 +154,19 @@ func (r *firing) take(event fleet.Event) {
 		if !m.row.Reads {
 			r.frames[e.Number] = append(r.frames[e.Number], s)
 		}
-	case fleet.Closed:
+	case intervalClosed:
 		if of := r.frames[e.Number]; len(of) > 0 {
 			r.order.Watch(load.MergeSnapshots(of))
 		}
 		delete(r.frames, e.Number)
-	case fleet.Suspect:
+	case agentSuspect:
 		logf("agent %s: nothing was heard for %v", e.Agent, e.Silent.Round(100*time.Millisecond))
-	case fleet.Back:
+	case agentBack:
 		logf("agent %s is back", e.Agent)
-	case fleet.Dead:
+	case agentDead:
 		logf("agent %s is lost: it has stopped by itself at %v after the start at the latest", e.Agent, (e.MayHaveFiredUntil - r.sinceStart()).Round(100*time.Millisecond))
-	case fleet.ResultOf:
-		m := r.member(e.Agent)
+	case resultOf:
+		m := r.participant(e.Agent)
 		if e.Err != nil {
 			m.err = e.Err
 		}
@@ -409,7 +181,7 @@ func (r *firing) take(event fleet.Event) {
 		if err != nil {
 			m.measured, m.err = nil, fmt.Errorf("its result cannot be read: %w", err)
 		}
-	case fleet.Finished:
+	case runFinished:
 		r.outcome = &e.Outcome
 	}
 }
@@ -429,7 +201,7 @@ func (r *firing) gather() (*run.Gathered, error) {
 	}
 	g := &run.Gathered{Skew: r.outcome.Skew, Apart: r.apart(), Faults: r.outcome.Reasons}
 	some := false
-	for i, m := range r.members {
+	for i, m := range r.participants {
 		o := &r.outcome.Agents[i]
 		row := m.row
 		if m.unread > 0 {
@@ -456,7 +228,7 @@ func (r *firing) gather() (*run.Gathered, error) {
 				res.Stopped = r.reason
 			case o.Lapsed: // it stopped by itself
 				res.Stopped = load.ByLease
-			case !r.interrupted && r.outcome.State == fleet.Aborted:
+			case !r.interrupted && r.outcome.State == stateAborted:
 				res.Stopped = load.ByGenerator
 			}
 		}
@@ -472,7 +244,7 @@ func (r *firing) gather() (*run.Gathered, error) {
 // wrong: each clock was known to within a bound at the start, and came apart since.
 func (r *firing) apart() time.Duration {
 	var reader, sender time.Duration
-	for i, m := range r.members {
+	for i, m := range r.participants {
 		o := &r.outcome.Agents[i]
 		bound := max(o.BoundStart, o.BoundEnd+max(o.Drift, -o.Drift))
 		if m.row.Reads {
@@ -486,7 +258,7 @@ func (r *firing) apart() time.Duration {
 
 // failure says why nothing was sent.
 func (r *firing) failure() error {
-	for _, m := range r.members {
+	for _, m := range r.participants {
 		if m.err != nil {
 			return fmt.Errorf("agent %s: %w", m.row.Name, m.err)
 		}
@@ -500,7 +272,7 @@ func (r *firing) failure() error {
 // lost is the result of an agent that was lost, of its frames: events in flight at the end
 // of the newest one are unknown, and what it should have sent afterwards is unsent; how much
 // that is becomes clear when all results are merged. nil if no frame came.
-func (r *firing) lost(m *member) *load.Result {
+func (r *firing) lost(m *participant) *load.Result {
 	if m.newest == nil {
 		return nil
 	}
@@ -560,7 +332,7 @@ func (r *firing) lost(m *member) *load.Result {
 
 // mode is the mode of the run, as a result has it.
 func (r *firing) mode() load.Mode {
-	for _, m := range r.members {
+	for _, m := range r.participants {
 		if !m.row.Reads && m.measured != nil && m.measured.Result != nil {
 			return m.measured.Result.Mode
 		}

@@ -29,7 +29,7 @@ type member struct {
 	info        Info
 
 	// Exchanges of clock times.
-	clock    Clock
+	clock    remoteClock
 	burst    int // exchanges still to be made of this group
 	pings    uint64
 	asked    map[uint64]time.Duration // pings without an answer, by number
@@ -41,7 +41,7 @@ type member struct {
 	loaded   bool // a status has arrived
 
 	// The newest status.
-	phase   Phase
+	phase   agentPhase
 	now     time.Duration // on the agent's clock
 	start   time.Duration // as the agent has it
 	frames  uint64
@@ -76,19 +76,19 @@ type member struct {
 	collected bool
 
 	beats    uint64
-	wanted   Want // in the newest beat
+	wanted   want // in the newest beat
 	nextBeat time.Duration
 	beatDue  bool // at once
 	released bool
 }
 
 type record struct {
-	kind Kind
+	kind messageKind
 	data []byte
 }
 
 // Receive takes a message of an agent.
-func (c *Coordinator) Receive(now time.Duration, agent string, msg *Message) {
+func (c *coordinator) Receive(now time.Duration, agent string, msg *message) {
 	c.at(now)
 	if m := c.byName[agent]; m != nil && !c.done && msg.Run == c.cfg.Run && msg.Session == c.cfg.Session {
 		c.receive(m, now, msg)
@@ -96,24 +96,13 @@ func (c *Coordinator) Receive(now time.Duration, agent string, msg *Message) {
 	c.advance()
 }
 
-// Unreadable takes what DecodeMessage said of a message of an agent. Before the agent
-// takes part, that it speaks another protocol ends its part.
-func (c *Coordinator) Unreadable(now time.Duration, agent string, err error) {
-	c.at(now)
-	var other *ProtocolError
-	if m := c.byName[agent]; m != nil && m.incarnation == "" && errors.As(err, &other) {
-		c.fail(m, true, other)
-	}
-	c.advance()
-}
-
-func (c *Coordinator) receive(m *member, now time.Duration, msg *Message) {
+func (c *coordinator) receive(m *member, now time.Duration, msg *message) {
 	switch msg.Kind {
-	case Pong, Status, Refuse, FrameRecord, PartRecord:
+	case kindPong, kindStatus, kindRefuse, kindFrame, kindPart:
 	default:
 		return
 	}
-	if msg.Kind == Pong {
+	if msg.Kind == kindPong {
 		sent, ok := m.asked[msg.Number]
 		if !ok || sent != msg.Sent {
 			return
@@ -137,19 +126,19 @@ func (c *Coordinator) receive(m *member, now time.Duration, msg *Message) {
 		return
 	}
 	switch msg.Kind {
-	case Refuse:
+	case kindRefuse:
 		if !m.collected {
 			c.fail(m, true, errors.New(msg.Err))
 		}
-	case Status:
+	case kindStatus:
 		c.status(m, msg)
-	case FrameRecord, PartRecord:
+	case kindFrame, kindPart:
 		c.record(m, msg)
 	}
 }
 
 // meet takes the first answer of an agent.
-func (c *Coordinator) meet(m *member, msg *Message) {
+func (c *coordinator) meet(m *member, msg *message) {
 	m.incarnation, m.info = msg.Incarnation, *msg.Info
 	m.nextLoad = c.now
 	switch info := m.info; {
@@ -163,11 +152,11 @@ func (c *Coordinator) meet(m *member, msg *Message) {
 }
 
 // status takes what an agent says of its part. A late one says nothing new.
-func (c *Coordinator) status(m *member, msg *Message) {
+func (c *coordinator) status(m *member, msg *message) {
 	if m.loaded && msg.Now <= m.now {
 		return
 	}
-	if msg.Phase == Released {
+	if msg.Phase == phaseReleased {
 		m.released = m.released || c.released > 0
 		return
 	}
@@ -186,23 +175,23 @@ func (c *Coordinator) status(m *member, msg *Message) {
 	if m.suspect {
 		m.suspect = false
 		if !m.dead { // what it still has is taken, but it takes no part any more
-			c.events = append(c.events, Back{m.name})
+			c.events = append(c.events, agentBack{m.name})
 		}
 	}
 	if msg.Phase != m.phase {
 		m.since = c.now
-		if msg.Phase == Ready {
-			c.events = append(c.events, AgentReady{m.name, m.info})
+		if msg.Phase == phaseReady {
+			c.events = append(c.events, agentReady{m.name, m.info})
 		}
 	}
-	if msg.Phase == Ended && m.phase != Ended {
+	if msg.Phase == phaseEnded && m.phase != phaseEnded {
 		_, m.boundEnd = m.clock.At(c.now)
 	}
-	if m.reads && (msg.Phase == Stopping || msg.Phase == Ended) && !c.sendersEnded() {
+	if m.reads && (msg.Phase == phaseStopping || msg.Phase == phaseEnded) && !c.sendersEnded() {
 		m.early = true
 	}
 	m.phase, m.start, m.fired, m.stopped, m.lapsed = msg.Phase, msg.Start, msg.Fired, msg.Stopped, msg.Lapsed
-	if msg.Phase == Ended {
+	if msg.Phase == phaseEnded {
 		m.frames, m.parts, m.hash = msg.Frames, msg.Parts, msg.Hash
 	}
 	switch {
@@ -215,7 +204,7 @@ func (c *Coordinator) status(m *member, msg *Message) {
 }
 
 // record takes a frame or a part of a result: once each, in order.
-func (c *Coordinator) record(m *member, msg *Message) {
+func (c *coordinator) record(m *member, msg *message) {
 	if !m.loaded || c.finished || msg.Origin != m.origin {
 		return
 	}
@@ -239,10 +228,10 @@ func (c *Coordinator) record(m *member, msg *Message) {
 		delete(m.ahead, m.delivered+1)
 		m.delivered++
 		switch {
-		case r.kind == FrameRecord && m.got+1 == m.delivered:
+		case r.kind == kindFrame && m.got+1 == m.delivered:
 			m.got++
-			c.events = append(c.events, FrameOf{m.name, m.got, r.data})
-		case r.kind == PartRecord && len(m.result)+len(r.data) <= MaxResult:
+			c.events = append(c.events, frameOf{m.name, m.got, r.data})
+		case r.kind == kindPart && len(m.result)+len(r.data) <= maxResult:
 			m.result = append(m.result, r.data...)
 		default:
 			c.fail(m, true, errors.New("it sent what cannot be a report"))
@@ -252,8 +241,8 @@ func (c *Coordinator) record(m *member, msg *Message) {
 }
 
 // collect reports the result of an agent once all of it has arrived.
-func (c *Coordinator) collect(m *member) {
-	if m.collected || c.finished || m.phase != Ended || m.delivered < m.frames+m.parts {
+func (c *coordinator) collect(m *member) {
+	if m.collected || c.finished || m.phase != phaseEnded || m.delivered < m.frames+m.parts {
 		return
 	}
 	if m.got != m.frames || m.delivered != m.frames+m.parts {
@@ -274,7 +263,7 @@ func (c *Coordinator) collect(m *member) {
 	if m.err != "" {
 		err = errors.New(m.err)
 	}
-	c.events = append(c.events, ResultOf{m.name, m.result, err})
+	c.events = append(c.events, resultOf{m.name, m.result, err})
 	m.result = nil
 }
 
