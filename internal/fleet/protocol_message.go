@@ -51,7 +51,6 @@ type agentPhase string
 
 // The phases of an agent.
 const (
-	phaseIdle     agentPhase = ""         // no run
 	phaseOpening  agentPhase = "opening"  // the engine opens its target
 	phaseReady    agentPhase = "ready"    // it is open
 	phaseArmed    agentPhase = "armed"    // the time of the start is known

@@ -26,6 +26,6 @@
 // slowly the frames are read. A viewer delays the exit of the program by no more than a moment. Only the
 // user who started a run can connect to its socket, and the socket goes away with the run, or with a
 // later one if the run was killed. The users of a server run as one user of this machine: an owner finds
-// the runs of that name and no others. Behind Require of a Guard nothing is served without the token,
-// and behind Protect nothing to a name that is not the server's own.
+// the runs of that name and no others. Behind Handler of a Guard nothing but the page is served without
+// the token, and behind Protect nothing to a name that is not the server's own.
 package live

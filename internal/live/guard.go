@@ -67,7 +67,7 @@ func NewGuard(user func(token string) (string, bool), names ...string) *Guard {
 // userKey is the key of the user in the context of a request.
 type userKey struct{}
 
-// UserOf is whose request it is, behind Require.
+// UserOf is whose request it is, behind Handler.
 func UserOf(r *http.Request) string {
 	user, _ := r.Context().Value(userKey{}).(string)
 	return user
@@ -97,6 +97,19 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 	})
 }
 
+// Handler serves the page, and the runs of a hub behind the token. Other requests below /api/ go to
+// api, behind the token too. It includes Protect.
+func (g *Guard) Handler(hub *Hub, api http.Handler) http.Handler {
+	runs := g.require(http.StripPrefix("/api", hub.handler()))
+	mux := http.NewServeMux()
+	mux.Handle("POST /api/session", g.session())
+	mux.Handle("GET /api/runs", runs)
+	mux.Handle("GET /api/runs/", runs)
+	mux.Handle("/api/", g.require(api))
+	mux.Handle("/", Assets())
+	return g.Protect(mux)
+}
+
 // isOwn reports whether the Host of a request is one of the server: a name of it, an
 // address of loopback, or the address that the connection came to. A page that rebinds
 // its name cannot send an address as its Host.
@@ -124,10 +137,10 @@ func (g *Guard) isOwn(r *http.Request) bool {
 	return err == nil && came.Addr().Unmap().WithZone("") == addr.WithZone("")
 }
 
-// Require refuses requests without the token (401): in the session's cookie, or as
+// require refuses requests without the token (401): in the session's cookie, or as
 // "Authorization: Bearer TOKEN". A write with the cookie needs an Origin, which every
 // browser sends.
-func (g *Guard) Require(next http.Handler) http.Handler {
+func (g *Guard) require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		pass := func(user string) {
@@ -162,9 +175,9 @@ func (g *Guard) Require(next http.Handler) http.Handler {
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-// Session exchanges the token, the JSON object {"token": "..."} of a POST, for a cookie
+// session exchanges the token, the JSON object {"token": "..."} of a POST, for a cookie
 // that scripts cannot read.
-func (g *Guard) Session() http.Handler {
+func (g *Guard) session() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		// This request needs no token, so it may not take long.

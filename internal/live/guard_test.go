@@ -15,8 +15,8 @@ const token = "0123456789abcdef0123456789abcdef"
 func server(names ...string) http.Handler {
 	g := NewGuard(onlyToken(token), names...)
 	mux := http.NewServeMux()
-	mux.Handle("POST /session", g.Session())
-	mux.Handle("/data", g.Require(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })))
+	mux.Handle("POST /session", g.session())
+	mux.Handle("/data", g.require(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })))
 	return g.Protect(mux)
 }
 

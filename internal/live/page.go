@@ -50,21 +50,17 @@ func OpenPage(addr string, hub *Hub) (*Page, error) {
 	return p, nil
 }
 
-// pageHandler joins the page, the session and the runs.
+// pageHandler joins the page of one process, its runs and their marks.
 func pageHandler(hub *Hub, marks http.Handler, token, host string) http.Handler {
 	var names []string
 	if _, err := netip.ParseAddr(host); err != nil {
 		names = append(names, host)
 	}
-	g := NewGuard(onlyToken(token), names...)
-	mux := http.NewServeMux()
-	mux.Handle("POST /api/session", g.Session())
-	mux.Handle("GET /api/", g.Require(http.StripPrefix("/api", hub.Handler())))
-	mux.Handle("POST /api/runs/{id}/marks", g.Require(marks))
+	api := http.NewServeMux()
+	api.Handle("POST /api/runs/{id}/marks", marks)
 	// The page asks whether the server has a queue, as that of a team. This one has none.
-	mux.Handle("GET /api/v1/status", g.Require(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })))
-	mux.Handle("GET /", Assets())
-	return g.Protect(mux)
+	api.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	return NewGuard(onlyToken(token), names...).Handler(hub, api)
 }
 
 // URL is the address of the page, with the token. A browser does not send the part with

@@ -60,6 +60,11 @@ var assets = sync.OnceValue(func() map[string]*asset {
 // Assets serves the page. It has no data, so it needs no token.
 func Assets() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isRead(r.Method) {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "the page can only be read", http.StatusMethodNotAllowed)
+			return
+		}
 		a := assets()[r.URL.Path]
 		if a == nil {
 			http.NotFound(w, r)

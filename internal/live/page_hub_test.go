@@ -88,7 +88,7 @@ func (v *viewer) view(ctx context.Context, h *Hub, path, lastID string) <-chan s
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		h.Handler().ServeHTTP(v, r)
+		h.handler().ServeHTTP(v, r)
 	}()
 	return ended
 }
@@ -320,13 +320,16 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s: got %d, want 404", path, a.StatusCode)
 		}
 	}
-	for _, path := range []string{"/api/runs", "/api/runs/a/series", "/api/runs/a/events"} {
+	for _, path := range []string{"/api/runs", "/api/runs/a/series", "/api/runs/a/events", "/api/v1/status", "/api/other"} {
 		if a, _ := get(path, func(q *http.Request) { q.Header.Del("Authorization") }); a.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s without the token: got %d, want 401", path, a.StatusCode)
 		}
 		if a, _ := get(path, func(q *http.Request) { q.Host = "evil.example" }); a.StatusCode != http.StatusMisdirectedRequest {
 			t.Errorf("%s by another name: got %d, want 421", path, a.StatusCode)
 		}
+	}
+	if a, _ := get("/", func(q *http.Request) { q.Method = http.MethodPost }); a.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("a write to the page: got %d, want 405", a.StatusCode)
 	}
 	if a, _ := get("/api/runs/a/series?from=x", nil); a.StatusCode != http.StatusBadRequest {
 		t.Errorf("from=x: got %d, want 400", a.StatusCode)

@@ -37,9 +37,9 @@ type series struct {
 	Done   *Done   `json:"done"`
 }
 
-// Handler serves the runs, read-only: GET /runs, GET /runs/ID/series?from=N and the
-// stream GET /runs/ID/events. It checks nothing; see Guard.
-func (h *Hub) Handler() http.Handler {
+// handler serves the runs, read-only: GET /runs, GET /runs/ID/series?from=N and the
+// stream GET /runs/ID/events. It checks nothing; see Guard.Handler.
+func (h *Hub) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /runs", h.list)
 	mux.HandleFunc("GET /runs/{id}/series", h.serveSeries)

@@ -45,15 +45,9 @@ func NewSite(o SiteOptions) *Site {
 		http.Error(w, text, status)
 	}
 	o.API.User = live.UserOf
-	mux := http.NewServeMux()
-	mux.Handle("POST /api/session", g.Session())
-	mux.Handle("GET /api/runs", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
-	mux.Handle("GET /api/runs/", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
-	mux.Handle("/api/", g.Require(o.API.Handler()))
-	mux.Handle("/", live.Assets())
 	return &Site{hub: o.Hub, server: &http.Server{
 		// Messages about clients that do not speak TLS or HTTP are dropped: every client can cause them.
-		Handler: g.Protect(mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: g.Handler(o.Hub, o.API.Handler()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}}
 }
