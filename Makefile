@@ -58,7 +58,7 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 # detector makes them five times slower and cannot find anything. make race includes them.
 CALM        := internal/compat internal/compat/heyapm internal/compat/kafkatools internal/compat/riemannload \
 	internal/explain internal/export internal/find internal/fleet \
-	internal/judge internal/layout internal/ledger internal/permit \
+	internal/judge internal/layout internal/ledger \
 	internal/picture internal/report internal/secret internal/stats internal/traffic internal/trust internal/wire/apm \
 	internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
