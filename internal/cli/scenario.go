@@ -15,7 +15,6 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/scenario"
-	"carronade/internal/scenario/module"
 	"carronade/internal/workload"
 	"carronade/units"
 )
@@ -68,7 +67,7 @@ func (s *session) scenarioCommand() *cobra.Command {
 		},
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
 			if f.types {
-				_, err := s.out.Write(module.Typings(s.Kinds, s.findWords()))
+				_, err := s.out.Write(scenario.Typings(s.Kinds, s.findWords()))
 				return err
 			}
 			if len(args) == 0 {
@@ -103,7 +102,7 @@ func (s *session) scenarioChildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: scenarioChild, Hidden: true, Args: command.Args(0, 0, "nothing"),
 		RunE: func(*cobra.Command, []string) error {
-			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{module.Name: module.Run, mongoose.Language: mongoose.RunScript}); code != command.OK {
+			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{mongoose.Language: mongoose.RunScript}); code != command.OK {
 				return exitCode{Code: code}
 			}
 			return nil
@@ -196,7 +195,7 @@ func (f *scenarioFlags) options(path string, args []string) (o scenario.Options,
 	if err != nil {
 		return o, err
 	}
-	o.Script = scenario.Script{Path: path, Source: source, Language: module.Name, Args: args, Seed: seed, Depth: f.depth, Dry: f.check}
+	o.Script = scenario.Script{Path: path, Source: source, Args: args, Seed: seed, Depth: f.depth, Dry: f.check}
 	return o, nil
 }
 
@@ -226,11 +225,11 @@ func (f *scenarioFlags) seed() (uint64, error) {
 }
 
 // findWords are the options that searches have beside settings, with the help of their flags.
-func (s *session) findWords() []module.TypedOption {
+func (s *session) findWords() []scenario.TypedOption {
 	flags := s.findCommand().Flags()
-	out := make([]module.TypedOption, len(findOptions))
+	out := make([]scenario.TypedOption, len(findOptions))
 	for i, o := range findOptions {
-		out[i] = module.TypedOption{Name: o.name, Help: strings.ReplaceAll(flags.Lookup(o.name).Usage, "`", "")}
+		out[i] = scenario.TypedOption{Name: o.name, Help: strings.ReplaceAll(flags.Lookup(o.name).Usage, "`", "")}
 	}
 	return out
 }

@@ -1,21 +1,17 @@
-package permit_test
+package serve
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"carronade/internal/permit"
 	"carronade/internal/workload"
-	"carronade/target"
-	"carronade/target/all"
 )
 
 // rules returns rules with a folder that has a file, links that stay in it and lead out of it,
 // and a folder beside it in which builds are allowed.
-func rules(t *testing.T) (*permit.Rules, string) {
+func rules(t *testing.T) (*Rules, string) {
 	t.Helper()
 	base := t.TempDir()
 	for _, dir := range []string{"files/sub", "builds/repo", "builds2", "other"} {
@@ -33,10 +29,10 @@ func rules(t *testing.T) (*permit.Rules, string) {
 			t.Skip(err)
 		}
 	}
-	return &permit.Rules{Folder: filepath.Join(base, "files"), Builds: []string{filepath.Join(base, "builds")}, Targets: []string{"127.0.0.1", "*.example.org:9092", "::1"}, Store: "/var/reports.db", Home: filepath.Join(base, "ann")}, base
+	return &Rules{Folder: filepath.Join(base, "files"), Builds: []string{filepath.Join(base, "builds")}, Targets: []string{"127.0.0.1", "*.example.org:9092", "::1"}, Store: "/var/reports.db", Home: filepath.Join(base, "ann")}, base
 }
 
-func TestFile(t *testing.T) {
+func TestRulesFile(t *testing.T) {
 	r, base := rules(t)
 	for path, ok := range map[string]bool{
 		"a.yaml": true, "sub/new": true, "-": true, "in": true, "new": true, "sub/../a.yaml": true,
@@ -48,12 +44,12 @@ func TestFile(t *testing.T) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
-	if err := (*permit.Rules)(nil).File("/etc/passwd"); err != nil {
+	if err := (*Rules)(nil).File("/etc/passwd"); err != nil {
 		t.Errorf("without rules: %v", err)
 	}
 }
 
-func TestAddress(t *testing.T) {
+func TestRulesAddress(t *testing.T) {
 	r, _ := rules(t)
 	for text, ok := range map[string]bool{
 		"kafka://127.0.0.1:9092/t": true, "127.0.0.1:80": true, "null://": true, "apm+http://a.example.org:9092": true, "riemann://[::1]:5555": true, "http://A.Example.org:9092/x?y": true,
@@ -65,16 +61,16 @@ func TestAddress(t *testing.T) {
 		}
 	}
 	// A pattern of numbers fits no name.
-	numbers := &permit.Rules{Folder: "/", Targets: []string{"10.0.0.*"}}
+	numbers := &Rules{Folder: "/", Targets: []string{"10.0.0.*"}}
 	if numbers.Address("http://10.0.0.7") != nil || numbers.Address("http://10.0.0.evil.example") == nil {
 		t.Error("a pattern of numbers")
 	}
-	if err := (&permit.Rules{Folder: "/"}).Address("kafka://anywhere"); err != nil {
+	if err := (&Rules{Folder: "/"}).Address("kafka://anywhere"); err != nil {
 		t.Errorf("without patterns: %v", err)
 	}
 }
 
-func TestBuild(t *testing.T) {
+func TestRulesBuild(t *testing.T) {
 	r, base := rules(t)
 	for path, ok := range map[string]bool{
 		filepath.Join(base, "builds", "repo"): true, filepath.Join(base, "builds"): true, "../builds/repo": true,
@@ -86,7 +82,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-func TestCommand(t *testing.T) {
+func TestRulesCommand(t *testing.T) {
 	r, _ := rules(t)
 	for _, c := range []struct {
 		line string
@@ -133,9 +129,9 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestTool: of the drop-ins, a job may run what the shell runs, and nothing that acts outside a
+// TestRulesTool: of the drop-ins, a job may run what the shell runs, and nothing that acts outside a
 // workload.
-func TestTool(t *testing.T) {
+func TestRulesTool(t *testing.T) {
 	r, base := rules(t)
 	repo := filepath.Join(base, "builds", "repo")
 	password := "u:file:" + filepath.Join(base, "ann", "password")
@@ -167,13 +163,13 @@ func TestTool(t *testing.T) {
 		{"kafka-producer-perf-test --topic t", false},
 	} {
 		words := strings.Fields(c.line)
-		if err := r.Tool(all.Kinds(), words[0], words[1:]); (err == nil) != c.ok {
+		if err := r.Tool(nil, words[0], words[1:]); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.line, err)
 		}
 	}
 }
 
-func TestMake(t *testing.T) {
+func TestRulesMake(t *testing.T) {
 	r, _ := rules(t)
 	for command, ok := range map[string]bool{
 		"make": true, "make update && make": true, "make apm-server": true, "make -j": true,
@@ -185,46 +181,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// harmless are the words in help for values that are neither a file, an address, a command nor a
-// secret. A new word must be added here, or to the rules.
-const harmless = ",ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIMIT,NAME,NAME,...,NUMBER,N,N|N-N,P,P,PORTS,PREFIX,RATE,REGEXP,REMOTE,REV,RING,SHAPE,SHARE,SIZE,SPEC,TEXT,TEXT,...,TIME,TIME|N,WHEN,WHERE,WORD=N,...,OP,ID,"
-
-// TestEverySetting: each setting whose value can be a file, an address, a command or a secret
-// refuses one that is not allowed.
-func TestEverySetting(t *testing.T) {
-	r, _ := rules(t)
-	bad := map[string]string{
-		"FILE": "/etc/passwd", "DIR": "/etc", "CMD": "id", "IMAGE": "x", "PID": "1", "ADDR": "10.0.0.1:80", "URL": "http://10.0.0.1", "HOST:PORT": "10.0.0.1:80",
-		"PLACE": "/etc/x.db", "REF": "env:HOME", "K=REF": "a=env:HOME", "K: V": "a: env:HOME", "FAULT": "1s:kill=pid:4711",
-	}
-	kinds := all.Kinds()
-	refused := 0
-	for _, k := range kinds {
-		for _, s := range workload.Table(k) {
-			value, known := bad[s.Placeholder()]
-			switch {
-			case s.Secret:
-				value = "env:HOME"
-			case known:
-			case len(s.Choices) > 0 || s.Type != target.String && s.Type != target.List || strings.Contains(harmless, ","+s.Placeholder()+","):
-				continue
-			default:
-				t.Errorf("%s %s: the word %q is in neither list", k.Name(), s.Name, s.Placeholder())
-				continue
-			}
-			refused++
-			err := r.Document(kinds, []workload.Entry{{Name: s.Name, Values: []string{value}, Where: "--" + s.Name}})
-			if no := (*permit.Refusal)(nil); !errors.As(err, &no) || no.Way == "" || !strings.Contains(err.Error(), "--"+s.Name) {
-				t.Errorf("%s %s %s: %v", k.Name(), s.Name, value, err)
-			}
-		}
-	}
-	if refused < 50 {
-		t.Errorf("only %d settings were tried", refused)
-	}
-}
-
-func TestDocument(t *testing.T) {
+func TestRulesDocument(t *testing.T) {
 	r, base := rules(t)
 	repo := filepath.Join(base, "builds", "repo")
 	entries := func(pairs ...string) (out []workload.Entry) {
@@ -278,29 +235,26 @@ func TestDocument(t *testing.T) {
 		{"store of the server", entries("store", "/var/reports.db"), true},
 		{"header", entries("header", "a: b"), true},
 	} {
-		if err := r.Document(all.Kinds(), c.entries); (err == nil) != c.ok {
+		if err := r.Document(kinds, c.entries); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }
 
-func TestEnvironment(t *testing.T) {
+func TestRulesEnvironment(t *testing.T) {
 	r, _ := rules(t)
 	name, value, _ := strings.Cut(r.Environment(), "=")
-	got, err := permit.Read(func(n string) string {
-		if n == name {
-			return value
-		}
-		return ""
-	})
+	t.Setenv(name, value)
+	got, err := TakeRules()
 	if err != nil || got.Folder != r.Folder || len(got.Targets) != 3 || len(got.Builds) != 1 || got.Store != r.Store {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := permit.Read(func(string) string { return "" }); got != nil || err != nil {
+	if got, err := TakeRules(); got != nil || err != nil { // they were taken
 		t.Errorf("without rules: %+v, %v", got, err)
 	}
 	for _, bad := range []string{"{", "{}", "null", "x"} {
-		if got, err := permit.Read(func(string) string { return bad }); err == nil {
+		t.Setenv(name, bad)
+		if got, err := TakeRules(); err == nil {
 			t.Errorf("%q: %+v", bad, got)
 		}
 	}

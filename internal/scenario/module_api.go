@@ -1,4 +1,4 @@
-package module
+package scenario
 
 import (
 	"os"
@@ -8,15 +8,9 @@ import (
 
 	"github.com/grafana/sobek"
 
-	"carronade/internal/scenario"
 	"carronade/internal/workload"
 	"carronade/units"
 )
-
-// Exports are the names that scripts import.
-func Exports() []string {
-	return []string{"run", "find", "pipeline", "weighted", "parallel", "sleep", "check", "report", "mark", "args", "env"}
-}
 
 // An apiModule is the module "carronade". It implements sobek.ModuleRecord and, once evaluated,
 // sobek.ModuleInstance.
@@ -33,7 +27,10 @@ func (e *engine) api() *apiModule {
 	return e.module
 }
 
-func (m *apiModule) names() []string { return Exports() }
+// names are what scripts import.
+func (*apiModule) names() []string {
+	return []string{"run", "find", "pipeline", "weighted", "parallel", "sleep", "check", "report", "mark", "args", "env"}
+}
 
 // Link implements sobek.ModuleRecord.
 func (m *apiModule) Link() error { return nil }
@@ -57,8 +54,8 @@ func (m *apiModule) Evaluate(vm *sobek.Runtime) *sobek.Promise {
 	e := m.engine
 	if m.values == nil {
 		m.values = map[string]sobek.Value{
-			"run":      vm.ToValue(func(c sobek.FunctionCall) sobek.Value { return e.run(scenario.RunStep, c) }),
-			"find":     vm.ToValue(func(c sobek.FunctionCall) sobek.Value { return e.run(scenario.FindStep, c) }),
+			"run":      vm.ToValue(func(c sobek.FunctionCall) sobek.Value { return e.run(RunStep, c) }),
+			"find":     vm.ToValue(func(c sobek.FunctionCall) sobek.Value { return e.run(FindStep, c) }),
 			"pipeline": vm.ToValue(e.pipeline),
 			"weighted": vm.ToValue(e.weighted),
 			"parallel": vm.ToValue(e.parallel),
@@ -93,18 +90,18 @@ func (e *engine) run(kind string, c sobek.FunctionCall) sobek.Value {
 
 // pipeline is pipeline(target, options): a run with this operation.
 func (e *engine) pipeline(c sobek.FunctionCall) sobek.Value {
-	step := e.step("pipeline", scenario.RunStep, c)
-	if slices.ContainsFunc(step.Options, func(o scenario.Option) bool { return o.Name == opOption }) {
+	step := e.step("pipeline", RunStep, c)
+	if slices.ContainsFunc(step.Options, func(o Option) bool { return o.Name == opOption }) {
 		e.fail("leave it out, or call run", "the operation of pipeline is %s", workload.Pipeline)
 	}
-	step.Options = append(step.Options, scenario.Option{Name: opOption, Values: []string{workload.Pipeline}})
+	step.Options = append(step.Options, Option{Name: opOption, Values: []string{workload.Pipeline}})
 	return e.start(step)
 }
 
 // weighted is weighted(parts, options): one run whose events have shares by weights.
 func (e *engine) weighted(c sobek.FunctionCall) sobek.Value {
 	const such = `such as weighted([{weight: 20}, {op: "read", weight: 80}], {target: "kafka://localhost:9092/events", rate: "1k/s"})`
-	step := &scenario.Step{Kind: scenario.RunStep, At: e.at()}
+	step := &Step{Kind: RunStep, At: e.at()}
 	list, ok := c.Argument(0).(*sobek.Object)
 	if !ok || list.ClassName() != "Array" {
 		e.fail(such, "weighted takes a list of parts, and options of the whole")
@@ -113,7 +110,7 @@ func (e *engine) weighted(c sobek.FunctionCall) sobek.Value {
 		e.fail("put all options into one object", "weighted takes parts and options, not %d arguments", len(c.Arguments))
 	}
 	e.vm.ForOf(list, func(item sobek.Value) bool {
-		part := scenario.Part{Options: e.options("a part", item)}
+		part := Part{Options: e.options("a part", item)}
 		part.Target = take(&part.Options, targetOption)
 		step.Parts = append(step.Parts, part)
 		return true
@@ -127,8 +124,8 @@ func (e *engine) weighted(c sobek.FunctionCall) sobek.Value {
 }
 
 // step is the step of a call with a target and options.
-func (e *engine) step(function, kind string, c sobek.FunctionCall) *scenario.Step {
-	step := &scenario.Step{Kind: kind, At: e.at()}
+func (e *engine) step(function, kind string, c sobek.FunctionCall) *Step {
+	step := &Step{Kind: kind, At: e.at()}
 	target, ok := c.Argument(0).Export().(string)
 	if !ok {
 		e.fail("such as "+function+`("kafka://localhost:9092/events", {rate: "10k/s"})`, "%s takes a target and options", function)
@@ -142,7 +139,7 @@ func (e *engine) step(function, kind string, c sobek.FunctionCall) *scenario.Ste
 }
 
 // start starts a step: a promise of a report, with a method stop.
-func (e *engine) start(step *scenario.Step) sobek.Value {
+func (e *engine) start(step *Step) sobek.Value {
 	number, err := e.host.Start(step)
 	if err != nil {
 		e.throw(err)

@@ -1,4 +1,4 @@
-package module
+package scenario
 
 import (
 	"cmp"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/grafana/sobek"
-
-	"carronade/internal/scenario"
 )
 
 // A pending is a step in progress.
@@ -31,7 +29,7 @@ func (e *engine) loop() error {
 			return e.faultOf(e.main.Result())
 		case sobek.PromiseStatePending:
 			if len(e.pending)+len(e.sleeps) == 0 {
-				return &scenario.Fault{At: e.script.Path, Text: "the script awaits a promise that nothing settles"}
+				return &Fault{At: e.script.Path, Text: "the script awaits a promise that nothing settles"}
 			}
 		}
 		if len(e.pending)+len(e.sleeps) == 0 {
@@ -86,7 +84,7 @@ func (e *engine) wait() error {
 	if ended.Report == nil {
 		f := ended.Fault
 		if f == nil {
-			f = &scenario.Fault{Text: "the step has no report"}
+			f = &Fault{Text: "the step has no report"}
 		}
 		of := *f
 		of.At = cmp.Or(of.At, p.at)

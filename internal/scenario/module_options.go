@@ -1,4 +1,4 @@
-package module
+package scenario
 
 import (
 	"math"
@@ -6,8 +6,6 @@ import (
 	"strconv"
 
 	"github.com/grafana/sobek"
-
-	"carronade/internal/scenario"
 )
 
 // The options that are not only settings: the name of a step, which no setting has, the target of
@@ -20,7 +18,7 @@ const (
 
 // options reads options, an object of names and values. undefined and null count as no
 // options. of is the function or step that the errors name.
-func (e *engine) options(of string, v sobek.Value) (out []scenario.Option) {
+func (e *engine) options(of string, v sobek.Value) (out []Option) {
 	if sobek.IsUndefined(v) || sobek.IsNull(v) {
 		return nil
 	}
@@ -33,14 +31,14 @@ func (e *engine) options(of string, v sobek.Value) (out []scenario.Option) {
 		if sobek.IsUndefined(v) || sobek.IsNull(v) {
 			continue
 		}
-		out = append(out, scenario.Option{Name: key, Values: e.values(key, v)})
+		out = append(out, Option{Name: key, Values: e.values(key, v)})
 	}
 	return out
 }
 
 // take removes an option, and returns its first value; "" if there is none.
-func take(options *[]scenario.Option, name string) string {
-	i := slices.IndexFunc(*options, func(o scenario.Option) bool { return o.Name == name })
+func take(options *[]Option, name string) string {
+	i := slices.IndexFunc(*options, func(o Option) bool { return o.Name == name })
 	if i < 0 {
 		return ""
 	}

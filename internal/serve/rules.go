@@ -1,4 +1,4 @@
-package permit
+package serve
 
 import (
 	"encoding/json"
@@ -11,10 +11,16 @@ import (
 	"strings"
 )
 
-// Variable is the name of the environment variable with the rules of a job, as JSON.
-const Variable = "CARRONADE_PERMIT"
+// rulesVariable is the name of the environment variable with the rules of a job, as JSON.
+const rulesVariable = "CARRONADE_PERMIT"
 
-// Rules are what a job may do. Nil rules allow everything.
+// Rules are what a job may do: which commands it may run, which files it may name, which systems
+// it may load, and which programs it may start. The server gives them to the process of each job
+// in its environment, and the command line of that process asks here before it does anything. Nil
+// rules allow everything.
+//
+// What the rules do not allow by name is refused. A new setting whose value is a file, an address
+// or a command is recognized by the word for its value in help.
 type Rules struct {
 	// Everything is set if the server's operator allows everything.
 	Everything bool `json:"everything,omitempty"`
@@ -65,18 +71,19 @@ const (
 	wayBuild  = "ask the operator of the server to start it with --allow-build FOLDER"
 )
 
-// Read returns the rules in the environment; nil if there are none. Rules that cannot be read are
-// an error, because a job without rules may do everything.
-func Read(getenv func(string) string) (*Rules, error) {
-	text := getenv(Variable)
+// TakeRules returns the rules in the environment of this process, and removes them from it: a
+// system that it starts may be a carronade, too. It returns nil if there are none. Rules that
+// cannot be read are an error, because a job without rules may do everything.
+func TakeRules() (*Rules, error) {
+	text := os.Getenv(rulesVariable)
 	if text == "" {
 		return nil, nil
 	}
 	var r Rules
 	if err := json.Unmarshal([]byte(text), &r); err != nil || r.Folder == "" {
-		return nil, errors.New(Variable + " has no valid rules")
+		return nil, errors.New(rulesVariable + " has no valid rules")
 	}
-	return &r, nil
+	return &r, os.Unsetenv(rulesVariable)
 }
 
 // open reports whether everything is allowed.
@@ -96,7 +103,7 @@ func (r *Rules) Environment() string {
 	if err != nil {
 		panic(err) // strings only
 	}
-	return Variable + "=" + string(text)
+	return rulesVariable + "=" + string(text)
 }
 
 // File checks a path that a job names. Relative paths begin in the folder. Links that lead out of

@@ -1,4 +1,4 @@
-package module
+package scenario
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,20 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/scenario"
 	"carronade/internal/testkit"
 )
-
-// childEnv marks the processes that run the scripts of these tests.
-const childEnv = "SCENARIO_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		os.Exit(scenario.Main(os.Stdin, os.Stdout, map[string]scenario.Language{Name: Run}))
-	}
-	_ = os.Setenv(childEnv, "1") // of the children
-	os.Exit(m.Run())
-}
 
 // A fake runs no steps. What becomes of one is in its target.
 type fake struct {
@@ -38,7 +27,7 @@ type fake struct {
 	begun   chan int // gets the number of each step that begins; may be nil
 }
 
-func (f *fake) Start(number int, s *scenario.Step) (func(ctx context.Context) *scenario.Ended, error) {
+func (f *fake) Start(number int, s *Step) (func(ctx context.Context) *Ended, error) {
 	text := s.Kind + " " + s.Target
 	for _, o := range s.Options {
 		text += fmt.Sprintf(" %s=%s", o.Name, strings.Join(o.Values, ","))
@@ -56,28 +45,28 @@ func (f *fake) Start(number int, s *scenario.Step) (func(ctx context.Context) *s
 	f.started = append(f.started, text)
 	f.mu.Unlock()
 	if s.Target == "refused" {
-		return nil, &scenario.Fault{At: s.At, Text: "it is refused", Hint: "take another"}
+		return nil, &Fault{At: s.At, Text: "it is refused", Hint: "take another"}
 	}
-	return func(ctx context.Context) *scenario.Ended {
+	return func(ctx context.Context) *Ended {
 		if f.begun != nil {
 			f.begun <- number
 		}
 		switch s.Target {
 		case "dead":
-			return &scenario.Ended{Number: number, Fault: &scenario.Fault{Text: "the target is dead"}}
+			return &Ended{Number: number, Fault: &Fault{Text: "the target is dead"}}
 		case "endless":
 			<-ctx.Done()
 			f.mu.Lock()
 			f.stopped++
 			f.mu.Unlock()
 		}
-		return &scenario.Ended{Number: number, Report: json.RawMessage(fmt.Sprintf(`{"id":"r%d","totals":{"acked":%d},"response":null}`, number, 100*number))}
+		return &Ended{Number: number, Report: json.RawMessage(fmt.Sprintf(`{"id":"r%d","totals":{"acked":%d},"response":null}`, number, 100*number))}
 	}, nil
 }
 
 func (f *fake) Check(at, id string, limits []string) (bool, error) {
 	if slices.Contains(limits, "nonsense") {
-		return false, &scenario.Fault{At: at, Text: "check: it is nonsense"}
+		return false, &Fault{At: at, Text: "check: it is nonsense"}
 	}
 	return !slices.Contains(limits, "broken"), nil
 }
@@ -91,29 +80,29 @@ func (f *fake) Report(_, reference string) (json.RawMessage, error) {
 
 // A result is what became of a script.
 type result struct {
-	reason  scenario.Reason
-	fault   *scenario.Fault
+	reason  Reason
+	fault   *Fault
 	printed []string
 	marked  []string
 	started []string
 }
 
 // run runs a script with a fake.
-func run(t *testing.T, f *fake, source string, change func(*scenario.Options)) result {
+func run(t *testing.T, f *fake, source string, change func(*Options)) result {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out result
-	o := scenario.Options{
-		Script:  scenario.Script{Path: "test.js", Source: source, Language: Name, Args: []string{"one", "two"}, Seed: 1, Depth: 200},
+	o := Options{
+		Script:  Script{Path: "test.js", Source: source, Args: []string{"one", "two"}, Seed: 1, Depth: 200},
 		Command: []string{exe}, Runner: f, Memory: 64 << 20, Compute: time.Minute, MaxSteps: 100,
 		Print: func(text string) { out.printed = append(out.printed, text) },
 		Mark: func(at, kind, text string) error {
 			out.marked = append(out.marked, strings.TrimSpace(at+": "+kind+" "+text))
 			if kind == "broken" {
-				return &scenario.Fault{At: at, Text: "not a kind"}
+				return &Fault{At: at, Text: "not a kind"}
 			}
 			return nil
 		},
@@ -122,7 +111,7 @@ func run(t *testing.T, f *fake, source string, change func(*scenario.Options)) r
 	if change != nil {
 		change(&o)
 	}
-	if out.reason, out.fault, err = scenario.Run(t.Context(), o); err != nil {
+	if out.reason, out.fault, err = Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	out.started = f.started
@@ -205,7 +194,7 @@ try { check(await run("a"), "nonsense"); } catch (e) { console.log(e.message); }
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := run(t, &fake{}, tt.source, nil)
-			if got.reason != scenario.ByScript || got.fault != nil {
+			if got.reason != ByScript || got.fault != nil {
 				t.Errorf("got %s, %v", got.reason, got.fault)
 			}
 			if d := cmp.Diff(tt.printed, got.printed); d != "" {
@@ -274,7 +263,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := run(t, &fake{}, tt.source, nil)
-			if got.reason != scenario.ByFault || got.fault == nil {
+			if got.reason != ByFault || got.fault == nil {
 				t.Fatalf("got %s, %v", got.reason, got.fault)
 			}
 			same := got.fault.At == tt.at || tt.text == "" && strings.HasPrefix(got.fault.At, tt.at) || strings.HasSuffix(tt.at, ":1") && strings.HasPrefix(got.fault.At, strings.TrimSuffix(tt.at, "1"))
@@ -289,11 +278,11 @@ func TestFaults(t *testing.T) {
 func TestScriptsWithoutEnd(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	// Their garbage may be more than 64 MiB when the collector is late, on a busy machine.
-	short := func(o *scenario.Options) { o.Compute, o.Memory = 5*time.Second, 256<<20 }
-	long := func(o *scenario.Options) { o.For = time.Minute }
+	short := func(o *Options) { o.Compute, o.Memory = 5*time.Second, 256<<20 }
+	long := func(o *Options) { o.For = time.Minute }
 	for _, tt := range []struct {
 		name, source string
-		change       func(*scenario.Options)
+		change       func(*Options)
 		at, text     string
 	}{
 		{"a loop", "let n = 0;\nfor (;;) n++;", short, "test.js:", "the script computes for more than 5 s"},
@@ -303,7 +292,7 @@ func TestScriptsWithoutEnd(t *testing.T) {
 		{"a loop that checks", "const r = await run(\"a\");\nfor (;;) check(r, \"fine\", \"fine\");", nil, "test.js:2:", "the script checks more than 100 limits"},
 		{"a loop that marks", "for (;;) mark(\"x\");", nil, "test.js:1:", "the script makes more than 100 marks"},
 		{"a loop that sleeps", "for (;;) await sleep(\"0s\");", nil, "test.js", "the script asks for more than 2,000 things without starting a step"},
-		{"a loop that starts steps", "for (;;) run(\"endless\");", func(o *scenario.Options) { o.MaxSteps = 1e6 }, "test.js:1:", "10 steps are in progress"},
+		{"a loop that starts steps", "for (;;) run(\"endless\");", func(o *Options) { o.MaxSteps = 1e6 }, "test.js:1:", "10 steps are in progress"},
 		{"a regular expression that backtracks", "/^(?!b)(a+)+$/.test(\"a\".repeat(64) + \"c\");", short, "test.js", "the script computes for more than 5 s"},
 		{"many small allocations", "const all = [];\nfor (;;) all.push(\"x\".repeat(1000) + all.length);", nil, "test.js", "the script needs more than 64 MiB of memory"},
 		{"one large allocation", "let a = \"x\".repeat(1 << 29);\na += a;\na += a;\na.split(\"\");", nil, "test.js", "the script needs more than 64 MiB of memory"},
@@ -312,14 +301,14 @@ func TestScriptsWithoutEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := &fake{}
-			got := run(t, f, "import { run, check, mark, sleep } from \"carronade\"; await run(\"a\"); run(\"endless\");"+tt.source, func(o *scenario.Options) {
+			got := run(t, f, "import { run, check, mark, sleep } from \"carronade\"; await run(\"a\"); run(\"endless\");"+tt.source, func(o *Options) {
 				long(o)
-				o.Bounds = scenario.Bounds{Checks: 100, Marks: 100, AtOnce: 10, Requests: 2000, Printed: 1000}
+				o.Bounds = Bounds{Checks: 100, Marks: 100, AtOnce: 10, Requests: 2000, Printed: 1000}
 				if tt.change != nil {
 					tt.change(o)
 				}
 			})
-			if got.reason != scenario.ByFault || got.fault == nil || !strings.HasPrefix(got.fault.At, tt.at) || !strings.Contains(got.fault.Text, tt.text) || got.fault.Hint == "" {
+			if got.reason != ByFault || got.fault == nil || !strings.HasPrefix(got.fault.At, tt.at) || !strings.Contains(got.fault.Text, tt.text) || got.fault.Hint == "" {
 				t.Errorf("got %s, %+v", got.reason, got.fault)
 			}
 			if f.stopped == 0 || !slices.Equal(f.started[:2], []string{"run a", "run endless"}) {
@@ -336,15 +325,15 @@ func TestEnds(t *testing.T) {
 	const source = `import { run, sleep } from "carronade"; run("endless"); for (;;) { await run("a"); await sleep("1ms"); }`
 	t.Run("steps", func(t *testing.T) {
 		f := &fake{}
-		got := run(t, f, source, func(o *scenario.Options) { o.MaxSteps = 4 })
-		if got.reason != scenario.BySteps || got.fault != nil || len(f.started) != 4 || f.stopped != 1 {
+		got := run(t, f, source, func(o *Options) { o.MaxSteps = 4 })
+		if got.reason != BySteps || got.fault != nil || len(f.started) != 4 || f.stopped != 1 {
 			t.Errorf("got %s, %v, %v", got.reason, got.fault, f.started)
 		}
 	})
 	t.Run("time", func(t *testing.T) {
 		f := &fake{}
-		got := run(t, f, source, func(o *scenario.Options) { o.For, o.MaxSteps = 100*time.Millisecond, 1e6 })
-		if got.reason != scenario.ByTime || got.fault != nil || f.stopped != min(1, len(f.started)) {
+		got := run(t, f, source, func(o *Options) { o.For, o.MaxSteps = 100*time.Millisecond, 1e6 })
+		if got.reason != ByTime || got.fault != nil || f.stopped != min(1, len(f.started)) {
 			t.Errorf("got %s, %v, %d steps, %d stopped", got.reason, got.fault, len(f.started), f.stopped)
 		}
 	})
@@ -359,15 +348,32 @@ func TestEnds(t *testing.T) {
 			}
 		}()
 		exe, _ := os.Executable()
-		reason, fault, err := scenario.Run(ctx, scenario.Options{
-			Script: scenario.Script{Path: "test.js", Source: source, Language: Name, Depth: 200}, Command: []string{exe}, Runner: f,
+		reason, fault, err := Run(ctx, Options{
+			Script: Script{Path: "test.js", Source: source, Depth: 200}, Command: []string{exe}, Runner: f,
 			Memory: 64 << 20, Compute: time.Minute, MaxSteps: 1e6,
 		})
 		close(f.begun)
-		if reason != scenario.Interrupted || fault != nil || err != nil || f.stopped != 1 {
+		if reason != Interrupted || fault != nil || err != nil || f.stopped != 1 {
 			t.Errorf("got %s, %v, %v, %d stopped", reason, fault, err, f.stopped)
 		}
 	})
+}
+
+// kill ends a process at once.
+func kill(t *testing.T, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	p, err := os.FindProcess(n)
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // When the process of the script is killed, the scenario ends with the steps that have ended.
@@ -376,7 +382,7 @@ func TestKilledChild(t *testing.T) {
 		t.Skip("there are no signals")
 	}
 	f := &fake{}
-	got := run(t, f, `import { run, env } from "carronade"; await run("a"); run("endless"); console.log("here"); await run("endless");`, func(o *scenario.Options) {
+	got := run(t, f, `import { run, env } from "carronade"; await run("a"); run("endless"); console.log("here"); await run("endless");`, func(o *Options) {
 		o.Command = []string{testkit.Program(t, "sh"), "-c", `echo $$ >"$1"; exec "$0"`, o.Command[0], t.TempDir() + "/pid"}
 		pid := o.Command[4]
 		before := o.Print
@@ -389,7 +395,7 @@ func TestKilledChild(t *testing.T) {
 			kill(t, strings.TrimSpace(string(number)))
 		}
 	})
-	if got.reason != scenario.ByFault || got.fault == nil || !strings.Contains(got.fault.Text, "ended by a signal: killed") || f.stopped == 0 || !slices.Contains(f.started, "run a") {
+	if got.reason != ByFault || got.fault == nil || !strings.Contains(got.fault.Text, "ended by a signal: killed") || f.stopped == 0 || !slices.Contains(f.started, "run a") {
 		t.Errorf("got %s, %+v, %v, %d stopped", got.reason, got.fault, f.started, f.stopped)
 	}
 }
@@ -404,7 +410,7 @@ if (Date.now() !== before) throw new Error("the clock moved");
 await sleep("2ms");
 console.log(Math.random(), before, Date.now() >= before + 2, new Date(before).getUTCFullYear() >= 2000);`
 	of := func(seed uint64) string {
-		return strings.Join(run(t, &fake{}, source, func(o *scenario.Options) { o.Script.Seed = seed }).printed, "\n")
+		return strings.Join(run(t, &fake{}, source, func(o *Options) { o.Script.Seed = seed }).printed, "\n")
 	}
 	one := of(1)
 	if !strings.HasSuffix(one, "true true") || one != of(1) || one == of(2) {
@@ -414,16 +420,16 @@ console.log(Math.random(), before, Date.now() >= before + 2, new Date(before).ge
 
 // A script that only sleeps has an end when it is checked, also if the sleeps are short.
 func TestDrySleeps(t *testing.T) {
-	bounds := scenario.DefaultBounds()
+	bounds := DefaultBounds()
 	if bounds.Sleeps <= 0 || bounds.Slept <= 0 {
 		t.Errorf("got %+v, want bounds on sleeps", bounds)
 	}
 	bounds.Sleeps, bounds.Slept = bounds.Sleeps/20, bounds.Slept/20
 	for _, time := range []string{"1s", "10m", "0s"} {
-		got := run(t, &fake{}, `import { sleep, run } from "carronade"; await run("a"); while (true) await sleep("`+time+`");`, func(o *scenario.Options) {
+		got := run(t, &fake{}, `import { sleep, run } from "carronade"; await run("a"); while (true) await sleep("`+time+`");`, func(o *Options) {
 			o.Script.Dry, o.Bounds = true, bounds
 		})
-		if got.reason != scenario.BySleep || got.fault != nil || len(got.started) != 1 {
+		if got.reason != BySleep || got.fault != nil || len(got.started) != 1 {
 			t.Errorf("%s: got %s, %v, %v", time, got.reason, got.fault, got.started)
 		}
 	}
@@ -440,8 +446,8 @@ func TestMarks(t *testing.T) {
 // A dry run has no waiting: the clock moves by what the steps would take.
 func TestDry(t *testing.T) {
 	f := &fake{}
-	got := run(t, f, `import { sleep } from "carronade"; const from = Date.now(); await sleep("5h"); await Promise.all([sleep("2h"), sleep("1h")]); console.log((Date.now() - from) / 3600e3);`, func(o *scenario.Options) { o.Script.Dry = true })
-	if got.reason != scenario.ByScript || len(got.printed) != 1 || got.printed[0] != "7" {
+	got := run(t, f, `import { sleep } from "carronade"; const from = Date.now(); await sleep("5h"); await Promise.all([sleep("2h"), sleep("1h")]); console.log((Date.now() - from) / 3600e3);`, func(o *Options) { o.Script.Dry = true })
+	if got.reason != ByScript || len(got.printed) != 1 || got.printed[0] != "7" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package module
+package scenario
 
 import (
 	"errors"
@@ -13,15 +13,14 @@ import (
 	"github.com/grafana/sobek/file"
 	"github.com/grafana/sobek/parser"
 
-	"carronade/internal/scenario"
 	"carronade/internal/workload"
 )
 
-// Name is the name of this language in a scenario.Script, and of the module that scripts import.
-const Name = "carronade"
+// moduleName is the name of the module that scripts import.
+const moduleName = "carronade"
 
-// Run is the scenario.Language of our own API.
-func Run(s *scenario.Script, h scenario.Host) error {
+// runModule is the Language of our own API: an ES module.
+func runModule(s *Script, h Host) error {
 	e := &engine{script: s, host: h, vm: sobek.New(), pending: map[int]*pending{}}
 	h.OnLimit(func(text string) { e.vm.Interrupt(text) })
 	e.vm.SetMaxCallStackSize(s.Depth)
@@ -58,8 +57,8 @@ func Run(s *scenario.Script, h scenario.Host) error {
 
 // An engine runs one script.
 type engine struct {
-	script *scenario.Script
-	host   scenario.Host
+	script *Script
+	host   Host
 	vm     *sobek.Runtime
 	module *apiModule
 	main   *sobek.Promise // of the script itself
@@ -99,15 +98,15 @@ func (e *engine) checkImports(program *ast.Program) error {
 		if entry.FromClause != nil {
 			from = entry.FromClause.ModuleSpecifier.String()
 		}
-		if from != Name {
-			return &scenario.Fault{At: at, Text: fmt.Sprintf("the module %q does not exist", from), Hint: fmt.Sprintf("a scenario imports only %q, and is one file", Name)}
+		if from != moduleName {
+			return &Fault{At: at, Text: fmt.Sprintf("the module %q does not exist", from), Hint: fmt.Sprintf("a scenario imports only %q, and is one file", moduleName)}
 		}
 		if entry.ImportClause == nil || entry.ImportClause.NamedImports == nil {
 			continue
 		}
 		for _, one := range entry.ImportClause.NamedImports.ImportsList {
 			if name := one.IdentifierName.String(); !slices.Contains(names, name) {
-				f := &scenario.Fault{At: at, Text: fmt.Sprintf("%q has no export %q", Name, name), Hint: "its exports are " + strings.Join(names, ", ")}
+				f := &Fault{At: at, Text: fmt.Sprintf("%q has no export %q", moduleName, name), Hint: "its exports are " + strings.Join(names, ", ")}
 				if near := workload.Nearest(name, names); near != "" {
 					f.Hint = fmt.Sprintf("did you mean %s?", near)
 				}
@@ -116,8 +115,8 @@ func (e *engine) checkImports(program *ast.Program) error {
 		}
 	}
 	for _, entry := range program.ExportEntries {
-		if entry.FromClause != nil && entry.FromClause.ModuleSpecifier.String() != Name {
-			return &scenario.Fault{At: place(program.File.Position(int(entry.Idx) - 1)), Text: fmt.Sprintf("the module %q does not exist", entry.FromClause.ModuleSpecifier.String()), Hint: "a scenario is one file"}
+		if entry.FromClause != nil && entry.FromClause.ModuleSpecifier.String() != moduleName {
+			return &Fault{At: place(program.File.Position(int(entry.Idx) - 1)), Text: fmt.Sprintf("the module %q does not exist", entry.FromClause.ModuleSpecifier.String()), Hint: "a scenario is one file"}
 		}
 	}
 	return nil
@@ -138,7 +137,7 @@ func (e *engine) globals() error {
 	json := e.vm.Get("JSON").ToObject(e.vm)
 	e.parse, _ = sobek.AssertFunction(json.Get("parse"))
 	e.format, _ = sobek.AssertFunction(json.Get("stringify"))
-	settle, err := e.vm.RunScript(Name, settleSource)
+	settle, err := e.vm.RunScript(moduleName, settleSource)
 	if err != nil {
 		return err
 	}
@@ -155,9 +154,9 @@ const settleSource = `(async (all) => {
 })`
 
 // fault makes a fault of an error of the interpreter.
-func (e *engine) fault(err error) *scenario.Fault {
+func (e *engine) fault(err error) *Fault {
 	var (
-		own         *scenario.Fault
+		own         *Fault
 		list        parser.ErrorList
 		one         *parser.Error
 		syntax      *sobek.CompilerSyntaxError
@@ -169,19 +168,19 @@ func (e *engine) fault(err error) *scenario.Fault {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &list) && len(list) > 0:
-		return &scenario.Fault{At: place(list[0].Position), Text: "syntax error: " + list[0].Message}
+		return &Fault{At: place(list[0].Position), Text: "syntax error: " + list[0].Message}
 	case errors.As(err, &one):
-		return &scenario.Fault{At: place(one.Position), Text: "syntax error: " + one.Message}
+		return &Fault{At: place(one.Position), Text: "syntax error: " + one.Message}
 	case errors.As(err, &syntax):
 		at := e.script.Path
 		if syntax.File != nil {
 			at = place(syntax.File.Position(syntax.Offset))
 		}
-		return &scenario.Fault{At: at, Text: "syntax error: " + syntax.Message}
+		return &Fault{At: at, Text: "syntax error: " + syntax.Message}
 	case errors.As(err, &interrupted):
-		return &scenario.Fault{At: e.placeOf(interrupted.Stack()), Text: fmt.Sprint(interrupted.Value())}
+		return &Fault{At: e.placeOf(interrupted.Stack()), Text: fmt.Sprint(interrupted.Value())}
 	case errors.As(err, &overflow):
-		return &scenario.Fault{At: e.placeOf(overflow.Stack()), Text: fmt.Sprintf("calls are nested more than %d deep", e.script.Depth), Hint: "a function that calls itself without end does this"}
+		return &Fault{At: e.placeOf(overflow.Stack()), Text: fmt.Sprintf("calls are nested more than %d deep", e.script.Depth), Hint: "a function that calls itself without end does this"}
 	case errors.As(err, &thrown):
 		f := e.faultOf(thrown.Value())
 		if at := e.placeOf(thrown.Stack()); f.At == "" || f.At == e.script.Path {
@@ -189,19 +188,19 @@ func (e *engine) fault(err error) *scenario.Fault {
 		}
 		return f
 	}
-	return &scenario.Fault{At: e.script.Path, Text: err.Error()}
+	return &Fault{At: e.script.Path, Text: err.Error()}
 }
 
 // faultOf makes a fault of a value that was thrown. Its place is that of its stack, the script's
 // path if it has none.
-func (e *engine) faultOf(v sobek.Value) *scenario.Fault {
+func (e *engine) faultOf(v sobek.Value) *Fault {
 	if v == nil {
-		return &scenario.Fault{At: e.script.Path, Text: "undefined was thrown"}
+		return &Fault{At: e.script.Path, Text: "undefined was thrown"}
 	}
 	if err, ok := v.Export().(error); ok {
 		return e.fault(err)
 	}
-	f := &scenario.Fault{At: e.script.Path}
+	f := &Fault{At: e.script.Path}
 	o, ok := v.(*sobek.Object)
 	if !ok {
 		f.Text = "thrown: " + v.String()
@@ -213,7 +212,7 @@ func (e *engine) faultOf(v sobek.Value) *scenario.Fault {
 	if ex := e.vm.Try(func() {
 		f.Text = o.String()
 		if of := o.Get("value"); of != nil {
-			if own, ok := of.Export().(*scenario.Fault); ok {
+			if own, ok := of.Export().(*Fault); ok {
 				f = own
 				return
 			}
@@ -245,7 +244,7 @@ func (e *engine) placeInStack(stack string) string {
 
 // throw makes the script's call fail.
 func (e *engine) throw(err error) {
-	var f *scenario.Fault
+	var f *Fault
 	if !errors.As(err, &f) { // the parent is gone, and with it this process
 		panic(err)
 	}
@@ -257,5 +256,5 @@ func (e *engine) throw(err error) {
 
 // fail makes the script's call fail with a text.
 func (e *engine) fail(hint, format string, args ...any) {
-	e.throw(&scenario.Fault{At: e.at(), Text: fmt.Sprintf(format, args...), Hint: hint})
+	e.throw(&Fault{At: e.at(), Text: fmt.Sprintf(format, args...), Hint: hint})
 }
