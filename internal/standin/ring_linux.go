@@ -88,6 +88,7 @@ type ringServer struct {
 	ring   *socket.Ring
 	wake   int    // an eventfd
 	window []byte // all connections are read into it, one after the other
+	alone  bool   // this thread has a scheduler processor that no goroutine waits for
 
 	mu       sync.Mutex
 	accepted []*ringConn
@@ -96,8 +97,9 @@ type ringServer struct {
 	// Only the thread uses these.
 	conns       []*ringConn
 	free        []int
-	active      int // of the connections
-	sends       int // queued and not completed
+	active      int  // of the connections
+	sends       int  // queued and not completed
+	more        bool // a connection has more to do once its answers are sent
 	again       []*ringConn
 	wakeWatched bool
 	ending      bool
@@ -155,7 +157,7 @@ func (k *ringServer) open(window int) (err error) {
 		_ = k.ring.Close()
 		return fmt.Errorf("make an eventfd: %w", err)
 	}
-	k.window = make([]byte, window)
+	k.window, k.alone = make([]byte, window), runtime.GOMAXPROCS(0) > 1
 	return nil
 }
 
@@ -216,14 +218,15 @@ func (k *ringServer) run() {
 	_ = k.ring.Close()
 }
 
-// wait passes what is queued to the kernel, and waits for more than the completions of the
-// sends, which come at once.
+// wait passes what is queued to the kernel, and waits for something to do. The completions
+// of the sends come at once.
 func (k *ringServer) wait() {
-	if len(k.again) > 0 {
+	switch {
+	case len(k.again) > 0:
 		_ = k.ring.Enter(0, 0, true)
-		return
-	}
-	if k.ring.Enter(k.sends+1, shortWait, true) == syscall.ETIME {
+	case k.more:
+		k.more = k.ring.Enter(k.sends, shortWait, true) != 0
+	case !k.alone || k.ring.Enter(k.sends+1, shortWait, true) == syscall.ETIME:
 		_ = k.ring.Enter(k.sends+1, -1, false)
 	}
 }
@@ -342,6 +345,9 @@ func (k *ringServer) step(s *ringConn) {
 			reads++
 			k.read(s)
 		}
+	}
+	if s.sending && (s.readable || len(s.kept) > 0 || s.err != nil) {
+		k.more = true
 	}
 }
 
