@@ -127,6 +127,9 @@ func TestFramesAddUp(t *testing.T) {
 		{name: "merged", every: time.Second, n: 2*MostKept + 7, frames: MostKept + (MostKept+67)/10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.n > MostKept {
+				testkit.Need(t, "a second")
+			}
 			x := newExample(tt.every, tt.warm)
 			var series Series
 			var last *Done

@@ -16,6 +16,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -275,6 +276,9 @@ func TestFlags(t *testing.T) {
 		{"IPv6", false, []string{"-w", "1", "--", "[::1]:5555"}, map[string]string{"target": "riemann://[::1]:5555"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if len(tt.args) == 2 {
+				testkit.Need(t, "a second")
+			}
 			got := runTool(t, tt.strict, tt.args...)
 			if got.Last() == nil {
 				t.Fatalf("no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
