@@ -54,18 +54,15 @@ HEAVY        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/
 QUICK        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test / && !/modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)' | grep -vE '$(ALONE)')
 SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
-# The acceptance tests also need the program with the hooks of internal/impair: make test
-# compiles it for them beside other tests.
-
 # A scheduling class in which a process runs only when no other wants the processor, where
 # there is one: what only computes runs beside the tests that mostly wait.
 IDLE        := $(shell chrt -i 0 true >/dev/null 2>&1 && echo chrt -i 0 || echo nice -n 19)
 
-# Packages that only compute: their code starts no goroutine, so the race detector makes
-# their tests five times slower and cannot find anything. make race includes them.
-CALM        := internal/arch internal/compat internal/compat/heyapm internal/compat/kafkatools internal/compat/riemannload \
-	internal/digest internal/explain internal/export internal/find \
-	internal/fleet internal/judge internal/layout internal/ledger internal/permit \
+# Packages whose tests only compute: the code that they run starts no goroutine, so the race
+# detector makes them five times slower and cannot find anything. make race includes them.
+CALM        := internal/arch internal/compat \
+	internal/explain internal/export internal/find internal/fleet \
+	internal/judge internal/layout internal/ledger \
 	internal/picture internal/report internal/secret internal/stats internal/traffic internal/trust internal/wire/apm \
 	internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
 

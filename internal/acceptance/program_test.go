@@ -25,8 +25,8 @@ import (
 // CARRONADE_PROGRAM names an existing one, such as a release.
 var program = os.Getenv("CARRONADE_PROGRAM")
 
-// built is a folder for programs that the tests build. It is removed after them.
-var built string
+// scratch is a folder for programs that the tests build. It is removed after them.
+var scratch string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -44,15 +44,15 @@ func testMain(m *testing.M) int {
 	}
 	defer testkit.EndSharedSearch()
 	var err error
-	if built, err = os.MkdirTemp("", "carronade-acceptance-"); err != nil {
+	if scratch, err = os.MkdirTemp("", "carronade-acceptance-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(built)
+	defer os.RemoveAll(scratch)
 	if program != "" {
 		return kafkatest.Main(m)
 	}
-	program = filepath.Join(built, "carronade")
+	program = filepath.Join(scratch, "carronade")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "carronade")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
