@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -273,6 +274,9 @@ func TestRiemannFlags(t *testing.T) {
 		{"IPv6", false, []string{"-w", "1", "--", "[::1]:5555"}, map[string]string{"target": "riemann://[::1]:5555"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if len(tt.args) == 2 {
+				testkit.Need(t, "a second")
+			}
 			got := runRiemannTool(t, tt.strict, tt.args...)
 			if got.Last() == nil {
 				t.Fatalf("no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)

@@ -5,12 +5,14 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // TestClock: whatever the delays of the two ways, and with clocks that are an hour
 // apart and too fast or too slow, the true offset is within the bound.
 func TestClock(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range uint64(testkit.Cases(400, 60)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		up, down := time.Duration(rnd.Int64N(int64(30*time.Millisecond))), time.Duration(rnd.Int64N(int64(30*time.Millisecond)))
 		if seed%3 == 0 {

@@ -127,6 +127,9 @@ func TestFramesAddUp(t *testing.T) {
 		{name: "merged", every: time.Second, n: 2*mostKept + 7, frames: mostKept + (mostKept+67)/10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.n > mostKept {
+				testkit.Need(t, "a second")
+			}
 			x := newExample(tt.every, tt.warm)
 			var series Series
 			var last *Done

@@ -102,6 +102,7 @@ func runChild(t *testing.T, language string, compute time.Duration) (Reason, *Fa
 
 // A child that is stopped cannot take its answer: the parent does not wait for ever.
 func TestStoppedChild(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	reason, fault := runChild(t, "reads", 50*time.Millisecond)
 	if reason != ByFault || fault == nil || !strings.Contains(fault.Text, "has neither asked nor taken an answer for 2.5 s") || fault.Hint == "" {
@@ -111,6 +112,7 @@ func TestStoppedChild(t *testing.T) {
 
 // A script that does not run does not compute.
 func TestBusyMachine(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	if reason, fault := runChild(t, "waits", time.Second); reason != ByScript || fault != nil {
 		t.Errorf("got %s, %+v", reason, fault)

@@ -205,6 +205,9 @@ func TestExamples(t *testing.T) {
 	}
 	tested := make(map[string]bool)
 	for _, e := range examples {
+		if testing.Short() && tested[e.file] {
+			continue // each file once
+		}
 		t.Run(strings.TrimSuffix(e.file, ".js")+e.args, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for _, name := range []string{"here.csv", "topic_list.csv"} {

@@ -11,6 +11,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/reporttest"
 	"carronade/load"
 )
@@ -144,6 +145,7 @@ func TestKilledInAReadOnlyStore(t *testing.T) {
 
 // Digests of another version are made again.
 func TestDigestsAreUpdated(t *testing.T) {
+	testkit.Need(t, "a second")
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
 	for i := range 300 { // more than in one transaction
 		if err := s.Put(t.Context(), reporttest.Document(i, 0)); err != nil {
