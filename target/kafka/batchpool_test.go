@@ -224,7 +224,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
 			s, err := newBatchPool(batchPoolConfig{
-				gen: gen, codec: tt.codec, batchSize: 256 << 10, batchEvents: tt.events, pool: tt.pool, cycle: newKeyCycle(gen, partitions, 1),
+				gen: gen, codec: tt.codec, batchSize: 256 << 10, batchEvents: tt.events, pool: tt.pool, cycle: cycleOf(gen, partitions),
 			})
 			if tt.fails {
 				var targetErr *target.Error
@@ -251,7 +251,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 		})
 	}
 	gen := generator(t, payload.Spec{Size: "100", Key: "seq"})
-	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: newKeyCycle(gen, 12, 1)})
+	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: cycleOf(gen, 12)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestBoundOfManyPartitions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
-			cycle := newKeyCycle(gen, tt.parts, 1)
+			cycle := cycleOf(gen, tt.parts)
 			bound := func(pool int64) (message string, failed bool) {
 				s := batchPool{codec: tt.codec}
 				err := s.limitBatchSize(&batchPoolConfig{gen: gen, codec: tt.codec, batchSize: tt.batch, batchEvents: tt.events, pool: pool, cycle: cycle})
@@ -330,4 +330,10 @@ func TestFreshBatchPool(t *testing.T) {
 	if got := tally(newRig(t, p).send(3000)); got.acked != 3000 {
 		t.Errorf("%+v, want all acked", got)
 	}
+}
+
+// cycleOf is the cycle of one client whose keys choose the partition.
+func cycleOf(gen *payload.Generator, partitions int) *keyCycle {
+	s := newStreams(partitioner{kind: "murmur2"}, 1, partitions, gen, 1)
+	return s.cycle
 }

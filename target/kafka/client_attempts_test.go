@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/load"
+	"carronade/target/targettest"
 )
 
 // The report has the number of failed attempts, and says nothing if none failed.
@@ -28,7 +30,11 @@ func TestClientAttempts(t *testing.T) {
 		{"both", 2, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := eventsCluster(t, 1)
+			c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
 			var seen atomic.Uint64
 			c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
@@ -52,16 +58,20 @@ func TestClientAttempts(t *testing.T) {
 				}
 				return nil, nil, false
 			})
-			s, err := open(t, spec(t, fakeURL(c.ListenAddrs()), map[string][]string{"engine": {engineClient}, "idempotent": {"true"}}))
+			p := openClient(t, "kafka://"+c.ListenAddrs()[0]+"/t", map[string][]string{"engine": {engineClient}, "idempotent": {"true"}})
+			const events = 200
+			run, err := load.New(load.Plan{Schedule: load.Limit(load.Constant(2000), events)}, p)
 			if err != nil {
 				t.Fatal(err)
 			}
-			const events = 200
-			res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(2000), events)})
+			run.Start()
+			res, err := run.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
 			if res.Measurement.Acked != events {
 				t.Errorf("%d of %d events acked", res.Measurement.Acked, events)
 			}
-			p := s.Target().(*clientProducer)
 			a := &p.attempts
 			if a.refused.Load() != tt.refused || a.unanswered.Load() != tt.unanswered {
 				t.Errorf("%d attempts refused and %d unanswered, want %d and %d", a.refused.Load(), a.unanswered.Load(), tt.refused, tt.unanswered)
@@ -74,6 +84,30 @@ func TestClientAttempts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// openClient opens a producer, which ends with the test.
+func openClient(t *testing.T, rawURL string, given map[string][]string) *clientProducer {
+	t.Helper()
+	c, err := parseConfig(targettest.Spec(t, options(), rawURL, given))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl, err := c.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.close)
+	p, err := newClientProducer(t.Context(), cl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
 }
 
 // scriptedConn reads what it was given, and takes every write.

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/impair"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/target"
 )
 
 // A clientSource consumes through franz-go, as an application would: as members of
@@ -39,6 +40,8 @@ type clientSource struct {
 	assigned   int           // how often partitions were assigned
 	revoked    int
 }
+
+var _ target.Seekable = (*clientSource)(nil)
 
 // A clientReader is one client. Its callbacks and polls come from different
 // goroutines.
@@ -67,6 +70,9 @@ type logOffset struct {
 	log    int32
 	offset int64
 }
+
+// errAllRead: everything up to the ends was read.
+var errAllRead = errors.New("read to the end")
 
 func newClientSource(ctx context.Context, cl *cluster, stamped bool) (*clientSource, error) {
 	n := cl.logCount()
@@ -232,7 +238,7 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 	}
 	<-ctx.Done()
 	wg.Wait()
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, errReadToEnd) {
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, errAllRead) {
 		return err
 	}
 	return nil
@@ -283,7 +289,7 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 		}
 		fetches.EachRecord((*kgo.Record).Recycle)
 		if over > 0 && s.remaining.Add(-over) == 0 {
-			return errReadToEnd
+			return errAllRead
 		}
 	}
 }

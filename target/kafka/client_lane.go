@@ -168,7 +168,9 @@ func (c *clientBatch) recordDone(r *kgo.Record, err error) {
 	default:
 		if c.l.s.p.cfg.acks != 0 {
 			c.acked.Add(1)
-			c.l.s.p.list.add(c.l.partition, r.Offset, 1)
+			if note := c.l.s.p.acked; note != nil {
+				note(c.l.partition, r.Offset, 1)
+			}
 		}
 		if c.firstOffset < 0 {
 			c.firstOffset = r.Offset

@@ -47,10 +47,18 @@ type clientProducer struct {
 	perBatch int // most events of a batch
 	senders  []*clientSender
 	sink     load.Sink
-	list     *listing // of what was acked; nil: none is written
+	// acked notes records that were acked, by partition and offset; nil: nothing does. It is
+	// set before the run.
+	acked    func(partition int32, offset, n int64)
 	traffic  traffic
 	attempts attempts
 }
+
+var (
+	_ target.Placed    = (*clientProducer)(nil)
+	_ load.SelfBatcher = (*clientProducer)(nil)
+	_ load.Connected   = (*clientProducer)(nil)
+)
 
 // A clientSender is one franz-go client with its lanes. The engine's thread calls its
 // lanes, a goroutine of franz-go calls the promises, and another goroutine ends

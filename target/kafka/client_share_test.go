@@ -78,7 +78,7 @@ func TestConsumeShareGroup(t *testing.T) {
 	if got := receiveShare(t, src, 3000); got[0]+got[1] != 3000 || len(got) != 2 {
 		t.Errorf("got events %v, want 3000 once each", got)
 	}
-	facts := src.(*clientSource).facts()["share_group"].(map[string]any)
+	facts := src.(consumerEngine).facts()["share_group"].(map[string]any)
 	var events, bytes uint64
 	for i, n := range facts["member_events"].([]uint64) {
 		events += n

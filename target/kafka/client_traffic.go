@@ -151,3 +151,10 @@ func (t *traffic) ratio() float64 {
 	}
 	return float64(sent) / float64(raw)
 }
+
+// Connected implements load.Connected: all connections of its clients.
+func (p *clientProducer) Connected() (n int, known bool) {
+	p.traffic.mu.Lock()
+	defer p.traffic.mu.Unlock()
+	return len(p.traffic.open), true
+}

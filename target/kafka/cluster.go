@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"carronade/internal/conn"
-	"carronade/target/kafka/admin"
 	"carronade/units"
 )
 
@@ -79,9 +77,24 @@ type otherTopic struct {
 	partitions int
 }
 
+// newCluster returns a cluster that a client has reached, of which nothing is known.
+func newCluster(c *config, control *kgo.Client) *cluster {
+	return &cluster{cfg: c, control: control, admin: kadm.NewClient(control)}
+}
+
+// client returns a cluster with a client for rare requests, which has no connection yet.
+func (c *config) client() (*cluster, error) {
+	control, err := kgo.NewClient(c.baseOpts()...)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return newCluster(c, control), nil
+}
+
 // partitions is the number of partitions that the topic had at Open.
 func (cl *cluster) partitions() int { return len(cl.leaders) }
 
+// close closes the client.
 func (cl *cluster) close() { cl.control.Close() }
 
 // baseOpts returns the settings of every franz-go client here.
@@ -105,11 +118,10 @@ func (c *config) connect(ctx context.Context) (*cluster, error) {
 	if err := c.probe(ctx); err != nil {
 		return nil, err
 	}
-	control, err := kgo.NewClient(c.baseOpts()...)
+	cl, err := c.client()
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, err
 	}
-	cl := &cluster{cfg: c, control: control, admin: kadm.NewClient(control)}
 	if err := cl.discover(ctx); err != nil {
 		cl.close()
 		return nil, err
@@ -243,7 +255,7 @@ func (cl *cluster) applyMetadata(meta *kmsg.MetadataResponse) (leaderless []int3
 	cl.controller = meta.ControllerID
 	cl.brokers = cl.brokers[:0]
 	for _, b := range meta.Brokers {
-		n := broker{id: b.NodeID, addr: net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))), produceMax: -1, fetchMax: -1}
+		n := broker{id: b.NodeID, addr: joinAddr(b.Host, b.Port), produceMax: -1, fetchMax: -1}
 		if b.Rack != nil {
 			n.rack = *b.Rack
 		}
@@ -283,8 +295,8 @@ func (cl *cluster) checkRights(ops int32) error {
 }
 
 // createTopic creates a topic. It returns nil if the topic exists already.
-func (cl *cluster) createTopic(ctx context.Context, spec admin.Spec) error {
-	err := admin.CreateTopics(ctx, cl.control, []admin.Spec{spec}, cl.cfg.requestTimeout)[0]
+func (cl *cluster) createTopic(ctx context.Context, spec TopicSpec) error {
+	err := CreateTopics(ctx, cl.control, []TopicSpec{spec}, cl.cfg.requestTimeout)[0]
 	switch {
 	case err == nil || errors.Is(err, kerr.TopicAlreadyExists):
 		return nil
@@ -298,16 +310,9 @@ func (cl *cluster) createTopic(ctx context.Context, spec admin.Spec) error {
 // the engines. So a broker that advertises an address which cannot be reached from
 // here is found now.
 func (cl *cluster) queryBrokers(ctx context.Context) error {
-	var wg sync.WaitGroup
-	for i := range cl.brokers {
-		b := &cl.brokers[i]
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, openTimeout/2)
-			defer cancel()
-			b.err = cl.cfg.queryBroker(ctx, b)
-		})
-	}
-	wg.Wait()
+	limited, cancel := context.WithTimeout(ctx, openTimeout/2)
+	defer cancel()
+	cl.contactBrokers(limited)
 	var first *broker
 	unreachable, leaders := 0, map[int32]bool{}
 	for _, l := range cl.leaders {
@@ -344,6 +349,16 @@ func (cl *cluster) queryBrokers(ctx context.Context) error {
 	}
 	cl.warnings = append(cl.warnings, fmt.Sprintf("%s cannot be reached: %v", where, first.err))
 	return nil
+}
+
+// contactBrokers asks each broker for its versions at the address that it advertises.
+func (cl *cluster) contactBrokers(ctx context.Context) {
+	var wg sync.WaitGroup
+	for i := range cl.brokers {
+		b := &cl.brokers[i]
+		wg.Go(func() { b.err = cl.cfg.queryBroker(ctx, b) })
+	}
+	wg.Wait()
 }
 
 // queryBroker asks one broker for its API versions.
@@ -406,18 +421,37 @@ func (cl *cluster) readSettings(ctx context.Context) {
 	if err != nil || len(rs) != 1 || rs[0].Err != nil {
 		return
 	}
-	cl.settings = admin.Settings(rs[0].Configs)
+	cl.settings = TopicSettings(rs[0].Configs)
 }
 
 // recompresses reports whether brokers compress the batches again, because the topic's
-// codec differs from the producer's. If the settings cannot be read, it returns false.
-func (cl *cluster) recompresses() bool {
-	switch codec := cl.settings["compression.type"]; codec {
+// codec (compression.type) differs from the producer's. Of an unknown codec, "", it
+// returns false.
+func (c *config) recompresses(codec string) bool {
+	switch codec {
 	case "", "producer":
 		return false
 	case "uncompressed":
-		return cl.cfg.compression != "none"
+		return c.compression != "none"
 	default:
-		return codec != cl.cfg.compression
+		return codec != c.compression
 	}
+}
+
+// reach returns a cluster of which a broker has answered, and of which nothing is known.
+func (c *config) reach(ctx context.Context) (*cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := c.probe(ctx); err != nil {
+		return nil, err
+	}
+	cl, err := c.client()
+	if err != nil {
+		return nil, err
+	}
+	if err := cl.control.Ping(ctx); err != nil {
+		cl.close()
+		return nil, err
+	}
+	return cl, nil
 }

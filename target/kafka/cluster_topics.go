@@ -125,3 +125,19 @@ func (cl *cluster) eachAssigned(parts map[string][]int32, f func(log int32)) {
 		}
 	}
 }
+
+// pauseForTopic pauses before the next look for a missing topic. It reports
+// whether to look again: not once the time of wait-topic, which started at began,
+// is over.
+func (c *config) pauseForTopic(ctx context.Context, began time.Time) bool {
+	left := c.waitTopic - time.Since(began)
+	if left <= 0 {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(min(left, metadataPause)):
+		return true
+	}
+}

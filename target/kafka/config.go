@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"carronade/load"
+	"carronade/measure"
 	"carronade/payload"
 	"carronade/target"
-	"carronade/target/kafka/admin"
 )
 
 // The two engines.
@@ -92,7 +92,7 @@ type config struct {
 	fetch       fetchConfig
 
 	bufferMemory int64 // bytes waiting; 0: unbounded
-	create       *admin.Spec
+	create       *TopicSpec
 	security     *security
 	clientID     string
 	rack         string
@@ -239,7 +239,6 @@ func (c *config) parse(s *target.Spec, v target.Values, props map[string]string)
 	if c.security, err = parseSecurity(v, props); err != nil {
 		return err
 	}
-	c.security.timeout = c.requestTimeout
 	c.security.clientID = c.clientID
 	c.security.via = s.Dial
 	return nil
@@ -277,7 +276,7 @@ func (c *config) parseTopics(v target.Values) (err error) {
 		}
 	}
 	if text := v.String("create-topic"); text != "" {
-		spec, err := admin.ParseSpec(text)
+		spec, err := ParseTopicSpec(text)
 		if err != nil {
 			return err
 		}
@@ -410,4 +409,20 @@ func (c *config) check() error {
 		return contradiction("batch-size must be above zero", "give --batch-size 256KiB")
 	}
 	return nil
+}
+
+// encoding is what the settings say about it. distinct is the number of different events
+// in the pool.
+func (c *config) encoding(stamped bool, distinct int) *measure.Encoding {
+	e := &measure.Encoding{Events: measure.Fresh}
+	if !c.fresh {
+		e.Events, e.Distinct = measure.Pooled, uint64(distinct)
+		if stamped {
+			e.Except = "stamps"
+		}
+	}
+	if c.compression != "none" {
+		e.Codec = c.compression
+	}
+	return e
 }

@@ -50,6 +50,12 @@ type position struct {
 	offset int64
 }
 
+// The ends of a log.
+var (
+	fromStart = position{kind: "earliest"}
+	fromEnd   = position{kind: "latest"}
+)
+
 // positionForms lists the texts that parsePosition accepts.
 const positionForms = "earliest, latest, an offset such as 1000, a time such as 2026-11-21T09:00:00Z"
 
@@ -152,5 +158,44 @@ func checkTopic(name string) error {
 			return bad(fmt.Sprintf("it has the character %q", c))
 		}
 	}
+	return nil
+}
+
+// A location is where a pipeline reads, if it is not where it produces.
+type location struct {
+	seeds []string
+	topic string
+}
+
+// parseStage reads the options of a pipeline's second stage.
+func (c *config) parseStage(v target.Values) (err error) {
+	if c.op != opPipeline {
+		return nil
+	}
+	if c.stage, err = target.ParseStage(v); err != nil {
+		return err
+	}
+	text := v.String("read-from")
+	if text == "" {
+		return nil
+	}
+	wrong := func(err error) error {
+		return &target.Error{Doing: "read the option read-from", Err: err, Hint: "give the URL of a topic, such as --read-from kafka://host:9092/" + c.topic}
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return wrong(fmt.Errorf("%s is not a URL", text))
+	}
+	if u.Scheme != "kafka" {
+		return wrong(fmt.Errorf("%s does not begin with kafka://", text))
+	}
+	from := &location{}
+	if from.seeds, from.topic, err = parseTarget(u); err != nil {
+		return wrong(err)
+	}
+	if len(from.seeds) == 0 {
+		return wrong(fmt.Errorf("%s has no broker address", text))
+	}
+	c.readFrom = from
 	return nil
 }

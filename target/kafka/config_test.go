@@ -2,35 +2,15 @@ package kafka
 
 import (
 	"net/url"
+	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/target"
+	"carronade/target/targettest"
 )
-
-// spec returns a spec as the workload package makes it: defaults filled in,
-// and the names of what was given.
-func spec(t testing.TB, rawURL string, given map[string][]string) target.Spec {
-	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := target.Spec{URL: u, Options: target.Values{}, Given: map[string]bool{}, Linger: 5 * time.Millisecond, MaxInFlight: 5, Logf: t.Logf}
-	for _, o := range options() {
-		if o.Default != "" {
-			s.Options[o.Name] = []string{o.Default}
-		}
-	}
-	for k, v := range given {
-		s.Options[k] = v
-		s.Given[k] = true
-	}
-	return s
-}
 
 func TestOptionsTable(t *testing.T) {
 	t.Parallel()
@@ -162,7 +142,7 @@ func TestConfigRefusesContradictions(t *testing.T) {
 		{"no such variable", map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"a"}, "password": {"env:CARRONADE_NOT_SET"}}, "CARRONADE_NOT_SET"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := parseConfig(spec(t, "kafka://a/t", tt.given))
+			_, err := parseConfig(settingsOf(t, "kafka://a/t", tt.given))
 			if err == nil || !strings.Contains(err.Error(), tt.wrong) {
 				t.Fatalf("got error %v, want one with %q", err, tt.wrong)
 			}
@@ -176,8 +156,8 @@ func TestConfigRefusesContradictions(t *testing.T) {
 func TestConfigPrecedence(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/client.properties"
-	writeFile(t, file, "bootstrap.servers=x:1,y:2\nacks=0\nbatch.size=1000\nlinger.ms=7\n")
-	s := spec(t, "kafka:///t", map[string][]string{
+	writeText(t, file, "bootstrap.servers=x:1,y:2\nacks=0\nbatch.size=1000\nlinger.ms=7\n")
+	s := settingsOf(t, "kafka:///t", map[string][]string{
 		"profile":         {"java"},
 		"client-config":   {file},
 		"client-property": {"batch.size=2000", "no.such=1", "key.serializer=x"},
@@ -209,7 +189,7 @@ func TestConfigPrecedence(t *testing.T) {
 	if diff := cmp.Diff(want, c.warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	set, _, err := Kind{}.Presets(s.URL, s.Options, s.Given)
+	set, _, err := Presets(s.Options, s.Given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +205,7 @@ func TestConfigPrecedence(t *testing.T) {
 // The Java producer of 2018 has weaker defaults: acks=1, and no idempotence.
 func TestConfigOfOldJava(t *testing.T) {
 	t.Parallel()
-	c, err := parseConfig(spec(t, "kafka://a/t", map[string][]string{"profile": {"java1"}, "client-property": {"batch.size=8196"}}))
+	c, err := parseConfig(settingsOf(t, "kafka://a/t", map[string][]string{"profile": {"java1"}, "client-property": {"batch.size=8196"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,8 +232,8 @@ func TestPresetsOfIdempotence(t *testing.T) {
 		{"transactional id by property", map[string][]string{"engine": {"client"}, "client-property": {"transactional.id=x"}}, "all"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := spec(t, "kafka://a/t", tt.given)
-			set, _, err := Kind{}.Presets(s.URL, s.Options, s.Given)
+			s := settingsOf(t, "kafka://a/t", tt.given)
+			set, _, err := Presets(s.Options, s.Given)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -282,8 +262,8 @@ func TestPresetsGiveWay(t *testing.T) {
 		{"where acks are a default", map[string][]string{"idempotent": {"true"}}, "", "all", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := spec(t, "kafka://a/t", tt.given)
-			set, warnings, err := Kind{}.Presets(s.URL, s.Options, s.Given)
+			s := settingsOf(t, "kafka://a/t", tt.given)
+			set, warnings, err := Presets(s.Options, s.Given)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -315,7 +295,7 @@ func TestConfigWarnsOfUnusedSettings(t *testing.T) {
 		{"events per batch with the wire engine", opProduce, map[string][]string{"batch-events": {"1"}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := spec(t, "kafka://a/t", tt.given)
+			s := settingsOf(t, "kafka://a/t", tt.given)
 			s.Op = tt.op
 			if tt.given["max-in-flight"] != nil {
 				s.MaxInFlight = 2
@@ -332,5 +312,18 @@ func TestConfigWarnsOfUnusedSettings(t *testing.T) {
 				t.Errorf("got warnings %q, want one about %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// settingsOf returns a spec as a workload makes it.
+func settingsOf(t testing.TB, rawURL string, given map[string][]string) target.Spec {
+	t.Helper()
+	return targettest.Spec(t, options(), rawURL, given)
+}
+
+func writeText(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

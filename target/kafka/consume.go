@@ -257,7 +257,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 			case errors.Is(l.err, errReadToEnd):
 				left--
 				continue
-			case l.err != nil && ctx.Err() == nil && !recoverable(l.err):
+			case l.err != nil && ctx.Err() == nil && (errors.Is(l.err, errBatch) || !recoverable(l.err)):
 				return s.cl.cfg.explain(fmt.Sprintf("fetch from %s, partition %d", s.cl.cfg.topic, l.p.id), l.err)
 			}
 			if l.reset {
@@ -286,19 +286,6 @@ func (s *wireSource) manage(ctx context.Context) error {
 // generators, each reads its own; who reads back what was sent reads all.
 func (s *wireSource) reads(p *part) bool {
 	return s.cl.cfg.op != opConsume || s.cl.cfg.portion.Has(p.client)
-}
-
-// recoverable reports whether fetching may succeed later.
-func recoverable(err error) bool {
-	var ke *kerr.Error
-	switch {
-	case errors.Is(err, errBatch):
-		return false
-	case errors.As(err, &ke):
-		return ke.Retriable || errors.Is(ke, kerr.UnknownTopicID) || errors.Is(ke, kerr.InconsistentTopicID) ||
-			errors.Is(ke, kerr.OffsetOutOfRange) || errors.Is(ke, kerr.UnknownServerError)
-	}
-	return true // a failed connection
 }
 
 // assign hands each partition to the fetcher of its leader and returns those without a
@@ -370,11 +357,11 @@ func (s *wireSource) refresh(ctx context.Context) error {
 func (s *wireSource) reset(ctx context.Context, p *part) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)
 	defer cancel()
-	start, err := s.cl.offsets(ctx, position{kind: "earliest"})
+	start, err := s.cl.offsets(ctx, fromStart)
 	if err != nil {
 		return err
 	}
-	end, err := s.cl.offsets(ctx, position{kind: "latest"})
+	end, err := s.cl.offsets(ctx, fromEnd)
 	if err != nil {
 		return err
 	}

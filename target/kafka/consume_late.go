@@ -39,11 +39,11 @@ func (l *lateness) throttled(wait time.Duration) { l.couldAsk += wait }
 
 // earliest is the time at which the newest answer's events of a partition could have
 // arrived if the fetcher had never been late. more: the log has more than the answer.
-func (l *lateness) earliest(p *part, at time.Duration, more bool) time.Duration {
-	p.ownDelay += l.askDelay
-	earliest := max(1, at-p.ownDelay-l.readDelay) // 0 means unknown
+func (l *lateness) earliest(ownDelay *time.Duration, at time.Duration, more bool) time.Duration {
+	*ownDelay += l.askDelay
+	earliest := max(1, at-*ownDelay-l.readDelay) // 0 means unknown
 	if !more {
-		p.ownDelay = 0
+		*ownDelay = 0
 	}
 	return earliest
 }

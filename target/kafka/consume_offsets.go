@@ -3,14 +3,10 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"net"
-	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 )
-
-func joinAddr(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 
 // startText describes where reading starts, for the report.
 func (c *config) startText() string {
@@ -25,16 +21,16 @@ func (c *config) startText() string {
 func (cl *cluster) starts(ctx context.Context) ([]int64, error) {
 	c := cl.cfg
 	if c.op != opConsume {
-		return cl.offsets(ctx, position{kind: "latest"})
+		return cl.offsets(ctx, fromEnd)
 	}
 	if c.from.kind != "offset" {
 		return cl.offsets(ctx, c.from)
 	}
-	first, err := cl.offsets(ctx, position{kind: "earliest"})
+	first, err := cl.offsets(ctx, fromStart)
 	if err != nil {
 		return nil, err
 	}
-	last, err := cl.offsets(ctx, position{kind: "latest"})
+	last, err := cl.offsets(ctx, fromEnd)
 	if err != nil {
 		return nil, err
 	}
@@ -54,12 +50,12 @@ func (cl *cluster) starts(ctx context.Context) ([]int64, error) {
 
 // ends asks, per partition, for the current end of what may be read.
 func (cl *cluster) ends(ctx context.Context) ([]int64, error) {
-	return cl.offsets(ctx, position{kind: "latest"})
+	return cl.offsets(ctx, fromEnd)
 }
 
 // heads asks, per partition, for the current beginning.
 func (cl *cluster) heads(ctx context.Context) ([]int64, error) {
-	return cl.offsets(ctx, position{kind: "earliest"})
+	return cl.offsets(ctx, fromStart)
 }
 
 // offsets asks the leaders, per partition, for the offset of a position. With

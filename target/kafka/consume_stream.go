@@ -354,7 +354,7 @@ func (st *fetcher) partition(fp *kafka.FetchPartition) error {
 	var err error
 	first := len(st.arrivals)
 	st.arrivals, err = st.decoder.appendArrivals(p, fp, st.at, st.arrivals)
-	earliest := st.late.earliest(p, st.at, p.offset < high)
+	earliest := st.late.earliest(&p.ownDelay, st.at, p.offset < high)
 	for i := range st.arrivals[first:] {
 		a := &st.arrivals[first+i]
 		a.Earliest, a.Requested, a.Waited = earliest, st.late.written, st.late.readDelay

@@ -21,7 +21,7 @@ func classify(err error) (class load.Class, certain bool) {
 	var ke *kerr.Error
 	switch {
 	case errors.As(err, &ke):
-		return classOfCode(ke)
+		return classOf(ke.Code), !perhapsAppended(ke.Code)
 	case errors.Is(err, kgo.ErrMaxBuffered):
 		return load.Rejected, true
 	case errors.Is(err, kgo.ErrRecordTimeout), errors.Is(err, kgo.ErrRecordRetries), conn.IsTimeout(err):
@@ -34,15 +34,45 @@ func classify(err error) (class load.Class, certain bool) {
 	return load.Protocol, false
 }
 
-// classOfCode classifies the protocol's own error codes
-// (https://kafka.apache.org/protocol#protocol_error_codes).
-func classOfCode(ke *kerr.Error) (class load.Class, certain bool) {
-	class = classOf(ke.Code)
-	switch ke {
-	case kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend: // appended, but perhaps not replicated
-		return load.Timeout, false
-	case kerr.NetworkException, kerr.KafkaStorageError, kerr.UnknownServerError:
-		return class, false
+// perhapsAppended reports whether an error leaves open whether the batch is in
+// the log: too few replicas have it yet, the disk failed during the write, or the
+// reason is unknown.
+func perhapsAppended(code int16) bool {
+	switch code {
+	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code, kerr.NetworkException.Code,
+		kerr.KafkaStorageError.Code, kerr.UnknownServerError.Code:
+		return true
 	}
-	return class, true
+	return false
+}
+
+// classOf returns the class of a broker's error
+// (https://kafka.apache.org/protocol#protocol_error_codes).
+func classOf(code int16) load.Class {
+	switch code {
+	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code: // appended, and not replicated in time
+		return load.Timeout
+	case kerr.ThrottlingQuotaExceeded.Code:
+		return load.Throttled
+	case kerr.MessageTooLarge.Code, kerr.RecordListTooLarge.Code:
+		return load.TooLarge
+	case kerr.TopicAuthorizationFailed.Code, kerr.ClusterAuthorizationFailed.Code, kerr.GroupAuthorizationFailed.Code,
+		kerr.TransactionalIDAuthorizationFailed.Code, kerr.SaslAuthenticationFailed.Code, kerr.DelegationTokenAuthorizationFailed.Code:
+		return load.Unauthorized
+	case kerr.UnsupportedVersion.Code, kerr.InvalidRequest.Code, kerr.UnsupportedForMessageFormat.Code,
+		kerr.UnsupportedCompressionType.Code, kerr.CorruptMessage.Code:
+		return load.Protocol
+	}
+	return load.Rejected
+}
+
+// recoverable reports whether fetching may succeed later.
+func recoverable(err error) bool {
+	var ke *kerr.Error
+	switch {
+	case errors.As(err, &ke):
+		return ke.Retriable || errors.Is(ke, kerr.UnknownTopicID) || errors.Is(ke, kerr.InconsistentTopicID) ||
+			errors.Is(ke, kerr.OffsetOutOfRange) || errors.Is(ke, kerr.UnknownServerError)
+	}
+	return true // a failed connection
 }

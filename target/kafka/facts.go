@@ -12,8 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"carronade/target/kafka/admin"
 )
 
 // discardID is the cluster id of our own discarding stand-in, which keeps no records:
@@ -39,7 +37,7 @@ func (cl *cluster) facts() map[string]any {
 		if b.rack != "" && !isStandin(cl.id) {
 			f["rack"] = b.rack
 		}
-		if n := count(cl.leaders, b.id); n > 0 {
+		if n := led(cl.leaders, b.id); n > 0 {
 			f["leads"] = n
 		}
 		brokers = append(brokers, f)
@@ -48,10 +46,10 @@ func (cl *cluster) facts() map[string]any {
 		"name":       c.topic,
 		"partitions": cl.partitions(),
 		"replicas":   slices.Max(append(cl.replicas, 0)),
-		"leaders":    admin.Layout(cl.leaders),
+		"leaders":    Layout(cl.leaders),
 	}
 	if cl.leadersAfter != nil {
-		topic["leaders_after"] = admin.Layout(cl.leadersAfter)
+		topic["leaders_after"] = Layout(cl.leadersAfter)
 	}
 	if cl.createdBy != "" {
 		topic["created_by"] = cl.createdBy
@@ -191,14 +189,4 @@ func mergeSettings(described map[string]map[string]string) map[string]string {
 		out[name] = strings.Join(values, ", ")
 	}
 	return out
-}
-
-func count(list []int32, x int32) int {
-	n := 0
-	for _, v := range list {
-		if v == x {
-			n++
-		}
-	}
-	return n
 }

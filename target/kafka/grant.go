@@ -152,3 +152,22 @@ func (c *config) missingRight(ops int32) string {
 	}
 	return ""
 }
+
+// quoted is a word for a POSIX shell.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+,=", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// anonymous is the user of a client without a login.
+const anonymous = "ANONYMOUS"
+
+// named reports whether brokers conclude a user from the login or the certificate.
+func (s *security) named() bool {
+	return s.mechanism != nil || s.tls != nil && (len(s.tls.Certificates) > 0 || s.tls.GetClientCertificate != nil)
+}

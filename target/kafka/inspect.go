@@ -11,9 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/conn"
@@ -24,8 +22,8 @@ import (
 // inspected are the options that Inspect uses besides those of security and connections.
 var inspected = []string{"acks", "batch-size", "compression", "create-topic", "idempotent"}
 
-// Inspects implements target.Inspector.
-func (Kind) Inspects(o *target.Option) bool {
+// Inspects reports whether Inspect uses an option.
+func Inspects(o *target.Option) bool {
 	switch o.Group {
 	case groupSecurity, groupConn:
 		return o.Name != "rack"
@@ -33,26 +31,26 @@ func (Kind) Inspects(o *target.Option) bool {
 	return slices.Contains(inspected, o.Name)
 }
 
-// Inspect implements target.Inspector. It makes the connections that a run makes first, and
-// then asks about the topic, its settings, the brokers and the quotas. It creates no topic.
-func (Kind) Inspect(ctx context.Context, s target.Spec) (target.Inspection, error) {
+// Inspect looks at a cluster and a topic before a run, see target.Inspector. It makes the connections
+// that a run makes first, and then asks about the topic, its settings, the brokers and the quotas. It
+// creates no topic.
+func Inspect(ctx context.Context, s target.Spec) (target.Inspection, error) {
 	c, err := parseConfig(s)
 	if err != nil {
 		return target.Inspection{}, err
 	}
 	in := target.Inspection{Addresses: c.seeds}
-	seeds, err := c.contactSeeds(ctx)
+	seeds, err := contactSeeds(ctx, c)
 	if err != nil {
 		return in, err
 	}
 	in.Findings = append(in.Findings, seeds.findings(time.Now())...)
 	reached := *c
 	reached.seeds = seeds.answered // others would only delay what follows
-	control, err := kgo.NewClient(reached.baseOpts()...)
+	cl, err := reached.client()
 	if err != nil {
-		return in, fmt.Errorf("make a client: %w", err)
+		return in, err
 	}
-	cl := &cluster{cfg: &reached, control: control, admin: kadm.NewClient(control)}
 	defer cl.close()
 	meta, err := cl.metadata(ctx, c.topic, false)
 	if err != nil {
@@ -67,19 +65,19 @@ func (Kind) Inspect(ctx context.Context, s target.Spec) (target.Inspection, erro
 		topic  []target.Finding
 	)
 	wg.Go(func() { cl.contactBrokers(ctx) })
-	wg.Go(func() { quotas = cl.quotas(ctx) })
-	wg.Go(func() { topic = cl.inspectTopic(ctx, &meta.Topics[0], leaderless) })
+	wg.Go(func() { quotas = quotasOf(ctx, cl) })
+	wg.Go(func() { topic = inspectTopic(ctx, cl, &meta.Topics[0], leaderless) })
 	wg.Wait()
-	in.Findings = append(in.Findings, cl.login())
+	in.Findings = append(in.Findings, login(c.security))
 	in.Findings = append(in.Findings, brokerFindings(cl.brokers, cl.leaders, isStandin(cl.id))...)
 	in.Findings = append(in.Findings, topic...)
-	in.Findings = append(in.Findings, quotas, cl.clock())
+	in.Findings = append(in.Findings, quotas, clockOf(cl.brokers))
 	return in, nil
 }
 
 // tool is a command line of one of Kafka's own tools for the run's cluster. With a login, it reads
 // that from the run's --client-config, or from a file like it.
-func (c *config) tool(name, args string) string {
+func tool(c *config, name, args string) string {
 	login := ""
 	if c.security.protocol() != plaintext {
 		flag := "--command-config"
@@ -95,17 +93,6 @@ func (c *config) tool(name, args string) string {
 	return name + " --bootstrap-server " + quoted(strings.Join(c.seeds, ",")) + login + " " + args
 }
 
-// quoted is a word for a POSIX shell.
-func quoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+,=", r)
-	}
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
 // seeds is what connecting to the bootstrap brokers found.
 type seeds struct {
 	contacts []conn.Contact
@@ -115,7 +102,7 @@ type seeds struct {
 }
 
 // contactSeeds connects to all seeds at once. It is an error if none answers as a broker.
-func (c *config) contactSeeds(ctx context.Context) (*seeds, error) {
+func contactSeeds(ctx context.Context, c *config) (*seeds, error) {
 	s := &seeds{contacts: make([]conn.Contact, len(c.seeds)), errs: make([]error, len(c.seeds))}
 	d := conn.Dialer{TLS: c.security.tls}
 	var wg sync.WaitGroup
@@ -157,9 +144,9 @@ func (s *seeds) findings(now time.Time) []target.Finding {
 }
 
 // login is the finding about the listener's security, after it let us in.
-func (cl *cluster) login() target.Finding {
-	f := target.Finding{Check: "login", Found: "the brokers accept " + cl.cfg.security.String()}
-	switch s := cl.cfg.security; {
+func login(s *security) target.Finding {
+	f := target.Finding{Check: "login", Found: "the brokers accept " + s.String()}
+	switch {
 	case s.skipVerify:
 		f.Level, f.Effect = target.LevelNote, "another server could answer instead of the broker; times are not affected"
 		f.Mend = "give --tls-ca FILE instead of --tls-insecure-skip-verify"
@@ -167,17 +154,6 @@ func (cl *cluster) login() target.Finding {
 		f.Found = "the brokers accept clients without TLS and without a login"
 	}
 	return f
-}
-
-// contactBrokers asks each broker for its versions at the address that it advertises. The
-// answers are in cl.brokers.
-func (cl *cluster) contactBrokers(ctx context.Context) {
-	var wg sync.WaitGroup
-	for i := range cl.brokers {
-		b := &cl.brokers[i]
-		wg.Go(func() { b.err = cl.cfg.queryBroker(ctx, b) })
-	}
-	wg.Wait()
 }
 
 // mostNamed limits the brokers with a finding of their own.
@@ -205,7 +181,7 @@ func brokerFindings(brokers []broker, leaders []int32, standin bool) []target.Fi
 			Found: fmt.Sprintf("broker %d advertises %s, which does not answer from here: %v", b.id, b.addr, b.err),
 			Mend:  "set advertised.listeners of the broker to an address that this machine can reach",
 		}
-		if n := count(leaders, b.id); n > 0 {
+		if n := led(leaders, b.id); n > 0 {
 			f.Effect = fmt.Sprintf("it leads %d of the %d partitions of the topic, and their events cannot be sent", n, len(leaders))
 		} else {
 			f.Level, f.Effect = target.LevelWarning, "events fail when it becomes a leader of the topic"
@@ -239,12 +215,12 @@ func brokerFindings(brokers []broker, leaders []int32, standin bool) []target.Fi
 	return append(out, f)
 }
 
-// clock says what is known about the brokers' clocks: the protocol has no question for the
+// clockOf says what is known about the brokers' clocks: the protocol has no question for the
 // time, and the stamp of a written record would cost a write.
-func (cl *cluster) clock() target.Finding {
+func clockOf(brokers []broker) target.Finding {
 	f := target.Finding{Check: "clock of the brokers"}
-	for i := range cl.brokers {
-		if !conn.IsLocal(cl.brokers[i].addr) {
+	for i := range brokers {
+		if !conn.IsLocal(brokers[i].addr) {
 			f.Level = target.LevelUnknown
 			f.Found = "Kafka's protocol does not ask brokers for the time without writing"
 			f.Effect = "times of events do not depend on it; retention by time, and other consumers' end-to-end times do"
@@ -256,12 +232,12 @@ func (cl *cluster) clock() target.Finding {
 }
 
 // inspectTopic looks at the topic. It does not create it.
-func (cl *cluster) inspectTopic(ctx context.Context, t *kmsg.MetadataResponseTopic, leaderless []int32) []target.Finding {
+func inspectTopic(ctx context.Context, cl *cluster, t *kmsg.MetadataResponseTopic, leaderless []int32) []target.Finding {
 	c := cl.cfg
 	err := kerr.ErrorForCode(t.ErrorCode)
 	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		return []target.Finding{cl.missing(ctx)}
+		return []target.Finding{missing(ctx, cl)}
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return []target.Finding{{
 			Check: "topic", Level: target.LevelError, Found: fmt.Sprintf("the user may not see the topic %s", c.topic),
@@ -291,7 +267,7 @@ func (cl *cluster) inspectTopic(ctx context.Context, t *kmsg.MetadataResponseTop
 }
 
 // missing is the finding about a topic that does not exist.
-func (cl *cluster) missing(ctx context.Context) target.Finding {
+func missing(ctx context.Context, cl *cluster) target.Finding {
 	c := cl.cfg
 	f := target.Finding{Check: "topic", Found: fmt.Sprintf("the topic %s does not exist", c.topic)}
 	if c.create != nil {

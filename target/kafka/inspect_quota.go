@@ -15,8 +15,8 @@ import (
 	"carronade/units"
 )
 
-// quotas asks for the quotas that apply to the run's user and client id.
-func (cl *cluster) quotas(ctx context.Context) target.Finding {
+// quotasOf asks for the quotas that apply to the run's user and client id.
+func quotasOf(ctx context.Context, cl *cluster) target.Finding {
 	all, err := cl.admin.DescribeClientQuotas(ctx, false, nil)
 	if err != nil {
 		f := target.Finding{Check: "quotas", Level: target.LevelUnknown, Found: fmt.Sprintf("the brokers do not tell their quotas: %v", err)}
@@ -28,9 +28,6 @@ func (cl *cluster) quotas(ctx context.Context) target.Finding {
 	}
 	return quotaFinding(all, cl.cfg)
 }
-
-// anonymous is the user of a client without a login.
-const anonymous = "ANONYMOUS"
 
 // A quota is the value that applies, and to whom it was given.
 type quota struct {
@@ -89,11 +86,6 @@ func applying(all kadm.DescribedClientQuotas, user, clientID string) map[string]
 	return out
 }
 
-// named reports whether brokers conclude a user from the login or the certificate.
-func (s *security) named() bool {
-	return s.mechanism != nil || s.tls != nil && (len(s.tls.Certificates) > 0 || s.tls.GetClientCertificate != nil)
-}
-
 // ofUser reports whether a quota is one of a named user.
 func ofUser(q kadm.DescribedClientQuota) bool {
 	return slices.ContainsFunc(q.Entity, func(e kadm.ClientQuotaEntityComponent) bool { return e.Type == "user" && e.Name != nil })
@@ -117,7 +109,7 @@ func quotaFinding(all kadm.DescribedClientQuotas, c *config) target.Finding {
 		if !ok || q.value >= unlimited {
 			continue
 		}
-		mends = append(mends, c.tool("kafka-configs", "--alter "+q.flags+" --delete-config "+key))
+		mends = append(mends, tool(c, "kafka-configs", "--alter "+q.flags+" --delete-config "+key))
 		switch key {
 		case "request_percentage":
 			limits = append(limits, fmt.Sprintf("%s of %s is %g %% of the brokers' request threads", key, q.to, q.value))

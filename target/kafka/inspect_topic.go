@@ -85,7 +85,7 @@ func (t *topicFacts) replication(c *config) target.Finding {
 		f.Level = target.LevelWarning
 		f.Found = fmt.Sprintf("%d of %s are under-replicated", behind, units.Plural(len(t.partitions), "partition"))
 		f.Effect = "brokers copy the missing events during the run, which takes network and disk; acks=all waits for fewer replicas than later"
-		f.Mend = c.tool("kafka-topics", "--describe --under-replicated-partitions") + " lists none once they are in sync"
+		f.Mend = tool(c, "kafka-topics", "--describe --under-replicated-partitions") + " lists none once they are in sync"
 	case copies == 1 && t.brokers > 1 && !c.onlyReads():
 		f.Level = target.LevelNote
 		f.Found = fmt.Sprintf("each partition has 1 replica, on %s", units.Plural(t.brokers, "broker"))
@@ -118,7 +118,7 @@ func (t *topicFacts) leadership(c *config) target.Finding {
 		f.Level = target.LevelWarning
 		f.Found = fmt.Sprintf("broker %d leads %d of %s; an even share is %d", busiest, most, units.Plural(len(t.leaders), "partition"), even)
 		f.Effect = "that broker is the limit, not the cluster"
-		f.Mend = c.tool("kafka-leader-election", "--election-type preferred --all-topic-partitions")
+		f.Mend = tool(c, "kafka-leader-election", "--election-type preferred --all-topic-partitions")
 	}
 	return f
 }
@@ -172,7 +172,7 @@ func (t *topicFacts) retention(c *config) target.Finding {
 		if kept < shortRetention {
 			f.Level = target.LevelNote
 			f.Effect = "deleting old events takes disk time during the run, and --verify may find them deleted"
-			f.Mend = c.tool("kafka-configs", "--alter --topic "+t.name+" --add-config retention.ms=86400000")
+			f.Mend = tool(c, "kafka-configs", "--alter --topic "+t.name+" --add-config retention.ms=86400000")
 		}
 	}
 	if size, ok := t.number("retention.bytes"); ok && size >= 0 {
@@ -180,7 +180,7 @@ func (t *topicFacts) retention(c *config) target.Finding {
 		if size < 1<<30 && f.Level == target.LevelOK {
 			f.Level = target.LevelNote
 			f.Effect = "deleting old events takes disk time during the run, and --verify may find them deleted"
-			f.Mend = c.tool("kafka-configs", "--alter --topic "+t.name+" --add-config retention.bytes=-1")
+			f.Mend = tool(c, "kafka-configs", "--alter --topic "+t.name+" --add-config retention.bytes=-1")
 		}
 	}
 	if c.onlyReads() && f.Level == target.LevelNote {
@@ -192,12 +192,11 @@ func (t *topicFacts) retention(c *config) target.Finding {
 // compression is the finding about a codec that brokers enforce; none for one that they
 // take over.
 func (t *topicFacts) compression(c *config) target.Finding {
-	cl := cluster{cfg: c, settings: t.settings}
 	f := target.Finding{Check: "compression.type"}
 	switch codec := t.settings["compression.type"]; {
 	case codec == "":
 		return target.Finding{}
-	case c.onlyReads() || !cl.recompresses():
+	case c.onlyReads() || !c.recompresses(codec):
 		f.Found = "brokers store batches as they were sent (compression.type " + codec + ")"
 	default:
 		f.Level = target.LevelWarning
@@ -236,7 +235,7 @@ func (t *topicFacts) timestamps(c *config) target.Finding {
 	if kind == "LogAppendTime" {
 		f.Level = target.LevelNote
 		f.Effect = "brokers replace the time and the checksum of each batch, which takes their processors a moment; other tools' end-to-end times begin at the broker"
-		f.Mend = c.tool("kafka-configs", "--alter --topic "+t.name+" --add-config message.timestamp.type=CreateTime")
+		f.Mend = tool(c, "kafka-configs", "--alter --topic "+t.name+" --add-config message.timestamp.type=CreateTime")
 	}
 	return f
 }
@@ -264,6 +263,6 @@ func (t *topicFacts) flush(c *config) target.Finding {
 	return target.Finding{
 		Check: "flush.messages", Level: target.LevelNote, Found: fmt.Sprintf("flush.messages is %d", n),
 		Effect: "brokers write to disk after so few events that the disk decides all numbers; leave it if that is what you measure",
-		Mend:   c.tool("kafka-configs", "--alter --topic "+t.name+" --delete-config flush.messages"),
+		Mend:   tool(c, "kafka-configs", "--alter --topic "+t.name+" --delete-config flush.messages"),
 	}
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"net/url"
 
 	"carronade/load"
@@ -34,17 +35,29 @@ func (Kind) Unacknowledged(_ *url.URL, v target.Values) bool {
 	return err == nil && acks == 0
 }
 
+// Presets implements target.Presetter.
+func (Kind) Presets(_ *url.URL, v target.Values, given map[string]bool) (map[string]string, []string, error) {
+	return Presets(v, given)
+}
+
+// Inspects implements target.Inspector.
+func (Kind) Inspects(o *target.Option) bool { return Inspects(o) }
+
+// Inspect implements target.Inspector.
+func (Kind) Inspect(ctx context.Context, s target.Spec) (target.Inspection, error) {
+	return Inspect(ctx, s)
+}
+
 var (
 	_ target.Kind            = Kind{}
 	_ target.Unacknowledger  = Kind{}
 	_ target.InFlightLimiter = Kind{}
 	_ target.Presetter       = Kind{}
+	_ target.Inspector       = Kind{}
 	_ target.Metered         = (*session)(nil)
 	_ target.Finisher        = (*session)(nil)
 	_ target.Leading         = (*session)(nil)
 	_ target.Seekable        = (*wireSource)(nil)
 	_ target.RemovalDetector = (*wireSource)(nil)
-	_ target.Seekable        = (*clientSource)(nil)
-	_ target.Placed          = (*clientProducer)(nil)
-	_ load.SelfBatcher       = (*clientProducer)(nil)
+	_ load.Connected         = (*producer)(nil)
 )

@@ -4,22 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// Leader implements target.Leading. Of brokers that lead as many partitions, it is the one with the
-// lowest id.
-func (s *session) Leader(ctx context.Context, partition int) (string, error) {
-	meta, err := s.cl.metadata(ctx, s.cl.cfg.topic, false)
+// leader asks which broker leads a partition now, and returns its address; of all partitions (-1), the
+// broker that leads most of them. Of brokers that lead as many, it is the one with the lowest id.
+func (cl *cluster) leader(ctx context.Context, partition int) (string, error) {
+	meta, err := cl.metadata(ctx, cl.cfg.topic, false)
 	if err != nil {
 		return "", err
 	}
 	t := &meta.Topics[0]
 	if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-		return "", fmt.Errorf("ask for the leaders of %s: %w", s.cl.cfg.topic, err)
+		return "", fmt.Errorf("ask for the leaders of %s: %w", cl.cfg.topic, err)
 	}
 	leads := map[int32]int{}
 	for _, p := range t.Partitions {
@@ -28,7 +26,7 @@ func (s *session) Leader(ctx context.Context, partition int) (string, error) {
 		}
 	}
 	if partition >= len(t.Partitions) {
-		return "", fmt.Errorf("%s has %d partitions: there is no partition %d", s.cl.cfg.topic, len(t.Partitions), partition)
+		return "", fmt.Errorf("%s has %d partitions: there is no partition %d", cl.cfg.topic, len(t.Partitions), partition)
 	}
 	found, most := int32(-1), 0
 	for id, n := range leads {
@@ -38,7 +36,7 @@ func (s *session) Leader(ctx context.Context, partition int) (string, error) {
 	}
 	for _, b := range meta.Brokers {
 		if b.NodeID == found {
-			return net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))), nil
+			return joinAddr(b.Host, b.Port), nil
 		}
 	}
 	return "", errors.New("the partition has no leader now")

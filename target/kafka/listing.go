@@ -25,7 +25,7 @@ var errListTooLong = fmt.Errorf("the list has more than %s runs of consecutive r
 const replicaWait = 3 * time.Second
 
 // listed returns the records of the list that the run reads.
-func (cl *cluster) listed(ctx context.Context) (*items, error) {
+func listed(ctx context.Context, cl *cluster) (*items, error) {
 	c := cl.cfg
 	wrong := func(err error, hint string) (*items, error) {
 		return nil, &target.Error{Doing: "read the list of items-in", Err: err, Hint: hint}
@@ -91,7 +91,7 @@ type listing struct {
 
 // openListing makes the list, after everything else is open: a run that cannot start
 // leaves an older one unchanged.
-func (cl *cluster) openListing() (*listing, error) {
+func openListing(cl *cluster) (*listing, error) {
 	c := cl.cfg
 	if c.itemsOut == "" {
 		return nil, nil
@@ -180,14 +180,14 @@ func (s *session) Finish() error { return s.list.finish() }
 
 // openList makes the list of the session, if one was requested.
 func (s *session) openList() (err error) {
-	if s.list, err = s.cl.openListing(); err != nil || s.list == nil {
+	if s.list, err = openListing(s.cl); err != nil || s.list == nil {
 		return err
 	}
 	switch out := s.out.(type) {
 	case wireProducer:
 		out.list = s.list
 	case *clientProducer:
-		out.list = s.list
+		out.acked = s.list.add
 	}
 	if s.by != nil {
 		s.by.list = s.list

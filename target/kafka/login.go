@@ -84,10 +84,7 @@ func (s *security) login(open firstMessage, send exchange) (lifetime time.Durati
 			return 0, fmt.Errorf("log in by %s: %w", s.mechanism.Name(), err)
 		}
 		auth := answer.(*kmsg.SASLAuthenticateResponse)
-		if err := kerr.ErrorForCode(auth.ErrorCode); err != nil {
-			if auth.ErrorMessage != nil && *auth.ErrorMessage != "" {
-				err = fmt.Errorf("%w (%s)", err, *auth.ErrorMessage)
-			}
+		if err := AnswerError(auth.ErrorCode, auth.ErrorMessage); err != nil {
 			return 0, s.loginRefused(err)
 		}
 		lifetime = time.Duration(max(0, auth.SessionLifetimeMillis)) * time.Millisecond

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -208,7 +207,7 @@ func (b *metadataCache) fetchOne(ctx context.Context) (*view, error) {
 func readView(m *kmsg.MetadataResponse, topic string) (*view, error) {
 	v := &view{brokers: make(map[int32]string, len(m.Brokers))}
 	for _, b := range m.Brokers {
-		v.brokers[b.NodeID] = net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
+		v.brokers[b.NodeID] = joinAddr(b.Host, b.Port)
 	}
 	for i := range m.Topics {
 		t := &m.Topics[i]

@@ -164,14 +164,6 @@ func TestOpenExplainsErrors(t *testing.T) {
 	}
 }
 
-func hintOf(err error) string {
-	var e *target.Error
-	if errors.As(err, &e) {
-		return e.Hint
-	}
-	return ""
-}
-
 func TestOpenRefusesOldBrokers(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"carronade/load"
@@ -125,43 +124,4 @@ func (s *session) Stage() (load.Follower, load.StagePlan) {
 		return nil, load.StagePlan{}
 	}
 	return s.follower, s.cl.cfg.stage
-}
-
-// A location is where a pipeline reads, if it is not where it produces.
-type location struct {
-	seeds []string
-	topic string
-}
-
-// parseStage reads the options of a pipeline's second stage.
-func (c *config) parseStage(v target.Values) (err error) {
-	if c.op != opPipeline {
-		return nil
-	}
-	if c.stage, err = target.ParseStage(v); err != nil {
-		return err
-	}
-	text := v.String("read-from")
-	if text == "" {
-		return nil
-	}
-	wrong := func(err error) error {
-		return &target.Error{Doing: "read the option read-from", Err: err, Hint: "give the URL of a topic, such as --read-from kafka://host:9092/" + c.topic}
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return wrong(fmt.Errorf("%s is not a URL", text))
-	}
-	if u.Scheme != "kafka" {
-		return wrong(fmt.Errorf("%s does not begin with kafka://", text))
-	}
-	from := &location{}
-	if from.seeds, from.topic, err = parseTarget(u); err != nil {
-		return wrong(err)
-	}
-	if len(from.seeds) == 0 {
-		return wrong(fmt.Errorf("%s has no broker address", text))
-	}
-	c.readFrom = from
-	return nil
 }

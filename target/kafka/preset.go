@@ -3,7 +3,6 @@ package kafka
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,9 +236,9 @@ func presets(v target.Values) (set, props map[string]string, warnings []string, 
 
 // Presets returns what the options client-config, client-property and profile
 // set in place of defaults: options of this kind, and the settings linger and
-// max-in-flight of any workload. Values that the user set take precedence.
-// Secrets are not included. It implements target.Presetter.
-func (Kind) Presets(_ *url.URL, v target.Values, given map[string]bool) (map[string]string, []string, error) {
+// max-in-flight of any workload; and warnings. Values that the user set (given)
+// take precedence. Secrets are not included.
+func Presets(v target.Values, given map[string]bool) (map[string]string, []string, error) {
 	set, props, warnings, err := presets(v)
 	if err != nil {
 		return nil, nil, err

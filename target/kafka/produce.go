@@ -366,21 +366,6 @@ func (p *producer) Close() error {
 	return nil
 }
 
-// A BrokerMetrics counts what all clients together sent to one broker.
-type BrokerMetrics struct {
-	Broker     int32         `json:"broker"`
-	Addr       string        `json:"addr"`
-	Requests   uint64        `json:"requests"`
-	Batches    uint64        `json:"batches"`
-	Records    uint64        `json:"records"`
-	Bytes      uint64        `json:"bytes"`       // of requests, as written
-	RawBytes   uint64        `json:"raw_bytes"`   // of records before compression
-	SentBytes  uint64        `json:"sent_bytes"`  // of records after compression
-	Throttle   time.Duration `json:"throttle_ns"` // requested by the broker
-	Throttled  uint64        `json:"throttled"`   // answers that requested it
-	Reconnects uint64        `json:"reconnects"`
-}
-
 // Metrics returns the metrics of every broker that has a lane. It is safe for
 // concurrent use.
 func (p *producer) Metrics() []BrokerMetrics {
@@ -409,4 +394,18 @@ func (p *producer) Metrics() []BrokerMetrics {
 		s.mu.Unlock()
 	}
 	return all
+}
+
+// Connected implements load.Connected: connections on which batches are sent.
+func (p *producer) Connected() (n int, known bool) {
+	for _, s := range p.senders {
+		s.mu.Lock()
+		for _, l := range s.lanes {
+			if l.link != nil {
+				n++
+			}
+		}
+		s.mu.Unlock()
+	}
+	return n, true
 }

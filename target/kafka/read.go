@@ -55,7 +55,7 @@ func newItemReader(ctx context.Context, cl *cluster, list *items) (*itemReader, 
 	r := &itemReader{cfg: cfg, items: list, metadata: newMetadataCache(cfg), partitioner: load.Blocks(cfg.clients, blockItems), hurry: make(chan struct{}, 1)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	var err error
-	if r.check, err = cfg.openCheck(list); err != nil {
+	if r.check, err = openCheck(cfg, list); err != nil {
 		r.stop()
 		return nil, err
 	}
@@ -72,10 +72,10 @@ func newItemReader(ctx context.Context, cl *cluster, list *items) (*itemReader, 
 }
 
 // openItems returns the records that a run reads.
-func (cl *cluster) openItems(ctx context.Context) (*items, error) {
+func openItems(ctx context.Context, cl *cluster) (*items, error) {
 	c := cl.cfg
 	if c.itemsIn != "" {
-		return cl.listed(ctx)
+		return listed(ctx, cl)
 	}
 	starts, err := cl.heads(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (cl *cluster) openItems(ctx context.Context) (*items, error) {
 	}
 	list := wholeTopic(starts, ends, c.recycle)
 	if list.n == 0 {
-		return nil, c.nothingToRead()
+		return nil, nothingToRead(c.topic)
 	}
 	return list, nil
 }

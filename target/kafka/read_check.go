@@ -9,7 +9,7 @@ import (
 )
 
 // openCheck prepares the check of the values that are read; nil: none was requested.
-func (c *config) openCheck(list *items) (*payload.Check, error) {
+func openCheck(c *config, list *items) (*payload.Check, error) {
 	if c.checkValues == "" {
 		return nil, nil
 	}

@@ -15,7 +15,6 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
-	"carronade/target/kafka/admin"
 )
 
 // A readLink is the connection of one client to one broker, which is made when there is
@@ -307,7 +306,7 @@ func (k *readLink) answer(f kafka.Frame, at, arrived time.Duration) error {
 			c.complete(p, at, arrived, classOf(code), errorText(code, nil), false)
 		}
 	case !seen:
-		c.again(p, load.Protocol, admin.ErrNoAnswer)
+		c.again(p, load.Protocol, ErrNoAnswer)
 	default:
 		k.found(p, &found, at, arrived)
 	}

@@ -46,7 +46,6 @@ type security struct {
 	user       string
 	sendBuffer int // bytes; 0: the operating system's default
 	recvBuffer int
-	timeout    time.Duration // of a request while logging in
 	clientID   string
 	via        func(ctx context.Context, addr string) (net.Conn, error) // see conn.Dialer
 }

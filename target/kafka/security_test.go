@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"carronade/target"
+	"carronade/target/targettest"
 )
 
 // securityFor reads security options and properties.
@@ -29,7 +31,7 @@ func securityFor(t *testing.T, given map[string][]string, props map[string]strin
 }
 
 func TestSecurityProperties(t *testing.T) {
-	_, ca := authority(t)
+	ca, _ := targettest.Certificate(t)
 	pemCA, err := os.ReadFile(ca)
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +86,8 @@ func TestSecurityProperties(t *testing.T) {
 			t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 			s, err := securityFor(t, tt.given, tt.props)
 			if tt.wrong != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(hintOf(err), tt.hint) {
-					t.Fatalf("got %v with hint %q, want %q with hint %q", err, hintOf(err), tt.wrong, tt.hint)
+				if err == nil || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(hintIn(err), tt.hint) {
+					t.Fatalf("got %v with hint %q, want %q with hint %q", err, hintIn(err), tt.wrong, tt.hint)
 				}
 				if strings.Contains(fmt.Sprintf("%v %+v", err, err), "canary") {
 					t.Fatalf("the error contains the secret: %v", err)
@@ -170,7 +172,7 @@ func TestExplainHasHints(t *testing.T) {
 		x509.CertificateInvalidError{},
 		os.ErrDeadlineExceeded, fmt.Errorf("whatever"),
 	} {
-		if hintOf(c.explain("connect", err)) == "" {
+		if hintIn(c.explain("connect", err)) == "" {
 			t.Errorf("%v has no hint", err)
 		}
 	}
@@ -185,4 +187,12 @@ func FuzzSkipTags(f *testing.F) {
 			t.Fatal("the rest is longer than the input")
 		}
 	})
+}
+
+// hintIn is the hint of an error; "": it has none.
+func hintIn(err error) string {
+	if e, ok := errors.AsType[*target.Error](err); ok {
+		return e.Hint
+	}
+	return ""
 }

@@ -85,7 +85,7 @@ func (s *session) open(ctx context.Context) error {
 	stamped := false
 	c.compacted = c.verify && !c.onlyReads() && s.cl.compacts()
 	if c.op == opRead {
-		list, err := s.cl.openItems(ctx)
+		list, err := openItems(ctx, s.cl)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (s *session) open(ctx context.Context) error {
 	}
 	s.in = in
 	if c.verify && c.txn.on {
-		s.committed = s.cl.committed(stamped, in.Starts())
+		s.committed = committedSource(s.cl, stamped, in.Starts())
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func newProducerEngine(ctx context.Context, cl *cluster) (producerEngine, error)
 	if err != nil {
 		return nil, cl.cfg.explain("open the wire engine", err)
 	}
-	p.repacked = cl.recompresses() || cl.cfg.compacted
+	p.repacked = cl.cfg.recompresses(cl.settings["compression.type"]) || cl.cfg.compacted
 	return wireProducer{p}, nil
 }
 
@@ -180,22 +180,6 @@ func (w wireProducer) encoding() *measure.Encoding {
 		e.Compressed(e.Codec, 1)
 	case raw > 0:
 		e.Compressed(e.Codec, float64(compressed)/float64(raw))
-	}
-	return e
-}
-
-// encoding is what the settings say about it. distinct is the number of different events
-// in the pool.
-func (c *config) encoding(stamped bool, distinct int) *measure.Encoding {
-	e := &measure.Encoding{Events: measure.Fresh}
-	if !c.fresh {
-		e.Events, e.Distinct = measure.Pooled, uint64(distinct)
-		if stamped {
-			e.Except = "stamps"
-		}
-	}
-	if c.compression != "none" {
-		e.Codec = c.compression
 	}
 	return e
 }
@@ -329,4 +313,9 @@ func (s *session) Close() error {
 	}
 	s.cl.close()
 	return errors.Join(errs...)
+}
+
+// Leader implements target.Leading.
+func (s *session) Leader(ctx context.Context, partition int) (string, error) {
+	return s.cl.leader(ctx, partition)
 }

@@ -2,12 +2,10 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -27,42 +25,26 @@ func Topics(ctx context.Context, w admin.Work) (*admin.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	control, err := c.reach(ctx)
+	cl, err := c.reach(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer control.Close()
+	defer cl.close()
 	return operations.Run(ctx, admin.Cluster{
-		Control: control, Connect: func() (*kgo.Client, error) { return kgo.NewClient(c.baseOpts()...) },
-		Timeout: c.requestTimeout, Classify: classify, Read: c.readTopic,
+		Control: cl.control, Connect: func() (*kgo.Client, error) { return kgo.NewClient(c.baseOpts()...) },
+		Timeout: c.requestTimeout, Classify: classify, Read: func(ctx context.Context, client *kgo.Client, name string) (admin.Reading, error) {
+			return readTopic(ctx, c, client, name)
+		},
 	}), nil
-}
-
-// reach returns a client that has reached a broker.
-func (c *config) reach(ctx context.Context) (*kgo.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	if err := c.probe(ctx); err != nil {
-		return nil, err
-	}
-	control, err := kgo.NewClient(c.baseOpts()...)
-	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
-	}
-	if err := control.Ping(ctx); err != nil {
-		control.Close()
-		return nil, err
-	}
-	return control, nil
 }
 
 // readTopic reads a topic completely, to the ends that it has when reading begins. It does not
 // create a missing topic.
-func (c *config) readTopic(ctx context.Context, client *kgo.Client, name string) (admin.Reading, error) {
+func readTopic(ctx context.Context, c *config, client *kgo.Client, name string) (admin.Reading, error) {
 	began := time.Now()
 	one := *c
-	one.topic, one.untilEnd, one.from, one.op, one.group = name, true, position{kind: "earliest"}, opConsume, ""
-	cl := &cluster{cfg: &one, control: client, admin: kadm.NewClient(client)}
+	one.topic, one.untilEnd, one.from, one.op, one.group = name, true, fromStart, opConsume, ""
+	cl := newCluster(&one, client)
 	meta, err := cl.metadata(ctx, name, false)
 	if err != nil {
 		return admin.Reading{}, err

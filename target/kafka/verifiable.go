@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"carronade/internal/wire/kafka"
-	"carronade/load"
 	"carronade/target"
 )
 
@@ -52,35 +51,4 @@ func (c *config) checkVerifiable(keys, stamped bool) error {
 			"give "+room+", or leave out --transactions or --verify")
 	}
 	return nil
-}
-
-// committed returns a source of committed events that begins at starts.
-func (cl *cluster) committed(stamped bool, starts []int64) *wireSource {
-	c := *cl.cfg
-	c.fetch.committed = true
-	reader := *cl
-	reader.cfg = &c
-	return newWireSourceAt(&reader, stamped, starts)
-}
-
-// Committed implements target.Transactional.
-func (s *session) Committed() load.Source {
-	if s.committed == nil {
-		return nil
-	}
-	return s.committed
-}
-
-// Conclude implements target.Transactional.
-func (s *session) EndTransactions() {
-	if p, ok := s.out.(*clientProducer); ok {
-		p.conclude()
-	}
-}
-
-// Uncommitted implements target.Transactional.
-func (s *session) Uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
-	if p, ok := s.out.(*clientProducer); ok {
-		p.uncommitted(note)
-	}
 }
