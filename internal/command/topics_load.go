@@ -11,6 +11,7 @@ import (
 	"carronade/target"
 	"carronade/target/kafka"
 	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // LoadTopics runs operations on topics for an old tool. doc names the brokers and has the connection
@@ -30,7 +31,7 @@ func LoadTopics(ctx context.Context, c Console, k target.Kind, doc *workload.Doc
 	}
 	work := admin.Work{
 		Op: l.Op, URL: w.URL, Options: spec.Options, Given: spec.Given, Names: l.Names, Next: l.Next, Upto: -1,
-		Spec:        admin.Spec{Partitions: int32(l.Partitions), Replicas: int16(l.Replicas)},
+		Spec:        cluster.TopicSpec{Partitions: int32(l.Partitions), Replicas: int16(l.Replicas)},
 		Concurrency: l.Concurrency, PerRequest: l.PerRequest, Rate: l.Rate, Times: l.Times, For: l.For, Failures: l.Failures,
 		Started: l.Started, Logf: c.Note,
 	}

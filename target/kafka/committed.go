@@ -2,14 +2,16 @@ package kafka
 
 import (
 	"carronade/load"
+	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/franz"
 )
 
 // committedSource returns a source of committed events that begins at starts.
-func committedSource(cl *cluster, stamped bool, starts []int64) *wireSource {
-	c := *cl.cfg
-	c.fetch.committed = true
+func committedSource(cl *cluster.Cluster, stamped bool, starts []int64) *wireSource {
+	c := *cl.Config
+	c.Fetch.Committed = true
 	reader := *cl
-	reader.cfg = &c
+	reader.Config = &c
 	return newWireSourceAt(&reader, stamped, starts)
 }
 
@@ -23,14 +25,14 @@ func (s *session) Committed() load.Source {
 
 // EndTransactions implements target.Transactional.
 func (s *session) EndTransactions() {
-	if p, ok := s.out.(*clientProducer); ok {
-		p.conclude()
+	if p, ok := s.out.(*franz.Producer); ok {
+		p.EndTransactions()
 	}
 }
 
 // Uncommitted implements target.Transactional.
 func (s *session) Uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
-	if p, ok := s.out.(*clientProducer); ok {
-		p.uncommitted(note)
+	if p, ok := s.out.(*franz.Producer); ok {
+		p.Uncommitted(note)
 	}
 }

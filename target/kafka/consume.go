@@ -15,6 +15,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 // owner continues where the last delivery ended, so that every event is delivered
 // exactly once.
 type wireSource struct {
-	cl    *cluster
+	cl    *cluster.Cluster
 	parts []*part
 	lanes []sync.Mutex // fetchers may share a lane when leaders change
 
@@ -105,33 +106,33 @@ type lostPart struct {
 // errReadToEnd: a partition was read to its end.
 var errReadToEnd = errors.New("read to the end")
 
-func newWireSource(ctx context.Context, cl *cluster, stamped bool) (*wireSource, error) {
-	starts, err := cl.starts(ctx)
+func newWireSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*wireSource, error) {
+	starts, err := cl.Starts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return newWireSourceAt(cl, stamped, starts), nil
 }
 
-func newWireSourceAt(cl *cluster, stamped bool, starts []int64) *wireSource {
-	n := cl.partitions()
-	s := &wireSource{cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.topicID, skipped: make([][]target.Span, n)}
-	clients := min(cl.cfg.clients, n)
-	if clients < cl.cfg.clients {
-		cl.warnings = append(cl.warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.cfg.clients-clients, cl.cfg.clients, n))
+func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64) *wireSource {
+	n := cl.Partitions()
+	s := &wireSource{cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.TopicID, skipped: make([][]target.Span, n)}
+	clients := min(cl.Config.Clients, n)
+	if clients < cl.Config.Clients {
+		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.Config.Clients-clients, cl.Config.Clients, n))
 	}
 	for i := range s.parts {
-		p := &part{id: int32(i), client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
+		p := &part{id: int32(i), client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
 		p.delivered.Store(p.offset)
 		p.high.Store(-1)
 		s.parts[i] = p
 	}
-	s.lanes = make([]sync.Mutex, min(n, clients*connsPerBroker*max(1, len(cl.brokers))))
+	s.lanes = make([]sync.Mutex, min(n, clients*connsPerBroker*max(1, len(cl.Brokers))))
 	return s
 }
 
 // Logs implements load.Source.
-func (s *wireSource) Logs() []string { return s.cl.logs() }
+func (s *wireSource) Logs() []string { return s.cl.Logs() }
 
 // Lanes implements load.Source.
 func (s *wireSource) Lanes() int { return len(s.lanes) }
@@ -173,10 +174,10 @@ func (s *wireSource) Positions() []int64 {
 }
 
 // Ends asks the brokers for the current end of each log.
-func (s *wireSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.ends(ctx) }
+func (s *wireSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.Ends(ctx) }
 
 // Heads asks the brokers for the current beginning of each log.
-func (s *wireSource) Heads(ctx context.Context) ([]int64, error) { return s.cl.heads(ctx) }
+func (s *wireSource) Heads(ctx context.Context) ([]int64, error) { return s.cl.Heads(ctx) }
 
 // Skipped implements target.SkipReporter.
 func (s *wireSource) Skipped() [][]target.Span {
@@ -193,15 +194,15 @@ func (s *wireSource) Receive(ctx context.Context, now func() time.Duration, sink
 	s.lost = make(chan lostPart, len(s.parts))
 	s.fetchers = map[fetcherKey]*fetcher{}
 	s.addrs = map[int32]string{}
-	for i := range s.cl.brokers {
-		s.addrs[s.cl.brokers[i].id] = s.cl.brokers[i].addr
+	for i := range s.cl.Brokers {
+		s.addrs[s.cl.Brokers[i].ID] = s.cl.Brokers[i].Addr
 	}
 	defer func() {
 		cancel()
 		s.wg.Wait()
 	}()
-	if s.cl.cfg.untilEnd {
-		ends, err := s.cl.ends(ctx)
+	if s.cl.Config.UntilEnd {
+		ends, err := s.cl.Ends(ctx)
 		if err != nil {
 			return err
 		}
@@ -257,12 +258,12 @@ func (s *wireSource) manage(ctx context.Context) error {
 			case errors.Is(l.err, errReadToEnd):
 				left--
 				continue
-			case l.err != nil && ctx.Err() == nil && (errors.Is(l.err, errBatch) || !recoverable(l.err)):
-				return s.cl.cfg.explain(fmt.Sprintf("fetch from %s, partition %d", s.cl.cfg.topic, l.p.id), l.err)
+			case l.err != nil && ctx.Err() == nil && (errors.Is(l.err, errBatch) || !cluster.Recoverable(l.err)):
+				return s.cl.Config.Explain(fmt.Sprintf("fetch from %s, partition %d", s.cl.Config.Topic, l.p.id), l.err)
 			}
 			if l.reset {
 				if err := s.reset(ctx, l.p); err != nil {
-					s.cl.cfg.logf("partition %d: %v", l.p.id, err)
+					s.cl.Config.Logf("partition %d: %v", l.p.id, err)
 				}
 			}
 			l.p.fails++
@@ -270,7 +271,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 			stale = true
 		case <-wait:
 			if err := s.refresh(ctx); err != nil {
-				s.cl.cfg.logf("ask for the leaders of %s: %v", s.cl.cfg.topic, err)
+				s.cl.Config.Logf("ask for the leaders of %s: %v", s.cl.Config.Topic, err)
 				for _, p := range unassigned {
 					p.fails++
 				}
@@ -285,7 +286,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 // reads reports whether this process reads a partition. Of a consuming run with several
 // generators, each reads its own; who reads back what was sent reads all.
 func (s *wireSource) reads(p *part) bool {
-	return s.cl.cfg.op != opConsume || s.cl.cfg.portion.Has(p.client)
+	return s.cl.Config.Op != cluster.OpConsume || s.cl.Config.Portion.Has(p.client)
 }
 
 // assign hands each partition to the fetcher of its leader and returns those without a
@@ -315,9 +316,9 @@ func (s *wireSource) assign(ctx context.Context, parts []*part) (unassigned []*p
 // refresh asks for leaders and addresses and updates the partitions that belong to the
 // manager.
 func (s *wireSource) refresh(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.cl.Config.RequestTimeout)
 	defer cancel()
-	meta, err := s.cl.metadata(ctx, s.cl.cfg.topic, false)
+	meta, err := s.cl.Metadata(ctx, s.cl.Config.Topic, false)
 	if err != nil {
 		return err
 	}
@@ -328,7 +329,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range meta.Brokers {
-		s.addrs[b.NodeID] = joinAddr(b.Host, b.Port)
+		s.addrs[b.NodeID] = cluster.JoinAddr(b.Host, b.Port)
 	}
 	if s.topicID != t.TopicID {
 		s.topicID = t.TopicID
@@ -344,7 +345,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 		}
 		if p.leader != tp.Leader {
 			s.moves.Add(1)
-			s.cl.cfg.happened("leader changed", time.Now(), 0)
+			s.cl.Config.Happened("leader changed", time.Now(), 0)
 		}
 		p.leader, p.epoch = tp.Leader, -1
 	}
@@ -355,18 +356,18 @@ func (s *wireSource) refresh(ctx context.Context) error {
 // retention removed it, or if a producing run reads back a log that ends before the
 // offset at which the run started, and so was created again; else to the end.
 func (s *wireSource) reset(ctx context.Context, p *part) error {
-	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.cl.Config.RequestTimeout)
 	defer cancel()
-	start, err := s.cl.offsets(ctx, fromStart)
+	start, err := s.cl.Offsets(ctx, cluster.FromStart)
 	if err != nil {
 		return err
 	}
-	end, err := s.cl.offsets(ctx, fromEnd)
+	end, err := s.cl.Offsets(ctx, cluster.FromEnd)
 	if err != nil {
 		return err
 	}
 	to := end[p.id]
-	recreated := s.cl.cfg.op == opProduce && to < p.start
+	recreated := s.cl.Config.Op == cluster.OpProduce && to < p.start
 	if p.offset < start[p.id] || recreated {
 		to = start[p.id]
 	}
@@ -376,15 +377,15 @@ func (s *wireSource) reset(ctx context.Context, p *part) error {
 		s.skipped[p.id] = append(s.skipped[p.id], target.Span{From: p.offset, To: to})
 		s.mu.Unlock()
 	}
-	s.cl.cfg.logf("partition %d: offset %d is out of range, continuing at %d", p.id, p.offset, to)
+	s.cl.Config.Logf("partition %d: offset %d is out of range, continuing at %d", p.id, p.offset, to)
 	p.offset, p.txn = to, openTransactions{}
 	p.delivered.Store(to)
 	return nil
 }
 
-func (s *wireSource) facts() map[string]any {
-	f := map[string]any{"isolation": "uncommitted", "read_from": s.cl.cfg.startText()}
-	if s.cl.cfg.fetch.committed {
+func (s *wireSource) Facts() map[string]any {
+	f := map[string]any{"isolation": "uncommitted", "read_from": s.cl.Config.StartText()}
+	if s.cl.Config.Fetch.Committed {
 		f["isolation"] = "committed"
 	}
 	for name, n := range map[string]uint64{
@@ -402,7 +403,7 @@ func (s *wireSource) facts() map[string]any {
 	return f
 }
 
-func (s *wireSource) warnings() []string {
+func (s *wireSource) Warnings() []string {
 	s.mu.Lock()
 	w := slices.Clone(s.goneWarnings)
 	s.mu.Unlock()
@@ -412,4 +413,4 @@ func (s *wireSource) warnings() []string {
 	return w
 }
 
-func (s *wireSource) close() error { return nil }
+func (s *wireSource) Close() error { return nil }

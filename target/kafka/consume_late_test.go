@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/socket"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // TestFetcherReportsOwnDelay checks that the arrivals of a fetcher that reads late, or asks
@@ -22,7 +23,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 		t.Skip("the arrival time of answers is not known on this system")
 	}
 	const delay = 150 * time.Millisecond
-	c, err := parseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
+	c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	var handling time.Duration
 	start := time.Now()
 	src := &wireSource{
-		cl: &cluster{cfg: c}, lanes: make([]sync.Mutex, 1),
+		cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
 		now: func() time.Duration { return time.Since(start) + time.Second },
 		sink: func(_ int, as []load.Arrival) {
 			got = as[0]

@@ -18,6 +18,7 @@ import (
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // A fetcher reads some of the partitions that one broker leads, over one connection,
@@ -35,8 +36,8 @@ type fetcher struct {
 	parts      []*part
 	firstIndex int // index of the first partition in the next request
 	conn       net.Conn
-	in         *socket.Stamped // reads from conn
-	term       loginTerm       // validity of the login
+	in         *socket.Stamped   // reads from conn
+	term       cluster.LoginTerm // validity of the login
 	version    int16
 	corr       int32
 	format     *kmsg.RequestFormatter
@@ -46,7 +47,7 @@ type fetcher struct {
 	answers    int // since shrink last looked
 	largest    int // of these, bytes
 	at         time.Duration
-	late       lateness
+	late       cluster.Lateness
 
 	arrivals    []load.Arrival
 	decoder     decoder
@@ -55,10 +56,10 @@ type fetcher struct {
 }
 
 func newFetcher(src *wireSource, key fetcherKey, addr string) *fetcher {
-	c := src.cl.cfg
+	c := src.cl.Config
 	st := &fetcher{
 		src: src, key: key, addr: addr, lane: src.fetchersCreated % len(src.lanes),
-		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(c.clientID)),
+		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(c.ClientID)),
 		req:    kmsg.NewPtrFetchRequest(),
 	}
 	src.fetchersCreated++
@@ -66,11 +67,11 @@ func newFetcher(src *wireSource, key fetcherKey, addr string) *fetcher {
 	st.decoder.init(c, src.stamped)
 	st.decoder.inspect = src.inspect
 	st.req.ReplicaID = -1
-	st.req.MaxWaitMillis = int32(c.fetch.maxWait.Milliseconds())
-	st.req.MinBytes = c.fetch.minBytes
-	st.req.MaxBytes = c.fetch.maxBytes
+	st.req.MaxWaitMillis = int32(c.Fetch.MaxWait.Milliseconds())
+	st.req.MinBytes = c.Fetch.MinBytes
+	st.req.MaxBytes = c.Fetch.MaxBytes
 	st.req.SessionEpoch = -1 // no session: each request lists everything
-	if c.fetch.committed {
+	if c.Fetch.Committed {
 		st.req.IsolationLevel = 1
 	}
 	return st
@@ -96,7 +97,7 @@ func (st *fetcher) run(ctx context.Context) {
 	s.mu.Unlock()
 	if err != nil && ctx.Err() == nil {
 		s.failedConns.Add(1)
-		s.cl.cfg.logf("fetch from broker %d at %s: %v", st.key.broker, st.addr, err)
+		s.cl.Config.Logf("fetch from broker %d at %s: %v", st.key.broker, st.addr, err)
 	}
 	for _, p := range left {
 		s.lost <- lostPart{p: p, err: err} // never blocks: it has room for all partitions
@@ -113,7 +114,7 @@ func (st *fetcher) serve(ctx context.Context) error {
 		if !st.takeAdded() {
 			return nil
 		}
-		if st.term.due() {
+		if st.term.Due() {
 			if err := st.renew(ctx); err != nil {
 				return err
 			}
@@ -133,7 +134,7 @@ func (st *fetcher) serve(ctx context.Context) error {
 		if wait > 0 {
 			// KIP-219: the broker has answered, and does not read for this time.
 			st.src.throttled.Add(int64(wait))
-			st.late.throttled(wait)
+			st.late.Throttled(wait)
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait):
@@ -157,7 +158,7 @@ func (st *fetcher) takeAdded() bool {
 		return false
 	}
 	t := kmsg.NewFetchRequestTopic()
-	t.Topic, t.TopicID = s.cl.cfg.topic, s.topicID
+	t.Topic, t.TopicID = s.cl.Config.Topic, s.topicID
 	st.decoder.recreations = s.recreations
 	st.req.Topics = append(st.req.Topics, t)
 	return true
@@ -165,18 +166,18 @@ func (st *fetcher) takeAdded() bool {
 
 // connect dials and chooses the version of fetch requests.
 func (st *fetcher) connect(ctx context.Context) error {
-	c := st.src.cl.cfg
-	nc, term, err := c.security.dialFor(ctx, st.addr)
+	c := st.src.cl.Config
+	nc, term, err := c.Security.DialFor(ctx, st.addr)
 	if err != nil {
 		return err
 	}
 	st.conn, st.in, st.term = nc, socket.NewStamped(nc), term
-	if err := nc.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(c.RequestTimeout)); err != nil {
 		return err
 	}
 	stop := conn.Interrupt(ctx, nc)
 	defer stop()
-	keys, err := askVersions(nc, c.clientID)
+	keys, err := cluster.AskVersions(nc, c.ClientID)
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func (st *fetcher) connect(ctx context.Context) error {
 		}
 	}
 	if st.version < kafka.MinFetchVersion {
-		return errTooOld
+		return cluster.ErrTooOld
 	}
 	st.src.mu.Lock()
 	unnamed := st.src.topicID == [16]byte{}
@@ -201,7 +202,7 @@ func (st *fetcher) connect(ctx context.Context) error {
 // ask writes a request for all partitions of the fetcher. It begins with a different one
 // each time, so that the bound on the answer's size starves none.
 func (st *fetcher) ask(ctx context.Context) error {
-	c := st.src.cl.cfg
+	c := st.src.cl.Config
 	t := &st.req.Topics[0]
 	t.Partitions = t.Partitions[:0]
 	for i := range st.parts {
@@ -211,14 +212,14 @@ func (st *fetcher) ask(ctx context.Context) error {
 		fp.CurrentLeaderEpoch = p.epoch
 		fp.FetchOffset = p.offset
 		fp.LogStartOffset = -1
-		fp.PartitionMaxBytes = c.fetch.maxPartition
+		fp.PartitionMaxBytes = c.Fetch.MaxPartition
 		t.Partitions = append(t.Partitions, fp)
 	}
 	st.firstIndex++
 	st.corr++
 	st.req.Version = st.version
 	st.out = st.format.AppendRequest(st.out[:0], st.req, st.corr)
-	if err := st.conn.SetDeadline(time.Now().Add(c.requestTimeout + c.fetch.maxWait)); err != nil {
+	if err := st.conn.SetDeadline(time.Now().Add(c.RequestTimeout + c.Fetch.MaxWait)); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -227,7 +228,7 @@ func (st *fetcher) ask(ctx context.Context) error {
 	before := st.src.now()
 	n, err := st.conn.Write(st.out)
 	st.src.written.Add(uint64(n))
-	st.late.asked(before, st.src.now())
+	st.late.Asked(before, st.src.now())
 	return err
 }
 
@@ -247,8 +248,8 @@ func (st *fetcher) answer() ([]byte, error) {
 		if size < 0 && have >= 4 {
 			size = int(binary.BigEndian.Uint32(st.buf))
 			// One batch may exceed the bound asked for, so the limit is higher.
-			if size < 4 || size > maxControlAnswer+int(st.req.MaxBytes) {
-				return nil, &notKafkaError{[4]byte(st.buf)}
+			if size < 4 || size > cluster.MaxControlAnswer+int(st.req.MaxBytes) {
+				return nil, &cluster.NotKafkaError{Head: [4]byte(st.buf)}
 			}
 			if need := 4 + size; need > len(st.buf) {
 				// Grow in steps, so that answers of slightly different sizes do
@@ -269,7 +270,7 @@ func (st *fetcher) answer() ([]byte, error) {
 		}
 	}
 	st.at = st.src.now()
-	st.late.answered(st.in.Arrived(st.late.since, st.at), st.at)
+	st.late.Answered(st.in.Arrived(st.late.Since, st.at), st.at)
 	if have > 4+size {
 		return nil, errors.New("the broker sent more than was requested")
 	}
@@ -354,10 +355,10 @@ func (st *fetcher) partition(fp *kafka.FetchPartition) error {
 	var err error
 	first := len(st.arrivals)
 	st.arrivals, err = st.decoder.appendArrivals(p, fp, st.at, st.arrivals)
-	earliest := st.late.earliest(&p.ownDelay, st.at, p.offset < high)
+	earliest := st.late.Earliest(&p.ownDelay, st.at, p.offset < high)
 	for i := range st.arrivals[first:] {
 		a := &st.arrivals[first+i]
-		a.Earliest, a.Requested, a.Waited = earliest, st.late.written, st.late.readDelay
+		a.Earliest, a.Requested, a.Waited = earliest, st.late.Written, st.late.ReadDelay
 	}
 	if err != nil {
 		return fmt.Errorf("partition %d at offset %d: %w", p.id, p.offset, err)

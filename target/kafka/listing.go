@@ -11,6 +11,8 @@ import (
 
 	"carronade/internal/wire/kafka"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/franz"
 	"carronade/units"
 )
 
@@ -25,16 +27,16 @@ var errListTooLong = fmt.Errorf("the list has more than %s runs of consecutive r
 const replicaWait = 3 * time.Second
 
 // listed returns the records of the list that the run reads.
-func listed(ctx context.Context, cl *cluster) (*items, error) {
-	c := cl.cfg
+func listed(ctx context.Context, cl *cluster.Cluster) (*items, error) {
+	c := cl.Config
 	wrong := func(err error, hint string) (*items, error) {
 		return nil, &target.Error{Doing: "read the list of items-in", Err: err, Hint: hint}
 	}
-	list := &items{recycle: c.recycle}
-	need := make([]int64, cl.partitions()) // the ends that partitions have if all records exist
-	topic, err := ReadItems(c.itemsIn, func(r ItemRun) error {
-		if int(r.Partition) >= cl.partitions() {
-			return fmt.Errorf("the topic %s has %s, and no partition %d", c.topic, units.Plural(cl.partitions(), "partition"), r.Partition)
+	list := &items{recycle: c.Recycle}
+	need := make([]int64, cl.Partitions()) // the ends that partitions have if all records exist
+	topic, err := ReadItems(c.ItemsIn, func(r ItemRun) error {
+		if int(r.Partition) >= cl.Partitions() {
+			return fmt.Errorf("the topic %s has %s, and no partition %d", c.Topic, units.Plural(cl.Partitions(), "partition"), r.Partition)
 		}
 		if uint64(r.Count) > math.MaxInt64-list.n {
 			return errors.New("the list has more than 2^63 records")
@@ -49,14 +51,14 @@ func listed(ctx context.Context, cl *cluster) (*items, error) {
 	switch {
 	case err != nil:
 		return wrong(err, "a line is PARTITION,OFFSET or PARTITION,OFFSET,COUNT, as --items-out writes it")
-	case topic != "" && topic != c.topic:
-		return wrong(fmt.Errorf("%s is a list of records of the topic %s, not of %s", c.itemsIn, topic, c.topic),
+	case topic != "" && topic != c.Topic:
+		return wrong(fmt.Errorf("%s is a list of records of the topic %s, not of %s", c.ItemsIn, topic, c.Topic),
 			"read that topic, or remove the comment that names it")
 	case list.n == 0:
-		return wrong(fmt.Errorf("%s has no records", c.itemsIn), "write a list with --items-out FILE, while producing")
+		return wrong(fmt.Errorf("%s has no records", c.ItemsIn), "write a list with --items-out FILE, while producing")
 	}
 	for deadline := time.Now().Add(replicaWait); ; {
-		if list.ends, err = cl.ends(ctx); err != nil {
+		if list.ends, err = cl.Ends(ctx); err != nil {
 			return nil, err
 		}
 		missing := false
@@ -69,7 +71,7 @@ func listed(ctx context.Context, cl *cluster) (*items, error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(metadataPause):
+		case <-time.After(cluster.MetadataPause):
 		}
 	}
 }
@@ -91,24 +93,24 @@ type listing struct {
 
 // openListing makes the list, after everything else is open: a run that cannot start
 // leaves an older one unchanged.
-func openListing(cl *cluster) (*listing, error) {
-	c := cl.cfg
-	if c.itemsOut == "" {
+func openListing(cl *cluster.Cluster) (*listing, error) {
+	c := cl.Config
+	if c.ItemsOut == "" {
 		return nil, nil
 	}
 	wrong := func(err error, hint string) (*listing, error) {
 		return nil, &target.Error{Doing: "make the list of items-out", Err: err, Hint: hint}
 	}
-	if in, err := os.Stat(c.itemsIn); err == nil {
-		if out, err := os.Stat(c.itemsOut); err == nil && os.SameFile(in, out) {
-			return wrong(fmt.Errorf("%s is also the list of items-in", c.itemsOut), "give two files")
+	if in, err := os.Stat(c.ItemsIn); err == nil {
+		if out, err := os.Stat(c.ItemsOut); err == nil && os.SameFile(in, out) {
+			return wrong(fmt.Errorf("%s is also the list of items-in", c.ItemsOut), "give two files")
 		}
 	}
-	out, err := CreateItems(c.itemsOut, c.topic)
+	out, err := CreateItems(c.ItemsOut, c.Topic)
 	if err != nil {
 		return wrong(err, "check that its folder exists and can be written, and that the disk is not full")
 	}
-	return &listing{out: out, runs: make([]ItemRun, cl.partitions())}, nil
+	return &listing{out: out, runs: make([]ItemRun, cl.Partitions())}, nil
 }
 
 // add adds records. An offset below 0 is not known.
@@ -186,8 +188,8 @@ func (s *session) openList() (err error) {
 	switch out := s.out.(type) {
 	case wireProducer:
 		out.list = s.list
-	case *clientProducer:
-		out.acked = s.list.add
+	case *franz.Producer:
+		out.Acked = s.list.add
 	}
 	if s.by != nil {
 		s.by.list = s.list

@@ -16,6 +16,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // A place is where a record is.
@@ -57,7 +58,7 @@ func TestListsWhatWasAcked(t *testing.T) {
 	for name, given := range map[string]map[string][]string{
 		"wire":       {"clients": {"2"}},
 		"idempotent": {"idempotent": {"true"}, "acks": {"all"}},
-		"client":     {"engine": {engineClient}, "clients": {"2"}},
+		"client":     {"engine": {cluster.EngineClient}, "clients": {"2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := eventsCluster(t, 3, kfake.NumBrokers(2))
@@ -206,16 +207,16 @@ func TestListErrors(t *testing.T) {
 		given map[string][]string
 		want  string
 	}{
-		{opRead, map[string][]string{"items-in": {writeList(t, "0,1\n2,1\n")}}, ":2: the topic events has 2 partitions, and no partition 2"},
-		{opRead, map[string][]string{"items-in": {writeList(t, "0,1\nx\n")}}, `:2: "x" is not PARTITION,OFFSET`},
-		{opRead, map[string][]string{"items-in": {writeList(t, "# topic: others\n0,1\n")}}, "is a list of records of the topic others, not of events"},
-		{opRead, map[string][]string{"items-in": {writeList(t, "# topic: events\n")}}, "has no records"},
-		{opRead, map[string][]string{"items-in": {writeList(t, "0,1,9223372036854775800\n1,1,9\n")}}, ":2: the list has more than 2^63 records"},
-		{opRead, map[string][]string{"items-in": {filepath.Join(folder, "absent")}}, "no such file"},
-		{opRead, map[string][]string{"items-in": {old}, "items-out": {old}}, "is also the list of items-in"},
-		{opProduce, map[string][]string{"items-out": {filepath.Join(folder, "absent", "list")}}, "make the list of items-out: open "},
-		{opProduce, map[string][]string{"items-out": {old}, "acks": {"0"}}, "items-out needs acknowledgements"},
-		{opProduce, map[string][]string{"items-out": {old}, "partitioner": {"fixed(7)"}}, "no partition 7"},
+		{cluster.OpRead, map[string][]string{"items-in": {writeList(t, "0,1\n2,1\n")}}, ":2: the topic events has 2 partitions, and no partition 2"},
+		{cluster.OpRead, map[string][]string{"items-in": {writeList(t, "0,1\nx\n")}}, `:2: "x" is not PARTITION,OFFSET`},
+		{cluster.OpRead, map[string][]string{"items-in": {writeList(t, "# topic: others\n0,1\n")}}, "is a list of records of the topic others, not of events"},
+		{cluster.OpRead, map[string][]string{"items-in": {writeList(t, "# topic: events\n")}}, "has no records"},
+		{cluster.OpRead, map[string][]string{"items-in": {writeList(t, "0,1,9223372036854775800\n1,1,9\n")}}, ":2: the list has more than 2^63 records"},
+		{cluster.OpRead, map[string][]string{"items-in": {filepath.Join(folder, "absent")}}, "no such file"},
+		{cluster.OpRead, map[string][]string{"items-in": {old}, "items-out": {old}}, "is also the list of items-in"},
+		{cluster.OpProduce, map[string][]string{"items-out": {filepath.Join(folder, "absent", "list")}}, "make the list of items-out: open "},
+		{cluster.OpProduce, map[string][]string{"items-out": {old}, "acks": {"0"}}, "items-out needs acknowledgements"},
+		{cluster.OpProduce, map[string][]string{"items-out": {old}, "partitioner": {"fixed(7)"}}, "no partition 7"},
 	} {
 		s := spec(t, fakeURL(c.ListenAddrs()), tt.given)
 		s.Op = tt.op

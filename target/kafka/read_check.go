@@ -6,14 +6,15 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // openCheck prepares the check of the values that are read; nil: none was requested.
-func openCheck(c *config, list *items) (*payload.Check, error) {
-	if c.checkValues == "" {
+func openCheck(c *cluster.Config, list *items) (*payload.Check, error) {
+	if c.CheckValues == "" {
 		return nil, nil
 	}
-	check, err := payload.ParseCheck(c.checkValues)
+	check, err := payload.ParseCheck(c.CheckValues)
 	if err == nil && list != nil && check.Items() > 0 && uint64(check.Items()) != list.n {
 		err = fmt.Errorf("the list of check-values has %d items, and %d are read", check.Items(), list.n)
 	}

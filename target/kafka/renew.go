@@ -7,12 +7,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl"
+
+	"carronade/target/kafka/cluster"
 )
 
 // renew begins to log in again, in a separate goroutine, because a token may have
 // to be fetched. The caller holds the sender's lock.
 func (k *link) renew() {
-	k.term.renew = time.Time{} // only once
+	k.term.Renew = time.Time{} // only once
 	k.l.s.p.tasks.Go(func() {
 		s := k.l.s
 		lifetime, again, err := k.relogin(s.p.ctx)
@@ -22,7 +24,7 @@ func (k *link) renew() {
 		case k.Dead():
 			return
 		case again:
-			k.term.renew = time.Now().Add(renewPause)
+			k.term.Renew = time.Now().Add(cluster.RenewPause)
 			return
 		case err != nil:
 			// A new connection reports what is wrong, or succeeds. No request
@@ -33,7 +35,7 @@ func (k *link) renew() {
 			k.Kill(fmt.Errorf("the login was not renewed: %w", err))
 			return
 		}
-		k.term, k.paused = newLoginTerm(lifetime), false
+		k.term, k.paused = cluster.NewLoginTerm(lifetime), false
 		s.p.renewed.Add(1)
 		s.now = s.p.sink.Now()
 		s.dispatch()
@@ -46,15 +48,15 @@ func (k *link) renew() {
 // sent yet and that there is time for another attempt.
 func (k *link) relogin(ctx context.Context) (lifetime time.Duration, again bool, err error) {
 	s := k.l.s
-	sec := s.p.cfg.security
+	sec := s.p.cfg.Security
 	s.mu.Lock()
 	addr, current := k.l.addr, k.term
 	s.mu.Unlock()
 	// Other requests continue while a token is fetched.
-	session, first, err := sec.firstMessage(ctx, addr)()
+	session, first, err := sec.FirstMessage(ctx, addr)()
 	if err != nil {
-		s.p.cfg.logf("connection to broker %d at %s: %v", k.l.broker, addr, err)
-		if !current.endsSoon() {
+		s.p.cfg.Logf("connection to broker %d at %s: %v", k.l.broker, addr, err)
+		if !current.EndsSoon() {
 			return 0, true, err
 		}
 	}
@@ -64,7 +66,7 @@ func (k *link) relogin(ctx context.Context) (lifetime time.Duration, again bool,
 	if err != nil {
 		return 0, false, err
 	}
-	lifetime, err = sec.login(func() (sasl.Session, []byte, error) { return session, first, nil }, k.exchange)
+	lifetime, err = sec.Login(func() (sasl.Session, []byte, error) { return session, first, nil }, k.exchange)
 	return lifetime, false, err
 }
 
@@ -81,7 +83,7 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 	r.reply = make(chan []byte, 1)
 	k.correlation++
 	r.correlation = k.correlation
-	r.framing = kmsg.NewRequestFormatter(kmsg.FormatterClientID(s.p.cfg.clientID)).AppendRequest(r.framing[:0], req, r.correlation)
+	r.framing = kmsg.NewRequestFormatter(kmsg.FormatterClientID(s.p.cfg.ClientID)).AppendRequest(r.framing[:0], req, r.correlation)
 	r.segs = append(r.segs[:0], r.framing)
 	r.size = len(r.framing)
 	reply, ended := r.reply, k.Ended()
@@ -94,7 +96,7 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 	s.mu.Unlock()
 	select {
 	case body := <-reply:
-		return readAnswer(req, body)
+		return cluster.ReadAnswer(req, body)
 	case <-ended:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -104,20 +106,20 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 
 // renew logs in again between two requests.
 func (st *fetcher) renew(ctx context.Context) error {
-	c := st.src.cl.cfg
-	if err := st.conn.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
+	c := st.src.cl.Config
+	if err := st.conn.SetDeadline(time.Now().Add(c.RequestTimeout)); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err // the end of the context may have set a deadline just before
 	}
-	lifetime, err := c.security.login(c.security.firstMessage(ctx, st.addr), exchangeOn(st.conn, c.clientID))
+	lifetime, err := c.Security.Login(c.Security.FirstMessage(ctx, st.addr), cluster.ExchangeOn(st.conn, c.ClientID))
 	if err != nil {
 		// Not an error of the partitions: a new connection finds out whether the
 		// login is refused. So the broker's error is not wrapped.
 		return fmt.Errorf("the login was not renewed: %v", err) //nolint:errorlint // see above
 	}
-	st.term = newLoginTerm(lifetime)
+	st.term = cluster.NewLoginTerm(lifetime)
 	st.src.renewed.Add(1)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // compactedTopic starts a fake cluster whose topic "t" has the settings given.
@@ -46,9 +47,9 @@ func TestKeyHashes(t *testing.T) {
 		{"fresh", map[string][]string{"fresh": {"true"}}},
 		{"fresh, by key", map[string][]string{"fresh": {"true"}, "partitioner": {"murmur2"}}},
 		{"small pool", map[string][]string{"pool": {"64KiB"}, "batch-size": {"2KiB"}}},
-		{"client", map[string][]string{"engine": {engineClient}, "clients": {"2"}}},
-		{"client, fresh", map[string][]string{"engine": {engineClient}, "fresh": {"true"}, "compression": {"lz4"}}},
-		{"client, by key", map[string][]string{"engine": {engineClient}, "partitioner": {"murmur2"}}},
+		{"client", map[string][]string{"engine": {cluster.EngineClient}, "clients": {"2"}}},
+		{"client, fresh", map[string][]string{"engine": {cluster.EngineClient}, "fresh": {"true"}, "compression": {"lz4"}}},
+		{"client, by key", map[string][]string{"engine": {cluster.EngineClient}, "partitioner": {"murmur2"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := compactedTopic(t, 3, map[string]*string{"cleanup.policy": &policy})
@@ -123,7 +124,7 @@ func TestSkipped(t *testing.T) {
 		t.Helper()
 		var at kadm.Offsets
 		at.Add(kadm.Offset{Topic: "events", Partition: partition, At: upto})
-		if res, err := s.(*session).cl.admin.DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
+		if res, err := s.(*session).cl.Admin.DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
 			t.Fatal(err, res.Error())
 		}
 	}
@@ -145,7 +146,7 @@ func TestUncommitted(t *testing.T) {
 	const events = 4000
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	sp := spec(t, urlOf(c, "t"), map[string][]string{
-		"engine": {engineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
+		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
 	})
 	sp.Verify, sp.RunID = true, 7
 	s, err := open(t, sp)
@@ -187,14 +188,14 @@ func TestVerifiable(t *testing.T) {
 		says, hint   string // "": it can be verified
 	}{
 		{"keys", "compact", map[string][]string{"key": {"seq"}}, "", ""},
-		{"keys, by the client", "delete,compact", map[string][]string{"key": {"seq"}, "engine": {engineClient}, "compression": {"gzip"}}, "", ""},
+		{"keys, by the client", "delete,compact", map[string][]string{"key": {"seq"}, "engine": {cluster.EngineClient}, "compression": {"gzip"}}, "", ""},
 		{"without keys", "compact", nil, "refuses events without a key", "--key"},
 		{"without keys, retention too", "compact,delete", nil, "refuses events without a key", "cleanup.policy=delete"},
 		{"without keys, not compacted", "delete", nil, "", ""},
 		{"compressed", "compact", map[string][]string{"key": {"seq"}, "compression": {"lz4"}}, "cannot stamp compressed events", "--engine client"},
 		{"too small", "compact", map[string][]string{"key": {"seq"}, "size": {"15"}}, "not every value has room", "16 bytes"},
-		{"transactions", "compact", map[string][]string{"key": {"seq"}, "engine": {engineClient}, "transactions": {"true"}}, "which events of a transaction are missing", "--transactions"},
-		{"small transactions", "delete", map[string][]string{"size": {"10"}, "engine": {engineClient}, "transactions": {"true"}}, "read-committed reader", "16 bytes"},
+		{"transactions", "compact", map[string][]string{"key": {"seq"}, "engine": {cluster.EngineClient}, "transactions": {"true"}}, "which events of a transaction are missing", "--transactions"},
+		{"small transactions", "delete", map[string][]string{"size": {"10"}, "engine": {cluster.EngineClient}, "transactions": {"true"}}, "read-committed reader", "16 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := compactedTopic(t, 1, map[string]*string{"cleanup.policy": &tt.policy})

@@ -142,7 +142,7 @@ func TestRealGone(t *testing.T) {
 	if n := gone(); n != events {
 		t.Errorf("%d events are reported as gone, want all %d", n, events)
 	}
-	if w := strings.Join(src.warnings(), " "); !strings.Contains(w, "its log no longer holds") {
+	if w := strings.Join(src.Warnings(), " "); !strings.Contains(w, "its log no longer holds") {
 		t.Errorf("got the warnings %q", w)
 	}
 }
