@@ -21,7 +21,7 @@ func (absentSource) Logs() []string { return nil }
 // Lanes implements load.Source.
 func (a absentSource) Lanes() int { return a.c.Clients }
 
-// Behind implements load.Source.
+// Lag implements load.Source.
 func (absentSource) Lag() []int64 { return nil }
 
 // Rebalancing implements load.Source.

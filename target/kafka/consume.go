@@ -137,7 +137,7 @@ func (s *wireSource) Logs() []string { return s.cl.Logs() }
 // Lanes implements load.Source.
 func (s *wireSource) Lanes() int { return len(s.lanes) }
 
-// Behind implements load.Source.
+// Lag implements load.Source.
 func (s *wireSource) Lag() []int64 {
 	b := make([]int64, len(s.parts))
 	for i, p := range s.parts {

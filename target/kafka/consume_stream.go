@@ -60,20 +60,12 @@ func newFetcher(src *wireSource, key fetcherKey, addr string) *fetcher {
 	st := &fetcher{
 		src: src, key: key, addr: addr, lane: src.fetchersCreated % len(src.lanes),
 		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(c.ClientID)),
-		req:    kmsg.NewPtrFetchRequest(),
+		req:    newFetchRequest(c),
 	}
 	src.fetchersCreated++
 	st.onPartition = st.partition
 	st.decoder.init(c, src.stamped)
 	st.decoder.inspect = src.inspect
-	st.req.ReplicaID = -1
-	st.req.MaxWaitMillis = int32(c.Fetch.MaxWait.Milliseconds())
-	st.req.MinBytes = c.Fetch.MinBytes
-	st.req.MaxBytes = c.Fetch.MaxBytes
-	st.req.SessionEpoch = -1 // no session: each request lists everything
-	if c.Fetch.Committed {
-		st.req.IsolationLevel = 1
-	}
 	return st
 }
 
@@ -165,37 +157,17 @@ func (st *fetcher) takeAdded() bool {
 }
 
 // connect dials and chooses the version of fetch requests.
-func (st *fetcher) connect(ctx context.Context) error {
+func (st *fetcher) connect(ctx context.Context) (err error) {
 	c := st.src.cl.Config
-	nc, term, err := c.Security.DialFor(ctx, st.addr)
-	if err != nil {
-		return err
-	}
-	st.conn, st.in, st.term = nc, socket.NewStamped(nc), term
-	if err := nc.SetDeadline(time.Now().Add(c.RequestTimeout)); err != nil {
-		return err
-	}
-	stop := conn.Interrupt(ctx, nc)
-	defer stop()
-	keys, err := cluster.AskVersions(nc, c.ClientID)
-	if err != nil {
-		return err
-	}
-	st.version = -1
-	for _, k := range keys.ApiKeys {
-		if k.ApiKey == int16(kmsg.Fetch) {
-			st.version = min(k.MaxVersion, kafka.MaxFetchVersion)
-		}
-	}
-	if st.version < kafka.MinFetchVersion {
-		return cluster.ErrTooOld
-	}
+	ctx, cancel := context.WithTimeout(ctx, c.RequestTimeout)
+	defer cancel()
 	st.src.mu.Lock()
-	unnamed := st.src.topicID == [16]byte{}
+	id := st.src.topicID
 	st.src.mu.Unlock()
-	if unnamed {
-		st.version = min(st.version, 12) // up to 12, requests contain topic names; later ones contain ids
+	if st.conn, st.term, st.version, err = dialFetch(ctx, c, st.addr, id); err != nil {
+		return err
 	}
+	st.in = socket.NewStamped(st.conn)
 	return nil
 }
 

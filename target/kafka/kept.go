@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"carronade/target/kafka/cluster"
 )
 
 // Records that were read may be lost later: a broker's disk is wiped, a leader without
@@ -55,10 +57,8 @@ func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 	var err error
 	for look := range goneAttempts {
 		if look > 0 {
-			select {
-			case <-ctx.Done():
-				return nil, cmp.Or(err, ctx.Err())
-			case <-time.After(gonePause):
+			if ended := cluster.Pause(ctx, gonePause); ended != nil {
+				return nil, cmp.Or(err, ended)
 			}
 		}
 		var now []uint64

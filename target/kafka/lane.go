@@ -268,7 +268,7 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	version, ok := versions.pick(kafka.ProduceKey, kafka.MinProduceVersion, most)
 	if !ok {
 		nc.Close()
-		return nil, &target.Error{Doing: fmt.Sprintf("agree on API versions with broker %d at %s", l.broker, addr), Err: errNoFormat, Hint: "add --engine client"}
+		return nil, &target.Error{Doing: fmt.Sprintf("agree on API versions with broker %d at %s", l.broker, addr), Err: cluster.ErrTooOld, Hint: "add --engine client"}
 	}
 	k := newLink(l, nc, kafka.ProduceFormat{
 		Version: version, ClientID: cfg.ClientID, Acks: cfg.Acks,

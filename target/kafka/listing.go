@@ -68,10 +68,8 @@ func listed(ctx context.Context, cl *cluster.Cluster) (*items, error) {
 		if !missing || time.Now().After(deadline) {
 			return list, nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(cluster.MetadataPause):
+		if err := cluster.Pause(ctx, cluster.MetadataPause); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/wire/kafka"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
 )
@@ -96,10 +97,8 @@ func (b *metadataCache) run(ctx context.Context) {
 		}
 		timer.Reset(wait)
 		// Many lanes ask at once when a broker disappears.
-		select {
-		case <-ctx.Done():
+		if cluster.Pause(ctx, metaSpacing) != nil {
 			return
-		case <-time.After(metaSpacing):
 		}
 	}
 }
@@ -278,6 +277,38 @@ func dialVersions(ctx context.Context, cfg *cluster.Config, addr string) (net.Co
 	return conn, until, v, nil
 }
 
+// dialFetch connects to a broker and chooses the version of fetch requests for a topic, whose id is
+// zero if the cluster has no ids.
+func dialFetch(ctx context.Context, cfg *cluster.Config, addr string, topicID [16]byte) (net.Conn, cluster.LoginTerm, int16, error) {
+	nc, term, versions, err := dialVersions(ctx, cfg, addr)
+	if err != nil {
+		return nil, cluster.LoginTerm{}, 0, err
+	}
+	most := int16(kafka.MaxFetchVersion)
+	if topicID == [16]byte{} {
+		most = 12 // up to 12, requests contain topic names; later ones contain ids
+	}
+	version, ok := versions.pick(int16(kmsg.Fetch), kafka.MinFetchVersion, most)
+	if !ok {
+		nc.Close()
+		return nil, cluster.LoginTerm{}, 0, &target.Error{Doing: "agree on API versions with " + addr, Err: cluster.ErrTooOld}
+	}
+	return nc, term, version, nil
+}
+
+// newFetchRequest returns the request of a run without topics, which is used for every fetch.
+func newFetchRequest(cfg *cluster.Config) *kmsg.FetchRequest {
+	req := kmsg.NewPtrFetchRequest()
+	req.ReplicaID = -1
+	req.SessionEpoch = -1 // no session: each request lists everything
+	req.MaxWaitMillis = int32(cfg.Fetch.MaxWait.Milliseconds())
+	req.MinBytes, req.MaxBytes = cfg.Fetch.MinBytes, cfg.Fetch.MaxBytes
+	if cfg.Fetch.Committed {
+		req.IsolationLevel = 1
+	}
+	return req
+}
+
 // boundedRoundTrip is roundTrip, bounded by the context and by metaTimeout.
 func boundedRoundTrip(ctx context.Context, conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
 	if err := conn.SetDeadline(time.Now().Add(metaTimeout)); err != nil {
@@ -344,10 +375,8 @@ func producerIDFrom(ctx context.Context, cfg *cluster.Config, addr string) (int6
 		if !kerr.IsRetriable(refused) {
 			return -1, -1, refused
 		}
-		select { // a cluster that has just started may have no coordinator yet
-		case <-ctx.Done():
+		if cluster.Pause(ctx, metaSpacing) != nil { // a cluster that has just started may have no coordinator yet
 			return -1, -1, refused
-		case <-time.After(metaSpacing):
 		}
 	}
 }

@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/payload"
-	"carronade/target"
 	"carronade/target/kafka/cluster"
 )
 
@@ -79,11 +77,8 @@ func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err err
 	}
 	p.metadata.view.Store(v)
 	n := len(v.leaders)
-	if cfg.Partitioner.Kind == "fixed" && int(cfg.Partitioner.Fixed) >= n {
-		return nil, &target.Error{
-			Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no partition %d", cfg.Topic, n, cfg.Partitioner.Fixed),
-			Hint: fmt.Sprintf("give --partitioner 'fixed(N)' with N from 0 to %d", n-1),
-		}
+	if err := cfg.CheckPartition(n); err != nil {
+		return nil, err
 	}
 	if err := p.prepare(n); err != nil {
 		return nil, err
@@ -116,7 +111,7 @@ func (p *producer) prepare(partitions int) error {
 	}
 	// The sticky partitioner changes the partition after each batch: it must
 	// know in advance how many events a batch has.
-	perBatch := max(1, int(float64(cfg.BatchSize-kafka.HeaderSize)/(p.gen.MeanSize()+10)))
+	perBatch := cfg.EventsPerBatch(p.gen)
 	if cfg.BatchEvents > 0 {
 		perBatch = cfg.BatchEvents
 	}
@@ -161,7 +156,7 @@ func (p *producer) connect(ctx context.Context) error {
 		switch {
 		case err == nil:
 			up++
-		case errors.Is(err, errNoFormat):
+		case errors.Is(err, cluster.ErrTooOld):
 			return err
 		case first == nil:
 			first = err
@@ -176,9 +171,6 @@ func (p *producer) connect(ctx context.Context) error {
 	}
 	return first
 }
-
-// errNoFormat is the error for a broker that is too old.
-var errNoFormat = errors.New("the broker is older than Kafka 0.11: it has no record batches v2")
 
 // Partitioner implements load.Target.
 func (p *producer) Partitioner() load.Partitioner { return p.streams.Partitioner }
@@ -236,11 +228,7 @@ func (p *producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 // while none was sent.
 func (p *producer) Ratio() float64 {
 	if p.cfg.Fresh && p.codec != kafka.None {
-		var raw, sent uint64
-		for _, m := range p.Metrics() {
-			raw, sent = raw+m.RawBytes, sent+m.SentBytes
-		}
-		return float64(sent) / float64(max(raw, 1))
+		return cluster.Ratio(p.Metrics())
 	}
 	if p.batchPool.rawBytes == 0 || p.batchPool.compressedBytes == 0 {
 		return 0

@@ -14,7 +14,6 @@ import (
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
-	"carronade/target"
 	"carronade/target/kafka/cluster"
 )
 
@@ -55,12 +54,10 @@ func newReadLink(c *readClient, broker int32) *readLink {
 	cfg := c.r.cfg
 	k := &readLink{
 		c: c, broker: broker, wake: make(chan struct{}, 1),
-		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.ClientID)), req: kmsg.NewPtrFetchRequest(),
+		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.ClientID)), req: newFetchRequest(cfg),
 	}
 	k.ctx, k.end = context.WithCancel(c.r.ctx)
-	k.req.ReplicaID, k.req.SessionEpoch = -1, -1
-	k.req.MaxWaitMillis = int32(cfg.Fetch.MaxWait.Milliseconds())
-	k.req.MinBytes, k.req.MaxBytes = 1, cfg.Fetch.MaxBytes
+	k.req.MinBytes, k.req.IsolationLevel = 1, 0 // each request is for records that were written
 	t := kmsg.NewFetchRequestTopic()
 	t.Topic = cfg.Topic
 	t.Partitions = append(t.Partitions, kmsg.NewFetchRequestTopicPartition())
@@ -107,18 +104,9 @@ func (k *readLink) connect() error {
 	c.mu.Lock()
 	addr := k.addr
 	c.mu.Unlock()
-	nc, term, versions, err := dialVersions(k.ctx, c.r.cfg, addr)
+	nc, term, version, err := dialFetch(k.ctx, c.r.cfg, addr, c.r.metadata.view.Load().topicID)
 	if err != nil {
 		return fmt.Errorf("connect to broker %d at %s: %w", k.broker, addr, err)
-	}
-	most := int16(kafka.MaxFetchVersion)
-	if c.r.metadata.view.Load().topicID == [16]byte{} {
-		most = 12 // the cluster has no topic ids
-	}
-	version, ok := versions.pick(int16(kmsg.Fetch), kafka.MinFetchVersion, most)
-	if !ok {
-		nc.Close()
-		return &target.Error{Doing: "agree on API versions with " + addr, Err: cluster.ErrTooOld}
 	}
 	k.version, k.term, k.corr, k.answered = version, term, 0, 0
 	c.mu.Lock()

@@ -16,7 +16,9 @@ import (
 
 // Topics makes a load of operations on topics. It returns when all are answered, or when the context
 // ends, with the result so far. An error means that the load could not start.
-func Topics(ctx context.Context, w admin.Work) (*admin.Result, error) { return admin.Run(ctx, w, readTopic) }
+func Topics(ctx context.Context, w admin.Work) (*admin.Result, error) {
+	return admin.Run(ctx, w, readTopic)
+}
 
 // readTopic reads a topic completely, to the ends that it has when reading begins. It does not
 // create a missing topic.

@@ -47,7 +47,7 @@ type Work struct {
 	// for each, in order, by one goroutine at a time. Nil: Names is used.
 	Next func() string
 	Spec cluster.TopicSpec // create: partitions, replicas and settings; the name is not used
-	Upto int64 // delete-records: offset before which records are deleted; -1: all records
+	Upto int64             // delete-records: offset before which records are deleted; -1: all records
 
 	Concurrency int     // requests in flight at once; 0 means 1
 	PerRequest  int     // topics in a request, for all but list and read; 0 means 1

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// MetadataPause is the time between two looks at a topic that is being created.
+	// MetadataPause is the time between two looks at what is being created.
 	MetadataPause = 100 * time.Millisecond
 	// creationWait is how long a broker may take to create a topic automatically, or to
 	// learn of a new one. After that the topic is assumed to be missing.
@@ -41,9 +41,7 @@ type Broker struct {
 	Addr    string // as the cluster advertises it
 	rack    string
 	Version string // guessed from its API versions: "v3.7"; "" unknown
-	// Highest versions of produce and fetch requests that it supports; -1 unknown.
-	produceMax, fetchMax int16
-	Err                  error // why it could not be reached
+	Err     error  // why it could not be reached
 }
 
 // A Cluster is what Open found, and a client for the rare requests. Its leaders and
@@ -220,10 +218,8 @@ func (cl *Cluster) findTopic(ctx context.Context) error {
 				return nil
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return c.Explain(doing, fmt.Errorf("not found after %s: %w", time.Since(began).Round(time.Millisecond), cmp.Or(err, ctx.Err())))
-		case <-time.After(MetadataPause):
+		if ended := Pause(ctx, MetadataPause); ended != nil {
+			return c.Explain(doing, fmt.Errorf("not found after %s: %w", time.Since(began).Round(time.Millisecond), cmp.Or(err, ended)))
 		}
 	}
 }
@@ -255,7 +251,7 @@ func (cl *Cluster) ApplyMetadata(meta *kmsg.MetadataResponse) (leaderless []int3
 	cl.controller = meta.ControllerID
 	cl.Brokers = cl.Brokers[:0]
 	for _, b := range meta.Brokers {
-		n := Broker{ID: b.NodeID, Addr: JoinAddr(b.Host, b.Port), produceMax: -1, fetchMax: -1}
+		n := Broker{ID: b.NodeID, Addr: JoinAddr(b.Host, b.Port)}
 		if b.Rack != nil {
 			n.rack = *b.Rack
 		}
@@ -370,48 +366,47 @@ func (c *Config) queryBroker(ctx context.Context, b *Broker) error {
 	defer nc.Close()
 	stop := conn.Interrupt(ctx, nc)
 	defer stop()
-	keys, err := AskVersions(nc, c.ClientID)
+	keys, err := askVersions(nc, c.ClientID, 3, 0)
 	if err != nil {
 		return err
 	}
-	for _, k := range keys.ApiKeys {
-		switch k.ApiKey {
-		case int16(kmsg.Produce):
-			b.produceMax = k.MaxVersion
-		case int16(kmsg.Fetch):
-			b.fetchMax = k.MaxVersion
-		}
-	}
 	b.Version = kversion.FromApiVersionsResponse(keys).VersionGuess()
-	if c.Engine == EngineWire && (b.produceMax < 3 || b.fetchMax < 4) {
+	if c.Engine == EngineWire && tooOld(keys) {
 		return ErrTooOld
 	}
 	return nil
 }
 
-// AskVersions asks a broker for its API versions. A broker that does not know v3
-// answers in v0 with UNSUPPORTED_VERSION (KIP-511); then v0 is used.
-func AskVersions(nc net.Conn, clientID string) (*kmsg.ApiVersionsResponse, error) {
-	for _, version := range []int16{3, 0} {
+// askVersions asks a broker for its API versions, in the first of the given versions that it knows. A
+// broker that does not know v3 answers in v0 with UNSUPPORTED_VERSION (KIP-511); every broker knows v0.
+func askVersions(nc net.Conn, clientID string, versions ...int16) (*kmsg.ApiVersionsResponse, error) {
+	var err error
+	for _, version := range versions {
 		req := kmsg.NewPtrApiVersionsRequest()
 		req.Version = version
 		req.ClientSoftwareName = "carronade"
 		req.ClientSoftwareVersion = "1"
-		answer, err := RoundTrip(nc, clientID, req)
-		if err != nil {
-			return nil, fmt.Errorf("ask for the API versions: %w", err)
+		var answer kmsg.Response
+		if answer, err = RoundTrip(nc, clientID, req); err != nil {
+			break
 		}
 		keys := answer.(*kmsg.ApiVersionsResponse)
-		err = kerr.ErrorForCode(keys.ErrorCode)
-		switch {
-		case version == 3 && errors.Is(err, kerr.UnsupportedVersion):
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("ask for the API versions: %w", err)
+		if err = kerr.ErrorForCode(keys.ErrorCode); err == nil {
+			return keys, nil
 		}
-		return keys, nil
+		if !errors.Is(err, kerr.UnsupportedVersion) {
+			break
+		}
 	}
-	return nil, errors.New("ask for the API versions: the broker answers neither v3 nor v0")
+	return nil, fmt.Errorf("ask for the API versions: %w", err)
+}
+
+// tooOld reports whether a broker does not know the first versions of Produce (v3) and Fetch (v4) that
+// carry record batches v2.
+func tooOld(keys *kmsg.ApiVersionsResponse) bool {
+	return slices.ContainsFunc(keys.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool {
+		return k.ApiKey == int16(kmsg.Produce) && k.MaxVersion < 3 || k.ApiKey == int16(kmsg.Fetch) && k.MaxVersion < 4
+	})
 }
 
 // ReadSettings reads the topic's settings for the report. It ignores errors: the user
@@ -454,4 +449,31 @@ func (c *Config) Reach(ctx context.Context) (*Cluster, error) {
 		return nil, err
 	}
 	return cl, nil
+}
+
+// Pause waits for a time. It returns the context's error if that ends before.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// AwaitCoordinator asks a coordinator until it answers, or for the request timeout: a cluster that
+// has just started may have none. doing names what is asked, for the error.
+func (c *Config) AwaitCoordinator(ctx context.Context, doing string, ask func() error) error {
+	for deadline := time.Now().Add(c.RequestTimeout); ; {
+		err := ask()
+		switch {
+		case err == nil:
+			return nil
+		case !kerr.IsRetriable(err) || time.Now().After(deadline):
+			return c.Explain(doing, err)
+		}
+		if err := Pause(ctx, MetadataPause); err != nil {
+			return err
+		}
+	}
 }

@@ -29,6 +29,7 @@ const (
 )
 
 const (
+	// DefaultPort is the port of an address without one.
 	DefaultPort  = "9092"
 	defaultTopic = "carronade"
 	// AcksAll is the value of acks in a produce request that waits for all
@@ -37,12 +38,12 @@ const (
 )
 
 // A Config is a parsed and checked URL with its options. It does not change after
-// parseConfig, so all clients of a run share one.
+// ParseConfig, so all clients of a run share one.
 type Config struct {
 	Seeds []string // host:port, as given
 	Topic string
 	Op    string
-	// clientConfig is the properties file of a Java client; "" if none was given.
+	// ClientConfig is the properties file of a Java client; "" if none was given.
 	ClientConfig string
 	Engine       string
 	Clients      int // independent clients, at least 1
@@ -52,8 +53,8 @@ type Config struct {
 	Acks            int16  // 0, 1, or -1 for all
 	Compression     string // none, gzip, snappy, lz4, zstd
 	BatchSize       int    // bytes of a record batch, uncompressed
-	MaxRequest      int    // bytes of a produce request; never below batchSize
-	LimitRequest    bool   // maxRequest was set explicitly, so the client engine keeps to it, too
+	MaxRequest      int    // bytes of a produce request; never below BatchSize
+	LimitRequest    bool   // MaxRequest was set explicitly, so the client engine keeps to it, too
 	Linger          time.Duration
 	MaxInFlight     int // batches in flight per lane
 	concurrency     int // closed loop; then it bounds what is in flight
@@ -72,12 +73,10 @@ type Config struct {
 	Verify, RoundTrip  bool  // stamp events where they have room
 	Compacted          bool  // a verified run in a topic that keeps the last event of each key
 	seed, RunID        uint64
-	scheduled          bool
-	count              uint64 // events wanted; 0: no limit
 
 	// Consuming.
 	Group       string
-	Topics      *regexp.Regexp // of topic names, instead of topic; nil: none
+	Topics      *regexp.Regexp // of topic names, instead of Topic; nil: none
 	WaitTopic   time.Duration  // how long to wait for a missing topic; 0: it is an error
 	ShareGroup  string         // joined instead of a group: brokers distribute its records
 	From        Position
@@ -107,7 +106,7 @@ type Fetching struct {
 	MinBytes     int32
 	MaxBytes     int32         // of a response
 	MaxPartition int32         // of one partition in a response
-	MaxWait      time.Duration // how long the broker waits for minBytes
+	MaxWait      time.Duration // how long the broker waits for MinBytes
 	Committed    bool          // isolation level: only committed transactions
 }
 
@@ -162,10 +161,8 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *Config {
 		RoundTrip: s.RoundTrip || s.Op == OpRoundTrip,
 		seed:      s.Seed,
 		RunID:     s.RunID,
-		scheduled: s.Scheduled,
 
 		ClientConfig: v.String("client-config"),
-		count:        s.Count,
 
 		Group:        v.String("group"),
 		ShareGroup:   v.String("share-group"),

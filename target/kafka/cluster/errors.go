@@ -66,7 +66,8 @@ func ClassOf(code int16) load.Class {
 	return load.Rejected
 }
 
-// Recoverable reports whether fetching may succeed later.
+// Recoverable reports whether fetching may succeed later, after an error of a broker or of a
+// connection.
 func Recoverable(err error) bool {
 	var ke *kerr.Error
 	switch {

@@ -19,9 +19,10 @@ const (
 	aclIdempotentWrite = "IdempotentWrite"
 )
 
-// Resources of Kafka's ACLs, as flags of kafka-acls.
+// ACLCluster is the resource of the cluster, as a flag of kafka-acls.
 const ACLCluster = "--cluster"
 
+// ACLTopic is the resource of a topic, likewise.
 func ACLTopic(name string) string { return aclNamed("--topic", name) }
 
 // aclNamed is a resource with a name; "" for the name that is Kafka's wildcard, since a right on it

@@ -38,7 +38,8 @@ func (l *Lateness) Answered(arrived, at time.Duration) {
 func (l *Lateness) Throttled(wait time.Duration) { l.CouldAsk += wait }
 
 // Earliest is the time at which the newest answer's events of a partition could have
-// arrived if the fetcher had never been late. more: the log has more than the answer.
+// arrived if the fetcher had never been late. ownDelay is how much the fetcher's own delays
+// delay the partition's events, 0 at first. more: the log has more than the answer.
 func (l *Lateness) Earliest(ownDelay *time.Duration, at time.Duration, more bool) time.Duration {
 	*ownDelay += l.AskDelay
 	earliest := max(1, at-*ownDelay-l.ReadDelay) // 0 means unknown

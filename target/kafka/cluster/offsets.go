@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 )
@@ -73,10 +72,8 @@ func (cl *Cluster) Offsets(ctx context.Context, at Position) ([]int64, error) {
 				return o, nil
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if Pause(ctx, MetadataPause) != nil {
 			return nil, c.Explain(doing, err)
-		case <-time.After(MetadataPause):
 		}
 	}
 }

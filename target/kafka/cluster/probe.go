@@ -138,26 +138,15 @@ func (c *Config) checkBroker(ctx context.Context, addr string, s *Security) erro
 	stop := conn.Interrupt(ctx, nc)
 	defer stop()
 
-	versions := kmsg.NewPtrApiVersionsRequest()
-	versions.Version = 0 // every broker supports it
-	answer, err := RoundTrip(nc, c.ClientID, versions)
+	keys, err := askVersions(nc, c.ClientID, 0)
 	if err != nil {
-		return fmt.Errorf("ask for the API versions: %w", err)
-	}
-	keys := answer.(*kmsg.ApiVersionsResponse)
-	if err := kerr.ErrorForCode(keys.ErrorCode); err != nil {
-		return fmt.Errorf("ask for the API versions: %w", err)
+		return err
 	}
 	if len(keys.ApiKeys) == 0 {
 		return errors.New("ask for the API versions: the broker knows none")
 	}
-	if c.Engine == EngineWire {
-		for _, k := range keys.ApiKeys {
-			// Produce v3 and Fetch v4 are the first that carry batches v2.
-			if k.ApiKey == int16(kmsg.Produce) && k.MaxVersion < 3 || k.ApiKey == int16(kmsg.Fetch) && k.MaxVersion < 4 {
-				return ErrTooOld
-			}
-		}
+	if c.Engine == EngineWire && tooOld(keys) {
+		return ErrTooOld
 	}
 	if s.Mechanism != nil {
 		return nil

@@ -36,8 +36,8 @@ const (
 const dialTimeout = 10 * time.Second
 
 // A Security describes how connections are made: buffers, TLS and login. It is
-// safe for concurrent use. It contains secrets, so it has no exported field and
-// prints as a summary.
+// safe for concurrent use. It contains secrets, so it prints as a
+// summary.
 type Security struct {
 	TLS        *tls.Config // nil: plaintext
 	SkipVerify bool
@@ -255,7 +255,7 @@ func verifyChainOnly(cfg *tls.Config) {
 
 // Dial connects to a broker: TCP with the requested buffers, TLS, and login.
 // The connection is ready for requests; without TLS it is a *net.TCPConn. Dial
-// takes at most ten seconds, or until the context ends. config.explain has hints
+// takes at most ten seconds, or until the context ends. Config.Explain has hints
 // for its errors.
 func (s *Security) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	nc, _, err := s.DialFor(ctx, addr)

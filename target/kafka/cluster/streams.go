@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"fmt"
 	"hash/fnv"
 
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/payload"
+	"carronade/target"
 )
 
 // Streams maps the engine's streams to clients and partitions. A stream is one
@@ -76,8 +78,10 @@ func NewStreams(p Partitioner, clients, partitions int, gen *payload.Generator, 
 	return s
 }
 
+// Client is the client that a stream belongs to.
 func (s *Streams) Client(stream int32) int { return int(stream) / len(s.Used) }
 
+// Partition is the partition that a stream belongs to.
 func (s *Streams) Partition(stream int32) int32 { return s.Used[int(stream)%len(s.Used)] }
 
 // KeyNumber returns the number of the generator's key that event k of a stream
@@ -88,4 +92,20 @@ func (s *Streams) KeyNumber(stream int32, k uint64) uint64 {
 		return n % uint64(len(s.Cycle.Parts))
 	}
 	return n
+}
+
+// CheckPartition returns an error if events go to one partition, which the topic does not have.
+func (c *Config) CheckPartition(partitions int) error {
+	if p := c.Partitioner; p.Kind != "fixed" || int(p.Fixed) < partitions {
+		return nil
+	}
+	return &target.Error{
+		Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no partition %d", c.Topic, partitions, c.Partitioner.Fixed),
+		Hint: fmt.Sprintf("give --partitioner 'fixed(N)' with N from 0 to %d", partitions-1),
+	}
+}
+
+// EventsPerBatch is about how many events fit into a batch, at least 1.
+func (c *Config) EventsPerBatch(gen *payload.Generator) int {
+	return max(1, int(float64(c.BatchSize-kafka.HeaderSize)/(gen.MeanSize()+10)))
 }

@@ -131,13 +131,5 @@ func (cl *Cluster) EachAssigned(parts map[string][]int32, f func(log int32)) {
 // is over.
 func (c *Config) pauseForTopic(ctx context.Context, began time.Time) bool {
 	left := c.WaitTopic - time.Since(began)
-	if left <= 0 {
-		return false
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(min(left, MetadataPause)):
-		return true
-	}
+	return left > 0 && Pause(ctx, min(left, MetadataPause)) == nil
 }

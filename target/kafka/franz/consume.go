@@ -75,6 +75,8 @@ type logOffset struct {
 // errAllRead: everything up to the ends was read.
 var errAllRead = errors.New("read to the end")
 
+// NewSource finds where reading starts. Its clients are made by Receive. stamped: the events
+// of the run carry stamps, which are parsed.
 func NewSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*Source, error) {
 	n := cl.LogCount()
 	s := &Source{cl: cl, stamped: stamped, delivered: make([]atomic.Int64, n), high: make([]atomic.Int64, n), ended: make([]atomic.Bool, n)}
@@ -138,7 +140,7 @@ func (s *Source) Logs() []string { return s.cl.Logs() }
 // Lanes implements load.Source.
 func (s *Source) Lanes() int { return s.cl.Config.Clients }
 
-// Behind implements load.Source.
+// Lag implements load.Source.
 func (s *Source) Lag() []int64 {
 	b := make([]int64, len(s.delivered))
 	for i := range b {
@@ -361,6 +363,7 @@ func (s *Source) fatal(fetches kgo.Fetches) error {
 	return fatal
 }
 
+// Facts returns facts for the report, in addition to those of the cluster.
 func (s *Source) Facts() map[string]any {
 	f := map[string]any{"read_from": s.cl.Config.StartText(), "client": "franz-go"}
 	if s.cl.Config.Topics != nil {
@@ -385,6 +388,8 @@ func (s *Source) Facts() map[string]any {
 	return f
 }
 
+// Warnings returns what the report warns of.
 func (s *Source) Warnings() []string { return nil }
 
+// Close does nothing: Receive has closed its clients.
 func (s *Source) Close() error { return nil }

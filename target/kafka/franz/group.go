@@ -92,24 +92,14 @@ func (s *Source) resumeCommitted(ctx context.Context) error {
 		return nil
 	}
 	var committed kadm.OffsetResponses
-	for deadline := time.Now().Add(c.RequestTimeout); ; {
-		var err error
-		committed, err = s.cl.Admin.FetchOffsets(ctx, c.Group)
-		if errors.Is(err, kerr.GroupIDNotFound) {
-			return nil // a new group
+	err := c.AwaitCoordinator(ctx, "read the committed offsets of the group "+c.Group, func() (err error) {
+		if committed, err = s.cl.Admin.FetchOffsets(ctx, c.Group); errors.Is(err, kerr.GroupIDNotFound) {
+			committed, err = nil, nil // a new group
 		}
-		if err == nil {
-			break
-		}
-		// A cluster that has just started may have no coordinator yet.
-		if !kerr.IsRetriable(err) || time.Now().After(deadline) {
-			return c.Explain("read the committed offsets of the group "+c.Group, err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(cluster.MetadataPause):
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	s.cl.EachLog(func(log int, topic string, partition int32) {
 		if o, ok := committed.Lookup(topic, partition); ok && o.Err == nil && o.At >= 0 {

@@ -8,10 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/payload"
@@ -75,6 +73,7 @@ type sender struct {
 	txn *transactor // nil without transactions
 }
 
+// NewProducer makes the clients and their transactions. The context bounds only the opening.
 func NewProducer(ctx context.Context, cl *cluster.Cluster) (_ *Producer, err error) {
 	c := cl.Config
 	p := &Producer{cl: cl, cfg: c}
@@ -83,17 +82,14 @@ func NewProducer(ctx context.Context, cl *cluster.Cluster) (_ *Producer, err err
 		return nil, err
 	}
 	n := cl.Partitions()
-	if c.Partitioner.Kind == "fixed" && int(c.Partitioner.Fixed) >= n {
-		return nil, &target.Error{
-			Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no partition %d", c.Topic, n, c.Partitioner.Fixed),
-			Hint: fmt.Sprintf("give --partitioner 'fixed(N)' with N from 0 to %d", n-1),
-		}
+	if err := c.CheckPartition(n); err != nil {
+		return nil, err
 	}
 	if p.gen.MaxSize() > math.MaxInt32/2 {
 		return nil, fmt.Errorf("values of %d bytes are more than Kafka's protocol can carry", p.gen.MaxSize())
 	}
-	perBatch := max(1, int(float64(c.BatchSize-kafka.HeaderSize)/(p.gen.MeanSize()+10)))
-	p.perBatch = max(1, min(perBatch, mostBuffered/8))
+	perBatch := c.EventsPerBatch(p.gen)
+	p.perBatch = min(perBatch, mostBuffered/8)
 	if c.BatchEvents > 0 {
 		p.perBatch = min(c.BatchEvents, mostBuffered)
 	}
@@ -175,20 +171,12 @@ func (s *sender) open(outer context.Context, i int) error {
 		return nil
 	}
 	s.txn = newTransactor(s, c)
-	for deadline := time.Now().Add(c.RequestTimeout); ; {
+	err := c.AwaitCoordinator(outer, fmt.Sprintf("begin transactions as %s-%d", c.Txn.ID, i), func() error {
 		_, _, err := s.client.ProducerID(outer)
-		if err == nil {
-			break
-		}
-		// A cluster that has just started may have no coordinator yet.
-		if !kerr.IsRetriable(err) || time.Now().After(deadline) {
-			return c.Explain(fmt.Sprintf("begin transactions as %s-%d", c.Txn.ID, i), err)
-		}
-		select {
-		case <-outer.Done():
-			return outer.Err()
-		case <-time.After(cluster.MetadataPause):
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return s.txn.begin()
 }
@@ -216,6 +204,7 @@ func (p *Producer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bo
 	return p.content.appendKey(dst, p.streams.Partitioner.Event(stream, index))
 }
 
+// Keyed reports whether events have keys.
 func (p *Producer) Keyed() bool { return p.gen.HasKey() }
 
 // Compacted implements target.Compacted.
@@ -302,12 +291,13 @@ func (p *Producer) Close() error {
 	return nil
 }
 
+// Facts returns facts for the report, in addition to those of the cluster.
 func (p *Producer) Facts() map[string]any {
 	f := map[string]any{"events": p.gen.Describe(), "stamped": p.Stamped(), "client": "franz-go"}
 	if !p.cfg.Fresh {
 		f["distinct_events"] = len(p.content.values)
 	}
-	if r := p.traffic.ratio(); r > 0 && p.cfg.Compression != "none" {
+	if r := cluster.Ratio(p.traffic.metrics()); r > 0 && p.cfg.Compression != "none" {
 		f["compressed_to"] = r
 	}
 	p.attempts.facts(f)
@@ -321,7 +311,7 @@ func (p *Producer) Facts() map[string]any {
 	return f
 }
 
-// Encoding: the client compresses each batch as it sends it.
+// Encoding says when the bytes of events are made: the client compresses each batch as it sends it.
 func (p *Producer) Encoding() *measure.Encoding {
 	e := p.cfg.Encoding(p.Stamped(), len(p.content.values))
 	if e.Codec != "" {
@@ -330,6 +320,7 @@ func (p *Producer) Encoding() *measure.Encoding {
 	return e
 }
 
+// Warnings returns what the report warns of.
 func (p *Producer) Warnings() []string {
 	w := p.traffic.absent.Warnings()
 	for _, s := range p.senders {

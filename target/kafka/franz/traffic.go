@@ -141,18 +141,6 @@ func (t *traffic) metrics() []cluster.BrokerMetrics {
 	return all
 }
 
-// ratio is the size of records after compression, divided by that before.
-func (t *traffic) ratio() float64 {
-	var raw, sent uint64
-	for _, m := range t.metrics() {
-		raw, sent = raw+m.RawBytes, sent+m.SentBytes
-	}
-	if raw == 0 {
-		return 0
-	}
-	return float64(sent) / float64(raw)
-}
-
 // Connected implements load.Connected: all connections of its clients.
 func (p *Producer) Connected() (n int, known bool) {
 	p.traffic.mu.Lock()
