@@ -34,6 +34,7 @@ const (
 // owner continues where the last delivery ended, so that every event is delivered
 // exactly once.
 type wireSource struct {
+	*cluster.Progress
 	cl    *cluster.Cluster
 	parts []*part
 	lanes []sync.Mutex // fetchers may share a lane when leaders change
@@ -88,9 +89,6 @@ type part struct {
 	owned      bool          // by a fetcher; guarded by wireSource.mu
 	txn        openTransactions
 	readRanges []readRange // what was delivered
-
-	delivered atomic.Int64 // next to be delivered
-	high      atomic.Int64 // end of what may be read, as last reported; -1: unknown
 }
 
 // done reports whether everything asked for was read.
@@ -116,68 +114,26 @@ func newWireSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*wir
 
 func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64) *wireSource {
 	n := cl.Partitions()
-	s := &wireSource{cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.TopicID, skipped: make([][]target.Span, n)}
+	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.TopicID, skipped: make([][]target.Span, n)}
 	clients := min(cl.Config.Clients, n)
 	if clients < cl.Config.Clients {
 		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.Config.Clients-clients, cl.Config.Clients, n))
 	}
 	for i := range s.parts {
-		p := &part{id: int32(i), client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
-		p.delivered.Store(p.offset)
-		p.high.Store(-1)
-		s.parts[i] = p
+		s.parts[i] = &part{id: int32(i), client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
 	}
 	s.lanes = make([]sync.Mutex, min(n, clients*connsPerBroker*max(1, len(cl.Brokers))))
 	return s
 }
 
-// Logs implements load.Source.
-func (s *wireSource) Logs() []string { return s.cl.Logs() }
-
 // Lanes implements load.Source.
 func (s *wireSource) Lanes() int { return len(s.lanes) }
-
-// Lag implements load.Source.
-func (s *wireSource) Lag() []int64 {
-	b := make([]int64, len(s.parts))
-	for i, p := range s.parts {
-		b[i] = -1
-		if high := p.high.Load(); high >= 0 {
-			b[i] = max(0, high-p.delivered.Load())
-		}
-	}
-	return b
-}
 
 // Rebalancing implements load.Source: no group assigns partitions here.
 func (s *wireSource) Rebalancing() time.Duration { return 0 }
 
 // Wire implements load.Source.
 func (s *wireSource) Wire() (written, read uint64) { return s.written.Load(), s.read.Load() }
-
-// Starts returns, per log, the offset where reading started.
-func (s *wireSource) Starts() []int64 {
-	o := make([]int64, len(s.parts))
-	for i, p := range s.parts {
-		o[i] = p.start
-	}
-	return o
-}
-
-// Positions returns, per log, the offset up to which everything was delivered.
-func (s *wireSource) Positions() []int64 {
-	o := make([]int64, len(s.parts))
-	for i, p := range s.parts {
-		o[i] = p.delivered.Load()
-	}
-	return o
-}
-
-// Ends asks the brokers for the current end of each log.
-func (s *wireSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.Ends(ctx) }
-
-// Heads asks the brokers for the current beginning of each log.
-func (s *wireSource) Heads(ctx context.Context) ([]int64, error) { return s.cl.Heads(ctx) }
 
 // Skipped implements target.SkipReporter.
 func (s *wireSource) Skipped() [][]target.Span {
@@ -379,7 +335,7 @@ func (s *wireSource) reset(ctx context.Context, p *part) error {
 	}
 	s.cl.Config.Logf("partition %d: offset %d is out of range, continuing at %d", p.id, p.offset, to)
 	p.offset, p.txn = to, openTransactions{}
-	p.delivered.Store(to)
+	s.Deliver(p.id, to)
 	return nil
 }
 

@@ -31,7 +31,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	var handling time.Duration
 	start := time.Now()
 	src := &wireSource{
-		cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
+		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
 		now: func() time.Duration { return time.Since(start) + time.Second },
 		sink: func(_ int, as []load.Arrival) {
 			got = as[0]

@@ -289,7 +289,7 @@ func (st *fetcher) handle(frame []byte) (time.Duration, error) {
 		s.lanes[st.lane].Unlock()
 	}
 	for _, p := range st.parts {
-		p.delivered.Store(p.offset)
+		s.Deliver(p.id, p.offset)
 	}
 	if err != nil {
 		return 0, err
@@ -323,7 +323,7 @@ func (st *fetcher) partition(fp *kafka.FetchPartition) error {
 	if st.req.IsolationLevel == 1 && fp.LastStableOffset >= 0 {
 		high = fp.LastStableOffset
 	}
-	p.high.Store(high)
+	st.src.Reported(p.id, high)
 	var err error
 	first := len(st.arrivals)
 	st.arrivals, err = st.decoder.appendArrivals(p, fp, st.at, st.arrivals)

@@ -37,7 +37,7 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 	}
 	delivered := 0
 	src := &wireSource{
-		cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
+		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
 		sink: func(_ int, as []load.Arrival) {
 			for _, a := range as {
 				delivered += int(a.Events)
@@ -63,8 +63,8 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 	if _, err := st.handle(answer.AppendTo([]byte{0})); err == nil {
 		t.Error("got no error for a partition that was not asked for")
 	}
-	if delivered != 3 || p.offset != 3 || p.delivered.Load() != 3 {
-		t.Errorf("got %d events delivered, offset %d, delivered offset %d, want 3 each", delivered, p.offset, p.delivered.Load())
+	if delivered != 3 || p.offset != 3 || src.Next(0) != 3 {
+		t.Errorf("got %d events delivered, offset %d, delivered offset %d, want 3 each", delivered, p.offset, src.Next(0))
 	}
 }
 

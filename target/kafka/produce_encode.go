@@ -161,17 +161,6 @@ func (e *encoder) stamp(recs []byte, values []uint32, batch *load.Batch) {
 	}
 }
 
-// numbers returns two numbers of the k-th event of a stream: one for the
-// generator's key and one for its value. Both are the event's number in the run;
-// but where keys choose the partition, keys repeat with each round of the cycle.
-func (e *encoder) numbers(stream int32, k uint64) (key, value uint64) {
-	n := e.p.streams.Partitioner.Event(stream, k)
-	if c := e.p.streams.Cycle; c != nil {
-		return n % uint64(len(c.Parts)), n
-	}
-	return n, n
-}
-
 // freshRoom counts how many events, beginning with first, fit into a batch.
 func (e *encoder) freshRoom(stream int32, first uint64) int {
 	if f := &e.roomFor; f.stream == stream && f.first == first {
@@ -180,7 +169,7 @@ func (e *encoder) freshRoom(stream int32, first uint64) int {
 	limit := e.p.cfg.BatchSize - kafka.HeaderSize
 	size, n := 0, 0
 	for n != e.p.cfg.BatchEvents || n == 0 {
-		key, value := e.numbers(stream, first+uint64(n))
+		key, value := e.p.streams.Numbers(stream, first+uint64(n))
 		size += kafka.RecordSize(int32(n), e.keySize(key), e.p.gen.Size(value), e.headers.Bound(value))
 		if n > 0 && size > limit {
 			break
@@ -209,7 +198,7 @@ func (e *encoder) encodeFresh(sl *slot, batch *load.Batch) int64 {
 	var key []byte
 	total := int64(0)
 	for i := range batch.Events {
-		kn, vn := e.numbers(batch.Stream, batch.First+uint64(i))
+		kn, vn := e.p.streams.Numbers(batch.Stream, batch.First+uint64(i))
 		if gen.HasKey() {
 			e.key = gen.AppendKey(e.key[:0], kn)
 			key = e.key

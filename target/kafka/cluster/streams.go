@@ -29,17 +29,17 @@ const CycleEvents = 1 << 16
 // chooses.
 type KeyCycle struct {
 	Events [][]uint32 // by partition, ascending
-	Parts  []int32    // by event
+	parts  []int32    // by event
 	owners []int32    // by event: the client
 }
 
 func newKeyCycle(gen *payload.Generator, partitions, clients int) *KeyCycle {
-	c := &KeyCycle{Events: make([][]uint32, partitions), Parts: make([]int32, CycleEvents), owners: make([]int32, CycleEvents)}
+	c := &KeyCycle{Events: make([][]uint32, partitions), parts: make([]int32, CycleEvents), owners: make([]int32, CycleEvents)}
 	var key []byte
 	for n := range uint64(CycleEvents) {
 		key = gen.AppendKey(key[:0], n)
 		p := kafka.PartitionOf(key, partitions)
-		c.Parts[n] = p
+		c.parts[n] = p
 		h := fnv.New32a() // another hash than the partition's, so that each client has some of each
 		h.Write(key)
 		c.owners[n] = int32(h.Sum32() % uint32(clients))
@@ -68,7 +68,7 @@ func NewStreams(p Partitioner, clients, partitions int, gen *payload.Generator, 
 		// All events of a key belong to one client, which keeps their order. (Events that
 		// are encoded ahead are repeated, and have no order.)
 		seq := make([]int32, 0, CycleEvents)
-		for e, part := range s.Cycle.Parts {
+		for e, part := range s.Cycle.parts {
 			seq = append(seq, s.Cycle.owners[e]*int32(partitions)+part)
 		}
 		s.Partitioner = load.Sequence(seq, n)
@@ -84,14 +84,21 @@ func (s *Streams) Client(stream int32) int { return int(stream) / len(s.Used) }
 // Partition is the partition that a stream belongs to.
 func (s *Streams) Partition(stream int32) int32 { return s.Used[int(stream)%len(s.Used)] }
 
-// KeyNumber returns the number of the generator's key that event k of a stream
-// has, if events are encoded fresh.
-func (s *Streams) KeyNumber(stream int32, k uint64) uint64 {
+// Numbers returns two numbers of event k of a stream, if events are encoded fresh: one
+// for the generator's key and one for its value. Both are the event's number in the
+// run; but where keys choose the partition, keys repeat with each round of the cycle.
+func (s *Streams) Numbers(stream int32, k uint64) (key, value uint64) {
 	n := s.Partitioner.Event(stream, k)
 	if s.Cycle != nil {
-		return n % uint64(len(s.Cycle.Parts))
+		return n % uint64(len(s.Cycle.parts)), n
 	}
-	return n
+	return n, n
+}
+
+// KeyNumber returns the first of Numbers.
+func (s *Streams) KeyNumber(stream int32, k uint64) uint64 {
+	key, _ := s.Numbers(stream, k)
+	return key
 }
 
 // CheckPartition returns an error if events go to one partition, which the topic does not have.

@@ -23,18 +23,16 @@ import (
 // clients permanently. The client decodes the records; an arrival is what one poll
 // returned from one partition.
 type Source struct {
-	cl      *cluster.Cluster
-	stamped bool
-	starts  []int64
-	clients []*reader
-	traffic traffic
-	pool    recordPool
+	*cluster.Progress // for a group with committed offsets, it is known once Receive was called
+	cl                *cluster.Cluster
+	stamped           bool
+	clients           []*reader
+	traffic           traffic
+	pool              recordPool
 
-	delivered []atomic.Int64 // by partition, next to be delivered
-	high      []atomic.Int64 // by partition; -1
-	ends      []int64        // nil unless reading ends there
-	ended     []atomic.Bool  // by partition: it was read to its end
-	remaining atomic.Int64   // partitions that were not read to their ends
+	ends      []int64       // nil unless reading ends there
+	ended     []atomic.Bool // by partition: it was read to its end
+	remaining atomic.Int64  // partitions that were not read to their ends
 
 	mu         sync.Mutex
 	unassigned time.Duration // time without an assignment, of clients that have one again
@@ -78,17 +76,12 @@ var errAllRead = errors.New("read to the end")
 // NewSource finds where reading starts. Its clients are made by Receive. stamped: the events
 // of the run carry stamps, which are parsed.
 func NewSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*Source, error) {
-	n := cl.LogCount()
-	s := &Source{cl: cl, stamped: stamped, delivered: make([]atomic.Int64, n), high: make([]atomic.Int64, n), ended: make([]atomic.Bool, n)}
-	s.traffic.init(s.cl.Config)
-	var err error
-	if s.starts, err = cl.Starts(ctx); err != nil {
+	starts, err := cl.Starts(ctx)
+	if err != nil {
 		return nil, err
 	}
-	for i := range n {
-		s.delivered[i].Store(s.starts[i])
-		s.high[i].Store(-1)
-	}
+	s := &Source{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, ended: make([]atomic.Bool, len(starts))}
+	s.traffic.init(cl.Config)
 	return s, nil
 }
 
@@ -117,8 +110,8 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 	}
 	if c.Group == "" {
 		offsets := map[int32]kgo.Offset{}
-		for p := r.id; p < len(s.starts); p += c.Clients {
-			offsets[int32(p)] = kgo.NewOffset().At(s.starts[p])
+		for p := r.id; p < len(s.ended); p += c.Clients {
+			offsets[int32(p)] = kgo.NewOffset().At(s.Next(p))
 		}
 		return append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{c.Topic: offsets}))
 	}
@@ -134,47 +127,13 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 	)
 }
 
-// Logs implements load.Source.
-func (s *Source) Logs() []string { return s.cl.Logs() }
-
 // Lanes implements load.Source.
 func (s *Source) Lanes() int { return s.cl.Config.Clients }
-
-// Lag implements load.Source.
-func (s *Source) Lag() []int64 {
-	b := make([]int64, len(s.delivered))
-	for i := range b {
-		b[i] = -1
-		if high := s.high[i].Load(); high >= 0 {
-			b[i] = max(0, high-s.delivered[i].Load())
-		}
-	}
-	return b
-}
 
 // Wire implements load.Source.
 func (s *Source) Wire() (written, read uint64) {
 	return s.traffic.written.Load(), s.traffic.read.Load()
 }
-
-// Starts returns, per log, the offset where reading began. For a group with
-// committed offsets, these are known once Receive was called.
-func (s *Source) Starts() []int64 { return append([]int64(nil), s.starts...) }
-
-// Positions returns, per log, the offset up to which everything was delivered.
-func (s *Source) Positions() []int64 {
-	o := make([]int64, len(s.delivered))
-	for i := range o {
-		o[i] = s.delivered[i].Load()
-	}
-	return o
-}
-
-// Ends asks the brokers for the current end of each log.
-func (s *Source) Ends(ctx context.Context) ([]int64, error) { return s.cl.Ends(ctx) }
-
-// Heads asks the brokers for the current beginning of each log.
-func (s *Source) Heads(ctx context.Context) ([]int64, error) { return s.cl.Heads(ctx) }
 
 // Metrics returns what each broker sent to all clients together.
 func (s *Source) Metrics() []cluster.BrokerMetrics { return s.traffic.metrics() }
@@ -194,7 +153,7 @@ func (s *Source) Receive(ctx context.Context, now func() time.Duration, sink fun
 		s.ends = ends
 		left := 0
 		for p := range ends {
-			if s.delivered[p].Load() < ends[p] {
+			if s.Next(p) < ends[p] {
 				left++
 			} else {
 				// No poll will return records that show it.
@@ -216,7 +175,7 @@ func (s *Source) Receive(ctx context.Context, now func() time.Duration, sink fun
 		r := &reader{s: s, id: i, owned: map[int32]bool{}, lateness: newOwnLateness(now, s.cl.LogOf)}
 		if s.cl.Config.Group != "" {
 			r.unassignedSince = time.Now()
-		} else if i >= len(s.starts) && s.cl.Config.ShareGroup == "" {
+		} else if i >= len(s.ended) && s.cl.Config.ShareGroup == "" {
 			continue // more clients than partitions
 		}
 		var err error
@@ -273,7 +232,7 @@ func (r *reader) poll(ctx context.Context, now func() time.Duration, sink func(l
 				return
 			}
 			if s.cl.Config.ShareGroup == "" { // a share group does not learn where the log ends
-				s.high[log].Store(t.HighWatermark)
+				s.Reported(log, t.HighWatermark)
 			}
 			if r.addArrival(&t, log, at) {
 				over++
@@ -284,7 +243,7 @@ func (r *reader) poll(ctx context.Context, now func() time.Duration, sink func(l
 			sink(r.id, r.arrivals)
 		}
 		for _, n := range r.positions {
-			s.delivered[n.log].Store(n.offset)
+			s.Deliver(n.log, n.offset)
 		}
 		if s.cl.Config.Group != "" {
 			r.client.MarkCommitRecords(r.lastRecords...)

@@ -103,8 +103,7 @@ func (s *Source) resumeCommitted(ctx context.Context) error {
 	}
 	s.cl.EachLog(func(log int, topic string, partition int32) {
 		if o, ok := committed.Lookup(topic, partition); ok && o.Err == nil && o.At >= 0 {
-			s.starts[log] = o.At
-			s.delivered[log].Store(o.At)
+			s.Begin(log, o.At)
 		}
 	})
 	return nil
