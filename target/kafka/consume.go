@@ -85,7 +85,7 @@ type part struct {
 	offset     int64         // to be fetched next
 	end        int64         // where reading ends; math.MaxInt64: it does not end
 	fails      int           // in a row
-	ownDelay   time.Duration // how much its reader's own delays delay its events; see lateness
+	ownDelay   time.Duration // how much its reader's own delays delay its events; see cluster.Lateness
 	owned      bool          // by a fetcher; guarded by wireSource.mu
 	txn        openTransactions
 	readRanges []readRange // what was delivered

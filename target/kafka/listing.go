@@ -184,7 +184,7 @@ func (s *session) openList() (err error) {
 		return err
 	}
 	switch out := s.out.(type) {
-	case wireProducer:
+	case *producer:
 		out.list = s.list
 	case *franz.Producer:
 		out.Acked = s.list.add

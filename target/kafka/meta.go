@@ -309,7 +309,7 @@ func newFetchRequest(cfg *cluster.Config) *kmsg.FetchRequest {
 	return req
 }
 
-// boundedRoundTrip is roundTrip, bounded by the context and by metaTimeout.
+// boundedRoundTrip is cluster.RoundTrip, bounded by the context and by metaTimeout.
 func boundedRoundTrip(ctx context.Context, conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
 	if err := conn.SetDeadline(time.Now().Add(metaTimeout)); err != nil {
 		return nil, err

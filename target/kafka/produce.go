@@ -204,6 +204,7 @@ func (p *producer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bo
 	return p.gen.AppendKey(dst, p.streams.KeyNumber(stream, index)), true
 }
 
+// Keyed implements producerEngine.
 func (p *producer) Keyed() bool { return p.gen.HasKey() }
 
 // Compacted implements target.Compacted.

@@ -243,7 +243,7 @@ func TestRealRenewLogin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := s.(*session).out.(wireProducer).producer
+			p := s.(*session).out.(*producer)
 			src := s.Source().(*wireSource)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()

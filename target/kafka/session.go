@@ -17,13 +17,13 @@ import (
 type producerEngine interface {
 	load.Target
 	target.Placed
-	// keyed reports whether events have keys.
+	// Keyed reports whether events have keys.
 	Keyed() bool
 	// Metrics returns what was sent to each broker.
 	Metrics() []cluster.BrokerMetrics
-	// facts returns facts for the report, in addition to the cluster's.
+	// Facts returns facts for the report, in addition to the cluster's.
 	Facts() map[string]any
-	// encoding says when the bytes of events are made.
+	// Encoding says when the bytes of events are made.
 	Encoding() *measure.Encoding
 	Warnings() []string
 	// Close ends all connections. The lanes are closed already.
@@ -136,7 +136,7 @@ func newProducerEngine(ctx context.Context, cl *cluster.Cluster) (producerEngine
 		return nil, cl.Config.Explain("open the wire engine", err)
 	}
 	p.repacked = cl.Config.Recompresses(cl.Settings["compression.type"]) || cl.Config.Compacted
-	return wireProducer{p}, nil
+	return p, nil
 }
 
 // newConsumerEngine opens the consuming side. A producing run is always verified
@@ -151,34 +151,32 @@ func newConsumerEngine(ctx context.Context, cl *cluster.Cluster, stamped bool) (
 	return newWireSource(ctx, cl, stamped)
 }
 
-// wireProducer adds the wire engine's facts and warnings for the report.
-type wireProducer struct{ *producer }
-
-func (w wireProducer) Facts() map[string]any {
-	f := map[string]any{"events": w.gen.Describe(), "stamped": w.Stamped()}
-	if r := w.Ratio(); r > 0 {
+// Facts implements producerEngine.
+func (p *producer) Facts() map[string]any {
+	f := map[string]any{"events": p.gen.Describe(), "stamped": p.Stamped()}
+	if r := p.Ratio(); r > 0 {
 		f["compressed_to"] = r
 	}
-	if n := w.Distinct(); n > 0 {
+	if n := p.Distinct(); n > 0 {
 		f["distinct_events"] = n
 	}
-	if n := w.renewed.Load(); n > 0 {
+	if n := p.renewed.Load(); n > 0 {
 		f["logins_renewed"] = n
 	}
 	return f
 }
 
-// Encoding returns nil for the codec's share before anything was sent.
-func (w wireProducer) Encoding() *measure.Encoding {
-	e := w.cfg.Encoding(w.Stamped(), w.Distinct())
+// Encoding implements producerEngine. It has nothing for the codec's share before anything was sent.
+func (p *producer) Encoding() *measure.Encoding {
+	e := p.cfg.Encoding(p.Stamped(), p.Distinct())
 	var raw, compressed uint64
-	for _, s := range w.senders {
+	for _, s := range p.senders {
 		raw += s.encoder.rawBytes.Load()
 		compressed += s.encoder.compressedBytes.Load()
 	}
 	switch {
 	case e.Codec == "":
-	case w.cfg.Fresh:
+	case p.cfg.Fresh:
 		e.Compressed(e.Codec, 1)
 	case raw > 0:
 		e.Compressed(e.Codec, float64(compressed)/float64(raw))
@@ -186,10 +184,11 @@ func (w wireProducer) Encoding() *measure.Encoding {
 	return e
 }
 
-func (w wireProducer) Warnings() []string {
-	all := w.absent.Warnings()
-	if w.batchPool.warning != "" {
-		all = append(all, w.batchPool.warning)
+// Warnings implements producerEngine.
+func (p *producer) Warnings() []string {
+	all := p.absent.Warnings()
+	if p.batchPool.warning != "" {
+		all = append(all, p.batchPool.warning)
 	}
 	return all
 }

@@ -117,7 +117,7 @@ func TestSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := s.Source().(*wireSource)
-	r := newRig(t, s.(*session).out.(wireProducer).producer)
+	r := newRig(t, s.(*session).out.(*producer))
 	r.events = 13
 	r.send(2000)
 	remove := func(partition int32, upto int64) {

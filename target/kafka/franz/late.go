@@ -44,7 +44,7 @@ type fetchAnswer struct {
 // A fetched describes the answers with records of a log that are not polled yet.
 type fetched struct {
 	oldest, newest fetchAnswer
-	ownDelay       time.Duration // see part.ownDelay
+	ownDelay       time.Duration // how much the reader's own delays delay its events, as in cluster.Lateness
 }
 
 var (
