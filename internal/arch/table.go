@@ -45,10 +45,11 @@ var Packages = []Package{
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
 	{Name: "target/targettest", May: []string{"load", "target"}},
-	{Name: "target/kafka", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/admin", "target/kafka/cluster", "target/kafka/franz", "units"}, Tests: []string{"internal/ledger"}},
+	{Name: "target/kafka", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/admin", "target/kafka/cluster", "target/kafka/franz", "target/kafka/recordlist", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/kafka/cluster", May: []string{"internal/conn", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}},
 	{Name: "target/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/cluster"}},
 	{Name: "target/kafka/admin", May: []string{"internal/conn", "measure", "target", "target/kafka/cluster", "units"}},
+	{Name: "target/kafka/recordlist"},
 	{Name: "target/apm", May: []string{"internal/conn", "internal/impair", "internal/secret", "internal/socket", "internal/wire/apm", "load", "measure", "payload", "target", "units"}},
 	{Name: "target/riemann", May: []string{"internal/conn", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
@@ -102,7 +103,7 @@ var Packages = []Package{
 	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/store/elastic", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/compat/kafkatools", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload", "target/kafka/cluster", "units"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/web", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
+	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/web", "internal/workload", "load", "measure", "payload", "target/kafka/recordlist", "units"}, Tests: []string{"target/kafka", "internal/testkit/reporttest"}},
 	{Name: "internal/command", May: []string{"internal/compat", "internal/digest", "internal/explain", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/run", "internal/stats", "internal/store", "internal/system", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/kafka/cluster", "target/riemann", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/all"}},
 	{Name: "internal/cli", May: []string{
 		"internal/command", "internal/compat", "internal/compat/...", "internal/conn", "internal/digest", "internal/export",

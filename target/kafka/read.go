@@ -10,6 +10,7 @@ import (
 	"carronade/payload"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/recordlist"
 	"carronade/units"
 )
 
@@ -251,7 +252,7 @@ type itemRead struct {
 	altered  bool
 	err      error // why it was not read so far
 	class    load.Class
-	runs     []ItemRun // what was found, if a list is written
+	runs     []recordlist.Run // what was found, if a list is written
 }
 
 // ID implements load.Lane.

@@ -15,6 +15,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/recordlist"
 )
 
 // A readLink is the connection of one client to one broker, which is made when there is
@@ -47,7 +48,7 @@ type readLink struct {
 	answered int32
 	buf      []byte
 	plain    []byte
-	runs     []ItemRun // found in an answer, if a list is written
+	runs     []recordlist.Run // found in an answer, if a list is written
 }
 
 func newReadLink(c *readClient, broker int32) *readLink {

@@ -10,7 +10,7 @@ import (
 	"carronade/target/kafka/cluster"
 )
 
-// A ownLateness measures the delay that a reader itself adds to events that it reads
+// An ownLateness measures the delay that a reader itself adds to events that it reads
 // through a client: an answer waits in the socket until the client reads it, its records
 // wait until they are polled, and the client asks the broker for more only then. The
 // connections report when answers arrived and when requests were written; the client's

@@ -1,4 +1,4 @@
-package kafka
+package recordlist
 
 import (
 	"bufio"
@@ -16,8 +16,8 @@ import (
 // Lines that begin with # and empty lines are comments; the comment "# topic: NAME" names the
 // topic. Every line ends in a line feed, so that a list that was cut off is recognized.
 
-// An ItemRun is a number of records with consecutive offsets.
-type ItemRun struct {
+// A Run is a number of records with consecutive offsets.
+type Run struct {
 	Partition int32
 	Offset    int64 // of the first one
 	Count     int64 // at least 1
@@ -26,41 +26,41 @@ type ItemRun struct {
 // topicComment begins the line that names the topic.
 const topicComment = "# topic: "
 
-// maxItemLine limits the length of a line, in bytes.
-const maxItemLine = 4096
+// maxLine limits the length of a line, in bytes.
+const maxLine = 4096
 
-// An itemError is a line that is not one of a list.
-type itemError struct {
+// A lineError is a line that is not one of a list.
+type lineError struct {
 	File string
 	Line int // from 1
 	Why  string
 }
 
 // Error implements error.
-func (e *itemError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Why) }
+func (e *lineError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Why) }
 
-// ReadItems reads the list in a file and calls add with its runs, in order. It returns the topic
+// Read reads the list in a file and calls add with its runs, in order. It returns the topic
 // that the list names, "" if it names none. An error of add is one of its line. An error
-// about a line is an *itemError.
-func ReadItems(path string, add func(ItemRun) error) (topic string, err error) {
+// about a line is a *lineError.
+func Read(path string, add func(Run) error) (topic string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	return parseItems(f, path, add)
+	return parse(f, path, add)
 }
 
-// parseItems is ReadItems for any text. The name is that of the file, for errors.
-func parseItems(in io.Reader, name string, add func(ItemRun) error) (topic string, err error) {
-	lines := bufio.NewReaderSize(in, maxItemLine)
+// parse is Read for any text. The name is that of the file, for errors.
+func parse(in io.Reader, name string, add func(Run) error) (topic string, err error) {
+	lines := bufio.NewReaderSize(in, maxLine)
 	for number := 1; ; number++ {
-		wrong := func(why string) error { return &itemError{name, number, why} }
+		wrong := func(why string) error { return &lineError{name, number, why} }
 		text, err := lines.ReadSlice('\n')
 		switch {
 		case err == nil:
 		case errors.Is(err, bufio.ErrBufferFull):
-			return topic, wrong(fmt.Sprintf("the line is longer than %d bytes", maxItemLine))
+			return topic, wrong(fmt.Sprintf("the line is longer than %d bytes", maxLine))
 		case !errors.Is(err, io.EOF):
 			return topic, fmt.Errorf("read %s: %w", name, err)
 		case len(text) > 0:
@@ -79,7 +79,7 @@ func parseItems(in io.Reader, name string, add func(ItemRun) error) (topic strin
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		run, err := parseItemRun(line)
+		run, err := parseRun(line)
 		if err == nil {
 			err = add(run)
 		}
@@ -89,26 +89,26 @@ func parseItems(in io.Reader, name string, add func(ItemRun) error) (topic strin
 	}
 }
 
-// parseItemRun reads a line of a list.
-func parseItemRun(line string) (ItemRun, error) {
-	r := ItemRun{Count: 1}
+// parseRun reads a line of a list.
+func parseRun(line string) (Run, error) {
+	r := Run{Count: 1}
 	fields := strings.Split(line, ",")
 	if len(fields) < 2 || len(fields) > 3 {
-		return r, fmt.Errorf("%q is not PARTITION,OFFSET or PARTITION,OFFSET,COUNT", shortenedItem(line))
+		return r, fmt.Errorf("%q is not PARTITION,OFFSET or PARTITION,OFFSET,COUNT", shortened(line))
 	}
 	part, err := strconv.ParseUint(fields[0], 10, 31)
 	if err != nil {
-		return r, fmt.Errorf("%q is not a partition: want a number from 0", shortenedItem(fields[0]))
+		return r, fmt.Errorf("%q is not a partition: want a number from 0", shortened(fields[0]))
 	}
 	offset, err := strconv.ParseUint(fields[1], 10, 63)
 	if err != nil {
-		return r, fmt.Errorf("%q is not an offset: want a number from 0", shortenedItem(fields[1]))
+		return r, fmt.Errorf("%q is not an offset: want a number from 0", shortened(fields[1]))
 	}
 	r.Partition, r.Offset = int32(part), int64(offset)
 	if len(fields) == 3 {
 		n, err := strconv.ParseUint(fields[2], 10, 63)
 		if err != nil || n == 0 {
-			return r, fmt.Errorf("%q is not a number of records: want one from 1", shortenedItem(fields[2]))
+			return r, fmt.Errorf("%q is not a number of records: want one from 1", shortened(fields[2]))
 		}
 		r.Count = int64(n)
 	}
@@ -118,8 +118,8 @@ func parseItemRun(line string) (ItemRun, error) {
 	return r, nil
 }
 
-// shortenedItem returns the beginning of a text, for an error.
-func shortenedItem(text string) string {
+// shortened returns the beginning of a text, for an error.
+func shortened(text string) string {
 	const most = 60
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "..."

@@ -1,4 +1,4 @@
-package kafka
+package recordlist
 
 import (
 	"errors"
@@ -12,16 +12,16 @@ import (
 
 // Sizes of what waits for the disk.
 const (
-	itemChunk      = 64 << 10
-	mostItemChunks = 16
+	chunk      = 64 << 10
+	mostChunks = 16
 )
 
-// flushItemsEvery is how long a line waits before it is written.
-const flushItemsEvery = time.Second
+// flushEvery is how long a line waits before it is written.
+const flushEvery = time.Second
 
-// An ItemWriter writes a list, in the background. At most about 1 MiB waits for the disk; then
+// A Writer writes a list, in the background. At most about 1 MiB waits for the disk; then
 // Add waits, too. It is safe for concurrent use.
-type ItemWriter struct {
+type Writer struct {
 	path string
 	file *os.File
 	full chan []byte
@@ -29,7 +29,7 @@ type ItemWriter struct {
 	done chan struct{}
 
 	mu     sync.Mutex
-	last   ItemRun // not in buf yet; Count 0: none
+	last   Run // not in buf yet; Count 0: none
 	buf    []byte
 	closed bool
 
@@ -37,13 +37,13 @@ type ItemWriter struct {
 	err     error // the first one; read when done is closed
 }
 
-// CreateItems makes a list of records of a topic. It replaces an older file.
-func CreateItems(path, topic string) (*ItemWriter, error) {
+// Create makes a list of records of a topic. It replaces an older file.
+func Create(path, topic string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	w := &ItemWriter{path: path, file: f, full: make(chan []byte, mostItemChunks), free: make(chan []byte, mostItemChunks), done: make(chan struct{})}
+	w := &Writer{path: path, file: f, full: make(chan []byte, mostChunks), free: make(chan []byte, mostChunks), done: make(chan struct{})}
 	// At once: a full disk is then found before the run.
 	n, err := fmt.Fprintf(f, "%s%s\n# partition,offset[,count]\n", topicComment, topic)
 	if err != nil {
@@ -55,7 +55,7 @@ func CreateItems(path, topic string) (*ItemWriter, error) {
 }
 
 // Add adds records. Those that continue the last ones share a line with them.
-func (w *ItemWriter) Add(r ItemRun) {
+func (w *Writer) Add(r Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed || r.Count <= 0 {
@@ -72,7 +72,7 @@ func (w *ItemWriter) Add(r ItemRun) {
 }
 
 // Comment adds a comment of one line.
-func (w *ItemWriter) Comment(text string) {
+func (w *Writer) Comment(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.closed {
@@ -82,9 +82,9 @@ func (w *ItemWriter) Comment(text string) {
 }
 
 // putLast appends the line of the last run. The caller holds the lock.
-func (w *ItemWriter) putLast() {
+func (w *Writer) putLast() {
 	r := w.last
-	w.last = ItemRun{}
+	w.last = Run{}
 	if r.Count == 0 {
 		return
 	}
@@ -94,13 +94,13 @@ func (w *ItemWriter) putLast() {
 		b = strconv.AppendInt(append(b, ','), r.Count, 10)
 	}
 	w.buf = append(b, '\n')
-	if len(w.buf) >= itemChunk {
+	if len(w.buf) >= chunk {
 		w.hand()
 	}
 }
 
 // hand passes the lines so far to the goroutine that writes. The caller holds the lock.
-func (w *ItemWriter) hand() {
+func (w *Writer) hand() {
 	if len(w.buf) == 0 {
 		return
 	}
@@ -108,14 +108,14 @@ func (w *ItemWriter) hand() {
 	select {
 	case w.buf = <-w.free:
 	default:
-		w.buf = make([]byte, 0, itemChunk+64)
+		w.buf = make([]byte, 0, chunk+64)
 	}
 }
 
 // write writes what is handed to it.
-func (w *ItemWriter) write() {
+func (w *Writer) write() {
 	defer close(w.done)
-	t := time.NewTicker(flushItemsEvery)
+	t := time.NewTicker(flushEvery)
 	defer t.Stop()
 	for {
 		select {
@@ -126,7 +126,7 @@ func (w *ItemWriter) write() {
 			w.put(b)
 		case <-t.C:
 			if w.mu.TryLock() { // its holder may wait for this goroutine
-				if !w.closed && len(w.full) < mostItemChunks {
+				if !w.closed && len(w.full) < mostChunks {
 					w.hand()
 				}
 				w.mu.Unlock()
@@ -137,7 +137,7 @@ func (w *ItemWriter) write() {
 
 // put writes whole lines. After an error it writes nothing more, and removes the part of a
 // line that was written.
-func (w *ItemWriter) put(b []byte) {
+func (w *Writer) put(b []byte) {
 	if w.err == nil {
 		n, err := w.file.Write(b)
 		if err != nil {
@@ -154,7 +154,7 @@ func (w *ItemWriter) put(b []byte) {
 
 // Close writes the rest and closes the file. It returns the first error of writing; the
 // lines before it are in the file. Further calls return the same.
-func (w *ItemWriter) Close() error {
+func (w *Writer) Close() error {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -174,7 +174,7 @@ func (w *ItemWriter) Close() error {
 }
 
 // failure is the error with the file's name.
-func (w *ItemWriter) failure() error {
+func (w *Writer) failure() error {
 	err := w.err
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
