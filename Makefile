@@ -56,9 +56,8 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
 # Packages that only compute: their code starts no goroutine, so the race detector makes
 # their tests five times slower and cannot find anything. make race includes them.
-CALM        := internal/compat internal/compat/heyapm internal/compat/kafkatools internal/compat/riemannload \
-	internal/digest internal/explain internal/export internal/find \
-	internal/fleet internal/judge internal/layout internal/ledger internal/permit \
+CALM        := internal/compat internal/digest internal/explain internal/export internal/find \
+	internal/fleet internal/judge internal/layout internal/ledger \
 	internal/picture internal/report internal/secret internal/stats internal/traffic internal/trust internal/wire/apm \
 	internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$

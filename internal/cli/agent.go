@@ -17,8 +17,9 @@ import (
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/fleet/drive"
-	"carronade/internal/permit"
+	"carronade/internal/serve"
 	"carronade/internal/system"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -144,7 +145,7 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 		}
 	}
 	info.Name = b.Name()
-	rules := &permit.Rules{Agent: true, Everything: everything, Folder: files, Targets: info.AllowTargets}
+	rules := &serve.Rules{Agent: true, Everything: everything, Folder: files, Targets: info.AllowTargets}
 	if !everything { // also those that a system announces
 		conn.Restrict(func(addr string) *conn.NotAllowedError {
 			if rules.Address(addr) == nil {
@@ -153,7 +154,14 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 			return &conn.NotAllowedError{Err: fmt.Errorf("agent %s may not connect to %s", b.Name(), addr), Hint: "start the agent with --allow-target for this address too"}
 		})
 	}
-	a := drive.AgentConfig{Bus: b, Spool: spool, Info: thisProcess(info), Kinds: s.Kinds, Host: system.Describe(), Logf: s.logLine, Rules: rules}
+	a := drive.AgentConfig{Bus: b, Spool: spool, Info: thisProcess(info), Kinds: s.Kinds, Host: system.Describe(), Logf: s.logLine}
+	a.Allow = func(settings []workload.Entry) error {
+		err := rules.Document(s.Kinds, settings)
+		if r := (*serve.Refusal)(nil); errors.As(err, &r) { // the operator prints the text alone
+			err = fmt.Errorf("%w: %s", err, r.Way)
+		}
+		return err
+	}
 	return a, func() {
 		spool.Close()
 		b.Close()

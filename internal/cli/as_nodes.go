@@ -18,7 +18,6 @@ import (
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/fleet/drive"
-	"carronade/internal/permit"
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/workload"
@@ -258,7 +257,7 @@ func (s *session) entry(ctx context.Context, routes drive.Routes) func() {
 		// What happens to the run is the operator's to say.
 		_ = drive.Serve(ctx, drive.AgentConfig{
 			Bus: own, Spool: fleet.NewMemorySpool(), Info: thisProcess(fleet.Info{Name: entryAgent}), Kinds: s.Kinds,
-			Host: system.Describe(), Logf: func(string, ...any) {}, Rules: &permit.Rules{Agent: true, Everything: true},
+			Host: system.Describe(), Logf: func(string, ...any) {},
 		})
 	}()
 	return func() {

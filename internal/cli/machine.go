@@ -14,7 +14,6 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/jobs"
-	"carronade/internal/permit"
 	"carronade/internal/serve"
 	"carronade/internal/shell"
 	"carronade/internal/system"
@@ -27,7 +26,7 @@ type machine struct {
 	data, files string
 	queue       *jobs.Queue
 	hub         *web.Hub
-	rules       *permit.Rules
+	rules       *serve.Rules
 	program     string
 }
 

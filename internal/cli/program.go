@@ -15,8 +15,8 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/live"
-	"carronade/internal/permit"
 	"carronade/internal/report"
+	"carronade/internal/serve"
 	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -131,8 +131,8 @@ type session struct {
 	// unwritten is set when the report of an old tool's run could not be written.
 	unwritten atomic.Bool
 
-	rules  *permit.Rules // of a server's job; nil: everything is allowed
-	warned []string      // warnings about workloads, each printed once
+	rules  *serve.Rules // of a server's job; nil: everything is allowed
+	warned []string     // warnings about workloads, each printed once
 
 	config      sync.Once
 	configured  *workload.Document // see configuration

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/workload"
-	"carronade/target/all"
 )
 
 var update = flag.Bool("update", false, "write the tables of fields into docs/reports.md")
@@ -65,7 +64,7 @@ func independentTable() string {
 	var b strings.Builder
 	b.WriteString("| of | independent variables |\n|---|---|\n")
 	fmt.Fprintf(&b, "| every workload | %s |\n", settings(workload.Table(nil), ""))
-	for _, k := range all.Kinds() {
+	for _, k := range programKinds {
 		fmt.Fprintf(&b, "| %s | %s |\n", k.Name(), settings(workload.Table(k), k.Name()))
 	}
 	b.WriteString("| the system under test | each flag of `--system-flag` |\n")

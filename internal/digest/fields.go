@@ -87,7 +87,7 @@ var measuredFields = []Known{
 	{"failure_share", Share, "failed of sent"},
 	{"unknown_share", Share, "unknown of sent"},
 	{"stall", Duration, "longest gap in the answers"},
-	{"outage", Duration, "longest time without an ack after a fault, in the worst partition or connection"},
+	{"outage", Duration, "longest time without an ack (an event, if the run only reads) after a fault, in the worst partition or connection"},
 	{"recover", Duration, "longest time from a fault until the limit on response held again"},
 	{"freezes", Count, "freezes: times of 10 ms or longer in which the generator did not run"},
 	{"freeze_total", Duration, "their total, within the measurement"},

@@ -17,7 +17,6 @@ import (
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target/all"
 )
 
 var began = time.Date(2026, 5, 28, 10, 21, 3, 123_456_789, time.UTC)
@@ -324,7 +323,7 @@ func TestSettingsDoNotHideFields(t *testing.T) {
 	for alias := range aliases {
 		taken[alias] = true
 	}
-	for _, k := range all.Kinds() {
+	for _, k := range programKinds {
 		for _, s := range workload.Table(k) {
 			if taken[s.Name] {
 				t.Errorf("%s: the setting %s has the name of a field", k.Name(), s.Name)

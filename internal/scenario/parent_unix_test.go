@@ -16,17 +16,10 @@ import (
 	"carronade/internal/testkit"
 )
 
-// childEnv marks the processes that run the scripts of these tests.
-const childEnv = "SCENARIO_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		os.Exit(Main(os.Stdin, os.Stdout, map[string]Language{
-			"reads": reads, "waits": waits, "computes": computes, "fills": fills,
-		}))
+func init() {
+	for name, l := range map[string]Language{"reads": reads, "waits": waits, "computes": computes, "fills": fills} {
+		languages[name] = l
 	}
-	_ = os.Setenv(childEnv, "1") // of the children
-	os.Exit(m.Run())
 }
 
 // reads says its process, and reads a report.

@@ -38,7 +38,11 @@ func Resolve(ctx context.Context, s Store, ref string) (string, error) {
 	}
 	doing := fmt.Sprintf("look for report %q", ref)
 	if !IsReference(ref) {
-		return "", &target.Error{Doing: doing, Err: errors.New("it is not an id"), Hint: "an id is letters and digits; carronade report list shows them, and last is the newest"}
+		hint := "an id is letters and digits; carronade report list shows them, and last is the newest"
+		if strings.ContainsAny(ref, `./\`) {
+			hint += "; carronade report import FILE takes one from a file"
+		}
+		return "", &target.Error{Doing: doing, Err: errors.New("it is not an id"), Hint: hint}
 	}
 	ref = strings.ToLower(ref)
 	ids, err := s.Find(ctx, ref, candidates+1)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 
-	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka/admin"
 	"carronade/target/kafka/cluster"
@@ -63,5 +62,4 @@ var (
 	_ target.Leading         = (*session)(nil)
 	_ target.Seekable        = (*wireSource)(nil)
 	_ target.RemovalDetector = (*wireSource)(nil)
-	_ load.Connected         = (*producer)(nil)
 )

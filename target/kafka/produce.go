@@ -385,17 +385,3 @@ func (p *producer) Metrics() []cluster.BrokerMetrics {
 	}
 	return all
 }
-
-// Connected implements load.Connected: connections on which batches are sent.
-func (p *producer) Connected() (n int, known bool) {
-	for _, s := range p.senders {
-		s.mu.Lock()
-		for _, l := range s.lanes {
-			if l.link != nil {
-				n++
-			}
-		}
-		s.mu.Unlock()
-	}
-	return n, true
-}

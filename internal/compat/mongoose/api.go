@@ -20,6 +20,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/scenario"
 	"carronade/internal/web"
 	"carronade/internal/workload"
 )
@@ -362,8 +363,8 @@ func parts(w http.ResponseWriter, r *http.Request) (defaults, script []byte, err
 		case "defaults":
 			defaults = data
 		case "scenario":
-			if script = bytes.TrimSpace(data); len(script) > mostScript {
-				return nil, nil, fmt.Errorf("a scenario has at most %d MiB", mostScript>>20)
+			if script = bytes.TrimSpace(data); len(script) > scenario.MostSource {
+				return nil, nil, fmt.Errorf("a scenario has at most %d MiB", scenario.MostSource>>20)
 			}
 		default:
 			return nil, nil, fmt.Errorf("a run has no part %q: only defaults and scenario", name)

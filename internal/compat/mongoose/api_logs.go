@@ -2,7 +2,6 @@ package mongoose
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -106,10 +105,7 @@ func (a *api) listLogs(w http.ResponseWriter, _ *http.Request) {
 	for _, l := range logFiles {
 		all[l.name] = l.what
 	}
-	w.Header().Set("Content-Type", "application/json")
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.Encode(all) //nolint:errcheck // who asked has gone
+	writeJSON(w, all)
 }
 
 // logPath is the file that a request names; otherwise the request is answered.

@@ -1,6 +1,7 @@
 package mongoose
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/compat"
 	"carronade/internal/secret"
+	"carronade/internal/system"
 )
 
 // The folders below ~/.mongoose.
@@ -103,11 +106,7 @@ func checkFileWritable(path string) error {
 	_, err := os.Lstat(path)
 	file, openErr := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if openErr != nil {
-		var pathErr *os.PathError
-		if errors.As(openErr, &pathErr) {
-			openErr = pathErr.Err
-		}
-		return fmt.Errorf("%s: %w", path, openErr)
+		return fmt.Errorf("%s: %w", path, system.Reason(openErr))
 	}
 	openErr = file.Close()
 	if errors.Is(err, os.ErrNotExist) {
@@ -169,7 +168,7 @@ func (s *step) csvHead(total bool) string {
 	for _, t := range []string{"Duration", "Latency"} {
 		fmt.Fprintf(&b, ",%[1]sAvg[us],%[1]sMin[us]", t)
 		for i, q := range s.quantiles {
-			label := "Q_" + double(q)
+			label := "Q_" + compat.JavaDouble(q)
 			if s.quartiles() && !(s.is43 && total) {
 				label = []string{"LoQ", "Med", "HiQ"}[i]
 			}
@@ -189,12 +188,12 @@ func (s *step) csvRow(m *metrics, total bool) string {
 	}
 	fields := []string{
 		`"` + m.at.UTC().Format("2006-01-02T15:04:05,000") + `"`, s.op, strconv.Itoa(s.concurrency), strconv.Itoa(s.nodeCount()),
-		strconv.FormatUint(m.current, 10), double(m.mean), strconv.FormatUint(m.succ, 10), strconv.FormatUint(m.fail, 10),
-		strconv.FormatUint(m.bytes, 10), double(seconds(m)), double(m.duration.sum),
-		double(m.meanRate), double(m.lastRate), double(m.meanBytes / mb), double(m.lastBytes / mb),
+		strconv.FormatUint(m.current, 10), compat.JavaDouble(m.mean), strconv.FormatUint(m.succ, 10), strconv.FormatUint(m.fail, 10),
+		strconv.FormatUint(m.bytes, 10), compat.JavaDouble(seconds(m)), compat.JavaDouble(m.duration.sum),
+		compat.JavaDouble(m.meanRate), compat.JavaDouble(m.lastRate), compat.JavaDouble(m.meanBytes / mb), compat.JavaDouble(m.lastBytes / mb),
 	}
 	for _, t := range []timing{m.duration, m.latency} {
-		fields = append(fields, double(t.mean), strconv.FormatInt(t.min, 10))
+		fields = append(fields, compat.JavaDouble(t.mean), strconv.FormatInt(t.min, 10))
 		for _, q := range t.quantiles {
 			if !(s.strict && s.is43 && !total) {
 				fields = append(fields, strconv.FormatInt(q, 10))
@@ -246,6 +245,30 @@ func appendFile(path, text string) error {
 	}
 	_, err = file.WriteString(text)
 	return errors.Join(err, file.Close())
+}
+
+// writers are buffered files that are closed together.
+type writers []func() error
+
+// open opens a file, which is made if it does not exist.
+func (w *writers) open(path string, flags int) (*bufio.Writer, error) {
+	file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	b := bufio.NewWriterSize(file, 1<<16)
+	*w = append(*w, func() error { return errors.Join(b.Flush(), file.Close()) })
+	return b, nil
+}
+
+// close writes what is buffered, and closes all files.
+func (w *writers) close() error {
+	var errs []error
+	for _, c := range *w {
+		errs = append(errs, c())
+	}
+	*w = nil
+	return errors.Join(errs...)
 }
 
 // logLine formats a message as mongoose does on the console.

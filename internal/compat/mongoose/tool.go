@@ -102,8 +102,8 @@ func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expec
 	} else {
 		code, err = s.records(ctx, p, f, t, names)
 	}
-	if f.incomplete(p) && !s.strict {
-		code = report.Worse(code, report.ExitFailed)
+	if all := f.exit(p, code); !s.strict {
+		code = all
 	}
 	return code, err
 }
@@ -121,7 +121,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	}
 	run, hangUp, err := s.runner(ctx, p)
 	if err != nil {
-		return withoutReport(ctx, err)
+		return compat.NoReport(ctx, report.ExitFailed, err)
 	}
 	defer hangUp()
 	watched := apiOf(ctx).watch(s)
@@ -132,11 +132,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		watched.look(m)
 		if iv.Phase != measure.Drain {
 			above.interval(iv)
-		}
-		if m.due() && iv.Phase != measure.Drain {
-			now := m.metrics(time.Now())
-			t.row(now)
-			f.row(now)
+			m.rows(t, f)
 		}
 	}}
 	if (s.work == writeRecords || s.single()) && s.concurrency == 0 && len(s.nodes) == 0 {
@@ -150,7 +146,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	}
 	d, err := run(ctx, w, observer)
 	if err != nil {
-		return withoutReport(ctx, err)
+		return compat.NoReport(ctx, report.ExitFailed, err)
 	}
 	above.end()
 	if m.batches != nil { // batches completed while the last interval closed
@@ -183,7 +179,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	case load.ByFailureRate:
 		io.WriteString(p.Out, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
 			"%s: failures rate (%s failures/sec) is more than success rate (%s op/sec), stopping the step",
-			s.id, double(float64(last.fail)/max(last.elapsed.Seconds(), 1e-3)), double(last.meanRate))))
+			s.id, compat.JavaDouble(float64(last.fail)/max(last.elapsed.Seconds(), 1e-3)), compat.JavaDouble(last.meanRate))))
 	}
 	s.end(p, f, t, last)
 	printWarnings(p, d)

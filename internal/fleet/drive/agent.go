@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"carronade/internal/fleet"
-	"carronade/internal/permit"
 	"carronade/internal/run"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -32,8 +31,9 @@ type AgentConfig struct {
 	Spool fleet.Spool
 	Info  fleet.Info
 	Kinds []target.Kind
-	// Rules are what a run may name: files and addresses.
-	Rules *permit.Rules
+	// Allow refuses the settings of a run that this agent does not allow, such as files and
+	// addresses; nil: it allows all.
+	Allow func(settings []workload.Entry) error
 	Host  any // this machine, described as in a report
 	// Traces is the folder for a trace of each run, RUN.parquet; "": none are written.
 	Traces string
@@ -271,9 +271,11 @@ func (a *agent) parse(planned, own []byte) (*workload.Workload, *plan, *share, e
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	for _, part := range append([]*workload.Document{doc}, doc.Parts...) {
-		if err := a.Rules.Document(a.Kinds, part.Entries); err != nil {
-			return nil, nil, nil, refusal(err)
+	if a.Allow != nil {
+		for _, part := range append([]*workload.Document{doc}, doc.Parts...) {
+			if err := a.Allow(part.Entries); err != nil {
+				return nil, nil, nil, err
+			}
 		}
 	}
 	w, err := workload.Resolve(a.Kinds, nil, doc)
@@ -285,13 +287,4 @@ func (a *agent) parse(planned, own []byte) (*workload.Workload, *plan, *share, e
 	}
 	w.SetClients(p.Clients)
 	return w, &p, &s, nil
-}
-
-// refusal adds how what the rules refuse is possible.
-func refusal(err error) error {
-	var r *permit.Refusal
-	if errors.As(err, &r) {
-		return fmt.Errorf("%w: %s", err, r.Way)
-	}
-	return err
 }

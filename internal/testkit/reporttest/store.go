@@ -1,10 +1,8 @@
-// Package reporttest is for tests with reports: reports of imaginary runs, the suite that
-// each store passes, and old tools' command lines without the program that normally runs
-// them. It tests what package store promises of every store, and records what a tool printed
-// and requested; it does not know how a store stores, nor which tool prints what.
+// Package reporttest is for tests with reports: reports of imaginary runs, and the suite
+// that each store passes. It tests what package store promises of every store; it does not
+// know how a store stores.
 //
-// Its invariants: report n of the suite is always the same, and a setting means the same in
-// the tests of every tool.
+// Its invariant: report n of the suite is always the same.
 package reporttest
 
 import (

@@ -43,14 +43,19 @@ func (p *Progress) Next(log int) int64 { return p.next[log].Load() }
 // Logs implements load.Source.
 func (p *Progress) Logs() []string { return p.cl.Logs() }
 
+// Behind is how many events of a log are not delivered, by its end as last reported; -1: unknown.
+func (p *Progress) Behind(log int) int64 {
+	if end := p.end[log].Load(); end >= 0 {
+		return max(0, end-p.next[log].Load())
+	}
+	return -1
+}
+
 // Lag implements load.Source.
 func (p *Progress) Lag() []int64 {
 	lag := make([]int64, len(p.next))
 	for log := range lag {
-		lag[log] = -1
-		if end := p.end[log].Load(); end >= 0 {
-			lag[log] = max(0, end-p.next[log].Load())
-		}
+		lag[log] = p.Behind(log)
 	}
 	return lag
 }

@@ -93,7 +93,7 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 		kgo.FetchMaxBytes(c.Fetch.MaxBytes),
 		kgo.FetchMaxPartitionBytes(c.Fetch.MaxPartition),
 		kgo.BrokerMaxReadBytes(max(100<<20, 2*c.Fetch.MaxBytes)),
-		kgo.FetchMaxWait(max(c.Fetch.MaxWait, 10*time.Millisecond)),
+		kgo.FetchMaxWait(maxWait(c)),
 		kgo.KeepControlRecords(), // not counted, but a log may end with one
 		kgo.WithHooks(&s.traffic, r.lateness),
 		kgo.WithPools(&s.pool),
@@ -127,6 +127,9 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 	)
 }
 
+// maxWait is for how long a broker may wait for events of a client: the client takes no less.
+func maxWait(c *cluster.Config) time.Duration { return max(c.Fetch.MaxWait, 10*time.Millisecond) }
+
 // Lanes implements load.Source.
 func (s *Source) Lanes() int { return s.cl.Config.Clients }
 
@@ -142,6 +145,7 @@ func (s *Source) Metrics() []cluster.BrokerMetrics { return s.traffic.metrics() 
 func (s *Source) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	s.traffic.closing.Store(false)
 	if err := s.resumeCommitted(ctx); err != nil {
 		return err
 	}
@@ -325,6 +329,9 @@ func (s *Source) fatal(fetches kgo.Fetches) error {
 // Facts returns facts for the report, in addition to those of the cluster.
 func (s *Source) Facts() map[string]any {
 	f := map[string]any{"read_from": s.cl.Config.StartText(), "client": "franz-go"}
+	if n := s.traffic.lost.Load(); n > 0 {
+		f["lost_connections"] = n
+	}
 	if s.cl.Config.Topics != nil {
 		f["topics"] = s.cl.TopicNames()
 	}

@@ -122,6 +122,7 @@ func (r *reader) release() {
 }
 
 func (r *reader) leave() {
+	r.s.traffic.closing.Store(true)
 	if r.s.cl.Config.ShareGroup != "" {
 		// Accept what was delivered. The client usually does so with the next poll,
 		// but this was the last one.

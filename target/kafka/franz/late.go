@@ -44,7 +44,14 @@ type fetchAnswer struct {
 // A fetched describes the answers with records of a log that are not polled yet.
 type fetched struct {
 	oldest, newest fetchAnswer
+	from           fetchedFrom
 	ownDelay       time.Duration // how much the reader's own delays delay its events, as in cluster.Lateness
+}
+
+// A fetchedFrom is the broker that a log was last read from.
+type fetchedFrom struct {
+	broker int32
+	known  bool
 }
 
 var (
@@ -117,6 +124,7 @@ func (l *ownLateness) OnFetchBatchRead(meta kgo.BrokerMetadata, topic string, pa
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.log(log)
+	f.from = fetchedFrom{meta.NodeID, true}
 	f.newest = l.fetches(meta.NodeID).newest
 	if f.oldest.arrived == 0 {
 		f.oldest = f.newest
@@ -158,3 +166,15 @@ func (l *ownLateness) earliest(log int32, at time.Duration, more bool) time.Dura
 
 // endPoll ends a poll.
 func (l *ownLateness) endPoll(at time.Duration) { l.polled = at }
+
+// answeredFor returns when the newest answer of the broker arrived that a log was last read from; 0: none
+// is known.
+func (l *ownLateness) answeredFor(log int32) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.logs[log]
+	if f == nil || !f.from.known {
+		return 0
+	}
+	return l.fetches(f.from.broker).newest.arrived
+}

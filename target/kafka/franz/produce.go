@@ -56,7 +56,6 @@ type Producer struct {
 var (
 	_ target.Placed    = (*Producer)(nil)
 	_ load.SelfBatcher = (*Producer)(nil)
-	_ load.Connected   = (*Producer)(nil)
 )
 
 // A sender is one franz-go client with its lanes. The engine's thread calls its
