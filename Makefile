@@ -54,10 +54,11 @@ HEAVY        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/
 QUICK        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test / && !/modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)' | grep -vE '$(ALONE)')
 SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
-# Packages that only compute: their code starts no goroutine, so the race detector makes
-# their tests five times slower and cannot find anything. make race includes them.
-CALM        := internal/compat internal/digest internal/explain internal/export internal/find \
-	internal/fleet internal/judge internal/layout internal/ledger \
+# Packages whose tests only compute: the code that they run starts no goroutine, so the race
+# detector makes them five times slower and cannot find anything. make race includes them.
+CALM        := internal/compat \
+	internal/explain internal/export internal/find internal/fleet \
+	internal/judge internal/layout internal/ledger \
 	internal/picture internal/report internal/secret internal/stats internal/traffic internal/trust internal/wire/apm \
 	internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$

@@ -72,40 +72,37 @@ var Packages = []Package{
 	{Name: "internal/workload", May: []string{"internal/fault", "internal/secret", "load", "measure", "payload", "target", "units"}},
 	{Name: "internal/layout"},
 	{Name: "internal/find", May: []string{"internal/layout", "internal/stats", "internal/system", "units"}, Tests: []string{"internal/judge"}},
-	{Name: "internal/fleet", May: []string{"internal/system"}},
+	{Name: "internal/fleet", May: []string{"internal/report", "internal/run", "internal/system", "internal/workload", "load", "measure", "target"}},
 	{Name: "internal/report", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/digest", May: []string{"internal/report", "internal/secret", "internal/workload", "measure", "target", "units"}, Tests: []string{"internal/fault", "internal/find", "target/..."}},
-	{Name: "internal/store", May: []string{"internal/digest", "internal/report", "internal/system", "internal/workload", "load", "target"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
-	{Name: "internal/testkit/reporttest", May: []string{"internal/digest", "internal/report", "internal/store", "load", "measure"}},
+	{Name: "internal/store", May: []string{"internal/report", "internal/secret", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/fault", "internal/find", "internal/store/sqlite", "internal/testkit/reporttest", "target/..."}},
+	{Name: "internal/testkit/reporttest", May: []string{"internal/report", "internal/store", "load", "measure"}},
 	{Name: "internal/sqlitefile", May: []string{"internal/system"}},
 	{Name: "internal/jobs", May: []string{"internal/sqlitefile", "internal/system", "target", "units"}},
 	{Name: "internal/shell", May: []string{"internal/jobs", "internal/secret", "internal/store/elastic", "internal/sut", "target"}},
-	{Name: "internal/serve", May: []string{"internal/conn", "internal/fault", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/workload", "target"}, Tests: []string{"target/apm", "target/kafka", "target/riemann"}},
-	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
+	{Name: "internal/serve", May: []string{"internal/conn", "internal/fault", "internal/jobs", "internal/live", "internal/secret", "internal/system", "internal/workload", "target"}, Tests: []string{"target/apm", "target/kafka", "target/riemann"}},
+	{Name: "internal/store/sqlite", May: []string{"internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
+	{Name: "internal/store/elastic", May: []string{"internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/traffic", May: []string{"internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "load", "units"}},
 	{Name: "internal/explain", May: []string{"internal/fault", "internal/layout", "internal/report", "internal/stats", "measure", "units"}},
-	{Name: "internal/judge", May: []string{"internal/digest", "internal/layout", "internal/report", "internal/stats", "internal/workload", "load", "measure", "target", "units"}},
-	{Name: "internal/picture", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/web"}},
+	{Name: "internal/judge", May: []string{"internal/layout", "internal/report", "internal/stats", "internal/store", "internal/workload", "load", "measure", "target", "units"}},
+	{Name: "internal/picture", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/live"}},
 	{Name: "internal/export", May: []string{"internal/layout", "internal/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/find"}},
 	{Name: "internal/trace", May: []string{"internal/system", "load"}},
-	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/secret", "internal/system", "load", "measure", "target", "units"}},
-	{Name: "internal/web", May: []string{"internal/conn", "internal/picture", "internal/workload", "load", "measure", "target", "units"}},
+	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/picture", "internal/secret", "internal/system", "internal/workload", "load", "measure", "target", "units"}},
 	{Name: "internal/run", May: []string{"internal/fault", "internal/ledger", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
-	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}},
 	{Name: "internal/scenario", May: []string{"internal/report", "internal/system", "internal/workload", "measure", "target", "units"}},
 	{Name: "internal/compat", May: []string{"internal/layout", "internal/picture", "internal/report", "internal/scenario", "internal/secret", "internal/stats", "internal/store/elastic", "internal/wire/apm", "internal/workload", "load", "measure", "payload", "target/kafka/admin", "target/kafka/cluster", "units"}},
-	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/web", "internal/workload", "load", "measure", "payload", "target/kafka/recordlist", "units"}, Tests: []string{"target/kafka"}},
-	{Name: "internal/command", May: []string{"internal/digest", "internal/explain", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/run", "internal/stats", "internal/store", "internal/system", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/kafka/cluster", "target/riemann", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/apm"}},
+	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload", "target/kafka/recordlist", "units"}, Tests: []string{"target/kafka"}},
+	{Name: "internal/command", May: []string{"internal/explain", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/run", "internal/stats", "internal/store", "internal/system", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/kafka/cluster", "target/riemann", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/apm"}},
 	{Name: "internal/cli", May: []string{
-		"internal/command", "internal/compat", "internal/compat/...", "internal/conn", "internal/digest", "internal/export",
-		"internal/fault", "internal/find", "internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/jobs",
+		"internal/command", "internal/compat", "internal/compat/...", "internal/conn", "internal/export",
+		"internal/fault", "internal/find", "internal/fleet", "internal/fleet/bus", "internal/jobs",
 		"internal/judge", "internal/layout", "internal/live", "internal/report",
 		"internal/run", "internal/scenario", "internal/secret", "internal/serve", "internal/shell",
 		"internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/stats", "internal/store",
-		"internal/store/elastic", "internal/store/sqlite", "internal/sut", "internal/system", "internal/trust", "internal/web",
+		"internal/store/elastic", "internal/store/sqlite", "internal/sut", "internal/system", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "target/...", "units",
 	}},
 
@@ -122,12 +119,12 @@ var Packages = []Package{
 // neither in code nor in comments, except in some files.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
+	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/fleet", "internal/fleet/bus"}
 	protocolLister   = "internal/cli/targets.go"
 
 	// protocolFiles are the files of those packages that may name protocols: the list, the
 	// commands that know kinds of target, and examples.
-	protocolFiles = []string{protocolLister, "internal/command/collate.go", "internal/command/doc.go", "internal/command/profile*.go", "internal/command/query*.go", "internal/command/table.go", "internal/command/topics*.go"}
+	protocolFiles = []string{protocolLister, "internal/command/collate.go", "internal/command/doc.go", "internal/command/profile*.go", "internal/command/query*.go", "internal/command/table.go", "internal/command/topics*.go", "internal/fleet/manifest*.go"}
 )
 
 // The bounds of a file, in lines: a larger file should be split.

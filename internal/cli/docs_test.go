@@ -525,7 +525,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	for _, k := range cli.Kinds() {
 		parts[k.Name()] = settingsTable(workload.Table(k), k.Name())
 		if _, variables, _ := strings.Cut(texts[root+"/docs/reports.md"], "<!-- independent:"); !strings.Contains(variables, "\n| "+k.Name()+" |") {
-			t.Errorf("docs/reports.md lacks the independent variables of %s: add it to the kinds of the tests of internal/digest", k.Name())
+			t.Errorf("docs/reports.md lacks the independent variables of %s: add it to the kinds of the tests of internal/store", k.Name())
 		}
 	}
 	for name, want := range parts {

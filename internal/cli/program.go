@@ -17,7 +17,6 @@ import (
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/serve"
-	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -125,8 +124,8 @@ type session struct {
 	// preparing is locked while a run of a tool is prepared.
 	preparing sync.Mutex
 
-	frames  *web.FrameWriter // to the process that started this one; nil: no frame was wanted
-	framing sync.Mutex       // of frames
+	frames  *live.FrameWriter // to the process that started this one; nil: no frame was wanted
+	framing sync.Mutex        // of frames
 
 	// unwritten is set when the report of an old tool's run could not be written.
 	unwritten atomic.Bool

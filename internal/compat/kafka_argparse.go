@@ -14,66 +14,66 @@ import (
 // flags and their unambiguous prefixes, --name value and --name=value, and a list
 // that ends at the next flag.
 
-// A usageError is the tool's message about a wrong command line.
-type usageError struct {
+// A argparseError is the tool's message about a wrong command line.
+type argparseError struct {
 	text string
 	near string // a flag that may have been meant
 }
 
-func (e *usageError) Error() string { return e.text }
+func (e *argparseError) Error() string { return e.text }
 
-func usageErrorf(format string, args ...any) *usageError {
-	return &usageError{text: fmt.Sprintf(format, args...)}
+func argparseErrorf(format string, args ...any) *argparseError {
+	return &argparseError{text: fmt.Sprintf(format, args...)}
 }
 
-// repeatedFlags is parseFlags' key for the flags that were given more than once.
-const repeatedFlags = "repeated"
+// repeatedProducerFlags is the key of parseArgparse for the flags that were given more than once.
+const repeatedProducerFlags = "repeated"
 
-// parseFlags parses arguments. Given contains each flag's last values, by name, and the
+// parseArgparse parses arguments. Given contains each flag's last values, by name, and the
 // names of the repeated flags.
-func parseFlags(flags []producerFlag, args []string) (given map[string][]string, err *usageError) {
+func parseArgparse(flags []producerFlag, args []string) (given map[string][]string, err *argparseError) {
 	given = make(map[string][]string)
 	for i := 0; i < len(args); i++ {
 		name, value, has := strings.Cut(args[i], "=")
-		if !isFlag(args[i]) {
-			return nil, usageErrorf("unrecognized arguments: '%s'", shownArgs(args[i:]))
+		if !isProducerFlag(args[i]) {
+			return nil, argparseErrorf("unrecognized arguments: '%s'", shownArgs(args[i:]))
 		}
-		f, err := findFlag(flags, name)
+		f, err := findProducerFlag(flags, name)
 		if err != nil {
 			return nil, err
 		}
 		var values []string
 		switch {
 		case f.kind == noValue && has:
-			return nil, usageErrorf("argument %s: ignore implicit argument '%s'", f.name, value)
+			return nil, argparseErrorf("argument %s: ignore implicit argument '%s'", f.name, value)
 		case f.kind == noValue:
 		case has:
 			values = []string{value}
 		default:
-			for i+1 < len(args) && !isFlag(args[i+1]) && (f.kind == listValue || len(values) == 0) {
+			for i+1 < len(args) && !isProducerFlag(args[i+1]) && (f.kind == listValue || len(values) == 0) {
 				i++
 				values = append(values, args[i])
 			}
 			switch {
 			case len(values) > 0:
 			case f.kind == listValue:
-				return nil, usageErrorf("argument %s: expected 1 argument(s)", f.name)
+				return nil, argparseErrorf("argument %s: expected 1 argument(s)", f.name)
 			default:
-				return nil, usageErrorf("argument %s: expected one argument", f.name)
+				return nil, argparseErrorf("argument %s: expected one argument", f.name)
 			}
 		}
-		if err := checkValues(f, values); err != nil {
+		if err := checkProducerValues(f, values); err != nil {
 			return nil, err
 		}
 		if f.oneOf {
 			for _, other := range flags {
 				if _, ok := given[other.name]; ok && other.oneOf && other.name != f.name {
-					return nil, usageErrorf("argument %s: not allowed with argument %s", f.name, other.name)
+					return nil, argparseErrorf("argument %s: not allowed with argument %s", f.name, other.name)
 				}
 			}
 		}
-		if has := given[f.name]; has != nil && !slices.Contains(given[repeatedFlags], f.name) {
-			given[repeatedFlags] = append(given[repeatedFlags], f.name)
+		if has := given[f.name]; has != nil && !slices.Contains(given[repeatedProducerFlags], f.name) {
+			given[repeatedProducerFlags] = append(given[repeatedProducerFlags], f.name)
 		}
 		given[f.name] = values
 	}
@@ -93,8 +93,8 @@ func shownArgs(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// isFlag reports whether an argument is a flag; a negative number is a value.
-func isFlag(arg string) bool {
+// isProducerFlag reports whether an argument is a flag; a negative number is a value.
+func isProducerFlag(arg string) bool {
 	if len(arg) < 2 || arg[0] != '-' {
 		return false
 	}
@@ -102,8 +102,8 @@ func isFlag(arg string) bool {
 	return err != nil
 }
 
-// findFlag returns the flag with this name or with a name that begins so.
-func findFlag(flags []producerFlag, name string) (*producerFlag, *usageError) {
+// findProducerFlag returns the flag with this name or with a name that begins so.
+func findProducerFlag(flags []producerFlag, name string) (*producerFlag, *argparseError) {
 	var found []string
 	at := -1
 	for i := range flags {
@@ -116,7 +116,7 @@ func findFlag(flags []producerFlag, name string) (*producerFlag, *usageError) {
 	}
 	switch len(found) {
 	case 0:
-		e := usageErrorf("unrecognized arguments: '%s'", name)
+		e := argparseErrorf("unrecognized arguments: '%s'", name)
 		var names []string
 		for i := range flags {
 			names = append(names, flags[i].name)
@@ -127,24 +127,24 @@ func findFlag(flags []producerFlag, name string) (*producerFlag, *usageError) {
 		return &flags[at], nil
 	}
 	slices.Sort(found)
-	return nil, usageErrorf("ambiguous option: %s could match %s", name, strings.Join(found, ", "))
+	return nil, argparseErrorf("ambiguous option: %s could match %s", name, strings.Join(found, ", "))
 }
 
-// checkValues checks that values have a flag's kind.
-func checkValues(f *producerFlag, values []string) *usageError {
+// checkProducerValues checks that values have a flag's kind.
+func checkProducerValues(f *producerFlag, values []string) *argparseError {
 	for _, v := range values {
 		if f.kind.check(v) != nil {
-			return usageErrorf("argument %s: could not convert '%s' to %s (For input string: \"%s\")", f.name, v, javaKinds[f.kind], v)
+			return argparseErrorf("argument %s: could not convert '%s' to %s (For input string: \"%s\")", f.name, v, javaKinds[f.kind], v)
 		}
 	}
 	return nil
 }
 
-// missingFlag is the error about a required flag that is not given.
-func missingFlag(flags []producerFlag, given map[string][]string) *usageError {
+// missingProducerFlag is the error about a required flag that is not given.
+func missingProducerFlag(flags []producerFlag, given map[string][]string) *argparseError {
 	for _, name := range []string{"--throughput", "--num-records", "--topic"} { // in the tool's order
 		if _, ok := given[name]; !ok {
-			return usageErrorf("argument %s is required", name)
+			return argparseErrorf("argument %s is required", name)
 		}
 	}
 	var names []string
@@ -157,5 +157,5 @@ func missingFlag(flags []producerFlag, given map[string][]string) *usageError {
 		}
 		names = append(names, f.name)
 	}
-	return usageErrorf("one of the arguments %s is required", strings.Join(names, " "))
+	return argparseErrorf("one of the arguments %s is required", strings.Join(names, " "))
 }

@@ -46,7 +46,7 @@ func runConsumer(ctx context.Context, p *Program, now clock) (int, error) {
 	if len(p.Args) == 0 {
 		return usage(aboutConsumer)
 	}
-	v, err := parseOptions(consumerOptionsIn(guessedGeneration), p.Args)
+	v, err := parseJopt(consumerOptionsIn(guessedGeneration), p.Args)
 	if err != nil {
 		return usage(err.Error())
 	}

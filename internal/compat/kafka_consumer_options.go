@@ -73,7 +73,7 @@ func consumerOptionsIn(g kafkaGeneration) []joptOption {
 // consumerGeneration derives the generation from the given options; by default it is the
 // newest. Options that 4.3 still accepts under an old name select 4.1, as do those
 // of the tools between 2018 and 4.1.
-func consumerGeneration(v *optionValues) (kafkaGeneration, error) {
+func consumerGeneration(v *joptValues) (kafkaGeneration, error) {
 	of := make(map[kafkaGeneration]string) // per generation, a given option that only it has
 	for _, o := range consumerOptions {
 		if v.has(o.name) && len(o.in) == 1 {
@@ -122,7 +122,7 @@ type consumerSettings struct {
 }
 
 // checkConsumer checks the options, with the tool's messages.
-func checkConsumer(g kafkaGeneration, v *optionValues) error {
+func checkConsumer(g kafkaGeneration, v *joptValues) error {
 	for _, o := range consumerOptions {
 		if v.has(o.name) && !slices.Contains(o.in, g) {
 			return fmt.Errorf("%s is not a recognized option", o.name)
@@ -140,8 +140,8 @@ func checkConsumer(g kafkaGeneration, v *optionValues) error {
 }
 
 // readConsumer reads the options' values.
-func readConsumer(g kafkaGeneration, v *optionValues) (*consumerSettings, error) {
-	s, r := &consumerSettings{generation: g, latest: v.has("from-latest"), byName: v.has("topic"), threads: 1}, &optionReader{optionValues: v}
+func readConsumer(g kafkaGeneration, v *joptValues) (*consumerSettings, error) {
+	s, r := &consumerSettings{generation: g, latest: v.has("from-latest"), byName: v.has("topic"), threads: 1}, &joptReader{joptValues: v}
 	for _, name := range []string{"bootstrap-server", "broker-list", "zookeeper"} {
 		if v.has(name) {
 			list := r.text(name)
@@ -169,7 +169,7 @@ func readConsumer(g kafkaGeneration, v *optionValues) (*consumerSettings, error)
 
 // readCommon reads the options that the consumer's tool and the share consumer's have both,
 // and checks all values.
-func (s *consumerSettings) readCommon(r *optionReader) error {
+func (s *consumerSettings) readCommon(r *joptReader) error {
 	s.detailed, s.header, s.metrics = r.has("show-detailed-stats"), !r.has("hide-header"), r.has("print-metrics")
 	s.count = r.number("messages")
 	if r.has("num-records") {
@@ -225,7 +225,7 @@ func withoutChroot(list string) (hosts string, was bool) {
 }
 
 // warnDeprecated prints the warnings of the tools since 4.2 about old names of options.
-func warnDeprecated(w io.Writer, g kafkaGeneration, v *optionValues) {
+func warnDeprecated(w io.Writer, g kafkaGeneration, v *joptValues) {
 	for _, old := range [][2]string{{"messages", "num-records"}, {"consumer.config", "command-config"}} {
 		if g == of43 && v.has(old[0]) {
 			fmt.Fprintf(w, "Warning: --%s is deprecated. Use --%s instead.\n", old[0], old[1])
@@ -245,7 +245,7 @@ func withValues(all []string) []string {
 }
 
 // warn names the arguments that have little or no effect.
-func (s *consumerSettings) warn(w io.Writer, v *optionValues) {
+func (s *consumerSettings) warn(w io.Writer, v *joptValues) {
 	for _, arg := range v.rest {
 		fmt.Fprint(w, unknownOption(arg))
 	}

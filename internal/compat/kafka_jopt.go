@@ -20,17 +20,17 @@ type joptOption struct {
 	help      string
 }
 
-// optionValues are the options and arguments of a command line. No argument is dropped:
+// joptValues are the options and arguments of a command line. No argument is dropped:
 // one that belongs to no option is in rest.
-type optionValues struct {
+type joptValues struct {
 	rest    []string // arguments of no option
 	options []joptOption
 	given   map[string][]string // an option without a value has an empty slice
 }
 
-// parseOptions reads a command line. Errors have JOpt Simple's wording.
-func parseOptions(options []joptOption, args []string) (*optionValues, error) {
-	v := &optionValues{options: options, given: make(map[string][]string)}
+// parseJopt reads a command line. Errors have JOpt Simple's wording.
+func parseJopt(options []joptOption, args []string) (*joptValues, error) {
+	v := &joptValues{options: options, given: make(map[string][]string)}
 	for i := 0; i < len(args); i++ {
 		name, isOption := strings.CutPrefix(args[i], "-")
 		switch {
@@ -79,7 +79,7 @@ func (o *joptOption) takes(next string) bool {
 	return err == nil || !strings.HasPrefix(next, "-")
 }
 
-func (v *optionValues) find(name string) *joptOption {
+func (v *joptValues) find(name string) *joptOption {
 	i := slices.IndexFunc(v.options, func(o joptOption) bool { return o.name == name })
 	if i < 0 {
 		return nil
@@ -88,10 +88,10 @@ func (v *optionValues) find(name string) *joptOption {
 }
 
 // has reports whether an option was given, with a value or without.
-func (v *optionValues) has(name string) bool { _, ok := v.given[name]; return ok }
+func (v *joptValues) has(name string) bool { _, ok := v.given[name]; return ok }
 
 // names lists the options that were given, in the order of the known options.
-func (v *optionValues) names() []string {
+func (v *joptValues) names() []string {
 	var names []string
 	for _, o := range v.options {
 		if v.has(o.name) {
@@ -102,10 +102,10 @@ func (v *optionValues) names() []string {
 }
 
 // all returns an option's values.
-func (v *optionValues) all(name string) []string { return v.given[name] }
+func (v *joptValues) all(name string) []string { return v.given[name] }
 
 // text returns an option's value, or its default if it has none.
-func (v *optionValues) text(name string) (string, error) {
+func (v *joptValues) text(name string) (string, error) {
 	switch all := v.given[name]; len(all) {
 	case 0:
 		if o := v.find(name); o != nil {
@@ -121,7 +121,7 @@ func (v *optionValues) text(name string) (string, error) {
 
 // number returns an option's value, or its default if it has none, or 0 if it has
 // no default either.
-func (v *optionValues) number(name string) (int64, error) {
+func (v *joptValues) number(name string) (int64, error) {
 	text, err := v.text(name)
 	if err != nil || text == "" && !v.has(name) {
 		return 0, err
@@ -134,7 +134,7 @@ func (v *optionValues) number(name string) (int64, error) {
 }
 
 // missing is the error of Kafka's tools about required options.
-func (v *optionValues) missing(required ...string) error {
+func (v *joptValues) missing(required ...string) error {
 	for _, name := range required {
 		if !v.has(name) {
 			return fmt.Errorf(`Missing required argument "[%s]"`, name)
@@ -145,7 +145,7 @@ func (v *optionValues) missing(required ...string) error {
 
 // oneOf is the error of Kafka's tools about options of which exactly one is
 // required.
-func (v *optionValues) oneOf(names ...string) error {
+func (v *joptValues) oneOf(names ...string) error {
 	n := 0
 	var listed []string
 	for _, name := range names {
@@ -161,26 +161,26 @@ func (v *optionValues) oneOf(names ...string) error {
 }
 
 // exclusive is the error of Kafka's tools about options that exclude each other.
-func (v *optionValues) exclusive(one, other string) error {
+func (v *joptValues) exclusive(one, other string) error {
 	if v.has(one) && v.has(other) {
 		return fmt.Errorf(`Option "[%s]" can't be used with option "[%s]"`, one, other)
 	}
 	return nil
 }
 
-// An optionReader reads the values of options, and keeps the first error.
-type optionReader struct {
-	*optionValues
+// A joptReader reads the values of options, and keeps the first error.
+type joptReader struct {
+	*joptValues
 	err error
 }
 
-func (r *optionReader) keep(err error) { r.err = firstError(r.err, err) }
+func (r *joptReader) keep(err error) { r.err = firstError(r.err, err) }
 
 // text is the value of the first of these options that was given, or the default of the last.
-func (r *optionReader) text(names ...string) (value string) {
+func (r *joptReader) text(names ...string) (value string) {
 	for _, name := range names {
 		var err error
-		value, err = r.optionValues.text(name)
+		value, err = r.joptValues.text(name)
 		if r.keep(err); r.has(name) {
 			break
 		}
@@ -188,14 +188,14 @@ func (r *optionReader) text(names ...string) (value string) {
 	return value
 }
 
-func (r *optionReader) number(name string) int64 {
-	n, err := r.optionValues.number(name)
+func (r *joptReader) number(name string) int64 {
+	n, err := r.joptValues.number(name)
 	r.keep(err)
 	return n
 }
 
 // servers is a list of brokers in a target's form.
-func (r *optionReader) servers(list string) string {
+func (r *joptReader) servers(list string) string {
 	hosts, err := readServers(list)
 	r.keep(err)
 	return hosts
@@ -214,20 +214,20 @@ func firstError(errs ...error) error {
 // joptUsage prints what is wrong, or what a tool is about, and its options. It returns the
 // exit code.
 func joptUsage(p *Program, text string, options []joptOption, differs string) (int, error) {
-	fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, optionTable(options), CommonHelp, differs)
+	fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, joptTable(options), CommonHelp, differs)
 	return 1, nil
 }
 
 // Widths of the column of names and of a line, in usage.
 const (
-	optionWidth = 43
-	joptWidth   = 80
+	joptNameWidth = 43
+	joptWidth     = 80
 )
 
-// optionTable is the table of options as JOpt Simple prints it.
-func optionTable(options []joptOption) string {
+// joptTable is the table of options as JOpt Simple prints it.
+func joptTable(options []joptOption) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-*s  %s\n%-*s  %s\n", optionWidth, "Option", "Description", optionWidth, "------", "-----------")
+	fmt.Fprintf(&b, "%-*s  %s\n%-*s  %s\n", joptNameWidth, "Option", "Description", joptNameWidth, "------", "-----------")
 	sorted := slices.Clone(options)
 	slices.SortFunc(sorted, func(a, b joptOption) int { return strings.Compare(a.name, b.name) })
 	for _, o := range sorted {
@@ -235,7 +235,7 @@ func optionTable(options []joptOption) string {
 		if o.otherwise != "" {
 			help += " (default: " + o.otherwise + ")"
 		}
-		left, right := wrapOption("--"+o.name+o.form(), optionWidth), wrapOption(help, joptWidth-optionWidth-2)
+		left, right := wrapJopt("--"+o.name+o.form(), joptNameWidth), wrapJopt(help, joptWidth-joptNameWidth-2)
 		for i := range max(len(left), len(right)) {
 			var l, r string
 			if i < len(left) {
@@ -244,7 +244,7 @@ func optionTable(options []joptOption) string {
 			if i < len(right) {
 				r = right[i]
 			}
-			b.WriteString(strings.TrimRight(fmt.Sprintf("%-*s  %s", optionWidth, l, r), " ") + "\n")
+			b.WriteString(strings.TrimRight(fmt.Sprintf("%-*s  %s", joptNameWidth, l, r), " ") + "\n")
 		}
 	}
 	return b.String()
@@ -261,8 +261,8 @@ func (o *joptOption) form() string {
 	return " <" + javaKinds[o.kind] + ": " + o.word + ">"
 }
 
-// wrapOption breaks text at blanks; all but the first line are indented by two.
-func wrapOption(text string, width int) []string {
+// wrapJopt breaks text at blanks; all but the first line are indented by two.
+func wrapJopt(text string, width int) []string {
 	var out []string
 	line := ""
 	for word := range strings.FieldsSeq(text) {

@@ -16,7 +16,7 @@ var jopts = []joptOption{
 	{name: "from-latest", kind: noValue, help: "From the end."},
 }
 
-func TestOptions(t *testing.T) {
+func TestJopt(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args string
@@ -40,7 +40,7 @@ func TestOptions(t *testing.T) {
 		{"a value for a flag", "--from-latest=yes", nil, nil, "option from-latest takes no argument"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v, err := parseOptions(jopts, strings.Fields(tt.args))
+			v, err := parseJopt(jopts, strings.Fields(tt.args))
 			if tt.err != "" {
 				if err == nil || err.Error() != tt.err {
 					t.Errorf("error %v, want %q", err, tt.err)
@@ -69,9 +69,9 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestOptionValues(t *testing.T) {
-	parse := func(args string) *optionValues {
-		v, err := parseOptions(jopts, strings.Fields(args))
+func TestJoptValues(t *testing.T) {
+	parse := func(args string) *joptValues {
+		v, err := parseJopt(jopts, strings.Fields(args))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,8 +121,8 @@ func TestOptionValues(t *testing.T) {
 	}
 }
 
-func TestOptionTable(t *testing.T) {
-	usage := optionTable(jopts)
+func TestJoptTable(t *testing.T) {
+	usage := joptTable(jopts)
 	for _, want := range []string{
 		"Option                                       Description\n",
 		"--fetch-size <Integer: size>                 How much in a fetch. (default:\n                                               1048576)\n",
@@ -136,13 +136,13 @@ func TestOptionTable(t *testing.T) {
 }
 
 // No argument is dropped: each is an option, an option's value, or in Rest.
-func FuzzOptions(f *testing.F) {
+func FuzzJopt(f *testing.F) {
 	for _, args := range []string{"--topic t --messages 5", "-topic=t x -- --y", "--timeout --topic", "--timeout -5 -", "--from-latest", "---topic x"} {
 		f.Add(args)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		args := strings.Fields(line)
-		v, err := parseOptions(jopts, args)
+		v, err := parseJopt(jopts, args)
 		if err != nil {
 			return
 		}

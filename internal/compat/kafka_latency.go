@@ -67,7 +67,7 @@ func runLatency(ctx context.Context, p *Program) (int, error) {
 		}
 		args = fromPositional(args)
 	}
-	v, err := parseOptions(latencyOptions, args)
+	v, err := parseJopt(latencyOptions, args)
 	if err != nil {
 		return usage(err.Error())
 	}

@@ -95,7 +95,7 @@ func checkEarly(g kafkaGeneration, args []string) error {
 }
 
 // checkLatency checks the options, with the tool's messages.
-func checkLatency(v *optionValues) error {
+func checkLatency(v *joptValues) error {
 	if err := v.missing(latencyPositional[:5]...); err != nil {
 		return err
 	}
@@ -130,8 +130,8 @@ func checkLatency(v *optionValues) error {
 type errParse struct{ error }
 
 // readLatency reads the options' values after checkLatency.
-func readLatency(v *optionValues) (*latencySettings, error) {
-	r := &optionReader{optionValues: v}
+func readLatency(v *joptValues) (*latencySettings, error) {
+	r := &joptReader{joptValues: v}
 	s := latencySettings{
 		brokers: r.servers(r.text("bootstrap-server")), topic: r.text("topic"), acks: r.text("producer-acks"),
 		count: r.number("num-records"), size: r.number("record-size"), keySize: r.number("record-key-size"),

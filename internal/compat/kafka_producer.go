@@ -22,12 +22,12 @@ func runProducer(ctx context.Context, p *Program) (int, error) {
 		return 1, err
 	}
 	g := read.lines
-	given, wrong := parseFlags(g.flags(), p.Args)
+	given, wrong := parseArgparse(g.flags(), p.Args)
 	switch {
 	case len(p.Args) == 0:
 		writeProducerHelp(p.Out, g)
 		return 0, nil
-	case wrong == nil && hasFlag(given, "--help"):
+	case wrong == nil && hasProducerFlag(given, "--help"):
 		writeProducerHelp(p.Out, g)
 		if p.Strict {
 			return 1, nil
@@ -35,7 +35,7 @@ func runProducer(ctx context.Context, p *Program) (int, error) {
 		return 0, nil
 	}
 	if wrong == nil {
-		wrong = missingFlag(g.flags(), given)
+		wrong = missingProducerFlag(g.flags(), given)
 	}
 	var o *producerOptions
 	if wrong == nil {

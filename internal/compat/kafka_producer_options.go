@@ -54,82 +54,82 @@ const (
 )
 
 // options reads the given flags and checks them in the tool's order.
-func (r producerReading) options(given map[string][]string, strict bool) (*producerOptions, *usageError) {
+func (r producerReading) options(given map[string][]string, strict bool) (*producerOptions, *argparseError) {
 	o := &producerOptions{
 		generation: r.lines, clientGeneration: r.clientGeneration, strict: strict,
-		topic: textFlag(given, "--topic"), records: numberFlag(given, "--num-records", 0),
-		size: numberFlag(given, "--record-size", 0), fromFile: hasFlag(given, "--payload-file"), file: textFlag(given, "--payload-file"), delimiter: `\n`,
-		bootstrap: textFlag(given, "--bootstrap-server"),
-		metrics:   hasFlag(given, "--print-metrics"), monotonic: hasFlag(given, "--payload-monotonic"),
-		transactionalID:     textFlag(given, "--transactional-id"),
-		transactionDuration: numberFlag(given, "--transaction-duration-ms", 0),
-		warmup:              max(numberFlag(given, "--warmup-records", 0), 0),
-		interval:            numberFlag(given, "--reporting-interval", defaultInterval),
+		topic: producerText(given, "--topic"), records: producerNumber(given, "--num-records", 0),
+		size: producerNumber(given, "--record-size", 0), fromFile: hasProducerFlag(given, "--payload-file"), file: producerText(given, "--payload-file"), delimiter: `\n`,
+		bootstrap: producerText(given, "--bootstrap-server"),
+		metrics:   hasProducerFlag(given, "--print-metrics"), monotonic: hasProducerFlag(given, "--payload-monotonic"),
+		transactionalID:     producerText(given, "--transactional-id"),
+		transactionDuration: producerNumber(given, "--transaction-duration-ms", 0),
+		warmup:              max(producerNumber(given, "--warmup-records", 0), 0),
+		interval:            producerNumber(given, "--reporting-interval", defaultInterval),
 	}
-	if hasFlag(given, "--payload-delimiter") {
-		o.delimiter = textFlag(given, "--payload-delimiter")
+	if hasProducerFlag(given, "--payload-delimiter") {
+		o.delimiter = producerText(given, "--payload-delimiter")
 	}
-	o.throughput, _ = strconv.ParseFloat(textFlag(given, "--throughput"), 64)
+	o.throughput, _ = strconv.ParseFloat(producerText(given, "--throughput"), 64)
 	for _, name := range []string{"--command-property", "--producer-props"} {
 		if given[name] != nil {
 			o.props, o.propsFlag = given[name], name
 		}
 	}
 	for _, name := range []string{"--command-config", "--producer.config"} {
-		if hasFlag(given, name) {
-			o.config, o.configFlag = textFlag(given, name), name
+		if hasProducerFlag(given, name) {
+			o.config, o.configFlag = producerText(given, name), name
 		}
 	}
 	o.remark(given)
 	return o, o.check(given)
 }
 
-func textFlag(given map[string][]string, name string) string {
+func producerText(given map[string][]string, name string) string {
 	if v := given[name]; len(v) > 0 {
 		return v[len(v)-1]
 	}
 	return ""
 }
 
-func hasFlag(given map[string][]string, name string) bool { _, ok := given[name]; return ok }
+func hasProducerFlag(given map[string][]string, name string) bool { _, ok := given[name]; return ok }
 
-func numberFlag(given map[string][]string, name string, otherwise int64) int64 {
-	if !hasFlag(given, name) {
+func producerNumber(given map[string][]string, name string, otherwise int64) int64 {
+	if !hasProducerFlag(given, name) {
 		return otherwise
 	}
-	n, _ := strconv.ParseInt(textFlag(given, name), 10, 64) // parse has checked it
+	n, _ := strconv.ParseInt(producerText(given, name), 10, 64) // parse has checked it
 	return n
 }
 
-func (o *producerOptions) check(given map[string][]string) *usageError {
+func (o *producerOptions) check(given map[string][]string) *argparseError {
 	dot := ""
 	if o.generation == of43 {
 		dot = "."
 	}
-	positive := func(name string) *usageError { return usageErrorf("%s should be greater than zero%s", name, dot) }
+	positive := func(name string) *argparseError { return argparseErrorf("%s should be greater than zero%s", name, dot) }
 	_, transaction := given["--transaction-duration-ms"]
 	switch {
 	case o.records <= 0:
 		return positive("--num-records")
 	case o.warmup >= o.records:
-		return usageErrorf("The value for --warmup-records must be strictly fewer than the number of records in the test, --num-records.")
-	case hasFlag(given, "--record-size") && o.size <= 0:
+		return argparseErrorf("The value for --warmup-records must be strictly fewer than the number of records in the test, --num-records.")
+	case hasProducerFlag(given, "--record-size") && o.size <= 0:
 		return positive("--record-size")
 	case o.bootstrap == "" && o.props == nil && o.configFlag == "":
 		if o.generation == of43 {
-			return usageErrorf("At least one of --bootstrap-server, --command-property, --producer-props, --producer.config or --command-config must be specified.")
+			return argparseErrorf("At least one of --bootstrap-server, --command-property, --producer-props, --producer.config or --command-config must be specified.")
 		}
-		return usageErrorf("Either --producer-props or --producer.config must be specified.")
-	case hasFlag(given, "--command-property") && hasFlag(given, "--producer-props"):
-		return usageErrorf("--command-property and --producer-props cannot be specified together.")
-	case hasFlag(given, "--command-config") && hasFlag(given, "--producer.config"):
-		return usageErrorf("--command-config and --producer.config cannot be specified together.")
+		return argparseErrorf("Either --producer-props or --producer.config must be specified.")
+	case hasProducerFlag(given, "--command-property") && hasProducerFlag(given, "--producer-props"):
+		return argparseErrorf("--command-property and --producer-props cannot be specified together.")
+	case hasProducerFlag(given, "--command-config") && hasProducerFlag(given, "--producer.config"):
+		return argparseErrorf("--command-config and --producer.config cannot be specified together.")
 	case transaction && o.transactionDuration <= 0 && o.clientGeneration > of2018:
 		return positive("--transaction-duration-ms")
 	case o.interval <= 0:
 		return positive("--reporting-interval")
 	case o.throughput == 0:
-		return usageErrorf("--throughput 0 would wait forever: give a rate, or -1 for no limit")
+		return argparseErrorf("--throughput 0 would wait forever: give a rate, or -1 for no limit")
 	}
 	return nil
 }

@@ -31,10 +31,10 @@ func readProducer(asked string, args []string) (producerReading, error) {
 		return producerReading{lines: g, clientGeneration: g}, err
 	}
 	given, ok := fitsGeneration(of41, args)
-	if !ok || !hasFlag(given, "--producer-props") && !hasFlag(given, "--producer.config") {
+	if !ok || !hasProducerFlag(given, "--producer-props") && !hasProducerFlag(given, "--producer.config") {
 		return producerReading{lines: of43, clientGeneration: of43}, nil
 	}
-	if _, ok := fitsGeneration(of2018, args); !ok || hasFlag(given, "--transactional-id") && !hasFlag(given, "--transaction-duration-ms") || slices.ContainsFunc(given["--producer-props"], isNewProperty) {
+	if _, ok := fitsGeneration(of2018, args); !ok || hasProducerFlag(given, "--transactional-id") && !hasProducerFlag(given, "--transaction-duration-ms") || slices.ContainsFunc(given["--producer-props"], isNewProperty) {
 		return producerReading{lines: of41, clientGeneration: of41, note: noteTwo}, nil
 	}
 	return producerReading{lines: of2018, clientGeneration: of41, note: noteAll}, nil
@@ -42,8 +42,8 @@ func readProducer(asked string, args []string) (producerReading, error) {
 
 // fitsGeneration reports whether arguments are a complete command line of a generation.
 func fitsGeneration(g kafkaGeneration, args []string) (given map[string][]string, ok bool) {
-	given, err := parseFlags(g.flags(), args)
-	return given, err == nil && missingFlag(g.flags(), given) == nil
+	given, err := parseArgparse(g.flags(), args)
+	return given, err == nil && missingProducerFlag(g.flags(), given) == nil
 }
 
 // isNewProperty reports whether a property was added after 1.1 (Kafka's documentation of

@@ -13,19 +13,19 @@ func (o *producerOptions) remarkf(format string, args ...any) {
 
 // remark adds remarks on flags alone.
 func (o *producerOptions) remark(given map[string][]string) {
-	for _, name := range given[repeatedFlags] {
+	for _, name := range given[repeatedProducerFlags] {
 		o.remarkf("%s was given more than once: the last one is used, as in the tool", name)
 	}
-	if hasFlag(given, "--payload-delimiter") && !o.fromFile {
+	if hasProducerFlag(given, "--payload-delimiter") && !o.fromFile {
 		o.remarkf("--payload-delimiter has no effect without --payload-file")
 	}
 	if o.clientGeneration == of2018 && o.transactionalID != "" && o.transactionDuration <= 0 {
 		o.remarkf("--transactional-id has no effect, as in the tool of 2018, without --transaction-duration-ms")
 	}
-	if o.clientGeneration == of2018 && hasFlag(given, "--transaction-duration-ms") && o.transactionDuration <= 0 {
+	if o.clientGeneration == of2018 && hasProducerFlag(given, "--transaction-duration-ms") && o.transactionDuration <= 0 {
 		o.remarkf("--transaction-duration-ms %d has no effect, as in the tool of 2018", o.transactionDuration)
 	}
-	if n := numberFlag(given, "--warmup-records", 0); n < 0 {
+	if n := producerNumber(given, "--warmup-records", 0); n < 0 {
 		o.remarkf("--warmup-records %d has no effect: there is no warm-up", n)
 	}
 	if within := min(max(o.interval, shortestInterval), longestInterval); o.interval > 0 && within != o.interval {

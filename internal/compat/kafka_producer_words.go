@@ -69,7 +69,7 @@ func (f *producerFlag) form() string {
 }
 
 // write writes the usage and an error.
-func (e *usageError) write(w io.Writer, g kafkaGeneration) {
+func (e *argparseError) write(w io.Writer, g kafkaGeneration) {
 	fmt.Fprint(w, producerSynopsis(g))
 	fmt.Fprintln(w, justified(g.program()+": error: "+e.text))
 	if e.near != "" {

@@ -78,7 +78,7 @@ func runShare(ctx context.Context, p *Program, now clock) (int, error) {
 	if len(p.Args) == 0 {
 		return usage(aboutShare)
 	}
-	v, err := parseOptions(shareOptions(), p.Args)
+	v, err := parseJopt(shareOptions(), p.Args)
 	switch {
 	case err != nil:
 		return usage(err.Error())
@@ -114,7 +114,7 @@ func runShare(ctx context.Context, p *Program, now clock) (int, error) {
 }
 
 // shareGeneration derives the generation and checks the options.
-func shareGeneration(asked kafkaGeneration, v *optionValues) (kafkaGeneration, error) {
+func shareGeneration(asked kafkaGeneration, v *joptValues) (kafkaGeneration, error) {
 	since := ""
 	for _, name := range []string{"num-records", "command-config", "command-property"} {
 		if v.has(name) {
@@ -131,8 +131,8 @@ func shareGeneration(asked kafkaGeneration, v *optionValues) (kafkaGeneration, e
 }
 
 // read reads the options' values.
-func (s *shareSettings) read(v *optionValues) error {
-	r := &optionReader{optionValues: v}
+func (s *shareSettings) read(v *joptValues) error {
+	r := &joptReader{joptValues: v}
 	s.share, s.byName, s.from = true, true, "--bootstrap-server"
 	s.brokers, s.topic, s.group, s.threads = r.servers(r.text("bootstrap-server")), r.text("topic"), r.text("group"), r.number("threads")
 	return s.readCommon(r)

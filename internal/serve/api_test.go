@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"carronade/internal/jobs"
+	"carronade/internal/live"
 	"carronade/internal/testkit"
-	"carronade/internal/web"
 	"carronade/target"
 	"carronade/target/apm"
 	"carronade/target/kafka"
@@ -61,7 +61,7 @@ type testSite struct {
 	ran     [][]string // commands that ran at once
 	mu      sync.Mutex
 	outcome func(args []string, stdout, stderr io.Writer) int
-	hub     *web.Hub
+	hub     *live.Hub
 	stop    func()
 }
 
@@ -108,7 +108,7 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 		t.Fatal(err)
 	}
 	s.url = "http://" + l.Addr().String()
-	s.hub = web.NewHub()
+	s.hub = live.NewHub()
 	site := NewSite(SiteOptions{API: api, Hub: s.hub, Tokens: s.tokens, Host: "127.0.0.1"})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

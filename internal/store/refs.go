@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -124,7 +123,7 @@ func Choose(ctx context.Context, s Store, words []string, q Query) ([]string, er
 	}
 	if references == 0 {
 		var err error
-		if q.Filters, err = digest.ParseFilters(words, time.Now()); err != nil {
+		if q.Filters, err = ParseFilters(words, time.Now()); err != nil {
 			return nil, err
 		}
 		q.Fields = []string{}

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
-	"carronade/internal/web"
 	"carronade/internal/workload"
 )
 
@@ -101,7 +101,7 @@ func guarded(next http.Handler, addr string, names []string) http.Handler {
 	if name, err := os.Hostname(); err == nil && name != "" {
 		own = append(own, name)
 	}
-	g := web.NewGuard(func(string) (string, bool) { return "", false }, own...)
+	g := live.NewGuard(func(string) (string, bool) { return "", false }, own...)
 	g.Refuse = func(w http.ResponseWriter, _ *http.Request, text string, status int) {
 		if status == http.StatusMisdirectedRequest {
 			text = "this machine does not have that name: use its address or its host name, or start the program with --api-name=HOST"

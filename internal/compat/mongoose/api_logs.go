@@ -57,7 +57,7 @@ func logRoot(is43 bool) (string, error) {
 
 // logged returns the program of a run, which writes into files in the folder of its step.
 func (a *api) logged(v *values, now time.Time, script []byte) (*compat.Program, func(), error) {
-	root, err := logRoot(a.program.Generation == "4.3")
+	root, err := logRoot(a.is43())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +116,7 @@ func (a *api) logPath(w http.ResponseWriter, r *http.Request) (string, bool) {
 		http.Error(w, fmt.Sprintf("there is no log %q: GET /logs lists them", name), http.StatusNotFound)
 		return "", false
 	}
-	for _, is43 := range []bool{a.program.Generation == "4.3", a.program.Generation != "4.3"} {
+	for _, is43 := range []bool{a.is43(), !a.is43()} {
 		root, err := logRoot(is43)
 		if err != nil {
 			continue

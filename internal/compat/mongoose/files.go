@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,7 +51,7 @@ func openFiles(s *step, args []string) (*files, bool, error) {
 	}
 	err = errors.Join(
 		os.WriteFile(f.path("cli.args.log"), []byte(strings.Join(new(secret.Mask).Args(args), "\n")+"\n"), 0o644),
-		os.WriteFile(f.path("config.yaml"), []byte(s.v.public().config(s.is43)), 0o644),
+		os.WriteFile(f.path("config.yaml"), []byte(optionsDocument(s.is43, s.v.public().yamlValue)), 0o644),
 	)
 	if f.periodic { // log4j makes the file and its header line even without rows
 		err = errors.Join(err, f.begin("metrics.csv", false))
@@ -117,20 +118,18 @@ func checkFileWritable(path string) error {
 
 func (f *files) path(name string) string { return filepath.Join(f.dir, name) }
 
-// config is all options as a YAML document.
-func (v *values) config(is43 bool) string {
-	return optionsDocument(is43, func(o *option) string {
-		value := v.text(o.name)
-		switch {
-		case o.kind == tList:
-			return "[" + strings.Join(v.list(o.name), ", ") + "]"
-		case value == "":
-			return "null"
-		case o.kind == tString || o.kind == tAny || o.kind == tMap:
-			return strconv.Quote(value)
-		}
-		return value
-	})
+// yamlValue is the value of an option in YAML.
+func (v *values) yamlValue(o *option) string {
+	value := v.text(o.name)
+	switch {
+	case o.kind == tList:
+		return "[" + strings.Join(v.list(o.name), ", ") + "]"
+	case value == "":
+		return "null"
+	case o.kind == tString || o.kind == tAny || o.kind == tMap:
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 // optionsDocument is all options as a YAML document, with of as their values.
@@ -187,7 +186,7 @@ func (s *step) csvRow(m *metrics, total bool) string {
 		mb = 1e6 // only in these files
 	}
 	fields := []string{
-		`"` + m.at.UTC().Format("2006-01-02T15:04:05,000") + `"`, s.op, strconv.Itoa(s.concurrency), strconv.Itoa(s.nodeCount()),
+		`"` + m.at.UTC().Format(isoTime) + `"`, s.op, strconv.Itoa(s.concurrency), strconv.Itoa(s.nodeCount()),
 		strconv.FormatUint(m.current, 10), compat.JavaDouble(m.mean), strconv.FormatUint(m.succ, 10), strconv.FormatUint(m.fail, 10),
 		strconv.FormatUint(m.bytes, 10), compat.JavaDouble(seconds(m)), compat.JavaDouble(m.duration.sum),
 		compat.JavaDouble(m.meanRate), compat.JavaDouble(m.lastRate), compat.JavaDouble(m.meanBytes / mb), compat.JavaDouble(m.lastBytes / mb),
@@ -271,7 +270,10 @@ func (w *writers) close() error {
 	return errors.Join(errs...)
 }
 
-// logLine formats a message as mongoose does on the console.
-func logLine(now time.Time, level byte, class, thread, message string) string {
-	return fmt.Sprintf("%s %c %s %s %s\n", now.UTC().Format("2006-01-02T15:04:05,000"), level, right(class, 30), right(thread, 30), message)
+// isoTime is the format of times in files and messages, which are in UTC.
+const isoTime = "2006-01-02T15:04:05,000"
+
+// logf writes a message as mongoose's main thread does on the console.
+func logf(w io.Writer, level byte, class, format string, args ...any) {
+	fmt.Fprintf(w, "%s %c %s %s %s\n", time.Now().UTC().Format(isoTime), level, right(class, 30), right("main", 30), fmt.Sprintf(format, args...))
 }

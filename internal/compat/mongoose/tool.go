@@ -53,7 +53,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		if wrong.list {
 			text += "\nThe list of all possible args:\n" + list()
 		}
-		io.WriteString(p.Out, logLine(time.Now(), 'F', "", "main", text)) //nolint:errcheck // as other words to people
+		logf(p.Out, 'F', "", "%s", text)
 		return report.ExitFailed, nil
 	case err != nil:
 		return report.ExitFailed, err
@@ -177,9 +177,8 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	case load.ByFailures:
 		s.printFailureLimit(p.Out, last.fail)
 	case load.ByFailureRate:
-		io.WriteString(p.Out, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
-			"%s: failures rate (%s failures/sec) is more than success rate (%s op/sec), stopping the step",
-			s.id, compat.JavaDouble(float64(last.fail)/max(last.elapsed.Seconds(), 1e-3)), compat.JavaDouble(last.meanRate))))
+		logf(p.Out, 'W', "LoadStepContextImpl", "%s: failures rate (%s failures/sec) is more than success rate (%s op/sec), stopping the step",
+			s.id, compat.JavaDouble(float64(last.fail)/max(last.elapsed.Seconds(), 1e-3)), compat.JavaDouble(last.meanRate))
 	}
 	s.end(p, f, t, last)
 	printWarnings(p, d)
@@ -209,8 +208,7 @@ func printWarnings(p *compat.Program, d *report.Document) {
 
 // printFailureLimit prints that the limit of failures ended the step.
 func (s *step) printFailureLimit(w io.Writer, failed uint64) {
-	io.WriteString(w, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
-		"%s: failure count (%d) is more than the configured limit (%d), stopping the step", s.id, failed, s.maxFailed)))
+	logf(w, 'W', "LoadStepContextImpl", "%s: failure count (%d) is more than the configured limit (%d), stopping the step", s.id, failed, s.maxFailed)
 }
 
 // end writes the last row, the results and the total row.

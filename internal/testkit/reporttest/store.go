@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
 )
@@ -222,7 +221,7 @@ func absent(t *testing.T, s store.Store) {
 }
 
 func empty(t *testing.T, s store.Store) {
-	f, err := digest.ParseFilters([]string{"reqion=north"}, time.Now())
+	f, err := store.ParseFilters([]string{"reqion=north"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +242,7 @@ func rows(t *testing.T, s store.Store) {
 		t.Fatalf("got %d rows and %v, want %d", len(got), err, len(ds))
 	}
 	for i, row := range got {
-		want := digest.Of(ds[len(ds)-1-i])
+		want := store.RowOf(ds[len(ds)-1-i])
 		if row.ID != want.ID || !row.At.Equal(want.At) || !slices.Equal(row.Fields, want.Fields) || row.Running {
 			t.Errorf("row %d is %s of %v with %d fields, want %s of %v with %d", i, row.ID, row.At, len(row.Fields), want.ID, want.At, len(want.Fields))
 		}
@@ -298,14 +297,14 @@ func filters(t *testing.T, s store.Store) {
 		{[]string{"region=nowhere"}, 0, nil},
 	} {
 		t.Run(fmt.Sprint(tt.filters), func(t *testing.T) {
-			f, err := digest.ParseFilters(tt.filters, time.Now())
+			f, err := store.ParseFilters(tt.filters, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
 			expect(t, s, store.Query{Filters: f, Limit: tt.limit, Fields: []string{"rate"}}, ds, tt.want)
 		})
 	}
-	f, err := digest.ParseFilters([]string{"teem=ingest"}, time.Now())
+	f, err := store.ParseFilters([]string{"teem=ingest"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
