@@ -97,6 +97,9 @@ func TestDropped(t *testing.T) {
 		}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.rho > 0.5 {
+				testkit.Need(t, "a second")
+			}
 			x := trial{
 				rate: rate, each: tt.each, length: 50 * second, inFlight: tt.inFlight, drop: true, refuse: tt.refuse,
 				stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []fault.Mark{faultAt(at), healAt(at + 2*second)},

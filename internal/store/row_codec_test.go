@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/testkit"
 )
 
 func encoded(t testing.TB, r Row) []byte {
@@ -130,6 +132,7 @@ func many(t testing.TB, n int) [][]byte {
 // TestRowsAreSmall: 10,000 rows with all their fields fit into a process of 150
 // MiB.
 func TestRowsAreSmall(t *testing.T) {
+	testkit.Need(t, "a second")
 	const n, most = 10_000, 120 << 20
 	kept := many(t, 500)
 	d := NewRowDecoder(nil)

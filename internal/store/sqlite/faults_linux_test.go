@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/reporttest"
 )
 
@@ -43,6 +44,7 @@ func seal(t *testing.T, dir string) {
 // On a full disk no stored report is lost, and a report that cannot be stored
 // is an error; once there is space again, the store works.
 func TestFullDisk(t *testing.T) {
+	testkit.Need(t, "a second, and a small disk")
 	dir := mount(t, "2048")
 	path := filepath.Join(dir, "reports.db")
 	s := open(t, path)
