@@ -107,8 +107,10 @@ type ringServer struct {
 
 // A ringConn is one connection of a ring server. While it is idle, it has no buffer.
 //
-// The kernel reports that it became readable, not that it is: every change is reported
-// once. So it counts as readable until a read returns less than there was room for.
+// The kernel reports that it became readable or writable, not that it is: every change is
+// reported once. (A report of what is would come again and again for a client that sends
+// nothing more and does not read its answers.) So it counts as readable until a read returns
+// less than there was room for, and as blocked from a send that was accepted in part on.
 type ringConn struct {
 	k      Skimmer
 	ended  func(error)
@@ -123,7 +125,6 @@ type ringConn struct {
 	polled   bool // the kernel reports changes
 	sending  bool
 	blocked  bool // the socket accepted only part of the last send
-	watching bool // waiting until the socket is writable
 	broken   bool // it cannot be written to
 	over     bool // it ends when the kernel no longer reports changes
 }
@@ -132,8 +133,7 @@ type ringConn struct {
 const (
 	tagPoll   = 0
 	tagSend   = 1
-	tagWrite  = 2
-	tagBits   = 2
+	tagBits   = 1
 	tagWake   = 1<<64 - 1
 	tagCancel = 1<<64 - 2
 )
@@ -264,25 +264,26 @@ func (k *ringServer) admit() {
 
 func (s *ringConn) tag(what uint64) uint64 { return uint64(s.n)<<tagBits | what }
 
-// poll makes the kernel report when a connection becomes readable.
+// poll makes the kernel report when a connection becomes readable or writable.
 func (k *ringServer) poll(s *ringConn) {
 	s.polled = true
-	k.ring.Watch(s.fd, unix.POLLIN|unix.POLLRDHUP, true, s.tag(tagPoll))
+	k.ring.Watch(s.fd, unix.POLLIN|unix.POLLOUT|unix.POLLRDHUP, true, s.tag(tagPoll))
 }
 
 // serve processes one completion of a connection.
 func (k *ringServer) serve(s *ringConn, c *socket.Completion) {
 	switch c.Tag & (1<<tagBits - 1) {
 	case tagPoll:
-		s.readable = true
 		s.hungUp = s.hungUp || c.N&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+		s.readable = s.readable || s.hungUp || c.N&unix.POLLIN != 0
+		s.blocked = s.blocked && c.N&(unix.POLLOUT|unix.POLLHUP|unix.POLLERR) == 0
 		switch {
 		case c.More:
 		case s.over:
 			k.remove(s)
 			return
 		case c.Err != 0:
-			s.polled = false
+			s.polled, s.broken, s.unsent = false, true, nil
 			s.fail(os.NewSyscallError("poll", c.Err))
 		default:
 			k.poll(s)
@@ -290,15 +291,15 @@ func (k *ringServer) serve(s *ringConn, c *socket.Completion) {
 	case tagSend:
 		k.sends--
 		s.sending = false
-		if c.Err != 0 && c.Err != syscall.EAGAIN && c.Err != syscall.EINTR {
+		switch {
+		case s.broken:
+		case c.Err != 0 && c.Err != syscall.EAGAIN && c.Err != syscall.EINTR:
 			s.broken, s.unsent = true, nil
 			s.fail(fmt.Errorf("writing an answer: %w", os.NewSyscallError("send", c.Err)))
-			break
+		default:
+			s.unsent = s.unsent[c.N:]
+			s.blocked = len(s.unsent) > 0
 		}
-		s.unsent = s.unsent[c.N:]
-		s.blocked = len(s.unsent) > 0
-	case tagWrite:
-		s.watching, s.blocked = false, false
 	}
 	k.step(s)
 }
@@ -313,14 +314,13 @@ func (s *ringConn) fail(err error) {
 // step does what a connection needs next: it writes the answers first, and reads only then,
 // so that it reads nothing from a client that does not read its answers.
 func (k *ringServer) step(s *ringConn) {
-	for reads := 0; !s.over && !s.sending && !s.watching; {
+	for reads := 0; !s.over && !s.sending; {
 		if len(s.unsent) == 0 && !s.broken {
 			s.unsent = s.k.Answers()
 		}
 		switch {
 		case len(s.unsent) > 0 && s.blocked:
-			s.watching = true
-			k.ring.Watch(s.fd, unix.POLLOUT, false, s.tag(tagWrite))
+			return
 		case len(s.unsent) > 0:
 			s.sending = true
 			k.sends++
