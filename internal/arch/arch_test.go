@@ -64,12 +64,12 @@ func TestTable(t *testing.T) {
 func TestProtocolPackages(t *testing.T) {
 	for _, pattern := range protocolFiles {
 		if files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(pattern))); err != nil || len(files) == 0 {
-			t.Errorf("protocolFiles has %s, and there is no such file: remove it", pattern)
+			t.Errorf("protocolFiles has %s, which does not exist: remove it", pattern)
 		}
 	}
 	for _, dir := range protocolPackages {
 		if files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(dir), "*.go")); err != nil || len(files) == 0 {
-			t.Errorf("protocolPackages has %s, and there is no such package: remove it", dir)
+			t.Errorf("protocolPackages has %s, which does not exist: remove it", dir)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (s *session) fleetToken() *cobra.Command {
 		Use: "token", Short: "make a file with which one machine may join",
 		Long: `The file has the server's address, the hash of its certificate, and a token
 that is good for one machine and a short time. Copy it to that machine, for
-carronade agent --join. Whoever has it may join in the machine's place.`,
+carronade agent --join. A user who has it may join in the machine's place.`,
 		Args: command.Args(0, 0, "nothing"),
 		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, _ []string) error {
 			if _, err := os.Lstat(out); err == nil && out != "-" { // before a token is made in vain

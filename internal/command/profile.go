@@ -224,7 +224,7 @@ func (f *profileFlags) limits() (count uint64, length time.Duration, err error) 
 			return 0, 0, fmt.Errorf("--count: %w", err)
 		}
 		if count == 0 {
-			return 0, 0, &Words{Err: errors.New("--count: 0 records are no sample"), Hint: "leave it out to read up to 10M"}
+			return 0, 0, &Words{Err: errors.New("--count: a sample needs at least one record"), Hint: "leave it out to read up to 10M"}
 		}
 	}
 	if text := f.Last("for"); text != "" {

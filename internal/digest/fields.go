@@ -88,7 +88,7 @@ var measuredFields = []Known{
 	{"unknown_share", Share, "unknown of sent"},
 	{"stall", Duration, "longest gap in the answers"},
 	{"outage", Duration, "longest time without an ack after a fault, in the worst partition or connection"},
-	{"recover", Duration, "longest time from a fault until the limit on response held again"},
+	{"recover", Duration, "longest time from a fault until the limit on response holds again"},
 	{"freezes", Count, "freezes: times of 10 ms or longer in which the generator did not run"},
 	{"freeze_total", Duration, "their total, within the measurement"},
 	{"freeze_longest", Duration, "of those, the longest"},

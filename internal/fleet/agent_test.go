@@ -72,7 +72,7 @@ func TestAgentRefuses(t *testing.T) {
 		"another hash":                             {Kind: Load, Version: "1", Layout: "hdr", Plan: []byte("x"), Hash: sum(nil, []byte("x"))},
 		"another process":                          {Kind: Load, Version: "1", Layout: "hdr", Hash: sum(nil, nil), Incarnation: "j"},
 		"nothing of run r":                         {Kind: Recover},
-		"takes no part in run r":                   {Kind: Beat, Number: 1, Want: WantGo},
+		"is not part of run r":                     {Kind: Beat, Number: 1, Want: WantGo},
 	} {
 		ms, do := h.tell(m)
 		if got := refusal(ms); !strings.Contains(got, want) || len(do) > 0 {

@@ -2,7 +2,7 @@ package fleet
 
 import "time"
 
-// A Do is what an agent's engine is told.
+// A Do is an order to an agent's engine.
 type Do string
 
 // The commands to an engine.
@@ -50,7 +50,7 @@ type (
 	// Started says that all agents have confirmed T0 and may go.
 	Started struct {
 		T0   time.Duration // on the coordinator's clock
-		Skew time.Duration // the starts of any two agents differ by at most so much
+		Skew time.Duration // the starts of any two agents differ by at most this
 	}
 	// FrameOf has an interval of an agent, once each, in the order of the numbers.
 	FrameOf struct {
@@ -112,7 +112,7 @@ type Outcome struct {
 	Reasons []string // empty only if complete
 	Agents  []AgentOutcome
 	T0      time.Duration // on the coordinator's clock; 0 if no start was agreed
-	Skew    time.Duration // the starts of any two agents differ by at most so much
+	Skew    time.Duration // the starts of any two agents differ by at most this
 }
 
 // An AgentOutcome is how a run ended on one agent.
@@ -126,7 +126,7 @@ type AgentOutcome struct {
 	Lapsed      bool   // it stopped by itself because it heard nothing of the operator
 
 	Offset      time.Duration // the agent's clock minus the coordinator's, at T0
-	BoundStart  time.Duration // the error of Offset is at most so much
+	BoundStart  time.Duration // the largest error of Offset
 	BoundEnd    time.Duration // the same at the end
 	Drift       time.Duration // of the agent's clock against the coordinator's from T0 to the end
 	MinRTT      time.Duration // shortest round trip

@@ -88,8 +88,8 @@ func TestSilent(t *testing.T) {
 		lapsed   bool
 		result   bool
 	}{
-		{"killed", func(_ *simGame, a *simAgent) { a.kill() }, false, 0, Aborted, []string{"agent a1: nothing was heard of it for 5"}, 1, true, false, false},
-		{"killed, others go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 0, Marked, []string{"agent a1: nothing was heard of it for 5"}, 1, true, false, false},
+		{"killed", func(_ *simGame, a *simAgent) { a.kill() }, false, 0, Aborted, []string{"agent a1: no message came from it for 5"}, 1, true, false, false},
+		{"killed, others go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 0, Marked, []string{"agent a1: no message came from it for 5"}, 1, true, false, false},
 		{"killed, too few go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 3, Aborted, []string{"agent a1: nothing", "2 agents are left: at least 3 are wanted"}, 1, true, false, false},
 		{"restarted", func(g *simGame, a *simAgent) {
 			a.kill()
@@ -135,7 +135,7 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestNotStarted: what prevents a start. Nobody fires.
+// TestNotStarted: what prevents a start. No agent fires.
 func TestNotStarted(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -152,7 +152,7 @@ func TestNotStarted(t *testing.T) {
 		{"it is not there", func(_ *simGame, a *simAgent) { a.kill() }, "agent a1: it does not answer: nothing in 10s"},
 		{"it cannot open", func(_ *simGame, a *simAgent) { a.noOpen = true }, "agent a1: the target refuses connections"},
 		{"it opens for long", func(_ *simGame, a *simAgent) { a.opens = 70 * time.Second }, "not ready within 1m0s: a1"},
-		{"killed while it opens", func(g *simGame, a *simAgent) { g.at(50*time.Millisecond, a.kill) }, "agent a1: nothing was heard of it for 5"},
+		{"killed while it opens", func(g *simGame, a *simAgent) { g.at(50*time.Millisecond, a.kill) }, "agent a1: no message came from it for 5"},
 		{"killed before it confirms", func(g *simGame, a *simAgent) { a.opens = time.Second; g.at(1007*time.Millisecond, a.kill) }, "the start was not confirmed in time: a1"},
 		{"its clock is not known well enough", func(_ *simGame, a *simAgent) { a.up.base = 30 * time.Millisecond }, "the clock of agent a1 is known to 1"},
 		{"stopped", func(g *simGame, _ *simAgent) {
@@ -227,7 +227,7 @@ func TestRecover(t *testing.T) {
 	g.op.boot(g.config)
 	g.run(g.now+time.Minute, g.op.c.Done)
 	g.run(g.now+time.Minute, g.op.c.Done)
-	g.want(t, *g.op.outcome, Aborted, "agent a0: its spool has nothing of run run")
+	g.want(t, *g.op.outcome, Aborted, "agent a0: its spool has no data of run run")
 }
 
 // TestDrift: a clock that is too fast moves an agent's intervals.

@@ -8,7 +8,7 @@ import (
 	"carronade/internal/report"
 )
 
-// TestFaultMarks: a fault is shaded until it was mended, or until the limit held again, and its
+// TestFaultMarks: a fault is shaded until it was mended, or until the limit holds again, and its
 // moments have names.
 func TestFaultMarks(t *testing.T) {
 	d := measured("a", 20, 1)

@@ -362,7 +362,7 @@ type outcome struct {
 	cut      string   // how the relay ended, if it ended by itself
 
 	reading *Reading  // of a generator that reads what others send
-	fleet   *gathered // of several generators; nil: this process generated the load
+	fleet   *combined // of several generators; nil: this process generated the load
 }
 
 // freezeCause returns the function that names the cause of a freeze; may be nil.

@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// ReplaceFile writes a file that only this user can read, in one step: whoever reads it gets the
+// ReplaceFile writes a file that only this user can read, in one step: a reader gets the
 // old content or the new one, also after the machine lost its power. When it returns without an
 // error, the new content is on the disk.
 func ReplaceFile(path string, data []byte) error {

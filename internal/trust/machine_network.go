@@ -145,7 +145,7 @@ func network(f *MachineFacts) target.Finding {
 	if name == "" {
 		return unknown(check, "the interface to the target is not known")
 	}
-	return unknown(check, "the way to the target is "+name+", which does not tell its speed (virtual interfaces do not)")
+	return unknown(check, "the way to the target is "+name+", which does not report its speed (virtual interfaces do not)")
 }
 
 func synchronization(f *MachineFacts) target.Finding {

@@ -267,10 +267,10 @@ func TestRunsAreLimited(t *testing.T) {
 		t.Errorf("%d runs are kept, want %d, with those that go on and the newest", len(hub.runs), mostRuns)
 	}
 	if err := hub.Take(Event{ID: "unknown", Frame: &Frame{Number: 1, Span: 1}}); err == nil {
-		t.Error("a frame of no run is no error")
+		t.Error("a frame without a run was accepted")
 	}
 	if err := hub.Take(Event{ID: "7", Frame: &Frame{Number: 2, Span: 1}}); err == nil {
-		t.Error("a frame after the end is no error")
+		t.Error("a frame after the end was accepted")
 	}
 }
 
@@ -408,7 +408,7 @@ func TestListenErrors(t *testing.T) {
 		t.Errorf("all addresses: got %s, public %t", s.URL(), s.IsPublic())
 	}
 	if _, err := Listen(s.http.Addr, NewHub()); err == nil {
-		t.Error("an empty address is no error")
+		t.Error("an empty address was accepted")
 	}
 }
 

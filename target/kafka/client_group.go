@@ -33,7 +33,7 @@ func (r *clientReader) onAssigned(_ context.Context, _ *kgo.Client, parts map[st
 	s.assigned++
 	// An empty assignment counts, too: there may be more members than partitions.
 	if !r.unassignedSince.IsZero() {
-		if s.revoked > 0 { // the first assignment is no rebalance
+		if s.revoked > 0 { // the first assignment is not a rebalance
 			s.cl.cfg.happened("rebalance", r.unassignedSince, time.Since(r.unassignedSince))
 		}
 		s.unassigned += time.Since(r.unassignedSince)

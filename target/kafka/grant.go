@@ -109,7 +109,7 @@ func (c *config) topicRights() (out []string) {
 	return append(out, aclDescribe)
 }
 
-// grantFor is the command line that mends an error of authorization; "" if it is another error, or
+// grantFor is the command line that fixes an error of authorization; "" if it is another error, or
 // what it is about is not known.
 func (c *config) grantFor(err error) string {
 	switch {

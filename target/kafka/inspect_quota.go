@@ -19,7 +19,7 @@ import (
 func (cl *cluster) quotas(ctx context.Context) target.Finding {
 	all, err := cl.admin.DescribeClientQuotas(ctx, false, nil)
 	if err != nil {
-		f := target.Finding{Check: "quotas", Level: target.LevelUnknown, Found: fmt.Sprintf("the brokers do not tell their quotas: %v", err)}
+		f := target.Finding{Check: "quotas", Level: target.LevelUnknown, Found: fmt.Sprintf("the brokers do not report their quotas: %v", err)}
 		if errors.Is(err, kerr.ClusterAuthorizationFailed) {
 			f.Found = "the user may not see the quotas"
 			f.Mend = cmp.Or(cl.cfg.grant(aclCluster, aclDescribeConfigs), askAdmin)
@@ -111,13 +111,13 @@ func quotaFinding(all kadm.DescribedClientQuotas, c *config) target.Finding {
 	case c.op != opProduce:
 		keys = append(keys, "consumer_byte_rate")
 	}
-	var limits, mends []string
+	var limits, commands []string
 	for _, key := range keys {
 		q, ok := apply[key]
 		if !ok || q.value >= unlimited {
 			continue
 		}
-		mends = append(mends, c.tool("kafka-configs", "--alter "+q.flags+" --delete-config "+key))
+		commands = append(commands, c.tool("kafka-configs", "--alter "+q.flags+" --delete-config "+key))
 		switch key {
 		case "request_percentage":
 			limits = append(limits, fmt.Sprintf("%s of %s is %g %% of the brokers' request threads", key, q.to, q.value))
@@ -140,6 +140,6 @@ func quotaFinding(all kadm.DescribedClientQuotas, c *config) target.Finding {
 	f.Level = target.LevelWarning
 	f.Found = "a quota limits the run: " + strings.Join(limits, "; ")
 	f.Effect = "brokers delay their answers above it: the result is the quota, not what the brokers can do; another --client-id or --user may have none"
-	f.Mend = strings.Join(mends, "; ")
+	f.Mend = strings.Join(commands, "; ")
 	return f
 }

@@ -63,7 +63,7 @@ func (t *items) at(n uint64) (part int32, offset int64, left int) {
 }
 
 // The turns of partitions when a whole topic is read: long enough for large requests,
-// and so many that every client has some.
+// and enough for every client to have some.
 const (
 	leastTurn = 1024
 	mostTurns = 1 << 16

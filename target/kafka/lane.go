@@ -127,8 +127,8 @@ func (l *lane) accepts(now time.Duration) bool {
 	}
 }
 
-// downTooLong reports whether there has been no connection for so long that batches are
-// taken only to fail.
+// downTooLong reports whether the lane has had no connection for longer than batches wait:
+// they are taken only to fail.
 func (l *lane) downTooLong(now time.Duration) bool {
 	return l.link == nil && l.outage.Longer(now, l.s.maxOutage())
 }

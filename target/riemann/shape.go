@@ -144,7 +144,7 @@ func (s *shape) measure(pool int64) {
 	}
 }
 
-// shrink makes the pool smaller, but not so small that cycles which it held are cut short.
+// shrink makes the pool smaller, but not so small that cycles which it had are cut short.
 func (s *shape) shrink(pool int64) {
 	whole := s.period
 	cycle := s.commonCycle(whole)

@@ -15,7 +15,7 @@
 // while its receiver is not connected is lost without an error: who needs more, acknowledges and
 // sends again.
 //
-// Its invariants: nobody without a registered key or a valid token gets past the first exchange; an
+// Its invariants: a client without a registered key or a valid token does not get past the first exchange; an
 // agent neither reads nor writes what belongs to another; a key is registered on disk before its
 // registration is confirmed; an agent is connected once at a time; secrets are in no error and in
 // no log.

@@ -151,7 +151,7 @@ func TestTokenReplaces(t *testing.T) {
 	select {
 	case <-old.Done():
 	case <-time.After(longEnough):
-		t.Fatal("the old one was not told")
+		t.Fatal("the old one got no message")
 	}
 	if !errors.Is(old.Err(), ErrRevoked) {
 		t.Errorf("the old one gave up with %v", old.Err())
@@ -314,7 +314,7 @@ func TestRevoke(t *testing.T) {
 	select {
 	case <-a.Done():
 	case <-time.After(longEnough):
-		t.Fatal("the agent was not told")
+		t.Fatal("the agent got no message")
 	}
 	if !errors.Is(a.Err(), ErrRevoked) || a.Connected() {
 		t.Errorf("the agent ended with %v, connected %v", a.Err(), a.Connected())

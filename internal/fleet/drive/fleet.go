@@ -45,7 +45,7 @@ type Fleet struct {
 type Config struct {
 	Version       string // of the program
 	KeepGoing     bool   // without an agent that is lost, the others go on
-	MinAgents     int    // with KeepGoing: so many must remain
+	MinAgents     int    // with KeepGoing: the least that must remain
 	MaxClockError time.Duration
 	// Logf prints what happens to agents.
 	Logf func(format string, args ...any)
@@ -176,7 +176,7 @@ func (f *Fleet) Stop(ctx context.Context, names []string) (stopped []string, err
 }
 
 // Fire implements run.Fleet.
-func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Gathered, error) {
+func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Combined, error) {
 	if err := Check(o.Workload, f.Reader); err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (r *firing) member(name string) *member {
 }
 
 // run drives the coordinator to its end.
-func (r *firing) run(ctx context.Context) (*run.Gathered, error) {
+func (r *firing) run(ctx context.Context) (*run.Combined, error) {
 	r.base = time.Now()
 	now := func() time.Duration { return time.Since(r.base) }
 	r.fleet.drain()
@@ -294,7 +294,7 @@ func (r *firing) run(ctx context.Context) (*run.Gathered, error) {
 		r.act()
 	}
 	defer r.release(now)
-	return r.gather()
+	return r.combine()
 }
 
 // release has the agents forget the run, since all of it is here.
@@ -422,12 +422,12 @@ func (r *firing) sinceStart() time.Duration {
 	return r.began.Sub(r.base)
 }
 
-// gather makes the result of what came.
-func (r *firing) gather() (*run.Gathered, error) {
+// combine makes the result of what came.
+func (r *firing) combine() (*run.Combined, error) {
 	if r.refused != nil {
 		return nil, r.refused
 	}
-	g := &run.Gathered{Skew: r.outcome.Skew, Apart: r.apart(), Faults: r.outcome.Reasons}
+	g := &run.Combined{Skew: r.outcome.Skew, Apart: r.apart(), Faults: r.outcome.Reasons}
 	some := false
 	for i, m := range r.members {
 		o := &r.outcome.Agents[i]

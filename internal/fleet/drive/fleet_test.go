@@ -38,7 +38,7 @@ func TestUnreadableInterval(t *testing.T) {
 	}
 	r.take(fleet.ResultOf{Agent: "a", Data: result})
 	r.take(fleet.Finished{Outcome: fleet.Outcome{State: fleet.Complete, Agents: []fleet.AgentOutcome{{Name: "a", Result: true}}}})
-	g, err := r.gather()
+	g, err := r.combine()
 	if err != nil {
 		t.Fatal(err)
 	}

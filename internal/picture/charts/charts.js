@@ -72,7 +72,7 @@ const charts = (() => {
     return [all, texts];
   }
 
-  // axisOf are uPlot's options of an axis whose marks are so many pixels apart.
+  // axisOf are uPlot's options of an axis whose marks are this number of pixels apart.
   function axisOf(axis, log, apart, more) {
     const unit = format.axis(axis.unit), text = (v) => (v === 0 ? '0' : format(v, unit));
     const line = (name) => ({ stroke: () => color(name), width: 1 });
