@@ -114,7 +114,7 @@ func TestMarksOfAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := m.reserve(r, "x"); err == nil || !strings.Contains(err.Error(), "takes 32 marks over HTTP") {
+	if err := m.reserve(r, "x"); err == nil || !strings.Contains(err.Error(), "takes at most 32 marks over HTTP") {
 		t.Errorf("got %v", err)
 	}
 	m.release(r, "a")

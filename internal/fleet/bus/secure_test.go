@@ -483,7 +483,7 @@ func TestStrangers(t *testing.T) {
 		{"nothing", "", nil, "EOF"},
 		{"garbage", strings.Repeat("\x16\x03\x01\xff", 1000), nil, "tls: "},
 		{"an old TLS", "", &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, NextProtos: []string{protocol}}, "unsupported versions"},
-		{"TLS of others", "x", &tls.Config{InsecureSkipVerify: true}, "no agent or operator of this version"},
+		{"TLS of others", "x", &tls.Config{InsecureSkipVerify: true}, "not an agent or operator of this version"},
 		{"another protocol", "x", &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}, "unsupported application protocols"},
 		{"TLS and nothing", "", inTLS, "EOF"},
 		{"NATS in TLS", "CONNECT {}\r\nPING\r\n", inTLS, "a frame of 1129270862 bytes"},
