@@ -3,6 +3,8 @@ package load
 import (
 	"testing"
 	"time"
+
+	"carronade/measure"
 )
 
 // TestDisturbancesRemembered: the list contains the newest mostDisturbances. One that
@@ -45,5 +47,31 @@ func TestDisturbancesRemembered(t *testing.T) {
 				t.Errorf("an event due at %v was delayed by %v at most, want %v", tt.due, got, tt.want)
 			}
 		})
+	}
+}
+
+// TestLowerBoundInAStall: the generator is late by 2 ms while the system stalls for half a
+// second of five. The lower values of the stall's times are then shorter by 2 ms, and none is
+// left out because the stall has raised the mean.
+func TestLowerBoundInAStall(t *testing.T) {
+	const usual, late = 5 * time.Millisecond, 2 * time.Millisecond
+	var l lowerBound
+	measured := &measure.Histogram{}
+	for i := range 2500 {
+		d, disturbed := usual, time.Duration(0)
+		if i >= 1000 && i < 1250 { // an event every 2 ms
+			d, disturbed = usual+time.Duration(1250-i)*2*time.Millisecond, late
+		}
+		measured.Record(d)
+		l.record(d, 0, disturbed, 1)
+	}
+	for _, p := range []float64{50, 90.4, 95, 99} {
+		want := measured.Percentile(p) - late
+		if p == 50 {
+			want = usual
+		}
+		if got := l.bound(measured).Percentile(p); got < want-want/50 || got > want+want/50 {
+			t.Errorf("p%v: got %v, want %v", p, got, want)
+		}
 	}
 }

@@ -23,7 +23,8 @@ func (t *thread) fireRemaining(now time.Duration) {
 		moved = false
 		asleep := t.asleep
 		t.asleep = nil
-		for _, s := range asleep {
+		for i := range asleep {
+			s := asleep[i].stream
 			// A stream that returns with the same first event found no room. Only
 			// answers make room, and they are handled later.
 			at, again := tried[s]

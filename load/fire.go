@@ -213,9 +213,7 @@ func (t *thread) recordSent(batch *Batch, s *stream, ls *laneState, phase int, n
 		t.callerSlots.pop(batches)
 	} else {
 		ls.slots.pop(batches)
-		t.turns++
-		ls.rank.turn = t.turns
-		t.updateRank(ls)
+		t.rankFired(ls)
 	}
 	s.next += uint64(batch.Events)
 	t.addInFlight(now, int64(batch.Events), s.part)

@@ -12,11 +12,13 @@ func TestLaneHeap(t *testing.T) {
 	const most = 4
 	th := &thread{run: &Run{}, shared: &backlog{}}
 	for i := range 50 {
-		ls := &laneState{index: i, rank: laneRank{at: i}}
+		ls := &laneState{index: i}
 		ls.slots.fill(most, 0)
-		th.lanes, th.freest = append(th.lanes, ls), append(th.freest, ls)
+		th.lanes = append(th.lanes, ls)
+		th.freest.add()
 		th.updateRank(ls)
 	}
+	turns := make([]int, len(th.lanes))
 	// better reports whether a lane comes before another.
 	better := func(a, b *laneState) bool {
 		if a.slots.n != b.slots.n {
@@ -27,8 +29,8 @@ func TestLaneHeap(t *testing.T) {
 		if fa != fb {
 			return fa < fb
 		}
-		if a.rank.turn != b.rank.turn {
-			return a.rank.turn < b.rank.turn
+		if a, b := turns[a.index], turns[b.index]; a != b {
+			return a < b
 		}
 		return a.index < b.index
 	}
@@ -51,12 +53,11 @@ func TestLaneHeap(t *testing.T) {
 				ls.slots.push(now, 1)
 			}
 		default:
-			if ls = th.freest.top(); ls != nil {
+			if top := th.freest.top(); top >= 0 {
+				ls = th.lanes[top]
 				ls.slots.pop(1)
-				th.turns++
-				ls.rank.turn = th.turns
-			} else {
-				ls = th.lanes[0]
+				turns[top] = step + 1
+				th.rankFired(ls)
 			}
 		}
 		th.updateRank(ls)
@@ -66,7 +67,11 @@ func TestLaneHeap(t *testing.T) {
 				want = ls
 			}
 		}
-		if got := th.freest.top(); got != want {
+		got := (*laneState)(nil)
+		if top := th.freest.top(); top >= 0 {
+			got = th.lanes[top]
+		}
+		if got != want {
 			t.Fatalf("step %d: %+v is on top, want %+v", step, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestIndexSet(t *testing.T) {
@@ -31,6 +32,29 @@ func TestIndexSet(t *testing.T) {
 		}
 		if !slices.Equal(got, all) {
 			t.Fatalf("from %d on there are %v, want %v", from, got, all)
+		}
+	}
+}
+
+// TestHeap: streams leave the heap in the order of their times, whatever was pushed meanwhile.
+func TestHeap(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	var h heap
+	var want []time.Duration
+	for step := range 20_000 {
+		if rnd.IntN(1000) > step%1000 { // it grows, and becomes empty, again and again
+			s := &stream{ready: time.Duration(rnd.IntN(1000))}
+			h.push(s)
+			at, _ := slices.BinarySearch(want, s.ready)
+			want = slices.Insert(want, at, s.ready)
+		} else if len(want) > 0 {
+			if h[0].ready != want[0] {
+				t.Fatalf("step %d: %v is on top, want %v", step, h[0].ready, want[0])
+			}
+			if got := h.pop(); got.ready != want[0] {
+				t.Fatalf("step %d: got %v, want %v", step, got.ready, want[0])
+			}
+			want = want[1:]
 		}
 	}
 }

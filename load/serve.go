@@ -34,14 +34,14 @@ const (
 // and meanwhile no answer is read.
 func (t *thread) serveShared(now time.Duration) {
 	for left := max(leastAtOnce, mostPerLane*len(t.lanes)); t.shared.n > 0; left-- {
-		ls := t.freest.top()
-		if t.more = left == 0 && ls != nil; t.more {
+		top := t.freest.top()
+		if t.more = left == 0 && top >= 0; t.more {
 			return
 		}
-		if ls == nil {
+		if top < 0 {
 			break
 		}
-		if t.fire(t.shared.pop(), ls, now) && t.until == Never {
+		if t.fire(t.shared.pop(), t.lanes[top], now) && t.until == Never {
 			t.queueReady(now) // any lane may fire further due events of the same stream
 		}
 	}

@@ -87,7 +87,6 @@ type stream struct {
 type laneState struct {
 	Lane
 	index      int // in the thread's lanes
-	rank       laneRank
 	part       int
 	grouper    BatchGrouper // nil: the lane does not accept batch groups
 	slots      slots
@@ -457,8 +456,7 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 		t.setLane(l.ID(), ls)
 		t.lanes = append(t.lanes, ls)
 		if t.shared != nil {
-			ls.rank.at = len(t.freest)
-			t.freest = append(t.freest, ls)
+			t.freest.add()
 			t.updateRank(ls)
 		}
 		t.run.assignLane(l.ID(), t)

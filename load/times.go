@@ -101,19 +101,34 @@ type lowerBounds struct{ response, service, endToEnd lowerBound }
 type lowerBound struct {
 	h       *measure.Histogram
 	leftOut uint64 // number of values that were left out
+
+	median   time.Duration // of h when it had medianOf values
+	medianOf uint64
 }
 
 // record counts n equal times without what the generator added: its own delay, or, for
 // disturbed events, the greatest lateness at that time. A disturbed time that is then
-// below the mean says nothing about the system. It is left out, as if it were like the
+// below the median says nothing about the system. It is left out, as if it were like the
 // others, unless more values were left out than counted.
+//
+// A stall of the system raises the mean far above what most events take, so with the mean
+// the shorter times of the stall itself would be left out.
 func (l *lowerBound) record(d, delay, late time.Duration, n uint64) {
 	d = max(0, d-max(delay, late))
-	if late > 0 && l.leftOut < l.h.Count() && d <= l.h.Mean() {
+	if late > 0 && l.leftOut < l.h.Count() && d <= l.recentMedian() {
 		l.leftOut += n
 		return
 	}
 	recordN(&l.h, d, n)
+}
+
+// recentMedian returns the median of h, or the one from when h had at least 8/9 of its
+// values: to find it takes a pass over the histogram.
+func (l *lowerBound) recentMedian() time.Duration {
+	if n := l.h.Count(); l.medianOf == 0 || n > l.medianOf+l.medianOf/8 {
+		l.median, l.medianOf = l.h.Percentile(50), n
+	}
+	return l.median
 }
 
 // compact frees the memory of empty cells.
@@ -139,14 +154,14 @@ func (l *lowerBounds) bound(s *measure.Set) *measure.Lower {
 }
 
 // bound returns the lower bound of measured times. The values that were left out were
-// below the mean. If they are many, as while the system stalls, leaving them out raises
-// percentiles above the measured ones, so they also count as the mean. No bound is
+// below the median. If they are many, as while the system stalls, leaving them out raises
+// percentiles above the measured ones, so they also count as the median. No bound is
 // above what was measured.
 func (l *lowerBound) bound(measured *measure.Histogram) *measure.Histogram {
 	if l.leftOut == 0 || l.h.Count() == 0 {
 		return l.h
 	}
 	all := l.h.Clone()
-	all.RecordN(all.Mean(), l.leftOut)
+	all.RecordN(all.Percentile(50), l.leftOut)
 	return measure.LeastOf(all, l.h, measured)
 }

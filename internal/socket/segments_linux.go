@@ -16,6 +16,17 @@ type segmentCount struct {
 	known bool   // everything received had been read at that time
 
 	outOfOrder uint32 // segments received out of order, at the last check
+
+	// What the kernel counted after the last read. It is asked at most once for each read.
+	asked, answered bool
+	received        uint64 // bytes
+	segments, late  uint32 // data segments, and those out of order
+}
+
+// add counts a read of n bytes.
+func (s *segmentCount) add(n int) {
+	s.read += uint64(n)
+	s.asked = false
 }
 
 // begin counts what was received before the first read.
@@ -31,28 +42,36 @@ func (s *segmentCount) begin(fd int) {
 func (s *segmentCount) one(fd int) bool {
 	known, reads, count := s.known, s.reads, s.count
 	s.reads = 0
-	var info unix.TCPInfo
-	if s.known = tcpInfo(fd, &info) && info.Bytes_received == s.read; !s.known {
+	if s.known = s.ask(fd) && s.received == s.read; !s.known {
 		return false // newer data would be counted for this read and missing for the next
 	}
-	s.count = info.Data_segs_in
+	s.count = s.segments
 	// Each earlier read returned at least one segment.
-	return !s.moreOutOfOrder(&info) && known && s.count-count == reads
+	return !s.moreOutOfOrder() && known && s.count-count == reads
 }
 
 // reordered reports whether segments may have arrived out of order since the last call:
 // the timestamp of a read belongs to its last bytes, and earlier bytes may have arrived
 // later.
 func (s *segmentCount) reordered(fd int) bool {
-	var info unix.TCPInfo
-	return !tcpInfo(fd, &info) || s.moreOutOfOrder(&info)
+	return !s.ask(fd) || s.moreOutOfOrder()
+}
+
+// ask queries the kernel once after each read.
+func (s *segmentCount) ask(fd int) bool {
+	if !s.asked {
+		var info unix.TCPInfo
+		s.asked, s.answered = true, tcpInfo(fd, &info)
+		s.received, s.segments, s.late = info.Bytes_received, info.Data_segs_in, info.Rcv_ooopack
+	}
+	return s.answered
 }
 
 // moreOutOfOrder reports whether the kernel counts more segments out of order than at
 // the last check.
-func (s *segmentCount) moreOutOfOrder(info *unix.TCPInfo) bool {
+func (s *segmentCount) moreOutOfOrder() bool {
 	before := s.outOfOrder
-	s.outOfOrder = info.Rcv_ooopack
+	s.outOfOrder = s.late
 	return s.outOfOrder != before
 }
 

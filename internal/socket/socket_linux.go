@@ -63,7 +63,9 @@ func (v *vector) Add(segs [][]byte, skip int) int {
 			if len(v.iov) == mostPieces {
 				break
 			}
-			v.iov = append(v.iov, unix.Iovec{Base: &seg[0], Len: uint64(len(seg))})
+			piece := unix.Iovec{Base: &seg[0]}
+			piece.SetLen(len(seg))
+			v.iov = append(v.iov, piece)
 		} else {
 			if len(v.segs) == mostPieces {
 				break
@@ -97,18 +99,18 @@ func (w *Writer) send(wait bool) (int, error) {
 func (w *Writer) writev(fd uintptr) bool {
 	for {
 		w.began.Store(int64(w.now()))
-		call := syscall.Syscall
+		call := syscall.Syscall6
 		if w.polled != nil && !w.wait {
 			// Hide the call from the Go scheduler, which would take a write that the
 			// server's threads interrupt for a wait, and hand the processor over. It
 			// does not block.
-			call = syscall.RawSyscall
+			call = syscall.RawSyscall6
 		}
 		number, at, size := uintptr(syscall.SYS_WRITEV), unsafe.Pointer(unsafe.SliceData(w.iov)), uintptr(len(w.iov))
-		if len(w.iov) == 1 { // often the case, and write is cheaper than writev
-			number, at, size = syscall.SYS_WRITE, unsafe.Pointer(w.iov[0].Base), uintptr(w.iov[0].Len)
+		if len(w.iov) == 1 { // often the case: sendto is cheaper than writev, and than write
+			number, at, size = unix.SYS_SENDTO, unsafe.Pointer(w.iov[0].Base), uintptr(w.iov[0].Len)
 		}
-		n, _, e := call(number, fd, uintptr(at), size)
+		n, _, e := call(number, fd, uintptr(at), size, unix.MSG_NOSIGNAL, 0, 0) // the last three for sendto only
 		switch e {
 		case 0:
 			w.wrote = int(n)

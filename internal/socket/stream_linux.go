@@ -43,7 +43,7 @@ func (s *Stream) Read(b []byte) (int, error) {
 		case n == 0:
 			return 0, io.EOF
 		default:
-			s.segs.read += uint64(n)
+			s.segs.add(int(n))
 			s.segs.reads++
 			return int(n), nil
 		}
@@ -55,7 +55,7 @@ func (s *Stream) Read(b []byte) (int, error) {
 // the rest of a segment may follow.
 func (s *Stream) Received(n int, stamp int64, whole bool) {
 	s.stamp = stamp
-	s.segs.read += uint64(n)
+	s.segs.add(n)
 	if whole {
 		s.segs.reads++
 	} else {

@@ -63,7 +63,11 @@ func bounds(in Input) []measure.Bound {
 					continue // it would only be the largest value
 				}
 				b := measure.Bound{Time: c.name, Step: step, P: p, Upper: measure.Micros(upper[i].D), Lower: measure.Micros(lower[i].D)}
-				if b.Level = measure.LevelOf(min(near[i].D, upper[i].D), upper[i].D); b.Level != measure.Trusted {
+				least := lower[i].D
+				if measure.LevelOf(least, near[i].D) != measure.Trusted { // there is a step
+					least = min(near[i].D, upper[i].D)
+				}
+				if b.Level = measure.LevelOf(least, upper[i].D); b.Level != measure.Trusted {
 					out = append(out, b)
 				}
 			}
@@ -79,7 +83,8 @@ const rankTolerance = 0.02
 // movedOutwards returns percentiles of n values, each moved outwards by 2 % of the
 // values beyond it, in complete values. If the times form a step, such as one in ten
 // that a stalled system delayed, the percentile at the step falls on either side of it
-// because of a few events: the distribution causes that, not the generator.
+// because of a few events: the distribution causes that, not the generator. Where there is
+// no step, the percentile itself decides.
 func movedOutwards(ps []float64, n uint64) []float64 {
 	out := slices.Clone(ps)
 	if n == 0 {

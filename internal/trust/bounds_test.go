@@ -27,8 +27,8 @@ func TestLevels(t *testing.T) {
 		{1000 * us, 1201 * us, measure.Noisy},
 		{1000 * us, 3000 * us, measure.Noisy},
 		{1000 * us, 3001 * us, measure.NotTrusted},
-		{10_000 * us, 11_000 * us, measure.Trusted},
-		{10_000 * us, 11_001 * us, measure.Noisy},
+		{10_000 * us, 10_900 * us, measure.Trusted},
+		{10_000 * us, 10_901 * us, measure.Noisy},
 		{10_000 * us, 13_000 * us, measure.Noisy},
 		{10_000 * us, 13_001 * us, measure.NotTrusted},
 	}
@@ -194,4 +194,27 @@ func TestStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where the values rise evenly there is no step, and the percentile itself decides: p50 is
+// 10.5 % above its lower value.
+func TestNoStep(t *testing.T) {
+	in := Input{Result: &load.Result{Mode: load.FullSpeed, Measurement: measure.Tally{Name: measure.Measurement, End: time.Second}}}
+	h := &in.Result.Measurement
+	upper, lower := &measure.Histogram{}, &measure.Histogram{}
+	for i := range 10_000 {
+		d := 10*time.Millisecond + time.Duration(i)*2*time.Microsecond
+		lower.Record(d)
+		upper.Record(time.Duration(1.105 * float64(d)))
+	}
+	h.Service, h.Lower.Service = upper, lower
+	for _, b := range bounds(in) {
+		if b.P == 50 {
+			if b.Level != measure.Noisy {
+				t.Errorf("got %s, want %s", b.Level, measure.Noisy)
+			}
+			return
+		}
+	}
+	t.Error("p50 is trusted")
 }
