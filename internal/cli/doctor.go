@@ -123,9 +123,9 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	case err != nil:
 		return err
 	case found.failed:
-		return exitCode{Code: command.Failed}
+		return exitCode{Code: system.ExitFailed}
 	case r.Spoils():
-		return exitCode{Code: command.Broken}
+		return exitCode{Code: system.ExitBroken}
 	}
 	return nil
 }

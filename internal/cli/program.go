@@ -17,6 +17,7 @@ import (
 	"carronade/internal/live"
 	"carronade/internal/permit"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -73,10 +74,10 @@ func (p *Program) Main() int {
 	if problem := s.pprof.stop(); problem != nil {
 		s.printError(problem)
 		if err == nil {
-			err = exitCode{Code: command.Failed}
+			err = exitCode{Code: system.ExitFailed}
 		}
 	}
-	code := command.OK
+	code := system.ExitOK
 	var c exitCode
 	switch {
 	case err == nil:
@@ -86,12 +87,12 @@ func (p *Program) Main() int {
 			s.printError(c.Err)
 		}
 	default:
-		code = command.Failed
+		code = system.ExitFailed
 		s.printError(err)
 	}
 	if out.err != nil {
 		s.printError(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: s.lost()})
-		code = command.Failed
+		code = system.ExitFailed
 	}
 	return code
 }
@@ -167,7 +168,7 @@ func (s *session) watchSignals() func() {
 			if exit == nil {
 				exit = os.Exit
 			}
-			exit(command.Interrupted)
+			exit(system.ExitInterrupted)
 		}
 	}()
 	return func() { close(done) }

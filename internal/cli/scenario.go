@@ -108,7 +108,7 @@ func (s *session) scenarioChildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: scenarioChild, Hidden: true, Args: command.Args(0, 0, "nothing"),
 		RunE: func(*cobra.Command, []string) error {
-			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{module.Name: module.Run, mongoose.Language: mongoose.RunScript}); code != command.OK {
+			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{module.Name: module.Run, mongoose.Language: mongoose.RunScript}); code != system.ExitOK {
 				return exitCode{Code: code}
 			}
 			return nil

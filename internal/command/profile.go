@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -150,14 +151,14 @@ func (t *ProfileTools) profile(ctx context.Context, f *profileFlags, source stri
 			return err
 		}
 		if !d.Check.Holds {
-			checked = Exit{Code: Broken}
+			checked = Exit{Code: system.ExitBroken}
 		}
 	}
 	if err := t.write(f, found, text, d); err != nil {
 		return err
 	}
 	if found.from().Interrupted {
-		return Exit{Code: Interrupted}
+		return Exit{Code: system.ExitInterrupted}
 	}
 	return checked
 }

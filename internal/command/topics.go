@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/run"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
@@ -298,9 +299,9 @@ func (t *topics) done(ctx context.Context, r *admin.Result, asJSON bool, more []
 	case err != nil:
 		return err
 	case r.Interrupted:
-		return Exit{Code: Interrupted}
+		return Exit{Code: system.ExitInterrupted}
 	case r.Failed+r.Unknown > 0:
-		return Exit{Code: Broken}
+		return Exit{Code: system.ExitBroken}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/find"
+	"carronade/internal/system"
 	"carronade/measure"
 )
 
@@ -127,7 +128,7 @@ func TestSearchReport(t *testing.T) {
 		t.Errorf("got %+v", w)
 	}
 	s.Answer.Ending, s.Canceled = find.AtLeast, true
-	if d, _ = SearchReport(s); d.Trust.OK || !d.Partial || d.ExitCode() != ExitInterrupted {
+	if d, _ = SearchReport(s); d.Trust.OK || !d.Partial || d.ExitCode() != system.ExitInterrupted {
 		t.Errorf("got %+v", d)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/load"
 )
 
@@ -23,13 +23,13 @@ func TestUnconnected(t *testing.T) {
 		least, most float64 // seconds of the measurement
 		exit        int
 	}{
-		{"for good", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, report.ExitUntrusted},
-		{"for good, with a limit", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "slo=outage<30s"}, load.ByLoss, 80, 83, report.ExitUntrusted},
-		{"for good, in a round trip", 20 * time.Second, ever, []string{"op=roundtrip", "fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, report.ExitUntrusted},
-		{"until it is started again", 20 * time.Second, 70 * time.Second, []string{"fault=20s:kill=pid:PID"}, load.ByTime, 300, 300, report.ExitOK},
-		{"but it did not end anything", 20 * time.Second, ever, []string{"fault=20s:stop=pid:PID,10s"}, load.ByTime, 300, 300, report.ExitOK},
-		{"at the end of the measurement", 245 * time.Second, ever, []string{"fault=245s:kill=pid:PID"}, load.ByTime, 300, 300, report.ExitOK},
-		{"until a later fault is over", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "fault=150s:stop=pid:OTHER,30s"}, load.ByLoss, 240, 243, report.ExitUntrusted},
+		{"for good", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, system.ExitUntrusted},
+		{"for good, with a limit", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "slo=outage<30s"}, load.ByLoss, 80, 83, system.ExitUntrusted},
+		{"for good, in a round trip", 20 * time.Second, ever, []string{"op=roundtrip", "fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, system.ExitUntrusted},
+		{"until it is started again", 20 * time.Second, 70 * time.Second, []string{"fault=20s:kill=pid:PID"}, load.ByTime, 300, 300, system.ExitOK},
+		{"but it did not end anything", 20 * time.Second, ever, []string{"fault=20s:stop=pid:PID,10s"}, load.ByTime, 300, 300, system.ExitOK},
+		{"at the end of the measurement", 245 * time.Second, ever, []string{"fault=245s:kill=pid:PID"}, load.ByTime, 300, 300, system.ExitOK},
+		{"until a later fault is over", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "fault=150s:stop=pid:OTHER,30s"}, load.ByLoss, 240, 243, system.ExitUntrusted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			named := strings.NewReplacer("PID", fmt.Sprint(sleeper(t)), "OTHER", fmt.Sprint(sleeper(t)))

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -215,7 +215,7 @@ func (t *agents) runStreams(ctx context.Context, streams []stream, length time.D
 	ds, err := t.p.RunTogether(ctx, docs)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
+			return nil, exit(t.p, system.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
 		return nil, notStarted(t.p.Strict), err
 	}

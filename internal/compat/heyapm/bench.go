@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/report"
+	"carronade/internal/system"
 )
 
 // A round is one of the fixed workloads of -bench.
@@ -51,7 +51,7 @@ func (t *agents) benchmark(ctx context.Context) (int, error) {
 		if err != nil {
 			return code, err
 		}
-		worstCode = report.Worse(worstCode, code)
+		worstCode = system.WorseExit(worstCode, code)
 		if ctx.Err() != nil {
 			return t.interrupted(), nil //nolint:nilerr // an interrupt is not an error
 		}
@@ -74,5 +74,5 @@ func (t *agents) benchmark(ctx context.Context) (int, error) {
 // interrupted reports that the benchmark is incomplete and returns the exit code.
 func (t *agents) interrupted() int {
 	fmt.Fprintln(t.p.Err, "interrupted: the benchmark is incomplete")
-	return exit(t.p, report.ExitInterrupted)
+	return exit(t.p, system.ExitInterrupted)
 }

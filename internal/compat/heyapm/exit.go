@@ -6,6 +6,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 )
 
 // exit is the exit code. With --strict it is 0 once the run has begun, as in the
@@ -22,7 +23,7 @@ func notStarted(strict bool) int {
 	if strict {
 		return 1
 	}
-	return report.ExitFailed
+	return system.ExitFailed
 }
 
 // outcome is the exit code of a run: the report's, or a worse one if events failed
@@ -30,7 +31,7 @@ func notStarted(strict bool) int {
 func outcome(d *report.Document) int {
 	code := d.ExitCode()
 	if refused(d) > 0 {
-		code = report.Worse(code, report.ExitBroken)
+		code = system.WorseExit(code, system.ExitBroken)
 	}
 	return code
 }
@@ -48,9 +49,9 @@ func writeWarnings(w io.Writer, d *report.Document) {
 
 // worst is the worst exit code of several runs.
 func worst(ds []*report.Document) int {
-	code := report.ExitOK
+	code := system.ExitOK
 	for _, d := range ds {
-		code = report.Worse(code, outcome(d))
+		code = system.WorseExit(code, outcome(d))
 	}
 	return code
 }

@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 )
@@ -118,7 +119,7 @@ func (t *legacyRun) runAll(ctx context.Context, all []work) (int, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			t.log.interrupted()
-			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
+			return exit(t.p, system.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
 		return notStarted(t.p.Strict), err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 )
 
 // test is the shell's command of that name, for a running server. It keeps the
@@ -65,7 +66,7 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprint(t.p.Out, "work cancelled\nnot saving this report: work cancelled\n")
-			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
+			return exit(t.p, system.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
 		return notStarted(t.p.Strict), err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 )
@@ -110,7 +111,7 @@ func TestKeptLines(t *testing.T) {
 	got := reporttest.RunTool(ctx, t, &Tool, compat.Program{Args: strings.Fields(test)}, func(*workload.Document, compat.Observer) (*report.Document, error) {
 		return nil, context.Canceled
 	})
-	if !strings.HasSuffix(got.Out, "work cancelled\nnot saving this report: work cancelled\n") || got.Code != report.ExitInterrupted {
+	if !strings.HasSuffix(got.Out, "work cancelled\nnot saving this report: work cancelled\n") || got.Code != system.ExitInterrupted {
 		t.Errorf("exit %d:\n%s", got.Code, got.Out)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 )
@@ -102,13 +103,13 @@ func runAndPrint(ctx context.Context, p *compat.Program, w *workload.Document, t
 	d, err = p.Run(ctx, w, compat.Observer{Opened: func() { t.begun(now()) }, Interval: t.interval})
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, report.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
+			return nil, system.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
 		}
 		return nil, 0, err // carronade sets the exit code
 	}
 	t.begun(startOf(d, began))
 	if d.Stopped == load.Interrupted && p.Strict {
-		return nil, report.ExitInterrupted, nil // the tool printed nothing
+		return nil, system.ExitInterrupted, nil // the tool printed nothing
 	}
 	t.end(d)
 	for _, m := range t.metrics(d) {
@@ -122,7 +123,7 @@ func runAndPrint(ctx context.Context, p *compat.Program, w *workload.Document, t
 // exception.
 func consumerExit(d *report.Document, strict bool) int {
 	switch code := d.ExitCode(); {
-	case !strict || code == report.ExitInterrupted:
+	case !strict || code == system.ExitInterrupted:
 		return code
 	case d.Stopped == load.ByTarget:
 		return 1

@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -94,13 +95,13 @@ func runLatency(ctx context.Context, p *compat.Program) (int, error) {
 	d, err := p.Run(ctx, &s.workload().Document, compat.Observer{Found: l.found, RoundTrip: l.roundTrip})
 	if err != nil {
 		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
+			return system.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
 		}
 		return 0, err // carronade sets the exit code
 	}
 	compat.WriteProblems(p.Err, d)
 	if d.Stopped == load.Interrupted && p.Strict {
-		return report.ExitInterrupted, nil // the tool printed nothing
+		return system.ExitInterrupted, nil // the tool printed nothing
 	}
 	l.end(d)
 	return latencyExit(d, p.Strict), nil
@@ -110,7 +111,7 @@ func runLatency(ctx context.Context, p *compat.Program) (int, error) {
 // did not come back unchanged.
 func latencyExit(d *report.Document, strict bool) int {
 	code := d.ExitCode()
-	if !strict || code == report.ExitInterrupted {
+	if !strict || code == system.ExitInterrupted {
 		return code
 	}
 	if d.Stopped == load.ByTarget || d.Totals.Consumed < d.Totals.Acked {

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"carronade/internal/compat"
-	"carronade/internal/report"
+	"carronade/internal/system"
 )
 
 // Producer is kafka-producer-perf-test.
@@ -57,7 +57,7 @@ func runProducer(ctx context.Context, p *compat.Program) (int, error) {
 	d, err := p.Run(ctx, o.workload(), compat.Observer{Interval: l.interval})
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled) && d == nil:
-		return report.ExitInterrupted, nil
+		return system.ExitInterrupted, nil
 	case err != nil:
 		return 0, err // exits with 2: nothing was sent; 1 is for wrong usage
 	}

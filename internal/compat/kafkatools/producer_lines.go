@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -120,7 +121,7 @@ func (l *producerLines) acks0() bool {
 // end prints the summaries and returns the exit code.
 func (l *producerLines) end(d *report.Document) int {
 	code := d.ExitCode()
-	if code == report.ExitInterrupted {
+	if code == system.ExitInterrupted {
 		l.complain(d)
 		return code // the tool has no summary then
 	}
@@ -146,7 +147,7 @@ func (l *producerLines) end(d *report.Document) int {
 	case l.o.strict:
 		return 0
 	case lost > 0:
-		return report.Worse(code, report.ExitBroken)
+		return system.WorseExit(code, system.ExitBroken)
 	}
 	return code
 }

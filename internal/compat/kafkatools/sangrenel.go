@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/load"
 )
 
@@ -102,7 +103,7 @@ func (o *sangrenelOptions) generation(name string) (is2022 bool, err error) {
 // therefore not a failure: the part until then is checked like any other run.
 func (o *sangrenelOptions) exit(d *report.Document, strict bool) int {
 	if strict {
-		return report.ExitOK
+		return system.ExitOK
 	}
 	checked := *d
 	if checked.Stopped == load.Interrupted {
@@ -114,7 +115,7 @@ func (o *sangrenelOptions) exit(d *report.Document, strict bool) int {
 	}
 	code := checked.ExitCode()
 	if lost > 0 {
-		code = report.Worse(code, report.ExitBroken)
+		code = system.WorseExit(code, system.ExitBroken)
 	}
 	return code
 }

@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -103,7 +104,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 	s.op, s.work, s.trace = wholeOp, writeRecords, false
 	f, t, err := s.outputs(p, r.args, r.again(s.id))
 	if err != nil {
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	watched := apiOf(ctx).watch(&s)
 	defer watched.end()
@@ -135,7 +136,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 	printWarnings(p, d)
 	code := s.withFailures(d.ExitCode(), failed)
 	if f.incomplete(p) {
-		code = report.Worse(code, report.ExitFailed)
+		code = system.WorseExit(code, system.ExitFailed)
 	}
 	return code, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 )
 
 // warner returns a function that writes messages to stderr.
@@ -49,9 +50,9 @@ func (f *files) rowsFile() (path string, remove func(), err error) {
 // not an error: the exit code says it.
 func withoutReport(ctx context.Context, err error) (int, error) {
 	if ctx.Err() != nil {
-		return report.ExitInterrupted, nil //nolint:nilerr // see above
+		return system.ExitInterrupted, nil //nolint:nilerr // see above
 	}
-	return report.ExitFailed, err
+	return system.ExitFailed, err
 }
 
 // last returns the metrics at the end of a run.
@@ -73,7 +74,7 @@ func (f *files) totalOf(s *step, m *metrics) {
 // decides in their place if one is given.
 func (s *step) withFailures(code int, failed uint64) int {
 	if failed > 0 && !s.v.has("load-op-limit-fail-count") {
-		return report.Worse(code, report.ExitBroken)
+		return system.WorseExit(code, system.ExitBroken)
 	}
 	return code
 }

@@ -16,6 +16,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -185,7 +186,7 @@ func TestConsole(t *testing.T) {
 					t.Errorf("the last block has no\n%s\nin\n%s", want, last)
 				}
 			}
-			if got.Code != report.ExitInterrupted || got.Err != nil {
+			if got.Code != system.ExitInterrupted || got.Err != nil {
 				t.Errorf("exit %d, %v", got.Code, got.Err)
 			}
 			if reported := strings.Contains(got.Errs, "3 messages were not acked: refused: overloaded\n"); reported == tt.strict {
@@ -321,7 +322,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("a folder that cannot be made, strict %v: exit %d, %v", strict, got.Code, got.Err)
 		}
 	}
-	if got := runTool(t, false, "unreachable:1"); got.Err == nil || got.Code != report.ExitFailed || len(got.files) > 0 {
+	if got := runTool(t, false, "unreachable:1"); got.Err == nil || got.Code != system.ExitFailed || len(got.files) > 0 {
 		t.Errorf("unreachable: exit %d, %v, files %v", got.Code, got.Err, got.files)
 	}
 	if got := runTool(t, true, "unreachable:1"); got.Err == nil || got.Code != 1 {
@@ -331,7 +332,7 @@ func TestUsage(t *testing.T) {
 
 // Reports that cannot be written cause a message and a failure.
 func TestIncompleteReports(t *testing.T) {
-	for strict, want := range map[bool]int{false: report.ExitFailed, true: 0} {
+	for strict, want := range map[bool]int{false: system.ExitFailed, true: 0} {
 		dir := t.TempDir()
 		var o, e bytes.Buffer
 		p := &compat.Program{

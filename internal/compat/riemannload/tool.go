@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -84,12 +85,12 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		files.close()
 		_ = os.Remove(dir) // succeeds only if nothing was written
 		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
+			return system.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
 		}
 		if p.Strict { // Java's exit code after an exception
 			return 1, err
 		}
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	if !p.Strict {
 		compat.WriteWarnings(p.Err, d)
@@ -102,8 +103,8 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	code := exit(d, p.Strict)
 	if err := errors.Join(files.close(), draw(dir, drawn)); err != nil {
 		fmt.Fprintf(p.Err, "the reports are incomplete: %v\n", err)
-		if !p.Strict && code != report.ExitInterrupted {
-			code = report.ExitFailed
+		if !p.Strict && code != system.ExitInterrupted {
+			code = system.ExitFailed
 		}
 	}
 	return code, nil
@@ -113,7 +114,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 // carronade does.
 func exit(d *report.Document, strict bool) int {
 	code := d.ExitCode()
-	if strict && code != report.ExitInterrupted {
+	if strict && code != system.ExitInterrupted {
 		return 0
 	}
 	return code
