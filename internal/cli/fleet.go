@@ -26,10 +26,10 @@ import (
 	"carronade/units"
 )
 
-const fleetLong = `Several machines that generate load as one. carronade fleet start is the server
-that they meet at; carronade agent makes a machine one of them; run and find
-with --fleet have them all fire one schedule, and report as a single machine
-with all their clients would.`
+const fleetLong = `Several machines that generate load as one. carronade fleet start starts the
+server to which they connect; carronade agent makes a machine one of them; run
+and find with --fleet make them all fire one schedule, and report as a single
+machine with all their clients would.`
 
 const fleetExample = `
   carronade fleet start --listen 0.0.0.0:8236 --advertise load-1

@@ -17,14 +17,14 @@ import (
 	"carronade/units"
 )
 
-// programBegan is when this program began: what a mark stands for was done before.
+// programBegan is when this program began: what a mark notes was done before.
 var programBegan = time.Now()
 
 const markLong = `Puts a mark on the time axis of a run in progress: a fault (something was just
-broken), a heal (it was just mended) or a note. The report then has a score of
+broken), a heal (it was just repaired) or a note. The report then has a score of
 what followed: when the fault was noticed, for how long nothing was acked, when
-the limit on response holds again, when the queue was gone, for the whole run and
-the worst partition.
+the limit on response holds again, and when the queue was gone, for the whole
+run and for the worst partition.
 
 RUN is the id of the run, which it prints when it begins, or last if only one
 run of yours is in progress. The run must have been started with --marks, or

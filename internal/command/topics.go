@@ -26,8 +26,9 @@ const topicsLong = `Creates, lists, describes, deletes and reads Kafka topics. T
 counted and timed, so ten thousand of them are a load test. A topic that is
 missing, or exists already, is a failure, and the exit code is then 1.
 
-A report is kept as of a run, except by describe: carronade report, collate and
-compare take it, and carronade report replay makes the same operations again.
+Each operation except describe is kept as a report, like a run: carronade
+report, collate and compare accept it, and carronade report replay makes the
+same operations again.
 --json prints the result of the operations, with the topics.
 
 TARGET names the broker and may name the topic; TOPICS are further topics,

@@ -275,7 +275,7 @@ func TestExaminationText(t *testing.T) {
 	f := good()
 	fine.Add(AboutMachine, MachineFindings(&f))
 	var b bytes.Buffer
-	if err := fine.Text(&b, layout.Style{}, 60, false); err != nil || fine.Spoils() || !strings.HasPrefix(b.String(), "nothing was found that would spoil a measurement on this\nmachine\n") {
+	if err := fine.Text(&b, layout.Style{}, 60, false); err != nil || fine.Spoils() || !strings.HasPrefix(b.String(), "nothing was found that would disturb a measurement on this\nmachine\n") {
 		t.Errorf("got %v and\n%s", err, b.String())
 	}
 }
