@@ -1,4 +1,4 @@
-// Package fleet is the protocol by which one operator process has several machines
+// Package fleet is the protocol by which one operator process makes several machines
 // (agents) fire one schedule. It consists of state machines: a Coordinator for one run,
 // and an Agent on each machine. They have no goroutines, no clocks and no connections.
 // Time comes in as arguments, messages and commands come out of Take. Every agent
@@ -48,7 +48,7 @@ const Protocol = 2
 const (
 	Heartbeat    = 500 * time.Millisecond // between two beats, and between two statuses
 	SuspectAfter = 2 * time.Second        // of silence
-	Lease        = 5 * time.Second        // an agent fires no longer without a confirmed status; the operator calls it dead after as much silence
+	Lease        = 5 * time.Second        // an agent stops firing without a confirmed status; after this much silence the operator calls it dead
 	ReadyWithin  = 60 * time.Second       // an agent opens its target
 	ConfirmAhead = time.Second            // before T0 all agents must have confirmed it
 	AbortWithin  = 10 * time.Second       // an engine ends after an abort; otherwise its agent is given up

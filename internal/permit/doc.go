@@ -1,4 +1,4 @@
-// Package permit decides what a job may do that came over the network: which commands it may
+// Package permit decides what a job that came over the network may do: which commands it may
 // run, which files it may name, which systems it may load, and which programs it may start. The
 // server gives the rules to each job's process in its environment, and the command line of that
 // process asks here before it does anything.
