@@ -194,7 +194,7 @@ func TestFaultScores(t *testing.T) {
 				}, load.flags...)...).wantOneOf(t, 0, 1, 3, 4).document(t)
 				revive(t, c)
 				if d.Faults == nil || len(d.Faults.Scores) == 0 {
-					t.Fatal("there is no score")
+					t.Fatal("the score is missing")
 				}
 				s := d.Faults.Scores[0]
 				if len(s.Lanes) != 6 {

@@ -162,7 +162,7 @@ func (s *session) examined(x *examining, args []string) (*workload.Workload, err
 	return w, nil
 }
 
-// checkClients checks the number of clients where there is no target whose workload does.
+// checkClients checks the number of clients without a target whose workload does.
 func (x *examining) checkClients() error {
 	for _, e := range x.Doc.Entries {
 		for _, v := range e.Values {

@@ -28,7 +28,7 @@ type Console struct {
 	// Columns is the width of the terminal; 0 if results go elsewhere and must not be cut.
 	Columns int
 	In      io.Reader
-	// Ask asks a yes/no question; nil if there is no terminal.
+	// Ask asks a yes/no question; nil without a terminal.
 	Ask func(question string) bool
 }
 

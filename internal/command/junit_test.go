@@ -178,10 +178,10 @@ func TestVerifyAsJUnit(t *testing.T) {
 			{"| throughput | failed: ", ": worse"}, {"| response p99 | passed: "},
 		}},
 		{name: "cannot tell", keep: func(s *testStore) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, code: 4, want: [][]string{
-			{"| throughput | skipped: ", "cannot tell (too little history: there is no earlier revision)"},
+			{"| throughput | skipped: ", "cannot tell (too little history: no earlier revision)"},
 		}},
 		{name: "strictly", keep: func(s *testStore) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, args: []string{"--strict"}, code: 1, want: [][]string{
-			{"| throughput | failed: ", "there is no earlier revision"},
+			{"| throughput | failed: ", "no earlier revision"},
 		}},
 		{name: "died", keep: func(s *testStore) {
 			s.repeat(8, "main", "aaaa", 3*day, 50e3)

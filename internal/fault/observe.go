@@ -12,7 +12,7 @@ type observation struct {
 	mark, until time.Duration
 	open        time.Duration // until when acks are looked at
 	from, to    time.Duration // of the baseline
-	blind       bool          // there is no baseline
+	blind       bool          // without a baseline
 	heal        bool          // the mark is one: acks may come from it on
 }
 

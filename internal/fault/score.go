@@ -101,7 +101,7 @@ type Numbers struct {
 	Over       uint64   `json:"over"`         // events over the limit, failed or unknown
 
 	Predicted *Prediction `json:"predicted,omitempty"`
-	// NotPredicted says why there is no prediction.
+	// NotPredicted says why the prediction is missing.
 	NotPredicted string `json:"not_predicted,omitempty"`
 }
 

@@ -74,7 +74,7 @@ type (
 		MayHaveFiredUntil time.Duration
 	}
 	// ResultOf says that the run of an agent has ended, and all of it has arrived. Data is nil if
-	// there is no result; Err is what its engine said, nil if the run ended in order.
+	// it has no result; Err is what its engine said, nil if the run ended in order.
 	ResultOf struct {
 		Agent string
 		Data  []byte

@@ -25,7 +25,7 @@ func TestFaultMarks(t *testing.T) {
 	}
 	f, ok := ByName(Of(d), "throughput")
 	if !ok {
-		t.Fatal("there is no throughput")
+		t.Fatal("the throughput is missing")
 	}
 	var shaded, moments []Mark
 	for _, m := range f.Marks {

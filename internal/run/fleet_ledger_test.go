@@ -148,7 +148,7 @@ func TestFleetLedgerSteps(t *testing.T) {
 }
 
 // TestFleetLedgerEarly: what a generator had no room for counts, also if it comes before the
-// reader has said what it reads and there is no room for that either.
+// reader has said what it reads, and that does not fit either.
 func TestFleetLedgerEarly(t *testing.T) {
 	sends := NewRecords()
 	sends.left = [2]uint64{7, 0}

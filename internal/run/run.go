@@ -293,7 +293,7 @@ func (e *execution) machine() []string {
 // NewID returns the identity of a run.
 func NewID() uint64 { return rand.Uint64() | 1 } //nolint:gosec // an identity, not a secret
 
-// failed is the reason why there is no report, preferably the interruption.
+// failed is the reason why the report is missing, preferably the interruption.
 func failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

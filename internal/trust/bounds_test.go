@@ -196,7 +196,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// Where the values rise evenly there is no step, and the percentile itself decides: p50 is
+// Values that rise evenly have no step, and the percentile itself decides: p50 is
 // 10.5 % above its lower value.
 func TestNoStep(t *testing.T) {
 	in := Input{Result: &load.Result{Mode: load.FullSpeed, Measurement: measure.Tally{Name: measure.Measurement, End: time.Second}}}

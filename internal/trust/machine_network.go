@@ -25,7 +25,7 @@ func openFiles(f *MachineFacts) target.Finding {
 	need := uint64(max(f.Connections, f.Clients, 1) + f.OtherFiles)
 	if limit == 0 {
 		if f.Host.OS == "windows" {
-			return target.Finding{} // there is no such limit
+			return target.Finding{} // without such a limit
 		}
 		return unknown(check, "the limit of open files cannot be read")
 	}

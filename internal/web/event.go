@@ -72,7 +72,7 @@ func LimitOf(l *workload.Limit, times string) Limit {
 // A Done is the end of a run.
 type Done struct {
 	Report   string `json:"report,omitempty"` // its id; "": there is none
-	Error    string `json:"error,omitempty"`  // why there is no report
+	Error    string `json:"error,omitempty"`  // why the report is missing
 	Headline string `json:"headline,omitempty"`
 	Trust    string `json:"trust,omitempty"`
 	Exit     int    `json:"exit"` // the exit code of a program that only runs this

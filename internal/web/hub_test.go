@@ -248,7 +248,7 @@ func TestViewersAreLimited(t *testing.T) {
 		ended := v.view(t.Context(), hub, "/runs/a/events", "")
 		synctest.Wait()
 		if ids(v.text()) != "1" {
-			t.Error("there is no room after the others left")
+			t.Error("a viewer was refused after the others left")
 		}
 		hub.Close()
 		<-ended

@@ -51,7 +51,7 @@ func (m *marks) reserve(r *marked, address string) error {
 	return nil
 }
 
-// release gives back what reserve noted: there is no mark.
+// release gives back what reserve noted: the mark was not made.
 func (m *marks) release(r *marked, address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -298,7 +298,7 @@ func (l *lane) serve(k *link) conn.Next {
 	return next
 }
 
-// down notes that there is no connection.
+// down notes that the connection is lost.
 func (l *lane) down(err error) {
 	s := l.s
 	s.mu.Lock()

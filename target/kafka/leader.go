@@ -28,7 +28,7 @@ func (s *session) Leader(ctx context.Context, partition int) (string, error) {
 		}
 	}
 	if partition >= len(t.Partitions) {
-		return "", fmt.Errorf("%s has %d partitions: there is no partition %d", s.cl.cfg.topic, len(t.Partitions), partition)
+		return "", fmt.Errorf("%s has %d partitions: partition %d does not exist", s.cl.cfg.topic, len(t.Partitions), partition)
 	}
 	found, most := int32(-1), 0
 	for id, n := range leads {

@@ -22,7 +22,7 @@ var Tool = compat.Tool{
 }
 
 const differs = `
-Here there is no Java. Reads
+This drop-in has no Java. Reads
 continue where they stopped and read each record once; topics can also be
 deleted and listed; headers are sent. Mean rates are over the elapsed time
 (--strict: its whole seconds). Means, extremes and quantiles are of all

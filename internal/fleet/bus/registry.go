@@ -78,7 +78,7 @@ const tokenBytes = 16
 // with such a token says why it is refused.
 const keepTokens = 24 * time.Hour
 
-// openRegistry reads the registry, which is empty if there is no file.
+// openRegistry reads the registry, which is empty without a file.
 func openRegistry(path string, now func() time.Time) (*registry, error) {
 	r := &registry{path: path, now: now}
 	text, err := os.ReadFile(path)

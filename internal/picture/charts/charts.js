@@ -395,7 +395,7 @@ const charts = (() => {
       this.paint(u, (ctx, b, px) => this.texts(ctx, b, px, texts), true);
     }
 
-    // texts writes the texts of marks above the plot, or below another one. If there is no room it
+    // texts writes the texts of marks above the plot, or below another one. Without room it
     // leaves a text out.
     texts(ctx, b, px, texts) {
       const ends = [-Infinity, -Infinity, -Infinity];
