@@ -28,8 +28,8 @@ URL         ?=
 
 # Packages that run real servers and the built program: they spend their time in
 # other processes, which neither the race detector nor Go's test cache sees. Hence
-# -count=1 for the last of them, which runs alone, because some of its tests freeze
-# a server and measure.
+# -count=1 for the last of them. Some of its tests freeze a server and measure, so beside
+# them runs only what computes, and only while no test wants the processor (IDLE).
 REAL        := internal/testkit internal/testkit/kafkatest internal/store/elastic internal/acceptance
 SLOW         = ./internal/acceptance
 SERVERS      = $(addprefix ./,$(filter-out internal/acceptance,$(REAL)))
@@ -54,13 +54,21 @@ HEAVY        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/
 QUICK        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test / && !/modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)' | grep -vE '$(ALONE)')
 SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
-# Packages that only compute: their code starts no goroutine, so the race detector makes
-# their tests five times slower and cannot find anything. make race includes them.
-CALM        := internal/compat internal/compat/heyapm internal/compat/kafkatools internal/compat/riemannload \
-	internal/digest internal/explain internal/export internal/find \
-	internal/fleet internal/judge internal/layout internal/ledger internal/permit \
+# A scheduling class in which a process runs only when no other wants the processor, where
+# there is one: what only computes runs beside the tests that mostly wait.
+IDLE        := $(shell chrt -i 0 true >/dev/null 2>&1 && echo chrt -i 0 || echo nice -n 19)
+
+# Packages whose tests only compute: the code that they run starts no goroutine, so the race
+# detector makes them five times slower and cannot find anything. make race includes them.
+CALM        := internal/arch internal/compat \
+	internal/explain internal/export internal/find internal/fleet \
+	internal/judge internal/layout internal/ledger \
 	internal/picture internal/report internal/secret internal/stats internal/traffic internal/trust internal/wire/apm \
 	internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
+
+# Those of them whose tests measure how long something takes, or run a browser: they do not
+# run with IDLE.
+TIMED       := internal/export internal/workload
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
 .PHONY: help build test race stores bench microbench lint vuln fmt docs cross image release fuzz deps clean
@@ -71,18 +79,26 @@ help: ## this list
 build: ## the program, ./carronade: static, without cgo
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o carronade .
 
-test: deps ## everything, real Kafka included: what .ci/run runs
-	@start=$$SECONDS; \
-	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"' EXIT; \
+test: ## everything, real Kafka included: what .ci/run runs
+	@start=$$SECONDS; work=$$(mktemp -d); \
+	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"; rm -rf "$$work"' EXIT; \
 	status=0; \
-	{ $(PLAIN) $(GO) build -o /dev/null . && $(PLAIN) $(GO) vet ./...; } & built=$$!; \
+	{ $(PLAIN) $(GO) build -o "$$work/carronade" .; } & built=$$!; \
+	scripts/deps || { kill $$built; exit 1; }; \
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -p 3 -parallel 4 -skip '$(COMPUTE)' $(LONG) $(QUICK) || status=1; \
 	wait $$built || status=1; \
-	{ $(PLAIN) $(GO) -C $(RELEASE) test -vet=off -count=1 -timeout 10m ./... && $(PLAIN) $(GO) -C $(EXAMPLE) test -vet=off -count=1 -timeout 5m ./...; } & others=$$!; \
-	$(PLAIN) $(GO) test -vet=off -timeout 15m -p 3 -parallel 4 ./internal/cli $(SERVERS) $(addprefix ./,$(CALM)) $(HEAVY) || status=1; \
-	$(PLAIN) $(GO) test -vet=off -timeout 5m -run '$(COMPUTE)' $(COMPUTING) || status=1; \
-	wait $$others || status=1; \
-	$(PLAIN) $(GO) test -vet=off -count=1 -timeout 25m -parallel 6 $(SLOW) || status=1; \
+	{ s=0; \
+	$(PLAIN) $(IDLE) $(GO) build -tags impair -o /dev/null . || s=1; \
+	$(PLAIN) $(IDLE) $(GO) -C $(RELEASE) test -vet=off -count=1 -timeout 20m ./... || s=1; \
+	$(PLAIN) $(IDLE) $(GO) test -vet=off -timeout 20m $(addprefix ./,$(filter-out $(TIMED),$(CALM))) || s=1; \
+	$(PLAIN) $(IDLE) $(GO) test -vet=off -timeout 20m -run '$(COMPUTE)' $(COMPUTING) || s=1; \
+	$(PLAIN) $(IDLE) $(GO) vet ./... || s=1; \
+	exit $$s; } & idle=$$!; \
+	{ $(PLAIN) $(GO) -C $(EXAMPLE) test -vet=off -count=1 -timeout 5m ./...; } & example=$$!; \
+	$(PLAIN) $(GO) test -vet=off -timeout 15m -p 3 -parallel 4 ./internal/cli $(SERVERS) $(addprefix ./,$(TIMED)) $(HEAVY) || status=1; \
+	wait $$example || status=1; \
+	CARRONADE_PROGRAM="$$work/carronade" $(PLAIN) $(GO) test -vet=off -count=1 -timeout 25m -parallel 6 $(SLOW) || status=1; \
+	wait $$idle || status=1; \
 	exit $$status
 
 race: deps ## every test except those with real servers, under the race detector

@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"carronade/app"
-	"carronade/target/all"
 )
 
-func main() { os.Exit(app.Main(all.Kinds()...)) }
+func main() { os.Exit(app.Main(app.Kinds()...)) }

@@ -1,9 +1,10 @@
 // Package app is the public API of the program: Main, with the kinds of target
-// that it shall have. It only starts the command line, and knows no kind.
+// that it shall have, and those that carronade has. It only starts the command
+// line, and knows no kind itself.
 //
 // A program with an additional protocol has
 //
-//	func main() { os.Exit(app.Main(append(all.Kinds(), lines.Kind{})...)) }
+//	func main() { os.Exit(app.Main(append(app.Kinds(), lines.Kind{})...)) }
 //
 // and gets every command, flag, report and comparison for it.
 package app
@@ -17,3 +18,7 @@ import (
 // see `carronade help exit-codes`. It uses the process's standard streams and
 // signals, and must be called only once.
 func Main(kinds ...target.Kind) int { return cli.OS(kinds).Main() }
+
+// Kinds returns the kinds of target of the carronade program, the most used
+// first.
+func Kinds() []target.Kind { return cli.Kinds() }

@@ -200,9 +200,8 @@ type Connector interface {
 	Connections() int
 }
 
-// A Connected is a Target that knows how many connections it has at the moment.
+// A Connected is a Target or a Source that knows how many connections it has at the moment.
 type Connected interface {
-	Target
 	// Connected returns their number. known is false if the target cannot tell, such as one that
 	// has none, or whose library makes one for each request. It is safe for concurrent use.
 	Connected() (n int, known bool)

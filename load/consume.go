@@ -21,6 +21,11 @@ type ReadPlan struct {
 	Portable    bool          // virtual time: no watchdog looks for freezes
 	StartAt     time.Time     // see Plan.StartAt
 
+	// Explained returns until when silence does not count for Idle, since it has another cause than that
+	// there is nothing to read. If that is after the newest events, the silence belongs to the
+	// measurement of a run that ends by Idle. Nil: nothing explains it. It is called from one goroutine.
+	Explained func() time.Duration
+
 	Cause   func(length time.Duration) string // see Plan.Cause
 	Observe func(lane int, a []Arrival)
 	Usage   func() measure.Usage
@@ -160,6 +165,9 @@ func (r *Reading) Done() <-chan struct{} { return r.done }
 // concurrent use.
 func (r *Reading) Last() time.Duration { return time.Duration(r.lastArrival.Load()) }
 
+// Started returns when the reading started, with a monotonic reading. It is called after Start.
+func (r *Reading) Started() time.Time { return r.start }
+
 // Now returns the time since the start. It is called after Start.
 func (r *Reading) Now() time.Duration { return r.now() }
 
@@ -293,9 +301,7 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 			if now >= r.measurementEnd {
 				r.end(ByTime, r.measurementEnd)
 			}
-			if last := max(time.Duration(r.lastArrival.Load()), 0); r.plan.Idle > 0 && now-last >= r.plan.Idle && now-r.src.Rebalancing() >= r.plan.Idle {
-				r.end(ByIdle, last) // the idle time is not part of the measurement
-			}
+			r.endIdle(now)
 		}
 	}
 	last := max(time.Duration(r.lastArrival.Load()), 0)
@@ -312,6 +318,24 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 	r.result.Freezes = freezes
 	r.err = err
 	close(r.done)
+}
+
+// endIdle ends a reading if nothing has arrived for long. That time is not part of the measurement, unless
+// it is known that something else happened in it.
+func (r *Reading) endIdle(now time.Duration) {
+	idle := r.plan.Idle
+	last := max(time.Duration(r.lastArrival.Load()), 0)
+	if idle == 0 || now-last < idle || now-r.src.Rebalancing() < idle {
+		return
+	}
+	if f := r.plan.Explained; f != nil {
+		if until := f(); now-until < idle {
+			return
+		} else if until > last {
+			last = now
+		}
+	}
+	r.end(ByIdle, last)
 }
 
 // stopTimeout is how long a source may take to stop.

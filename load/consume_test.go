@@ -48,6 +48,36 @@ func (s *tickSource) Receive(ctx context.Context, now func() time.Duration, sink
 	}
 }
 
+// TestIdleExplained: silence that is explained does not end a reading, and belongs to it if it ends later.
+func TestIdleExplained(t *testing.T) {
+	const second = time.Second
+	for _, tt := range []struct {
+		name   string
+		until  func(now time.Duration) time.Duration // silence is explained
+		length time.Duration
+	}{
+		{"by nothing", func(time.Duration) time.Duration { return 0 }, 499 * time.Millisecond},
+		{"before the newest events", func(time.Duration) time.Duration { return 400 * time.Millisecond }, 499 * time.Millisecond},
+		{"after them", func(time.Duration) time.Duration { return 600 * time.Millisecond }, 1600 * time.Millisecond},
+		{"for a while", func(now time.Duration) time.Duration { return min(now, 10*second) }, 11 * second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				src := &tickSource{tick: time.Millisecond, until: 500 * time.Millisecond}
+				began := time.Now()
+				plan := ReadPlan{Idle: second, Portable: true, Explained: func() time.Duration { return tt.until(time.Since(began)) }}
+				r, err := Consume(t.Context(), plan, src)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := r.Measurement.Length(); r.Stopped != ByIdle || got < tt.length || got > tt.length+100*time.Millisecond {
+					t.Errorf("ended by %s after %v, want idle after %v", r.Stopped, got, tt.length)
+				}
+			})
+		})
+	}
+}
+
 func TestConsumeLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

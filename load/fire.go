@@ -407,6 +407,14 @@ func (t *thread) dropDue(s *stream, now time.Duration) {
 			return
 		}
 		t.rec.at(now, s.phase, s.part).Dropped += events
+		if f := p.Dropped; f != nil && !p.Unanswered {
+			first := t.due(s, s.next)
+			last := first // a batch of a fixed size is due at once
+			if p.BatchEvents == 0 {
+				last = t.due(s, s.next+events-1)
+			}
+			f(t.id, s.id, first, last, events)
+		}
 		s.next += events
 		if !t.advance(s) {
 			return

@@ -51,6 +51,9 @@ type Plan struct {
 	// sent; nothing else does. They were due evenly from first to last. thread is as for Trace. A run
 	// without answers (Unanswered) does not call it.
 	Unsent func(thread int, stream int32, first, last time.Duration, events uint64)
+	// Dropped receives events of a stream that were due and dropped, when they are. The rest is as for
+	// Unsent.
+	Dropped func(thread int, stream int32, first, last time.Duration, events uint64)
 	// Cause returns why the generator, or one of its threads, did not run for the given
 	// length until a few milliseconds ago; "" if that is not known. It is called from
 	// one goroutine at a time, which is not one of the run's own threads. Nil: causes

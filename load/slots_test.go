@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // TestSlotsStayFew: however many slots a bound has, and however many events were sent, a
@@ -88,7 +90,7 @@ func (c *countedTarget) Route(s int32) Lane {
 // it writes before the next, and none of them later.
 func TestLateInPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const events = 3*leastAtOnce + 5
+		events := testkit.Cases(3, 1)*leastAtOnce + 5
 		late := 0
 		f := newFake(RoundRobin(2), 2, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 			if at != s.DueFirst {
@@ -98,13 +100,13 @@ func TestLateInPieces(t *testing.T) {
 		})
 		c := &countedTarget{sharingTarget: sharingTarget{f}}
 		res, err := Fire(t.Context(), Plan{
-			Schedule: Burst(events, time.Minute), BatchEvents: 1, MaxInFlight: events, Overload: Drop, Threads: 1,
+			Schedule: Burst(uint64(events), time.Minute), BatchEvents: 1, MaxInFlight: events, Overload: Drop, Threads: 1,
 			Measurement: Limits{Time: time.Second}, Portable: true,
 		}, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res.Measurement.Acked != events || late > 0 {
+		if res.Measurement.Acked != uint64(events) || late > 0 {
 			t.Errorf("%d acked, %d sent late; want %d, 0", res.Measurement.Acked, late, events)
 		}
 		if c.most != leastAtOnce {

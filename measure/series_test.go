@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"carronade/internal/testkit"
 )
 
 // AddLast joins nothing in a full series; the next Add does.
@@ -132,7 +134,7 @@ func TestSeriesIsBoundedInBytes(t *testing.T) {
 	s := NewSeries(DefaultSeries)
 	s.mostCells = most
 	rng := rand.New(rand.NewPCG(1, 2))
-	const n = 3000
+	n := testkit.Cases(3000, 1000)
 	for i := range n {
 		h := NewHistogram()
 		for range 300 {
@@ -157,7 +159,7 @@ func TestSeriesIsBoundedInBytes(t *testing.T) {
 	for _, iv := range rows[:len(rows)-1] {
 		short = min(short, iv.Length())
 	}
-	if count != 300*n || len(rows) < fewRows || len(rows) > n/4 || long > 2*short {
+	if count != uint64(300*n) || len(rows) < fewRows || len(rows) > n/4 || long > 2*short {
 		t.Errorf("%d rows of %v to %v have %d values, want %d", len(rows), short, long, count, 300*n)
 	}
 	if s.AddLast(Interval{Phase: "measurement"}); len(s.Changed()) > 1 {

@@ -39,14 +39,6 @@ func scores(t *testing.T, d *document, name string) (fault, heal faultScore) {
 	return fault, heal
 }
 
-// within checks a time of a score.
-func within(t *testing.T, what string, got *faultTime, low, high float64) {
-	t.Helper()
-	if got == nil || got.More || got.S < low || got.S > high {
-		t.Errorf("%s: got %+v, want %v s to %v s", what, got, low, high)
-	}
-}
-
 // TestSlowNetworkOfKafka delays the connections to a real Kafka with three nodes by three seconds,
 // which the limit of two seconds does not allow.
 func TestSlowNetworkOfKafka(t *testing.T) {

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -73,6 +74,14 @@ type faultScore struct {
 	Worst int            `json:"worst"`
 }
 
+// within checks a time of a score.
+func within(t *testing.T, what string, got *faultTime, low, high float64) {
+	t.Helper()
+	if got == nil || got.More || got.S < low || got.S > high {
+		t.Errorf("%s: got %+v, want %v s to %v s", what, got, low, high)
+	}
+}
+
 // TestFaultOfStandin: a run stops the system that it started for two seconds, and its score says
 // so.
 func TestFaultOfStandin(t *testing.T) {
@@ -95,6 +104,46 @@ func TestFaultOfStandin(t *testing.T) {
 	}
 	if fault.Baseline.Why == "" {
 		t.Error("two seconds are a baseline")
+	}
+}
+
+// TestFaultOfReading: a run that only reads stops the system for two seconds and lets it go on, while
+// another program writes. The scores of the whole and of each partition say so: the marks are the script.
+func TestFaultOfReading(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("signals need Unix")
+	}
+	for _, engine := range []string{"wire", "client"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			s := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:4")
+			writer := exec.Command(program, "run", "kafka://"+s.addr+"/t", "--rate", "500/s", "--for", "60s", "--quiet", "--no-store")
+			if err := testkit.Launch(writer); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = writer.Process.Kill(); _ = writer.Wait() })
+			d := run(t, "run", "kafka://"+s.addr+"/t", "--op", "consume", "--engine", engine, "--for", "7s", "--json", "--slo", "outage<20s", "--slo", "longest-stall<20s",
+				"--fault", fmt.Sprintf("3s:stop=pid:%d,2s", s.cmd.Process.Pid)).wantOneOf(t, 0, 3).document(t)
+			if d.Faults == nil || len(d.Faults.Scores) != 2 {
+				t.Fatalf("got the scores %+v, want those of a fault and a heal; problems %q", d.Faults, d.Problems)
+			}
+			fault, heal := d.Faults.Scores[0], d.Faults.Scores[1]
+			if fault.Kind != "fault" || heal.Kind != "heal" || len(fault.Lanes) != 4 || fault.Worst < 0 {
+				t.Fatalf("got a %s and a %s with %d partitions, the worst %d", fault.Kind, heal.Kind, len(fault.Lanes), fault.Worst)
+			}
+			script := heal.AtS - fault.AtS
+			t.Logf("stopped for %.2f s; whole:%s; %s", script, fault.Whole.times(), fault.Lanes[fault.Worst].times())
+			for _, n := range append(fault.Lanes, fault.Whole) {
+				// The machine may be slow to go on; it is not faster than the script.
+				within(t, "blackout of "+n.Name, n.Blackout, script-0.2, script+1.5)
+				within(t, "first event of "+n.Name, n.FirstAck, script-0.2, script+1.5)
+				if n.Noticed != nil || n.Back != nil || n.Drained != nil {
+					t.Errorf("a run that only reads has times that it cannot know: %s", n.times())
+				}
+			}
+			within(t, "first event after the heal", heal.Whole.FirstAck, 0, 1.5)
+		})
 	}
 }
 
@@ -140,7 +189,7 @@ func TestFaultsThatCannotBeMade(t *testing.T) {
 		{"after the end", []string{"--fault", "2s:kill=pid:4711"}, "2s is not before the end of the run"},
 		{"a command after the end", []string{"--at", "3s", "--exec", "true", "--allow-exec"}, "3s is not before the end of the run"},
 		{"not allowed", []string{"--at", "1s", "--exec", "true"}, "which was not allowed"},
-		{"no command", []string{"--at", "1s", "--allow-exec"}, "0 commands have 1 times"},
+		{"no command", []string{"--at", "1s", "--allow-exec"}, "it is given 1 time, and --exec 0 times"},
 		{"not a fault", []string{"--fault", "1s:explode"}, "TIME:ACTION=WHAT"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -121,14 +121,7 @@ var hooksExist = sync.OnceValue(func() error {
 
 // impairedProgram builds the program with the hooks and returns its path.
 var impairedProgram = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(program), "carronade-impair")
-	if os.Getenv("CARRONADE_PROGRAM") != "" { // its folder is not the tests'
-		dir, err := os.MkdirTemp("", "carronade-impair-")
-		if err != nil {
-			return "", err
-		}
-		path = filepath.Join(dir, "carronade")
-	}
+	path := filepath.Join(scratch, "carronade-impair")
 	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-tags", "impair", "-o", path, "carronade")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

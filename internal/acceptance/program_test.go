@@ -25,6 +25,9 @@ import (
 // CARRONADE_PROGRAM names an existing one, such as a release.
 var program = os.Getenv("CARRONADE_PROGRAM")
 
+// scratch is a folder for programs that the tests build. It is removed after them.
+var scratch string
+
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
@@ -40,16 +43,16 @@ func testMain(m *testing.M) int {
 		_ = os.Setenv("XDG_DATA_HOME", filepath.Join(os.DevNull, "data"))
 	}
 	defer testkit.EndSharedSearch()
-	if program != "" {
-		return kafkatest.Main(m)
-	}
-	dir, err := os.MkdirTemp("", "carronade-acceptance-")
-	if err != nil {
+	var err error
+	if scratch, err = os.MkdirTemp("", "carronade-acceptance-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "carronade")
+	defer os.RemoveAll(scratch)
+	if program != "" {
+		return kafkatest.Main(m)
+	}
+	program = filepath.Join(scratch, "carronade")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "carronade")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

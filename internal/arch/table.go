@@ -35,7 +35,7 @@ var testPackages = []string{"internal/testkit/kafkatest", "internal/testkit", "i
 // Packages is the table of docs/architecture.md. Imports go only downwards, and only
 // app imports internal/cli.
 var Packages = []Package{
-	{Name: ".", May: []string{"app", "target/all"}},
+	{Name: ".", May: []string{"app"}},
 	{Name: "app", May: []string{"internal/cli", "target"}},
 	{Name: "examples/...", May: public},
 
@@ -52,14 +52,13 @@ var Packages = []Package{
 	{Name: "target/riemann", May: []string{"internal/conn", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
 	{Name: "target/...", May: protocol},
-	{Name: "target/all", May: []string{"target", "target/..."}},
 
 	{Name: "internal/wire/...", May: []string{"internal/wire/crc"}},
 	{Name: "internal/impair"},
 	{Name: "internal/socket", May: []string{"internal/impair"}},
 	{Name: "internal/conn", May: []string{"internal/socket", "load", "target", "units"}},
-	{Name: "internal/standin", May: []string{"internal/system", "units"}},
-	{Name: "internal/standin/apm", May: []string{"internal/secret", "internal/socket", "internal/standin", "internal/wire/apm", "units"}},
+	{Name: "internal/standin", May: []string{"internal/socket", "internal/system", "units"}},
+	{Name: "internal/standin/apm", May: []string{"internal/secret", "internal/standin", "internal/wire/apm", "units"}},
 	{Name: "internal/standin/kafka", May: []string{"internal/secret", "internal/standin", "internal/system", "units"}},
 	{Name: "internal/standin/riemann", May: []string{"internal/standin", "internal/wire/riemann", "units"}},
 	{Name: "internal/ledger", May: []string{"load", "measure"}},
@@ -72,20 +71,18 @@ var Packages = []Package{
 	{Name: "internal/sut", May: []string{"internal/secret", "internal/system", "measure", "target", "units"}},
 	{Name: "internal/fault", May: []string{"internal/system", "load", "units"}},
 	{Name: "internal/workload", May: []string{"internal/fault", "internal/secret", "load", "measure", "payload", "target", "units"}},
-	{Name: "internal/permit", May: []string{"internal/fault", "internal/workload", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/layout"},
 	{Name: "internal/find", May: []string{"internal/layout", "internal/stats", "internal/system", "units"}, Tests: []string{"internal/judge"}},
-	{Name: "internal/fleet", May: []string{"internal/system"}},
+	{Name: "internal/fleet", May: []string{"internal/report", "internal/run", "internal/system", "internal/workload", "load", "measure", "target"}},
 	{Name: "internal/report", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/digest", May: []string{"internal/report", "internal/secret", "internal/workload", "measure", "target", "units"}, Tests: []string{"internal/fault", "internal/find", "target/all"}},
-	{Name: "internal/store", May: []string{"internal/digest", "internal/report", "internal/system", "internal/workload", "load", "target"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest"}},
-	{Name: "internal/testkit/reporttest", May: []string{"internal/compat", "internal/digest", "internal/report", "internal/store", "internal/workload", "load", "measure"}},
+	{Name: "internal/store", May: []string{"internal/report", "internal/secret", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/fault", "internal/find", "internal/store/sqlite", "internal/testkit/reporttest", "target/..."}},
+	{Name: "internal/testkit/reporttest", May: []string{"internal/report", "internal/store", "load", "measure"}},
 	{Name: "internal/sqlitefile", May: []string{"internal/system"}},
 	{Name: "internal/jobs", May: []string{"internal/sqlitefile", "internal/system", "target", "units"}},
 	{Name: "internal/shell", May: []string{"internal/jobs", "internal/secret", "internal/store/elastic", "internal/sut", "target"}},
-	{Name: "internal/serve", May: []string{"internal/conn", "internal/jobs", "internal/secret", "internal/system", "internal/web", "internal/workload", "target"}, Tests: []string{"target/all"}},
-	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
+	{Name: "internal/serve", May: []string{"internal/conn", "internal/fault", "internal/jobs", "internal/live", "internal/secret", "internal/system", "internal/workload", "target"}, Tests: []string{"target/apm", "target/kafka", "target/riemann"}},
+	{Name: "internal/store/sqlite", May: []string{"internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
+	{Name: "internal/store/elastic", May: []string{"internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/traffic", May: []string{"internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "load", "units"}},
 	{Name: "internal/explain", May: []string{"internal/report", "measure", "units"}, Files: map[string][]string{
@@ -93,49 +90,42 @@ var Packages = []Package{
 		"input.go":     {"internal/fault"},
 		"text.go":      {"internal/layout"},
 	}},
-	{Name: "internal/judge", May: []string{"internal/digest", "internal/layout", "internal/report", "internal/stats", "internal/workload", "load", "measure", "target", "units"}},
-	{Name: "internal/picture", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/web"}},
+	{Name: "internal/judge", May: []string{"internal/layout", "internal/report", "internal/stats", "internal/store", "internal/workload", "load", "measure", "target", "units"}},
+	{Name: "internal/picture", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/live"}},
 	{Name: "internal/export", May: []string{"internal/layout", "internal/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/find"}},
 	{Name: "internal/trace", May: []string{"internal/system", "load"}},
-	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/secret", "internal/system", "load", "measure", "target", "units"}},
-	{Name: "internal/web", May: []string{"internal/conn", "internal/picture", "internal/workload", "load", "measure", "target", "units"}},
+	{Name: "internal/live", May: []string{"internal/conn", "internal/layout", "internal/picture", "internal/secret", "internal/system", "internal/workload", "load", "measure", "target", "units"}},
 	{Name: "internal/run", May: []string{"internal/fault", "internal/ledger", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
-	{Name: "internal/fleet/drive", May: []string{"internal/fleet", "internal/permit", "internal/report", "internal/run", "internal/workload", "load", "measure", "target"}, Tests: []string{"target/all"}},
-	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
-	{Name: "internal/scenario/module", May: []string{"internal/report", "internal/scenario", "internal/workload", "measure", "target", "units"}},
-	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load"}},
-	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/store/elastic", "internal/system", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/system", "internal/workload", "load", "measure"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/compat/kafkatools", May: []string{"internal/compat", "internal/report", "internal/secret", "internal/system", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/web", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}, Tests: []string{"internal/testkit/reporttest"}},
-	{Name: "internal/command", May: []string{"internal/digest", "internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Files: map[string][]string{
+	{Name: "internal/scenario", May: []string{"internal/report", "internal/system", "internal/workload", "measure", "target", "units"}},
+	{Name: "internal/compat", May: []string{"internal/layout", "internal/picture", "internal/report", "internal/scenario", "internal/secret", "internal/stats", "internal/store/elastic", "internal/system", "internal/wire/apm", "internal/workload", "load", "measure", "payload", "target/kafka", "target/kafka/admin", "units"}},
+	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload", "target/kafka", "units"}},
+	{Name: "internal/command", May: []string{"internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Files: map[string][]string{
 		"explain.go":  {"internal/explain"},
 		"pictures.go": {"internal/picture"},
 		"profile*.go": {"internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "payload", "target/kafka"},
 		"query*.go":   {"target/riemann"},
-		"topics*.go":  {"internal/compat", "internal/run", "target/kafka", "target/kafka/admin"},
+		"topics*.go":  {"internal/run", "target/kafka", "target/kafka/admin"},
 		"vary.go":     {"internal/picture", "internal/stats"},
-	}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/all"}},
+	}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/apm"}},
 	{Name: "internal/cli", May: []string{
-		"internal/command", "internal/compat", "internal/conn", "internal/digest", "internal/fault", "internal/find",
-		"internal/fleet", "internal/fleet/bus", "internal/fleet/drive", "internal/judge", "internal/layout", "internal/live",
-		"internal/permit", "internal/report", "internal/run", "internal/scenario", "internal/secret", "internal/standin",
-		"internal/store", "internal/store/sqlite", "internal/system", "internal/web", "internal/workload", "load",
-		"measure", "target", "units",
+		"internal/command", "internal/compat", "internal/conn", "internal/fault", "internal/find", "internal/fleet",
+		"internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/report", "internal/run",
+		"internal/scenario", "internal/secret", "internal/serve", "internal/standin", "internal/store", "internal/store/sqlite",
+		"internal/system", "internal/workload", "load", "measure", "target", "units",
 	}, Files: map[string][]string{
 		"doctor.go":      {"internal/trust"},
 		"find_answer.go": {"internal/export"},
-		"machine.go":     {"internal/jobs", "internal/serve", "internal/shell"},
-		"scenario.go":    {"internal/compat/mongoose", "internal/scenario/module"},
-		"serve.go":       {"internal/serve", "internal/shell"},
+		"machine.go":     {"internal/jobs", "internal/shell"},
+		"scenario.go":    {"internal/compat/mongoose"},
+		"serve.go":       {"internal/shell"},
 		"shell.go":       {"internal/shell"},
 		"stores.go":      {"internal/store/elastic"},
 		"subjects*.go":   {"payload"},
 		"system*.go":     {"internal/sut"},
-		"targets.go":     {"internal/compat/heyapm", "internal/compat/kafkatools", "internal/compat/mongoose", "internal/compat/riemannload", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann"},
+		"targets.go":     {"internal/compat/mongoose", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "target/..."},
 		"vary*.go":       {"internal/stats"},
-	}, Tests: []string{"target/all"}},
+	}},
 
 	{Name: "internal/arch"},
 	{Name: "internal/testkit"},
@@ -143,19 +133,19 @@ var Packages = []Package{
 	{Name: "internal/testkit/browsertest", May: []string{"internal/testkit"}},
 	{Name: "internal/acceptance", Tests: []string{"internal/trace"}},
 	{Name: "internal/bench", May: []string{"internal/report", "internal/store/sqlite", "internal/testkit", "internal/testkit/kafkatest", "internal/testkit/reporttest"}},
-	{Name: "internal/tools/...", May: []string{"internal/cli", "target/all"}},
+	{Name: "internal/tools/...", May: []string{"internal/cli"}},
 }
 
 // The names of protocols must not be used in the packages that serve all protocols,
 // neither in code nor in comments, except in some files.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/web", "internal/fleet/bus", "internal/fleet/drive"}
+	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/trace", "internal/stats", "internal/sut", "internal/fleet", "internal/fleet/bus"}
 	protocolLister   = "internal/cli/targets.go"
 
 	// protocolFiles are the files of those packages that may name protocols: the list, the
 	// commands that know kinds of target, and examples.
-	protocolFiles = []string{protocolLister, "internal/command/collate.go", "internal/command/doc.go", "internal/command/profile*.go", "internal/command/query*.go", "internal/command/table.go", "internal/command/topics*.go"}
+	protocolFiles = []string{protocolLister, "internal/command/collate.go", "internal/command/doc.go", "internal/command/profile*.go", "internal/command/query*.go", "internal/command/table.go", "internal/command/topics*.go", "internal/fleet/manifest*.go"}
 )
 
 // The bounds of a file, in lines: a larger file should be split.

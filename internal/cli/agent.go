@@ -16,9 +16,9 @@ import (
 	"carronade/internal/conn"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
-	"carronade/internal/fleet/drive"
-	"carronade/internal/permit"
+	"carronade/internal/serve"
 	"carronade/internal/system"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -52,7 +52,7 @@ func (s *session) agentCommand() *cobra.Command {
 			if s.rules != nil {
 				return &words{Err: errors.New("a job of a server may not be an agent"), Hint: "start it yourself"}
 			}
-			if weight < 1 || weight > drive.MaxWeight {
+			if weight < 1 || weight > fleet.MaxWeight {
 				return &words{Err: fmt.Errorf("--weight: must be between 1 and 4096, not %d", weight), Hint: "1 is as much as other agents"}
 			}
 			if len(targets) == 0 && !everything {
@@ -112,27 +112,27 @@ func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Inf
 	defer end()
 	a.Traces = traces
 	fmt.Fprintf(s.out, "agent %s is connected\n", a.Info.Name)
-	return busError(drive.Serve(ctx, a))
+	return busError(fleet.Serve(ctx, a))
 }
 
 // openAgent connects an agent, and has this process send to nothing else than its targets. Results
 // that have not been fetched for longer than keep are deleted; 0 keeps them. The returned function
 // ends it.
-func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet.Info, everything bool, keep time.Duration) (drive.AgentConfig, func(), error) {
+func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet.Info, everything bool, keep time.Duration) (fleet.AgentConfig, func(), error) {
 	cfg.Logf = s.logLine
 	b, err := bus.ConnectAgent(ctx, cfg)
 	if err != nil {
-		return drive.AgentConfig{}, nil, busError(err)
+		return fleet.AgentConfig{}, nil, busError(err)
 	}
 	files := filepath.Join(cfg.Dir, "files")
 	if err := os.MkdirAll(files, 0o700); err != nil {
 		b.Close()
-		return drive.AgentConfig{}, nil, &words{Err: fmt.Errorf("cannot make %s: %s", files, command.Reason(err)), Hint: "give --data FOLDER that this user may write"}
+		return fleet.AgentConfig{}, nil, &words{Err: fmt.Errorf("cannot make %s: %s", files, command.Reason(err)), Hint: "give --data FOLDER that this user may write"}
 	}
 	spool, err := fleet.OpenSpool(filepath.Join(cfg.Dir, "runs"))
 	if err != nil {
 		b.Close()
-		return drive.AgentConfig{}, nil, &words{Err: err, Hint: "does another agent use " + cfg.Dir + "? give --data FOLDER"}
+		return fleet.AgentConfig{}, nil, &words{Err: err, Hint: "does another agent use " + cfg.Dir + "? give --data FOLDER"}
 	}
 	if keep > 0 {
 		removed, err := spool.RemoveOlder(time.Now().Add(-keep))
@@ -144,7 +144,7 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 		}
 	}
 	info.Name = b.Name()
-	rules := &permit.Rules{Agent: true, Everything: everything, Folder: files, Targets: info.AllowTargets}
+	rules := &serve.Rules{Agent: true, Everything: everything, Folder: files, Targets: info.AllowTargets}
 	if !everything { // also those that a system announces
 		conn.Restrict(func(addr string) *conn.NotAllowedError {
 			if rules.Address(addr) == nil {
@@ -153,7 +153,14 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 			return &conn.NotAllowedError{Err: fmt.Errorf("agent %s may not connect to %s", b.Name(), addr), Hint: "start the agent with --allow-target for this address too"}
 		})
 	}
-	a := drive.AgentConfig{Bus: b, Spool: spool, Info: thisProcess(info), Kinds: s.Kinds, Host: system.Describe(), Logf: s.logLine, Rules: rules}
+	a := fleet.AgentConfig{Bus: b, Spool: spool, Info: thisProcess(info), Kinds: s.Kinds, Host: system.Describe(), Logf: s.logLine}
+	a.Allow = func(settings []workload.Entry) error {
+		err := rules.Document(s.Kinds, settings)
+		if r := (*serve.Refusal)(nil); errors.As(err, &r) { // the operator prints the text alone
+			err = fmt.Errorf("%w: %s", err, r.Way)
+		}
+		return err
+	}
 	return a, func() {
 		spool.Close()
 		b.Close()

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/permit"
+	"carronade/internal/serve"
 	"carronade/internal/standin"
 )
 
@@ -18,7 +18,7 @@ func TestAnnouncedAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Stop() })
-	rules := &permit.Rules{Folder: t.TempDir(), Targets: []string{"127.0.0.1"}}
+	rules := &serve.Rules{Folder: t.TempDir(), Targets: []string{"127.0.0.1"}}
 	for _, args := range [][]string{
 		{"run", "kafka://" + c.Addr() + "/t", "--count", "10"},
 		{"run", "kafka://" + c.Addr() + "/t", "--count", "10", "--engine", "client"},

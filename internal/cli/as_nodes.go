@@ -17,8 +17,6 @@ import (
 	"carronade/internal/conn"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
-	"carronade/internal/fleet/drive"
-	"carronade/internal/permit"
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/workload"
@@ -144,7 +142,7 @@ func (s *session) openNode(ctx context.Context, o *compat.NodeOptions, key, dir 
 	ended, over := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(over)
-		ended <- busError(drive.Serve(serving, a))
+		ended <- busError(fleet.Serve(serving, a))
 	}()
 	targets := strings.Join(o.Targets, ", ")
 	if o.Everything {
@@ -177,13 +175,13 @@ func (s *session) nodes(ctx context.Context, tool *compat.Tool, common compat.Co
 	if err != nil {
 		return nil, err
 	}
-	routes, closers := drive.Routes{}, []func(){}
+	routes, closers := fleet.Routes{}, []func(){}
 	end := func() {
 		for _, f := range slices.Backward(closers) {
 			f()
 		}
 	}
-	r := &fleetRuns{Fleet: drive.Fleet{Bus: routes, Agents: []string{entryAgent}, Config: drive.Config{Version: fleetVersion(), Logf: s.logLine}}}
+	r := &fleetRuns{Fleet: fleet.Fleet{Bus: routes, Agents: []string{entryAgent}, Config: fleet.Config{Version: fleetVersion(), Logf: s.logLine}}}
 	for _, addr := range o.Addrs {
 		if _, twice := routes[addr]; twice {
 			end()
@@ -199,7 +197,7 @@ func (s *session) nodes(ctx context.Context, tool *compat.Tool, common compat.Co
 			return nil, nodeError(addr, key, err)
 		}
 		closers = append(closers, func() { to.Close() })
-		routes[addr] = drive.Route{Through: to, Agent: nodeAgent}
+		routes[addr] = fleet.Route{Through: to, Agent: nodeAgent}
 		r.Agents = append(r.Agents, addr)
 	}
 	closers = append(closers, s.entry(ctx, routes))
@@ -248,17 +246,17 @@ func unusable(infos []fleet.Info) error {
 }
 
 // entry starts the agent of this machine. The returned function ends it.
-func (s *session) entry(ctx context.Context, routes drive.Routes) func() {
-	through, own := drive.Within(entryAgent)
-	routes[entryAgent] = drive.Route{Through: through, Agent: entryAgent}
+func (s *session) entry(ctx context.Context, routes fleet.Routes) func() {
+	through, own := fleet.Within(entryAgent)
+	routes[entryAgent] = fleet.Route{Through: through, Agent: entryAgent}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		// What happens to the run is the operator's to say.
-		_ = drive.Serve(ctx, drive.AgentConfig{
+		_ = fleet.Serve(ctx, fleet.AgentConfig{
 			Bus: own, Spool: fleet.NewMemorySpool(), Info: thisProcess(fleet.Info{Name: entryAgent}), Kinds: s.Kinds,
-			Host: system.Describe(), Logf: func(string, ...any) {}, Rules: &permit.Rules{Agent: true, Everything: true},
+			Host: system.Describe(), Logf: func(string, ...any) {},
 		})
 	}()
 	return func() {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"carronade/internal/command"
@@ -19,25 +18,22 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 	for _, k := range common.Keep {
 		t.Doc.Add(k.Name, k.Flag, k.Text)
 	}
-	job := topicsJob(l)
-	job.Labels = map[string]string{"as": tool.Name}
-	maps.Copy(job.Labels, l.Labels)
+	job := topicsJob(&l)
+	job.Labels, job.Note = map[string]string{"as": tool.Name}, t.Last("note")
 	step := stepOf(ctx)
 	of, err := workload.ParseLabels(step.labels())
 	if err != nil {
 		return nil, err
 	}
 	started := l.Started
-	job.Load = func(ctx context.Context, began func()) (string, *load.Result, error) {
+	job.Load = func(ctx context.Context, began func()) (where string, result *load.Result, err error) {
 		l.Started = func(at time.Time) {
 			if began(); started != nil {
 				started(at)
 			}
 		}
-		if r, err = makes(ctx, s.console(), k, &t.Doc, l); err != nil {
-			return "", nil, err
-		}
-		return r.Target, r.Result, nil
+		where, r, result, err = makes(ctx, s.console(), k, &t.Doc, l)
+		return where, result, err
 	}
 	d, keep, err := s.makeTopics(ctx, t, job, of)
 	if err != nil {
@@ -53,15 +49,15 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 }
 
 // topicsJob describes the requested load, for its report.
-func topicsJob(l compat.TopicLoad) run.TopicsJob {
+func topicsJob(l *compat.TopicLoad) run.TopicsJob {
 	job := run.TopicsJob{
-		Op: l.Op, Count: len(l.Names), PerRequest: l.PerRequest, Concurrency: l.Concurrency, Rate: l.Rate, For: l.For, Note: l.Note,
+		Op: l.Op, Count: len(l.Names), PerRequest: l.PerRequest, Concurrency: l.Concurrency, Rate: l.Rate, For: l.For,
 	}
 	if l.Times != 0 {
 		job.Count = l.Times
 	}
 	if l.Op == "create" {
-		job.Partitions, job.Replicas = l.Partitions, l.Replicas
+		job.Partitions, job.Replicas = int(l.Spec.Partitions), int(l.Spec.Replicas)
 	}
 	return job
 }

@@ -12,18 +12,20 @@ import (
 
 // The job of a load on topics has the number of operations, if there is one.
 func TestTopicsJob(t *testing.T) {
+	two := compat.TopicLoad{Op: "delete", Names: []string{"a", "b"}}
+	two.Spec.Partitions = 3 // of topics to create
 	for _, tt := range []struct {
 		name string
 		load compat.TopicLoad
 		want int // count
 	}{
-		{"by name", compat.TopicLoad{Op: "delete", Names: []string{"a", "b"}, Partitions: 3}, 2},
+		{"by name", two, 2},
 		{"names made during the load", compat.TopicLoad{Op: "create", Next: func() string { return "a" }, Times: 7}, 7},
 		{"one read repeatedly", compat.TopicLoad{Op: "read", Names: []string{"a"}, Times: 7}, 7},
 		{"without end", compat.TopicLoad{Op: "read", Names: []string{"a"}, Times: -1, For: time.Second}, -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			job := topicsJob(tt.load)
+			job := topicsJob(&tt.load)
 			if job.Count != tt.want || job.Op != tt.load.Op || job.For != tt.load.For || job.Partitions != 0 {
 				t.Errorf("got %+v, want a count of %d", job, tt.want)
 			}

@@ -7,14 +7,13 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/target/all"
 )
 
 // TestCalibrationFor checks which of several calibrations a report cites, and that it says so if
 // that is of another workload.
 func TestCalibrationFor(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
-	s := &session{Program: &Program{Kinds: all.Kinds()}}
+	s := &session{Program: &Program{Kinds: Kinds()}}
 	workloadOf := func(settings ...string) *workload.Workload {
 		t.Helper()
 		var d workload.Document

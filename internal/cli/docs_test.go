@@ -21,13 +21,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/cli"
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/payload"
 	"carronade/target"
-	"carronade/target/all"
 )
 
 var update = flag.Bool("update", false, "write what documents and golden files should be")
@@ -522,8 +522,11 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		"values":    wordsTable(payload.ExpressionValues()),
 		"operators": wordsTable(payload.ExpressionOperators()),
 	}
-	for _, k := range all.Kinds() {
+	for _, k := range cli.Kinds() {
 		parts[k.Name()] = settingsTable(workload.Table(k), k.Name())
+		if _, variables, _ := strings.Cut(texts[root+"/docs/reports.md"], "<!-- independent:"); !strings.Contains(variables, "\n| "+k.Name()+" |") {
+			t.Errorf("docs/reports.md lacks the independent variables of %s: add it to the kinds of the tests of internal/store", k.Name())
+		}
 	}
 	for name, want := range parts {
 		begin, end := fmt.Sprintf("<!-- %s: made from the table -->\n", name), fmt.Sprintf("<!-- end of %s -->", name)
@@ -616,7 +619,7 @@ func list(forms string) string {
 // The schema for editors is that of the table.
 func TestSchemaIsCommitted(t *testing.T) {
 	path := root + "/docs/workload.schema.json"
-	want := workload.Schema(all.Kinds())
+	want := workload.Schema(cli.Kinds())
 	if *update {
 		if err := os.WriteFile(path, want, 0o644); err != nil {
 			t.Fatal(err)

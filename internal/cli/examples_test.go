@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/cli"
 	"carronade/internal/standin"
 	"carronade/internal/workload"
-	"carronade/target/all"
 )
 
 // The workloads in examples are valid.
@@ -29,7 +29,7 @@ func TestExampleWorkloads(t *testing.T) {
 			t.Error(err)
 		}
 		for _, doc := range docs {
-			if _, err := workload.Resolve(all.Kinds(), nil, doc); err != nil {
+			if _, err := workload.Resolve(cli.Kinds(), nil, doc); err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
@@ -55,7 +55,7 @@ func TestExampleSeries(t *testing.T) {
 	var got []step
 	topics := map[string][]string{}
 	for _, doc := range docs {
-		w, err := workload.Resolve(all.Kinds(), nil, doc)
+		w, err := workload.Resolve(cli.Kinds(), nil, doc)
 		if err != nil {
 			t.Fatal(err)
 		}

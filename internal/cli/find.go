@@ -13,12 +13,12 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/layout"
+	"carronade/internal/live"
 	"carronade/internal/report"
+	"carronade/internal/store"
 	"carronade/internal/system"
-	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -219,8 +219,8 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 }
 
 // replayTrials makes the history of a search from the reports of its trials.
-func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, rows []digest.Row) error {
-	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
+func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, rows []store.Row) error {
+	slices.SortStableFunc(rows, func(a, b store.Row) int { return a.At.Compare(b.At) })
 	unused := 0
 	for i, r := range rows {
 		if i == 0 {
@@ -417,7 +417,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, t.Load(), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
 	}
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached, trial: &trialView{
-		Search: web.Search{Trial: len(f.history) + 1, Role: string(t.Role), Load: t.Load(), Holds: p.Holds, Fails: p.Fails}, limits: f.limits,
+		Search: live.Search{Trial: len(f.history) + 1, Role: string(t.Role), Load: t.Load(), Holds: p.Holds, Fails: p.Fails}, limits: f.limits,
 	}})
 	shown := *o
 	shown.quiet = o.quiet || !interactive(s.Err) // a line an interval is too much for a file

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/report"
 	"carronade/internal/run"
@@ -158,10 +157,10 @@ func searchOf(ctx context.Context, kept store.Store, ref string) (id string, d *
 }
 
 // trialRows are the rows of the reports of a search's trials, the oldest first.
-func trialRows(ctx context.Context, kept store.Store, id string) ([]digest.Row, error) {
+func trialRows(ctx context.Context, kept store.Store, id string) ([]store.Row, error) {
 	rows, err := command.RowsWithLabel(ctx, kept, report.SearchLabel, id, "mode")
-	rows = slices.DeleteFunc(rows, func(r digest.Row) bool { return r.Running || r.Text("mode") == string(report.Searching) })
-	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
+	rows = slices.DeleteFunc(rows, func(r store.Row) bool { return r.Running || r.Text("mode") == string(report.Searching) })
+	slices.SortStableFunc(rows, func(a, b store.Row) int { return a.At.Compare(b.At) })
 	return rows, err
 }
 

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/cli"
 	"carronade/internal/standin"
 	"carronade/internal/workload"
-	"carronade/target/all"
 )
 
 // answer is what the tests read of the JSON of find.
@@ -357,7 +357,7 @@ func TestUnacknowledged(t *testing.T) {
 		for name, value := range tt.settings {
 			d.Add(name, name, value)
 		}
-		w, err := workload.Resolve(all.Kinds(), &d, nil)
+		w, err := workload.Resolve(cli.Kinds(), &d, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

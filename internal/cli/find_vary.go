@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/judge"
 	"carronade/internal/report"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -83,8 +83,8 @@ func (x *variation) searched(k *task, a *find.Answer) judge.VariedSearch {
 
 // resumeSearches replays the searches of a series from the reports of their trials, and leaves out
 // those that ended. What the generator limited is searched again.
-func (s *session) resumeSearches(ctx context.Context, x *variation, o *outputs, rows []digest.Row) error {
-	of := map[string][]digest.Row{}
+func (s *session) resumeSearches(ctx context.Context, x *variation, o *outputs, rows []store.Row) error {
+	of := map[string][]store.Row{}
 	for i := range rows {
 		id := rows[i].Text("label." + report.SearchLabel)
 		of[id] = append(of[id], rows[i])

@@ -115,7 +115,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		Watch: func(snap load.Snapshot) {
 			watcher.Show(snap)
 			o.exporter.Show(snap)
-			shown.Interval(snap)
+			shown.Show(snap)
 			if o.observer.Interval != nil {
 				o.observer.Interval(snap)
 			}

@@ -19,7 +19,6 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
-	"carronade/internal/fleet/drive"
 	"carronade/internal/layout"
 	"carronade/internal/system"
 	"carronade/internal/workload"
@@ -170,7 +169,7 @@ func (s *session) fleetStatus() *cobra.Command {
 					connected = append(connected, a.Name)
 				}
 			}
-			f := drive.Fleet{Bus: o, Config: drive.Config{Logf: s.logLine}}
+			f := fleet.Fleet{Bus: o, Config: fleet.Config{Logf: s.logLine}}
 			infos := f.Look(ctx, connected)
 			rows := [][]string{{"agent", "state", "cpus", "weight", "version", "may connect to"}}
 			for _, a := range known {
@@ -209,7 +208,7 @@ measured. The program that commands the run reports it as interrupted.`,
 			if err != nil {
 				return err
 			}
-			f := drive.Fleet{Bus: o, Config: drive.Config{Logf: s.logLine}}
+			f := fleet.Fleet{Bus: o, Config: fleet.Config{Logf: s.logLine}}
 			stopped, err := f.Stop(ctx, names)
 			if err != nil {
 				return &words{Err: err, Hint: "carronade fleet status says what the agents do"}
@@ -372,7 +371,7 @@ func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRun
 	if err != nil {
 		return nil, err
 	}
-	r := &fleetRuns{bus: o, Fleet: drive.Fleet{Bus: o, Config: drive.Config{Version: fleetVersion(), KeepGoing: t.Bool("keep-going"), Logf: s.logLine}}}
+	r := &fleetRuns{bus: o, Fleet: fleet.Fleet{Bus: o, Config: fleet.Config{Version: fleetVersion(), KeepGoing: t.Bool("keep-going"), Logf: s.logLine}}}
 	if text := t.Last("max-clock-error"); text != "" {
 		if r.MaxClockError, err = units.ParseDuration(text); err != nil {
 			o.Close()
@@ -400,7 +399,7 @@ func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRun
 
 // fleetRuns are the runs of a command on a fleet; nil: this machine generates the load.
 type fleetRuns struct {
-	drive.Fleet
+	fleet.Fleet
 	bus   *bus.Operator // nil for the nodes of a tool
 	infos []fleet.Info
 }
@@ -447,11 +446,11 @@ func (r *fleetRuns) fit(w *workload.Workload) error {
 	if r == nil {
 		return nil
 	}
-	if err := drive.Check(w, r.Reader); err != nil {
+	if err := fleet.Check(w, r.Reader); err != nil {
 		return &words{Err: err, Hint: "docs/fleet.md says what a fleet does not do; or run without --fleet"}
 	}
-	weights := drive.Weights(r.infos, r.Reader)
-	n, err := drive.Clients(w, weights)
+	weights := fleet.Weights(r.infos, r.Reader)
+	n, err := fleet.Clients(w, weights)
 	if err != nil {
 		return &words{Err: err, Hint: fmt.Sprintf("give --clients %d or more", len(weights))}
 	}

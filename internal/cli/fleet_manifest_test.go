@@ -5,13 +5,13 @@ import (
 
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
-	"carronade/internal/permit"
+	"carronade/internal/serve"
 )
 
 // TestManifestTarget checks that agents which may load the default target may also connect to
 // what the brokers there announce.
 func TestManifestTarget(t *testing.T) {
-	rules := &permit.Rules{Agent: true, Targets: []string{fleet.DefaultTarget}}
+	rules := &serve.Rules{Agent: true, Targets: []string{fleet.DefaultTarget}}
 	for address, want := range map[string]bool{
 		"kafka://my-cluster-kafka-bootstrap.kafka.svc:9092/orders":     true,
 		"my-cluster-kafka-0.my-cluster-kafka-brokers.kafka.svc:9092":   true,

@@ -11,7 +11,6 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/workload"
-	"carronade/target/all"
 )
 
 // The number of stored results is limited: the oldest are dropped. An
@@ -51,7 +50,7 @@ func TestGeneratesAreKept(t *testing.T) {
 
 // The hash depends on the settings of events and batches, and on nothing else.
 func TestGeneratingDistinguishesWorkloads(t *testing.T) {
-	s := &session{Program: &Program{Kinds: all.Kinds()}}
+	s := &session{Program: &Program{Kinds: Kinds()}}
 	of := func(settings ...string) string {
 		var d workload.Document
 		d.Add("target", "target", "kafka://127.0.0.1/t")

@@ -18,7 +18,6 @@ import (
 	"carronade/internal/store/sqlite"
 	"carronade/internal/system"
 	"carronade/measure"
-	"carronade/target/all"
 )
 
 // Drift affects both workloads equally: each comes first equally often.
@@ -51,7 +50,7 @@ func inProcess(t *testing.T, files map[string]string) (s *session, out *bytes.Bu
 		}
 	}
 	out = new(bytes.Buffer)
-	p := &Program{Kinds: all.Kinds(), In: strings.NewReader(""), Out: out, Err: new(bytes.Buffer), Measured: untrusted()}
+	p := &Program{Kinds: Kinds(), In: strings.NewReader(""), Out: out, Err: new(bytes.Buffer), Measured: untrusted()}
 	return &session{Program: p, out: &stdout{w: out}, interrupt: func() {}}, out, path
 }
 

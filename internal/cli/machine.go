@@ -14,11 +14,10 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/jobs"
-	"carronade/internal/permit"
+	"carronade/internal/live"
 	"carronade/internal/serve"
 	"carronade/internal/shell"
 	"carronade/internal/system"
-	"carronade/internal/web"
 )
 
 // A machine is what a server or a shell of its own works with: the queue of a data folder, the
@@ -26,8 +25,8 @@ import (
 type machine struct {
 	data, files string
 	queue       *jobs.Queue
-	hub         *web.Hub
-	rules       *permit.Rules
+	hub         *live.Hub
+	rules       *serve.Rules
 	program     string
 }
 
@@ -56,7 +55,7 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 	if err != nil {
 		return nil, fmt.Errorf("cannot find this program: %w", err)
 	}
-	m := &machine{data: data, files: filepath.Join(data, "files"), hub: web.NewHub(), program: program}
+	m := &machine{data: data, files: filepath.Join(data, "files"), hub: live.NewHub(), program: program}
 	m.rules = v.rules(m.files, store)
 	m.queue, err = jobs.Open(ctx, jobs.Options{
 		Dir: data, Parallel: v.parallel,

@@ -20,7 +20,6 @@ import (
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
 	"carronade/measure"
-	"carronade/target/all"
 )
 
 // The tests run the whole program in a separate process: the test binary, under
@@ -33,7 +32,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"carronade": func() {
-			p := cli.OS(all.Kinds())
+			p := cli.OS(cli.Kinds())
 			p.Measured = trustByVariable()
 			os.Exit(p.Main())
 		},

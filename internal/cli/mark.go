@@ -63,14 +63,14 @@ func (s *session) markCommand() *cobra.Command {
 				}
 				id = alive[0]
 			}
-			reply, err := live.SendMark(s.rules.Owner(), id, kind, name, programBegan)
+			atS, boundS, err := live.SendMark(s.rules.Owner(), id, kind, name, programBegan)
 			switch {
 			case errors.Is(err, live.ErrNoRun):
 				return noSuchRun(id, live.Alive(s.rules.Owner()))
 			case err != nil:
 				return &words{Err: fmt.Errorf("mark run %s: %w", id, err), Hint: "carronade report show " + id + " shows its report when it has ended"}
 			}
-			fmt.Fprintf(s.out, "%s %s at %s (± %s) of run %s\n", kind, layout.Clean(name), units.FormatDuration(units.Seconds(reply.AtS)), units.FormatDuration(units.Seconds(reply.BoundS)), id)
+			fmt.Fprintf(s.out, "%s %s at %s (± %s) of run %s\n", kind, layout.Clean(name), units.FormatDuration(units.Seconds(atS)), units.FormatDuration(units.Seconds(boundS)), id)
 			return nil
 		}),
 	}
@@ -81,8 +81,8 @@ func checkMark(kind, name string) error {
 	switch {
 	case kind != fault.MarkFault && kind != fault.MarkHeal && kind != fault.MarkNote:
 		return &words{Err: fmt.Errorf("a mark is a fault, a heal or a note, not %q", kind), Hint: "carronade mark RUN fault NAME"}
-	case name == "" || len(name) > live.MostName:
-		return &words{Err: fmt.Errorf("the name of a mark has 1 to %d bytes", live.MostName), Hint: "such as carronade mark RUN fault 'kill broker 2'"}
+	case name == "" || len(name) > live.MostMarkName:
+		return &words{Err: fmt.Errorf("the name of a mark has 1 to %d bytes", live.MostMarkName), Hint: "such as carronade mark RUN fault 'kill broker 2'"}
 	}
 	return nil
 }
@@ -105,22 +105,13 @@ func noSuchRun(id string, alive []string) error {
 // takeMarks lets other processes of the user mark a run. It returns what ends that.
 func (s *session) takeMarks(id uint64, m *run.Marker, say func(format string, args ...any)) func() {
 	name := report.IDOf(id)
-	server, err := live.ListenForMarks(s.rules.Owner(), name, func(q live.MarkRequest, at time.Time) live.MarkReply {
-		if err := checkMark(q.Kind, q.Name); err != nil {
-			return live.MarkReply{Error: err.Error()}
-		}
-		mark, err := m.Mark(q.Kind, layout.Clean(q.Name), "mark", at.Add(-q.Waited), at)
-		if err != nil {
-			return live.MarkReply{Error: err.Error()}
-		}
-		return live.MarkReply{AtS: mark.AtS, BoundS: mark.BoundS}
-	})
+	socket, err := live.ListenForMarks(s.rules.Owner(), name, marking("mark", m.Mark))
 	if err != nil {
 		say("marks of other processes cannot be taken: %v", err)
 		return func() {}
 	}
 	say("carronade mark %s fault NAME marks this run", name)
-	return server.Close
+	return socket.Close
 }
 
 // takeMarks lets requests to the live page mark a run. It returns what ends that.
@@ -128,13 +119,18 @@ func (v *viewers) takeMarks(id string, m *run.Marker) func() {
 	if v == nil {
 		return func() {}
 	}
-	return v.page.TakeMarks(id, func(kind, name string, from, to time.Time) (atS, boundS float64, err error) {
+	return v.page.TakeMarks(id, marking("web", m.MarkRemote))
+}
+
+// marking checks a mark and makes it. by is how it comes to the run.
+func marking(by string, mark func(kind, name, by string, from, to time.Time) (fault.Mark, error)) live.MarkFunc {
+	return func(kind, name string, from, to time.Time) (atS, boundS float64, err error) {
 		if err := checkMark(kind, name); err != nil {
 			return 0, 0, err
 		}
-		mark, err := m.MarkRemote(kind, layout.Clean(name), "web", from, to)
-		return mark.AtS, mark.BoundS, err
-	})
+		made, err := mark(kind, layout.Clean(name), by, from, to)
+		return made.AtS, made.BoundS, err
+	}
 }
 
 // markText names a mark for viewers.

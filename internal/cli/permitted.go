@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"io"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/conn"
-	"carronade/internal/permit"
+	"carronade/internal/serve"
 	"carronade/internal/workload"
 )
 
@@ -21,14 +20,10 @@ import (
 // is, if it is one.
 func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error) {
 	if s.rules == nil { // else this is a command line that another one has started
-		if s.rules, err = permit.Read(os.Getenv); err != nil || s.rules == nil {
+		if s.rules, err = serve.TakeRules(); err != nil || s.rules == nil {
 			return err
 		}
 		conn.Restrict(s.allowedAddress)
-		// The rules are for this process. A system that it starts may be a carronade, too.
-		if err := os.Unsetenv(permit.Variable); err != nil {
-			return err
-		}
 	}
 	path := pathOf(cmd)
 	if cmd.Hidden && path != cobra.ShellCompRequestCmd { // a process of our own, under the same rules
@@ -115,7 +110,7 @@ func generates(cmd *cobra.Command, path string, args []string) bool {
 	case "find", "demo", "calibrate", "doctor", "report replay", "system build", "topics create", "topics delete", "topics read":
 		return true
 	case "as":
-		return len(args) > 0 && args[0] != "--help" && args[0] != "-h" && permit.ToolLoads(args[0], args[1:])
+		return len(args) > 0 && args[0] != "--help" && args[0] != "-h" && serve.ToolLoads(args[0], args[1:])
 	}
 	return false
 }
@@ -144,7 +139,7 @@ func (s *session) permitted(conf *workload.Document, docs ...*workload.Document)
 
 // refusal gives the error of the rules its hint.
 func refusal(err error) error {
-	if r := (*permit.Refusal)(nil); errors.As(err, &r) {
+	if r := (*serve.Refusal)(nil); errors.As(err, &r) {
 		return &command.Words{Err: err, Hint: r.Way}
 	}
 	return err
@@ -153,7 +148,7 @@ func refusal(err error) error {
 // allowedAddress checks an address before a connection is made to it. A system may announce others
 // than those that were given.
 func (s *session) allowedAddress(addr string) *conn.NotAllowedError {
-	if r := (*permit.Refusal)(nil); errors.As(s.rules.Address(addr), &r) {
+	if r := (*serve.Refusal)(nil); errors.As(s.rules.Address(addr), &r) {
 		return &conn.NotAllowedError{Err: r, Hint: r.Way}
 	}
 	return nil

@@ -1,15 +1,18 @@
 package cli
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 
-	"carronade/target/all"
+	"carronade/internal/serve"
+	"carronade/internal/workload"
+	"carronade/target"
 )
 
 func TestLoads(t *testing.T) {
-	s := &session{Program: &Program{Kinds: all.Kinds()}}
+	s := &session{Program: &Program{Kinds: Kinds()}}
 	s.pprof.cpu = "own" // of this process, whatever is parsed
 	var work sync.WaitGroup
 	for line, want := range map[string]bool{
@@ -31,5 +34,44 @@ func TestLoads(t *testing.T) {
 	work.Wait()
 	if s.pprof.cpu != "own" {
 		t.Errorf("the session's own flags changed: %q", s.pprof.cpu)
+	}
+}
+
+// harmless are the words in help for values that are neither a file, an address, a command nor a
+// secret. A new word must be added here, or to the rules.
+const harmless = ",ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIMIT,NAME,NAME,...,NUMBER,N,N|N-N,P,P,PORTS,PREFIX,RATE,REGEXP,REMOTE,REV,RING,SHAPE,SHARE,SIZE,SPEC,TEXT,TEXT,...,TIME,TIME|N,WHEN,WHERE,WORD=N,...,OP,ID,"
+
+// TestRulesKnowEverySetting: each setting whose value can be a file, an address, a command or a secret
+// refuses one that is not allowed.
+func TestRulesKnowEverySetting(t *testing.T) {
+	r := &serve.Rules{Folder: t.TempDir(), Targets: []string{"127.0.0.1"}, Store: "/var/reports.db"}
+	bad := map[string]string{
+		"FILE": "/etc/passwd", "DIR": "/etc", "CMD": "id", "IMAGE": "x", "PID": "1", "ADDR": "10.0.0.1:80", "URL": "http://10.0.0.1", "HOST:PORT": "10.0.0.1:80",
+		"PLACE": "/etc/x.db", "REF": "env:HOME", "K=REF": "a=env:HOME", "K: V": "a: env:HOME", "FAULT": "1s:kill=pid:4711",
+	}
+	kinds := Kinds()
+	refused := 0
+	for _, k := range kinds {
+		for _, s := range workload.Table(k) {
+			value, known := bad[s.Placeholder()]
+			switch {
+			case s.Secret:
+				value = "env:HOME"
+			case known:
+			case len(s.Choices) > 0 || s.Type != target.String && s.Type != target.List || strings.Contains(harmless, ","+s.Placeholder()+","):
+				continue
+			default:
+				t.Errorf("%s %s: the word %q is in neither list", k.Name(), s.Name, s.Placeholder())
+				continue
+			}
+			refused++
+			err := r.Document(kinds, []workload.Entry{{Name: s.Name, Values: []string{value}, Where: "--" + s.Name}})
+			if no := (*serve.Refusal)(nil); !errors.As(err, &no) || no.Way == "" || !strings.Contains(err.Error(), "--"+s.Name) {
+				t.Errorf("%s %s %s: %v", k.Name(), s.Name, value, err)
+			}
+		}
+	}
+	if refused < 50 {
+		t.Errorf("only %d settings were tried", refused)
 	}
 }

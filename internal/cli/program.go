@@ -15,10 +15,9 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/live"
-	"carronade/internal/permit"
 	"carronade/internal/report"
+	"carronade/internal/serve"
 	"carronade/internal/system"
-	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -126,14 +125,14 @@ type session struct {
 	// preparing is locked while a run of a tool is prepared.
 	preparing sync.Mutex
 
-	frames  *web.FrameWriter // to the process that started this one; nil: no frame was wanted
-	framing sync.Mutex       // of frames
+	frames  *live.FrameWriter // to the process that started this one; nil: no frame was wanted
+	framing sync.Mutex        // of frames
 
 	// unwritten is set when the report of an old tool's run could not be written.
 	unwritten atomic.Bool
 
-	rules  *permit.Rules // of a server's job; nil: everything is allowed
-	warned []string      // warnings about workloads, each printed once
+	rules  *serve.Rules // of a server's job; nil: everything is allowed
+	warned []string     // warnings about workloads, each printed once
 
 	config      sync.Once
 	configured  *workload.Document // see configuration

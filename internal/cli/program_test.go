@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"carronade/internal/cli"
-	"carronade/target/all"
 )
 
 // A command line is a value: several run in one process independently.
@@ -22,7 +21,7 @@ func TestProgramsSideBySide(t *testing.T) {
 	for i, n := range counts {
 		all3.Go(func() {
 			p := &cli.Program{
-				Kinds: all.Kinds(), Args: []string{"run", "null://", "--count", n, "--json", "--quiet"},
+				Kinds: cli.Kinds(), Args: []string{"run", "null://", "--count", n, "--json", "--quiet"},
 				In: strings.NewReader(""), Out: &outs[i], Err: new(bytes.Buffer),
 			}
 			if code := p.Main(); code != 0 && code != 3 {
@@ -50,7 +49,7 @@ func TestProgramSignals(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	var out, words bytes.Buffer
 	p := &cli.Program{
-		Kinds: all.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "20ms", "--json"},
+		Kinds: cli.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "20ms", "--json"},
 		In: strings.NewReader(""), Out: &out, Err: writer(func(b []byte) {
 			words.Write(b)
 			if bytes.Contains(b, []byte("measurement")) {
@@ -79,7 +78,7 @@ func TestTermOfKilledParent(t *testing.T) {
 	var out, words bytes.Buffer
 	var sent sync.Once
 	p := &cli.Program{
-		Kinds: all.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "20ms", "--json"},
+		Kinds: cli.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "20ms", "--json"},
 		In: strings.NewReader(""), Out: &out, Err: writer(func(b []byte) {
 			words.Write(b)
 			if bytes.Contains(b, []byte("measurement")) {

@@ -10,6 +10,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/workload"
+	"carronade/load"
 	"carronade/target"
 )
 
@@ -79,8 +80,9 @@ func (s *session) ownCommands() []*cobra.Command {
 	return list
 }
 
-// A topicLoad runs a load of operations on topics for an old tool.
-type topicLoad func(context.Context, command.Console, target.Kind, *workload.Document, compat.TopicLoad) (*compat.TopicResult, error)
+// A topicLoad runs a load of operations on topics for an old tool. It returns the target, without
+// secrets, and the result, also as that of a run.
+type topicLoad func(context.Context, command.Console, target.Kind, *workload.Document, compat.TopicLoad) (string, *compat.TopicResult, *load.Result, error)
 
 // topicLoads returns a kind and its function for loads of operations on topics; nil if it has
 // none.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/scenario"
-	"carronade/internal/scenario/module"
 	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/units"
@@ -39,9 +37,6 @@ compute for --script-time between two steps, in --script-memory.`
 
 // scenarioSets are the settings that each step has of its own, or that a scenario has no use for.
 var scenarioSets = []string{"repeat", "hdr", "trace", "trace-events"}
-
-// scriptSize is the size of the largest script, in bytes.
-const scriptSize = 1 << 20
 
 // scenarioChild is the hidden command of the process that runs a script.
 const scenarioChild = "scenario-script"
@@ -73,7 +68,7 @@ func (s *session) scenarioCommand() *cobra.Command {
 		},
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
 			if f.types {
-				_, err := s.out.Write(module.Typings(s.Kinds, s.findWords()))
+				_, err := s.out.Write(scenario.Typings(s.Kinds, s.findWords()))
 				return err
 			}
 			if len(args) == 0 {
@@ -108,7 +103,7 @@ func (s *session) scenarioChildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: scenarioChild, Hidden: true, Args: command.Args(0, 0, "nothing"),
 		RunE: func(*cobra.Command, []string) error {
-			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{module.Name: module.Run, mongoose.Language: mongoose.RunScript}); code != system.ExitOK {
+			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{mongoose.Language: mongoose.RunScript}); code != system.ExitOK {
 				return exitCode{Code: code}
 			}
 			return nil
@@ -180,8 +175,8 @@ func (f *scenarioFlags) options(path string, args []string) (o scenario.Options,
 			return o, fail("for", orAbove0(err), "give a time such as 10m")
 		}
 	}
-	if o.Memory, err = units.ParseSize(f.memory); err == nil && o.Memory < leastMemory {
-		err = fmt.Errorf("an interpreter needs %s", units.FlagSize(leastMemory))
+	if o.Memory, err = units.ParseSize(f.memory); err == nil && o.Memory < scenario.LeastMemory {
+		err = fmt.Errorf("an interpreter needs %s", units.FlagSize(scenario.LeastMemory))
 	}
 	if err != nil {
 		return o, fail("script-memory", err, "give a size such as 256MiB")
@@ -201,12 +196,9 @@ func (f *scenarioFlags) options(path string, args []string) (o scenario.Options,
 	if err != nil {
 		return o, err
 	}
-	o.Script = scenario.Script{Path: path, Source: source, Language: module.Name, Args: args, Seed: seed, Depth: f.depth, Dry: f.check}
+	o.Script = scenario.Script{Path: path, Source: source, Args: args, Seed: seed, Depth: f.depth, Dry: f.check}
 	return o, nil
 }
-
-// leastMemory is the least memory of a script, in bytes.
-const leastMemory = 32 << 20
 
 var errAbove0 = errors.New("must be above 0")
 
@@ -234,33 +226,26 @@ func (f *scenarioFlags) seed() (uint64, error) {
 }
 
 // findWords are the options that searches have beside settings, with the help of their flags.
-func (s *session) findWords() []module.TypedOption {
+func (s *session) findWords() []scenario.TypedOption {
 	flags := s.findCommand().Flags()
-	out := make([]module.TypedOption, len(findOptions))
+	out := make([]scenario.TypedOption, len(findOptions))
 	for i, o := range findOptions {
-		out[i] = module.TypedOption{Name: o.name, Help: strings.ReplaceAll(flags.Lookup(o.name).Usage, "`", "")}
+		out[i] = scenario.TypedOption{Name: o.name, Help: strings.ReplaceAll(flags.Lookup(o.name).Usage, "`", "")}
 	}
 	return out
 }
 
 // readScript reads a script.
 func readScript(path string) (string, error) {
-	fail := func(err error, hint string) error {
-		return &words{Err: fmt.Errorf("cannot read the script %s: %w", path, err), Hint: hint}
+	text, err := scenario.ReadSource(path)
+	if err == nil {
+		return text, nil
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", fail(system.Reason(err), "give the path of a file with JavaScript")
+	hint := "give the path of a file with JavaScript"
+	if errors.Is(err, scenario.ErrLarge) {
+		hint = "a script composes steps; data belongs to the target"
 	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, scriptSize+1))
-	switch {
-	case err != nil:
-		return "", fail(system.Reason(err), "give the path of a file with JavaScript")
-	case len(text) > scriptSize:
-		return "", fail(fmt.Errorf("it is larger than %s", units.FormatSize(scriptSize)), "a script composes steps; data belongs to the target")
-	}
-	return string(text), nil
+	return "", &words{Err: fmt.Errorf("cannot read the script %s: %w", path, err), Hint: hint}
 }
 
 // configuredOutputs adds what the configuration says about output and stores. The rest of it is

@@ -14,7 +14,6 @@ import (
 
 	"carronade/internal/cli"
 	"carronade/internal/standin"
-	"carronade/target/all"
 )
 
 // A scenarioReport is what the tests read of the report of a scenario.
@@ -254,7 +253,7 @@ func TestExampleScenarios(t *testing.T) {
 // The declarations for editors are those of the golden file: `-update` writes it.
 func TestTypes(t *testing.T) {
 	var out strings.Builder
-	p := &cli.Program{Kinds: all.Kinds(), Args: []string{"scenario", "--types"}, Out: &out, Err: os.Stderr}
+	p := &cli.Program{Kinds: cli.Kinds(), Args: []string{"scenario", "--types"}, Out: &out, Err: os.Stderr}
 	if code := p.Main(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}

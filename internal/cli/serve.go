@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/permit"
 	"carronade/internal/serve"
 	"carronade/internal/shell"
 	"carronade/internal/system"
@@ -145,11 +144,11 @@ func (v *serving) check() error {
 }
 
 // rules are what jobs of the server may do.
-func (v *serving) rules(files, store string) *permit.Rules {
+func (v *serving) rules(files, store string) *serve.Rules {
 	if v.everything {
-		return &permit.Rules{Everything: true, Folder: files, Store: store}
+		return &serve.Rules{Everything: true, Folder: files, Store: store}
 	}
-	return &permit.Rules{Folder: files, Store: store, Targets: v.targets, Builds: v.builds}
+	return &serve.Rules{Folder: files, Store: store, Targets: v.targets, Builds: v.builds}
 }
 
 // serve runs the server until the context ends.

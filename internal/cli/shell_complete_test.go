@@ -4,13 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"carronade/target/all"
 )
 
 // TestCompletionsOfALine: what a session of the shell offers for carronade's own commands.
 func TestCompletionsOfALine(t *testing.T) {
-	s := &session{Program: &Program{Kinds: all.Kinds()}}
+	s := &session{Program: &Program{Kinds: Kinds()}}
 	for _, tt := range []struct {
 		line string
 		want []string // those that begin with the last word

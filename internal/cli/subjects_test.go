@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"carronade/internal/workload"
-	"carronade/target/all"
 )
 
 // The limits in the example of help slo, and every name that it lists, can be parsed.
@@ -39,7 +38,7 @@ func TestSLOSubject(t *testing.T) {
 
 // The usual flags exist: a setting that was renamed must not vanish from help.
 func TestUsualSettingsExist(t *testing.T) {
-	kinds := all.Kinds()
+	kinds := Kinds()
 	for _, group := range usual {
 		for _, name := range group.names {
 			if usualSetting(name, kinds) == nil {

@@ -5,22 +5,29 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/compat/heyapm"
-	"carronade/internal/compat/kafkatools"
 	"carronade/internal/compat/mongoose"
-	"carronade/internal/compat/riemannload"
 	"carronade/internal/standin"
-	"carronade/internal/standin/apm"
-	"carronade/internal/standin/kafka"
-	"carronade/internal/standin/riemann"
+	standinapm "carronade/internal/standin/apm"
+	standinkafka "carronade/internal/standin/kafka"
+	standinriemann "carronade/internal/standin/riemann"
 	"carronade/internal/workload"
 	"carronade/target"
+	"carronade/target/apm"
+	"carronade/target/kafka"
+	"carronade/target/null"
+	"carronade/target/riemann"
 )
 
-// This file is the only list of protocols in the command line. For each kind of target, it has
+// This file is the only list of protocols in the program. It has the kinds of target, and for each
 // descriptions in addition to those of the kind itself, its demo, and its own command. Nothing
 // else in this package, in the engine or in reports names a protocol (a test in internal/arch
-// checks that), so a new protocol is one more entry here.
+// checks that), so a new protocol is a line in Kinds and an entry in protocols.
+
+// Kinds returns the kinds of target of the carronade program, the most used first. The command
+// line has those of its Program instead: a program with another protocol adds its own.
+func Kinds() []target.Kind {
+	return []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
+}
 
 // protocols is the list, in the order of help; the first demo is the default.
 func protocols() []protocol {
@@ -129,19 +136,21 @@ and the memory and processor time of the server's process.`,
 }
 
 // standins are the stand-ins, in the order of help.
-func standins() []standin.Kind { return []standin.Kind{kafka.Kind, riemann.Kind, apm.Kind} }
+func standins() []standin.Kind {
+	return []standin.Kind{standinkafka.Kind, standinriemann.Kind, standinapm.Kind}
+}
 
 // oldTools are the drop-ins, in the order of `carronade as`.
 func oldTools() []compat.Tool {
 	return []compat.Tool{
-		kafkatools.Sangrenel,
+		compat.Sangrenel,
 		mongoose.Tool,
-		kafkatools.Producer,
-		kafkatools.Consumer,
-		kafkatools.Share,
-		kafkatools.Latency,
-		heyapm.Tool,
-		riemannload.Tool,
+		compat.KafkaProducer,
+		compat.KafkaConsumer,
+		compat.KafkaShare,
+		compat.KafkaLatency,
+		compat.HeyAPM,
+		compat.RiemannLoad,
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/digest"
 	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -143,7 +143,7 @@ func parseVariedOne(text string, known []workload.Setting) (variedSetting, error
 	if v.key == "" && set.Type != target.String { // a text may mean anything
 		for i, value := range v.Values {
 			same := func(other string) bool {
-				return digest.Typed(set.Type.String(), other).Equal(digest.Typed(set.Type.String(), value))
+				return store.TypedValue(set.Type.String(), other).Equal(store.TypedValue(set.Type.String(), value))
 			}
 			if k := slices.IndexFunc(v.Values[:i], same); k >= 0 {
 				return fail("leave one of them out", "%s and %s are the same", v.Values[k], value)
@@ -283,7 +283,7 @@ func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs)
 
 // resumeRuns leaves out the runs that count already, and says what those that were not trusted are
 // replaced by.
-func (x *variation) resumeRuns(o *outputs, rows []digest.Row) {
+func (x *variation) resumeRuns(o *outputs, rows []store.Row) {
 	done, untrusted := map[[2]int]bool{}, map[[2]int]string{}
 	for i := range rows {
 		r := &rows[i]

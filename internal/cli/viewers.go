@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"carronade/internal/command"
+	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/secret"
 	"carronade/internal/system"
-	"carronade/internal/web"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -21,9 +21,9 @@ import (
 // viewers get the frames of the runs of a command: a page in the user's browser, or the process that
 // started this one. A nil viewers shows nothing.
 type viewers struct {
-	page  *web.Server
-	hub   *web.Hub
-	pipe  *web.FrameWriter
+	page  *live.Page
+	hub   *live.Hub
+	pipe  *live.FrameWriter
 	shown atomic.Bool // a run began
 }
 
@@ -43,8 +43,8 @@ func (s *session) openViewers(t *command.Settings) (*viewers, error) {
 	}
 	v := &viewers{pipe: pipe}
 	if addr != "" {
-		v.hub = web.NewHub()
-		if v.page, err = web.Listen(addr, v.hub); err != nil {
+		v.hub = live.NewHub()
+		if v.page, err = live.OpenPage(addr, v.hub); err != nil {
 			return nil, err
 		}
 		s.note("live page at %s", v.page.URL())
@@ -58,19 +58,19 @@ func (s *session) openViewers(t *command.Settings) (*viewers, error) {
 // framePipe returns the writer to the file descriptor that the environment names, nil without
 // one. It is the same for everything that a session runs. Processes that this one starts get
 // neither the descriptor nor the variable.
-func (s *session) framePipe() (*web.FrameWriter, error) {
+func (s *session) framePipe() (*live.FrameWriter, error) {
 	s.framing.Lock()
 	defer s.framing.Unlock()
-	descriptor := os.Getenv(web.Variable)
+	descriptor := os.Getenv(live.FramesVariable)
 	if s.frames != nil || descriptor == "" {
 		return s.frames, nil
 	}
 	f, err := inherited(descriptor)
 	if err != nil {
-		return nil, &words{Err: fmt.Errorf("%s=%s: %w", web.Variable, descriptor, err), Hint: "it names an open file descriptor of 3 or more, to which frames are written; unset it otherwise"}
+		return nil, &words{Err: fmt.Errorf("%s=%s: %w", live.FramesVariable, descriptor, err), Hint: "it names an open file descriptor of 3 or more, to which frames are written; unset it otherwise"}
 	}
-	_ = os.Unsetenv(web.Variable) // it was set, so its name is valid
-	s.frames = web.NewFrameWriter(f)
+	_ = os.Unsetenv(live.FramesVariable) // it was set, so its name is valid
+	s.frames = live.NewFrameWriter(f)
 	return s.frames, nil
 }
 
@@ -82,7 +82,7 @@ func inherited(descriptor string) (*os.File, error) {
 	if err := system.KeepFromChildren(uintptr(n)); err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(n), web.Variable), nil
+	return os.NewFile(uintptr(n), live.FramesVariable), nil
 }
 
 // lingers is the page after the end of the runs.
@@ -105,12 +105,12 @@ func (s *session) closeFrames() {
 	s.framing.Lock()
 	defer s.framing.Unlock()
 	if err := s.frames.Close(); err != nil {
-		s.warn(fmt.Sprintf("the reader of %s did not get all frames: %v", web.Variable, err))
+		s.warn(fmt.Sprintf("the reader of %s did not get all frames: %v", live.FramesVariable, err))
 	}
 }
 
 // begin shows another run. title says which of several it is, and trial which of a search; nil: none.
-func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *trialView) *web.Recorder {
+func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *trialView) *live.Recorder {
 	if v == nil {
 		return nil
 	}
@@ -124,9 +124,9 @@ func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *tr
 	case scheduled:
 		times = "response"
 	}
-	about := web.Run{
+	about := live.Run{
 		Target: mask.Text(w.Target()), Op: w.Op, Title: title, Labels: w.Labels(), Version: version(),
-		StartedAt: time.Now().UTC().Format(time.RFC3339), Interval: web.Seconds(max(w.Duration("interval"), time.Second)),
+		StartedAt: time.Now().UTC().Format(time.RFC3339), Interval: live.Seconds(max(w.Duration("interval"), time.Second)),
 		Unanswered: w.Unacknowledged(), Schedule: scheduled, Reading: w.Op == workload.Consume, Processors: load.Processors(),
 	}
 	limits := w.Limits()
@@ -134,9 +134,9 @@ func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *tr
 		limits, about.Search = trial.limits, &trial.Search // a search may have limits that no workload has
 	}
 	for _, l := range limits {
-		about.Limits = append(about.Limits, web.LimitOf(&l, times))
+		about.Limits = append(about.Limits, live.LimitOf(&l, times))
 	}
-	r := web.NewRecorder(report.IDOf(id), about, func(e web.Event) {
+	r := live.NewRecorder(report.IDOf(id), about, func(e live.Event) {
 		if v.hub != nil {
 			_ = v.hub.Take(e) // it is an event of this run
 		}
@@ -148,22 +148,22 @@ func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *tr
 
 // A trialView is what viewers of a trial see of its search.
 type trialView struct {
-	web.Search
+	live.Search
 	limits []workload.Limit
 }
 
 // momentsOf are the moments of a run that are known before: the start of a trial, and of the steps of
 // a shape.
-func momentsOf(w *workload.Workload, trial *trialView) (out []web.Mark) {
+func momentsOf(w *workload.Workload, trial *trialView) (out []live.Mark) {
 	if trial != nil {
-		out = append(out, web.Mark{Text: fmt.Sprintf("trial %d, %s: %s", trial.Trial, trial.Role, trial.Load)})
+		out = append(out, live.Mark{Text: fmt.Sprintf("trial %d, %s: %s", trial.Trial, trial.Role, trial.Load)})
 	}
 	p, err := w.Plan()
 	if err != nil || len(p.Steps) < 2 { // the run itself reports the error
 		return out
 	}
 	for _, s := range p.Steps {
-		out = append(out, web.Mark{At: web.Seconds(p.WarmupTime + s.Start), Text: s.Name})
+		out = append(out, live.Mark{At: live.Seconds(p.WarmupTime + s.Start), Text: s.Name})
 	}
 	return out
 }
@@ -174,26 +174,26 @@ var markNames = map[report.Mark]string{
 }
 
 // doneOf describes the end of a run.
-func doneOf(d *report.Document, err error) web.Done {
+func doneOf(d *report.Document, err error) live.Done {
 	if d == nil {
-		out := web.Done{Exit: exitCodeOf(err)}
+		out := live.Done{Exit: exitCodeOf(err)}
 		if err != nil {
 			out.Error = err.Error()
 		}
 		return out
 	}
-	out := web.Done{
-		Report: d.ID, Headline: d.Headline(), Trust: string(d.TrustLevel()), Exit: d.ExitCode(), Totals: web.CountsOf(d.Totals.Counts),
+	out := live.Done{
+		Report: d.ID, Headline: d.Headline(), Trust: string(d.TrustLevel()), Exit: d.ExitCode(), Totals: live.CountsOf(d.Totals.Counts),
 	}
 	for i := range d.Phases {
 		if p := &d.Phases[i]; p.Name == measure.WarmUp {
-			warm := web.CountsOf(p.Totals.Counts)
+			warm := live.CountsOf(p.Totals.Counts)
 			out.Warmup = &warm
 		}
 	}
 	for _, v := range d.Verdicts() {
 		for _, text := range v.Sentences() {
-			out.Verdicts = append(out.Verdicts, web.Verdict{Mark: markNames[v.Mark], Label: v.Label, Text: text})
+			out.Verdicts = append(out.Verdicts, live.Verdict{Mark: markNames[v.Mark], Label: v.Label, Text: text})
 		}
 	}
 	return out

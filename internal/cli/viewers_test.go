@@ -17,19 +17,19 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/standin"
 	"carronade/internal/testkit/browsertest"
-	"carronade/internal/web"
 	"carronade/measure"
 )
 
 // A reader collects the frames that a program writes to descriptor 3.
 type reader struct {
-	of    string     // the run
-	began []*web.Run // all of them
-	all   map[string]*web.Series
-	done  map[string]*web.Done
+	of    string      // the run
+	began []*live.Run // all of them
+	all   map[string]*live.Series
+	done  map[string]*live.Done
 	last  chan error
 }
 
@@ -42,16 +42,16 @@ func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 		t.Fatal(err)
 	}
 	cmd.ExtraFiles = []*os.File{w}
-	cmd.Env = append(cmd.Env, web.Variable+"=3")
-	got := &reader{all: map[string]*web.Series{}, done: map[string]*web.Done{}, last: make(chan error, 1)}
+	cmd.Env = append(cmd.Env, live.FramesVariable+"=3")
+	got := &reader{all: map[string]*live.Series{}, done: map[string]*live.Done{}, last: make(chan error, 1)}
 	t.Cleanup(func() { r.Close(); w.Close() })
 	go func() {
-		got.last <- web.ReadFrames(r, func(e web.Event) error {
+		got.last <- live.ReadFrames(r, func(e live.Event) error {
 			switch {
 			case e.Run != nil:
 				got.of = e.ID
 				got.began = append(got.began, e.Run)
-				got.all[e.ID] = &web.Series{}
+				got.all[e.ID] = &live.Series{}
 			case e.Frame != nil:
 				return got.all[e.ID].Add(e.Frame)
 			case e.Done != nil:
@@ -108,15 +108,15 @@ func TestFramesAddUp(t *testing.T) {
 				} else if err != nil {
 					t.Fatalf("%v; it said:\n%s", err, p.said.String())
 				}
-				var want web.Counts
+				var want live.Counts
 				for i := range d.Phases {
-					want.Add(web.CountsOf(d.Phases[i].Totals.Counts))
+					want.Add(live.CountsOf(d.Phases[i].Totals.Counts))
 				}
 				s, done := frames.all[d.ID], frames.done[d.ID]
 				if s == nil || done == nil || done.Report != d.ID || done.Headline != d.Headline() {
 					t.Fatalf("report %s: got %+v as its end", d.ID, done)
 				}
-				var got, warm web.Counts
+				var got, warm live.Counts
 				all := s.After(0)
 				for i := range all {
 					got.Add(all[i].Counts)
@@ -128,10 +128,10 @@ func TestFramesAddUp(t *testing.T) {
 					t.Errorf("the frames add up to\n%+v, the report's phases to\n%+v", got, want)
 				}
 				got.Subtract(warm)
-				if total := web.CountsOf(d.Totals.Counts); got != total {
+				if total := live.CountsOf(d.Totals.Counts); got != total {
 					t.Errorf("without the warm-up they add up to\n%+v, the report's totals are\n%+v", got, total)
 				}
-				if i := len(d.Phases); i > 0 && d.Phases[0].Name == measure.WarmUp && warm != web.CountsOf(d.Phases[0].Totals.Counts) {
+				if i := len(d.Phases); i > 0 && d.Phases[0].Name == measure.WarmUp && warm != live.CountsOf(d.Phases[0].Totals.Counts) {
 					t.Errorf("the warm-up's add up to\n%+v, want\n%+v", warm, d.Phases[0].Totals.Counts)
 				}
 			}
@@ -175,7 +175,7 @@ func TestLivePage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := func(until string, lines *bufio.Reader) web.Frame {
+	read := func(until string, lines *bufio.Reader) live.Frame {
 		t.Helper()
 		for {
 			line, err := lines.ReadString('\n')
@@ -184,7 +184,7 @@ func TestLivePage(t *testing.T) {
 			}
 			if strings.TrimSpace(line) == until {
 				data, _ := lines.ReadString('\n')
-				var f web.Frame
+				var f live.Frame
 				_ = json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &f)
 				return f
 			}
@@ -347,7 +347,7 @@ func TestFramesWithoutReader(t *testing.T) {
 		}
 		cmd := exec.Command(carronade(t), "run", "null://", "--rate", "1k/s", "--for", "300ms", "--no-calibrate", "--quiet")
 		cmd.ExtraFiles = []*os.File{w}
-		cmd.Env = []string{web.Variable + "=3", "CARRONADE_TEST_UNTRUSTED=none"}
+		cmd.Env = []string{live.FramesVariable + "=3", "CARRONADE_TEST_UNTRUSTED=none"}
 		if !reads {
 			r.Close()
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/compat"
-	"carronade/target/all"
 )
 
 // wide finds the lines of a page that a terminal of 80 columns would break. It
@@ -31,7 +30,7 @@ func wide(t *testing.T, of, page string) {
 // columns.
 func TestHelpWidth(t *testing.T) {
 	var out bytes.Buffer
-	s := &session{Program: &Program{Kinds: all.Kinds(), Out: &out, Err: io.Discard}, out: &stdout{w: &out}}
+	s := &session{Program: &Program{Kinds: Kinds(), Out: &out, Err: io.Discard}, out: &stdout{w: &out}}
 	pages := 0
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -42,7 +41,7 @@ func TestHelpWidth(t *testing.T) {
 		pages++
 		if cmd.Annotations[settingsPage] != "" {
 			out.Reset()
-			for _, k := range all.Kinds() {
+			for _, k := range Kinds() {
 				s.help(cmd, []string{k.Schemes()[0] + "://h"})
 			}
 			s.helpAll = true

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/digest"
 	"carronade/internal/judge"
 	"carronade/internal/store"
 )
@@ -91,10 +90,10 @@ func (c *collating) run(ctx context.Context, s store.Store, args []string) error
 	now := time.Now()
 	o := judge.CollateOptions{Var: args[0], Sort: c.sort, All: c.all, Now: now, SameSystem: c.same}
 	var err error
-	if o.Last, err = digest.ParseLast(c.last); err != nil {
+	if o.Last, err = store.ParseLast(c.last); err != nil {
 		return &Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 5 shows five groups, -n 168h uses the reports of the last week"}
 	}
-	if o.Filters, err = digest.ParseFilters(args[1:], now); err != nil {
+	if o.Filters, err = store.ParseFilters(args[1:], now); err != nil {
 		return err
 	}
 	q := store.Query{Fields: judge.CollateFields(o), Filters: judge.CollateFilters(o)}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/digest"
 	"carronade/internal/store"
 	"carronade/load"
 	"carronade/units"
@@ -151,7 +150,7 @@ func (c *commands) copyReports(ctx context.Context, from, to store.Store, words 
 // stoppedField is the field that killed reads.
 var stoppedField = []string{"stopped"}
 
-func killed(r *digest.Row) bool {
+func killed(r *store.Row) bool {
 	return r.Text("stopped") == string(load.Killed)
 }
 
@@ -170,7 +169,7 @@ func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []st
 		}
 	}
 	// A complete report replaces a partial one of a killed run, never the other way round.
-	wanted := func(r *digest.Row) bool { return has[r.ID] == 0 || has[r.ID] == part && !killed(r) }
+	wanted := func(r *store.Row) bool { return has[r.ID] == 0 || has[r.ID] == part && !killed(r) }
 	if len(words) > 0 {
 		meant, err := chosen(ctx, from, words)
 		if err != nil {
@@ -181,7 +180,7 @@ func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []st
 			in[id] = true
 		}
 		// If the report exists and differs, the store refuses it.
-		wanted = func(r *digest.Row) bool { return in[r.ID] && (has[r.ID] != whole || !killed(r)) }
+		wanted = func(r *store.Row) bool { return in[r.ID] && (has[r.ID] != whole || !killed(r)) }
 	}
 	rows, err := from.Rows(ctx, store.Query{Fields: stoppedField})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/load"
@@ -92,7 +91,7 @@ func (c *commands) noteParts(ctx context.Context, s store.Store, wholes []string
 }
 
 // rowsWith are the rows that meet a filter, none if no report has its field.
-func rowsWith(ctx context.Context, s store.Store, filter string) ([]digest.Row, error) {
+func rowsWith(ctx context.Context, s store.Store, filter string) ([]store.Row, error) {
 	rows, err := matching(ctx, s, []string{filter}, nil)
 	var unknown *target.Error
 	if errors.As(err, &unknown) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/digest"
 	"carronade/internal/judge"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -44,7 +44,7 @@ func effects(texts []string) (judge.Effects, error) {
 
 // judgedField returns the name of a field that comparisons judge, given by a flag.
 func judgedField(flag, name string) (string, error) {
-	name = digest.Canonical(name)
+	name = store.Canonical(name)
 	if !slices.Contains(judge.Judged(), name) {
 		return "", &Words{
 			Err:  fmt.Errorf("%s: %q is not compared", flag, name),

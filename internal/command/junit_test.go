@@ -12,6 +12,7 @@ import (
 	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 	"carronade/load"
 )
 
@@ -155,6 +156,7 @@ func TestExploratoryRowsDoNotFail(t *testing.T) {
 }
 
 func TestVerifyAsJUnit(t *testing.T) {
+	testkit.Need(t, "a second")
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

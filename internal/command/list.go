@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
@@ -68,7 +67,7 @@ func (c *commands) doList(ctx context.Context, s store.Store, l *listing, words 
 	now := time.Now()
 	var q store.Query
 	if !l.all {
-		last, err := digest.ParseLast(l.last)
+		last, err := store.ParseLast(l.last)
 		if err != nil {
 			return &Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of the last week"}
 		}
@@ -78,7 +77,7 @@ func (c *commands) doList(ctx context.Context, s store.Store, l *listing, words 
 		}
 	}
 	var err error
-	if q.Filters, err = digest.ParseFilters(words, now); err != nil {
+	if q.Filters, err = store.ParseFilters(words, now); err != nil {
 		return err
 	}
 	switch {
@@ -140,12 +139,12 @@ func (c *commands) none(s store.Store, l *listing, words []string) error {
 
 // known returns an error for a field that no report of the store has. Reports outside the list
 // count.
-func known(ctx context.Context, s store.Store, names []string, rows []digest.Row) error {
+func known(ctx context.Context, s store.Store, names []string, rows []store.Row) error {
 	for _, name := range names {
-		if slices.ContainsFunc(rows, func(r digest.Row) bool { _, ok := r.Get(name); return ok }) {
+		if slices.ContainsFunc(rows, func(r store.Row) bool { _, ok := r.Get(name); return ok }) {
 			continue
 		}
-		f, err := digest.ParseFilters([]string{name + "~."}, time.Now())
+		f, err := store.ParseFilters([]string{name + "~."}, time.Now())
 		if err != nil {
 			return err
 		}
@@ -158,7 +157,7 @@ func known(ctx context.Context, s store.Store, names []string, rows []digest.Row
 
 // ofAge describes the age limit of a list.
 func ofAge(l *listing) string {
-	if last, err := digest.ParseLast(l.last); err == nil && last.Age > 0 && !l.all {
+	if last, err := store.ParseLast(l.last); err == nil && last.Age > 0 && !l.all {
 		return " of the last " + l.last
 	}
 	return ""
@@ -181,7 +180,7 @@ const (
 // usualTable prints the default list. On a narrow terminal it drops columns: first what users
 // wrote, then what the target or the report repeats. The id, the target, the p99 and the
 // outcome always stay.
-func (c *commands) usualTable(rows []digest.Row, now time.Time) error {
+func (c *commands) usualTable(rows []store.Row, now time.Time) error {
 	var without []int
 	for _, next := range []int{listAbout, listLoad, listStarted, listThroughput} {
 		lines := usual(rows, now, without).Lines(c.Columns, layout.Style{})
@@ -193,7 +192,7 @@ func (c *commands) usualTable(rows []digest.Row, now time.Time) error {
 	return c.print(usual(rows, now, without))
 }
 
-func usual(rows []digest.Row, now time.Time, without []int) *layout.Table {
+func usual(rows []store.Row, now time.Time, without []int) *layout.Table {
 	t := &layout.Table{Headings: 1, Left: []int{1, 2, 3, 6, 7}, Elastic: []int{7, 2}, Keep: []int{4, leastTarget}, Sparse: true}
 	add := func(cells ...string) {
 		for _, k := range without {
@@ -212,11 +211,11 @@ func usual(rows []digest.Row, now time.Time, without []int) *layout.Table {
 // chosenTable prints the requested fields, each once. The id comes first, unless a place was
 // requested for it. A field that no report has keeps its column, and "-" stands for a missing
 // value, so that scripts find each field where they expect it.
-func (c *commands) chosenTable(rows []digest.Row, columns []string) error {
-	isID := func(name string) bool { return digest.Canonical(name) == "id" }
+func (c *commands) chosenTable(rows []store.Row, columns []string) error {
+	isID := func(name string) bool { return store.Canonical(name) == "id" }
 	var names []string
 	for _, name := range columns {
-		if !slices.ContainsFunc(names, func(n string) bool { return digest.Canonical(n) == digest.Canonical(name) }) {
+		if !slices.ContainsFunc(names, func(n string) bool { return store.Canonical(n) == store.Canonical(name) }) {
 			names = append(names, name)
 		}
 	}
@@ -238,7 +237,7 @@ func (c *commands) chosenTable(rows []digest.Row, columns []string) error {
 		switch {
 		case isID(name): // never cut
 			t.Left = append(t.Left, k)
-		case slices.ContainsFunc(rows, func(r digest.Row) bool { v, ok := r.Get(name); return ok && v.Kind == digest.Text }):
+		case slices.ContainsFunc(rows, func(r store.Row) bool { v, ok := r.Get(name); return ok && v.Kind == store.KindText }):
 			t.Left, t.Elastic = append(t.Left, k), append(t.Elastic, k)
 		}
 	}
@@ -265,7 +264,7 @@ func started(at, now time.Time) string {
 
 // shortTarget abbreviates a target: the kind, the path or the host, and the operation if it is
 // not the default.
-func shortTarget(r *digest.Row) string {
+func shortTarget(r *store.Row) string {
 	full := r.Text("target")
 	_, rest, ok := strings.Cut(full, "://")
 	if !ok {
@@ -286,7 +285,7 @@ func shortTarget(r *digest.Row) string {
 }
 
 // pace describes the schedule of a run.
-func pace(r *digest.Row) string {
+func pace(r *store.Row) string {
 	switch load.Mode(r.Text("mode")) {
 	case load.OpenLoop:
 		if rate := r.Text("rate"); rate != "" {
@@ -307,7 +306,7 @@ func pace(r *digest.Row) string {
 	return "full speed"
 }
 
-func p99(r *digest.Row) string {
+func p99(r *store.Row) string {
 	if v := r.Text("response_p99"); v != "" {
 		return v
 	}
@@ -318,7 +317,7 @@ func p99(r *digest.Row) string {
 }
 
 // outcome is a word for how a run ended, "" if normally.
-func outcome(r *digest.Row) string {
+func outcome(r *store.Row) string {
 	if r.Running {
 		return "running"
 	}
@@ -355,7 +354,7 @@ func outcome(r *digest.Row) string {
 }
 
 // about is what users wrote about a run.
-func about(r *digest.Row) string {
+func about(r *store.Row) string {
 	var parts []string
 	for _, f := range r.Under("label.") {
 		parts = append(parts, strings.TrimPrefix(f.Name, "label.")+"="+f.Value.String())
@@ -370,7 +369,7 @@ func about(r *digest.Row) string {
 const listSchema = "carronade.reports/1"
 
 // writeRows writes rows as one JSON document.
-func writeRows(w io.Writer, place string, rows []digest.Row) error {
+func writeRows(w io.Writer, place string, rows []store.Row) error {
 	type entry struct {
 		ID      string         `json:"id"`
 		Started time.Time      `json:"started_at"`

@@ -7,21 +7,21 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/report"
+	"carronade/internal/store"
 	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
 
-// rowOf returns the digest of a report after a change.
-func rowOf(t *testing.T, change func(d *report.Document)) digest.Row {
+// rowOf returns the row of a report after a change.
+func rowOf(t *testing.T, change func(d *report.Document)) store.Row {
 	t.Helper()
 	d := &report.Document{ID: "abcdefgh", Op: "produce", Target: "kafka://127.0.0.1:9092/orders-of-the-whole-company", Mode: load.OpenLoop, StartedAt: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)}
 	d.Trust.OK = true
 	change(d)
-	return digest.Of(d)
+	return store.RowOf(d)
 }
 
 // A run is listed with the reason for its end; only a complete one with whether
@@ -65,7 +65,7 @@ func TestOutcome(t *testing.T) {
 // A list in a file is uncut, and on a terminal as wide as the terminal; the
 // target keeps the part that distinguishes it.
 func TestListWidth(t *testing.T) {
-	rows := []digest.Row{
+	rows := []store.Row{
 		rowOf(t, func(d *report.Document) {
 			d.Op, d.Labels = "roundtrip", map[string]string{"tool": "kafka-producer-perf-test", "team": "ingest"}
 		}),
@@ -118,7 +118,7 @@ func TestNarrowList(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		c := &commands{ReportTools{Console: Console{Out: &out, Columns: tt.columns}}}
-		if err := c.usualTable([]digest.Row{r}, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)); err != nil {
+		if err := c.usualTable([]store.Row{r}, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(out.String(), "\n")

@@ -17,7 +17,10 @@ import (
 	"carronade/internal/wire/apm"
 	"carronade/internal/wire/riemann"
 	"carronade/internal/workload"
-	"carronade/target/all"
+	"carronade/target"
+	targetapm "carronade/target/apm"
+	"carronade/target/kafka"
+	targetriemann "carronade/target/riemann"
 )
 
 // fitted runs the command on a file.
@@ -119,7 +122,7 @@ func TestWorkloadsAreValid(t *testing.T) {
 			if err != nil {
 				t.Fatalf("got %v of\n%s", err, out)
 			}
-			w, err := workload.Resolve(all.Kinds(), nil, docs[0])
+			w, err := workload.Resolve([]target.Kind{kafka.Kind{}, targetriemann.Kind{}, targetapm.Kind{}}, nil, docs[0])
 			if err != nil {
 				t.Fatalf("got %v of\n%s", err, out)
 			}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
 )
@@ -127,7 +126,7 @@ func (c *commands) get(ctx context.Context, s store.Store, words []string) (*rep
 	if err != nil {
 		return nil, err
 	}
-	f, err := digest.ParseFilters([]string{"id=" + id}, time.Now())
+	f, err := store.ParseFilters([]string{"id=" + id}, time.Now())
 	if err != nil {
 		return nil, err
 	}

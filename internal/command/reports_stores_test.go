@@ -13,6 +13,7 @@ import (
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/reporttest"
 )
 
@@ -116,6 +117,7 @@ func runsOn(t *testing.T, terminal bool, args ...string) (r ran) {
 
 // The loss of a damaged store is not understated.
 func TestLossOfADamagedStore(t *testing.T) {
+	testkit.Need(t, "a second")
 	const n = 60
 	for _, tt := range []struct {
 		name  string

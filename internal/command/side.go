@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/store"
 )
 
@@ -35,7 +34,7 @@ func words(side string) []string {
 
 // rows returns the reports of one side: ids, filters, a branch, or the beginning of a
 // revision. The filters in more apply to both sides.
-func rows(ctx context.Context, s store.Store, side string, more []string, fields []string) ([]digest.Row, error) {
+func rows(ctx context.Context, s store.Store, side string, more []string, fields []string) ([]store.Row, error) {
 	parts := words(side)
 	if len(parts) == 0 {
 		return nil, &Words{Err: errors.New("one side names no reports"), Hint: sideHint}
@@ -46,7 +45,7 @@ func rows(ctx context.Context, s store.Store, side string, more []string, fields
 			filters++
 		}
 	}
-	var found []digest.Row
+	var found []store.Row
 	switch filters {
 	case len(parts):
 		rows, err := matching(ctx, s, append(slices.Clone(parts), more...), fields)
@@ -61,7 +60,7 @@ func rows(ctx context.Context, s store.Store, side string, more []string, fields
 				return nil, err
 			}
 			for _, r := range rows {
-				if !slices.ContainsFunc(found, func(o digest.Row) bool { return o.ID == r.ID }) {
+				if !slices.ContainsFunc(found, func(o store.Row) bool { return o.ID == r.ID }) {
 					found = append(found, r)
 				}
 			}
@@ -77,8 +76,8 @@ func rows(ctx context.Context, s store.Store, side string, more []string, fields
 
 const sideHint = "a side is reports (last,last~1), filters (branch=main,rate=50k/s) or a branch (main)"
 
-func matching(ctx context.Context, s store.Store, filters, fields []string) ([]digest.Row, error) {
-	f, err := digest.ParseFilters(filters, time.Now())
+func matching(ctx context.Context, s store.Store, filters, fields []string) ([]store.Row, error) {
+	f, err := store.ParseFilters(filters, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +86,8 @@ func matching(ctx context.Context, s store.Store, filters, fields []string) ([]d
 
 // named returns the reports of a word without a comparison operator: last and the like, a
 // branch, a report, or the beginning of a revision.
-func named(ctx context.Context, s store.Store, word string, more, fields []string) ([]digest.Row, error) {
-	with := func(filter string) ([]digest.Row, error) {
+func named(ctx context.Context, s store.Store, word string, more, fields []string) ([]store.Row, error) {
+	with := func(filter string) ([]store.Row, error) {
 		return matching(ctx, s, append([]string{filter}, more...), fields)
 	}
 	if !strings.HasPrefix(word, "last") {
@@ -131,13 +130,13 @@ func named(ctx context.Context, s store.Store, word string, more, fields []strin
 }
 
 // equal is a filter for exactly this value.
-func equal(name, value string) digest.Filters { return must(name + "=" + value) }
+func equal(name, value string) store.Filters { return must(name + "=" + value) }
 
 // must parses a filter on a text field, which cannot fail.
-func must(word string) digest.Filters {
-	f, err := digest.ParseFilters([]string{word}, time.Time{})
+func must(word string) store.Filters {
+	f, err := store.ParseFilters([]string{word}, time.Time{})
 	if err != nil {
-		return digest.Filters{{Name: "id", Op: digest.Equal, Text: "(none)"}}
+		return store.Filters{{Name: "id", Op: store.OpEqual, Text: "(none)"}}
 	}
 	return f
 }

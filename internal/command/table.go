@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/digest"
 	"carronade/internal/export"
 	"carronade/internal/judge"
 	"carronade/internal/store"
@@ -93,13 +92,13 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 	q := store.Query{Fields: judge.TableFields()}
 	var err error
 	if t.last != "" {
-		last, err := digest.ParseLast(t.last)
+		last, err := store.ParseLast(t.last)
 		if err != nil {
 			return &Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of the last week"}
 		}
 		q.Since, q.Limit = last.Since(now), last.N
 	}
-	if q.Filters, err = digest.ParseFilters(words, now); err != nil {
+	if q.Filters, err = store.ParseFilters(words, now); err != nil {
 		return err
 	}
 	rows, err := s.Rows(ctx, q)
@@ -116,7 +115,7 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 }
 
 // writeTables writes the tables of the sides that have runs.
-func (c *commands) writeTables(ctx context.Context, s store.Store, t *tabling, rows []digest.Row, sides []string) error {
+func (c *commands) writeTables(ctx context.Context, s store.Store, t *tabling, rows []store.Row, sides []string) error {
 	var tables []*judge.Table
 	var missing error
 	for _, side := range sides {

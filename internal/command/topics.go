@@ -262,7 +262,7 @@ func (t *topics) run(ctx context.Context, f *topicFlags, args []string, w admin.
 		w.Started = func(time.Time) { began() }
 		var of *load.Result
 		var err error
-		if r, of, err = measured(ctx, w, nil); err != nil {
+		if r, of, err = measured(ctx, w); err != nil {
 			return "", nil, err
 		}
 		return on.Target(), of, nil

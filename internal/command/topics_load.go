@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"carronade/internal/compat"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -14,40 +13,31 @@ import (
 )
 
 // LoadTopics runs operations on topics for an old tool. doc names the brokers and has the connection
-// settings.
-func LoadTopics(ctx context.Context, c Console, k target.Kind, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+// settings. where is the target, without secrets; of is the result as that of a run.
+func LoadTopics(ctx context.Context, c Console, k target.Kind, doc *workload.Document, work admin.Work) (where string, r *admin.Result, of *load.Result, err error) {
 	doc.Add("op", "carronade as", workload.Consume)
 	w, err := workload.Resolve([]target.Kind{k}, doc, nil)
 	if err != nil {
-		return nil, err
+		return "", nil, nil, err
 	}
 	for _, text := range w.Warnings {
 		c.Warn(text)
 	}
 	spec, err := w.Spec()
 	if err != nil {
-		return nil, err
+		return "", nil, nil, err
 	}
-	work := admin.Work{
-		Op: l.Op, URL: w.URL, Options: spec.Options, Given: spec.Given, Names: l.Names, Next: l.Next, Upto: -1,
-		Spec:        admin.Spec{Partitions: int32(l.Partitions), Replicas: int16(l.Replicas)},
-		Concurrency: l.Concurrency, PerRequest: l.PerRequest, Rate: l.Rate, Times: l.Times, For: l.For, Failures: l.Failures,
-		Started: l.Started, Logf: c.Note,
+	work.URL, work.Options, work.Given, work.Upto, work.Logf = w.URL, spec.Options, spec.Given, -1, c.Note
+	if r, of, err = measured(ctx, work); err != nil {
+		return "", nil, nil, err
 	}
-	r, result, err := measured(ctx, work, l.Each)
-	if err != nil {
-		return nil, err
-	}
-	return &compat.TopicResult{
-		Target: w.Target(), Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Unsent: r.Unsent, Elapsed: r.Elapsed, Bytes: r.Bytes,
-		Interrupted: r.Interrupted, Result: result,
-	}, nil
+	return w.Target(), r, of, nil
 }
 
 // measured does the work, and returns its result also as that of a run: its events are the
-// operations, its batches are the requests. see is called with each operation; nil: not called.
-func measured(ctx context.Context, work admin.Work, see func(compat.TopicDone)) (*admin.Result, *load.Result, error) {
-	s := newSeconds(&work, see)
+// operations, its batches are the requests.
+func measured(ctx context.Context, work admin.Work) (*admin.Result, *load.Result, error) {
+	s := newSeconds(&work)
 	var began time.Time
 	started := work.Started
 	work.Started = func(at time.Time) {

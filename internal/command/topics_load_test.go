@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/compat"
 	standinkafka "carronade/internal/standin/kafka"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -23,23 +22,23 @@ func TestLoad(t *testing.T) {
 	}
 	t.Cleanup(func() { srv.Close() })
 	c := Console{Note: t.Logf, Warn: func(text string) { t.Log(text) }}
-	run := func(l compat.TopicLoad) (*compat.TopicResult, []compat.TopicDone) {
+	run := func(w admin.Work) (*admin.Result, *load.Result, []admin.Done) {
 		t.Helper()
-		var seen []compat.TopicDone
-		l.Each = func(d compat.TopicDone) { seen = append(seen, d) }
+		var seen []admin.Done
+		w.Each = func(d admin.Done) { seen = append(seen, d) }
 		var doc workload.Document
 		doc.Add("target", "test", "kafka://"+srv.Addr())
-		r, err := LoadTopics(t.Context(), c, kafka.Kind{}, &doc, l)
-		if err != nil {
-			t.Fatal(err)
+		where, r, of, err := LoadTopics(t.Context(), c, kafka.Kind{}, &doc, w)
+		if err != nil || where != "kafka://"+srv.Addr() {
+			t.Fatalf("at %q: %v", where, err)
 		}
-		h := &r.Result.Measurement
+		h := &of.Measurement
 		var sum measure.Counts
 		service, failing := uint64(0), uint64(0)
-		for i := range r.Result.Intervals {
-			sum.Add(r.Result.Intervals[i].Counts)
-			service += r.Result.Intervals[i].Service.Count()
-			failing += r.Result.Intervals[i].FailedService.Count()
+		for i := range of.Intervals {
+			sum.Add(of.Intervals[i].Counts)
+			service += of.Intervals[i].Service.Count()
+			failing += of.Intervals[i].FailedService.Count()
 		}
 		if sum != h.Counts || service != h.Service.Count() || failing != h.FailedService.Count() || h.Batches != service+failing || h.Answers != h.Batches {
 			t.Errorf("the intervals have %+v, %d times and %d of failed ones, the measurement %+v, %d answers, %d and %d", sum, service, failing, h.Counts, h.Answers, h.Service.Count(), h.FailedService.Count())
@@ -47,31 +46,31 @@ func TestLoad(t *testing.T) {
 		if h.Offered != h.Sent+h.Unsent || h.Sent != h.Acked+h.Failed+h.Unknown || h.Unknown != r.Unknown || h.Acked != r.Done || h.Failed != r.Failed || h.Unsent != r.Unsent || uint64(len(seen)) != h.Sent || h.End != r.Elapsed {
 			t.Errorf("%+v of %+v, %d seen", h.Counts, r, len(seen))
 		}
-		return r, seen
+		return r, of, seen
 	}
-	create := compat.TopicLoad{Op: admin.Create, Names: admin.Names("t", 30), Partitions: 1, Replicas: 1, PerRequest: 10}
-	r, seen := run(create)
-	if r.Done != 30 || r.Result.Measurement.Batches != 3 || r.Result.Stopped != load.ByEvents || r.Result.Mode != load.ClosedLoop || seen[29].Name != "t29" || r.Target != "kafka://"+srv.Addr() {
+	create := admin.Work{Op: admin.Create, Names: admin.Names("t", 30), Spec: admin.Spec{Partitions: 1, Replicas: 1}, PerRequest: 10}
+	r, of, seen := run(create)
+	if r.Done != 30 || of.Measurement.Batches != 3 || of.Stopped != load.ByEvents || of.Mode != load.ClosedLoop || seen[29].Name != "t29" {
 		t.Errorf("got %+v, %+v", r, seen)
 	}
 	create.PerRequest, create.Failures = 1, 4
-	r, seen = run(create)
-	if r.Failed != 5 || r.Unsent != 25 || r.Result.Stopped != load.ByFailures || !slices.ContainsFunc(seen, func(d compat.TopicDone) bool { return d.Class == "rejected" && d.Err != nil }) {
+	r, of, seen = run(create)
+	if r.Failed != 5 || r.Unsent != 25 || of.Stopped != load.ByFailures || !slices.ContainsFunc(seen, func(d admin.Done) bool { return d.Class == "rejected" && d.Err != nil }) {
 		t.Errorf("again, with four failures allowed: got %+v, %+v", r, seen)
 	}
 	for _, times := range []int{-1, 1e9} { // without an end, and a limit that is not reached
-		r, _ = run(compat.TopicLoad{Op: admin.List, Times: times, For: 50 * time.Millisecond})
-		if r.Done == 0 || r.Unsent != 0 || r.Result.Stopped != load.ByTime {
-			t.Errorf("%d times for 50 ms: got %+v, ended by %v", times, r, r.Result.Stopped)
+		r, of, _ = run(admin.Work{Op: admin.List, Times: times, For: 50 * time.Millisecond})
+		if r.Done == 0 || r.Unsent != 0 || of.Stopped != load.ByTime {
+			t.Errorf("%d times for 50 ms: got %+v, ended by %v", times, r, of.Stopped)
 		}
 	}
 	started := time.Time{}
-	r, _ = run(compat.TopicLoad{Op: admin.List, Started: func(at time.Time) { started = at }})
-	if started.IsZero() || !started.Equal(r.Result.Started) {
-		t.Errorf("it began at %v, the report says %v", started, r.Result.Started)
+	_, of, _ = run(admin.Work{Op: admin.List, Started: func(at time.Time) { started = at }})
+	if started.IsZero() || !started.Equal(of.Started) {
+		t.Errorf("it began at %v, the report says %v", started, of.Started)
 	}
-	r, _ = run(compat.TopicLoad{Op: admin.List, Times: 4, Rate: 1000})
-	if r.Done != 4 || r.Result.Mode != load.OpenLoop || r.Result.Measurement.Response.Count() != 4 || r.Result.Measurement.SendDelay.Count() != 4 || r.Result.Measurement.Queueing.Count() != 4 || r.Result.Measurement.Batching.Count() != 4 {
+	r, of, _ = run(admin.Work{Op: admin.List, Times: 4, Rate: 1000})
+	if r.Done != 4 || of.Mode != load.OpenLoop || of.Measurement.Response.Count() != 4 || of.Measurement.SendDelay.Count() != 4 || of.Measurement.Queueing.Count() != 4 || of.Measurement.Batching.Count() != 4 {
 		t.Errorf("list: got %+v", r)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/compat"
 	"carronade/measure"
 	"carronade/target/kafka/admin"
 )
@@ -13,8 +12,8 @@ import (
 // reported slightly late. Older ones are in a series, so that an endless load needs no more
 // memory than one of an hour. What comes even later counts in the oldest open interval.
 type seconds struct {
-	see       func(compat.TopicDone)
-	each      uint64 // operations in a request
+	see       func(admin.Done) // nil: not called
+	each      uint64           // operations in a request
 	scheduled bool
 	series    *measure.Series
 	open      [2]measure.Interval // the older one first
@@ -27,9 +26,9 @@ type seconds struct {
 	classes       []string
 }
 
-func newSeconds(w *admin.Work, see func(compat.TopicDone)) *seconds {
+func newSeconds(w *admin.Work) *seconds {
 	s := &seconds{
-		see: see, each: uint64(max(1, w.PerRequest)), scheduled: w.Rate > 0, series: measure.NewSeries(measure.DefaultSeries),
+		see: w.Each, each: uint64(max(1, w.PerRequest)), scheduled: w.Rate > 0, series: measure.NewSeries(measure.DefaultSeries),
 		total: measure.Set{Service: measure.NewHistogram()}, lower: measure.Lower{Service: measure.NewHistogram()},
 	}
 	for i := range s.open {
@@ -102,9 +101,7 @@ func (s *seconds) done(d admin.Done) {
 	}
 	row.InFlight = uint64(d.InFlight-1) * s.each
 	if s.see != nil {
-		s.see(compat.TopicDone{
-			Name: d.Name, Due: d.Due, Sent: d.Sent, At: d.At, Class: d.Class, Err: d.Err, Certain: d.Certain, Bytes: d.Bytes, InFlight: d.InFlight,
-		})
+		s.see(d)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/compat"
 	"carronade/measure"
 	"carronade/target/kafka/admin"
 )
@@ -25,7 +24,7 @@ func sums(rows []measure.Interval) (c measure.Counts, service, failing, censored
 // are lost, and two rows are open.
 func TestSecondsAreBounded(t *testing.T) {
 	const most = 3 * measure.DefaultSeries
-	s := newSeconds(&admin.Work{PerRequest: 2}, nil)
+	s := newSeconds(&admin.Work{PerRequest: 2})
 	for i := range most {
 		at := time.Duration(i) * time.Second
 		if i%5 == 1 {
@@ -61,7 +60,7 @@ func TestSecondsAreBounded(t *testing.T) {
 // were never begun, until the last beginning of operations.
 func TestSecondsOffered(t *testing.T) {
 	w := &admin.Work{Op: admin.List, Times: -1, Rate: 10}
-	s := newSeconds(&admin.Work{Rate: w.Rate}, nil)
+	s := newSeconds(&admin.Work{Rate: w.Rate})
 	// The second request lasts until the load is canceled; the third waits
 	// behind it.
 	s.done(admin.Done{Sent: 0, At: time.Millisecond, InFlight: 1, Last: true})
@@ -96,9 +95,8 @@ func TestSecondsOffered(t *testing.T) {
 // A request has a service time if a part of it was done, a failed service time
 // if all of it failed, and none if its result is unknown.
 func TestSecondsFates(t *testing.T) {
-	s := newSeconds(&admin.Work{PerRequest: 2}, nil)
-	var seen []compat.TopicDone
-	s.see = func(d compat.TopicDone) { seen = append(seen, d) }
+	var seen []admin.Done
+	s := newSeconds(&admin.Work{PerRequest: 2, Each: func(d admin.Done) { seen = append(seen, d) }})
 	for _, fates := range [][2]string{{"", "rejected"}, {"rejected", "rejected"}, {"timeout", "timeout"}} {
 		for i, class := range fates {
 			s.done(admin.Done{At: 5 * time.Millisecond, Class: class, Certain: class == "rejected", InFlight: 1, Last: i == 1})
@@ -122,7 +120,7 @@ func TestSecondsFates(t *testing.T) {
 // the lower values.
 func TestSecondsLate(t *testing.T) {
 	ms := time.Millisecond
-	s := newSeconds(&admin.Work{Rate: 10, PerRequest: 3}, nil)
+	s := newSeconds(&admin.Work{Rate: 10, PerRequest: 3})
 	record := func(due, free, sent, at time.Duration) {
 		for i := range 3 {
 			s.done(admin.Done{Due: due, Free: free, Sent: sent, At: at, InFlight: 1, Last: i == 2})
@@ -151,7 +149,7 @@ func TestSecondsLate(t *testing.T) {
 // quickly.
 func TestSecondsNeverBegun(t *testing.T) {
 	w := &admin.Work{Op: admin.Create, Next: func() string { return "" }, Times: -1, Rate: 1e6, PerRequest: 10}
-	s := newSeconds(&admin.Work{Rate: w.Rate, PerRequest: 10}, nil)
+	s := newSeconds(&admin.Work{Rate: w.Rate, PerRequest: 10})
 	r := &admin.Result{Begun: time.Hour, Elapsed: time.Hour}
 	r.Unsent = w.DueBefore(r.Begun)
 	rows := s.intervals(w, r)

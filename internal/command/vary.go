@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/digest"
 	"carronade/internal/judge"
 	"carronade/internal/picture"
 	"carronade/internal/stats"
@@ -61,9 +60,9 @@ func (v *Variation) JSON() error {
 }
 
 // RowsWithLabel returns these fields of the reports with a label, such as those of a series.
-func RowsWithLabel(ctx context.Context, s store.Store, label, value string, fields ...string) ([]digest.Row, error) {
+func RowsWithLabel(ctx context.Context, s store.Store, label, value string, fields ...string) ([]store.Row, error) {
 	rows, err := s.Rows(ctx, store.Query{Filters: equal("label."+label, value), Fields: fields})
-	if errors.Is(err, digest.ErrNoField) { // no report has the label
+	if errors.Is(err, store.ErrNoField) { // no report has the label
 		return nil, nil
 	}
 	return rows, err

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/digest"
 	"carronade/internal/export"
 	"carronade/internal/judge"
 	"carronade/internal/store"
@@ -98,13 +97,13 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 	if err = c.form.check(); err != nil {
 		return err
 	}
-	last, err := digest.ParseLast(c.last)
+	last, err := store.ParseLast(c.last)
 	if err != nil {
 		return &Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 168h judges the reports of a week"}
 	}
 	now := time.Now()
 	q := store.Query{Since: last.Since(now), Limit: last.N}
-	if q.Filters, err = digest.ParseFilters(args, now); err != nil {
+	if q.Filters, err = store.ParseFilters(args, now); err != nil {
 		return err
 	}
 	q.Fields = judge.VerifyFields(q.Filters)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,9 +57,9 @@ type Program struct {
 	// run, the others are ended, and no report is made.
 	RunTogether func(ctx context.Context, ws []*workload.Document) ([]*report.Document, error)
 
-	// Topics makes a load of operations on topics, as `carronade topics` does; w
-	// names the target. Its report is kept like any other. Nil if the tool's kind
-	// of target has no topics.
+	// Topics makes a load of operations on topics, as `carronade topics` does; w names
+	// the target, and has the labels and the note of the report, which is kept like any
+	// other. Nil if the tool's kind of target has no topics.
 	Topics func(ctx context.Context, w *workload.Document, l TopicLoad) (*TopicResult, error)
 
 	// Resolve checks a workload as Run does before it connects.
@@ -250,6 +251,11 @@ func (d *Draft) Set(name, where, text string) { d.Add(name, where, text) }
 func (d *Draft) AtMost(where, text string) {
 	d.Add("count", where, text)
 	d.Add("count-at-most", where, "true")
+}
+
+// SetRate sets the rate, in events per second.
+func (d *Draft) SetRate(where string, perS float64) {
+	d.Add("rate", where, strconv.FormatFloat(perS, 'f', -1, 64)+"/s")
 }
 
 // Setf is Set with a formatted text.

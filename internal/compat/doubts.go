@@ -7,19 +7,19 @@ import (
 	"carronade/internal/report"
 )
 
-// WriteWarnings writes what makes a run doubtful, for tools whose own lines have no
+// writeWarnings writes what makes a run doubtful, for tools whose own lines have no
 // place for it. The report's warnings were already printed during the run.
-func WriteWarnings(w io.Writer, d *report.Document) {
+func writeWarnings(w io.Writer, d *report.Document) {
 	for _, text := range d.Against() {
 		fmt.Fprintf(w, "warning: %s\n", text)
 	}
 }
 
-// WriteProblems writes the records that failed, then the warnings, for Kafka's
+// writeProblems writes the records that failed, then the warnings, for Kafka's
 // tools.
-func WriteProblems(w io.Writer, d *report.Document) {
+func writeProblems(w io.Writer, d *report.Document) {
 	for _, f := range d.Failures {
 		fmt.Fprintf(w, "%s: %s (%d records)\n", f.Class, f.Text, f.Events)
 	}
-	WriteWarnings(w, d)
+	writeWarnings(w, d)
 }

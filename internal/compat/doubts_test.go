@@ -23,7 +23,7 @@ func TestWriteWarnings(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b strings.Builder
-			if WriteWarnings(&b, &tt.d); b.String() != tt.want {
+			if writeWarnings(&b, &tt.d); b.String() != tt.want {
 				t.Errorf("got %q, want %q", b.String(), tt.want)
 			}
 		})

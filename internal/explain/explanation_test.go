@@ -80,6 +80,28 @@ func text(t *testing.T, x *Explanation) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
+// TestExplainReading: the stalls of a run that only reads are explained by the connections that it lost.
+func TestExplainReading(t *testing.T) {
+	d := document(t)
+	d.Op, d.Mode, d.Service = "consume", load.Consuming, nil
+	for i := range d.Intervals {
+		iv := &d.Intervals[i]
+		iv.Response, iv.Service, iv.Offered, iv.Consumed = nil, nil, 0, 1000
+	}
+	addStalls(d)
+	for i := range d.Moments {
+		m := &d.Moments[i]
+		m.From, m.Name, m.LengthS = "client", "connection lost", 0
+	}
+	x := Explain(d)
+	if len(x.Groups) != 1 || x.Groups[0].Unexplained != 0 {
+		t.Fatalf("got %+v, want one group, all of it explained", x)
+	}
+	if got, want := text(t, x), "all 6 began within 20 ms of a lost connection"; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %q in it", got, want)
+	}
+}
+
 func TestExplain(t *testing.T) {
 	d := document(t)
 	addStalls(d)

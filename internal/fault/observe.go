@@ -59,11 +59,17 @@ func (o *observation) look(lane int) view {
 
 // began reports whether something went wrong before a moment: in the whole, or in a lane.
 func (o *observation) began(whole *view, before time.Duration) bool {
+	if o.in.Reading {
+		early := *o
+		early.until, early.open = before, before
+		g, found := early.longestRead()
+		return found && g.length() > o.in.Limit
+	}
 	wrong := func(v *view) bool {
 		end := min(v.end, int((before-v.From)/Bin))
 		for i := v.first; i < end; i++ {
 			c := &v.Cells[i]
-			if c.Failed > 0 || o.bad(c) || v.why() == "" && v.waiting[i] > v.level {
+			if c.lost() > 0 || o.bad(c) || v.why() == "" && v.waiting[i] > v.level {
 				return true
 			}
 		}
@@ -92,8 +98,8 @@ func (o *observation) measure(v *view, a, b int) {
 	for i := a; i < b; i++ {
 		c := &v.Cells[i]
 		acked += float64(c.Acked)
-		due += float64(c.Due)
-		over += float64(c.Over)
+		due += float64(c.offered())
+		over += float64(c.bad())
 		if c.Answered > 0 {
 			means = append(means, c.Response/float64(c.Answered))
 		}
@@ -116,10 +122,14 @@ func (o *observation) measure(v *view, a, b int) {
 	early, _ := spread(queue[:third])
 	late, d := spread(queue[len(queue)-third:])
 	switch {
+	case acked == 0 && o.in.Reading:
+		v.problem = "cannot say: nothing was read before it"
 	case acked == 0:
 		v.problem = "cannot say: nothing was acked before it"
 	case due > 0 && over/due > o.in.Budget:
 		v.problem = "cannot say: the limit did not hold before it either"
+	case 3*between/math.Sqrt(blocks) > 0.15*v.rate && o.in.Reading:
+		v.problem = "cannot say how low the rate fell: it was not stable before"
 	case 3*between/math.Sqrt(blocks) > 0.15*v.rate:
 		v.problem = "cannot say: the acked rate before it was not stable"
 	case o.in.Scheduled && late > 2*early+3*d/math.Sqrt(float64(third))+0.1*v.due:
@@ -144,7 +154,7 @@ func (o *observation) numbers(v *view) Numbers {
 	var n Numbers
 	o.noticed(v, &n)
 	for i := v.first; i < v.end; i++ {
-		n.Over += uint64(v.Cells[i].Over)
+		n.Over += uint64(v.Cells[i].bad())
 	}
 	if o.blind || v.rate == 0 {
 		o.blackout(v, &n, len(v.Cells))
@@ -186,7 +196,7 @@ func (o *observation) blackout(v *view, n *Numbers, until int) (length, since ti
 	for i := v.first; i < until; i++ {
 		c := &v.Cells[i]
 		begin := v.at(i)
-		if idle && (c.Due > 0 || v.waiting[i] > 0) {
+		if idle && (c.offered() > 0 || v.waiting[i] > 0) {
 			last, idle = max(last, begin), false
 		}
 		if c.Acked > 0 {
@@ -220,6 +230,12 @@ func (o *observation) blackout(v *view, n *Numbers, until int) (length, since ti
 // longest returns the longest blackout of the whole or a lane that is longer than least; nil: there is
 // none.
 func (o *observation) longest(least time.Duration) *Time {
+	if o.in.Reading {
+		if g, found := o.longestRead(); found && g.length() > least {
+			return &Time{S: g.length().Seconds(), More: g.open}
+		}
+		return nil
+	}
 	var longest *Time
 	for lane := -1; lane < len(o.in.Lanes); lane++ {
 		v := o.look(lane)
@@ -231,19 +247,19 @@ func (o *observation) longest(least time.Duration) *Time {
 	return longest
 }
 
-// noticed finds when the first event was over the limit, or failed.
+// noticed finds when the first event was over the limit, failed, or was dropped.
 func (o *observation) noticed(v *view, n *Numbers) {
 	for i := v.first; i < v.end; i++ {
 		c := &v.Cells[i]
 		at := max(0, v.at(i)-o.mark)
-		if c.Failed > 0 {
+		if c.lost() > 0 {
 			n.Noticed = &Time{S: at.Seconds()}
 			return
 		}
 		if o.bad(c) { // due in this bin, and over the limit this much later
 			at += o.in.Limit
 			for j := i + 1; j < v.end && v.at(j)-o.mark < at; j++ {
-				if v.Cells[j].Failed > 0 {
+				if v.Cells[j].lost() > 0 {
 					at = v.at(j) - o.mark
 				}
 			}
@@ -254,7 +270,7 @@ func (o *observation) noticed(v *view, n *Numbers) {
 }
 
 // bad reports whether more events of a bin are over the limit than chance explains.
-func (o *observation) bad(c *Cell) bool { return o.tooMany(uint64(c.Over), uint64(c.Due)) }
+func (o *observation) bad(c *Cell) bool { return o.tooMany(uint64(c.bad()), uint64(c.offered())) }
 
 // tooMany reports whether more of n events are over the limit than chance explains: more than three
 // standard deviations above what the budget allows.
@@ -268,7 +284,7 @@ func (o *observation) tooMany(over, n uint64) bool {
 func (o *observation) back(v *view, stay time.Duration) *Time {
 	due, over := make([]uint64, len(v.Cells)+1), make([]uint64, len(v.Cells)+1) // before each bin
 	for i := range v.Cells {
-		due[i+1], over[i+1] = due[i]+uint64(v.Cells[i].Due), over[i]+uint64(v.Cells[i].Over)
+		due[i+1], over[i+1] = due[i]+uint64(v.Cells[i].offered()), over[i]+uint64(v.Cells[i].bad())
 	}
 	return o.settled(v, stay, func(i int) bool { return o.bad(&v.Cells[i]) }, func(a, b int) bool { return o.tooMany(over[b]-over[a], due[b]-due[a]) })
 }

@@ -109,6 +109,17 @@ func (r *Recorder) Add(thread int, out []load.Outcome) {
 // Unsent counts events of a stream, due evenly from first to last, that were never sent until the run
 // ended, at end: they wait from when they were due, and nothing answers them.
 func (r *Recorder) Unsent(thread int, stream int32, first, last, end time.Duration, events uint64) {
+	r.without(thread, stream, first, last, events, fate{until: end})
+}
+
+// Dropped counts events of a stream, due evenly from first to last, that the generator dropped because
+// the system took no more: they do not wait, and are not acked.
+func (r *Recorder) Dropped(thread int, stream int32, first, last time.Duration, events uint64) {
+	r.without(thread, stream, first, last, events, fate{dropped: true})
+}
+
+// without counts events without an outcome.
+func (r *Recorder) without(thread int, stream int32, first, last time.Duration, events uint64, what fate) {
 	s := r.shards[thread]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +127,7 @@ func (r *Recorder) Unsent(thread int, stream int32, first, last, end time.Durati
 	for rest := events; rest > 0; {
 		n := min(rest, 1<<30)
 		o := load.Outcome{Batch: load.Batch{Stream: stream, DueFirst: first, DueLast: last, Events: int32(n)}}
-		s.addDue(&o, lane, end)
+		s.addDue(&o, lane, what)
 		rest -= n
 	}
 }
@@ -128,19 +139,19 @@ func (s *shard) add(o *load.Outcome) {
 	ch.net[lane] -= int64(o.Events)
 	if c != nil {
 		at := uint32((o.Done - time.Duration(done)*Bin) / time.Microsecond)
-		if o.Acked > 0 {
-			if c.Acked == 0 || at < c.First {
-				c.First = at
-			}
-			c.Last = max(c.Last, at)
-		}
-		c.Acked += uint32(o.Acked)
+		c.arrived(at, uint32(o.Acked))
 		c.Failed += uint32(o.Failed + o.Unknown)
 	}
 	if o.Failed+o.Unknown > 0 {
 		s.fail(badKey{done, o.Class}, uint64(o.Failed+o.Unknown))
 	}
-	s.addDue(o, lane, never)
+	s.addDue(o, lane, fate{until: never})
+}
+
+// A fate is what became of events that were not acked.
+type fate struct {
+	until   time.Duration // it is over the limit what became due so long before
+	dropped bool
 }
 
 // fail counts events that were not acked.
@@ -154,8 +165,8 @@ func (s *shard) fail(k badKey, n uint64) {
 
 // addDue spreads the events of a batch evenly from the first due time to the last, as the engine
 // does. What failed counts as the last of them, and as over the limit, unless it
-// became due too short before until.
-func (s *shard) addDue(o *load.Outcome, lane int, until time.Duration) {
+// became due too short before the end of its fate.
+func (s *shard) addDue(o *load.Outcome, lane int, what fate) {
 	first, last := o.DueFirst, o.DueLast
 	if first < 0 { // nothing schedules the run: an event is due when it is sent
 		first = max(o.Sent, 0)
@@ -187,12 +198,19 @@ func (s *shard) addDue(o *load.Outcome, lane int, until time.Duration) {
 			}
 		}
 		c, ch := s.cell(bin, lane)
+		if what.dropped {
+			if c != nil {
+				c.Dropped += uint32(next - i)
+			}
+			i = next
+			continue
+		}
 		ch.net[lane] += int64(next - i)
 		if c != nil {
 			acked := max(0, min(next, int(o.Acked))-i)
 			c.Due += uint32(next - i)
 			c.Answered += uint32(acked)
-			if until-due(next-1) > s.of.limit {
+			if what.until-due(next-1) > s.of.limit {
 				c.Over += uint32(next - i - acked)
 			}
 			if acked > 0 {

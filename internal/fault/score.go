@@ -85,12 +85,13 @@ type Baseline struct {
 	Why string `json:"why,omitempty"`
 }
 
-// Numbers are the score of the whole run or of one lane. Null: it cannot be said.
+// Numbers are the score of the whole run or of one lane. Null: it cannot be said. A run that only reads
+// has Blackout, FirstAck and Floor: in place of acks it has events, and the word that there are none.
 type Numbers struct {
 	Name string `json:"name,omitempty"` // of the lane
 
-	Noticed  *Time `json:"noticed"`   // until the first event was over the limit or failed; null: none was
-	Blackout *Time `json:"blackout"`  // longest time without an ack while events waited
+	Noticed  *Time `json:"noticed"`   // until the first event was over the limit, failed or was dropped; null: none was
+	Blackout *Time `json:"blackout"`  // longest time without an ack while events waited; a run that only reads: without a sign that it should have
 	FirstAck *Time `json:"first_ack"` // until the ack that ended it; after a heal, or without a blackout, until the next ack
 	Back     *Time `json:"back"`      // until the limit holds for good
 	Drained  *Time `json:"drained"`   // until no more events waited than before
@@ -98,7 +99,7 @@ type Numbers struct {
 	LostEventS *float64 `json:"lost_event_s"` // response times above the baseline's, added up until the queue was drained
 	NotAcked   *float64 `json:"not_acked"`    // share of the events due in that time that were not acked
 	Floor      *float64 `json:"floor"`        // lowest acked rate over a second, as a share of the baseline's
-	Over       uint64   `json:"over"`         // events over the limit, failed or unknown
+	Over       uint64   `json:"over"`         // events over the limit, failed, unknown or dropped
 
 	Predicted *Prediction `json:"predicted,omitempty"`
 	// NotPredicted says why the prediction is missing.
@@ -132,6 +133,8 @@ type Input struct {
 	Limit      time.Duration // on the response time
 	Budget     float64       // share of events that may be over it
 	Scheduled  bool          // events have due times
+	Reading    bool          // the run only reads: acks are arrivals, and nothing is due
+	Patience   time.Duration // of a run that only reads: for how long the system may wait for events before it answers
 	Ceiling    float64       // events/s that the system is known to take; 0: not known
 }
 
@@ -180,8 +183,24 @@ func (in *Input) score(i int, before []Score) Score {
 		}
 	}
 	o.blind = s.Baseline.Why != ""
-	s.Whole = o.numbers(&whole)
-	for l, name := range in.Lanes {
+	if in.Reading {
+		o.scoreReading(&s, &whole)
+	} else {
+		o.scoreSending(&s, &whole)
+	}
+	if rest != nil {
+		s.Later = rest.longest(max(in.Limit, s.blackout()))
+	}
+	if in.Errors != nil {
+		s.Errors = in.Errors(s.At(), open)
+	}
+	return s
+}
+
+// scoreSending scores a run that sends.
+func (o *observation) scoreSending(s *Score, whole *view) {
+	s.Whole = o.numbers(whole)
+	for l, name := range o.in.Lanes {
 		v := o.look(l)
 		n := o.numbers(&v)
 		n.Name = name
@@ -190,13 +209,6 @@ func (in *Input) score(i int, before []Score) Score {
 		}
 	}
 	s.explainNoHeadroom()
-	if rest != nil {
-		s.Later = rest.longest(max(in.Limit, s.blackout()))
-	}
-	if in.Errors != nil {
-		s.Errors = in.Errors(s.At(), open)
-	}
-	return s
 }
 
 // blackout is the longest one of a score.
@@ -273,7 +285,11 @@ func (in *Input) baseline(i int, before []Score) (from, to time.Duration) {
 	for j := range before {
 		b := &before[j]
 		rest := b.AtS
-		for _, t := range []*Time{b.Whole.Back, b.Whole.Drained} {
+		over := []*Time{b.Whole.Back, b.Whole.Drained}
+		if in.Reading {
+			over = []*Time{b.Whole.FirstAck}
+		}
+		for _, t := range over {
 			if t != nil {
 				rest = max(rest, b.AtS+t.S)
 			}

@@ -27,6 +27,9 @@ func TestClosedForms(t *testing.T) {
 		{"rho 0.95", 950 * time.Microsecond, 0.95, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.rho > 0.9 {
+				testkit.Need(t, "a second")
+			}
 			at := 30 * second
 			end := at + time.Duration(tt.d*float64(second))
 			x := trial{
@@ -65,6 +68,96 @@ func TestClosedForms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDropped compares scores of one outage, in which the generator drops what is due beyond a few
+// events in flight, with what follows from its length: the system acked nothing, so the time is a
+// blackout and out of the limit, and nothing is left to catch up with.
+func TestDropped(t *testing.T) {
+	const (
+		at   = 30 * second
+		d    = 2.0 // seconds
+		rate = 1000
+	)
+	for _, tt := range []struct {
+		name     string
+		each     time.Duration // of 1,000 events/s
+		rho      float64
+		inFlight int
+		refuse   func(o *load.Outcome)
+		waiting  float64 // events that waited from the beginning to the end
+	}{
+		{"rho 0.5", 500 * time.Microsecond, 0.5, 10, nil, 10},
+		{"rho 0.8", 800 * time.Microsecond, 0.8, 10, nil, 10},
+		{"rho 0.95", 950 * time.Microsecond, 0.95, 10, nil, 10},
+		{"one in flight", 500 * time.Microsecond, 0.5, 1, nil, 1},
+		// What is in flight has no answer in a tenth of a second, and then the next.
+		{"timeouts", 500 * time.Microsecond, 0.5, 10, func(o *load.Outcome) {
+			o.Done, o.Unknown, o.Class, o.Text = o.Sent+second/10, o.Events, load.Timeout, load.TextNoAnswer
+		}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x := trial{
+				rate: rate, each: tt.each, length: 50 * second, inFlight: tt.inFlight, drop: true, refuse: tt.refuse,
+				stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []fault.Mark{faultAt(at), healAt(at + 2*second)},
+			}
+			scores := x.scores(t)
+			n := scores[0].Whole
+			wantTime(t, "noticed", n.Noticed, 0)
+			wantTime(t, "blackout", n.Blackout, d)
+			wantTime(t, "first ack", n.FirstAck, d)
+			wantTime(t, "back", n.Back, d)
+			wantTime(t, "drained", n.Drained, d+tt.waiting*tt.each.Seconds()/(1-tt.rho))
+			if tt.waiting > 0 {
+				wantLost := tt.waiting * d
+				if n.LostEventS == nil || math.Abs(*n.LostEventS-wantLost) > 0.1*wantLost {
+					t.Errorf("lost time %v, want %v", show(n.LostEventS), wantLost)
+				}
+			}
+			over := float64(n.Over)
+			wantNumber(t, "over the limit", &over, rate*d)
+			if n.Floor == nil || *n.Floor != 0 {
+				t.Errorf("floor %v, want 0", show(n.Floor))
+			}
+			if n.Predicted != nil || !strings.Contains(n.NotPredicted, "dropped or failed") {
+				t.Errorf("predicted %+v, or not: %q", n.Predicted, n.NotPredicted)
+			}
+			wantTime(t, "heal: first ack", scores[1].Whole.FirstAck, 0)
+			wantTime(t, "heal: back", scores[1].Whole.Back, 0)
+		})
+	}
+}
+
+// TestOnlyDropped: a lane without a connection takes nothing, so nothing waits. What is dropped then
+// is a blackout all the same, and only of that lane.
+func TestOnlyDropped(t *testing.T) {
+	rec := fault.NewRecorder(50*time.Millisecond, 1, 2, func(s int32) int { return int(s) })
+	const from, to = 30 * second, 33 * second
+	for at := time.Duration(0); at < 60*second; at += 10 * time.Millisecond {
+		for lane := range int32(2) {
+			if lane == 1 && at >= from && at < to {
+				continue
+			}
+			rec.Add(0, []load.Outcome{{Batch: load.Batch{Stream: lane, Events: 1, DueFirst: at, DueLast: at}, Sent: at, Done: at + time.Millisecond, Acked: 1}})
+		}
+	}
+	rec.Dropped(0, 1, from, to-10*time.Millisecond, 300)
+	s := fault.Scores(fault.Input{Marks: []fault.Mark{faultAt(from)}, Lanes: []string{"alive", "dead"}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
+	if s[0].Worst != 1 {
+		t.Fatalf("the worst lane is %d, want 1", s[0].Worst)
+	}
+	dead := s[0].Lanes[1]
+	wantTime(t, "noticed", dead.Noticed, 0)
+	wantTime(t, "blackout", dead.Blackout, 3)
+	wantTime(t, "back", dead.Back, 3)
+	wantTime(t, "drained", dead.Drained, 0)
+	if dead.Over != 300 || dead.NotAcked == nil {
+		t.Errorf("%d events over the limit, want 300; not acked %v", dead.Over, show(dead.NotAcked))
+	}
+	if b := s[0].Lanes[0].Blackout; b != nil && b.S > 0.1 {
+		t.Errorf("the other lane has a blackout of %+v", b)
+	}
+	wantTime(t, "back, whole", s[0].Whole.Back, 3)
 }
 
 // TestScriptedStalls: the scores of stalls that are not a single one of the whole system.

@@ -108,6 +108,9 @@ type trial struct {
 	stalls  map[int][]span
 	refuse  func(o *load.Outcome)
 	marks   []fault.Mark
+
+	inFlight int  // 0: as many events as there are
+	drop     bool // events that are due while so many are in flight are dropped, and do not wait
 }
 
 func faultAt(at time.Duration) fault.Mark {
@@ -139,12 +142,19 @@ func (x *trial) scores(t *testing.T) (out []fault.Score) {
 			Schedule: load.Constant(x.rate), MaxInFlight: 1 << 20, BatchEvents: 1, Threads: x.lanes,
 			Measurement: load.Limits{Time: x.length}, Drain: time.Minute, Portable: true,
 		}
+		if x.inFlight > 0 {
+			plan.MaxInFlight = x.inFlight
+		}
+		if x.drop {
+			plan.Overload = load.Drop
+		}
 		rec := fault.NewRecorder(x.limit, x.lanes, x.lanes, func(stream int32) int { return int(stream) })
 		var last sync.Map
 		plan.Trace = func(thread int, out []load.Outcome) {
 			rec.Add(thread, out)
 			last.Store(thread, out[len(out)-1].Done)
 		}
+		plan.Dropped = rec.Dropped
 		for _, m := range x.marks {
 			if !rec.Mark(m) {
 				t.Fatal("a mark was refused")

@@ -5,12 +5,16 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 func p99(x time.Duration) []TimeLimit {
 	return []TimeLimit{{Name: "p99<" + x.String(), Within: x, Quantile: 0.99}}
 }
 
+// seeds is how many seeds a test tries: few, a fifth of them with -short, or as many as the
+// variable says.
 func seeds(t *testing.T, few int) int {
 	if text := os.Getenv("CARRONADE_TEST_SEEDS"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -19,7 +23,7 @@ func seeds(t *testing.T, few int) int {
 		}
 		return n
 	}
-	return few
+	return testkit.Cases(few, (few+4)/5)
 }
 
 // A tally counts the searches that answered wrongly. Chance misleads a search now and then, so one

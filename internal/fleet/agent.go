@@ -1,339 +1,289 @@
 package fleet
 
 import (
-	"bytes"
-	"cmp"
-	"crypto/sha256"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"path/filepath"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"carronade/internal/run"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/target"
 )
 
-// Never is later than any time: nothing is due.
-const Never = time.Duration(1<<63 - 1)
-
-// An Agent is the agent's side of runs, one at a time. Its methods are called by one
-// goroutine, with times of this machine's monotonic clock, except LeaseEnd, which any
-// goroutine may call. After each call the caller takes what Take returns, and calls Tick
-// at the latest at Next.
-type Agent struct {
-	info  Info
-	spool Spool
-	now   time.Duration
-	run   *agentRun // nil: none
-	past  []string  // the newest runs that ended here
-
-	send []*Message
-	do   []Command
-
-	leaseEnd atomic.Int64
+// An AgentTransport moves messages to the operator and back; see bus.Agent.
+type AgentTransport interface {
+	Send(message []byte) error
+	Receive(f func(message []byte, at time.Time))
+	Done() <-chan struct{}
+	Err() error
 }
 
-// An agentRun is the run of an agent.
-type agentRun struct {
-	name, session string
-	origin        string // the process that fired it
-	phase         Phase
-	beat          uint64        // number of the newest
-	heard         time.Duration // the newest own status that the operator has confirmed
-	start         time.Duration // T0, from Armed on
-
-	fired   bool // the engine had the order to start, and was not stopped before that time
-	stopped bool // or to end
-	aborted bool // at once
-	lapsed  bool
-	err     string // the first
-	broken  bool   // the spool fails: nothing more can be delivered
-
-	frames, parts uint64
-	hash          []byte // of the result
-
-	nextStatus time.Duration
-	out        outbox
+// An AgentConfig describes an agent.
+type AgentConfig struct {
+	Bus   AgentTransport
+	Spool Spool
+	Info  Info
+	Kinds []target.Kind
+	// Allow refuses the settings of a run that this agent does not allow, such as files and
+	// addresses; nil: it allows all.
+	Allow func(settings []workload.Entry) error
+	Host  any // this machine, described as in a report
+	// Traces is the folder for a trace of each run, RUN.parquet; "": none are written.
+	Traces string
+	// Claim is called when a run begins. It returns what is called at its end, or why this agent
+	// takes no part in it; nil: it always does.
+	Claim func(run string) (release func(), err error)
+	// Logf prints what happens; it is called by several goroutines.
+	Logf func(format string, args ...any)
 }
 
-// NewAgent returns an agent without a run. Runs of earlier processes stay in the spool
-// until an operator recovers them.
-func NewAgent(info Info, spool Spool) *Agent {
-	info.Protocol = Protocol
-	return &Agent{info: info, spool: spool}
+// An agent is the process of an agent. Its loop is the only goroutine that uses the protocol.
+type agent struct {
+	AgentConfig
+	protocol *agentProtocol
+	base     time.Time // 0 of the protocol's clock
+	calls    chan func(now time.Duration)
+	job      *job // nil: none
 }
 
-// LeaseEnd returns the time after which the engine must not send anything, on this
-// machine's monotonic clock; 0 if it must not send at all. Any goroutine may call it.
-// Once it has passed in a run, it is never moved again: the run is over here.
-func (a *Agent) LeaseEnd() time.Duration { return time.Duration(a.leaseEnd.Load()) }
-
-// Run returns the name of the run that the agent is busy with; "" if there is none.
-func (a *Agent) Run() string {
-	if r := a.run; r != nil && (r.phase != Ended || a.now <= r.heard+Lease) {
-		return r.name
-	}
-	return ""
+// A job is the run in progress.
+type job struct {
+	name    string
+	stop    context.CancelFunc
+	abort   chan struct{}
+	aborted bool
+	start   chan time.Time // capacity 1
+	t0      atomic.Int64   // on the protocol's clock; 0 before the start is known
+	lease   atomic.Int64   // since t0
 }
 
-// Take returns what has to be sent and done since the last call.
-func (a *Agent) Take() ([]*Message, []Command) {
-	send, do := a.send, a.do
-	a.send, a.do = nil, nil
-	return send, do
-}
-
-// Next returns when Tick is due; Never if only a message can change anything.
-func (a *Agent) Next() time.Duration {
-	r := a.run
-	if r == nil {
-		return Never
-	}
-	next := r.nextStatus
-	if r.phase != Ended && !r.lapsed {
-		next = min(next, r.heard+Lease+1)
-	}
-	if r.phase == Armed {
-		next = min(next, r.start)
-	}
-	if a.now <= r.heard+Lease && !r.broken {
-		next = min(next, r.out.next())
-	}
-	return next
-}
-
-// Tick does what is due.
-func (a *Agent) Tick(now time.Duration) {
-	a.at(now)
-	a.finish()
-}
-
-// at begins every call: what time alone decides comes first. So a lease that has ended
-// is noticed before a message could renew it, also when this process was stopped.
-func (a *Agent) at(now time.Duration) {
-	a.now = max(a.now, now)
-	r := a.run
-	if r == nil {
-		return
-	}
-	if a.now > r.heard+Lease && !r.lapsed && r.phase != Ended {
-		r.lapsed = true
-		a.fail(r, fmt.Sprintf("it heard nothing of the operator for %v and stopped", Lease), false)
-	}
-	if r.phase == Armed && a.now >= r.start {
-		a.fail(r, "the order to start did not arrive before the start", true)
-	}
-}
-
-// finish ends every call: it sends what is due.
-func (a *Agent) finish() {
-	r := a.run
-	if r == nil {
-		a.leaseEnd.Store(0)
-		return
-	}
-	if a.now >= r.nextStatus {
-		a.status(r)
-	}
-	a.deliver(r)
-	if r.stopped || r.phase == Ended {
-		a.leaseEnd.Store(0)
-	} else {
-		a.leaseEnd.Store(int64(r.heard + Lease))
-	}
-}
-
-// fail ends the run here.
-func (a *Agent) fail(r *agentRun, why string, abort bool) {
-	if r.err == "" {
-		r.err = why
-	}
-	a.end(r, abort || !r.fired, why)
-}
-
-// end tells the engine to end.
-func (a *Agent) end(r *agentRun, abort bool, reason string) {
-	if r.phase == Running && a.now < r.start {
-		r.fired, abort = false, true // it has not begun
-	}
-	switch {
-	case r.phase == Ended || r.aborted || r.stopped && !abort:
-		return
-	case abort:
-		r.aborted = true
-		a.do = append(a.do, Command{Do: Abort, Run: r.name, Reason: reason})
-	default:
-		a.do = append(a.do, Command{Do: Stop, Run: r.name, Reason: reason})
-	}
-	r.stopped = true
-	a.leaseEnd.Store(0)
-	a.to(r, Stopping)
-}
-
-// to changes the phase, which the operator learns at once.
-func (a *Agent) to(r *agentRun, p Phase) {
-	r.phase = p
-	r.nextStatus = a.now
-}
-
-// status sends what the agent does.
-func (a *Agent) status(r *agentRun) {
-	a.send = append(a.send, &Message{
-		Kind: Status, Run: r.name, Session: r.session, Incarnation: a.info.Incarnation, Origin: r.origin,
-		Phase: r.phase, Now: a.now, Start: r.start, Frames: r.frames, Parts: r.parts, Hash: r.hash,
-		Fired: r.fired, Stopped: r.stopped, Lapsed: r.lapsed, Broken: r.broken, Err: r.err,
+// Serve runs an agent until the context ends or the bus refuses it. A run in progress is then
+// stopped, and its result remains in the spool.
+func Serve(ctx context.Context, cfg AgentConfig) error {
+	a := &agent{AgentConfig: cfg, protocol: newAgentProtocol(cfg.Info, cfg.Spool), base: time.Now(), calls: make(chan func(time.Duration), 256)}
+	over := make(chan struct{})
+	defer close(over) // messages that come later must not wait for the loop
+	cfg.Bus.Receive(func(message []byte, at time.Time) {
+		m, err := decodeMessage(message)
+		if err != nil {
+			cfg.Logf("a message of the operator was ignored: %v", err)
+			return
+		}
+		select {
+		case a.calls <- func(time.Duration) { a.protocol.Receive(at.Sub(a.base), m) }:
+		case <-over:
+		}
 	})
-	r.nextStatus = a.now + Heartbeat
-	if a.now > r.heard+Lease {
-		r.nextStatus = a.now + 4*Heartbeat // the operator does not listen
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	leaving, stopped := ctx.Done(), cfg.Bus.Done()
+	for {
+		select {
+		case call := <-a.calls:
+			call(time.Since(a.base))
+		case <-timer.C:
+			a.protocol.Tick(time.Since(a.base))
+		case <-leaving:
+			if a.job == nil {
+				return nil
+			}
+			leaving = nil // the run is stopped, and its result kept
+			cfg.Logf("run %s is stopped: this agent ends", a.job.name)
+			a.job.stop()
+		case <-stopped:
+			if a.job == nil {
+				return cfg.Bus.Err()
+			}
+			stopped = nil
+			a.job.stop()
+		}
+		a.act()
+		if a.job == nil && (leaving == nil || stopped == nil) {
+			return cfg.Bus.Err()
+		}
+		timer.Reset(min(time.Hour, max(0, a.protocol.Next()-time.Since(a.base))))
 	}
 }
 
-// Opened tells the agent that the engine opened its target, or why it could not.
-func (a *Agent) Opened(now time.Duration, err error) {
-	a.at(now)
-	if r := a.run; r != nil {
-		switch {
-		case r.phase == Opening && err == nil:
-			a.to(r, Ready)
-		case r.phase == Opening || r.phase == Stopping && !r.fired && err != nil:
-			a.ended(r, nil, err)
+// act does what the protocol asks for.
+func (a *agent) act() {
+	send, do := a.protocol.Take()
+	for _, m := range send {
+		_ = a.Bus.Send(m.Encode()) // what is lost is sent again
+	}
+	for _, c := range do {
+		a.Logf("%s run %s%s", c.Do, c.Run, because(c.Reason))
+		switch j := a.job; {
+		case c.Do == orderOpen:
+			a.open(&c)
+		case j == nil || j.name != c.Run: // it has ended
+		case c.Do == orderStart:
+			j.t0.Store(int64(c.At))
+			a.renew()
+			j.start <- a.base.Add(c.At)
+		case c.Do == orderStop:
+			j.stop()
+		case c.Do == orderAbort && !j.aborted:
+			j.aborted = true
+			close(j.abort)
+			j.stop()
 		}
 	}
-	a.finish()
+	a.renew()
 }
 
-// Frame keeps an interval that was closed, and delivers it. Data is at most MaxFrame.
-func (a *Agent) Frame(now time.Duration, data []byte) {
-	a.at(now)
-	if r := a.run; r != nil && r.fired && r.phase != Ended {
-		a.frame(r, data)
+func because(reason string) string {
+	if reason == "" {
+		return ""
 	}
-	a.finish()
+	return ": " + reason
 }
 
-func (a *Agent) frame(r *agentRun, data []byte) {
-	if len(data) > MaxFrame {
-		a.fail(r, fmt.Sprintf("an interval takes %d bytes: at most %d", len(data), MaxFrame), false)
+// renew passes the lease on to the engine. A stop ends the lease as well, but the engine
+// knows of that.
+func (a *agent) renew() {
+	if a.job == nil || a.job.t0.Load() == 0 {
 		return
 	}
-	if r.broken {
-		return
+	if end := a.protocol.LeaseEnd(); end > 0 {
+		a.job.lease.Store(int64(end) - a.job.t0.Load())
 	}
-	if _, err := a.spool.Append(r.name, append([]byte{recordFrame}, data...)); err != nil {
-		a.unspool(r, err)
-		return
-	}
-	r.frames++
 }
 
-// The first byte of a record in the spool.
-const (
-	recordFrame = 'f'
-	recordPart  = 'p'
-)
-
-// unspool ends the run because the spool fails.
-func (a *Agent) unspool(r *agentRun, err error) {
-	r.broken = true
-	a.fail(r, "its spool failed: "+err.Error(), false)
-	r.nextStatus = a.now
-}
-
-// Ended tells the agent that the engine ended, with its result, of any size up to
-// MaxResult, and nil unless it failed. An engine that was stopped did not fail.
-func (a *Agent) Ended(now time.Duration, result []byte, err error) {
-	a.at(now)
-	if r := a.run; r != nil && r.phase != Ended {
-		if err == nil && !r.stopped && !r.fired {
-			err = errors.New("the engine ended before the start")
+// open starts the engine for a run.
+func (a *agent) open(c *command) {
+	ctx, cancel := context.WithCancel(context.Background())
+	j := &job{name: c.Run, stop: cancel, abort: make(chan struct{}), start: make(chan time.Time, 1)}
+	j.lease.Store(int64(load.Never))
+	a.job = j
+	go func() {
+		m, err := a.measure(ctx, j, c.Plan, c.Share)
+		cancel()
+		var data []byte
+		if m != nil {
+			var failed error
+			if data, failed = pack(m); failed != nil {
+				err = errors.Join(err, fmt.Errorf("encode the result: %w", failed))
+			}
 		}
-		a.ended(r, result, err)
-	}
-	a.finish()
-}
-
-// An ending is the end of a run in the spool.
-type ending struct {
-	Frames  uint64 `json:"frames"`
-	Parts   uint64 `json:"parts"`
-	Hash    []byte `json:"hash,omitempty"`
-	Fired   bool   `json:"fired"`
-	Stopped bool   `json:"stopped"`
-	Lapsed  bool   `json:"lapsed"`
-	Err     string `json:"err,omitempty"`
-}
-
-func (a *Agent) ended(r *agentRun, result []byte, err error) {
-	if len(result) > MaxResult {
-		err = cmp.Or(err, fmt.Errorf("its result takes %d bytes: at most %d", len(result), MaxResult))
-		result = nil
-	}
-	if err != nil && r.err == "" {
-		r.err = err.Error()
-	}
-	var failed error
-	for part := range slices.Chunk(result, PartSize) {
-		if r.broken || failed != nil {
-			break
+		a.calls <- func(now time.Duration) {
+			a.job = nil
+			a.protocol.Ended(now, data, err)
+			a.Logf("run %s has ended%s", j.name, because(text(err)))
 		}
-		if _, failed = a.spool.Append(r.name, append([]byte{recordPart}, part...)); failed == nil {
-			r.parts++
+	}()
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// measure runs the share of a workload. A fault of a target must not end the agent, since it
+// has results that exist nowhere else.
+func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *run.Measured, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the program failed: %v", p)
+			a.Logf("run %s: %v\n%s", j.name, p, debug.Stack())
+		}
+	}()
+	if a.Claim != nil {
+		release, err := a.Claim(j.name)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
+	w, p, s, err := a.parse(planned, own)
+	if err != nil {
+		return nil, err
+	}
+	opened := false
+	var records *run.Records
+	if s.Recorded {
+		records = run.NewRecords()
+	}
+	traced := ""
+	if a.Traces != "" && !s.Reads {
+		traced = filepath.Join(a.Traces, j.name+".parquet")
+	}
+	m, err = run.Measure(ctx, run.Job{
+		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Abort: j.abort, Trace: traced,
+		Logf: func(format string, args ...any) { a.Logf("run "+j.name+": "+format, args...) },
+		Share: &run.Share{
+			Portion: load.Portion{From: s.From, To: s.To}, Of: p.Clients, Lease: &j.lease, Records: records, Reads: s.Reads,
+			Start: func(ctx context.Context) (time.Time, error) {
+				opened = true
+				a.calls <- func(now time.Duration) { a.protocol.Opened(now, nil) }
+				select {
+				case at := <-j.start:
+					return at, nil
+				case <-ctx.Done():
+					return time.Time{}, ctx.Err()
+				}
+			},
+		},
+		Watch: func(snap load.Snapshot) {
+			data, err := packSnapshot(&snap, records.Take(snap.Number, framedRecords))
+			if err != nil {
+				a.Logf("run %s: an interval could not be encoded: %v", j.name, err)
+				return
+			}
+			a.calls <- func(now time.Duration) { a.protocol.Frame(now, data) }
+		},
+	})
+	if e, ok := errors.AsType[*target.Error](err); ok && e.Hint != "" {
+		err = fmt.Errorf("%w (%s)", err, e.Hint)
+	}
+	if m != nil {
+		m.Records = compress(m.Records)
+	}
+	if m == nil && ctx.Err() != nil {
+		return nil, nil // stopped before it fired anything: that is not a failure
+	}
+	if !opened && err != nil {
+		a.calls <- func(now time.Duration) { a.protocol.Opened(now, err) }
+	}
+	return m, err
+}
+
+// parse reads a plan and checks it against the rules of this agent.
+func (a *agent) parse(planned, own []byte) (*workload.Workload, *plan, *share, error) {
+	var p plan
+	var s share
+	if err := errors.Join(json.Unmarshal(planned, &p), json.Unmarshal(own, &s)); err != nil {
+		return nil, nil, nil, fmt.Errorf("read the plan: %w", err)
+	}
+	if s.From < 0 || s.To < s.From || s.To == s.From != s.Reads || s.To > p.Clients || p.Clients > 1<<20 || p.Clients < 1 {
+		return nil, nil, nil, fmt.Errorf("the plan has the clients %d to %d of %d", s.From, s.To, p.Clients)
+	}
+	doc, err := workload.ParseDocument("plan", p.Workload)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if a.Allow != nil {
+		for _, part := range append([]*workload.Document{doc}, doc.Parts...) {
+			if err := a.Allow(part.Entries); err != nil {
+				return nil, nil, nil, err
+			}
 		}
 	}
-	if result != nil {
-		sum := sha256.Sum256(result)
-		r.hash = sum[:]
+	w, err := workload.Resolve(a.Kinds, nil, doc)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	if failed == nil && !r.broken {
-		end, _ := json.Marshal(ending{r.frames, r.parts, r.hash, r.fired, r.stopped, r.lapsed, r.err})
-		failed = a.spool.End(r.name, end)
+	if w.Has("fault") || w.Has("exec") { // whatever the rules allow: nothing that comes over the bus is run
+		return nil, nil, nil, errors.New("an agent makes no faults and runs no commands")
 	}
-	a.to(r, Ended)
-	if failed != nil {
-		a.unspool(r, failed)
-	}
-}
-
-// A header is the beginning of a run in the spool.
-type header struct {
-	Origin string `json:"origin"`
-	Hash   []byte `json:"hash"` // of the plan
-}
-
-// sum returns the hash of a plan with one agent's share.
-func sum(plan, share []byte) []byte {
-	h := sha256.New()
-	fmt.Fprintf(h, "%d\n", len(plan))
-	h.Write(plan)
-	h.Write(share)
-	return h.Sum(nil)
-}
-
-// load begins a run.
-func (a *Agent) load(m *Message) error {
-	if r := a.run; r != nil && r.name == m.Run && r.session == m.Session {
-		r.nextStatus = a.now
-		return nil
-	}
-	switch {
-	case a.Run() != "":
-		return fmt.Errorf("it is busy with run %s", a.Run())
-	case m.Version != a.info.Version:
-		return fmt.Errorf("it has version %s of the program, the operator %s: use the same everywhere", a.info.Version, m.Version)
-	case m.Layout != a.info.Layout:
-		return fmt.Errorf("its histograms have the layout %s, the operator's %s: use the same program everywhere", a.info.Layout, m.Layout)
-	case !bytes.Equal(m.Hash, sum(m.Plan, m.Share)):
-		return errors.New("the plan arrived with another hash than its own")
-	case slices.Contains(a.past, m.Run):
-		return fmt.Errorf("it has taken part in run %s already", m.Run)
-	}
-	head, _ := json.Marshal(header{a.info.Incarnation, m.Hash})
-	if err := a.spool.Begin(m.Run, head); errors.Is(err, ErrSpooled) {
-		return fmt.Errorf("its spool has run %s already", m.Run)
-	} else if err != nil {
-		return fmt.Errorf("its spool failed: %w", err)
-	}
-	a.run = &agentRun{name: m.Run, session: m.Session, origin: a.info.Incarnation, phase: Opening, heard: a.now, nextStatus: a.now}
-	a.do = append(a.do, Command{Do: Open, Run: m.Run, Plan: m.Plan, Share: m.Share})
-	return nil
+	w.SetClients(p.Clients)
+	return w, &p, &s, nil
 }

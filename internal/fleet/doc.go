@@ -1,10 +1,22 @@
-// Package fleet is the protocol by which one operator process makes several machines
-// (agents) fire one schedule. It consists of state machines: a Coordinator for one run,
-// and an Agent on each machine. They have no goroutines, no clocks and no connections.
-// Time comes in as arguments, messages and commands come out of Take. Every agent
-// computes the whole schedule and fires only its own part of it, so the package knows
-// nothing of what is fired: a plan, the intervals of a run (frames) and its result are
-// bytes here.
+// Package fleet has several machines (agents) fire one schedule under one operator. Serve is the
+// process of an agent, and a Fleet is the operator's side of a run. What moves their messages is a
+// Transport and an AgentTransport: a bus (package bus), or a connection within one process. The
+// Kubernetes objects of a fleet are made here too (manifest.go).
+//
+// # The engine
+//
+// Every agent computes the whole schedule and fires only its own part of it. The plan of a run is its
+// workload, resolved, and the number of clients of all agents together. An agent's share is which of
+// them are its own. Frames are the intervals of a run, and the result is everything that an agent
+// measured, all as compressed JSON (encoding.go).
+//
+// # The protocol
+//
+// The protocol consists of state machines (protocol_*.go): a coordinator for one run, and an
+// agentProtocol on each machine. They have no goroutines, no clocks and no connections. Time comes in
+// as arguments, messages and commands come out of Take. They know nothing of what is fired: a plan,
+// frames and a result are bytes to them. So their tests are simulated worlds, with an engine that only
+// counts (sim_*_test.go); TestProtocolIsPure keeps the files like that.
 //
 //	operator                                   agent
 //	   |  ping  ----------------------------->   |
@@ -32,39 +44,8 @@
 // status that arrived. An agent whose lease has ended stops by itself and sends nothing
 // again in that run.
 //
-// The invariant: a run that ends as complete has every interval and the result of each
-// agent exactly once, and all agents fired from T0 to the end of the schedule. Every
-// other outcome says why.
+// # The invariant
 //
-// The Kubernetes objects of a fleet are made here too (manifest.go).
+// A run that ends as complete has every interval and the result of each agent exactly once, and all
+// agents fired from T0 to the end of the schedule. Every other outcome says why.
 package fleet
-
-import "time"
-
-// Protocol is the version of the messages. Both sides must have the same.
-const Protocol = 2
-
-// Times of the protocol.
-const (
-	Heartbeat    = 500 * time.Millisecond // between two beats, and between two statuses
-	SuspectAfter = 2 * time.Second        // of silence
-	Lease        = 5 * time.Second        // an agent stops firing without a confirmed status; after this much silence the operator calls it dead
-	ReadyWithin  = 60 * time.Second       // an agent opens its target
-	ConfirmAhead = time.Second            // before T0 all agents must have confirmed it
-	AbortWithin  = 10 * time.Second       // an engine ends after an abort; otherwise its agent is given up
-	ReleaseTries = 5 * time.Second        // for which the operator asks agents to remove a run from their spools
-
-	urgent = 100 * time.Millisecond // between beats while an agent has not followed a new order
-)
-
-// Sizes of the protocol, in bytes.
-const (
-	MaxMessage = 1 << 20   // a message, encoded
-	MaxPlan    = 512 << 10 // a plan with one agent's share
-	MaxFrame   = 640 << 10 // a frame
-	MaxResult  = 64 << 20  // a result
-	PartSize   = 256 << 10 // a part of a result
-
-	window      = 32      // records in flight
-	windowBytes = 4 << 20 // of records in flight
-)

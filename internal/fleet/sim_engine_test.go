@@ -162,7 +162,7 @@ type simEngine struct {
 // wake returns when something is due, on the machine's clock.
 func (e *simEngine) wake() time.Duration {
 	if e.start == 0 || e.ended || e.ending {
-		return Never
+		return never
 	}
 	return e.start + e.upTo()
 }
@@ -253,24 +253,24 @@ func (e *simEngine) end(now time.Duration, err error) {
 }
 
 // command takes an order.
-func (e *simEngine) command(now time.Duration, c Command) {
+func (e *simEngine) command(now time.Duration, c command) {
 	if e.ended {
 		return
 	}
 	w := e.m.w
 	switch c.Do {
-	case Start:
+	case orderStart:
 		if c.At <= now {
 			w.fail("agent %s had an order to start %v ago", e.m.name, now-c.At)
 		}
 		e.start = c.At
-	case Stop, Abort:
+	case orderStop, orderAbort:
 		e.ordered = e.m.clock.real(now)
 		if e.start != 0 && !e.ending && now > e.start {
 			e.cut(now) // advance has brought it up to now
 		}
 		e.ending = true
-		if c.Do == Abort || e.start == 0 {
+		if c.Do == orderAbort || e.start == 0 {
 			e.end(now, nil)
 			return
 		}

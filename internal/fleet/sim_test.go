@@ -98,7 +98,7 @@ func TestFleetRepeats(t *testing.T) {
 // A simStory is what makes a world bad.
 type simStory struct {
 	profile string
-	config  Config
+	config  runConfig
 	story   string
 	recover time.Duration
 	froze   bool // the operator stands still, and nothing else happens
@@ -125,7 +125,7 @@ func newSimWorld(seed uint64, dir string) *simGame {
 	if rnd.IntN(8) == 0 {
 		w.plan.Padding = rnd.IntN(1 << 20)
 	}
-	g.config = Config{
+	g.config = runConfig{
 		Run: fmt.Sprintf("run%d", seed), Version: "1", Layout: "hdr", Shares: map[string][]byte{},
 		MaxClockError: 100 * time.Millisecond, Interval: w.plan.Interval, KeepGoing: rnd.IntN(2) == 0, MinAgents: 1 + rnd.IntN(n),
 	}
@@ -317,13 +317,13 @@ func (g *simGame) check() {
 		w.fail("no outcome")
 		return
 	}
-	if o.State != Complete && len(o.Reasons) == 0 {
+	if o.State != stateComplete && len(o.Reasons) == 0 {
 		w.fail("%s without a reason", o.State)
 	}
-	if g.profile != "worst" && o.State != Complete && g.config.MaxClockError > 10*time.Millisecond {
+	if g.profile != "worst" && o.State != stateComplete && g.config.MaxClockError > 10*time.Millisecond {
 		w.fail("%s without cause: %q", o.State, o.Reasons)
 	}
-	if o.State == Complete && len(o.Agents) != len(w.agents) {
+	if o.State == stateComplete && len(o.Agents) != len(w.agents) {
 		w.fail("complete with %d of %d agents", len(o.Agents), len(w.agents))
 	}
 	for agent := range w.op.failed {
@@ -351,7 +351,7 @@ func (g *simGame) check() {
 			}
 		}
 	}
-	if o.State == Complete {
+	if o.State == stateComplete {
 		if !all.equal(&alone) {
 			w.fail("complete, but the results have %d events; one machine: %d", all.sent, alone.sent)
 		}
@@ -367,7 +367,7 @@ func (g *simGame) check() {
 }
 
 // checkAgent compares what arrived of an agent with what its engine did.
-func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *AgentOutcome, frames []simTotal, all *simTotal) {
+func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *agentOutcome, frames []simTotal, all *simTotal) {
 	w := g.simWorld
 	got := w.op.frames[a.name]
 	result, ended := w.op.results[a.name]
@@ -383,7 +383,7 @@ func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *AgentOutcome, frames 
 	if e == nil {
 		return
 	}
-	if state == Cancelled && e.lastFired >= 0 {
+	if state == stateCancelled && e.lastFired >= 0 {
 		w.fail("cancelled, but agent %s fired", a.name)
 	}
 	if uint64(len(got)) != o.Frames || len(got) > len(e.frames) {
@@ -420,7 +420,7 @@ func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *AgentOutcome, frames 
 	if g.froze && !o.Result {
 		w.fail("the result of %s was given up, only the operator stood still", a.name)
 	}
-	if (o.State == Complete || state == Complete) && (!ended || !o.Result || e.next != len(e.events)) {
+	if (o.State == stateComplete || state == stateComplete) && (!ended || !o.Result || e.next != len(e.events)) {
 		w.fail("agent %s is complete with %d of %d events, result %v", a.name, e.next, len(e.events), ended)
 	}
 	if o.MayHaveFiredUntil > 0 && e.lastFired > w.op.clock.real(o.MayHaveFiredUntil) {
@@ -429,13 +429,13 @@ func (g *simGame) checkAgent(a *simAgent, e *simEngine, o *AgentOutcome, frames 
 }
 
 // checkClock compares what the operator knows of a clock with the truth.
-func (g *simGame) checkClock(a *simAgent, o *AgentOutcome) {
+func (g *simGame) checkClock(a *simAgent, o *agentOutcome) {
 	w, m := g.simWorld, g.op.c.byName[a.name]
 	now := w.op.clock.mono(w.now)
 	for _, at := range []time.Duration{now, now - 10*time.Second} {
 		offset, bound := m.clock.At(at)
 		truth := a.clock.mono(w.op.clock.real(at)) - at
-		if bound != Unknown && (truth-offset).Abs() > bound {
+		if bound != unknownBound && (truth-offset).Abs() > bound {
 			w.fail("the clock of %s is ahead by %v; taken for %v, at most %v wrong", a.name, truth, offset, bound)
 		}
 	}
@@ -448,8 +448,8 @@ func (g *simGame) checkClock(a *simAgent, o *AgentOutcome) {
 }
 
 // checkStart checks the promise on how far apart the starts were.
-func (g *simGame) checkStart(o *Outcome) {
-	first, last := Never, time.Duration(0)
+func (g *simGame) checkStart(o *runOutcome) {
+	first, last := never, time.Duration(0)
 	for _, a := range g.agents {
 		at := a.clock.real(a.engines[0].start)
 		first, last = min(first, at), max(last, at)
@@ -471,7 +471,7 @@ func (g *simGame) checkReader() {
 
 // checkStopped checks that after an order to stop no agent fires for more than a second,
 // if the order can arrive.
-func (g *simGame) checkStopped(o *Outcome) {
+func (g *simGame) checkStopped(o *runOutcome) {
 	if g.op.ordered == 0 || g.op.recovers {
 		return
 	}

@@ -173,7 +173,7 @@ func (h *simHost) count() {
 // tick calls f when the clock shows a time, unless something else happens before.
 func (h *simHost) tick(at time.Duration, f func(now time.Duration)) {
 	h.ticks++
-	if at == Never {
+	if at == never {
 		return
 	}
 	ticks, process := h.ticks, h.process
@@ -193,12 +193,12 @@ type simLink struct {
 }
 
 // send takes a message over a link.
-func (w *simWorld) send(l *simLink, m *Message, deliver func([]byte)) {
+func (w *simWorld) send(l *simLink, m *message, deliver func([]byte)) {
 	data := m.Encode()
-	if len(data) > MaxMessage {
+	if len(data) > maxMessage {
 		w.fail("a %s of %d bytes", m.Kind, len(data))
 	}
-	if m.Kind != FrameRecord && m.Kind != PartRecord && m.Kind != Load {
+	if m.Kind != kindFrame && m.Kind != kindPart && m.Kind != kindLoad {
 		l.bytes[w.now/time.Second] += len(data)
 	}
 	n := 1
@@ -229,7 +229,7 @@ func (w *simWorld) send(l *simLink, m *Message, deliver func([]byte)) {
 type simAgent struct {
 	simHost
 	name     string
-	agent    *Agent
+	agent    *agentProtocol
 	spool    Spool
 	reopen   func() Spool
 	engine   *simEngine
@@ -253,7 +253,7 @@ func (a *simAgent) boot() {
 	if a.reopen != nil {
 		a.spool = a.reopen()
 	}
-	a.agent = NewAgent(Info{Name: a.name, Incarnation: a.incarnation(), Version: "1", Layout: "hdr", Processors: 2}, a.spool)
+	a.agent = newAgentProtocol(Info{Name: a.name, Incarnation: a.incarnation(), Version: "1", Layout: "hdr", Processors: 2}, a.spool)
 }
 
 // step lets the agent do something, its engine first.
@@ -294,10 +294,10 @@ func (a *simAgent) pump(now time.Duration) {
 	})
 }
 
-func (a *simAgent) command(now time.Duration, c Command) {
+func (a *simAgent) command(now time.Duration, c command) {
 	w := a.w
-	if c.Do != Open {
-		if c.Do == Start {
+	if c.Do != orderOpen {
+		if c.Do == orderStart {
 			a.engines = append(a.engines, a.engine)
 			if a.fails > 0 {
 				e, process := a.engine, a.process
@@ -351,7 +351,7 @@ func (a *simAgent) arrived(data []byte) {
 	a.do(process, func(time.Duration) {
 		a.count()
 		a.step(func(now time.Duration) {
-			m, err := DecodeMessage(data)
+			m, err := decodeMessage(data)
 			if err != nil {
 				a.w.fail("agent %s cannot read: %v", a.name, err)
 				return
@@ -365,10 +365,10 @@ func (a *simAgent) arrived(data []byte) {
 // A simOperator is the operator's machine.
 type simOperator struct {
 	simHost
-	c        *Coordinator
+	c        *coordinator
 	frames   map[string][][]byte
 	results  map[string][]byte
-	outcome  *Outcome
+	outcome  *runOutcome
 	finished time.Duration // true time
 	ordered  time.Duration // true time of the order to all to stop; 0: none
 	recovers bool
@@ -376,12 +376,12 @@ type simOperator struct {
 	failed   map[string]bool
 }
 
-func (o *simOperator) boot(cfg Config) {
+func (o *simOperator) boot(cfg runConfig) {
 	o.process++
 	o.alive = true
 	o.recovers = cfg.Recover
 	cfg.Session = fmt.Sprintf("session%d", o.process)
-	c, err := NewCoordinator(cfg)
+	c, err := newCoordinator(cfg)
 	if err != nil {
 		o.w.fail("no coordinator: %v", err)
 		return
@@ -404,7 +404,7 @@ func (o *simOperator) pump(now time.Duration) {
 	for _, e := range events {
 		o.event(e)
 	}
-	if o.ordered == 0 && wantOrder[o.c.want] >= wantOrder[WantStop] {
+	if o.ordered == 0 && wantOrder[o.c.want] >= wantOrder[wantStop] {
 		o.ordered = w.now
 	}
 	for _, s := range send {
@@ -423,7 +423,7 @@ func (o *simOperator) pump(now time.Duration) {
 	})
 }
 
-func (o *simOperator) event(e Event) {
+func (o *simOperator) event(e event) {
 	w := o.w
 	if w.log != nil {
 		w.log("%v %T %.300v", w.now, e, fmt.Sprintf("%v", e))
@@ -432,24 +432,24 @@ func (o *simOperator) event(e Event) {
 		w.fail("%T after the end", e)
 	}
 	switch e := e.(type) {
-	case FrameOf:
+	case frameOf:
 		o.frames[e.Agent] = append(o.frames[e.Agent], e.Data)
 		if uint64(len(o.frames[e.Agent])) != e.Number {
 			w.fail("frame %d of %s came as number %d", e.Number, e.Agent, len(o.frames[e.Agent]))
 		}
-	case AgentReady:
+	case agentReady:
 		if o.ready[e.Agent] {
 			w.fail("agent %s was ready twice", e.Agent)
 		}
 		o.ready[e.Agent] = true
-	case AgentFailed:
+	case agentFailed:
 		o.failed[e.Agent] = true
-	case ResultOf:
+	case resultOf:
 		if _, ok := o.results[e.Agent]; ok {
 			w.fail("a second result of %s", e.Agent)
 		}
 		o.results[e.Agent] = e.Data
-	case Finished:
+	case runFinished:
 		o.outcome, o.finished = &e.Outcome, w.now
 		process := o.process
 		w.after(time.Duration(w.rnd.IntN(1000))*time.Millisecond, func() {
@@ -465,7 +465,7 @@ func (o *simOperator) arrived(a *simAgent, data []byte) {
 	o.do(process, func(time.Duration) {
 		o.count()
 		o.step(func(now time.Duration) {
-			m, err := DecodeMessage(data)
+			m, err := decodeMessage(data)
 			if err != nil {
 				o.w.fail("the operator cannot read: %v", err)
 				return

@@ -8,7 +8,7 @@ import (
 )
 
 // A Spool keeps what an agent has to deliver until the operator has it, over the end of
-// the process. It is used by one Agent, from one goroutine.
+// the process. It is used by one agent, from one goroutine.
 //
 // A run consists of a header, records that are numbered from 1, and an end. Begin fails
 // with ErrSpooled if the run is there already.

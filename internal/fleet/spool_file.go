@@ -90,7 +90,7 @@ func (s *FileSpool) leave() {
 
 // Begin implements Spool.
 func (s *FileSpool) Begin(run string, header []byte) error {
-	if !ValidRun(run) {
+	if !validRun(run) {
 		return fmt.Errorf("%q cannot be the name of a run", run)
 	}
 	if _, err := s.use(run); err == nil {
@@ -177,7 +177,7 @@ func (s *FileSpool) Read(run string, number uint64) ([]byte, error) {
 
 // Remove implements Spool.
 func (s *FileSpool) Remove(run string) error {
-	if !ValidRun(run) {
+	if !validRun(run) {
 		return fmt.Errorf("%q cannot be the name of a run", run)
 	}
 	if s.now != nil && s.now.name == run {
@@ -197,7 +197,7 @@ func (s *FileSpool) Runs() ([]string, error) {
 	entries, err := os.ReadDir(s.dir) // sorted
 	var names []string
 	for _, e := range entries {
-		if !e.IsDir() || !ValidRun(e.Name()) {
+		if !e.IsDir() || !validRun(e.Name()) {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(s.dir, e.Name(), spoolFile)); err == nil {
@@ -209,7 +209,7 @@ func (s *FileSpool) Runs() ([]string, error) {
 
 // Changed returns when a run was last written to.
 func (s *FileSpool) Changed(run string) (time.Time, error) {
-	if !ValidRun(run) {
+	if !validRun(run) {
 		return time.Time{}, ErrNotSpooled
 	}
 	info, err := os.Stat(filepath.Join(s.dir, run, spoolFile))
@@ -248,7 +248,7 @@ func (s *FileSpool) use(run string) (*fileRun, error) {
 	if s.now != nil && s.now.name == run {
 		return s.now, nil
 	}
-	if !ValidRun(run) {
+	if !validRun(run) {
 		return nil, ErrNotSpooled
 	}
 	file, err := os.OpenFile(filepath.Join(s.dir, run, spoolFile), os.O_RDWR, 0)

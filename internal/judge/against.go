@@ -4,14 +4,14 @@ import (
 	"errors"
 	"slices"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // A Baseline is the reports with which the newest are compared instead of with
 // their history.
 type Baseline struct {
 	Name string // as requested
-	Rows []digest.Row
+	Rows []store.Row
 }
 
 // ErrNoBaseline is the error if the baseline has no workload in common with the
@@ -20,18 +20,18 @@ var ErrNoBaseline = errors.New("no other report is of a workload and system of t
 
 // against verifies the newest revision of each workload of the baseline. Workloads
 // that the baseline lacks are not judged.
-func (v *Verification) against(rows []digest.Row, o VerifyOptions) error {
+func (v *Verification) against(rows []store.Row, o VerifyOptions) error {
 	base := o.Against.Rows
 	v.Against = o.Against.Name
 	if o.SameSystem {
 		base = asOneSystem(base)
 	}
-	isBase := func(r digest.Row) bool {
-		return slices.ContainsFunc(base, func(b digest.Row) bool { return b.ID == r.ID })
+	isBase := func(r store.Row) bool {
+		return slices.ContainsFunc(base, func(b store.Row) bool { return b.ID == r.ID })
 	}
 	rows = slices.DeleteFunc(slices.Clone(rows), isBase)
 	found := bundlesWithUnfit(rows, notHistory, o.Untrusted)
-	for _, b := range bundlesWithUnfit(base, digest.OfRevision, o.Untrusted) {
+	for _, b := range bundlesWithUnfit(base, store.OfRevision, o.Untrusted) {
 		matched := false
 		for _, c := range found {
 			if !sameWorkloadAs(&b, &c) || !measuredAfter(c.rows, b.rows) {
@@ -57,9 +57,9 @@ func (v *Verification) against(rows []digest.Row, o VerifyOptions) error {
 
 // measuredAfter is whether the newest of some reports was made after the first of a
 // baseline. Reports that are all older cannot be the candidate.
-func measuredAfter(rows, baseline []digest.Row) bool {
-	newest := slices.MaxFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
-	first := slices.MinFunc(baseline, func(a, b digest.Row) int { return a.At.Compare(b.At) })
+func measuredAfter(rows, baseline []store.Row) bool {
+	newest := slices.MaxFunc(rows, func(a, b store.Row) int { return a.At.Compare(b.At) })
+	first := slices.MinFunc(baseline, func(a, b store.Row) int { return a.At.Compare(b.At) })
 	return newest.At.After(first.At)
 }
 
@@ -67,14 +67,14 @@ func measuredAfter(rows, baseline []digest.Row) bool {
 // revision and branch.
 func sameWorkloadAs(a, b *bundle) bool {
 	r, other := &a.rows[0], &b.rows[0]
-	return key(r, digest.OfRevision) == key(other, digest.OfRevision) || sameVariables(r, other, digest.OfRevision)
+	return key(r, store.OfRevision) == key(other, store.OfRevision) || sameVariables(r, other, store.OfRevision)
 }
 
 // ofBaseline is whose runs are compared with the newest.
 const ofBaseline = "of the baseline"
 
 // newestAgainst are a history of a baseline and the newest revision, and its rows.
-func newestAgainst(baseline []digest.Row, newest revision, untrusted bool) (history []revision, rows []digest.Row) {
+func newestAgainst(baseline []store.Row, newest revision, untrusted bool) (history []revision, rows []store.Row) {
 	newest.earlier = nil
 	rows = slices.Concat(newest.rows, newest.out)
 	slices.SortStableFunc(rows, byTime)
@@ -82,7 +82,7 @@ func newestAgainst(baseline []digest.Row, newest revision, untrusted bool) (hist
 }
 
 // baselineOf is the baseline in the place of a history.
-func baselineOf(rows []digest.Row, untrusted bool) revision {
+func baselineOf(rows []store.Row, untrusted bool) revision {
 	v := revision{name: revisionName(&rows[0]), date: rows[0].At}
 	for _, r := range rows {
 		if revisionName(&r) != v.name {

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
+	"carronade/internal/store"
 )
 
 // With a baseline the newest revision is compared with exactly its reports: not
 // with the history, and whatever the branch.
 func TestAgainst(t *testing.T) {
-	at := func(days int, rows []digest.Row) []digest.Row {
+	at := func(days int, rows []store.Row) []store.Row {
 		for i := range rows {
 			rows[i].At = rows[i].At.Add(time.Duration(days) * 24 * time.Hour)
 		}
@@ -34,7 +34,7 @@ func TestAgainst(t *testing.T) {
 	other := at(0, runs(5, "oth", 8, 50e3, 0.012, 0.01, of("4.0", fields{"for": "60s"})))
 	port := at(2, runs(6, "port", 8, 50e3, 0.012, 0.01, of("4.1", fields{"target": "kafka://127.0.0.1:9999/t"})))
 	dead := at(2, runs(7, "dead", 8, 50e3, 0.012, 0.01, of("4.1", fields{"stopped": "system ended", "partial": true})))
-	all := func(sides ...[]digest.Row) (out []digest.Row) {
+	all := func(sides ...[]store.Row) (out []store.Row) {
 		for _, s := range sides {
 			out = append(out, s...)
 		}
@@ -45,7 +45,7 @@ func TestAgainst(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name           string
-		rows, baseline []digest.Row
+		rows, baseline []store.Row
 		same           bool
 		verdict        string
 		says           string // part of the text
@@ -80,7 +80,7 @@ func TestAgainst(t *testing.T) {
 			checkJSON(t, v)
 		})
 	}
-	for name, rows := range map[string][]digest.Row{"only the baseline": release, "another workload": other, "another system": port} {
+	for name, rows := range map[string][]store.Row{"only the baseline": release, "another workload": other, "another system": port} {
 		if v, err := Verify(rows, VerifyOptions{Against: &Baseline{Name: "them", Rows: release}}); !errors.Is(err, ErrNoBaseline) {
 			t.Errorf("%s: got %+v, %v", name, v, err)
 		}

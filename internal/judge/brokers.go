@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // The settings of Kafka's brokers, and how many brokers described theirs.
@@ -15,12 +15,12 @@ const (
 	brokersAll       = "target.brokers"
 )
 
-func isBrokerSetting(f digest.Field) bool { return strings.HasPrefix(f.Name, brokerSettings) }
+func isBrokerSetting(f store.Field) bool { return strings.HasPrefix(f.Name, brokerSettings) }
 
 // describedOf is how many brokers described their settings to a run, and how
 // many brokers there are. Reports made before these were counted have the
 // settings of all brokers, or of none.
-func describedOf(r *digest.Row) (described, of float64) {
+func describedOf(r *store.Row) (described, of float64) {
 	described, counted := r.Num(brokersDescribed)
 	of, ok := r.Num(brokersAll)
 	if !ok {
@@ -36,8 +36,8 @@ func describedOf(r *digest.Row) (described, of float64) {
 // not query all brokers (it needs a permission, and an answer in time) provides
 // no information on the settings it lacks: that is one finding per side, which
 // is not severe.
-func brokerFindings(base, candidate []digest.Row) []Finding {
-	silent := func(r *digest.Row) bool { n, _ := describedOf(r); return n == 0 }
+func brokerFindings(base, candidate []store.Row) []Finding {
+	silent := func(r *store.Row) bool { n, _ := describedOf(r); return n == 0 }
 	if count(base, silent) == len(base) && count(candidate, silent) == len(candidate) { // also true of targets without brokers
 		return nil
 	}
@@ -57,7 +57,7 @@ func brokerFindings(base, candidate []digest.Row) []Finding {
 	for _, d := range differing(a, b, isBrokerSetting) {
 		name := strings.TrimPrefix(d.Name, brokerSettings)
 		switch {
-		case name == digest.Rest:
+		case name == store.RestName:
 			out = append(out, Finding{true, "servers", "too many broker settings differ to list (report show --json has both)"})
 		case cutA && d.Name > lastA && !described(d.Base), cutB && d.Name > lastB && !described(d.Candidate): // it is among the settings that are only summed up
 		default:
@@ -69,7 +69,7 @@ func brokerFindings(base, candidate []digest.Row) []Finding {
 
 // describing are the runs of a side that know the settings of all brokers, and
 // a text about the others.
-func describing(side string, rows []digest.Row) (all []digest.Row, text string) {
+func describing(side string, rows []store.Row) (all []store.Row, text string) {
 	var least, of float64
 	for i := range rows {
 		n, m := describedOf(&rows[i])
@@ -93,10 +93,10 @@ func describing(side string, rows []digest.Row) (all []digest.Row, text string) 
 
 // lastSetting is the last of the settings of a side by name, and whether there
 // are more.
-func lastSetting(rows []digest.Row) (last string, cut bool) {
+func lastSetting(rows []store.Row) (last string, cut bool) {
 	for i := range rows {
 		for _, f := range rows[i].Under(brokerSettings) {
-			if f.Name == brokerSettings+digest.Rest {
+			if f.Name == brokerSettings+store.RestName {
 				cut = true
 			} else {
 				last = max(last, f.Name)

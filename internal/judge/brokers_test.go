@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // Settings that brokers do not have and settings that are not known are
@@ -21,7 +21,7 @@ func TestBrokersThatDoNotDescribe(t *testing.T) {
 	}
 	// many are nine settings, the last one named last, and a sum of the rest.
 	many := func(sum, last string) fields {
-		f := set(3, digest.Rest, sum)
+		f := set(3, store.RestName, sum)
 		for c := last[0] - 8; c <= last[0]; c++ {
 			f[brokerSettings+string(c)] = "1"
 		}

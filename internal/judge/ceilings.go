@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // A Ceiling is the answer of one search for the highest rate at which limits hold, in events a
@@ -37,7 +37,7 @@ func CompareCeilings(base, candidate []Ceiling, effect float64, o stats.Options)
 	lower.Clear = apart(base, candidate) || apart(candidate, base)
 	upper.Clear = lower.Clear
 	low, high := stats.Family([]stats.Row{lower}, o)[0], stats.Family([]stats.Row{upper}, o)[0]
-	j := judgement(ceiling, low, digest.Rate)
+	j := judgement(ceiling, low, store.KindRate)
 	j.Confidence, j.asked = o.Confidence, lower.Effect
 	j.worst = max(low.Difference.Worst(stats.More), high.Difference.Worst(stats.More))
 	if j.Verdict != stats.Unknown && high.Verdict != j.Verdict {
@@ -75,7 +75,7 @@ func apart(below, above []Ceiling) bool {
 }
 
 // ceilingsOf are the ceilings of the reports of searches.
-func ceilingsOf(rows []digest.Row) (out []Ceiling) {
+func ceilingsOf(rows []store.Row) (out []Ceiling) {
 	for i := range rows {
 		if holds, ok := rows[i].Num(ceiling.field); ok {
 			fails, _ := rows[i].Num(ceilingUpper.field)

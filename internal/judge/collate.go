@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -21,10 +21,10 @@ const CollateGroups = 20
 // CollateOptions say what to collate, and how to show it.
 type CollateOptions struct {
 	Var     string // the field whose values stand side by side
-	Filters digest.Filters
-	Sort    string      // a field; with "-" before it in reverse order; "": by VAR, the newest group first
-	Last    digest.Last // the number of groups, or the age of the reports to start from
-	All     bool        // include groups in which VAR has only one value
+	Filters store.Filters
+	Sort    string     // a field; with "-" before it in reverse order; "": by VAR, the newest group first
+	Last    store.Last // the number of groups, or the age of the reports to start from
+	All     bool       // include groups in which VAR has only one value
 	Now     time.Time
 	// SameSystem: all reports are of one system, whatever its address.
 	SameSystem bool
@@ -32,7 +32,7 @@ type CollateOptions struct {
 
 // CollateFields are the fields of rows that Collate reads.
 func CollateFields(o CollateOptions) []string {
-	out := append(slices.Clone(systemFields), digest.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "started", "revision_date", "kind", o.Var, strings.TrimPrefix(o.Sort, "-"))
+	out := append(slices.Clone(systemFields), store.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "started", "revision_date", "kind", o.Var, strings.TrimPrefix(o.Sort, "-"))
 	for _, c := range columns {
 		out = append(out, c.field)
 		if lower := lowerField(c.field); lower != "" && c.marked {
@@ -45,8 +45,8 @@ func CollateFields(o CollateOptions) []string {
 // CollateFilters are the filters that apply to every row, so that a store may
 // apply them before Collate does. If no row is left, Collate of all rows
 // explains why.
-func CollateFilters(o CollateOptions) (out digest.Filters) {
-	name := digest.Canonical(o.Var)
+func CollateFilters(o CollateOptions) (out store.Filters) {
+	name := store.Canonical(o.Var)
 	var vs []*variable
 	for _, n := range []string{name, flagPrefix + name, labelPrefix + name} {
 		vs = append(vs, newVariable(n, true))
@@ -101,7 +101,7 @@ type Line struct {
 	Cells        map[string]Cell `json:"measured"`
 
 	entries family
-	value   digest.Value
+	value   store.Value
 }
 
 // A Cell is one quantity of a line: the median of the repetitions and its
@@ -117,13 +117,13 @@ type Cell struct {
 	Ahead   bool     `json:"ahead"` // far better than every other row, with too few repetitions to prove it
 	Unit    string   `json:"unit"`
 
-	kind digest.Kind
+	kind store.ValueKind
 }
 
 // Collate groups reports. Rows may be all reports of a store, before filtering:
 // a filter on VAR selects the reports to start from, and the rows beside them
 // come from all reports that match the other filters.
-func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
+func Collate(rows []store.Row, o CollateOptions) (*Collation, error) {
 	if err := checkVar(o.Var); err != nil {
 		return nil, err
 	}
@@ -192,9 +192,9 @@ func checkVar(name string) error {
 
 // applyFilters returns the rows that match all filters. If none does, the error
 // says how many match each filter.
-func applyFilters(rows []digest.Row, filters digest.Filters) ([]digest.Row, error) {
-	m := digest.NewMatcher(filters)
-	var out []digest.Row
+func applyFilters(rows []store.Row, filters store.Filters) ([]store.Row, error) {
+	m := store.NewMatcher(filters)
+	var out []store.Row
 	for i := range rows {
 		if m.Match(&rows[i]) {
 			out = append(out, rows[i])
@@ -213,12 +213,12 @@ func applyFilters(rows []digest.Row, filters digest.Filters) ([]digest.Row, erro
 }
 
 // noMatch is the error of filters that no report matches.
-func noMatch(rows []digest.Row, filters digest.Filters) error {
+func noMatch(rows []store.Row, filters store.Filters) error {
 	var parts []string
 	for _, f := range filters {
 		n := 0
 		for i := range rows {
-			if (digest.Filters{f}).Match(&rows[i]) {
+			if (store.Filters{f}).Match(&rows[i]) {
 				n++
 			}
 		}
@@ -229,8 +229,8 @@ func noMatch(rows []digest.Row, filters digest.Filters) error {
 
 // markStarts marks the reports to start from: those that match the filters on
 // VAR and are recent enough.
-func markStarts(all []*entry, filters digest.Filters, o CollateOptions) error {
-	m := digest.NewMatcher(filters)
+func markStarts(all []*entry, filters store.Filters, o CollateOptions) error {
+	m := store.NewMatcher(filters)
 	since := o.Last.Since(o.Now)
 	n := 0
 	for _, e := range all {
@@ -244,7 +244,7 @@ func markStarts(all []*entry, filters digest.Filters, o CollateOptions) error {
 	case m.Err() != nil:
 		return m.Err()
 	case since.IsZero():
-		rows := make([]digest.Row, len(all))
+		rows := make([]store.Row, len(all))
 		for i, e := range all {
 			rows[i] = e.Row
 		}
@@ -302,7 +302,7 @@ func (c *Collation) nothing(v *variable, all []*entry, groups []Group) string {
 // targets report about themselves follows from their addresses.
 func (v *variable) alsoDiffers(a, b *entry) []string {
 	var out []string
-	for _, d := range differing([]digest.Row{a.Row}, []digest.Row{b.Row}, func(f digest.Field) bool {
+	for _, d := range differing([]store.Row{a.Row}, []store.Row{b.Row}, func(f store.Field) bool {
 		return f.Value.Independent && !v.mayDiffer(f.Name) && !(v.flags && strings.HasPrefix(f.Name, flagPrefix))
 	}) {
 		if !strings.HasPrefix(d.Name, targetFacts) || !slices.Contains(out, "target") {

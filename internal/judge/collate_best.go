@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // markBest marks the best rows if the statistics support it: for throughput,
@@ -140,8 +140,8 @@ func (g *Group) allHave(field string) bool {
 }
 
 // trusted keeps the rows whose generator was not the limit.
-func trusted(rows []digest.Row) []digest.Row {
-	return slices.DeleteFunc(rows, func(r digest.Row) bool {
+func trusted(rows []store.Row) []store.Row {
+	return slices.DeleteFunc(rows, func(r store.Row) bool {
 		x, ok := r.Num("trusted")
 		return ok && x == 0
 	})

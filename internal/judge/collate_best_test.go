@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
+	"carronade/internal/store"
 )
 
 // TestCollateAhead: with too few repetitions for a test, a row is marked as ahead
@@ -24,10 +24,10 @@ func TestCollateAhead(t *testing.T) {
 		}
 		return f
 	}
-	sides := func(n int, gap, p99 float64, first, second fields) []digest.Row {
+	sides := func(n int, gap, p99 float64, first, second fields) []store.Row {
 		return append(runs(1, "a", n, 50e3, 0.012, 0.01, x("1", first)), runs(2, "b", n, 50e3*gap, p99, 0.01, x("2", second))...)
 	}
-	even := func(gap float64) []digest.Row { return sides(1, gap, 0.012, nil, nil) }
+	even := func(gap float64) []store.Row { return sides(1, gap, 0.012, nil, nil) }
 	closely := append(even(1.5), runs(3, "c", 1, 50e3*1.4, 0.012, 0.01, x("3"))...)
 	overlapping := sides(3, 1.5, 0.012, nil, nil)
 	overlapping[3] = runs(2, "b", 1, 40e3, 0.012, 0.01, x("2"))[0]
@@ -36,7 +36,7 @@ func TestCollateAhead(t *testing.T) {
 	follower := append(even(1.5), runs(3, "c", 1, 10e3, 0.012, 0.01, x("3"))...)
 	for _, tt := range []struct {
 		name string
-		rows []digest.Row
+		rows []store.Row
 		want []string
 	}{
 		{"half as much more, once", even(1.5), []string{"2 throughput"}},

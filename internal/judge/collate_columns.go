@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // columnsOf are the columns that some row has. Service times are left out if
@@ -43,12 +43,12 @@ type sorter struct {
 
 // sorterOf parses --sort: a field of any report, which sorts the best or the
 // newest first, or a field after "-", which reverses the order.
-func sorterOf(rows []digest.Row, text, variable string) (sorter, error) {
+func sorterOf(rows []store.Row, text, variable string) (sorter, error) {
 	field, reverse := strings.CutPrefix(text, "-")
 	if field == "" {
 		return sorter{}, nil
 	}
-	field = digest.Canonical(field)
+	field = store.Canonical(field)
 	names := map[string]bool{}
 	for i := range rows {
 		v, ok := rows[i].Get(field)
@@ -58,13 +58,13 @@ func sorterOf(rows []digest.Row, text, variable string) (sorter, error) {
 			}
 			continue
 		}
-		up := field == variable || v.Kind == digest.Text || v.Kind == digest.Duration && !v.Independent || ascending(field)
+		up := field == variable || v.Kind == store.KindText || v.Kind == store.KindDuration && !v.Independent || ascending(field)
 		return sorter{field: field, down: up == reverse}, nil
 	}
 	if isColumn(field) {
 		return sorter{field: field, down: true}, nil // no report has it
 	}
-	return sorter{}, digest.Unknown(field, names)
+	return sorter{}, store.UnknownField(field, names)
 }
 
 func isColumn(field string) bool {
@@ -72,9 +72,9 @@ func isColumn(field string) bool {
 }
 
 // of is the line's value; for numbers, the median.
-func (s sorter) of(l *Line) (digest.Value, bool) {
+func (s sorter) of(l *Line) (store.Value, bool) {
 	v, ok := l.entries[0].Get(s.field)
-	if c, have := cellOf(l.rows(), s.field); ok && have && v.Kind != digest.Text {
+	if c, have := cellOf(l.rows(), s.field); ok && have && v.Kind != store.KindText {
 		v.Num = c.Median
 	}
 	return v, ok

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // rowSettings are the settings that every row names, so that it says what it
@@ -66,8 +66,8 @@ func (v *variable) line(f family) Line {
 }
 
 // rows are the reports of a line.
-func (l *Line) rows() []digest.Row {
-	out := make([]digest.Row, len(l.entries))
+func (l *Line) rows() []store.Row {
+	out := make([]store.Row, len(l.entries))
 	for i, e := range l.entries {
 		out[i] = e.Row
 	}
@@ -88,7 +88,7 @@ func (v *variable) revisionKey(e *entry) string {
 
 // committed is when the revision of a report was made; if that is not known,
 // when the report's run was.
-func committed(r *digest.Row) time.Time {
+func committed(r *store.Row) time.Time {
 	if x, ok := r.Num("revision_date"); ok {
 		return time.Unix(int64(x), 0).UTC()
 	}
@@ -97,12 +97,12 @@ func committed(r *digest.Row) time.Time {
 
 // describe finds what the rows of a group share, and what differs with VAR.
 func (g *Group) describe(v *variable) {
-	var rows []digest.Row
+	var rows []store.Row
 	for i := range g.Rows {
 		rows = append(rows, g.Rows[i].rows()...)
 	}
 	g.Differs, g.Equal = []string{}, []Setting{}
-	wanted := func(f digest.Field) bool {
+	wanted := func(f store.Field) bool {
 		return f.Value.Independent && f.Name != v.name && !(v.flags && strings.HasPrefix(f.Name, flagPrefix))
 	}
 	for name, values := range valuesOf(rows, wanted) {
@@ -130,7 +130,7 @@ func (g *Group) fillCells(columns []quantity) {
 	}
 }
 
-func cellOf(rows []digest.Row, field string) (Cell, bool) {
+func cellOf(rows []store.Row, field string) (Cell, bool) {
 	s := sample(rows, field)
 	if len(s) == 0 {
 		return Cell{}, false

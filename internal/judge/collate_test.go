@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 	"carronade/target"
 )
 
 // heyAPMReports is what hey-apm's README collates: four runs of a branch with a
 // flag off and on, at two concurrencies.
-func heyAPMReports(flag string, flagless bool) (out []digest.Row) {
+func heyAPMReports(flag string, flagless bool) (out []store.Row) {
 	base := fields{"kind": "apm", "rate": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "acks": nil, "events": 10.0, "spans": 10.0, "frames": 10.0}
 	at := start
 	one := func(id string, concurrency float64, more fields, measured fields) {
@@ -47,17 +47,17 @@ func heyAPMReports(flag string, flagless bool) (out []digest.Row) {
 }
 
 // withClients sets the clients of rows by their concurrency.
-func withClients(rows []digest.Row, clients func(concurrency float64) float64) (out []digest.Row) {
+func withClients(rows []store.Row, clients func(concurrency float64) float64) (out []store.Row) {
 	for _, r := range rows {
 		x, _ := r.Num("concurrency")
-		r.Fields = append(slices.Clone(r.Fields), digest.Field{Name: "clients", Value: digest.Value{Kind: digest.Number, Num: clients(x), Independent: true}})
-		slices.SortFunc(r.Fields, func(a, b digest.Field) int { return strings.Compare(a.Name, b.Name) })
+		r.Fields = append(slices.Clone(r.Fields), store.Field{Name: "clients", Value: store.Value{Kind: store.KindNumber, Num: clients(x), Independent: true}})
+		slices.SortFunc(r.Fields, func(a, b store.Field) int { return strings.Compare(a.Name, b.Name) })
 		out = append(out, r)
 	}
 	return out
 }
 
-func collated(t *testing.T, rows []digest.Row, words ...string) *Collation {
+func collated(t *testing.T, rows []store.Row, words ...string) *Collation {
 	t.Helper()
 	c, err := tryCollate(rows, words...)
 	if err != nil {
@@ -68,7 +68,7 @@ func collated(t *testing.T, rows []digest.Row, words ...string) *Collation {
 
 // tryCollate collates as the command does: VAR, filters, and the flags --sort=,
 // --all and -n=.
-func tryCollate(rows []digest.Row, words ...string) (*Collation, error) {
+func tryCollate(rows []store.Row, words ...string) (*Collation, error) {
 	now := start.Add(24 * time.Hour)
 	o := CollateOptions{Now: now}
 	var filters []string
@@ -82,7 +82,7 @@ func tryCollate(rows []digest.Row, words ...string) (*Collation, error) {
 			o.All = true
 		case name == "-n":
 			var err error
-			if o.Last, err = digest.ParseLast(value); err != nil {
+			if o.Last, err = store.ParseLast(value); err != nil {
 				return nil, err
 			}
 		default:
@@ -90,7 +90,7 @@ func tryCollate(rows []digest.Row, words ...string) (*Collation, error) {
 		}
 	}
 	var err error
-	if o.Filters, err = digest.ParseFilters(filters, now); err != nil {
+	if o.Filters, err = store.ParseFilters(filters, now); err != nil {
 		return nil, err
 	}
 	return Collate(rows, o)
@@ -121,7 +121,7 @@ func TestCollate(t *testing.T) {
 	}))
 	for _, tt := range []struct {
 		name  string
-		rows  []digest.Row
+		rows  []store.Row
 		words []string
 		want  string
 	}{
@@ -229,7 +229,7 @@ func TestCollateKeepsApart(t *testing.T) {
 		{"a revision", fields{"revision": "bb"}},
 		{"a fact of the target", fields{"target.topic.partitions": 12.0}},
 	} {
-		rows := []digest.Row{
+		rows := []store.Row{
 			row("a", start, fields{"flag.x": "1", "revision": "aa", "target.topic.partitions": 3.0}),
 			row("b", start.Add(time.Minute), fields{"flag.x": "2", "revision": "aa", "target.topic.partitions": 3.0}, tt.differ),
 		}
@@ -241,7 +241,7 @@ func TestCollateKeepsApart(t *testing.T) {
 		}
 	}
 	// A label does not count as a difference.
-	rows := []digest.Row{
+	rows := []store.Row{
 		row("a", start, fields{"flag.x": "1", "label.who": "me"}),
 		row("b", start.Add(time.Minute), fields{"flag.x": "2", "label.who": "you"}),
 	}
@@ -256,14 +256,14 @@ func TestCollateKeepsApart(t *testing.T) {
 // TestCollateFollows: settings that follow from VAR may differ within a group,
 // others may not.
 func TestCollateFollows(t *testing.T) {
-	derived := func(r digest.Row, batch float64) digest.Row {
-		r.Fields = append(r.Fields, digest.Field{Name: "zz-batch-events", Value: digest.Value{Kind: digest.Number, Num: batch, Independent: true, Derived: true}})
+	derived := func(r store.Row, batch float64) store.Row {
+		r.Fields = append(r.Fields, store.Field{Name: "zz-batch-events", Value: store.Value{Kind: store.KindNumber, Num: batch, Independent: true, Derived: true}})
 		return r
 	}
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Minute) }
 	one := derived(row("one", at(0), fields{"spans": 1.0, "flag.n": "1"}), 20)
 	ten := derived(row("ten", at(1), fields{"spans": 1.0, "flag.n": "10"}), 110)
-	c := collated(t, []digest.Row{one, ten}, "n")
+	c := collated(t, []store.Row{one, ten}, "n")
 	if got := shape(c); got != "1: one, 10: ten" {
 		t.Fatalf("got %s, want one group: the events of a batch follow", got)
 	}
@@ -273,11 +273,11 @@ func TestCollateFollows(t *testing.T) {
 	// One value of VAR has two of them: the setting follows from something
 	// else.
 	other := derived(row("other", at(2), fields{"spans": 1.0, "flag.n": "1"}), 40)
-	if got := shape(collated(t, []digest.Row{one, ten, other}, "n", "--all")); got != "1: other | 10: ten | 1: one" {
+	if got := shape(collated(t, []store.Row{one, ten, other}, "n", "--all")); got != "1: other | 10: ten | 1: one" {
 		t.Errorf("got %s, want it in a separate group", got)
 	}
 	// The way a topic is created decides its partitions.
-	topics := []digest.Row{
+	topics := []store.Row{
 		row("three", at(0), fields{"target.topic.partitions": 3.0, "target": "kafka://h:1/three"}),
 		row("many", at(1), fields{"target.topic.partitions": 15.0, "target": "kafka://h:1/many"}),
 	}
@@ -288,7 +288,7 @@ func TestCollateFollows(t *testing.T) {
 
 func TestCollateRevisions(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
-	rows := []digest.Row{
+	rows := []store.Row{
 		row("main-old", start, fields{"branch": "main", "revision": "aa", "revision_date": day(1)}),
 		row("main-new", start.Add(time.Minute), fields{"branch": "main", "revision": "bb", "revision_date": day(2)}),
 		row("pr-new", start.Add(2*time.Minute), fields{"branch": "pr", "revision": "cc", "revision_date": day(4)}),
@@ -317,10 +317,10 @@ func TestCollateRevisions(t *testing.T) {
 // TestCollateBest: a row is marked as the best only if enough repetitions
 // support it.
 func TestCollateBest(t *testing.T) {
-	sides := func(n int, gap float64) []digest.Row {
+	sides := func(n int, gap float64) []store.Row {
 		return append(runs(1, "a", n, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", n, 50e3*gap, 0.012, 0.02, fields{"flag.x": "2"})...)
 	}
-	best := func(rows []digest.Row) (out []string) {
+	best := func(rows []store.Row) (out []string) {
 		for _, l := range collated(t, rows, "x").Groups[0].Rows {
 			for name, cell := range l.Cells {
 				if cell.Best {
@@ -333,7 +333,7 @@ func TestCollateBest(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		rows []digest.Row
+		rows []store.Row
 		want []string
 	}{
 		{"a fifth more, ten times", sides(10, 1.2), []string{"2 throughput"}},
@@ -379,7 +379,7 @@ func TestCollateBest(t *testing.T) {
 	}
 }
 
-func untrust(r *digest.Row) {
+func untrust(r *store.Row) {
 	for i := range r.Fields {
 		if r.Fields[i].Name == "trusted" {
 			r.Fields[i].Value.Num = 0
@@ -393,7 +393,7 @@ func TestCollateChance(t *testing.T) {
 	const trials = 400
 	wrong := 0
 	for i := range trials {
-		var rows []digest.Row
+		var rows []store.Row
 		for v := range 3 {
 			rows = append(rows, runs(uint64(1000*i+v), fmt.Sprintf("r%d-", v), 6, 50e3, 0.012, 0.02, fields{"flag.x": fmt.Sprint(v)})...)
 		}
@@ -414,7 +414,7 @@ func TestCollateFaults(t *testing.T) {
 	cut := row("cut", start, fields{"flag.only": "1", "partial": true})
 	for _, tt := range []struct {
 		name  string
-		rows  []digest.Row
+		rows  []store.Row
 		words []string
 		says  string
 		hint  string
@@ -429,7 +429,7 @@ func TestCollateFaults(t *testing.T) {
 		{"too old", rows, []string{"branch", "-n=1h"}, "none of 6 reports is recent enough", "-n takes an age"},
 		{"sorted by what nothing has", rows, []string{"branch", "--sort=throughputt"}, "no report has it", "did you mean throughput?"},
 		{"no reports", nil, []string{"branch"}, "there are no reports", "carronade run"},
-		{"VAR only where it cannot be used", []digest.Row{cut, rows[0]}, []string{"only", "id=cut"}, "cut short", ""},
+		{"VAR only where it cannot be used", []store.Row{cut, rows[0]}, []string{"only", "id=cut"}, "cut short", ""},
 		{"VAR not where the filters look", rows, []string{tracing, "id=master01"}, "none of 1 report has", ""},
 	} {
 		_, err := tryCollate(tt.rows, tt.words...)
@@ -459,7 +459,7 @@ func TestCollateNotes(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		rows  []digest.Row
+		rows  []store.Row
 		words []string
 		says  string
 	}{
@@ -485,7 +485,7 @@ func TestCollateNotes(t *testing.T) {
 }
 
 func BenchmarkCollate(b *testing.B) {
-	var rows []digest.Row
+	var rows []store.Row
 	for i := range 500 {
 		for _, x := range []string{"1", "2"} {
 			rows = append(rows, runs(uint64(i), fmt.Sprintf("r%d-%s-", i, x), 10, 50e3, 0.012, 0.02, fields{"for": fmt.Sprintf("%ds", i+40), "flag.x": x})...)

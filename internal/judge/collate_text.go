@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -384,13 +384,13 @@ func minute(t time.Time) string {
 func (c *Cell) text() string {
 	var text string
 	switch c.kind {
-	case digest.Number:
+	case store.KindNumber:
 		text = fmt.Sprintf("%.3f", c.Median)
 		if math.Abs(c.Median) >= 100 {
 			text = fmt.Sprintf("%.0f", c.Median)
 		}
 	default:
-		text = digest.Value{Kind: c.kind, Num: c.Median}.String()
+		text = store.Value{Kind: c.kind, Num: c.Median}.String()
 	}
 	if c.AtLeast {
 		return ">=" + text

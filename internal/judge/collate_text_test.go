@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
+	"carronade/internal/store"
 )
 
 // A table that is too wide for a terminal is split into several, each of which
@@ -136,7 +136,7 @@ func TestCollateFlags(t *testing.T) {
 func topicFacts(settings string) fields {
 	f := fields{"target.topic.partitions": 3.0}
 	for _, name := range []string{"cleanup.policy", "compression.type", "retention.ms", "segment.bytes"} {
-		f["target.topic.settings."+name] = digest.Value{Text: settings, Independent: true}
+		f["target.topic.settings."+name] = store.Value{Text: settings, Independent: true}
 	}
 	return f
 }
@@ -144,7 +144,7 @@ func topicFacts(settings string) fields {
 // If no two reports can be compared, one sentence says why and what to do,
 // however many reports there are.
 func TestCollateNothingToCompare(t *testing.T) {
-	var rows []digest.Row
+	var rows []store.Row
 	for i := range 40 {
 		rows = append(rows, row(fmt.Sprintf("r%02d", i), start.Add(time.Duration(i)*time.Minute), topicFacts(fmt.Sprint(i)), fields{
 			"for": fmt.Sprintf("%ds", 30+i), "target": fmt.Sprintf("kafka://h:9092/t%d", i), "acks": []string{"all", "1"}[i%2],
@@ -169,14 +169,14 @@ func TestCollateNothingToCompare(t *testing.T) {
 // Each row names its rate and acks; the heads of groups do not repeat them. What
 // a target says about itself is listed once, and only what differs.
 func TestCollateNamesRowsAndFacts(t *testing.T) {
-	var rows []digest.Row
+	var rows []store.Row
 	at := start
 	for _, target := range []string{"kafka://h:9092/a", "kafka://h:9092/b"} {
 		for _, linger := range []string{"0s", "5ms"} {
 			for _, x := range []string{"1", "2"} {
 				at = at.Add(time.Minute)
 				f := topicFacts("same")
-				f["target.topic.settings.retention.ms"] = digest.Value{Text: "of-" + target[len(target)-1:], Independent: true}
+				f["target.topic.settings.retention.ms"] = store.Value{Text: "of-" + target[len(target)-1:], Independent: true}
 				rows = append(rows, row(fmt.Sprintf("r%02d", len(rows)), at, f, fields{"flag.x": x, "target": target, "for": linger, "rate": "7k/s", "acks": "1"}))
 			}
 		}
@@ -329,12 +329,12 @@ func TestCollateFields(t *testing.T) {
 			}
 		}
 		var err error
-		if o.Filters, err = digest.ParseFilters(filters, start); err != nil {
+		if o.Filters, err = store.ParseFilters(filters, start); err != nil {
 			t.Fatal(err)
 		}
-		d := digest.NewDecoder(CollateFields(o))
+		d := store.NewRowDecoder(CollateFields(o))
 		first := CollateFilters(o) // which a store may apply before Collate
-		var few []digest.Row
+		var few []store.Row
 		for i := range rows {
 			b, err := rows[i].MarshalBinary()
 			if err != nil {
@@ -351,7 +351,7 @@ func TestCollateFields(t *testing.T) {
 		if len(first) > 0 && len(few) == len(rows) {
 			t.Errorf("%v: the store could apply no filter", words)
 		}
-		text := func(rows []digest.Row) string {
+		text := func(rows []store.Row) string {
 			var b bytes.Buffer
 			if err := collated(t, rows, words...).Text(&b, layout.Style{}, 0); err != nil {
 				t.Fatal(err)

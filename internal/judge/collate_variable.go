@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 	"carronade/target"
 )
 
@@ -34,8 +34,8 @@ type variable struct {
 }
 
 // variableOf finds VAR among the fields of rows.
-func variableOf(rows []digest.Row, name string) (*variable, error) {
-	name = digest.Canonical(name)
+func variableOf(rows []store.Row, name string) (*variable, error) {
+	name = store.Canonical(name)
 	names := make(map[string]bool, 256)
 	independent := false
 	found := ""
@@ -60,13 +60,13 @@ func variableOf(rows []digest.Row, name string) (*variable, error) {
 		if len(rows) == 0 {
 			return nil, hintedError("collate "+name, errors.New("there are no reports"), "carronade run stores a report of every run")
 		}
-		return nil, digest.Unknown(name, names)
+		return nil, store.UnknownField(name, names)
 	}
 	return newVariable(found, independent), nil
 }
 
 func newVariable(name string, independent bool) *variable {
-	v := &variable{name: name, revisions: digest.OfRevision(name), mayDifferKnown: make(map[string]bool)}
+	v := &variable{name: name, revisions: store.OfRevision(name), mayDifferKnown: make(map[string]bool)}
 	v.flags = name == "branch" || independent && !strings.HasPrefix(name, flagPrefix) && !v.revisions
 	return v
 }
@@ -84,8 +84,8 @@ func rank(name string) int {
 }
 
 // hasField reports whether a row has a field of exactly this name.
-func hasField(r *digest.Row, name string) bool {
-	_, ok := slices.BinarySearchFunc(r.Fields, name, func(f digest.Field, name string) int { return cmp.Compare(f.Name, name) })
+func hasField(r *store.Row, name string) bool {
+	_, ok := slices.BinarySearchFunc(r.Fields, name, func(f store.Field, name string) int { return cmp.Compare(f.Name, name) })
 	return ok
 }
 
@@ -112,7 +112,7 @@ func (v *variable) goesWith(name string) bool {
 		return true
 	case v.name == "revision" && name == "branch":
 		return false // revisions are compared on one branch
-	case v.revisions && digest.OfRevision(name):
+	case v.revisions && store.OfRevision(name):
 		return true
 	case v.name == "target":
 		return strings.HasPrefix(name, "target.")
@@ -126,7 +126,7 @@ func (v *variable) goesWith(name string) bool {
 
 // followsFrom reports whether a setting of an entry has its value because VAR has its own:
 // callers with a connection each are as many clients as requests in flight, as in old tools.
-func (v *variable) followsFrom(e *entry, f *digest.Field) bool {
+func (v *variable) followsFrom(e *entry, f *store.Field) bool {
 	return v.name == "concurrency" && f.Name == "clients" && f.Value.Num == e.value.Num
 }
 
@@ -136,13 +136,13 @@ const topicPrefix = "target.topic."
 
 // chooses reports whether a filter selects the rows to start from: it is on
 // VAR, or on a field that goes with VAR.
-func (v *variable) chooses(f digest.Filter) bool {
+func (v *variable) chooses(f store.Filter) bool {
 	return v.mayDiffer(f.Name) || v.mayDiffer(flagPrefix+f.Name) || v.mayDiffer(labelPrefix+f.Name)
 }
 
 // split separates the filters that select the rows to start from from those
 // that apply to every row.
-func (v *variable) split(filters digest.Filters) (starts, others digest.Filters) {
+func (v *variable) split(filters store.Filters) (starts, others store.Filters) {
 	for _, f := range filters {
 		if v.chooses(f) {
 			starts = append(starts, f)
@@ -155,13 +155,13 @@ func (v *variable) split(filters digest.Filters) (starts, others digest.Filters)
 
 // An entry is a row with the keys it is grouped by.
 type entry struct {
-	digest.Row
-	value    digest.Value // of VAR
-	start    bool         // one of the rows to start from
-	key      string       // equal where the independent variables are equal, except VAR and what goes with it
-	derived  string       // equal where the settings that follow from others are equal
-	flags    string       // equal where the system's flags are equal; "" where they are part of the key
-	valueKey string       // equal where the values of VAR are equal
+	store.Row
+	value    store.Value // of VAR
+	start    bool        // one of the rows to start from
+	key      string      // equal where the independent variables are equal, except VAR and what goes with it
+	derived  string      // equal where the settings that follow from others are equal
+	flags    string      // equal where the system's flags are equal; "" where they are part of the key
+	valueKey string      // equal where the values of VAR are equal
 }
 
 // A family is rows whose independent variables are equal except for VAR, what
@@ -169,7 +169,7 @@ type entry struct {
 type family []*entry
 
 // entries are the rows that have VAR, newest first.
-func (v *variable) entries(rows []digest.Row) []*entry {
+func (v *variable) entries(rows []store.Row) []*entry {
 	out := make([]*entry, 0, len(rows))
 	var k keys
 	for i := range rows {
@@ -178,7 +178,7 @@ func (v *variable) entries(rows []digest.Row) []*entry {
 			continue
 		}
 		if v.name == "target" || v.name == indexAddress {
-			value.Text = settingText(&rows[i], digest.Field{Name: v.name, Value: value})
+			value.Text = settingText(&rows[i], store.Field{Name: v.name, Value: value})
 		}
 		e := &entry{Row: rows[i], value: value, valueKey: valueKey(value)}
 		k.of(v, e)
@@ -212,7 +212,7 @@ func (k *keys) of(v *variable, e *entry) {
 		switch {
 		case f.Name == "target", f.Name == indexAddress:
 			*to = append(*to, settingText(&e.Row, *f)...)
-		case f.Value.Kind == digest.Text:
+		case f.Value.Kind == store.KindText:
 			*to = append(*to, f.Value.Text...)
 		default:
 			*to = strconv.AppendFloat(*to, f.Value.Num, 'g', -1, 64)
@@ -257,8 +257,8 @@ func (f family) splitByDerived() []family {
 }
 
 // valueKey is equal for equal values, however they were typed.
-func valueKey(v digest.Value) string {
-	if v.Kind == digest.Text {
+func valueKey(v store.Value) string {
+	if v.Kind == store.KindText {
 		return v.Text
 	}
 	return strconv.FormatFloat(v.Num, 'g', -1, 64)

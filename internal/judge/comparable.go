@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // A Finding speaks against comparing two sides.
@@ -22,25 +22,25 @@ type Finding struct {
 // findings are the reasons not to compare base and candidate. Differences that
 // are intended (the revision and, if the workloads differ, their settings) are
 // shown with the workload instead.
-func findings(base, candidate []digest.Row) []Finding {
+func findings(base, candidate []store.Row) []Finding {
 	var out []Finding
-	add := func(severe bool, about, subject string, wanted func(digest.Field) bool) {
+	add := func(severe bool, about, subject string, wanted func(store.Field) bool) {
 		for _, d := range factsDiffering(base, candidate, wanted) {
 			out = append(out, Finding{severe && d.known, about, strings.TrimSpace(subject+" "+plainField(d.Name)) + " " + d.words()})
 		}
 	}
-	add(true, "client", "", func(f digest.Field) bool { return f.Name == "version" })
-	names := valuesOf(slices.Concat(base, candidate), func(f digest.Field) bool { return f.Name == systemLabel })[systemLabel]
+	add(true, "client", "", func(f store.Field) bool { return f.Name == "version" })
+	names := valuesOf(slices.Concat(base, candidate), func(f store.Field) bool { return f.Name == systemLabel })[systemLabel]
 	named := len(names) == 1
-	add(true, "servers", "", func(f digest.Field) bool {
+	add(true, "servers", "", func(f store.Field) bool {
 		if f.Name == clusterID && named { // a system that is made anew has another one
 			return false
 		}
-		return strings.HasPrefix(f.Name, "target.") && !ofRun(f.Name) && f.Name != leaders && !strings.HasPrefix(f.Name, indexPrefix) && !isBrokerSetting(f) && !digest.OfRevision(f.Name)
+		return strings.HasPrefix(f.Name, "target.") && !ofRun(f.Name) && f.Name != leaders && !strings.HasPrefix(f.Name, indexPrefix) && !isBrokerSetting(f) && !store.OfRevision(f.Name)
 	})
 	// A comparison may be about the Elasticsearch behind the system, if nothing else differs.
-	indices := valuesOf(slices.Concat(base, candidate), func(f digest.Field) bool { return f.Name == indexLabel })[indexLabel]
-	add(len(settingsDiffer(base, candidate)) > 0, "servers", "", func(f digest.Field) bool {
+	indices := valuesOf(slices.Concat(base, candidate), func(f store.Field) bool { return f.Name == indexLabel })[indexLabel]
+	add(len(settingsDiffer(base, candidate)) > 0, "servers", "", func(f store.Field) bool {
 		if f.Name == indexPrefix+"cluster" && len(indices) == 1 { // it has a name
 			return false
 		}
@@ -48,21 +48,21 @@ func findings(base, candidate []digest.Row) []Finding {
 	})
 	out = append(out, brokerFindings(base, candidate)...)
 	// A comparison may be about the version of the server.
-	add(false, "servers", "", func(f digest.Field) bool {
-		return strings.HasPrefix(f.Name, "target.") && digest.OfRevision(f.Name)
+	add(false, "servers", "", func(f store.Field) bool {
+		return strings.HasPrefix(f.Name, "target.") && store.OfRevision(f.Name)
 	})
-	add(true, "leaders", "", func(f digest.Field) bool { return f.Name == leaders })
+	add(true, "leaders", "", func(f store.Field) bool { return f.Name == leaders })
 	out = append(out, attachmentFindings(base, candidate)...)
-	add(true, "host", "the generator's", func(f digest.Field) bool { return hostFact(f.Name, "host.") })
-	add(true, "host", "the system's", func(f digest.Field) bool { return hostFact(f.Name, "system.host.") })
+	add(true, "host", "the generator's", func(f store.Field) bool { return hostFact(f.Name, "host.") })
+	add(true, "host", "the system's", func(f store.Field) bool { return hostFact(f.Name, "system.host.") })
 	out = append(out, targetFindings(base, candidate)...)
-	add(false, "system", "", func(f digest.Field) bool {
-		return strings.HasPrefix(f.Name, "system.") && !strings.HasPrefix(f.Name, "system.host") && !digest.OfRevision(f.Name)
+	add(false, "system", "", func(f store.Field) bool {
+		return strings.HasPrefix(f.Name, "system.") && !strings.HasPrefix(f.Name, "system.host") && !store.OfRevision(f.Name)
 	})
-	add(false, "seed", "", func(f digest.Field) bool { return f.Name == "seed" })
+	add(false, "seed", "", func(f store.Field) bool { return f.Name == "seed" })
 	for _, s := range []struct {
 		name string
-		rows []digest.Row
+		rows []store.Row
 	}{{"base", base}, {"candidate", candidate}} {
 		if n := len(s.rows) - len(trusted(slices.Clone(s.rows))); n > 0 {
 			out = append(out, Finding{true, "trust", fmt.Sprintf("the generator was the limit of %d of the %s's %d runs", n, s.name, len(s.rows))})
@@ -76,14 +76,14 @@ func findings(base, candidate []digest.Row) []Finding {
 
 // targetFindings say that the sides have other targets. If those are other systems,
 // and other settings as well, either may be the reason for a difference.
-func targetFindings(base, candidate []digest.Row) []Finding {
-	differ := differing(base, candidate, func(f digest.Field) bool { return f.Name == "target" })
+func targetFindings(base, candidate []store.Row) []Finding {
+	differ := differing(base, candidate, func(f store.Field) bool { return f.Name == "target" })
 	if len(differ) == 0 {
 		return nil
 	}
 	text := "target " + differ[0].words()
 	one := systemOf(&base[0])
-	other := func(r digest.Row) bool { return systemOf(&r) != one }
+	other := func(r store.Row) bool { return systemOf(&r) != one }
 	if !slices.ContainsFunc(base, other) && !slices.ContainsFunc(candidate, other) {
 		return []Finding{{false, "target", text}}
 	}
@@ -118,24 +118,24 @@ const leaders = "target.topic.leaders"
 // Files are compared by the hashes of their original bytes, since what a report shows
 // of a file changes with what is masked. Hashes say nothing if any is missing, or if
 // they have different keys: then what the reports show is compared.
-func attachmentFindings(base, candidate []digest.Row) []Finding {
+func attachmentFindings(base, candidate []store.Row) []Finding {
 	var out []Finding
 	rows := slices.Concat(base, candidate)
-	shown := valuesOf(rows, func(f digest.Field) bool { return strings.HasPrefix(f.Name, digest.AttachmentPrefix) })
-	originals := valuesOf(rows, func(f digest.Field) bool { return strings.HasPrefix(f.Name, digest.OriginalPrefix) })
+	shown := valuesOf(rows, func(f store.Field) bool { return strings.HasPrefix(f.Name, store.AttachmentPrefix) })
+	originals := valuesOf(rows, func(f store.Field) bool { return strings.HasPrefix(f.Name, store.OriginalPrefix) })
 	differ := map[string]bool{} // by what the reports show, between the sides
-	for _, d := range differing(base, candidate, func(f digest.Field) bool { return strings.HasPrefix(f.Name, digest.AttachmentPrefix) }) {
+	for _, d := range differing(base, candidate, func(f store.Field) bool { return strings.HasPrefix(f.Name, store.AttachmentPrefix) }) {
 		differ[d.Name] = true
 	}
 	for _, field := range slices.Sorted(maps.Keys(shown)) {
-		name := strings.TrimPrefix(field, digest.AttachmentPrefix)
-		own := func(f digest.Field) bool { return f.Name == digest.OriginalPrefix+name }
+		name := strings.TrimPrefix(field, store.AttachmentPrefix)
+		own := func(f store.Field) bool { return f.Name == store.OriginalPrefix+name }
 		sums := slices.DeleteFunc(shown[field], func(s string) bool { return s == "" })
-		missing := slices.ContainsFunc(rows, func(r digest.Row) bool { _, ok := r.Get(field); return !ok })
-		hashes := slices.DeleteFunc(originals[digest.OriginalPrefix+name], func(s string) bool { return s == "" })
-		known := oneKey(hashes) && !slices.ContainsFunc(rows, func(r digest.Row) bool {
+		missing := slices.ContainsFunc(rows, func(r store.Row) bool { _, ok := r.Get(field); return !ok })
+		hashes := slices.DeleteFunc(originals[store.OriginalPrefix+name], func(s string) bool { return s == "" })
+		known := oneKey(hashes) && !slices.ContainsFunc(rows, func(r store.Row) bool {
 			_, attached := r.Get(field)
-			_, hashed := r.Get(digest.OriginalPrefix + name)
+			_, hashed := r.Get(store.OriginalPrefix + name)
 			return attached && !hashed
 		})
 		same := known && len(hashes) == 1
@@ -217,12 +217,12 @@ func (d *Differing) words() string {
 // came before all runs of the other, any change in between is part of the
 // difference. The rows are all that were run: those left out alternated with
 // the others, too.
-func timeFindings(base, candidate []digest.Row) []Finding {
+func timeFindings(base, candidate []store.Row) []Finding {
 	if len(base) == 0 || len(candidate) == 0 {
 		return nil
 	}
-	first := func(rows []digest.Row) digest.Row { return slices.MinFunc(rows, byTime) }
-	last := func(rows []digest.Row) digest.Row { return slices.MaxFunc(rows, byTime) }
+	first := func(rows []store.Row) store.Row { return slices.MinFunc(rows, byTime) }
+	last := func(rows []store.Row) store.Row { return slices.MaxFunc(rows, byTime) }
 	gap := first(candidate).At.Sub(last(base).At)
 	if back := first(base).At.Sub(last(candidate).At); back > gap {
 		gap = back

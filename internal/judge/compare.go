@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // ComparisonSchema names the format of a comparison's JSON.
@@ -48,7 +48,7 @@ func (o *CompareOptions) statistics() stats.Options {
 // CompareFields are the fields of rows that Compare reads.
 func CompareFields() []string {
 	out := []string{
-		digest.AllIndependent, systemLabel, indexLabel, "slo", "target.", "host.", "system.", "flag.", digest.AttachmentPrefix, digest.OriginalPrefix, "version", "seed", "op", "target", "kind",
+		store.AllIndependent, systemLabel, indexLabel, "slo", "target.", "host.", "system.", "flag.", store.AttachmentPrefix, store.OriginalPrefix, "version", "seed", "op", "target", "kind",
 		"trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "replaces", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
 	}
 	for _, t := range times {
@@ -137,7 +137,7 @@ type Judgement struct {
 	// is true for both.
 	Widened bool `json:"widened,omitempty"`
 
-	kind  digest.Kind
+	kind  store.ValueKind
 	raw   stats.Comparison
 	asked float64 // the requested effect, a share
 	worst float64 // upper limit of how much worse it is, in the scale of Effect, with lower bounds as bad as possible
@@ -181,9 +181,9 @@ type Percentile struct {
 // repetitions of each other. Each workload that both sides have is compared separately, on each system
 // that both have; if each side has one workload, these are compared even if they differ. The error
 // explains why nothing can be compared.
-func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error) {
+func Compare(base, candidate []store.Row, o CompareOptions) (*Comparison, error) {
 	for i := range base {
-		if slices.ContainsFunc(candidate, func(r digest.Row) bool { return r.ID == base[i].ID }) {
+		if slices.ContainsFunc(candidate, func(r store.Row) bool { return r.ID == base[i].ID }) {
 			return nil, fmt.Errorf("report %s is %w", base[i].ID, ErrBothSides)
 		}
 	}
@@ -198,15 +198,15 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 		base, c.Base.Older = newestRevisions(base)
 		candidate, c.Candidate.Older = newestRevisions(candidate)
 	}
-	for side, rows := range map[*Side][]digest.Row{&c.Base: base, &c.Candidate: candidate} {
-		var judged []digest.Row
+	for side, rows := range map[*Side][]store.Row{&c.Base: base, &c.Candidate: candidate} {
+		var judged []store.Row
 		judged, side.LeftOut = fit(rows, o.Untrusted)
 		side.Reports, side.LeftOut = ids(judged), orEmpty(side.LeftOut)
 	}
 	if len(c.Base.Reports) == 0 || len(c.Candidate.Reports) == 0 && count(candidate, died) == 0 {
 		return nil, nothingFit(c)
 	}
-	excluded := func(name string) bool { return environment(name) || digest.OfRevision(name) }
+	excluded := func(name string) bool { return environment(name) || store.OfRevision(name) }
 	left, right := bySystem(bundlesWithUnfit(base, excluded, o.Untrusted)), bySystem(bundlesWithUnfit(candidate, excluded, o.Untrusted))
 	pairs, a, b := partners(left, right)
 	var deciding []contest // of each pair
@@ -236,9 +236,9 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 // newestRevisions keeps, for each workload and branch, the reports of the
 // newest revision: older ones are of another system. Reports without a revision
 // are kept.
-func newestRevisions(rows []digest.Row) (kept []digest.Row, older int) {
+func newestRevisions(rows []store.Row) (kept []store.Row, older int) {
 	for _, b := range bundlesWithUnfit(rows, notHistory, true) {
-		var described []digest.Row
+		var described []store.Row
 		for _, r := range b.rows {
 			if revisionName(&r) == "" {
 				kept = append(kept, r)
@@ -279,7 +279,7 @@ func nothingFit(c *Comparison) error {
 	return errors.New("nothing to compare")
 }
 
-func ids(rows []digest.Row) []string {
+func ids(rows []store.Row) []string {
 	out := make([]string, len(rows))
 	for i := range rows {
 		out[i] = rows[i].ID
@@ -320,7 +320,7 @@ func pair(l, r bundle, o CompareOptions) (Pair, contest) {
 	contests := func(qs ...quantity) []contest {
 		out := make([]contest, len(qs))
 		for i, q := range qs {
-			out[i] = contest{quantity: q, base: [][]digest.Row{base}, candidate: candidate, effect: o.Effects.of(q)}
+			out[i] = contest{quantity: q, base: [][]store.Row{base}, candidate: candidate, effect: o.Effects.of(q)}
 		}
 		return out
 	}
@@ -333,22 +333,22 @@ func pair(l, r bundle, o CompareOptions) (Pair, contest) {
 }
 
 // settingsDiffer are the settings and revisions that differ.
-func settingsDiffer(base, candidate []digest.Row) []Differing {
-	return differing(base, candidate, func(f digest.Field) bool {
+func settingsDiffer(base, candidate []store.Row) []Differing {
+	return differing(base, candidate, func(f store.Field) bool {
 		if environment(f.Name) {
 			return false
 		}
-		return f.Value.Independent || digest.OfRevision(f.Name) && f.Name != "revision_date"
+		return f.Value.Independent || store.OfRevision(f.Name) && f.Name != "revision_date"
 	})
 }
 
 // measured are the sides with at least one report that can be judged.
-func measured(sides ...[]digest.Row) [][]digest.Row {
-	return slices.DeleteFunc(sides, func(rows []digest.Row) bool { return len(rows) == 0 })
+func measured(sides ...[]store.Row) [][]store.Row {
+	return slices.DeleteFunc(sides, func(rows []store.Row) bool { return len(rows) == 0 })
 }
 
 // judgement turns a comparison of a quantity into a row of a document.
-func judgement(q quantity, c stats.Comparison, kind digest.Kind) Judgement {
+func judgement(q quantity, c stats.Comparison, kind store.ValueKind) Judgement {
 	j := Judgement{
 		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Confidence: stats.Confidence, Effect: c.Effect, AnyChange: c.AnyChange, Verdict: c.Verdict,
 		Base: estimated(c.Base), Candidate: estimated(c.Candidate), P: finite(c.P), Adjusted: finite(c.Adjusted),
@@ -391,17 +391,17 @@ func orEmpty[T any](s []T) []T {
 }
 
 // unitOf names the unit that values of a kind have in documents.
-func unitOf(k digest.Kind) string {
+func unitOf(k store.ValueKind) string {
 	switch k {
-	case digest.Rate:
+	case store.KindRate:
 		return "/s"
-	case digest.Duration:
+	case store.KindDuration:
 		return "s"
-	case digest.Size:
+	case store.KindSize:
 		return "bytes"
-	case digest.Speed:
+	case store.KindSpeed:
 		return "bytes/s"
-	case digest.Share:
+	case store.KindShare:
 		return "share"
 	}
 	return ""
@@ -427,7 +427,7 @@ func (p *Percentile) Share() (float64, bool) {
 func timeField(name, at string) string { return name + "_" + strings.ReplaceAll(at, ".", "") }
 
 // distribution is the percentiles of every time that both sides have.
-func distribution(base, candidate []digest.Row) []Percentile {
+func distribution(base, candidate []store.Row) []Percentile {
 	var out []Percentile
 	for _, t := range times {
 		for _, at := range distributionPoints {

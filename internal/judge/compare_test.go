@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // verdicts are those of the primary rows.
@@ -46,7 +46,7 @@ func TestCompare(t *testing.T) {
 	untrusted := fields{"trusted": false}
 	for _, tt := range []struct {
 		name            string
-		base, candidate []digest.Row
+		base, candidate []store.Row
 		o               CompareOptions
 		want            []string
 		verdict         string
@@ -175,7 +175,7 @@ func TestCompare(t *testing.T) {
 }
 
 // bounded turns the p99 of rows into lower bounds.
-func bounded(rows []digest.Row) []digest.Row {
+func bounded(rows []store.Row) []store.Row {
 	for i := range rows {
 		for j, f := range rows[i].Fields {
 			if f.Name == "response_p99" {
@@ -187,9 +187,9 @@ func bounded(rows []digest.Row) []digest.Row {
 }
 
 // without removes the field.
-func without(rows []digest.Row, name string) []digest.Row {
+func without(rows []store.Row, name string) []store.Row {
 	for i := range rows {
-		var keep []digest.Field
+		var keep []store.Field
 		for _, f := range rows[i].Fields {
 			if !strings.HasPrefix(f.Name, strings.TrimSuffix(name, "99")) {
 				keep = append(keep, f)
@@ -201,7 +201,7 @@ func without(rows []digest.Row, name string) []digest.Row {
 }
 
 // between are the findings of a comparison of one workload.
-func between(base, candidate []digest.Row) []Finding {
+func between(base, candidate []store.Row) []Finding {
 	p, _ := pair(bundle{rows: base}, bundle{rows: candidate}, CompareOptions{})
 	return p.Findings
 }
@@ -209,7 +209,7 @@ func between(base, candidate []digest.Row) []Finding {
 // Every difference between the sides is reported, and whether it makes them
 // incomparable.
 func TestFindings(t *testing.T) {
-	late := func(rows []digest.Row, by time.Duration) []digest.Row {
+	late := func(rows []store.Row, by time.Duration) []store.Row {
 		for i := range rows {
 			rows[i].At = rows[i].At.Add(by)
 		}
@@ -394,7 +394,7 @@ func checkJSON(t *testing.T, v any) {
 // a verdict.
 func TestReplacedRuns(t *testing.T) {
 	// side is n runs of which the first are not trusted and replaced by the last.
-	side := func(seed uint64, prefix string, n, replaced int, p99 float64) []digest.Row {
+	side := func(seed uint64, prefix string, n, replaced int, p99 float64) []store.Row {
 		rows := runs(seed, prefix, n+replaced, 50e3, p99, 0.01)
 		for i := range rows {
 			p99, _ := rows[i].Num("response_p99")
@@ -435,7 +435,7 @@ func TestReplacedRuns(t *testing.T) {
 // A percentile differs by the same amount wherever the comparison shows it, even
 // if runs are of two kinds.
 func TestOneDifference(t *testing.T) {
-	two := func(seed uint64, prefix string, slow ...int) []digest.Row {
+	two := func(seed uint64, prefix string, slow ...int) []store.Row {
 		rows := runs(seed, prefix, 7, 50e3, 0.010, 0.02)
 		for _, i := range slow {
 			rows[i] = row(rows[i].ID, rows[i].At, fields{"response_p99": 0.0185})
@@ -472,7 +472,7 @@ func TestOneDifference(t *testing.T) {
 // The deciding rows of several workloads are judged together: a difference that
 // counts alone may be chance among several.
 func TestWorkloadsAreJudgedTogether(t *testing.T) {
-	side := func(prefix, rate string, p99 ...float64) (out []digest.Row) {
+	side := func(prefix, rate string, p99 ...float64) (out []store.Row) {
 		for i, v := range p99 {
 			out = append(out, row(fmt.Sprint(prefix, i), start.Add(time.Duration(i)*time.Minute), fields{"rate": rate, "response_p99": v / 1000}))
 		}

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -222,8 +222,8 @@ func (j *Judgement) value(e Estimated) string {
 	if e.Median == nil {
 		return "-"
 	}
-	text := digest.Value{Kind: j.kind, Num: *e.Median}.String()
-	if j.kind == digest.Number || j.kind == digest.Count {
+	text := store.Value{Kind: j.kind, Num: *e.Median}.String()
+	if j.kind == store.KindNumber || j.kind == store.KindCount {
 		text = strconv.FormatFloat(*e.Median, 'g', 3, 64)
 	}
 	if e.AtLeast {
@@ -254,8 +254,8 @@ func (j *Judgement) change() (difference, interval string) {
 }
 
 // amount is a difference with its sign: a share, or an amount of a kind.
-func amount(v float64, relative bool, kind digest.Kind) string {
-	if relative || kind == digest.Share {
+func amount(v float64, relative bool, kind store.ValueKind) string {
+	if relative || kind == store.KindShare {
 		return signed(v)
 	}
 	sign := "+"
@@ -266,14 +266,14 @@ func amount(v float64, relative bool, kind digest.Kind) string {
 }
 
 // plainAmount is an amount without a sign.
-func plainAmount(v float64, relative bool, kind digest.Kind) string {
+func plainAmount(v float64, relative bool, kind store.ValueKind) string {
 	switch {
-	case relative || kind == digest.Share:
+	case relative || kind == store.KindShare:
 		return percent(v)
-	case kind == digest.Number || kind == digest.Count:
+	case kind == store.KindNumber || kind == store.KindCount:
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
-	return digest.Value{Kind: kind, Num: v}.String()
+	return store.Value{Kind: kind, Num: v}.String()
 }
 
 // signed is a share as a percentage with its sign.
@@ -346,7 +346,7 @@ func duration(seconds *float64, atLeast bool) string {
 	if seconds == nil {
 		return "-"
 	}
-	text := digest.Value{Kind: digest.Duration, Num: *seconds}.String()
+	text := store.Value{Kind: store.KindDuration, Num: *seconds}.String()
 	if atLeast {
 		text = ">= " + text
 	}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"math"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // A contest is one quantity of two sides. Some of their values are lower
@@ -14,8 +14,8 @@ import (
 // values, and is kept only if it is the same.
 type contest struct {
 	quantity
-	base      [][]digest.Row // of a comparison one list; of a history one per revision
-	candidate []digest.Row
+	base      [][]store.Row // of a comparison one list; of a history one per revision
+	candidate []store.Row
 	history   bool
 	effect    float64 // as requested
 }
@@ -196,11 +196,11 @@ func (j *Judgement) boundWords() string {
 }
 
 // sample is one number for each row that has the field.
-func sample(rows []digest.Row, field string) []float64 { return raised(rows, field, math.NaN()) }
+func sample(rows []store.Row, field string) []float64 { return raised(rows, field, math.NaN()) }
 
 // raised is the sample with its lower bounds raised to ceiling if that is
 // higher; a NaN ceiling raises none.
-func raised(rows []digest.Row, field string, ceiling float64) []float64 {
+func raised(rows []store.Row, field string, ceiling float64) []float64 {
 	var out []float64
 	for i := range rows {
 		x, ok := rows[i].Num(field)
@@ -218,7 +218,7 @@ func raised(rows []digest.Row, field string, ceiling float64) []float64 {
 }
 
 // largest is the largest value of a field, 0 if there is none.
-func largest(rows []digest.Row, field string) float64 {
+func largest(rows []store.Row, field string) float64 {
 	v := 0.0
 	for _, x := range sample(rows, field) {
 		v = max(v, x)
@@ -227,7 +227,7 @@ func largest(rows []digest.Row, field string) float64 {
 }
 
 // countBounds counts values of a field, and those that are lower bounds.
-func countBounds(field string, lists [][]digest.Row) (bounds, all int) {
+func countBounds(field string, lists [][]store.Row) (bounds, all int) {
 	for _, rows := range lists {
 		for i := range rows {
 			if v, ok := rows[i].Get(field); ok {
@@ -242,14 +242,14 @@ func countBounds(field string, lists [][]digest.Row) (bounds, all int) {
 }
 
 // anyBound is whether some row has only a lower bound of the field.
-func anyBound(field string, lists ...[]digest.Row) bool {
+func anyBound(field string, lists ...[]store.Row) bool {
 	bounds, _ := countBounds(field, lists)
 	return bounds > 0
 }
 
 // lowerBounds is whether at least half of the rows have only a lower bound of
 // the field, so that their median is one.
-func lowerBounds(field string, lists ...[]digest.Row) bool {
+func lowerBounds(field string, lists ...[]store.Row) bool {
 	bounds, all := countBounds(field, lists)
 	return bounds > 0 && 2*bounds >= all
 }

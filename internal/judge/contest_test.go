@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // A verdict stays if it would be the same with lower bounds as bad as possible.
@@ -54,7 +54,7 @@ func TestVerdictsAgainstLowerBounds(t *testing.T) {
 
 // The sign of a lower bound is shown where one is, and nowhere else.
 func TestLowerBoundsAreShown(t *testing.T) {
-	text := func(base, candidate []digest.Row) map[string]string {
+	text := func(base, candidate []store.Row) map[string]string {
 		c, err := Compare(base, candidate, CompareOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -73,10 +73,10 @@ func TestLowerBoundsAreShown(t *testing.T) {
 		}
 		return lines
 	}
-	same := func(prefix string, p99 float64) []digest.Row { return runs(1, prefix, 6, 50e3, p99, 0) }
+	same := func(prefix string, p99 float64) []store.Row { return runs(1, prefix, 6, 50e3, p99, 0) }
 	for _, tt := range []struct {
 		name            string
-		base, candidate []digest.Row
+		base, candidate []store.Row
 		row, percentile string
 	}{
 		{"none", same("a", 0.012), same("b", 0.024), "12ms 24ms +100.0% +100.0% .. +100.0% worse", "12ms 24ms +100.0% |##########"},
@@ -97,7 +97,7 @@ func TestLowerBoundsAreShown(t *testing.T) {
 }
 
 // p99History is a history of single runs with the given p99s.
-func p99History(p99 func(i int) float64, n int) []digest.Row {
+func p99History(p99 func(i int) float64, n int) []store.Row {
 	rows := history(1, n, 1, 0.002, level)
 	rnd := rand.New(rand.NewPCG(3, 3))
 	for i := range rows {
@@ -181,7 +181,7 @@ func TestStepFromLowerBounds(t *testing.T) {
 
 // Shares of 0 are undefined: differences are amounts, and are shown as such.
 func TestEffectBesideZero(t *testing.T) {
-	zero := func(rows []digest.Row) []digest.Row {
+	zero := func(rows []store.Row) []store.Row {
 		for i := range rows {
 			for k, f := range rows[i].Fields {
 				if f.Name == "throughput" {
@@ -191,7 +191,7 @@ func TestEffectBesideZero(t *testing.T) {
 		}
 		return rows
 	}
-	page := func(base, candidate []digest.Row) string {
+	page := func(base, candidate []store.Row) string {
 		c, err := Compare(base, candidate, CompareOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +203,7 @@ func TestEffectBesideZero(t *testing.T) {
 		}
 		return strings.Join(strings.Fields(b.String()), " ")
 	}
-	many := func(seed uint64, prefix string) []digest.Row { return runs(seed, prefix, 8, 50e3, 0.012, 0.0002) }
+	many := func(seed uint64, prefix string) []store.Row { return runs(seed, prefix, 8, 50e3, 0.012, 0.0002) }
 	for _, tt := range []struct {
 		name, got string
 		want      []string
@@ -265,7 +265,7 @@ func TestHistoryWithAnOutage(t *testing.T) {
 // If there are more revisions than are examined, the older ones are not new
 // runs.
 func TestConfirmKnowsOldReports(t *testing.T) {
-	var rows []digest.Row
+	var rows []store.Row
 	rnd := rand.New(rand.NewPCG(9, 9))
 	for i := range mostRevisions + 40 {
 		f := 1.0
@@ -285,9 +285,9 @@ func TestConfirmKnowsOldReports(t *testing.T) {
 	}
 	// Nor is a report beyond the limit of the first verification.
 	fresh := row("new", start.Add(1000*time.Hour), fields{"throughput": 40e3})
-	v.RegisterKnown([]digest.Row{{ID: "beyond"}})
+	v.RegisterKnown([]store.Row{{ID: "beyond"}})
 	beyond := row("beyond", start.Add(-time.Hour))
-	again, err := v.Confirm(append([]digest.Row{beyond}, append(rows, fresh)...), VerifyOptions{})
+	again, err := v.Confirm(append([]store.Row{beyond}, append(rows, fresh)...), VerifyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestConfirmKnowsOldReports(t *testing.T) {
 // one that may be larger by chance is described in its unit, without advising
 // an effect that would not help.
 func TestGateFromZero(t *testing.T) {
-	set := func(rows []digest.Row, field string, values ...float64) {
+	set := func(rows []store.Row, field string, values ...float64) {
 		for i := range rows {
 			for k, f := range rows[i].Fields {
 				if f.Name == field {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 	"carronade/internal/workload"
 )
 
@@ -26,7 +26,7 @@ var LookAlpha = stats.Defaults.Alpha / float64(len(Looks))
 // is measured: the requested one; else, of searches, the ceiling; else that of the first limit of the runs (--slo)
 // that can be compared; else, under a schedule, the response p99; else throughput,
 // since without a schedule the rate is what is measured.
-func decider(asked string, sides ...[]digest.Row) quantity {
+func decider(asked string, sides ...[]store.Row) quantity {
 	for _, q := range judgedQuantities() {
 		if q.field == asked {
 			return q
@@ -46,7 +46,7 @@ func decider(asked string, sides ...[]digest.Row) quantity {
 
 // limited is the percentile of the first limit on one, if all runs have the same limits.
 // Other limits (such as no failures) hardly show which side is better.
-func limited(sides [][]digest.Row) (quantity, bool) {
+func limited(sides [][]store.Row) (quantity, bool) {
 	text := ""
 	for _, rows := range sides {
 		for i := range rows {
@@ -184,7 +184,7 @@ func (j *Judgement) looksWorse() bool {
 // failures and unknown answers; under a schedule throughput and, if the percentile
 // of a limit decides, the p99; and without one, unless a metric was requested, the
 // p99 beside throughput.
-func guards(asked string, sides ...[]digest.Row) []string {
+func guards(asked string, sides ...[]store.Row) []string {
 	out := []string{failures.field, unknown.field}
 	switch {
 	case haveAll(ceiling.field, sides):
@@ -230,8 +230,8 @@ const mostReplaced = 2
 // replacedWords say why the verdict is missing if many more runs of one side were
 // replaced, "" if not. The cause may be the difference between the sides, and
 // then the runs that were trusted are not comparable.
-func replacedWords(base, candidate []digest.Row) string {
-	replacing := func(r *digest.Row) bool { return r.Text("replaces") != "" }
+func replacedWords(base, candidate []store.Row) string {
+	replacing := func(r *store.Row) bool { return r.Text("replaces") != "" }
 	b, c := count(base, replacing), count(candidate, replacing)
 	n, m := max(1, len(base)-b), max(1, len(candidate)-c)
 	more := math.Abs(float64(b)/float64(n) - float64(c)/float64(m))

@@ -3,8 +3,8 @@ package judge
 import (
 	"slices"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
+	"carronade/internal/store"
 	"carronade/load"
 )
 
@@ -17,7 +17,7 @@ type LeftOut struct {
 // unfit says why a report cannot be judged, "" if it can: its run is still
 // running, was cut short or measured nothing, or its generator was the limit,
 // unless untrusted runs are accepted.
-func unfit(r *digest.Row, untrusted bool) string {
+func unfit(r *store.Row, untrusted bool) string {
 	truth := func(name string) (is, known bool) {
 		v, ok := r.Num(name)
 		return v != 0, ok
@@ -45,7 +45,7 @@ func unfit(r *digest.Row, untrusted bool) string {
 }
 
 // fit separates the rows that can be judged from those that cannot.
-func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
+func fit(rows []store.Row, untrusted bool) (fit []store.Row, out []LeftOut) {
 	for i := range rows {
 		if why := unfit(&rows[i], untrusted); why != "" {
 			out = append(out, LeftOut{rows[i].ID, why})
@@ -59,20 +59,20 @@ func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
 // died is whether a run ended because the system under test did, or because no connection to it was left. A caller that
 // leaves such runs out must still count them: the remaining runs are a favourable
 // selection.
-func died(r *digest.Row) bool {
+func died(r *store.Row) bool {
 	why := load.Reason(r.Text("stopped"))
 	return why == load.BySystem || why == load.ByLoss
 }
 
 // aborted is whether a run says nothing about what it measured, not even that
 // it could not be measured: it is still running, or a user ended it early.
-func aborted(r *digest.Row) bool {
+func aborted(r *store.Row) bool {
 	partial, known := r.Num("partial")
 	return r.Running || r.Text("stopped") == string(load.Interrupted) && (partial != 0 || !known)
 }
 
 // count counts the rows for which so is true.
-func count(rows []digest.Row, so func(*digest.Row) bool) (n int) {
+func count(rows []store.Row, so func(*store.Row) bool) (n int) {
 	for i := range rows {
 		if so(&rows[i]) {
 			n++
@@ -85,8 +85,8 @@ func count(rows []digest.Row, so func(*digest.Row) bool) (n int) {
 // rows that cannot be judged. A failed run may lack some facts about the
 // servers. It belongs to the workload with which it shares everything else, or
 // to the newest of several.
-func bundlesWithUnfit(rows []digest.Row, excluded func(string) bool, untrusted bool) []bundle {
-	var good, bad []digest.Row
+func bundlesWithUnfit(rows []store.Row, excluded func(string) bool, untrusted bool) []bundle {
+	var good, bad []store.Row
 	rows = withKnown(rows, excluded)
 	for i := range rows {
 		if unfit(&rows[i], untrusted) == "" {
@@ -100,7 +100,7 @@ func bundlesWithUnfit(rows []digest.Row, excluded func(string) bool, untrusted b
 	for i := range out {
 		of[out[i].key] = i
 	}
-	home := func(r *digest.Row) int {
+	home := func(r *store.Row) int {
 		if i, ok := of[key(r, excluded)]; ok {
 			return i
 		}
@@ -117,7 +117,7 @@ func bundlesWithUnfit(rows []digest.Row, excluded func(string) bool, untrusted b
 	for i := range bad {
 		at[i] = home(&bad[i])
 	}
-	var rest []digest.Row
+	var rest []store.Row
 	for i, r := range bad {
 		if at[i] < 0 {
 			rest = append(rest, r)
@@ -133,7 +133,7 @@ func bundlesWithUnfit(rows []digest.Row, excluded func(string) bool, untrusted b
 
 // sameVariables is whether a row has the variables of another. Variables that
 // servers report about themselves may be unknown to either.
-func sameVariables(r, other *digest.Row, excluded func(string) bool) bool {
+func sameVariables(r, other *store.Row, excluded func(string) bool) bool {
 	for _, f := range r.Fields {
 		if !f.Value.Independent || excluded(f.Name) {
 			continue
@@ -142,7 +142,7 @@ func sameVariables(r, other *digest.Row, excluded func(string) bool) bool {
 		switch {
 		case !ok && !notKnown(other, f.Name):
 			return false
-		case ok && settingText(r, f) != settingText(other, digest.Field{Name: f.Name, Value: v}) && !f.Value.Equal(v):
+		case ok && settingText(r, f) != settingText(other, store.Field{Name: f.Name, Value: v}) && !f.Value.Equal(v):
 			return false
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // mostRevisions is the largest number of revisions examined, the newest ones.
@@ -20,22 +20,22 @@ const mostRevisions = 200
 type revision struct {
 	name string    // as in git, with "+changes" if there were some; "" if there is none
 	date time.Time // of the revision if it is known, else of its first report
-	rows []digest.Row
-	out  []digest.Row // reports that cannot be judged
+	rows []store.Row
+	out  []store.Row // reports that cannot be judged
 	// earlier are the reports of the revisions between this one and the one
 	// before it in the history, none of which can be judged: their runs count
 	// in Survival.
-	earlier []digest.Row
+	earlier []store.Row
 }
 
 // historyOf are the revisions with at least one report that can be judged, and
 // the newest revision in any case.
-func historyOf(rows []digest.Row, untrusted bool) []revision {
+func historyOf(rows []store.Row, untrusted bool) []revision {
 	var out []revision
-	var skipped []digest.Row
+	var skipped []store.Row
 	all := revisionsOf(rows)
 	for i, v := range all {
-		var judged []digest.Row
+		var judged []store.Row
 		for _, r := range v.rows {
 			if unfit(&r, untrusted) == "" {
 				judged = append(judged, r)
@@ -58,11 +58,11 @@ func historyOf(rows []digest.Row, untrusted bool) []revision {
 // revisions if all have one, so that an old one that was tested again today is
 // not the newest; otherwise by when they were first tested. Rows must be in the
 // order of time.
-func revisionsOf(rows []digest.Row) []revision {
+func revisionsOf(rows []store.Row) []revision {
 	var out []revision
 	at := map[string]int{}
 	dated := true
-	var last *digest.Row // the last one without a revision
+	var last *store.Row // the last one without a revision
 	lastAt := -1
 	for i := range rows {
 		r := &rows[i]
@@ -104,7 +104,7 @@ func revisionsOf(rows []digest.Row) []revision {
 }
 
 // revisionName is the revision of a report, "" if it has none.
-func revisionName(r *digest.Row) string {
+func revisionName(r *store.Row) string {
 	name := r.Text("revision")
 	if changed, _ := r.Num("unstaged_changes"); name != "" && changed != 0 {
 		name += "+changes"
@@ -114,7 +114,7 @@ func revisionName(r *digest.Row) string {
 
 // repeats is whether a report continues the repetitions of the one before. Those
 // in place of others come last.
-func repeats(before, r *digest.Row) bool {
+func repeats(before, r *store.Row) bool {
 	n, _ := r.Num("repetition")
 	of, _ := r.Num("repetitions")
 	n0, _ := before.Num("repetition")
@@ -153,7 +153,7 @@ type DatedStep struct {
 	// bound, which may have been as bad.
 	Doubtful bool `json:"doubtful"`
 
-	kind digest.Kind
+	kind store.ValueKind
 }
 
 // Words tell a step in few words.
@@ -194,7 +194,7 @@ func steps(revisions []revision, samples [][]float64, at []int, q quantity, effe
 		if i > 0 {
 			from = found[i-1].At
 		}
-		var before []digest.Row
+		var before []store.Row
 		for _, k := range at[from:f.At] {
 			before = append(before, revisions[k].rows...)
 		}

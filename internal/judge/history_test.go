@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // An outage is worse than anything, and a level that was always 0 has not
@@ -38,7 +38,7 @@ func TestWorseBy(t *testing.T) {
 // A repetition in place of one that was not trusted belongs to the same
 // repetitions, although its number is not the next.
 func TestReplacedRepetitionsAreOneRevision(t *testing.T) {
-	var rows []digest.Row
+	var rows []store.Row
 	for i, n := range []float64{1, 2, 3, 2, 1, 2, 3} { // of two series
 		f := fields{"repetition": n, "repetitions": 3.0}
 		if i == 3 {

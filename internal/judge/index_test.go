@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // elastic is an Elasticsearch behind a system.
@@ -103,7 +103,7 @@ func TestCollateElasticsearch(t *testing.T) {
 			t.Errorf("%s: got %s and %q, want one group of two rows", name, shape(c), c.Notes)
 		}
 	}
-	f, err := digest.ParseFilters([]string{"target.index.version=8.2.0", "target.index.nodes>1"}, start)
+	f, err := store.ParseFilters([]string{"target.index.version=8.2.0", "target.index.nodes>1"}, start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestCollateElasticsearch(t *testing.T) {
 // Compare does not pool the systems of one side that differ only in their
 // Elasticsearch, and compares each with the same one of the other side.
 func TestComparePairsElasticsearch(t *testing.T) {
-	on := func(seed uint64, prefix string, es fields) []digest.Row {
+	on := func(seed uint64, prefix string, es fields) []store.Row {
 		return runs(seed, prefix, 6, 50e3, 0.012, 0.01, es)
 	}
 	one, two := elastic("es:9200", "8.1.0", 1), elastic("es:9200", "8.2.0", 1)

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // A quantity is something measured: a row of comparisons, a column of
 // collations, or both.
 type quantity struct {
-	field  string // of digests
+	field  string // of rows
 	title  string // in comparisons
 	column string // in collations; "": not a column
 	better stats.Direction
@@ -95,14 +95,14 @@ func ascending(field string) bool {
 
 // primary are the two rows on which verdicts of verify are based: throughput, and the
 // 99th percentile of the time that both sides have. Of searches it is the ceiling.
-func primary(sides ...[]digest.Row) []quantity {
+func primary(sides ...[]store.Row) []quantity {
 	if haveAll(ceiling.field, sides) {
 		return []quantity{ceiling}
 	}
 	return primaryOfRuns(sides...)
 }
 
-func primaryOfRuns(sides ...[]digest.Row) []quantity {
+func primaryOfRuns(sides ...[]store.Row) []quantity {
 	out := []quantity{throughput}
 	for _, t := range times {
 		if q := timeAt(t, "99"); haveAll(q.field, sides) {
@@ -113,7 +113,7 @@ func primaryOfRuns(sides ...[]digest.Row) []quantity {
 }
 
 // haveAll is whether every side has the field in some row.
-func haveAll(field string, sides [][]digest.Row) bool {
+func haveAll(field string, sides [][]store.Row) bool {
 	for _, rows := range sides {
 		if len(sample(rows, field)) == 0 {
 			return false
@@ -123,7 +123,7 @@ func haveAll(field string, sides [][]digest.Row) bool {
 }
 
 // haveAny is whether some side has the field in some row.
-func haveAny(field string, sides [][]digest.Row) bool {
+func haveAny(field string, sides [][]store.Row) bool {
 	for _, rows := range sides {
 		if len(sample(rows, field)) > 0 {
 			return true
@@ -134,7 +134,7 @@ func haveAny(field string, sides [][]digest.Row) bool {
 
 // exploratory are the rows other than the one that decides, if some side has
 // them.
-func exploratory(main quantity, sides ...[]digest.Row) []quantity {
+func exploratory(main quantity, sides ...[]store.Row) []quantity {
 	var out []quantity
 	add := func(q quantity) {
 		if q.field != main.field && haveAny(q.field, sides) {
@@ -158,7 +158,7 @@ func exploratory(main quantity, sides ...[]digest.Row) []quantity {
 }
 
 // kindOf is the kind of the field's numbers.
-func kindOf(field string, sides ...[]digest.Row) digest.Kind {
+func kindOf(field string, sides ...[]store.Row) store.ValueKind {
 	for _, rows := range sides {
 		for i := range rows {
 			if v, ok := rows[i].Get(field); ok {
@@ -166,7 +166,7 @@ func kindOf(field string, sides ...[]digest.Row) digest.Kind {
 			}
 		}
 	}
-	return digest.Number
+	return store.KindNumber
 }
 
 // Effects are the smallest differences worth naming, as shares of the base.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -32,7 +32,7 @@ const mostFrozen = 0.01
 // correctedValue is what a row's value would be without what its generator may
 // have added to it. moved: the difference is larger than a trusted value's may
 // be.
-func correctedValue(r *digest.Row, field string) (v float64, moved bool) {
+func correctedValue(r *store.Row, field string) (v float64, moved bool) {
 	v, ok := r.Num(field)
 	if !ok {
 		return v, false
@@ -60,7 +60,7 @@ func ofSeconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e
 
 // correctedSample is the sample of a field without what generators may have
 // added.
-func correctedSample(rows []digest.Row, field string) []float64 {
+func correctedSample(rows []store.Row, field string) []float64 {
 	var out []float64
 	for i := range rows {
 		if x, _ := correctedValue(&rows[i], field); !math.IsInf(x, 0) && !math.IsNaN(x) {
@@ -74,7 +74,7 @@ func correctedSample(rows []digest.Row, field string) []float64 {
 
 // anyMoved is whether the generator of some row may have moved a field further
 // than that of a trusted run.
-func anyMoved(field string, lists ...[]digest.Row) bool {
+func anyMoved(field string, lists ...[]store.Row) bool {
 	for _, rows := range lists {
 		for i := range rows {
 			if _, moved := correctedValue(&rows[i], field); moved {
@@ -87,4 +87,4 @@ func anyMoved(field string, lists ...[]digest.Row) bool {
 
 // noisy is whether the generator may have moved what a run measured, within the
 // bound that its report states.
-func noisy(r *digest.Row) bool { return r.Text("trust_level") == string(measure.Noisy) }
+func noisy(r *store.Row) bool { return r.Text("trust_level") == string(measure.Noisy) }

@@ -6,20 +6,20 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // lowered makes rows noisy: without the generator's delays their p99 is this
 // share of what it was.
-func lowered(rows []digest.Row, share float64) []digest.Row {
+func lowered(rows []store.Row, share float64) []store.Row {
 	for i := range rows {
 		v, _ := rows[i].Num("response_p99")
 		rows[i].Fields = append(rows[i].Fields,
-			digest.Field{Name: "response_lower_p99", Value: digest.Value{Kind: digest.Duration, Num: v * share}},
-			digest.Field{Name: "trust_level", Value: digest.Value{Text: "noisy"}})
-		slices.SortFunc(rows[i].Fields, func(a, b digest.Field) int { return strings.Compare(a.Name, b.Name) })
+			store.Field{Name: "response_lower_p99", Value: store.Value{Kind: store.KindDuration, Num: v * share}},
+			store.Field{Name: "trust_level", Value: store.Value{Text: "noisy"}})
+		slices.SortFunc(rows[i].Fields, func(a, b store.Field) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return rows
 }

@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // responseParts are the parts of a response time, in the order in which an event passes them.
@@ -42,7 +42,7 @@ func partFields() (out []string) {
 }
 
 // parts divides the response times of both sides; nil if neither has one.
-func parts(base, candidate []digest.Row) []Part {
+func parts(base, candidate []store.Row) []Part {
 	of := func(t string) Part {
 		return Part{
 			Time: t, BaseMean: meanOf(base, t+"_mean"), CandidateMean: meanOf(candidate, t+"_mean"),
@@ -78,7 +78,7 @@ func parts(base, candidate []digest.Row) []Part {
 
 // meanOf is the mean of a field; nil unless every row has it, since means of different runs would
 // not add up.
-func meanOf(rows []digest.Row, field string) *float64 {
+func meanOf(rows []store.Row, field string) *float64 {
 	x := sample(rows, field)
 	if len(x) == 0 || len(x) != len(rows) {
 		return nil
@@ -90,7 +90,7 @@ func meanOf(rows []digest.Row, field string) *float64 {
 	return &sum
 }
 
-func medianOf(rows []digest.Row, field string) *float64 {
+func medianOf(rows []store.Row, field string) *float64 {
 	x := sample(rows, field)
 	if len(x) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // start is when the first run of a test begins.
@@ -21,7 +21,7 @@ type fields map[string]any
 
 // row is a report of a run with these fields in addition to those that every
 // run has.
-func row(id string, at time.Time, given ...fields) digest.Row {
+func row(id string, at time.Time, given ...fields) store.Row {
 	all := fields{
 		"id": id, "op": "produce", "kind": "kafka", "target": "kafka://127.0.0.1:9092/t", "version": "1.0.0", "trusted": true, "partial": false,
 		"rate": "50k/s", "for": "30s", "acks": "all", "host.cpu": "one cpu", "host.cores": 8.0, "repetition": 1.0, "repetitions": 1.0,
@@ -32,23 +32,23 @@ func row(id string, at time.Time, given ...fields) digest.Row {
 			all[name] = v
 		}
 	}
-	r := digest.Row{ID: id, At: at}
+	r := store.Row{ID: id, At: at}
 	for name, v := range all {
-		var x digest.Value
+		var x store.Value
 		switch v := v.(type) {
 		case nil:
 			continue
 		case string:
 			x.Text = v
 		case bool:
-			x.Kind = digest.Bool
+			x.Kind = store.KindBool
 			if v {
 				x.Num = 1
 			}
-		case digest.Value:
+		case store.Value:
 			x = v
 		case time.Time:
-			x.Kind, x.Num = digest.Time, float64(v.Unix())
+			x.Kind, x.Num = store.KindTime, float64(v.Unix())
 		case float64:
 			x.Kind, x.Num = kindOfName(name), v
 		default:
@@ -59,31 +59,31 @@ func row(id string, at time.Time, given ...fields) digest.Row {
 			x.Independent = true
 		}
 		x.Independent = x.Independent || strings.HasPrefix(name, "flag.") || name == indexAddress || name == indexStore || name == indexNodes
-		r.Fields = append(r.Fields, digest.Field{Name: name, Value: x})
+		r.Fields = append(r.Fields, store.Field{Name: name, Value: x})
 	}
-	slices.SortFunc(r.Fields, func(a, b digest.Field) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Fields, func(a, b store.Field) int { return cmp.Compare(a.Name, b.Name) })
 	return r
 }
 
-var kindOfName = func() func(string) digest.Kind {
-	kinds := map[string]digest.Kind{}
-	for _, f := range digest.Fields() {
+var kindOfName = func() func(string) store.ValueKind {
+	kinds := map[string]store.ValueKind{}
+	for _, f := range store.Fields() {
 		kinds[f.Name] = f.Kind
 	}
-	return func(name string) digest.Kind {
+	return func(name string) store.ValueKind {
 		if k, ok := kinds[name]; ok {
 			return k
 		}
-		return digest.Number
+		return store.KindNumber
 	}
 }()
 
 // runs are n reports of one workload around levels of throughput and response
 // p99; noise is the relative standard deviation.
-func runs(seed uint64, prefix string, n int, throughput, p99, noise float64, given ...fields) []digest.Row {
+func runs(seed uint64, prefix string, n int, throughput, p99, noise float64, given ...fields) []store.Row {
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	around := func(level float64) float64 { return level * math.Exp(noise*rnd.NormFloat64()) }
-	var out []digest.Row
+	var out []store.Row
 	for i := range n {
 		f := fields{
 			"throughput": around(throughput), "response_p99": around(p99), "response_p50": around(p99 / 6), "response_p999": around(p99 * 3),

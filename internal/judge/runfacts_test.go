@@ -4,19 +4,19 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // Facts that a target reports about the run and its client differ from run to
 // run, and do not make two servers differ.
 func TestFactsOfARunAreNotOfServers(t *testing.T) {
 	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
-	rows := func(with fields) []digest.Row {
+	rows := func(with fields) []store.Row {
 		f := fields{"op": "produce", "target": "kafka://a/t", "target.version": "4.3"}
 		for name, v := range with {
 			f[name] = v
 		}
-		return []digest.Row{row("a", start, f)}
+		return []store.Row{row("a", start, f)}
 	}
 	for _, tt := range []struct {
 		name            string

@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // searches are the rows of n searches of a revision, whose ceilings lie around a level.
-func searches(seed uint64, revision string, n int, level, noise float64, given ...fields) []digest.Row {
+func searches(seed uint64, revision string, n int, level, noise float64, given ...fields) []store.Row {
 	rnd := rand.New(rand.NewPCG(seed, 7))
-	var out []digest.Row
+	var out []store.Row
 	for i := range n {
 		low := level * math.Exp(noise*rnd.NormFloat64())
 		f := fields{
 			"mode": "find", "rate": nil, "for": nil, "throughput": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil,
-			"slo": digest.Value{Text: "p99 < 50 ms", Independent: true}, "ceiling": low, "ceiling_upper": low * 1.02,
+			"slo": store.Value{Text: "p99 < 50 ms", Independent: true}, "ceiling": low, "ceiling_upper": low * 1.02,
 			"branch": "main", "revision": fmt.Sprintf("%040s", revision), "revision_date": start.Add(time.Duration(seed) * 24 * time.Hour),
 		}
 		out = append(out, row(fmt.Sprintf("%s%d", revision, i), start.Add(time.Duration(seed)*24*time.Hour+time.Duration(i)*time.Minute), append([]fields{f}, given...)...))
@@ -30,7 +30,7 @@ func searches(seed uint64, revision string, n int, level, noise float64, given .
 func TestCompareSearches(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
-		base, candidate []digest.Row
+		base, candidate []store.Row
 		want            string
 	}{
 		{"the same", searches(1, "a", 8, 948, 0.005), searches(2, "b", 8, 948, 0.005), "same"},

@@ -7,24 +7,24 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 	"carronade/internal/testkit"
 )
 
 // noisyRuns are runs whose numbers vary by their own noise.
-func noisyRuns(rnd *rand.Rand, prefix string, n int, p99 float64, noise func(*rand.Rand) float64) []digest.Row {
-	out := make([]digest.Row, n)
+func noisyRuns(rnd *rand.Rand, prefix string, n int, p99 float64, noise func(*rand.Rand) float64) []store.Row {
+	out := make([]store.Row, n)
 	for i := range out {
-		at := func(level float64) digest.Value {
-			return digest.Value{Kind: digest.Duration, Num: level * math.Exp(noise(rnd))}
+		at := func(level float64) store.Value {
+			return store.Value{Kind: store.KindDuration, Num: level * math.Exp(noise(rnd))}
 		}
-		rate := digest.Value{Kind: digest.Rate, Num: 50e3 * math.Exp(noise(rnd))}
-		out[i] = digest.Row{ID: fmt.Sprint(prefix, i), At: start.Add(time.Duration(2*i) * time.Minute), Fields: []digest.Field{
-			{Name: "op", Value: digest.Value{Text: "produce"}},
+		rate := store.Value{Kind: store.KindRate, Num: 50e3 * math.Exp(noise(rnd))}
+		out[i] = store.Row{ID: fmt.Sprint(prefix, i), At: start.Add(time.Duration(2*i) * time.Minute), Fields: []store.Field{
+			{Name: "op", Value: store.Value{Text: "produce"}},
 			{Name: "response_p50", Value: at(p99 / 6)},
 			{Name: "response_p99", Value: at(p99)},
 			{Name: "response_p999", Value: at(p99 * 3)},
-			{Name: "system_cores", Value: digest.Value{Num: math.Exp(noise(rnd))}},
+			{Name: "system_cores", Value: store.Value{Num: math.Exp(noise(rnd))}},
 			{Name: "throughput", Value: rate},
 		}}
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -27,10 +27,10 @@ type Outcomes struct {
 }
 
 // outcomesOf counts how runs ended.
-func outcomesOf(rows []digest.Row, untrusted bool) Outcomes {
+func outcomesOf(rows []store.Row, untrusted bool) Outcomes {
 	return Outcomes{
-		Runs:   count(rows, func(r *digest.Row) bool { return !aborted(r) }),
-		Judged: count(rows, func(r *digest.Row) bool { return unfit(r, untrusted) == "" }),
+		Runs:   count(rows, func(r *store.Row) bool { return !aborted(r) }),
+		Judged: count(rows, func(r *store.Row) bool { return unfit(r, untrusted) == "" }),
 		Died:   count(rows, died),
 	}
 }
@@ -38,7 +38,7 @@ func outcomesOf(rows []digest.Row, untrusted bool) Outcomes {
 // survival compares the outcomes of a candidate's runs with those of its base.
 // of and before name the two sides in the text: "of the newest revision",
 // "before it".
-func survival(base, candidate []digest.Row, untrusted bool, of, before string) Survival {
+func survival(base, candidate []store.Row, untrusted bool, of, before string) Survival {
 	s := Survival{Base: outcomesOf(base, untrusted), Candidate: outcomesOf(candidate, untrusted), Gate: NotWorse}
 	b, c := &s.Base, &s.Candidate
 	why := ""

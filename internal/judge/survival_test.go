@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // ending makes rows end in a way that leaves them without a verdict.
-func ending(rows []digest.Row, stopped string, more ...fields) []digest.Row {
-	var out []digest.Row
+func ending(rows []store.Row, stopped string, more ...fields) []store.Row {
+	var out []store.Row
 	for _, r := range rows {
 		f := fields{"partial": true, "stopped": stopped}
 		for _, name := range []string{"branch", "revision", "acks", "target.brokers.version", "repetition", "repetitions"} {
@@ -34,15 +34,15 @@ func ending(rows []digest.Row, stopped string, more ...fields) []digest.Row {
 // only the remaining runs, or the revision before.
 func TestVerifyOfRunsThatDied(t *testing.T) {
 	const n = 6
-	died := func(rows []digest.Row, last int, more ...fields) []digest.Row {
+	died := func(rows []store.Row, last int, more ...fields) []store.Row {
 		at := len(rows) - last
 		return append(rows[:at:at], ending(rows[at:], "system ended", more...)...)
 	}
-	good := func(revisions int) []digest.Row { return history(1, revisions, n, 0.005, level) }
+	good := func(revisions int) []store.Row { return history(1, revisions, n, 0.005, level) }
 	facts := fields{"target.brokers.version": "4.1"}
 	for _, tt := range []struct {
 		name string
-		rows []digest.Row
+		rows []store.Row
 		o    VerifyOptions
 		want string
 		why  string // of the survival
@@ -178,7 +178,7 @@ func TestConfirmOfRunsThatDied(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		fresh []digest.Row
+		fresh []store.Row
 		want  string
 	}{
 		{"died again", ending(fresh, "system ended"), Worse},
@@ -213,7 +213,7 @@ func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		fresh   []digest.Row
+		fresh   []store.Row
 		want    string
 		reports []string
 	}{
@@ -238,13 +238,13 @@ func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
 
 // A comparison counts failed runs, too.
 func TestCompareOfRunsThatDied(t *testing.T) {
-	base := func() []digest.Row { return runs(1, "a", 10, 50e3, 0.012, 0.01) }
-	candidate := func(level float64, given ...fields) []digest.Row {
+	base := func() []store.Row { return runs(1, "a", 10, 50e3, 0.012, 0.01) }
+	candidate := func(level float64, given ...fields) []store.Row {
 		return runs(2, "b", 10, 50e3, 0.012/level, 0.01, given...)
 	}
 	for _, tt := range []struct {
 		name            string
-		base, candidate []digest.Row
+		base, candidate []store.Row
 		want            string
 		finding         string
 		row             stats.Verdict // of the response p99
@@ -297,7 +297,7 @@ func TestCompareOfRunsThatDied(t *testing.T) {
 }
 
 // renamed gives rows other ids.
-func renamed(prefix string, rows []digest.Row) []digest.Row {
+func renamed(prefix string, rows []store.Row) []store.Row {
 	for i := range rows {
 		rows[i].ID = prefix + rows[i].ID
 	}

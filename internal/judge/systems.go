@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -39,7 +39,7 @@ const (
 //   - a stand-in on this machine is identified by its kind;
 //   - a system that the run itself started on this machine has no port, since it is
 //     identified by how it was started.
-func identity(r *digest.Row, address string) string {
+func identity(r *store.Row, address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
 		return address
@@ -70,7 +70,7 @@ func identity(r *digest.Row, address string) string {
 }
 
 // systemOf is the system of a report: its target without the topic.
-func systemOf(r *digest.Row) string {
+func systemOf(r *store.Row) string {
 	text := identity(r, r.Text("target"))
 	if scheme, rest, ok := strings.Cut(text, "://"); ok {
 		if label := r.Text(systemLabel); label != "" { // may contain a slash
@@ -84,7 +84,7 @@ func systemOf(r *digest.Row) string {
 
 // indexIdentity is the address of the Elasticsearch behind a system in the form in which
 // it is compared with others: its name if it has one.
-func indexIdentity(r *digest.Row, address string) string {
+func indexIdentity(r *store.Row, address string) string {
 	if name := r.Text(indexLabel); name != "" {
 		return name
 	}
@@ -93,7 +93,7 @@ func indexIdentity(r *digest.Row, address string) string {
 
 // indexOf is the Elasticsearch behind the system of a report, as far as it is known; ""
 // if nothing is.
-func indexOf(r *digest.Row) string {
+func indexOf(r *store.Row) string {
 	address := r.Text(indexAddress)
 	if address == "" {
 		return ""
@@ -110,7 +110,7 @@ func indexOf(r *digest.Row) string {
 }
 
 // wholeSystem is a system with the Elasticsearch behind it.
-func wholeSystem(r *digest.Row) string {
+func wholeSystem(r *store.Row) string {
 	if index := indexOf(r); index != "" {
 		return systemOf(r) + " with " + index
 	}
@@ -145,12 +145,12 @@ func withoutPorts(hosts string) string {
 
 // asOneSystem names the system of all rows, and the Elasticsearch behind it, so that
 // their addresses do not count.
-func asOneSystem(rows []digest.Row) []digest.Row {
+func asOneSystem(rows []store.Row) []store.Row {
 	out := slices.Clone(rows)
 	for i := range out {
-		fields := slices.DeleteFunc(slices.Clone(out[i].Fields), func(f digest.Field) bool { return f.Name == systemLabel || f.Name == indexLabel })
-		fields = with(fields, digest.Field{Name: systemLabel, Value: digest.Value{Text: "same-system"}})
-		out[i].Fields = with(fields, digest.Field{Name: indexLabel, Value: digest.Value{Text: "same-system"}})
+		fields := slices.DeleteFunc(slices.Clone(out[i].Fields), func(f store.Field) bool { return f.Name == systemLabel || f.Name == indexLabel })
+		fields = with(fields, store.Field{Name: systemLabel, Value: store.Value{Text: "same-system"}})
+		out[i].Fields = with(fields, store.Field{Name: indexLabel, Value: store.Value{Text: "same-system"}})
 	}
 	return out
 }

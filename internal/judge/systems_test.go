@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // A system is its address with its port, unless a label names it, the run started
@@ -57,7 +57,7 @@ func TestTwoPorts(t *testing.T) {
 		{"a stand-in and a server", fields{"target.standin": true}, nil, false, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			at := func(rows []digest.Row, days int) []digest.Row {
+			at := func(rows []store.Row, days int) []store.Row {
 				for i := range rows {
 					rows[i].At = rows[i].At.Add(time.Duration(days) * 24 * time.Hour)
 				}
@@ -120,10 +120,10 @@ func TestTwoPorts(t *testing.T) {
 // Each system of a side is compared with the same system of the other side, if
 // there is one, and never pooled with another.
 func TestComparePairsSystems(t *testing.T) {
-	on := func(seed uint64, prefix, port string, perS float64) []digest.Row {
+	on := func(seed uint64, prefix, port string, perS float64) []store.Row {
 		return runs(seed, prefix, 6, perS, 0.012, 0.01, fields{"target": "kafka://h:" + port + "/t-" + prefix})
 	}
-	pairsOf := func(base, candidate []digest.Row) (out []string) {
+	pairsOf := func(base, candidate []store.Row) (out []string) {
 		c, err := Compare(base, candidate, CompareOptions{})
 		if err != nil {
 			return []string{err.Error()}
@@ -139,7 +139,7 @@ func TestComparePairsSystems(t *testing.T) {
 	a1, a2, b1, b2, b3 := on(1, "a", "1", 50e3), on(2, "A", "2", 9e3), on(3, "b", "1", 50e3), on(4, "B", "2", 9e3), on(5, "c", "3", 9e3)
 	for _, tt := range []struct {
 		name            string
-		base, candidate []digest.Row
+		base, candidate []store.Row
 		want            []string
 	}{
 		{"the same two", append(a1, a2...), append(b2, b1...), []string{"A0 B0", "a0 b0"}},
@@ -156,7 +156,7 @@ func TestComparePairsSystems(t *testing.T) {
 
 // A confirming run counts, whatever its port.
 func TestConfirmSameSystem(t *testing.T) {
-	on := func(seed uint64, prefix, port, revision string, perS float64) []digest.Row {
+	on := func(seed uint64, prefix, port, revision string, perS float64) []store.Row {
 		return runs(seed, prefix, 8, perS, 0.012, 0.01, fields{"target": "kafka://127.0.0.1:" + port + "/t", "revision": revision})
 	}
 	o := VerifyOptions{SameSystem: true}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -97,12 +97,12 @@ const mb = 1 << 20
 // TableOf makes the table of one side of rows, the smallest run first. Runs
 // that were cut short are left out. It is an error if no run of that side
 // remains.
-func TableOf(rows []digest.Row, side string) (*Table, error) {
+func TableOf(rows []store.Row, side string) (*Table, error) {
 	if side != Producing && side != Consuming {
 		return nil, hintedError("make a table", fmt.Errorf("unknown side %q", side), "give produce or consume")
 	}
 	t := &Table{Schema: TableSchema, Side: side, Runs: []TableRun{}, LeftOut: []LeftOut{}}
-	var own []digest.Row
+	var own []store.Row
 	for i := range rows {
 		if n, ok := rows[i].Num(countField(side)); ok && n > 0 || rows[i].Text("op") == side {
 			own = append(own, rows[i])
@@ -135,7 +135,7 @@ func countField(side string) string {
 	return "sent"
 }
 
-func runOf(r *digest.Row, side string) TableRun {
+func runOf(r *store.Row, side string) TableRun {
 	num := func(name string) float64 { x, _ := r.Num(name); return x }
 	x := TableRun{ID: r.ID, Rate: r.Text("rate"), Acks: r.Text("acks"), Start: moment(r, "started"), End: moment(r, "ended")}
 	trusted, known := r.Num("trusted")
@@ -182,7 +182,7 @@ func (x *TableRun) times() []**float64 {
 	return []**float64{&x.AvgMS, &x.MaxMS, &x.P50MS, &x.P95MS, &x.P99MS, &x.P999MS}
 }
 
-func moment(r *digest.Row, name string) time.Time {
+func moment(r *store.Row, name string) time.Time {
 	if x, ok := r.Num(name); ok {
 		return time.UnixMilli(int64(x*1e3 + 0.5)).UTC()
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -23,7 +23,7 @@ func (t *Table) InColumnsOf(tool string) *Table {
 }
 
 // flow sets what the load tool for Riemann shows.
-func (x *TableRun) flow(r *digest.Row, elapsed float64) {
+func (x *TableRun) flow(r *store.Row, elapsed float64) {
 	over := func(name string, factor float64) *float64 {
 		n, ok := r.Num(name)
 		if !ok || elapsed <= 0 {

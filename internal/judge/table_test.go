@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
+	"carronade/internal/store"
 )
 
 // series has the same number of events produced and then consumed, in
 // increasing numbers, here in another order.
-func series() []digest.Row {
+func series() []store.Row {
 	clock := func(text string) time.Time {
 		t, err := time.Parse("2006-01-02 15:04:05.000", text)
 		if err != nil {
@@ -26,20 +26,20 @@ func series() []digest.Row {
 	}
 	none := fields{"throughput": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "rate": nil, "acks": nil}
 	named := map[string]fields{"p4": {"rate": "10k/s", "acks": "all"}, "p7": {"acks": "1"}}
-	produced := func(id string, n, perS, avg, most, p50, p95, p99, p999 float64) digest.Row {
+	produced := func(id string, n, perS, avg, most, p50, p95, p99, p999 float64) store.Row {
 		return row(id, start, none, fields{
 			"op": "produce", "throughput": perS, "elapsed": n / perS, "sent": n, "acked": n, "bytes_moved": 2000 * n, "acked_bytes": 2000 * n,
 			"response_mean": avg / 1e3, "response_max": most / 1e3, "response_p50": p50 / 1e3, "response_p95": p95 / 1e3, "response_p99": p99 / 1e3, "response_p999": p999 / 1e3,
 		}, named[id])
 	}
-	consumed := func(id, from, to string, mbs, n float64) digest.Row {
+	consumed := func(id, from, to string, mbs, n float64) store.Row {
 		a, b := clock(from), clock(to)
 		return row(id, a, none, fields{
 			"op": "consume", "throughput": n / b.Sub(a).Seconds(), "elapsed": b.Sub(a).Seconds(), "consumed": n, "bytes_moved": mbs * (1 << 20),
 			"started": fromMS(a), "ended": fromMS(b),
 		})
 	}
-	return []digest.Row{
+	return []store.Row{
 		produced("p7", 1e7, 117752.343272, 137.72, 2789, 92, 743, 878, 2773),
 		consumed("c7", "2018-05-24 17:40:51.586", "2018-05-24 17:41:27.446", 17261.5051, 1e7),
 		produced("p4", 1e4, 9680.542110, 27.31, 247, 2, 92, 108, 112),
@@ -51,11 +51,11 @@ func series() []digest.Row {
 }
 
 // fromMS is a time to the millisecond: row keeps only seconds.
-func fromMS(t time.Time) digest.Value {
-	return digest.Value{Kind: digest.Time, Num: float64(t.UnixMilli()) / 1e3}
+func fromMS(t time.Time) store.Value {
+	return store.Value{Kind: store.KindTime, Num: float64(t.UnixMilli()) / 1e3}
 }
 
-func tableText(t *testing.T, rows []digest.Row, side string) string {
+func tableText(t *testing.T, rows []store.Row, side string) string {
 	t.Helper()
 	table, err := TableOf(rows, side)
 	if err != nil {
@@ -146,7 +146,7 @@ func TestTableWithMissingTimes(t *testing.T) {
 			bound.Fields[i].Value.Text = ">= 12 ms"
 		}
 	}
-	text := tableText(t, []digest.Row{closed, unanswered, bound}, Producing)
+	text := tableText(t, []store.Row{closed, unanswered, bound}, Producing)
 	for _, want := range []string{
 		"times of runs with a schedule are response times, of the", "!: the generator was the limit",
 		"20!", ">= 12.00 ms", "    4  0.00", "    8  0.00", "4.00 ms",
@@ -165,7 +165,7 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 			bound.Fields[i].Value.Text = ">= 12 ms"
 		}
 	}
-	table, err := TableOf([]digest.Row{bound}, Producing)
+	table, err := TableOf([]store.Row{bound}, Producing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 
-	table, err = TableOf([]digest.Row{row("shaky", start, fields{"op": "produce", "elapsed": 2.0, "sent": 20.0, "acked": 20.0, "acked_bytes": 2048.0, "trust_level": "noisy"})}, Producing)
+	table, err = TableOf([]store.Row{row("shaky", start, fields{"op": "produce", "elapsed": 2.0, "sent": 20.0, "acked": 20.0, "acked_bytes": 2048.0, "trust_level": "noisy"})}, Producing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 func TestTableFaults(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		rows []digest.Row
+		rows []store.Row
 		side string
 		says string
 	}{
@@ -235,8 +235,8 @@ func TestTableFaults(t *testing.T) {
 
 // TestTableFields: TableOf reads only the fields that it requests from a store.
 func TestTableFields(t *testing.T) {
-	d := digest.NewDecoder(TableFields())
-	var few []digest.Row
+	d := store.NewRowDecoder(TableFields())
+	var few []store.Row
 	for _, r := range series() {
 		b, err := r.MarshalBinary()
 		if err != nil {
@@ -259,11 +259,11 @@ func TestTableFields(t *testing.T) {
 // messages a second of 18 bytes and 4 of a frame, with 15k without an ack.
 func TestTableLikeRiemannLoad(t *testing.T) {
 	none := fields{"throughput": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "rate": nil, "acks": nil}
-	rows := []digest.Row{
+	rows := []store.Row{
 		row("r1", start, none, fields{
 			"op": "send", "throughput": 99_900.0, "elapsed": 10.0, "sent": 1e6, "acked": 999_000.0, "acked_bytes": 18e6, "wire_bytes": 22e6,
 			"in_flight": 15000.4, "in_flight_max": 16000.0, "in_flight_peak": 21000.0, "service_mean": 0.2, "service_p50": 0.19,
-			"service_p99": digest.Value{Kind: digest.Duration, Num: 0.9, Text: ">="},
+			"service_p99": store.Value{Kind: store.KindDuration, Num: 0.9, Text: ">="},
 		}),
 		row("r2", start, none, fields{"op": "send", "throughput": 0.5, "elapsed": 10.0, "sent": 5.0, "trusted": false}),
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // settingsOfTopic begins the settings of a topic: those that are not defaults, and
@@ -18,7 +18,7 @@ var ofClient = []string{"target.discards", "target.proxy", "target.tls_verified"
 // notKnown is whether a fact that a report lacks is unknown: the target, or the
 // machine, did not report it. Otherwise it does not exist, such as a limit that is
 // not set. An unknown fact does not count as different.
-func notKnown(r *digest.Row, name string) bool {
+func notKnown(r *store.Row, name string) bool {
 	if !environment(name) || name == "target" || slices.Contains(ofClient, name) {
 		return false
 	}
@@ -29,7 +29,7 @@ func notKnown(r *digest.Row, name string) bool {
 		limit := strings.HasSuffix(name, "_limit") // absent if there is none
 		return !limit || len(r.Under(machine)) == 0
 	case strings.HasPrefix(name, "system."): // described by the run itself
-		return !slices.ContainsFunc(r.Under("system."), func(f digest.Field) bool { return machineOf(f.Name) == "" })
+		return !slices.ContainsFunc(r.Under("system."), func(f store.Field) bool { return machineOf(f.Name) == "" })
 	}
 	return true
 }
@@ -56,7 +56,7 @@ const unknownWord = "unknown"
 
 // factsDiffering are the wanted facts whose known values are not the same on both
 // sides, and those of which one side knows nothing.
-func factsDiffering(base, candidate []digest.Row, wanted func(digest.Field) bool) (out []factDiffering) {
+func factsDiffering(base, candidate []store.Row, wanted func(store.Field) bool) (out []factDiffering) {
 	for _, d := range differing(base, candidate, wanted) {
 		a, someA := knownValues(d.Base, base, d.Name)
 		b, someB := knownValues(d.Candidate, candidate, d.Name)
@@ -77,7 +77,7 @@ func factsDiffering(base, candidate []digest.Row, wanted func(digest.Field) bool
 
 // knownValues are the values of a fact in rows without those that are unknown, and
 // whether some are. values are all of them, with "" for absent.
-func knownValues(values []string, rows []digest.Row, name string) (known []string, some bool) {
+func knownValues(values []string, rows []store.Row, name string) (known []string, some bool) {
 	none := false // some row knows that there is none
 	for i := range rows {
 		if _, ok := rows[i].Get(name); !ok {
@@ -95,7 +95,7 @@ func knownValues(values []string, rows []digest.Row, name string) (known []strin
 // withKnown adds unknown facts to rows. It takes them from the rows whose other
 // variables are equal, if those rows agree: then all are of one workload and system.
 // Facts that may differ within a group are not added.
-func withKnown(rows []digest.Row, excluded func(string) bool) []digest.Row {
+func withKnown(rows []store.Row, excluded func(string) bool) []store.Row {
 	described := func(name string) bool { return environment(name) && name != "target" }
 	groups := map[string][]int{}
 	var buf []byte
@@ -108,7 +108,7 @@ func withKnown(rows []digest.Row, excluded func(string) bool) []digest.Row {
 
 // knownIndices are rows that know the Elasticsearch behind their system where others of
 // the same system agree on it.
-func knownIndices(rows []digest.Row) []digest.Row {
+func knownIndices(rows []store.Row) []store.Row {
 	at := map[string][]int{}
 	for i := range rows {
 		system := systemOf(&rows[i])
@@ -119,7 +119,7 @@ func knownIndices(rows []digest.Row) []digest.Row {
 
 // filled are rows, of which each also has the wanted facts on which others of its group agree.
 // The given rows do not change.
-func filled(rows []digest.Row, groups map[string][]int, wanted func(string) bool) []digest.Row {
+func filled(rows []store.Row, groups map[string][]int, wanted func(string) bool) []store.Row {
 	out := slices.Clone(rows)
 	for _, at := range groups {
 		for _, f := range agreed(rows, at, wanted) {
@@ -135,12 +135,12 @@ func filled(rows []digest.Row, groups map[string][]int, wanted func(string) bool
 
 // agreed are the independent facts of rows whose known values are all equal, where
 // some row lacks them.
-func agreed(rows []digest.Row, at []int, wanted func(string) bool) (out []digest.Field) {
+func agreed(rows []store.Row, at []int, wanted func(string) bool) (out []store.Field) {
 	if len(at) < 2 {
 		return nil
 	}
 	type fact struct {
-		digest.Field
+		store.Field
 		rows   int
 		differ bool
 	}
@@ -171,7 +171,7 @@ func agreed(rows []digest.Row, at []int, wanted func(string) bool) (out []digest
 }
 
 // with is fields, which are sorted, with one more.
-func with(fields []digest.Field, f digest.Field) []digest.Field {
-	at, _ := slices.BinarySearchFunc(fields, f.Name, func(f digest.Field, name string) int { return strings.Compare(f.Name, name) })
+func with(fields []store.Field, f store.Field) []store.Field {
+	at, _ := slices.BinarySearchFunc(fields, f.Name, func(f store.Field, name string) int { return strings.Compare(f.Name, name) })
 	return slices.Insert(slices.Clone(fields), at, f)
 }

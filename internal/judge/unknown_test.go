@@ -7,15 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // part are runs, some of which have further fields.
-func part(prefix string, n, without int, with fields) []digest.Row {
+func part(prefix string, n, without int, with fields) []store.Row {
 	return append(runs(1, prefix, without, 50e3, 0.012, 0.01), later(runs(2, prefix+"_", n-without, 50e3, 0.012, 0.01, with), time.Hour)...)
 }
 
-func later(rows []digest.Row, by time.Duration) []digest.Row {
+func later(rows []store.Row, by time.Duration) []store.Row {
 	for i := range rows {
 		rows[i].At = rows[i].At.Add(by)
 	}
@@ -26,7 +26,7 @@ func later(rows []digest.Row, by time.Duration) []digest.Row {
 func TestUnknownFactsDoNotDiffer(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
-		base, candidate []digest.Row
+		base, candidate []store.Row
 		want            []string // ! severe
 	}{
 		{"some runs of one side", part("a", 6, 3, fields{"target.server": "vm"}), part("b", 6, 0, fields{"target.server": "vm"}), nil},
@@ -66,12 +66,12 @@ func TestUnknownFactsDoNotDiffer(t *testing.T) {
 // A run that did not know a variable yet is a repetition of those that did, and has
 // its own group only if it may belong to several.
 func TestUnknownVariables(t *testing.T) {
-	known := func(rows []digest.Row) []digest.Row { // runs whose rate differs
+	known := func(rows []store.Row) []store.Row { // runs whose rate differs
 		for i := range rows {
 			if i%2 == 1 {
-				rows[i].Fields = setField(rows[i].Fields, "concurrency", digest.Value{Kind: digest.Number, Num: 10, Text: "10", Independent: true})
+				rows[i].Fields = setField(rows[i].Fields, "concurrency", store.Value{Kind: store.KindNumber, Num: 10, Text: "10", Independent: true})
 			} else {
-				rows[i].Fields = setField(rows[i].Fields, "concurrency", digest.Value{Kind: digest.Number, Num: 1, Text: "1", Independent: true})
+				rows[i].Fields = setField(rows[i].Fields, "concurrency", store.Value{Kind: store.KindNumber, Num: 1, Text: "1", Independent: true})
 			}
 		}
 		return rows
@@ -79,7 +79,7 @@ func TestUnknownVariables(t *testing.T) {
 	servers := func(n float64) fields { return fields{"target.servers": n} }
 	for _, tt := range []struct {
 		name   string
-		rows   []digest.Row
+		rows   []store.Row
 		groups int
 	}{
 		{"some do not know", part("a", 12, 4, servers(1)), 1},
@@ -107,7 +107,7 @@ func TestUnknownVariables(t *testing.T) {
 	}
 }
 
-func setField(all []digest.Field, name string, v digest.Value) []digest.Field {
-	all = slices.DeleteFunc(slices.Clone(all), func(f digest.Field) bool { return f.Name == name })
-	return with(all, digest.Field{Name: name, Value: v})
+func setField(all []store.Field, name string, v store.Value) []store.Field {
+	all = slices.DeleteFunc(slices.Clone(all), func(f store.Field) bool { return f.Name == name })
+	return with(all, store.Field{Name: name, Value: v})
 }

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -72,7 +72,7 @@ type VariedNumber struct {
 	AtLeast bool           `json:"at_least"`
 	Effects []VariedEffect `json:"effects"` // main effects before interactions, the largest first
 
-	kind   digest.Kind
+	kind   store.ValueKind
 	column string
 	better stats.Direction
 }
@@ -125,13 +125,13 @@ type VariedBest struct {
 
 // variedQuantities are the numbers of a variation, the one that decides first: throughput, the
 // first p99 that all runs have, and the processors that the generator and the system used.
-func variedQuantities(rows []digest.Row) []quantity {
+func variedQuantities(rows []store.Row) []quantity {
 	main := decider("", rows)
 	out := []quantity{main}
 	for _, q := range append(primaryOfRuns(rows),
 		quantity{field: "generator_cpu_share", title: "generator CPU", column: "own cpu", better: stats.Less},
 		quantity{field: cores.field, title: "system CPU", column: cores.column, better: cores.better}) {
-		if q.field != main.field && haveAny(q.field, [][]digest.Row{rows}) {
+		if q.field != main.field && haveAny(q.field, [][]store.Row{rows}) {
 			out = append(out, q)
 		}
 	}
@@ -145,14 +145,14 @@ func VaryFields() []string {
 
 // CellOf returns which run of a series a row is: its cell and its round, both from 0. It is
 // false for a row without them.
-func CellOf(r *digest.Row) (cell, round int, ok bool) {
+func CellOf(r *store.Row) (cell, round int, ok bool) {
 	cell, err := strconv.Atoi(r.Text(labelPrefix + CellLabel))
 	n, has := r.Num("repetition")
 	return cell - 1, int(n) - 1, err == nil && has && cell > 0 && n >= 1
 }
 
 // Counts is whether a run is judged, and if not, why.
-func Counts(r *digest.Row) (why string, ok bool) {
+func Counts(r *store.Row) (why string, ok bool) {
 	why = unfit(r, false)
 	return why, why == ""
 }
@@ -161,22 +161,22 @@ func Counts(r *digest.Row) (why string, ok bool) {
 var ErrNoRuns = errors.New("no run of the series can be judged")
 
 // Vary analyses the reports of a series.
-func Vary(rows []digest.Row, o VaryOptions) (*Variation, error) {
+func Vary(rows []store.Row, o VaryOptions) (*Variation, error) {
 	d := o.Design
 	v := &Variation{Schema: VariationSchema, Series: o.Series, Design: d.Kind, Rounds: o.Rounds, Numbers: []VariedNumber{}, LeftOut: []LeftOut{}, Notes: []string{}, design: d}
 	for _, f := range d.Factors {
 		v.Factors = append(v.Factors, VariedFactor(f))
 	}
-	at := make([][]*digest.Row, len(d.Cells))
+	at := make([][]*store.Row, len(d.Cells))
 	for i := range d.Cells {
-		at[i] = make([]*digest.Row, o.Rounds)
+		at[i] = make([]*store.Row, o.Rounds)
 		c := VariedCell{Cell: i + 1, Reports: []string{}, Means: map[string]float64{}}
 		for k, f := range d.Factors {
 			c.Settings = append(c.Settings, VariedSetting{f.Name, f.Values[d.Cells[i][k]]})
 		}
 		v.Cells = append(v.Cells, c)
 	}
-	var good []digest.Row
+	var good []store.Row
 	if v.searched = o.Searches != nil; v.searched {
 		good = v.fitSearches(rows, o.Searches, at)
 	} else {
@@ -207,7 +207,7 @@ func Vary(rows []digest.Row, o VaryOptions) (*Variation, error) {
 }
 
 // fitRuns are the rows of runs that can be judged. at gets them by cell and round.
-func (v *Variation) fitRuns(rows []digest.Row, at [][]*digest.Row) []digest.Row {
+func (v *Variation) fitRuns(rows []store.Row, at [][]*store.Row) []store.Row {
 	good, bad := fit(rows, false)
 	v.LeftOut = append(v.LeftOut, bad...)
 	for i := range good {
@@ -225,7 +225,7 @@ func (v *Variation) fitRuns(rows []digest.Row, at [][]*digest.Row) []digest.Row 
 }
 
 // analyze estimates the effects on each number.
-func (v *Variation) analyze(quantities []quantity, good []digest.Row, at [][]*digest.Row) {
+func (v *Variation) analyze(quantities []quantity, good []store.Row, at [][]*store.Row) {
 	var fits []*stats.Analysis
 	for i, q := range quantities {
 		values := make([][]float64, len(at))

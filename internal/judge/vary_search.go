@@ -3,7 +3,7 @@ package judge
 import (
 	"math"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // A VariedSearch is a repetition of a cell in a series of searches: the ceiling of the cell,
@@ -27,12 +27,12 @@ func (s *VariedSearch) error() float64 { return math.Log(s.Fails/s.Holds) / math
 
 // fitSearches are the rows of the lower ends of searches, which are among the rows of all trials,
 // with the ceilings. at gets them by cell and round.
-func (v *Variation) fitSearches(rows []digest.Row, searches []VariedSearch, at [][]*digest.Row) (good []digest.Row) {
-	byID := make(map[string]*digest.Row, len(rows))
+func (v *Variation) fitSearches(rows []store.Row, searches []VariedSearch, at [][]*store.Row) (good []store.Row) {
+	byID := make(map[string]*store.Row, len(rows))
 	for i := range rows {
 		byID[rows[i].ID] = &rows[i]
 	}
-	good = make([]digest.Row, 0, len(searches)) // at points into it
+	good = make([]store.Row, 0, len(searches)) // at points into it
 	squares := 0.0
 	for _, s := range searches {
 		c := &v.Cells[s.Cell]
@@ -48,7 +48,7 @@ func (v *Variation) fitSearches(rows []digest.Row, searches []VariedSearch, at [
 			continue
 		}
 		r := *trial
-		r.Fields = with(r.Fields, digest.Field{Name: ceiling.field, Value: digest.Value{Kind: digest.Rate, Num: s.middle()}})
+		r.Fields = with(r.Fields, store.Field{Name: ceiling.field, Value: store.Value{Kind: store.KindRate, Num: s.middle()}})
 		good = append(good, r)
 		at[s.Cell][s.Round] = &good[len(good)-1]
 		c.Searches = append(c.Searches, s)
@@ -62,7 +62,7 @@ func (v *Variation) fitSearches(rows []digest.Row, searches []VariedSearch, at [
 
 // searchedQuantities are the numbers of a series of searches: the ceiling, and what a trial at its
 // lower end measured.
-func searchedQuantities(rows []digest.Row) []quantity {
+func searchedQuantities(rows []store.Row) []quantity {
 	var out []quantity
 	for _, q := range variedQuantities(rows) {
 		switch q.field {

@@ -14,16 +14,16 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 )
 
 // experiment returns the rows of a series without a schedule whose cells have the numbers of
 // of, with noise.
-func experiment(d *stats.Design, rounds int, of func(cell []int) fields) []digest.Row {
+func experiment(d *stats.Design, rounds int, of func(cell []int) fields) []store.Row {
 	rnd := rand.New(rand.NewPCG(7, 7))
-	var out []digest.Row
+	var out []store.Row
 	for c, cell := range d.Cells {
 		for r := range rounds {
 			f := of(cell)
@@ -212,7 +212,7 @@ func TestVaryDeaths(t *testing.T) {
 func TestVarySearches(t *testing.T) {
 	d := twoByTwo(t)
 	var (
-		rows     []digest.Row
+		rows     []store.Row
 		searches []VariedSearch
 	)
 	for c, cell := range d.Cells {

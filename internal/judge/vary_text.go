@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -220,7 +220,7 @@ func (n *VariedNumber) value(c *VariedCell) string {
 	if !ok {
 		return "-"
 	}
-	return digest.Value{Kind: n.kind, Num: mean}.String()
+	return store.Value{Kind: n.kind, Num: mean}.String()
 }
 
 // maxColumns is up to how many settings have columns of their own.

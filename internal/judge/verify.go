@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -39,9 +39,9 @@ type VerifyOptions struct {
 }
 
 // VerifyFields are the fields of rows that Verify reads.
-func VerifyFields(f digest.Filters) []string {
+func VerifyFields(f store.Filters) []string {
 	out := append(slices.Clone(systemFields),
-		digest.AllIndependent, "op", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "stopped", "repetition", "repetitions", "replaces",
+		store.AllIndependent, "op", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "stopped", "repetition", "repetitions", "replaces",
 		"branch", "revision", "revision_date", "unstaged_changes", throughput.field,
 	)
 	for _, t := range times {
@@ -92,13 +92,13 @@ type Gate struct {
 	OtherSystems []string `json:"other_systems,omitempty"`
 
 	key      string
-	like     digest.Row // one of its reports
-	baseline bool       // the newest is compared with a baseline, not with its history
+	like     store.Row // one of its reports
+	baseline bool      // the newest is compared with a baseline, not with its history
 }
 
 // has is whether a report is of the workload. It may not know what others know of
 // the servers.
-func (g *Gate) has(r *digest.Row) bool {
+func (g *Gate) has(r *store.Row) bool {
 	return key(r, notHistory) == g.key || sameVariables(r, &g.like, notHistory)
 }
 
@@ -125,7 +125,7 @@ type GateRow struct {
 // earlier ones. Rows are all that match the filters. Reports that cannot be
 // judged do not enter any numbers, but they may be of the newest revision. If
 // all runs of that revision failed, no earlier revision is judged instead.
-func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
+func Verify(rows []store.Row, o VerifyOptions) (*Verification, error) {
 	v := &Verification{Schema: VerificationSchema, Asked: o.Asked, Since: o.Since, Groups: []Gate{}, known: map[string]bool{}}
 	v.RegisterKnown(rows)
 	if o.SameSystem {
@@ -188,7 +188,7 @@ func (g *Gate) newest() *Level { return &g.Revisions[len(g.Revisions)-1] }
 
 // notHistory is whether a field may differ within a history: the revision, on
 // one branch.
-func notHistory(name string) bool { return name != "branch" && digest.OfRevision(name) }
+func notHistory(name string) bool { return name != "branch" && store.OfRevision(name) }
 
 // worst is the worst verdict of all groups.
 func (v *Verification) worst() string {
@@ -213,11 +213,11 @@ func worse(a, b string) string {
 
 // gate verifies one history, or its newest revision against a baseline; false if
 // users ended all of its runs.
-func gate(b bundle, baseline []digest.Row, o VerifyOptions) (Gate, bool) {
-	judgeable := func(r digest.Row) bool { return unfit(&r, true) == "" }
+func gate(b bundle, baseline []store.Row, o VerifyOptions) (Gate, bool) {
+	judgeable := func(r store.Row) bool { return unfit(&r, true) == "" }
 	// Without a revision, a run that a user ended or that is still running is
 	// not one.
-	rows := slices.DeleteFunc(slices.Clone(b.rows), func(r digest.Row) bool { return aborted(&r) && revisionName(&r) == "" })
+	rows := slices.DeleteFunc(slices.Clone(b.rows), func(r store.Row) bool { return aborted(&r) && revisionName(&r) == "" })
 	if len(rows) == 0 {
 		return Gate{}, false
 	}
@@ -234,12 +234,12 @@ func gate(b bundle, baseline []digest.Row, o VerifyOptions) (Gate, bool) {
 	}
 	_, g.LeftOut = fit(rows, o.Untrusted)
 	g.LeftOut = orEmpty(g.LeftOut)
-	g.Noisy = count(rows, func(r *digest.Row) bool { return noisy(r) && unfit(r, o.Untrusted) == "" })
+	g.Noisy = count(rows, func(r *store.Row) bool { return noisy(r) && unfit(r, o.Untrusted) == "" })
 	if n := len(revisions) - mostRevisions; n > 0 {
 		g.Older, revisions = n, revisions[n:]
 	}
 	newest := revisions[len(revisions)-1]
-	var base []digest.Row // those that can be judged
+	var base []store.Row // those that can be judged
 	earlier := slices.Clone(newest.earlier)
 	for _, r := range revisions[:len(revisions)-1] {
 		base = append(base, r.rows...)
@@ -376,7 +376,7 @@ type Confirmed struct {
 // RegisterKnown registers reports that exist before a confirming run, so
 // Confirm does not count them as new. The reports passed to Verify are known,
 // including those that are left out or too old to be examined.
-func (v *Verification) RegisterKnown(rows []digest.Row) {
+func (v *Verification) RegisterKnown(rows []store.Row) {
 	for i := range rows {
 		v.known[rows[i].ID] = true
 	}
@@ -388,7 +388,7 @@ func (v *Verification) RegisterKnown(rows []digest.Row) {
 // alarm. If it is not, the verdict is that of all reports together, and cannot
 // tell if that is still worse. A run whose system died is as bad as any, even
 // if systems died before. A workload without a new report is an error.
-func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verification, error) {
+func (v *Verification) Confirm(rows []store.Row, o VerifyOptions) (*Verification, error) {
 	again, err := Verify(rows, o)
 	if err != nil {
 		return nil, err
@@ -402,7 +402,7 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 		}
 		i := slices.IndexFunc(again.Groups, func(g Gate) bool { return g.has(&old.like) })
 		newest := old.Revisions[len(old.Revisions)-1]
-		var made []digest.Row
+		var made []store.Row
 		for _, r := range rows {
 			if !v.known[r.ID] && old.has(&r) && (newest.Revision == "" || revisionName(&r) == newest.Revision) {
 				made = append(made, r)
@@ -410,8 +410,8 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 		}
 		fresh, out := fit(made, o.Untrusted)
 		if i >= 0 && count(made, died) > 0 {
-			usable := func(r digest.Row) bool { return died(&r) || unfit(&r, o.Untrusted) == "" }
-			made = slices.DeleteFunc(made, func(r digest.Row) bool { return !usable(r) })
+			usable := func(r store.Row) bool { return died(&r) || unfit(&r, o.Untrusted) == "" }
+			made = slices.DeleteFunc(made, func(r store.Row) bool { return !usable(r) })
 			again.Groups[i].Confirmed = &Confirmed{Reports: ids(made), Again: true, Died: count(made, died)}
 			again.Groups[i].Verdict = Worse
 			continue
@@ -440,7 +440,7 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 // again is whether new runs are as bad as what raised the alarm: on any row
 // that was worse, by at least the effect. unknown: they are not as far as is
 // known, but some events were never answered.
-func (g *Gate) again(fresh []digest.Row) (again, unknown bool) {
+func (g *Gate) again(fresh []store.Row) (again, unknown bool) {
 	for _, r := range g.Rows {
 		s := sample(fresh, r.Field)
 		if r.Gate != Worse || len(s) == 0 {

@@ -11,16 +11,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 	"carronade/internal/testkit"
 )
 
 // history is revisions of a branch, a day apart, each with several runs, whose
 // throughput is multiplied by factor(i).
-func history(seed uint64, revisions, repetitions int, noise float64, factor func(i int) float64, given ...fields) []digest.Row {
+func history(seed uint64, revisions, repetitions int, noise float64, factor func(i int) float64, given ...fields) []store.Row {
 	rnd := rand.New(rand.NewPCG(seed, 99))
 	around := func(level float64) float64 { return level * math.Exp(noise*rnd.NormFloat64()) }
-	var out []digest.Row
+	var out []store.Row
 	for i := range revisions {
 		at := start.Add(time.Duration(i) * 24 * time.Hour)
 		for k := range repetitions {
@@ -51,7 +51,7 @@ func TestVerify(t *testing.T) {
 	wide := VerifyOptions{Effects: Effects{All: 0.08}}
 	for _, tt := range []struct {
 		name string
-		rows []digest.Row
+		rows []store.Row
 		o    VerifyOptions
 		want string // the verdict
 		why  string // part of the reason of the throughput row
@@ -136,7 +136,7 @@ func TestNoiseAdvisesOnlyAllowedEffects(t *testing.T) {
 }
 
 // boundLast turns the p99 of the last rows into lower bounds.
-func boundLast(rows []digest.Row, n int) []digest.Row {
+func boundLast(rows []store.Row, n int) []store.Row {
 	bounded(rows[len(rows)-n:])
 	return rows
 }
@@ -175,7 +175,7 @@ func TestVerifyGroups(t *testing.T) {
 // Reports without a revision are distinguished by time: the repetitions of one
 // run belong together.
 func TestVerifyWithoutRevisions(t *testing.T) {
-	var rows []digest.Row
+	var rows []store.Row
 	rnd := rand.New(rand.NewPCG(4, 4))
 	for i := range 8 {
 		for k := range 3 {
@@ -273,7 +273,7 @@ func TestVerifyRates(t *testing.T) {
 // A confirming run decides whether an alarm is kept.
 func TestConfirm(t *testing.T) {
 	alarm := history(1, 2, 6, 0.01, fallAt(1, 0.9))
-	more := func(factor float64, n int) []digest.Row {
+	more := func(factor float64, n int) []store.Row {
 		out := history(7, 2, n, 0.01, fallAt(1, factor))[n:]
 		for i := range out {
 			out[i].ID, out[i].At = fmt.Sprintf("new%d", i), out[i].At.Add(time.Hour)
@@ -286,7 +286,7 @@ func TestConfirm(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		rows []digest.Row
+		rows []store.Row
 		want string
 		err  string
 	}{
@@ -330,7 +330,7 @@ func TestVerificationText(t *testing.T) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	var rows []digest.Row
+	var rows []store.Row
 	for i := range 20 {
 		rows = append(rows, history(uint64(i), 100, 5, 0.02, level, fields{"rate": fmt.Sprintf("%dk/s", i)})...)
 	}

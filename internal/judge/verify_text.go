@@ -6,9 +6,9 @@ import (
 	"math"
 	"strings"
 
-	"carronade/internal/digest"
 	"carronade/internal/layout"
 	"carronade/internal/stats"
+	"carronade/internal/store"
 	"carronade/units"
 )
 
@@ -211,7 +211,7 @@ func (g *Gate) history(p *layout.Page) {
 		const label = 16
 		line, lo, hi := sparkline(series, marks, layout.Columns-label-2, p.Style.ASCII)
 		p.Line(layout.PadRight("  "+r.Title, label) + line)
-		show := func(v float64) string { return digest.Value{Kind: r.kind, Num: v}.String() }
+		show := func(v float64) string { return store.Value{Kind: r.kind, Num: v}.String() }
 		p.Line(strings.Repeat(" ", label) + p.Paint(layout.Dim, fmt.Sprintf("from %s to %s", show(lo), show(hi))))
 	}
 	if len(g.Steps) == 0 {
@@ -221,7 +221,7 @@ func (g *Gate) history(p *layout.Page) {
 	t := &layout.Table{Headings: 1, Left: []int{1, 2, 6}}
 	t.Row("step", "revision", "", "from", "to", "by", "")
 	for _, s := range g.Steps {
-		show := func(v float64) string { return digest.Value{Kind: s.kind, Num: v}.String() }
+		show := func(v float64) string { return store.Value{Kind: s.kind, Num: v}.String() }
 		word, code := "better", layout.Green
 		if s.Worse {
 			word, code = "recovered", layout.Yellow

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/digest"
+	"carronade/internal/store"
 )
 
 // A Setting is an independent variable and its value.
@@ -22,7 +22,7 @@ func environment(name string) bool {
 
 // independentsOf are a row's independent variables except the excluded ones, in
 // the order of their names.
-func independentsOf(r *digest.Row, excluded func(string) bool) []Setting {
+func independentsOf(r *store.Row, excluded func(string) bool) []Setting {
 	var out []Setting
 	for _, f := range r.Fields {
 		if f.Value.Independent && !excluded(f.Name) {
@@ -33,7 +33,7 @@ func independentsOf(r *digest.Row, excluded func(string) bool) []Setting {
 }
 
 // settingText is a value of a row in the form in which it is compared with others.
-func settingText(r *digest.Row, f digest.Field) string {
+func settingText(r *store.Row, f store.Field) string {
 	switch f.Name {
 	case "target":
 		return identity(r, f.Value.Text)
@@ -44,11 +44,11 @@ func settingText(r *digest.Row, f digest.Field) string {
 }
 
 // key is equal for rows with equal variables, however those were typed.
-func key(r *digest.Row, excluded func(string) bool) string {
+func key(r *store.Row, excluded func(string) bool) string {
 	return string(appendKey(nil, r, excluded))
 }
 
-func appendKey(b []byte, r *digest.Row, excluded func(string) bool) []byte {
+func appendKey(b []byte, r *store.Row, excluded func(string) bool) []byte {
 	for _, f := range r.Fields {
 		if !f.Value.Independent || excluded(f.Name) {
 			continue
@@ -57,7 +57,7 @@ func appendKey(b []byte, r *digest.Row, excluded func(string) bool) []byte {
 		switch {
 		case f.Name == "target", f.Name == indexAddress:
 			b = append(b, settingText(r, f)...)
-		case f.Value.Kind == digest.Text:
+		case f.Value.Kind == store.KindText:
 			b = append(b, f.Value.Text...)
 		default:
 			b = strconv.AppendFloat(b, f.Value.Num, 'g', -1, 64)
@@ -72,12 +72,12 @@ type bundle struct {
 	key      string
 	system   string // of all rows; "": not split by system
 	settings []Setting
-	rows     []digest.Row
+	rows     []store.Row
 }
 
 // bundles splits rows by their variables. The bundles are in the order of their
 // first rows.
-func bundles(rows []digest.Row, excluded func(string) bool) []bundle {
+func bundles(rows []store.Row, excluded func(string) bool) []bundle {
 	var out []bundle
 	at := map[string]int{}
 	sorted := slices.Clone(rows)
@@ -97,7 +97,7 @@ func bundles(rows []digest.Row, excluded func(string) bool) []bundle {
 	return out
 }
 
-func byTime(a, b digest.Row) int {
+func byTime(a, b store.Row) int {
 	if c := a.At.Compare(b.At); c != 0 {
 		return c
 	}
@@ -113,7 +113,7 @@ type Differing struct {
 }
 
 // differing are the wanted fields whose values are not the same on both sides.
-func differing(base, candidate []digest.Row, wanted func(digest.Field) bool) []Differing {
+func differing(base, candidate []store.Row, wanted func(store.Field) bool) []Differing {
 	a, b := valuesOf(base, wanted), valuesOf(candidate, wanted)
 	var names []string
 	for name := range a {
@@ -136,7 +136,7 @@ func differing(base, candidate []digest.Row, wanted func(digest.Field) bool) []D
 
 // valuesOf are the distinct values of the wanted fields, sorted; "" means that
 // a row has none.
-func valuesOf(rows []digest.Row, wanted func(digest.Field) bool) map[string][]string {
+func valuesOf(rows []store.Row, wanted func(store.Field) bool) map[string][]string {
 	out := map[string][]string{}
 	have := map[string]int{}
 	for i := range rows {

@@ -59,7 +59,7 @@ type Exporter struct {
 	closed  bool
 	state   state
 	outlets []outlet
-	page    *page
+	metrics *metricsServer
 }
 
 // OpenExporter prepares publishing, and checks what it can: that the address for Prometheus
@@ -90,22 +90,22 @@ func OpenExporter(o ExporterOptions) (*Exporter, error) {
 		e.outlets = append(e.outlets, c)
 	}
 	if o.MetricsAddr != "" {
-		p, err := newPage(e, o)
+		p, err := newMetricsServer(e, o)
 		if err != nil {
 			e.Close(context.Background())
 			return nil, err
 		}
-		e.page = p
+		e.metrics = p
 	}
 	return e, nil
 }
 
 // Addr is the address for Prometheus; "" if there is none.
 func (e *Exporter) Addr() string {
-	if e == nil || e.page == nil {
+	if e == nil || e.metrics == nil {
 		return ""
 	}
-	return e.page.addr
+	return e.metrics.addr
 }
 
 // Begin starts publishing another run.
@@ -174,8 +174,8 @@ func (e *Exporter) Close(ctx context.Context) (warnings []string) {
 		return nil
 	}
 	warnings = e.Flush(ctx)
-	if e.page != nil {
-		e.page.close()
+	if e.metrics != nil {
+		e.metrics.close()
 	}
 	return warnings
 }
@@ -187,7 +187,7 @@ func (e *Exporter) Flush(ctx context.Context) (warnings []string) {
 	if e == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	e.mu.Lock()
 	closed := e.closed
@@ -204,8 +204,8 @@ func (e *Exporter) Flush(ctx context.Context) (warnings []string) {
 	return warnings
 }
 
-// closeTimeout is how long outlets may take in Close to send queued intervals.
-const closeTimeout = 2 * time.Second
+// flushTimeout is how long outlets may take in Flush to send queued intervals.
+const flushTimeout = 2 * time.Second
 
 // A sender sends points to a remote collector, one after the other, in a separate
 // goroutine.

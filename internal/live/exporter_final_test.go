@@ -172,7 +172,7 @@ func TestSlowGetsLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Begin(run)
+	h.Begin(exported)
 	h.Show(counted(1))
 	<-first
 	for n := range maxQueued + 5 {

@@ -47,7 +47,7 @@ func counted(n int) load.Snapshot {
 	return s
 }
 
-var run = ExportedRun{ID: "k3f9z0ab", Target: "kafka://127.0.0.1:9092/t", Op: "produce", Labels: map[string]string{"branch": "main", "a-b": "c"}, Repetition: 2}
+var exported = ExportedRun{ID: "k3f9z0ab", Target: "kafka://127.0.0.1:9092/t", Op: "produce", Labels: map[string]string{"branch": "main", "a-b": "c"}, Repetition: 2}
 
 // openedExporter opens an exporter and shows it three intervals.
 func openedExporter(t *testing.T, o ExporterOptions) *Exporter {
@@ -57,7 +57,7 @@ func openedExporter(t *testing.T, o ExporterOptions) *Exporter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Begin(run)
+	h.Begin(exported)
 	for n := range 3 {
 		h.Show(counted(n + 1))
 	}
@@ -138,7 +138,7 @@ func TestPrometheus(t *testing.T) {
 			for _, l := range got["carronade_run_info"].GetMetric()[0].GetLabel() {
 				labels[l.GetName()] = l.GetValue()
 			}
-			if labels["id"] != run.ID || labels["label_branch"] != "main" || labels["label_a_b"] != "c" || labels["repetition"] != "2" {
+			if labels["id"] != exported.ID || labels["label_branch"] != "main" || labels["label_a_b"] != "c" || labels["repetition"] != "2" {
 				t.Errorf("run_info has %v", labels)
 			}
 			codes := got["carronade_answers_total"].GetMetric()
@@ -251,7 +251,7 @@ func TestAbsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Begin(run)
+	h.Begin(exported)
 	for n := range 3 {
 		h.Show(counted(n + 1))
 	}
@@ -274,7 +274,7 @@ func TestStuck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Begin(run)
+	h.Begin(exported)
 	began := time.Now()
 	for n := range 100 {
 		h.Show(counted(n + 1))
@@ -425,7 +425,7 @@ func TestNowhere(t *testing.T) {
 	if h != nil || err != nil {
 		t.Fatalf("got %v, %v", h, err)
 	}
-	h.Begin(run)
+	h.Begin(exported)
 	h.Show(counted(1))
 	h.End()
 	if h.Addr() != "" || h.Close(context.Background()) != nil {

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"carronade/internal/export"
+	"carronade/internal/live"
 	"carronade/internal/picture"
 	"carronade/internal/report"
-	"carronade/internal/web"
 )
 
 // Both pages run the same scripts and have the same style sheets, to the byte. The page in one file
@@ -25,7 +25,7 @@ func TestBothPagesHaveThem(t *testing.T) {
 			t.Errorf("%s has only %d bytes", name, len(want))
 		}
 		w := httptest.NewRecorder()
-		web.Assets().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+name, nil))
+		live.Assets().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+name, nil))
 		if w.Body.String() != want {
 			t.Errorf("the live page has another %s", name)
 		}
@@ -34,7 +34,7 @@ func TestBothPagesHaveThem(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	web.Assets().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	live.Assets().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	for _, name := range picture.ChartScripts {
 		if !strings.Contains(w.Body.String(), `<script src="`+name+`" defer>`) {
 			t.Errorf("the live page does not run %s", name)

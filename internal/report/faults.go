@@ -14,7 +14,7 @@ import (
 
 // Faults are the marks on the time axis of a run, and what followed those that have a score.
 type Faults struct {
-	LimitS float64       `json:"limit_s"`       // on the response time of an event; without a schedule, on the service time
+	LimitS float64       `json:"limit_s"`       // on the response time of an event; without a schedule, on the service time; 0: the run only reads
 	Budget float64       `json:"budget"`        // share of events that may be over it
 	Per    string        `json:"per,omitempty"` // what the lanes of scores are: partition, connection; "": there are none
 	Marks  []fault.Mark  `json:"marks"`
@@ -25,7 +25,10 @@ type Faults struct {
 	Notes     []string        `json:"notes,omitempty"` // what is missing, and why
 }
 
-// of names a mark: "fault stop leader".
+// reading reports whether the scores are of a run that only reads.
+func (f *Faults) reading() bool { return f.LimitS == 0 }
+
+// markName names a mark: "fault stop leader".
 func markName(m *fault.Mark) string { return m.Kind + " " + m.Name }
 
 // FaultRows are the scores as a table: the headings, and the rows of each score. With all, every
@@ -35,17 +38,21 @@ func (d *Document) FaultRows(all bool) [][]string {
 	if f == nil || len(f.Scores) == 0 {
 		return nil
 	}
-	rows := [][]string{{"", "noticed", "blackout", "first ack", "in limit", "drained", "lost"}, {"", "after", "", "after", "after", "after", "event s"}}
+	first, row := "first ack", numberRow
+	if f.reading() {
+		first, row = "first event", readRow
+	}
+	rows := [][]string{{"", "noticed", "blackout", first, "in limit", "drained", "lost"}, {"", "after", "", "after", "after", "after", "event s"}}
 	for i := range f.Scores {
 		s := &f.Scores[i]
-		rows = append(rows, []string{markName(&s.Mark) + " at " + seconds(s.AtS), "", "", "", "", "", ""}, numberRow("  whole run", &s.Whole))
+		rows = append(rows, []string{markName(&s.Mark) + " at " + seconds(s.AtS), "", "", "", "", "", ""}, row("  whole run", &s.Whole))
 		for l := range s.Lanes {
 			if all || l == s.Worst {
 				name := "  " + s.Lanes[l].Name
 				if l == s.Worst && len(s.Lanes) > 1 {
 					name += ", the worst"
 				}
-				rows = append(rows, numberRow(name, &s.Lanes[l]))
+				rows = append(rows, row(name, &s.Lanes[l]))
 			}
 		}
 		if p := s.Whole.Predicted; p != nil {
@@ -61,7 +68,7 @@ func (d *Document) FaultTable() [][]string {
 	if rows == nil {
 		return nil
 	}
-	return append([][]string{{"", "noticed after", "blackout", "first ack after", "in limit after", "drained after", "lost event s"}}, rows[2:]...)
+	return append([][]string{{"", "noticed after", "blackout", rows[0][3] + " after", "in limit after", "drained after", "lost event s"}}, rows[2:]...)
 }
 
 // FaultTexts are the sentences below the table.
@@ -100,6 +107,11 @@ func numberRow(name string, n *fault.Numbers) []string {
 	return []string{name, noticed, timeText(n.Blackout), timeText(n.FirstAck), timeText(n.Back), timeText(n.Drained), lost}
 }
 
+// readRow is numberRow for a run that only reads: nothing is due in it, so nothing can be late.
+func readRow(name string, n *fault.Numbers) []string {
+	return []string{name, "-", timeText(n.Blackout), timeText(n.FirstAck), "-", "-", "-"}
+}
+
 // eventSeconds is an amount of lost time.
 func eventSeconds(x float64) string { return units.FormatCountShort(uint64(max(0, math.Round(x)))) }
 
@@ -114,10 +126,30 @@ func timeText(t *fault.Time) string {
 	return seconds(t.S)
 }
 
+// orphan says that a heal has no fault of its name before it, which may be a mistake.
+func (f *Faults) orphan(s *fault.Score) string {
+	if s.Kind != fault.MarkHeal {
+		return ""
+	}
+	text := "no fault was marked before it"
+	for i := range f.Marks {
+		if m := &f.Marks[i]; m.Kind == fault.MarkFault && m.AtS <= s.AtS {
+			if m.Name == s.Name {
+				return ""
+			}
+			text = "no fault of its name was marked before it: it counts as the end of the last one"
+		}
+	}
+	return text
+}
+
 // Remarks are sentences on a score: its baseline, the headroom, what failed.
 func (f *Faults) Remarks(s *fault.Score) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if text := f.orphan(s); text != "" {
+		say("%s", text)
+	}
 	if why := s.Baseline.Why; why != "" {
 		say("%s", why)
 	}
@@ -174,8 +206,11 @@ func deliveryText(l *fault.Delivery) string {
 	return fmt.Sprintf("%s lost, %s duplicated, %s reordered", units.FormatCount(l.Lost), units.FormatCount(l.Duplicated), units.FormatCount(l.Reordered))
 }
 
-// Terms is the limit that events are counted by.
+// Terms is the limit that events are counted by, or what a blackout of a run is that only reads.
 func (f *Faults) Terms() string {
+	if f.reading() {
+		return "blackout: no event, although there were some or the system did not say that there are none"
+	}
 	return fmt.Sprintf("in limit: at most %s for %s of the events", seconds(f.LimitS), units.FormatPercent(1-f.Budget))
 }
 
@@ -286,7 +321,8 @@ func (d *Document) WorstRecovery() WorstTimes {
 }
 
 func (d *Document) worstTimes(of func(s *fault.Score) []*fault.Time) (w WorstTimes) {
-	switch f := d.Faults; {
+	f := d.Faults
+	switch {
 	case f != nil && len(f.Marks) > 0 && d.Totals.RateOf == RateSent:
 		return WorstTimes{Why: "nothing is acknowledged, so there are no scores"}
 	case f == nil || len(f.Scores) == 0:
@@ -297,7 +333,7 @@ func (d *Document) worstTimes(of func(s *fault.Score) []*fault.Time) (w WorstTim
 		if b := s.Later; b != nil && (w.Later == nil || b.S > w.Later.S) {
 			w.Later = b
 		}
-		if s.Baseline.Why != "" {
+		if s.Baseline.Why != "" && !f.reading() { // there, a blackout is compared with nothing
 			if w.Why == "" {
 				w.Why = markName(&s.Mark) + ": " + strings.TrimPrefix(s.Baseline.Why, "cannot say: ")
 			}
@@ -316,7 +352,9 @@ func (d *Document) worstTimes(of func(s *fault.Score) []*fault.Time) (w WorstTim
 		}
 	}
 	if w.Longest == nil && w.Why == "" {
-		w.Why = "nothing was due after the faults"
+		if w.Why = "nothing was due after the faults"; f.reading() {
+			w.Why = "there was nothing to read after the faults"
+		}
 	}
 	return w
 }

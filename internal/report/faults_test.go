@@ -71,6 +71,71 @@ func TestFaultsText(t *testing.T) {
 	}
 }
 
+// TestReadingFaults: a run that only reads has blackouts, and no limit on a time.
+func TestReadingFaults(t *testing.T) {
+	d := faulty()
+	d.Totals.RateOf = RateConsumed
+	d.Faults.LimitS, d.Faults.Budget = 0, 0
+	s := &d.Faults.Scores[0]
+	s.Delivery, s.Errors, d.Faults.Elsewhere = nil, nil, nil
+	s.Baseline.Why = "cannot say how low the rate fell: it was not stable before"
+	strip := func(n *fault.Numbers) { *n = fault.Numbers{Name: n.Name, Blackout: n.Blackout, FirstAck: n.FirstAck} }
+	strip(&s.Whole)
+	for i := range s.Lanes {
+		strip(&s.Lanes[i])
+	}
+	p := &layout.Page{}
+	d.faults(p, true)
+	var b bytes.Buffer
+	if err := p.To(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{"first event in limit", "whole run - 2 s 2 s - - -", "partition 3, the worst - 6.1 s 2 s - - -", "blackout: no event, although there were some"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(text, "at most") {
+		t.Errorf("the report has a limit:\n%s", b.String())
+	}
+	if head := d.FaultTable()[0]; head[3] != "first event after" {
+		t.Errorf("the headings are %q", head)
+	}
+	// A blackout is compared with nothing, so it is known without a baseline.
+	if w := d.WorstOutage(); w.Known() == nil || w.Known().S != 6.1 {
+		t.Errorf("the worst outage is %+v", w)
+	}
+	if w := d.WorstRecovery(); w.Known() != nil || w.Why != "there was nothing to read after the faults" {
+		t.Errorf("the worst recovery is %+v", w)
+	}
+}
+
+// TestOrphanedHeal: a heal whose fault was not marked says so.
+func TestOrphanedHeal(t *testing.T) {
+	at := func(kind, name string, at float64) fault.Mark { return fault.Mark{Kind: kind, Name: name, AtS: at} }
+	for _, tt := range []struct {
+		name  string
+		marks []fault.Mark // the last one is scored
+		want  string
+	}{
+		{"with its fault", []fault.Mark{at("fault", "a", 1), at("heal", "a", 2)}, ""},
+		{"with its fault, and another since", []fault.Mark{at("fault", "a", 1), at("fault", "b", 2), at("heal", "a", 3)}, ""},
+		{"without any", []fault.Mark{at("heal", "a", 2)}, "no fault was marked before it"},
+		{"with a later one", []fault.Mark{at("fault", "a", 3), at("heal", "a", 2)}, "no fault was marked before it"},
+		{"of another name", []fault.Mark{at("fault", "a", 1), at("heal", "A", 2)}, "no fault of its name was marked before it: it counts as the end of the last one"},
+		{"a fault", []fault.Mark{at("fault", "a", 1)}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &Faults{LimitS: 0.1, Marks: tt.marks, Scores: []fault.Score{{Mark: tt.marks[len(tt.marks)-1], Worst: -1}}}
+			got := f.Remarks(&f.Scores[0])
+			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || got[0] != tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 // scoreOf is the score of another fault, with a time until the limit holds again.
 func scoreOf(back *fault.Time) fault.Score {
 	mark := fault.Mark{Kind: fault.MarkFault, Name: "another", AtS: 80}

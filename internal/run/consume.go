@@ -3,9 +3,11 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"carronade/load"
+	"carronade/units"
 )
 
 // consume runs a consuming workload.
@@ -28,8 +30,17 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 			return out, failed(ctx, err)
 		}
 	}
+	marks := e.newReadingMarks(&plan, e.session.Source())
+	silent := &silence{src: e.session.Source(), marks: marks}
+	plan.Explained = silent.explained
 	r := load.NewReading(plan, e.session.Source())
+	silent.now = r.Now
 	if err := e.openHDR(); err != nil {
+		return out, err
+	}
+	faults := e.newInjector(marks)
+	silent.faults = faults
+	if err := faults.check(ctx); err != nil {
 		return out, err
 	}
 	e.abort = e.newAbort(load.Consuming, nil, func() { r.Stop(load.ByLimit) })
@@ -37,17 +48,24 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	q := newGaugeReader(e.sources(), plan.Interval, e.Figures)
 	q.before(ctx)
 	e.system.begin(ctx)
+	e.watchConnections(e.session.Source(), watchedReading{r}, faults)
 	began := time.Now()
 	r.Start()
+	marks.beginReading(r)
+	faults.begin(ctx, r.Started())
 	q.begin(func() time.Duration { return time.Since(began) })
 	defer e.watchProgress(readingProgress(r, e.session.Source(), plan.Idle > 0))()
-	died := e.system.died()
+	died, none := e.system.died(), e.unconnected
 	for stop := ctx.Done(); ; {
 		select {
 		case <-died:
 			if died = nil; !e.goesOn() {
 				r.Stop(load.BySystem)
 			}
+			continue
+		case <-none:
+			none = nil
+			r.Stop(load.ByLoss)
 			continue
 		case <-stop:
 			stop = nil
@@ -60,6 +78,42 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 		break
 	}
 	out.result, err = r.Wait()
+	out.problems = append(out.problems, faults.end()...)
+	out.faults = marks.report(out.result)
+	out.warnings = append(out.warnings, silent.warnings(out.result, plan.Idle)...)
 	e.endGauges(ctx, q, &out)
 	return out, err
+}
+
+// A silence knows what else than the end of the logs explains that a run which reads gets nothing.
+type silence struct {
+	src    load.Source
+	marks  *marking
+	faults *injector
+	now    func() time.Duration
+	alone  bool          // it had no connection when it was last looked at
+	until  time.Duration // when a fault was last the cause
+}
+
+// explained implements load.ReadPlan.Explained: marks explain it, for as long as the run would wait
+// otherwise; faults of the run that last; and no connection after one that ended processes.
+func (s *silence) explained() time.Duration {
+	of, ok := s.src.(load.Connected)
+	s.alone = false
+	if ok {
+		n, known := of.Connected()
+		s.alone = known && n == 0
+	}
+	if j := s.faults; j != nil && (j.mending.Load() > 0 || s.alone && j.ended.Load()) {
+		s.until = s.now()
+	}
+	return max(s.until, s.marks.newest())
+}
+
+// warnings says that a run ended because nothing arrived, and could not know whether there was something.
+func (s *silence) warnings(r *load.Result, idle time.Duration) []string {
+	if r.Stopped != load.ByIdle || !s.alone {
+		return nil
+	}
+	return []string{fmt.Sprintf("nothing arrived for %s (--idle-timeout) because there was no connection: there may be more to read", units.FlagDuration(idle))}
 }

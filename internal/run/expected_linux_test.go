@@ -10,6 +10,7 @@ import (
 	"carronade/internal/fault"
 	"carronade/internal/sut"
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/target"
 )
@@ -29,6 +30,7 @@ func (s *surveyed) Survey(context.Context) error { s.n++; return nil }
 
 // TestEndOfSystem: the run goes on without its own system only if a fault of its own has ended that.
 func TestEndOfSystem(t *testing.T) {
+	testkit.Program(t, "sleep")
 	for _, tt := range []struct {
 		name    string
 		hosts   string

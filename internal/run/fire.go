@@ -52,7 +52,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	q.before(ctx)
 	e.system.begin(ctx)
 	f.pipeline.start(r)
-	e.watchConnections(r, faults)
+	e.watchConnections(e.session.Target(), watchedRun{r}, faults)
 	stopped := context.AfterFunc(ctx, func() { r.Stop(load.Interrupted) }) // Start may wait for the common start
 	r.Start()
 	stopped()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -102,6 +103,7 @@ func TestFleetLedgerInPart(t *testing.T) {
 // TestFleetLedgerRows: a run of any length has a bounded number of rows, of which few take the
 // memory of a whole histogram, and all events are in them.
 func TestFleetLedgerRows(t *testing.T) {
+	testkit.Need(t, "a second")
 	f := &fleetLedger{times: true, interval: time.Second, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
 	o := load.Outcome{}
 	o.Events, o.FirstSent = 1, -1

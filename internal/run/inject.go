@@ -94,12 +94,8 @@ func (j *injector) check(ctx context.Context) error {
 			continue
 		}
 		pids, err := j.processes(ctx, f)
-		hint := "name the process: " + f.Action + "=pid:N"
 		for _, pid := range pids {
 			if err = system.MaySignal(pid); err != nil {
-				if hint = "run as the user whose process it is, or as an administrator"; errors.Is(err, system.ErrNoProcess) {
-					hint = "give the number that ps shows, of a process that runs until then"
-				}
 				break
 			}
 		}
@@ -108,13 +104,24 @@ func (j *injector) check(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return refuse(err, hint)
+			return refuse(err, signalHint(f.Action, err))
 		}
 		if id, ok := system.Identify(f.Number); ok && f.What == fault.PID {
 			j.named[f.Number] = id
 		}
 	}
 	return nil
+}
+
+// signalHint is what to do if a fault cannot signal a process.
+func signalHint(action string, err error) string {
+	switch {
+	case errors.Is(err, system.ErrNotPermitted):
+		return "run as the user whose process it is, or as an administrator"
+	case errors.Is(err, system.ErrNoProcess):
+		return "give the number that ps shows, of a process that runs until then"
+	}
+	return "name the process: " + action + "=pid:N"
 }
 
 // processes finds the processes that a fault is done to.

@@ -19,6 +19,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/target"
 )
 
 // sleeper starts a process that does nothing.
@@ -85,6 +86,31 @@ func TestStoppedAtExit(t *testing.T) {
 	defer mu.Unlock()
 	if end != nil {
 		t.Error("after the run there is still something to undo")
+	}
+}
+
+// TestFaultRefused: why a process cannot be signalled has a way out of its own.
+func TestFaultRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"another user's", fmt.Errorf("process 7: %w", system.ErrNotPermitted), "run as the user whose process it is"},
+		{"ended", fmt.Errorf("process 7: %w", system.ErrNoProcess), "give the number that ps shows"},
+		{"the first process", system.MaySignal(1), "name the process: stop=pid:N"},
+		{"this program", system.MaySignal(os.Getpid()), "name the process: stop=pid:N"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := signalHint(fault.Stop, tt.err); !strings.HasPrefix(got, tt.want) {
+				t.Errorf("got %q for %v, want %q", got, tt.err, tt.want)
+			}
+		})
+	}
+	_, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=9s", "fault=1s:stop=pid:1,1s")})
+	var e *target.Error
+	if !errors.As(err, &e) || e.Hint != "name the process: stop=pid:N" {
+		t.Errorf("got %v, want a hint", err)
 	}
 }
 

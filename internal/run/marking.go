@@ -129,6 +129,10 @@ type marking struct {
 	left   string               // why no lanes are scored
 	now    func() time.Duration // of the run
 	last   []time.Duration
+
+	answering load.Answering // of a run that only reads; nil: it is not known when its logs are empty
+	looking   chan struct{}  // closed: the run is over
+	looked    sync.WaitGroup
 }
 
 // newMarking prepares the recording, nil if the run takes no marks.
@@ -141,6 +145,9 @@ func (e *execution) newMarking(plan *load.Plan, tgt load.Target) *marking {
 	m.findLanes(e, tgt)
 	plan.Unsent = func(thread int, stream int32, first, last time.Duration, events uint64) {
 		m.rec.Unsent(thread, stream, first, last, m.now(), events)
+	}
+	plan.Dropped = func(thread int, stream int32, first, last time.Duration, events uint64) {
+		m.rec.Dropped(thread, stream, first, last, events)
 	}
 	before := plan.Trace
 	plan.Trace = func(thread int, out []load.Outcome) {
@@ -238,8 +245,12 @@ func (m *marking) report(r *load.Result) *report.Faults {
 		return nil
 	}
 	m.end()
+	m.endReading()
 	marks := m.rec.Marks()
 	f := &report.Faults{LimitS: m.limit.Seconds(), Budget: m.budget, Per: m.per, Marks: marks, Scores: []fault.Score{}}
+	if m.reads() {
+		f.LimitS, f.Budget = 0, 0 // nothing is due, so nothing is late
+	}
 	if note := m.e.relayNote(); note != "" {
 		f.Notes = append(f.Notes, note)
 	}
@@ -260,12 +271,15 @@ func (m *marking) report(r *load.Result) *report.Faults {
 	if fewer {
 		f.Notes = append(f.Notes, "some events that failed are missing in the classes of scores: there were too many moments with failures")
 	}
-	scores := fault.Scores(fault.Input{
+	in := fault.Input{
 		Marks: marks, Lanes: m.lanes, Window: m.window(r.Measurement.End), Errors: m.rec.Errors,
 		Start: r.Measurement.Start, End: end, Answers: answers,
-		Limit: m.limit, Budget: m.budget, Scheduled: m.plan.Schedule != nil, Ceiling: m.e.Workload.FaultCeiling(),
-	})
-	f.Scores = append(f.Scores, scores...)
+		Limit: m.limit, Budget: m.budget, Scheduled: m.plan.Schedule != nil, Ceiling: m.e.Workload.FaultCeiling(), Reading: m.reads(),
+	}
+	if m.answering != nil {
+		in.Patience = m.answering.Patience()
+	}
+	f.Scores = append(f.Scores, fault.Scores(in)...)
 	if m.left != "" {
 		f.Notes = append(f.Notes, m.left)
 	}

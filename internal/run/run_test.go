@@ -40,6 +40,7 @@ type fakeKind struct {
 	// From lostFrom to lostUntil, after the start, it has no connection, and takes no batch; 0: it does
 	// not know its connections.
 	lostFrom, lostUntil time.Duration
+	feed                time.Duration // its reader gets an event as often while there is a connection; 0: only what was sent
 	// sees reports whether a reader of committed events sees the event of an
 	// index; the first aborted ones were aborted. nil: no transactions.
 	sees    func(index uint64) bool
@@ -92,15 +93,21 @@ func (s *fakeSession) Start(sink load.Sink) {
 }
 
 func (s *fakeSession) lost() bool {
-	now := s.sink.Now()
+	now := time.Since(s.began) // of a run that reads
+	if s.sink != nil {
+		now = s.sink.Now()
+	}
 	return now >= s.m.lostFrom && now < s.m.lostUntil
 }
 
 func (s *fakeSession) Connected() (n int, known bool) {
-	if s.lost() {
+	switch {
+	case s.m.lostFrom == 0:
+		return 0, false
+	case s.lost():
 		return 0, true
 	}
-	return 1, s.m.lostFrom > 0
+	return 1, true
 }
 
 func (s *fakeSession) Route(int32) load.Lane        { return fakeLane{s} }
@@ -191,8 +198,18 @@ func (s fakeSource) Ends(ctx context.Context) ([]int64, error) {
 
 func (s fakeSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []load.Arrival)) error {
 	defer close(s.ended)
+	var fed <-chan time.Time
+	if s.m.feed > 0 {
+		tick := time.NewTicker(s.m.feed)
+		defer tick.Stop()
+		fed = tick.C
+	}
 	for {
 		select {
+		case <-fed:
+			if !s.lost() {
+				sink(0, []load.Arrival{{Base: s.seen.Add(1) - 1, Events: 1, Bytes: 10, At: now()}})
+			}
 		case <-ctx.Done():
 			time.Sleep(s.m.stopDelay)
 			return ctx.Err()

@@ -17,6 +17,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -181,6 +182,7 @@ func (s *sink) covers(t *testing.T, rows []report.Interval, but int) {
 // The report of an hour of a busy run, with a row a second and five times each,
 // takes less than 60 MiB. BenchmarkEndOfAnHour measures how long its end takes.
 func TestAnHourIsSmall(t *testing.T) {
+	testkit.Need(t, "a second")
 	rows := rowsOf(300, true)
 	h := begin(t, rows)
 	h.end(t)

@@ -112,6 +112,11 @@ func readingProgress(r *load.Reading, src load.Source, ends bool) progressFunc {
 			if last >= 0 {
 				text = "events, the newest came at " + units.FormatDuration(last)
 			}
+			if c, ok := src.(load.Connected); ok {
+				if n, known := c.Connected(); known && n == 0 {
+					text += ": no connection is open"
+				}
+			}
 			if unassigned {
 				text += ": no partitions are assigned, for " + units.FormatDuration(without.Round(time.Second)) + " in all"
 			}

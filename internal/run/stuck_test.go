@@ -54,6 +54,11 @@ func TestWatchProgress(t *testing.T) {
 			"120: no progress for 2m00s; waiting for a connection that takes events, of which 13 have become due",
 		}},
 		{"a gate that allows nothing", fakeKind{}, load.Plan{Gate: load.NewGate()}, false, nil},
+		{"no connection to read from", fakeKind{lostFrom: 1, lostUntil: time.Hour}, load.Plan{}, true, []string{
+			"30: no progress for 30 s; waiting for the first events: no connection is open",
+			"60: no progress for 1m00s; waiting for the first events: no connection is open",
+			"120: no progress for 2m00s; waiting for the first events: no connection is open",
+		}},
 		{"nothing to read", fakeKind{}, load.Plan{}, true, []string{
 			"30: no progress for 30 s; waiting for the first events",
 			"60: no progress for 1m00s; waiting for the first events",

@@ -14,10 +14,32 @@ const withoutConnection = time.Minute
 // lookForConnections is how often the run counts its connections.
 const lookForConnections = time.Second
 
+// A watched is a run whose connections are counted.
+type watched interface {
+	Done() <-chan struct{}
+	// waiting returns a function that reports whether events have waited for a connection since then, and
+	// the measurement is not over.
+	waiting() func() bool
+}
+
+// A watchedRun is a run that sends.
+type watchedRun struct{ *load.Run }
+
+func (r watchedRun) waiting() func() bool {
+	before := r.Progress()
+	return func() bool { return !r.Measured() && r.Progress().Waits(before) }
+}
+
+// A watchedReading is a run that reads: what it waits for, only the system knows.
+type watchedReading struct{ *load.Reading }
+
+func (watchedReading) waiting() func() bool { return func() bool { return true } }
+
 // watchConnections watches whether faults of the run have left it without connections, until the
-// run ends. If so, and the measurement is not over, it closes e.unconnected. Targets that do not know their connections are not watched.
-func (e *execution) watchConnections(r *load.Run, j *injector) {
-	of, ok := e.session.Target().(load.Connected)
+// run ends. If so, and the measurement is not over, it closes e.unconnected. Targets and sources that
+// do not know their connections are not watched.
+func (e *execution) watchConnections(side any, run watched, j *injector) {
+	of, ok := side.(load.Connected)
 	if j == nil || !ok {
 		return
 	}
@@ -27,11 +49,11 @@ func (e *execution) watchConnections(r *load.Run, j *injector) {
 		tick := time.NewTicker(lookForConnections)
 		defer tick.Stop()
 		var since time.Time
-		var before load.Progress
+		var waits func() bool
 		for {
 			select {
 			case <-tick.C:
-			case <-r.Done():
+			case <-run.Done():
 				return
 			}
 			n, known := of.Connected()
@@ -39,8 +61,8 @@ func (e *execution) watchConnections(r *load.Run, j *injector) {
 			case n > 0 || !known || !j.ended.Load() || j.mending.Load() > 0:
 				since = time.Time{}
 			case since.IsZero():
-				since, before = time.Now(), r.Progress()
-			case time.Since(since) >= withoutConnection && !r.Measured() && r.Progress().Waits(before):
+				since, waits = time.Now(), run.waiting()
+			case time.Since(since) >= withoutConnection && waits():
 				e.Logf("the run ends: its fault left no connection, and none came back within %s", units.FlagDuration(withoutConnection))
 				close(none)
 				return

@@ -2,12 +2,14 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 	"carronade/load"
 )
 
@@ -32,6 +34,9 @@ func TestUnconnected(t *testing.T) {
 		{"until a later fault is over", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "fault=150s:stop=pid:OTHER,30s"}, load.ByLoss, 240, 243, system.ExitUntrusted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.most > 100 {
+				testkit.Need(t, "a second")
+			}
 			named := strings.NewReplacer("PID", fmt.Sprint(sleeper(t)), "OTHER", fmt.Sprint(sleeper(t)))
 			for i := range tt.set {
 				tt.set[i] = named.Replace(tt.set[i])
@@ -58,6 +63,92 @@ func TestUnconnected(t *testing.T) {
 				if black == nil || black.More == (tt.until < ever) || black.S < 49 {
 					t.Errorf("the blackout is %+v", black)
 				}
+			})
+		})
+	}
+}
+
+// TestUnconnectedReading: the same for a run that only reads, whose score says for how long nothing came.
+func TestUnconnectedReading(t *testing.T) {
+	const ever = 24 * time.Hour
+	for _, tt := range []struct {
+		name        string
+		until       time.Duration // the connection is lost from 20 s on
+		set         []string      // PID is a process
+		stopped     load.Reason
+		least, most float64 // seconds of the measurement
+		exit        int
+		blackout    float64
+	}{
+		{"for good", ever, []string{"fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, system.ExitUntrusted, 60},
+		{"for good, with a limit", ever, []string{"fault=20s:kill=pid:PID", "slo=outage<30s"}, load.ByLoss, 80, 83, system.ExitUntrusted, 60},
+		{"until it is started again", 70 * time.Second, []string{"fault=20s:kill=pid:PID"}, load.ByTime, 300, 300, system.ExitOK, 50},
+		{"stopped, with a limit", 24 * time.Second, []string{"fault=20s:stop=pid:PID,4s", "slo=outage<5s"}, load.ByTime, 300, 300, system.ExitOK, 4},
+		{"stopped for longer than it would wait", 50 * time.Second, []string{"fault=20s:stop=pid:PID,30s"}, load.ByTime, 300, 300, system.ExitOK, 30},
+		{"marked, and silent", ever, []string{"at=20s", "exec=true"}, load.ByIdle, 30, 31, system.ExitOK, 10},
+		{"stopped for too long", 28 * time.Second, []string{"fault=20s:stop=pid:PID,8s", "slo=outage<5s"}, load.ByTime, 300, 300, system.ExitBroken, 8},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for i := range tt.set {
+				tt.set[i] = strings.ReplaceAll(tt.set[i], "PID", fmt.Sprint(sleeper(t)))
+			}
+			synctest.Test(t, func(t *testing.T) {
+				m := &fakeKind{feed: 10 * time.Millisecond, lostFrom: 20 * time.Second, lostUntil: tt.until}
+				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, append(tt.set, "op=consume", "for=5m")...)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := d.Totals.ElapsedS; d.Stopped != tt.stopped || e < tt.least || e > tt.most {
+					t.Errorf("ended by %s after %v s, want %s after %v to %v", d.Stopped, e, tt.stopped, tt.least, tt.most)
+				}
+				if got, want := d.Partial, tt.stopped == load.ByLoss; got != want {
+					t.Errorf("cut short: %t, want %t", got, want)
+				}
+				if code := d.ExitCode(); code != tt.exit {
+					t.Errorf("exit %d, want %d: %+v; %+v; %q", code, tt.exit, d.Trust, d.Checks, d.Problems)
+				}
+				if len(d.Faults.Scores) == 0 {
+					t.Fatal("the fault has no score")
+				}
+				black := d.Faults.Scores[0].Whole.Blackout
+				if black == nil || black.More == (tt.until < ever) || black.S < tt.blackout-0.2 || black.S > tt.blackout+2 {
+					t.Errorf("the blackout is %+v, want %v s", black, tt.blackout)
+				}
+				<-m.session.ended
+			})
+		})
+	}
+}
+
+// TestIdleWithoutConnection: a run that reads, and ends because nothing arrives, says that it had no
+// connection.
+func TestIdleWithoutConnection(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		from time.Duration // the connection is lost
+		want bool
+	}{
+		{"lost", 5 * time.Second, true},
+		{"not known", 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &fakeKind{lostFrom: tt.from, lostUntil: time.Hour}
+				if tt.from > 0 {
+					m.feed = 10 * time.Millisecond
+				}
+				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=consume")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Stopped != load.ByIdle {
+					t.Errorf("ended by %s", d.Stopped)
+				}
+				const warning = "nothing arrived for 10s (--idle-timeout) because there was no connection: there may be more to read"
+				if got := slices.Contains(d.Warnings, warning); got != tt.want {
+					t.Errorf("the warnings are %q", d.Warnings)
+				}
+				<-m.session.ended
 			})
 		})
 	}

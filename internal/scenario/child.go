@@ -19,8 +19,9 @@ const (
 )
 
 // Main is the child: it runs the script that the parent sends on in, asks for steps on out, and
-// returns the exit code of the process. It ends the process by itself when in ends, or when the
-// script needs too much memory or time and the interpreter cannot be stopped.
+// returns the exit code of the process. languages are those besides our own. It ends the process
+// by itself when in ends, or when the script needs too much memory or time and the interpreter
+// cannot be stopped.
 func Main(in io.Reader, out io.Writer, languages map[string]Language) int {
 	p := newLines(in, out)
 	var begin beginning
@@ -32,7 +33,10 @@ func Main(in io.Reader, out io.Writer, languages map[string]Language) int {
 	go h.listen()
 	go h.watchMemory(begin.Memory)
 	go h.watchTime(begin.Compute)
-	language := languages[begin.Script.Language]
+	language := Language(runModule)
+	if name := begin.Script.Language; name != "" {
+		language = languages[name]
+	}
 	if language == nil {
 		return childFailed
 	}

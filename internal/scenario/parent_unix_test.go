@@ -16,17 +16,10 @@ import (
 	"carronade/internal/testkit"
 )
 
-// childEnv marks the processes that run the scripts of these tests.
-const childEnv = "SCENARIO_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		os.Exit(Main(os.Stdin, os.Stdout, map[string]Language{
-			"reads": reads, "waits": waits, "computes": computes, "fills": fills,
-		}))
+func init() {
+	for name, l := range map[string]Language{"reads": reads, "waits": waits, "computes": computes, "fills": fills} {
+		languages[name] = l
 	}
-	_ = os.Setenv(childEnv, "1") // of the children
-	os.Exit(m.Run())
 }
 
 // reads says its process, and reads a report.
@@ -109,6 +102,7 @@ func runChild(t *testing.T, language string, compute time.Duration) (Reason, *Fa
 
 // A child that is stopped cannot take its answer: the parent does not wait for ever.
 func TestStoppedChild(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	reason, fault := runChild(t, "reads", 50*time.Millisecond)
 	if reason != ByFault || fault == nil || !strings.Contains(fault.Text, "has neither asked nor taken an answer for 2.5 s") || fault.Hint == "" {
@@ -118,6 +112,7 @@ func TestStoppedChild(t *testing.T) {
 
 // A script that does not run does not compute.
 func TestBusyMachine(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	if reason, fault := runChild(t, "waits", time.Second); reason != ByScript || fault != nil {
 		t.Errorf("got %s, %+v", reason, fault)

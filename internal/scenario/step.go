@@ -9,7 +9,7 @@ import (
 type Script struct {
 	Path     string   `json:"path"` // for errors, as the user typed it
 	Source   string   `json:"source"`
-	Language string   `json:"language"` // the name of a Language
+	Language string   `json:"language"` // the name of a Language; "": our own
 	Args     []string `json:"args"`
 	Seed     uint64   `json:"seed"`  // of all that is random
 	Depth    int      `json:"depth"` // of calls
@@ -20,8 +20,8 @@ type Script struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// A Language runs a script to its end, in the child, on the calling goroutine. The error is a
-// *Fault if it has a place in the script.
+// A Language is an API that a script sees. It runs a script to its end, in the child, on the
+// calling goroutine. The error is a *Fault if it has a place in the script.
 type Language func(s *Script, h Host) error
 
 // A Host runs steps for a script. One goroutine uses it: the script's. An error that is a *Fault

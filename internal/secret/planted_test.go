@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit"
 )
 
 // A planter writes random files with secrets in their values, names, section heads and
@@ -172,11 +174,7 @@ func (p *planter) xml(depth int) string {
 // TestPlanted: no secret is left in random files, wherever the settings and comments with
 // them are.
 func TestPlanted(t *testing.T) {
-	files := 500
-	if testing.Short() {
-		files = 100
-	}
-	for seed := range files {
+	for seed := range testkit.Cases(500, 60) {
 		p := &planter{Rand: rand.New(rand.NewPCG(uint64(seed), 1))}
 		text, _ := json.MarshalIndent(map[string]any{p.name(): p.json(0), p.login(): 1}, "", p.one("", "  "))
 		for _, form := range []struct{ grammar, text string }{

@@ -19,9 +19,13 @@ import (
 	"time"
 
 	"carronade/internal/jobs"
+	"carronade/internal/live"
 	"carronade/internal/testkit"
-	"carronade/internal/web"
-	"carronade/target/all"
+	"carronade/target"
+	"carronade/target/apm"
+	"carronade/target/kafka"
+	"carronade/target/null"
+	"carronade/target/riemann"
 )
 
 // manyLines, of a thousand bytes each, are more than the buffers of a connection hold.
@@ -57,9 +61,12 @@ type testSite struct {
 	ran     [][]string // commands that ran at once
 	mu      sync.Mutex
 	outcome func(args []string, stdout, stderr io.Writer) int
-	hub     *web.Hub
+	hub     *live.Hub
 	stop    func()
 }
+
+// kinds are those of the targets in these tests.
+var kinds = []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
 
 func newTestSite(t *testing.T) *testSite {
 	t.Helper()
@@ -85,7 +92,7 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 		t.Fatal(err)
 	}
 	api := &API{
-		Jobs: q, Kinds: all.Kinds(), Loads: func(args []string) bool { return args[0] == "run" }, Folder: s.folder, Version: "1",
+		Jobs: q, Kinds: kinds, Loads: func(args []string) bool { return args[0] == "run" }, Folder: s.folder, Version: "1",
 		Run: func(_ context.Context, user string, args []string, stdout, stderr io.Writer) int {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -101,7 +108,7 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 		t.Fatal(err)
 	}
 	s.url = "http://" + l.Addr().String()
-	s.hub = web.NewHub()
+	s.hub = live.NewHub()
 	site := NewSite(SiteOptions{API: api, Hub: s.hub, Tokens: s.tokens, Host: "127.0.0.1"})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -496,7 +503,7 @@ func TestSystemOf(t *testing.T) {
 		"run kafka://a/t riemann://b":                  jobs.Everything,
 		"":                                             jobs.Everything,
 	} {
-		if got := SystemOf(all.Kinds(), strings.Fields(line)); got != want {
+		if got := SystemOf(kinds, strings.Fields(line)); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}

@@ -3,6 +3,6 @@
 // the API and the page.
 //
 // Its invariants: a request without a valid token is refused, except in a text session from this
-// machine; what a job may do is decided by internal/permit in the process of the job; the server
-// itself opens no file that a request names.
+// machine; what a job may do is decided by Rules, which the job's own process reads and obeys; the
+// server itself opens no file that a request names.
 package serve

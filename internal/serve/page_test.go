@@ -11,8 +11,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"carronade/internal/live"
 	"carronade/internal/testkit/browsertest"
-	"carronade/internal/web"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -39,8 +39,8 @@ func TestPage(t *testing.T) {
 	first := s.submit("run", "kafka://127.0.0.1:9092/t", "--label", "text=<b>bold</b>", "wait")
 	second := s.submit("run", "kafka://127.0.0.1:9092/t", "--for", "3s")
 	awaitOutput(t, s.queue, first)
-	r := web.NewRecorder("run1", web.Run{Target: "kafka://127.0.0.1:9092/t", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: web.Seconds(time.Second), Schedule: true, Processors: 2},
-		func(e web.Event) {
+	r := live.NewRecorder("run1", live.Run{Target: "kafka://127.0.0.1:9092/t", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: live.Seconds(time.Second), Schedule: true, Processors: 2},
+		func(e live.Event) {
 			if err := s.hub.Take(e); err != nil {
 				t.Error(err)
 			}
@@ -52,7 +52,7 @@ func TestPage(t *testing.T) {
 			Phase: measure.Measurement, Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second,
 			Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000}, Set: measure.Set{Response: h, Service: h}, LagEvents: -1,
 		}
-		r.Interval(load.Snapshot{At: iv.End, Phase: iv.Phase, Interval: iv, Rows: []measure.Interval{iv}})
+		r.Show(load.Snapshot{At: iv.End, Phase: iv.Phase, Interval: iv, Rows: []measure.Interval{iv}})
 	}
 	shot := func(tab *browsertest.Tab, name string) {
 		if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {

@@ -12,19 +12,19 @@ import (
 
 	"golang.org/x/net/netutil"
 
-	"carronade/internal/web"
+	"carronade/internal/live"
 )
 
 // A Site is the HTTP port: the page, the runs in progress and the API.
 type Site struct {
-	hub    *web.Hub
+	hub    *live.Hub
 	server *http.Server
 }
 
 // SiteOptions are what a site serves, and who may use it.
 type SiteOptions struct {
 	API    *API
-	Hub    *web.Hub
+	Hub    *live.Hub
 	Tokens *Tokens
 	Host   string   // the host of the address that it listens on
 	Names  []string // other names of the server
@@ -36,7 +36,7 @@ func NewSite(o SiteOptions) *Site {
 	if _, err := netip.ParseAddr(o.Host); err != nil {
 		names = append(names, o.Host)
 	}
-	g := web.NewGuard(o.Tokens.User, names...)
+	g := live.NewGuard(o.Tokens.User, names...)
 	g.Refuse = func(w http.ResponseWriter, r *http.Request, text string, status int) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
 			answerError(w, &problem{status: status, text: text})
@@ -44,16 +44,10 @@ func NewSite(o SiteOptions) *Site {
 		}
 		http.Error(w, text, status)
 	}
-	o.API.User = web.User
-	mux := http.NewServeMux()
-	mux.Handle("POST /api/session", g.Session())
-	mux.Handle("GET /api/runs", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
-	mux.Handle("GET /api/runs/", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
-	mux.Handle("/api/", g.Require(o.API.Handler()))
-	mux.Handle("/", web.Assets())
+	o.API.User = live.UserOf
 	return &Site{hub: o.Hub, server: &http.Server{
 		// Messages about clients that do not speak TLS or HTTP are dropped: every client can cause them.
-		Handler: g.Protect(mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: g.Handler(o.Hub, o.API.Handler()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}}
 }

@@ -96,6 +96,7 @@ func TestTextPort(t *testing.T) {
 }
 
 func TestTextPortLogin(t *testing.T) {
+	t.Parallel() // wrong tokens are answered late
 	tokens := OpenTokens(t.TempDir())
 	secret, err := tokens.Add("ann")
 	if err != nil {

@@ -238,6 +238,13 @@ func (r *Ring) Watch(fd int, events uint32, again bool, tag uint64) {
 	}
 }
 
+// Cancel queues the cancellation of one submission with the kernel, which is found by its
+// tag. The cancellation has a tag of its own, and a completion.
+func (r *Ring) Cancel(canceled, tag uint64) {
+	_, s := r.next()
+	s.op, s.fd, s.tag, s.addr = opAsyncCancel, -1, tag, canceled
+}
+
 // CancelAll queues the cancellation of all submissions with the kernel.
 func (r *Ring) CancelAll(tag uint64) {
 	_, s := r.next()

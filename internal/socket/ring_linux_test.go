@@ -241,6 +241,13 @@ func TestWatchAndCancel(t *testing.T) {
 		}
 		unix.Read(wake, make([]byte, 8))
 	}
+	r.Cancel(2, 4)
+	for _, c := range await(t, r, 2) {
+		if c.More || c.Tag == 2 && c.Err != syscall.ECANCELED || c.Tag == 4 && c.Err != 0 || c.Tag != 2 && c.Tag != 4 {
+			t.Errorf("canceled one: %+v", c)
+		}
+	}
+	r.Recv(there, 2)
 	r.CancelAll(3)
 	left := map[uint64]bool{1: true, 2: true, 3: true}
 	for _, c := range await(t, r, 3) {

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 var recipes = Format{ID: 7, Patience: 10 * time.Second, Steps: []string{"CREATE TABLE recipes (name TEXT) STRICT"}}
@@ -11,7 +13,7 @@ var recipes = Format{ID: 7, Patience: 10 * time.Second, Steps: []string{"CREATE 
 // A file that another process creates at the same moment is never taken for a
 // foreign one.
 func TestCreatedMeanwhile(t *testing.T) {
-	for range 20 {
+	for range testkit.Cases(20, 4) {
 		path := filepath.Join(t.TempDir(), "recipes.db")
 		a, err := recipes.Connect(path, "_pragma=journal_mode(WAL)")
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,20 +57,21 @@ func (d *Dropper) Drop(n int64) error {
 	return nil
 }
 
-// recv is one recv(2) with MSG_TRUNC, which removes bytes from a TCP socket's
-// queue without copying them (tcp(7), since Linux 2.4). It is a raw system call:
-// it never blocks, so the scheduler need not be notified.
+// recv removes bytes from a TCP socket's queue without copying them (MSG_TRUNC, tcp(7),
+// since Linux 2.4).
 func (d *Dropper) recv(fd uintptr) bool {
+	d.got, d.errno = receive(int(fd), nil, d.want, unix.MSG_TRUNC)
+	return d.errno != syscall.EAGAIN // false: let RawConn wait until it is readable
+}
+
+// receive is one recv(2) of at most n bytes that does not wait. It is a raw system call:
+// it never blocks, so the scheduler need not be notified.
+func receive(fd int, p unsafe.Pointer, n, flags int) (int, syscall.Errno) {
 	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, 0, uintptr(d.want), unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
-		switch errno {
-		case syscall.EINTR:
-			continue
-		case syscall.EAGAIN:
-			return false // let RawConn wait until it is readable
+		got, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(p), uintptr(n), uintptr(flags|unix.MSG_DONTWAIT), 0, 0)
+		if errno != syscall.EINTR {
+			return int(got), errno
 		}
-		d.got, d.errno = int(n), errno
-		return true
 	}
 }
 

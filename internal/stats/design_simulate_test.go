@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"carronade/internal/testkit"
 )
 
 // simulations is how many experiments are simulated: a few by default, or as many as the
@@ -115,7 +117,8 @@ func TestFindsKnownEffects(t *testing.T) {
 // all cells are equal. Cells that are much worse are left out.
 func TestBestCell(t *testing.T) {
 	d, _ := Grid(letters(3))
-	const n, truly, bad = 2000, 5, 2
+	const truly, bad = 5, 2
+	n := testkit.Cases(2000, 300)
 	for _, ahead := range []float64{0, 0.5 * simNoise, 2 * simNoise} {
 		missed, kept := 0, 0
 		for seed := range uint64(n) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -38,7 +37,11 @@ func Resolve(ctx context.Context, s Store, ref string) (string, error) {
 	}
 	doing := fmt.Sprintf("look for report %q", ref)
 	if !IsReference(ref) {
-		return "", &target.Error{Doing: doing, Err: errors.New("it is not an id"), Hint: "an id is letters and digits; carronade report list shows them, and last is the newest"}
+		hint := "an id is letters and digits; carronade report list shows them, and last is the newest"
+		if strings.ContainsAny(ref, `./\`) {
+			hint += "; carronade report import FILE takes one from a file"
+		}
+		return "", &target.Error{Doing: doing, Err: errors.New("it is not an id"), Hint: hint}
 	}
 	ref = strings.ToLower(ref)
 	ids, err := s.Find(ctx, ref, candidates+1)
@@ -120,7 +123,7 @@ func Choose(ctx context.Context, s Store, words []string, q Query) ([]string, er
 	}
 	if references == 0 {
 		var err error
-		if q.Filters, err = digest.ParseFilters(words, time.Now()); err != nil {
+		if q.Filters, err = ParseFilters(words, time.Now()); err != nil {
 			return nil, err
 		}
 		q.Fields = []string{}

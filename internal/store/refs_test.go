@@ -74,7 +74,9 @@ func TestResolve(t *testing.T) {
 		{"none", "nosuchid", "", "no such report", "report list"},
 		{"nearly", misspelt, "", "no such report", "did you mean " + id},
 		{"nearly last", "lats", "", "no such report", "did you mean last"},
-		{"not an id", "../etc", "", "not an id", "letters and digits"},
+		{"not an id", "a b", "", "not an id", "letters and digits"},
+		{"a folder", "../etc", "", "not an id", "report import FILE takes one from a file"},
+		{"a file", "report.json", "", "not an id", "report import FILE takes one from a file"},
 		{"nothing", "", "", "not an id", "letters and digits"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

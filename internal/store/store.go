@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
 )
 
@@ -23,10 +22,10 @@ type Store interface {
 	Put(ctx context.Context, d *report.Document) error
 	// Get returns a report by its complete id.
 	Get(ctx context.Context, id string) (*report.Document, error)
-	// Rows returns the digests of reports, newest first. Filters that make no
+	// Rows returns the rows of reports, newest first. Filters that make no
 	// sense for the stored reports, such as one on a field that none has, are
 	// an error with a suggestion.
-	Rows(ctx context.Context, q Query) ([]digest.Row, error)
+	Rows(ctx context.Context, q Query) ([]Row, error)
 	// Find returns the ids that begin with a prefix, newest first, at most n.
 	Find(ctx context.Context, prefix string, n int) ([]string, error)
 	// Delete removes reports by their complete ids.
@@ -58,7 +57,7 @@ type Checker interface {
 
 // A Query chooses reports. The zero Query is all of them.
 type Query struct {
-	Filters digest.Filters
+	Filters Filters
 	Since   time.Time // started at this time or later
 	Limit   int       // only this many of the newest; 0: all
 	Fields  []string  // the requested fields; nil: all

@@ -40,3 +40,11 @@ func Program(t testing.TB, name string) string {
 	t.Fatalf("%s is missing, install it or run scripts/deps as root: %v", name, err)
 	return ""
 }
+
+// Cases is how many cases of many a test tries: all, or with -short only a few.
+func Cases(all, few int) int {
+	if testing.Short() {
+		return few
+	}
+	return all
+}

@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 	"carronade/load"
 )
 
@@ -249,6 +250,7 @@ func TestSampler(t *testing.T) {
 
 // TestManyRows: several pages and row groups, from several feeds.
 func TestManyRows(t *testing.T) {
+	testkit.Need(t, "a second")
 	const rows, feeds = 50_017, 3
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	disk, err := openFile(path)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -59,7 +60,11 @@ func unreadable(name string, err error) error {
 	if inner, ok := errors.AsType[*os.PathError](err); ok {
 		err = inner.Err // the message already has the path
 	}
-	return &Error{Where: name, Err: fmt.Errorf("cannot read the workload: %w", err)}
+	e := &Error{Where: name, Err: fmt.Errorf("cannot read the workload: %w", err)}
+	if errors.Is(err, syscall.EISDIR) {
+		e.Hint = "give a file in it"
+	}
+	return e
 }
 
 // ParseDocument reads a workload written in YAML (or JSON, which is YAML): one

@@ -123,7 +123,7 @@ func LimitResults() []LimitResult {
 		{Name: "unsent", Kind: CountKind, Needs: NeedsSchedule, Help: "events due and never sent"},
 		{Name: "retries", Kind: CountKind, Needs: NeedsSending, Help: "attempts beyond the first"},
 		{Name: "longest-stall", Kind: DurationKind, Help: "longest gap in the answers"},
-		{Name: "outage", Kind: DurationKind, Needs: NeedsSending, Help: "longest time without an ack after a fault, in the worst partition"},
+		{Name: "outage", Kind: DurationKind, Needs: NeedsSending, Help: "longest time without an ack (an event, if the run only reads) after a fault, in the worst partition"},
 		{Name: "recover", Kind: DurationKind, Needs: NeedsSending, Help: "longest time from a fault until the limit on response holds again"},
 		{Name: "lost", Kind: CountKind, Needs: NeedsDelivery, Help: "events acked and not found"},
 		{Name: "not-found", Kind: CountKind, Needs: NeedsDelivery, Help: "events sent and not found, whatever the answer was"},

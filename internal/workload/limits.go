@@ -114,8 +114,8 @@ func checkSLO(text string) error {
 func (w *Workload) require() (name string, err error) {
 	for _, l := range w.Limits() {
 		switch {
-		case w.Op == Consume && (l.Needs != NeedsNothing || l.Stat != NoStat):
-			return "slo", &Error{Err: fmt.Errorf("%q: a run that only reads has no such result", l.Text), Hint: "throughput, longest-stall and keeps-up can be limited; end-to-end times need --op roundtrip"}
+		case w.Op == Consume && l.Name != "outage" && (l.Needs != NeedsNothing || l.Stat != NoStat):
+			return "slo", &Error{Err: fmt.Errorf("%q: a run that only reads has no such result", l.Text), Hint: "throughput, longest-stall, outage and keeps-up can be limited; end-to-end times need --op roundtrip"}
 		case l.Needs == NeedsSchedule && !w.Has("rate") && !w.Has("shape"):
 			hint := "add --rate or --shape"
 			if l.Time == "response" {

@@ -18,17 +18,14 @@ func faultTable() []Setting {
 	return []Setting{
 		{
 			Option: target.Option{Name: "fault", Type: target.List, Group: groupFaults, Independent: true, Help: "a fault that the run makes, such as 60s:stop=leader,10s (repeatable; see docs/faults.md)", Word: "FAULT"},
-			NotOps: notReading,
 			check:  checkFault,
 		},
 		{
 			Option: target.Option{Name: "at", Type: target.List, Group: groupFaults, Independent: true, Help: "when to run the command of --exec: TIME, or TIME:heal for a command that heals a fault (repeatable)", Word: "TIME"},
-			NotOps: notReading,
 			check:  checkMoment,
 		},
 		{
 			Option: target.Option{Name: "exec", Type: target.List, Group: groupFaults, Independent: true, Help: "a command for each --at, in the same order; it needs --allow-exec", Word: "CMD", Show: showCommand},
-			NotOps: notReading,
 		},
 		{
 			Option:   target.Option{Name: "allow-exec", Type: target.Bool, Group: groupFaults, Help: "run the commands of --exec, also those in a file or a report"},
@@ -41,7 +38,6 @@ func faultTable() []Setting {
 		{
 			Option: target.Option{Name: "marks", Type: target.Bool, Group: groupFaults, Help: "take marks while it runs (carronade mark), and score what follows each"},
 			Aside:  true,
-			NotOps: notReading,
 		},
 		{
 			Option: target.Option{Name: "fault-ceiling", Type: target.Rate, Group: groupFaults, Help: "what the system is known to take, for predictions (default: as seen while it catches up)"},
@@ -107,7 +103,11 @@ func (w *Workload) Moments() []fault.Moment {
 // faultConflicts checks the settings of faults against each other, and against the end of the run.
 func (w *Workload) faultConflicts(fault func(name, hint, format string, args ...any)) {
 	if n, m := len(w.List("at")), len(w.List("exec")); n != m {
-		fault("exec", "give an --exec for each --at", "%d commands have %d times", m, n)
+		name, other, a, b := "at", "exec", n, m
+		if n == 0 {
+			name, other, a, b = "exec", "at", m, n
+		}
+		fault(name, "give an --exec for each --at", "it is given %s, and --%s %s", units.Plural(a, "time"), other, units.Plural(b, "time"))
 		return
 	}
 	if !w.Has("fault") && !w.Has("exec") {

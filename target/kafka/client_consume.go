@@ -91,7 +91,7 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 		kgo.FetchMaxBytes(c.fetch.maxBytes),
 		kgo.FetchMaxPartitionBytes(c.fetch.maxPartition),
 		kgo.BrokerMaxReadBytes(max(100<<20, 2*c.fetch.maxBytes)),
-		kgo.FetchMaxWait(max(c.fetch.maxWait, 10*time.Millisecond)),
+		kgo.FetchMaxWait(c.clientMaxWait()),
 		kgo.KeepControlRecords(), // not counted, but a log may end with one
 		kgo.WithHooks(&s.traffic, r.lateness),
 		kgo.WithPools(&s.pool),
@@ -124,6 +124,9 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 		kgo.AutoCommitMarks(),
 	)
 }
+
+// clientMaxWait is for how long a broker may wait for events of a client: the client takes no less.
+func (c *config) clientMaxWait() time.Duration { return max(c.fetch.maxWait, 10*time.Millisecond) }
 
 // Logs implements load.Source.
 func (s *clientSource) Logs() []string { return s.cl.logs() }
@@ -174,6 +177,7 @@ func (s *clientSource) Metrics() []BrokerMetrics { return s.traffic.metrics() }
 func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	s.traffic.closing.Store(false)
 	if err := s.resumeCommitted(ctx); err != nil {
 		return err
 	}
@@ -356,6 +360,9 @@ func (s *clientSource) fatal(fetches kgo.Fetches) error {
 
 func (s *clientSource) facts() map[string]any {
 	f := map[string]any{"read_from": s.cl.cfg.startText(), "client": "franz-go"}
+	if n := s.traffic.lost.Load(); n > 0 {
+		f["lost_connections"] = n
+	}
 	if s.cl.cfg.topics != nil {
 		f["topics"] = s.cl.topicNames()
 	}

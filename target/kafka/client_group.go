@@ -131,6 +131,7 @@ func (r *clientReader) release() {
 }
 
 func (r *clientReader) leave() {
+	r.s.traffic.closing.Store(true)
 	if r.s.cl.cfg.shareGroup != "" {
 		// Accept what was delivered. The client usually does so with the next poll,
 		// but this was the last one.

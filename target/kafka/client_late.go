@@ -42,7 +42,14 @@ type fetchAnswer struct {
 // A fetched describes the answers with records of a log that are not polled yet.
 type fetched struct {
 	oldest, newest fetchAnswer
+	from           fetchedFrom
 	ownDelay       time.Duration // see part.ownDelay
+}
+
+// A fetchedFrom is the broker that a log was last read from.
+type fetchedFrom struct {
+	broker int32
+	known  bool
 }
 
 var (
@@ -115,6 +122,7 @@ func (l *clientLateness) OnFetchBatchRead(meta kgo.BrokerMetadata, topic string,
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.log(log)
+	f.from = fetchedFrom{meta.NodeID, true}
 	f.newest = l.fetches(meta.NodeID).newest
 	if f.oldest.arrived == 0 {
 		f.oldest = f.newest

@@ -18,6 +18,8 @@ import (
 // concurrent use.
 type traffic struct {
 	written, read atomic.Uint64
+	lost          atomic.Uint64 // connections
+	closing       atomic.Bool   // the run is over: its clients close their connections
 
 	happened func(name string, began time.Time, length time.Duration)
 
@@ -84,7 +86,7 @@ func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, nc n
 	if err != nil && sink != nil {
 		t.absent.Note(joinAddr(meta.Host, meta.Port), sink.Now(), err.Error())
 	}
-	if err != nil || meta.NodeID < 0 {
+	if err != nil || meta.NodeID < 0 || t.closing.Load() {
 		return
 	}
 	t.mu.Lock()
@@ -97,13 +99,21 @@ func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, nc n
 
 // OnBrokerDisconnect implements kgo.HookBrokerDisconnect.
 func (t *traffic) OnBrokerDisconnect(meta kgo.BrokerMetadata, nc net.Conn) {
-	if meta.NodeID >= 0 {
+	if meta.NodeID >= 0 && !t.closing.Load() {
+		t.lost.Add(1)
 		t.happened("connection lost", time.Now(), 0)
 	}
 	t.mu.Lock()
 	t.disconnected[meta.NodeID] = true
 	delete(t.open, nc)
 	t.mu.Unlock()
+}
+
+// connections returns how many connections are open.
+func (t *traffic) connections() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open)
 }
 
 // OnBrokerThrottle implements kgo.HookBrokerThrottle.

@@ -56,11 +56,14 @@ type wireSource struct {
 	addrs           map[int32]string // brokers
 	fetchers        map[fetcherKey]*fetcher
 	fetchersCreated int // number of fetchers created
+	metrics         map[int32]*BrokerMetrics
 	wg              sync.WaitGroup
 
 	written, read              atomic.Uint64
 	throttled                  atomic.Int64 // ns
 	resets, moves, failedConns atomic.Uint64
+	lostConns                  atomic.Uint64
+	connected                  atomic.Int64  // connections that are open
 	renewed                    atomic.Uint64 // logins renewed on open connections
 	abortedBatches             atomic.Uint64
 	abortedEvents              atomic.Uint64
@@ -89,11 +92,17 @@ type part struct {
 	readRanges []readRange // what was delivered
 
 	delivered atomic.Int64 // next to be delivered
-	high      atomic.Int64 // end of what may be read, as last reported; -1: unknown
+	// emptied is when a broker last said that there are no events beyond delivered, in ns of the run; 0: it
+	// has not said so since the newest; notRead: nothing more is read.
+	emptied atomic.Int64
+	high    atomic.Int64 // end of what may be read, as last reported; -1: unknown
 }
 
 // done reports whether everything asked for was read.
 func (p *part) done() bool { return p.offset >= p.end }
+
+// notRead is part.emptied of a partition that is not read, or was read to its end.
+const notRead = math.MaxInt64
 
 // A lostPart is a partition handed back to the manager, with the reason.
 type lostPart struct {
@@ -222,6 +231,8 @@ func (s *wireSource) manage(ctx context.Context) error {
 		if !p.done() && s.reads(p) {
 			left++
 			unassigned = append(unassigned, p)
+		} else {
+			p.emptied.Store(notRead)
 		}
 	}
 	stale := false // the leaders must be looked up again
@@ -402,6 +413,7 @@ func (s *wireSource) facts() map[string]any {
 	}
 	for name, n := range map[string]uint64{
 		"offset_resets": s.resets.Load(), "leader_moves": s.moves.Load(), "failed_connections": s.failedConns.Load(),
+		"lost_connections":        s.lostConns.Load(),
 		"fetch_logins_renewed":    s.renewed.Load(),
 		"aborted_batches_skipped": s.abortedBatches.Load(), "aborted_events_skipped": s.abortedEvents.Load(),
 	} {

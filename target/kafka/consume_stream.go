@@ -37,6 +37,8 @@ type fetcher struct {
 	conn       net.Conn
 	in         *socket.Stamped // reads from conn
 	term       loginTerm       // validity of the login
+	connected  bool            // the connection has been of use: the broker has said what it can
+	metrics    BrokerMetrics   // of this fetcher
 	version    int16
 	corr       int32
 	format     *kmsg.RequestFormatter
@@ -80,11 +82,19 @@ func newFetcher(src *wireSource, key fetcherKey, addr string) *fetcher {
 // ends. Then it hands back all partitions.
 func (st *fetcher) run(ctx context.Context) {
 	err := st.serve(ctx)
+	s := st.src
 	if st.conn != nil {
 		st.conn.Close()
 	}
-	s := st.src
+	if st.connected {
+		s.connected.Add(-1)
+	}
+	failed := err != nil && ctx.Err() == nil
+	if failed && st.connected {
+		st.metrics.Reconnects++
+	}
 	s.mu.Lock()
+	s.count(st)
 	if s.fetchers[st.key] == st {
 		delete(s.fetchers, st.key)
 	}
@@ -94,8 +104,14 @@ func (st *fetcher) run(ctx context.Context) {
 		p.owned = false
 	}
 	s.mu.Unlock()
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case failed && st.connected:
+		s.lostConns.Add(1)
+		s.cl.cfg.happened("connection lost", time.Now(), 0)
+	case failed:
 		s.failedConns.Add(1)
+	}
+	if failed {
 		s.cl.cfg.logf("fetch from broker %d at %s: %v", st.key.broker, st.addr, err)
 	}
 	for _, p := range left {
@@ -133,6 +149,8 @@ func (st *fetcher) serve(ctx context.Context) error {
 		if wait > 0 {
 			// KIP-219: the broker has answered, and does not read for this time.
 			st.src.throttled.Add(int64(wait))
+			st.metrics.Throttled++
+			st.metrics.Throttle += wait
 			st.late.throttled(wait)
 			select {
 			case <-ctx.Done():
@@ -189,6 +207,8 @@ func (st *fetcher) connect(ctx context.Context) error {
 	if st.version < kafka.MinFetchVersion {
 		return errTooOld
 	}
+	st.connected = true
+	st.src.connected.Add(1)
 	st.src.mu.Lock()
 	unnamed := st.src.topicID == [16]byte{}
 	st.src.mu.Unlock()
@@ -227,6 +247,8 @@ func (st *fetcher) ask(ctx context.Context) error {
 	before := st.src.now()
 	n, err := st.conn.Write(st.out)
 	st.src.written.Add(uint64(n))
+	st.metrics.Requests++
+	st.metrics.Bytes += uint64(n)
 	st.late.asked(before, st.src.now())
 	return err
 }
@@ -367,6 +389,14 @@ func (st *fetcher) partition(fp *kafka.FetchPartition) error {
 		s.abortedBatches.Add(n)
 		s.abortedEvents.Add(st.decoder.skippedEvents)
 		st.decoder.skippedBatches, st.decoder.skippedEvents = 0, 0
+	}
+	switch {
+	case p.done():
+		p.emptied.Store(notRead)
+	case p.offset >= high:
+		p.emptied.Store(int64(st.at))
+	default:
+		p.emptied.Store(0)
 	}
 	if p.done() {
 		st.handBack = append(st.handBack, lostPart{p: p, err: errReadToEnd})

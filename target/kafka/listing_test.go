@@ -53,7 +53,7 @@ func writeList(t testing.TB, lines string) string {
 // either engine, and a run that reads it reads exactly these.
 func TestListsWhatWasAcked(t *testing.T) {
 	t.Parallel()
-	const events = 3000
+	events := testkit.Cases(3000, 700)
 	for name, given := range map[string]map[string][]string{
 		"wire":       {"clients": {"2"}},
 		"idempotent": {"idempotent": {"true"}, "acks": {"all"}},
@@ -72,7 +72,7 @@ func TestListsWhatWasAcked(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			r, err := load.Fire(ctx, load.Plan{BatchEvents: 7, Concurrency: 4, Measurement: load.Limits{Events: events}}, sess.Target())
+			r, err := load.Fire(ctx, load.Plan{BatchEvents: 7, Concurrency: 4, Measurement: load.Limits{Events: uint64(events)}}, sess.Target())
 			if err != nil {
 				t.Fatal(err)
 			}

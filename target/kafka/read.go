@@ -40,6 +40,7 @@ type itemReader struct {
 	written, read atomic.Uint64
 	recordBytes   atomic.Int64 // mean size on the wire of recent records; 0: not known
 	retried       atomic.Uint64
+	lost          atomic.Uint64 // connections
 }
 
 // blockItems is how many consecutive items one client reads.
@@ -163,6 +164,9 @@ func (r *itemReader) facts() map[string]any {
 	f := map[string]any{"items": r.items.n, "recycled": r.items.recycle}
 	if n := r.retried.Load(); n > 0 {
 		f["reads_retried"] = n
+	}
+	if n := r.lost.Load(); n > 0 {
+		f["lost_connections"] = n
 	}
 	return f
 }

@@ -77,12 +77,28 @@ func (k *readLink) signal() {
 
 // run connects and serves until the reader is closed.
 func (k *readLink) run() {
-	conn.Keeper[readLink]{First: conn.ReconnectFirst, Dial: k.dial, Failed: k.giveUp, Serve: func(*readLink) conn.Next {
-		if err := k.serve(); k.ctx.Err() == nil {
-			k.giveUp(err)
+	conn.Keeper[readLink]{First: conn.ReconnectFirst, Dial: k.dial, Failed: k.giveUp, Serve: k.use}.Run(k.ctx, nil)
+}
+
+// use uses the connection until it has ended.
+func (k *readLink) use(*readLink) conn.Next {
+	began := time.Now()
+	err := k.serve()
+	k.c.mu.Lock()
+	k.conn = nil
+	k.c.mu.Unlock()
+	renews := errors.Is(err, errLoginEnds)
+	if k.ctx.Err() == nil {
+		if !renews {
+			k.c.r.lost.Add(1)
+			k.c.r.cfg.happened("connection lost", time.Now(), 0)
 		}
+		k.giveUp(err)
+	}
+	if renews || k.answered > 0 || time.Since(began) > conn.ReconnectMost { // one that was idle, and that the broker then closed, was usable
 		return conn.AfterFirst
-	}}.Run(k.ctx, nil)
+	}
+	return conn.AfterPause // a broker that accepts connections and closes them is as bad as none
 }
 
 // dial connects when there is something to read.

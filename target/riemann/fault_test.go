@@ -91,6 +91,9 @@ func TestResets(t *testing.T) {
 		{name: "within messages", given: []string{"send-buffer=16KiB"}, pause: true, plan: load.Plan{BatchEvents: 100}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.plan.Schedule == nil {
+				testkit.Need(t, "a second of a whole processor")
+			}
 			f := serve(t, nil)
 			spec := specOf(t, "riemann://"+f.addr, append([]string{"clients=2", "reconnect-backoff=5ms"}, tt.given...)...)
 			tt.plan.BatchEvents, tt.plan.MaxInFlight = max(1, tt.plan.BatchEvents), cmp.Or(tt.plan.MaxInFlight, 1000)
@@ -300,6 +303,7 @@ func TestServerNeverComesBack(t *testing.T) {
 // After a timeout the unanswered messages are unknown, and the lane makes a new
 // connection.
 func TestRequestTimeout(t *testing.T) {
+	testkit.Need(t, "some seconds")
 	t.Parallel()
 	f := serve(t, nil)
 	const limit = 5 * time.Second // no stall of the machine exceeds it

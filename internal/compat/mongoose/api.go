@@ -19,8 +19,9 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/live"
 	"carronade/internal/report"
-	"carronade/internal/web"
+	"carronade/internal/scenario"
 	"carronade/internal/workload"
 )
 
@@ -100,7 +101,7 @@ func guarded(next http.Handler, addr string, names []string) http.Handler {
 	if name, err := os.Hostname(); err == nil && name != "" {
 		own = append(own, name)
 	}
-	g := web.NewGuard(func(string) (string, bool) { return "", false }, own...)
+	g := live.NewGuard(func(string) (string, bool) { return "", false }, own...)
 	g.Refuse = func(w http.ResponseWriter, _ *http.Request, text string, status int) {
 		if status == http.StatusMisdirectedRequest {
 			text = "this machine does not have that name: use its address or its host name, or start the program with --api-name=HOST"
@@ -362,8 +363,8 @@ func parts(w http.ResponseWriter, r *http.Request) (defaults, script []byte, err
 		case "defaults":
 			defaults = data
 		case "scenario":
-			if script = bytes.TrimSpace(data); len(script) > mostScript {
-				return nil, nil, fmt.Errorf("a scenario has at most %d MiB", mostScript>>20)
+			if script = bytes.TrimSpace(data); len(script) > scenario.MostSource {
+				return nil, nil, fmt.Errorf("a scenario has at most %d MiB", scenario.MostSource>>20)
 			}
 		default:
 			return nil, nil, fmt.Errorf("a run has no part %q: only defaults and scenario", name)

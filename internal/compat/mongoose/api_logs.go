@@ -2,7 +2,6 @@ package mongoose
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,7 +57,7 @@ func logRoot(is43 bool) (string, error) {
 
 // logged returns the program of a run, which writes into files in the folder of its step.
 func (a *api) logged(v *values, now time.Time, script []byte) (*compat.Program, func(), error) {
-	root, err := logRoot(a.program.Generation == "4.3")
+	root, err := logRoot(a.is43())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,10 +105,7 @@ func (a *api) listLogs(w http.ResponseWriter, _ *http.Request) {
 	for _, l := range logFiles {
 		all[l.name] = l.what
 	}
-	w.Header().Set("Content-Type", "application/json")
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.Encode(all) //nolint:errcheck // who asked has gone
+	writeJSON(w, all)
 }
 
 // logPath is the file that a request names; otherwise the request is answered.
@@ -120,7 +116,7 @@ func (a *api) logPath(w http.ResponseWriter, r *http.Request) (string, bool) {
 		http.Error(w, fmt.Sprintf("log %q does not exist: GET /logs lists them", name), http.StatusNotFound)
 		return "", false
 	}
-	for _, is43 := range []bool{a.program.Generation == "4.3", a.program.Generation != "4.3"} {
+	for _, is43 := range []bool{a.is43(), !a.is43()} {
 		root, err := logRoot(is43)
 		if err != nil {
 			continue

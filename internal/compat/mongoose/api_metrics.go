@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"carronade/internal/compat"
 )
 
 // mostMeasured limits how many steps of a run have metrics; the oldest that ended are left out.
@@ -98,7 +100,7 @@ func (a *api) getMetrics(w http.ResponseWriter, _ *http.Request) {
 		}
 		fmt.Fprintf(&b, "# HELP mongoose_%s %s\n# TYPE mongoose_%[1]s gauge\n", g.name, g.help)
 		for k := range all {
-			fmt.Fprintf(&b, "mongoose_%s{%s} %s\n", g.name, all[k].labels(id), double(g.of(&all[k].m)))
+			fmt.Fprintf(&b, "mongoose_%s{%s} %s\n", g.name, all[k].labels(id), compat.JavaDouble(g.of(&all[k].m)))
 		}
 	}
 	w.Write(b.Bytes()) //nolint:errcheck // who asked has gone

@@ -216,7 +216,7 @@ func TestAPIRefuses(t *testing.T) {
 		{name: "brackets", defaults: strings.Repeat("[", mostBrackets+1), status: 400, want: "the sections are too deep"},
 		{name: "many options", defaults: strings.Repeat("#", mostOptions+1), status: 400, want: "the options have at most 64 KiB"},
 		{name: "another part", defaults: "{}", script: "x", more: "y", status: 400, want: `no part "more"`},
-		{name: "a large scenario", defaults: "{}", script: strings.Repeat("x", mostScript+1), status: 400, want: "at most 1 MiB"},
+		{name: "a large scenario", defaults: "{}", script: strings.Repeat("x", scenario.MostSource+1), status: 400, want: "at most 1 MiB"},
 		{name: "too large", defaults: strings.Repeat("x", mostBody+1), status: 413, want: "at most 2 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

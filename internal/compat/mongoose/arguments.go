@@ -3,6 +3,7 @@ package mongoose
 import (
 	"fmt"
 	"math"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -143,32 +144,41 @@ func (v *values) list(name string) []string {
 	return out
 }
 
+// addrs are the addresses of a list NAME-addrs; those without a port have that of NAME-port.
+func (v *values) addrs(name string) []string {
+	all := v.list(name + "-addrs")
+	for i, addr := range all {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			all[i] = net.JoinHostPort(strings.Trim(addr, "[]"), v.text(name+"-port"))
+		}
+	}
+	return all
+}
+
 // duration is an integer followed by s, m, h or d, or by .seconds and so on, or in seconds.
 func (v *values) duration(name string) (time.Duration, error) {
 	text := strings.ToLower(strings.TrimSpace(v.text(name)))
-	unit := time.Second
 	if number, word, ok := strings.Cut(text, "."); ok { // 10.seconds is 10s
 		if word = strings.TrimSuffix(word, "s"); slices.Contains([]string{"second", "minute", "hour", "day"}, word) {
 			text = number + word[:1]
 		}
 	}
-	if n := len(text); n > 0 {
-		switch text[n-1] {
-		case 's':
-			text = text[:n-1]
-		case 'm':
-			unit, text = time.Minute, text[:n-1]
-		case 'h':
-			unit, text = time.Hour, text[:n-1]
-		case 'd':
-			unit, text = 24*time.Hour, text[:n-1]
-		}
-	}
+	text, unit := cutUnit(text)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n > int64(math.MaxInt64/unit) {
 		return 0, fmt.Errorf("--%s: %q is not a time: a whole number with s, m, h or d, such as 30s", name, v.text(name))
 	}
 	return time.Duration(n) * unit, nil
+}
+
+// cutUnit cuts the unit of a time off its text: s, m, h or d; without one it is in seconds.
+func cutUnit(text string) (number string, unit time.Duration) {
+	if n := len(text) - 1; n >= 0 {
+		if u, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[text[n]]; ok {
+			return text[:n], u
+		}
+	}
+	return text, time.Second
 }
 
 // sizeForm matches a number of bytes; units are powers of 1024.

@@ -136,10 +136,7 @@ func shown(text string) string {
 	if text == "" {
 		return "null"
 	}
-	if r := []rune(text); len(r) > 40 {
-		return string(r[:40]) + "..."
-	}
-	return text
+	return shortened(text)
 }
 
 // becomes says what a path becomes.

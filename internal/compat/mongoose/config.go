@@ -301,25 +301,26 @@ func (v *values) public() *values {
 	return c
 }
 
+// is43 reports whether the API is that of 4.3, not that of 4.2.
+func (a *api) is43() bool { return a.program.Generation == "4.3" }
+
 // getConfig answers with all options and their defaults.
 func (a *api) getConfig(w http.ResponseWriter, r *http.Request) {
-	is43 := a.program.Generation == "4.3"
 	v := a.defaults.public()
-	if wantsJSON(r) {
-		writeJSON(w, tree(is43, v.jsonValue))
-		return
-	}
-	w.Header().Set("Content-Type", "application/yaml")
-	w.Write([]byte(v.config(is43))) //nolint:errcheck // who asked has gone
+	a.writeOptions(w, r, v.jsonValue, v.yamlValue)
 }
 
 // getSchema answers with all options and their types.
 func (a *api) getSchema(w http.ResponseWriter, r *http.Request) {
-	is43 := a.program.Generation == "4.3"
+	a.writeOptions(w, r, func(o *option) any { return o.kind }, func(o *option) string { return strconv.Quote(o.kind) })
+}
+
+// writeOptions answers with all options, and with what they have in JSON or in YAML.
+func (a *api) writeOptions(w http.ResponseWriter, r *http.Request, inJSON func(o *option) any, inYAML func(o *option) string) {
 	if wantsJSON(r) {
-		writeJSON(w, tree(is43, func(o *option) any { return o.kind }))
+		writeJSON(w, tree(a.is43(), inJSON))
 		return
 	}
 	w.Header().Set("Content-Type", "application/yaml")
-	w.Write([]byte(optionsDocument(is43, func(o *option) string { return strconv.Quote(o.kind) }))) //nolint:errcheck // who asked has gone
+	w.Write([]byte(optionsDocument(a.is43(), inYAML))) //nolint:errcheck // who asked has gone
 }

@@ -1,8 +1,10 @@
 package mongoose
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/compat"
 	"carronade/internal/secret"
+	"carronade/internal/system"
 )
 
 // The folders below ~/.mongoose.
@@ -47,7 +51,7 @@ func openFiles(s *step, args []string) (*files, bool, error) {
 	}
 	err = errors.Join(
 		os.WriteFile(f.path("cli.args.log"), []byte(strings.Join(new(secret.Mask).Args(args), "\n")+"\n"), 0o644),
-		os.WriteFile(f.path("config.yaml"), []byte(s.v.public().config(s.is43)), 0o644),
+		os.WriteFile(f.path("config.yaml"), []byte(optionsDocument(s.is43, s.v.public().yamlValue)), 0o644),
 	)
 	if f.periodic { // log4j makes the file and its header line even without rows
 		err = errors.Join(err, f.begin("metrics.csv", false))
@@ -103,11 +107,7 @@ func checkFileWritable(path string) error {
 	_, err := os.Lstat(path)
 	file, openErr := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if openErr != nil {
-		var pathErr *os.PathError
-		if errors.As(openErr, &pathErr) {
-			openErr = pathErr.Err
-		}
-		return fmt.Errorf("%s: %w", path, openErr)
+		return fmt.Errorf("%s: %w", path, system.Reason(openErr))
 	}
 	openErr = file.Close()
 	if errors.Is(err, os.ErrNotExist) {
@@ -118,20 +118,18 @@ func checkFileWritable(path string) error {
 
 func (f *files) path(name string) string { return filepath.Join(f.dir, name) }
 
-// config is all options as a YAML document.
-func (v *values) config(is43 bool) string {
-	return optionsDocument(is43, func(o *option) string {
-		value := v.text(o.name)
-		switch {
-		case o.kind == tList:
-			return "[" + strings.Join(v.list(o.name), ", ") + "]"
-		case value == "":
-			return "null"
-		case o.kind == tString || o.kind == tAny || o.kind == tMap:
-			return strconv.Quote(value)
-		}
-		return value
-	})
+// yamlValue is the value of an option in YAML.
+func (v *values) yamlValue(o *option) string {
+	value := v.text(o.name)
+	switch {
+	case o.kind == tList:
+		return "[" + strings.Join(v.list(o.name), ", ") + "]"
+	case value == "":
+		return "null"
+	case o.kind == tString || o.kind == tAny || o.kind == tMap:
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 // optionsDocument is all options as a YAML document, with of as their values.
@@ -169,7 +167,7 @@ func (s *step) csvHead(total bool) string {
 	for _, t := range []string{"Duration", "Latency"} {
 		fmt.Fprintf(&b, ",%[1]sAvg[us],%[1]sMin[us]", t)
 		for i, q := range s.quantiles {
-			label := "Q_" + double(q)
+			label := "Q_" + compat.JavaDouble(q)
 			if s.quartiles() && !(s.is43 && total) {
 				label = []string{"LoQ", "Med", "HiQ"}[i]
 			}
@@ -188,13 +186,13 @@ func (s *step) csvRow(m *metrics, total bool) string {
 		mb = 1e6 // only in these files
 	}
 	fields := []string{
-		`"` + m.at.UTC().Format("2006-01-02T15:04:05,000") + `"`, s.op, strconv.Itoa(s.concurrency), strconv.Itoa(s.nodeCount()),
-		strconv.FormatUint(m.current, 10), double(m.mean), strconv.FormatUint(m.succ, 10), strconv.FormatUint(m.fail, 10),
-		strconv.FormatUint(m.bytes, 10), double(seconds(m)), double(m.duration.sum),
-		double(m.meanRate), double(m.lastRate), double(m.meanBytes / mb), double(m.lastBytes / mb),
+		`"` + m.at.UTC().Format(isoTime) + `"`, s.op, strconv.Itoa(s.concurrency), strconv.Itoa(s.nodeCount()),
+		strconv.FormatUint(m.current, 10), compat.JavaDouble(m.mean), strconv.FormatUint(m.succ, 10), strconv.FormatUint(m.fail, 10),
+		strconv.FormatUint(m.bytes, 10), compat.JavaDouble(seconds(m)), compat.JavaDouble(m.duration.sum),
+		compat.JavaDouble(m.meanRate), compat.JavaDouble(m.lastRate), compat.JavaDouble(m.meanBytes / mb), compat.JavaDouble(m.lastBytes / mb),
 	}
 	for _, t := range []timing{m.duration, m.latency} {
-		fields = append(fields, double(t.mean), strconv.FormatInt(t.min, 10))
+		fields = append(fields, compat.JavaDouble(t.mean), strconv.FormatInt(t.min, 10))
 		for _, q := range t.quantiles {
 			if !(s.strict && s.is43 && !total) {
 				fields = append(fields, strconv.FormatInt(q, 10))
@@ -248,7 +246,34 @@ func appendFile(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// logLine formats a message as mongoose does on the console.
-func logLine(now time.Time, level byte, class, thread, message string) string {
-	return fmt.Sprintf("%s %c %s %s %s\n", now.UTC().Format("2006-01-02T15:04:05,000"), level, right(class, 30), right(thread, 30), message)
+// writers are buffered files that are closed together.
+type writers []func() error
+
+// open opens a file, which is made if it does not exist.
+func (w *writers) open(path string, flags int) (*bufio.Writer, error) {
+	file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	b := bufio.NewWriterSize(file, 1<<16)
+	*w = append(*w, func() error { return errors.Join(b.Flush(), file.Close()) })
+	return b, nil
+}
+
+// close writes what is buffered, and closes all files.
+func (w *writers) close() error {
+	var errs []error
+	for _, c := range *w {
+		errs = append(errs, c())
+	}
+	*w = nil
+	return errors.Join(errs...)
+}
+
+// isoTime is the format of times in files and messages, which are in UTC.
+const isoTime = "2006-01-02T15:04:05,000"
+
+// logf writes a message as mongoose's main thread does on the console.
+func logf(w io.Writer, level byte, class, format string, args ...any) {
+	fmt.Fprintf(w, "%s %c %s %s %s\n", time.Now().UTC().Format(isoTime), level, right(class, 30), right("main", 30), fmt.Sprintf(format, args...))
 }

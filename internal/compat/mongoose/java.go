@@ -5,37 +5,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
-)
 
-// double formats a number as Java formats a double: always with a point, and with
-// an exponent below a thousandth and from ten million on.
-func double(x float64) string {
-	switch abs := math.Abs(x); {
-	case math.IsNaN(x):
-		return "NaN"
-	case math.IsInf(x, 0):
-		return strings.TrimPrefix(strconv.FormatFloat(x, 'f', -1, 64), "+") + "inity"
-	case x == 0:
-		return "0.0"
-	case abs >= 1e-3 && abs < 1e7:
-		s := strconv.FormatFloat(x, 'f', -1, 64)
-		if !strings.Contains(s, ".") {
-			s += ".0"
-		}
-		return s
-	}
-	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', -1, 64), "e")
-	if !strings.Contains(mantissa, ".") {
-		mantissa += ".0"
-	}
-	n, _ := strconv.Atoi(exponent)
-	return mantissa + "E" + strconv.Itoa(n)
-}
+	"carronade/internal/compat"
+)
 
 // fixed formats a number for a column of n characters: as an integer if only an
 // integer fits, otherwise with digits removed, before the exponent if there is one.
 func fixed(x float64, n int) string {
-	s := double(x)
+	s := compat.JavaDouble(x)
 	switch {
 	case x > math.Pow10(n-2) && x < math.Pow10(n):
 		return strconv.FormatInt(int64(x), 10)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"carronade/internal/compat"
 )
 
 const mib = 1 << 20
@@ -52,7 +54,7 @@ func (t *table) row(m *metrics) {
 		right(fixed(m.mean, 10), 10),
 		left(strconv.FormatUint(m.succ, 10), 12),
 		paint(failColor(m.succ, m.fail), left(t.s.failed(m.fail), 6)),
-		right(double(seconds(m)), 7),
+		right(compat.JavaDouble(seconds(m)), 7),
 		right(fixed(m.lastRate, 8), 8),
 		right(fixed(m.lastBytes/mib, 7), 7),
 		left(strconv.FormatInt(int64(m.latency.mean), 10), 10),
@@ -111,26 +113,26 @@ func (s *step) summary(w io.Writer, m *metrics) {
 	line("    Limit Per Storage Driver:", strconv.Itoa(s.concurrency))
 	line("    Actual:", "")
 	line("      Last:", count(m.current))
-	line("      Mean:", double(m.mean))
+	line("      Mean:", compat.JavaDouble(m.mean))
 	line("  Operations Count:", "")
 	line("    Successful:", count(m.succ))
 	line("    Failed:", count(m.fail))
 	line("  Transfer Size:", bytesText(m.bytes))
 	line("  Duration [s]:", "")
-	line("    Elapsed:", double(seconds(m)))
-	line("    Sum:", double(m.duration.sum))
+	line("    Elapsed:", compat.JavaDouble(seconds(m)))
+	line("    Sum:", compat.JavaDouble(m.duration.sum))
 	line("  Throughput [op/s]:", "")
-	line("    Last:", double(m.lastRate))
-	line("    Mean:", double(m.meanRate))
+	line("    Last:", compat.JavaDouble(m.lastRate))
+	line("    Mean:", compat.JavaDouble(m.meanRate))
 	line("  Bandwidth [MB/s]:", "")
-	line("    Last:", double(m.lastBytes/mib))
-	line("    Mean:", double(m.meanBytes/mib))
+	line("    Last:", compat.JavaDouble(m.lastBytes/mib))
+	line("    Mean:", compat.JavaDouble(m.meanBytes/mib))
 	for _, t := range []struct {
 		label string
 		timing
 	}{{"  Operations Duration [us]:", m.duration}, {"  Operations Latency [us]:", m.latency}} {
 		line(t.label, "")
-		line("    Avg:", double(t.mean))
+		line("    Avg:", compat.JavaDouble(t.mean))
 		line("    Min:", strconv.FormatInt(t.min, 10))
 		for i, label := range s.quantileLabels() {
 			line("    "+label+":", strconv.FormatInt(t.quantiles[i], 10))
@@ -149,7 +151,7 @@ func (s *step) quantileLabels() []string {
 	}
 	var out []string
 	for _, q := range s.quantiles {
-		out = append(out, "Quantile "+double(q))
+		out = append(out, "Quantile "+compat.JavaDouble(q))
 	}
 	return out
 }

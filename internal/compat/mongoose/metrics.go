@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/compat"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -35,13 +36,7 @@ func (s *step) quantile(h *measure.Histogram, q float64) time.Duration {
 	if !s.strict || q >= 1 {
 		return h.Percentile(100 * q)
 	}
-	at, seen, found := uint64(q*float64(h.Count())), uint64(0), time.Duration(-1)
-	h.EachBucket(func(top time.Duration, n uint64) {
-		if seen += n; found < 0 && seen > at {
-			found = min(top, h.Max())
-		}
-	})
-	return max(found, 0)
+	return compat.NthTime(h, uint64(q*float64(h.Count())))
 }
 
 // metrics are the values of the lines at a time.
@@ -246,6 +241,17 @@ func (m *meter) count(succ, fail, bytes uint64, span time.Duration, inFlight uin
 // due reports whether a row is due.
 func (m *meter) due() bool {
 	return m.s.period > 0 && m.at-m.row.at >= m.s.period-m.s.period/100
+}
+
+// rows writes a row to the table and to the file if one is due, and reports whether that is so.
+func (m *meter) rows(t *table, f *files) bool {
+	if !m.due() {
+		return false
+	}
+	now := m.metrics(time.Now())
+	t.row(now)
+	f.row(now)
+	return true
 }
 
 // metrics returns the current metrics, and starts the next row.

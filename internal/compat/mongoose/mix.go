@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
@@ -112,14 +111,12 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 	d, err := p.Run(ctx, r.weighted(l), compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
 		watched.look(m)
-		if m.due() && iv.Phase != measure.Drain {
-			now := m.metrics(time.Now())
-			t.row(now)
-			f.row(now)
+		if iv.Phase != measure.Drain {
+			m.rows(t, f)
 		}
 	}})
 	if err != nil {
-		return withoutReport(ctx, err)
+		return compat.NoReport(ctx, system.ExitFailed, err)
 	}
 	last := m.last(d)
 	watched.show(last)
@@ -134,11 +131,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 		f.totalOf(&of, mine)
 	}
 	printWarnings(p, d)
-	code := s.withFailures(d.ExitCode(), failed)
-	if f.incomplete(p) {
-		code = system.WorseExit(code, system.ExitFailed)
-	}
-	return code, nil
+	return f.exit(p, s.withFailures(d.ExitCode(), failed)), nil
 }
 
 // partMetrics are the metrics of one context at the end of a step.

@@ -165,11 +165,7 @@ func withAPI(ctx context.Context, p *compat.Program, v *values, flags *nodeFlags
 
 // setNodes sets the nodes that take part beside this machine.
 func (s *step) setNodes() error {
-	port := s.v.text("load-step-node-port")
-	for _, addr := range s.v.list("load-step-node-addrs") {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			addr = net.JoinHostPort(strings.Trim(addr, "[]"), port)
-		}
+	for _, addr := range s.v.addrs("load-step-node") {
 		if err := checkAddr(addr); err != nil {
 			return fmt.Errorf("--load-step-node-addrs: %w", err)
 		}

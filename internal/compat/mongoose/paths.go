@@ -135,7 +135,7 @@ func checkPath(name, typ, text string, strict bool) (hint string, err error) {
 		return "", nil
 	}
 	wrong := func(want string) (string, error) {
-		return "", fmt.Errorf("%s: %s is not %s", dotted(name), shortened(text), want)
+		return "", fmt.Errorf("%s: %s is not %s", dotted(name), strconv.Quote(shortened(text)), want)
 	}
 	switch kind := p.option.kind; {
 	case kind == tMap && typ != mapValue:
@@ -163,7 +163,7 @@ func shortened(text string) string {
 	if r := []rune(text); len(r) > 40 {
 		text = string(r[:40]) + "..."
 	}
-	return strconv.Quote(text)
+	return text
 }
 
 // clone returns a copy that can be changed.

@@ -83,15 +83,12 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		back.at = m.at
 		watched.look(m)
 		watchedBack.look(back)
-		if m.due() && iv.Phase != measure.Drain {
-			now := m.metrics(time.Now())
-			t.row(now)
-			f.row(now)
+		if iv.Phase != measure.Drain && m.rows(t, f) {
 			t.rowOf(&read, back.metrics(time.Now()))
 		}
 	}})
 	if err != nil {
-		return withoutReport(ctx, err)
+		return compat.NoReport(ctx, system.ExitFailed, err)
 	}
 	names := create.namer()
 	names.divided(create.streams(d))
@@ -112,9 +109,5 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		f.totalOf(&read, reads)
 	}
 	printWarnings(p, d)
-	code := create.withFailures(d.ExitCode(), last.fail)
-	if f.incomplete(p) {
-		code = system.WorseExit(code, system.ExitFailed)
-	}
-	return code, nil
+	return f.exit(p, create.withFailures(d.ExitCode(), last.fail)), nil
 }

@@ -8,7 +8,6 @@ import (
 	"hash/fnv"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -41,12 +40,6 @@ const scenarioHelp = `flags of carronade for --run-scenario=FILE:
   --script-time=TIME   processor time between two steps (default: 10s)
   --script-memory=SIZE the most memory of the script (default: 256MiB)
 `
-
-// leastMemory is the least memory of a script, in bytes.
-const leastMemory = 32 << 20
-
-// mostScript is the size of the largest script, in bytes.
-const mostScript = 1 << 20
 
 // checkedSteps is how many steps a check prints at most.
 const checkedSteps = 100
@@ -102,8 +95,8 @@ func splitScenario(args []string) (rest []string, f scenarioFlags, err error) {
 		err = errors.New("--for must be above 0")
 	case f.compute <= 0:
 		err = errors.New("--script-time must be above 0")
-	case f.memory < leastMemory:
-		err = fmt.Errorf("--script-memory: an interpreter needs %s", units.FlagSize(leastMemory))
+	case f.memory < scenario.LeastMemory:
+		err = fmt.Errorf("--script-memory: an interpreter needs %s", units.FlagSize(scenario.LeastMemory))
 	}
 	return rest, f, err
 }
@@ -111,7 +104,7 @@ func splitScenario(args []string) (rest []string, f scenarioFlags, err error) {
 // runScenario runs the script of --run-scenario.
 func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFlags) (int, error) {
 	file := v.text("run-scenario")
-	source, err := readScript(file)
+	source, err := scenario.ReadSource(file)
 	if err != nil {
 		return system.ExitFailed, fmt.Errorf("--run-scenario: cannot read %s: %w", file, err)
 	}
@@ -157,23 +150,6 @@ func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFl
 	default:
 		return code, nil
 	}
-}
-
-// readScript reads a script.
-func readScript(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", system.Reason(err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, mostScript+1))
-	switch {
-	case err != nil:
-		return "", system.Reason(err)
-	case len(text) > mostScript:
-		return "", fmt.Errorf("it is larger than %s", units.FormatSize(mostScript))
-	}
-	return string(text), nil
 }
 
 // summary ends a check.

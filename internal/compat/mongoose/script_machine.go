@@ -184,13 +184,7 @@ func (m *machine) closeAll(failed bool) error {
 
 // scriptSeconds converts an argument: a number of seconds, or a time such as 10s.
 func scriptSeconds(v sobek.Value) (time.Duration, bool) {
-	text := v.String()
-	unit := time.Second
-	if n := len(text); n > 0 {
-		if u, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[text[n-1]]; ok {
-			unit, text = u, text[:n-1]
-		}
-	}
+	text, unit := cutUnit(v.String())
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(x >= 0) || x > 1e6 {
 		return 0, false

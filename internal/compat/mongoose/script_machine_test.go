@@ -1,6 +1,7 @@
 package mongoose
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -12,7 +13,6 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/scenario"
 	"carronade/internal/testkit"
-	"carronade/internal/testkit/reporttest"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -31,9 +31,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// A played is the result of a scenario.
+type played struct {
+	result
+	runs []map[string]string // the settings of each, by name: all values in order, separated by blanks
+}
+
 // play runs a scenario in an empty folder: its script in a process, and its steps on made-up
 // reports.
-func play(t *testing.T, p compat.Program, script string, args ...string) reporttest.ToolResult {
+func play(t *testing.T, p compat.Program, script string, args ...string) (got played) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv(childEnv, "1")
@@ -51,10 +57,19 @@ func play(t *testing.T, p compat.Program, script string, args ...string) reportt
 		_, err := workload.Resolve(kinds, d, nil)
 		return err
 	}
-	return reporttest.RunTool(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
-		d := &report.Document{Stopped: load.ByEvents, Trust: measure.Trust{OK: true}}
-		return d, nil
-	})
+	var out, errs bytes.Buffer
+	p.Called, p.Out, p.Err = Tool.Name, &out, &errs
+	p.Run = func(_ context.Context, d *workload.Document, _ compat.Observer) (*report.Document, error) {
+		settings := make(map[string]string)
+		for _, e := range d.Entries {
+			settings[e.Name] = strings.TrimSpace(settings[e.Name] + " " + strings.Join(e.Values, " "))
+		}
+		got.runs = append(got.runs, settings)
+		return &report.Document{Stopped: load.ByEvents, Trust: measure.Trust{OK: true}}, nil
+	}
+	got.code, got.err = Tool.Main(t.Context(), &p)
+	got.out, got.errs = out.String(), errs.String()
+	return got
 }
 
 // write writes a script into an empty folder, which becomes the current one, and returns its name.
@@ -190,6 +205,9 @@ func TestExamples(t *testing.T) {
 	}
 	tested := make(map[string]bool)
 	for _, e := range examples {
+		if testing.Short() && tested[e.file] {
+			continue // each file once
+		}
 		t.Run(strings.TrimSuffix(e.file, ".js")+e.args, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for _, name := range []string{"here.csv", "topic_list.csv"} {
@@ -202,19 +220,19 @@ func TestExamples(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			got := play(t, compat.Program{}, filepath.Join(testdata, e.file), append(strings.Fields(e.args), "--check")...)
-			if got.Err != nil || got.Code != e.exit || len(got.Workloads) > 0 {
-				t.Errorf("exit %d, want %d; %v, %d runs", got.Code, e.exit, got.Err, len(got.Workloads))
+			if got.err != nil || got.code != e.exit || len(got.runs) > 0 {
+				t.Errorf("exit %d, want %d; %v, %d runs", got.code, e.exit, got.err, len(got.runs))
 			}
-			if seen := steps(got.Out); e.steps != "" && seen != e.steps {
+			if seen := steps(got.out); e.steps != "" && seen != e.steps {
 				t.Errorf("steps %s\nwant  %s", seen, e.steps)
 			}
 			for _, text := range e.says {
-				if !strings.Contains(got.Out+got.Errs, text) {
+				if !strings.Contains(got.out+got.errs, text) {
 					t.Errorf("it does not say %q", text)
 				}
 			}
 			if t.Failed() {
-				t.Logf("stdout:\n%s\nstderr:\n%s", got.Out, got.Errs)
+				t.Logf("stdout:\n%s\nstderr:\n%s", got.out, got.errs)
 			}
 		})
 		tested[e.file] = true
@@ -287,18 +305,18 @@ func TestSteps(t *testing.T) {
 			t.Setenv("CARRONADE_TEST_WORD", "word")
 			got := play(t, compat.Program{Strict: tt.strict}, write(t, tt.src), append(tt.args, "--output-color=false")...)
 			var printed strings.Builder
-			for line := range strings.Lines(got.Out) {
+			for line := range strings.Lines(got.out) {
 				if slices.Contains(strings.Split(tt.out, "\n"), strings.TrimSuffix(line, "\n")) && line != "\n" {
 					printed.WriteString(line)
 				}
 			}
-			ok := got.Err == nil && got.Code == tt.exit && printed.String() == tt.out && strings.Contains(got.Errs, tt.errs) && len(got.Workloads) == len(tt.want)
+			ok := got.err == nil && got.code == tt.exit && printed.String() == tt.out && strings.Contains(got.errs, tt.errs) && len(got.runs) == len(tt.want)
 			for i, want := range tt.want {
 				name, value, _ := strings.Cut(want, "=")
-				ok = ok && i < len(got.Workloads) && strings.HasPrefix(got.Workloads[i][name], value) && (value != "" || got.Workloads[i][name] == "")
+				ok = ok && i < len(got.runs) && strings.HasPrefix(got.runs[i][name], value) && (value != "" || got.runs[i][name] == "")
 			}
 			if !ok {
-				t.Errorf("exit %d, %v; runs %v\nstdout:\n%s\nstderr:\n%s", got.Code, got.Err, got.Workloads, got.Out, got.Errs)
+				t.Errorf("exit %d, %v; runs %v\nstdout:\n%s\nstderr:\n%s", got.code, got.err, got.runs, got.out, got.errs)
 			}
 		})
 	}

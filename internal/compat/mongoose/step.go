@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/system"
 	"carronade/payload"
 )
 
@@ -89,7 +89,7 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 	if s.id == "" {
 		s.id = "linear_" + now.UTC().Format(stamp)
 	}
-	if strings.ContainsAny(s.id, `/\`) || s.id == "." || s.id == ".." { // "." would be the folder of all steps
+	if !plainName(s.id) { // "." would be the folder of all steps
 		return nil, fmt.Errorf("--load-step-id: %q is not a valid folder name", s.id)
 	}
 	if err := s.checkRefused(); err != nil {
@@ -226,11 +226,7 @@ func (s *step) warn(warn func(string, ...any)) {
 
 // setTarget sets the brokers, the topic and the items.
 func (s *step) setTarget(now time.Time) error {
-	port := s.v.text("storage-net-node-port")
-	for _, addr := range s.v.list("storage-net-node-addrs") {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			addr = net.JoinHostPort(strings.Trim(addr, "[]"), port)
-		}
+	for _, addr := range s.v.addrs("storage-net-node") {
 		if strings.ContainsAny(addr, "/?#@% \t") { // it becomes part of an address
 			return fmt.Errorf("--storage-net-node-addrs: %q is not HOST or HOST:PORT", addr)
 		}
@@ -316,11 +312,7 @@ func topicsOf(items []string) (topics []string) {
 func readItems(file string) ([]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		var path *os.PathError
-		if errors.As(err, &path) {
-			err = path.Err
-		}
-		return nil, err
+		return nil, system.Reason(err)
 	}
 	defer f.Close()
 	var out []string

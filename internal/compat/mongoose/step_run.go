@@ -1,7 +1,6 @@
 package mongoose
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,15 +45,6 @@ func (f *files) rowsFile() (path string, remove func(), err error) {
 	return filepath.Join(dir, name), func() { os.RemoveAll(dir) }, nil
 }
 
-// withoutReport returns the exit code and the error of a run without a report. An interruption is
-// not an error: the exit code says it.
-func withoutReport(ctx context.Context, err error) (int, error) {
-	if ctx.Err() != nil {
-		return system.ExitInterrupted, nil //nolint:nilerr // see above
-	}
-	return system.ExitFailed, err
-}
-
 // last returns the metrics at the end of a run.
 func (m *meter) last(d *report.Document) *metrics {
 	last := m.metrics(time.Now())
@@ -73,16 +63,18 @@ func (f *files) totalOf(s *step, m *metrics) {
 // withFailures returns the exit code of a step with failed operations. A limit of failures
 // decides in their place if one is given.
 func (s *step) withFailures(code int, failed uint64) int {
-	if failed > 0 && !s.v.has("load-op-limit-fail-count") {
-		return system.WorseExit(code, system.ExitBroken)
+	if s.v.has("load-op-limit-fail-count") {
+		return code
 	}
-	return code
+	return compat.WithLost(code, failed)
 }
 
-// incomplete says on stderr that not all files could be written, and reports whether that is so.
-func (f *files) incomplete(p *compat.Program) bool {
-	if f.err != nil {
-		warner(p)("not all files of the step could be written: %v", f.err)
+// exit returns the exit code of a step: the given one, or a worse one if not all files could be
+// written, which a message on stderr says.
+func (f *files) exit(p *compat.Program, code int) int {
+	if f.err == nil {
+		return code
 	}
-	return f.err != nil
+	warner(p)("not all files of the step could be written: %v", f.err)
+	return system.WorseExit(code, system.ExitFailed)
 }

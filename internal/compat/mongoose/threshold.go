@@ -70,5 +70,5 @@ func (t *threshold) end() {
 
 func (t *threshold) log(format string) {
 	who := "MetricsContextImpl(" + t.s.op + "-" + strconv.Itoa(t.s.concurrency) + "x1@" + t.s.id + "): "
-	io.WriteString(t.out, logLine(time.Now(), 'I', "MetricsManagerImpl", "main", who+fmt.Sprintf(format, t.from))) //nolint:errcheck // as other words to people
+	logf(t.out, 'I', "MetricsManagerImpl", "%s", who+fmt.Sprintf(format, t.from))
 }

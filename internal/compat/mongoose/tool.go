@@ -54,7 +54,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		if wrong.list {
 			text += "\nThe list of all possible args:\n" + list()
 		}
-		io.WriteString(p.Out, logLine(time.Now(), 'F', "", "main", text)) //nolint:errcheck // as other words to people
+		logf(p.Out, 'F', "", "%s", text)
 		return system.ExitFailed, nil
 	case err != nil:
 		return system.ExitFailed, err
@@ -103,8 +103,8 @@ func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expec
 	} else {
 		code, err = s.records(ctx, p, f, t, names)
 	}
-	if f.incomplete(p) && !s.strict {
-		code = system.WorseExit(code, system.ExitFailed)
+	if all := f.exit(p, code); !s.strict {
+		code = all
 	}
 	return code, err
 }
@@ -122,7 +122,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	}
 	run, hangUp, err := s.runner(ctx, p)
 	if err != nil {
-		return withoutReport(ctx, err)
+		return compat.NoReport(ctx, system.ExitFailed, err)
 	}
 	defer hangUp()
 	watched := apiOf(ctx).watch(s)
@@ -133,11 +133,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		watched.look(m)
 		if iv.Phase != measure.Drain {
 			above.interval(iv)
-		}
-		if m.due() && iv.Phase != measure.Drain {
-			now := m.metrics(time.Now())
-			t.row(now)
-			f.row(now)
+			m.rows(t, f)
 		}
 	}}
 	if (s.work == writeRecords || s.single()) && s.concurrency == 0 && len(s.nodes) == 0 {
@@ -151,7 +147,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	}
 	d, err := run(ctx, w, observer)
 	if err != nil {
-		return withoutReport(ctx, err)
+		return compat.NoReport(ctx, system.ExitFailed, err)
 	}
 	above.end()
 	if m.batches != nil { // batches completed while the last interval closed
@@ -182,9 +178,8 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	case load.ByFailures:
 		s.printFailureLimit(p.Out, last.fail)
 	case load.ByFailureRate:
-		io.WriteString(p.Out, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
-			"%s: failures rate (%s failures/sec) is more than success rate (%s op/sec), stopping the step",
-			s.id, double(float64(last.fail)/max(last.elapsed.Seconds(), 1e-3)), double(last.meanRate))))
+		logf(p.Out, 'W', "LoadStepContextImpl", "%s: failures rate (%s failures/sec) is more than success rate (%s op/sec), stopping the step",
+			s.id, compat.JavaDouble(float64(last.fail)/max(last.elapsed.Seconds(), 1e-3)), compat.JavaDouble(last.meanRate))
 	}
 	s.end(p, f, t, last)
 	printWarnings(p, d)
@@ -214,8 +209,7 @@ func printWarnings(p *compat.Program, d *report.Document) {
 
 // printFailureLimit prints that the limit of failures ended the step.
 func (s *step) printFailureLimit(w io.Writer, failed uint64) {
-	io.WriteString(w, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
-		"%s: failure count (%d) is more than the configured limit (%d), stopping the step", s.id, failed, s.maxFailed)))
+	logf(w, 'W', "LoadStepContextImpl", "%s: failure count (%d) is more than the configured limit (%d), stopping the step", s.id, failed, s.maxFailed)
 }
 
 // end writes the last row, the results and the total row.

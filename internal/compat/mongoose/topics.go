@@ -46,9 +46,10 @@ func (n *namer) unique() func() string {
 // topicLoad translates a step on topics to a load.
 func (s *step) topicLoad(names *namer) compat.TopicLoad {
 	l := compat.TopicLoad{
-		Op: s.topicOp, Names: s.items, Partitions: 1, Replicas: 1, For: s.timeLimit, Failures: s.maxFailed,
+		Op: s.topicOp, Names: s.items, For: s.timeLimit, Failures: s.maxFailed,
 		PerRequest: 1, Concurrency: s.concurrency, Rate: s.rate,
 	}
+	l.Spec.Partitions, l.Spec.Replicas = 1, 1
 	count := int(min(s.count, math.MaxInt))
 	switch {
 	case s.topicOp == "create" && len(s.items) == 0:
@@ -92,7 +93,7 @@ type topicMeter struct {
 	began                time.Time     // zero point of all times; not set before the start
 	line                 []byte
 	err                  error // the first error
-	closers              []func() error
+	writers              writers
 	failures             map[string]*failedTopics // by the failure's text
 	watched              *measuredStep
 }
@@ -164,15 +165,8 @@ func (t *topicMeter) tick(at time.Duration) {
 
 // close flushes and closes the files.
 func (t *topicMeter) close() {
-	for _, w := range []*bufio.Writer{t.trace, t.items} {
-		if w != nil {
-			t.keepError(w.Flush())
-		}
-	}
-	for _, c := range t.closers {
-		t.keepError(c())
-	}
-	t.trace, t.items, t.closers = nil, nil, nil
+	t.keepError(t.writers.close())
+	t.trace, t.items = nil, nil
 }
 
 // topics runs a step on topics and returns the exit code.
@@ -185,10 +179,6 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	}
 	load := s.topicLoad(names)
 	m.perRequest = load.PerRequest
-	load.Labels, load.Note = map[string]string{"mongoose.step": s.id}, s.v.text("run-comment")
-	if s.v.has("run-id") {
-		load.Labels["mongoose.run"] = s.v.text("run-id")
-	}
 	load.Each = func(d compat.TopicDone) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -210,6 +200,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	var d compat.Draft
 	d.Setf("target", "--storage-net-node-addrs", "kafka://%s", strings.Join(s.brokers, ","))
 	s.connections(&d)
+	s.labels(&d)
 	r, err := p.Topics(ctx, &d.Document, load)
 	close(ended)
 	<-sampled
@@ -224,20 +215,14 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 
 // open opens the files that the step asks for.
 func (t *topicMeter) open(s *step, f *files) {
-	open := func(path string, flags int) *bufio.Writer {
-		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
-		if err != nil {
-			t.keepError(err)
-			return nil
-		}
-		t.closers = append(t.closers, file.Close)
-		return bufio.NewWriter(file)
-	}
+	var err error
 	if s.trace {
-		t.trace = open(f.path("op.trace.csv"), os.O_APPEND)
+		t.trace, err = t.writers.open(f.path("op.trace.csv"), os.O_APPEND)
+		t.keepError(err)
 	}
 	if list := s.v.text("item-output-file"); list != "" {
-		t.items = open(list, os.O_TRUNC)
+		t.items, err = t.writers.open(list, os.O_TRUNC)
+		t.keepError(err)
 	}
 }
 
@@ -255,11 +240,7 @@ func (t *topicMeter) sample(ended <-chan struct{}, rows *table, f *files) {
 		t.mu.Lock()
 		t.tick(time.Since(t.began))
 		t.watched.look(t.meter)
-		if t.due() {
-			now := t.metrics(time.Now())
-			rows.row(now)
-			f.row(now)
-		}
+		t.meter.rows(rows, f)
 		t.mu.Unlock()
 	}
 }

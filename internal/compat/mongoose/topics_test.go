@@ -22,7 +22,7 @@ import (
 // list are read and deleted.
 func TestTopics(t *testing.T) {
 	got := runTool(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=100", "--storage-driver-limit-concurrency=100", "--output-metrics-trace-persist")
-	if l := got.topics; l.Op != "create" || l.Times != 100 || len(got.names) != 100 || l.PerRequest != 100 || l.Concurrency != 1 || l.Partitions != 1 || l.Replicas != 1 || l.Failures != 100_000 {
+	if l := got.topics; l.Op != "create" || l.Times != 100 || len(got.names) != 100 || l.PerRequest != 100 || l.Concurrency != 1 || l.Spec.Partitions != 1 || l.Spec.Replicas != 1 || l.Failures != 100_000 {
 		t.Errorf("got %+v", l)
 	}
 	if s := value(t, got.out, "Count", "Successful"); s != "86" || value(t, got.out, "Count", "Failed") != "14" || got.code != system.ExitBroken {

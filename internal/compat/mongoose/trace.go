@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"time"
@@ -64,9 +63,9 @@ type translation struct {
 	s     *step
 	names *namer
 	sizes *payload.Generator // nil if all records have the same size
-	trace io.Writer          // nil: none
+	trace *bufio.Writer      // nil: none
 	items *listWriter        // nil: none
-	e2e   io.Writer          // nil: none
+	e2e   *bufio.Writer      // nil: none
 	line  []byte
 
 	duration, latency *measure.Histogram // of the operations whose times mongoose counts
@@ -173,33 +172,23 @@ func (s *step) translate(file string, f *files, names *namer, read *step) (*tran
 	if read != nil {
 		t.read = &reads{s: read, latency: measure.NewHistogram()}
 	}
-	var closers []func() error
-	open := func(path string, flags int) (io.Writer, error) {
-		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
-		if err != nil {
-			return nil, err
-		}
-		b := bufio.NewWriterSize(file, 1<<16)
-		closers = append(closers, func() error { return errors.Join(b.Flush(), file.Close()) })
-		return b, nil
-	}
-	var err, itemsErr error
+	var (
+		w             writers
+		err, itemsErr error
+	)
 	if s.trace {
-		t.trace, err = open(f.path("op.trace.csv"), os.O_APPEND)
+		t.trace, err = w.open(f.path("op.trace.csv"), os.O_APPEND)
 	}
 	if s.trace && read != nil && err == nil {
-		t.e2e, err = open(f.path("e2e.csv"), os.O_APPEND)
+		t.e2e, err = w.open(f.path("e2e.csv"), os.O_APPEND)
 	}
 	if list := s.v.text("item-output-file"); list != "" {
 		if t.items, itemsErr = newListWriter(list, s.topic); itemsErr == nil {
-			closers = append(closers, t.items.close)
+			w = append(w, t.items.close)
 		}
 	}
 	if err = errors.Join(err, itemsErr); err == nil {
 		err = trace.Read(file, t.row)
 	}
-	for _, c := range closers {
-		err = errors.Join(err, c())
-	}
-	return t, err
+	return t, errors.Join(err, w.close())
 }

@@ -57,11 +57,16 @@ func (s *step) common(d *compat.Draft) {
 	if ps := s.percentiles(); ps != "" {
 		d.Set("percentiles", "--output-metrics-quantiles", ps)
 	}
+	s.labels(d)
+}
+
+// labels sets the labels and the note of the report.
+func (s *step) labels(d *compat.Draft) {
 	d.Set("label", "--load-step-id", "mongoose.step="+s.id)
-	if v.has("run-id") {
-		d.Set("label", "--run-id", "mongoose.run="+v.text("run-id"))
+	if s.v.has("run-id") {
+		d.Set("label", "--run-id", "mongoose.run="+s.v.text("run-id"))
 	}
-	if c := v.text("run-comment"); c != "" {
+	if c := s.v.text("run-comment"); c != "" {
 		d.Set("note", "--run-comment", c)
 	}
 }
@@ -245,7 +250,7 @@ func (s *step) pace(d *compat.Draft) {
 	const limit = "--storage-driver-limit-concurrency"
 	clients := max(int(s.v.number("storage-driver-threads")), 1)
 	if s.rate > 0 {
-		d.Set("rate", "--load-op-limit-rate", strconv.FormatFloat(s.rate, 'f', -1, 64)+"/s")
+		d.SetRate("--load-op-limit-rate", s.rate)
 		d.Setf("linger", "--storage-net-linger", "%dms", s.v.number("storage-net-linger"))
 	}
 	if s.concurrency > 0 {

@@ -1,5 +1,7 @@
 // Package bus is the transport of a fleet: it moves messages, which are bytes to it, between one
 // operator and named agents, through a server that all of them connect to. It knows nothing of load.
+// Nor does package fleet know the bus: the NATS server, the largest dependency of a fleet, is in the
+// program and in this package's tests, and not in the tests of fleet, which simulate the network.
 //
 // A Server listens on one TLS port. An Agent makes itself a key when it first connects, and registers
 // it with a token that is valid once and for a short time; from then on it proves that it has the key.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"sync"
@@ -29,7 +28,7 @@ type discard struct {
 	conns  map[*discardConn]struct{}
 	closed sinkCounts
 
-	ringServers []*ringServer // each serves some of the connections; without any, each connection has a goroutine
+	rings *standin.RingServers // nil: each connection has a goroutine
 }
 
 type sinkCounts struct{ connections, requests, bytes uint64 }
@@ -38,24 +37,21 @@ type sinkCounts struct{ connections, requests, bytes uint64 }
 // line.
 type discardConn struct {
 	net.Conn
-	shutdown        func() // for a connection of a ring server; nil: use Close
 	requests, bytes atomic.Uint64
 
 	_ [64]byte
 }
 
-const (
-	discardBuffer = 64 << 10
-	minDrop       = 16 << 10 // bytes; fewer are cheaper to read together with the next head
-)
+// discardBuffer is how many bytes are read at once.
+const discardBuffer = 64 << 10
 
 // makeRingServers makes the ring servers; some tests run without any.
-var makeRingServers = newRingServers
+var makeRingServers = standin.NewRingServers
 
 func newDiscard(s *Server) *discard {
 	d := &discard{s: s, conns: map[*discardConn]struct{}{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	d.ringServers = makeRingServers(d)
+	d.rings = makeRingServers(discardBuffer)
 	return d
 }
 
@@ -76,16 +72,10 @@ func (d *discard) close(ln net.Listener) error {
 	err := ln.Close()
 	d.mu.Lock()
 	for c := range d.conns {
-		if c.shutdown != nil {
-			c.shutdown()
-		} else {
-			c.Close()
-		}
+		c.Close()
 	}
 	d.mu.Unlock()
-	for _, k := range d.ringServers {
-		k.close()
-	}
+	d.rings.Close()
 	return err
 }
 
@@ -118,14 +108,13 @@ func (d *discard) accept(ln net.Listener) {
 		}
 		d.conns[c] = struct{}{}
 		d.closed.connections++
-		n := d.closed.connections
 		d.wg.Add(1)
 		d.mu.Unlock()
-		if len(d.ringServers) > 0 && d.ringServers[n%uint64(len(d.ringServers))].adopt(c) {
+		if d.rings.Adopt(nc, &skimmer{d: d, c: c}, func(err error) { d.ended(c, err) }) {
 			continue
 		}
 		go func() {
-			err := d.serve(c)
+			err := standin.Skim(nc, &skimmer{d: d, c: c, rec: standin.RecordedConnOf(nc)}, make([]byte, discardBuffer))
 			c.Close()
 			d.ended(c, err)
 		}()
@@ -143,45 +132,6 @@ func (d *discard) ended(c *discardConn, err error) {
 		standin.Logf(d.s.opts.Log, "connection from %s: %v", c.RemoteAddr(), err)
 	}
 	d.wg.Done()
-}
-
-// serve answers one connection's requests. It writes the answers when no more
-// can be read at once, so that pipelined requests share a write.
-func (d *discard) serve(c *discardConn) error {
-	dropper := standin.NewDropper(c.Conn)
-	k := skimmer{d: d, c: c, rec: standin.RecordedConnOf(c.Conn)}
-	buf := make([]byte, discardBuffer)
-	for {
-		var err error
-		if n := k.skippable(); n >= minDrop && dropper != nil {
-			if err = dropper.Drop(n); err != nil {
-				return fmt.Errorf("dropping a body: %w", err)
-			}
-			k.skip(n)
-		} else {
-			n, broken := c.Read(buf)
-			switch err = k.take(buf[:n]); {
-			case err != nil || broken == nil:
-			case errors.Is(broken, io.EOF):
-				err = k.end()
-			default:
-				err = broken
-			}
-		}
-		if len(k.out) > 0 {
-			if _, err := c.Write(k.out); err != nil {
-				return fmt.Errorf("writing an answer: %w", err)
-			}
-			k.out = k.out[:0]
-			k.rec.Answered()
-		}
-		if err == nil && k.over {
-			err = io.EOF
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // counters is the answer to every GET, whatever its path: the counters.

@@ -9,9 +9,7 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// A skimmer finds the ends of one connection's requests, in whatever pieces the
-// bytes arrive, and makes the answers. It reads nothing of a request but its
-// length, and does no I/O: the caller passes the bytes.
+// A skimmer is a standin.Skimmer that reads nothing of a request but its length.
 type skimmer struct {
 	d *discard
 	c *discardConn
@@ -21,8 +19,8 @@ type skimmer struct {
 	left     int64  // bytes until the end of the body or chunk
 	bodySize int64  // of the body so far
 	q        request
-	out      []byte                // answers for the caller to write
-	over     bool                  // nothing more is read
+	out      []byte                // answers to write
+	over     bool                  // the last request said that the connection ends
 	rec      *standin.RecordedConn // nil: nothing is recorded
 }
 
@@ -37,9 +35,9 @@ const (
 	inTrailer
 )
 
-// take processes received bytes. After an error it reads nothing more; the caller
-// still writes out.
-func (k *skimmer) take(p []byte) error {
+// Take processes received bytes, always all of them.
+func (k *skimmer) Take(p []byte) (int, error) {
+	had := len(p)
 	for len(p) > 0 && !k.over {
 		var err error
 		switch k.state {
@@ -53,22 +51,34 @@ func (k *skimmer) take(p []byte) error {
 			p, err = k.line(p)
 		}
 		if err != nil {
-			k.over = true
-			return err
+			return had, err
 		}
+	}
+	return had, k.atEnd()
+}
+
+// atEnd is the end of a connection after its last request.
+func (k *skimmer) atEnd() error {
+	if k.over {
+		return io.EOF
 	}
 	return nil
 }
 
-// skippable is the number of the next bytes that the caller may skip unread.
-func (k *skimmer) skippable() int64 {
-	if k.over || k.state != inBody && k.state != inChunk {
+// Skippable is what is left of a body or chunk.
+func (k *skimmer) Skippable() int64 {
+	if k.state != inBody && k.state != inChunk {
 		return 0
 	}
 	return k.left
 }
 
-// skip notes that n of them were skipped.
+// Skip notes that n of its bytes were skipped.
+func (k *skimmer) Skip(n int64) error {
+	k.skip(n)
+	return k.atEnd()
+}
+
 func (k *skimmer) skip(n int64) {
 	if k.left -= n; k.left > 0 {
 		return
@@ -80,12 +90,19 @@ func (k *skimmer) skip(n int64) {
 	}
 }
 
-// end is the error of a connection that ends here.
-func (k *skimmer) end() error {
-	if k.over || k.state == inHead && len(k.part) == 0 {
+// End is the error of a connection that ends here.
+func (k *skimmer) End() error {
+	if k.state == inHead && len(k.part) == 0 {
 		return io.EOF
 	}
 	return io.ErrUnexpectedEOF
+}
+
+// Answers returns the answers to what was taken.
+func (k *skimmer) Answers() []byte {
+	p := k.out
+	k.out = k.out[:0]
+	return p
 }
 
 // readUntil returns everything up to and including a mark, with the part that

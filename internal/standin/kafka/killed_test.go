@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit"
 )
 
 // TestKilled kills a broker under load, twice, and starts another on its data each
@@ -22,7 +23,7 @@ import (
 // acked event must be there once, and the offset that a group committed too. The
 // topic is created on demand.
 func TestKilled(t *testing.T) {
-	for _, args := range [][]string{nil, {"--fsync"}} {
+	for _, args := range [][]string{nil, {"--fsync"}}[:testkit.Cases(2, 1)] {
 		t.Run(fmt.Sprint(args), func(t *testing.T) { testKilled(t, args) })
 	}
 }

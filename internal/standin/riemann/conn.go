@@ -54,7 +54,7 @@ func (c *conn) serve() error {
 			}
 			return err
 		}
-		c.makeRoom(windowSize)
+		c.makeRoom()
 	}
 }
 
@@ -67,7 +67,7 @@ func (c *conn) serveWindow() error {
 	for bad == nil {
 		msg, rest, err := wire.NextFrame(c.buf[c.r:c.w], int(c.opts.MaxMessage))
 		if err != nil {
-			bad = fmt.Errorf("%w; does the client speak Riemann's protocol, without TLS?", err)
+			bad = badFrame(err)
 			break
 		}
 		if rest == nil {
@@ -82,7 +82,7 @@ func (c *conn) serveWindow() error {
 		c.tally.messages.Add(1)
 		c.tally.bytes.Add(uint64(wire.FrameHead + len(msg)))
 		c.out = c.answer(c.out, &m, now)
-		c.recordMessage(len(m.Events))
+		recordMessage(c.rec, len(m.Events))
 		messages++
 		// With a server, each answer leaves at its own time.
 		if len(c.out) >= flushAt || c.departures != nil {
@@ -107,26 +107,38 @@ func (c *conn) flush() error {
 	}
 	_, err := c.nc.Write(c.out)
 	c.rec.Answered()
-	if c.out = c.out[:0]; cap(c.out) > 1<<20 {
-		c.out = nil // do not keep the memory of a large answer
-	}
+	c.out = emptied(c.out)
 	return err
+}
+
+// emptied is the memory of answers that were written, for the next ones; that of large ones
+// is not kept.
+func emptied(out []byte) []byte {
+	if cap(out) > 1<<20 {
+		return nil
+	}
+	return out[:0]
+}
+
+// badFrame is the error of a connection with a frame that is not one.
+func badFrame(err error) error {
+	return fmt.Errorf("%w; does the client speak Riemann's protocol, without TLS?", err)
 }
 
 // recordMessage records a message; events is standin.NoRecord if its events are not
 // read.
-func (c *conn) recordMessage(events int) {
-	c.rec.Received(standin.RecordedRequest{Kind: "message", Partition: standin.NoRecord, Offset: standin.NoRecord, Events: int64(events)})
+func recordMessage(c *standin.RecordedConn, events int) {
+	c.Received(standin.RecordedRequest{Kind: "message", Partition: standin.NoRecord, Offset: standin.NoRecord, Events: int64(events)})
 }
 
 // makeRoom makes room to read into: it moves the remaining bytes to the front,
 // doubles a full window (so that memory depends on the bytes received, not on a
 // claimed length), and shrinks a large window that is empty.
-func (c *conn) makeRoom(size int) {
+func (c *conn) makeRoom() {
 	if c.r == c.w {
 		c.r, c.w = 0, 0
-		if len(c.buf) > size {
-			c.buf = make([]byte, size)
+		if len(c.buf) > windowSize {
+			c.buf = make([]byte, windowSize)
 		}
 		return
 	}

@@ -140,7 +140,7 @@ func (t *handler) addEvent(e *wire.Event, now time.Time) error {
 }
 
 // find answers a query. It copies the encoded events of the index.
-func (t *handler) find(out []byte, text string, now time.Time) []byte {
+func (t *core) find(out []byte, text string, now time.Time) []byte {
 	t.tally.queries.Add(1)
 	q, err := parseQuery(text)
 	if err != nil {

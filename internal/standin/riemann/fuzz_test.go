@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/standin"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -53,7 +54,7 @@ func FuzzConn(f *testing.F) {
 				s := &scriptedConn{in: in, maxRead: most}
 				var err error
 				if discard {
-					err = newConn(core, s, new(meter), 64).sink()
+					err = standin.Skim(s, newSkimmer(core, s, new(meter)), make([]byte, 64))
 				} else {
 					err = newConn(core, s, new(meter), 64).serve()
 				}

@@ -42,7 +42,8 @@ type Server struct {
 	core      *core
 	start     time.Time
 	endpoints []*endpoint
-	rec       *standin.Recorder // nil: none
+	rec       *standin.Recorder    // nil: none
+	rings     *standin.RingServers // serve plain connections of a discarding server; nil: each has a goroutine
 
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -85,6 +86,9 @@ func Start(opts Options) (*Server, error) {
 			return nil, fmt.Errorf("listening on %s for %s: %w", a.addr, a.name, err)
 		}
 		s.endpoints = append(s.endpoints, d)
+	}
+	if opts.Discard {
+		s.rings = makeRingServers(sinkWindowSize)
 	}
 	for _, d := range s.endpoints {
 		s.wg.Go(func() {
@@ -217,6 +221,7 @@ func (s *Server) end() (err error) {
 		nc.Close()
 	}
 	s.mu.Unlock()
+	s.rings.Close()
 	s.wg.Wait()
 	if e := s.rec.Close(); err == nil {
 		err = e
@@ -243,16 +248,37 @@ func (s *Server) accept(ln net.Listener, d *endpoint) error {
 		if !s.enter(nc) {
 			return nil
 		}
-		s.wg.Go(func() {
-			d.meter.conns.Add(1)
-			err := s.serve(nc, d.meter)
+		d.meter.conns.Add(1)
+		s.wg.Add(1)
+		ended := func(err error) {
 			d.meter.conns.Add(-1)
 			s.leave(nc)
 			if err != nil && s.ctx.Err() == nil && !standin.Disconnected(err) {
 				standin.Logf(s.core.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
 			}
-		})
+			s.wg.Done()
+		}
+		if !s.sink(nc, d.meter, ended) {
+			go func() { ended(newConn(s.core, nc, d.meter, windowSize).serve()) }()
+		}
 	}
+}
+
+// sink serves a connection of the discarding server until it calls ended; false: this server
+// does not discard.
+func (s *Server) sink(nc net.Conn, m *meter, ended func(error)) bool {
+	if !s.core.opts.Discard {
+		return false
+	}
+	if tc, ok := nc.(*net.TCPConn); ok {
+		// A large receive buffer means fewer wake-ups per byte.
+		_ = tc.SetReadBuffer(4 << 20)
+	}
+	k := newSkimmer(s.core, nc, m)
+	if !s.rings.Adopt(nc, k, ended) {
+		go func() { ended(standin.Skim(nc, k, make([]byte, sinkWindowSize))) }()
+	}
+	return true
 }
 
 // enter registers a connection, which Close closes; false after Close.
@@ -273,17 +299,6 @@ func (s *Server) leave(nc net.Conn) {
 	s.mu.Lock()
 	delete(s.conns, nc)
 	s.mu.Unlock()
-}
-
-func (s *Server) serve(nc net.Conn, m *meter) error {
-	if s.core.opts.Discard {
-		if tc, ok := nc.(*net.TCPConn); ok {
-			// A large receive buffer means fewer wake-ups per byte.
-			_ = tc.SetReadBuffer(4 << 20)
-		}
-		return newConn(s.core, nc, m, sinkWindowSize).sink()
-	}
-	return newConn(s.core, nc, m, windowSize).serve()
 }
 
 // maintain removes expired events, one part of the index at a time and all parts

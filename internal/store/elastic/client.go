@@ -62,7 +62,7 @@ const (
 	linesType = "application/x-ndjson"
 )
 
-// mostAnswer limits an answer, in bytes: a page of digests or of intervals.
+// mostAnswer limits an answer, in bytes: a page of rows or of intervals.
 const mostAnswer = 512 << 20
 
 // do sends a request and decodes the answer. A nil body is none; if into is

@@ -5,7 +5,7 @@
 //
 // It guarantees that a stored report is found by the next search and that it
 // never overwrites another's report, and it explains what is wrong with a
-// cluster. It does not know what reports mean: queries use the same digests and
+// cluster. It does not know what reports mean: queries use the same rows and
 // filters as every store, so that all stores behave alike.
 //
 // An APM Server keeps its events in the same kind of cluster. Its indices are looked after

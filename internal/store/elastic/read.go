@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
 )
@@ -91,12 +90,12 @@ var newestFirst = []map[string]any{{"started_ns": "desc"}, {"kept_ns": "desc"}, 
 
 // Rows implements store.Store. The cluster's search excludes only what
 // certainly does not match; the filters are those of every store.
-func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
+func (s *Store) Rows(ctx context.Context, q store.Query) ([]store.Row, error) {
 	killed, err := s.finishKilled(ctx)
 	if err != nil {
 		return nil, s.fail("list the reports", err)
 	}
-	m := digest.NewMatcher(q.Filters)
+	m := store.NewMatcher(q.Filters)
 	rows, err := s.rows(ctx, q, m, killed)
 	if err == nil {
 		err = m.Err()
@@ -105,13 +104,13 @@ func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 	return nil, s.fail("list the reports", err)
 }
 
-func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher, killed map[string]*reportDoc) ([]digest.Row, error) {
+func (s *Store) rows(ctx context.Context, q store.Query, m *store.Matcher, killed map[string]*reportDoc) ([]store.Row, error) {
 	query := object{"match_all": object{}}
 	if !q.Since.IsZero() {
 		query = object{"range": object{"started_ns": object{"gte": q.Since.UnixNano()}}}
 	}
-	chosen := digest.Select(q.Fields)
-	var out []digest.Row
+	chosen := store.Select(q.Fields)
+	var out []store.Row
 	err := s.search(ctx, s.reports(), query, newestFirst, []string{"id", "owner", "beat_ms", "digest", "digest_version"}, func(h *hit) (bool, error) {
 		var k storedReport
 		if err := json.Unmarshal(h.Source, &k.reportDoc); err != nil {
@@ -129,7 +128,7 @@ func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher, kill
 		}
 		row.Running = k.Owner != "" && alive(&k)
 		if q.Fields != nil {
-			var fields []digest.Field
+			var fields []store.Field
 			for i := range row.Fields {
 				if chosen.Keeps(&row.Fields[i]) {
 					fields = append(fields, row.Fields[i])
@@ -143,20 +142,20 @@ func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher, kill
 	return out, err
 }
 
-// row is a report's digest, made again if another version of it was stored.
-func (s *Store) row(ctx context.Context, k *storedReport) (digest.Row, error) {
-	if k.Version == digest.Version {
-		return digest.UnmarshalRow(k.Digest)
+// row returns the row of a report, made again if another version of it was stored.
+func (s *Store) row(ctx context.Context, k *storedReport) (store.Row, error) {
+	if k.Version == store.RowVersion {
+		return store.UnmarshalRow(k.Digest)
 	}
 	whole, err := s.head(ctx, k.ID)
 	if err != nil {
-		return digest.Row{}, err
+		return store.Row{}, err
 	}
 	d, err := report.Join([]byte(whole.Head), nil)
 	if err != nil {
-		return digest.Row{}, err
+		return store.Row{}, err
 	}
-	return digest.Of(d), nil
+	return store.RowOf(d), nil
 }
 
 // Find implements store.Store.

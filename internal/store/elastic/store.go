@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -96,7 +95,7 @@ func reportDocOf(d *report.Document) (*reportDoc, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := digest.Of(d)
+	row := store.RowOf(d)
 	bin, err := row.MarshalBinary()
 	if err != nil {
 		return nil, err
@@ -104,14 +103,14 @@ func reportDocOf(d *report.Document) (*reportDoc, error) {
 	doc := &reportDoc{
 		Schema: schemaVersion, At: d.StartedAt.UTC().Format(time.RFC3339Nano), StartedNS: d.StartedAt.UnixNano(), KeptNS: time.Now().UnixNano(),
 		ID: d.ID, Hash: d.Hash, Target: d.Target, Op: d.Op, Measured: make(map[string]float64),
-		Head: string(head), Digest: bin, Version: digest.Version,
+		Head: string(head), Digest: bin, Version: store.RowVersion,
 	}
 	for _, f := range row.Fields {
-		if f.Value.Kind == digest.Text {
+		if f.Value.Kind == store.KindText {
 			doc.Equal = append(doc.Equal, f.Name+"="+f.Value.Text)
 		}
 	}
-	for _, k := range digest.Fields() {
+	for _, k := range store.Fields() {
 		if v, ok := row.Num(k.Name); ok && measured(k) {
 			doc.Measured[k.Name] = v
 		}
@@ -120,9 +119,9 @@ func reportDocOf(d *report.Document) (*reportDoc, error) {
 }
 
 // measured reports whether a known field is a number that a dashboard can draw.
-func measured(k digest.Known) bool {
+func measured(k store.KnownField) bool {
 	switch k.Kind {
-	case digest.Text, digest.Time, digest.Bool:
+	case store.KindText, store.KindTime, store.KindBool:
 		return false
 	}
 	return !strings.Contains(k.Name, ".")

@@ -8,13 +8,12 @@ import (
 	"hash/crc32"
 	"slices"
 
-	"carronade/internal/digest"
 	"carronade/internal/store"
 )
 
 // Rows implements store.Store. Digests of an older or newer program are made
 // again first.
-func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
+func (s *Store) Rows(ctx context.Context, q store.Query) ([]store.Row, error) {
 	open, err := s.finishKilled(ctx)
 	if err == nil {
 		err = s.refresh(ctx)
@@ -27,7 +26,7 @@ func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 		return nil, s.fail("list the reports", err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	m := digest.NewMatcher(q.Filters)
+	m := store.NewMatcher(q.Filters)
 	rows, err := scan(ctx, tx, q, m, open)
 	if err != nil {
 		return nil, s.fail("list the reports", err)
@@ -39,11 +38,11 @@ func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 }
 
 // scan reads the rows of a query.
-func scan(ctx context.Context, q querier, query store.Query, m *digest.Matcher, open unfinished) ([]digest.Row, error) {
+func scan(ctx context.Context, q querier, query store.Query, m *store.Matcher, open unfinished) ([]store.Row, error) {
 	// The fields of the filters are decoded first: most rows are dropped there.
-	asked := digest.NewDecoder(query.Filters.Fields([]string{}))
-	kept := digest.NewDecoder(query.Fields)
-	var out []digest.Row
+	asked := store.NewRowDecoder(query.Filters.Fields([]string{}))
+	kept := store.NewRowDecoder(query.Fields)
+	var out []store.Row
 	err := each(ctx, q, query, func(id string, b []byte) (bool, error) {
 		if made, ok := open.killed[id]; ok {
 			b = made // the stored one was made when the run began
@@ -71,8 +70,8 @@ func scan(ctx context.Context, q querier, query store.Query, m *digest.Matcher, 
 // suggest makes the error of the filters again, with all fields of the reports,
 // so that it can suggest a label.
 func suggest(ctx context.Context, q querier, query store.Query, err error) error {
-	all := digest.NewDecoder(nil)
-	m := digest.NewMatcher(query.Filters)
+	all := store.NewRowDecoder(nil)
+	m := store.NewMatcher(query.Filters)
 	_ = each(ctx, q, query, func(_ string, b []byte) (bool, error) {
 		row, err := all.Row(b)
 		if err == nil {

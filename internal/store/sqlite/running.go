@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -131,7 +130,7 @@ func (s *Store) finishKilled(ctx context.Context) (u unfinished, err error) {
 		if err != nil {
 			return u, err
 		}
-		row := digest.Of(d)
+		row := store.RowOf(d)
 		if u.killed == nil {
 			u.killed = make(map[string][]byte)
 		}
@@ -187,7 +186,7 @@ func (p *encodedReport) finish(ctx context.Context, tx *sql.Tx, n int64) error {
 	return p.putDigest(ctx, tx, n)
 }
 
-// refresh makes the digests of another version of digest.Of again. If the store
+// refresh makes the digests of another version of store.RowOf again. If the store
 // cannot be written they stay as they are.
 func (s *Store) refresh(ctx context.Context) error {
 	if s.readOnly {
@@ -213,7 +212,7 @@ func (s *Store) refresh(ctx context.Context) error {
 				if err := json.Unmarshal(head, &d); err != nil {
 					return err
 				}
-				p := &encodedReport{id: d.ID, row: digest.Of(&d)}
+				p := &encodedReport{id: d.ID, row: store.RowOf(&d)}
 				if err := p.putDigest(ctx, tx, n); err != nil {
 					return err
 				}
@@ -231,7 +230,7 @@ func (s *Store) refresh(ctx context.Context) error {
 
 // stale returns at most most reports with digests of another version.
 func (s *Store) stale(ctx context.Context, most int) (map[int64]bool, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT n FROM digests WHERE version <> ? LIMIT ?", digest.Version, most)
+	rows, err := s.db.QueryContext(ctx, "SELECT n FROM digests WHERE version <> ? LIMIT ?", store.RowVersion, most)
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/reporttest"
 	"carronade/load"
 )
@@ -128,7 +128,7 @@ func TestKilledInAReadOnlyStore(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
 	orphan(t, s, 1, 5, gone, time.Now())
 	s.readOnly = true
-	filters, err := digest.ParseFilters([]string{"throughput=10k/s", "stopped=" + string(load.Killed)}, time.Now())
+	filters, err := store.ParseFilters([]string{"throughput=10k/s", "stopped=" + string(load.Killed)}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +145,7 @@ func TestKilledInAReadOnlyStore(t *testing.T) {
 
 // Digests of another version are made again.
 func TestDigestsAreUpdated(t *testing.T) {
+	testkit.Need(t, "a second")
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
 	for i := range 300 { // more than in one transaction
 		if err := s.Put(t.Context(), reporttest.Document(i, 0)); err != nil {
@@ -159,7 +160,7 @@ func TestDigestsAreUpdated(t *testing.T) {
 		t.Fatalf("got %d rows and %v, want 300", len(rows), err)
 	}
 	for i := range rows {
-		if want := digest.Of(reporttest.Document(299-i, 0)); fmt.Sprint(rows[i].Fields) != fmt.Sprint(want.Fields) {
+		if want := store.RowOf(reporttest.Document(299-i, 0)); fmt.Sprint(rows[i].Fields) != fmt.Sprint(want.Fields) {
 			t.Fatalf("row %d: got %v, want %v", i, rows[i].Fields, want.Fields)
 		}
 	}

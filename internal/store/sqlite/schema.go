@@ -33,7 +33,7 @@ CREATE TABLE digests (
   id      TEXT NOT NULL,
   started INTEGER NOT NULL,           -- ns since the epoch
   version INTEGER NOT NULL,           -- of what makes digests
-  row     BLOB NOT NULL               -- digest.Row, and a CRC-32C
+  row     BLOB NOT NULL               -- store.Row, and a CRC-32C
 ) STRICT;
 CREATE INDEX digests_started ON digests (started);
 CREATE INDEX digests_version ON digests (version);

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/sqlitefile"
 	"carronade/internal/store"
@@ -72,7 +71,7 @@ func (s *Store) change(ctx context.Context, f func(tx *sql.Tx) error) error {
 type encodedReport struct {
 	id, hash string
 	head     []byte
-	row      digest.Row
+	row      store.Row
 	series   []encodedInterval
 }
 
@@ -92,7 +91,7 @@ func (s *Store) encodeReport(d *report.Document) (*encodedReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &encodedReport{id: d.ID, hash: d.Hash, head: compress(head), row: digest.Of(d)}
+	p := &encodedReport{id: d.ID, hash: d.Hash, head: compress(head), row: store.RowOf(d)}
 	return p, nil
 }
 
@@ -132,7 +131,7 @@ func (p *encodedReport) putDigest(ctx context.Context, tx *sql.Tx, n int64) erro
 		return err
 	}
 	_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO digests (n, id, started, version, row) VALUES (?, ?, ?, ?, ?)",
-		n, p.id, p.row.At.UnixNano(), digest.Version, withSum(row))
+		n, p.id, p.row.At.UnixNano(), store.RowVersion, withSum(row))
 	return err
 }
 

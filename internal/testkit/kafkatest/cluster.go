@@ -41,6 +41,7 @@ type Config struct {
 // for concurrent use, except those that start and stop nodes.
 type Cluster struct {
 	cfg   Config
+	jvm   []string // options of the nodes
 	jars  string
 	id    string
 	dir   string
@@ -79,7 +80,18 @@ func (cfg Config) forTest(t testing.TB) Config {
 	return cfg
 }
 
-func start(cfg Config) (_ *Cluster, err error) {
+func start(cfg Config) (*Cluster, error) {
+	if cfg.measured {
+		return startWith(cfg, []string{"-XX:+UseG1GC"})
+	}
+	if _, err := jars(); err != nil {
+		return nil, err
+	}
+	return startWith(cfg, quick())
+}
+
+// startWith starts a cluster whose nodes have these options of the JVM.
+func startWith(cfg Config, jvm []string) (_ *Cluster, err error) {
 	if cfg.Nodes == 0 {
 		cfg.Nodes = 1
 	}
@@ -89,7 +101,7 @@ func start(cfg Config) (_ *Cluster, err error) {
 			cfg.Heap = "512m"
 		}
 	}
-	c := &Cluster{cfg: cfg}
+	c := &Cluster{cfg: cfg, jvm: jvm}
 	if c.jars, err = jars(); err != nil {
 		return nil, err
 	}

@@ -125,11 +125,7 @@ func (n *Node) format() error {
 
 // command is the command line of the node.
 func (n *Node) command() []string {
-	jvm := shortLived
-	if n.cluster.cfg.measured {
-		jvm = []string{"-XX:+UseG1GC"}
-	}
-	args := append([]string{"java"}, javaArgs(append([]string{"-Dorg.apache.logging.log4j.level=INFO"}, jvm...),
+	args := append([]string{"java"}, javaArgs(append([]string{"-Dorg.apache.logging.log4j.level=INFO"}, n.cluster.jvm...),
 		n.cluster.jars, n.cluster.cfg.Heap, "kafka.Kafka", filepath.Join(n.dir, "server.properties"))...)
 	if net := n.cluster.cfg.Network; net != "" {
 		return append([]string{"ip", "netns", "exec", net}, args...)

@@ -13,10 +13,6 @@ import (
 	"carronade/internal/testkit"
 )
 
-// shortLived are options for a JVM that runs for seconds and is not measured: only
-// the first compiler runs, which halves the CPU time of a start.
-var shortLived = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
-
 // javaArgs returns the arguments of java for a class of Kafka's jars; jvm are more
 // options of the JVM.
 func javaArgs(jvm []string, jars, heap, class string, args ...string) []string {
@@ -50,10 +46,11 @@ func className(class string) string {
 // ConsoleConsumer. It works with any server that supports Kafka's protocol.
 func Tool(t testing.TB, class string, args ...string) string {
 	t.Helper()
+	dir := Jars(t)
 	ctx, cancel := context.WithTimeout(t.Context(), toolTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, "java", javaArgs(shortLived, Jars(t), "512m", className(class), args...)...)
+	cmd := exec.CommandContext(ctx, "java", javaArgs(quick(), dir, "512m", className(class), args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := testkit.Launch(cmd); err != nil {
 		t.Fatalf("kafkatest: start %s: %v", class, err)
@@ -72,8 +69,8 @@ func ToolCommand(t testing.TB, ctx context.Context, heap, class string, args ...
 	if heap == "" {
 		heap = "512m"
 	}
-	cmd := exec.CommandContext(ctx, "java", javaArgs(shortLived, Jars(t), heap, className(class), args...)...)
-	return cmd
+	dir := Jars(t)
+	return exec.CommandContext(ctx, "java", javaArgs(quick(), dir, heap, className(class), args...)...)
 }
 
 // Tool runs one of Kafka's tools against the cluster: --bootstrap-server, and

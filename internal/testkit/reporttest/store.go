@@ -1,10 +1,8 @@
-// Package reporttest is for tests with reports: reports of imaginary runs, the suite that
-// each store passes, and old tools' command lines without the program that normally runs
-// them. It tests what package store promises of every store, and records what a tool printed
-// and requested; it does not know how a store stores, nor which tool prints what.
+// Package reporttest is for tests with reports: reports of imaginary runs, and the suite
+// that each store passes. It tests what package store promises of every store; it does not
+// know how a store stores.
 //
-// Its invariants: report n of the suite is always the same, and a setting means the same in
-// the tests of every tool.
+// Its invariant: report n of the suite is always the same.
 package reporttest
 
 import (
@@ -19,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
 )
@@ -224,7 +221,7 @@ func absent(t *testing.T, s store.Store) {
 }
 
 func empty(t *testing.T, s store.Store) {
-	f, err := digest.ParseFilters([]string{"reqion=north"}, time.Now())
+	f, err := store.ParseFilters([]string{"reqion=north"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +242,7 @@ func rows(t *testing.T, s store.Store) {
 		t.Fatalf("got %d rows and %v, want %d", len(got), err, len(ds))
 	}
 	for i, row := range got {
-		want := digest.Of(ds[len(ds)-1-i])
+		want := store.RowOf(ds[len(ds)-1-i])
 		if row.ID != want.ID || !row.At.Equal(want.At) || !slices.Equal(row.Fields, want.Fields) || row.Running {
 			t.Errorf("row %d is %s of %v with %d fields, want %s of %v with %d", i, row.ID, row.At, len(row.Fields), want.ID, want.At, len(want.Fields))
 		}
@@ -300,14 +297,14 @@ func filters(t *testing.T, s store.Store) {
 		{[]string{"region=nowhere"}, 0, nil},
 	} {
 		t.Run(fmt.Sprint(tt.filters), func(t *testing.T) {
-			f, err := digest.ParseFilters(tt.filters, time.Now())
+			f, err := store.ParseFilters(tt.filters, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
 			expect(t, s, store.Query{Filters: f, Limit: tt.limit, Fields: []string{"rate"}}, ds, tt.want)
 		})
 	}
-	f, err := digest.ParseFilters([]string{"teem=ingest"}, time.Now())
+	f, err := store.ParseFilters([]string{"teem=ingest"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

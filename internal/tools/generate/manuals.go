@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/cli"
-	"carronade/target/all"
 )
 
 // writeManuals writes man pages and shell completions. They are made from the tree of commands,
@@ -20,12 +19,12 @@ func writeManuals(dir string) error {
 			return err
 		}
 	}
-	for name, text := range cli.ManPages(all.Kinds()) {
+	for name, text := range cli.ManPages(cli.Kinds()) {
 		if err := os.WriteFile(filepath.Join(man, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	root := cli.Tree(all.Kinds())
+	root := cli.Tree(cli.Kinds())
 	for name, generate := range map[string]func(*cobra.Command, string) error{
 		"carronade.bash": func(c *cobra.Command, path string) error { return c.GenBashCompletionFileV2(path, true) },
 		"_carronade":     (*cobra.Command).GenZshCompletionFile,

@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // testMakeups are the make-ups for tests.
@@ -63,7 +65,7 @@ func TestBodies(t *testing.T) {
 	for name, m := range testMakeups() {
 		t.Run(name, func(t *testing.T) {
 			mk := maker(t, m)
-			for n := range uint64(4) {
+			for n := range uint64(testkit.Cases(4, 1)) {
 				b, again := mk.Make(n), mk.Make(n)
 				if !bytes.Equal(b.Bytes, again.Bytes) {
 					t.Fatal("the same n makes two bodies")

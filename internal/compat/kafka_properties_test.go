@@ -1,0 +1,66 @@
+package compat
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestProperties(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "client.properties")
+	if err := os.WriteFile(file, []byte("acks=1\ngroup.id=g\nlinger.ms = 5\nmade.up=1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := readProperties(file, []string{"acks=all", "sasl.jaas.config=M required username=\"a=b\";"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"acks": "all", "group.id": "g", "linger.ms": "5", "sasl.jaas.config": "M required username=\"a=b\";"} {
+		if got, ok := p.get(name); !ok || got != want {
+			t.Errorf("%s is %q, %v; want %q", name, got, ok, want)
+		}
+	}
+	if _, ok := p.get("retries"); ok {
+		t.Error("there is a property that was not given")
+	}
+	var d Draft
+	p.set(&d, "--producer.config", "--producer-props")
+	var got []string
+	for _, e := range d.Entries {
+		got = append(got, e.Name+" by "+e.Where)
+	}
+	want := []string{"client-config by --producer.config", "client-property by --producer-props", "client-property by --producer-props"}
+	if !slices.Equal(got, want) {
+		t.Errorf("settings %q, want %q", got, want)
+	}
+	for op, want := range map[string][]string{"produce": {"group.id"}, "consume": {"acks", "linger.ms"}, "roundtrip": nil} {
+		if got := p.unused(op); !slices.Equal(got, want) {
+			t.Errorf("%s does not use %q, want %q", op, got, want)
+		}
+	}
+	var warnings strings.Builder
+	p.warn(&warnings, "produce")
+	if want := "warning: the client property sasl.jaas.config is visible in the process list: put it into a properties file\n" +
+		"warning: the client property group.id has no meaning for the operation produce and is ignored\n"; warnings.String() != want {
+		t.Errorf("warnings %q, want %q", warnings.String(), want)
+	}
+}
+
+// An error about unreadable properties quotes nothing.
+func TestUnreadableProperties(t *testing.T) {
+	for _, tt := range []struct {
+		name, file string
+		pairs      []string
+	}{
+		{"no such file", filepath.Join(t.TempDir(), "none"), nil},
+		{"no pair", "", []string{"hunter2"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := readProperties(tt.file, tt.pairs); err == nil || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("err %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,57 @@
+package compat
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestServers(t *testing.T) {
+	for _, tt := range []struct{ list, want, err string }{
+		{"PLAINTEXT://a:1, b:2", "a:1,b:2", ""},
+		{"", "", "Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value"},
+		{" ", "", "Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value"},
+		{"a:1,b:2/chroot", "", "Invalid url in bootstrap.servers: b:2/chroot"},
+	} {
+		got, err := readServers(tt.list)
+		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
+			t.Errorf("%q: got %q, %v; want %q, %s", tt.list, got, err, tt.want, tt.err)
+		}
+	}
+}
+
+func TestUnknownOption(t *testing.T) {
+	for arg, want := range map[string]string{
+		"more":                          "warning: unknown option more is ignored\n",
+		"ssl.key.password=hunter2":      "warning: unknown option ssl.key.password is ignored\n",
+		`x=M username="a" password=hu=`: "warning: unknown option x is ignored\n",
+	} {
+		if got := unknownOption(arg); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for list, want := range map[string]string{
+		"a:1":                            "a:1",
+		"a:1,b:2":                        "a:1,b:2",
+		" a:1, b:2 ":                     "a:1,b:2",
+		"PLAINTEXT://a:1,SSL://[::1]:2":  "a:1,[::1]:2",
+		"SASL_SSL://a:1 , PLAINTEXT://b": "a:1,b",
+		"":                               "",
+	} {
+		if got := hostList(list); got != want {
+			t.Errorf("%q: got %q, want %q", list, got, want)
+		}
+	}
+}
+
+func TestCheckExpression(t *testing.T) {
+	const java, wrong = "RE2", "error parsing"
+	for text, want := range map[string]string{"": "", `[,;]\s*`: "", "(?<=b)": java, "(?=b)": java, `(a)\1`: java, "a++": java, "(": wrong, "[": wrong} {
+		err := checkExpression("--include", text)
+		if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), "--include: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), java) != (want == java)) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}

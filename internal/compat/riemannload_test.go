@@ -1,0 +1,440 @@
+package compat
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/system"
+	"carronade/internal/testkit"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// A riemannTrial is the result of a command line.
+type riemannTrial struct {
+	toolResult
+	files map[string]string // of the reports folder, by name
+}
+
+// runRiemannTool runs the tool on made-up data: three seconds, the second with twice the rate
+// of the others, and 200 ms of the fourth.
+func runRiemannTool(t *testing.T, strict bool, args ...string) (got riemannTrial) {
+	t.Helper()
+	dir := t.TempDir()
+	p := Program{Called: "riemann-load.sh", Args: append([]string{"-r", dir}, args...), Strict: strict}
+	got.toolResult = runTool(t.Context(), t, &RiemannLoad, p, func(d *workload.Document, observer Observer) (*report.Document, error) {
+		if slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return slices.Contains(e.Values, "riemann://unreachable:1") }) {
+			return nil, errors.New("connection refused")
+		}
+		observer.Opened()
+		var all measure.Counts
+		interval := func(start, end time.Duration, n, inFlight uint64, each time.Duration) {
+			h := measure.NewHistogram()
+			h.RecordN(each, n-n/10)
+			h.RecordN(10*each, n/10)
+			iv := measure.Interval{
+				Phase: "measurement", Start: start, End: end, Set: measure.Set{Service: h}, InFlight: inFlight,
+				Counts: measure.Counts{Sent: n, Acked: n, Batches: n, Answered: n, WireBytes: 22 * n},
+			}
+			all.Add(iv.Counts)
+			observer.Interval(load.Snapshot{At: end, Phase: "measurement", Interval: iv, Total: all})
+		}
+		interval(0, time.Second, 1000, 100, time.Millisecond)
+		interval(time.Second, 2*time.Second, 2000, 200, 2*time.Millisecond)
+		interval(2*time.Second, 3*time.Second, 1000, 300, time.Millisecond)
+		interval(3*time.Second, 3200*time.Millisecond, 200, 0, 3*time.Millisecond)
+		return &report.Document{
+			Stopped: load.Interrupted, Totals: report.Totals{Counts: all, ElapsedS: 3.2, EventsPerS: 4200 / 3.2},
+			Failures: []measure.Failure{{Class: "refused", Text: "overloaded", Events: 3, Batches: 3}},
+		}, nil
+	})
+	got.files = map[string]string{}
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.files[filepath.Base(path)] = string(data)
+	}
+	return got
+}
+
+// The console has the grammar of Yammer's reporter, with any metrics.
+var (
+	riemannBlockForm = regexp.MustCompile(`(?m)^\d{1,2}/\d{1,2}/\d\d \d{1,2}:\d\d:\d\d [AP]M =+\n`)
+	riemannGroupForm = regexp.MustCompile(`^(?:[\w.]+\w:\n(?:  [\w-]+:\n(?:` + gaugeForm + `|` + meterForm + `(?:` + timesForm + `)?)\n)+\n)+\n$`)
+)
+
+const (
+	numberForm = `-?\d+\.\d\d`
+	gaugeForm  = `    value = \d+\n`
+	meterForm  = `             count = \d+\n` +
+		`         mean rate = ` + numberForm + ` \w+/s\n     1-minute rate = ` + numberForm + ` \w+/s\n` +
+		`     5-minute rate = ` + numberForm + ` \w+/s\n    15-minute rate = ` + numberForm + ` \w+/s\n`
+	timesForm = `               min = ` + numberForm + `s\n               max = ` + numberForm + `s\n` +
+		`              mean = ` + numberForm + `s\n            stddev = ` + numberForm + `s\n            median = ` + numberForm + `s\n` +
+		`              75% <= ` + numberForm + `s\n              95% <= ` + numberForm + `s\n              98% <= ` + numberForm + `s\n` +
+		`              99% <= ` + numberForm + `s\n            99\.9% <= ` + numberForm + `s\n`
+)
+
+// riemannBlocks splits the console's text into blocks and checks their form.
+func riemannBlocks(t *testing.T, text string) (out []string) {
+	t.Helper()
+	heads := riemannBlockForm.FindAllStringIndex(text, -1)
+	if len(heads) == 0 || heads[0][0] != 0 {
+		t.Fatalf("the output does not begin with a time:\n%s", text)
+	}
+	for i, h := range heads {
+		if head := text[h[0]:h[1]]; len(head) != 81 {
+			t.Errorf("a first line of %d characters, want 80 and a newline: %q", len(head), head)
+		}
+		end := len(text)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		body := text[h[1]:end]
+		if !riemannGroupForm.MatchString(body) {
+			t.Errorf("a block of the wrong form:\n%s", body)
+		}
+		out = append(out, body)
+	}
+	return out
+}
+
+const riemannSample = `3/11/13 9:15:02 AM =============================================================
+org.robotninjas.riemann.load.ClientWorker:
+  acks:
+             count = 103898
+         mean rate = 103898.00 ack/s
+     1-minute rate = 0.00 ack/s
+     5-minute rate = 0.00 ack/s
+    15-minute rate = 0.00 ack/s
+
+  rtt:
+             count = 103898
+         mean rate = 103898.00 calls/s
+     1-minute rate = 0.00 calls/s
+     5-minute rate = 0.00 calls/s
+    15-minute rate = 0.00 calls/s
+               min = 0.00s
+               max = 0.41s
+              mean = 0.20s
+            stddev = 0.02s
+            median = 0.20s
+              75% <= 0.21s
+              95% <= 0.24s
+              98% <= 0.30s
+              99% <= 0.31s
+            99.9% <= 0.40s
+
+
+a.b.Queue:
+  unacked:
+    value = 15012
+
+
+
+`
+
+func TestRiemannConsole(t *testing.T) {
+	if got := riemannBlocks(t, riemannSample); len(got) != 1 {
+		t.Errorf("the sample has %d blocks", len(got))
+	}
+	for _, tt := range []struct {
+		name   string
+		strict bool
+		count  int
+		last   []string // parts of the last block
+	}{
+		{"right", false, 4, []string{
+			"  acks:\n             count = 4200\n         mean rate = 1312.50 ack/s\n     1-minute rate = 1312.50 ack/s\n",
+			"  throughput:\n             count = 92400\n         mean rate = 28875.00 bytes/s\n",
+			"               min = 0.00s\n               max = 0.03s\n              mean = 0.00s\n",
+			"  unacked:\n    value = 0\n",
+			"  event-acks:\n             count = 4200\n         mean rate = 1312.50 send/s\n",
+		}},
+		{"strict", true, 3, []string{
+			"  acks:\n             count = 4000\n         mean rate = 1333.33 ack/s\n     1-minute rate = 0.00 ack/s\n",
+			"  unacked:\n    value = 300\n",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := runRiemannTool(t, tt.strict)
+			all := riemannBlocks(t, got.Out)
+			if len(all) != tt.count {
+				t.Fatalf("%d blocks, want %d", len(all), tt.count)
+			}
+			for _, want := range tt.last {
+				if last := all[len(all)-1]; !strings.Contains(last, want) {
+					t.Errorf("the last block has no\n%s\nin\n%s", want, last)
+				}
+			}
+			if got.Code != system.ExitInterrupted || got.Err != nil {
+				t.Errorf("exit %d, %v", got.Code, got.Err)
+			}
+			if reported := strings.Contains(got.Errs, "3 messages were not acked: refused: overloaded\n"); reported == tt.strict {
+				t.Errorf("stderr: %s", got.Errs)
+			}
+		})
+	}
+}
+
+// A row per second, in the forms of Yammer's reporter, with Java's numbers.
+const doubleForm = `(?:-?\d+\.\d+(?:E-?\d+)?|NaN)`
+
+var riemannRowForms = map[string]*regexp.Regexp{
+	"meter": regexp.MustCompile(`^# time,count,1 min rate,mean rate,5 min rate,15 min rate\n(?:\d+,\d+(?:,` + doubleForm + `){4}\n)+$`),
+	"timer": regexp.MustCompile(`^# time,min,max,mean,median,stddev,95%,99%,99\.9%\n(?:\d+(?:,` + doubleForm + `){8}\n)+$`),
+	"gauge": regexp.MustCompile(`^# time,value\n(?:\d+,\d+\n)+$`),
+}
+
+func TestRiemannFiles(t *testing.T) {
+	got, strict := runRiemannTool(t, false), runRiemannTool(t, true)
+	want := []string{
+		"acks.csv", "acks.png", "buffered-sends.csv", "event-acks.csv", "plots.html", "rtt.csv", "rtt.png",
+		"sends.csv", "throughput.csv", "throughput.png", "unacked.csv", "unacked.png",
+	}
+	if names := slices.Sorted(maps.Keys(got.files)); !slices.Equal(names, want) {
+		t.Errorf("files %q, want %q", names, want)
+	}
+	for name, kind := range map[string]string{
+		"acks": "meter", "sends": "meter", "event-acks": "meter", "throughput": "meter", "rtt": "timer", "unacked": "gauge", "buffered-sends": "gauge",
+	} {
+		for _, files := range []map[string]string{got.files, strict.files} {
+			if text := files[name+".csv"]; !riemannRowForms[kind].MatchString(text) {
+				t.Errorf("%s.csv is not a file of a %s:\n%s", name, kind, text)
+			}
+		}
+	}
+	for _, tt := range []struct{ name, text, want string }{
+		{"rates of the seconds", got.files["acks.csv"], "1,1000,1000.0,1000.0,1000.0,1000.0\n2,3000,1500.0,2000.0,1500.0,1500.0\n" +
+			"3,4000,1333.3333333333333,1000.0,1333.3333333333333,1333.3333333333333\n4,4200,1312.5,1000.0,1312.5,1312.5\n"},
+		{"rates since the beginning", strict.files["acks.csv"], "1,1000,0.0,1000.0,0.0,0.0\n2,3000,0.0,1500.0,0.0,0.0\n3,4000,0.0,1333.3333333333333,0.0,0.0\n"},
+		{"times of a second", got.files["rtt.csv"], "\n2,0.002,0.02,0.0038,0.002,"},
+		{"a part of a second with the one before", got.files["rtt.csv"], "\n4,0.001,0.03,0.0025333"},
+		{"times since the beginning", strict.files["rtt.csv"], "\n3,0.001,0.02,0.00285,"},
+		{"unacked messages", got.files["unacked.csv"], "1,100\n2,200\n3,300\n4,0\n"},
+	} {
+		if !strings.Contains(tt.text, tt.want) {
+			t.Errorf("%s: no %q in\n%s", tt.name, tt.want, tt.text)
+		}
+	}
+	for name, data := range got.files {
+		if !strings.HasSuffix(name, ".png") {
+			continue
+		}
+		if !strings.Contains(got.files["plots.html"], `src="`+name+`"`) {
+			t.Errorf("plots.html does not show %s", name)
+		}
+		img, err := png.DecodeConfig(strings.NewReader(data))
+		if err != nil || img.Width != 1600 || img.Height != 400 {
+			t.Errorf("%s is %d x %d, %v", name, img.Width, img.Height, err)
+		}
+	}
+}
+
+// Every flag has an effect or causes a warning.
+func TestRiemannFlags(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		strict  bool
+		args    []string
+		want    map[string]string // "" is absent
+		warning string
+	}{
+		{"nothing", false, nil, map[string]string{
+			"target": "riemann://localhost:5555", "clients": "1", "threads": "1", "batch-events": "1", "max-in-flight": "16384", "interval": "1s",
+			"service": "load-test", "host": "none", "metric": "1", "metric-type": "float", "time": "none", "concurrency": "", "rate": "", "for": "",
+		}, ""},
+		{"the published run", false, []string{"localhost:5555"}, map[string]string{"target": "riemann://localhost:5555"}, ""},
+		{"workers bring connections", false, []string{"-w", "3"}, map[string]string{"clients": "3", "threads": "3"}, ""},
+		{"more connections than workers", false, []string{"-w2", "-c", "4"}, map[string]string{"clients": "4", "threads": "2"}, ""},
+		{"as many connections as workers", true, []string{"-w2", "-c", "4"}, map[string]string{"clients": "2", "threads": "2"}, ""},
+		{"a batch", false, []string{"--batch-size=400", "--connections", "5"}, map[string]string{"batch-events": "400", "clients": "5", "max-in-flight": "50"}, ""},
+		{"the first of two", false, []string{"-b", "2", "-b", "3"}, map[string]string{"batch-events": "2"}, ""},
+		{"netty threads", false, []string{"--netty-workers=2"}, map[string]string{"threads": "1"}, "warning: -n 2 is ignored"},
+		{"a buffer", false, []string{"-s", "8192"}, map[string]string{"send-buffer": ""}, "warning: -s 8192 is ignored"},
+		{"more workers than connections", false, []string{"-w", "4", "-c", "2"}, map[string]string{"clients": "2", "threads": "2"}, ""},
+		{"two addresses", false, []string{"a:1", "b:2"}, map[string]string{"target": "riemann://a:1"}, "warning: b:2 is ignored"},
+		{"IPv6", false, []string{"-w", "1", "--", "[::1]:5555"}, map[string]string{"target": "riemann://[::1]:5555"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if len(tt.args) == 2 {
+				testkit.Need(t, "a second")
+			}
+			got := runRiemannTool(t, tt.strict, tt.args...)
+			if got.Last() == nil {
+				t.Fatalf("no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
+			}
+			for name, want := range tt.want {
+				if got.Last()[name] != want {
+					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
+				}
+			}
+			if !strings.Contains(got.Errs, tt.warning) || tt.warning == "" && strings.Contains(got.Errs, "warning") {
+				t.Errorf("stderr has no %q:\n%s", tt.warning, got.Errs)
+			}
+		})
+	}
+}
+
+func TestRiemannUsage(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		strict    bool
+		args      []string
+		out, errs string
+		code      int
+	}{
+		{"help", false, []string{"--help"}, "usage: load-test\n -b,--batch-size <arg>       number", "", 0},
+		{"no such option", false, []string{"-x"}, "usage: load-test\n", "Unrecognized option: -x\n", 1},
+		{"no such option, strict", true, []string{"--foo=1"}, "usage: load-test\n", "Unrecognized option: --foo=1\n", 0},
+		{"no value", false, []string{"-w"}, "usage: load-test\n", "Missing argument for option: w\n", 1},
+		{"no number", false, []string{"-w", "many"}, "", "Exception in thread \"main\" java.lang.NumberFormatException: For input string: \"many\"\n", 1},
+		{"no number for an ignored flag", false, []string{"-n", "many"}, "", "Exception in thread \"main\" java.lang.NumberFormatException", 1},
+		{"no worker", false, []string{"-w", "0"}, "", "Exception in thread \"main\" java.lang.IllegalArgumentException: -w 0\n", 1},
+		{"no port", true, []string{"localhost"}, "", "Exception in thread \"main\" java.lang.IllegalStateException\n", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := runRiemannTool(t, tt.strict, tt.args...)
+			if !strings.HasPrefix(got.Out, tt.out) || tt.out == "" && got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || got.Code != tt.code || got.Last() != nil {
+				t.Errorf("exit %d, stdout %q, stderr %q", got.Code, got.Out, got.Errs)
+			}
+		})
+	}
+	for _, strict := range []bool{false, true} {
+		p := Program{Args: []string{"-r", filepath.Join(os.DevNull, "reports")}, Strict: strict}
+		if got := runTool(t.Context(), t, &RiemannLoad, p, nil); got.Err == nil || got.Code != 1 || got.Last() != nil {
+			t.Errorf("a folder that cannot be made, strict %v: exit %d, %v", strict, got.Code, got.Err)
+		}
+	}
+	if got := runRiemannTool(t, false, "unreachable:1"); got.Err == nil || got.Code != system.ExitFailed || len(got.files) > 0 {
+		t.Errorf("unreachable: exit %d, %v, files %v", got.Code, got.Err, got.files)
+	}
+	if got := runRiemannTool(t, true, "unreachable:1"); got.Err == nil || got.Code != 1 {
+		t.Errorf("unreachable, strict: exit %d, %v", got.Code, got.Err)
+	}
+}
+
+// Reports that cannot be written cause a message and a failure.
+func TestRiemannIncompleteReports(t *testing.T) {
+	for strict, want := range map[bool]int{false: system.ExitFailed, true: 0} {
+		dir := t.TempDir()
+		var o, e bytes.Buffer
+		p := &Program{
+			Called: "riemann-load", Args: []string{"-r", dir}, Strict: strict, Out: &o, Err: &e,
+			Run: func(_ context.Context, _ *workload.Document, observer Observer) (*report.Document, error) {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Error(err)
+				}
+				observer.Interval(load.Snapshot{At: time.Second, Phase: "measurement", Interval: measure.Interval{Phase: "measurement", End: time.Second}})
+				return &report.Document{Trust: measure.Trust{OK: true}}, nil
+			},
+		}
+		if code, err := RiemannLoad.Main(t.Context(), p); code != want || err != nil || !strings.Contains(e.String(), "the reports are incomplete: ") {
+			t.Errorf("strict %v: exit %d, %v, want %d:\n%s", strict, code, err, want, e.String())
+		}
+	}
+}
+
+// Unacked counts all connections, or one with --strict.
+func TestRiemannUnacked(t *testing.T) {
+	for strict, want := range map[bool]string{false: "3,300\n", true: "3,150\n"} {
+		if got := runRiemannTool(t, strict, "-w", "2").files["unacked.csv"]; !strings.Contains(got, want) {
+			t.Errorf("strict %v: no %q in\n%s", strict, want, got)
+		}
+	}
+}
+
+// Yammer's averages are updated every five seconds, starting with the first five's
+// rate.
+func TestRiemannAverage(t *testing.T) {
+	m := meter{strict: true}
+	for range 5 {
+		m.add(100, time.Second)
+	}
+	if got := m.minutes(0); got != 100 {
+		t.Errorf("after five seconds %v, want 100", got)
+	}
+	for range 60 {
+		m.add(0, time.Second)
+	}
+	if got := m.minutes(0); got < 36.7 || got > 36.9 { // 100/e
+		t.Errorf("after a minute of nothing %v, want 36.8", got)
+	}
+	if m.strict = false; m.minutes(0) != 0 {
+		t.Errorf("the last minute's mean is %v, want 0", m.minutes(0))
+	}
+}
+
+// The sample drops old values.
+func TestRiemannReservoir(t *testing.T) {
+	s := newReservoir()
+	for at := range 1200 {
+		h := measure.NewHistogram()
+		h.RecordN(time.Millisecond, 50)
+		if at >= 600 {
+			h.Reset()
+			h.RecordN(time.Second, 50)
+		}
+		s.add(h, time.Duration(at)*time.Second)
+	}
+	if len(s.priorityHeap) != reservoirSize {
+		t.Errorf("%d values, want %d", len(s.priorityHeap), reservoirSize)
+	}
+	if got := s.quantile(0.5); got != time.Second {
+		t.Errorf("the median is %v, want 1s", got)
+	}
+	s = newReservoir()
+	for i, v := range []time.Duration{time.Millisecond, time.Second} { // a second apart: both are kept
+		h := measure.NewHistogram()
+		h.RecordN(v, 2000)
+		s.add(h, time.Duration(i)*time.Second)
+	}
+	if low, high := s.quantile(0.3), s.quantile(0.7); low != time.Millisecond || high != time.Second {
+		t.Errorf("three tenths are below %v, seven below %v", low, high)
+	}
+	s = newReservoir()
+	h := measure.NewHistogram()
+	for _, v := range []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond, 5 * time.Millisecond} {
+		h.Record(v)
+	}
+	s.add(h, time.Second)
+	for q, want := range map[float64]time.Duration{0.1: time.Millisecond, 0.5: 2500 * time.Microsecond, 0.75: 4500 * time.Microsecond, 0.99: 5 * time.Millisecond} {
+		if got := s.quantile(q); (got - want).Abs() > want/1000 {
+			t.Errorf("the %v quantile is %v, want %v", q, got, want)
+		}
+	}
+}
+
+// The remainder at the end of a run has its own second, even if it is very short.
+func TestRiemannShortRemainder(t *testing.T) {
+	dir := t.TempDir()
+	m, f := newRiemannMetrics(&riemannOptions{batch: 1, connections: 1, workers: 1}, false), newRiemannFiles(dir)
+	for _, m.at = range []time.Duration{time.Second, 2 * time.Second, 2020 * time.Millisecond} {
+		f.row(m)
+	}
+	if err := f.close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "unacked.csv"))
+	if want := gaugeHeader + "\n1,0\n2,0\n3,0\n"; err != nil || string(got) != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}

@@ -1,0 +1,268 @@
+package compat
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"carronade/internal/workload"
+)
+
+// sangrenelOptions are the flags of both generations.
+type sangrenelOptions struct {
+	brokers, topic string
+	noop           bool
+	workers        int
+
+	size int // 2014
+
+	messageSize, batch int // 2022
+	rate               uint64
+	compression, acks  string
+	writers            int
+	interval           int
+	version            string
+	tls                bool
+	ca, cert, key      string
+	insecure           bool
+	graphiteIP, prefix string
+	graphitePort       string
+
+	given map[string]bool // the given flags, by name
+	rest  []string        // arguments after the flags
+}
+
+// sangrenelUnlimited is the rate that means no limit.
+const sangrenelUnlimited = 100_000_000
+
+// writersPerClient is how many messages a client of 2014 had in flight: each of
+// five goroutines sends one and waits for its answer.
+const writersPerClient = 5
+
+// sangrenelPayload describes the messages: characters drawn from a set of 79, anew for each
+// message. A codec can save about a fifth of each byte, which they do not need.
+const sangrenelPayload = `chars(a-zA-Z0-9!@#$^&*(){}][:<>.)`
+
+// flagSet binds the options to flags.
+func (o *sangrenelOptions) flagSet(name string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.StringVar(&o.brokers, "brokers", "localhost:9092", "Kafka brokers, separated by commas")
+	fs.BoolVar(&o.noop, "noop", false, "make messages without sending them")
+	fs.IntVar(&o.size, "size", 300, "bytes of a message (2014)")
+	fs.StringVar(&o.topic, "topic", "sangrenel", "topic to publish to")
+	fs.IntVar(&o.workers, "workers", 1, "Kafka clients")
+
+	fs.IntVar(&o.messageSize, "message-size", 300, "bytes of a message")
+	fs.IntVar(&o.batch, "message-batch-size", 500, "messages in a batch")
+	fs.Uint64Var(&o.rate, "produce-rate", sangrenelUnlimited, "messages/s of all workers together")
+	fs.StringVar(&o.compression, "compression", "none", "none, gzip or snappy; lz4 and zstd, too, here")
+	fs.StringVar(&o.acks, "required-acks", "local", "none, local or all")
+	fs.IntVar(&o.writers, "writers-per-worker", writersPerClient, "batches in flight per worker")
+	fs.IntVar(&o.interval, "interval", 5, "seconds between lines")
+	fs.StringVar(&o.version, "api-version", "", "version of Kafka's protocol; ignored: brokers are asked for their versions")
+	fs.BoolVar(&o.tls, "tls", false, "speak TLS")
+	fs.StringVar(&o.ca, "tls-ca-cert", "", "CA certificate file")
+	fs.StringVar(&o.cert, "tls-cert-file", "", "file of the client's certificate")
+	fs.StringVar(&o.key, "tls-key-file", "", "file of its key")
+	fs.BoolVar(&o.insecure, "tls-insecure-skip-verify", false, "do not verify the server's certificate")
+	fs.StringVar(&o.graphiteIP, "graphite-ip", "", "Graphite's address")
+	fs.StringVar(&o.graphitePort, "graphite-port", "", "Graphite's port (2003)")
+	fs.StringVar(&o.prefix, "graphite-metrics-prefix", "", "prefix of the series' names (default: this host's name)")
+	return fs
+}
+
+// flags2014 are the flags of 2014. Any other flag selects the lines of 2022.
+var flags2014 = map[string]bool{"brokers": true, "noop": true, "size": true, "topic": true, "workers": true}
+
+// unanswered reports whether brokers send no answers.
+func (o *sangrenelOptions) unanswered() bool { return o.acks == "none" }
+
+// sangrenelVersionForm matches what sangrenel's client reads as a version: four numbers
+// before 1.0.0, three numbers since.
+var sangrenelVersionForm = regexp.MustCompile(`\A(0\.\d+\.\d+\.\d+|[1-9]\d*\.\d+\.\d+)\z`)
+
+// sangrenelVersions are those that sangrenel lists after a wrong version.
+var sangrenelVersions = strings.Fields(`0.8.2.0 0.8.2.1 0.8.2.2 0.9.0.0 0.9.0.1 0.10.0.0 0.10.0.1 0.10.1.0 0.10.2.0 0.11.0.0 ` +
+	`1.0.0 1.1.0 2.0.0 2.0.1 2.1.0 2.2.0 2.3.0 2.4.0 2.5.0 2.6.0 2.7.0 2.8.0`)
+
+// check returns sangrenel's message about an invalid option.
+func (o *sangrenelOptions) check(is2022 bool) string {
+	switch {
+	case o.workers < 1:
+		return fmt.Sprintf("Invalid workers option: %d", o.workers)
+	case !is2022 && o.size < 1:
+		return fmt.Sprintf("Invalid size option: %d", o.size)
+	}
+	if !o.noop { // both become parts of an address
+		if err := CheckKafkaTopic(o.topic); err != nil {
+			return fmt.Sprintf("Invalid topic option: %s\n%v", o.topic, err)
+		}
+		for broker := range strings.SplitSeq(o.brokers, ",") {
+			if broker = strings.TrimSpace(broker); broker == "" || strings.ContainsAny(broker, "/?#@% \t") {
+				return fmt.Sprintf("Invalid brokers option: %s", o.brokers)
+			}
+		}
+	}
+	if !is2022 {
+		return ""
+	}
+	switch o.compression {
+	case "none", "gzip", "snappy", "lz4", "zstd":
+	default:
+		return "Invalid compression option: " + o.compression
+	}
+	switch o.acks {
+	case "none", "local", "all":
+	default:
+		return "Invalid required-acks option: " + o.acks
+	}
+	switch {
+	case o.messageSize < 1:
+		return fmt.Sprintf("Invalid message-size option: %d", o.messageSize)
+	case o.batch < 1:
+		return fmt.Sprintf("Invalid message-batch-size option: %d", o.batch)
+	case o.writers < 1:
+		return fmt.Sprintf("Invalid writers-per-worker option: %d", o.writers)
+	case o.interval < 1:
+		return fmt.Sprintf("Invalid interval option: %d", o.interval)
+	case o.rate < 1:
+		return "Invalid produce-rate option: 0"
+	case o.version != "" && !sangrenelVersionForm.MatchString(o.version):
+		return fmt.Sprintf("Invalid API version option: %s\nOptions: %+q", o.version, sangrenelVersions)
+	}
+	return ""
+}
+
+// tlsFlags are the flags that have a meaning only with -tls.
+var tlsFlags = []string{"tls-ca-cert", "tls-cert-file", "tls-key-file", "tls-insecure-skip-verify"}
+
+// warn names the given flags that do nothing.
+func (o *sangrenelOptions) warn(p *Program) {
+	unused := func(why string, names ...string) {
+		for _, name := range names {
+			if o.given[name] {
+				fmt.Fprintf(p.Err, "warning: -%s does nothing: %s\n", name, why)
+			}
+		}
+	}
+	if o.version != "" {
+		unused("brokers are asked for their versions", "api-version")
+	}
+	switch {
+	case o.noop:
+		unused("-noop does not connect", append([]string{"brokers", "compression", "required-acks", "tls"}, tlsFlags...)...)
+		unused("-noop goes as fast as messages are made", "produce-rate")
+	case !o.tls:
+		unused("-tls is not given", tlsFlags...)
+	case o.cert != "" && o.key == "":
+		unused("a client's certificate needs its key, -tls-key-file", "tls-cert-file")
+	case o.key != "" && o.cert == "":
+		unused("a key needs its certificate, -tls-cert-file", "tls-key-file")
+	}
+	if o.graphiteIP == "" {
+		unused("-graphite-ip is not given", "graphite-port", "graphite-metrics-prefix")
+	}
+	if len(o.rest) > 0 {
+		fmt.Fprintf(p.Err, "warning: %q is not a flag: it and the arguments after it are ignored\n", o.rest[0])
+	}
+}
+
+const (
+	usualBatch = 256 << 10 // Carronade's limit of a batch, in bytes, unless it is given
+	mostBatch  = 1_000_000 // brokers take a little more, unless they are configured
+	// The most bytes that a batch and a message in it have in addition.
+	batchExtra, messageExtra = 61, 32
+)
+
+// batchBytes is the size of a batch of n messages, at most.
+func batchBytes(size, n int) int {
+	if n > math.MaxInt32/(size+messageExtra) {
+		return math.MaxInt32
+	}
+	return batchExtra + n*(size+messageExtra)
+}
+
+// warnOfSmallBatches says so where batches have fewer messages than the flag says.
+func (o *sangrenelOptions) warnOfSmallBatches(p *Program) {
+	if fit := max((mostBatch-batchExtra)/(o.messageSize+messageExtra), 1); fit < o.batch && !o.noop {
+		fmt.Fprintf(p.Err, "note: brokers take batches of up to 1 MB: those of messages of %d bytes have about %d, not %d\n", o.messageSize, fit, o.batch)
+	}
+}
+
+// workload translates the options to a workload.
+func (o *sangrenelOptions) workload(is2022 bool) *workload.Document {
+	var d Draft
+	size, batch, writers := o.size, 1, writersPerClient
+	if is2022 {
+		size, batch, writers = o.messageSize, o.batch, o.writers
+	}
+	if o.noop {
+		d.Set("target", "-noop", "null://noop")
+	} else {
+		d.Setf("target", "-brokers", "kafka://%s/%s", hostList(o.brokers), o.topic)
+		d.Set("acks", "-required-acks", map[string]string{"none": "0", "local": "1", "all": "all"}[o.acks])
+		d.Set("compression", "-compression", o.compression)
+		// Brokers create a missing topic, with their own defaults. The documentation of
+		// 2014 gives its brokers two partitions.
+		topic := "partitions=2"
+		if is2022 {
+			topic = "auto"
+		}
+		d.Set("create-topic", "-topic", topic)
+		o.setTLS(&d)
+	}
+	d.Set("size", "-message-size", strconv.Itoa(size))
+	d.Set("payload", "sangrenel", sangrenelPayload)
+	d.Set("fresh", "sangrenel", "true")
+	d.Set("batch-events", "-message-batch-size", strconv.Itoa(batch))
+	if need := batchBytes(size, batch); need > usualBatch {
+		if !o.noop {
+			need = min(need, mostBatch)
+		}
+		d.Set("batch-size", "-message-batch-size", strconv.Itoa(need))
+	}
+	d.Set("clients", "-workers", strconv.Itoa(o.workers))
+	d.Set("max-in-flight", "-writers-per-worker", strconv.Itoa(writers))
+	d.Setf("interval", "-interval", "%ds", o.interval)
+	switch {
+	case is2022 && o.rate < sangrenelUnlimited && !o.noop:
+		d.Setf("rate", "-produce-rate", "%d/s", o.rate)
+	case !o.noop:
+		d.Set("concurrency", "-writers-per-worker", strconv.Itoa(o.workers*writers))
+	}
+	if o.graphiteIP != "" {
+		d.Set("graphite", "-graphite-ip", net.JoinHostPort(o.graphiteIP, cmp.Or(o.graphitePort, "2003")))
+		prefix := o.prefix
+		if prefix == "" { // keep the dots, which make levels; carronade's own default has none
+			prefix, _ = os.Hostname()
+		}
+		if prefix != "" {
+			d.Set("graphite-prefix", "-graphite-metrics-prefix", prefix)
+		}
+	}
+	return &d.Document
+}
+
+// setTLS sets the TLS settings. A client's certificate needs its key.
+func (o *sangrenelOptions) setTLS(d *Draft) {
+	if !o.tls {
+		return
+	}
+	d.Set("tls", "-tls", "true")
+	if o.ca != "" {
+		d.Set("tls-ca", "-tls-ca-cert", o.ca)
+	}
+	if o.cert != "" && o.key != "" {
+		d.Set("tls-cert", "-tls-cert-file", o.cert)
+		d.Set("tls-key", "-tls-key-file", o.key)
+	}
+	if o.insecure {
+		d.Set("tls-insecure-skip-verify", "-tls-insecure-skip-verify", "true")
+	}
+}

@@ -1,0 +1,118 @@
+package compat
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"carronade/internal/report"
+	"carronade/internal/workload"
+)
+
+// A toolResult is the result of a command line.
+type toolResult struct {
+	Out, Errs string // what was printed; without the error that the tool returned
+	Code      int
+	Err       error
+	Workloads []toolSettings // of each workload, in order
+}
+
+// toolSettings are a workload's settings by name: all values in order, separated by
+// blanks.
+type toolSettings map[string]string
+
+// Last returns the settings of the last workload. If there was none, it is nil and
+// every setting is empty.
+func (s toolResult) Last() toolSettings {
+	if len(s.Workloads) == 0 {
+		return nil
+	}
+	return s.Workloads[len(s.Workloads)-1]
+}
+
+// A toolReports supplies the report of a workload. It may call the observer, in which only
+// those functions are set that the tool set.
+type toolReports func(d *workload.Document, observer Observer) (*report.Document, error)
+
+// runTool runs a tool with p. It sets p's output, and the functions that run workloads
+// unless p has them. Workloads that should run together run one after the other.
+func runTool(ctx context.Context, t testing.TB, tool *Tool, p Program, run toolReports) (s toolResult) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p.Out, p.Err = &out, &errs
+	if p.Called == "" {
+		p.Called = tool.Name
+	}
+	record := func(d *workload.Document, observer Observer) (*report.Document, error) {
+		s.Workloads = append(s.Workloads, toolSettingsOf(d))
+		return run(d, observer)
+	}
+	if p.Run == nil {
+		p.Run = func(_ context.Context, d *workload.Document, observer Observer) (*report.Document, error) {
+			return record(d, observer)
+		}
+	}
+	if p.RunTogether == nil {
+		p.RunTogether = func(_ context.Context, ws []*workload.Document) (ds []*report.Document, err error) {
+			for _, w := range ws {
+				d, err := record(w, Observer{})
+				if err != nil {
+					return nil, err
+				}
+				ds = append(ds, d)
+			}
+			return ds, nil
+		}
+	}
+	s.Code, s.Err = tool.Main(ctx, &p)
+	s.Out, s.Errs = out.String(), errs.String()
+	return s
+}
+
+// toolSettingsOf returns the settings of a workload.
+func toolSettingsOf(d *workload.Document) toolSettings {
+	s := toolSettings{}
+	for _, e := range d.Entries {
+		s[e.Name] = strings.TrimSpace(s[e.Name] + " " + strings.Join(e.Values, " "))
+	}
+	return s
+}
+
+// A result contains what a tool prints, what it asks to run, and its exit code.
+func TestToolResult(t *testing.T) {
+	tool := &Tool{Name: "tool", Main: func(ctx context.Context, p *Program) (int, error) {
+		fmt.Fprintln(p.Out, "called", p.Called, p.Args)
+		var one, other Draft
+		one.Set("label", "-l", "a=b")
+		one.Set("label", "-l", "c=d")
+		other.Set("count", "-n", "5")
+		if _, err := p.Run(ctx, &one.Document, Observer{}); err != nil {
+			return 4, err
+		}
+		ds, err := p.RunTogether(ctx, []*workload.Document{&one.Document, &other.Document})
+		fmt.Fprintln(p.Err, len(ds), "reports")
+		return 3, err
+	}}
+	runs := 0
+	s := runTool(t.Context(), t, tool, Program{Args: []string{"-l"}}, func(*workload.Document, Observer) (*report.Document, error) {
+		runs++
+		return &report.Document{}, nil
+	})
+	if s.Out != "called tool [-l]\n" || s.Errs != "2 reports\n" || s.Code != 3 || s.Err != nil || runs != 3 {
+		t.Errorf("%+v, after %d runs", s, runs)
+	}
+	if len(s.Workloads) != 3 || s.Workloads[0]["label"] != "a=b c=d" || s.Last()["count"] != "5" || s.Last()["label"] != "" {
+		t.Errorf("workloads %q", s.Workloads)
+	}
+	errRefused := errors.New("connection refused")
+	s = runTool(t.Context(), t, tool, Program{Called: "link"}, func(*workload.Document, Observer) (*report.Document, error) { return nil, errRefused })
+	if s.Code != 4 || !errors.Is(s.Err, errRefused) || s.Out != "called link []\n" || len(s.Workloads) != 1 {
+		t.Errorf("%+v", s)
+	}
+	if s = runTool(t.Context(), t, &Tool{Main: func(context.Context, *Program) (int, error) { return 0, nil }}, Program{}, nil); s.Last()["x"] != "" || s.Last() != nil {
+		t.Errorf("%+v", s)
+	}
+}

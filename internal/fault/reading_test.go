@@ -1,0 +1,211 @@
+package fault_test
+
+import (
+	"testing"
+	"time"
+
+	"carronade/internal/fault"
+)
+
+// A reading is a run that only reads, as a script: each lane has events at a distance while it is not
+// silent, and otherwise the system says twice a second that there are none.
+type reading struct {
+	every  []time.Duration // between the events of a lane; 0: it has none
+	mute   []bool          // nothing is known of when a lane is empty
+	stalls map[int][]span  // by lane; -1: all lanes
+	marks  []fault.Mark
+	length time.Duration
+	lanes  int // 0: all are one
+}
+
+const patience = 500 * time.Millisecond
+
+func (x *reading) scores(t *testing.T) []fault.Score {
+	t.Helper()
+	s := server{stalls: x.stalls}
+	rec := fault.NewRecorder(100*time.Millisecond, 2, max(1, x.lanes), func(l int32) int { return int(l) })
+	for lane, every := range x.every {
+		to := min(lane, max(0, x.lanes-1))
+		step := every
+		if every == 0 {
+			step = patience
+		}
+		owed := 0
+		for at := step; at < x.length; at += step {
+			until := s.stalled(lane, at)
+			if until > 0 {
+				if owed++; at+step < until {
+					continue
+				}
+				if at = until; at >= x.length {
+					break
+				}
+			}
+			switch {
+			case every > 0:
+				rec.Arrived(to, at, int32(1+owed))
+			case len(x.mute) == 0 || !x.mute[lane]:
+				rec.Empty(to, at)
+			}
+			owed = 0
+			at = at.Truncate(step)
+		}
+	}
+	in := fault.Input{
+		Marks: x.marks, Window: rec.Window, Errors: rec.Errors, End: x.length, Limit: 100 * time.Millisecond, Budget: 0.01,
+		Reading: true, Patience: patience,
+	}
+	for range x.lanes {
+		in.Lanes = append(in.Lanes, "p")
+	}
+	return fault.Scores(in)
+}
+
+// TestReading: the score of a run that only reads.
+func TestReading(t *testing.T) {
+	const (
+		at = 30*second + 30*time.Millisecond
+		ms = time.Millisecond
+	)
+	short := func(t *testing.T, what string, got *fault.Time) {
+		t.Helper()
+		if got != nil && got.S > 0.1 {
+			t.Errorf("%s has a blackout of %+v", what, got)
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		x     reading
+		check func(t *testing.T, s []fault.Score)
+	}{
+		{
+			"all lanes",
+			reading{every: []time.Duration{10 * ms, 10 * ms}, lanes: 2, stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []fault.Mark{faultAt(at), healAt(at + 2*second)}},
+			func(t *testing.T, s []fault.Score) {
+				for _, n := range append(s[0].Lanes, s[0].Whole) {
+					wantTime(t, "blackout", n.Blackout, 2)
+					wantTime(t, "first event", n.FirstAck, 2)
+					if n.Floor == nil || *n.Floor > 0.01 {
+						t.Errorf("floor %v, want 0", show(n.Floor))
+					}
+					if n.Noticed != nil || n.Back != nil || n.Drained != nil || n.LostEventS != nil || n.Predicted != nil {
+						t.Errorf("a run that only reads has no such times: %+v", n)
+					}
+				}
+				wantTime(t, "heal: first event", s[1].Whole.FirstAck, 0)
+			},
+		},
+		{
+			"one lane",
+			reading{every: []time.Duration{10 * ms, 10 * ms, 10 * ms}, lanes: 3, stalls: map[int][]span{1: {{at, at + 3*second}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
+				if s[0].Worst != 1 {
+					t.Fatalf("the worst lane is %d, want 1", s[0].Worst)
+				}
+				wantTime(t, "blackout", s[0].Lanes[1].Blackout, 3)
+				wantTime(t, "first event", s[0].Lanes[1].FirstAck, 3)
+				short(t, "another lane", s[0].Lanes[0].Blackout)
+				short(t, "the whole", s[0].Whole.Blackout)
+				wantNumber(t, "floor", s[0].Whole.Floor, 2.0/3)
+			},
+		},
+		{
+			// Nothing is to be read from the second lane: it has no blackout, and does not answer for the first.
+			"an empty lane",
+			reading{every: []time.Duration{10 * ms, 0}, lanes: 2, stalls: map[int][]span{0: {{at, at + 2*second}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
+				wantTime(t, "blackout", s[0].Lanes[0].Blackout, 2)
+				wantTime(t, "blackout of the whole", s[0].Whole.Blackout, 2)
+				if b := s[0].Lanes[1].Blackout; b != nil {
+					t.Errorf("the empty lane has a blackout of %+v", b)
+				}
+			},
+		},
+		{
+			"an empty lane is silent",
+			reading{every: []time.Duration{10 * ms, 0}, lanes: 2, stalls: map[int][]span{-1: {{at, at + 2*second}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
+				wantTime(t, "blackout of the empty lane", s[0].Lanes[1].Blackout, 2)
+				wantTime(t, "blackout", s[0].Lanes[0].Blackout, 2)
+				wantTime(t, "blackout of the whole", s[0].Whole.Blackout, 2)
+			},
+		},
+		{
+			"only an empty lane is silent",
+			reading{every: []time.Duration{10 * ms, 0}, lanes: 2, stalls: map[int][]span{1: {{at, at + 2*second}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
+				wantTime(t, "blackout of the empty lane", s[0].Lanes[1].Blackout, 2)
+				short(t, "the whole", s[0].Whole.Blackout)
+			},
+		},
+		{
+			"nothing is known of a lane",
+			reading{every: []time.Duration{10 * ms, 0}, mute: []bool{false, true}, lanes: 2, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
+				if b := s[0].Lanes[1].Blackout; b != nil {
+					t.Errorf("the lane has a blackout of %+v", b)
+				}
+				short(t, "the whole", s[0].Whole.Blackout)
+			},
+		},
+		{
+			"not over at the end",
+			reading{every: []time.Duration{10 * ms}, stalls: map[int][]span{-1: {{at, time.Hour}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
+				if b := s[0].Whole.Blackout; b == nil || !b.More || b.S < 29.8 {
+					t.Errorf("the blackout is %+v, want more than 29.97 s", b)
+				}
+			},
+		},
+		{
+			"flapping",
+			reading{every: []time.Duration{10 * ms}, stalls: map[int][]span{-1: {{at, at + second}, {at + 2*second, at + 4*second}, {at + 5*second, at + 6*second}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
+				wantTime(t, "blackout", s[0].Whole.Blackout, 2)
+				wantTime(t, "first event", s[0].Whole.FirstAck, 4)
+			},
+		},
+		{
+			"two faults",
+			reading{every: []time.Duration{10 * ms}, stalls: map[int][]span{-1: {{at, at + second}, {at + 5*second, at + 7*second}}}, marks: []fault.Mark{faultAt(at), healAt(at + second), faultAt(at + 5*second)}},
+			func(t *testing.T, s []fault.Score) {
+				if len(s) != 3 {
+					t.Fatalf("%d scores, want 3", len(s))
+				}
+				wantTime(t, "blackout", s[0].Whole.Blackout, 1)
+				wantTime(t, "blackout of the second", s[2].Whole.Blackout, 2)
+				if s[2].Whole.Floor == nil {
+					t.Errorf("the second has no baseline: %+v", s[2].Baseline)
+				}
+			},
+		},
+		{
+			"too early for a baseline",
+			reading{every: []time.Duration{10 * ms}, stalls: map[int][]span{-1: {{2 * second, 4 * second}}}, marks: []fault.Mark{faultAt(2 * second)}},
+			func(t *testing.T, s []fault.Score) {
+				wantTime(t, "blackout", s[0].Whole.Blackout, 2)
+				if s[0].Whole.Floor != nil || s[0].Baseline.Why == "" {
+					t.Errorf("got a floor of %v", show(s[0].Whole.Floor))
+				}
+			},
+		},
+		{
+			"long after",
+			reading{every: []time.Duration{10 * ms}, length: 3 * time.Minute, stalls: map[int][]span{-1: {{120 * second, 122 * second}}}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
+				short(t, "the whole", s[0].Whole.Blackout)
+				wantTime(t, "later", s[0].Later, 2)
+				if s[0].ObservedS != 60 {
+					t.Errorf("observed for %v s, want a minute", s[0].ObservedS)
+				}
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.x.length == 0 {
+				tt.x.length = 60 * second
+			}
+			tt.check(t, tt.x.scores(t))
+		})
+	}
+}

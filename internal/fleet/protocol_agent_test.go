@@ -1,0 +1,273 @@
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A hand is an operator by hand.
+type hand struct {
+	t     *testing.T
+	a     *agentProtocol
+	spool *MemorySpool
+	now   time.Duration
+	beats uint64
+}
+
+func newHand(t *testing.T) *hand {
+	s := NewMemorySpool()
+	return &hand{t: t, a: newAgentProtocol(Info{Name: "a", Incarnation: "i", Version: "1", Layout: "hdr"}, s), spool: s, now: time.Hour}
+}
+
+// tell sends a message and returns the answers and orders.
+func (h *hand) tell(m message) ([]*message, []command) {
+	m.Run, m.Session = "r", "s"
+	if m.Incarnation == "" {
+		m.Incarnation = "i"
+	}
+	h.now++
+	h.a.Receive(h.now, &m)
+	return h.a.Take()
+}
+
+func (h *hand) load() ([]*message, []command) {
+	return h.tell(message{Kind: kindLoad, Version: "1", Layout: "hdr", Plan: []byte("p"), Hash: sum([]byte("p"), nil)})
+}
+
+func (h *hand) beat(w want, acked uint64) ([]*message, []command) {
+	h.beats++
+	return h.tell(message{Kind: kindBeat, Number: h.beats, Want: w, Heard: h.now, Start: time.Hour + time.Second, Acked: acked})
+}
+
+// start leads the agent into a run that has begun.
+func (h *hand) start() {
+	h.t.Helper()
+	h.load()
+	h.a.Opened(h.now, nil)
+	h.beat(wantArm, 0)
+	if _, do := h.beat(wantGo, 0); len(do) != 1 || do[0].Do != orderStart || do[0].At != time.Hour+time.Second {
+		h.t.Fatalf("the orders are %+v", do)
+	}
+	h.now = time.Hour + 2*time.Second
+	h.beat(wantGo, 0)
+}
+
+func refusal(ms []*message) string {
+	for _, m := range ms {
+		if m.Kind == kindRefuse {
+			return m.Err
+		}
+	}
+	return ""
+}
+
+func TestAgentRefuses(t *testing.T) {
+	h := newHand(t)
+	for want, m := range map[string]message{
+		"version 1 of the program, the operator 2": {Kind: kindLoad, Version: "2", Layout: "hdr", Hash: sum(nil, nil)},
+		"the operator's log":                       {Kind: kindLoad, Version: "1", Layout: "log", Hash: sum(nil, nil)},
+		"another hash":                             {Kind: kindLoad, Version: "1", Layout: "hdr", Plan: []byte("x"), Hash: sum(nil, []byte("x"))},
+		"another process":                          {Kind: kindLoad, Version: "1", Layout: "hdr", Hash: sum(nil, nil), Incarnation: "j"},
+		"nothing of run r":                         {Kind: kindRecover},
+		"is not part of run r":                     {Kind: kindBeat, Number: 1, Want: wantGo},
+	} {
+		ms, do := h.tell(m)
+		if got := refusal(ms); !strings.Contains(got, want) || len(do) > 0 {
+			t.Errorf("the answer is %q, %v; want %q", got, do, want)
+		}
+	}
+	h.load()
+	ms, do := h.tell(message{Kind: kindRecover})
+	if len(do) > 0 || refusal(ms) != "" {
+		t.Errorf("recovered by its own operator: %v, %v", ms, do)
+	}
+	h.now++
+	h.a.Receive(h.now, &message{Kind: kindLoad, Run: "other", Session: "t", Incarnation: "i", Version: "1", Layout: "hdr", Hash: sum(nil, nil)})
+	if ms, do := h.a.Take(); !strings.Contains(refusal(ms), "busy with run r") || len(do) > 0 {
+		t.Errorf("a second run: %v, %v", ms, do)
+	}
+}
+
+// TestAgentOnce: a plan that arrives again after the run does not begin another one.
+func TestAgentOnce(t *testing.T) {
+	h := newHand(t)
+	if _, do := h.load(); len(do) != 1 || do[0].Do != orderOpen || string(do[0].Plan) != "p" {
+		t.Fatalf("the orders are %+v", do)
+	}
+	h.a.Opened(h.now, errors.New("refused"))
+	if ms, _ := h.beat(wantRelease, 0); len(ms) == 0 || ms[len(ms)-1].Phase != phaseReleased {
+		t.Errorf("the answers are %v", ms)
+	}
+	if ms, do := h.load(); len(do) > 0 || !strings.Contains(refusal(ms), "has taken part in run r already") {
+		t.Errorf("again: %v, %v", ms, do)
+	}
+	if ms, _ := h.beat(wantRelease, 0); len(ms) != 1 || ms[0].Phase != phaseReleased {
+		t.Errorf("a second release: %v", ms)
+	}
+}
+
+// TestAgentWindow: at most 32 records and 4 MiB are under way; what is not acked is sent
+// again, ever more rarely.
+func TestAgentWindow(t *testing.T) {
+	h := newHand(t)
+	h.start()
+	for range 40 {
+		h.a.Frame(h.now, []byte("frame"))
+	}
+	numbers := func(ms []*message) (of []uint64) {
+		for _, m := range ms {
+			if m.Kind == kindFrame || m.Kind == kindPart {
+				of = append(of, m.Number)
+			}
+		}
+		return of
+	}
+	ms, _ := h.a.Take()
+	if n := numbers(ms); len(n) != 32 || n[31] != 32 {
+		t.Errorf("sent %d", n)
+	}
+	ms, _ = h.beat(wantGo, 3)
+	if n := numbers(ms); len(n) != 3 || n[0] != 33 {
+		t.Errorf("after 3 of them, sent %d", n)
+	}
+	h.beats++
+	h.tell(message{Kind: kindBeat, Number: h.beats, Want: wantGo, Heard: h.now, Acked: 3, Beyond: 1<<31 - 2}) // all but 4 and 5
+	h.now += 1100 * time.Millisecond
+	ms, _ = h.beat(wantGo, 3)
+	if n := numbers(ms); len(n) != 2 || n[0] != 4 || n[1] != 5 {
+		t.Errorf("sent again: %d; want 4 and 5", n)
+	}
+	h.now += 1100 * time.Millisecond
+	ms, _ = h.beat(wantGo, 3)
+	if n := numbers(ms); len(n) != 0 {
+		t.Errorf("sent again too soon: %d", n)
+	}
+	ms, _ = h.beat(wantGo, 40)
+	if n := numbers(ms); len(n) != 0 {
+		t.Errorf("sent what is there: %d", n)
+	}
+	result := bytes.Repeat([]byte("x"), 20*partSize+1)
+	h.a.Ended(h.now, result, nil)
+	var got []byte
+	for acked := uint64(40); acked < 61; {
+		ms, _ := h.beat(wantGo, acked)
+		size := 0
+		for _, m := range ms {
+			if m.Kind == kindPart && m.Number == acked+1 {
+				got = append(got, m.Data...)
+				size += len(m.Data)
+				acked++
+			}
+		}
+		if size > windowBytes {
+			t.Errorf("%d bytes are under way", size)
+		}
+		if size == 0 {
+			h.now += 1100 * time.Millisecond
+		}
+	}
+	if !bytes.Equal(got, result) {
+		t.Errorf("%d bytes arrived, want %d", len(got), len(result))
+	}
+}
+
+// TestAgentLease: the engine may send until 5 s after the newest status that was
+// confirmed, and never again once that has passed.
+func TestAgentLease(t *testing.T) {
+	h := newHand(t)
+	if h.a.LeaseEnd() != 0 || h.a.Next() != never {
+		t.Errorf("without a run: %v, %v", h.a.LeaseEnd(), h.a.Next())
+	}
+	h.start()
+	confirmed := h.now - 1 // see beat
+	if got := h.a.LeaseEnd(); got != confirmed+Lease {
+		t.Errorf("the lease ends at %v, want %v", got, confirmed+Lease)
+	}
+	// A message from before confirms nothing new; one from the future is not believed.
+	h.now += time.Second
+	for _, heard := range []time.Duration{confirmed - time.Second, confirmed, h.now + time.Minute} {
+		h.beats++
+		h.tell(message{Kind: kindBeat, Number: h.beats, Want: wantGo, Heard: heard})
+		if got := h.a.LeaseEnd(); got != confirmed+Lease {
+			t.Errorf("after the confirmation of %v the lease ends at %v, want %v", heard, got, confirmed+Lease)
+		}
+	}
+	if next := h.a.Next(); next > confirmed+Lease+1 {
+		t.Errorf("the next tick is at %v", next)
+	}
+	// The process stood still; a confirmation waits for it.
+	h.now = confirmed + Lease + 10*time.Millisecond
+	h.beats++
+	_, do := h.tell(message{Kind: kindBeat, Number: h.beats, Want: wantGo, Heard: h.now})
+	if h.a.LeaseEnd() != 0 || len(do) != 1 || do[0].Do != orderStop || !strings.Contains(do[0].Reason, "heard nothing of the operator") {
+		t.Errorf("the lease ends at %v, the orders are %+v", h.a.LeaseEnd(), do)
+	}
+	if ms, do := h.beat(wantGo, 0); h.a.LeaseEnd() != 0 || len(do) > 0 {
+		t.Errorf("it goes on: %v, %v", ms, do)
+	}
+	h.a.Frame(h.now, []byte("what was fired"))
+	h.a.Ended(h.now, nil, nil)
+	if got, _ := h.spool.Look("r"); got.Records != 1 || !strings.Contains(string(got.End), `"lapsed":true`) {
+		t.Errorf("the spool has %+v", got)
+	}
+	if h.a.Run() != "r" {
+		t.Error("it is not busy, although its operator is there")
+	}
+	h.now += 2 * Lease
+	h.a.Tick(h.now)
+	if h.a.Run() != "" {
+		t.Error("it stays busy without an operator")
+	}
+}
+
+// TestAgentRecoversTorn: a process ended while it wrote its result. Only the frames
+// are delivered.
+func TestAgentRecoversTorn(t *testing.T) {
+	h := newHand(t)
+	h.spool.Begin("r", mustJSON(header{Origin: "before"}))
+	for _, record := range []string{"fone", "ftwo", "ppart", "ppart"} {
+		h.spool.Append("r", []byte(record))
+	}
+	ms, do := h.tell(message{Kind: kindRecover})
+	if len(ms) != 3 || len(do) > 0 || ms[0].Phase != phaseEnded || ms[0].Frames != 2 || ms[0].Parts != 0 || ms[0].Origin != "before" ||
+		string(ms[1].Data) != "one" || string(ms[2].Data) != "two" || ms[2].Origin != "before" || ms[2].Incarnation != "i" {
+		t.Errorf("%+v", ms)
+	}
+}
+
+// TestAgentLimits: an interval or a result that is too large ends the run.
+func TestAgentLimits(t *testing.T) {
+	h := newHand(t)
+	h.start()
+	h.a.Frame(h.now, make([]byte, maxFrame))
+	if _, do := h.a.Take(); len(do) > 0 {
+		t.Errorf("the largest interval: %v", do)
+	}
+	h.a.Frame(h.now, make([]byte, maxFrame+1))
+	if _, do := h.a.Take(); len(do) != 1 || do[0].Do != orderStop || !strings.Contains(do[0].Reason, "an interval takes") {
+		t.Errorf("a larger one: %v", do)
+	}
+	h.a.Ended(h.now, make([]byte, maxResult+1), nil)
+	if got, _ := h.spool.Look("r"); got.Records != 1 || !strings.Contains(string(got.End), "an interval takes") {
+		t.Errorf("%d records, %s", got.Records, got.End)
+	}
+}
+
+// TestAgentLate: an order to start that arrives after that time is not obeyed.
+func TestAgentLate(t *testing.T) {
+	h := newHand(t)
+	h.load()
+	h.a.Opened(h.now, nil)
+	h.beat(wantArm, 0)
+	if next := h.a.Next(); next > time.Hour+time.Second {
+		t.Errorf("the next tick is at %v", next)
+	}
+	h.now = time.Hour + time.Second
+	ms, do := h.beat(wantGo, 0)
+	if len(do) != 1 || do[0].Do != orderAbort || len(ms) == 0 || !strings.Contains(ms[0].Err, "did not arrive before the start") || ms[0].Fired {
+		t.Errorf("the orders are %+v, the status %+v", do, ms)
+	}
+}

@@ -1,0 +1,202 @@
+package live
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"carronade/measure"
+)
+
+// mostFrameBytes limits a frame, as JSON.
+const mostFrameBytes = 4096
+
+// A Frame has the numbers of a span of a run: of a second, of ten seconds, and so on.
+// Its percentiles are those of the events of this span, also if it was merged from
+// shorter ones. They are neither cumulative nor averages.
+type Frame struct {
+	// Number counts the seconds' frames of the run, from 1. The number of a merged frame
+	// is that of its last one.
+	Number int64   `json:"n"`
+	Span   int64   `json:"span"` // how many seconds' frames it has: 1, 10, 100, ...
+	From   Seconds `json:"from"` // since the start of the run
+	To     Seconds `json:"to"`
+	Phase  string  `json:"phase"`   // in which it ends
+	Left   Micros  `json:"left_us"` // of the measurement; null if no time ends it
+
+	Counts Counts `json:"counts"`
+	// Warmup is the part of Counts whose events belong to the warm-up.
+	Warmup *Counts `json:"warmup,omitempty"`
+
+	InFlight int64 `json:"in_flight"` // events, at the end
+	Lag      Level `json:"lag"`       // reading: events behind the end of the logs, at the end
+
+	Response  Times  `json:"response"`
+	Service   Times  `json:"service"`
+	EndToEnd  Times  `json:"end_to_end"`
+	SendDelay Micros `json:"send_delay_p99_us"`
+
+	// The generator's own state.
+	Freezes    int64  `json:"freezes"`       // times that the process did not run for 10 ms or longer
+	Frozen     Micros `json:"frozen_max_us"` // the longest of them
+	CPU        Micros `json:"cpu_us"`        // processor time
+	Memory     int64  `json:"rss"`           // resident bytes, at the end
+	GCPauses   int64  `json:"gc_pauses"`
+	GCPauseMax Micros `json:"gc_pause_max_us"`
+
+	Gauges []Gauge `json:"gauges,omitempty"` // other programs' own metrics, the latest values
+	Marks  []Mark  `json:"marks,omitempty"`
+}
+
+// Times are percentiles of a time of one frame.
+type Times struct {
+	P50 Micros `json:"p50_us"`
+	P90 Micros `json:"p90_us"`
+	P99 Micros `json:"p99_us"`
+	Max Micros `json:"max_us"`
+	// AtLeast is the lowest percentile that is only a lower bound, because events without
+	// an answer lie beyond it; 0: all are known.
+	AtLeast int64 `json:"at_least,omitempty"`
+}
+
+// A Gauge is a number that the system under test, a server or this machine reported.
+type Gauge struct {
+	From  string  `json:"from"` // see measure.Gauge
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit,omitempty"`
+	Value float64 `json:"value"`
+}
+
+// A Mark is a remark on a moment of a run.
+type Mark struct {
+	At   Seconds `json:"at"`
+	Text string  `json:"text"`
+	Kind string  `json:"kind,omitempty"` // "fault" and "heal": the text is that and a name
+}
+
+// Counts are those of measure.Counts. They are signed: the last frame of a run corrects
+// what was known too late, such as how many events of a schedule that was cut short
+// were due.
+type Counts struct {
+	Offered    int64 `json:"offered"`
+	Sent       int64 `json:"sent"`
+	Dropped    int64 `json:"dropped"`
+	Unsent     int64 `json:"unsent"`
+	Acked      int64 `json:"acked"`
+	Failed     int64 `json:"failed"`
+	Unknown    int64 `json:"unknown"`
+	Consumed   int64 `json:"consumed"`
+	Retries    int64 `json:"retries"`
+	Batches    int64 `json:"batches"`
+	Answered   int64 `json:"answered"`
+	Bytes      int64 `json:"bytes"`
+	AckedBytes int64 `json:"acked_bytes"`
+	WireBytes  int64 `json:"wire_bytes"`
+}
+
+// CountsOf converts counts.
+func CountsOf(c measure.Counts) Counts {
+	return Counts{
+		Offered: int64(c.Offered), Sent: int64(c.Sent), Dropped: int64(c.Dropped), Unsent: int64(c.Unsent),
+		Acked: int64(c.Acked), Failed: int64(c.Failed), Unknown: int64(c.Unknown), Consumed: int64(c.Consumed),
+		Retries: int64(c.Retries), Batches: int64(c.Batches), Answered: int64(c.Answered),
+		Bytes: int64(c.Bytes), AckedBytes: int64(c.AckedBytes), WireBytes: int64(c.WireBytes),
+	}
+}
+
+// fields are all counts, in a fixed order.
+func (c *Counts) fields() [14]*int64 {
+	return [14]*int64{
+		&c.Offered, &c.Sent, &c.Dropped, &c.Unsent, &c.Acked, &c.Failed, &c.Unknown, &c.Consumed,
+		&c.Retries, &c.Batches, &c.Answered, &c.Bytes, &c.AckedBytes, &c.WireBytes,
+	}
+}
+
+// Add adds o to c.
+func (c *Counts) Add(o Counts) { c.add(o, 1) }
+
+// Subtract subtracts o from c.
+func (c *Counts) Subtract(o Counts) { c.add(o, -1) }
+
+func (c *Counts) add(o Counts, sign int64) {
+	from := o.fields()
+	for i, to := range c.fields() {
+		*to += sign * *from[i]
+	}
+}
+
+// Micros is a time in nanoseconds, in JSON in microseconds. A negative one does not
+// exist: it is null.
+type Micros int64
+
+// NoTime is a time that does not exist, such as a percentile of nothing.
+const NoTime Micros = -1
+
+// MarshalJSON encodes microseconds.
+func (m Micros) MarshalJSON() ([]byte, error) {
+	if m < 0 {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(m)/1e3, 'f', -1, 64), nil
+}
+
+// UnmarshalJSON decodes microseconds.
+func (m *Micros) UnmarshalJSON(text []byte) error {
+	v, err := number(text, 1e3)
+	*m = Micros(v)
+	return err
+}
+
+// Seconds is a time since the start of a run in nanoseconds, in JSON in seconds.
+type Seconds int64
+
+// MarshalJSON encodes seconds.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
+}
+
+// UnmarshalJSON decodes seconds.
+func (s *Seconds) UnmarshalJSON(text []byte) error {
+	v, err := number(text, 1e9)
+	*s = Seconds(v)
+	return err
+}
+
+// Level is a number of events; a negative one is not known, and null in JSON.
+type Level int64
+
+// MarshalJSON encodes the number.
+func (l Level) MarshalJSON() ([]byte, error) {
+	if l < 0 {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, int64(l), 10), nil
+}
+
+// UnmarshalJSON decodes the number.
+func (l *Level) UnmarshalJSON(text []byte) error {
+	v, err := number(text, 1)
+	*l = Level(v)
+	return err
+}
+
+// number decodes a JSON number in units of unit; null is -1.
+func number(text []byte, unit float64) (int64, error) {
+	if string(text) == "null" {
+		return -1, nil
+	}
+	var v float64
+	if err := json.Unmarshal(text, &v); err != nil {
+		return 0, err
+	}
+	const most = 1 << 62
+	switch v *= unit; {
+	case v < -most:
+		return -most, nil
+	case v > most:
+		return most, nil
+	case v < 0:
+		return int64(v - 0.5), nil
+	}
+	return int64(v + 0.5), nil
+}

@@ -1,0 +1,180 @@
+package live
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+const token = "0123456789abcdef0123456789abcdef"
+
+// server is a guarded server on the address 192.0.2.7:80.
+func server(names ...string) http.Handler {
+	g := NewGuard(onlyToken(token), names...)
+	mux := http.NewServeMux()
+	mux.Handle("POST /session", g.session())
+	mux.Handle("/data", g.require(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })))
+	return g.Protect(mux)
+}
+
+func do(h http.Handler, method, path, body string, change func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 80}))
+	r.Host = "localhost:80"
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// login returns the cookie of a session.
+func login(t *testing.T, h http.Handler) *http.Cookie {
+	t.Helper()
+	w := do(h, "POST", "/session", `{"token":"`+token+`"}`, nil)
+	cookies := w.Result().Cookies()
+	if w.Code != http.StatusNoContent || len(cookies) != 1 {
+		t.Fatalf("got %d and %d cookies, want 204 and one", w.Code, len(cookies))
+	}
+	return cookies[0]
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	h := server("load.example")
+	for host, want := range map[string]int{
+		"localhost": 200, "localhost:41873": 200, "LOCALHOST.:80": 200, "127.0.0.1:80": 200, "[::1]:80": 200, "[::1]": 200,
+		"192.0.2.7": 200, "192.0.2.7:99": 200, "load.example:80": 200, "Load.Example": 200,
+		"evil.example": 421, "evil.example:80": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421,
+		"192.0.2.8": 421, "127.0.0.2": 421, "": 421, "[::2]:80": 421, "127.1": 421, "2130706433": 421,
+	} {
+		w := do(h, "GET", "/data", "", func(r *http.Request) { r.Host = host; r.Header.Set("Authorization", "Bearer "+token) })
+		if w.Code != want {
+			t.Errorf("host %q: got %d, want %d", host, w.Code, want)
+		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	h := server()
+	cookie := login(t, h)
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.MaxAge != 0 {
+		t.Errorf("the cookie is %+v, want HttpOnly, SameSite=Strict, of the session", cookie)
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*http.Request)
+		want   int
+	}{
+		{"none", nil, 401},
+		{"bearer", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }, 200},
+		{"wrong bearer", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token[1:]) }, 401},
+		{"empty bearer", func(r *http.Request) { r.Header.Set("Authorization", "Bearer ") }, 401},
+		{"cookie", func(r *http.Request) { r.AddCookie(cookie) }, 200},
+		{"wrong cookie", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookie.Name, Value: "0"}) }, 401},
+		{"cookie of another server", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "carronade-000000000000", Value: token}) }, 401},
+		{"in the query", func(r *http.Request) { r.URL.RawQuery = "token=" + token }, 401},
+		{"cookie, another page of this machine", func(r *http.Request) { r.AddCookie(cookie); r.Header.Set("Sec-Fetch-Site", "same-site") }, 403},
+		{"cookie, own page", func(r *http.Request) { r.AddCookie(cookie); r.Header.Set("Sec-Fetch-Site", "same-origin") }, 200},
+		{"cookie, typed address", func(r *http.Request) { r.AddCookie(cookie); r.Header.Set("Sec-Fetch-Site", "none") }, 200},
+	} {
+		if w := do(h, "GET", "/data", "", tt.change); w.Code != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.name, w.Code, tt.want)
+		} else if strings.Contains(w.Body.String(), token) {
+			t.Errorf("%s: the answer has the token", tt.name)
+		}
+	}
+}
+
+// TestOrigins: another page cannot write, even with the cookie.
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	h := server()
+	cookie := login(t, h)
+	for _, tt := range []struct {
+		name   string
+		origin string
+		site   string
+		bearer bool
+		want   int
+	}{
+		{name: "own page", origin: "http://localhost:80", want: 200},
+		{name: "own page, new browser", origin: "http://localhost:80", site: "same-origin", want: 200},
+		{name: "other page", origin: "http://evil.example", want: 403},
+		{name: "other page, new browser", origin: "http://evil.example", site: "cross-site", want: 403},
+		{name: "other port", origin: "http://localhost:81", site: "same-site", want: 403},
+		{name: "file", origin: "null", want: 403},
+		{name: "no origin", want: 403},
+		{name: "a program", bearer: true, want: 200},
+	} {
+		w := do(h, "POST", "/data", "{}", func(r *http.Request) {
+			if tt.bearer {
+				r.Header.Set("Authorization", "Bearer "+token)
+			} else {
+				r.AddCookie(cookie)
+			}
+			if tt.origin != "" {
+				r.Header.Set("Origin", tt.origin)
+			}
+			if tt.site != "" {
+				r.Header.Set("Sec-Fetch-Site", tt.site)
+			}
+		})
+		if w.Code != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.name, w.Code, tt.want)
+		}
+		if got := w.Header().Get("Access-Control-Allow-Origin"); got != "" {
+			t.Errorf("%s: other pages are allowed: %q", tt.name, got)
+		}
+	}
+}
+
+func TestSession(t *testing.T) {
+	t.Parallel()
+	h := server()
+	for body, want := range map[string]int{
+		`{"token":"` + token + `"}`: 204, `{"token":"x"}`: 401, `{}`: 401, `[]`: 400, `{"token":`: 400,
+		`{"token":"` + strings.Repeat("x", 2000) + `"}`: 400,
+	} {
+		if w := do(h, "POST", "/session", body, nil); w.Code != want {
+			t.Errorf("%.40s: got %d, want %d", body, w.Code, want)
+		}
+	}
+	form := func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") } // another page can send this without asking
+	if w := do(h, "POST", "/session", `{"token":"`+token+`"}`, form); w.Code != 400 {
+		t.Errorf("as text: got %d, want 400", w.Code)
+	}
+}
+
+// TestHeaders: every answer has them, also a refusal.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	h := server()
+	for _, host := range []string{"localhost", "evil.example"} {
+		head := do(h, "GET", "/data", "", func(r *http.Request) { r.Host = host }).Header()
+		for name, want := range map[string]string{
+			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:",
+			"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer",
+		} {
+			if got := head.Get(name); !strings.HasPrefix(got, want) {
+				t.Errorf("%s to %s: got %q, want %q", name, host, got, want)
+			}
+		}
+	}
+}
+
+func TestNewToken(t *testing.T) {
+	t.Parallel()
+	a, b := newToken(), newToken()
+	if len(a) != 32 || a == b {
+		t.Errorf("got %s and %s, want two of 128 bits", a, b)
+	}
+}

@@ -1,0 +1,124 @@
+package live
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMarks: a run is marked by requests with the token, while it takes marks.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	s, err := OpenPage("127.0.0.1:0", NewHub())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	base, token, _ := strings.Cut(s.URL(), "/#token=")
+	var got []string
+	end := s.TakeMarks("run1", func(kind, name string, from, to time.Time) (float64, float64, error) {
+		waited := time.Duration(0)
+		if kind == "heal" {
+			waited = mostWaited
+		}
+		// The bound is the round trip alone: what the sender waited is known.
+		if length := to.Sub(from); length < 0 || length > time.Minute {
+			t.Errorf("it was between %v and %v", from, to)
+		}
+		if ago := time.Since(to); ago < waited || ago > waited+time.Minute {
+			t.Errorf("it was at %v, %v ago, want %v", to, ago, waited)
+		}
+		if kind == "broken" {
+			return 0, 0, errors.New("not a kind")
+		}
+		got = append(got, kind+" "+name)
+		return 12.5, 0.25, nil
+	})
+	post := func(run, token, kind, origin, body string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/api/runs/"+run+"/marks", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", kind)
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(text)
+	}
+	const json, fault = "application/json", `{"kind": "fault", "name": " the plug "}`
+	for _, tt := range []struct {
+		name, run, token, kind, origin, body string
+		code                                 int
+		want                                 string
+	}{
+		{"a fault", "run1", token, json, "", fault, 200, `{"at_s":12.5,"bound_s":0.25,"round_trip_s":`},
+		{"of the page itself", "run1", token, json, base, fault, 200, `{"at_s":12.5,"bound_s":0.25,"round_trip_s":`},
+		{"that waited", "run1", token, json, "", `{"kind": "heal", "name": "the plug", "waited_s": 3600}`, 200, `{"at_s":12.5,"bound_s":0.25`},
+		{"to come", "run1", token, json, "", `{"kind": "heal", "name": "the plug", "waited_s": -1}`, 400, "waited_s is from 0 to 3600 s"},
+		{"long ago", "run1", token, json, "", `{"kind": "heal", "name": "the plug", "waited_s": 3601}`, 400, "waited_s is from 0 to 3600 s"},
+		{"no token", "run1", "", json, "", fault, 401, "the token is missing or wrong"},
+		{"another token", "run1", "0" + token, json, "", fault, 401, "the token is missing or wrong"},
+		{"another page", "run1", token, json, "http://elsewhere.invalid", fault, 403, "another page may not do this"},
+		{"another run", "run2", token, json, "", fault, 404, "start it with --marks"},
+		{"no JSON", "run1", token, json, "", "the plug", 400, "the request must be JSON"},
+		{"another type", "run1", token, "text/plain", "", fault, 400, "the request must be JSON"},
+		{"much", "run1", token, json, "", `{"name": "` + strings.Repeat("x", mostMark) + `"}`, 400, "the request must be JSON"},
+		{"no kind", "run1", token, json, "", `{"kind": "broken", "name": "x"}`, 400, "not a kind"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, text := post(tt.run, tt.token, tt.kind, tt.origin, tt.body)
+			if code != tt.code || !strings.Contains(text, tt.want) {
+				t.Errorf("got %d %q, want %d %q", code, text, tt.code, tt.want)
+			}
+		})
+	}
+	if want := "fault the plug, fault the plug, heal the plug"; strings.Join(got, ", ") != want {
+		t.Errorf("the marks are %q, want %q", got, want)
+	}
+	for i := len(got); i < mostAddress; i++ {
+		if code, text := post("run1", token, json, "", fault); code != 200 {
+			t.Fatalf("mark %d: got %d %q", i+1, code, text)
+		}
+		post("run1", token, json, "", `{"kind": "broken", "name": "x"}`) // is none, so it does not count
+	}
+	if code, text := post("run1", token, json, "", fault); code != 429 || !strings.Contains(text, "the run takes at most 16 marks over HTTP from one address, which it has from 127.0.0.1") {
+		t.Errorf("more marks than one address may make: got %d %q", code, text)
+	}
+	end()
+	if code, _ := post("run1", token, json, "", fault); code != 404 {
+		t.Errorf("a run that has ended: %d", code)
+	}
+	(*Page)(nil).TakeMarks("x", nil)()
+}
+
+// TestMarksOfAll: all addresses together have a limit, so that the owner of the run has room.
+func TestMarksOfAll(t *testing.T) {
+	t.Parallel()
+	m, r := new(marks), &marked{from: map[string]int{}}
+	for i := range mostRemote {
+		if err := m.reserve(r, string(rune('a'+i%4))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.reserve(r, "x"); err == nil || !strings.Contains(err.Error(), "takes at most 32 marks over HTTP") {
+		t.Errorf("got %v", err)
+	}
+	m.release(r, "a")
+	if err := m.reserve(r, "x"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,254 @@
+package live
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"carronade/internal/testkit/browsertest"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// example sends a run of n seconds to a hub.
+func example(t testing.TB, hub *Hub, id string, from, to int) *Recorder {
+	r := NewRecorder(id, Run{
+		Target: "null://example", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: Seconds(time.Second), Schedule: true, Processors: 2,
+		Limits: []Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}, {Text: "throughput >= 900/s", Name: "throughput", Value: 900}},
+		Labels: map[string]string{"team": "ingest"},
+	}, func(e Event) {
+		if err := hub.Take(e); err != nil {
+			t.Error(err)
+		}
+	})
+	seconds(r, from, to)
+	return r
+}
+
+// seconds adds the intervals from one second to another.
+func seconds(r *Recorder, from, to int) {
+	for i := from; i < to; i++ {
+		h, s, d := measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
+		for k := range 100 {
+			h.Record(time.Duration(2+k%7+i%5) * time.Millisecond)
+			s.Record(time.Duration(1+k%3) * time.Millisecond)
+			d.Record(time.Duration(50+k) * time.Microsecond)
+		}
+		iv := measure.Interval{
+			Phase: measure.Measurement, Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second,
+			Counts:   measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000 - uint64(i%3), Failed: uint64(i % 3), Bytes: 100000},
+			Set:      measure.Set{Response: h, Service: s, SendDelay: d},
+			InFlight: uint64(5 + i%4), LagEvents: -1,
+			Generator: measure.Usage{CPU: 200 * time.Millisecond, RSS: 40 << 20},
+		}
+		if i%20 == 7 { // the system did not answer
+			iv.Counts.Acked, iv.Counts.Failed, iv.Response, iv.Service = 0, 0, nil, nil
+		}
+		if i < 5 {
+			iv.Phase = measure.WarmUp
+		}
+		snap := load.Snapshot{At: iv.End, Phase: iv.Phase, Interval: iv, Rows: []measure.Interval{iv}}
+		if i%30 == 25 {
+			snap.Freezes, snap.Frozen = 1, 30*time.Millisecond
+		}
+		r.Figures("system", []measure.Figure{{Name: "CPU", Unit: "cores", Value: 0.5 + float64(i%10)/20}, {Name: "memory", Unit: "bytes", Value: 100e6 + 1e6*float64(i)}, {Name: "GC pause", Unit: "ms", Value: float64(i % 6)}})
+		r.Figures("host", []measure.Figure{{Name: "CPU", Unit: "cores", Value: 1.2}})
+		r.Show(snap)
+	}
+}
+
+// TestInABrowser: the page needs the token, shows the run from its beginning, follows it
+// and the next one, and ends with the result.
+func TestInABrowser(t *testing.T) {
+	t.Parallel()
+	b := browsertest.Start(t)
+	hub := NewHub()
+	s, err := OpenPage("127.0.0.1:0", hub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := example(t, hub, "abc", 0, 90)
+	shot := func(tab *browsertest.Tab, name string) {
+		if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {
+			if err := os.WriteFile(filepath.Join(dir, name+".png"), tab.Screenshot(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	text := func(tab *browsertest.Tab, id string) string {
+		return browsertest.Eval[string](tab, `document.getElementById("`+id+`").textContent`)
+	}
+	address, _, _ := strings.Cut(s.URL(), "#")
+
+	stranger := b.OpenServer(t, address, browsertest.View{})
+	stranger.Until(`document.documentElement.dataset.state === "refused"`)
+	if got := text(stranger, "state"); !strings.Contains(got, "needs its token") {
+		t.Errorf("without the token: got %q", got)
+	}
+	without := b.OpenServer(t, address, browsertest.View{NoScript: true})
+	if got := browsertest.Eval[string](without, `document.querySelector("noscript").textContent`); !strings.Contains(got, "terminal") {
+		t.Errorf("without scripts: got %q", got)
+	}
+
+	tab := b.OpenServer(t, s.URL(), browsertest.View{})
+	tab.Until(`document.documentElement.dataset.frames === "90"`)
+	if got := browsertest.Eval[string](tab, `location.hash + document.cookie`); got != "" {
+		t.Errorf("the script sees the token: %q", got)
+	}
+	tab.Until(`document.documentElement.dataset.state === "live"`)
+	shot(tab, "live-1280")
+	seconds(r, 90, 91)
+	tab.Until(`document.documentElement.dataset.frames === "91"`)
+	if got, want := text(tab, "sum"), "offered91,000"; !strings.Contains(got, want) {
+		t.Errorf("since start: got %q, want %q in it", got, want)
+	}
+	if got := browsertest.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`); got != 8 {
+		t.Errorf("got %d charts, want 8", got)
+	}
+
+	// The keyboard reads values, the same moment in all charts.
+	tab.Do(chromedp.Focus(chromedp.CSS("#c-response .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight))
+	if got, want := text(tab, "said"), "at 2 s: max 9 ms, p99 9 ms, p90 9 ms, p50 6 ms"; got != want {
+		t.Errorf("the keyboard says %q, want %q", got, want)
+	}
+	tab.Until(`document.getElementById("at").textContent === "at 2 s"`)
+	if got := browsertest.Eval[string](tab, `document.querySelector("#c-cores .legend").textContent`); !strings.Contains(got, "system0.55") {
+		t.Errorf("the values at the cursor: got %q, want those of the second second", got)
+	}
+	tab.Do(chromedp.KeyEvent(kb.Tab))
+	// A line is hidden and shown.
+	press := `(() => { const b = document.querySelector("#c-rates .legend button"); b.click(); return b.getAttribute("aria-pressed") })()`
+	if got := browsertest.Eval[string](tab, press) + browsertest.Eval[string](tab, press); got != "falsetrue" {
+		t.Errorf("pressed twice: got %q", got)
+	}
+
+	tab.SetView(browsertest.View{Width: 1280, Dark: true})
+	shot(tab, "live-1280-dark")
+	tab.SetView(browsertest.View{Width: 360, Height: 800, Touch: true})
+	tab.Until(`document.querySelector(".uplot").clientWidth < 360`)
+	if got := browsertest.Eval[int](tab, `document.documentElement.scrollWidth`); got > 360 {
+		t.Errorf("the page is %d wide on a screen of 360", got)
+	}
+	shot(tab, "live-360")
+	tab.SetView(browsertest.View{})
+
+	// A reload, as another tab, sees everything with the cookie alone.
+	again := b.OpenServer(t, address, browsertest.View{})
+	again.Until(`document.documentElement.dataset.frames === "91"`)
+
+	// It ends with the report's verdicts.
+	var totals Counts
+	for _, f := range hub.run("abc").series.After(0) {
+		totals.Add(f.Counts)
+	}
+	r.End(Done{Report: "abc", Totals: totals, Headline: "1 k/s of 1 k/s acked", Verdicts: []Verdict{{Mark: "good", Label: "trusted", Text: "the generator kept up"}}})
+	tab.Until(`!document.getElementById("result").hidden`)
+	if got := text(tab, "result"); !strings.Contains(got, "1 k/s of 1 k/s acked") || !strings.Contains(got, "✓ trusted") || !strings.Contains(got, "carronade report open abc") {
+		t.Errorf("the result: got %q", got)
+	}
+	shot(tab, "live-done")
+
+	// It follows the next run, and can go back.
+	next := example(t, hub, "def", 0, 12)
+	tab.Until(`document.getElementById("about").textContent.includes("def") && document.documentElement.dataset.frames === "12"`)
+	tab.Do(chromedp.Evaluate[chromedp.Void](`(() => { const s = document.getElementById("runs"); s.value = "abc"; s.dispatchEvent(new Event("change")); })()`))
+	tab.Until(`document.getElementById("about").textContent.includes("abc") && !document.getElementById("result").hidden`)
+	tab.Do(chromedp.Evaluate[chromedp.Void](`(() => { const s = document.getElementById("runs"); s.value = "def"; s.dispatchEvent(new Event("change")); })()`))
+	tab.Until(`document.getElementById("about").textContent.includes("def") && document.documentElement.dataset.state === "live"`)
+
+	// An address can name a run.
+	one := b.OpenServer(t, address+"?run=abc", browsertest.View{})
+	one.Until(`document.documentElement.dataset.frames === "91" && !document.getElementById("result").hidden`)
+	one.Check()
+
+	// The program ends in the middle of a run.
+	_ = next
+	s.Close()
+	tab.Until(`document.documentElement.dataset.state === "end"`)
+	tab.Check()
+}
+
+// TestTrialOfASearch: the charts of a trial have its limit, what is known of the ceiling, and remarks
+// as lines with texts.
+func TestTrialOfASearch(t *testing.T) {
+	t.Parallel()
+	b := browsertest.Start(t)
+	hub := NewHub()
+	s, err := OpenPage("127.0.0.1:0", hub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := NewRecorder("abc", Run{
+		Target: "null://example", Op: "produce", Interval: Seconds(time.Second), Schedule: true,
+		Limits: []Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}},
+		Search: &Search{Trial: 3, Role: "search", Load: "1 k/s", Holds: 900, Fails: 1200},
+	}, func(e Event) {
+		if err := hub.Take(e); err != nil {
+			t.Error(err)
+		}
+	})
+	r.Plan(Mark{Text: "trial 3, search: 1 k/s"}, Mark{At: Seconds(12 * time.Second), Text: "a step"})
+	seconds(r, 0, 20)
+	tab := b.OpenServer(t, s.URL(), browsertest.View{})
+	tab.Until(`document.documentElement.dataset.frames === "20"`)
+	if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, "live-find.png"), tab.Screenshot(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	legend := browsertest.Eval[string](tab, `document.querySelector("#c-rates .legend").textContent + document.querySelector("#c-response .legend").textContent`)
+	for _, want := range []string{"so far: holds 900/s", "so far: fails 1.2 k/s", "limit: p99 < 20 ms"} {
+		if !strings.Contains(legend, want) {
+			t.Errorf("the legends lack %q: %s", want, legend)
+		}
+	}
+	// The colors at places of a chart: above, within and below the band, on the line of the limit,
+	// and at the line of a remark.
+	got := browsertest.Eval[string](tab, `(() => {
+		const names = new Map(["background", "band", "ink", "muted", "freeze"].map((n) => [getComputedStyle(document.documentElement).getPropertyValue("--" + n).trim(), n]));
+		const at = (id, x, y, high) => {
+			const u = document.querySelector("#c-" + id + " .plot").chart.plot, { canvas } = u.ctx, copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+			copy.drawImage(canvas, 0, 0);
+			const d = copy.getImageData(Math.round(u.valToPos(x, "x", true)) - 8, Math.round(u.valToPos(y, "y", true)), 16, high).data, found = new Set();
+			for (let p = 0; p < d.length; p += 4) found.add(d[p + 3] ? names.get("#" + [d[p], d[p + 1], d[p + 2]].map((v) => v.toString(16).padStart(2, "0")).join("")) : "none");
+			return [...found].filter((n) => n).sort().join(" ");
+		};
+		return [at("rates", 15, 1350, 4), at("rates", 15, 1100, 4), at("rates", 15, 700, 4), at("response", 15, 20e3, 2), at("in-flight", 12, 3, 12)].join(", ");
+	})()`)
+	if want := "none, band, none, ink, muted none"; !strings.HasPrefix(got, "none, band, none, ink") || !strings.HasSuffix(got, "muted none") {
+		t.Errorf("colors: got %q, want %q", got, want)
+	}
+	if got := browsertest.Eval[string](tab, `document.getElementById("remarks").textContent`); !strings.Contains(got, "12 s a step") || !strings.Contains(got, "0 s trial 3, search: 1 k/s") {
+		t.Errorf("remarks: got %q", got)
+	}
+	tab.Check()
+}
+
+// TestFromTheBeginning: a page that was opened before anything was sent shows what comes.
+func TestFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	b := browsertest.Start(t)
+	hub := NewHub()
+	s, err := OpenPage("127.0.0.1:0", hub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	tab := b.OpenServer(t, s.URL(), browsertest.View{})
+	tab.Until(`document.getElementById("state").textContent === "waiting for a run"`)
+	r := example(t, hub, "abc", 0, 0)
+	tab.Until(`document.documentElement.dataset.state === "live"`)
+	for i := range 3 {
+		seconds(r, i, i+1)
+		tab.Until(fmt.Sprintf(`document.documentElement.dataset.frames === "%d"`, i+1))
+	}
+	tab.Check()
+}

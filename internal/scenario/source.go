@@ -1,0 +1,36 @@
+package scenario
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"carronade/internal/system"
+	"carronade/units"
+)
+
+// MostSource is the size of the largest script, in bytes.
+const MostSource = 1 << 20
+
+// LeastMemory is the least memory of a script, in bytes.
+const LeastMemory = 32 << 20
+
+// ErrLarge is the error of ReadSource about a file that is larger than MostSource.
+var ErrLarge = fmt.Errorf("it is larger than %s", units.FormatSize(MostSource))
+
+// ReadSource reads the file of a script. Its error is without the path.
+func ReadSource(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", system.Reason(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, MostSource+1))
+	switch {
+	case err != nil:
+		return "", system.Reason(err)
+	case len(text) > MostSource:
+		return "", ErrLarge
+	}
+	return string(text), nil
+}

@@ -1,0 +1,323 @@
+package serve
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"carronade/internal/fault"
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// Commands that a job may run, by their path without the program's name. A path allows the
+// commands below it.
+var commands = []string{
+	"run", "find", "scenario", "calibrate", "demo", "doctor",
+	"explain", "compare", "collate", "verify",
+	"report list", "report show", "report table", "report cite", "report export", "report import",
+	"report log", "report replay", "mark",
+	"topics", "query", "profile", "host", "help", "version", "system list",
+}
+
+// Command checks a command by its path, such as "report show", and its arguments. Flags are checked
+// by Flag and Document, except those of system build: what it builds may do anything.
+func (r *Rules) Command(path string, args []string) error {
+	switch {
+	case r.open() || path == "":
+		return nil
+	case path == "system build" && len(args) > 0:
+		return r.Build(args[0])
+	case path == "as" && len(args) > 0: // see Tool
+		return nil
+	case path == "mark": // its arguments are an id and a name
+		return nil
+	case !slices.ContainsFunc(commands, func(c string) bool { return path == c || strings.HasPrefix(path, c+" ") }):
+		return r.refuse(fmt.Sprintf("this server does not run the command %q", path), wayAllow)
+	}
+	for _, arg := range args {
+		if err := r.argument(arg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// argument checks an argument that is not a flag: an address, or what may be a file.
+func (r *Rules) argument(arg string) error {
+	if strings.Contains(arg, "://") {
+		return r.Address(arg)
+	}
+	return r.File(arg)
+}
+
+// Flag checks a flag that is not a setting of workloads, by the word for its value in help.
+func (r *Rules) Flag(name, word, value string) error {
+	if r.open() {
+		return nil
+	}
+	return r.value("--"+name, name, word, value)
+}
+
+// Document checks the settings of a workload, wherever they were given. kinds are the kinds of
+// targets, whose options have the words for their values.
+func (r *Rules) Document(kinds []target.Kind, entries []workload.Entry) error {
+	if r.open() {
+		return nil
+	}
+	started := r.starts(entries)
+	for _, e := range entries {
+		for _, v := range e.Values {
+			switch {
+			case e.Name == "target":
+				if err := r.Address(v); err != nil {
+					return at(e.Where, err)
+				}
+				continue
+			case e.Name == "fault":
+				if err := r.fault(e.Where, v, started); err != nil {
+					return err
+				}
+				continue
+			case strings.HasPrefix(e.Name, "system-"):
+				if err := r.system(e, v, started); err != nil {
+					return err
+				}
+				continue
+			}
+			for _, s := range settings(kinds, e.Name) {
+				word := s.Placeholder()
+				if s.Secret {
+					word = "REF"
+				}
+				if err := r.value(e.Where, e.Name, word, v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// settings finds a setting by its name, in the table of each kind. Kinds may differ in what its
+// value is.
+func settings(kinds []target.Kind, name string) (found []workload.Setting) {
+	tables := [][]workload.Setting{workload.Table(nil)}
+	for _, k := range kinds {
+		tables = append(tables, workload.Table(k))
+	}
+	for _, table := range tables {
+		if i := slices.IndexFunc(table, func(s workload.Setting) bool { return s.Name == name }); i >= 0 {
+			found = append(found, table[i])
+		}
+	}
+	return found
+}
+
+// starts returns an error unless the settings describe a system from a folder in which builds are
+// allowed.
+func (r *Rules) starts(entries []workload.Entry) error {
+	err := error(r.refuse("a job of this server may not build, start or watch a system", wayBuild))
+	for _, e := range entries {
+		if e.Name == "system-git" && len(e.Values) > 0 {
+			err = r.Build(e.Values[len(e.Values)-1])
+		}
+	}
+	return err
+}
+
+// watching are the settings about a system that only read its metrics.
+var watching = []string{"system-vars", "system-metrics", "system-header", "system-branch", "system-verbose", "system-host", "system-gc-log"}
+
+// others are settings about systems that this machine runs already, or that images have.
+var others = []string{"system-pid", "system-container", "system-names", "system-image", "system-engine", "system-publish", "system-arg"}
+
+// system checks a setting about the system under test.
+func (r *Rules) system(e workload.Entry, value string, started error) error {
+	var err error
+	switch e.Name {
+	case "system-vars", "system-metrics":
+		err = r.Address(value)
+	case "system-header":
+		_, ref, _ := strings.Cut(value, "=")
+		return r.reference(e.Where, ref)
+	case "system-env":
+		if _, ref, _ := strings.Cut(value, "="); strings.HasPrefix(ref, "file:") || strings.HasPrefix(ref, "env:") {
+			err = r.reference("", ref)
+		}
+	case "system-log":
+		if !r.homeFile(value) {
+			err = r.File(value)
+		}
+	case "system-host", "system-gc-log":
+		err = r.File(value)
+	case "system-dir":
+		err = r.Build(value)
+	case "system-build":
+		err = r.Make(value)
+	case "system-cmd":
+		if first, _, _ := strings.Cut(strings.TrimSpace(value), " "); !strings.HasPrefix(first, "./") || !filepath.IsLocal(first) || strings.ContainsAny(first, "'\"\\") {
+			err = r.refuse("a job of this server may only start a program of the repository, such as ./server", wayAllow)
+		}
+	case "system-ready":
+		if strings.Contains(value, "://") {
+			err = r.Address(value)
+		}
+	}
+	if slices.Contains(others, e.Name) {
+		err = r.refuse("a job of this server may not choose programs of this machine", wayAllow)
+	}
+	if started != nil && !slices.Contains(watching, e.Name) {
+		err = started
+	}
+	return at(e.Where, err)
+}
+
+// fault checks a fault that the run makes: only to a system that it started, or to its own
+// connections.
+func (r *Rules) fault(where, value string, started error) error {
+	f, err := fault.Parse(value)
+	if err == nil && f.What == fault.Connections {
+		return nil
+	}
+	if err != nil || f.What != fault.System {
+		return at(where, r.refuse("a job of this server may only make faults of the system that it started, such as 60s:restart=system", wayAllow))
+	}
+	return at(where, started)
+}
+
+// Make checks the command of a build: make with targets, alone or after another.
+func (r *Rules) Make(command string) error {
+	if r.open() {
+		return nil
+	}
+	for part := range strings.SplitSeq(command, "&&") {
+		words := strings.Fields(part)
+		ok := len(words) > 0 && words[0] == "make"
+		for _, w := range words {
+			ok = ok && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == "" && (!strings.HasPrefix(w, "-") || w == "-j")
+		}
+		if !ok {
+			return r.refuse("a job of this server may only build with make and its targets", wayAllow)
+		}
+	}
+	return nil
+}
+
+// refused are settings that no job may give, and why.
+var refused = map[string]string{
+	"metrics-addr":    "would listen on this machine",
+	"web":             "would listen on this machine; the server's page shows the run",
+	"client-property": "may name files and classes; use the flags of carronade",
+	"client-config":   "may name files and classes; use the flags of carronade",
+}
+
+// value checks a value by the word for it in help.
+func (r *Rules) value(where, name, word, value string) error {
+	if why, ok := refused[name]; ok {
+		return r.refuse(fmt.Sprintf("%s: not in a job of this server: it %s", where, why), wayAllow)
+	}
+	switch word {
+	case "FILE", "DIR", "PATH":
+		return at(where, r.File(value))
+	case "CMD", "COMMAND", "IMAGE", "PID":
+		return r.refuse(where+": not in a job of this server: it names a program", wayAllow)
+	case "PLACE":
+		return at(where, r.store(value))
+	case "REF":
+		return r.reference(where, value)
+	case "K=REF":
+		_, ref, _ := strings.Cut(value, "=")
+		return r.reference(where, ref)
+	case "K: V": // a header, whose value may be a reference
+		_, ref, _ := strings.Cut(value, ":")
+		if ref = strings.TrimSpace(ref); strings.HasPrefix(ref, "env:") || strings.HasPrefix(ref, "file:") {
+			return r.reference(where, ref)
+		}
+		return nil
+	case "URL", "HOST:PORT", "ADDR", "TARGET":
+		return at(where, r.Address(value))
+	}
+	return at(where, r.contents(value))
+}
+
+// store checks the place of a store: the server's own, or a cluster that the rules allow, whose login
+// and certificate are files that they allow.
+func (r *Rules) store(place string) error {
+	if place == r.Store {
+		return nil
+	}
+	u, err := url.Parse(place)
+	if err != nil || !strings.HasPrefix(u.Scheme, "elasticsearch") {
+		return r.refuse("a job of this server keeps its report in the server's store", wayAllow)
+	}
+	if err := r.Address(place); err != nil {
+		return err
+	}
+	for name, values := range u.Query() {
+		for _, v := range values {
+			switch name {
+			case "user":
+			case "ca":
+				err = r.File(v)
+			default: // a login
+				err = r.reference(name, v)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// contents checks the files that a value names in one of the forms of payloads, file:PATH,
+// file(PATH,...) or ring(SIZE,file:PATH).
+func (r *Rules) contents(value string) error {
+	for _, form := range []string{"file:", "file("} {
+		for rest := value; ; {
+			_, after, ok := strings.Cut(rest, form)
+			if !ok {
+				break
+			}
+			path := after
+			if i := strings.IndexAny(after, ",)"); i >= 0 {
+				path = after[:i]
+			}
+			// The path may contain a comma or a bracket, so the whole is checked as well.
+			if err := r.File(strings.TrimSpace(path)); err != nil {
+				return err
+			}
+			if err := r.File(strings.TrimSpace(after)); err != nil {
+				return err
+			}
+			rest = after
+		}
+	}
+	return nil
+}
+
+// reference checks a reference to a secret. The environment has the server's own, so a job may
+// only name files.
+func (r *Rules) reference(where, ref string) error {
+	if path, ok := strings.CutPrefix(ref, "file:"); ok {
+		if r.homeFile(path) {
+			return nil
+		}
+		return at(where, r.File(path))
+	}
+	if r.Agent {
+		return nil
+	}
+	return r.refuse(where+": a job of this server may not read its environment", "use file:PATH, with a file in the server's folder for files")
+}
+
+// at adds to a refusal where the value was given.
+func at(where string, err error) error {
+	if r, ok := err.(*Refusal); ok && where != "" { //nolint:errorlint // it comes from this package, unwrapped
+		return &Refusal{What: where + ": " + r.What, Way: r.Way}
+	}
+	return err
+}

@@ -1,0 +1,261 @@
+package serve
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"carronade/internal/workload"
+)
+
+// rules returns rules with a folder that has a file, links that stay in it and lead out of it,
+// and a folder beside it in which builds are allowed.
+func rules(t *testing.T) (*Rules, string) {
+	t.Helper()
+	base := t.TempDir()
+	for _, dir := range []string{"files/sub", "builds/repo", "builds2", "other"} {
+		if err := os.MkdirAll(filepath.Join(base, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"files/a.yaml", "other/b.yaml"} {
+		if err := os.WriteFile(filepath.Join(base, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"files/in": "a.yaml", "files/out": "../other/b.yaml", "files/nothing": "../other/none", "files/dir": "../other", "builds/out": "../other"} {
+		if err := os.Symlink(to, filepath.Join(base, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	return &Rules{Folder: filepath.Join(base, "files"), Builds: []string{filepath.Join(base, "builds")}, Targets: []string{"127.0.0.1", "*.example.org:9092", "::1"}, Store: "/var/reports.db", Home: filepath.Join(base, "ann")}, base
+}
+
+func TestRulesFile(t *testing.T) {
+	r, base := rules(t)
+	for path, ok := range map[string]bool{
+		"a.yaml": true, "sub/new": true, "-": true, "in": true, "new": true, "sub/../a.yaml": true,
+		filepath.Join(base, "files", "a.yaml"): true, filepath.Join(base, "files"): true,
+		"../other/b.yaml": false, "/etc/passwd": false, "out": false, "nothing": false, "dir/b.yaml": false, "dir/new": false,
+		"sub/../../other/b.yaml": false, filepath.Join(base, "other", "b.yaml"): false, filepath.Join(base, "files2"): false, "..": false, "": false,
+	} {
+		if err := r.File(path); (err == nil) != ok {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+	if err := (*Rules)(nil).File("/etc/passwd"); err != nil {
+		t.Errorf("without rules: %v", err)
+	}
+}
+
+func TestRulesAddress(t *testing.T) {
+	r, _ := rules(t)
+	for text, ok := range map[string]bool{
+		"kafka://127.0.0.1:9092/t": true, "127.0.0.1:80": true, "null://": true, "apm+http://a.example.org:9092": true, "riemann://[::1]:5555": true, "http://A.Example.org:9092/x?y": true,
+		"kafka://127.0.0.1:1,10.0.0.1:2/t": false, "apm+http://a.example.org:9093": false, "http://127.0.0.1@evil.org": false, "http://evil.org/127.0.0.1": false,
+		"http://": false, "http://a.example.org.evil.org:9092": false, "http://evil.org?127.0.0.1": false,
+	} {
+		if err := r.Address(text); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	// A pattern of numbers fits no name.
+	numbers := &Rules{Folder: "/", Targets: []string{"10.0.0.*"}}
+	if numbers.Address("http://10.0.0.7") != nil || numbers.Address("http://10.0.0.evil.example") == nil {
+		t.Error("a pattern of numbers")
+	}
+	if err := (&Rules{Folder: "/"}).Address("kafka://anywhere"); err != nil {
+		t.Errorf("without patterns: %v", err)
+	}
+}
+
+func TestRulesBuild(t *testing.T) {
+	r, base := rules(t)
+	for path, ok := range map[string]bool{
+		filepath.Join(base, "builds", "repo"): true, filepath.Join(base, "builds"): true, "../builds/repo": true,
+		filepath.Join(base, "builds2"): false, filepath.Join(base, "builds", "out"): false, filepath.Join(base, "builds", "none"): false, "..": false,
+	} {
+		if err := r.Build(path); (err == nil) != ok {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}
+
+func TestRulesCommand(t *testing.T) {
+	r, _ := rules(t)
+	for _, c := range []struct {
+		line string
+		ok   bool
+	}{
+		{"run null://", true},
+		{"", true},
+		{"report show last", true},
+		{"report list branch=master rate<5", true},
+		{"compare a.yaml sub/b.yaml", true},
+		{"topics list kafka://127.0.0.1:9092", true},
+		{"run kafka://10.0.0.1/t", false},
+		{"compare ../a.yaml b.yaml", false},
+		{"report import /etc/passwd", false},
+		{"scenario out", false},
+		{"report open", false},
+		{"report push", false},
+		{"standin", false},
+		{"serve", false},
+		{"completion bash", false},
+		{"__complete report show", false},
+		{"report delete --yes x", false},
+		{"shell", false},
+		{"config", false},
+		{"system prune", false},
+		{"system build ../builds/repo", true},
+		{"system build ../other", false},
+		{"runs", false},
+	} {
+		// The path is what cobra finds: here, the words before the first that is an argument.
+		words := strings.Fields(c.line)
+		path := ""
+		if len(words) > 0 {
+			path = words[0]
+			words = words[1:]
+			if path == "report" || path == "system" || path == "topics" {
+				path += " " + words[0]
+				words = words[1:]
+			}
+		}
+		if err := r.Command(path, words); (err == nil) != c.ok {
+			t.Errorf("%q: %v", c.line, err)
+		}
+	}
+}
+
+// TestRulesTool: of the drop-ins, a job may run what the shell runs, and nothing that acts outside a
+// workload.
+func TestRulesTool(t *testing.T) {
+	r, base := rules(t)
+	repo := filepath.Join(base, "builds", "repo")
+	password := "u:file:" + filepath.Join(base, "ann", "password")
+	for _, c := range []struct {
+		line string
+		ok   bool
+	}{
+		{"hey-apm -base-url http://127.0.0.1:8200 -apm-es-url http://127.0.0.1:9200 -apm-es-auth " + password + " -es-url=http://127.0.0.1:9200 -system-git " + repo + " -system-branch b -system-build make -system-cmd ./apm-server -system-log " + filepath.Join(base, "ann", "apm.log") + " test 30s 1 2 3 4 -E a=b --mem 4g", true},
+		{"hey-apm -apm-es-url http://127.0.0.1:9200 elasticsearch reset --yes", true},
+		{"hey-apm dump body.json 1 1 1", true},
+		{"hey-apm -server", false},
+		{"hey-apm --server test 1s 1 1 1 1", false},
+		{"hey-apm -dump", false},
+		{"hey-apm", false},
+		{"hey-apm -profile heavy", false},
+		{"hey-apm dump /tmp/x 1 1 1", false},
+		{"hey-apm dump ../x 1 1 1", false},
+		{"hey-apm -apm-es-url http://10.0.0.1 elasticsearch reset --yes", false},
+		{"hey-apm -apm-es-url=http://10.0.0.1 elasticsearch reset --yes", false},
+		{"hey-apm -apm-es-url http://127.0.0.1 -apm-es-auth u:env:HOME elasticsearch reset --yes", false},
+		{"hey-apm -apm-es-url http://127.0.0.1 -apm-es-auth u:file:/etc/passwd elasticsearch reset --yes", false},
+		{"hey-apm -apm-es-url http://127.0.0.1 -apm-es-auth u:password elasticsearch reset --yes", false},
+		{"hey-apm -system-git " + base + " -system-cmd ./x test 1s 1 1 1 1", false},
+		{"hey-apm -system-git " + repo + " -system-cmd id test 1s 1 1 1 1", false},
+		{"hey-apm -system-git " + repo + " -system-log /etc/x -system-cmd ./x test 1s 1 1 1 1", false},
+		{"hey-apm --report-json /etc/x test 1s 1 1 1 1", false},
+		{"hey-apm --store sqlite:///etc/x test 1s 1 1 1 1", false},
+		{"riemann-load -r /etc/x 127.0.0.1:1", false},
+		{"kafka-producer-perf-test --topic t", false},
+	} {
+		words := strings.Fields(c.line)
+		if err := r.Tool(nil, words[0], words[1:]); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.line, err)
+		}
+	}
+}
+
+func TestRulesMake(t *testing.T) {
+	r, _ := rules(t)
+	for command, ok := range map[string]bool{
+		"make": true, "make update && make": true, "make apm-server": true, "make -j": true,
+		"": false, "id": false, "make; id": false, "make && id": false, "make -f /etc/x": false, "make $(id)": false, "make `id`": false, "make -C..": false, "make SHELL=/tmp/x": false, "make || id": false,
+	} {
+		if err := r.Make(command); (err == nil) != ok {
+			t.Errorf("%q: %v", command, err)
+		}
+	}
+}
+
+func TestRulesDocument(t *testing.T) {
+	r, base := rules(t)
+	repo := filepath.Join(base, "builds", "repo")
+	entries := func(pairs ...string) (out []workload.Entry) {
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, workload.Entry{Name: pairs[i], Values: []string{pairs[i+1]}, Where: "w.yaml:1: " + pairs[i]})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name    string
+		entries []workload.Entry
+		ok      bool
+	}{
+		{"plain", entries("target", "null://", "count", "5", "trace", "t.parquet"), true},
+		{"target", entries("target", "kafka://10.0.0.1/t"), false},
+		{"build", entries("system-git", repo, "system-build", "make", "system-cmd", "./x -e"), true},
+		{"its connections are delayed", entries("fault", "1s:net-delay=1ms,1s"), true},
+		{"packets to a system that it did not start are dropped", entries("fault", "1s:net-loss=1%,1s"), false},
+		{"packets to its system are dropped", entries("fault", "1s:net-loss=1%,1s", "system-git", repo, "system-build", "make", "system-cmd", "./x"), true},
+		{"a disk is filled", entries("fault", "1s:disk-full=/data,1s", "system-git", repo, "system-build", "make", "system-cmd", "./x"), false},
+		{"build elsewhere", entries("system-git", base, "system-build", "make", "system-cmd", "./x"), false},
+		{"the last folder counts", entries("system-git", repo, "system-git", base, "system-cmd", "./x"), false},
+		{"command alone", entries("system-cmd", "./x"), false},
+		{"secret in a file", entries("secret-token", "file:a.yaml"), true},
+		{"secret of the user", entries("secret-token", "file:"+filepath.Join(base, "ann", "password")), true},
+		{"secret of another user", entries("secret-token", "file:"+filepath.Join(base, "bob", "password")), false},
+		{"secret below", entries("secret-token", "file:"+filepath.Join(base, "ann", "x", "password")), false},
+		{"secret as another file", entries("trace", filepath.Join(base, "ann", "password")), false},
+		{"secret in another file", entries("secret-token", "file:/etc/passwd"), false},
+		{"payload", entries("payload", "file(a.yaml,random)"), true},
+		{"payload with a delimiter", entries("payload", "file(a.yaml,delim=;)"), true},
+		{"payload elsewhere", entries("payload", "file(/etc/passwd,random)"), false},
+		{"seed of a ring", entries("payload", "ring(4MiB,file:../other/b.yaml)"), false},
+		{"client property", entries("client-property", "ssl.truststore.location=/etc/x"), false},
+		{"metrics", entries("metrics-addr", "127.0.0.1:0"), false},
+		{"its metrics", entries("system-vars", "http://127.0.0.1:6060/debug/vars"), true},
+		{"other metrics", entries("system-vars", "http://10.0.0.1:6060/debug/vars"), false},
+		{"ready elsewhere", entries("system-git", repo, "system-cmd", "./x", "system-ready", "http://10.0.0.1/"), false},
+		{"another file as store", entries("store", "sqlite:///var/other.db"), false},
+		{"a cluster as store", entries("store", "elasticsearch://127.0.0.1:9200?user=u&password=file:a.yaml"), true},
+		{"a cluster elsewhere", entries("store", "elasticsearch://10.0.0.1:9200"), false},
+		{"a cluster with a variable", entries("store", "elasticsearch://127.0.0.1:9200?user=u&password=env:HOME"), false},
+		{"a cluster with a file", entries("store", "elasticsearch://127.0.0.1:9200?ca=/etc/x"), false},
+		{"another build", entries("system-git", repo, "system-build", "sh -c id", "system-cmd", "./x"), false},
+		{"a program of this machine", entries("system-git", repo, "system-cmd", "sh -c id"), false},
+		{"a program outside the tree", entries("system-git", repo, "system-cmd", "./../../x"), false},
+		{"a process", entries("system-git", repo, "system-pid", "1"), false},
+		{"a log elsewhere", entries("system-git", repo, "system-cmd", "./x", "system-log", "/etc/x"), false},
+		{"a variable from a file", entries("system-git", repo, "system-cmd", "./x", "system-env", "A=file:/etc/x"), false},
+		{"the page of a run", entries("web", "0.0.0.0:1"), false},
+		{"store of the server", entries("store", "/var/reports.db"), true},
+		{"header", entries("header", "a: b"), true},
+	} {
+		if err := r.Document(kinds, c.entries); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestRulesEnvironment(t *testing.T) {
+	r, _ := rules(t)
+	name, value, _ := strings.Cut(r.Environment(), "=")
+	t.Setenv(name, value)
+	got, err := TakeRules()
+	if err != nil || got.Folder != r.Folder || len(got.Targets) != 3 || len(got.Builds) != 1 || got.Store != r.Store {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := TakeRules(); got != nil || err != nil { // they were taken
+		t.Errorf("without rules: %+v, %v", got, err)
+	}
+	for _, bad := range []string{"{", "{}", "null", "x"} {
+		t.Setenv(name, bad)
+		if got, err := TakeRules(); err == nil {
+			t.Errorf("%q: %+v", bad, got)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package riemann
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/standin"
+	wire "carronade/internal/wire/riemann"
+)
+
+// discardBothWays runs a test on the discarding server with ring servers, if the system
+// supports them, and with a goroutine for each connection. As it sets makeRingServers, the
+// test must not be parallel.
+func discardBothWays(t *testing.T, opts Options, test func(t *testing.T, s *Server)) {
+	t.Helper()
+	opts.Discard, opts.Interval = true, time.Hour
+	for _, way := range []struct {
+		name  string
+		rings func(int) *standin.RingServers
+	}{{"ring servers", standin.NewRingServers}, {"goroutines", func(int) *standin.RingServers { return nil }}} {
+		t.Run(way.name, func(t *testing.T) {
+			makeRingServers = way.rings
+			defer func() { makeRingServers = standin.NewRingServers }()
+			s := start(t, opts)
+			if way.name == "ring servers" && s.rings == nil {
+				t.Skip("no io_uring here")
+			}
+			test(t, s)
+		})
+	}
+}
+
+// framesOf is some messages in their frames.
+func framesOf(msgs ...wire.Msg) (b []byte) {
+	for i := range msgs {
+		b = wire.AppendFramed(b, &msgs[i])
+	}
+	return b
+}
+
+// TestDiscardSplit: frames may be split at every byte. The ack of the message before a
+// piece shows that the server has taken the piece.
+func TestDiscardSplit(t *testing.T) {
+	discardBothWays(t, Options{}, func(t *testing.T, s *Server) {
+		p := dial(t, s.Addr())
+		long := message(strings.Repeat("x", 40_000)) // is dropped unread
+		msgs := []wire.Msg{message("a"), {}, {Query: `service = "b"`}, message("a", "b"), long, {}, {}, {Query: "service ="}, message("c")}
+		all := framesOf(msgs...)
+		first := framesOf(message("first"))
+		var cuts []int
+		for cut := range len(all) + 1 {
+			if cut > 120 && cut < len(all)-60 && cut%5000 != 0 {
+				continue // within the long message
+			}
+			cuts = append(cuts, cut)
+			if _, err := p.Write(append(bytes.Clone(first), all[:cut]...)); err != nil {
+				t.Fatal(err)
+			}
+			if m := p.answer(); !m.OK {
+				t.Fatalf("cut at %d: the first answer is %+v", cut, m)
+			}
+			if _, err := p.Write(all[cut:]); err != nil {
+				t.Fatal(err)
+			}
+			for i := range msgs {
+				if m := p.answer(); m.OK != (i != 7) || len(m.Events) != 0 {
+					t.Fatalf("cut at %d: answer %d is %+v", cut, i, m)
+				}
+			}
+		}
+		n := uint64(len(cuts))
+		if c := s.Counts(); c.Messages != n*10 || c.Queries != n*2 || c.Bytes != n*uint64(len(first)+len(all)) || c.Refused != 0 {
+			t.Errorf("counted %+v, want %d messages, %d queries, %d bytes", c, n*10, n*2, n*uint64(len(first)+len(all)))
+		}
+	})
+}
+
+// TestDiscardRefuses: a frame that is too long, or not a query although it begins like one,
+// ends its connection after the answers before it, and is logged.
+func TestDiscardRefuses(t *testing.T) {
+	var log safeBuffer
+	discardBothWays(t, Options{MaxMessage: 100, Log: &log}, func(t *testing.T, s *Server) {
+		other := dial(t, s.Addr())
+		var wants []string
+		for _, test := range []struct{ name, bytes, want string }{
+			{"too long", "\x00\x00\x00\x65", "a length of 101, more than 100"},
+			{"too long, with its message", "\x00\x00\x00\x65" + strings.Repeat("x", 101), "does the client speak Riemann's protocol, without TLS?"},
+			{"a query that is cut off", "\x00\x00\x00\x02\x2a\x05", "message: "},
+		} {
+			p := dial(t, s.Addr())
+			whole := framesOf(message("a"), wire.Msg{Query: "true"}, message("b"))
+			if _, err := p.Write(append(whole, test.bytes...)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 {
+				if m := p.answer(); !m.OK {
+					t.Errorf("%s: answer %d is %+v", test.name, i, m)
+				}
+			}
+			if n, err := p.Read(make([]byte, 1)); n != 0 || err == nil {
+				t.Errorf("%s: got %d bytes, %v; want a closed connection", test.name, n, err)
+			}
+			other.send(message("c"))
+			if m := other.answer(); !m.OK {
+				t.Errorf("%s: another connection got %+v", test.name, m)
+			}
+			wants = append(wants, "connection from "+p.LocalAddr().String(), test.want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("logged %q, want %q", log.String(), want)
+			}
+		}
+	})
+}
+
+// TestDiscardErrors: with scripted errors each message is answered in order, also those that
+// come together or are dropped unread.
+func TestDiscardErrors(t *testing.T) {
+	discardBothWays(t, Options{Errors: []ErrorRule{{Name: "overloaded", Share: 0.3}}}, func(t *testing.T, s *Server) {
+		p := dial(t, s.Addr())
+		var all []wire.Msg
+		const rounds = 200
+		for range rounds {
+			all = append(all, message("a"), wire.Msg{Query: "true"}, message(strings.Repeat("x", 2000)))
+		}
+		go p.Write(framesOf(append(all, message(strings.Repeat("x", 600_000)))...)) //nolint:errcheck // the answers are missing then
+		refused := uint64(0)
+		for i := range all {
+			m := p.answer()
+			if m.Error == "overloaded" && i%3 != 1 {
+				refused++
+			} else if !m.OK {
+				t.Fatalf("answer %d is %+v", i, m)
+			}
+		}
+		if p.answer().Error != "" {
+			refused++
+		}
+		if c := s.Counts(); c.Refused != refused || c.Messages != 3*rounds+1 || refused < rounds/4 || refused > rounds {
+			t.Errorf("%d of %d were refused; counted %+v", refused, 2*rounds+1, c)
+		}
+	})
+}
+
+// TestDiscardSlowReader: the server does not read from a client that does not read its
+// answers, be they acks or the answers to queries; the client gets all once it reads.
+func TestDiscardSlowReader(t *testing.T) {
+	discardBothWays(t, Options{}, func(t *testing.T, s *Server) {
+		p := dial(t, s.Addr())
+		_ = p.Conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+		const rounds = 100
+		run := bytes.Repeat(append(framesOf(wire.Msg{Query: `service = "` + StandinService + `"`}), bytes.Repeat([]byte("\x00\x00\x00\x00"), 20)...), 1000)
+		wrote := make(chan error, 1)
+		go func() {
+			var err error
+			for i := 0; i < rounds && err == nil; i++ {
+				_, err = p.Write(run)
+			}
+			wrote <- err
+		}()
+		// It stops reading.
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		last := uint64(0)
+		for got := s.Counts().Messages; got == 0 || got != last; got = s.Counts().Messages {
+			last = got
+			<-tick.C
+		}
+		if last >= rounds*21_000 {
+			t.Errorf("%d messages were read, want fewer", last)
+		}
+		found := wire.Msg{HasOK: true, OK: true, Events: []wire.Event{{Service: StandinService, State: "ok"}}}
+		want := int64(rounds * 1000 * (len(framesOf(found)) + 20*wire.AckSize))
+		if n, err := io.Copy(io.Discard, io.LimitReader(p, want)); n != want || err != nil {
+			t.Errorf("got %d bytes of answers, %v; want %d", n, err, want)
+		}
+		if err := <-wrote; err != nil || s.Counts().Messages != rounds*21_000 || s.Counts().Queries != rounds*1000 {
+			t.Errorf("wrote: %v; counted %+v", err, s.Counts())
+		}
+	})
+}
+
+// TestDiscardCloses: Close ends connections in any state.
+func TestDiscardCloses(t *testing.T) {
+	discardBothWays(t, Options{}, func(t *testing.T, s *Server) {
+		var peers []*peer
+		for i := range 60 {
+			p := dial(t, s.Addr())
+			begun := framesOf(message("a"), message("not all of it"))
+			if _, err := p.Write(begun[:len(begun)-i%20]); err != nil {
+				t.Fatal(err)
+			}
+			p.answer()
+			if i%3 == 0 {
+				p.Close()
+			} else {
+				peers = append(peers, p)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, p := range peers {
+			if _, err := io.Copy(io.Discard, p); err != nil && !standin.Disconnected(err) {
+				t.Errorf("a connection is still open: %v", err)
+			}
+		}
+		if c := s.Counts(); c.Connections != 60 {
+			t.Errorf("counted %+v, want 60 connections", c)
+		}
+	})
+}

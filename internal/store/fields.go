@@ -1,0 +1,212 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// A KnownField is one whose name depends neither on the target nor on names
+// that users choose.
+type KnownField struct {
+	Name string
+	Kind ValueKind
+	Help string
+}
+
+// independent are the fields that are independent variables but not settings.
+var independent = map[string]bool{
+	"op": true, "target": true,
+	"branch": true, "revision": true, "unstaged_changes": true, "system.image_id": true,
+	"target.version": true, "target.brokers.version": true, "target.servers.version": true,
+	"target.index.address": true, "target.index.store": true, "target.index.nodes": true,
+	"target.brokers": true, "target.servers": true, "target.topic.partitions": true, "target.topic.replicas": true,
+	"host.cpu": true, "host.cores": true, "host.cpu_limit": true,
+	"system.host.cpu": true, "system.host.cores": true, "system.host.cpu_limit": true,
+}
+
+func isTime(name string) bool { return slices.Contains(report.TimeNames(), name) }
+
+// measuredFields are the fields that RowOf itself defines, in the order of
+// documents.
+var measuredFields = []KnownField{
+	{"id", KindText, "of the report"},
+	{"started", KindTime, "when the run began"},
+	{"ended", KindTime, "when it ended"},
+	{"version", KindText, "of the program that measured"},
+	{"note", KindText, "given with --note"},
+	{"mode", KindText, "open loop, closed loop, consuming"},
+	{"stopped", KindText, "why the run ended"},
+	{"partial", KindBool, "it ended before it was done"},
+	{"trusted", KindBool, "the generator was not the limit: the run is trusted or noisy"},
+	{"trust_level", KindText, "trusted, noisy, not trusted"},
+	{"steady", KindBool, "neither in flight nor response times climbed, and there was no outage"},
+	{"exit", KindNumber, "exit code of the run"},
+	{"limits", KindText, "of the run, the worst: holds, cannot tell, broken"},
+	{"repetition", KindCount, "repetition number"},
+	{"repetitions", KindCount, "repetitions planned"},
+	{"replaces", KindText, "report of the same repetition that was not trusted"},
+	{"warnings", KindCount, "that the report holds"},
+	{"target", KindText, "address of the target"},
+	{"kind", KindText, "of the target"},
+	{"op", KindText, "operation"},
+
+	{"ceiling", KindRate, "of a search: the highest rate confirmed to hold all limits"},
+	{"ceiling_upper", KindRate, "of a search: the rate above it that is confirmed to fail"},
+
+	{"elapsed", KindDuration, "length of the measurement"},
+	{"throughput", KindRate, "events acked (sent, consumed) over the measurement"},
+	{"pushed", KindSpeed, "bytes of events sent, before compression"},
+	{"accepted", KindSpeed, "bytes of events acked, before compression"},
+	{"wire", KindSpeed, "bytes on the connections"},
+	{"read", KindSpeed, "bytes of events consumed"},
+	{"per_batch", KindDuration, "measurement over accepted batches: the inverse of their rate, not a waiting time"},
+	{"rebalance", KindDuration, "until the first event could be read"},
+	{"fetch", KindDuration, "the rest of a reading measurement"},
+	{"offered", KindCount, "events due"},
+	{"sent", KindCount, "events sent"},
+	{"dropped", KindCount, "events dropped at the in-flight limit"},
+	{"unsent", KindCount, "events due and never sent"},
+	{"acked", KindCount, "events taken"},
+	{"failed", KindCount, "events refused for certain"},
+	{"unknown", KindCount, "events without a certain answer"},
+	{"consumed", KindCount, "events read"},
+	{"missing", KindCount, "events missing from --count"},
+	{"retries", KindCount, "attempts beyond the first"},
+	{"batches", KindCount, "batches sent"},
+	{"bytes_moved", KindSize, "of events sent or consumed"},
+	{"acked_bytes", KindSize, "of events acked"},
+	{"wire_bytes", KindSize, "on the connections"},
+	{"in_flight", KindNumber, "events in flight, mean"},
+	{"in_flight_max", KindCount, "events in flight, most at the end of an interval"},
+	{"in_flight_peak", KindCount, "events in flight, most at once"},
+	{"failure_share", KindShare, "failed of sent"},
+	{"unknown_share", KindShare, "unknown of sent"},
+	{"stall", KindDuration, "longest gap in the answers"},
+	{"outage", KindDuration, "longest time without an ack (an event, if the run only reads) after a fault, in the worst partition or connection"},
+	{"recover", KindDuration, "longest time from a fault until the limit on response holds again"},
+	{"freezes", KindCount, "freezes: times of 10 ms or longer in which the generator did not run"},
+	{"freeze_total", KindDuration, "their total, within the measurement"},
+	{"freeze_longest", KindDuration, "of those, the longest"},
+	{"lost", KindCount, "events acked and not found"},
+	{"unread", KindCount, "events acked, but not read: removed before, or not reached"},
+	{"removed", KindCount, "of these, removed before they were read"},
+	{"duplicated", KindCount, "events found twice"},
+	{"reordered", KindCount, "events out of order"},
+	{"corrupted", KindCount, "events altered"},
+	{"recovered", KindCount, "unknown events that were found"},
+	{"contradicted", KindCount, "of these, refused for certain"},
+	{"compacted", KindCount, "events acked, then removed by compaction"},
+	{"committed", KindCount, "events acked in transactions that were committed"},
+	{"committed_read", KindCount, "of these, found by a read_committed consumer"},
+	{"aborted", KindCount, "events acked in transactions that were aborted"},
+	{"phantom", KindCount, "events of aborted transactions found by a read_committed consumer"},
+	{"documents", KindCount, "documents in the store behind the system at the end"},
+	{"indexed", KindRate, "documents over the measurement"},
+	{"index_share", KindShare, "documents of those expected"},
+
+	{"target.index.address", KindText, "of the Elasticsearch behind the system"},
+	{"target.index.store", KindText, "its product and version"},
+	{"target.index.version", KindText, "its version"},
+	{"target.index.nodes", KindNumber, "nodes of its cluster"},
+
+	{"branch", KindText, "of the system under test"},
+	{"revision", KindText, "of the system under test"},
+	{"revision_date", KindTime, "when the revision was committed"},
+	{"unstaged_changes", KindBool, "the repository had uncommitted changes"},
+	{"died", KindBool, "the system ended by itself"},
+	{"max_rss", KindSize, "the system's resident memory, peak"},
+	{"system_cpu", KindDuration, "processor time the system used"},
+	{"system_cores", KindNumber, "the same over the run: processors that were busy with it"},
+	{"events_per_core", KindRate, "events acked a second of the system's processor time"},
+	{"efficiency", KindNumber, "bytes accepted a minute over the system's peak memory"},
+	{"gc_pauses", KindCount, "of the system's collector"},
+	{"gc_pause", KindDuration, "of those, in all"},
+	{"gc_pause_max", KindDuration, "of those, the longest"},
+
+	{"generator_cpu", KindDuration, "processor time of the generator over the measurement"},
+	{"generator_cpu_share", KindShare, "the same of all its processors"},
+	{"generator_max_rss", KindSize, "the generator's resident memory, peak"},
+	{"generator_busy", KindShare, "of the busiest sending thread"},
+}
+
+// Fields lists every field whose name is known in advance: what was measured
+// and where. The settings of a workload are further fields, by their flags'
+// names.
+func Fields() []KnownField {
+	out := slices.Clone(measuredFields)
+	for _, t := range new(report.Times).All() {
+		ps := []string{"p50", "p99", "max"}
+		if partOfResponse[t.Name] {
+			ps = slices.Insert(ps, 0, "mean")
+		}
+		if t.Main {
+			ps = []string{"mean", "min", "p50", "p90", "p95", "p99", "p999", "p9999", "max"}
+		}
+		title := t.Title
+		if !strings.HasSuffix(title, "delay") {
+			title += " time"
+		}
+		for _, p := range ps {
+			out = append(out, KnownField{t.Name + "_" + p, KindDuration, title + ", " + p})
+		}
+		if t.Main {
+			for _, p := range []string{"p50", "p99", "p999"} {
+				out = append(out, KnownField{t.Name + "_lower_" + p, KindDuration, title + ", " + p + ", without the generator's own delays"})
+			}
+		}
+	}
+	for _, f := range hostFields {
+		out = append(out, KnownField{"host." + f.name, f.kind, "of the generator's machine"})
+	}
+	for _, f := range hostFields {
+		out = append(out, KnownField{"system.host." + f.name, f.kind, "of the first machine of --system-host"})
+	}
+	out = append(out, KnownField{"system.hosts", KindCount, "machines described with --system-host"})
+	return out
+}
+
+// known is the fields of Fields and the settings that all workloads share, with
+// their kinds.
+var known = sync.OnceValue(func() map[string]ValueKind {
+	m := make(map[string]ValueKind)
+	for _, s := range workload.Table(nil) {
+		if s.Name != "system-flag" && s.Name != "label" && !s.FlagOnly {
+			m[s.Name] = settingKind(s.Type)
+		}
+	}
+	for _, f := range Fields() {
+		m[f.Name] = f.Kind
+	}
+	return m
+})
+
+func isKnown(name string) bool { _, ok := known()[name]; return ok }
+
+// anyKind stands for a field whose kind depends on its value.
+const anyKind = kinds
+
+// settingKind is the kind of the values of a type.
+func settingKind(t target.Type) ValueKind {
+	switch t {
+	case target.Bool:
+		return KindBool
+	case target.Int, target.Float:
+		return KindNumber
+	case target.Duration:
+		return KindDuration
+	case target.Size:
+		return KindSize
+	case target.Rate:
+		return KindRate
+	case target.Share:
+		return KindShare
+	case target.List:
+		return KindText
+	}
+	return anyKind
+}

@@ -1,0 +1,214 @@
+package store
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/workload"
+	"carronade/target"
+	"carronade/target/apm"
+	"carronade/target/kafka"
+	"carronade/target/null"
+	"carronade/target/riemann"
+)
+
+// programKinds are the kinds of target that the program has. Tests of this package do not link the
+// command line, which has the list; its own tests find a kind that is missing here.
+var programKinds = []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
+
+// storedSettings is how stored reports are grouped and found again: the
+// independent settings of each kind with their defaults, since a default is as
+// much a part of the key as a given value.
+//
+// It is maintained by hand, and no flag of the test writes it: a setting that
+// is added with a default, changed, renamed or removed separates every later
+// report from all stored ones, even for users who never set the flag. A new
+// setting whose default is empty is harmless.
+var storedSettings = map[string][]string{
+	"": {
+		"at=",
+		"batch-events=",
+		"bytes=",
+		"concurrency=",
+		"count=",
+		"exec=",
+		"fault=",
+		"for=",
+		"linger=5ms",
+		"max-in-flight=5",
+		"op=",
+		"overload=queue",
+		"rate=",
+		"retry=0",
+		"shape=",
+		"system-checkout=",
+		"system-cmd=",
+		"system-cpus=",
+		"system-flag=",
+		"system-image=",
+		"system-mem=",
+		"threads=",
+		"verify=",
+		"warmup=",
+	},
+	"kafka": {
+		"acks=1",
+		"batch-size=256KiB",
+		"buffer-memory=",
+		"clients=1",
+		"compression=none",
+		"create-topic=",
+		"decode=false",
+		"delivery-timeout=2m",
+		"engine=wire",
+		"fetch-max=4MiB",
+		"fetch-min=1",
+		"fetch-partition-max=1MiB",
+		"fetch-wait=500ms",
+		"fresh=false",
+		"from=earliest",
+		"group=",
+		"header=",
+		"idempotent=false",
+		"isolation=uncommitted",
+		"key=none",
+		"max-request=1MiB",
+		"partitioner=roundrobin",
+		"payload=random",
+		"pool=1MiB",
+		"profile=",
+		"rack=",
+		"read-delay=0s",
+		"read-from=",
+		"read-in-flight=100",
+		"read-queue=1M",
+		"recv-buffer=",
+		"recycle=",
+		"request-timeout=30s",
+		"sasl-mechanism=",
+		"send-buffer=",
+		"share-group=",
+		"size=100",
+		"tls=false",
+		"topics=",
+		"transaction-abort=0%",
+		"transaction-interval=100ms",
+		"transactions=false",
+		"until-end=false",
+		"wait-topic=0s",
+	},
+	"riemann": {
+		"attribute=",
+		"clients=1",
+		"connect-timeout=5s",
+		"description=sampled by carronade",
+		"host=web-{uniform(20)}",
+		"max-datagram=16KiB",
+		"metric-type=double",
+		"metric=walk(50,1)",
+		"pool=256KiB",
+		"reconnect-backoff=50ms",
+		"recv-buffer=",
+		"request-timeout=30s",
+		"send-buffer=",
+		"service={service}",
+		"state={weighted(ok:97,warning:2,critical:1)}",
+		"sticky=",
+		"tag=carronade,{pick(eu,us)}",
+		"time=s",
+		"ttl=60s",
+	},
+	"apm": {
+		"agents=",
+		"clients=",
+		"corpus=",
+		"durations=lognormal(5ms,250ms)",
+		"event-label=",
+		"events=10",
+		"frames=3",
+		"gzip=none",
+		"hosts=4",
+		"http-version=1.1",
+		"intake=v2",
+		"keep-alive=true",
+		"mix=",
+		"outcomes=success=97,failure=3",
+		"pool=2MiB",
+		"proxy=",
+		"recv-buffer=",
+		"repeat-body=false",
+		"request-timeout=30s",
+		"retry-after=false",
+		"send-buffer=",
+		"services=4",
+		"spans=3",
+		"sticky=",
+		"trace-hops=1",
+		"verbose=false",
+	},
+	"null": {
+		"batch-size=256KiB",
+		"clients=1",
+		"fresh=false",
+		"header=",
+		"key=none",
+		"payload=random",
+		"pool=1MiB",
+		"read-delay=0s",
+		"read-in-flight=100",
+		"read-queue=1M",
+		"size=100",
+	},
+	"facts": {
+		"branch",
+		"host.cores",
+		"host.cpu",
+		"host.cpu_limit",
+		"op",
+		"revision",
+		"system.host.cores",
+		"system.host.cpu",
+		"system.host.cpu_limit",
+		"system.image_id",
+		"target",
+		"target.brokers",
+		"target.brokers.version",
+		"target.index.address",
+		"target.index.nodes",
+		"target.index.store",
+		"target.servers",
+		"target.servers.version",
+		"target.topic.partitions",
+		"target.topic.replicas",
+		"target.version",
+		"unstaged_changes",
+	},
+}
+
+// TestIndependentSettings fails if a change breaks compatibility with stored
+// reports.
+func TestIndependentSettings(t *testing.T) {
+	settings := func(table []workload.Setting, kind string) []string {
+		var out []string
+		for _, s := range table {
+			if s.Kind == kind && s.Independent {
+				out = append(out, s.Name+"="+s.Default)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	got := map[string][]string{"": settings(workload.Table(nil), "")}
+	for _, k := range programKinds {
+		got[k.Name()] = settings(workload.Table(k), k.Name())
+	}
+	for name := range independent {
+		got["facts"] = append(got["facts"], name)
+	}
+	slices.Sort(got["facts"])
+	if diff := cmp.Diff(storedSettings, got); diff != "" {
+		t.Errorf("the independent settings no longer match those of stored reports (-stored +now):\n%s", diff)
+	}
+}

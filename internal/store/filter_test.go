@@ -1,0 +1,251 @@
+package store
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+var now = began.Add(24 * time.Hour)
+
+func TestFilters(t *testing.T) {
+	r := RowOf(producedReport())
+	for _, tt := range []struct {
+		filter string
+		want   bool
+	}{
+		{"rate=8k/s", true},
+		{"rate=8000", true},
+		{"rate!=8k/s", false},
+		{"rate>=8k/s", true},
+		{"rate>8k/s", false},
+		{"rate<8001", true},
+		{"for=30s", true},
+		{"for=30000ms", true},
+		{"duration=30s", true}, // by hey-apm's name
+		{"duration>1m", false},
+		{"events=10", true},
+		{"events<11", true},
+		{"size=1024", true},
+		{"size>1000B", true},
+		{"concurrency=1", false}, // the run has no concurrency
+		{"concurrency!=1", false},
+		{"limit=-1", true},
+		{"limit!=-1", false},
+		{"limit=4GiB", false},
+		{"system-mem=none", true},
+		{"report_id=v5yruht0", true},
+		{"id~^v5", true},
+		{"id~^5", false},
+		{"branch=trace-apm-server", true},
+		{"branch=master", false},
+		{"branch!=master", true},
+		{"branch~apm|master", true},
+		{"branch==trace-apm-server", true},
+		{"note=after lunch", true},
+		{"verify=true", true},
+		{"verify=no", false},
+		{"apm-server.tracing.enabled=true", true},
+		{"flag.apm-server.tracing.enabled=false", false},
+		{"workers>3", true},
+		{"team=ingest", true},
+		{"label.team=other", false},
+		{"tries<13", true},
+		{"response_p50<26.1ms", true},
+		{"response_p50<26ms", false},
+		{"response_p99.9>=90ms", true},
+		{"response_p999>=90ms", true},
+		{"throughput=2.5/s", true},
+		{"accepted<1KiB/s", true},
+		{"max_rss>400MB", true},
+		{"index_success_ratio>70%", true},
+		{"index_share<0.7", false},
+		{"failure_share>0", true},
+		{"revision_date=2018-05-18", true},
+		{"revision_date=2018-05", true},
+		{"revision_date=2018", true},
+		{"revision_date=2018-05-19", false},
+		{"revision_date>2018-05-18", false}, // not before the day ends
+		{"revision_date>=2018-05-18", true},
+		{"revision_date<2018-05-19", true},
+		{"revision_date<=2018-05-18", true},
+		{"revision_date<2018-05-18", false},
+		{"revision_date!=2018-05-18", false},
+		{"revision_date=2018-05-18 10:21", true},
+		{"revision_date=2018-05-18T10:20", false},
+		{"revision_date>2018-05-18T12:20:00+02:00", true},
+		{"started>168h", true}, // within the last week
+		{"started<12h", true},  // before the last twelve hours
+		{"started>12h", false},
+		{"trusted=true", true},
+		{"partial=1", false},
+		{"kind~apm", true},
+		{"status.503>0", true},
+		{"target.version=8.1", true},
+		{"host.memory>=16GiB", true},
+		{"seed=2", false},
+	} {
+		fs, err := ParseFilters([]string{tt.filter}, now)
+		if err != nil {
+			t.Errorf("%s: %v", tt.filter, err)
+			continue
+		}
+		if got := fs.Match(&r); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.filter, got, tt.want)
+		}
+		m := NewMatcher(fs)
+		if got := m.Match(&r); got != tt.want {
+			t.Errorf("%s by a matcher: got %v, want %v", tt.filter, got, tt.want)
+		}
+	}
+}
+
+func TestFiltersThatMakeNoSense(t *testing.T) {
+	r := RowOf(producedReport())
+	for _, tt := range []struct {
+		filter string
+		says   string
+		hint   string
+	}{
+		{"branch", "contains no comparison", "FIELD=VALUE"},
+		{"=x", "names no field", "FIELD=VALUE"},
+		{"branch=", "the value is missing", "FIELD=VALUE"},
+		{"branch!x", "is not a comparison", "FIELD=VALUE"},
+		{"branch~(", "missing closing", "regular expression"},
+		{"for>fast", "fast", "30s"},
+		{"rate=quick", "quick", "50k/s"},
+		{"started>yesterday", "neither a date nor an age", "168h"},
+		{"branch>master", "no order", "= != or ~"},
+		{"trusted=perhaps", "true or false", ""},
+		{"brnch=master", "no report has it", "did you mean branch?"},
+		{"workerz=4", "no report has it", "did you mean workers?"},
+		{"teem=x", "no report has it", "did you mean team?"},
+		{"concurency=4", "no report has it", "did you mean concurrency?"},
+		{"zzzzzzz=4", "no report has it", "docs/reports.md"},
+		{"gzip>none", "no order", "= != or ~"}, // known only from the rows
+	} {
+		fs, err := ParseFilters([]string{tt.filter}, now)
+		if err == nil {
+			m := NewMatcher(fs)
+			m.Match(&r)
+			err = m.Err()
+		}
+		if err == nil {
+			t.Errorf("%s: no error", tt.filter)
+			continue
+		}
+		if !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: got %q, want it to say %q", tt.filter, err, tt.says)
+		}
+		if got := hint(err); !strings.Contains(got, tt.hint) {
+			t.Errorf("%s: the hint is %q, want it to contain %q", tt.filter, got, tt.hint)
+		}
+	}
+}
+
+// TestMatcherReportsUnknownFields: a field that one row has is not an error, nor is
+// a known one that no row has, nor any field without rows.
+func TestMatcherReportsUnknownFields(t *testing.T) {
+	a, b := RowOf(producedReport()), RowOf(consumedReport())
+	for _, tt := range []struct {
+		name   string
+		filter string
+		rows   []*Row
+		fails  bool
+	}{
+		{"in the second row", "until-end=true", []*Row{&a, &b}, false},
+		{"after a filter that no row meets", "until-end=true", []*Row{&a}, true},
+		{"known", "gc_pauses>1", []*Row{&b}, false},
+		{"no rows", "anything=1", nil, false},
+	} {
+		fs, err := ParseFilters([]string{"id=none", tt.filter}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := NewMatcher(fs)
+		for _, r := range tt.rows {
+			m.Match(r)
+		}
+		if err := m.Err(); (err != nil) != tt.fails {
+			t.Errorf("%s: got %v", tt.name, err)
+		}
+	}
+}
+
+// TestMixedKinds: a setting that is a number in one report and a text in
+// another is compared with each in its kind.
+func TestMixedKinds(t *testing.T) {
+	number := Row{Fields: []Field{{"events", guess("10")}}}
+	span := Row{Fields: []Field{{"events", guess("10-20")}}}
+	for _, tt := range []struct {
+		filter string
+		number bool
+		span   bool
+	}{
+		{"events=10", true, false},
+		{"events=10-20", false, true},
+		{"events!=10", false, true},
+		{"events<11", true, false},
+	} {
+		fs, err := ParseFilters([]string{tt.filter}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fs.Match(&number); got != tt.number {
+			t.Errorf("%s with 10: got %v", tt.filter, got)
+		}
+		if got := fs.Match(&span); got != tt.span {
+			t.Errorf("%s with 10-20: got %v", tt.filter, got)
+		}
+	}
+}
+
+func TestParseLast(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want Last
+		ok   bool
+	}{
+		{"20", Last{N: 20}, true},
+		{"168h", Last{Age: 168 * time.Hour}, true},
+		{"7d", Last{Age: 168 * time.Hour}, true},
+		{"0", Last{}, false},
+		{"-3", Last{}, false},
+		{"soon", Last{}, false},
+		{"", Last{}, false},
+	} {
+		got, err := ParseLast(tt.text)
+		if got != tt.want || (err == nil) != tt.ok {
+			t.Errorf("%q: got %+v, %v", tt.text, got, err)
+		}
+	}
+	if got := (Last{Age: time.Hour}).Since(now); !got.Equal(now.Add(-time.Hour)) {
+		t.Errorf("since is %v", got)
+	}
+	if !(Last{N: 3}).Since(now).IsZero() {
+		t.Error("a number has an age")
+	}
+}
+
+// FuzzFilter: any text is either a filter or an error with a hint, and any
+// filter can be compared with any row.
+func FuzzFilter(f *testing.F) {
+	for _, text := range []string{"branch=master", "rate>=50k/s", "started>7d", "id~^v", "limit=-1", "a!=b", "=", "x~(", "response_p99.9<1ms", "revision_date<=2018-05"} {
+		f.Add(text)
+	}
+	r := RowOf(producedReport())
+	f.Fuzz(func(t *testing.T, text string) {
+		fs, err := ParseFilters([]string{text}, now)
+		if err != nil {
+			if hint(err) == "" {
+				t.Fatalf("%q: %v, and no hint", text, err)
+			}
+			return
+		}
+		m := NewMatcher(fs)
+		if got, want := m.Match(&r), fs.Match(&r); got != want {
+			t.Fatalf("%q: a matcher says %v, the filter %v", text, got, want)
+		}
+		_ = m.Err()
+	})
+}
