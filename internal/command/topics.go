@@ -19,6 +19,7 @@ import (
 	"carronade/target"
 	"carronade/target/kafka"
 	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 	"carronade/units"
 )
 
@@ -195,7 +196,7 @@ func (t *topics) work(f *topicFlags, args []string) (admin.Work, *workload.Workl
 	}
 	if f.op == admin.Create {
 		text := strings.Join(f.config, ",")
-		if work.Spec, err = admin.ParseSpec(text); err != nil {
+		if work.Spec, err = cluster.ParseTopicSpec(text); err != nil {
 			return work, nil, err
 		}
 		if f.partitions < 0 || f.replicas < 0 || f.replicas > 1<<15-1 || f.partitions > 1_000_000 {

@@ -11,6 +11,7 @@ import (
 	"carronade/measure"
 	"carronade/target/kafka"
 	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // A load on topics is a run whose events are operations and whose batches are
@@ -48,7 +49,7 @@ func TestLoad(t *testing.T) {
 		}
 		return r, of, seen
 	}
-	create := admin.Work{Op: admin.Create, Names: admin.Names("t", 30), Spec: admin.Spec{Partitions: 1, Replicas: 1}, PerRequest: 10}
+	create := admin.Work{Op: admin.Create, Names: admin.Names("t", 30), Spec: cluster.TopicSpec{Partitions: 1, Replicas: 1}, PerRequest: 10}
 	r, of, seen := run(create)
 	if r.Done != 30 || of.Measurement.Batches != 3 || of.Stopped != load.ByEvents || of.Mode != load.ClosedLoop || seen[29].Name != "t29" {
 		t.Errorf("got %+v, %+v", r, seen)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/target/kafka"
+	"carronade/target/kafka/cluster"
 )
 
 // properties are those of one of Java's clients. They do not change after readProperties.
@@ -20,7 +20,7 @@ type properties struct {
 // readProperties reads a properties file, if it is not "", and pairs, each k=v, which take
 // precedence over the file. A value may contain further =.
 func readProperties(file string, pairs []string) (*properties, error) {
-	values, err := kafka.ReadProperties(file, pairs)
+	values, err := cluster.ReadProperties(file, pairs)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (p *properties) set(d *Draft, fileFlag, pairFlag string) {
 func (p *properties) unused(op string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
-		if kafka.PropertyKnown(name) && !kafka.PropertyApplies(name, op) {
+		if cluster.PropertyKnown(name) && !cluster.PropertyApplies(name, op) {
 			names = append(names, name)
 		}
 	}
@@ -69,7 +69,7 @@ func (p *properties) unused(op string) []string {
 // that should be in a file.
 func (p *properties) warn(w io.Writer, op string) {
 	for _, pair := range p.pairs {
-		if name, _, _ := strings.Cut(pair, "="); kafka.PropertySecret(strings.TrimSpace(name)) {
+		if name, _, _ := strings.Cut(pair, "="); cluster.PropertySecret(strings.TrimSpace(name)) {
 			fmt.Fprintf(w, "warning: the client property %s is visible in the process list: put it into a properties file\n", strings.TrimSpace(name))
 		}
 	}

@@ -90,18 +90,18 @@ func TestSilent(t *testing.T) {
 	}{
 		{"killed", func(_ *simGame, a *simAgent) { a.kill() }, false, 0, stateAborted, []string{"agent a1: no message came from it for 5"}, 1, true, false, false},
 		{"killed, others go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 0, stateMarked, []string{"agent a1: no message came from it for 5"}, 1, true, false, false},
-		{"killed, too few go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 3, stateAborted, []string{"agent a1: nothing", "2 agents are left: at least 3 are wanted"}, 1, true, false, false},
+		{"killed, too few go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 3, stateAborted, []string{"agent a1: no message", "2 agents are left: at least 3 are wanted"}, 1, true, false, false},
 		{"restarted", func(g *simGame, a *simAgent) {
 			a.kill()
 			g.after(time.Second, func() { g.reboot(a) })
 		}, false, 0, stateAborted, []string{"agent a1: it answers as another process"}, 0, false, false, false},
 		{"still for 3 s", func(_ *simGame, a *simAgent) { a.freeze(3 * time.Second) }, false, 0, stateComplete, nil, 1, false, false, true},
-		{"still for 8 s", func(_ *simGame, a *simAgent) { a.freeze(8 * time.Second) }, false, 0, stateAborted, []string{"agent a1: nothing"}, 1, true, false, false},
-		{"still for 5.5 s, others go on", func(_ *simGame, a *simAgent) { a.freeze(5500 * time.Millisecond) }, true, 0, stateMarked, []string{"agent a1: nothing"}, 1, true, true, true},
+		{"still for 8 s", func(_ *simGame, a *simAgent) { a.freeze(8 * time.Second) }, false, 0, stateAborted, []string{"agent a1: no message"}, 1, true, false, false},
+		{"still for 5.5 s, others go on", func(_ *simGame, a *simAgent) { a.freeze(5500 * time.Millisecond) }, true, 0, stateMarked, []string{"agent a1: no message"}, 1, true, true, true},
 		{"cut off for 3 s", func(g *simGame, a *simAgent) {
 			a.up.cutFrom, a.up.cutTo, a.down.cutFrom, a.down.cutTo = at, at+3*time.Second, at, at+3*time.Second
 		}, false, 0, stateComplete, nil, 1, false, false, true},
-		{"cannot send for 5.3 s", func(_ *simGame, a *simAgent) { a.up.cutFrom, a.up.cutTo = at, at+5300*time.Millisecond }, true, 0, stateMarked, []string{"agent a1: nothing"}, 1, true, true, true},
+		{"cannot send for 5.3 s", func(_ *simGame, a *simAgent) { a.up.cutFrom, a.up.cutTo = at, at+5300*time.Millisecond }, true, 0, stateMarked, []string{"agent a1: no message"}, 1, true, true, true},
 		{"cannot hear for 7 s", func(g *simGame, a *simAgent) { a.down.cutFrom, a.down.cutTo = at, at+7*time.Second }, true, 0, stateMarked, []string{"agent a1: it heard nothing of the operator for 5s"}, 0, false, true, true},
 		{"the operator still for 3 s", func(g *simGame, _ *simAgent) { g.op.freeze(3 * time.Second) }, false, 0, stateComplete, nil, 0, false, false, true},
 		{"the operator still for 8 s", func(g *simGame, _ *simAgent) { g.op.freeze(8 * time.Second) }, false, 0, stateAborted, []string{"agent a1: it heard nothing of the operator for 5s", "the operator's process did not run for 8"}, 0, false, true, true},

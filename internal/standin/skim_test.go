@@ -350,7 +350,7 @@ func TestRingServersLeave(t *testing.T) {
 	if rings.Adopt(there, new(letters), func(error) { t.Error("ended was called") }) {
 		t.Fatal("a pipe was adopted")
 	}
-	go io.WriteString(here, "a") //nolint:errcheck // the read finds out
+	go io.WriteString(here, "a")
 	if _, err := io.ReadFull(there, make([]byte, 1)); err != nil {
 		t.Error(err)
 	}

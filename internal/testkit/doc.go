@@ -7,8 +7,8 @@
 // separate where they have dependencies of their own: kafkatest runs Apache Kafka,
 // browsertest a browser, and reporttest is for tests with reports.
 //
-// Its invariants: a directory of jars or of Python packages is complete or absent; no
-// process outlives the test binary, where the system supports that; no test finds the
-// documents of another one, because SearchIndex gives each its own index names; a missing
-// program fails the test and says what to install.
+// Its invariants: a directory of jars or of Python packages, or a file of Make, is complete
+// or absent; no process outlives the test binary, where the system supports that; no test
+// finds the documents of another one, because SearchIndex gives each its own index names; a
+// missing program fails the test and says what to install.
 package testkit

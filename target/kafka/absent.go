@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // An absentSource is the consuming side of a run whose topics did not appear
 // within the time of the option wait-topic. It has no logs, and ends at once.
-type absentSource struct{ c *config }
+type absentSource struct{ c *cluster.Config }
 
 var _ consumerEngine = absentSource{}
 
@@ -18,9 +19,9 @@ var _ consumerEngine = absentSource{}
 func (absentSource) Logs() []string { return nil }
 
 // Lanes implements load.Source.
-func (a absentSource) Lanes() int { return a.c.clients }
+func (a absentSource) Lanes() int { return a.c.Clients }
 
-// Behind implements load.Source.
+// Lag implements load.Source.
 func (absentSource) Lag() []int64 { return nil }
 
 // Rebalancing implements load.Source.
@@ -46,34 +47,18 @@ func (absentSource) Ends(context.Context) ([]int64, error) { return nil, nil }
 // Heads implements target.Seekable.
 func (absentSource) Heads(context.Context) ([]int64, error) { return nil, nil }
 
-func (a absentSource) facts() map[string]any { return map[string]any{"absent": true} }
+func (a absentSource) Facts() map[string]any { return map[string]any{"absent": true} }
 
-func (a absentSource) warnings() []string {
-	return []string{fmt.Sprintf("%s did not appear within %v: nothing was consumed", a.what(), a.c.waitTopic)}
+func (a absentSource) Warnings() []string {
+	return []string{fmt.Sprintf("%s did not appear within %v: nothing was consumed", a.what(), a.c.WaitTopic)}
 }
 
 // what is what did not appear.
 func (a absentSource) what() string {
-	if a.c.topics != nil {
-		return "a topic whose name matches " + a.c.topics.String()
+	if a.c.Topics != nil {
+		return "a topic whose name matches " + a.c.Topics.String()
 	}
-	return "the topic " + a.c.topic
+	return "the topic " + a.c.Topic
 }
 
-func (absentSource) close() error { return nil }
-
-// pauseForTopic pauses before the next look for a missing topic. It reports
-// whether to look again: not once the time of wait-topic, which started at began,
-// is over.
-func (c *config) pauseForTopic(ctx context.Context, began time.Time) bool {
-	left := c.waitTopic - time.Since(began)
-	if left <= 0 {
-		return false
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(min(left, metadataPause)):
-		return true
-	}
-}
+func (absentSource) Close() error { return nil }

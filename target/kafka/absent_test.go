@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // A run waits for a topic that does not appear, and then reads nothing.
@@ -22,13 +23,13 @@ func TestWaitTopicInVain(t *testing.T) {
 		want        string
 	}{
 		{"a name", "late", map[string][]string{}, "the topic late did not appear within 300ms"},
-		{"an expression", "t", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"late.*"}}, "a topic whose name matches ^(?:late.*)$ did not appear within 300ms"},
-		{"a share group", "late", map[string][]string{"engine": {engineClient}, "share-group": {"g"}}, "the topic late did not appear within 300ms"},
+		{"an expression", "t", map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}, "topics": {"late.*"}}, "a topic whose name matches ^(?:late.*)$ did not appear within 300ms"},
+		{"a share group", "late", map[string][]string{"engine": {cluster.EngineClient}, "share-group": {"g"}}, "the topic late did not appear within 300ms"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.given["wait-topic"] = []string{"300ms"}
 			s := spec(t, urlOf(c, tt.topic), tt.given)
-			s.Op = opConsume
+			s.Op = cluster.OpConsume
 			began := time.Now()
 			session, err := open(t, s)
 			if err != nil {
@@ -72,12 +73,12 @@ func TestWaitTopic(t *testing.T) {
 		given                map[string][]string
 	}{
 		{"a name", "one", "one", map[string][]string{}},
-		{"an expression", "t", "two", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"two.*"}}},
+		{"an expression", "t", "two", map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}, "topics": {"two.*"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.given["wait-topic"] = []string{"30s"}
 			s := spec(t, urlOf(c, tt.topic), tt.given)
-			s.Op = opConsume
+			s.Op = cluster.OpConsume
 			created := make(chan error, 1)
 			time.AfterFunc(200*time.Millisecond, func() {
 				cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))

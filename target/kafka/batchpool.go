@@ -7,6 +7,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 	"carronade/units"
 )
 
@@ -59,7 +60,7 @@ type batchPoolConfig struct {
 	pool        int64 // bytes of records
 	stamps      bool  // keep where values begin
 	hashes      bool  // keep hashes of keys
-	cycle       *keyCycle
+	cycle       *cluster.KeyCycle
 }
 
 // newBatchPool encodes the batches.
@@ -78,14 +79,14 @@ func newBatchPool(c batchPoolConfig) (*batchPool, error) {
 	if err := s.limitBatchSize(&c); err != nil {
 		return nil, err
 	}
-	s.byPart = make([][]template, len(c.cycle.events))
-	for p, events := range c.cycle.events {
+	s.byPart = make([][]template, len(c.cycle.Events))
+	for p, events := range c.cycle.Events {
 		if len(events) == 0 {
 			continue
 		}
 		n := 0
 		next := func() uint64 { n++; return uint64(events[(n-1)%len(events)]) }
-		if err := s.fill(c, &s.byPart[p], &headers, c.pool/int64(len(c.cycle.events)), next); err != nil {
+		if err := s.fill(c, &s.byPart[p], &headers, c.pool/int64(len(c.cycle.Events)), next); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +101,7 @@ const mostKeyedPool = 256 << 20
 // much memory. It returns an error where even the smallest ones do.
 func (s *batchPool) limitBatchSize(c *batchPoolConfig) error {
 	parts := int64(0)
-	for _, events := range c.cycle.events {
+	for _, events := range c.cycle.Events {
 		if len(events) > 0 {
 			parts++
 		}
@@ -137,7 +138,7 @@ func (s *batchPool) limitBatchSize(c *batchPoolConfig) error {
 // one event, or of as many as a batch has.
 func (c *batchPoolConfig) minBatchSize(headersLen int) int {
 	keys, n := 0, 0
-	for _, events := range c.cycle.events {
+	for _, events := range c.cycle.Events {
 		if len(events) > 0 && c.gen.HasKey() {
 			keys += len(c.gen.AppendKey(nil, uint64(events[0])))
 			n++
@@ -188,7 +189,7 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headers *kafka.Heade
 				s.stamped = s.stamped && size >= kafka.StampSize
 			}
 			if c.hashes {
-				d.keyHashes = append(d.keyHashes, hashKey(key))
+				d.keyHashes = append(d.keyHashes, cluster.HashKey(key))
 			}
 			buf = c.gen.AppendValue(buf, event)
 			buf = append(buf, encoded...)

@@ -13,6 +13,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 	"carronade/units"
 )
 
@@ -151,36 +152,36 @@ func TestStreams(t *testing.T) {
 	t.Parallel()
 	gen := generator(t, payload.Spec{Key: "uniform(1000)"})
 	tests := []struct {
-		part    partitioner
+		part    cluster.Partitioner
 		clients int
 		streams int
 	}{
-		{partitioner{kind: "roundrobin"}, 1, 6},
-		{partitioner{kind: "roundrobin"}, 3, 18},
-		{partitioner{kind: "sticky"}, 2, 12},
-		{partitioner{kind: "fixed", fixed: 4}, 2, 2},
-		{partitioner{kind: "murmur2"}, 1, 6},
-		{partitioner{kind: "murmur2"}, 4, 24},
+		{cluster.Partitioner{Kind: "roundrobin"}, 1, 6},
+		{cluster.Partitioner{Kind: "roundrobin"}, 3, 18},
+		{cluster.Partitioner{Kind: "sticky"}, 2, 12},
+		{cluster.Partitioner{Kind: "fixed", Fixed: 4}, 2, 2},
+		{cluster.Partitioner{Kind: "murmur2"}, 1, 6},
+		{cluster.Partitioner{Kind: "murmur2"}, 4, 24},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s by %d", tt.part, tt.clients), func(t *testing.T) {
-			s := newStreams(tt.part, tt.clients, 6, gen, 100)
-			if s.partitioner.Streams() != tt.streams {
-				t.Fatalf("%d streams, want %d", s.partitioner.Streams(), tt.streams)
+			s := cluster.NewStreams(tt.part, tt.clients, 6, gen, 100)
+			if s.Partitioner.Streams() != tt.streams {
+				t.Fatalf("%d streams, want %d", s.Partitioner.Streams(), tt.streams)
 			}
 			const events = 50_000
 			perClient := make([]uint64, tt.clients)
 			for i := range int32(tt.streams) {
-				c, p := s.client(i), s.partition(i)
-				if c < 0 || c >= tt.clients || p < 0 || p >= 6 || tt.part.kind == "fixed" && p != 4 {
+				c, p := s.Client(i), s.Partition(i)
+				if c < 0 || c >= tt.clients || p < 0 || p >= 6 || tt.part.Kind == "fixed" && p != 4 {
 					t.Errorf("stream %d: client %d, partition %d", i, c, p)
 				}
-				perClient[c] += s.partitioner.Before(i, events)
-				if tt.part.kind != "murmur2" {
+				perClient[c] += s.Partitioner.Before(i, events)
+				if tt.part.Kind != "murmur2" {
 					continue
 				}
-				for k := range s.partitioner.Before(i, 1000) {
-					key := gen.AppendKey(nil, s.partitioner.Event(i, k)%cycleEvents)
+				for k := range s.Partitioner.Before(i, 1000) {
+					key := gen.AppendKey(nil, s.Partitioner.Event(i, k)%cluster.CycleEvents)
 					if got := kafka.PartitionOf(key, 6); got != p {
 						t.Fatalf("event %d of stream %d has key %s of partition %d, not %d", k, i, key, got, p)
 					}
@@ -224,7 +225,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
 			s, err := newBatchPool(batchPoolConfig{
-				gen: gen, codec: tt.codec, batchSize: 256 << 10, batchEvents: tt.events, pool: tt.pool, cycle: newKeyCycle(gen, partitions, 1),
+				gen: gen, codec: tt.codec, batchSize: 256 << 10, batchEvents: tt.events, pool: tt.pool, cycle: cycleOf(gen, partitions),
 			})
 			if tt.fails {
 				var targetErr *target.Error
@@ -251,7 +252,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 		})
 	}
 	gen := generator(t, payload.Spec{Size: "100", Key: "seq"})
-	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: newKeyCycle(gen, 12, 1)})
+	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: cycleOf(gen, 12)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +289,7 @@ func TestBoundOfManyPartitions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
-			cycle := newKeyCycle(gen, tt.parts, 1)
+			cycle := cycleOf(gen, tt.parts)
 			bound := func(pool int64) (message string, failed bool) {
 				s := batchPool{codec: tt.codec}
 				err := s.limitBatchSize(&batchPoolConfig{gen: gen, codec: tt.codec, batchSize: tt.batch, batchEvents: tt.events, pool: pool, cycle: cycle})
@@ -330,4 +331,10 @@ func TestFreshBatchPool(t *testing.T) {
 	if got := tally(newRig(t, p).send(3000)); got.acked != 3000 {
 		t.Errorf("%+v, want all acked", got)
 	}
+}
+
+// cycleOf is the cycle of one client whose keys choose the partition.
+func cycleOf(gen *payload.Generator, partitions int) *cluster.KeyCycle {
+	s := cluster.NewStreams(cluster.Partitioner{Kind: "murmur2"}, 1, partitions, gen, 1)
+	return s.Cycle
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/target/kafka/cluster"
 )
 
 // A coordinator that does not answer must not delay the end of a run.
@@ -17,7 +18,7 @@ func TestGroupLeavesASilentCoordinator(t *testing.T) {
 	end := testEnd(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(100, 1, sized(10)))
-	src := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"g"}})
+	src := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}})
 	silent := func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		c.SleepControl(func() { <-end })

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // fromBeginning makes a share group start at the beginning of the log. This is a
@@ -74,11 +75,11 @@ func TestConsumeShareGroup(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	put(t, c, records(3000, 2, sized(20)))
 	fromBeginning(t, "s", kgo.SeedBrokers(c.ListenAddrs()...))
-	src := source(t, c, map[string][]string{"engine": {engineClient}, "share-group": {"s"}, "clients": {"3"}})
+	src := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "share-group": {"s"}, "clients": {"3"}})
 	if got := receiveShare(t, src, 3000); got[0]+got[1] != 3000 || len(got) != 2 {
 		t.Errorf("got events %v, want 3000 once each", got)
 	}
-	facts := src.(*clientSource).facts()["share_group"].(map[string]any)
+	facts := src.(consumerEngine).Facts()["share_group"].(map[string]any)
 	var events, bytes uint64
 	for i, n := range facts["member_events"].([]uint64) {
 		events += n
@@ -97,7 +98,7 @@ func TestConsumeShareGroup(t *testing.T) {
 	}
 	// Only records produced since then are delivered.
 	put(t, c, records(40, 2, sized(20)))
-	again := source(t, c, map[string][]string{"engine": {engineClient}, "share-group": {"s"}})
+	again := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "share-group": {"s"}})
 	if got := receiveShare(t, again, 40); got[0]+got[1] != 40 {
 		t.Errorf("got events %v, want the 40 new ones", got)
 	}

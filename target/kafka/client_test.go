@@ -15,6 +15,8 @@ import (
 	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/franz"
 )
 
 // launch runs a plan against a session and returns the result.
@@ -115,7 +117,7 @@ func TestClientProduce(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := fakeCluster(t, kfake.NumBrokers(2), kfake.SeedTopics(3, "t"))
-			given := map[string][]string{"engine": {engineClient}}
+			given := map[string][]string{"engine": {cluster.EngineClient}}
 			for k, v := range tt.given {
 				given[k] = v
 			}
@@ -142,7 +144,7 @@ func TestClientProduce(t *testing.T) {
 			if len(recs) != events {
 				t.Fatalf("%d records at the broker, want %d", len(recs), events)
 			}
-			checkKeys(t, s.Target().(*clientProducer), given["key"] != nil, out, recs)
+			checkKeys(t, s.Target().(*franz.Producer), given["key"] != nil, out, recs)
 			var bytes int64
 			for _, r := range recs {
 				bytes += eventSize(r)
@@ -169,7 +171,7 @@ func TestClientRequestTimeout(t *testing.T) {
 		c.SleepControl(func() { <-end })
 		return nil, nil, false
 	})
-	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}, "request-timeout": {"300ms"}, "delivery-timeout": {"1s"}}))
+	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "request-timeout": {"300ms"}, "delivery-timeout": {"1s"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +201,7 @@ func TestClientKeepsToMaxRequest(t *testing.T) {
 		largest.Store(max(largest.Load(), int64(n)))
 		return nil, nil, false
 	})
-	sp := spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}, "size": {"1000"}, "batch-size": {"10000"}, "max-request": {"20000"}})
+	sp := spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "size": {"1000"}, "batch-size": {"10000"}, "max-request": {"20000"}})
 	sp.Linger = 50 * time.Millisecond
 	s, err := open(t, sp)
 	if err != nil {
@@ -216,7 +218,7 @@ func TestClientKeepsToMaxRequest(t *testing.T) {
 func TestClientProduceWithoutAcks(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
-	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}, "acks": {"0"}}))
+	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "acks": {"0"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +247,7 @@ func TestClientProduceFailures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: tt.err, Count: 1000})
-			given := map[string][]string{"engine": {engineClient}}
+			given := map[string][]string{"engine": {cluster.EngineClient}}
 			s, err := open(t, spec(t, urlOf(c, "t"), given))
 			if err != nil {
 				t.Fatal(err)
@@ -267,7 +269,7 @@ func TestClientCloseCompletes(t *testing.T) {
 		c.SleepControl(func() { <-end })
 		return nil, nil, false
 	})
-	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {engineClient}}))
+	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +287,7 @@ func TestClientTransactions(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
-		"engine": {engineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
+		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +296,7 @@ func TestClientTransactions(t *testing.T) {
 	if res.Measurement.Acked != 4000 {
 		t.Errorf("got %d acked, want 4000", res.Measurement.Acked)
 	}
-	if err := s.Target().(*clientProducer).Close(); err != nil { // ends the last transactions
+	if err := s.Target().(*franz.Producer).Close(); err != nil { // ends the last transactions
 		t.Fatal(err)
 	}
 	f := s.Facts()["transactions"].(map[string]any)
@@ -320,7 +322,7 @@ func TestClientTransactionsFenced(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
-		"engine": {engineClient}, "transactional-id": {"x"}, "transaction-interval": {"20ms"},
+		"engine": {cluster.EngineClient}, "transactional-id": {"x"}, "transaction-interval": {"20ms"},
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -350,12 +352,12 @@ func TestClientTransactionsFenced(t *testing.T) {
 // that they were sent with.
 func TestRoundTripStamps(t *testing.T) {
 	t.Parallel()
-	for _, engine := range []string{engineWire, engineClient} {
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		t.Run(engine, func(t *testing.T) {
 			c := fakeCluster(t, kfake.SeedTopics(3, "t"))
 			put(t, c, records(300, 3, sized(40))) // from an older run
 			sp := spec(t, urlOf(c, "t"), map[string][]string{"engine": {engine}})
-			sp.Op, sp.Verify, sp.RunID = opRoundTrip, true, 7
+			sp.Op, sp.Verify, sp.RunID = cluster.OpRoundTrip, true, 7
 			s, err := open(t, sp)
 			if err != nil {
 				t.Fatal(err)
@@ -378,7 +380,7 @@ func BenchmarkClientProduce(b *testing.B) {
 	b.Run("engine", func(b *testing.B) {
 		c := fakeCluster(b, kfake.SeedTopics(4, "t"), kfake.BlackholeProduce())
 		for b.Loop() {
-			s, err := Kind{}.Open(b.Context(), spec(b, urlOf(c, "t"), map[string][]string{"engine": {engineClient}}))
+			s, err := Kind{}.Open(b.Context(), spec(b, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}}))
 			if err != nil {
 				b.Fatal(err)
 			}

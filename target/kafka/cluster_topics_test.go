@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/target/kafka/cluster"
 )
 
 // One group reads the topics whose whole name matches, each from its committed offset,
@@ -21,7 +23,7 @@ func TestConsumeTopics(t *testing.T) {
 	putInto("orders-b", 500)
 	put(t, c, records(70, 1, sized(10)), kgo.DefaultProduceTopic("orders"))
 	put(t, c, records(70, 1, sized(10)), kgo.DefaultProduceTopic("my-orders-a"))
-	given := map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"orders-[ab]"}, "until-end": {"true"}, "clients": {"2"}}
+	given := map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}, "topics": {"orders-[ab]"}, "until-end": {"true"}, "clients": {"2"}}
 	src := source(t, c, given)
 	if got, want := src.Logs(), []string{"orders-a-0", "orders-a-1", "orders-b-0", "orders-b-1"}; !slices.Equal(got, want) {
 		t.Fatalf("logs %q, want %q", got, want)
@@ -49,13 +51,13 @@ func TestConsumeTopicsRefused(t *testing.T) {
 		given map[string][]string
 		want  string
 	}{
-		{"none matches", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"orders.*"}}, "no name of the 1 topics matches"},
-		{"no group", map[string][]string{"engine": {engineClient}, "topics": {"t"}}, "only be consumed in a group"},
-		{"no expression", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"["}}, "missing closing ]"},
+		{"none matches", map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}, "topics": {"orders.*"}}, "no name of the 1 topics matches"},
+		{"no group", map[string][]string{"engine": {cluster.EngineClient}, "topics": {"t"}}, "only be consumed in a group"},
+		{"no expression", map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}, "topics": {"["}}, "missing closing ]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, urlOf(c, "t"), tt.given)
-			s.Op = opConsume
+			s.Op = cluster.OpConsume
 			if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}

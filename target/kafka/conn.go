@@ -8,6 +8,7 @@ import (
 	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
+	"carronade/target/kafka/cluster"
 )
 
 // A link is one connection to a broker with its queue of requests. The first requests
@@ -25,8 +26,8 @@ type link struct {
 	dirty      bool          // in sender.dirty
 	answered   bool          // a request was answered on it
 
-	term   loginTerm // validity of the login
-	paused bool      // logging in again: no produce request may be queued
+	term   cluster.LoginTerm // validity of the login
+	paused bool              // logging in again: no produce request may be queued
 
 	answeredEarly []*request // answered while being written; freed after the write
 	correlation   int32

@@ -22,6 +22,7 @@ import (
 	"carronade/internal/testkit"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // A badNet listens for connections and injects faults into them.
@@ -517,7 +518,7 @@ func TestViewOfMetadata(t *testing.T) {
 	if got := b.view.Load().leaders[2]; got != to {
 		t.Errorf("leader %d", got)
 	}
-	other := configFor(t, c.ListenAddrs(), func(c *config) { c.topic = "no-such-topic" })
+	other := configFor(t, c.ListenAddrs(), func(c *cluster.Config) { c.Topic = "no-such-topic" })
 	if _, err := newProducer(context.Background(), other); err == nil || !strings.Contains(err.Error(), fmt.Sprint(kerr.UnknownTopicOrPartition.Message)) {
 		t.Errorf("error = %v", err)
 	}

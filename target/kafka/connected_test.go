@@ -15,19 +15,20 @@ import (
 	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/target/kafka/cluster"
 )
 
 // A reader counts its connections, and those that it loses; and it knows when a partition is empty.
 func TestReadersKnowTheirConnections(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
-	for _, engine := range []string{engineWire, engineClient} {
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
 			put(t, c, records(100, 2, sized(10)))
 			s := spec(t, urlOf(c, "t"), map[string][]string{"engine": {engine}, "fetch-wait": {"50ms"}})
-			s.Op = opConsume
+			s.Op = cluster.OpConsume
 			var lost atomic.Int64
 			s.Happened = func(name string, _ time.Time, _ time.Duration) {
 				if name == "connection lost" {
@@ -156,7 +157,7 @@ func TestEmptiedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
 	put(t, c, []*kgo.Record{{Partition: 0, Value: []byte("one")}})
-	for _, engine := range []string{engineWire, engineClient} {
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		src := source(t, c, map[string][]string{"engine": {engine}, "until-end": {"true"}})
 		if got := drain(t, src, nil); got.events != 1 {
 			t.Fatalf("%s: %d events, want 1", engine, got.events)

@@ -15,6 +15,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 const (
@@ -33,7 +34,8 @@ const (
 // owner continues where the last delivery ended, so that every event is delivered
 // exactly once.
 type wireSource struct {
-	cl    *cluster
+	*cluster.Progress
+	cl    *cluster.Cluster
 	parts []*part
 	lanes []sync.Mutex // fetchers may share a lane when leaders change
 
@@ -56,7 +58,7 @@ type wireSource struct {
 	addrs           map[int32]string // brokers
 	fetchers        map[fetcherKey]*fetcher
 	fetchersCreated int // number of fetchers created
-	metrics         map[int32]*BrokerMetrics
+	metrics         map[int32]*cluster.BrokerMetrics
 	wg              sync.WaitGroup
 
 	written, read              atomic.Uint64
@@ -86,16 +88,14 @@ type part struct {
 	offset     int64         // to be fetched next
 	end        int64         // where reading ends; math.MaxInt64: it does not end
 	fails      int           // in a row
-	ownDelay   time.Duration // how much its reader's own delays delay its events; see lateness
+	ownDelay   time.Duration // how much its reader's own delays delay its events; see cluster.Lateness
 	owned      bool          // by a fetcher; guarded by wireSource.mu
 	txn        openTransactions
 	readRanges []readRange // what was delivered
 
-	delivered atomic.Int64 // next to be delivered
-	// emptied is when a broker last said that there are no events beyond delivered, in ns of the run; 0: it
-	// has not said so since the newest; notRead: nothing more is read.
+	// emptied is when a broker last said that there are no events beyond what was delivered, in ns of the
+	// run; 0: it has not said so since the newest; notRead: nothing more is read.
 	emptied atomic.Int64
-	high    atomic.Int64 // end of what may be read, as last reported; -1: unknown
 }
 
 // done reports whether everything asked for was read.
@@ -114,78 +114,36 @@ type lostPart struct {
 // errReadToEnd: a partition was read to its end.
 var errReadToEnd = errors.New("read to the end")
 
-func newWireSource(ctx context.Context, cl *cluster, stamped bool) (*wireSource, error) {
-	starts, err := cl.starts(ctx)
+func newWireSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*wireSource, error) {
+	starts, err := cl.Starts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return newWireSourceAt(cl, stamped, starts), nil
 }
 
-func newWireSourceAt(cl *cluster, stamped bool, starts []int64) *wireSource {
-	n := cl.partitions()
-	s := &wireSource{cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.topicID, skipped: make([][]target.Span, n)}
-	clients := min(cl.cfg.clients, n)
-	if clients < cl.cfg.clients {
-		cl.warnings = append(cl.warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.cfg.clients-clients, cl.cfg.clients, n))
+func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64) *wireSource {
+	n := cl.Partitions()
+	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.TopicID, skipped: make([][]target.Span, n)}
+	clients := min(cl.Config.Clients, n)
+	if clients < cl.Config.Clients {
+		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.Config.Clients-clients, cl.Config.Clients, n))
 	}
 	for i := range s.parts {
-		p := &part{id: int32(i), client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
-		p.delivered.Store(p.offset)
-		p.high.Store(-1)
-		s.parts[i] = p
+		s.parts[i] = &part{id: int32(i), client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
 	}
-	s.lanes = make([]sync.Mutex, min(n, clients*connsPerBroker*max(1, len(cl.brokers))))
+	s.lanes = make([]sync.Mutex, min(n, clients*connsPerBroker*max(1, len(cl.Brokers))))
 	return s
 }
 
-// Logs implements load.Source.
-func (s *wireSource) Logs() []string { return s.cl.logs() }
-
 // Lanes implements load.Source.
 func (s *wireSource) Lanes() int { return len(s.lanes) }
-
-// Behind implements load.Source.
-func (s *wireSource) Lag() []int64 {
-	b := make([]int64, len(s.parts))
-	for i, p := range s.parts {
-		b[i] = -1
-		if high := p.high.Load(); high >= 0 {
-			b[i] = max(0, high-p.delivered.Load())
-		}
-	}
-	return b
-}
 
 // Rebalancing implements load.Source: no group assigns partitions here.
 func (s *wireSource) Rebalancing() time.Duration { return 0 }
 
 // Wire implements load.Source.
 func (s *wireSource) Wire() (written, read uint64) { return s.written.Load(), s.read.Load() }
-
-// Starts returns, per log, the offset where reading started.
-func (s *wireSource) Starts() []int64 {
-	o := make([]int64, len(s.parts))
-	for i, p := range s.parts {
-		o[i] = p.start
-	}
-	return o
-}
-
-// Positions returns, per log, the offset up to which everything was delivered.
-func (s *wireSource) Positions() []int64 {
-	o := make([]int64, len(s.parts))
-	for i, p := range s.parts {
-		o[i] = p.delivered.Load()
-	}
-	return o
-}
-
-// Ends asks the brokers for the current end of each log.
-func (s *wireSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.ends(ctx) }
-
-// Heads asks the brokers for the current beginning of each log.
-func (s *wireSource) Heads(ctx context.Context) ([]int64, error) { return s.cl.heads(ctx) }
 
 // Skipped implements target.SkipReporter.
 func (s *wireSource) Skipped() [][]target.Span {
@@ -202,15 +160,15 @@ func (s *wireSource) Receive(ctx context.Context, now func() time.Duration, sink
 	s.lost = make(chan lostPart, len(s.parts))
 	s.fetchers = map[fetcherKey]*fetcher{}
 	s.addrs = map[int32]string{}
-	for i := range s.cl.brokers {
-		s.addrs[s.cl.brokers[i].id] = s.cl.brokers[i].addr
+	for i := range s.cl.Brokers {
+		s.addrs[s.cl.Brokers[i].ID] = s.cl.Brokers[i].Addr
 	}
 	defer func() {
 		cancel()
 		s.wg.Wait()
 	}()
-	if s.cl.cfg.untilEnd {
-		ends, err := s.cl.ends(ctx)
+	if s.cl.Config.UntilEnd {
+		ends, err := s.cl.Ends(ctx)
 		if err != nil {
 			return err
 		}
@@ -268,12 +226,12 @@ func (s *wireSource) manage(ctx context.Context) error {
 			case errors.Is(l.err, errReadToEnd):
 				left--
 				continue
-			case l.err != nil && ctx.Err() == nil && !recoverable(l.err):
-				return s.cl.cfg.explain(fmt.Sprintf("fetch from %s, partition %d", s.cl.cfg.topic, l.p.id), l.err)
+			case l.err != nil && ctx.Err() == nil && (errors.Is(l.err, errBatch) || !cluster.Recoverable(l.err)):
+				return s.cl.Config.Explain(fmt.Sprintf("fetch from %s, partition %d", s.cl.Config.Topic, l.p.id), l.err)
 			}
 			if l.reset {
 				if err := s.reset(ctx, l.p); err != nil {
-					s.cl.cfg.logf("partition %d: %v", l.p.id, err)
+					s.cl.Config.Logf("partition %d: %v", l.p.id, err)
 				}
 			}
 			l.p.fails++
@@ -281,7 +239,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 			stale = true
 		case <-wait:
 			if err := s.refresh(ctx); err != nil {
-				s.cl.cfg.logf("ask for the leaders of %s: %v", s.cl.cfg.topic, err)
+				s.cl.Config.Logf("ask for the leaders of %s: %v", s.cl.Config.Topic, err)
 				for _, p := range unassigned {
 					p.fails++
 				}
@@ -296,20 +254,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 // reads reports whether this process reads a partition. Of a consuming run with several
 // generators, each reads its own; who reads back what was sent reads all.
 func (s *wireSource) reads(p *part) bool {
-	return s.cl.cfg.op != opConsume || s.cl.cfg.portion.Has(p.client)
-}
-
-// recoverable reports whether fetching may succeed later.
-func recoverable(err error) bool {
-	var ke *kerr.Error
-	switch {
-	case errors.Is(err, errBatch):
-		return false
-	case errors.As(err, &ke):
-		return ke.Retriable || errors.Is(ke, kerr.UnknownTopicID) || errors.Is(ke, kerr.InconsistentTopicID) ||
-			errors.Is(ke, kerr.OffsetOutOfRange) || errors.Is(ke, kerr.UnknownServerError)
-	}
-	return true // a failed connection
+	return s.cl.Config.Op != cluster.OpConsume || s.cl.Config.Portion.Has(p.client)
 }
 
 // assign hands each partition to the fetcher of its leader and returns those without a
@@ -339,9 +284,9 @@ func (s *wireSource) assign(ctx context.Context, parts []*part) (unassigned []*p
 // refresh asks for leaders and addresses and updates the partitions that belong to the
 // manager.
 func (s *wireSource) refresh(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.cl.Config.RequestTimeout)
 	defer cancel()
-	meta, err := s.cl.metadata(ctx, s.cl.cfg.topic, false)
+	meta, err := s.cl.Metadata(ctx, s.cl.Config.Topic, false)
 	if err != nil {
 		return err
 	}
@@ -352,7 +297,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range meta.Brokers {
-		s.addrs[b.NodeID] = joinAddr(b.Host, b.Port)
+		s.addrs[b.NodeID] = cluster.JoinAddr(b.Host, b.Port)
 	}
 	if s.topicID != t.TopicID {
 		s.topicID = t.TopicID
@@ -368,7 +313,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 		}
 		if p.leader != tp.Leader {
 			s.moves.Add(1)
-			s.cl.cfg.happened("leader changed", time.Now(), 0)
+			s.cl.Config.Happened("leader changed", time.Now(), 0)
 		}
 		p.leader, p.epoch = tp.Leader, -1
 	}
@@ -379,18 +324,18 @@ func (s *wireSource) refresh(ctx context.Context) error {
 // retention removed it, or if a producing run reads back a log that ends before the
 // offset at which the run started, and so was created again; else to the end.
 func (s *wireSource) reset(ctx context.Context, p *part) error {
-	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.cl.Config.RequestTimeout)
 	defer cancel()
-	start, err := s.cl.offsets(ctx, position{kind: "earliest"})
+	start, err := s.cl.Offsets(ctx, cluster.FromStart)
 	if err != nil {
 		return err
 	}
-	end, err := s.cl.offsets(ctx, position{kind: "latest"})
+	end, err := s.cl.Offsets(ctx, cluster.FromEnd)
 	if err != nil {
 		return err
 	}
 	to := end[p.id]
-	recreated := s.cl.cfg.op == opProduce && to < p.start
+	recreated := s.cl.Config.Op == cluster.OpProduce && to < p.start
 	if p.offset < start[p.id] || recreated {
 		to = start[p.id]
 	}
@@ -400,15 +345,15 @@ func (s *wireSource) reset(ctx context.Context, p *part) error {
 		s.skipped[p.id] = append(s.skipped[p.id], target.Span{From: p.offset, To: to})
 		s.mu.Unlock()
 	}
-	s.cl.cfg.logf("partition %d: offset %d is out of range, continuing at %d", p.id, p.offset, to)
+	s.cl.Config.Logf("partition %d: offset %d is out of range, continuing at %d", p.id, p.offset, to)
 	p.offset, p.txn = to, openTransactions{}
-	p.delivered.Store(to)
+	s.Deliver(p.id, to)
 	return nil
 }
 
-func (s *wireSource) facts() map[string]any {
-	f := map[string]any{"isolation": "uncommitted", "read_from": s.cl.cfg.startText()}
-	if s.cl.cfg.fetch.committed {
+func (s *wireSource) Facts() map[string]any {
+	f := map[string]any{"isolation": "uncommitted", "read_from": s.cl.Config.StartText()}
+	if s.cl.Config.Fetch.Committed {
 		f["isolation"] = "committed"
 	}
 	for name, n := range map[string]uint64{
@@ -427,7 +372,7 @@ func (s *wireSource) facts() map[string]any {
 	return f
 }
 
-func (s *wireSource) warnings() []string {
+func (s *wireSource) Warnings() []string {
 	s.mu.Lock()
 	w := slices.Clone(s.goneWarnings)
 	s.mu.Unlock()
@@ -437,4 +382,4 @@ func (s *wireSource) warnings() []string {
 	return w
 }
 
-func (s *wireSource) close() error { return nil }
+func (s *wireSource) Close() error { return nil }

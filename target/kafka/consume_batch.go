@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // errBatch: the broker sent bytes that can never be read.
@@ -42,12 +43,12 @@ type decoder struct {
 	skippedBatches, skippedEvents uint64 // of aborted transactions
 }
 
-func (d *decoder) init(c *config, stamped bool) {
+func (d *decoder) init(c *cluster.Config, stamped bool) {
 	d.stamps = stamped
-	d.decode = c.decode || stamped
-	d.check = d.decode || c.verify
-	d.committed = c.fetch.committed
-	d.keys = c.compacted
+	d.decode = c.Decode || stamped
+	d.check = d.decode || c.Verify
+	d.committed = c.Fetch.Committed
+	d.keys = c.Compacted
 }
 
 // reset makes room for the next answer's stamps.
@@ -206,7 +207,7 @@ func (d *decoder) records(p *part, b *kafka.Batch, recs []byte, a load.Arrival) 
 			s, ok := kafka.ParseStamp(r.Value)
 			m := load.Stamp{Run: s.Run, Stream: s.Stream, Index: s.Index, Offset: offset, Bad: !ok}
 			if d.keys {
-				m.Key = hashKey(r.Key)
+				m.Key = cluster.HashKey(r.Key)
 			}
 			d.marks = append(d.marks, m)
 		}

@@ -18,6 +18,7 @@ import (
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // A fetcher reads some of the partitions that one broker leads, over one connection,
@@ -35,10 +36,10 @@ type fetcher struct {
 	parts      []*part
 	firstIndex int // index of the first partition in the next request
 	conn       net.Conn
-	in         *socket.Stamped // reads from conn
-	term       loginTerm       // validity of the login
-	connected  bool            // the connection has been of use: the broker has said what it can
-	metrics    BrokerMetrics   // of this fetcher
+	in         *socket.Stamped       // reads from conn
+	term       cluster.LoginTerm     // validity of the login
+	connected  bool                  // the connection has been of use: the broker has said what it can
+	metrics    cluster.BrokerMetrics // of this fetcher
 	version    int16
 	corr       int32
 	format     *kmsg.RequestFormatter
@@ -48,7 +49,7 @@ type fetcher struct {
 	answers    int // since shrink last looked
 	largest    int // of these, bytes
 	at         time.Duration
-	late       lateness
+	late       cluster.Lateness
 
 	arrivals    []load.Arrival
 	decoder     decoder
@@ -57,24 +58,16 @@ type fetcher struct {
 }
 
 func newFetcher(src *wireSource, key fetcherKey, addr string) *fetcher {
-	c := src.cl.cfg
+	c := src.cl.Config
 	st := &fetcher{
 		src: src, key: key, addr: addr, lane: src.fetchersCreated % len(src.lanes),
-		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(c.clientID)),
-		req:    kmsg.NewPtrFetchRequest(),
+		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(c.ClientID)),
+		req:    newFetchRequest(c),
 	}
 	src.fetchersCreated++
 	st.onPartition = st.partition
 	st.decoder.init(c, src.stamped)
 	st.decoder.inspect = src.inspect
-	st.req.ReplicaID = -1
-	st.req.MaxWaitMillis = int32(c.fetch.maxWait.Milliseconds())
-	st.req.MinBytes = c.fetch.minBytes
-	st.req.MaxBytes = c.fetch.maxBytes
-	st.req.SessionEpoch = -1 // no session: each request lists everything
-	if c.fetch.committed {
-		st.req.IsolationLevel = 1
-	}
 	return st
 }
 
@@ -107,12 +100,12 @@ func (st *fetcher) run(ctx context.Context) {
 	switch {
 	case failed && st.connected:
 		s.lostConns.Add(1)
-		s.cl.cfg.happened("connection lost", time.Now(), 0)
+		s.cl.Config.Happened("connection lost", time.Now(), 0)
 	case failed:
 		s.failedConns.Add(1)
 	}
 	if failed {
-		s.cl.cfg.logf("fetch from broker %d at %s: %v", st.key.broker, st.addr, err)
+		s.cl.Config.Logf("fetch from broker %d at %s: %v", st.key.broker, st.addr, err)
 	}
 	for _, p := range left {
 		s.lost <- lostPart{p: p, err: err} // never blocks: it has room for all partitions
@@ -129,7 +122,7 @@ func (st *fetcher) serve(ctx context.Context) error {
 		if !st.takeAdded() {
 			return nil
 		}
-		if st.term.due() {
+		if st.term.Due() {
 			if err := st.renew(ctx); err != nil {
 				return err
 			}
@@ -151,7 +144,7 @@ func (st *fetcher) serve(ctx context.Context) error {
 			st.src.throttled.Add(int64(wait))
 			st.metrics.Throttled++
 			st.metrics.Throttle += wait
-			st.late.throttled(wait)
+			st.late.Throttled(wait)
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait):
@@ -175,53 +168,33 @@ func (st *fetcher) takeAdded() bool {
 		return false
 	}
 	t := kmsg.NewFetchRequestTopic()
-	t.Topic, t.TopicID = s.cl.cfg.topic, s.topicID
+	t.Topic, t.TopicID = s.cl.Config.Topic, s.topicID
 	st.decoder.recreations = s.recreations
 	st.req.Topics = append(st.req.Topics, t)
 	return true
 }
 
 // connect dials and chooses the version of fetch requests.
-func (st *fetcher) connect(ctx context.Context) error {
-	c := st.src.cl.cfg
-	nc, term, err := c.security.dialFor(ctx, st.addr)
-	if err != nil {
+func (st *fetcher) connect(ctx context.Context) (err error) {
+	c := st.src.cl.Config
+	ctx, cancel := context.WithTimeout(ctx, c.RequestTimeout)
+	defer cancel()
+	st.src.mu.Lock()
+	id := st.src.topicID
+	st.src.mu.Unlock()
+	if st.conn, st.term, st.version, err = dialFetch(ctx, c, st.addr, id); err != nil {
 		return err
 	}
-	st.conn, st.in, st.term = nc, socket.NewStamped(nc), term
-	if err := nc.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
-		return err
-	}
-	stop := conn.Interrupt(ctx, nc)
-	defer stop()
-	keys, err := askVersions(nc, c.clientID)
-	if err != nil {
-		return err
-	}
-	st.version = -1
-	for _, k := range keys.ApiKeys {
-		if k.ApiKey == int16(kmsg.Fetch) {
-			st.version = min(k.MaxVersion, kafka.MaxFetchVersion)
-		}
-	}
-	if st.version < kafka.MinFetchVersion {
-		return errTooOld
-	}
+	st.in = socket.NewStamped(st.conn)
 	st.connected = true
 	st.src.connected.Add(1)
-	st.src.mu.Lock()
-	unnamed := st.src.topicID == [16]byte{}
-	st.src.mu.Unlock()
-	if unnamed {
-		st.version = min(st.version, 12) // up to 12, requests contain topic names; later ones contain ids
-	}
 	return nil
 }
 
 // ask writes a request for all partitions of the fetcher. It begins with a different one
 // each time, so that the bound on the answer's size starves none.
 func (st *fetcher) ask(ctx context.Context) error {
-	c := st.src.cl.cfg
+	c := st.src.cl.Config
 	t := &st.req.Topics[0]
 	t.Partitions = t.Partitions[:0]
 	for i := range st.parts {
@@ -231,14 +204,14 @@ func (st *fetcher) ask(ctx context.Context) error {
 		fp.CurrentLeaderEpoch = p.epoch
 		fp.FetchOffset = p.offset
 		fp.LogStartOffset = -1
-		fp.PartitionMaxBytes = c.fetch.maxPartition
+		fp.PartitionMaxBytes = c.Fetch.MaxPartition
 		t.Partitions = append(t.Partitions, fp)
 	}
 	st.firstIndex++
 	st.corr++
 	st.req.Version = st.version
 	st.out = st.format.AppendRequest(st.out[:0], st.req, st.corr)
-	if err := st.conn.SetDeadline(time.Now().Add(c.requestTimeout + c.fetch.maxWait)); err != nil {
+	if err := st.conn.SetDeadline(time.Now().Add(c.RequestTimeout + c.Fetch.MaxWait)); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -249,7 +222,7 @@ func (st *fetcher) ask(ctx context.Context) error {
 	st.src.written.Add(uint64(n))
 	st.metrics.Requests++
 	st.metrics.Bytes += uint64(n)
-	st.late.asked(before, st.src.now())
+	st.late.Asked(before, st.src.now())
 	return err
 }
 
@@ -269,8 +242,8 @@ func (st *fetcher) answer() ([]byte, error) {
 		if size < 0 && have >= 4 {
 			size = int(binary.BigEndian.Uint32(st.buf))
 			// One batch may exceed the bound asked for, so the limit is higher.
-			if size < 4 || size > maxControlAnswer+int(st.req.MaxBytes) {
-				return nil, &notKafkaError{[4]byte(st.buf)}
+			if size < 4 || size > cluster.MaxControlAnswer+int(st.req.MaxBytes) {
+				return nil, &cluster.NotKafkaError{Head: [4]byte(st.buf)}
 			}
 			if need := 4 + size; need > len(st.buf) {
 				// Grow in steps, so that answers of slightly different sizes do
@@ -291,7 +264,7 @@ func (st *fetcher) answer() ([]byte, error) {
 		}
 	}
 	st.at = st.src.now()
-	st.late.answered(st.in.Arrived(st.late.since, st.at), st.at)
+	st.late.Answered(st.in.Arrived(st.late.Since, st.at), st.at)
 	if have > 4+size {
 		return nil, errors.New("the broker sent more than was requested")
 	}
@@ -338,7 +311,7 @@ func (st *fetcher) handle(frame []byte) (time.Duration, error) {
 		s.lanes[st.lane].Unlock()
 	}
 	for _, p := range st.parts {
-		p.delivered.Store(p.offset)
+		s.Deliver(p.id, p.offset)
 	}
 	if err != nil {
 		return 0, err
@@ -372,14 +345,14 @@ func (st *fetcher) partition(fp *kafka.FetchPartition) error {
 	if st.req.IsolationLevel == 1 && fp.LastStableOffset >= 0 {
 		high = fp.LastStableOffset
 	}
-	p.high.Store(high)
+	st.src.Reported(p.id, high)
 	var err error
 	first := len(st.arrivals)
 	st.arrivals, err = st.decoder.appendArrivals(p, fp, st.at, st.arrivals)
-	earliest := st.late.earliest(p, st.at, p.offset < high)
+	earliest := st.late.Earliest(&p.ownDelay, st.at, p.offset < high)
 	for i := range st.arrivals[first:] {
 		a := &st.arrivals[first+i]
-		a.Earliest, a.Requested, a.Waited = earliest, st.late.written, st.late.readDelay
+		a.Earliest, a.Requested, a.Waited = earliest, st.late.Written, st.late.ReadDelay
 	}
 	if err != nil {
 		return fmt.Errorf("partition %d at offset %d: %w", p.id, p.offset, err)

@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // batchOf is a record batch of n empty records.
@@ -30,13 +31,13 @@ func batchOf(n int32) []byte {
 // partition is read from behind it later.
 func TestFetcherDeliversBeforeAnError(t *testing.T) {
 	t.Parallel()
-	c, err := parseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
+	c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	delivered := 0
 	src := &wireSource{
-		cl: &cluster{cfg: c}, lanes: make([]sync.Mutex, 1),
+		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
 		sink: func(_ int, as []load.Arrival) {
 			for _, a := range as {
 				delivered += int(a.Events)
@@ -62,8 +63,8 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 	if _, err := st.handle(answer.AppendTo([]byte{0})); err == nil {
 		t.Error("got no error for a partition that was not asked for")
 	}
-	if delivered != 3 || p.offset != 3 || p.delivered.Load() != 3 {
-		t.Errorf("got %d events delivered, offset %d, delivered offset %d, want 3 each", delivered, p.offset, p.delivered.Load())
+	if delivered != 3 || p.offset != 3 || src.Next(0) != 3 {
+		t.Errorf("got %d events delivered, offset %d, delivered offset %d, want 3 each", delivered, p.offset, src.Next(0))
 	}
 }
 
@@ -75,11 +76,11 @@ func TestFetcherEndsWhileABrokerIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := parseConfig(spec(t, "kafka://"+l.Addr().String()+"/t", nil))
+	c, err := cluster.ParseConfig(spec(t, "kafka://"+l.Addr().String()+"/t", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := newFetcher(&wireSource{cl: &cluster{cfg: c}, lanes: make([]sync.Mutex, 1)}, fetcherKey{}, l.Addr().String())
+	st := newFetcher(&wireSource{cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1)}, fetcherKey{}, l.Addr().String())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- st.connect(ctx) }()

@@ -19,6 +19,7 @@ import (
 	"carronade/internal/testkit"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // put writes records in order with a plain franz-go client, and returns the number of
@@ -135,7 +136,7 @@ func drainFor(t testing.TB, most time.Duration, src load.Source, until func(*rea
 func source(t testing.TB, c *kfake.Cluster, given map[string][]string) load.Source {
 	t.Helper()
 	s := spec(t, urlOf(c, "t"), given)
-	s.Op = opConsume
+	s.Op = cluster.OpConsume
 	sess, err := open(t, s)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +153,7 @@ func TestConsumeToTheEnd(t *testing.T) {
 			Headers: []kgo.RecordHeader{{Key: "h", Value: []byte(fmt.Sprint(i))}, {Key: "empty"}},
 		}
 	}
-	for _, engine := range []string{engineWire, engineClient} {
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		for _, tt := range []struct {
 			name  string
 			n     int
@@ -163,7 +164,7 @@ func TestConsumeToTheEnd(t *testing.T) {
 		}{
 			{name: "fixed size", n: 5000, make: sized(100), opt: kgo.NoCompression(), sized: true},
 			{name: "keys and headers", n: 2000, make: keyed, opt: kgo.NoCompression(), sized: true},
-			{name: "compressed", n: 2000, make: keyed, opt: kgo.ZstdCompression(), sized: engine == engineClient},
+			{name: "compressed", n: 2000, make: keyed, opt: kgo.ZstdCompression(), sized: engine == cluster.EngineClient},
 			{name: "compressed, decoded", n: 2000, make: keyed, opt: kgo.GzipCompression(), given: map[string][]string{"decode": {"true"}}, sized: true},
 			{name: "lz4, decoded", n: 2000, make: keyed, opt: kgo.Lz4Compression(), given: map[string][]string{"decode": {"true"}}, sized: true},
 			{name: "snappy, decoded", n: 2000, make: keyed, opt: kgo.SnappyCompression(), given: map[string][]string{"decode": {"true"}}, sized: true},
@@ -213,7 +214,7 @@ func TestConsumeFrom(t *testing.T) {
 		}
 		return &kgo.Record{Value: []byte("v"), Timestamp: at}
 	}), kgo.ProducerBatchMaxBytes(2048))
-	for _, engine := range []string{engineWire, engineClient} {
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		for _, tt := range []struct {
 			name, from string
 			first      int64
@@ -297,7 +298,7 @@ func TestConsumeWhatRetentionOvertook(t *testing.T) {
 	if got.events != 300 || got.spans[0][0] != 700 {
 		t.Errorf("got %d events from offset %v, want 300 from 700", got.events, got.spans[0][:1])
 	}
-	if w := src.(*wireSource).warnings(); len(w) != 1 || !strings.Contains(w[0], "out of its log's range") {
+	if w := src.(*wireSource).Warnings(); len(w) != 1 || !strings.Contains(w[0], "out of its log's range") {
 		t.Errorf("got warnings %q, want one about the range", w)
 	}
 }
@@ -350,7 +351,7 @@ func TestConsumeTransactions(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	transactionsOf(t, c, 100)
-	for _, engine := range []string{engineWire, engineClient} {
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		for isolation, want := range map[string]int{"uncommitted": 300, "committed": 200} {
 			t.Run(engine+" "+isolation, func(t *testing.T) {
 				got := drain(t, source(t, c, map[string][]string{"engine": {engine}, "isolation": {isolation}, "until-end": {"true"}}), nil)
@@ -366,7 +367,7 @@ func TestConsumeGroup(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(2), kfake.SeedTopics(6, "t"))
 	put(t, c, records(6000, 6, sized(20)))
-	src := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"g"}, "clients": {"3"}, "until-end": {"true"}})
+	src := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}, "clients": {"3"}, "until-end": {"true"}})
 	got := drain(t, src, nil)
 	if got.events != 6000 {
 		t.Errorf("got %d events, want 6000", got.events)
@@ -375,7 +376,7 @@ func TestConsumeGroup(t *testing.T) {
 		t.Error("no time without an assignment, although joining a group takes time")
 	}
 	// Members without a partition have their assignment, too.
-	many := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"many"}, "clients": {"9"}})
+	many := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "group": {"many"}, "clients": {"9"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	received := make(chan error, 1)
@@ -400,13 +401,13 @@ func TestConsumeGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A group that has read everything ends at once.
-	done := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"g"}, "until-end": {"true"}})
+	done := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}, "until-end": {"true"}})
 	if got := drain(t, done, nil); got.events != 0 {
 		t.Errorf("the group got %d events again", got.events)
 	}
 	// What was committed is not delivered again.
 	put(t, c, records(60, 6, sized(20)))
-	again := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"g"}})
+	again := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}})
 	if got := drain(t, again, func(r *read) bool { return r.events >= 60 }); got.events != 60 {
 		t.Errorf("the group's second run got %d events, want 60", got.events)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"carronade/load"
 	"carronade/payload"
+	"carronade/target/kafka/cluster"
 )
 
 // Most partitions get no events where few keys choose them. Nothing waits for those.
@@ -165,7 +166,7 @@ func TestExpressionKeyIsKnown(t *testing.T) {
 	c := eventsCluster(t, 2)
 	p := openProducer(t, c.ListenAddrs(), nil, "key=k${rnd.nextInt(100)}", "partitioner=murmur2")
 	out := newRig(t, p).send(2000)
-	if !p.cfg.fresh {
+	if !p.cfg.Fresh {
 		t.Error("a key that varies comes from a pool")
 	}
 	checkKeys(t, p, true, out, readBack(t, c.ListenAddrs(), 2000))
@@ -188,7 +189,7 @@ func TestExpressionOptions(t *testing.T) {
 		{"an unknown name", map[string][]string{"header": {"a=${foo}"}}, false, "foo is not known"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg, err := parseConfig(spec(t, "kafka://127.0.0.1:9092/events", tt.given))
+			cfg, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1:9092/events", tt.given))
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("got %v, want %s", err, tt.err)
@@ -198,8 +199,8 @@ func TestExpressionOptions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if cfg.fresh != tt.fresh {
-				t.Errorf("fresh: %t, want %t", cfg.fresh, tt.fresh)
+			if cfg.Fresh != tt.fresh {
+				t.Errorf("fresh: %t, want %t", cfg.Fresh, tt.fresh)
 			}
 		})
 	}

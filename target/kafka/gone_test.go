@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // After a broker or a leader disappears permanently, a run of a number of events ends
@@ -27,10 +28,10 @@ func TestGonePermanently(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := eventsCluster(t, 2)
-			p := openProducer(t, c.ListenAddrs(), func(cfg *config) {
-				cfg.requestTimeout, cfg.deliveryTimeout = timeout, timeout
+			p := openProducer(t, c.ListenAddrs(), func(cfg *cluster.Config) {
+				cfg.RequestTimeout, cfg.DeliveryTimeout = timeout, timeout
 				if tt.idempotent {
-					cfg.requestTimeout = time.Minute // the other limit decides
+					cfg.RequestTimeout = time.Minute // the other limit decides
 				}
 			}, fmt.Sprintf("idempotent=%v", tt.idempotent))
 			r := newRig(t, p)
@@ -73,7 +74,7 @@ func TestGonePermanently(t *testing.T) {
 func TestLeaderComesBack(t *testing.T) {
 	t.Parallel()
 	c := eventsCluster(t, 2)
-	p := openProducer(t, c.ListenAddrs(), func(cfg *config) { cfg.requestTimeout = 50 * time.Millisecond })
+	p := openProducer(t, c.ListenAddrs(), func(cfg *cluster.Config) { cfg.RequestTimeout = 50 * time.Millisecond })
 	q := &readySink{countSink: countSink{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
 	p.Start(q)
 	before := p.Route(0)

@@ -93,9 +93,9 @@ func wholeTopic(starts, ends []int64, recycle bool) *items {
 }
 
 // nothingToRead is the error of a topic without records.
-func (c *config) nothingToRead() error {
+func nothingToRead(topic string) error {
 	return &target.Error{
-		Doing: "find the records of the topic " + c.topic, Err: fmt.Errorf("it has none, so nothing can be read"),
-		Hint: "write some first: carronade run kafka://.../" + c.topic + " --count 10000",
+		Doing: "find the records of the topic " + topic, Err: fmt.Errorf("it has none, so nothing can be read"),
+		Hint: "write some first: carronade run kafka://.../" + topic + " --count 10000",
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"carronade/target/kafka/cluster"
 )
 
 // Records that were read may be lost later: a broker's disk is wiped, a leader without
@@ -55,10 +57,8 @@ func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 	var err error
 	for look := range goneAttempts {
 		if look > 0 {
-			select {
-			case <-ctx.Done():
-				return nil, cmp.Or(err, ctx.Err())
-			case <-time.After(gonePause):
+			if ended := cluster.Pause(ctx, gonePause); ended != nil {
+				return nil, cmp.Or(err, ended)
 			}
 		}
 		var now []uint64
@@ -94,7 +94,7 @@ func (s *wireSource) countGone(ctx context.Context) ([]uint64, error) {
 	if err := s.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("look up the partitions' leaders: %w", err)
 	}
-	ends, err := s.cl.ends(ctx)
+	ends, err := s.cl.Ends(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (s *wireSource) countGone(ctx context.Context) ([]uint64, error) {
 // epochEnds asks where the epoch of each partition's range with the index round ends, and
 // lowers the ends to that.
 func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends []int64) error {
-	topic := s.cl.cfg.topic
+	topic := s.cl.Config.Topic
 	var ask kadm.OffsetForLeaderEpochRequest
 	for _, p := range s.parts {
 		if round < len(p.readRanges) && p.readRanges[round].recreations == made && p.readRanges[round].epoch >= 0 {
@@ -133,7 +133,7 @@ func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends 
 	if ask == nil {
 		return nil
 	}
-	answers, err := s.cl.admin.OffsetForLeaderEpoch(ctx, ask)
+	answers, err := s.cl.Admin.OffsetForLeaderEpoch(ctx, ask)
 	if err != nil {
 		return fmt.Errorf("look up where epochs end: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // A lane is one sender's connection to one broker, which is made again whenever it is
@@ -29,7 +30,7 @@ type lane struct {
 	closed         bool
 	throttledUntil time.Duration // throttled until then
 	outage         conn.Outage
-	metrics        BrokerMetrics
+	metrics        cluster.BrokerMetrics
 }
 
 // ID implements load.Lane.
@@ -49,7 +50,7 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		// If the partition's leader has changed since the engine chose this
 		// lane, the batch is taken in any case and goes to the new leader's
 		// lane: this one may stay full for ever.
-		moved := s.routes[s.p.streams.partition(batches[i].Stream)].Load() != l
+		moved := s.routes[s.p.streams.Partition(batches[i].Stream)].Load() != l
 		if l.closed || !moved && !l.accepts(now) {
 			l.owesReady = true
 			break
@@ -68,10 +69,10 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 	for i, sl := range fresh {
 		batches[i].Bytes = s.encoder.encode(sl, &batches[i])
 		sl.batch = batches[i]
-		sl.part = s.p.streams.partition(batches[i].Stream)
+		sl.part = s.p.streams.Partition(batches[i].Stream)
 		sl.count = batches[i].Events
 		sl.sent = -1
-		sl.deadline = now + s.p.cfg.deliveryTimeout
+		sl.deadline = now + s.p.cfg.DeliveryTimeout
 		sl.pid, sl.epoch, sl.seq = -1, -1, -1
 	}
 	return taken
@@ -119,11 +120,11 @@ func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
 	case k == nil:
 		return l.downTooLong(now)
-	case now < l.throttledUntil || k.paused || k.term.over(l.s.p.startTime, now):
+	case now < l.throttledUntil || k.paused || k.term.Over(l.s.p.startTime, now):
 		return false
 	default:
 		// What waits behind a full socket is bounded by one request.
-		return !k.Flushing() || k.unsent < l.s.p.cfg.maxRequest
+		return !k.Flushing() || k.unsent < l.s.p.cfg.MaxRequest
 	}
 }
 
@@ -137,7 +138,7 @@ func (l *lane) downTooLong(now time.Duration) bool {
 // would close the connection: they wait for the renewal, which may be late on a busy machine.
 func (l *lane) writable(now time.Duration) bool {
 	k := l.link
-	return k != nil && !k.Dead() && !k.paused && now >= l.throttledUntil && !k.term.over(l.s.p.startTime, now)
+	return k != nil && !k.Dead() && !k.paused && now >= l.throttledUntil && !k.term.Over(l.s.p.startTime, now)
 }
 
 // Flush implements load.Lane.
@@ -267,12 +268,12 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	version, ok := versions.pick(kafka.ProduceKey, kafka.MinProduceVersion, most)
 	if !ok {
 		nc.Close()
-		return nil, &target.Error{Doing: fmt.Sprintf("agree on API versions with broker %d at %s", l.broker, addr), Err: errNoFormat, Hint: "add --engine client"}
+		return nil, &target.Error{Doing: fmt.Sprintf("agree on API versions with broker %d at %s", l.broker, addr), Err: cluster.ErrTooOld, Hint: "add --engine client"}
 	}
 	k := newLink(l, nc, kafka.ProduceFormat{
-		Version: version, ClientID: cfg.clientID, Acks: cfg.acks,
-		TimeoutMillis: int32(min(cfg.requestTimeout.Milliseconds(), 1<<31-1)),
-		Topic:         cfg.topic, TopicID: topicID,
+		Version: version, ClientID: cfg.ClientID, Acks: cfg.Acks,
+		TimeoutMillis: int32(min(cfg.RequestTimeout.Milliseconds(), 1<<31-1)),
+		Topic:         cfg.Topic, TopicID: topicID,
 	})
 	k.term = term
 	return k, nil
@@ -321,7 +322,7 @@ func (l *lane) up(k *link) bool {
 		k.Kill(conn.ErrClosed)
 		return false
 	}
-	k.Watch(s.p.cfg.requestTimeout)
+	k.Watch(s.p.cfg.RequestTimeout)
 	s.dispatch()
 	l.ready(s.now)
 	s.finish()

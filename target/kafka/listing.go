@@ -11,6 +11,9 @@ import (
 
 	"carronade/internal/wire/kafka"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/franz"
+	"carronade/target/kafka/recordlist"
 	"carronade/units"
 )
 
@@ -25,16 +28,16 @@ var errListTooLong = fmt.Errorf("the list has more than %s runs of consecutive r
 const replicaWait = 3 * time.Second
 
 // listed returns the records of the list that the run reads.
-func (cl *cluster) listed(ctx context.Context) (*items, error) {
-	c := cl.cfg
+func listed(ctx context.Context, cl *cluster.Cluster) (*items, error) {
+	c := cl.Config
 	wrong := func(err error, hint string) (*items, error) {
 		return nil, &target.Error{Doing: "read the list of items-in", Err: err, Hint: hint}
 	}
-	list := &items{recycle: c.recycle}
-	need := make([]int64, cl.partitions()) // the ends that partitions have if all records exist
-	topic, err := ReadItems(c.itemsIn, func(r ItemRun) error {
-		if int(r.Partition) >= cl.partitions() {
-			return fmt.Errorf("the topic %s has %s, and no partition %d", c.topic, units.Plural(cl.partitions(), "partition"), r.Partition)
+	list := &items{recycle: c.Recycle}
+	need := make([]int64, cl.Partitions()) // the ends that partitions have if all records exist
+	topic, err := recordlist.Read(c.ItemsIn, func(r recordlist.Run) error {
+		if int(r.Partition) >= cl.Partitions() {
+			return fmt.Errorf("the topic %s has %s, and no partition %d", c.Topic, units.Plural(cl.Partitions(), "partition"), r.Partition)
 		}
 		if uint64(r.Count) > math.MaxInt64-list.n {
 			return errors.New("the list has more than 2^63 records")
@@ -49,14 +52,14 @@ func (cl *cluster) listed(ctx context.Context) (*items, error) {
 	switch {
 	case err != nil:
 		return wrong(err, "a line is PARTITION,OFFSET or PARTITION,OFFSET,COUNT, as --items-out writes it")
-	case topic != "" && topic != c.topic:
-		return wrong(fmt.Errorf("%s is a list of records of the topic %s, not of %s", c.itemsIn, topic, c.topic),
+	case topic != "" && topic != c.Topic:
+		return wrong(fmt.Errorf("%s is a list of records of the topic %s, not of %s", c.ItemsIn, topic, c.Topic),
 			"read that topic, or remove the comment that names it")
 	case list.n == 0:
-		return wrong(fmt.Errorf("%s has no records", c.itemsIn), "write a list with --items-out FILE, while producing")
+		return wrong(fmt.Errorf("%s has no records", c.ItemsIn), "write a list with --items-out FILE, while producing")
 	}
 	for deadline := time.Now().Add(replicaWait); ; {
-		if list.ends, err = cl.ends(ctx); err != nil {
+		if list.ends, err = cl.Ends(ctx); err != nil {
 			return nil, err
 		}
 		missing := false
@@ -66,10 +69,8 @@ func (cl *cluster) listed(ctx context.Context) (*items, error) {
 		if !missing || time.Now().After(deadline) {
 			return list, nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(metadataPause):
+		if err := cluster.Pause(ctx, cluster.MetadataPause); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -81,34 +82,34 @@ const mostInLine = 4096
 // A listing writes the list of the records that were acked or read. A nil listing writes
 // nothing. It is safe for concurrent use.
 type listing struct {
-	out *ItemWriter
+	out *recordlist.Writer
 
 	mu       sync.Mutex
-	runs     []ItemRun // not written yet, by partition; Count 0: none
+	runs     []recordlist.Run // not written yet, by partition; Count 0: none
 	records  uint64
 	unplaced uint64 // acked, but the broker did not say where they are
 }
 
 // openListing makes the list, after everything else is open: a run that cannot start
 // leaves an older one unchanged.
-func (cl *cluster) openListing() (*listing, error) {
-	c := cl.cfg
-	if c.itemsOut == "" {
+func openListing(cl *cluster.Cluster) (*listing, error) {
+	c := cl.Config
+	if c.ItemsOut == "" {
 		return nil, nil
 	}
 	wrong := func(err error, hint string) (*listing, error) {
 		return nil, &target.Error{Doing: "make the list of items-out", Err: err, Hint: hint}
 	}
-	if in, err := os.Stat(c.itemsIn); err == nil {
-		if out, err := os.Stat(c.itemsOut); err == nil && os.SameFile(in, out) {
-			return wrong(fmt.Errorf("%s is also the list of items-in", c.itemsOut), "give two files")
+	if in, err := os.Stat(c.ItemsIn); err == nil {
+		if out, err := os.Stat(c.ItemsOut); err == nil && os.SameFile(in, out) {
+			return wrong(fmt.Errorf("%s is also the list of items-in", c.ItemsOut), "give two files")
 		}
 	}
-	out, err := CreateItems(c.itemsOut, c.topic)
+	out, err := recordlist.Create(c.ItemsOut, c.Topic)
 	if err != nil {
 		return wrong(err, "check that its folder exists and can be written, and that the disk is not full")
 	}
-	return &listing{out: out, runs: make([]ItemRun, cl.partitions())}, nil
+	return &listing{out: out, runs: make([]recordlist.Run, cl.Partitions())}, nil
 }
 
 // add adds records. An offset below 0 is not known.
@@ -128,7 +129,7 @@ func (l *listing) add(part int32, offset, n int64) {
 		r.Count += n
 	} else {
 		l.out.Add(*r)
-		*r = ItemRun{Partition: part, Offset: offset, Count: n}
+		*r = recordlist.Run{Partition: part, Offset: offset, Count: n}
 	}
 	if r.Count >= mostInLine {
 		l.out.Add(*r)
@@ -180,14 +181,14 @@ func (s *session) Finish() error { return s.list.finish() }
 
 // openList makes the list of the session, if one was requested.
 func (s *session) openList() (err error) {
-	if s.list, err = s.cl.openListing(); err != nil || s.list == nil {
+	if s.list, err = openListing(s.cl); err != nil || s.list == nil {
 		return err
 	}
 	switch out := s.out.(type) {
-	case wireProducer:
+	case *producer:
 		out.list = s.list
-	case *clientProducer:
-		out.list = s.list
+	case *franz.Producer:
+		out.Acked = s.list.add
 	}
 	if s.by != nil {
 		s.by.list = s.list
@@ -197,13 +198,13 @@ func (s *session) openList() (err error) {
 
 // appendFound appends the offsets of a batch's records within [from, to), without their
 // partition. The records are not compressed.
-func appendFound(dst []ItemRun, b *kafka.Batch, records []byte, from, to int64) []ItemRun {
+func appendFound(dst []recordlist.Run, b *kafka.Batch, records []byte, from, to int64) []recordlist.Run {
 	note := func(offset, n int64) {
 		if k := len(dst); k > 0 && dst[k-1].Offset+dst[k-1].Count == offset {
 			dst[k-1].Count += n
 			return
 		}
-		dst = append(dst, ItemRun{Offset: offset, Count: n})
+		dst = append(dst, recordlist.Run{Offset: offset, Count: n})
 	}
 	last := b.BaseOffset + int64(b.LastOffsetDelta)
 	if int64(b.NumRecords) == int64(b.LastOffsetDelta)+1 { // without gaps

@@ -16,6 +16,8 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/recordlist"
 )
 
 // A place is where a record is.
@@ -27,7 +29,7 @@ type place struct {
 // placesIn returns the records of a list.
 func placesIn(t testing.TB, path string) (all []place) {
 	t.Helper()
-	topic, err := ReadItems(path, func(r ItemRun) error {
+	topic, err := recordlist.Read(path, func(r recordlist.Run) error {
 		for i := range r.Count {
 			all = append(all, place{r.Partition, r.Offset + i})
 		}
@@ -57,7 +59,7 @@ func TestListsWhatWasAcked(t *testing.T) {
 	for name, given := range map[string]map[string][]string{
 		"wire":       {"clients": {"2"}},
 		"idempotent": {"idempotent": {"true"}, "acks": {"all"}},
-		"client":     {"engine": {engineClient}, "clients": {"2"}},
+		"client":     {"engine": {cluster.EngineClient}, "clients": {"2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := eventsCluster(t, 3, kfake.NumBrokers(2))
@@ -153,14 +155,14 @@ func TestAppendFound(t *testing.T) {
 	t.Parallel()
 	raw := wireBatch(t, 10, kafka.None, []int32{0, 1, 4, 9}, values(4, 8), nil)
 	raw = append(raw, wireBatch(t, 20, kafka.None, dense(10), values(10, 8), nil)...)
-	var got []ItemRun
+	var got []recordlist.Run
 	if _, err := kafka.ForEachBatch(raw, func(b kafka.Batch) error {
 		got = appendFound(got, &b, b.Records(), 11, 25)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if want := []ItemRun{{Offset: 11, Count: 1}, {Offset: 14, Count: 1}, {Offset: 19, Count: 6}}; !slices.Equal(got, want) {
+	if want := []recordlist.Run{{Offset: 11, Count: 1}, {Offset: 14, Count: 1}, {Offset: 19, Count: 6}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -169,11 +171,11 @@ func TestAppendFound(t *testing.T) {
 func TestListingLines(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "list")
-	out, err := CreateItems(path, "events")
+	out, err := recordlist.Create(path, "events")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &listing{out: out, runs: make([]ItemRun, 2)}
+	l := &listing{out: out, runs: make([]recordlist.Run, 2)}
 	for i := range int64(2 * mostInLine) {
 		l.add(0, i, 1)
 		l.add(1, i, 1)
@@ -206,16 +208,16 @@ func TestListErrors(t *testing.T) {
 		given map[string][]string
 		want  string
 	}{
-		{opRead, map[string][]string{"items-in": {writeList(t, "0,1\n2,1\n")}}, ":2: the topic events has 2 partitions, and no partition 2"},
-		{opRead, map[string][]string{"items-in": {writeList(t, "0,1\nx\n")}}, `:2: "x" is not PARTITION,OFFSET`},
-		{opRead, map[string][]string{"items-in": {writeList(t, "# topic: others\n0,1\n")}}, "is a list of records of the topic others, not of events"},
-		{opRead, map[string][]string{"items-in": {writeList(t, "# topic: events\n")}}, "has no records"},
-		{opRead, map[string][]string{"items-in": {writeList(t, "0,1,9223372036854775800\n1,1,9\n")}}, ":2: the list has more than 2^63 records"},
-		{opRead, map[string][]string{"items-in": {filepath.Join(folder, "absent")}}, "no such file"},
-		{opRead, map[string][]string{"items-in": {old}, "items-out": {old}}, "is also the list of items-in"},
-		{opProduce, map[string][]string{"items-out": {filepath.Join(folder, "absent", "list")}}, "make the list of items-out: open "},
-		{opProduce, map[string][]string{"items-out": {old}, "acks": {"0"}}, "items-out needs acknowledgements"},
-		{opProduce, map[string][]string{"items-out": {old}, "partitioner": {"fixed(7)"}}, "no partition 7"},
+		{cluster.OpRead, map[string][]string{"items-in": {writeList(t, "0,1\n2,1\n")}}, ":2: the topic events has 2 partitions, and no partition 2"},
+		{cluster.OpRead, map[string][]string{"items-in": {writeList(t, "0,1\nx\n")}}, `:2: "x" is not PARTITION,OFFSET`},
+		{cluster.OpRead, map[string][]string{"items-in": {writeList(t, "# topic: others\n0,1\n")}}, "is a list of records of the topic others, not of events"},
+		{cluster.OpRead, map[string][]string{"items-in": {writeList(t, "# topic: events\n")}}, "has no records"},
+		{cluster.OpRead, map[string][]string{"items-in": {writeList(t, "0,1,9223372036854775800\n1,1,9\n")}}, ":2: the list has more than 2^63 records"},
+		{cluster.OpRead, map[string][]string{"items-in": {filepath.Join(folder, "absent")}}, "no such file"},
+		{cluster.OpRead, map[string][]string{"items-in": {old}, "items-out": {old}}, "is also the list of items-in"},
+		{cluster.OpProduce, map[string][]string{"items-out": {filepath.Join(folder, "absent", "list")}}, "make the list of items-out: open "},
+		{cluster.OpProduce, map[string][]string{"items-out": {old}, "acks": {"0"}}, "items-out needs acknowledgements"},
+		{cluster.OpProduce, map[string][]string{"items-out": {old}, "partitioner": {"fixed(7)"}}, "no partition 7"},
 	} {
 		s := spec(t, fakeURL(c.ListenAddrs()), tt.given)
 		s.Op = tt.op

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/wire/kafka"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // noLeader is the leader of a partition that has none.
@@ -31,7 +32,7 @@ type view struct {
 // A metadataCache keeps the view of a topic up to date: it refreshes the view regularly,
 // and soon after ask is called. Safe for concurrent use.
 type metadataCache struct {
-	cfg     *config
+	cfg     *cluster.Config
 	view    atomic.Pointer[view]
 	wake    chan struct{}
 	mu      sync.Mutex // orders changes of the view
@@ -39,7 +40,7 @@ type metadataCache struct {
 
 	// Used by the refreshing goroutine only; before it runs, by the one that opens.
 	conn     net.Conn
-	term     loginTerm
+	term     cluster.LoginTerm
 	addr     string
 	versions versionRanges
 	turn     int
@@ -51,7 +52,7 @@ const (
 	metaTimeout  = 10 * time.Second
 )
 
-func newMetadataCache(cfg *config) *metadataCache {
+func newMetadataCache(cfg *cluster.Config) *metadataCache {
 	return &metadataCache{cfg: cfg, wake: make(chan struct{}, 1)}
 }
 
@@ -83,7 +84,7 @@ func (b *metadataCache) run(ctx context.Context) {
 			return
 		case err != nil:
 			if !failing { // log it once, not ten times a second
-				b.cfg.logf("%v", err)
+				b.cfg.Logf("%v", err)
 			}
 			failing = true
 			wait = time.Second
@@ -96,10 +97,8 @@ func (b *metadataCache) run(ctx context.Context) {
 		}
 		timer.Reset(wait)
 		// Many lanes ask at once when a broker disappears.
-		select {
-		case <-ctx.Done():
+		if cluster.Pause(ctx, metaSpacing) != nil {
 			return
-		case <-time.After(metaSpacing):
 		}
 	}
 }
@@ -145,7 +144,7 @@ func (b *metadataCache) disconnect() {
 
 // fetch asks one broker after the other until one answers for the topic.
 func (b *metadataCache) fetch(ctx context.Context) (*view, error) {
-	addrs := slices.Clone(b.cfg.seeds)
+	addrs := slices.Clone(b.cfg.Seeds)
 	if v := b.view.Load(); v != nil {
 		for _, a := range v.brokers {
 			if !slices.Contains(addrs, a) {
@@ -178,7 +177,7 @@ func (b *metadataCache) fetch(ctx context.Context) (*view, error) {
 }
 
 func (b *metadataCache) fetchOne(ctx context.Context) (*view, error) {
-	if b.conn != nil && b.term.due() {
+	if b.conn != nil && b.term.Due() {
 		b.disconnect() // for rare requests, a new connection is simpler than a second login
 	}
 	if b.conn == nil {
@@ -195,20 +194,20 @@ func (b *metadataCache) fetchOne(ctx context.Context) (*view, error) {
 	}
 	req.SetVersion(version)
 	t := kmsg.NewMetadataRequestTopic()
-	t.Topic = &b.cfg.topic
+	t.Topic = &b.cfg.Topic
 	req.Topics = append(req.Topics, t)
-	answer, err := boundedRoundTrip(ctx, b.conn, b.cfg.clientID, req)
+	answer, err := boundedRoundTrip(ctx, b.conn, b.cfg.ClientID, req)
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for metadata: %w", b.addr, err)
 	}
-	return readView(answer.(*kmsg.MetadataResponse), b.cfg.topic)
+	return readView(answer.(*kmsg.MetadataResponse), b.cfg.Topic)
 }
 
 // readView makes a view of the topic from an answer.
 func readView(m *kmsg.MetadataResponse, topic string) (*view, error) {
 	v := &view{brokers: make(map[int32]string, len(m.Brokers))}
 	for _, b := range m.Brokers {
-		v.brokers[b.NodeID] = net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
+		v.brokers[b.NodeID] = cluster.JoinAddr(b.Host, b.Port)
 	}
 	for i := range m.Topics {
 		t := &m.Topics[i]
@@ -256,20 +255,20 @@ func (v versionRanges) pick(key, low, high int16) (int16, bool) {
 }
 
 // dialVersions connects to a broker and asks for the versions that it supports.
-func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, loginTerm, versionRanges, error) {
-	conn, until, err := cfg.security.dialFor(ctx, addr)
+func dialVersions(ctx context.Context, cfg *cluster.Config, addr string) (net.Conn, cluster.LoginTerm, versionRanges, error) {
+	conn, until, err := cfg.Security.DialFor(ctx, addr)
 	if err != nil {
-		return nil, loginTerm{}, nil, err
+		return nil, cluster.LoginTerm{}, nil, err
 	}
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.Version = 0 // which every broker supports
-	answer, err := boundedRoundTrip(ctx, conn, cfg.clientID, req)
+	answer, err := boundedRoundTrip(ctx, conn, cfg.ClientID, req)
 	if err == nil {
 		err = kerr.ErrorForCode(answer.(*kmsg.ApiVersionsResponse).ErrorCode)
 	}
 	if err != nil {
 		conn.Close()
-		return nil, loginTerm{}, nil, fmt.Errorf("ask %s for its versions: %w", addr, err)
+		return nil, cluster.LoginTerm{}, nil, fmt.Errorf("ask %s for its versions: %w", addr, err)
 	}
 	v := versionRanges{}
 	for _, k := range answer.(*kmsg.ApiVersionsResponse).ApiKeys {
@@ -278,13 +277,45 @@ func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, logi
 	return conn, until, v, nil
 }
 
-// boundedRoundTrip is roundTrip, bounded by the context and by metaTimeout.
+// dialFetch connects to a broker and chooses the version of fetch requests for a topic, whose id is
+// zero if the cluster has no ids.
+func dialFetch(ctx context.Context, cfg *cluster.Config, addr string, topicID [16]byte) (net.Conn, cluster.LoginTerm, int16, error) {
+	nc, term, versions, err := dialVersions(ctx, cfg, addr)
+	if err != nil {
+		return nil, cluster.LoginTerm{}, 0, err
+	}
+	most := int16(kafka.MaxFetchVersion)
+	if topicID == [16]byte{} {
+		most = 12 // up to 12, requests contain topic names; later ones contain ids
+	}
+	version, ok := versions.pick(int16(kmsg.Fetch), kafka.MinFetchVersion, most)
+	if !ok {
+		nc.Close()
+		return nil, cluster.LoginTerm{}, 0, &target.Error{Doing: "agree on API versions with " + addr, Err: cluster.ErrTooOld}
+	}
+	return nc, term, version, nil
+}
+
+// newFetchRequest returns the request of a run without topics, which is used for every fetch.
+func newFetchRequest(cfg *cluster.Config) *kmsg.FetchRequest {
+	req := kmsg.NewPtrFetchRequest()
+	req.ReplicaID = -1
+	req.SessionEpoch = -1 // no session: each request lists everything
+	req.MaxWaitMillis = int32(cfg.Fetch.MaxWait.Milliseconds())
+	req.MinBytes, req.MaxBytes = cfg.Fetch.MinBytes, cfg.Fetch.MaxBytes
+	if cfg.Fetch.Committed {
+		req.IsolationLevel = 1
+	}
+	return req
+}
+
+// boundedRoundTrip is cluster.RoundTrip, bounded by the context and by metaTimeout.
 func boundedRoundTrip(ctx context.Context, conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
 	if err := conn.SetDeadline(time.Now().Add(metaTimeout)); err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	resp, err := roundTrip(conn, clientID, req)
+	resp, err := cluster.RoundTrip(conn, clientID, req)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -296,8 +327,8 @@ func boundedRoundTrip(ctx context.Context, conn net.Conn, clientID string, req k
 
 // newProducerID gets an id from any broker of the view. It takes at most the request
 // timeout, and at most ten seconds.
-func newProducerID(ctx context.Context, cfg *config, v *view) (id int64, epoch int16, err error) {
-	ctx, cancel := context.WithTimeout(ctx, min(cfg.requestTimeout, openTimeout))
+func newProducerID(ctx context.Context, cfg *cluster.Config, v *view) (id int64, epoch int16, err error) {
+	ctx, cancel := context.WithTimeout(ctx, min(cfg.RequestTimeout, cluster.OpenTimeout))
 	defer cancel()
 	err = errors.New("no broker is known")
 	for _, addr := range v.brokers {
@@ -311,7 +342,7 @@ func newProducerID(ctx context.Context, cfg *config, v *view) (id int64, epoch i
 	return -1, -1, fmt.Errorf("get a producer id: %w", err)
 }
 
-func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16, error) {
+func producerIDFrom(ctx context.Context, cfg *cluster.Config, addr string) (int64, int16, error) {
 	conn, _, versions, err := dialVersions(ctx, cfg, addr)
 	if err != nil {
 		return -1, -1, err
@@ -329,7 +360,7 @@ func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16
 	req.TransactionTimeoutMillis = 60_000
 	var refused error // the broker's last answer
 	for {
-		answer, err := boundedRoundTrip(ctx, conn, cfg.clientID, req)
+		answer, err := boundedRoundTrip(ctx, conn, cfg.ClientID, req)
 		switch {
 		case err != nil && ctx.Err() != nil && refused != nil:
 			return -1, -1, refused // the time ended within an attempt
@@ -344,10 +375,8 @@ func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16
 		if !kerr.IsRetriable(refused) {
 			return -1, -1, refused
 		}
-		select { // a cluster that has just started may have no coordinator yet
-		case <-ctx.Done():
+		if cluster.Pause(ctx, metaSpacing) != nil { // a cluster that has just started may have no coordinator yet
 			return -1, -1, refused
-		case <-time.After(metaSpacing):
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"carronade/internal/testkit"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // fakeCluster starts a cluster that ends with the test.
@@ -143,8 +144,8 @@ func TestOpenExplainsErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("Open succeeded, want an error")
 			}
-			if took := time.Since(began); took > 2*openTimeout { // the rest is for stalls of the machine
-				t.Errorf("Open took %s, want about %s at most", took, openTimeout)
+			if took := time.Since(began); took > 2*cluster.OpenTimeout { // the rest is for stalls of the machine
+				t.Errorf("Open took %s, want about %s at most", took, cluster.OpenTimeout)
 			}
 			if !strings.Contains(err.Error(), tt.wrong) {
 				t.Errorf("got %q, want an error with %q", err, tt.wrong)
@@ -158,14 +159,6 @@ func TestOpenExplainsErrors(t *testing.T) {
 			}
 		})
 	}
-}
-
-func hintOf(err error) string {
-	var e *target.Error
-	if errors.As(err, &e) {
-		return e.Hint
-	}
-	return ""
 }
 
 func TestOpenRefusesOldBrokers(t *testing.T) {
@@ -182,7 +175,7 @@ func TestOpenRefusesOldBrokers(t *testing.T) {
 		return resp, nil, true
 	})
 	_, err := open(t, spec(t, urlOf(c, "t"), nil))
-	if !errors.Is(err, errTooOld) || !strings.Contains(hintOf(err), "--engine client") {
+	if !errors.Is(err, cluster.ErrTooOld) || !strings.Contains(hintOf(err), "--engine client") {
 		t.Fatalf("got %v with hint %q, want a hint at the client engine", err, hintOf(err))
 	}
 }
@@ -190,9 +183,9 @@ func TestOpenRefusesOldBrokers(t *testing.T) {
 func TestOpenSecurely(t *testing.T) {
 	server, ca := authority(t)
 	t.Setenv("KAFKA_TEST_PASSWORD", "canary")
-	for _, mechanism := range []string{mechPlain, mechScram256, mechScram512} {
+	for _, mechanism := range []string{cluster.MechPlain, cluster.MechScram256, cluster.MechScram512} {
 		c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser(mechanism, "alice", "canary"))
-		for _, engine := range []string{engineWire, engineClient} {
+		for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 			t.Run(mechanism+" "+engine, func(t *testing.T) {
 				s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
 					"engine": {engine}, "tls-ca": {ca}, "sasl-mechanism": {mechanism}, "user": {"alice"}, "password": {"env:KAFKA_TEST_PASSWORD"},
@@ -207,7 +200,7 @@ func TestOpenSecurely(t *testing.T) {
 		}
 	}
 	t.Run("a Java client's properties", func(t *testing.T) {
-		c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser(mechScram512, "alice", "canary"))
+		c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser(cluster.MechScram512, "alice", "canary"))
 		file := t.TempDir() + "/client.properties"
 		writeFile(t, file, "bootstrap.servers="+c.ListenAddrs()[0]+"\nsecurity.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"+
 			"sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n  username=\"alice\" password=\"canary\";\n"+
@@ -290,13 +283,13 @@ func TestConsumingCreatesNoTopic(t *testing.T) {
 		given map[string][]string
 	}{
 		{"wire", map[string][]string{}},
-		{"client", map[string][]string{"engine": {engineClient}}},
-		{"group", map[string][]string{"engine": {engineClient}, "group": {"g"}}},
+		{"client", map[string][]string{"engine": {cluster.EngineClient}}},
+		{"group", map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := spec(t, urlOf(c, "ordrs-"+tt.name), tt.given)
-			s.Op = opConsume
+			s.Op = cluster.OpConsume
 			_, err := open(t, s)
 			if err == nil || !strings.Contains(err.Error(), "it does not exist, so nothing can be read") {
 				t.Fatalf("got %v, want an error", err)
@@ -309,7 +302,7 @@ func TestConsumingCreatesNoTopic(t *testing.T) {
 			}
 			tt.given["create-topic"] = []string{"auto"}
 			s = spec(t, urlOf(c, "ordrs-"+tt.name), tt.given)
-			s.Op = opConsume
+			s.Op = cluster.OpConsume
 			if _, err := open(t, s); err != nil {
 				t.Error(err)
 			}
@@ -343,8 +336,8 @@ func TestOpenNotAuthorised(t *testing.T) {
 			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "t", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribe, Allow: true}),
 		kfake.User("PLAIN", "eve", "secret"))
 	for _, tt := range []struct{ user, op, hint string }{
-		{"reader", opProduce, "WRITE"},
-		{"eve", opConsume, "DESCRIBE"},
+		{"reader", cluster.OpProduce, "WRITE"},
+		{"eve", cluster.OpConsume, "DESCRIBE"},
 	} {
 		t.Run(tt.user+" "+tt.op, func(t *testing.T) {
 			s := spec(t, urlOf(c, "t"), map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {tt.user}, "password": {"env:KAFKA_TEST_PASSWORD"}})

@@ -63,7 +63,7 @@ func (s *sender) pending(now time.Duration) (all []string) {
 			add("%s", text)
 		default:
 			text := to + ", nothing in flight"
-			if k.paused || k.term.over(s.p.startTime, now) {
+			if k.paused || k.term.Over(s.p.startTime, now) {
 				text += ", logging in again"
 			}
 			if now < l.throttledUntil {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // A follower reads what a run has produced: each batch is a fetch of its partition and
@@ -16,8 +16,8 @@ import (
 // passes on. One client reads all of a partition, so reads of a partition begin in order.
 type follower struct {
 	r    *itemReader
-	from *cluster // where it reads: the cluster that is produced to, or another one
-	own  bool     // it is another one, which the follower closes
+	from *cluster.Cluster // where it reads: the cluster that is produced to, or another one
+	own  bool             // it is another one, which the follower closes
 	logs []string
 
 	logOf func(stream int32) int32 // the partition of a stream
@@ -26,20 +26,20 @@ type follower struct {
 }
 
 // newFollower prepares to read what is produced to the topic of a cluster.
-func newFollower(ctx context.Context, cl *cluster, out producerEngine) (*follower, error) {
-	f := &follower{from: cl, logs: cl.logs(), logOf: out.LogOf}
-	if cl.cfg.readFrom != nil {
-		c := *cl.cfg
-		c.seeds, c.topic, c.create, c.op = cl.cfg.readFrom.seeds, cl.cfg.readFrom.topic, nil, opRead // it is not created
-		from, err := c.connect(ctx)
+func newFollower(ctx context.Context, cl *cluster.Cluster, out producerEngine) (*follower, error) {
+	f := &follower{from: cl, logs: cl.Logs(), logOf: out.LogOf}
+	if cl.Config.ReadFrom != nil {
+		c := *cl.Config
+		c.Seeds, c.Topic, c.Create, c.Op = cl.Config.ReadFrom.Seeds, cl.Config.ReadFrom.Topic, nil, cluster.OpRead // it is not created
+		from, err := c.Connect(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("--read-from: %w", err)
 		}
-		f.from, f.own, f.logs = from, true, from.logs()
-		if from.partitions() < cl.partitions() {
+		f.from, f.own, f.logs = from, true, from.Logs()
+		if from.Partitions() < cl.Partitions() {
 			_ = f.close()
 			return nil, &target.Error{
-				Doing: "--read-from", Err: fmt.Errorf("the topic %s has %d partitions there, and %s has %d", c.topic, from.partitions(), cl.cfg.topic, cl.partitions()),
+				Doing: "--read-from", Err: fmt.Errorf("the topic %s has %d partitions there, and %s has %d", c.Topic, from.Partitions(), cl.Config.Topic, cl.Partitions()),
 				Hint: "name a topic with the same records at the same offsets: the same cluster by another address, or an exact mirror",
 			}
 		}
@@ -93,7 +93,7 @@ func (f *follower) facts() map[string]any {
 		facts["reads_retried"] = n
 	}
 	if f.own {
-		facts["read_from"] = map[string]any{"brokers": f.from.cfg.seeds, "topic": f.from.cfg.topic}
+		facts["read_from"] = map[string]any{"brokers": f.from.Config.Seeds, "topic": f.from.Config.Topic}
 	}
 	return facts
 }
@@ -105,7 +105,7 @@ func (f *follower) close() error {
 		err = f.r.Close()
 	}
 	if f.own {
-		f.from.close()
+		f.from.Close()
 	}
 	return err
 }
@@ -124,44 +124,5 @@ func (s *session) Stage() (load.Follower, load.StagePlan) {
 	if s.follower == nil {
 		return nil, load.StagePlan{}
 	}
-	return s.follower, s.cl.cfg.stage
-}
-
-// A location is where a pipeline reads, if it is not where it produces.
-type location struct {
-	seeds []string
-	topic string
-}
-
-// parseStage reads the options of a pipeline's second stage.
-func (c *config) parseStage(v target.Values) (err error) {
-	if c.op != opPipeline {
-		return nil
-	}
-	if c.stage, err = target.ParseStage(v); err != nil {
-		return err
-	}
-	text := v.String("read-from")
-	if text == "" {
-		return nil
-	}
-	wrong := func(err error) error {
-		return &target.Error{Doing: "read the option read-from", Err: err, Hint: "give the URL of a topic, such as --read-from kafka://host:9092/" + c.topic}
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return wrong(fmt.Errorf("%s is not a URL", text))
-	}
-	if u.Scheme != "kafka" {
-		return wrong(fmt.Errorf("%s does not begin with kafka://", text))
-	}
-	from := &location{}
-	if from.seeds, from.topic, err = parseTarget(u); err != nil {
-		return wrong(err)
-	}
-	if len(from.seeds) == 0 {
-		return wrong(fmt.Errorf("%s has no broker address", text))
-	}
-	c.readFrom = from
-	return nil
+	return s.follower, s.cl.Config.Stage
 }

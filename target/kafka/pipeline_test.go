@@ -15,13 +15,14 @@ import (
 	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // firePipeline runs a pipeline and returns the results of both stages.
 func firePipeline(t *testing.T, url string, p load.Plan, given map[string][]string, done func(sent, read *load.Outcome)) (*load.Result, load.StageResult) {
 	t.Helper()
 	s := spec(t, url, given)
-	s.Op = opPipeline
+	s.Op = cluster.OpPipeline
 	s.Clients = max(1, s.Options.Int("clients"))
 	s.BatchEvents, s.Concurrency = p.BatchEvents, p.Concurrency
 	sess, err := open(t, s)
@@ -148,7 +149,7 @@ func TestPipelineRefused(t *testing.T) {
 		{"read-from", strings.Replace(url, "events", "absent", 1), "--read-from: find the topic absent"},
 	} {
 		s := spec(t, url, map[string][]string{tt.name: {tt.value}})
-		s.Op = opPipeline
+		s.Op = cluster.OpPipeline
 		if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %s: %v, want %q", tt.name, tt.value, err, tt.want)
 		}

@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/payload"
-	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // A producer is the producing side of the wire engine. It manages batches,
@@ -26,10 +25,10 @@ import (
 // nothing: such batches are completed as unknown when their last byte was handed
 // to the system, with Done = Sent.
 type producer struct {
-	cfg       *config
+	cfg       *cluster.Config
 	gen       *payload.Generator
 	batchPool *batchPool
-	streams   streams
+	streams   cluster.Streams
 	metadata  *metadataCache
 	senders   []*sender
 	codec     kafka.Codec
@@ -57,7 +56,7 @@ type producer struct {
 // newProducer opens the wire engine for a topic that exists: it fetches the
 // leaders, encodes the batches and connects. The context bounds only the
 // opening.
-func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
+func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err error) {
 	p := &producer{cfg: cfg, metadata: newMetadataCache(cfg), hurry: make(chan struct{}, 1)}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	defer func() {
@@ -65,10 +64,10 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 			p.Close()
 		}
 	}()
-	if p.codec, err = kafka.ParseCodec(cfg.compression); err != nil {
+	if p.codec, err = kafka.ParseCodec(cfg.Compression); err != nil {
 		return nil, err
 	}
-	p.gen, err = payload.New(cfg.events())
+	p.gen, err = payload.New(cfg.Events())
 	if err != nil {
 		return nil, err
 	}
@@ -78,22 +77,19 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 	}
 	p.metadata.view.Store(v)
 	n := len(v.leaders)
-	if cfg.partitioner.kind == "fixed" && int(cfg.partitioner.fixed) >= n {
-		return nil, &target.Error{
-			Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no partition %d", cfg.topic, n, cfg.partitioner.fixed),
-			Hint: fmt.Sprintf("give --partitioner 'fixed(N)' with N from 0 to %d", n-1),
-		}
+	if err := cfg.CheckPartition(n); err != nil {
+		return nil, err
 	}
 	if err := p.prepare(n); err != nil {
 		return nil, err
 	}
-	for i := range cfg.clients {
-		if !cfg.portion.Has(i) {
+	for i := range cfg.Clients {
+		if !cfg.Portion.Has(i) {
 			continue
 		}
 		s := newSender(p, i, n)
 		p.senders = append(p.senders, s)
-		if cfg.idempotent {
+		if cfg.Idempotent {
 			if s.pid, s.epoch, err = newProducerID(ctx, cfg, v); err != nil {
 				return nil, err
 			}
@@ -110,18 +106,18 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 func (p *producer) prepare(partitions int) error {
 	cfg := p.cfg
 	c := batchPoolConfig{
-		gen: p.gen, codec: p.codec, batchSize: cfg.batchSize, batchEvents: cfg.batchEvents, pool: cfg.pool,
-		stamps: cfg.verify || cfg.roundTrip, hashes: cfg.compacted,
+		gen: p.gen, codec: p.codec, batchSize: cfg.BatchSize, batchEvents: cfg.BatchEvents, pool: cfg.Pool,
+		stamps: cfg.Verify || cfg.RoundTrip, hashes: cfg.Compacted,
 	}
 	// The sticky partitioner changes the partition after each batch: it must
 	// know in advance how many events a batch has.
-	perBatch := max(1, int(float64(cfg.batchSize-kafka.HeaderSize)/(p.gen.MeanSize()+10)))
-	if cfg.batchEvents > 0 {
-		perBatch = cfg.batchEvents
+	perBatch := cfg.EventsPerBatch(p.gen)
+	if cfg.BatchEvents > 0 {
+		perBatch = cfg.BatchEvents
 	}
-	p.streams = newStreams(cfg.partitioner, cfg.clients, partitions, p.gen, perBatch)
-	c.cycle = p.streams.cycle
-	if cfg.fresh {
+	p.streams = cluster.NewStreams(cfg.Partitioner, cfg.Clients, partitions, p.gen, perBatch)
+	c.cycle = p.streams.Cycle
+	if cfg.Fresh {
 		c.pool, c.codec, c.cycle = 0, kafka.None, nil // one batch, to learn whether stamps fit
 	}
 	var err error
@@ -160,7 +156,7 @@ func (p *producer) connect(ctx context.Context) error {
 		switch {
 		case err == nil:
 			up++
-		case errors.Is(err, errNoFormat):
+		case errors.Is(err, cluster.ErrTooOld):
 			return err
 		case first == nil:
 			first = err
@@ -176,14 +172,11 @@ func (p *producer) connect(ctx context.Context) error {
 	return first
 }
 
-// errNoFormat is the error for a broker that is too old.
-var errNoFormat = errors.New("the broker is older than Kafka 0.11: it has no record batches v2")
-
 // Partitioner implements load.Target.
-func (p *producer) Partitioner() load.Partitioner { return p.streams.partitioner }
+func (p *producer) Partitioner() load.Partitioner { return p.streams.Partitioner }
 
 // Clients implements load.Target.
-func (p *producer) Clients() int { return p.streams.clients }
+func (p *producer) Clients() int { return p.streams.Clients }
 
 // Connections implements load.Connector.
 func (p *producer) Connections() (n int) {
@@ -194,10 +187,10 @@ func (p *producer) Connections() (n int) {
 }
 
 // Client implements load.Target.
-func (p *producer) Client(stream int32) int { return p.streams.client(stream) }
+func (p *producer) Client(stream int32) int { return p.streams.Client(stream) }
 
 // LogOf returns the partition that a stream's events go to.
-func (p *producer) LogOf(stream int32) int32 { return p.streams.partition(stream) }
+func (p *producer) LogOf(stream int32) int32 { return p.streams.Partition(stream) }
 
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
 func (p *producer) Stamped() bool { return p.batchPool.stamped && p.codec == kafka.None }
@@ -205,27 +198,28 @@ func (p *producer) Stamped() bool { return p.batchPool.stamped && p.codec == kaf
 // AppendKey implements target.Keyed. Batches that are encoded ahead are used
 // repeatedly, so an event's index does not say which key it has.
 func (p *producer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bool) {
-	if !p.cfg.fresh || !p.gen.HasKey() || p.gen.KeyUsesEnv() {
+	if !p.cfg.Fresh || !p.gen.HasKey() || p.gen.KeyUsesEnv() {
 		return dst, false
 	}
-	return p.gen.AppendKey(dst, p.streams.keyNumber(stream, index)), true
+	return p.gen.AppendKey(dst, p.streams.KeyNumber(stream, index)), true
 }
 
-func (p *producer) keyed() bool { return p.gen.HasKey() }
+// Keyed implements producerEngine.
+func (p *producer) Keyed() bool { return p.gen.HasKey() }
 
 // Compacted implements target.Compacted.
-func (p *producer) Compacted() bool { return p.cfg.compacted }
+func (p *producer) Compacted() bool { return p.cfg.Compacted }
 
 // AppendKeyHashes implements target.Compacted.
 func (p *producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
-	if !p.cfg.fresh {
-		d := p.batchPool.pick(batch.Stream, p.streams.partition(batch.Stream), batch.First)
+	if !p.cfg.Fresh {
+		d := p.batchPool.pick(batch.Stream, p.streams.Partition(batch.Stream), batch.First)
 		return append(dst, d.keyHashes[:batch.Events]...)
 	}
 	var key []byte
 	for i := range uint64(batch.Events) {
-		key = p.gen.AppendKey(key[:0], p.streams.keyNumber(batch.Stream, batch.First+i))
-		dst = append(dst, hashKey(key))
+		key = p.gen.AppendKey(key[:0], p.streams.KeyNumber(batch.Stream, batch.First+i))
+		dst = append(dst, cluster.HashKey(key))
 	}
 	return dst
 }
@@ -234,12 +228,8 @@ func (p *producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 // of those sent, as a share of their size before compression; 0 without a codec, and
 // while none was sent.
 func (p *producer) Ratio() float64 {
-	if p.cfg.fresh && p.codec != kafka.None {
-		var raw, sent uint64
-		for _, m := range p.Metrics() {
-			raw, sent = raw+m.RawBytes, sent+m.SentBytes
-		}
-		return float64(sent) / float64(max(raw, 1))
+	if p.cfg.Fresh && p.codec != kafka.None {
+		return cluster.Ratio(p.Metrics())
 	}
 	if p.batchPool.rawBytes == 0 || p.batchPool.compressedBytes == 0 {
 		return 0
@@ -250,7 +240,7 @@ func (p *producer) Ratio() float64 {
 // Distinct returns the number of different events, after which they repeat; 0
 // when every event is different.
 func (p *producer) Distinct() int {
-	if p.cfg.fresh {
+	if p.cfg.Fresh {
 		return 0
 	}
 	return p.batchPool.events
@@ -269,10 +259,10 @@ func (p *producer) Start(sink load.Sink) {
 		s.mu.Lock()
 		s.started = true
 		for _, l := range s.lanes {
-			if k := l.link; k != nil && k.term.due() {
+			if k := l.link; k != nil && k.term.Due() {
 				// Not left to watch, which runs after the first batches are sent.
 				// They wait only where the old login may end before they arrive.
-				k.paused = k.term.endsSoon()
+				k.paused = k.term.EndsSoon()
 				k.renew()
 			}
 			p.tasks.Go(l.keepConnected)
@@ -286,11 +276,11 @@ func (p *producer) Start(sink load.Sink) {
 // Poll implements load.Poller: without TLS, the sending threads themselves wait
 // for the answers.
 func (p *producer) Poll(t, of int) load.PollWaiter {
-	if p.cfg.security.tls != nil {
+	if p.cfg.Security.TLS != nil {
 		return nil
 	}
 	if w := p.pollers.Make(t, of, func() time.Duration { return p.sink.Now() }); w != nil {
-		if p.cfg.idempotent { // batches of a partition may wait in their lane for answers
+		if p.cfg.Idempotent { // batches of a partition may wait in their lane for answers
 			w.ReadAtOnce()
 		}
 		return w
@@ -312,7 +302,7 @@ const (
 // watch ends what ends by time alone: throttling, backoffs and logins. Links end requests
 // without an answer.
 func (p *producer) watch() {
-	calm := min(calmEvery, max(watchEvery, p.cfg.requestTimeout/20))
+	calm := min(calmEvery, max(watchEvery, p.cfg.RequestTimeout/20))
 	t := time.NewTimer(watchEvery)
 	defer t.Stop()
 	for {
@@ -334,7 +324,7 @@ func (p *producer) watch() {
 
 // Route implements load.Target.
 func (p *producer) Route(stream int32) load.Lane {
-	if l := p.senders[p.streams.client(stream)-p.cfg.portion.From].routes[p.streams.partition(stream)].Load(); l != nil {
+	if l := p.senders[p.streams.Client(stream)-p.cfg.Portion.From].routes[p.streams.Partition(stream)].Load(); l != nil {
 		return l
 	}
 	return nil
@@ -366,25 +356,10 @@ func (p *producer) Close() error {
 	return nil
 }
 
-// A BrokerMetrics counts what all clients together sent to one broker.
-type BrokerMetrics struct {
-	Broker     int32         `json:"broker"`
-	Addr       string        `json:"addr"`
-	Requests   uint64        `json:"requests"`
-	Batches    uint64        `json:"batches"`
-	Records    uint64        `json:"records"`
-	Bytes      uint64        `json:"bytes"`       // of requests, as written
-	RawBytes   uint64        `json:"raw_bytes"`   // of records before compression
-	SentBytes  uint64        `json:"sent_bytes"`  // of records after compression
-	Throttle   time.Duration `json:"throttle_ns"` // requested by the broker
-	Throttled  uint64        `json:"throttled"`   // answers that requested it
-	Reconnects uint64        `json:"reconnects"`
-}
-
 // Metrics returns the metrics of every broker that has a lane. It is safe for
 // concurrent use.
-func (p *producer) Metrics() []BrokerMetrics {
-	var all []BrokerMetrics
+func (p *producer) Metrics() []cluster.BrokerMetrics {
+	var all []cluster.BrokerMetrics
 	at := map[int32]int{}
 	for _, s := range p.senders {
 		s.mu.Lock()
@@ -393,7 +368,7 @@ func (p *producer) Metrics() []BrokerMetrics {
 			if !ok {
 				i = len(all)
 				at[l.broker] = i
-				all = append(all, BrokerMetrics{Broker: l.broker, Addr: l.addr})
+				all = append(all, cluster.BrokerMetrics{Broker: l.broker, Addr: l.addr})
 			}
 			m, n := &all[i], &l.metrics
 			m.Requests += n.Requests

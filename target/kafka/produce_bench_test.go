@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/standin"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // startSink starts a discarding stand-in in a separate process, so that its CPU
@@ -53,8 +54,8 @@ func BenchmarkWire(b *testing.B) {
 	}
 	for _, tt := range tests {
 		b.Run(strings.ReplaceAll(tt.name, " ", "_"), func(b *testing.B) {
-			cfg := configFor(b, []string{addr}, func(c *config) { c.batchEvents, c.verify = tt.events, tt.verify }, tt.given...)
-			cfg.logf = func(string, ...any) {}
+			cfg := configFor(b, []string{addr}, func(c *cluster.Config) { c.BatchEvents, c.Verify = tt.events, tt.verify }, tt.given...)
+			cfg.Logf = func(string, ...any) {}
 			p, err := newProducer(context.Background(), cfg)
 			if err != nil {
 				b.Fatal(err)

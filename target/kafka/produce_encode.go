@@ -47,7 +47,7 @@ type packed struct {
 func (e *encoder) init(p *producer) {
 	e.p = p
 	e.stamped = p.Stamped()
-	e.needsBuffer = e.stamped || p.cfg.fresh
+	e.needsBuffer = e.stamped || p.cfg.Fresh
 	e.headers = kafka.HeaderEncoder{Source: p.gen}
 	e.roomFor.stream = -1
 	if p.codec != kafka.None {
@@ -58,10 +58,10 @@ func (e *encoder) init(p *producer) {
 // room returns how many events may be in a stream's batch that begins with its
 // event first.
 func (e *encoder) room(stream int32, first uint64) int {
-	if e.p.cfg.fresh {
+	if e.p.cfg.Fresh {
 		return e.freshRoom(stream, first)
 	}
-	tpl := e.p.batchPool.pick(stream, e.p.streams.partition(stream), first)
+	tpl := e.p.batchPool.pick(stream, e.p.streams.Partition(stream), first)
 	if tpl == nil {
 		return 0
 	}
@@ -70,10 +70,10 @@ func (e *encoder) room(stream int32, first uint64) int {
 
 // template returns the template that a batch is made from; nil: none.
 func (e *encoder) template(batch *load.Batch) *template {
-	if e.p.cfg.fresh {
+	if e.p.cfg.Fresh {
 		return nil
 	}
-	return e.p.batchPool.pick(batch.Stream, e.p.streams.partition(batch.Stream), batch.First)
+	return e.p.batchPool.pick(batch.Stream, e.p.streams.Partition(batch.Stream), batch.First)
 }
 
 // encode makes the records of a batch and returns the size of its events.
@@ -87,10 +87,10 @@ func (e *encoder) encode(sl *slot, batch *load.Batch) int64 {
 
 func (e *encoder) encodeBatch(sl *slot, batch *load.Batch) int64 {
 	n := int(batch.Events)
-	if e.p.cfg.fresh {
+	if e.p.cfg.Fresh {
 		return e.encodeFresh(sl, batch)
 	}
-	part := e.p.streams.partition(batch.Stream)
+	part := e.p.streams.Partition(batch.Stream)
 	tpl := e.p.batchPool.pick(batch.Stream, part, batch.First)
 	size := tpl.size(n)
 	sl.raw = int32(size)
@@ -154,22 +154,11 @@ func (e *encoder) compress(dst, recs []byte) []byte {
 
 // stamp writes a stamp into every value.
 func (e *encoder) stamp(recs []byte, values []uint32, batch *load.Batch) {
-	st := kafka.Stamp{Run: uint32(e.p.cfg.runID), Stream: batch.Stream, Index: batch.First}
+	st := kafka.Stamp{Run: uint32(e.p.cfg.RunID), Stream: batch.Stream, Index: batch.First}
 	for _, at := range values {
 		st.Put(recs[at : at+kafka.StampSize])
 		st.Index++
 	}
-}
-
-// numbers returns two numbers of the k-th event of a stream: one for the
-// generator's key and one for its value. Both are the event's number in the run;
-// but where keys choose the partition, keys repeat with each round of the cycle.
-func (e *encoder) numbers(stream int32, k uint64) (key, value uint64) {
-	n := e.p.streams.partitioner.Event(stream, k)
-	if c := e.p.streams.cycle; c != nil {
-		return n % uint64(len(c.parts)), n
-	}
-	return n, n
 }
 
 // freshRoom counts how many events, beginning with first, fit into a batch.
@@ -177,10 +166,10 @@ func (e *encoder) freshRoom(stream int32, first uint64) int {
 	if f := &e.roomFor; f.stream == stream && f.first == first {
 		return f.room
 	}
-	limit := e.p.cfg.batchSize - kafka.HeaderSize
+	limit := e.p.cfg.BatchSize - kafka.HeaderSize
 	size, n := 0, 0
-	for n != e.p.cfg.batchEvents || n == 0 {
-		key, value := e.numbers(stream, first+uint64(n))
+	for n != e.p.cfg.BatchEvents || n == 0 {
+		key, value := e.p.streams.Numbers(stream, first+uint64(n))
 		size += kafka.RecordSize(int32(n), e.keySize(key), e.p.gen.Size(value), e.headers.Bound(value))
 		if n > 0 && size > limit {
 			break
@@ -209,7 +198,7 @@ func (e *encoder) encodeFresh(sl *slot, batch *load.Batch) int64 {
 	var key []byte
 	total := int64(0)
 	for i := range batch.Events {
-		kn, vn := e.numbers(batch.Stream, batch.First+uint64(i))
+		kn, vn := e.p.streams.Numbers(batch.Stream, batch.First+uint64(i))
 		if gen.HasKey() {
 			e.key = gen.AppendKey(e.key[:0], kn)
 			key = e.key
@@ -220,7 +209,7 @@ func (e *encoder) encodeFresh(sl *slot, batch *load.Batch) int64 {
 		at := len(buf)
 		buf = gen.AppendValue(buf, vn)
 		if e.stamped && size >= kafka.StampSize {
-			st := kafka.Stamp{Run: uint32(e.p.cfg.runID), Stream: batch.Stream, Index: batch.First + uint64(i)}
+			st := kafka.Stamp{Run: uint32(e.p.cfg.RunID), Stream: batch.Stream, Index: batch.First + uint64(i)}
 			st.Put(buf[at : at+kafka.StampSize])
 		}
 		buf = append(buf, headers...)

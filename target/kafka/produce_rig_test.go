@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // A rig drives a producer as the engine does, with a limit of batches in flight
@@ -210,7 +211,7 @@ func testEnd(t testing.TB) <-chan struct{} {
 func fakeURL(addrs []string) string { return "kafka://" + strings.Join(addrs, ",") + "/events" }
 
 // openProducer opens a producer with the options given, as "name=value".
-func openProducer(t testing.TB, addrs []string, change func(*config), given ...string) *producer {
+func openProducer(t testing.TB, addrs []string, change func(*cluster.Config), given ...string) *producer {
 	t.Helper()
 	cfg := configFor(t, addrs, change, given...)
 	p, err := newProducer(context.Background(), cfg)
@@ -225,14 +226,14 @@ func openProducer(t testing.TB, addrs []string, change func(*config), given ...s
 	return p
 }
 
-func configFor(t testing.TB, addrs []string, change func(*config), given ...string) *config {
+func configFor(t testing.TB, addrs []string, change func(*cluster.Config), given ...string) *cluster.Config {
 	t.Helper()
 	opts := map[string][]string{}
 	for _, g := range given {
 		k, v, _ := strings.Cut(g, "=")
 		opts[k] = append(opts[k], v)
 	}
-	cfg, err := parseConfig(spec(t, fakeURL(addrs), opts))
+	cfg, err := cluster.ParseConfig(spec(t, fakeURL(addrs), opts))
 	if err != nil {
 		t.Fatal(err)
 	}

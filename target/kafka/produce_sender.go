@@ -175,7 +175,7 @@ func (s *sender) learn(v *view) {
 		}
 	}
 	if moved {
-		s.p.cfg.happened("leader changed", time.Now(), 0)
+		s.p.cfg.Happened("leader changed", time.Now(), 0)
 	}
 	if found && s.started {
 		s.p.sink.Ready(-1, s.now)

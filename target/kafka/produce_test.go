@@ -20,6 +20,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // What is produced can be read back, with every option that affects batches.
@@ -29,7 +30,7 @@ func TestProduceArrives(t *testing.T) {
 	tests := []struct {
 		name   string
 		given  []string
-		change func(*config)
+		change func(*cluster.Config)
 		batch  int // events per batch; 0: as many as fit
 	}{
 		{name: "plain"},
@@ -39,7 +40,7 @@ func TestProduceArrives(t *testing.T) {
 		{name: "zstd", given: []string{"compression=zstd"}},
 		{name: "zstd, part of a batch", given: []string{"compression=zstd"}, batch: 37},
 		{name: "part of a batch", batch: 41},
-		{name: "one event per batch", given: []string{"batch-size=4KiB"}, change: func(c *config) { c.batchEvents = 1 }},
+		{name: "one event per batch", given: []string{"batch-size=4KiB"}, change: func(c *cluster.Config) { c.BatchEvents = 1 }},
 		{name: "keys and headers", given: []string{"key=uniform(100)", "header=a=b", "header=source=carronade"}},
 		{name: "keys choose the partition", given: []string{"key=uniform(100)", "partitioner=murmur2"}},
 		{name: "keys choose, lz4, fresh", given: []string{"key=zipf(50,1.1)", "partitioner=murmur2", "compression=lz4", "fresh=true"}},
@@ -50,9 +51,9 @@ func TestProduceArrives(t *testing.T) {
 		{name: "three clients", given: []string{"clients=3"}},
 		{name: "acks all", given: []string{"acks=all"}},
 		{name: "idempotent", given: []string{"acks=all", "idempotent=true"}, batch: 100},
-		{name: "stamps", change: func(c *config) { c.verify, c.runID = true, 77 }},
-		{name: "stamps, fresh", given: []string{"fresh=true"}, change: func(c *config) { c.verify, c.runID = true, 77 }, batch: 9},
-		{name: "tiny values", given: []string{"size=1"}, change: func(c *config) { c.verify = true }},
+		{name: "stamps", change: func(c *cluster.Config) { c.Verify, c.RunID = true, 77 }},
+		{name: "stamps, fresh", given: []string{"fresh=true"}, change: func(c *cluster.Config) { c.Verify, c.RunID = true, 77 }, batch: 9},
+		{name: "tiny values", given: []string{"size=1"}, change: func(c *cluster.Config) { c.Verify = true }},
 		{name: "large values", given: []string{"size=100KiB", "batch-size=16KiB", "max-request=128KiB"}},
 	}
 	for _, tt := range tests {
@@ -93,7 +94,7 @@ func TestProduceArrives(t *testing.T) {
 					got += int64(len(h.Key) + len(h.Value))
 				}
 				parts[rec.Partition]++
-				if p.cfg.partitioner.kind == "murmur2" && kafka.PartitionOf(rec.Key, 4) != rec.Partition {
+				if p.cfg.Partitioner.Kind == "murmur2" && kafka.PartitionOf(rec.Key, 4) != rec.Partition {
 					t.Errorf("key %s in partition %d", rec.Key, rec.Partition)
 				}
 				if age := time.Since(rec.Timestamp); age < -time.Second || age > time.Minute {
@@ -104,18 +105,18 @@ func TestProduceArrives(t *testing.T) {
 				} else if ok {
 					seen[o.Stream] += uint64(o.Events)
 				}
-				if s, ok := kafka.ParseStamp(rec.Value); p.cfg.verify && len(rec.Value) >= kafka.StampSize && (!ok || s.Run != 77 || p.LogOf(s.Stream) != rec.Partition) {
+				if s, ok := kafka.ParseStamp(rec.Value); p.cfg.Verify && len(rec.Value) >= kafka.StampSize && (!ok || s.Run != 77 || p.LogOf(s.Stream) != rec.Partition) {
 					t.Fatalf("stamp %+v, %v in partition %d", s, ok, rec.Partition)
 				}
 			}
 			if got != bytes {
 				t.Errorf("%d bytes of events read back, outcomes say %d", got, bytes)
 			}
-			checkKeys(t, p, p.cfg.fresh && p.gen.HasKey(), out, recs)
-			if p.cfg.partitioner.kind == "fixed" && parts[2] != events {
+			checkKeys(t, p, p.cfg.Fresh && p.gen.HasKey(), out, recs)
+			if p.cfg.Partitioner.Kind == "fixed" && parts[2] != events {
 				t.Errorf("partitions: %v", parts)
 			}
-			if p.cfg.partitioner.kind == "roundrobin" {
+			if p.cfg.Partitioner.Kind == "roundrobin" {
 				if diff := cmp.Diff(map[int32]int{0: int(total) / 4, 1: int(total) / 4, 2: int(total) / 4, 3: int(total) / 4}, parts); diff != "" {
 					t.Errorf("partitions (-want +got):\n%s", diff)
 				}
@@ -131,7 +132,7 @@ func TestProduceArrives(t *testing.T) {
 // checkMetrics compares the brokers' metrics with the outcomes.
 func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 	t.Helper()
-	var got, want BrokerMetrics
+	var got, want cluster.BrokerMetrics
 	for _, m := range p.Metrics() {
 		got.Records += m.Records
 		got.Batches += m.Batches
@@ -183,7 +184,7 @@ func TestProduceOverTLS(t *testing.T) {
 		if p.senders[0].lanes[0].link.Out.Direct() {
 			t.Fatal("the connection is written directly, without TLS")
 		}
-		client = p.cfg.security.tls
+		client = p.cfg.Security.TLS
 		r := newRig(t, p)
 		if got, want := tally(r.send(20_000)), (tallies{acked: 20_000}); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
@@ -358,12 +359,12 @@ func TestProduceAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	for name, change := range map[string]func(*config){
+	for name, change := range map[string]func(*cluster.Config){
 		"plain":          nil,
 		"stamps":         withStamps,
-		"fresh":          func(c *config) { c.fresh = true },
-		"one event each": func(c *config) { c.batchEvents = 1 },
-		"idempotent":     func(c *config) { c.idempotent, c.acks = true, acksAll },
+		"fresh":          func(c *cluster.Config) { c.Fresh = true },
+		"one event each": func(c *cluster.Config) { c.BatchEvents = 1 },
+		"idempotent":     func(c *cluster.Config) { c.Idempotent, c.Acks = true, cluster.AcksAll },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := openProducer(t, []string{srv.Addr()}, change)

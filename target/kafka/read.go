@@ -9,6 +9,8 @@ import (
 	"carronade/load"
 	"carronade/payload"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/recordlist"
 	"carronade/units"
 )
 
@@ -22,7 +24,7 @@ import (
 // effects, so whatever fails for a reason that may pass is tried again, for the time of
 // delivery-timeout.
 type itemReader struct {
-	cfg         *config
+	cfg         *cluster.Config
 	items       *items
 	partitioner load.Partitioner // in a pipeline, of the producer
 	lags        bool             // the records may come later than the reads
@@ -51,44 +53,44 @@ const mostItems = 1000
 
 // newItemReader prepares to read the items of a topic whose leaders are known to the
 // cluster. It connects when it starts to read.
-func newItemReader(ctx context.Context, cl *cluster, list *items) (*itemReader, error) {
-	cfg := cl.cfg
-	r := &itemReader{cfg: cfg, items: list, metadata: newMetadataCache(cfg), partitioner: load.Blocks(cfg.clients, blockItems), hurry: make(chan struct{}, 1)}
+func newItemReader(ctx context.Context, cl *cluster.Cluster, list *items) (*itemReader, error) {
+	cfg := cl.Config
+	r := &itemReader{cfg: cfg, items: list, metadata: newMetadataCache(cfg), partitioner: load.Blocks(cfg.Clients, blockItems), hurry: make(chan struct{}, 1)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	var err error
-	if r.check, err = cfg.openCheck(list); err != nil {
+	if r.check, err = openCheck(cfg, list); err != nil {
 		r.stop()
 		return nil, err
 	}
 	v, err := r.metadata.fetch(ctx)
 	if err != nil {
 		r.stop()
-		return nil, cfg.explain("find the leaders of "+cfg.topic, err)
+		return nil, cfg.Explain("find the leaders of "+cfg.Topic, err)
 	}
 	r.metadata.view.Store(v)
-	for i := range cfg.clients {
+	for i := range cfg.Clients {
 		r.clients = append(r.clients, &readClient{r: r, id: i, links: map[int32]*readLink{}})
 	}
 	return r, nil
 }
 
 // openItems returns the records that a run reads.
-func (cl *cluster) openItems(ctx context.Context) (*items, error) {
-	c := cl.cfg
-	if c.itemsIn != "" {
-		return cl.listed(ctx)
+func openItems(ctx context.Context, cl *cluster.Cluster) (*items, error) {
+	c := cl.Config
+	if c.ItemsIn != "" {
+		return listed(ctx, cl)
 	}
-	starts, err := cl.heads(ctx)
+	starts, err := cl.Heads(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ends, err := cl.ends(ctx)
+	ends, err := cl.Ends(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := wholeTopic(starts, ends, c.recycle)
+	list := wholeTopic(starts, ends, c.Recycle)
 	if list.n == 0 {
-		return nil, c.nothingToRead()
+		return nil, nothingToRead(c.Topic)
 	}
 	return list, nil
 }
@@ -211,7 +213,7 @@ func (r *itemReader) noteRecordBytes(wire, n int64) {
 
 // answerBytes is the size of the answer to ask for, for a number of records.
 func (r *itemReader) answerBytes(n int64) int32 {
-	most := int64(r.cfg.fetch.maxPartition)
+	most := int64(r.cfg.Fetch.MaxPartition)
 	mean := r.recordBytes.Load()
 	if mean == 0 {
 		return int32(most)
@@ -254,7 +256,7 @@ type itemRead struct {
 	altered  bool
 	err      error // why it was not read so far
 	class    load.Class
-	runs     []ItemRun // what was found, if a list is written
+	runs     []recordlist.Run // what was found, if a list is written
 }
 
 // ID implements load.Lane.
@@ -293,7 +295,7 @@ func (c *readClient) Fire(batches []load.Batch) int {
 // the lock.
 func (c *readClient) fire(b *load.Batch, part int32, offset int64, now time.Duration) {
 	p := c.newRead()
-	*p = itemRead{batch: *b, live: len(c.live), part: part, next: offset, to: offset + int64(b.Events), deadline: now + c.r.cfg.deliveryTimeout, sent: -1, runs: p.runs[:0]}
+	*p = itemRead{batch: *b, live: len(c.live), part: part, next: offset, to: offset + int64(b.Events), deadline: now + c.r.cfg.DeliveryTimeout, sent: -1, runs: p.runs[:0]}
 	c.live = append(c.live, p)
 	c.fired = append(c.fired, p)
 }

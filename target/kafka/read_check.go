@@ -6,14 +6,16 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/recordlist"
 )
 
 // openCheck prepares the check of the values that are read; nil: none was requested.
-func (c *config) openCheck(list *items) (*payload.Check, error) {
-	if c.checkValues == "" {
+func openCheck(c *cluster.Config, list *items) (*payload.Check, error) {
+	if c.CheckValues == "" {
 		return nil, nil
 	}
-	check, err := payload.ParseCheck(c.checkValues)
+	check, err := payload.ParseCheck(c.CheckValues)
 	if err == nil && list != nil && check.Items() > 0 && uint64(check.Items()) != list.n {
 		err = fmt.Errorf("the list of check-values has %d items, and %d are read", check.Items(), list.n)
 	}
@@ -35,7 +37,7 @@ func (r *itemReader) itemOf(p *itemRead, offset int64) uint64 {
 // checkedWithin counts the records of a batch with offsets in [from, to) whose values are
 // right, and their bytes, and appends where they are. It reports whether the values of
 // others are wrong. The records are not compressed.
-func (r *itemReader) checkedWithin(dst []ItemRun, p *itemRead, b *kafka.Batch, records []byte, from, to int64) (_ []ItemRun, n int32, bytes int64, altered bool, err error) {
+func (r *itemReader) checkedWithin(dst []recordlist.Run, p *itemRead, b *kafka.Batch, records []byte, from, to int64) (_ []recordlist.Run, n int32, bytes int64, altered bool, err error) {
 	err = kafka.ForEachRecord(records, b.NumRecords, func(rec *kafka.Record) error {
 		offset := b.BaseOffset + int64(rec.OffsetDelta)
 		switch {
@@ -46,7 +48,7 @@ func (r *itemReader) checkedWithin(dst []ItemRun, p *itemRead, b *kafka.Batch, r
 			n++
 			bytes += int64(rec.EventBytes())
 			if r.list != nil {
-				dst = append(dst, ItemRun{Offset: offset, Count: 1})
+				dst = append(dst, recordlist.Run{Offset: offset, Count: 1})
 			}
 		}
 		return nil

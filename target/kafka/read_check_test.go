@@ -15,6 +15,7 @@ import (
 
 	"carronade/load"
 	"carronade/payload"
+	"carronade/target/kafka/cluster"
 )
 
 // TestChecksValues: values that a run sent as pieces of a ring are right, those of others are
@@ -23,10 +24,10 @@ func TestChecksValues(t *testing.T) {
 	t.Parallel()
 	const events, numbers = 500, "${math:absInt64(int64:xorShift(this.last()) % 1000000)}%{7}"
 	for name, tt := range map[string]struct{ key, codec, engine string }{
-		"keys":       {"number(36," + numbers + ",n-)", "none", engineWire},
-		"no keys":    {"none", "none", engineWire},
-		"compressed": {"number(36," + numbers + ",n-)", "lz4", engineWire},
-		"client":     {"number(36," + numbers + ",n-)", "none", engineClient},
+		"keys":       {"number(36," + numbers + ",n-)", "none", cluster.EngineWire},
+		"no keys":    {"none", "none", cluster.EngineWire},
+		"compressed": {"number(36," + numbers + ",n-)", "lz4", cluster.EngineWire},
+		"client":     {"number(36," + numbers + ",n-)", "none", cluster.EngineClient},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := eventsCluster(t, 2, kfake.NumBrokers(1))
@@ -110,7 +111,7 @@ func TestChecksList(t *testing.T) {
 		t.Errorf("%d read, %d failed: %v; want one in a hundred to fail", r.Measurement.Acked, r.Measurement.Counts.Failed, r.Failures)
 	}
 	s := spec(t, fakeURL(c.ListenAddrs()), map[string][]string{"items-in": {writeList(t, "0,1\n")}, "check-values": {"ring(1000,list(" + list + "),ff)"}})
-	s.Op = opRead
+	s.Op = cluster.OpRead
 	if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), "the list of check-values has 100 items, and 1 are read") {
 		t.Errorf("another list: %v", err)
 	}

@@ -14,8 +14,8 @@ import (
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
-	"carronade/target"
-	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/recordlist"
 )
 
 // A readLink is the connection of one client to one broker, which is made when there is
@@ -42,27 +42,25 @@ type readLink struct {
 	one     []byte // a request
 	version int16
 	corr    int32
-	term    loginTerm
+	term    cluster.LoginTerm
 
 	// Used by the goroutine that reads.
 	answered int32
 	buf      []byte
 	plain    []byte
-	runs     []ItemRun // found in an answer, if a list is written
+	runs     []recordlist.Run // found in an answer, if a list is written
 }
 
 func newReadLink(c *readClient, broker int32) *readLink {
 	cfg := c.r.cfg
 	k := &readLink{
 		c: c, broker: broker, wake: make(chan struct{}, 1),
-		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.clientID)), req: kmsg.NewPtrFetchRequest(),
+		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.ClientID)), req: newFetchRequest(cfg),
 	}
 	k.ctx, k.end = context.WithCancel(c.r.ctx)
-	k.req.ReplicaID, k.req.SessionEpoch = -1, -1
-	k.req.MaxWaitMillis = int32(cfg.fetch.maxWait.Milliseconds())
-	k.req.MinBytes, k.req.MaxBytes = 1, cfg.fetch.maxBytes
+	k.req.MinBytes, k.req.IsolationLevel = 1, 0 // each request is for records that were written
 	t := kmsg.NewFetchRequestTopic()
-	t.Topic = cfg.topic
+	t.Topic = cfg.Topic
 	t.Partitions = append(t.Partitions, kmsg.NewFetchRequestTopicPartition())
 	k.req.Topics = append(k.req.Topics, t)
 	return k
@@ -91,7 +89,7 @@ func (k *readLink) use(*readLink) conn.Next {
 	if k.ctx.Err() == nil {
 		if !renews {
 			k.c.r.lost.Add(1)
-			k.c.r.cfg.happened("connection lost", time.Now(), 0)
+			k.c.r.cfg.Happened("connection lost", time.Now(), 0)
 		}
 		k.giveUp(err)
 	}
@@ -123,18 +121,9 @@ func (k *readLink) connect() error {
 	c.mu.Lock()
 	addr := k.addr
 	c.mu.Unlock()
-	nc, term, versions, err := dialVersions(k.ctx, c.r.cfg, addr)
+	nc, term, version, err := dialFetch(k.ctx, c.r.cfg, addr, c.r.metadata.view.Load().topicID)
 	if err != nil {
 		return fmt.Errorf("connect to broker %d at %s: %w", k.broker, addr, err)
-	}
-	most := int16(kafka.MaxFetchVersion)
-	if c.r.metadata.view.Load().topicID == [16]byte{} {
-		most = 12 // the cluster has no topic ids
-	}
-	version, ok := versions.pick(int16(kmsg.Fetch), kafka.MinFetchVersion, most)
-	if !ok {
-		nc.Close()
-		return &target.Error{Doing: "agree on API versions with " + addr, Err: errTooOld}
 	}
 	k.version, k.term, k.corr, k.answered = version, term, 0, 0
 	c.mu.Lock()
@@ -174,7 +163,7 @@ func (k *readLink) serve() error {
 func (k *readLink) write() error {
 	c := k.c
 	c.mu.Lock()
-	if k.term.due() {
+	if k.term.Due() {
 		idle := len(k.inFlight) == 0
 		c.mu.Unlock()
 		if !idle {
@@ -200,7 +189,7 @@ func (k *readLink) write() error {
 		}
 	}
 	k.inFlight = append(k.inFlight, k.writing...)
-	err := k.conn.SetDeadline(time.Now().Add(c.r.cfg.requestTimeout + c.r.cfg.fetch.maxWait))
+	err := k.conn.SetDeadline(time.Now().Add(c.r.cfg.RequestTimeout + c.r.cfg.Fetch.MaxWait))
 	c.mu.Unlock()
 	if err != nil {
 		return err
@@ -227,7 +216,7 @@ func (k *readLink) appendRequest(p *itemRead) {
 // receive reads answers until the connection fails.
 func (k *readLink) receive() error {
 	in := socket.NewStamped(k.conn)
-	most := maxControlAnswer + int(k.req.MaxBytes)
+	most := cluster.MaxControlAnswer + int(k.req.MaxBytes)
 	if k.buf == nil {
 		k.buf = make([]byte, 64<<10)
 	}
@@ -298,12 +287,12 @@ func (k *readLink) answer(f kafka.Frame, at, arrived time.Duration) error {
 	k.inFlight = append(k.inFlight[:0], k.inFlight[1:]...)
 	var deadline time.Time
 	if len(k.inFlight) > 0 {
-		deadline = time.Now().Add(c.r.cfg.requestTimeout + c.r.cfg.fetch.maxWait)
+		deadline = time.Now().Add(c.r.cfg.RequestTimeout + c.r.cfg.Fetch.MaxWait)
 	}
 	if derr := k.conn.SetReadDeadline(deadline); derr != nil && err == nil {
 		err = derr
 	}
-	if k.term.due() && len(k.inFlight) == 0 {
+	if k.term.Due() && len(k.inFlight) == 0 {
 		k.signal()
 	}
 	if p.live < 0 { // the lane was closed
@@ -317,13 +306,13 @@ func (k *readLink) answer(f kafka.Frame, at, arrived time.Duration) error {
 	case err != nil:
 		c.again(p, load.Protocol, err)
 	case code != 0:
-		if cause := kerr.ErrorForCode(code); recoverable(cause) && (c.r.lags || !errors.Is(cause, kerr.OffsetOutOfRange)) {
-			c.again(p, classOf(code), errors.New(errorText(code, nil)))
+		if cause := kerr.ErrorForCode(code); cluster.Recoverable(cause) && (c.r.lags || !errors.Is(cause, kerr.OffsetOutOfRange)) {
+			c.again(p, cluster.ClassOf(code), errors.New(errorText(code, nil)))
 		} else { // the record was deleted, or was never written, or may not be read
-			c.complete(p, at, arrived, classOf(code), errorText(code, nil), false)
+			c.complete(p, at, arrived, cluster.ClassOf(code), errorText(code, nil), false)
 		}
 	case !seen:
-		c.again(p, load.Protocol, admin.ErrNoAnswer)
+		c.again(p, load.Protocol, cluster.ErrNoAnswer)
 	default:
 		k.found(p, &found, at, arrived)
 	}
@@ -390,7 +379,7 @@ func (k *readLink) find(p *itemRead, records []byte, found *itemsFound) error {
 			return nil
 		}
 		k.c.r.noteRecordBytes(int64(len(b.Raw)), int64(b.NumRecords))
-		if k.c.r.cfg.decode && b.Check() != nil {
+		if k.c.r.cfg.Decode && b.Check() != nil {
 			found.corrupt = true
 			return nil //nolint:nilerr // a corrupt record is a result
 		}
@@ -448,7 +437,7 @@ func recordsWithin(b *kafka.Batch, records []byte, from, to int64) (n int32, byt
 func (k *readLink) giveUp(err error) {
 	c := k.c
 	if err != nil && !errors.Is(err, errLoginEnds) {
-		c.r.cfg.logf("read from broker %d: %v", k.broker, err)
+		c.r.cfg.Logf("read from broker %d: %v", k.broker, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,6 +21,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 	"carronade/target/targettest"
 )
 
@@ -43,7 +44,7 @@ func putEvents(t testing.TB, c *kfake.Cluster, recs []*kgo.Record, opts ...kgo.O
 func fireReads(t testing.TB, c *kfake.Cluster, p load.Plan, given map[string][]string) (*load.Result, target.Session) {
 	t.Helper()
 	s := spec(t, fakeURL(c.ListenAddrs()), given)
-	s.Op = opRead
+	s.Op = cluster.OpRead
 	s.Clients = max(1, s.Options.Int("clients"))
 	sess, err := open(t, s)
 	if err != nil {
@@ -95,7 +96,7 @@ func TestReadSuite(t *testing.T) {
 		return nil, nil, false
 	})
 	targettest.Run(t, targettest.System{
-		Kind: Kind{}, URL: fakeURL(c.ListenAddrs()), Op: opRead, Options: map[string]string{"recycle": "true"},
+		Kind: Kind{}, URL: fakeURL(c.ListenAddrs()), Op: cluster.OpRead, Options: map[string]string{"recycle": "true"},
 		Slow: slow.set, Refuse: refused.Store, RefuseWant: load.Unauthorized,
 	})
 }
@@ -157,7 +158,7 @@ func TestReadFails(t *testing.T) {
 	t.Run("deleted meanwhile", func(t *testing.T) {
 		c := filled(t, 1, 100, 50)
 		s := spec(t, fakeURL(c.ListenAddrs()), nil)
-		s.Op = opRead
+		s.Op = cluster.OpRead
 		sess, err := open(t, s)
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +184,7 @@ func TestReadFails(t *testing.T) {
 	t.Run("no topic", func(t *testing.T) {
 		c := eventsCluster(t, 1)
 		s := spec(t, strings.Replace(fakeURL(c.ListenAddrs()), "events", "absent", 1), nil)
-		s.Op = opRead
+		s.Op = cluster.OpRead
 		if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), "absent") || !strings.Contains(err.Error(), "does not exist") {
 			t.Errorf("a missing topic: %v", err)
 		}
@@ -191,7 +192,7 @@ func TestReadFails(t *testing.T) {
 	t.Run("no records", func(t *testing.T) {
 		c := eventsCluster(t, 1)
 		s := spec(t, fakeURL(c.ListenAddrs()), nil)
-		s.Op = opRead
+		s.Op = cluster.OpRead
 		if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), "nothing can be read") {
 			t.Errorf("an empty topic: %v", err)
 		}
@@ -272,7 +273,7 @@ func TestFindsRecords(t *testing.T) {
 		{"altered", 0, 30, altered(plain, 70), true, itemsFound{next: 30, n: 13, bytes: 13 * 8, corrupt: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			k := &readLink{c: &readClient{r: &itemReader{cfg: &config{decode: tt.decode}}}}
+			k := &readLink{c: &readClient{r: &itemReader{cfg: &cluster.Config{Decode: tt.decode}}}}
 			got := itemsFound{next: tt.from}
 			if err := k.find(&itemRead{next: tt.from, to: tt.to}, tt.records, &got); err != nil {
 				t.Fatal(err)
@@ -301,7 +302,7 @@ func FuzzFindRecords(f *testing.F) {
 		if from < 0 || to <= from || to > 1<<40 {
 			return
 		}
-		k := &readLink{c: &readClient{r: &itemReader{cfg: &config{}}}}
+		k := &readLink{c: &readClient{r: &itemReader{cfg: &cluster.Config{}}}}
 		got := itemsFound{next: from}
 		if err := k.find(&itemRead{next: from, to: to}, records, &got); err != nil {
 			return

@@ -17,6 +17,8 @@ import (
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/franz"
 )
 
 func TestMain(m *testing.M) {
@@ -96,17 +98,17 @@ func TestRealRefusals(t *testing.T) {
 		{"plaintext to TLS", secure.Bootstrap(), nil, "speaks TLS", "add --tls"},
 		{"unknown authority", secure.Bootstrap(), map[string][]string{"tls": {"true"}}, "certificate", "--tls-ca"},
 		{"no login", secure.Bootstrap(), map[string][]string{"tls-ca": {secure.CAFile()}}, "requires a login", "--sasl-mechanism"},
-		{"wrong password, SCRAM", secure.Bootstrap(), login(mechScram512, kafkatest.Alice, "KAFKA_WRONG"), "log in by SCRAM-SHA-512", "check --user and --password"},
-		{"wrong password, PLAIN", secure.Bootstrap(), login(mechPlain, kafkatest.Alice, "KAFKA_WRONG"), "log in by PLAIN", "check --user and --password"},
-		{"mechanism not offered", secure.Bootstrap(), login(mechAWS, kafkatest.Alice, "KAFKA_WRONG"), "log in by AWS_MSK_IAM", "the listener offers"},
+		{"wrong password, SCRAM", secure.Bootstrap(), login(cluster.MechScram512, kafkatest.Alice, "KAFKA_WRONG"), "log in by SCRAM-SHA-512", "check --user and --password"},
+		{"wrong password, PLAIN", secure.Bootstrap(), login(cluster.MechPlain, kafkatest.Alice, "KAFKA_WRONG"), "log in by PLAIN", "check --user and --password"},
+		{"mechanism not offered", secure.Bootstrap(), login(cluster.MechAWS, kafkatest.Alice, "KAFKA_WRONG"), "log in by AWS_MSK_IAM", "the listener offers"},
 		{
 			"login to a listener without SASL", plaintext.Bootstrap(),
-			map[string][]string{"sasl-mechanism": {mechPlain}, "user": {"alice"}, "password": {"env:KAFKA_WRONG"}},
+			map[string][]string{"sasl-mechanism": {cluster.MechPlain}, "user": {"alice"}, "password": {"env:KAFKA_WRONG"}},
 			"does not support a login", "leave out --sasl-mechanism",
 		},
-		{"not authorised", secure.Bootstrap(), login(mechScram512, kafkatest.Mallory, "KAFKA_MALLORY"), "", kafkatest.Mallory},
+		{"not authorised", secure.Bootstrap(), login(cluster.MechScram512, kafkatest.Mallory, "KAFKA_MALLORY"), "", kafkatest.Mallory},
 	} {
-		for _, engine := range []string{engineWire, engineClient} {
+		for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 			t.Run(tt.name+" "+engine, func(t *testing.T) {
 				given := map[string][]string{"engine": {engine}}
 				for k, v := range tt.given {
@@ -150,14 +152,14 @@ func TestRealSecurity(t *testing.T) {
 		name, addr string
 		given      map[string][]string
 	}{
-		{"PLAIN", c.Bootstrap(), with("sasl-mechanism", mechPlain)},
-		{"SCRAM-SHA-256", c.Bootstrap(), with("sasl-mechanism", mechScram256)},
-		{"SCRAM-SHA-512", c.Bootstrap(), with("sasl-mechanism", mechScram512)},
-		{"OAUTHBEARER", c.Bootstrap(), with("sasl-mechanism", mechOAuth, "password", "env:KAFKA_TOKEN")},
+		{"PLAIN", c.Bootstrap(), with("sasl-mechanism", cluster.MechPlain)},
+		{"SCRAM-SHA-256", c.Bootstrap(), with("sasl-mechanism", cluster.MechScram256)},
+		{"SCRAM-SHA-512", c.Bootstrap(), with("sasl-mechanism", cluster.MechScram512)},
+		{"OAUTHBEARER", c.Bootstrap(), with("sasl-mechanism", cluster.MechOAuth, "password", "env:KAFKA_TOKEN")},
 		{"mTLS", c.Node(1).MTLSAddr(), map[string][]string{"tls-ca": {c.CAFile()}, "tls-cert": {cert}, "tls-key": {key}}},
 		{"a Java client's properties", c.Bootstrap(), map[string][]string{"client-config": {c.ClientProperties(t, kafkatest.Alice, kafkatest.ScramSHA256)}}},
 	} {
-		for _, engine := range []string{engineWire, engineClient} {
+		for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 			t.Run(tt.name+" "+engine, func(t *testing.T) {
 				given := maps.Clone(tt.given)
 				given["engine"] = []string{engine}
@@ -171,7 +173,7 @@ func TestRealSecurity(t *testing.T) {
 				sent += 1000
 				given["until-end"] = []string{"true"}
 				sp := spec(t, "kafka://"+tt.addr+"/"+topic, given)
-				sp.Op = opConsume
+				sp.Op = cluster.OpConsume
 				in, err := open(t, sp)
 				if err != nil {
 					t.Fatal(err)
@@ -194,15 +196,15 @@ func TestRealConsume(t *testing.T) {
 			topic := fillTopic(t, c, 3, n, map[string][]string{"compression": {codec}, "size": {"10-300"}, "key": {"uniform(100)"}, "header": {"a=b"}, "batch-size": {"16KiB"}})
 			bytes := map[string]int64{}
 			for _, reader := range []map[string][]string{
-				{"engine": {engineWire}},
-				{"engine": {engineWire}, "decode": {"true"}},
-				{"engine": {engineClient}},
-				{"engine": {engineClient}, "group": {topic}, "clients": {"2"}},
+				{"engine": {cluster.EngineWire}},
+				{"engine": {cluster.EngineWire}, "decode": {"true"}},
+				{"engine": {cluster.EngineClient}},
+				{"engine": {cluster.EngineClient}, "group": {topic}, "clients": {"2"}},
 			} {
 				name := strings.Join(slices.Concat(reader["engine"], reader["group"], reader["decode"]), " ")
 				reader["until-end"] = []string{"true"}
 				s := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, reader)
-				s.Op = opConsume
+				s.Op = cluster.OpConsume
 				sess, err := open(t, s)
 				if err != nil {
 					t.Fatal(err)
@@ -216,8 +218,8 @@ func TestRealConsume(t *testing.T) {
 				}
 			}
 			for name, b := range bytes {
-				if b != bytes[engineClient] {
-					t.Errorf("%s: got %d bytes, want %d as franz-go decodes them", name, b, bytes[engineClient])
+				if b != bytes[cluster.EngineClient] {
+					t.Errorf("%s: got %d bytes, want %d as franz-go decodes them", name, b, bytes[cluster.EngineClient])
 				}
 			}
 		})
@@ -230,7 +232,7 @@ func TestRealTransactions(t *testing.T) {
 	c := kafkatest.Shared(t)
 	topic := c.CreateTopic(t, 2, 1)
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{
-		"engine": {engineClient}, "transactions": {"true"}, "transaction-interval": {"50ms"}, "transaction-abort": {"30%"}, "transactional-id": {topic},
+		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"50ms"}, "transaction-abort": {"30%"}, "transactional-id": {topic},
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +240,7 @@ func TestRealTransactions(t *testing.T) {
 	if res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(4000), 6000)}); res.Measurement.Acked != 6000 {
 		t.Errorf("got %d acked, want 6000", res.Measurement.Acked)
 	}
-	if err := s.Target().(*clientProducer).Close(); err != nil {
+	if err := s.Target().(*franz.Producer).Close(); err != nil {
 		t.Fatal(err)
 	}
 	f := s.Facts()["transactions"].(map[string]any)
@@ -246,10 +248,10 @@ func TestRealTransactions(t *testing.T) {
 	if committed+aborted != 6000 || aborted == 0 {
 		t.Errorf("got %v, want 6000 events, some of them aborted", f)
 	}
-	for _, engine := range []string{engineWire, engineClient} {
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		for isolation, want := range map[string]uint64{"committed": committed, "uncommitted": 6000} {
 			sp := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}, "isolation": {isolation}, "until-end": {"true"}})
-			sp.Op = opConsume
+			sp.Op = cluster.OpConsume
 			sess, err := open(t, sp)
 			if err != nil {
 				t.Fatal(err)
@@ -277,7 +279,7 @@ func TestRealTopics(t *testing.T) {
 		}
 		return res
 	}
-	if res := do(admin.Work{Op: admin.Create, Spec: admin.Spec{Partitions: 2, Replicas: 1}}); res.Done != 30 {
+	if res := do(admin.Work{Op: admin.Create, Spec: cluster.TopicSpec{Partitions: 2, Replicas: 1}}); res.Done != 30 {
 		t.Errorf("create: got %d done: %v", res.Done, res.Failures)
 	}
 	if res := do(admin.Work{Op: admin.Create}); res.Failed != 30 {
@@ -305,12 +307,12 @@ func TestRealConsumeSurvivesABroker(t *testing.T) {
 	testkit.OnlyConformance(t, "takes a minute: TestConsumeFollowsLeaders has other brokers, TestLeaderKilled of internal/acceptance kills one")
 	c := kafkatest.Start(t, kafkatest.Config{Nodes: 3})
 	topic := c.CreateTopic(t, 3, 3)
-	for _, engine := range []string{engineWire, engineClient} {
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		t.Run(engine, func(t *testing.T) {
 			c.AwaitInSync(t, topic)
 			before := uint64(c.EndSum(t, topic))
 			in := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}})
-			in.Op = opConsume
+			in.Op = cluster.OpConsume
 			reader, err := open(t, in)
 			if err != nil {
 				t.Fatal(err)
@@ -368,7 +370,7 @@ func BenchmarkConsumeReal(b *testing.B) {
 			{"wire, 1 MiB answers", map[string][]string{"fetch-max": {"1MiB"}}},
 			{"wire, 4 MiB a partition", map[string][]string{"fetch-max": {"8MiB"}, "fetch-partition-max": {"4MiB"}}},
 			{"wire, decoded", map[string][]string{"decode": {"true"}}},
-			{"client", map[string][]string{"engine": {engineClient}}},
+			{"client", map[string][]string{"engine": {cluster.EngineClient}}},
 		} {
 			b.Run(bm.name+map[int32]string{1: " p1", 4: " p4"}[partitions], func(b *testing.B) {
 				given := map[string][]string{"until-end": {"true"}}
@@ -379,7 +381,7 @@ func BenchmarkConsumeReal(b *testing.B) {
 				var busy time.Duration
 				for b.Loop() {
 					s := spec(b, "kafka://"+c.Bootstrap()+"/"+topic, given)
-					s.Op = opConsume
+					s.Op = cluster.OpConsume
 					sess, err := Kind{}.Open(b.Context(), s)
 					if err != nil {
 						b.Fatal(err)

@@ -12,13 +12,14 @@ import (
 
 	"carronade/internal/conn"
 	"carronade/internal/wire/kafka"
+	"carronade/target/kafka/cluster"
 )
 
 // unconnectedLane returns a lane of a producer that has started and has no connections.
 func unconnectedLane(ctx context.Context, t *testing.T, given ...string) *lane {
 	t.Helper()
 	const addr = "127.0.0.1:9092"
-	cfg := configFor(t, []string{addr}, func(c *config) { c.logf = func(string, ...any) {} }, given...)
+	cfg := configFor(t, []string{addr}, func(c *cluster.Config) { c.Logf = func(string, ...any) {} }, given...)
 	p := &producer{cfg: cfg, metadata: newMetadataCache(cfg), batchPool: &batchPool{}, ctx: ctx, hurry: make(chan struct{}, 1)}
 	v := &view{brokers: map[int32]string{1: addr}, leaders: []int32{1}, epochs: []int32{-1}}
 	p.metadata.view.Store(v)
@@ -65,7 +66,7 @@ func TestReconnectPauses(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), lasts)
 				defer cancel()
 				l := unconnectedLane(ctx, t, "acks="+tt.acks)
-				format := kafka.ProduceFormat{Version: 7, Topic: l.s.p.cfg.topic, Acks: l.s.p.cfg.acks}
+				format := kafka.ProduceFormat{Version: 7, Topic: l.s.p.cfg.Topic, Acks: l.s.p.cfg.Acks}
 				dials := 0
 				conn.Keeper[link]{
 					First: conn.ReconnectFirst,
@@ -115,9 +116,9 @@ func TestReadLinkPauses(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), lasts)
 				defer cancel()
 				lost := 0
-				cfg := configFor(t, []string{"127.0.0.1:9092"}, func(c *config) {
-					c.logf = func(string, ...any) {}
-					c.happened = func(string, time.Time, time.Duration) { lost++ }
+				cfg := configFor(t, []string{"127.0.0.1:9092"}, func(c *cluster.Config) {
+					c.Logf = func(string, ...any) {}
+					c.Happened = func(string, time.Time, time.Duration) { lost++ }
 				})
 				r := &itemReader{cfg: cfg, metadata: newMetadataCache(cfg), ctx: ctx, hurry: make(chan struct{}, 1), sink: &countSink{start: time.Now()}}
 				c := &readClient{r: r, links: map[int32]*readLink{}}

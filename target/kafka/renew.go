@@ -3,56 +3,18 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl"
+
+	"carronade/target/kafka/cluster"
 )
-
-// With connections.max.reauth.ms, or with a token that expires, a login is valid
-// for a limited time. Afterwards the broker closes the connection at the next
-// request (KIP-368). So a connection that stays open logs in again before that
-// time, in order with its other requests: earlier requests are answered first, and
-// nothing is sent until the new login is done.
-
-// A loginTerm is how long a login is valid. The zero value has no end.
-type loginTerm struct{ renew, ends time.Time }
-
-const (
-	// A login is renewed at a random 85 to 95 % of its time, as Java's client
-	// does: clocks differ, requests take time, and connections that were made
-	// together should not all log in at once.
-	renewFirst  = 0.85
-	renewSpread = 0.10
-	// renewPause is between attempts to get a mechanism's first message.
-	renewPause = time.Second
-)
-
-func newLoginTerm(lifetime time.Duration) loginTerm {
-	if lifetime <= 0 {
-		return loginTerm{}
-	}
-	now := time.Now()
-	return loginTerm{now.Add(time.Duration(float64(lifetime) * (renewFirst + renewSpread*rand.Float64()))), now.Add(lifetime)}
-}
-
-// due reports whether it is time to log in again.
-func (t loginTerm) due() bool { return !t.renew.IsZero() && time.Now().After(t.renew) }
-
-// endsSoon reports whether a login that is due ends before another attempt to
-// renew it could be made.
-func (t loginTerm) endsSoon() bool { return !time.Now().Add(renewPause).Before(t.ends) }
-
-// over reports whether the login has ended at a time of a clock that began at began.
-func (t loginTerm) over(began time.Time, now time.Duration) bool {
-	return !t.ends.IsZero() && now >= t.ends.Sub(began)
-}
 
 // renew begins to log in again, in a separate goroutine, because a token may have
 // to be fetched. The caller holds the sender's lock.
 func (k *link) renew() {
-	k.term.renew = time.Time{} // only once
+	k.term.Renew = time.Time{} // only once
 	k.l.s.p.tasks.Go(func() {
 		s := k.l.s
 		lifetime, again, err := k.relogin(s.p.ctx)
@@ -62,7 +24,7 @@ func (k *link) renew() {
 		case k.Dead():
 			return
 		case again:
-			k.term.renew = time.Now().Add(renewPause)
+			k.term.Renew = time.Now().Add(cluster.RenewPause)
 			return
 		case err != nil:
 			// A new connection reports what is wrong, or succeeds. No request
@@ -73,7 +35,7 @@ func (k *link) renew() {
 			k.Kill(fmt.Errorf("the login was not renewed: %w", err))
 			return
 		}
-		k.term, k.paused = newLoginTerm(lifetime), false
+		k.term, k.paused = cluster.NewLoginTerm(lifetime), false
 		s.p.renewed.Add(1)
 		s.now = s.p.sink.Now()
 		s.dispatch()
@@ -86,15 +48,15 @@ func (k *link) renew() {
 // sent yet and that there is time for another attempt.
 func (k *link) relogin(ctx context.Context) (lifetime time.Duration, again bool, err error) {
 	s := k.l.s
-	sec := s.p.cfg.security
+	sec := s.p.cfg.Security
 	s.mu.Lock()
 	addr, current := k.l.addr, k.term
 	s.mu.Unlock()
 	// Other requests continue while a token is fetched.
-	session, first, err := sec.firstMessage(ctx, addr)()
+	session, first, err := sec.FirstMessage(ctx, addr)()
 	if err != nil {
-		s.p.cfg.logf("connection to broker %d at %s: %v", k.l.broker, addr, err)
-		if !current.endsSoon() {
+		s.p.cfg.Logf("connection to broker %d at %s: %v", k.l.broker, addr, err)
+		if !current.EndsSoon() {
 			return 0, true, err
 		}
 	}
@@ -104,7 +66,7 @@ func (k *link) relogin(ctx context.Context) (lifetime time.Duration, again bool,
 	if err != nil {
 		return 0, false, err
 	}
-	lifetime, err = sec.login(func() (sasl.Session, []byte, error) { return session, first, nil }, k.exchange)
+	lifetime, err = sec.Login(func() (sasl.Session, []byte, error) { return session, first, nil }, k.exchange)
 	return lifetime, false, err
 }
 
@@ -121,7 +83,7 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 	r.reply = make(chan []byte, 1)
 	k.correlation++
 	r.correlation = k.correlation
-	r.framing = kmsg.NewRequestFormatter(kmsg.FormatterClientID(s.p.cfg.clientID)).AppendRequest(r.framing[:0], req, r.correlation)
+	r.framing = kmsg.NewRequestFormatter(kmsg.FormatterClientID(s.p.cfg.ClientID)).AppendRequest(r.framing[:0], req, r.correlation)
 	r.segs = append(r.segs[:0], r.framing)
 	r.size = len(r.framing)
 	reply, ended := r.reply, k.Ended()
@@ -134,7 +96,7 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 	s.mu.Unlock()
 	select {
 	case body := <-reply:
-		return readAnswer(req, body)
+		return cluster.ReadAnswer(req, body)
 	case <-ended:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -144,20 +106,20 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 
 // renew logs in again between two requests.
 func (st *fetcher) renew(ctx context.Context) error {
-	c := st.src.cl.cfg
-	if err := st.conn.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
+	c := st.src.cl.Config
+	if err := st.conn.SetDeadline(time.Now().Add(c.RequestTimeout)); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err // the end of the context may have set a deadline just before
 	}
-	lifetime, err := c.security.login(c.security.firstMessage(ctx, st.addr), exchangeOn(st.conn, c.clientID))
+	lifetime, err := c.Security.Login(c.Security.FirstMessage(ctx, st.addr), cluster.ExchangeOn(st.conn, c.ClientID))
 	if err != nil {
 		// Not an error of the partitions: a new connection finds out whether the
 		// login is refused. So the broker's error is not wrapped.
 		return fmt.Errorf("the login was not renewed: %v", err) //nolint:errorlint // see above
 	}
-	st.term = newLoginTerm(lifetime)
+	st.term = cluster.NewLoginTerm(lifetime)
 	st.src.renewed.Add(1)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // strictLogins makes a fake cluster limit the validity of logins. It counts
@@ -25,7 +26,7 @@ func strictLogins(c *kfake.Cluster, lifetime time.Duration, refuse func(nth int6
 	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
-		resp.SupportedMechanisms = []string{mechPlain}
+		resp.SupportedMechanisms = []string{cluster.MechPlain}
 		if refuse(logins.Add(1)) {
 			resp.ErrorCode = kerr.IllegalSaslState.Code
 			return resp, nil, true
@@ -134,8 +135,8 @@ func TestRenewLoginAtTheStart(t *testing.T) {
 	c := eventsCluster(t, 1)
 	var failing atomic.Bool
 	logins, wrong := strictLogins(c, time.Hour, func(int64) bool { return false })
-	p := openProducer(t, c.ListenAddrs(), func(cfg *config) {
-		cfg.security.mechanism = failingMechanism{cfg.security.mechanism, &failing}
+	p := openProducer(t, c.ListenAddrs(), func(cfg *cluster.Config) {
+		cfg.Security.Mechanism = failingMechanism{cfg.Security.Mechanism, &failing}
 	}, "sasl-mechanism=PLAIN", "user=a", "password=env:TEST_SECRET")
 	first := logins.Load()
 	failing.Store(true)
@@ -143,7 +144,7 @@ func TestRenewLoginAtTheStart(t *testing.T) {
 	for _, s := range p.senders {
 		s.mu.Lock()
 		for _, l := range s.lanes {
-			l.link.term.renew = due
+			l.link.term.Renew = due
 		}
 		s.mu.Unlock()
 	}
@@ -189,8 +190,8 @@ func TestRenewLoginLate(t *testing.T) {
 	c := eventsCluster(t, 3)
 	var slow atomic.Bool
 	logins, wrong := strictLogins(c, time.Hour, func(int64) bool { return false })
-	p := openProducer(t, c.ListenAddrs(), func(cfg *config) {
-		cfg.security.mechanism = slowMechanism{cfg.security.mechanism, &slow}
+	p := openProducer(t, c.ListenAddrs(), func(cfg *cluster.Config) {
+		cfg.Security.Mechanism = slowMechanism{cfg.Security.Mechanism, &slow}
 	}, "sasl-mechanism=PLAIN", "user=a", "password=env:TEST_SECRET")
 	first := logins.Load()
 	var early atomic.Int64
@@ -207,7 +208,7 @@ func TestRenewLoginLate(t *testing.T) {
 	for _, s := range p.senders {
 		s.mu.Lock()
 		for _, l := range s.lanes {
-			l.link.term = loginTerm{over, over}
+			l.link.term = cluster.LoginTerm{Renew: over, Ends: over}
 		}
 		s.mu.Unlock()
 	}
@@ -229,7 +230,7 @@ func TestRealRenewLogin(t *testing.T) {
 	// that, also a broker on a busy machine has to read what was sent before.
 	c := kafkatest.Start(t, kafkatest.Config{Secure: true, Properties: map[string]string{"connections.max.reauth.ms": "20000"}})
 	t.Setenv("KAFKA_RIGHT", kafkatest.Password(kafkatest.Alice))
-	for _, mechanism := range []string{mechPlain, mechScram512} {
+	for _, mechanism := range []string{cluster.MechPlain, cluster.MechScram512} {
 		t.Run(mechanism, func(t *testing.T) {
 			t.Parallel()
 			topic := c.CreateTopic(t, 2, 1)
@@ -242,7 +243,7 @@ func TestRealRenewLogin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := s.(*session).out.(wireProducer).producer
+			p := s.(*session).out.(*producer)
 			src := s.Source().(*wireSource)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()

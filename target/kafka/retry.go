@@ -9,6 +9,7 @@ import (
 	"carronade/internal/conn"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 // Retries. A sender that is not idempotent sends a batch again only if the
@@ -105,7 +106,7 @@ func (s *sender) send(k *link, slots []*slot) {
 			size += kafka.MaxPartition + kafka.HeaderSize + len(sl.recs)
 			// With a fixed number of events per batch, each batch is its own
 			// request. A request has at most one batch per partition.
-			if n > 0 && (cfg.batchEvents > 0 || size > cfg.maxRequest || ps.lastRequest == s.requestCount) {
+			if n > 0 && (cfg.BatchEvents > 0 || size > cfg.MaxRequest || ps.lastRequest == s.requestCount) {
 				break
 			}
 			ps.lastRequest = s.requestCount
@@ -189,14 +190,14 @@ func (k *link) handleBatchAnswer(sl *slot, a *kafka.ProduceAnswer, now time.Dura
 		s.acked(sl, now, a.BaseOffset)
 		return
 	}
-	sl.class, sl.text = classOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
+	sl.class, sl.text = cluster.ClassOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
 	switch {
 	case notAppended(a.ErrorCode) && now < sl.deadline:
 		s.p.metadata.ask()
 		sl.notBefore = now + backoff(sl.attempts)
 		ps.notBefore = sl.notBefore
 		s.later = append(s.later, sl)
-	case perhapsAppended(a.ErrorCode):
+	case cluster.PerhapsAppended(a.ErrorCode):
 		s.unknown(sl, now, sl.class, sl.text)
 	default:
 		s.failed(sl, now, sl.class, sl.text)
@@ -216,7 +217,7 @@ func (l *lane) lost(k *link) conn.Next {
 	var logged error
 	defer func() { // without the lock: logging may be slow
 		if logged != nil {
-			s.p.cfg.logf("%v", logged)
+			s.p.cfg.Logf("%v", logged)
 		}
 	}()
 	s.mu.Lock()
@@ -228,7 +229,7 @@ func (l *lane) lost(k *link) conn.Next {
 		logged = fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.Cause())
 		l.outage.Note(s.now, logged)
 		l.metrics.Reconnects++
-		s.p.cfg.happened("connection lost", time.Now(), 0)
+		s.p.cfg.Happened("connection lost", time.Now(), 0)
 		s.p.metadata.ask()
 	}
 	class, text := load.Refused, fmt.Sprintf("connection to broker %d lost: %v", l.broker, k.Cause())
@@ -239,7 +240,7 @@ func (l *lane) lost(k *link) conn.Next {
 		written := k.Head < k.Next
 		started := k.Begun(k.Head)
 		r := k.pop()
-		late := errors.Is(k.Cause(), conn.ErrTimeout) && s.now-r.sent >= s.p.cfg.requestTimeout
+		late := errors.Is(k.Cause(), conn.ErrTimeout) && s.now-r.sent >= s.p.cfg.RequestTimeout
 		for _, sl := range r.slots {
 			if sl.liveIndex < 0 {
 				continue
@@ -247,7 +248,7 @@ func (l *lane) lost(k *link) conn.Next {
 			sl.inFlight = false
 			sl.class, sl.text = class, text
 			if late && written {
-				sl.class, sl.text = load.Timeout, fmt.Sprintf("no answer from broker %d within %v", l.broker, s.p.cfg.requestTimeout)
+				sl.class, sl.text = load.Timeout, fmt.Sprintf("no answer from broker %d within %v", l.broker, s.p.cfg.RequestTimeout)
 			}
 			if !started {
 				sl.attempts-- // no byte of it was written
@@ -293,9 +294,9 @@ func (s *sender) watch() (busy bool) {
 			busy = true
 			continue
 		}
-		if k.term != (loginTerm{}) {
+		if k.term != (cluster.LoginTerm{}) {
 			busy = true
-			if k.term.due() {
+			if k.term.Due() {
 				k.renew()
 			}
 		}
@@ -332,9 +333,9 @@ func (s *sender) expire(now time.Duration) {
 // limit is the delivery timeout.
 func (s *sender) maxOutage() time.Duration {
 	if s.pid >= 0 {
-		return s.p.cfg.deliveryTimeout
+		return s.p.cfg.DeliveryTimeout
 	}
-	return s.p.cfg.requestTimeout
+	return s.p.cfg.RequestTimeout
 }
 
 // unservedTooLong reports whether a partition's broker has been away for longer than

@@ -6,8 +6,6 @@ import (
 	"unicode"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-
-	"carronade/load"
 )
 
 // notAppended reports whether a broker answers an error before it reads the
@@ -18,37 +16,6 @@ func notAppended(code int16) bool {
 		return true
 	}
 	return false
-}
-
-// perhapsAppended reports whether an error leaves open whether the batch is in
-// the log: too few replicas have it yet, the disk failed during the write, or the
-// reason is unknown.
-func perhapsAppended(code int16) bool {
-	switch code {
-	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code, kerr.NetworkException.Code,
-		kerr.KafkaStorageError.Code, kerr.UnknownServerError.Code:
-		return true
-	}
-	return false
-}
-
-// classOf returns the class of a broker's error.
-func classOf(code int16) load.Class {
-	switch code {
-	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code: // appended, and not replicated in time
-		return load.Timeout
-	case kerr.ThrottlingQuotaExceeded.Code:
-		return load.Throttled
-	case kerr.MessageTooLarge.Code, kerr.RecordListTooLarge.Code:
-		return load.TooLarge
-	case kerr.TopicAuthorizationFailed.Code, kerr.ClusterAuthorizationFailed.Code, kerr.GroupAuthorizationFailed.Code,
-		kerr.TransactionalIDAuthorizationFailed.Code, kerr.SaslAuthenticationFailed.Code, kerr.DelegationTokenAuthorizationFailed.Code:
-		return load.Unauthorized
-	case kerr.UnsupportedVersion.Code, kerr.InvalidRequest.Code, kerr.UnsupportedForMessageFormat.Code,
-		kerr.UnsupportedCompressionType.Code, kerr.CorruptMessage.Code:
-		return load.Protocol
-	}
-	return load.Rejected
 }
 
 // errorText returns the name of a broker's error and the broker's message.

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"carronade/internal/wire/kafka"
+	"carronade/target/kafka/cluster"
 )
 
 // handleIdempotentAnswer is handleBatchAnswer for an idempotent sender.
@@ -29,7 +30,7 @@ func (k *link) handleIdempotentAnswer(ps *partitionState, sl *slot, a *kafka.Pro
 		return
 	}
 	err := kerr.ErrorForCode(a.ErrorCode)
-	sl.class, sl.text = classOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
+	sl.class, sl.text = cluster.ClassOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
 	s.startRecovery(sl.part)
 	switch {
 	case a.ErrorCode == kerr.OutOfOrderSequenceNumber.Code:
@@ -43,7 +44,7 @@ func (k *link) handleIdempotentAnswer(ps *partitionState, sl *slot, a *kafka.Pro
 	case a.ErrorCode == kerr.UnknownProducerID.Code, a.ErrorCode == kerr.InvalidProducerEpoch.Code, a.ErrorCode == kerr.ProducerFenced.Code:
 		ps.needsEpoch = true
 	case kerr.IsRetriable(err):
-		if perhapsAppended(a.ErrorCode) {
+		if cluster.PerhapsAppended(a.ErrorCode) {
 			sl.maybeAppended = true
 		}
 		s.p.metadata.ask()
@@ -155,7 +156,7 @@ func (s *sender) requestProducerID() {
 		defer s.mu.Unlock()
 		s.requestingID = false // watch causes another attempt if necessary
 		if err != nil {
-			s.p.cfg.logf("%v", err)
+			s.p.cfg.Logf("%v", err)
 			return
 		}
 		s.pid, s.epoch = id, epoch

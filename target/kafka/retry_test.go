@@ -16,12 +16,13 @@ import (
 
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/target/kafka/cluster"
 )
 
 var idempotent = []string{"idempotent=true", "acks=all"}
 
 // withStamps gives events stamps, by which they are distinguished.
-func withStamps(c *config) { c.verify, c.runID = true, 5 }
+func withStamps(c *cluster.Config) { c.Verify, c.RunID = true, 5 }
 
 // checkInOrder checks that the log contains every stamped event below total
 // exactly once and in the order of its stream, and nothing else.

@@ -11,6 +11,7 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // A SampleWork reads a topic to look at its records: from the place that the option from
@@ -48,25 +49,25 @@ type SampleResult struct {
 // Sample reads records of a topic. It creates no topic. When the context ends it returns what
 // was read until then.
 func Sample(ctx context.Context, w SampleWork) (*SampleResult, error) {
-	s := target.Spec{URL: w.URL, Op: opConsume, Options: w.Options, Given: w.Given, Logf: w.Logf}
-	c, err := parseConfig(s)
+	s := target.Spec{URL: w.URL, Op: cluster.OpConsume, Options: w.Options, Given: w.Given, Logf: w.Logf}
+	c, err := cluster.ParseConfig(s)
 	if err != nil {
 		return nil, err
 	}
-	live := c.from.kind == "latest"
-	c.decode, c.untilEnd, c.group = true, !live, ""
-	cl, err := c.connect(ctx)
+	live := c.From.Kind == "latest"
+	c.Decode, c.UntilEnd, c.Group = true, !live, ""
+	cl, err := c.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer cl.close()
+	defer cl.Close()
 	src, err := newWireSource(ctx, cl, false)
 	if err != nil {
 		return nil, err
 	}
-	r := &SampleResult{Topic: c.topic, Partitions: cl.partitions(), Settings: cl.settings, Live: live}
+	r := &SampleResult{Topic: c.Topic, Partitions: cl.Partitions(), Settings: cl.Settings, Live: live}
 	if !live {
-		ends, err := cl.ends(ctx)
+		ends, err := cl.Ends(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +81,7 @@ func Sample(ctx context.Context, w SampleWork) (*SampleResult, error) {
 	return r, r.read(ctx, w, c, src)
 }
 
-func (r *SampleResult) read(ctx context.Context, w SampleWork, c *config, src *wireSource) error {
+func (r *SampleResult) read(ctx context.Context, w SampleWork, c *cluster.Config, src *wireSource) error {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	if w.For > 0 {
@@ -126,9 +127,9 @@ func (r *SampleResult) read(ctx context.Context, w SampleWork, c *config, src *w
 	if errors.Is(err, context.Canceled) && reading.Err() != nil {
 		err = nil
 	}
-	r.Whole = complete && c.from.kind == "earliest" && r.Corrupt == 0
+	r.Whole = complete && c.From.Kind == "earliest" && r.Corrupt == 0
 	if err != nil {
-		return fmt.Errorf("read the topic %s: %w", c.topic, err)
+		return fmt.Errorf("read the topic %s: %w", c.Topic, err)
 	}
 	return nil
 }

@@ -9,21 +9,23 @@ import (
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
+	"carronade/target/kafka/franz"
 )
 
 // A producerEngine is the producing side of either engine.
 type producerEngine interface {
 	load.Target
 	target.Placed
-	// keyed reports whether events have keys.
-	keyed() bool
+	// Keyed reports whether events have keys.
+	Keyed() bool
 	// Metrics returns what was sent to each broker.
-	Metrics() []BrokerMetrics
-	// facts returns facts for the report, in addition to the cluster's.
-	facts() map[string]any
-	// encoding says when the bytes of events are made.
-	encoding() *measure.Encoding
-	warnings() []string
+	Metrics() []cluster.BrokerMetrics
+	// Facts returns facts for the report, in addition to the cluster's.
+	Facts() map[string]any
+	// Encoding says when the bytes of events are made.
+	Encoding() *measure.Encoding
+	Warnings() []string
 	// Close ends all connections. The lanes are closed already.
 	Close() error
 }
@@ -32,14 +34,14 @@ type producerEngine interface {
 type consumerEngine interface {
 	load.Source
 	target.Seekable
-	facts() map[string]any
-	warnings() []string
-	close() error
+	Facts() map[string]any
+	Warnings() []string
+	Close() error
 }
 
 // A session is a cluster opened for one run.
 type session struct {
-	cl  *cluster
+	cl  *cluster.Cluster
 	out producerEngine // nil when only consuming
 	in  consumerEngine // nil when only producing
 	by  *itemReader    // reads records by their offsets; nil otherwise
@@ -53,7 +55,7 @@ type session struct {
 
 // Check implements target.Checker.
 func (Kind) Check(spec target.Spec) error {
-	_, err := parseConfig(spec)
+	_, err := cluster.ParseConfig(spec)
 	return err
 }
 
@@ -61,11 +63,11 @@ func (Kind) Check(spec target.Spec) error {
 // topic, and asks where its partitions begin and end. An error names the address
 // and what to check, and is returned within about ten seconds.
 func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) {
-	c, err := parseConfig(spec)
+	c, err := cluster.ParseConfig(spec)
 	if err != nil {
 		return nil, err
 	}
-	cl, err := c.connect(ctx)
+	cl, err := c.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,35 +83,35 @@ func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) 
 }
 
 func (s *session) open(ctx context.Context) error {
-	c := s.cl.cfg
+	c := s.cl.Config
 	stamped := false
-	c.compacted = c.verify && !c.onlyReads() && s.cl.compacts()
-	if c.op == opRead {
-		list, err := s.cl.openItems(ctx)
+	c.Compacted = c.Verify && !c.OnlyReads() && s.cl.Compacts()
+	if c.Op == cluster.OpRead {
+		list, err := openItems(ctx, s.cl)
 		if err != nil {
 			return err
 		}
 		s.by, err = newItemReader(ctx, s.cl, list)
 		return err
 	}
-	if c.op != opConsume {
+	if c.Op != cluster.OpConsume {
 		out, err := newProducerEngine(ctx, s.cl)
 		if err != nil {
 			return err
 		}
 		s.out, stamped = out, out.Stamped()
-		if c.verify {
-			if err := c.checkVerifiable(out.keyed(), stamped); err != nil {
+		if c.Verify {
+			if err := c.CheckVerifiable(out.Keyed(), stamped); err != nil {
 				return err
 			}
 		}
 	}
-	if c.op == opPipeline {
+	if c.Op == cluster.OpPipeline {
 		f, err := newFollower(ctx, s.cl, s.out)
 		s.follower = f
 		return err
 	}
-	if c.op == opProduce && !c.verify {
+	if c.Op == cluster.OpProduce && !c.Verify {
 		return nil
 	}
 	// No event is sent before the run starts, so the consuming side begins where
@@ -119,64 +121,62 @@ func (s *session) open(ctx context.Context) error {
 		return err
 	}
 	s.in = in
-	if c.verify && c.txn.on {
-		s.committed = s.cl.committed(stamped, in.Starts())
+	if c.Verify && c.Txn.On {
+		s.committed = committedSource(s.cl, stamped, in.Starts())
 	}
 	return nil
 }
 
-func newProducerEngine(ctx context.Context, cl *cluster) (producerEngine, error) {
-	if cl.cfg.engine == engineClient {
-		return newClientProducer(ctx, cl)
+func newProducerEngine(ctx context.Context, cl *cluster.Cluster) (producerEngine, error) {
+	if cl.Config.Engine == cluster.EngineClient {
+		return franz.NewProducer(ctx, cl)
 	}
-	p, err := newProducer(ctx, cl.cfg)
+	p, err := newProducer(ctx, cl.Config)
 	if err != nil {
-		return nil, cl.cfg.explain("open the wire engine", err)
+		return nil, cl.Config.Explain("open the wire engine", err)
 	}
-	p.repacked = cl.recompresses() || cl.cfg.compacted
-	return wireProducer{p}, nil
+	p.repacked = cl.Config.Recompresses(cl.Settings["compression.type"]) || cl.Config.Compacted
+	return p, nil
 }
 
 // newConsumerEngine opens the consuming side. A producing run is always verified
 // through the wire engine, because only that sees the batches.
-func newConsumerEngine(ctx context.Context, cl *cluster, stamped bool) (consumerEngine, error) {
-	if cl.absent {
-		return absentSource{cl.cfg}, nil
+func newConsumerEngine(ctx context.Context, cl *cluster.Cluster, stamped bool) (consumerEngine, error) {
+	if cl.Absent {
+		return absentSource{cl.Config}, nil
 	}
-	if cl.cfg.engine == engineClient && cl.cfg.op != opProduce {
-		return newClientSource(ctx, cl, stamped)
+	if cl.Config.Engine == cluster.EngineClient && cl.Config.Op != cluster.OpProduce {
+		return franz.NewSource(ctx, cl, stamped)
 	}
 	return newWireSource(ctx, cl, stamped)
 }
 
-// wireProducer adds the wire engine's facts and warnings for the report.
-type wireProducer struct{ *producer }
-
-func (w wireProducer) facts() map[string]any {
-	f := map[string]any{"events": w.gen.Describe(), "stamped": w.Stamped()}
-	if r := w.Ratio(); r > 0 {
+// Facts implements producerEngine.
+func (p *producer) Facts() map[string]any {
+	f := map[string]any{"events": p.gen.Describe(), "stamped": p.Stamped()}
+	if r := p.Ratio(); r > 0 {
 		f["compressed_to"] = r
 	}
-	if n := w.Distinct(); n > 0 {
+	if n := p.Distinct(); n > 0 {
 		f["distinct_events"] = n
 	}
-	if n := w.renewed.Load(); n > 0 {
+	if n := p.renewed.Load(); n > 0 {
 		f["logins_renewed"] = n
 	}
 	return f
 }
 
-// encoding returns nil for the codec's share before anything was sent.
-func (w wireProducer) encoding() *measure.Encoding {
-	e := w.cfg.encoding(w.Stamped(), w.Distinct())
+// Encoding implements producerEngine. It has nothing for the codec's share before anything was sent.
+func (p *producer) Encoding() *measure.Encoding {
+	e := p.cfg.Encoding(p.Stamped(), p.Distinct())
 	var raw, compressed uint64
-	for _, s := range w.senders {
+	for _, s := range p.senders {
 		raw += s.encoder.rawBytes.Load()
 		compressed += s.encoder.compressedBytes.Load()
 	}
 	switch {
 	case e.Codec == "":
-	case w.cfg.fresh:
+	case p.cfg.Fresh:
 		e.Compressed(e.Codec, 1)
 	case raw > 0:
 		e.Compressed(e.Codec, float64(compressed)/float64(raw))
@@ -184,26 +184,11 @@ func (w wireProducer) encoding() *measure.Encoding {
 	return e
 }
 
-// encoding is what the settings say about it. distinct is the number of different events
-// in the pool.
-func (c *config) encoding(stamped bool, distinct int) *measure.Encoding {
-	e := &measure.Encoding{Events: measure.Fresh}
-	if !c.fresh {
-		e.Events, e.Distinct = measure.Pooled, uint64(distinct)
-		if stamped {
-			e.Except = "stamps"
-		}
-	}
-	if c.compression != "none" {
-		e.Codec = c.compression
-	}
-	return e
-}
-
-func (w wireProducer) warnings() []string {
-	all := w.absent.Warnings()
-	if w.batchPool.warning != "" {
-		all = append(all, w.batchPool.warning)
+// Warnings implements producerEngine.
+func (p *producer) Warnings() []string {
+	all := p.absent.Warnings()
+	if p.batchPool.warning != "" {
+		all = append(all, p.batchPool.warning)
 	}
 	return all
 }
@@ -230,12 +215,12 @@ func (s *session) Source() load.Source {
 
 // Facts implements target.Session.
 func (s *session) Facts() map[string]any {
-	f := s.cl.facts()
+	f := s.cl.Facts()
 	if s.out != nil {
-		maps.Copy(f, s.out.facts())
+		maps.Copy(f, s.out.Facts())
 	}
 	if s.in != nil {
-		maps.Copy(f, s.in.facts())
+		maps.Copy(f, s.in.Facts())
 	}
 	if s.by != nil {
 		maps.Copy(f, s.by.facts())
@@ -252,19 +237,21 @@ func (s *session) Encoding() *measure.Encoding {
 	if s.out == nil {
 		return nil
 	}
-	return s.out.encoding()
+	return s.out.Encoding()
 }
 
 // Survey implements target.Surveyor.
-func (s *session) Survey(ctx context.Context) error { return s.cl.survey(ctx) }
+func (s *session) Survey(ctx context.Context) error { return s.cl.Survey(ctx) }
 
 // Brokers implements target.Metered.
 func (s *session) Brokers() []measure.Client {
-	var rows []BrokerMetrics
+	var rows []cluster.BrokerMetrics
 	if s.out != nil {
 		rows = s.out.Metrics()
 	}
-	if r, ok := s.in.(interface{ Metrics() []BrokerMetrics }); ok && s.out == nil {
+	if r, ok := s.in.(interface {
+		Metrics() []cluster.BrokerMetrics
+	}); ok && s.out == nil {
 		rows = r.Metrics()
 	}
 	var all []measure.Client
@@ -285,17 +272,17 @@ func (s *session) Brokers() []measure.Client {
 }
 
 // Unanswered implements target.Unanswered: with acks=0 brokers do not answer.
-func (s *session) Unanswered() bool { return s.cl.cfg.acks == 0 && s.by == nil }
+func (s *session) Unanswered() bool { return s.cl.Config.Acks == 0 && s.by == nil }
 
 // Warnings implements target.Session.
 func (s *session) Warnings() []string {
-	w := append([]string(nil), s.cl.cfg.warnings...)
-	w = append(w, s.cl.warnings...)
+	w := append([]string(nil), s.cl.Config.Warnings...)
+	w = append(w, s.cl.Warnings...)
 	if s.out != nil {
-		w = append(w, s.out.warnings()...)
+		w = append(w, s.out.Warnings()...)
 	}
 	if s.in != nil {
-		w = append(w, s.in.warnings()...)
+		w = append(w, s.in.Warnings()...)
 	}
 	return append(w, s.list.warnings()...)
 }
@@ -303,10 +290,10 @@ func (s *session) Warnings() []string {
 // Notice implements target.Noticer.
 func (s *session) Notice() string {
 	switch {
-	case s.cl.absent:
-		return absentSource{s.cl.cfg}.what() + " did not appear"
-	case s.cl.createdBy == byBroker:
-		return fmt.Sprintf("the topic %s did not exist, and the broker created it", s.cl.cfg.topic)
+	case s.cl.Absent:
+		return absentSource{s.cl.Config}.what() + " did not appear"
+	case s.cl.CreatedBy == cluster.ByBroker:
+		return fmt.Sprintf("the topic %s did not exist, and the broker created it", s.cl.Config.Topic)
 	}
 	return ""
 }
@@ -319,7 +306,7 @@ func (s *session) Close() error {
 		errs = append(errs, s.out.Close())
 	}
 	if s.in != nil {
-		errs = append(errs, s.in.close())
+		errs = append(errs, s.in.Close())
 	}
 	if s.by != nil {
 		errs = append(errs, s.by.Close())
@@ -327,6 +314,11 @@ func (s *session) Close() error {
 	if s.follower != nil {
 		errs = append(errs, s.follower.close())
 	}
-	s.cl.close()
+	s.cl.Close()
 	return errors.Join(errs...)
+}
+
+// Leader implements target.Leading.
+func (s *session) Leader(ctx context.Context, partition int) (string, error) {
+	return s.cl.Leader(ctx, partition)
 }

@@ -2,75 +2,39 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/load"
-	"carronade/target"
 	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // Topics makes a load of operations on topics. It returns when all are answered, or when the context
 // ends, with the result so far. An error means that the load could not start.
 func Topics(ctx context.Context, w admin.Work) (*admin.Result, error) {
-	c, err := parseConfig(target.Spec{URL: w.URL, Op: opConsume, Options: w.Options, Given: w.Given, Logf: w.Logf})
-	if err != nil {
-		return nil, err
-	}
-	operations, err := admin.Prepare(w, c.topic, checkTopic)
-	if err != nil {
-		return nil, err
-	}
-	control, err := c.reach(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer control.Close()
-	return operations.Run(ctx, admin.Cluster{
-		Control: control, Connect: func() (*kgo.Client, error) { return kgo.NewClient(c.baseOpts()...) },
-		Timeout: c.requestTimeout, Classify: classify, Read: c.readTopic,
-	}), nil
-}
-
-// reach returns a client that has reached a broker.
-func (c *config) reach(ctx context.Context) (*kgo.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	if err := c.probe(ctx); err != nil {
-		return nil, err
-	}
-	control, err := kgo.NewClient(c.baseOpts()...)
-	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
-	}
-	if err := control.Ping(ctx); err != nil {
-		control.Close()
-		return nil, err
-	}
-	return control, nil
+	return admin.Run(ctx, w, readTopic)
 }
 
 // readTopic reads a topic completely, to the ends that it has when reading begins. It does not
 // create a missing topic.
-func (c *config) readTopic(ctx context.Context, client *kgo.Client, name string) (admin.Reading, error) {
+func readTopic(ctx context.Context, c *cluster.Config, client *kgo.Client, name string) (admin.Reading, error) {
 	began := time.Now()
 	one := *c
-	one.topic, one.untilEnd, one.from, one.op, one.group = name, true, position{kind: "earliest"}, opConsume, ""
-	cl := &cluster{cfg: &one, control: client, admin: kadm.NewClient(client)}
-	meta, err := cl.metadata(ctx, name, false)
+	one.Topic, one.UntilEnd, one.From, one.Op, one.Group = name, true, cluster.FromStart, cluster.OpConsume, ""
+	cl := cluster.New(&one, client)
+	meta, err := cl.Metadata(ctx, name, false)
 	if err != nil {
 		return admin.Reading{}, err
 	}
 	if err := kerr.ErrorForCode(meta.Topics[0].ErrorCode); err != nil {
 		return admin.Reading{}, err
 	}
-	cl.applyMetadata(meta)
+	cl.ApplyMetadata(meta)
 	src, err := newWireSource(ctx, cl, false)
 	if err != nil {
 		return admin.Reading{}, err
@@ -93,7 +57,7 @@ func (c *config) readTopic(ctx context.Context, client *kgo.Client, name string)
 		return admin.Reading{}, err
 	}
 	r := admin.Reading{
-		Partitions: cl.partitions(), Replicas: slices.Max(append(cl.replicas, 0)),
+		Partitions: cl.Partitions(), Replicas: slices.Max(append(cl.Replicas, 0)),
 		Events: uint64(events.Load()), Bytes: uint64(bytes.Load()), Wire: packed.Load(),
 	}
 	if r.Wire {

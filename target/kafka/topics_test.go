@@ -15,6 +15,7 @@ import (
 	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // topics runs a admin.Work against a cluster.
@@ -41,7 +42,7 @@ func TestTopicsLife(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(3))
 	names := admin.Names("load-", 100)
-	create := admin.Work{Op: admin.Create, Names: names, Concurrency: 4, PerRequest: 10, Spec: admin.Spec{Partitions: 2, Replicas: 3, Config: [][2]string{{"retention.ms", "1000"}}}}
+	create := admin.Work{Op: admin.Create, Names: names, Concurrency: 4, PerRequest: 10, Spec: cluster.TopicSpec{Partitions: 2, Replicas: 3, Config: [][2]string{{"retention.ms", "1000"}}}}
 	res := topics(t, c, create)
 	if res.Done != 100 || res.Requests != 10 || res.Failed != 0 {
 		t.Fatalf("create: got %d done, %d failed in %d requests, want 100 in 10: %v", res.Done, res.Failed, res.Requests, res.Failures)

@@ -3,9 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +14,7 @@ import (
 
 	"carronade/load"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // compactedTopic starts a fake cluster whose topic "t" has the settings given.
@@ -49,9 +47,9 @@ func TestKeyHashes(t *testing.T) {
 		{"fresh", map[string][]string{"fresh": {"true"}}},
 		{"fresh, by key", map[string][]string{"fresh": {"true"}, "partitioner": {"murmur2"}}},
 		{"small pool", map[string][]string{"pool": {"64KiB"}, "batch-size": {"2KiB"}}},
-		{"client", map[string][]string{"engine": {engineClient}, "clients": {"2"}}},
-		{"client, fresh", map[string][]string{"engine": {engineClient}, "fresh": {"true"}, "compression": {"lz4"}}},
-		{"client, by key", map[string][]string{"engine": {engineClient}, "partitioner": {"murmur2"}}},
+		{"client", map[string][]string{"engine": {cluster.EngineClient}, "clients": {"2"}}},
+		{"client, fresh", map[string][]string{"engine": {cluster.EngineClient}, "fresh": {"true"}, "compression": {"lz4"}}},
+		{"client, by key", map[string][]string{"engine": {cluster.EngineClient}, "partitioner": {"murmur2"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := compactedTopic(t, 3, map[string]*string{"cleanup.policy": &policy})
@@ -119,14 +117,14 @@ func TestSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := s.Source().(*wireSource)
-	r := newRig(t, s.(*session).out.(wireProducer).producer)
+	r := newRig(t, s.(*session).out.(*producer))
 	r.events = 13
 	r.send(2000)
 	remove := func(partition int32, upto int64) {
 		t.Helper()
 		var at kadm.Offsets
 		at.Add(kadm.Offset{Topic: "events", Partition: partition, At: upto})
-		if res, err := s.(*session).cl.admin.DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
+		if res, err := s.(*session).cl.Admin.DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
 			t.Fatal(err, res.Error())
 		}
 	}
@@ -148,7 +146,7 @@ func TestUncommitted(t *testing.T) {
 	const events = 4000
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	sp := spec(t, urlOf(c, "t"), map[string][]string{
-		"engine": {engineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
+		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
 	})
 	sp.Verify, sp.RunID = true, 7
 	s, err := open(t, sp)
@@ -180,84 +178,6 @@ func TestUncommitted(t *testing.T) {
 	}}, func(r *read) bool { return r.events >= events-len(aborted) })
 }
 
-// After too many uncommitted transactions, the result of later ones is unknown.
-func TestFatesAreBounded(t *testing.T) {
-	t.Parallel()
-	l := &clientLane{id: 3}
-	tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}, uncommittedRanges: make([]uncommittedRange, mostUncommitted)}
-	for i := range uint64(10) {
-		l.addToTransaction(&load.Batch{First: i * 100, Events: 100})
-		tr.recordEnd(i%2 == 0, true)
-	}
-	n := 0
-	tr.uncommitted(func(stream int32, first, events uint64, aborted bool) {
-		n++
-		if stream != 3 || first != 100 || events != 900 || aborted {
-			t.Errorf("got %d events from %d of stream %d, aborted %v; want 900 from 100 of 3, unknown", events, first, stream, aborted)
-		}
-	})
-	if n != 1 {
-		t.Errorf("reported %d times, want once", n)
-	}
-}
-
-// TestSentAgain sends batches again, in the same transaction and in a later one: only
-// the events whose last transaction was not committed are reported.
-func TestSentAgain(t *testing.T) {
-	t.Parallel()
-	type transaction struct {
-		batches [][2]uint64 // first, attempt; of 10 events each
-		how     string
-	}
-	for _, tt := range []struct {
-		name string
-		txns []transaction
-		want string // of batches, by their first events
-	}{
-		{"in order", []transaction{{[][2]uint64{{0, 0}, {10, 0}, {20, 0}}, "aborted"}, {[][2]uint64{{30, 0}}, "committed"}}, "aborted 0 10 20"},
-		{"in the same", []transaction{{[][2]uint64{{0, 0}, {10, 0}, {20, 0}, {10, 1}}, "aborted"}}, "aborted 0 10 20"},
-		{"in the same, the first", []transaction{{[][2]uint64{{50, 0}, {60, 0}}, "committed"}, {[][2]uint64{{70, 0}, {50, 1}, {80, 0}}, "aborted"}}, "aborted 50 70 80"},
-		{"with others between", []transaction{{[][2]uint64{{0, 0}, {10, 0}, {20, 0}, {30, 0}}, "committed"}, {[][2]uint64{{0, 1}, {30, 1}}, "aborted"}}, "aborted 0 30"},
-		{"committed after", []transaction{{[][2]uint64{{0, 0}, {10, 0}, {20, 0}, {30, 0}}, "aborted"}, {[][2]uint64{{20, 1}, {0, 1}, {40, 0}}, "committed"}}, "aborted 10 30"},
-		{"refused, and not known after", []transaction{{[][2]uint64{{0, 0}, {10, 0}}, "aborted"}, {[][2]uint64{{10, 1}}, "unknown"}}, "aborted 0 unknown 10"},
-		{"three times", []transaction{{[][2]uint64{{0, 0}, {10, 0}}, "aborted"}, {[][2]uint64{{10, 1}, {10, 2}}, "committed"}, {[][2]uint64{{0, 1}, {20, 0}}, "aborted"}}, "aborted 0 20"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			l := &clientLane{id: 3}
-			tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}}
-			for _, x := range tt.txns {
-				for _, s := range x.batches {
-					l.addToTransaction(&load.Batch{First: s[0], Events: 10, Attempt: int32(s[1])})
-				}
-				tr.recordEnd(x.how == "committed", x.how == "aborted")
-			}
-			noted := map[bool]map[uint64]bool{true: {}, false: {}}
-			tr.uncommitted(func(_ int32, first, events uint64, aborted bool) {
-				for i := range events {
-					noted[aborted][first+i] = true
-				}
-			})
-			var got []string
-			for _, aborted := range []bool{true, false} {
-				if len(noted[aborted]) > 0 {
-					got = append(got, map[bool]string{true: "aborted", false: "unknown"}[aborted])
-				}
-				for _, i := range slices.Sorted(maps.Keys(noted[aborted])) {
-					if i%10 == 0 {
-						got = append(got, strconv.FormatUint(i, 10))
-					}
-				}
-				if n := len(noted[aborted]); n%10 != 0 {
-					t.Errorf("%d events are reported, which are not complete batches", n)
-				}
-			}
-			if got := strings.Join(got, " "); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
 // TestVerifiable opens runs of which some cannot be verified: the error says what
 // to do.
 func TestVerifiable(t *testing.T) {
@@ -268,14 +188,14 @@ func TestVerifiable(t *testing.T) {
 		says, hint   string // "": it can be verified
 	}{
 		{"keys", "compact", map[string][]string{"key": {"seq"}}, "", ""},
-		{"keys, by the client", "delete,compact", map[string][]string{"key": {"seq"}, "engine": {engineClient}, "compression": {"gzip"}}, "", ""},
+		{"keys, by the client", "delete,compact", map[string][]string{"key": {"seq"}, "engine": {cluster.EngineClient}, "compression": {"gzip"}}, "", ""},
 		{"without keys", "compact", nil, "refuses events without a key", "--key"},
 		{"without keys, retention too", "compact,delete", nil, "refuses events without a key", "cleanup.policy=delete"},
 		{"without keys, not compacted", "delete", nil, "", ""},
 		{"compressed", "compact", map[string][]string{"key": {"seq"}, "compression": {"lz4"}}, "cannot stamp compressed events", "--engine client"},
 		{"too small", "compact", map[string][]string{"key": {"seq"}, "size": {"15"}}, "not every value has room", "16 bytes"},
-		{"transactions", "compact", map[string][]string{"key": {"seq"}, "engine": {engineClient}, "transactions": {"true"}}, "which events of a transaction are missing", "--transactions"},
-		{"small transactions", "delete", map[string][]string{"size": {"10"}, "engine": {engineClient}, "transactions": {"true"}}, "read-committed reader", "16 bytes"},
+		{"transactions", "compact", map[string][]string{"key": {"seq"}, "engine": {cluster.EngineClient}, "transactions": {"true"}}, "which events of a transaction are missing", "--transactions"},
+		{"small transactions", "delete", map[string][]string{"size": {"10"}, "engine": {cluster.EngineClient}, "transactions": {"true"}}, "read-committed reader", "16 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := compactedTopic(t, 1, map[string]*string{"cleanup.policy": &tt.policy})

@@ -46,7 +46,7 @@ func TestRealVerifyChanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := s.(*session).out.(wireProducer).producer
+			p := s.(*session).out.(*producer)
 			src := s.Source().(*wireSource)
 			l := ledger.New(ledger.Config{
 				Logs: 2, Start: src.Starts(), LogOf: p.LogOf, RunID: uint32(given.RunID), Stamped: p.Stamped(),
@@ -101,7 +101,7 @@ func TestRealGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := s.Source().(*wireSource)
-	r := newRig(t, s.(*session).out.(wireProducer).producer)
+	r := newRig(t, s.(*session).out.(*producer))
 	r.send(events)
 	if got := drain(t, src, func(r *read) bool { return r.events == events }); got.events != events {
 		t.Fatalf("read %d events, want %d", got.events, events)
@@ -142,7 +142,7 @@ func TestRealGone(t *testing.T) {
 	if n := gone(); n != events {
 		t.Errorf("%d events are reported as gone, want all %d", n, events)
 	}
-	if w := strings.Join(src.warnings(), " "); !strings.Contains(w, "its log no longer holds") {
+	if w := strings.Join(src.Warnings(), " "); !strings.Contains(w, "its log no longer holds") {
 		t.Errorf("got the warnings %q", w)
 	}
 }
@@ -172,7 +172,7 @@ func TestGoneByEpoch(t *testing.T) {
 				t.Fatal(err)
 			}
 			src := s.Source().(*wireSource)
-			newRig(t, s.(*session).out.(wireProducer).producer).send(1000)
+			newRig(t, s.(*session).out.(*producer)).send(1000)
 			drain(t, src, func(r *read) bool { return r.events == 1000 })
 			if n := len(src.parts[0].readRanges); n != 1 {
 				t.Fatalf("%d stretches, want one: %+v", n, src.parts[0].readRanges)

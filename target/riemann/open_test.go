@@ -51,14 +51,7 @@ func TestOpenErrors(t *testing.T) {
 	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
-	closed := func() string {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ln.Close()
-		return ln.Addr().String()
-	}()
+	const closed = closedPort
 	silent := serveConns(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
 	closing := serveConns(t, func(net.Conn) {})
 	// Like the real server, it takes a TLS hello for a frame and waits for the

@@ -140,15 +140,15 @@ func (t *handler) addEvent(e *wire.Event, now time.Time) error {
 }
 
 // find answers a query. It copies the encoded events of the index.
-func (t *core) find(out []byte, text string, now time.Time) []byte {
-	t.tally.queries.Add(1)
+func (c *core) find(out []byte, text string, now time.Time) []byte {
+	c.tally.queries.Add(1)
 	q, err := parseQuery(text)
 	if err != nil {
 		return appendError(out, fmt.Sprintf("parse error: %v", err))
 	}
 	at := len(out)
 	out = append(out, wire.Ack...)
-	t.index.search(q, now, func(s *subject) bool {
+	c.index.search(q, now, func(s *subject) bool {
 		out = appendRaw(out, s.raw)
 		return true
 	})

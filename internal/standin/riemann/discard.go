@@ -51,7 +51,7 @@ func (k *skimmer) Take(p []byte) (int, error) {
 	had, messages := len(p), 0
 	var err error
 	for len(p) > 0 && len(k.out) < flushAt && err == nil {
-		n, whole := 0, 0
+		var n, whole int
 		switch {
 		case k.left > 0:
 			n = int(min(k.left, int64(len(p))))

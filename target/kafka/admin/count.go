@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"carronade/measure"
+	"carronade/target/kafka/cluster"
 )
 
 // An attempt is one request: its topics, and the result for each.
@@ -40,7 +41,7 @@ type failureRow struct {
 	request uint64 // the last one that had it, counted from 1
 }
 
-func (t *Load) begin() {
+func (t *work) begin() {
 	t.mu.Lock()
 	t.inFlight++
 	t.mu.Unlock()
@@ -48,20 +49,20 @@ func (t *Load) begin() {
 
 // end notes since when no operation is begun, and whether For ended the load.
 // Only the first call has an effect.
-func (t *Load) end(at time.Duration, byTime bool) {
+func (t *work) end(at time.Duration, byTime bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.endLocked(at, byTime)
 }
 
-func (t *Load) endLocked(at time.Duration, byTime bool) {
+func (t *work) endLocked(at time.Duration, byTime bool) {
 	if t.ended < 0 {
 		t.ended, t.byTime = at, byTime
 	}
 }
 
 // record counts an answered request, and calls Each with its operations.
-func (t *Load) record(a *attempt, done time.Duration) {
+func (t *work) record(a *attempt, done time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.res
@@ -79,7 +80,7 @@ func (t *Load) record(a *attempt, done time.Duration) {
 			acked = true
 			d.Events, d.Bytes = a.events, a.bytes
 		} else {
-			class, certain := t.cl.Classify(err)
+			class, certain := cluster.Classify(err)
 			certain = certain || a.notRequested
 			d.Class, d.Certain = class.String(), certain
 			failed = failed || certain
@@ -108,7 +109,7 @@ func (t *Load) record(a *attempt, done time.Duration) {
 }
 
 // failed counts an operation that failed or is unknown.
-func (t *Load) failed(class string, certain bool, err error) {
+func (t *work) failed(class string, certain bool, err error) {
 	r := t.res
 	if certain {
 		r.Failed++

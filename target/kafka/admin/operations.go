@@ -2,23 +2,18 @@ package admin
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-)
 
-// ErrNoAnswer is the error of a topic that is missing in an answer.
-var ErrNoAnswer = errors.New("the broker did not answer for the topic")
+	"carronade/target/kafka/cluster"
+)
 
 // operations returns the number of operations to make; -1: without end.
 func (w *Work) operations() int {
@@ -34,7 +29,7 @@ func (w *Work) operations() int {
 }
 
 // names returns the names for n operations, beginning with operation at.
-func (t *Load) names(at, n int) []string {
+func (t *work) names(at, n int) []string {
 	switch {
 	case t.Op == List:
 		return []string{""} // one operation for all topics
@@ -51,41 +46,6 @@ func (t *Load) names(at, n int) []string {
 	return t.Names[at : at+n]
 }
 
-// CreateTopics creates topics with one request and returns an error, or nil, for
-// each.
-func CreateTopics(ctx context.Context, client *kgo.Client, specs []Spec, timeout time.Duration) []error {
-	req := kmsg.NewPtrCreateTopicsRequest()
-	req.TimeoutMillis = int32(timeout.Milliseconds())
-	a := &attempt{errs: make([]error, len(specs))}
-	for _, s := range specs {
-		a.names = append(a.names, s.Name)
-		t := kmsg.NewCreateTopicsRequestTopic()
-		t.Topic, t.NumPartitions, t.ReplicationFactor = s.Name, s.Partitions, s.Replicas
-		if t.NumPartitions < 1 {
-			t.NumPartitions = -1 // the broker's default (KIP-464)
-		}
-		if t.ReplicationFactor < 1 {
-			t.ReplicationFactor = -1
-		}
-		for _, kv := range s.Config {
-			c := kmsg.NewCreateTopicsRequestTopicConfig()
-			c.Name, c.Value = kv[0], kmsg.StringPtr(kv[1])
-			t.Configs = append(t.Configs, c)
-		}
-		req.Topics = append(req.Topics, t)
-	}
-	resp, err := req.RequestWith(ctx, client)
-	if err != nil {
-		a.failAll(err)
-		return a.errs
-	}
-	a.failAll(ErrNoAnswer)
-	for _, t := range resp.Topics {
-		a.set(t.Topic, withMessage(kerr.ErrorForCode(t.ErrorCode), t.ErrorMessage))
-	}
-	return a.errs
-}
-
 func (a *attempt) deleteTopics(ctx context.Context, client *kgo.Client, timeout time.Duration) {
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.TimeoutMillis = int32(timeout.Milliseconds())
@@ -100,24 +60,16 @@ func (a *attempt) deleteTopics(ctx context.Context, client *kgo.Client, timeout 
 		a.failAll(err)
 		return
 	}
-	a.failAll(ErrNoAnswer)
+	a.failAll(cluster.ErrNoAnswer)
 	for _, t := range resp.Topics {
 		if t.Topic != nil {
-			a.set(*t.Topic, withMessage(kerr.ErrorForCode(t.ErrorCode), t.ErrorMessage))
+			a.set(*t.Topic, cluster.AnswerError(t.ErrorCode, t.ErrorMessage))
 		}
 	}
 }
 
-// withMessage adds a broker's message to its error.
-func withMessage(err error, message *string) error {
-	if err == nil || message == nil || *message == "" {
-		return err
-	}
-	return fmt.Errorf("%w (%s)", err, *message)
-}
-
 // list lists all topics. The result contains the last listing.
-func (t *Load) list(ctx context.Context, admin *kadm.Client) error {
+func (t *work) list(ctx context.Context, admin *kadm.Client) error {
 	list := admin.ListTopics
 	if t.Internal {
 		list = admin.ListTopicsWithInternal
@@ -145,14 +97,14 @@ func infoOf(d *kadm.TopicDetail) Topic {
 }
 
 // describe requests topics and their settings.
-func (t *Load) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
+func (t *work) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
 	found, err := admin.ListTopicsWithInternal(ctx, a.names...)
 	if err != nil {
 		a.failAll(err)
 		return
 	}
 	infos := map[string]*Topic{}
-	a.failAll(ErrNoAnswer)
+	a.failAll(cluster.ErrNoAnswer)
 	for name, d := range found {
 		a.set(name, d.Err)
 		if d.Err != nil {
@@ -163,7 +115,7 @@ func (t *Load) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
 		for _, p := range d.Partitions.Sorted() {
 			leaders = append(leaders, p.Leader)
 		}
-		i.Leaders = Layout(leaders)
+		i.Leaders = cluster.Layout(leaders)
 		infos[name] = &i
 	}
 	if len(infos) > 0 {
@@ -177,7 +129,7 @@ func (t *Load) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
 				a.set(rc.Name, rc.Err)
 				delete(infos, rc.Name)
 			} else if i := infos[rc.Name]; i != nil {
-				i.Settings = Settings(rc.Configs)
+				i.Settings = cluster.TopicSettings(rc.Configs)
 			}
 		}
 	}
@@ -188,22 +140,9 @@ func (t *Load) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
 	t.mu.Unlock()
 }
 
-// Settings returns the settings that were changed for a topic, and those that
-// affect its speed.
-func Settings(configs []kadm.Config) map[string]string {
-	set := map[string]string{}
-	for _, kv := range configs {
-		own := kv.Source == kmsg.ConfigSourceDynamicTopicConfig
-		if !kv.Sensitive && kv.Value != nil && (own || slices.Contains(performanceSettings, kv.Key)) {
-			set[kv.Key] = *kv.Value
-		}
-	}
-	return set
-}
-
 // deleteRecords deletes the records of topics up to an offset, in every
 // partition.
-func (t *Load) deleteRecords(ctx context.Context, admin *kadm.Client, a *attempt) {
+func (t *work) deleteRecords(ctx context.Context, admin *kadm.Client, a *attempt) {
 	found, err := admin.ListTopics(ctx, a.names...)
 	if err != nil {
 		a.notRequested = true
@@ -211,7 +150,7 @@ func (t *Load) deleteRecords(ctx context.Context, admin *kadm.Client, a *attempt
 		return
 	}
 	offsets := kadm.Offsets{}
-	a.failAll(ErrNoAnswer)
+	a.failAll(cluster.ErrNoAnswer)
 	for name, d := range found {
 		a.set(name, d.Err)
 		for p := range d.Partitions {
@@ -238,10 +177,10 @@ func (t *Load) deleteRecords(ctx context.Context, admin *kadm.Client, a *attempt
 }
 
 // read reads a topic completely.
-func (t *Load) read(ctx context.Context, client *kgo.Client, a *attempt) error {
+func (t *work) read(ctx context.Context, client *kgo.Client, a *attempt) error {
 	name := a.names[0]
 	began := time.Now()
-	r, err := t.cl.Read(ctx, client, name)
+	r, err := t.reading(ctx, t.cl.Config, client, name)
 	if err != nil {
 		return err
 	}
@@ -262,41 +201,4 @@ func (t *Load) read(ctx context.Context, client *kgo.Client, a *attempt) error {
 		t.res.Topics = append(t.res.Topics, info)
 	}
 	return nil
-}
-
-// performanceSettings are the settings of a topic that affect its performance.
-var performanceSettings = []string{
-	"cleanup.policy", "compression.type", "max.message.bytes", "message.timestamp.type", "min.insync.replicas",
-	"flush.messages", "flush.ms", "segment.bytes", "retention.bytes", "retention.ms", "unclean.leader.election.enable",
-}
-
-// Layout lists which broker leads which partitions, in bounded space:
-// "1: 0 3 6, 2: 1 4 7, 3: 2 5 8". Of many partitions it lists the first, and appends a
-// hash of all, so that different layouts have different texts.
-func Layout(leaders []int32) string {
-	const shown = 64
-	led := map[int32][]string{}
-	for p, l := range leaders {
-		if p == shown {
-			break
-		}
-		led[l] = append(led[l], fmt.Sprint(p))
-	}
-	var parts []string
-	for _, l := range slices.Sorted(maps.Keys(led)) {
-		leader := fmt.Sprint(l)
-		if l < 0 {
-			leader = "none"
-		}
-		parts = append(parts, leader+": "+strings.Join(led[l], " "))
-	}
-	text := strings.Join(parts, ", ")
-	if n := len(leaders); n > shown {
-		sum := fnv.New64a()
-		for _, l := range leaders {
-			_ = binary.Write(sum, binary.BigEndian, l) // cannot fail
-		}
-		text += fmt.Sprintf(" (the first %d of %d; #%012x of all)", shown, n, sum.Sum64()>>16)
-	}
-	return text
 }

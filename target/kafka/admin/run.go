@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/measure"
+	"carronade/target/kafka/cluster"
 )
 
 // DueBefore returns how many operations of a load with a rate are due before a
@@ -49,10 +50,9 @@ func (w *Work) each() int {
 	return max(1, w.PerRequest)
 }
 
-// Run makes the requests: Concurrency at once, each when it is due. It returns when all are
+// run makes the requests: Concurrency at once, each when it is due. It returns when all are
 // answered, or when the context ends, with the result so far. It is called once.
-func (t *Load) Run(ctx context.Context, on Cluster) *Result {
-	t.cl = on
+func (t *work) run(ctx context.Context) *Result {
 	total := t.operations()
 	going, stop := context.WithCancel(ctx)
 	defer stop()
@@ -96,7 +96,7 @@ func (t *Load) Run(ctx context.Context, on Cluster) *Result {
 	for range most {
 		wg.Go(func() {
 			// Its own client, so that requests do not queue on one connection.
-			own, err := t.cl.Connect()
+			own, err := kgo.NewClient(t.cl.Config.ClientOptions()...)
 			if err != nil {
 				own = t.cl.Control
 			} else {
@@ -147,7 +147,7 @@ func wait(going context.Context, d time.Duration) bool {
 }
 
 // result completes the result of a load of total operations.
-func (t *Load) result(elapsed time.Duration, total int) {
+func (t *work) result(elapsed time.Duration, total int) {
 	r := t.res
 	r.Elapsed = elapsed
 	if r.Begun = t.ended; r.Begun < 0 {
@@ -181,8 +181,8 @@ func (t *Load) result(elapsed time.Duration, total int) {
 }
 
 // do makes one request.
-func (t *Load) do(ctx context.Context, client *kgo.Client, a *attempt) {
-	timeout := t.cl.Timeout
+func (t *work) do(ctx context.Context, client *kgo.Client, a *attempt) {
+	timeout := t.cl.Config.RequestTimeout
 	if t.Op != Read { // a topic may be large, and each fetch has its own deadline
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout+time.Second)
@@ -192,12 +192,12 @@ func (t *Load) do(ctx context.Context, client *kgo.Client, a *attempt) {
 	admin.SetTimeoutMillis(int32(timeout.Milliseconds()))
 	switch t.Op {
 	case Create:
-		specs := make([]Spec, len(a.names))
+		specs := make([]cluster.TopicSpec, len(a.names))
 		for i, n := range a.names {
 			specs[i] = t.Spec
 			specs[i].Name = n
 		}
-		a.errs = CreateTopics(ctx, client, specs, timeout)
+		a.errs = cluster.CreateTopics(ctx, client, specs, timeout)
 	case Delete:
 		a.deleteTopics(ctx, client, timeout)
 	case List:

@@ -9,9 +9,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
+	"carronade/target/kafka/cluster"
 )
 
 // Operations on topics, for Work.Op.
@@ -46,8 +46,8 @@ type Work struct {
 	// Next returns the next name, for Times topics to create: it is called once
 	// for each, in order, by one goroutine at a time. Nil: Names is used.
 	Next func() string
-	Spec Spec  // create: partitions, replicas and settings; the name is not used
-	Upto int64 // delete-records: offset before which records are deleted; -1: all records
+	Spec cluster.TopicSpec // create: partitions, replicas and settings; the name is not used
+	Upto int64             // delete-records: offset before which records are deleted; -1: all records
 
 	Concurrency int     // requests in flight at once; 0 means 1
 	PerRequest  int     // topics in a request, for all but list and read; 0 means 1
@@ -141,18 +141,9 @@ func Names(prefix string, n int) []string {
 // maxFailureTexts is how many distinct texts of failures are kept.
 const maxFailureTexts = 32
 
-// A Cluster is what operations need of the target.
-type Cluster struct {
-	Control *kgo.Client                 // for requests where no other client can be made
-	Connect func() (*kgo.Client, error) // makes another client, which is closed at the end
-	Timeout time.Duration               // of a request
-	// Classify returns the class of an error, and whether the brokers certainly did not do the
-	// operation.
-	Classify func(error) (class load.Class, certain bool)
-	// Read reads a topic completely, to the ends that it has when reading begins. It does not
-	// create a missing topic.
-	Read func(ctx context.Context, client *kgo.Client, topic string) (Reading, error)
-}
+// A ReadTopic reads a topic completely by a client, to the ends that it has when reading begins. It does
+// not create a missing topic.
+type ReadTopic func(ctx context.Context, c *cluster.Config, client *kgo.Client, topic string) (Reading, error)
 
 // A Reading is what was read of a topic.
 type Reading struct {
@@ -161,10 +152,11 @@ type Reading struct {
 	Wire                 bool // Bytes is the size as fetched
 }
 
-// A Load is a Work that was checked, and then one in progress.
-type Load struct {
+// A work is a Work that was checked, and then one in progress.
+type work struct {
 	Work
-	cl Cluster
+	cl      *cluster.Cluster
+	reading ReadTopic
 
 	mu       sync.Mutex
 	res      *Result
@@ -179,8 +171,27 @@ type Load struct {
 	firstName string // of Next, made ahead to be checked; "" when it is used
 }
 
-// Prepare checks a Work. topic is that of its target, and check checks a name.
-func Prepare(w Work, topic string, check func(name string) error) (*Load, error) {
+// Run makes a load of operations on topics; read reads topics. It returns when all are answered, or
+// when the context ends, with the result so far. An error means that the load could not start.
+func Run(ctx context.Context, w Work, read ReadTopic) (*Result, error) {
+	c, err := cluster.ParseConfig(target.Spec{URL: w.URL, Op: cluster.OpConsume, Options: w.Options, Given: w.Given, Logf: w.Logf})
+	if err != nil {
+		return nil, err
+	}
+	t, err := prepare(w, c.Topic)
+	if err != nil {
+		return nil, err
+	}
+	if t.cl, err = c.Reach(ctx); err != nil {
+		return nil, err
+	}
+	defer t.cl.Close()
+	t.reading = read
+	return t.run(ctx), nil
+}
+
+// prepare checks a Work. topic is that of its target.
+func prepare(w Work, topic string) (*work, error) {
 	w.Concurrency, w.PerRequest = max(1, w.Concurrency), max(1, w.PerRequest)
 	firstName := ""
 	switch w.Op {
@@ -201,12 +212,12 @@ func Prepare(w Work, topic string, check func(name string) error) (*Load, error)
 			w.Names = []string{topic}
 		}
 		if firstName != "" {
-			if err := check(firstName); err != nil {
+			if err := cluster.CheckTopic(firstName); err != nil {
 				return nil, err
 			}
 		}
 		for _, n := range w.Names {
-			if err := check(n); err != nil {
+			if err := cluster.CheckTopic(n); err != nil {
 				return nil, err
 			}
 		}
@@ -219,7 +230,7 @@ func Prepare(w Work, topic string, check func(name string) error) (*Load, error)
 			Hint: "give the topics by name, or list or read without end",
 		}
 	}
-	t := &Load{
+	t := &work{
 		Work: w, firstName: firstName,
 		rows: map[[2]string]*failureRow{}, found: map[string]int{}, ended: -1, stop: func() {},
 		res: &Result{

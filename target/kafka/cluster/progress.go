@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+)
+
+// A Progress is how far the partitions of a cluster were read, which are the logs of a source. It has
+// the methods of load.Source and target.Seekable that are the same for both engines. One goroutine at
+// a time advances a log; others may ask meanwhile.
+type Progress struct {
+	cl        *Cluster
+	starts    []int64        // by log
+	next, end []atomic.Int64 // by log: to be delivered next; the end as last reported, -1: unknown
+}
+
+// NewProgress returns the progress of reading that begins at starts, offsets by log.
+func NewProgress(cl *Cluster, starts []int64) *Progress {
+	p := &Progress{cl: cl, starts: starts, next: make([]atomic.Int64, len(starts)), end: make([]atomic.Int64, len(starts))}
+	for log, start := range starts {
+		p.next[log].Store(start)
+		p.end[log].Store(-1)
+	}
+	return p
+}
+
+// Begin changes where reading of a log begins, before it does.
+func (p *Progress) Begin(log int, offset int64) {
+	p.starts[log] = offset
+	p.next[log].Store(offset)
+}
+
+// Deliver notes that everything before an offset of a log was delivered.
+func (p *Progress) Deliver(log int32, next int64) { p.next[log].Store(next) }
+
+// Reported notes the end of a log, as a broker reported it.
+func (p *Progress) Reported(log int32, end int64) { p.end[log].Store(end) }
+
+// Next is the offset of a log that is to be delivered next.
+func (p *Progress) Next(log int) int64 { return p.next[log].Load() }
+
+// Logs implements load.Source.
+func (p *Progress) Logs() []string { return p.cl.Logs() }
+
+// Behind is how many events of a log are not delivered, by its end as last reported; -1: unknown.
+func (p *Progress) Behind(log int) int64 {
+	if end := p.end[log].Load(); end >= 0 {
+		return max(0, end-p.next[log].Load())
+	}
+	return -1
+}
+
+// Lag implements load.Source.
+func (p *Progress) Lag() []int64 {
+	lag := make([]int64, len(p.next))
+	for log := range lag {
+		lag[log] = p.Behind(log)
+	}
+	return lag
+}
+
+// Starts returns, per log, the offset where reading began.
+func (p *Progress) Starts() []int64 { return slices.Clone(p.starts) }
+
+// Positions returns, per log, the offset up to which everything was delivered.
+func (p *Progress) Positions() []int64 {
+	at := make([]int64, len(p.next))
+	for log := range at {
+		at[log] = p.next[log].Load()
+	}
+	return at
+}
+
+// Ends asks the brokers for the current end of each log.
+func (p *Progress) Ends(ctx context.Context) ([]int64, error) { return p.cl.Ends(ctx) }
+
+// Heads asks the brokers for the current beginning of each log.
+func (p *Progress) Heads(ctx context.Context) ([]int64, error) { return p.cl.Heads(ctx) }

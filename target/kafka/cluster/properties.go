@@ -1,0 +1,233 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxProperties bounds the size of a properties file.
+const maxProperties = 1 << 20
+
+// parseProperties reads a Java properties file, in the format that
+// java.util.Properties.load documents: "key=value", "key: value" or
+// "key value"; lines that begin with # or ! are comments; a backslash at the
+// end joins the next line; \t \n \r \f \\ \uXXXX and \ before anything else.
+// A key given twice has its last value. Files are read as UTF-8.
+//
+// An error names the line and never quotes it, since it may contain a password.
+func parseProperties(data []byte) (map[string]string, error) {
+	if len(data) > maxProperties {
+		return nil, fmt.Errorf("it has %d bytes, more than %d", len(data), maxProperties)
+	}
+	props := map[string]string{}
+	sc := bufio.NewScanner(bytes.NewReader(data))
+	sc.Buffer(nil, maxProperties+1)
+	sc.Split(splitJavaLines)
+	var logical []byte
+	number, first := 0, 0
+	flush := func() error {
+		if len(logical) == 0 {
+			return nil
+		}
+		key, value, err := parseProperty(logical)
+		logical = logical[:0]
+		if err != nil {
+			return fmt.Errorf("line %d: %w", first, err)
+		}
+		props[key] = value
+		return nil
+	}
+	continued := false
+	for sc.Scan() {
+		number++
+		line := bytes.TrimLeft(sc.Bytes(), " \t\f")
+		if !continued {
+			if len(line) == 0 || line[0] == '#' || line[0] == '!' {
+				continue
+			}
+			first = number
+		}
+		slashes := 0
+		for slashes < len(line) && line[len(line)-1-slashes] == '\\' {
+			slashes++
+		}
+		if continued = slashes%2 == 1; continued {
+			line = line[:len(line)-1]
+		}
+		logical = append(logical, line...)
+		if continued {
+			continue
+		}
+		if err := flush(); err != nil {
+			return nil, err
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return nil, err
+	}
+	return props, flush()
+}
+
+// splitJavaLines splits at \n, \r and \r\n.
+func splitJavaLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	i := bytes.IndexAny(data, "\r\n")
+	switch {
+	case i < 0 && atEOF && len(data) > 0:
+		return len(data), data, nil
+	case i < 0:
+		return 0, nil, nil
+	case data[i] == '\r' && i+1 == len(data) && !atEOF:
+		return 0, nil, nil // perhaps \r\n
+	case data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n':
+		return i + 2, data[:i], nil
+	}
+	return i + 1, data[:i], nil
+}
+
+// parseProperty splits one logical line.
+func parseProperty(line []byte) (key, value string, err error) {
+	i := 0
+	for i < len(line) && !bytes.ContainsRune([]byte("=: \t\f"), rune(line[i])) {
+		if line[i] == '\\' {
+			i++
+		}
+		i++
+	}
+	i = min(i, len(line))
+	if key, err = unescapeProperty(line[:i]); err != nil {
+		return "", "", err
+	}
+	rest := bytes.TrimLeft(line[i:], " \t\f")
+	if len(rest) > 0 && (rest[0] == '=' || rest[0] == ':') {
+		rest = bytes.TrimLeft(rest[1:], " \t\f")
+	}
+	value, err = unescapeProperty(rest)
+	return key, value, err
+}
+
+func unescapeProperty(b []byte) (string, error) {
+	if !bytes.ContainsRune(b, '\\') {
+		return string(b), nil
+	}
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		if b[i] != '\\' {
+			out = append(out, b[i])
+			continue
+		}
+		i++
+		if i == len(b) {
+			break // a single backslash at the very end is ignored
+		}
+		switch b[i] {
+		case 't':
+			out = append(out, '\t')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 'f':
+			out = append(out, '\f')
+		case 'u':
+			if i+5 > len(b) {
+				return "", fmt.Errorf("a \\u needs four hexadecimal digits")
+			}
+			n, err := strconv.ParseUint(string(b[i+1:i+5]), 16, 16)
+			if err != nil {
+				return "", fmt.Errorf("a \\u needs four hexadecimal digits")
+			}
+			out = utf8.AppendRune(out, rune(n))
+			i += 4
+		default:
+			out = append(out, b[i])
+		}
+	}
+	return string(out), nil
+}
+
+// ReadProperties reads a client's properties file and adds single properties, each
+// k=v, which take precedence. Errors quote no value: it may be a password.
+func ReadProperties(file string, single []string) (map[string]string, error) {
+	props := map[string]string{}
+	if file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the client's properties: %w", err)
+		}
+		if props, err = parseProperties(data); err != nil {
+			return nil, fmt.Errorf("read the client's properties in %s: %w", file, err)
+		}
+	}
+	for _, s := range single {
+		key, value, ok := strings.Cut(s, "=")
+		key = strings.TrimSpace(key)
+		if !ok || key == "" {
+			// The text is not quoted: it may be a password.
+			return nil, fmt.Errorf("client-property: want key=value, such as linger.ms=5")
+		}
+		props[key] = strings.TrimSpace(value)
+	}
+	return props, nil
+}
+
+// parseJAAS reads the value of sasl.jaas.config, such as
+//
+//	org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b";
+//
+// and returns the login module's class and its options. Errors never quote it.
+func parseJAAS(s string) (module string, options map[string]string, err error) {
+	options = map[string]string{}
+	var words []string
+	for s = strings.TrimSpace(s); s != "" && s[0] != ';'; s = strings.TrimLeft(s, " \t\r\n") {
+		var word strings.Builder
+		quote := byte(0)
+		i := 0
+		for ; i < len(s); i++ {
+			c := s[i]
+			switch {
+			case c == '\\' && quote != 0 && i+1 < len(s):
+				i++
+				word.WriteByte(s[i])
+				continue
+			case quote != 0 && c == quote:
+				quote = 0
+				continue
+			case quote == 0 && (c == '"' || c == '\''):
+				quote = c
+				continue
+			}
+			if quote == 0 && (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ';') {
+				break
+			}
+			word.WriteByte(c)
+		}
+		if quote != 0 {
+			return "", nil, fmt.Errorf("sasl.jaas.config: a quote is not closed")
+		}
+		s = s[i:]
+		words = append(words, word.String())
+	}
+	if len(words) == 0 {
+		return "", nil, fmt.Errorf("sasl.jaas.config is empty")
+	}
+	if len(words) > 1 {
+		switch strings.ToLower(words[1]) {
+		case "required", "requisite", "sufficient", "optional":
+		default:
+			return "", nil, fmt.Errorf("sasl.jaas.config: the second word must be 'required'")
+		}
+		for i, w := range words[2:] {
+			k, v, ok := strings.Cut(w, "=")
+			if !ok {
+				return "", nil, fmt.Errorf("sasl.jaas.config: option %d is not key=value", i+1)
+			}
+			options[k] = v
+		}
+	}
+	return words[0], options, nil
+}

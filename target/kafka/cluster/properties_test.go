@@ -1,0 +1,174 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseProperties(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, text string
+		want       map[string]string
+	}{
+		{"separators", "a=1\nb: 2\nc 3\nd =4\ne", map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": ""}},
+		{"comments", "# a=1\n  ! b=2\nc=3 # kept\n", map[string]string{"c": "3 # kept"}},
+		{"joined lines", "a=1,\\\n   2\nb=3", map[string]string{"a": "1,2", "b": "3"}},
+		{"an escaped backslash joins nothing", "a=1\\\\\nb=2", map[string]string{"a": `1\`, "b": "2"}},
+		{"comment after a joined line is text", "a=1\\\n#2", map[string]string{"a": "1#2"}},
+		{"escapes", `a=\t\u00e9\=\:` + "\r\nb\\=c=d", map[string]string{"a": "\té=:", "b=c": "d"}},
+		{"carriage returns", "a=1\rb=2\r\nc=3", map[string]string{"a": "1", "b": "2", "c": "3"}},
+		{"later wins", "a=1\na=2", map[string]string{"a": "2"}},
+		{"a value keeps trailing spaces", "a=1 ", map[string]string{"a": "1 "}},
+		{"ends in a backslash", "a=1\\", map[string]string{"a": "1"}},
+		{"jaas", `sasl.jaas.config=org.apache.Plain required username="a" password="b=c";`, map[string]string{
+			"sasl.jaas.config": `org.apache.Plain required username="a" password="b=c";`,
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parseProperties([]byte(tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParsePropertiesErrors(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`p=canary\u12`, `p=canary\uzzzz`} {
+		_, err := parseProperties([]byte("ok=1\n" + text))
+		if err == nil || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("got %v, want an error about line 2", err)
+		}
+		if strings.Contains(err.Error(), "canary") {
+			t.Errorf("the error contains the value: %v", err)
+		}
+	}
+	if _, err := parseProperties(make([]byte, maxProperties+1)); err == nil {
+		t.Error("a file that is too large was accepted")
+	}
+}
+
+func TestParseJAAS(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, text, module string
+		options            map[string]string
+		wrong              bool
+	}{
+		{
+			name: "plain", text: `o.a.k.PlainLoginModule required username="alice" password="a b;c\"d";`,
+			module: "o.a.k.PlainLoginModule", options: map[string]string{"username": "alice", "password": `a b;c"d`},
+		},
+		{name: "single quotes", text: "M required\n a='x y'\n b=z ;", module: "M", options: map[string]string{"a": "x y", "b": "z"}},
+		{name: "no options", text: "M required;", module: "M", options: map[string]string{}},
+		{name: "open quote", text: `M required password="canary`, wrong: true},
+		{name: "no value", text: `M required canary;`, wrong: true},
+		{name: "no flag", text: `M username="a";`, wrong: true},
+		{name: "empty", text: ` ; `, wrong: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			module, options, err := parseJAAS(tt.text)
+			if tt.wrong {
+				if err == nil {
+					t.Fatalf("got %s %v, want an error", module, options)
+				}
+				if strings.Contains(err.Error(), "canary") {
+					t.Fatalf("the error contains the secret: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if module != tt.module {
+				t.Errorf("got module %q, want %q", module, tt.module)
+			}
+			if diff := cmp.Diff(tt.options, options); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// FuzzParseProperties checks that the parser fails only with an error, and that
+// its result can be written and read again.
+func FuzzParseProperties(f *testing.F) {
+	f.Add([]byte("a=1\nb: 2\\\n 3\n#c\nd\\u0041=e\\\\"))
+	f.Add([]byte("\\"))
+	f.Add([]byte("sasl.jaas.config=M required username=\"a\" password='b';"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		props, err := parseProperties(data)
+		if err != nil {
+			return
+		}
+		escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\f", `\f`, " ", `\ `, "=", `\=`, ":", `\:`, "#", `\#`, "!", `\!`)
+		var b strings.Builder
+		for k, v := range props {
+			b.WriteString(escape.Replace(k) + "=" + escape.Replace(v) + "\n")
+		}
+		again, err := parseProperties([]byte(b.String()))
+		if b.Len() > maxProperties {
+			return
+		}
+		if err != nil {
+			t.Fatalf("read what was written: %v", err)
+		}
+		delete(props, "") // a line that begins with a separator has an empty key, which cannot be written alone
+		delete(again, "")
+		if diff := cmp.Diff(props, again); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func FuzzParseJAAS(f *testing.F) {
+	f.Add(`M required a="b" c='d';`)
+	f.Add(`M required a="\"`)
+	f.Fuzz(func(t *testing.T, s string) {
+		done := make(chan struct{})
+		go func() { defer close(done); parseJAAS(s) }()
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second):
+			t.Fatal("parseJAAS does not end")
+		}
+	})
+}
+
+// Reports show the options that were set, but must not show secrets.
+func TestShowProperty(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, text, want string }{
+		{"no secret", "linger.ms=7", "linger.ms=7"},
+		{"a list of brokers", "bootstrap.servers=a:1,b:2", "bootstrap.servers=a:1,b:2"},
+		{"login", `sasl.jaas.config=x.PlainLoginModule required username="u" password="p=q";`, "sasl.jaas.config=(not shown)"},
+		{"login with spaces", ` sasl.jaas.config = x password="p"`, "sasl.jaas.config=(not shown)"},
+		{"key", "ssl.keystore.key=-----BEGIN", "ssl.keystore.key=(not shown)"},
+		{"password of the key", "ssl.key.password=p", "ssl.key.password=(not shown)"},
+		{"password of the key store", "ssl.keystore.password=p", "ssl.keystore.password=(not shown)"},
+		{"password of the trust store", "ssl.truststore.password=p", "ssl.truststore.password=(not shown)"},
+		{"client's secret", "sasl.oauthbearer.client.credentials.client.secret=p", "sasl.oauthbearer.client.credentials.client.secret=(not shown)"},
+		{"a URL with a login", "sasl.oauthbearer.token.endpoint.url=https://u:p@h/t", "sasl.oauthbearer.token.endpoint.url=(not shown)"},
+		{"not known", "vault.token=p", "vault.token=(not shown)"},
+		{"no property", "p", "(not shown)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := showProperty(tt.text); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	for _, o := range Options() {
+		if o.Name == "client-property" && o.Show == nil {
+			t.Error("client-property is shown with its value")
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/aws"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"carronade/internal/conn"
+	"carronade/target"
+)
+
+// The SASL mechanisms.
+const (
+	MechPlain    = "PLAIN"
+	MechScram256 = "SCRAM-SHA-256"
+	MechScram512 = "SCRAM-SHA-512"
+	MechOAuth    = "OAUTHBEARER"
+	MechAWS      = "AWS_MSK_IAM"
+)
+
+// dialTimeout bounds one attempt to connect, TLS and login included.
+const dialTimeout = 10 * time.Second
+
+// A Security describes how connections are made: buffers, TLS and login. It is
+// safe for concurrent use. It contains secrets, so it prints as a
+// summary.
+type Security struct {
+	TLS        *tls.Config // nil: plaintext
+	SkipVerify bool
+	anyName    bool           // a certificate's chain is checked, but not its name
+	Mechanism  sasl.Mechanism // nil: no login
+	User       string
+	sendBuffer int // bytes; 0: the operating system's default
+	recvBuffer int
+	clientID   string
+	via        func(ctx context.Context, addr string) (net.Conn, error) // see conn.Dialer
+}
+
+// String describes the settings without their secrets: "SASL_SSL,
+// SCRAM-SHA-256 as alice, any certificate".
+func (s *Security) String() string {
+	parts := []string{s.Protocol()}
+	if s.Mechanism != nil {
+		as := s.Mechanism.Name()
+		if s.User != "" {
+			as += " as " + s.User
+		}
+		parts = append(parts, as)
+	}
+	switch {
+	case s.SkipVerify:
+		parts = append(parts, "any certificate is accepted")
+	case s.anyName:
+		parts = append(parts, "a certificate of any name is accepted")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// GoString keeps %#v from printing secrets.
+func (s *Security) GoString() string { return s.String() }
+
+// Plaintext is the protocol without TLS and without a login.
+const Plaintext = "PLAINTEXT"
+
+// Protocol returns Kafka's name for the kind of listener.
+func (s *Security) Protocol() string {
+	switch {
+	case s.TLS != nil && s.Mechanism != nil:
+		return "SASL_SSL"
+	case s.TLS != nil:
+		return "SSL"
+	case s.Mechanism != nil:
+		return "SASL_PLAINTEXT"
+	}
+	return Plaintext
+}
+
+// parseSecurity reads the security options, and a Java client's properties
+// where an option is not set.
+func parseSecurity(v target.Values, props map[string]string) (*Security, error) {
+	s := &Security{
+		sendBuffer: int(v.Size("send-buffer")),
+		recvBuffer: int(v.Size("recv-buffer")),
+		SkipVerify: v.Bool("tls-insecure-skip-verify"),
+	}
+	protocol := strings.ToUpper(props["security.protocol"])
+	switch protocol {
+	case "", Plaintext, "SSL", "SASL_PLAINTEXT", "SASL_SSL":
+	default:
+		return nil, fmt.Errorf("client property security.protocol: want PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+	}
+	useTLS := v.Bool("tls") || v.Has("tls-ca") || v.Has("tls-cert") || v.Has("tls-key") ||
+		v.Has("tls-server-name") || s.SkipVerify || strings.HasSuffix(protocol, "SSL")
+	var err error
+	if useTLS {
+		if s.TLS, err = parseTLS(v, props); err != nil {
+			return nil, err
+		}
+		if id, set := props["ssl.endpoint.identification.algorithm"]; set && id == "" && !s.SkipVerify {
+			// Java's setting for checking the chain, but not the name.
+			verifyChainOnly(s.TLS)
+			s.anyName = true
+		}
+	}
+	mechanism := v.String("sasl-mechanism")
+	if mechanism == "" && strings.HasPrefix(protocol, "SASL_") {
+		// GSSAPI is Java's default. It is refused below, instead of guessing.
+		mechanism = cmp.Or(props["sasl.mechanism"], "GSSAPI")
+	}
+	if mechanism == "" {
+		if v.Has("user") || v.Has("password") {
+			return nil, &target.Error{
+				Doing: "read the options", Err: errors.New("a user or a password without a mechanism"),
+				Hint: "add --sasl-mechanism PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM",
+			}
+		}
+		return s, nil
+	}
+	s.Mechanism, s.User, err = parseSASL(strings.ToUpper(mechanism), v, props)
+	return s, err
+}
+
+func parseSASL(mechanism string, v target.Values, props map[string]string) (m sasl.Mechanism, user string, err error) {
+	jaas := map[string]string{}
+	if text := props["sasl.jaas.config"]; text != "" {
+		if _, jaas, err = parseJAAS(text); err != nil {
+			return nil, "", err
+		}
+	}
+	user = cmp.Or(v.String("user"), jaas["username"])
+	password := jaas["password"]
+	if v.Has("password") {
+		if password, err = target.ReadSecret("password", v.String("password")); err != nil {
+			return nil, "", err
+		}
+	}
+	need := func(what, hint string) error {
+		return &target.Error{Doing: "log in by " + mechanism, Err: fmt.Errorf("no %s was given", what), Hint: hint}
+	}
+	const passwordHint = "add --password env:NAME or --password file:PATH, or sasl.jaas.config in --client-config"
+	switch mechanism {
+	case MechPlain, MechScram256, MechScram512:
+		if user == "" {
+			return nil, "", need("user", "add --user NAME")
+		}
+		if password == "" {
+			return nil, "", need("password", passwordHint)
+		}
+	}
+	switch mechanism {
+	case MechPlain:
+		return plain.Auth{User: user, Pass: password}.AsMechanism(), user, nil
+	case MechScram256:
+		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism(), user, nil
+	case MechScram512:
+		return scram.Auth{User: user, Pass: password}.AsSha512Mechanism(), user, nil
+	case MechOAuth:
+		if password != "" {
+			return oauth.Auth{Token: password, Extensions: oauthExtensions(jaas)}.AsMechanism(), user, nil
+		}
+		source, user, err := parseOAuth(user, jaas, props)
+		if err != nil {
+			return nil, "", err
+		}
+		return oauth.Oauth(source), user, nil
+	case MechAWS:
+		auth := aws.Auth{
+			AccessKey:    cmp.Or(user, os.Getenv("AWS_ACCESS_KEY_ID")),
+			SecretKey:    cmp.Or(password, os.Getenv("AWS_SECRET_ACCESS_KEY")),
+			SessionToken: os.Getenv("AWS_SESSION_TOKEN"),
+		}
+		if v.Has("session-token") {
+			if auth.SessionToken, err = target.ReadSecret("session-token", v.String("session-token")); err != nil {
+				return nil, "", err
+			}
+		}
+		if auth.AccessKey == "" || auth.SecretKey == "" {
+			return nil, "", need("access key and secret key", "add --user KEY --password env:NAME, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+		}
+		return auth.AsManagedStreamingIAMMechanism(), auth.AccessKey, nil
+	}
+	return nil, "", &target.Error{
+		Doing: "read the options", Err: fmt.Errorf("unknown SASL mechanism %s", mechanism),
+		Hint: "use --sasl-mechanism PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM",
+	}
+}
+
+// parseTLS reads the TLS options and properties. It refuses Java's key stores
+// (JKS); the error names the command that converts one to PEM.
+func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
+	for _, store := range []string{"truststore", "keystore"} {
+		kind := strings.ToUpper(props["ssl."+store+".type"])
+		if props["ssl."+store+".location"] != "" && kind != "PEM" {
+			return nil, &target.Error{
+				Doing: "read the client property ssl." + store + ".location",
+				Err:   fmt.Errorf("Java key stores of type %s cannot be read", cmp.Or(kind, "JKS")),
+				Hint: "convert it to PEM (keytool -importkeystore -deststoretype PKCS12 ..., then openssl pkcs12 -nodes ...) and set ssl." +
+					store + ".type=PEM, or give --tls-ca, --tls-cert and --tls-key",
+			}
+		}
+	}
+	m := conn.Material{ServerName: v.String("tls-server-name"), SkipVerify: v.Bool("tls-insecure-skip-verify")}
+	var err error
+	if m.CA, err = pemText(v.String("tls-ca"), "--tls-ca", props["ssl.truststore.location"], "ssl.truststore.location", props["ssl.truststore.certificates"]); err != nil {
+		return nil, err
+	}
+	if m.Cert, err = pemText(v.String("tls-cert"), "--tls-cert", props["ssl.keystore.location"], "ssl.keystore.location", props["ssl.keystore.certificate.chain"]); err != nil {
+		return nil, err
+	}
+	if m.Key, err = pemText(v.String("tls-key"), "--tls-key", "", "", props["ssl.keystore.key"]); err != nil {
+		return nil, err
+	}
+	return m.Config()
+}
+
+// pemText returns the PEM text from the first that is given: an option's file, a
+// property's file, or a property itself.
+func pemText(optionFile, option, propFile, prop, text string) (conn.Text, error) {
+	switch {
+	case optionFile != "":
+		return conn.ReadText(optionFile, option)
+	case propFile != "":
+		return conn.ReadText(propFile, "the client property "+prop)
+	}
+	return conn.Text{Data: []byte(text), From: "the client property " + prop}, nil
+}
+
+// verifyChainOnly checks the certificate's chain and validity, but not its name.
+func verifyChainOnly(cfg *tls.Config) {
+	roots := cfg.RootCAs
+	cfg.InsecureSkipVerify = true // VerifyConnection does the same checks, except the name
+	cfg.VerifyConnection = func(cs tls.ConnectionState) error {
+		opts := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
+		for _, c := range cs.PeerCertificates[1:] {
+			opts.Intermediates.AddCert(c)
+		}
+		_, err := cs.PeerCertificates[0].Verify(opts)
+		return err
+	}
+}
+
+// Dial connects to a broker: TCP with the requested buffers, TLS, and login.
+// The connection is ready for requests; without TLS it is a *net.TCPConn. Dial
+// takes at most ten seconds, or until the context ends. Config.Explain has hints
+// for its errors.
+func (s *Security) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	nc, _, err := s.DialFor(ctx, addr)
+	return nc, err
+}
+
+// DialFor is Dial for a connection that stays open: it also returns how long the
+// login is valid.
+func (s *Security) DialFor(ctx context.Context, addr string) (net.Conn, LoginTerm, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	nc, err := s.dialTransport(ctx, addr)
+	if err != nil {
+		return nil, LoginTerm{}, err
+	}
+	if s.Mechanism == nil {
+		return nc, LoginTerm{}, nil
+	}
+	stop := conn.Interrupt(ctx, nc)
+	lifetime, err := s.Login(s.FirstMessage(ctx, addr), ExchangeOn(nc, s.clientID))
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		nc.Close()
+		return nil, LoginTerm{}, err
+	}
+	return nc, NewLoginTerm(lifetime), nil
+}
+
+// dialTransport connects by TCP, and TLS where configured, without login.
+func (s *Security) dialTransport(ctx context.Context, addr string) (net.Conn, error) {
+	d := conn.Dialer{TLS: s.TLS, SendBuffer: s.sendBuffer, RecvBuffer: s.recvBuffer, Via: s.via}
+	return d.Dial(ctx, addr)
+}
+
+// DialForClient connects for a franz-go client, which does the login.
+func (s *Security) DialForClient(ctx context.Context, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return s.dialTransport(ctx, addr)
+}
+
+// kgoOpts returns the same settings for a franz-go client.
+func (s *Security) kgoOpts() []kgo.Opt {
+	opts := []kgo.Opt{kgo.Dialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
+		return s.DialForClient(ctx, addr)
+	})}
+	if s.Mechanism != nil {
+		opts = append(opts, kgo.SASL(s.Mechanism))
+	}
+	return opts
+}

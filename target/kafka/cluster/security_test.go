@@ -1,0 +1,198 @@
+package cluster
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/testkit"
+	"carronade/target"
+)
+
+// securityFor reads security options and properties.
+func securityFor(t *testing.T, given map[string][]string, props map[string]string) (*Security, error) {
+	t.Helper()
+	v := target.Values{}
+	for k, x := range given {
+		v[k] = x
+	}
+	return parseSecurity(v, props)
+}
+
+func TestSecurityProperties(t *testing.T) {
+	ca, _ := testkit.NewAuthority("test").Files(t)
+	pemCA, err := os.ReadFile(ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pemKey := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	locked := string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: der}))
+	t.Setenv("TEST_SECRET", "canary")
+	for _, tt := range []struct {
+		name  string
+		given map[string][]string
+		props map[string]string
+		want  string // of String
+		wrong string // part of the error
+		hint  string
+	}{
+		{name: "nothing", want: "PLAINTEXT"},
+		{name: "TLS by property", props: map[string]string{"security.protocol": "ssl"}, want: "SSL"},
+		{name: "inline authority", props: map[string]string{"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.certificates": string(pemCA)}, want: "SSL"},
+		{name: "no authority in the file", props: map[string]string{"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.certificates": pemKey}, wrong: "no certificate"},
+		{name: "JKS", props: map[string]string{"security.protocol": "SSL", "ssl.truststore.location": "/x.jks"}, wrong: "JKS", hint: "keytool"},
+		{name: "PKCS12", props: map[string]string{"security.protocol": "SSL", "ssl.keystore.location": "/x.p12", "ssl.keystore.type": "PKCS12"}, wrong: "PKCS12", hint: "openssl"},
+		{name: "locked key", props: map[string]string{"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": string(pemCA), "ssl.keystore.key": locked}, wrong: "encrypted", hint: "openssl"},
+		{name: "another's key", props: map[string]string{"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": string(pemCA), "ssl.keystore.key": pemKey}, wrong: "certificate"},
+		{name: "key alone", given: map[string][]string{"tls-key": {ca}}, wrong: "without a certificate", hint: "--tls-cert"},
+		{name: "file missing", given: map[string][]string{"tls-ca": {"/no/such/file"}}, wrong: "/no/such/file"},
+		{name: "protocol", props: map[string]string{"security.protocol": "HTTPS"}, wrong: "security.protocol"},
+		{name: "GSSAPI is the default", props: map[string]string{"security.protocol": "SASL_SSL"}, wrong: "GSSAPI", hint: "--sasl-mechanism"},
+		{
+			name: "login by property", want: "SASL_PLAINTEXT, PLAIN as a",
+			props: map[string]string{"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": `M required username="a" password="canary";`},
+		},
+		{name: "option over property", want: "SASL_PLAINTEXT, SCRAM-SHA-256 as b", given: map[string][]string{"sasl-mechanism": {"SCRAM-SHA-256"}, "user": {"b"}}, props: map[string]string{"sasl.mechanism": "PLAIN", "sasl.jaas.config": `M required username="a" password="canary";`}},
+		{name: "no password", given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"a"}}, wrong: "no password", hint: "--password env:NAME"},
+		{name: "no user", given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "password": {"env:TEST_SECRET"}}, wrong: "no user", hint: "--user"},
+		{name: "no token", given: map[string][]string{"sasl-mechanism": {"OAUTHBEARER"}}, wrong: "no token", hint: "--password"},
+		{name: "AWS without keys", given: map[string][]string{"sasl-mechanism": {"AWS_MSK_IAM"}}, wrong: "no access key", hint: "AWS_ACCESS_KEY_ID"},
+		{name: "AWS", want: "SASL_PLAINTEXT, AWS_MSK_IAM as KEY", given: map[string][]string{"sasl-mechanism": {"AWS_MSK_IAM"}, "user": {"KEY"}, "password": {"env:TEST_SECRET"}, "session-token": {"env:TEST_SECRET"}}},
+		{name: "any name", want: "SSL, a certificate of any name is accepted", props: map[string]string{"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""}},
+		{name: "the name by https", want: "SSL", props: map[string]string{"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "https"}},
+		{name: "any certificate", want: "SSL, any certificate is accepted", given: map[string][]string{"tls-insecure-skip-verify": {"true"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("AWS_ACCESS_KEY_ID", "")
+			t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+			s, err := securityFor(t, tt.given, tt.props)
+			if tt.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(hintOf(err), tt.hint) {
+					t.Fatalf("got %v with hint %q, want %q with hint %q", err, hintOf(err), tt.wrong, tt.hint)
+				}
+				if strings.Contains(fmt.Sprintf("%v %+v", err, err), "canary") {
+					t.Fatalf("the error contains the secret: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.String(); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+				if strings.Contains(fmt.Sprintf(format, s), "canary") {
+					t.Errorf("%s prints the secret", format)
+				}
+			}
+		})
+	}
+}
+
+func TestOAuthTokenEndpoint(t *testing.T) {
+	t.Parallel()
+	requests := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		id, secret, _ := r.BasicAuth()
+		if r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "kafka" || id != "me" || secret != "canary" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":%d}`, requests, []int{10, 3600}[min(requests-1, 1)])
+	}))
+	defer srv.Close()
+	props := map[string]string{"sasl.oauthbearer.token.endpoint.url": srv.URL}
+	jaas := map[string]string{"clientId": "me", "clientSecret": "canary", "scope": "kafka", "extension_logicalCluster": "lc"}
+	get, user, err := parseOAuth("", jaas, props)
+	if err != nil || user != "me" {
+		t.Fatalf("got user %q, %v", user, err)
+	}
+	// The first token expires too soon to be cached; the second is cached.
+	for _, want := range []string{"token-1", "token-2", "token-2"} {
+		auth, err := get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if auth.Token != want || auth.Extensions["logicalCluster"] != "lc" {
+			t.Errorf("got token %q with %v, want %q", auth.Token, auth.Extensions, want)
+		}
+	}
+	jaas["clientSecret"] = "wrong canary"
+	get, _, err = parseOAuth("", jaas, props)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = get(t.Context()); err == nil || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "canary") {
+		t.Errorf("got %v, want an error with 401 and without the secret", err)
+	}
+	for _, bad := range []string{"ftp://x", "::", "http://"} {
+		if _, _, err := parseOAuth("", jaas, map[string]string{"sasl.oauthbearer.token.endpoint.url": bad}); err == nil {
+			t.Errorf("the endpoint %q was accepted", bad)
+		}
+	}
+}
+
+func TestUnsecuredToken(t *testing.T) {
+	t.Parallel()
+	got := unsecuredToken(map[string]string{"unsecuredLoginStringClaim_sub": "alice"}, time.Unix(1000, 0))
+	if parts := strings.Split(got, "."); len(parts) != 3 || parts[2] != "" {
+		t.Errorf("got %q, want three parts with an empty last one", got)
+	}
+}
+
+// TestExplainHasHints checks that every error of connecting has a hint.
+func TestExplainHasHints(t *testing.T) {
+	t.Parallel()
+	c := &Config{Security: &Security{}}
+	for _, err := range []error{
+		errSpeaksTLS, errSpeaksPlain, errWantsLogin, errNoLogin, errNoAnswer, errClosedUnanswered, ErrTooOld,
+		&net.DNSError{}, &NotKafkaError{},
+		x509.UnknownAuthorityError{},
+		x509.CertificateInvalidError{},
+		os.ErrDeadlineExceeded, fmt.Errorf("whatever"),
+	} {
+		if hintOf(c.Explain("connect", err)) == "" {
+			t.Errorf("%v has no hint", err)
+		}
+	}
+}
+
+func FuzzSkipTags(f *testing.F) {
+	f.Add([]byte{1, 0, 2, 7, 7, 9})
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		rest, err := SkipTags(b)
+		if err == nil && len(rest) > len(b) {
+			t.Fatal("the rest is longer than the input")
+		}
+	})
+}
+
+// hintOf is the hint of an error; "": it has none.
+func hintOf(err error) string {
+	if e, ok := errors.AsType[*target.Error](err); ok {
+		return e.Hint
+	}
+	return ""
+}

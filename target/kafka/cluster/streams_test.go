@@ -1,0 +1,37 @@
+package cluster
+
+import (
+	"testing"
+
+	"carronade/payload"
+)
+
+// TestKeysHaveOneOwner: all events of a key belong to one client and one partition, and
+// each client has some of each partition.
+func TestKeysHaveOneOwner(t *testing.T) {
+	t.Parallel()
+	gen, err := payload.New(payload.Spec{Seed: 1, Size: "10", Payload: "random", Key: "uniform(500)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const clients, partitions = 3, 6
+	s := NewStreams(Partitioner{Kind: "murmur2"}, clients, partitions, gen, 1)
+	type place struct {
+		client    int
+		partition int32
+	}
+	owners, used := map[string]place{}, map[place]bool{}
+	for stream := range int32(s.Partitioner.Streams()) {
+		for k := range uint64(400) {
+			key := string(gen.AppendKey(nil, s.KeyNumber(stream, k)))
+			p := place{s.Client(stream), s.Partition(stream)}
+			if was, ok := owners[key]; ok && was != p {
+				t.Fatalf("key %q belongs to %v and %v", key, was, p)
+			}
+			owners[key], used[p] = p, true
+		}
+	}
+	if len(owners) < 450 || len(used) != clients*partitions {
+		t.Errorf("%d keys in %d streams", len(owners), len(used))
+	}
+}

@@ -1,0 +1,62 @@
+package franz
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// The client engine compresses with the wire engine's codecs, other clients can read
+// the result, and any number of goroutines may compress at once.
+func TestClientCompressor(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	src := make([]byte, 16_000)
+	for i := range src {
+		src[i] = byte('A' + r.IntN(26))
+	}
+	for _, tt := range []struct {
+		name  string
+		codec kgo.CompressionCodecType
+		most  float64
+	}{
+		{"gzip", kgo.CodecGzip, 0.65}, {"snappy", kgo.CodecSnappy, 1.01}, {"lz4", kgo.CodecLz4, 1.01}, {"zstd", kgo.CodecZstd, 0.62},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			opts, err := kgo.NewClient(compressionOf(tt.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer opts.Close()
+			c, ok := opts.OptValue(kgo.WithCompressor).(kgo.Compressor)
+			if !ok {
+				t.Fatal("the client has no compressor")
+			}
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					var dst bytes.Buffer
+					for range 10 {
+						dst.Reset()
+						out, codec := c.Compress(&dst, src)
+						back, err := kgo.DefaultDecompressor().Decompress(out, codec)
+						if codec != tt.codec || err != nil || !bytes.Equal(back, src) {
+							t.Errorf("codec %v, %d bytes, %v", codec, len(back), err)
+						}
+						if got := float64(len(out)) / float64(len(src)); got > tt.most {
+							t.Errorf("compressed to %.3f, want at most %.3f", got, tt.most)
+						}
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+	z := &compressor{codec: 4}
+	if out, codec := z.Compress(new(bytes.Buffer), src, kgo.CompressDisableZstd); codec != kgo.CodecNone || !bytes.Equal(out, src) {
+		t.Errorf("a broker without zstd gets codec %v", codec)
+	}
+}

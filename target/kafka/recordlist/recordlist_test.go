@@ -1,0 +1,220 @@
+package recordlist
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// writeItems writes a list and returns its path.
+func writeItems(t testing.TB, topic string, runs []Run) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "list")
+	w, err := Create(path, topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		w.Add(r)
+	}
+	if err := errors.Join(w.Close(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// readItems reads a list, joining nothing.
+func readItems(t testing.TB, path string) (topic string, runs []Run) {
+	t.Helper()
+	topic, err := Read(path, func(r Run) error { runs = append(runs, r); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topic, runs
+}
+
+// singleItems is every record of runs.
+func singleItems(runs []Run) (all []Run) {
+	for _, r := range runs {
+		for i := range r.Count {
+			all = append(all, Run{r.Partition, r.Offset + i, 1})
+		}
+	}
+	return all
+}
+
+// TestItemsRoundTrip: a list that was written has the same records in the same order, and
+// consecutive ones share a line.
+func TestItemsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		runs := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Run {
+			return Run{rapid.Int32Range(0, 2).Draw(rt, "partition"), rapid.Int64Range(0, 9).Draw(rt, "offset"), rapid.Int64Range(1, 5).Draw(rt, "count")}
+		}), 0, 30).Draw(rt, "runs")
+		topic, got := readItems(t, writeItems(t, "orders", runs))
+		if topic != "orders" || !slices.Equal(singleItems(got), singleItems(runs)) {
+			rt.Fatalf("topic %s: %v, want %v", topic, got, runs)
+		}
+		for i := 1; i < len(got); i++ {
+			if a, b := got[i-1], got[i]; a.Partition == b.Partition && a.Offset+a.Count == b.Offset {
+				rt.Fatalf("%v and %v have two lines", a, b)
+			}
+		}
+	})
+}
+
+// TestItemsText: the format is the documented one.
+func TestItemsText(t *testing.T) {
+	text, err := os.ReadFile(writeItems(t, "orders", []Run{{0, 1000, 4}, {0, 1004, 6}, {3, 17, 1}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "# topic: orders\n# partition,offset[,count]\n0,1000,10\n3,17\n"
+	if string(text) != want {
+		t.Errorf("got %q, want %q", text, want)
+	}
+}
+
+// TestWriteManyItems: what many goroutines write is complete, each record once.
+func TestWriteManyItems(t *testing.T) {
+	const writers, each = 4, 50_000
+	path := filepath.Join(t.TempDir(), "list")
+	w, err := Create(path, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for p := range int32(writers) {
+		wg.Go(func() {
+			for i := range int64(each) {
+				w.Add(Run{p, 2 * i, 1})
+			}
+		})
+	}
+	wg.Wait()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var n [writers]int64
+	_, runs := readItems(t, path)
+	for _, r := range runs {
+		if r.Offset != 2*n[r.Partition] || r.Count != 1 {
+			t.Fatalf("got %v after %d records", r, n[r.Partition])
+		}
+		n[r.Partition]++
+	}
+	if n != [writers]int64{each, each, each, each} {
+		t.Errorf("records of each: %v", n)
+	}
+}
+
+// TestWriteItemsFails: if the disk fails, the writer says so, does not block, and leaves whole
+// lines.
+func TestWriteItemsFails(t *testing.T) {
+	if _, err := Create(filepath.Join(t.TempDir(), "absent", "list"), "t"); err == nil {
+		t.Error("got no error for a missing folder")
+	}
+	if _, err := os.Stat("/dev/full"); err == nil {
+		if _, err := Create("/dev/full", "t"); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+			t.Errorf("a full disk: %v", err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "list")
+	w, err := Create(path, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Add(Run{0, 1, 1})
+	w.Add(Run{0, 3, 1})
+	w.mu.Lock()
+	w.hand()
+	w.mu.Unlock()
+	for len(w.full) > 0 { // until the goroutine has it; what it writes fails or not
+		w.Add(Run{1, 1, 1})
+	}
+	w.file.Close()
+	for i := range int64(1 << 20) {
+		w.Add(Run{0, 2 * i, 1})
+	}
+	err = w.Close()
+	if err == nil || !strings.Contains(err.Error(), "the list "+path+" is not complete: ") {
+		t.Errorf("the error is %v", err)
+	}
+	if again := w.Close(); again == nil || again.Error() != err.Error() {
+		t.Errorf("the second time: %v", again)
+	}
+}
+
+// TestParseItemsRefuses: an error names the line and what is wrong with it.
+func TestParseItemsRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"0\n":                              `f:1: "0" is not PARTITION,OFFSET`,
+		"# c\n\n0,1,2,3\n":                 `f:3: "0,1,2,3" is not PARTITION,OFFSET`,
+		"-1,0\n":                           `f:1: "-1" is not a partition`,
+		"2147483648,0\n":                   `f:1: "2147483648" is not a partition`,
+		"0,x\n":                            `f:1: "x" is not an offset`,
+		"0,9223372036854775808\n":          `f:1: "9223372036854775808" is not an offset`,
+		"0,0,0\n":                          `f:1: "0" is not a number of records`,
+		"0,0,\n":                           `f:1: "" is not a number of records`,
+		"0,9223372036854775807,1\n":        `f:1: the offset of its last record is above 2^63`,
+		"0,5\n0,12":                        `f:2: the line does not end`,
+		"0, 5\n":                           `f:1: " 5" is not an offset`,
+		"# topic: a\n# topic: b\n":         `f:2: the list is of topic a and of topic b`,
+		strings.Repeat("1", 10_000) + "\n": `f:1: the line is longer than`,
+		"0,7\n":                            `f:1: no sevens`,
+	} {
+		_, err := parse(strings.NewReader(text), "f", func(r Run) error {
+			if r.Offset == 7 {
+				return errors.New("no sevens")
+			}
+			return nil
+		})
+		if _, ok := errors.AsType[*lineError](err); !ok || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := parse(io.MultiReader(strings.NewReader("0,1\n"), failingReader{}), "f", func(Run) error { return nil }); err == nil || err.Error() != "read f: broken" {
+		t.Errorf("a disk that fails: %v", err)
+	}
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+// FuzzParseItems: a text is refused, or its runs are valid; comments, line ends of Windows and
+// empty lines change nothing.
+func FuzzParseItems(f *testing.F) {
+	f.Add("# topic: orders\n0,1\n1,2,3\n")
+	f.Add("0,1\r\n\r\n#\n")
+	f.Add("0,9223372036854775806,1\n0,18446744073709551615\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		var runs []Run
+		parse := func(text string) (string, error) {
+			runs = nil
+			return parse(strings.NewReader(text), "f", func(r Run) error { runs = append(runs, r); return nil })
+		}
+		topic, err := parse(text)
+		if err != nil {
+			return
+		}
+		for _, r := range runs {
+			if r.Partition < 0 || r.Offset < 0 || r.Count < 1 || r.Offset+r.Count < 0 {
+				t.Errorf("%q has %+v", text, r)
+			}
+		}
+		first := runs
+		if len(text) > 100 { // else lines may become too long
+			return
+		}
+		if again, err := parse(strings.ReplaceAll(text, "\n", "\r\n#\n\n")); err != nil || again != topic || !slices.Equal(runs, first) {
+			t.Errorf("%q: %v, with comments %v (%v)", text, first, runs, err)
+		}
+	})
+}
