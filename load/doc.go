@@ -6,7 +6,7 @@
 //
 // A run is a value: several may run at once in one process and share only what their
 // plans give them. A Mix makes one run of several loads, each with a share of all
-// events. A Gate is an allowance of events, for a load that has only so many: items to
+// events. A Gate is an allowance of events, for a load with a limited number: items to
 // read, or what another run has acked (Plan.Gate, Part.Gate; the run ends with ByFeed).
 // A plan without them pays comparisons with nil.
 //

@@ -293,13 +293,13 @@ func TestStall(t *testing.T) {
 			}
 			return at + time.Millisecond, Outcome{}
 		}, time.Second, 0.875},
-		{"failures are no answers", Plan{Schedule: Constant(10), Measurement: Limits{Time: 2 * time.Second}}, 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
+		{"failures are not answers", Plan{Schedule: Constant(10), Measurement: Limits{Time: 2 * time.Second}}, 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 			if at >= time.Second && at < 2*time.Second {
 				return at + 500*time.Millisecond, Outcome{Failed: s.Events, Class: Timeout, Text: "late"}
 			}
 			return at + time.Millisecond, Outcome{}
 		}, 1400 * time.Millisecond, 0.5},
-		{"nothing in flight is no stall", Plan{Schedule: Constant(1), Measurement: Limits{Time: 4 * time.Second}}, 1, constantly(2 * time.Millisecond), 2 * time.Millisecond, 0},
+		{"nothing in flight is not a stall", Plan{Schedule: Constant(1), Measurement: Limits{Time: 4 * time.Second}}, 1, constantly(2 * time.Millisecond), 2 * time.Millisecond, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

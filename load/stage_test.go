@@ -130,7 +130,7 @@ func TestStage(t *testing.T) {
 	}
 }
 
-// TestStageInFlight: at most so many reads are in flight, and waiting for one of them is not the
+// TestStageInFlight: the number of reads in flight has a limit, and waiting for one of them is not the
 // generator's delay.
 func TestStageInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -96,7 +96,7 @@ func parseDate(pattern string) (*datePattern, error) {
 }
 
 // unquoted reads a text in quotes and returns its length with them. Two quotes are one
-// quote, also within quotes. The length is 0 if there is no end.
+// quote, also within quotes. The length is 0 without an end.
 func unquoted(s string) (text string, n int) {
 	if strings.HasPrefix(s, "''") {
 		return "'", 2

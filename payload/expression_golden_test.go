@@ -63,7 +63,7 @@ func TestGolden(t *testing.T) {
 // The golden file is what a Java of this machine prints.
 func TestGoldenIsOfJava(t *testing.T) {
 	if _, err := exec.LookPath("java"); err != nil {
-		t.Skip("there is no java")
+		t.Skip("java is missing")
 	}
 	data, err := os.ReadFile(goldenFile)
 	if err != nil {

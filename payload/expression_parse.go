@@ -8,7 +8,7 @@ import (
 )
 
 // A parser compiles the expressions of a text, by precedence climbing. It makes typed
-// functions while it reads: there is no tree.
+// functions while it reads, without a tree.
 type parser struct {
 	builder
 	src      string
@@ -16,7 +16,7 @@ type parser struct {
 	tok      token
 	depth    int
 
-	last    kind // the type of this.last(); kindNone: there is no initial value
+	last    kind // the type of this.last(); kindNone: no initial value
 	clockAt int  // where the clock was read first; -1: nowhere
 	selfAt  int  // likewise this.last()
 }
@@ -244,7 +244,7 @@ func (p *parser) call(t token) (node, error) {
 				known = append(known, functions[i].name)
 			}
 		}
-		return node{}, p.errorf(t.at, "there is no function %s: want one of %s", t.text, strings.Join(known, ", "))
+		return node{}, p.errorf(t.at, "function %s does not exist: want one of %s", t.text, strings.Join(known, ", "))
 	}
 	if err := p.next(); err != nil {
 		return node{}, err

@@ -46,7 +46,7 @@ func shortened(text string) string {
 	return text
 }
 
-var errUnclosed = errors.New("there is no closing )")
+var errUnclosed = errors.New("it has no closing )")
 
 // splitCall splits "name(a,b)". A text without parentheses is only a name.
 func splitCall(s string) (name, args string, ok bool) {

@@ -120,7 +120,7 @@ func TestFile(t *testing.T) {
 		{"a comma by its number", "a,b", `file(PATH,delim=\x2c)`, []string{"a", "b", "a"}},
 		{"escapes", "a\t\r\n\\b", `file(PATH,delim=\t\r\n\\)`, []string{"a", "b"}},
 		{"matches", "a--b-c---", `file(PATH,match=-+)`, []string{"a", "b", "c", "a"}},
-		{"matches of so many", "a12b3c4567d", `file(PATH,match=[0-9]{1,3})`, []string{"a", "b", "c", "", "d", "a"}},
+		{"matches with a number of signs", "a12b3c4567d", `file(PATH,match=[0-9]{1,3})`, []string{"a", "b", "c", "", "d", "a"}},
 		{"matches of commas and blanks", "a, b,c", `file(PATH,match=, )`, []string{"a", "b,c", "a"}},
 		{"matches behind other options", "a, a,", `file(PATH,random,delim=x,match=,\s?)`, []string{"a", "a", "a"}},
 		{"matches of one blank", "a b", `file(PATH, match= )`, []string{"a", "b", "a"}},

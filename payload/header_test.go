@@ -116,7 +116,7 @@ func TestExpressionErrors(t *testing.T) {
 		{Spec{Headers: []string{"a${=1"}}, "no name and value"},
 		{Spec{Headers: []string{"a-${foo}=1"}}, `header "a-${foo}=1": at 5: foo`},
 		{Spec{Headers: []string{"name=a-${foo}"}}, `header "name=a-${foo}": at 10: foo`},
-		{Spec{Headers: []string{"a=${"}}, "at 3: there is no closing }; write $${ for a literal ${"},
+		{Spec{Headers: []string{"a=${"}}, "at 3: it has no closing }; write $${ for a literal ${"},
 		{Spec{Headers: []string{"a=${time:nanos()}"}, Pooled: true}, "events are made before the run here"},
 	} {
 		_, err := New(tt.spec)

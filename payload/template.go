@@ -120,7 +120,7 @@ func ExpressionLen(text string) int {
 	return n
 }
 
-// bodyLen is the length of one sign with its braces; 0: there is no closing brace.
+// bodyLen is the length of one sign with its braces; 0: it has no closing brace.
 // Braces in quotes are text.
 func bodyLen(text string) int {
 	quote := byte(0)
@@ -189,7 +189,7 @@ func ParseTemplate(text string, o TemplateOptions) (*Template, error) {
 			n := ExpressionLen(text[i:])
 			if n == 0 {
 				open := i + bodyLen(text[i:]) // of the initial value, if the expression is closed
-				return nil, &TemplateError{open + 1, fmt.Sprintf("there is no closing }; write %[1]c%[1]c{ for a literal %[1]c{", text[open])}
+				return nil, &TemplateError{open + 1, fmt.Sprintf("it has no closing }; write %[1]c%[1]c{ for a literal %[1]c{", text[open])}
 			}
 			s, err := p.segment(i, i+n)
 			if err != nil {

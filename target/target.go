@@ -147,10 +147,10 @@ type Placed interface {
 	Stamped() bool
 }
 
-// Finite is implemented by sending sides that have only so many events, such as those
+// Finite is implemented by sending sides with a limited number of events, such as those
 // that read a list of items.
 type Finite interface {
-	// Events returns their number, 0 if there is no limit. It does not change.
+	// Events returns their number, 0 without a limit. It does not change.
 	Events() uint64
 }
 

@@ -180,7 +180,7 @@ func TestParseCount(t *testing.T) {
 		{"not whole by exponent", "1e-3", 0, "whole"},
 		{"overflow", "18446744073709551616", 0, "out of range"},
 		{"overflow by multiple", "1e11b", 0, "out of range"},
-		{"comma is no point", "1,5", 0, `",5"`},
+		{"a comma instead of a point", "1,5", 0, `",5"`},
 		{"comma groups of three only", "1234,567", 0, `",567"`},
 		{"unknown unit", "10x", 0, `"x"`},
 		{"a long unit is cut", "1" + strings.Repeat("x", 1000), 0, `..."`},

@@ -12,4 +12,4 @@ for (let rate = 1000; rate <= 8000; rate *= 2) {
   if (step.response.p99_us > limit || step.totals.failed > 0) break;
   last = rate;
 }
-console.log(last > 0 ? `held at ${last}/s` : "held at no rate");
+console.log(last > 0 ? `the limits hold at ${last}/s` : "the limits hold at no rate");

@@ -184,7 +184,7 @@ func TestFaultsThatCannotBeMade(t *testing.T) {
 		{"no such process", []string{"--fault", "1s:kill=pid:4194304"}, "no such process"},
 		{"not a process of a system", []string{"--fault", "1s:stop=pid:1,1s"}, "process 1"},
 		{"no system", []string{"--fault", "1s:stop=system,1s"}, "the run has no system"},
-		{"nothing to restart", []string{"--fault", "1s:restart=system"}, "no system that the run started"},
+		{"nothing to restart", []string{"--fault", "1s:restart=system"}, "the run has not started a system"},
 		{"no leaders", []string{"--fault", "1s:kill=leader"}, "a null target has no leaders"},
 		{"after the end", []string{"--fault", "2s:kill=pid:4711"}, "2s is not before the end of the run"},
 		{"a command after the end", []string{"--at", "3s", "--exec", "true", "--allow-exec"}, "3s is not before the end of the run"},
@@ -243,7 +243,7 @@ func TestFaultScores(t *testing.T) {
 				}, load.flags...)...).wantOneOf(t, 0, 1, 3, 4).document(t)
 				revive(t, c)
 				if d.Faults == nil || len(d.Faults.Scores) == 0 {
-					t.Fatal("there is no score")
+					t.Fatal("the score is missing")
 				}
 				s := d.Faults.Scores[0]
 				if len(s.Lanes) != 6 {

@@ -177,7 +177,7 @@ func TestFleetVerified(t *testing.T) {
 	s.awaitStderr("agent a is lost")
 	agents["a"].agent.signal(syscall.SIGCONT)
 	agents["a"].agent.awaitStderr("heard nothing of the operator")
-	doubts(checked(s.wait(runTimeout).want(t, 3), topic), "agent a: nothing was heard of it")
+	doubts(checked(s.wait(runTimeout).want(t, 3), topic), "agent a: no message came from it")
 
 	t.Log("an agent is killed, and the others go on")
 	topic = cluster.CreateTopic(t, 4, 1)
@@ -186,7 +186,7 @@ func TestFleetVerified(t *testing.T) {
 	agents["b"].agent.signal(syscall.SIGKILL)
 	s.awaitStderr("agent b is lost")
 	d = checked(s.wait(runTimeout).want(t, 3), topic)
-	doubts(d, "agent b: nothing was heard of it")
+	doubts(d, "agent b: no message came from it")
 	if d.Totals.Offered != 30_000 || d.Totals.Acked < 15_000 || d.Totals.Unsent < 5000 {
 		t.Errorf("totals %+v", d.Totals)
 	}

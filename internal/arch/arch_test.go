@@ -1,8 +1,10 @@
 package arch
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -25,7 +27,7 @@ func TestTree(t *testing.T) {
 	for _, p := range testPackages {
 		used := false
 		for e := range r.Edges {
-			used = used || e.Test && covers(p, e.To)
+			used = used || e.Test() && covers(p, e.To)
 		}
 		if !used {
 			t.Errorf("the tests of any package may import %s, and none does: remove it", p)
@@ -51,7 +53,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for _, r := range Packages {
-		for _, to := range append(r.May, r.Tests...) {
+		for _, to := range slices.Concat(r.May, r.Tests, slices.Concat(slices.Collect(maps.Values(r.Files))...)) {
 			if _, ok := packageOf(strings.TrimSuffix(to, "/..."), Packages); !ok {
 				t.Errorf("%s may import %s, which has no row", r.Name, to)
 			}
@@ -64,12 +66,12 @@ func TestTable(t *testing.T) {
 func TestProtocolPackages(t *testing.T) {
 	for _, pattern := range protocolFiles {
 		if files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(pattern))); err != nil || len(files) == 0 {
-			t.Errorf("protocolFiles has %s, and there is no such file: remove it", pattern)
+			t.Errorf("protocolFiles has %s, which does not exist: remove it", pattern)
 		}
 	}
 	for _, dir := range protocolPackages {
 		if files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(dir), "*.go")); err != nil || len(files) == 0 {
-			t.Errorf("protocolPackages has %s, and there is no such package: remove it", dir)
+			t.Errorf("protocolPackages has %s, which does not exist: remove it", dir)
 		}
 	}
 }
@@ -84,6 +86,7 @@ func TestFindings(t *testing.T) {
 		{Name: "extra"},
 		{Name: "wire/own"},
 		{Name: "internal/command"},
+		{Name: "run", May: []string{"units"}, Files: map[string][]string{"profile*.go": {"load"}, "*_b.go": {"extra"}}},
 	}
 	tests := []struct {
 		name string
@@ -106,6 +109,14 @@ func TestFindings(t *testing.T) {
 		}},
 		{"covered package upwards", "wire/kafka/a.go", "package kafka\nimport \"carronade/load\"\n", []string{
 			"wire/kafka/a.go:2: wire/kafka may not import load: the table of packages allows it nothing of ours",
+		}},
+		{"an exception of a file", "run/profile_a.go", "package run\nimport \"carronade/load\"\n", nil},
+		{"an exception of other files", "run/a.go", "package run\nimport \"carronade/load\"\n", []string{
+			"run/a.go:2: run may not import load: the table of packages allows it units; *_b.go alone extra; profile*.go alone load",
+		}},
+		{"an exception, in a test", "run/a_test.go", "package run\nimport \"carronade/load\"\n", nil},
+		{"two exceptions match", "run/profile_b.go", "package run\nimport \"carronade/load\"\n", []string{
+			"run/profile_b.go:0: 2 patterns of the table of packages match this file: a rule of the linter needs one",
 		}},
 		{"others' modules are free", "units/a.go", "package units\nimport \"carronades/x\"\n", nil},
 		{"no row", "new/a.go", "package fresh\n", []string{
@@ -170,6 +181,39 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestUnusedException checks that an exception for files that no import needs is found.
+func TestUnusedException(t *testing.T) {
+	packages := []Package{
+		{Name: "units"},
+		{Name: "load"},
+		{Name: "run", May: []string{"units"}, Files: map[string][]string{"profile*.go": {"load"}}},
+	}
+	const unused = "internal/arch/table.go:0: profile*.go of run may import load, and does not, or may anyway: remove it"
+	for _, tt := range []struct {
+		name string
+		edge Edge
+		want []string
+	}{
+		{"used", Edge{"run", "load", "profile_a.go"}, nil},
+		{"used by another file", Edge{"run", "load", "a.go"}, []string{unused}},
+		{"used by a test", Edge{"run", "load", "profile_test.go"}, []string{unused}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, f := range Unused(map[Edge]bool{{"run", "units", "a.go"}: true, tt.edge: true}, packages) {
+				got = append(got, f.String())
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	packages[2].May = append(packages[2].May, "load")
+	if got := Unused(map[Edge]bool{{"run", "units", "a.go"}: true, {"run", "load", "profile_a.go"}: true}, packages); len(got) != 1 || got[0].String() != unused {
+		t.Errorf("got %v of an exception for what all files may import", got)
+	}
+}
+
 // TestUnused checks that an entry of the table without an import is found.
 func TestUnused(t *testing.T) {
 	packages := []Package{
@@ -183,14 +227,14 @@ func TestUnused(t *testing.T) {
 		edges []Edge
 		want  []string
 	}{
-		{"all are used", []Edge{{"load", "units", false}, {"load", "extra", true}, {"wire/a", "units", false}, {"wire/b", "load", false}, {"extra", "wire/c", false}}, nil},
-		{"not used", []Edge{{"load", "units", false}, {"load", "extra", true}, {"wire/a", "units", false}, {"extra", "wire/c", false}}, []string{
+		{"all are used", []Edge{{"load", "units", "a.go"}, {"load", "extra", "a_test.go"}, {"wire/a", "units", "a.go"}, {"wire/b", "load", "a.go"}, {"extra", "wire/c", "a.go"}}, nil},
+		{"not used", []Edge{{"load", "units", "a.go"}, {"load", "extra", "a_test.go"}, {"wire/a", "units", "a.go"}, {"extra", "wire/c", "a.go"}}, []string{
 			"internal/arch/table.go:0: wire/... may import load, and does not: remove it",
 		}},
-		{"by a test alone", []Edge{{"load", "units", true}, {"load", "extra", true}, {"wire/a", "units", false}, {"wire/b", "load", false}, {"extra", "wire/c", false}}, []string{
+		{"by a test alone", []Edge{{"load", "units", "a_test.go"}, {"load", "extra", "a_test.go"}, {"wire/a", "units", "a.go"}, {"wire/b", "load", "a.go"}, {"extra", "wire/c", "a.go"}}, []string{
 			"internal/arch/table.go:0: load may import units, and does not: remove it",
 		}},
-		{"not by its tests", []Edge{{"load", "units", false}, {"load", "extra", false}, {"wire/a", "units", false}, {"wire/b", "load", false}, {"extra", "wire/c", false}}, []string{
+		{"not by its tests", []Edge{{"load", "units", "a.go"}, {"load", "extra", "a.go"}, {"wire/a", "units", "a.go"}, {"wire/b", "load", "a.go"}, {"extra", "wire/c", "a.go"}}, []string{
 			"internal/arch/table.go:0: the tests of load may import extra, and do not, or may anyway: remove it",
 		}},
 	}

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -23,11 +24,14 @@ type Finding struct {
 // String is the form that editors can jump to.
 func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text) }
 
-// An Edge is an import: a package of the tree, or its tests, uses another one.
+// An Edge is an import: a file of a package of the tree uses another one.
 type Edge struct {
 	From, To string // directories below the root
-	Test     bool
+	File     string // its name, without the directory
 }
+
+// Test reports whether the file is a test.
+func (e Edge) Test() bool { return strings.HasSuffix(e.File, "_test.go") }
 
 // A Result is what Check found in a tree.
 type Result struct {
@@ -86,13 +90,22 @@ func Unused(edges map[Edge]bool, packages []Package) (findings []Finding) {
 			continue
 		}
 		for _, to := range r.May {
-			if !slices.ContainsFunc(byRow[r.Name], func(e Edge) bool { return !e.Test && covers(to, e.To) }) {
+			if !slices.ContainsFunc(byRow[r.Name], func(e Edge) bool { return !e.Test() && covers(to, e.To) }) {
 				add("%s may import %s, and does not: remove it", r.Name, to)
+			}
+		}
+		for _, files := range r.patterns() {
+			for _, to := range r.Files[files] {
+				if !slices.ContainsFunc(byRow[r.Name], func(e Edge) bool {
+					return !e.Test() && matches(files, e.File) && covers(to, e.To) && !covered(r.May, e.To)
+				}) {
+					add("%s of %s may import %s, and does not, or may anyway: remove it", files, r.Name, to)
+				}
 			}
 		}
 		for _, to := range r.Tests {
 			if !slices.ContainsFunc(byRow[r.Name], func(e Edge) bool {
-				return e.Test && covers(to, e.To) && !covered(r.May, e.To) && !covered(testPackages, e.To)
+				return e.Test() && covers(to, e.To) && !mayImport(r, "", e.To, packages) && !covered(testPackages, e.To)
 			}) {
 				add("the tests of %s may import %s, and do not, or may anyway: remove it", r.Name, to)
 			}
@@ -201,11 +214,14 @@ func goFile(name string, src []byte, packages []Package, edges map[Edge]bool) (f
 		if !own || to == dir {
 			continue
 		}
-		edges[Edge{dir, to, test}] = true
-		if mayImport(folder, to, test, packages) {
+		edges[Edge{dir, to, path.Base(name)}] = true
+		if mayImport(folder, path.Base(name), to, packages) {
 			continue
 		}
-		add(spec.Pos(), "%s may not import %s: the table of packages allows it %s", dir, to, list(folder.May))
+		add(spec.Pos(), "%s may not import %s: the table of packages allows %s", dir, to, folder.allows())
+	}
+	if n := len(folder.filesOf(path.Base(name))); n > 1 {
+		findings = append(findings, Finding{name, 0, fmt.Sprintf("%d patterns of the table of packages match this file: a rule of the linter needs one", n)})
 	}
 	if test && !imports(file, "testing/synctest") {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -242,11 +258,40 @@ func covers(pattern, dir string) bool {
 	return pattern == dir
 }
 
-// mayImport reports whether row r allows an import. Packages of one row may import each other,
-// unless a row of its own describes the imported one.
-func mayImport(r Package, to string, test bool, packages []Package) bool {
+// mayImport reports whether row r allows a file an import. Packages of one row may import each
+// other, unless a row of its own describes the imported one. A test may import what any file may.
+func mayImport(r Package, file, to string, packages []Package) bool {
 	own, _ := packageOf(to, packages)
-	return covered(r.May, to) || own.Name == r.Name || test && (covered(r.Tests, to) || covered(testPackages, to))
+	if covered(r.May, to) || own.Name == r.Name {
+		return true
+	}
+	test := strings.HasSuffix(file, "_test.go")
+	for _, files := range r.patterns() {
+		if (test || matches(files, file)) && covered(r.Files[files], to) {
+			return true
+		}
+	}
+	return test && (covered(r.Tests, to) || covered(testPackages, to))
+}
+
+// patterns are the patterns of r's exceptions, sorted.
+func (r Package) patterns() []string { return slices.Sorted(maps.Keys(r.Files)) }
+
+// filesOf are the patterns of r's exceptions that match a file that is not a test.
+func (r Package) filesOf(file string) []string {
+	return slices.DeleteFunc(r.patterns(), func(files string) bool { return strings.HasSuffix(file, "_test.go") || !matches(files, file) })
+}
+
+// allows says what r may import.
+func (r Package) allows() string {
+	text := "it nothing of ours"
+	if len(r.May) > 0 {
+		text = "it " + strings.Join(r.May, ", ")
+	}
+	for _, files := range r.patterns() {
+		text += "; " + files + " alone " + strings.Join(r.Files[files], ", ")
+	}
+	return text
 }
 
 // covered reports whether one of the patterns covers a directory.
@@ -256,11 +301,4 @@ func covered(patterns []string, dir string) bool {
 
 func imports(file *ast.File, pkg string) bool {
 	return slices.ContainsFunc(file.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(pkg) })
-}
-
-func list(names []string) string {
-	if len(names) == 0 {
-		return "nothing of ours"
-	}
-	return strings.Join(names, ", ")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,12 +36,17 @@ func documentText() string {
 		}
 		may := "nothing of ours"
 		if len(r.May) > 0 {
-			may = "`" + strings.Join(r.May, "` `") + "`"
+			may = quoted(r.May)
 		}
 		fmt.Fprintf(&b, "| `%s` | %s |\n", name, may)
+		for _, files := range r.patterns() {
+			fmt.Fprintf(&b, "| `%s/%s` | also %s |\n", name, files, quoted(r.Files[files]))
+		}
 	}
 	return b.String()
 }
+
+func quoted(names []string) string { return "`" + strings.Join(names, "` `") + "`" }
 
 // linterText is the table of packages as rules of the linter, which shows a forbidden
 // import in an editor.
@@ -50,6 +56,7 @@ func linterText(packages []Package) string {
 		name, all := strings.CutSuffix(r.Name, "/...")
 		rule, files := strings.ReplaceAll(name, "/", "-"), "${config-path}/"+name+"/*.go"
 		may := r.May
+		var apart []string // what has rules of its own
 		switch {
 		case r.Name == ".":
 			rule, files = "main", "${config-path}/*.go"
@@ -57,32 +64,50 @@ func linterText(packages []Package) string {
 			rule, files = rule+"-others", "${config-path}/"+name+"/**.go"
 			may = append([]string{r.Name}, may...)
 		}
-		fmt.Fprintf(&b, "        %s:\n          files: [%q, ", rule, files)
-		for _, other := range packages { // with rules of their own
-			if all && other.Name != r.Name && covers(r.Name, other.Name) {
-				fmt.Fprintf(&b, "%q, ", "!${config-path}/"+other.Name+"/*.go")
-			}
-		}
-		fmt.Fprintf(&b, "\"!$test\"]\n          list-mode: lax\n          deny: [{pkg: %s/, desc: the table of packages does not allow it}", Module)
+		var deny []string
 		for _, other := range packages {
-			if all && other.Name != r.Name && covers(r.Name, other.Name) && !covered(r.May, other.Name) {
-				fmt.Fprintf(&b, ", {pkg: %s/%s$, desc: the table of packages does not allow it}", Module, other.Name)
+			if all && other.Name != r.Name && covers(r.Name, other.Name) {
+				apart = append(apart, other.Name+"/*.go")
+				if !covered(r.May, other.Name) {
+					deny = append(deny, other.Name)
+				}
 			}
 		}
-		b.WriteString("]\n")
-		var allow []string
-		for _, to := range may {
-			if top, all := strings.CutSuffix(to, "/..."); all {
-				allow = append(allow, Module+"/"+top+"/")
-				to = top
-			}
-			allow = append(allow, Module+"/"+to+"$")
+		for _, pattern := range r.patterns() {
+			apart = append(apart, name+"/"+pattern)
 		}
-		if len(allow) > 0 {
-			fmt.Fprintf(&b, "          allow: [%s]\n", strings.Join(allow, ", "))
+		linterRule(&b, rule, files, apart, deny, may)
+		for _, pattern := range r.patterns() {
+			of := strings.NewReplacer("*", "", ".go", "", "_", "-").Replace(pattern)
+			linterRule(&b, rule+"-"+of, "${config-path}/"+name+"/"+pattern, nil, deny, slices.Concat(may, r.Files[pattern]))
 		}
 	}
 	return b.String()
+}
+
+// linterRule writes a rule for files, except those that lie apart: they may import the packages of
+// may, and must not import those of deny.
+func linterRule(b *strings.Builder, rule, files string, apart, deny, may []string) {
+	fmt.Fprintf(b, "        %s:\n          files: [%q, ", rule, files)
+	for _, other := range apart {
+		fmt.Fprintf(b, "%q, ", "!${config-path}/"+other)
+	}
+	fmt.Fprintf(b, "\"!$test\"]\n          list-mode: lax\n          deny: [{pkg: %s/, desc: the table of packages does not allow it}", Module)
+	for _, other := range deny {
+		fmt.Fprintf(b, ", {pkg: %s/%s$, desc: the table of packages does not allow it}", Module, other)
+	}
+	b.WriteString("]\n")
+	var allow []string
+	for _, to := range may {
+		if top, all := strings.CutSuffix(to, "/..."); all {
+			allow = append(allow, Module+"/"+top+"/")
+			to = top
+		}
+		allow = append(allow, Module+"/"+to+"$")
+	}
+	if len(allow) > 0 {
+		fmt.Fprintf(b, "          allow: [%s]\n", strings.Join(allow, ", "))
+	}
 }
 
 // TestDocument compares the table in the document and in the linter's settings with the
@@ -118,7 +143,7 @@ func TestDocument(t *testing.T) {
 
 // TestLinterText checks a rule of each form.
 func TestLinterText(t *testing.T) {
-	got := linterText([]Package{{Name: "."}, {Name: "a/b", May: []string{"c"}}, {Name: "d/...", May: []string{"e/..."}}, {Name: "d/x"}})
+	got := linterText([]Package{{Name: "."}, {Name: "a/b", May: []string{"c"}}, {Name: "d/...", May: []string{"e/..."}}, {Name: "d/x"}, {Name: "f", May: []string{"c"}, Files: map[string][]string{"x*.go": {"g", "h/..."}, "y_z.go": {"g"}}}})
 	const want = `        main:
           files: ["${config-path}/*.go", "!$test"]
           list-mode: lax
@@ -137,6 +162,21 @@ func TestLinterText(t *testing.T) {
           files: ["${config-path}/d/x/*.go", "!$test"]
           list-mode: lax
           deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
+        f:
+          files: ["${config-path}/f/*.go", "!${config-path}/f/x*.go", "!${config-path}/f/y_z.go", "!$test"]
+          list-mode: lax
+          deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
+          allow: [carronade/c$]
+        f-x:
+          files: ["${config-path}/f/x*.go", "!$test"]
+          list-mode: lax
+          deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
+          allow: [carronade/c$, carronade/g$, carronade/h/, carronade/h$]
+        f-y-z:
+          files: ["${config-path}/f/y_z.go", "!$test"]
+          list-mode: lax
+          deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
+          allow: [carronade/c$, carronade/g$]
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

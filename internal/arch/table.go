@@ -13,9 +13,10 @@ const Module = "carronade"
 // A Package is one row of the import table: a package, or all packages below a
 // directory when the name ends in "/...".
 type Package struct {
-	Name  string   // path below the module; "." is main
-	May   []string // packages it may import, in the same notation
-	Tests []string // packages its tests may import besides those in the table's testers
+	Name  string              // path below the module; "." is main
+	May   []string            // packages it may import, in the same notation
+	Files map[string][]string // more packages, which only files of these names may import (path.Match)
+	Tests []string            // packages its tests may import besides those of testPackages
 }
 
 // public are the packages that a protocol outside this module may use.
@@ -64,7 +65,10 @@ var Packages = []Package{
 	{Name: "internal/standin/kafka", May: []string{"internal/secret", "internal/standin", "internal/system", "units"}},
 	{Name: "internal/standin/riemann", May: []string{"internal/standin", "internal/wire/riemann", "units"}},
 	{Name: "internal/ledger", May: []string{"load", "measure"}},
-	{Name: "internal/trust", May: []string{"internal/layout", "internal/system", "load", "measure", "target", "units"}},
+	{Name: "internal/trust", May: []string{"load", "measure", "units"}, Files: map[string][]string{
+		"examination.go": {"internal/layout", "target"},
+		"machine*.go":    {"internal/system", "target"},
+	}},
 	{Name: "internal/system", May: []string{"internal/impair", "measure", "units"}},
 	{Name: "internal/secret"},
 	{Name: "internal/sut", May: []string{"internal/secret", "internal/system", "measure", "target", "units"}},
@@ -84,7 +88,11 @@ var Packages = []Package{
 	{Name: "internal/store/elastic", May: []string{"internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/stats"},
 	{Name: "internal/traffic", May: []string{"internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "load", "units"}},
-	{Name: "internal/explain", May: []string{"internal/fault", "internal/layout", "internal/report", "internal/stats", "measure", "units"}},
+	{Name: "internal/explain", May: []string{"internal/report", "measure", "units"}, Files: map[string][]string{
+		"incidents.go": {"internal/stats"},
+		"input.go":     {"internal/fault"},
+		"text.go":      {"internal/layout"},
+	}},
 	{Name: "internal/judge", May: []string{"internal/layout", "internal/report", "internal/stats", "internal/store", "internal/workload", "load", "measure", "target", "units"}},
 	{Name: "internal/picture", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/export", "internal/live"}},
 	{Name: "internal/export", May: []string{"internal/layout", "internal/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/find"}},
@@ -93,17 +101,33 @@ var Packages = []Package{
 	{Name: "internal/run", May: []string{"internal/fault", "internal/ledger", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
 	{Name: "internal/scenario", May: []string{"internal/report", "internal/system", "internal/workload", "measure", "target", "units"}},
-	{Name: "internal/compat", May: []string{"internal/layout", "internal/picture", "internal/report", "internal/scenario", "internal/secret", "internal/stats", "internal/store/elastic", "internal/wire/apm", "internal/workload", "load", "measure", "payload", "target/kafka/admin", "target/kafka/cluster", "units"}},
+	{Name: "internal/compat", May: []string{"internal/layout", "internal/picture", "internal/report", "internal/scenario", "internal/secret", "internal/stats", "internal/store/elastic", "internal/system", "internal/wire/apm", "internal/workload", "load", "measure", "payload", "target/kafka/admin", "target/kafka/cluster", "units"}},
 	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload", "target/kafka/recordlist", "units"}, Tests: []string{"target/kafka"}},
-	{Name: "internal/command", May: []string{"internal/explain", "internal/export", "internal/judge", "internal/layout", "internal/picture", "internal/report", "internal/run", "internal/stats", "internal/store", "internal/system", "internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "internal/workload", "load", "measure", "payload", "target", "target/kafka", "target/kafka/admin", "target/kafka/cluster", "target/riemann", "units"}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/apm"}},
+	{Name: "internal/command", May: []string{"internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Files: map[string][]string{
+		"explain.go":  {"internal/explain"},
+		"pictures.go": {"internal/picture"},
+		"profile*.go": {"internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "payload", "target/kafka"},
+		"query*.go":   {"target/riemann"},
+		"topics*.go":  {"internal/run", "target/kafka", "target/kafka/admin", "target/kafka/cluster"},
+		"vary.go":     {"internal/picture", "internal/stats"},
+	}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/apm"}},
 	{Name: "internal/cli", May: []string{
-		"internal/command", "internal/compat", "internal/compat/...", "internal/conn", "internal/export",
-		"internal/fault", "internal/find", "internal/fleet", "internal/fleet/bus", "internal/jobs",
-		"internal/judge", "internal/layout", "internal/live", "internal/report",
-		"internal/run", "internal/scenario", "internal/secret", "internal/serve", "internal/shell",
-		"internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/stats", "internal/store",
-		"internal/store/elastic", "internal/store/sqlite", "internal/sut", "internal/system", "internal/trust",
-		"internal/workload", "load", "measure", "payload", "target", "target/...", "units",
+		"internal/command", "internal/compat", "internal/conn", "internal/fault", "internal/find", "internal/fleet",
+		"internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/report", "internal/run",
+		"internal/scenario", "internal/secret", "internal/serve", "internal/standin", "internal/store", "internal/store/sqlite",
+		"internal/system", "internal/workload", "load", "measure", "target", "units",
+	}, Files: map[string][]string{
+		"doctor.go":      {"internal/trust"},
+		"find_answer.go": {"internal/export"},
+		"machine.go":     {"internal/jobs", "internal/shell"},
+		"scenario.go":    {"internal/compat/mongoose"},
+		"serve.go":       {"internal/shell"},
+		"shell.go":       {"internal/shell"},
+		"stores.go":      {"internal/store/elastic"},
+		"subjects*.go":   {"payload"},
+		"system*.go":     {"internal/sut"},
+		"targets.go":     {"internal/compat/mongoose", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "target/..."},
+		"vary*.go":       {"internal/stats"},
 	}},
 
 	{Name: "internal/arch"},

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -120,13 +121,13 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 		}
 	}
 	code, err := tool.Main(ctx, p)
-	if err != nil && code == command.OK {
-		code = command.Failed
+	if err != nil && code == system.ExitOK {
+		code = system.ExitFailed
 	}
-	if s.unwritten.Load() && code != command.Interrupted { // like run; also with --strict, since the flag is carronade's
-		code = command.Failed
+	if s.unwritten.Load() && code != system.ExitInterrupted { // like run; also with --strict, since the flag is carronade's
+		code = system.ExitFailed
 	}
-	if code == command.OK {
+	if code == system.ExitOK {
 		return nil
 	}
 	return exitCode{Code: code, Err: err}

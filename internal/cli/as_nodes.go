@@ -185,7 +185,7 @@ func (s *session) nodes(ctx context.Context, tool *compat.Tool, common compat.Co
 	for _, addr := range o.Addrs {
 		if _, twice := routes[addr]; twice {
 			end()
-			return nil, &words{Err: fmt.Errorf("node %s is there twice", addr), Hint: "name each once"}
+			return nil, &words{Err: fmt.Errorf("node %s is listed twice", addr), Hint: "name each once"}
 		}
 		if err := conn.Allowed(addr); err != nil { // of a run that came over the API of a node
 			end()

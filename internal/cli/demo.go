@@ -16,6 +16,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/conn"
 	"carronade/internal/standin"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -130,7 +131,7 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 	// A demo shows the accounting, on a machine that the server shares and that may be busy.
 	// The report says when its times are not trustworthy; the exit code does not.
 	var c exitCode
-	if errors.As(err, &c) && c.Code == command.Untrusted {
+	if errors.As(err, &c) && c.Code == system.ExitUntrusted {
 		err = nil
 	}
 	if err == nil && !o.quiet && !o.json {

@@ -19,18 +19,18 @@ import (
 	"carronade/units"
 )
 
-const doctorLong = `Checks, before a run, what on this machine and at the target would spoil a
+const doctorLong = `Checks, before a run, what on this machine and at the target would disturb a
 measurement. Each finding has its effect on the numbers, and the command or
 setting that changes it. It sends no event and changes nothing.
 
 Without a target it checks the machine alone: processors, other load, clocks,
-memory, limits, the loopback. With one, also the way to it, its addresses, TLS
-and login, versions and settings. The flags of connections are those of run;
---clients is the number of clients that the run would have.
+memory, limits, the loopback. With one, also the network path to it, its
+addresses, TLS and login, versions and settings. The flags of connections are
+those of run; --clients is the number of clients that the run would have.
 
-The exit code is 0 if nothing would spoil a measurement, 1 if there are warnings
-or errors, and 2 if the target could not be checked because it does not answer,
-or the command line is wrong.`
+The exit code is 0 if nothing would disturb a measurement, 1 if there are
+warnings or errors, and 2 if the target could not be checked because it does not
+answer, or the command line is wrong.`
 
 // doctorTimeout bounds the checks of a target. Those of the machine take less.
 const doctorTimeout = "1.5s"
@@ -49,7 +49,7 @@ type examining struct {
 func (s *session) doctorCommand() *cobra.Command {
 	var x examining
 	cmd := &cobra.Command{
-		Use: "doctor [TARGET] [-f FILE]", Short: "what would spoil a measurement, on this machine and at a target",
+		Use: "doctor [TARGET] [-f FILE]", Short: "what would disturb a measurement, on this machine and at a target",
 		Long: doctorLong, Example: doctorExample,
 		Args:              command.Args(0, 1, "at most one target"),
 		ValidArgsFunction: command.CompleteTarget(s.Kinds),
@@ -123,9 +123,9 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	case err != nil:
 		return err
 	case found.failed:
-		return exitCode{Code: command.Failed}
+		return exitCode{Code: system.ExitFailed}
 	case r.Spoils():
-		return exitCode{Code: command.Broken}
+		return exitCode{Code: system.ExitBroken}
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (s *session) examined(x *examining, args []string) (*workload.Workload, err
 	return w, nil
 }
 
-// checkClients checks the number of clients where there is no target whose workload does.
+// checkClients checks the number of clients without a target whose workload does.
 func (x *examining) checkClients() error {
 	for _, e := range x.Doc.Entries {
 		for _, v := range e.Values {

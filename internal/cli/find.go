@@ -18,6 +18,7 @@ import (
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -352,8 +353,8 @@ func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
 		return err
 	}
 	err = s.found(f, o, answer)
-	if f.Interrupted && exitCodeOf(err) != command.Failed {
-		err = exitCode{Code: command.Interrupted}
+	if f.Interrupted && exitCodeOf(err) != system.ExitFailed {
+		err = exitCode{Code: system.ExitInterrupted}
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/internal/system"
 )
 
 // A repeatedDocument are the answers of several searches as JSON.
@@ -110,10 +111,10 @@ func (s *session) printSeveral(f *searching, o *outputs, doc *repeatedDocument) 
 
 // outcomeOf is the exit code of an answer that was printed and written, or of the problems with that.
 func outcomeOf(code int, problems []error) error {
-	if len(problems) > 0 && code != command.Interrupted {
-		code = command.Failed
+	if len(problems) > 0 && code != system.ExitInterrupted {
+		code = system.ExitFailed
 	}
-	if code == command.OK {
+	if code == system.ExitOK {
 		return nil
 	}
 	return exitCode{Code: code, Err: errors.Join(problems...)}

@@ -51,7 +51,7 @@ func (m *findMore) parse(f *searching) (err error) {
 			return errNoRateOrLimit
 		}
 	default:
-		return &words{Err: fmt.Errorf("--over: %q cannot be searched", m.over), Hint: "the rate is searched without --over; the other is --over concurrency"}
+		return &words{Err: fmt.Errorf("--over: %q cannot be searched", m.over), Hint: "without --over it searches the rate, with --over concurrency the number of requests in flight"}
 	}
 	if m.confirm != "" {
 		if f.Soak, err = units.ParseDuration(m.confirm); err == nil && f.Soak < leastSoak {
@@ -65,7 +65,7 @@ func (m *findMore) parse(f *searching) (err error) {
 		return &words{Err: errors.New("--to is below --from or --at-least"), Hint: "a search never offers more than --to"}
 	}
 	if m.repeat < 1 || m.repeat > mostRepeats {
-		return &words{Err: fmt.Errorf("--repeat: it must be from 1 to %d", mostRepeats), Hint: "3 shows how much the answer differs, 6 lets carronade compare tell a few percent"}
+		return &words{Err: fmt.Errorf("--repeat: it must be from 1 to %d", mostRepeats), Hint: "3 shows how much the answer differs; with 6, carronade compare finds a difference of a few percent"}
 	}
 	return nil
 }

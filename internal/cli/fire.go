@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"carronade/internal/command"
 	"carronade/internal/fault"
 	"carronade/internal/layout"
 	"carronade/internal/live"
@@ -31,7 +30,7 @@ func (s *session) runTasks(ctx context.Context, o outputs) error {
 			return worst(outcome, err)
 		}
 		replaced := s.replace(&o, i, d)
-		if err = s.deliver(d, o, i); !replaced || exitCodeOf(err) != command.Untrusted {
+		if err = s.deliver(d, o, i); !replaced || exitCodeOf(err) != system.ExitUntrusted {
 			outcome = worst(outcome, err)
 		}
 		if !replaced {

@@ -25,10 +25,10 @@ import (
 	"carronade/units"
 )
 
-const fleetLong = `Several machines that generate load as one. carronade fleet start is the server
-that they meet at; carronade agent makes a machine one of them; run and find
-with --fleet have them all fire one schedule, and report as a single machine
-with all their clients would.`
+const fleetLong = `Several machines that generate load as one. carronade fleet start starts the
+server to which they connect; carronade agent makes a machine one of them; run
+and find with --fleet make them all fire one schedule, and report as a single
+machine with all their clients would.`
 
 const fleetExample = `
   carronade fleet start --listen 0.0.0.0:8236 --advertise load-1
@@ -116,7 +116,7 @@ func (s *session) fleetToken() *cobra.Command {
 		Use: "token", Short: "make a file with which one machine may join",
 		Long: `The file has the server's address, the hash of its certificate, and a token
 that is good for one machine and a short time. Copy it to that machine, for
-carronade agent --join. Whoever has it may join in the machine's place.`,
+carronade agent --join. A user who has it may join in the machine's place.`,
 		Args: command.Args(0, 0, "nothing"),
 		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, _ []string) error {
 			if _, err := os.Lstat(out); err == nil && out != "-" { // before a token is made in vain

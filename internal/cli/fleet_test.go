@@ -180,7 +180,7 @@ func TestFleetLost(t *testing.T) {
 			t.Errorf("keep going %v: exit code %d:\n%s", keep, code, p.said.String())
 		}
 		r := reportOf(t, p)
-		if !r.doubts("agent b: nothing was heard of it") || len(r.Fleet.Agents) != 2 || r.Fleet.Agents[1].State != "aborted" {
+		if !r.doubts("agent b: no message came from it") || len(r.Fleet.Agents) != 2 || r.Fleet.Agents[1].State != "aborted" {
 			t.Errorf("keep going %v: %+v %+v", keep, r.Trust, r.Fleet)
 		}
 		if keep && (r.Totals.Offered != 24_000 || r.Fleet.Agents[0].Sent != 12_000 || r.Totals.Unsent < 6000) {
@@ -216,7 +216,7 @@ func TestFleetStopped(t *testing.T) {
 	signal(t, b, syscall.SIGCONT)
 	b.until(t, "heard nothing of the operator")
 	p.end(t)
-	if r := reportOf(t, p); !r.doubts("agent b: nothing was heard of it") || r.Fleet.Agents[1].Sent > 5000 {
+	if r := reportOf(t, p); !r.doubts("agent b: no message came from it") || r.Fleet.Agents[1].Sent > 5000 {
 		t.Errorf("after a stop of 8 s: %+v %+v", r.Trust, r.Fleet.Agents)
 	}
 }
@@ -266,7 +266,7 @@ func TestFleetVerified(t *testing.T) {
 		t.Errorf("without the agent that reads: exit code %d", code)
 	}
 	r := reportOf(t, p)
-	if l := r.Ledger; l == nil || l.Complete || l.Lost > 0 || l.Unread == 0 || l.Acked != r.Totals.Acked || !r.doubts("agent c: nothing was heard of it") {
+	if l := r.Ledger; l == nil || l.Complete || l.Lost > 0 || l.Unread == 0 || l.Acked != r.Totals.Acked || !r.doubts("agent c: no message came from it") {
 		t.Errorf("without the agent that reads: ledger %+v, acked %d, %+v", l, r.Totals.Acked, r.Trust)
 	}
 	for _, c := range []struct{ args, want string }{
@@ -393,7 +393,7 @@ func TestFleetRecover(t *testing.T) {
 		t.Errorf("recovered: %+v %+v %+v", r.Trust, r.Totals, r.Fleet)
 	}
 	again := start(t, "fleet", "recover", "last~1", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
-	if code := again.end(t); code == 0 || !strings.Contains(again.said.String(), "its spool has nothing of run") {
+	if code := again.end(t); code == 0 || !strings.Contains(again.said.String(), "its spool has no data of run") {
 		t.Errorf("recovered twice: exit code %d\n%s", code, again.said.String())
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
+	"carronade/internal/system"
 	"carronade/measure"
 )
 
@@ -188,8 +189,8 @@ func TestInterleaveEndsEarly(t *testing.T) {
 	defer stop()
 	base, candidate, err := s.interleave(ctx, interleaving(path, "long.yaml", "one.yaml", 3))
 	var code exitCode
-	if !errors.As(err, &code) || code.Code != command.Interrupted || len(base)+len(candidate) > 0 {
-		t.Errorf("interrupted: got %v, %v and %v; want code %d", base, candidate, err, command.Interrupted)
+	if !errors.As(err, &code) || code.Code != system.ExitInterrupted || len(base)+len(candidate) > 0 {
+		t.Errorf("interrupted: got %v, %v and %v; want code %d", base, candidate, err, system.ExitInterrupted)
 	}
 	if want := "interrupted in run 1 of 6"; err == nil || !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("interrupted: got %v, want %q", err, want)

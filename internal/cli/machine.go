@@ -134,9 +134,9 @@ func (m *machine) run(ctx context.Context, user string, args []string, stdout, s
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "error: %s\n", command.Reason(err))
-		return command.Failed
+		return system.ExitFailed
 	}
-	return command.OK
+	return system.ExitOK
 }
 
 // api is the API of the machine.

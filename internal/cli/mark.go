@@ -17,14 +17,14 @@ import (
 	"carronade/units"
 )
 
-// programBegan is when this program began: what a mark stands for was done before.
+// programBegan is when this program began: what a mark notes was done before.
 var programBegan = time.Now()
 
 const markLong = `Puts a mark on the time axis of a run in progress: a fault (something was just
-broken), a heal (it was just mended) or a note. The report then has a score of
+broken), a heal (it was just repaired) or a note. The report then has a score of
 what followed: when the fault was noticed, for how long nothing was acked, when
-the limit on response held again, when the queue was gone, for the whole run and
-the worst partition.
+the limit on response holds again, and when the queue was gone, for the whole
+run and for the worst partition.
 
 RUN is the id of the run, which it prints when it begins, or last if only one
 run of yours is in progress. The run must have been started with --marks, or
@@ -89,13 +89,13 @@ func checkMark(kind, name string) error {
 
 // noSuchRun is the error of a run that cannot be marked.
 func noSuchRun(id string, alive []string) error {
-	w := &words{Err: fmt.Errorf("no run %s of yours is in progress here and takes marks", id), Hint: "start it with --marks"}
+	w := &words{Err: fmt.Errorf("no run of yours in progress here has the id %s and takes marks", id), Hint: "start it with --marks"}
 	switch {
 	case id == "last" && len(alive) > 1:
 		w.Err = fmt.Errorf("%d runs of yours are in progress", len(alive))
 		w.Hint = "give the id of one: " + strings.Join(alive[:min(len(alive), 8)], ", ")
 	case id == "last":
-		w.Err = errors.New("no run of yours is in progress here and takes marks")
+		w.Err = errors.New("no run of yours in progress here takes marks")
 	case len(alive) > 0:
 		w.Hint = "these are: " + strings.Join(alive[:min(len(alive), 8)], ", ")
 	}

@@ -17,6 +17,7 @@ import (
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/serve"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -72,10 +73,10 @@ func (p *Program) Main() int {
 	if problem := s.pprof.stop(); problem != nil {
 		s.printError(problem)
 		if err == nil {
-			err = exitCode{Code: command.Failed}
+			err = exitCode{Code: system.ExitFailed}
 		}
 	}
-	code := command.OK
+	code := system.ExitOK
 	var c exitCode
 	switch {
 	case err == nil:
@@ -85,12 +86,12 @@ func (p *Program) Main() int {
 			s.printError(c.Err)
 		}
 	default:
-		code = command.Failed
+		code = system.ExitFailed
 		s.printError(err)
 	}
 	if out.err != nil {
 		s.printError(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: s.lost()})
-		code = command.Failed
+		code = system.ExitFailed
 	}
 	return code
 }
@@ -166,7 +167,7 @@ func (s *session) watchSignals() func() {
 			if exit == nil {
 				exit = os.Exit
 			}
-			exit(command.Interrupted)
+			exit(system.ExitInterrupted)
 		}
 	}()
 	return func() { close(done) }

@@ -19,6 +19,7 @@ import (
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/run"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -376,13 +377,13 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	}
 	s.reportStored(o.keep, d, o.tasks[i].kept, o.json || o.full)
 	code := d.ExitCode()
-	if len(problems) > 0 && code != command.Interrupted {
-		code = command.Failed
+	if len(problems) > 0 && code != system.ExitInterrupted {
+		code = system.ExitFailed
 	}
 	for _, p := range d.Problems {
 		problems = append(problems, errors.New(p))
 	}
-	if code == command.OK {
+	if code == system.ExitOK {
 		return nil
 	}
 	return exitCode{Code: code, Err: errors.Join(problems...)}
@@ -415,7 +416,7 @@ func writeLine(w io.Writer, d *report.Document) error {
 
 // worst returns the outcome whose exit code takes precedence.
 func worst(a, b error) error {
-	if first := exitCodeOf(a); report.Worse(first, exitCodeOf(b)) != first {
+	if first := exitCodeOf(a); system.WorseExit(first, exitCodeOf(b)) != first {
 		return b
 	}
 	return a
@@ -425,9 +426,9 @@ func exitCodeOf(err error) int {
 	var c exitCode
 	switch {
 	case err == nil:
-		return command.OK
+		return system.ExitOK
 	case !errors.As(err, &c):
-		return command.Failed
+		return system.ExitFailed
 	}
 	return c.Code
 }

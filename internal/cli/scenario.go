@@ -15,6 +15,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/compat/mongoose"
 	"carronade/internal/scenario"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/units"
 )
@@ -102,7 +103,7 @@ func (s *session) scenarioChildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: scenarioChild, Hidden: true, Args: command.Args(0, 0, "nothing"),
 		RunE: func(*cobra.Command, []string) error {
-			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{mongoose.Language: mongoose.RunScript}); code != command.OK {
+			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{mongoose.Language: mongoose.RunScript}); code != system.ExitOK {
 				return exitCode{Code: code}
 			}
 			return nil

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"carronade/internal/command"
+	"carronade/internal/system"
 )
 
 // A step that could not run did so also while it is stopped.
@@ -19,12 +19,12 @@ func TestWithoutReport(t *testing.T) {
 		code                 int
 		text                 string
 	}{
-		{"failed", broken, false, false, command.Failed, "it is broken"},
-		{"failed while it is stopped", broken, true, false, command.Failed, "it is broken"},
-		{"failed while it is interrupted", broken, true, true, command.Failed, "it is broken"},
-		{"stopped", canceled, true, false, command.OK, "it was stopped before it began to measure"},
-		{"interrupted", canceled, true, true, command.Interrupted, "it was stopped before it began to measure"},
-		{"canceled by itself", canceled, false, false, command.Failed, "open: context canceled"},
+		{"failed", broken, false, false, system.ExitFailed, "it is broken"},
+		{"failed while it is stopped", broken, true, false, system.ExitFailed, "it is broken"},
+		{"failed while it is interrupted", broken, true, true, system.ExitFailed, "it is broken"},
+		{"stopped", canceled, true, false, system.ExitOK, "it was stopped before it began to measure"},
+		{"interrupted", canceled, true, true, system.ExitInterrupted, "it was stopped before it began to measure"},
+		{"canceled by itself", canceled, false, false, system.ExitFailed, "open: context canceled"},
 	} {
 		if code, err := withoutReport(tt.err, tt.stopped, tt.interrupted); code != tt.code || err.Error() != tt.text {
 			t.Errorf("%s: got %d, %v", tt.name, code, err)

@@ -138,7 +138,7 @@ func (r *scenarioRun) abandon(code int, problems []error) error {
 			r.s.warn(err.Error())
 		}
 	}
-	if len(problems) == 0 && code == command.OK {
+	if len(problems) == 0 && code == system.ExitOK {
 		r.say("the script asked for no steps")
 	}
 	return outcomeOf(code, problems)
@@ -225,13 +225,13 @@ func (r *scenarioRun) dryRun(options *scenario.Options) error {
 	case scenario.BySleep:
 		r.s.note("the check ended before the end of the script, which only sleeps")
 	case scenario.Interrupted:
-		return exitCode{Code: command.Interrupted}
+		return exitCode{Code: system.ExitInterrupted}
 	}
 	if fault != nil {
 		return &words{Err: fault, Hint: fault.Hint}
 	}
 	if r.refused { // the script caught the error
-		return exitCode{Code: command.Failed}
+		return exitCode{Code: system.ExitFailed}
 	}
 	return nil
 }

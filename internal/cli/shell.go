@@ -25,7 +25,7 @@ import (
 const shellLong = `An interactive shell: all commands without the word carronade, and those that
 prepare and compare tests of a system: use, switch, test, collate, verify,
 define. Commands that generate load wait in a queue, one after the other, while
-the prompt is free for others. help lists the commands.
+the prompt takes other commands. help lists the commands.
 
 With ADDR it is a session with a server (carronade serve) at HOST:PORT or
 unix:PATH; without a port, 8234. Otherwise the queue is in your data folder, and

@@ -16,6 +16,7 @@ import (
 	"carronade/internal/run"
 	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -180,7 +181,7 @@ type variation struct {
 
 // ended counts the exit code of a run.
 func (x *variation) ended(code int) {
-	if code != command.OK {
+	if code != system.ExitOK {
 		x.outcome = worst(x.outcome, exitCode{Code: code})
 	}
 }
@@ -331,7 +332,7 @@ func (s *session) runVariation(ctx context.Context, x *variation, o *outputs) (o
 	for i := 0; i < len(o.tasks); i++ { //nolint:intrange // replacements are appended
 		code, err := turn(ctx, x, o, i, again)
 		if err != nil {
-			if exitCodeOf(err) != command.Interrupted && i > 0 {
+			if exitCodeOf(err) != system.ExitInterrupted && i > 0 {
 				s.note("%s", again)
 			}
 			return nil, err
@@ -348,10 +349,10 @@ func (s *session) runTurn(ctx context.Context, _ *variation, o *outputs, i int, 
 		return 0, err
 	}
 	replaced := s.replace(o, i, d)
-	if code = d.ExitCode(); replaced && code == command.Untrusted {
-		return command.OK, nil
+	if code = d.ExitCode(); replaced && code == system.ExitUntrusted {
+		return system.ExitOK, nil
 	}
-	if code != command.OK && code != command.Untrusted {
+	if code != system.ExitOK && code != system.ExitUntrusted {
 		s.note("the exit code of %s is %d: %s says why", d.ID, code, showCommand(d.ID, o.keep.at))
 	}
 	return code, nil

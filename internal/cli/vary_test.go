@@ -9,6 +9,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/judge"
 	"carronade/internal/store/sqlite"
+	"carronade/internal/system"
 )
 
 // varied runs null:// with several values, and returns what went to stdout and stderr.
@@ -73,11 +74,11 @@ func TestResume(t *testing.T) {
 	}
 
 	slow := []string{"--slo", "throughput>1T/s"}
-	if _, said, err = varied(t, s, path, slow...); exitCodeOf(err) != command.Broken {
+	if _, said, err = varied(t, s, path, slow...); exitCodeOf(err) != system.ExitBroken {
 		t.Fatalf("with a limit: %v: %s", err, said)
 	}
 	broken := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(said)[1]
-	if _, said, err = varied(t, s, path, append(slow, "--resume", broken)...); exitCodeOf(err) != command.Broken || strings.Contains(said, "kept as") {
+	if _, said, err = varied(t, s, path, append(slow, "--resume", broken)...); exitCodeOf(err) != system.ExitBroken || strings.Contains(said, "kept as") {
 		t.Errorf("with a limit, when all are there: %v: %s", err, said)
 	}
 

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/command"
+	"carronade/internal/system"
 )
 
 // TestWorst combines the outcomes of repetitions, in either order.
 func TestWorst(t *testing.T) {
 	code := func(c int) error { return exitCode{Code: c} }
 	ascending := []error{
-		nil, code(command.CannotTell), code(command.Untrusted), code(command.Broken), code(command.Failed), code(command.Interrupted),
+		nil, code(system.ExitCannotTell), code(system.ExitUntrusted), code(system.ExitBroken), code(system.ExitFailed), code(system.ExitInterrupted),
 	}
 	for i, a := range ascending {
 		for k, b := range ascending {

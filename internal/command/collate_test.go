@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 )
 
 // with sets a flag of a report's system.
@@ -28,19 +29,19 @@ func TestCollate(t *testing.T) {
 		code int
 		want string // part of the output, or of the error
 	}{
-		{"by a flag", []string{"tracing"}, OK, "tracing\n"},
-		{"by branch", []string{"branch", "branch=pr"}, OK, "revision"},
-		{"of the last day", []string{"branch", "-n", "24h"}, OK, "pr"},
-		{"without VAR", nil, Failed, "needs the field that differs"},
-		{"two forms", []string{"branch", "--csv", "--json"}, Failed, "cannot be combined"},
-		{"neither a number nor an age", []string{"branch", "-n", "soon"}, Failed, "--last"},
-		{"not a filter", []string{"branch", "main"}, Failed, "contains no comparison"},
-		{"VAR mistyped", []string{"brnch"}, Failed, "no report has it"},
-		{"a filter mistyped", []string{"branch", "tracin=false"}, Failed, "no report has it"},
-		{"no report matches all filters", []string{"tracing", "rate=1/s", "branch=pr"}, Failed, "no report of 3 matches all filters"},
-		{"sorted by an unknown field", []string{"branch", "--sort", "speed"}, Failed, "no report has it"},
-		{"VAR does not vary", []string{"for"}, OK, "for does not vary"},
-		{"one repetition", []string{"tracing"}, OK, "one repetition of each"},
+		{"by a flag", []string{"tracing"}, system.ExitOK, "tracing\n"},
+		{"by branch", []string{"branch", "branch=pr"}, system.ExitOK, "revision"},
+		{"of the last day", []string{"branch", "-n", "24h"}, system.ExitOK, "pr"},
+		{"without VAR", nil, system.ExitFailed, "needs the field that differs"},
+		{"two forms", []string{"branch", "--csv", "--json"}, system.ExitFailed, "cannot be combined"},
+		{"neither a number nor an age", []string{"branch", "-n", "soon"}, system.ExitFailed, "--last"},
+		{"not a filter", []string{"branch", "main"}, system.ExitFailed, "contains no comparison"},
+		{"VAR mistyped", []string{"brnch"}, system.ExitFailed, "no report has it"},
+		{"a filter mistyped", []string{"branch", "tracin=false"}, system.ExitFailed, "no report has it"},
+		{"no report matches all filters", []string{"tracing", "rate=1/s", "branch=pr"}, system.ExitFailed, "no report of 3 matches all filters"},
+		{"sorted by an unknown field", []string{"branch", "--sort", "speed"}, system.ExitFailed, "no report has it"},
+		{"VAR does not vary", []string{"for"}, system.ExitOK, "for does not vary"},
+		{"one repetition", []string{"tracing"}, system.ExitOK, "one repetition of each"},
 	} {
 		code, words := s.run(append([]string{"collate"}, tt.args...)...)
 		if text := s.out.String() + words; code != tt.code || !strings.Contains(text, tt.want) {
@@ -48,14 +49,14 @@ func TestCollate(t *testing.T) {
 		}
 	}
 
-	if code, words := s.run("collate", "tracing", "--csv"); code != OK {
+	if code, words := s.run("collate", "tracing", "--csv"); code != system.ExitOK {
 		t.Fatal(words)
 	}
 	lines, err := csv.NewReader(&s.out).ReadAll()
 	if err != nil || len(lines) != 3 {
 		t.Errorf("%d lines of CSV (%v), want a head and two rows", len(lines), err)
 	}
-	if code, words := s.run("collate", "tracing", "--all", "--json"); code != OK {
+	if code, words := s.run("collate", "tracing", "--all", "--json"); code != system.ExitOK {
 		t.Fatal(words)
 	}
 	var doc struct {
@@ -75,7 +76,7 @@ func TestCollatePictures(t *testing.T) {
 	}
 	s.keep("main", "0123456789bb", 3*day-time.Hour, 40e3, with("tracing", "true"))
 	dir := filepath.Join(t.TempDir(), "pictures")
-	if code, words := s.run("collate", "tracing", "--pictures", dir); code != OK || !strings.Contains(s.notes.String(), "collate-throughput.svg") {
+	if code, words := s.run("collate", "tracing", "--pictures", dir); code != system.ExitOK || !strings.Contains(s.notes.String(), "collate-throughput.svg") {
 		t.Fatalf("exit %d: %s", code, words)
 	}
 	for name, wants := range map[string][]string{
@@ -93,7 +94,7 @@ func TestCollatePictures(t *testing.T) {
 			}
 		}
 	}
-	if code, words := s.run("collate", "tracing", "--png"); code != Failed || !strings.Contains(words, "--png belongs to --pictures") {
+	if code, words := s.run("collate", "tracing", "--png"); code != system.ExitFailed || !strings.Contains(words, "--png belongs to --pictures") {
 		t.Errorf("exit %d: %s", code, words)
 	}
 }

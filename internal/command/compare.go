@@ -14,6 +14,7 @@ import (
 	"carronade/internal/export"
 	"carronade/internal/judge"
 	"carronade/internal/store"
+	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -231,9 +232,9 @@ func (c *comparing) compare(ctx context.Context, s store.Store, args []string, o
 	}
 	switch found.Verdict {
 	case judge.Worse, judge.Mixed:
-		return Exit{Code: Broken}
+		return Exit{Code: system.ExitBroken}
 	case judge.CannotTell:
-		return Exit{Code: CannotTell}
+		return Exit{Code: system.ExitCannotTell}
 	}
 	return nil
 }

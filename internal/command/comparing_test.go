@@ -19,6 +19,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
+	"carronade/internal/system"
 	"carronade/internal/testkit/reporttest"
 	"carronade/measure"
 )
@@ -135,7 +136,7 @@ func (s *testStore) run(args ...string) (code int, words string) {
 	var exit Exit
 	switch {
 	case err == nil:
-		return OK, ""
+		return system.ExitOK, ""
 	case errors.As(err, &exit):
 		return exit.Code, ""
 	}
@@ -143,7 +144,7 @@ func (s *testStore) run(args ...string) (code int, words string) {
 	if w := (*Words)(nil); errors.As(err, &w) {
 		words += " -> " + w.Hint
 	}
-	return Failed, words
+	return system.ExitFailed, words
 }
 
 const day = 24 * time.Hour
@@ -265,8 +266,8 @@ func TestVerify(t *testing.T) {
 		{"with the old words of filters", []string{"-n", "168h", "branch=main", "duration=1m", "--effect", "10%"}, 0, "not worse"},
 		{"noisy", []string{"branch=noisy"}, 4, "too noisy"},
 		{"strictly", []string{"branch=noisy", "--strict"}, 1, "too noisy"},
-		{"too little history", []string{"branch=old", "-n", "60d"}, 4, "there is no earlier revision"},
-		{"a number of the newest", []string{"-n", "3"}, 4, "there is no earlier revision"},
+		{"too little history", []string{"branch=old", "-n", "60d"}, 4, "no earlier revision"},
+		{"a number of the newest", []string{"-n", "3"}, 4, "no earlier revision"},
 		{"too old", []string{"branch=old"}, 2, "no report matches branch=old, of the last 168h"},
 		{"an unknown field", []string{"brnch=main"}, 2, `look for the field "brnch": no report has it`},
 		{"no age", []string{"-n", "soon"}, 2, "--last: must be a number of reports"},
@@ -283,7 +284,7 @@ func TestVerify(t *testing.T) {
 	s.repeat(3, "main", "abcdef9", time.Hour, 40e3)
 	pictures := filepath.Join(t.TempDir(), "p")
 	code, words := s.run("verify", "branch=main", "--effect", "8%", "--json", "--pictures", pictures, "--png")
-	if code != Broken || words != "" {
+	if code != system.ExitBroken || words != "" {
 		t.Fatalf("a revision that is a fifth slower: %d, %s", code, words)
 	}
 	var got struct{ Schema, Verdict string }
@@ -300,10 +301,10 @@ func TestVerify(t *testing.T) {
 // An empty store gives an error.
 func TestEmptyStore(t *testing.T) {
 	s := newTestStore(t)
-	if code, words := s.run("verify"); code != Failed || !strings.Contains(words, "no report is there") {
+	if code, words := s.run("verify"); code != system.ExitFailed || !strings.Contains(words, "no report is there") {
 		t.Errorf("verify: %d, %s", code, words)
 	}
-	if code, words := s.run("compare", "last~1", "last"); code != Failed || words == "" {
+	if code, words := s.run("compare", "last~1", "last"); code != system.ExitFailed || words == "" {
 		t.Errorf("compare: %d, %s", code, words)
 	}
 }
@@ -315,7 +316,7 @@ func TestVerifyLeavesOut(t *testing.T) {
 	s.repeat(6, "main", "bbbb", 2*day, 50e3)
 	bad := s.keep("main", "bbbb", 2*day, 1, func(d *report.Document) { d.Trust.OK, d.Trust.Reasons = false, []string{"late"} })
 	cut := s.keep("main", "bbbb", 2*day, 1, func(d *report.Document) { d.Partial = true })
-	if code, words := s.run("verify", "--effect", "10%"); code != OK {
+	if code, words := s.run("verify", "--effect", "10%"); code != system.ExitOK {
 		t.Errorf("got %d, %s\n%s", code, words, s.out.String())
 	}
 	for _, want := range []string{bad + ": not trustworthy: the generator was the limit", cut + ": cut short"} {
@@ -425,7 +426,7 @@ func TestConfirmBeyondTheLimit(t *testing.T) {
 		s.keep("", "", time.Duration(30-i)*time.Hour, level*math.Exp(0.01*rnd.NormFloat64()))
 	}
 	code, words := s.run("verify", "-n", "30", "--effect", "8%", "--confirm", "true")
-	if want := "the confirming command made no new usable report"; code != Failed || !strings.Contains(words, want) {
+	if want := "the confirming command made no new usable report"; code != system.ExitFailed || !strings.Contains(words, want) {
 		t.Errorf("got %d, %q, want %q\n%s", code, words, want, s.out.String())
 	}
 }

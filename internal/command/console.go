@@ -11,19 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/layout"
-	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/workload"
-)
-
-// The exit codes, the same as in reports.
-const (
-	OK          = report.ExitOK
-	Broken      = report.ExitBroken
-	Failed      = report.ExitFailed
-	Untrusted   = report.ExitUntrusted
-	CannotTell  = report.ExitCannotTell
-	Interrupted = report.ExitInterrupted
 )
 
 // A Console is where a command writes and asks.
@@ -39,7 +28,7 @@ type Console struct {
 	// Columns is the width of the terminal; 0 if results go elsewhere and must not be cut.
 	Columns int
 	In      io.Reader
-	// Ask asks a yes/no question; nil if there is no terminal.
+	// Ask asks a yes/no question; nil without a terminal.
 	Ask func(question string) bool
 }
 
@@ -81,7 +70,7 @@ func Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, [
 		err := f(cmd, args)
 		var c Exit
 		if err != nil && !errors.As(err, &c) && cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			return Exit{Interrupted, &Words{Err: errors.New("interrupted before anything was done"), Quiet: true}}
+			return Exit{system.ExitInterrupted, &Words{Err: errors.New("interrupted before anything was done"), Quiet: true}}
 		}
 		return err
 	}

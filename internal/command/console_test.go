@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -46,7 +47,7 @@ func TestArgs(t *testing.T) {
 // The error of an interrupted command is not printed, unless the command has a
 // result.
 func TestRun(t *testing.T) {
-	broken := Exit{Code: Broken}
+	broken := Exit{Code: system.ExitBroken}
 	for _, tt := range []struct {
 		name        string
 		interrupted bool
@@ -56,8 +57,8 @@ func TestRun(t *testing.T) {
 		{"done", false, nil, 0},
 		{"failed", false, errors.New("no"), 0},
 		{"canceled by another", false, context.Canceled, 0},
-		{"interrupted", true, fmt.Errorf("asking: %w", context.Canceled), Interrupted},
-		{"interrupted, with a result", true, broken, Broken},
+		{"interrupted", true, fmt.Errorf("asking: %w", context.Canceled), system.ExitInterrupted},
+		{"interrupted, with a result", true, broken, system.ExitBroken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

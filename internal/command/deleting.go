@@ -38,7 +38,7 @@ that filters choose only after confirmation, or with --yes.`,
 			question := fmt.Sprintf("delete %s that %s from %s?", units.Plural(len(ids), "report"), matches(len(ids), join(args)), s.Place())
 			if c.Ask == nil {
 				return &Words{
-					Err:  fmt.Errorf("%s: %s would be deleted, and there is no terminal to confirm it", join(args), units.Plural(len(ids), "report")),
+					Err:  fmt.Errorf("%s: %s would be deleted, and that cannot be confirmed without a terminal", join(args), units.Plural(len(ids), "report")),
 					Hint: "carronade report list shows which; --yes deletes them",
 				}
 			}

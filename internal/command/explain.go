@@ -16,8 +16,8 @@ collector, page-outs, steal, throttling, pressure, disk queues, changes of
 leaders, rebalances, retries, lost connections, freezes of this program, and the
 system's own metrics, as far as they were watched. Each finding has the chance
 of such a coincidence, from shifting the incidents in time against what was
-watched, corrected for everything that was compared. If nothing is above chance,
-it says so, and what was not watched.`
+watched, corrected for everything that was compared. If all coincidences may be
+chance, it says so, and lists what was not watched.`
 
 const explainExample = `
   carronade explain

@@ -84,11 +84,11 @@ func TestWriteFile(t *testing.T) {
 				}
 			}
 			tt.before(t)
-			held := contents(t)
+			before := contents(t)
 			if err := TryFile(path); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(held, contents(t)); diff != "" {
+			if diff := cmp.Diff(before, contents(t)); diff != "" {
 				t.Errorf("the try left (-before +after):\n%s", diff)
 			}
 			full := errors.New("full")

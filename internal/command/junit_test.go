@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/judge"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/testkit"
 	"carronade/load"
 )
@@ -77,19 +78,19 @@ func TestCompareAsJUnit(t *testing.T) {
 	s.repeat(7, "slower", "0123456789cc", 2*day, 40e3)
 	few := s.repeat(2, "few", "0123456789dd", 2*day, 40e3)
 	code, words := s.run("compare", "main", "slower", "--metric", "throughput", "--junit", "--gate")
-	if code != Broken {
+	if code != system.ExitBroken {
 		t.Errorf("got %d, %s; want the exit code of the gate", code, words)
 	}
 	got := outcomes(t, s.out.Bytes())
 	has(t, got, "compare main with slower: ", "| throughput | failed: base ", "candidate 40", "(95% interval -", ": worse")
 	has(t, got, "| response p99 | passed: ", "same within 3%")
-	if code, words = s.run("compare", "main", "slower", "--junit", "--gate"); code != CannotTell {
+	if code, words = s.run("compare", "main", "slower", "--junit", "--gate"); code != system.ExitCannotTell {
 		t.Errorf("got %d, %s; want the exit code of a gate that cannot tell: the p99 is the same, and fewer events were answered", code, words)
 	}
 	if got := outcomes(t, s.out.Bytes()); slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "| failed: ") }) {
 		t.Errorf("a case failed, and the gate did not:\n%s", strings.Join(got, "\n"))
 	}
-	if code, words = s.run("compare", "main", strings.Join(few, ","), "--junit"); code != OK {
+	if code, words = s.run("compare", "main", strings.Join(few, ","), "--junit"); code != system.ExitOK {
 		t.Errorf("got %d, %s", code, words)
 	}
 	has(t, outcomes(t, s.out.Bytes()), "| throughput | skipped: ", "cannot tell (needs 6 repetitions, or 3 for a difference of 25%)")
@@ -98,7 +99,7 @@ func TestCompareAsJUnit(t *testing.T) {
 		if name == "verify" {
 			args = []string{name, "--json", "--junit"}
 		}
-		if code, words = s.run(args...); code != Failed || !strings.Contains(words, "--json and --junit cannot be combined") {
+		if code, words = s.run(args...); code != system.ExitFailed || !strings.Contains(words, "--json and --junit cannot be combined") {
 			t.Errorf("%s: got %d, %s", name, code, words)
 		}
 	}
@@ -118,7 +119,7 @@ func TestMixedFails(t *testing.T) {
 		})
 	}
 	code, words := s.run("compare", "main", "pr", "--junit", "--gate")
-	if code != Broken {
+	if code != system.ExitBroken {
 		t.Errorf("got %d, %s\n%s", code, words, s.out.String())
 	}
 	has(t, outcomes(t, s.out.Bytes()), "| throughput | passed: ", ": better")
@@ -179,10 +180,10 @@ func TestVerifyAsJUnit(t *testing.T) {
 			{"| throughput | failed: ", ": worse"}, {"| response p99 | passed: "},
 		}},
 		{name: "cannot tell", keep: func(s *testStore) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, code: 4, want: [][]string{
-			{"| throughput | skipped: ", "cannot tell (too little history: there is no earlier revision)"},
+			{"| throughput | skipped: ", "cannot tell (too little history: no earlier revision)"},
 		}},
 		{name: "strictly", keep: func(s *testStore) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, args: []string{"--strict"}, code: 1, want: [][]string{
-			{"| throughput | failed: ", "there is no earlier revision"},
+			{"| throughput | failed: ", "no earlier revision"},
 		}},
 		{name: "died", keep: func(s *testStore) {
 			s.repeat(8, "main", "aaaa", 3*day, 50e3)
@@ -217,7 +218,7 @@ func TestVerifyAsJUnit(t *testing.T) {
 			for _, parts := range tt.want {
 				has(t, got, parts...)
 			}
-			if failed := slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "| failed: ") }); failed != (code == Broken) {
+			if failed := slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "| failed: ") }); failed != (code == system.ExitBroken) {
 				t.Errorf("failures %v, and the exit code is %d", failed, code)
 			}
 		})

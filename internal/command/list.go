@@ -14,6 +14,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -124,9 +125,9 @@ func (c *commands) none(s store.Store, l *listing, words []string) error {
 	}
 	switch {
 	case l.must && len(words) > 0:
-		return Exit{Code: Broken, Err: noMatch(words)}
+		return Exit{Code: system.ExitBroken, Err: noMatch(words)}
 	case l.must:
-		return Exit{Code: Broken, Err: &Words{Err: fmt.Errorf("%s holds no report%s", s.Place(), ofAge(l)), Hint: "carronade run makes one"}}
+		return Exit{Code: system.ExitBroken, Err: &Words{Err: fmt.Errorf("%s holds no report%s", s.Place(), ofAge(l)), Hint: "carronade run makes one"}}
 	case l.json:
 	case len(words) > 0:
 		c.Note("no report matches %s", join(words))
@@ -327,23 +328,23 @@ func outcome(r *store.Row) string {
 		return "system died"
 	}
 	switch code, _ := r.Num("exit"); int(code) {
-	case report.ExitInterrupted:
+	case system.ExitInterrupted:
 		return "interrupted"
-	case report.ExitFailed:
+	case system.ExitFailed:
 		return "failed"
 	}
 	if v, _ := r.Num("partial"); v != 0 {
 		return "partial" // for a partial run, trust matters little
 	}
 	switch code, _ := r.Num("exit"); int(code) {
-	case report.ExitUntrusted:
+	case system.ExitUntrusted:
 		return "untrusted"
-	case report.ExitBroken:
+	case system.ExitBroken:
 		if v, known := r.Num("trusted"); known && v == 0 {
 			return "broken limit, untrusted"
 		}
 		return "broken limit"
-	case report.ExitCannotTell:
+	case system.ExitCannotTell:
 		return "cannot tell"
 	}
 	if r.Text("trust_level") == string(measure.Noisy) {

@@ -10,6 +10,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -152,7 +153,7 @@ func TestListColumns(t *testing.T) {
 	} {
 		got := runs(t, "list", "--store", store, "--columns", tt.columns)
 		lines := strings.Split(strings.TrimSpace(got.out), "\n")
-		if got.code != OK || len(lines) != 3 {
+		if got.code != system.ExitOK || len(lines) != 3 {
 			t.Errorf("%s: exit %d, %s\n%s", tt.columns, got.code, got.words, got.out)
 			continue
 		}
@@ -173,11 +174,11 @@ func TestFailIfNone(t *testing.T) {
 		code        int
 		args        []string
 	}{
-		{"a match", "", OK, []string{"--store", full, "op=produce", "--fail-if-none"}},
-		{"without the flag", "", OK, []string{"--store", full, "op=consume"}},
-		{"no match", "no report matches op=consume", Broken, []string{"--store", full, "op=consume", "--fail-if-none"}},
-		{"no match, as JSON", "no report matches op=consume", Broken, []string{"--store", full, "op=consume", "--fail-if-none", "--json"}},
-		{"an empty store", "holds no report -> carronade run makes one", Broken, []string{"--store", empty, "--fail-if-none"}},
+		{"a match", "", system.ExitOK, []string{"--store", full, "op=produce", "--fail-if-none"}},
+		{"without the flag", "", system.ExitOK, []string{"--store", full, "op=consume"}},
+		{"no match", "no report matches op=consume", system.ExitBroken, []string{"--store", full, "op=consume", "--fail-if-none"}},
+		{"no match, as JSON", "no report matches op=consume", system.ExitBroken, []string{"--store", full, "op=consume", "--fail-if-none", "--json"}},
+		{"an empty store", "holds no report -> carronade run makes one", system.ExitBroken, []string{"--store", empty, "--fail-if-none"}},
 	} {
 		got := runs(t, append([]string{"list"}, tt.args...)...)
 		if got.code != tt.code || !strings.Contains(got.words, tt.words) || tt.words == "" && got.words != "" {

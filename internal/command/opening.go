@@ -85,7 +85,7 @@ func browse(ctx context.Context, path string) error {
 		words = []string{"rundll32", "url.dll,FileProtocolHandler", path}
 	default:
 		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
-			return fmt.Errorf("there is no display")
+			return fmt.Errorf("no display was found")
 		}
 		words = []string{"xdg-open", path}
 	}

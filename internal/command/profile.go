@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -150,14 +151,14 @@ func (t *ProfileTools) profile(ctx context.Context, f *profileFlags, source stri
 			return err
 		}
 		if !d.Check.Holds {
-			checked = Exit{Code: Broken}
+			checked = Exit{Code: system.ExitBroken}
 		}
 	}
 	if err := t.write(f, found, text, d); err != nil {
 		return err
 	}
 	if found.from().Interrupted {
-		return Exit{Code: Interrupted}
+		return Exit{Code: system.ExitInterrupted}
 	}
 	return checked
 }
@@ -224,7 +225,7 @@ func (f *profileFlags) limits() (count uint64, length time.Duration, err error) 
 			return 0, 0, fmt.Errorf("--count: %w", err)
 		}
 		if count == 0 {
-			return 0, 0, &Words{Err: errors.New("--count: 0 records are no sample"), Hint: "leave it out to read up to 10M"}
+			return 0, 0, &Words{Err: errors.New("--count: a sample needs at least one record"), Hint: "leave it out to read up to 10M"}
 		}
 	}
 	if text := f.Last("for"); text != "" {

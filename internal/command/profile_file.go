@@ -174,27 +174,17 @@ func (t *ProfileTools) explained(err error, format, name string) error {
 // readRecords reads a file of records by a reader of package traffic. interrupted reading ends
 // with what was read.
 func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input, read func(to traffic.Sink) error) (sample, error) {
-	count, _, err := f.limits()
+	to, err := f.limited(in)
 	if err != nil {
 		return nil, err
 	}
-	sampler, err := newSampler()
-	if err != nil {
-		return nil, err
-	}
-	kept := newSamples(f.keep)
-	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
 	s := source{Kind: kind, Name: name}
 	err = read(to)
 	nothing := &Words{Err: fmt.Errorf("%s has no records, as %s", name, kind), Hint: "check the file, and its format (--format)"}
-	if err := in.finish(&s, err, sampler.Records(), nothing); err != nil {
+	if err := in.finish(&s, err, to.sampler.Records(), nothing); err != nil {
 		return nil, err
 	}
-	s.Warnings = append(s.Warnings, to.warnings...)
-	if err := kept.write(); err != nil {
-		return nil, err
-	}
-	return newRecords(s, sampler, 0, orElse(f.to, recordTarget), kept), nil
+	return to.fit(s, 0, orElse(f.to, recordTarget))
 }
 
 func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (sample, error) {

@@ -4,14 +4,26 @@ import (
 	"carronade/internal/traffic"
 )
 
-// A limited sink takes a number of records, until its input must end. Its owner asks it with
-// full.
+// A limited sink takes a number of records, until its input must end. A reader of package traffic
+// asks it with Full.
 type limited struct {
-	traffic.Sink
-	in       *input
-	left     uint64
-	taken    uint64
-	warnings []string
+	*sampling
+	in    *input
+	left  uint64
+	taken uint64
+}
+
+// limited returns a sink for the records of in, as the flags want it.
+func (f *profileFlags) limited(in *input) (*limited, error) {
+	count, _, err := f.limits()
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSampling(f.keep)
+	if err != nil {
+		return nil, err
+	}
+	return &limited{sampling: s, in: in, left: count}, nil
 }
 
 // Record implements traffic.Sink.
@@ -21,7 +33,7 @@ func (l *limited) Record(r *traffic.Record) {
 	}
 	l.left--
 	l.taken++
-	l.Sink.Record(r)
+	l.sampling.Record(r)
 }
 
 // Full implements traffic.Limit: it looks at the time only now and then.

@@ -10,16 +10,11 @@ import (
 // readPackets reads a capture of packets. The workload is for the protocol with the most
 // events.
 func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (sample, error) {
-	count, _, err := f.limits()
+	to, err := f.limited(in)
 	if err != nil {
 		return nil, err
 	}
-	sampler, err := newSampler()
-	if err != nil {
-		return nil, err
-	}
-	kept := newSamples(f.keep)
-	to := &limited{Sink: sinks(sampler, kept), in: in, left: count}
+	count := to.left
 	src := source{Kind: "pcap", Name: name, Event: "event"}
 	agents, messages := newAPM(src, orElse(f.to, apmTarget)), newRiemann(src, orElse(f.to, riemannTarget))
 	enough := func(read uint64) error {
@@ -42,7 +37,7 @@ func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (sam
 		return enough(messages.src.Read)
 	}
 	err = p.Read(in.Reader)
-	records := sampler.Records()
+	records := to.sampler.Records()
 	if err := in.finish(&src, err, records+agents.src.Read+messages.src.Read, noRequests(&p, name)); err != nil {
 		return nil, err
 	}
@@ -50,10 +45,7 @@ func (t *ProfileTools) readPackets(f *profileFlags, name string, in *input) (sam
 	src.Warnings = append(src.Warnings, packetWarnings(&p, records, agents.src.Read, messages.src.Read)...)
 	switch {
 	case records >= max(agents.src.Read, messages.src.Read):
-		if err := kept.write(); err != nil {
-			return nil, err
-		}
-		return newRecords(src, sampler, 0, orElse(f.to, recordTarget), kept), nil
+		return to.fit(src, 0, orElse(f.to, recordTarget))
 	case agents.src.Read >= messages.src.Read:
 		src.Read = agents.src.Read
 		agents.src, agents.clients = src, p.APMConns

@@ -37,28 +37,25 @@ func newSamples(path string) *samples {
 
 func (s *samples) count() int { return len(s.values) }
 
-// Record implements traffic.Sink.
-func (s *samples) Record(r *traffic.Record) {
-	if r.Value == nil {
+// add samples the value of a record, nil if it has none.
+func (s *samples) add(value []byte) {
+	if value == nil {
 		return
 	}
 	s.seen++
-	if len(s.values) < mostSamples && s.bytes+len(r.Value) <= mostSampleBytes {
-		s.values = append(s.values, bytes.Clone(r.Value))
-		s.bytes += len(r.Value)
+	if len(s.values) < mostSamples && s.bytes+len(value) <= mostSampleBytes {
+		s.values = append(s.values, bytes.Clone(value))
+		s.bytes += len(value)
 		return
 	}
 	if len(s.values) == 0 {
 		return
 	}
-	if i := s.rng.Uint64N(s.seen); i < uint64(len(s.values)) && s.bytes-len(s.values[i])+len(r.Value) <= mostSampleBytes {
-		s.bytes += len(r.Value) - len(s.values[i])
-		s.values[i] = append(s.values[i][:0], r.Value...)
+	if i := s.rng.Uint64N(s.seen); i < uint64(len(s.values)) && s.bytes-len(s.values[i])+len(value) <= mostSampleBytes {
+		s.bytes += len(value) - len(s.values[i])
+		s.values[i] = append(s.values[i][:0], value...)
 	}
 }
-
-// Batch implements traffic.Sink.
-func (s *samples) Batch(traffic.Batch) {}
 
 // write writes the values, with a delimiter that none of them contains.
 func (s *samples) write() error {
@@ -114,16 +111,46 @@ func (s *samples) payload() string {
 	return "file(" + s.path + ",random" + delim + ")"
 }
 
-// both is two sinks.
-type both struct{ a, b traffic.Sink }
+// A sampling is records that are read from a source: what is fitted to them, and the values that
+// are kept.
+type sampling struct {
+	sampler *traffic.Sampler
+	kept    *samples // nil: none
+}
 
-func (s both) Record(r *traffic.Record) { s.a.Record(r); s.b.Record(r) }
-func (s both) Batch(b traffic.Batch)    { s.a.Batch(b); s.b.Batch(b) }
-
-// sinks joins a sampler with samples, if there are any.
-func sinks(sampler *traffic.Sampler, kept *samples) traffic.Sink {
-	if kept == nil {
-		return sampler
+// newSampling measures values by the reference codec, and keeps values for path, if there is one.
+func newSampling(path string) (*sampling, error) {
+	compress, err := compressor(reference)
+	if err != nil {
+		return nil, err
 	}
-	return both{sampler, kept}
+	return &sampling{traffic.NewSampler(reference, compress), newSamples(path)}, nil
+}
+
+// Record implements traffic.Sink.
+func (s *sampling) Record(r *traffic.Record) {
+	s.sampler.Record(r)
+	if s.kept != nil {
+		s.kept.add(r.Value)
+	}
+}
+
+// Batch implements traffic.Sink.
+func (s *sampling) Batch(b traffic.Batch) { s.sampler.Batch(b) }
+
+// fit writes the values that were kept, and fits the records, for a workload with the target to.
+func (s *sampling) fit(src source, partitions int, to string) (*recordTraffic, error) {
+	if err := s.kept.write(); err != nil {
+		return nil, err
+	}
+	src.Event, src.Read = "record", s.sampler.Records()
+	r := &recordTraffic{sampler: s.sampler, recordPlan: recordPlan{Profile: s.sampler.Profile(src.Whole, partitions), source: src, target: to}}
+	if s.kept != nil && s.kept.count() > 0 {
+		r.samples = s.kept
+	}
+	r.head = []string{
+		fmt.Sprintf("Fitted by carronade profile to %s", src.title()+"."),
+		"Distances are those of Kolmogorov and Smirnov: the largest difference between the distribution of the source and the fitted one.",
+	}
+	return r, nil
 }

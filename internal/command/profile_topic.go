@@ -59,12 +59,11 @@ func (t *ProfileTools) sampleWork(f *profileFlags, source string) (work kafka.Sa
 
 // sample reads a topic and fits what was read.
 func (t *ProfileTools) sample(ctx context.Context, f *profileFlags, work kafka.SampleWork, name string) (*recordTraffic, error) {
-	sampler, err := newSampler()
+	read, err := newSampling(f.keep)
 	if err != nil {
 		return nil, err
 	}
-	kept := newSamples(f.keep)
-	batches := traffic.KafkaBatches{To: sinks(sampler, kept)}
+	batches := traffic.KafkaBatches{To: read}
 	unreadable := uint64(0)
 	work.Batch = func(partition int32, b *wire.Batch, records []byte, from, to int64) {
 		if batches.Add(partition, b, records, from, to) != nil {
@@ -73,7 +72,7 @@ func (t *ProfileTools) sample(ctx context.Context, f *profileFlags, work kafka.S
 	}
 	r, err := kafka.Sample(ctx, work)
 	if err != nil {
-		if ctx.Err() != nil && sampler.Records() == 0 {
+		if ctx.Err() != nil && read.sampler.Records() == 0 {
 			return nil, context.Canceled
 		}
 		return nil, err
@@ -82,17 +81,10 @@ func (t *ProfileTools) sample(ctx context.Context, f *profileFlags, work kafka.S
 	if n := r.Corrupt + unreadable; n > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s could not be read: wrong checksums or invalid records", units.Plural(n, "batch")))
 	}
-	if sampler.Records() == 0 {
+	if read.sampler.Records() == 0 {
 		return nil, t.nothing(ctx, r, name)
 	}
-	if err := kept.write(); err != nil {
-		return nil, err
-	}
-	to := f.to
-	if to == "" {
-		to = "kafka://127.0.0.1:9092/" + r.Topic + "-profile"
-	}
-	return newRecords(s, sampler, r.Partitions, to, kept), nil
+	return read.fit(s, r.Partitions, orElse(f.to, "kafka://127.0.0.1:9092/"+r.Topic+"-profile"))
 }
 
 // nothing is the error of a sample without records.
@@ -106,13 +98,4 @@ func (t *ProfileTools) nothing(ctx context.Context, r *kafka.SampleResult, name 
 		return &Words{Err: fmt.Errorf("nothing arrived in the topic %s while it was read", name), Hint: "read for longer (--for), or what it has already (--from earliest)"}
 	}
 	return &Words{Err: fmt.Errorf("the topic %s has no records that can be read, in %s", name, units.Plural(r.Offsets, "offset")), Hint: "they may belong to open or aborted transactions, be removed by compaction, or be corrupt"}
-}
-
-// newSampler returns a sampler that measures values by the reference codec.
-func newSampler() (*traffic.Sampler, error) {
-	compress, err := compressor(reference)
-	if err != nil {
-		return nil, err
-	}
-	return traffic.NewSampler(reference, compress), nil
 }

@@ -68,17 +68,3 @@ type recordTraffic struct {
 
 func (r *recordTraffic) from() *source   { return &r.source }
 func (r *recordTraffic) parameters() any { return r.Profile }
-
-// newRecords fits the records of a sampler.
-func newRecords(s source, sampler *traffic.Sampler, partitions int, to string, kept *samples) *recordTraffic {
-	s.Event, s.Read = "record", sampler.Records()
-	r := &recordTraffic{sampler: sampler, recordPlan: recordPlan{Profile: sampler.Profile(s.Whole, partitions), source: s, target: to}}
-	if kept != nil && kept.count() > 0 {
-		r.samples = kept
-	}
-	r.head = []string{
-		fmt.Sprintf("Fitted by carronade profile to %s", s.title()+"."),
-		"Distances are those of Kolmogorov and Smirnov: the largest difference between the distribution of the source and the fitted one.",
-	}
-	return r
-}

@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
+	"carronade/internal/system"
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/reporttest"
 )
@@ -102,7 +103,7 @@ func runsOn(t *testing.T, terminal bool, args ...string) (r ran) {
 	case errors.As(err, &exit):
 		r.code, err = exit.Code, exit.Err
 	default:
-		r.code = Failed
+		r.code = system.ExitFailed
 	}
 	if err != nil {
 		r.words = err.Error()
@@ -130,11 +131,11 @@ func TestLossOfADamagedStore(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := wrecked(t, n, tt.wreck)
 			r := runs(t, "check", "--store", path)
-			if r.code != Broken || tt.some && !strings.Contains(r.out, "the number of others is unknown") {
+			if r.code != system.ExitBroken || tt.some && !strings.Contains(r.out, "the number of others is unknown") {
 				t.Errorf("check: got %d and %q (%s)", r.code, r.out, r.words)
 			}
 			r = runs(t, "check", "--store", path, "--move-aside")
-			if r.code != Broken || !strings.Contains(r.words, tt.words) {
+			if r.code != system.ExitBroken || !strings.Contains(r.words, tt.words) {
 				t.Errorf("--move-aside: got %d and %q, %q", r.code, r.out, r.words)
 			}
 			if again := runs(t, "check", "--store", path); again.code != 0 {
@@ -181,13 +182,13 @@ func TestPullFromNowhere(t *testing.T) {
 		own  bool
 		want string
 	}{
-		{"a missing source", []string{"--from", filepath.Join(dir, "none.db")}, Failed, false, "none.db"},
-		{"no source", nil, Failed, false, "--from is missing"},
-		{"itself, which is missing", []string{"--from", own}, Failed, false, "own.db"},
-		{"a source", []string{"--from", source}, OK, true, ""},
-		{"once more", []string{"--from", source}, OK, true, ""},
-		{"itself", []string{"--from", own}, Failed, true, "the store that is open"},
-		{"a missing source, into an existing store", []string{"--from", filepath.Join(dir, "none.db")}, Failed, true, "none.db"},
+		{"a missing source", []string{"--from", filepath.Join(dir, "none.db")}, system.ExitFailed, false, "none.db"},
+		{"no source", nil, system.ExitFailed, false, "--from is missing"},
+		{"itself, which is missing", []string{"--from", own}, system.ExitFailed, false, "own.db"},
+		{"a source", []string{"--from", source}, system.ExitOK, true, ""},
+		{"once more", []string{"--from", source}, system.ExitOK, true, ""},
+		{"itself", []string{"--from", own}, system.ExitFailed, true, "the store that is open"},
+		{"a missing source, into an existing store", []string{"--from", filepath.Join(dir, "none.db")}, system.ExitFailed, true, "none.db"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := runs(t, append([]string{"pull", "--store", own}, tt.args...)...)

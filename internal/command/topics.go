@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/run"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
@@ -26,8 +27,9 @@ const topicsLong = `Creates, lists, describes, deletes and reads Kafka topics. T
 counted and timed, so ten thousand of them are a load test. A topic that is
 missing, or exists already, is a failure, and the exit code is then 1.
 
-A report is kept as of a run, except by describe: carronade report, collate and
-compare take it, and carronade report replay makes the same operations again.
+Each operation except describe is kept as a report, like a run: carronade
+report, collate and compare accept it, and carronade report replay makes the
+same operations again.
 --json prints the result of the operations, with the topics.
 
 TARGET names the broker and may name the topic; TOPICS are further topics,
@@ -299,9 +301,9 @@ func (t *topics) done(ctx context.Context, r *admin.Result, asJSON bool, more []
 	case err != nil:
 		return err
 	case r.Interrupted:
-		return Exit{Code: Interrupted}
+		return Exit{Code: system.ExitInterrupted}
 	case r.Failed+r.Unknown > 0:
-		return Exit{Code: Broken}
+		return Exit{Code: system.ExitBroken}
 	}
 	return nil
 }

@@ -154,9 +154,9 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 	case err != nil:
 		return err
 	case found.Verdict == judge.Worse, found.Verdict == judge.CannotTell && c.strict:
-		return Exit{Code: Broken}
+		return Exit{Code: system.ExitBroken}
 	case found.Verdict == judge.CannotTell:
-		return Exit{Code: CannotTell}
+		return Exit{Code: system.ExitCannotTell}
 	}
 	return nil
 }

@@ -3,14 +3,14 @@ package compat
 import (
 	"context"
 
-	"carronade/internal/report"
+	"carronade/internal/system"
 )
 
 // NoReport returns the exit code and the error of a run without a report: the given ones,
 // unless an interrupt ended it, which is not an error.
 func NoReport(ctx context.Context, code int, err error) (int, error) {
 	if ctx.Err() != nil {
-		return report.ExitInterrupted, nil //nolint:nilerr // see above
+		return system.ExitInterrupted, nil //nolint:nilerr // see above
 	}
 	return code, err
 }
@@ -19,7 +19,7 @@ func NoReport(ctx context.Context, code int, err error) (int, error) {
 // worse one if there are any.
 func WithLost(code int, lost uint64) int {
 	if lost > 0 {
-		return report.Worse(code, report.ExitBroken)
+		return system.WorseExit(code, system.ExitBroken)
 	}
 	return code
 }

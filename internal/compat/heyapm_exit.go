@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 )
 
 // heyExit is the exit code. With --strict it is 0 once the run has begun, as in the
@@ -22,11 +23,11 @@ func heyExit(p *Program, code int) int {
 func heyNoReport(ctx context.Context, p *Program, err error) (int, error) {
 	switch {
 	case ctx.Err() != nil:
-		return heyExit(p, report.ExitInterrupted), nil //nolint:nilerr // see above
+		return heyExit(p, system.ExitInterrupted), nil //nolint:nilerr // see above
 	case p.Strict:
 		return 1, err
 	}
-	return report.ExitFailed, err
+	return system.ExitFailed, err
 }
 
 // heyOutcome is the exit code of a run: the report's, or a worse one if events failed
@@ -48,9 +49,9 @@ func writeHeyWarnings(w io.Writer, d *report.Document) {
 
 // worstOutcome is the worst exit code of several runs.
 func worstOutcome(ds []*report.Document) int {
-	code := report.ExitOK
+	code := system.ExitOK
 	for _, d := range ds {
-		code = report.Worse(code, heyOutcome(d))
+		code = system.WorseExit(code, heyOutcome(d))
 	}
 	return code
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -148,7 +149,7 @@ func TestHeyBenchmarkInterrupted(t *testing.T) {
 		},
 	}
 	code, err := HeyAPM.Main(ctx, p)
-	if code != report.ExitInterrupted || err != nil || rounds != 1 {
+	if code != system.ExitInterrupted || err != nil || rounds != 1 {
 		t.Errorf("exit %d, %v, after %d rounds", code, err, rounds)
 	}
 	for _, want := range []string{"warning: -t has no effect with -bench\n", "warning: -rm has no effect here", "warning: -bench does not delete documents", "interrupted: the benchmark is incomplete\n"} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -108,7 +109,7 @@ func TestHeyKeptLines(t *testing.T) {
 	got := runTool(ctx, t, &HeyAPM, Program{Args: strings.Fields(test)}, func(*workload.Document, Observer) (*report.Document, error) {
 		return nil, context.Canceled
 	})
-	if !strings.HasSuffix(got.Out, "work cancelled\nnot saving this report: work cancelled\n") || got.Code != report.ExitInterrupted {
+	if !strings.HasSuffix(got.Out, "work cancelled\nnot saving this report: work cancelled\n") || got.Code != system.ExitInterrupted {
 		t.Errorf("exit %d:\n%s", got.Code, got.Out)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 )
@@ -103,7 +104,7 @@ func runAndPrint(ctx context.Context, p *Program, w *workload.Document, count in
 	}
 	t.begun(startOf(d, began))
 	if d.Stopped == load.Interrupted && p.Strict {
-		return nil, report.ExitInterrupted, nil // the tool printed nothing
+		return nil, system.ExitInterrupted, nil // the tool printed nothing
 	}
 	t.end(d)
 	for _, m := range t.metrics(d) {
@@ -117,7 +118,7 @@ func runAndPrint(ctx context.Context, p *Program, w *workload.Document, count in
 // exception.
 func consumerExit(d *report.Document, strict bool) int {
 	switch code := d.ExitCode(); {
-	case !strict || code == report.ExitInterrupted:
+	case !strict || code == system.ExitInterrupted:
 		return code
 	case d.Stopped == load.ByTarget:
 		return 1

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -119,7 +120,7 @@ func (l *producerLines) acks0() bool {
 // end prints the summaries and returns the exit code.
 func (l *producerLines) end(d *report.Document) int {
 	code := d.ExitCode()
-	if code == report.ExitInterrupted {
+	if code == system.ExitInterrupted {
 		l.complain(d)
 		return code // the tool has no summary then
 	}

@@ -26,7 +26,7 @@ func (o *producerOptions) remark(given map[string][]string) {
 		o.remarkf("--transaction-duration-ms %d has no effect, as in the tool of 2018", o.transactionDuration)
 	}
 	if n := producerNumber(given, "--warmup-records", 0); n < 0 {
-		o.remarkf("--warmup-records %d has no effect: there is no warm-up", n)
+		o.remarkf("--warmup-records %d has no effect: the run has no warm-up", n)
 	}
 	if within := min(max(o.interval, shortestInterval), longestInterval); o.interval > 0 && within != o.interval {
 		o.remarkf("--reporting-interval %d is taken as %d", o.interval, within)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -373,7 +374,7 @@ func TestProducerProblems(t *testing.T) {
 		strict  bool
 		code    int
 	}{
-		{"complete", load.ByEvents, false, report.ExitFailed},
+		{"complete", load.ByEvents, false, system.ExitFailed},
 		{"complete, strict", load.ByEvents, true, 0},
 		{"interrupted", load.Interrupted, false, 130},
 		{"interrupted, strict", load.Interrupted, true, 130},
@@ -405,10 +406,10 @@ func TestProducerFailedAndUntrusted(t *testing.T) {
 		checks []report.Check
 		code   int
 	}{
-		{"untrusted", 0, measure.Trust{}, nil, report.ExitUntrusted},
-		{"untrusted and failed", 7, measure.Trust{}, nil, report.ExitBroken},
-		{"undetermined", 0, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, report.ExitCannotTell},
-		{"undetermined, and failed", 7, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, report.ExitBroken},
+		{"untrusted", 0, measure.Trust{}, nil, system.ExitUntrusted},
+		{"untrusted and failed", 7, measure.Trust{}, nil, system.ExitBroken},
+		{"undetermined", 0, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, system.ExitCannotTell},
+		{"undetermined, and failed", 7, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, system.ExitBroken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := Program{Args: strings.Fields(producerArgs + servers + "--throughput -1")}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/testkit"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -184,7 +185,7 @@ func TestRiemannConsole(t *testing.T) {
 					t.Errorf("the last block has no\n%s\nin\n%s", want, last)
 				}
 			}
-			if got.Code != report.ExitInterrupted || got.Err != nil {
+			if got.Code != system.ExitInterrupted || got.Err != nil {
 				t.Errorf("exit %d, %v", got.Code, got.Err)
 			}
 			if reported := strings.Contains(got.Errs, "3 messages were not acked: refused: overloaded\n"); reported == tt.strict {
@@ -323,7 +324,7 @@ func TestRiemannUsage(t *testing.T) {
 			t.Errorf("a folder that cannot be made, strict %v: exit %d, %v", strict, got.Code, got.Err)
 		}
 	}
-	if got := runRiemannTool(t, false, "unreachable:1"); got.Err == nil || got.Code != report.ExitFailed || len(got.files) > 0 {
+	if got := runRiemannTool(t, false, "unreachable:1"); got.Err == nil || got.Code != system.ExitFailed || len(got.files) > 0 {
 		t.Errorf("unreachable: exit %d, %v, files %v", got.Code, got.Err, got.files)
 	}
 	if got := runRiemannTool(t, true, "unreachable:1"); got.Err == nil || got.Code != 1 {
@@ -333,7 +334,7 @@ func TestRiemannUsage(t *testing.T) {
 
 // Reports that cannot be written cause a message and a failure.
 func TestRiemannIncompleteReports(t *testing.T) {
-	for strict, want := range map[bool]int{false: report.ExitFailed, true: 0} {
+	for strict, want := range map[bool]int{false: system.ExitFailed, true: 0} {
 		dir := t.TempDir()
 		var o, e bytes.Buffer
 		p := &Program{

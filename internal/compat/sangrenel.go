@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/load"
 )
 
@@ -87,7 +88,7 @@ func (o *sangrenelOptions) generation(name string) (is2022 bool, err error) {
 // therefore not a failure: the part until then is checked like any other run.
 func (o *sangrenelOptions) exit(d *report.Document, strict bool) int {
 	if strict {
-		return report.ExitOK
+		return system.ExitOK
 	}
 	checked := *d
 	if checked.Stopped == load.Interrupted {

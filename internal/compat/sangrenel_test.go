@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -288,19 +289,19 @@ func TestSangrenelExit(t *testing.T) {
 		want int
 		errs string
 	}{
-		{"all is well", func(*report.Document) {}, nil, report.ExitOK, ""},
+		{"all is well", func(*report.Document) {}, nil, system.ExitOK, ""},
 		{"some failed", func(d *report.Document) {
 			d.Totals.Failed = 3
 			d.Failures = []measure.Failure{{Class: "rejected", Text: "INVALID_RECORD", Events: 3}}
-		}, nil, report.ExitBroken, "rejected: INVALID_RECORD (3 records)"},
-		{"some are unknown", func(d *report.Document) { d.Totals.Unknown = 3 }, nil, report.ExitBroken, ""},
-		{"unknown without acks", func(d *report.Document) { d.Totals.Unknown = 3 }, []string{"-required-acks=none"}, report.ExitOK, ""},
-		{"a problem", func(d *report.Document) { d.Problems = []string{"no disk"} }, nil, report.ExitFailed, "no disk"},
-		{"the target gave up", func(d *report.Document) { d.Stopped = load.ByTarget }, nil, report.ExitFailed, ""},
-		{"not trusted", func(d *report.Document) { d.Trust = measure.Trust{Reasons: []string{"too late"}} }, nil, report.ExitUntrusted, "not to be trusted: too late"},
-		{"not trusted, and failed", func(d *report.Document) { d.Trust.OK, d.Totals.Failed = false, 1 }, nil, report.ExitBroken, ""},
-		{"undetermined", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, nil, report.ExitCannotTell, ""},
-		{"undetermined, and failed", func(d *report.Document) { d.Totals.Failed, d.Checks = 1, []report.Check{{CannotTell: true}} }, nil, report.ExitBroken, ""},
+		}, nil, system.ExitBroken, "rejected: INVALID_RECORD (3 records)"},
+		{"some are unknown", func(d *report.Document) { d.Totals.Unknown = 3 }, nil, system.ExitBroken, ""},
+		{"unknown without acks", func(d *report.Document) { d.Totals.Unknown = 3 }, []string{"-required-acks=none"}, system.ExitOK, ""},
+		{"a problem", func(d *report.Document) { d.Problems = []string{"no disk"} }, nil, system.ExitFailed, "no disk"},
+		{"the target gave up", func(d *report.Document) { d.Stopped = load.ByTarget }, nil, system.ExitFailed, ""},
+		{"not trusted", func(d *report.Document) { d.Trust = measure.Trust{Reasons: []string{"too late"}} }, nil, system.ExitUntrusted, "not to be trusted: too late"},
+		{"not trusted, and failed", func(d *report.Document) { d.Trust.OK, d.Totals.Failed = false, 1 }, nil, system.ExitBroken, ""},
+		{"undetermined", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, nil, system.ExitCannotTell, ""},
+		{"undetermined, and failed", func(d *report.Document) { d.Totals.Failed, d.Checks = 1, []report.Check{{CannotTell: true}} }, nil, system.ExitBroken, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newSangrenelFake()
@@ -309,7 +310,7 @@ func TestSangrenelExit(t *testing.T) {
 			if got.code != tt.want || !strings.Contains(got.errs, tt.errs) {
 				t.Errorf("exit %d, want %d; stderr:\n%s", got.code, tt.want, got.errs)
 			}
-			if got := f.run(t, true, tt.args...); got.code != report.ExitOK {
+			if got := f.run(t, true, tt.args...); got.code != system.ExitOK {
 				t.Errorf("with --strict exit %d", got.code)
 			}
 		})

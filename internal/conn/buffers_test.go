@@ -7,12 +7,12 @@ import (
 
 // A borrowed buffer is large enough, and its memory is used again.
 func TestBorrow(t *testing.T) {
-	for _, n := range []int{0, 1, 1 << leastClass, 1<<leastClass + 1, 5000, 1 << mostClass, 1<<mostClass + 1} {
+	for _, n := range []int{0, 1, 1 << buffers.Least, 1<<buffers.Least + 1, 5000, 1 << mostClass, 1<<mostClass + 1} {
 		b := Borrow(n)
 		if len(b) != 0 || cap(b) < n {
 			t.Errorf("borrowed %d bytes: length %d, capacity %d", n, len(b), cap(b))
 		}
-		if n <= 1<<mostClass && cap(b) > max(2*n, 1<<leastClass) {
+		if n <= 1<<mostClass && cap(b) > max(2*n, 1<<buffers.Least) {
 			t.Errorf("borrowed %d bytes: a capacity of %d is more than twice that", n, cap(b))
 		}
 		Return(b)

@@ -113,10 +113,10 @@ func Jittered(d time.Duration) time.Duration {
 // An Outage is a time without a connection. The zero value: there is none.
 type Outage struct {
 	Since time.Duration // when the connection was lost, or the first attempt failed
-	Err   error         // what ended the connection, or the last attempt; nil: there is no outage
+	Err   error         // what ended the connection, or the last attempt; nil: no outage
 }
 
-// Note notes that there is no connection, and why.
+// Note notes that the connection is missing, and why.
 func (o *Outage) Note(at time.Duration, err error) {
 	if o.Err == nil {
 		o.Since = at

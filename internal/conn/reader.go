@@ -127,7 +127,7 @@ func (r *Reader) keep(b, rest []byte, full bool) {
 	r.buf, r.have = nil, len(rest)
 	switch {
 	case len(rest) == 0:
-	case cap(before) > 0 && class(len(rest)) == class(cap(before)):
+	case cap(before) > 0 && buffers.class(len(rest)) == buffers.class(cap(before)):
 		r.buf = before
 		copy(r.buf, rest)
 		return

@@ -17,10 +17,10 @@
 // whose values are means, are placed within their interval. Where even that is not enough, the
 // result says how long the run must be.
 //
-// The input is made from a report (input.go), of which it is known here which series follow the
-// load, and so explain nothing, and which flag would watch what was not watched. What comes out is
-// a document, an Explanation, and its text. The search between the two knows neither: it gets spans
-// and values, and not what a cause means. A coincidence is not a cause: two things with a third as
+// The input is made from a report (input.go). That file knows which series follow the load, and so
+// explain nothing, and which flag would watch what was not watched. The output is a document, an
+// Explanation, and its text. The search between the two knows neither: it gets spans and values, and
+// not what a cause means. A coincidence is not a cause: two things with a third as
 // their cause coincide.
 //
 // Invariant: everything follows from the report alone. A finding is named only if its chance,

@@ -49,7 +49,7 @@ func TestIncidents(t *testing.T) {
 			r.Intervals[40].P99, r.Intervals[41].P99 = 50*time.Millisecond, 40*time.Millisecond
 		}, []string{spike}, 40 * time.Second},
 		{"a little higher", func(r *input) { r.Intervals[40].P99 = 9 * time.Millisecond }, nil, 0},
-		{"another level is no spike", func(r *input) {
+		{"another level is not a spike", func(r *input) {
 			for i := 60; i < 120; i++ {
 				r.Intervals[i].P99 = 50 * time.Millisecond
 			}
@@ -59,7 +59,7 @@ func TestIncidents(t *testing.T) {
 				r.Intervals[i].Rate *= 0.6
 			}
 		}, []string{step}, 70 * time.Second},
-		{"one low interval is no step", func(r *input) { r.Intervals[70].Rate = 0 }, nil, 0},
+		{"one low interval is not a step", func(r *input) { r.Intervals[70].Rate = 0 }, nil, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := quiet()

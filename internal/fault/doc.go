@@ -6,11 +6,11 @@
 // directions, and delays them on command. Everything else that makes a fault is up to the run, which
 // knows the processes.
 //
-// A score is what a fault, and its end, did to a run that went on meanwhile, whoever made it. It
-// takes marks on the time axis of a run and the outcomes of its batches, and says when the fault
-// was noticed, for how long nothing was acked, when the limit held again, and when the queue was
-// gone; for the whole run, and for each partition or connection. Beside these it puts what follows
-// from the headroom of the system.
+// A score is what a fault, and its end, did to a run that went on meanwhile. The run may have made
+// the fault, or a user. The score takes marks on the time axis of a run and the outcomes of its
+// batches. It says when the fault was noticed, for how long nothing was acked, when the limit holds
+// again, and when the queue was gone; for the whole run, and for each partition or connection. It
+// also has what follows from the headroom of the system.
 //
 // The package does not know protocols, reports or terminals, and does not look at the bytes. A relay
 // drops nothing: on a connection of TCP a lost packet is a delay, whose length only the kernel's TCP

@@ -201,7 +201,7 @@ func (f *Fault) parseWhat(text string) error {
 	case what == PID:
 		return errors.New("it lacks the process id: pid:4711")
 	}
-	return fmt.Errorf("%q is none of system, leader, leader:PARTITION and pid:N", text)
+	return fmt.Errorf("%q is not one of system, leader, leader:PARTITION and pid:N", text)
 }
 
 // A Moment is when a command is run, and what mark that makes.
@@ -221,7 +221,7 @@ func ParseMoment(text string) (Moment, error) {
 	case err != nil:
 		return Moment{}, err
 	case kind != "fault" && kind != "heal" && kind != "note":
-		return Moment{}, fmt.Errorf("%q is none of fault, heal and note", kind)
+		return Moment{}, fmt.Errorf("%q is not one of fault, heal and note", kind)
 	}
 	return Moment{At: d, Kind: kind}, nil
 }

@@ -41,11 +41,11 @@ func TestParse(t *testing.T) {
 		{text: "5s:kill=leader,3s", err: "does not come back"},
 		{text: "5s:restart=leader", err: "only the system"},
 		{text: "5s:break=system", err: "not an action"},
-		{text: "5s:kill=broker", err: "none of system"},
+		{text: "5s:kill=broker", err: "not one of system"},
 		{text: "5s:kill=pid", err: "lacks the process id"},
 		{text: "5s:kill=pid:0", err: "not a number"},
 		{text: "5s:kill=leader:x", err: "not a number"},
-		{text: "5s:stop=system:1,1s", err: "none of system"},
+		{text: "5s:stop=system:1,1s", err: "not one of system"},
 	} {
 		got, err := fault.Parse(tt.text)
 		switch {

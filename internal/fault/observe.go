@@ -12,7 +12,7 @@ type observation struct {
 	mark, until time.Duration
 	open        time.Duration // until when acks are looked at
 	from, to    time.Duration // of the baseline
-	blind       bool          // there is no baseline
+	blind       bool          // without a baseline
 	heal        bool          // the mark is one: acks may come from it on
 }
 
@@ -279,7 +279,7 @@ func (o *observation) tooMany(over, n uint64) bool {
 	return float64(over) > float64(n)*b+3*math.Sqrt(float64(n)*b*(1-b))
 }
 
-// back finds since when the limit has held: no bin is bad, and all of them together are not, either.
+// back finds since when the limit holds: no bin is bad, and all of them together are not, either.
 // Of few events in a bin one may be over the limit by chance, but not one in each.
 func (o *observation) back(v *view, stay time.Duration) *Time {
 	due, over := make([]uint64, len(v.Cells)+1), make([]uint64, len(v.Cells)+1) // before each bin

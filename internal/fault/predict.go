@@ -27,7 +27,7 @@ func (s *Score) explainNoHeadroom() {
 func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	switch {
 	case !o.in.Scheduled:
-		n.NotPredicted = "without a schedule the system sets the rate: there is no queue to catch up with"
+		n.NotPredicted = "without a schedule the system sets the rate: it has no queue to catch up with"
 		return
 	case n.Blackout == nil || gap < 2*Bin:
 		n.NotPredicted = "there was no blackout"

@@ -25,7 +25,7 @@ const latePatience = 2 * Bin
 
 // gaps returns the times without a sign of a lane from the mark on. A lane that has given none before
 // has no gap until its first. After the word that there is nothing, the system may wait for new events
-// for a while before it answers again: that is no gap.
+// for a while before it answers again: that is not a gap.
 func (o *observation) gaps(v *view) []gap {
 	var out []gap
 	var last sign

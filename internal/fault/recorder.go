@@ -63,7 +63,7 @@ type badKey struct {
 	class load.Class
 }
 
-// NewRecorder makes a recorder for a run with so many sending threads and lanes. Events whose
+// NewRecorder makes a recorder for a run with these numbers of sending threads and lanes. Events whose
 // response time is above the limit count as late. laneOf returns the lane of a stream; with more
 // than MostLanes lanes, only the whole is recorded.
 func NewRecorder(limit time.Duration, threads, lanes int, laneOf func(stream int32) int) *Recorder {

@@ -112,28 +112,13 @@ func alternate(b *testing.B, ways []way, measure func(way) (value float64, unit 
 // sink starts a server that reads until the end of a connection, and then answers with a byte.
 func sink(b *testing.B) string {
 	b.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { ln.Close() })
-	go func() {
+	return listen(b, func(c *net.TCPConn) {
+		buf := make([]byte, 256<<10)
 		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
+			if _, err := c.Read(buf); err != nil {
+				break
 			}
-			go func() {
-				defer c.Close()
-				buf := make([]byte, 256<<10)
-				for {
-					if _, err := c.Read(buf); err != nil {
-						break
-					}
-				}
-				_, _ = c.Write([]byte{1})
-			}()
 		}
-	}()
-	return ln.Addr().String()
+		_, _ = c.Write([]byte{1})
+	})
 }

@@ -20,8 +20,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// echo starts a server that sends back what it gets, and returns its address.
-func echo(t testing.TB) string {
+// listen starts a server that gives each of its connections to handle and closes it then, and
+// returns its address.
+func listen(t testing.TB, handle func(c *net.TCPConn)) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -36,11 +37,17 @@ func echo(t testing.TB) string {
 			}
 			go func() {
 				defer c.Close()
-				_, _ = io.Copy(c, c)
+				handle(c.(*net.TCPConn))
 			}()
 		}
 	}()
 	return ln.Addr().String()
+}
+
+// echo starts a server that sends back what it gets, and returns its address.
+func echo(t testing.TB) string {
+	t.Helper()
+	return listen(t, func(c *net.TCPConn) { _, _ = io.Copy(c, c) })
 }
 
 func start(t testing.TB) *Relay {
@@ -182,22 +189,11 @@ func TestDialErrors(t *testing.T) {
 // resetting starts a system that answers the first byte of a connection, and then resets it.
 func resetting(t *testing.T, answer string) (addr string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		c, err := ln.Accept()
-		if err != nil {
-			return
-		}
+	return listen(t, func(c *net.TCPConn) {
 		_, _ = io.ReadFull(c, make([]byte, 1))
 		_, _ = io.WriteString(c, answer)
-		_ = c.(*net.TCPConn).SetLinger(0)
-		c.Close()
-	}()
-	return ln.Addr().String()
+		_ = c.SetLinger(0)
+	})
 }
 
 // TestReset: a connection that the system resets is reset for the run.

@@ -93,7 +93,7 @@ type Numbers struct {
 	Noticed  *Time `json:"noticed"`   // until the first event was over the limit, failed or was dropped; null: none was
 	Blackout *Time `json:"blackout"`  // longest time without an ack while events waited; a run that only reads: without a sign that it should have
 	FirstAck *Time `json:"first_ack"` // until the ack that ended it; after a heal, or without a blackout, until the next ack
-	Back     *Time `json:"back"`      // until the limit held for good
+	Back     *Time `json:"back"`      // until the limit holds for good
 	Drained  *Time `json:"drained"`   // until no more events waited than before
 
 	LostEventS *float64 `json:"lost_event_s"` // response times above the baseline's, added up until the queue was drained
@@ -102,7 +102,7 @@ type Numbers struct {
 	Over       uint64   `json:"over"`         // events over the limit, failed, unknown or dropped
 
 	Predicted *Prediction `json:"predicted,omitempty"`
-	// NotPredicted says why there is no prediction.
+	// NotPredicted says why the prediction is missing.
 	NotPredicted string `json:"not_predicted,omitempty"`
 }
 
@@ -225,8 +225,8 @@ func (s *Score) blackout() time.Duration {
 	return seconds(longest)
 }
 
-// quietAt returns until when a fault must have had an effect: it, or the last of the heals that follow
-// before a moment, is so long ago.
+// quietAt returns until when a fault must have had an effect: a fixed time after it, or after the last
+// of the heals that follow before a moment.
 func (in *Input) quietAt(i int, until time.Duration) time.Duration {
 	latest := in.Marks[i].At()
 	for _, m := range in.Marks[i+1:] {

@@ -485,7 +485,7 @@ func TestManyLanes(t *testing.T) {
 func TestFewEvents(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		every int           // of the events after the fault, one of so many is over the limit
+		every int           // of the events after the fault, one of this number is over the limit
 		until time.Duration // from when on none is
 		back  *fault.Time
 	}{

@@ -82,7 +82,7 @@ func (a *Answer) CutShort() bool { return a.Ending == Stopped && a.Why == interr
 
 // ExitCode is the exit code of an answer. atLeast is the rate that must hold, or 0.
 func (a *Answer) ExitCode(atLeast float64) int {
-	held := a.HoldsConfirmed && a.Holds >= atLeast
+	holds := a.HoldsConfirmed && a.Holds >= atLeast
 	switch {
 	case a.Ending == Died:
 		return system.ExitFailed
@@ -90,9 +90,9 @@ func (a *Answer) ExitCode(atLeast float64) int {
 		return system.ExitOK
 	case a.Soak != nil && a.Soak.Result == Fail:
 		return system.ExitBroken
-	case atLeast > 0 && held:
+	case atLeast > 0 && holds:
 		return system.ExitOK
-	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
+	case a.Ending == None, a.Ending == Found && !holds, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
 		return system.ExitBroken
 	case a.Ending == AtLeast:
 		return system.ExitUntrusted

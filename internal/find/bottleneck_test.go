@@ -131,7 +131,7 @@ func TestBottleneckText(t *testing.T) {
 		}
 	}
 	if bottleneck(history, 0) != nil {
-		t.Error("there is no bottleneck where no rate fails")
+		t.Error("no bottleneck was named where no rate fails")
 	}
 	data, err := json.Marshal(bottleneck(history, 1000))
 	if err != nil || !strings.HasPrefix(string(data), `{"limits":[{"resource":"processors of the system","used":1.97,"bound":2,"unit":"processors","least":0.98,"least_rate":500}],"watched":[`) {

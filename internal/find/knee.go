@@ -79,7 +79,7 @@ func (s *search) overConcurrency() error {
 			doubt = cmp.Or(o.Doubt, o.Generator)
 		}
 		if o.Broken != "" || o.Generator != "" {
-			// A throughput with failures is none of the system.
+			// A throughput with failures does not belong to the system.
 			s.answer.Trials[len(s.answer.Trials)-1].Verdict = &Verdict{Result: Fail, Why: o.Broken + o.Generator}
 			return 0, nil
 		}

@@ -59,7 +59,7 @@ func (*request) Error() string { return "a trial is needed" }
 // errDone ends a replay with the answer.
 var errDone = errors.New("the search is done")
 
-// interrupted is why a search ended that was told to.
+// interrupted is why a search ended that was interrupted.
 const interrupted = "interrupted"
 
 // Next returns the next trial, or the answer. The history are the outcomes of the trials that

@@ -145,8 +145,8 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// renew passes the lease on to the engine. A stop ends the lease as well, but the engine has
-// been told of that.
+// renew passes the lease on to the engine. A stop ends the lease as well, but the engine
+// knows of that.
 func (a *agent) renew() {
 	if a.job == nil || a.job.t0.Load() == 0 {
 		return
@@ -188,7 +188,7 @@ func text(err error) string {
 }
 
 // measure runs the share of a workload. A fault of a target must not end the agent, since it
-// has results that nobody else has.
+// has results that exist nowhere else.
 func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *run.Measured, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -248,7 +248,7 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 		m.Records = compress(m.Records)
 	}
 	if m == nil && ctx.Err() != nil {
-		return nil, nil // stopped before it fired anything: that is no failure
+		return nil, nil // stopped before it fired anything: that is not a failure
 	}
 	if !opened && err != nil {
 		a.calls <- func(now time.Duration) { a.protocol.Opened(now, err) }

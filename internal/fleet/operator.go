@@ -44,7 +44,7 @@ type Fleet struct {
 type Config struct {
 	Version       string // of the program
 	KeepGoing     bool   // without an agent that is lost, the others go on
-	MinAgents     int    // with KeepGoing: so many must remain
+	MinAgents     int    // with KeepGoing: the least that must remain
 	MaxClockError time.Duration
 	// Logf prints what happens to agents.
 	Logf func(format string, args ...any)
@@ -175,7 +175,7 @@ func (f *Fleet) Stop(ctx context.Context, names []string) (stopped []string, err
 }
 
 // Fire implements run.Fleet.
-func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Gathered, error) {
+func (f *Fleet) Fire(ctx context.Context, o *run.Order) (*run.Combined, error) {
 	if err := Check(o.Workload, f.Reader); err != nil {
 		return nil, err
 	}

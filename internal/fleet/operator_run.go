@@ -47,7 +47,7 @@ func (r *firing) participant(name string) *participant {
 }
 
 // run drives the coordinator to its end.
-func (r *firing) run(ctx context.Context) (*run.Gathered, error) {
+func (r *firing) run(ctx context.Context) (*run.Combined, error) {
 	r.base = time.Now()
 	now := func() time.Duration { return time.Since(r.base) }
 	r.fleet.drain()
@@ -78,7 +78,7 @@ func (r *firing) run(ctx context.Context) (*run.Gathered, error) {
 		r.act()
 	}
 	defer r.release(now)
-	return r.gather()
+	return r.combine()
 }
 
 // release has the agents forget the run, since all of it is here.
@@ -194,12 +194,12 @@ func (r *firing) sinceStart() time.Duration {
 	return r.began.Sub(r.base)
 }
 
-// gather makes the result of what came.
-func (r *firing) gather() (*run.Gathered, error) {
+// combine makes the result of what came.
+func (r *firing) combine() (*run.Combined, error) {
 	if r.refused != nil {
 		return nil, r.refused
 	}
-	g := &run.Gathered{Skew: r.outcome.Skew, Apart: r.apart(), Faults: r.outcome.Reasons}
+	g := &run.Combined{Skew: r.outcome.Skew, Apart: r.apart(), Faults: r.outcome.Reasons}
 	some := false
 	for i, m := range r.participants {
 		o := &r.outcome.Agents[i]

@@ -37,7 +37,7 @@ func TestUnreadableInterval(t *testing.T) {
 	}
 	r.take(resultOf{Agent: "a", Data: result})
 	r.take(runFinished{Outcome: runOutcome{State: stateComplete, Agents: []agentOutcome{{Name: "a", Result: true}}}})
-	g, err := r.gather()
+	g, err := r.combine()
 	if err != nil {
 		t.Fatal(err)
 	}

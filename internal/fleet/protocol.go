@@ -9,7 +9,7 @@ const protocolVersion = 2
 const (
 	Heartbeat    = 500 * time.Millisecond // between two beats, and between two statuses
 	suspectAfter = 2 * time.Second        // of silence
-	Lease        = 5 * time.Second        // an agent fires no longer without a confirmed status; the operator calls it dead after as much silence
+	Lease        = 5 * time.Second        // an agent stops firing without a confirmed status; after this much silence the operator calls it dead
 	readyWithin  = 60 * time.Second       // an agent opens its target
 	confirmAhead = time.Second            // before T0 all agents must have confirmed it
 	abortWithin  = 10 * time.Second       // an engine ends after an abort; otherwise its agent is given up

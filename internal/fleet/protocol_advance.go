@@ -65,7 +65,7 @@ func (c *coordinator) live(m *member) {
 			m.firedTill = m.heard + Lease + leaseSlack
 		}
 		c.events = append(c.events, agentDead{m.name, m.firedTill})
-		c.fail(m, true, fmt.Errorf("nothing was heard of it for %v", silent.Round(100*time.Millisecond)))
+		c.fail(m, true, fmt.Errorf("no message came from it for %v", silent.Round(100*time.Millisecond)))
 	}
 	if m.phase == phaseEnded && !m.collected && c.due(max(m.since, c.grace)+stalledAfter) {
 		c.fail(m, true, fmt.Errorf("its report does not arrive: nothing new in %v", stalledAfter))

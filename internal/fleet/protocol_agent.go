@@ -41,7 +41,7 @@ type agentRun struct {
 	heard         time.Duration // the newest own status that the operator has confirmed
 	start         time.Duration // T0, from phaseArmed on
 
-	fired   bool // the engine was told to start, and not stopped before that time
+	fired   bool // the engine had the order to start, and was not stopped before that time
 	stopped bool // or to end
 	aborted bool // at once
 	lapsed  bool
@@ -184,7 +184,7 @@ func (a *agentProtocol) status(r *agentRun) {
 	})
 	r.nextStatus = a.now + Heartbeat
 	if a.now > r.heard+Lease {
-		r.nextStatus = a.now + 4*Heartbeat // nobody listens
+		r.nextStatus = a.now + 4*Heartbeat // the operator does not listen
 	}
 }
 

@@ -61,7 +61,7 @@ func (a *agentProtocol) recover(m *message) error {
 	}
 	kept, err := a.spool.Look(m.Run)
 	if errors.Is(err, ErrNotSpooled) {
-		return fmt.Errorf("its spool has nothing of run %s", m.Run)
+		return fmt.Errorf("its spool has no data of run %s", m.Run)
 	} else if err != nil {
 		return fmt.Errorf("its spool failed: %w", err)
 	}
@@ -103,7 +103,7 @@ func (a *agentProtocol) beaten(m *message) {
 			})
 			return
 		}
-		a.refuse(m, fmt.Errorf("it takes no part in run %s", m.Run))
+		a.refuse(m, fmt.Errorf("it is not part of run %s", m.Run))
 		return
 	}
 	if m.Heard <= a.now {

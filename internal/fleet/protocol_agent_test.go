@@ -71,8 +71,8 @@ func TestAgentRefuses(t *testing.T) {
 		"the operator's log":                       {Kind: kindLoad, Version: "1", Layout: "log", Hash: sum(nil, nil)},
 		"another hash":                             {Kind: kindLoad, Version: "1", Layout: "hdr", Plan: []byte("x"), Hash: sum(nil, []byte("x"))},
 		"another process":                          {Kind: kindLoad, Version: "1", Layout: "hdr", Hash: sum(nil, nil), Incarnation: "j"},
-		"nothing of run r":                         {Kind: kindRecover},
-		"takes no part in run r":                   {Kind: kindBeat, Number: 1, Want: wantGo},
+		"no data of run r":                         {Kind: kindRecover},
+		"is not part of run r":                     {Kind: kindBeat, Number: 1, Want: wantGo},
 	} {
 		ms, do := h.tell(m)
 		if got := refusal(ms); !strings.Contains(got, want) || len(do) > 0 {

@@ -27,7 +27,7 @@ type runConfig struct {
 	Recover bool
 
 	KeepGoing     bool          // after a failure the other agents go on
-	MinAgents     int           // with KeepGoing: so many, or the run is aborted; 0: one
+	MinAgents     int           // with KeepGoing: with fewer the run is aborted; 0: one
 	MaxClockError time.Duration // 0: 10 ms
 	Interval      time.Duration // of frames; clocks must agree to a tenth of it; 0: one second
 	StartMargin   time.Duration // from the agreement to T0, beside four round trips; 0: 3 s
@@ -62,7 +62,7 @@ func (cfg *runConfig) check() error {
 	seen := map[string]bool{}
 	for _, name := range cfg.Agents {
 		if name == "" || len(name) > maxName || seen[name] {
-			return fmt.Errorf("the agent %q is there twice, or has no valid name", name)
+			return fmt.Errorf("the agent %q is listed twice, or has no valid name", name)
 		}
 		seen[name] = true
 		if n := len(cfg.Plan) + len(cfg.Shares[name]); n > maxPlan && !cfg.Recover {
@@ -223,7 +223,7 @@ func (c *coordinator) order(w want, reason string) {
 	}
 }
 
-// cancel ends a run in which no agent was told to fire.
+// cancel ends a run in which no agent had the order to fire.
 func (c *coordinator) cancel(reason string) {
 	c.because(reason)
 	c.order(wantAbort, reason)

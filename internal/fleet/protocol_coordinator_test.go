@@ -154,7 +154,7 @@ func TestCoordinatorRecords(t *testing.T) {
 	}
 }
 
-// TestCoordinatorDamage: a report that is not what the agent made is no result.
+// TestCoordinatorDamage: a report that is not what the agent made is not a result.
 func TestCoordinatorDamage(t *testing.T) {
 	for name, say := range map[string]func(*far){
 		"another hash": func(f *far) {

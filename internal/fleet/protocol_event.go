@@ -2,7 +2,7 @@ package fleet
 
 import "time"
 
-// An engineOrder is what an agent's engine is told.
+// An engineOrder is an order to an agent's engine.
 type engineOrder string
 
 // The orders to an engine.
@@ -50,7 +50,7 @@ type (
 	// runStarted says that all agents have confirmed T0 and may go.
 	runStarted struct {
 		T0   time.Duration // on the coordinator's clock
-		Skew time.Duration // the starts of any two agents differ by at most so much
+		Skew time.Duration // the starts of any two agents differ by at most this
 	}
 	// frameOf has an interval of an agent, once each, in the order of the numbers.
 	frameOf struct {
@@ -74,7 +74,7 @@ type (
 		MayHaveFiredUntil time.Duration
 	}
 	// resultOf says that the run of an agent has ended, and all of it has arrived. Data is nil if
-	// there is no result; Err is what its engine said, nil if the run ended in order.
+	// it has no result; Err is what its engine said, nil if the run ended in order.
 	resultOf struct {
 		Agent string
 		Data  []byte
@@ -112,7 +112,7 @@ type runOutcome struct {
 	Reasons []string // empty only if complete
 	Agents  []agentOutcome
 	T0      time.Duration // on the coordinator's clock; 0 if no start was agreed
-	Skew    time.Duration // the starts of any two agents differ by at most so much
+	Skew    time.Duration // the starts of any two agents differ by at most this
 }
 
 // An agentOutcome is how a run ended on one agent.
@@ -126,7 +126,7 @@ type agentOutcome struct {
 	Lapsed      bool   // it stopped by itself because it heard nothing of the operator
 
 	Offset      time.Duration // the agent's clock minus the coordinator's, at T0
-	BoundStart  time.Duration // the error of Offset is at most so much
+	BoundStart  time.Duration // the largest error of Offset
 	BoundEnd    time.Duration // the same at the end
 	Drift       time.Duration // of the agent's clock against the coordinator's from T0 to the end
 	MinRTT      time.Duration // shortest round trip

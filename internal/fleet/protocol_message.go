@@ -23,7 +23,7 @@ const (
 	kindLoad    messageKind = "load"    // a run begins: open the target
 	kindRecover messageKind = "recover" // deliver an earlier run from the spool
 	kindBeat    messageKind = "beat"    // what the operator wants, and what it has
-	kindHalt    messageKind = "halt"    // end the run, whoever began it; Reason says why
+	kindHalt    messageKind = "halt"    // end the run, whichever side began it; Reason says why
 	kindStatus  messageKind = "status"  // what the agent does, and what it has
 	kindRefuse  messageKind = "refuse"  // the agent does not take part; Err says why
 	kindFrame   messageKind = "frame"   // an interval
@@ -110,11 +110,11 @@ type message struct {
 	Heard  time.Duration `json:"heard,omitempty"`  // beat: Now of the newest status that arrived
 	Acked  uint64        `json:"acked,omitempty"`  // beat: all records up to this one arrived
 	Beyond uint32        `json:"beyond,omitempty"` // beat: bit i: record Acked+2+i arrived too
-	Frames uint64        `json:"frames,omitempty"` // status: so many exist
+	Frames uint64        `json:"frames,omitempty"` // status: how many exist
 	Parts  uint64        `json:"parts,omitempty"`  // status: of the result, once it ended
 	Lapsed bool          `json:"lapsed,omitempty"` // status: the lease ended before the run did
 	Origin string        `json:"origin,omitempty"` // status, records: the process that made them
-	Fired  bool          `json:"fired,omitempty"`  // status: the engine was told to start, and not stopped before
+	Fired  bool          `json:"fired,omitempty"`  // status: the engine had the order to start, and was not stopped before
 	// status: the engine got the order to end, and did not end by itself.
 	Stopped bool   `json:"stopped,omitempty"`
 	Broken  bool   `json:"broken,omitempty"` // status: the spool fails, what is missing will not come
@@ -221,7 +221,7 @@ func (m *message) check() error {
 		return fmt.Errorf("a message of the unknown kind %q", shorten(string(m.Kind)))
 	}
 	if !ok {
-		return fmt.Errorf("a %s lacks something, or has too much of it", m.Kind)
+		return fmt.Errorf("a %s has missing or too many fields", m.Kind)
 	}
 	return nil
 }

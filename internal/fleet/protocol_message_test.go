@@ -132,7 +132,7 @@ func FuzzDecodeMessage(f *testing.F) {
 		if !bytes.Equal(a, b) || !bytes.Equal(m.Data, again.Data) {
 			t.Errorf("%s %q became %s %q", a, m.Data, b, again.Data)
 		}
-		// Neither side fails, whatever it is told.
+		// Neither side fails, whatever it gets.
 		agent := newAgentProtocol(Info{Name: "a", Incarnation: "i", Version: "1"}, NewMemorySpool())
 		c, err := newCoordinator(runConfig{Run: "r-1", Session: "s", Version: "1", Agents: []string{"a"}})
 		if err != nil {

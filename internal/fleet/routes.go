@@ -20,7 +20,7 @@ type Routes map[string]Route
 func (r Routes) Send(agent string, message []byte) error {
 	to, ok := r[agent]
 	if !ok {
-		return fmt.Errorf("no way leads to agent %s", agent)
+		return fmt.Errorf("no connection leads to agent %s", agent)
 	}
 	return to.Through.Send(to.Agent, message)
 }

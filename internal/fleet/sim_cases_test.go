@@ -88,20 +88,20 @@ func TestSilent(t *testing.T) {
 		lapsed   bool
 		result   bool
 	}{
-		{"killed", func(_ *simGame, a *simAgent) { a.kill() }, false, 0, stateAborted, []string{"agent a1: nothing was heard of it for 5"}, 1, true, false, false},
-		{"killed, others go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 0, stateMarked, []string{"agent a1: nothing was heard of it for 5"}, 1, true, false, false},
-		{"killed, too few go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 3, stateAborted, []string{"agent a1: nothing", "2 agents are left: at least 3 are wanted"}, 1, true, false, false},
+		{"killed", func(_ *simGame, a *simAgent) { a.kill() }, false, 0, stateAborted, []string{"agent a1: no message came from it for 5"}, 1, true, false, false},
+		{"killed, others go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 0, stateMarked, []string{"agent a1: no message came from it for 5"}, 1, true, false, false},
+		{"killed, too few go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 3, stateAborted, []string{"agent a1: no message", "2 agents are left: at least 3 are wanted"}, 1, true, false, false},
 		{"restarted", func(g *simGame, a *simAgent) {
 			a.kill()
 			g.after(time.Second, func() { g.reboot(a) })
 		}, false, 0, stateAborted, []string{"agent a1: it answers as another process"}, 0, false, false, false},
 		{"still for 3 s", func(_ *simGame, a *simAgent) { a.freeze(3 * time.Second) }, false, 0, stateComplete, nil, 1, false, false, true},
-		{"still for 8 s", func(_ *simGame, a *simAgent) { a.freeze(8 * time.Second) }, false, 0, stateAborted, []string{"agent a1: nothing"}, 1, true, false, false},
-		{"still for 5.5 s, others go on", func(_ *simGame, a *simAgent) { a.freeze(5500 * time.Millisecond) }, true, 0, stateMarked, []string{"agent a1: nothing"}, 1, true, true, true},
+		{"still for 8 s", func(_ *simGame, a *simAgent) { a.freeze(8 * time.Second) }, false, 0, stateAborted, []string{"agent a1: no message"}, 1, true, false, false},
+		{"still for 5.5 s, others go on", func(_ *simGame, a *simAgent) { a.freeze(5500 * time.Millisecond) }, true, 0, stateMarked, []string{"agent a1: no message"}, 1, true, true, true},
 		{"cut off for 3 s", func(g *simGame, a *simAgent) {
 			a.up.cutFrom, a.up.cutTo, a.down.cutFrom, a.down.cutTo = at, at+3*time.Second, at, at+3*time.Second
 		}, false, 0, stateComplete, nil, 1, false, false, true},
-		{"cannot send for 5.3 s", func(_ *simGame, a *simAgent) { a.up.cutFrom, a.up.cutTo = at, at+5300*time.Millisecond }, true, 0, stateMarked, []string{"agent a1: nothing"}, 1, true, true, true},
+		{"cannot send for 5.3 s", func(_ *simGame, a *simAgent) { a.up.cutFrom, a.up.cutTo = at, at+5300*time.Millisecond }, true, 0, stateMarked, []string{"agent a1: no message"}, 1, true, true, true},
 		{"cannot hear for 7 s", func(g *simGame, a *simAgent) { a.down.cutFrom, a.down.cutTo = at, at+7*time.Second }, true, 0, stateMarked, []string{"agent a1: it heard nothing of the operator for 5s"}, 0, false, true, true},
 		{"the operator still for 3 s", func(g *simGame, _ *simAgent) { g.op.freeze(3 * time.Second) }, false, 0, stateComplete, nil, 0, false, false, true},
 		{"the operator still for 8 s", func(g *simGame, _ *simAgent) { g.op.freeze(8 * time.Second) }, false, 0, stateAborted, []string{"agent a1: it heard nothing of the operator for 5s", "the operator's process did not run for 8"}, 0, false, true, true},
@@ -135,7 +135,7 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestNotStarted: what prevents a start. Nobody fires.
+// TestNotStarted: what prevents a start. No agent fires.
 func TestNotStarted(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -152,7 +152,7 @@ func TestNotStarted(t *testing.T) {
 		{"it is not there", func(_ *simGame, a *simAgent) { a.kill() }, "agent a1: it does not answer: nothing in 10s"},
 		{"it cannot open", func(_ *simGame, a *simAgent) { a.noOpen = true }, "agent a1: the target refuses connections"},
 		{"it opens for long", func(_ *simGame, a *simAgent) { a.opens = 70 * time.Second }, "not ready within 1m0s: a1"},
-		{"killed while it opens", func(g *simGame, a *simAgent) { g.at(50*time.Millisecond, a.kill) }, "agent a1: nothing was heard of it for 5"},
+		{"killed while it opens", func(g *simGame, a *simAgent) { g.at(50*time.Millisecond, a.kill) }, "agent a1: no message came from it for 5"},
 		{"killed before it confirms", func(g *simGame, a *simAgent) { a.opens = time.Second; g.at(1007*time.Millisecond, a.kill) }, "the start was not confirmed in time: a1"},
 		{"its clock is not known well enough", func(_ *simGame, a *simAgent) { a.up.base = 30 * time.Millisecond }, "the clock of agent a1 is known to 1"},
 		{"stopped", func(g *simGame, _ *simAgent) {
@@ -222,7 +222,7 @@ func TestRecover(t *testing.T) {
 	g.op.boot(g.config)
 	g.run(g.now+time.Minute, g.op.c.Done)
 	g.run(g.now+time.Minute, g.op.c.Done)
-	g.want(t, *g.op.outcome, stateAborted, "agent a0: its spool has nothing of run run")
+	g.want(t, *g.op.outcome, stateAborted, "agent a0: its spool has no data of run run")
 }
 
 // TestDrift: a clock that is too fast moves an agent's intervals.

@@ -151,7 +151,7 @@ type simEngine struct {
 	ended   bool
 	ending  bool
 	reads   bool          // it fires nothing, and ends when it gets the order
-	told    time.Duration // true time of an order to end; 0: none
+	ordered time.Duration // true time of an order to end; 0: none
 	over    time.Duration // true time of its end
 
 	frames    [][]byte
@@ -261,11 +261,11 @@ func (e *simEngine) command(now time.Duration, c command) {
 	switch c.Do {
 	case orderStart:
 		if c.At <= now {
-			w.fail("agent %s was told to start %v ago", e.m.name, now-c.At)
+			w.fail("agent %s had an order to start %v ago", e.m.name, now-c.At)
 		}
 		e.start = c.At
 	case orderStop, orderAbort:
-		e.told = e.m.clock.real(now)
+		e.ordered = e.m.clock.real(now)
 		if e.start != 0 && !e.ending && now > e.start {
 			e.cut(now) // advance has brought it up to now
 		}

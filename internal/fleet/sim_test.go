@@ -463,13 +463,13 @@ func (g *simGame) checkStart(o *runOutcome) {
 func (g *simGame) checkReader() {
 	last := g.agents[len(g.agents)-1].engines[0]
 	for _, a := range g.agents[:len(g.agents)-1] {
-		if e := a.engines[0]; last.reads && (last.told == 0 || last.told < e.over) {
-			g.fail("agent %s had to stop reading at %v, and %s ended at %v", last.m.name, last.told, a.name, e.over)
+		if e := a.engines[0]; last.reads && (last.ordered == 0 || last.ordered < e.over) {
+			g.fail("agent %s had to stop reading at %v, and %s ended at %v", last.m.name, last.ordered, a.name, e.over)
 		}
 	}
 }
 
-// checkStopped checks that after an order to stop nobody fires for more than a second,
+// checkStopped checks that after an order to stop no agent fires for more than a second,
 // if the order can arrive.
 func (g *simGame) checkStopped(o *runOutcome) {
 	if g.op.ordered == 0 || g.op.recovers {

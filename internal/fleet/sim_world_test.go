@@ -233,14 +233,14 @@ type simAgent struct {
 	spool    Spool
 	reopen   func() Spool
 	engine   *simEngine
-	engines  []*simEngine // all that were ever told to start
+	engines  []*simEngine // all that ever had an order to start
 	up, down simLink
 	heard    time.Duration // true time of the newest message of the operator
 
 	opened int           // the process that opened
 	opens  time.Duration // how long the engine takes to open
 	noOpen bool          // it fails
-	fails  time.Duration // the engine fails so long after the start; 0: never
+	fails  time.Duration // the engine fails this time after the start; 0: never
 }
 
 func (a *simAgent) incarnation() string { return fmt.Sprintf("%s/%d", a.name, a.process) }
@@ -370,7 +370,7 @@ type simOperator struct {
 	results  map[string][]byte
 	outcome  *runOutcome
 	finished time.Duration // true time
-	ordered  time.Duration // true time at which all were told to stop; 0: never
+	ordered  time.Duration // true time of the order to all to stop; 0: none
 	recovers bool
 	ready    map[string]bool
 	failed   map[string]bool

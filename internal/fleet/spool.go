@@ -22,7 +22,7 @@ type Spool interface {
 	Look(run string) (Spooled, error)
 	// Read returns one record.
 	Read(run string, number uint64) ([]byte, error)
-	// Remove deletes a run. It is no error if it is not there.
+	// Remove deletes a run. A run that does not exist is not an error.
 	Remove(run string) error
 	// Runs returns the names of all runs, sorted.
 	Runs() ([]string, error)

@@ -241,12 +241,12 @@ func TestUnknownLeftover(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		held, err := os.Open(path)
+		lock, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer held.Close()
-		if ok, err := system.TryLock(held, false); !ok || err != nil {
+		defer lock.Close()
+		if ok, err := system.TryLock(lock, false); !ok || err != nil {
 			t.Skip("this system has no locks")
 		}
 		l, err := openLeftover(path)
@@ -266,7 +266,7 @@ func TestUnknownLeftover(t *testing.T) {
 			}
 			waits <- err
 		}()
-		held.Close()
+		lock.Close()
 		if err := <-waits; err != nil {
 			t.Errorf("%q: got %v after the lock was released", content, err)
 		}

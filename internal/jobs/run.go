@@ -37,23 +37,23 @@ func (q *Queue) next() *entry {
 		heads = append(heads, line[0])
 	}
 	slices.SortFunc(heads, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
-	held := map[string]bool{} // addresses
-	hold := func(system string) {
+	taken := map[string]bool{} // addresses
+	take := func(system string) {
 		for _, a := range addressesOf(system) {
-			held[a] = true
+			taken[a] = true
 		}
 	}
 	for system := range q.busy {
-		hold(system)
+		take(system)
 	}
 	for _, e := range heads {
 		switch {
 		case e.system == Everything && q.running > 0:
 			return nil
-		case !slices.ContainsFunc(addressesOf(e.system), func(a string) bool { return held[a] }):
+		case !slices.ContainsFunc(addressesOf(e.system), func(a string) bool { return taken[a] }):
 			return e
 		}
-		hold(e.system)
+		take(e.system)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (q *Queue) Submit(ctx context.Context, r Request) (Job, int, error) {
 	return j, ahead, nil
 }
 
-// room returns an error if there is no place for one more job.
+// room returns an error if one more job does not fit.
 func (q *Queue) room(r *Request) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

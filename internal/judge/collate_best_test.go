@@ -70,7 +70,7 @@ func TestCollateAhead(t *testing.T) {
 	}
 }
 
-// A rate that was asked for is no lead; the times at that rate may be one.
+// A rate that was asked for does not count as a lead; the times at that rate may be one.
 func TestCollateAheadOfRates(t *testing.T) {
 	rows := append(runs(1, "a", 1, 50e3, 0.012, 0.01, fields{"rate": "50k/s"}), runs(2, "b", 1, 75e3, 0.006, 0.01, fields{"rate": "75k/s"})...)
 	l := collated(t, rows, "rate").Groups[0].Rows[1]

@@ -166,7 +166,7 @@ func TestVaryIncomplete(t *testing.T) {
 	untrust(&rows[1])
 	untrust(&rows[2])
 	v, err = Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
-	if err != nil || len(v.Numbers) != 0 || v.Best != nil || !strings.Contains(strings.Join(v.Notes, ";"), "cell 1: there is no value") {
+	if err != nil || len(v.Numbers) != 0 || v.Best != nil || !strings.Contains(strings.Join(v.Notes, ";"), "cell 1: a value is missing") {
 		t.Errorf("%v, %+v", err, v)
 	}
 	var text bytes.Buffer

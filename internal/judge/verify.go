@@ -350,7 +350,7 @@ func (c *contest) littleHistory(baseline bool) string {
 		return fmt.Sprintf("too few reports: %d of the baseline and %d of the newest; needed: %d on both sides", n, len(row.Candidate), stats.Least)
 	}
 	if n == 0 {
-		return "too little history: there is no earlier revision"
+		return "too little history: no earlier revision"
 	}
 	return fmt.Sprintf("too little history: %s of %d revisions before it and %d of its own; needed: %d revisions, or %d reports on both sides",
 		units.Plural(n, "report"), len(row.History), len(row.Candidate), stats.Levels, stats.Least)

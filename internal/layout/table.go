@@ -63,7 +63,7 @@ func (t *Table) numbers(column int) bool {
 	return true
 }
 
-// Lines are the rows as lines of at most this many columns, if possible; 0 is no
+// Lines are the rows as lines of at most this many columns, if possible; 0 means no
 // limit.
 func (t *Table) Lines(columns int, style Style) []string {
 	gap, rows := t.Gap, t.rows

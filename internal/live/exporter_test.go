@@ -104,7 +104,7 @@ func TestPrometheus(t *testing.T) {
 				f := got[name]
 				if f == nil {
 					if want != 0 {
-						t.Errorf("there is no %s", name)
+						t.Errorf("%s is missing", name)
 					}
 					continue
 				}

@@ -34,7 +34,7 @@ type Search struct {
 	Trial int     `json:"trial"`           // its number, from 1
 	Role  string  `json:"role"`            // why it is run, such as "search" or "confirm"
 	Load  string  `json:"load"`            // what it offers, such as "948/s"
-	Holds float64 `json:"holds,omitempty"` // the highest rate at which the limits held, in events/s; 0: none is known
+	Holds float64 `json:"holds,omitempty"` // the highest rate at which the limits hold, in events/s; 0: none is known
 	Fails float64 `json:"fails,omitempty"` // the lowest rate at which they failed; 0: none is known
 }
 
@@ -72,7 +72,7 @@ func LimitOf(l *workload.Limit, times string) Limit {
 // A Done is the end of a run.
 type Done struct {
 	Report   string `json:"report,omitempty"` // its id; "": there is none
-	Error    string `json:"error,omitempty"`  // why there is no report
+	Error    string `json:"error,omitempty"`  // why the report is missing
 	Headline string `json:"headline,omitempty"`
 	Trust    string `json:"trust,omitempty"`
 	Exit     int    `json:"exit"` // the exit code of a program that only runs this

@@ -453,7 +453,7 @@ func (w *slowReader) Write(b []byte) (int, error) {
 	return w.got.Write(b)
 }
 
-// TestSlowReader: a reader that takes nothing for hours delays nobody, and then gets
+// TestSlowReader: a reader that takes nothing for hours delays no other, and then gets
 // frames with the same sums.
 func TestSlowReader(t *testing.T) {
 	testkit.Need(t, "some seconds")
@@ -533,7 +533,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %v, want an error in line 2", err)
 	}
 	if err := ReadFrames(strings.NewReader(strings.Repeat("x", longestLine+1)), take); err == nil {
-		t.Error("a line that is too long is no error")
+		t.Error("a line that is too long was accepted")
 	}
 	stop := errors.New("stop")
 	if err := ReadFrames(strings.NewReader("{}\n"), func(Event) error { return stop }); !errors.Is(err, stop) {

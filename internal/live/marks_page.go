@@ -38,16 +38,16 @@ func (m *marks) reserve(r *marked, address string) error {
 	defer m.mu.Unlock()
 	switch {
 	case r.all >= mostRemote:
-		return fmt.Errorf("the run takes %d marks over HTTP, and has them", mostRemote)
+		return fmt.Errorf("the run takes at most %d marks over HTTP, which it has", mostRemote)
 	case r.from[address] >= mostAddress:
-		return fmt.Errorf("the run takes %d marks over HTTP from one address, and has them from %s", mostAddress, address)
+		return fmt.Errorf("the run takes at most %d marks over HTTP from one address, which it has from %s", mostAddress, address)
 	}
 	r.all++
 	r.from[address]++
 	return nil
 }
 
-// release gives back what reserve noted: there is no mark.
+// release gives back what reserve noted: the mark was not made.
 func (m *marks) release(r *marked, address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +101,7 @@ func (m *marks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	run := m.of[r.PathValue("id")]
 	m.mu.Unlock()
 	if run == nil {
-		http.Error(w, "no run with this id is in progress and takes marks: start it with --marks", http.StatusNotFound)
+		http.Error(w, "no run in progress with this id takes marks: start it with --marks", http.StatusNotFound)
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(arrived.Add(markTimeout)) // unless the server has none
@@ -115,7 +115,7 @@ func (m *marks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(body, &in)
 	}
 	if err == nil && !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-		err = errors.New("its content type is another")
+		err = errors.New("its content type is different")
 	}
 	if err != nil {
 		http.Error(w, `the request must be JSON: {"kind": "fault", "name": "..."}`, http.StatusBadRequest)

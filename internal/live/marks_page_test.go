@@ -95,7 +95,7 @@ func TestMarks(t *testing.T) {
 		}
 		post("run1", token, json, "", `{"kind": "broken", "name": "x"}`) // is none, so it does not count
 	}
-	if code, text := post("run1", token, json, "", fault); code != 429 || !strings.Contains(text, "the run takes 16 marks over HTTP from one address, and has them from 127.0.0.1") {
+	if code, text := post("run1", token, json, "", fault); code != 429 || !strings.Contains(text, "the run takes at most 16 marks over HTTP from one address, which it has from 127.0.0.1") {
 		t.Errorf("more marks than one address may make: got %d %q", code, text)
 	}
 	end()
@@ -114,7 +114,7 @@ func TestMarksOfAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := m.reserve(r, "x"); err == nil || !strings.Contains(err.Error(), "takes 32 marks over HTTP") {
+	if err := m.reserve(r, "x"); err == nil || !strings.Contains(err.Error(), "takes at most 32 marks over HTTP") {
 		t.Errorf("got %v", err)
 	}
 	m.release(r, "a")

@@ -226,7 +226,7 @@ func (s *MarkSocket) Close() {
 }
 
 // ErrNoRun is the error of a run that is not in progress, or takes no marks.
-var ErrNoRun = errors.New("no run with this id is in progress and takes marks")
+var ErrNoRun = errors.New("no run in progress with this id takes marks")
 
 // sockets lists the paths of the sockets in a folder, in order.
 func sockets(dir string) (out []string) {

@@ -248,7 +248,7 @@ func TestViewersAreLimited(t *testing.T) {
 		ended := v.view(t.Context(), hub, "/runs/a/events", "")
 		synctest.Wait()
 		if ids(v.text()) != "1" {
-			t.Error("there is no room after the others left")
+			t.Error("a viewer was refused after the others left")
 		}
 		hub.Close()
 		<-ended
@@ -267,10 +267,10 @@ func TestRunsAreLimited(t *testing.T) {
 		t.Errorf("%d runs are kept, want %d, with those that go on and the newest", len(hub.runs), mostRuns)
 	}
 	if err := hub.Take(Event{ID: "unknown", Frame: &Frame{Number: 1, Span: 1}}); err == nil {
-		t.Error("a frame of no run is no error")
+		t.Error("a frame without a run was accepted")
 	}
 	if err := hub.Take(Event{ID: "7", Frame: &Frame{Number: 2, Span: 1}}); err == nil {
-		t.Error("a frame after the end is no error")
+		t.Error("a frame after the end was accepted")
 	}
 }
 
@@ -411,7 +411,7 @@ func TestListenErrors(t *testing.T) {
 		t.Errorf("all addresses: got %s, public %t", s.URL(), s.IsPublic())
 	}
 	if _, err := OpenPage(s.http.Addr, NewHub()); err == nil {
-		t.Error("an empty address is no error")
+		t.Error("an empty address was accepted")
 	}
 }
 

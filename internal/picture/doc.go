@@ -1,7 +1,7 @@
 // Package picture makes figures from reports and draws them. A Figure is data:
 // axes, series, a heat map, and their names. Of makes the figures of a report, or
 // of several reports overlaid. Figures are drawn as SVG, with descriptions for
-// those who cannot see it, and as PNG by the package's own rasteriser. The folder charts
+// readers who cannot see it, and as PNG by the package's own rasteriser. The folder charts
 // has the script that draws the same data in a browser, with its style sheet: the same for
 // the live page and the page of a report. It draws with uPlot, which is embedded as it was
 // released. The package is responsible for what is shown

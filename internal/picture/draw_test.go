@@ -91,7 +91,7 @@ func TestPNGOf(t *testing.T) {
 			}
 			m, err := png.Decode(&b)
 			if err != nil {
-				t.Fatalf("%s is no PNG: %v", f.Name, err)
+				t.Fatalf("%s is not a PNG: %v", f.Name, err)
 			}
 			if got := m.Bounds().Size(); got != size {
 				t.Errorf("%s: got %v, want %v", f.Name, got, size)
@@ -124,7 +124,7 @@ func TestPNG(t *testing.T) {
 			}
 			m, err := png.Decode(&b)
 			if err != nil {
-				t.Fatalf("%s is no PNG: %v", f.Name, err)
+				t.Fatalf("%s is not a PNG: %v", f.Name, err)
 			}
 			if got := m.Bounds().Dx(); got != c.wide {
 				t.Errorf("%s: got %d pixels wide, want %d", f.Name, got, c.wide)

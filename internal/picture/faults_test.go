@@ -8,7 +8,7 @@ import (
 	"carronade/internal/report"
 )
 
-// TestFaultMarks: a fault is shaded until it was mended, or until the limit held again, and its
+// TestFaultMarks: a fault is shaded until it was mended, or until the limit holds again, and its
 // moments have names.
 func TestFaultMarks(t *testing.T) {
 	d := measured("a", 20, 1)
@@ -25,7 +25,7 @@ func TestFaultMarks(t *testing.T) {
 	}
 	f, ok := ByName(Of(d), "throughput")
 	if !ok {
-		t.Fatal("there is no throughput")
+		t.Fatal("the throughput is missing")
 	}
 	var shaded, moments []Mark
 	for _, m := range f.Marks {

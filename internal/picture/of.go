@@ -138,7 +138,7 @@ func (r *run) marks() []Mark {
 const longestName = 24
 
 // faultMarks are the stretches in which faults were there, and the moments of all marks. A fault
-// without a heal lasts until the limit held again, as far as that was seen.
+// without a heal lasts until the limit holds again, as far as that was seen.
 func (r *run) faultMarks() (faults, moments []Mark) {
 	if r.Faults == nil {
 		return nil, nil

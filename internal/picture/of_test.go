@@ -90,7 +90,7 @@ func TestSparseReports(t *testing.T) {
 	}{
 		{"nothing at all", &report.Document{}, nil},
 		{"one interval, nothing counted", &report.Document{Intervals: []report.Interval{{EndS: 1}}}, []string{"throughput", "outstanding"}},
-		{"times that are no numbers", &report.Document{Intervals: []report.Interval{{StartS: math.NaN(), EndS: 1}, {StartS: 1, EndS: math.Inf(1)}}}, nil},
+		{"times that are not numbers", &report.Document{Intervals: []report.Interval{{StartS: math.NaN(), EndS: 1}, {StartS: 1, EndS: math.Inf(1)}}}, nil},
 		{"a histogram that cannot be decoded", &report.Document{
 			Mode: load.Consuming, Intervals: []report.Interval{{EndS: 1, LagEvents: 5, Histograms: map[string]string{"response": "xx"}}},
 		}, []string{"throughput", "behind"}},

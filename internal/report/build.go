@@ -61,7 +61,7 @@ type Input struct {
 
 	Agents []Agent       // the generators, if there are several
 	Skew   time.Duration // between their starts, at most
-	Apart  time.Duration // by so much end-to-end times may be wrong: they are on the clocks of two generators
+	Apart  time.Duration // the largest error of end-to-end times: they are on the clocks of two generators
 }
 
 // Build makes the document. It keeps parts of the input.

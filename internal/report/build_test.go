@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/layout"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -145,7 +146,7 @@ func TestWorse(t *testing.T) {
 	ascending := []int{0, 4, 3, 1, 2, 130}
 	for i, a := range ascending {
 		for k, b := range ascending {
-			if got, want := Worse(a, b), ascending[max(i, k)]; got != want {
+			if got, want := system.WorseExit(a, b), ascending[max(i, k)]; got != want {
 				t.Errorf("%d and %d: got %d, want %d", a, b, got, want)
 			}
 		}
@@ -158,38 +159,38 @@ func TestExitCode(t *testing.T) {
 		alter func(*Input)
 		want  int
 	}{
-		{"done", func(*Input) {}, ExitOK},
-		{"failures are results", func(in *Input) { in.Result.Measurement.Failed = 5 }, ExitOK},
-		{"not steady is a result", func(in *Input) { in.Result.Steady = measure.Steady{Known: true} }, ExitOK},
-		{"a limit that holds", func(in *Input) { in.Checks = []Check{{OK: true}} }, ExitOK},
-		{"a limit that does not", func(in *Input) { in.Checks = []Check{{OK: true}, {}} }, ExitBroken},
-		{"fewer than requested", func(in *Input) { in.Result.Missing = 1 }, ExitBroken},
-		{"verified, and lost", func(in *Input) { in.Ledger = &measure.Ledger{Lost: 1} }, ExitBroken},
-		{"verified, and altered", func(in *Input) { in.Ledger = &measure.Ledger{Corrupted: 1} }, ExitBroken},
-		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, ExitOK},
-		{"verified, and not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1} }, ExitCannotTell},
-		{"verified, and compacted", func(in *Input) { in.Ledger = &measure.Ledger{Compacted: 1} }, ExitOK},
-		{"verified, and aborted events seen", func(in *Input) { in.Ledger = &measure.Ledger{Phantom: 1} }, ExitBroken},
-		{"lost outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1, Lost: 1} }, ExitBroken},
-		{"a limit outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Checks = []Check{{}} }, ExitBroken},
-		{"not trusted outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Trust.OK = false }, ExitUntrusted},
-		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, ExitUntrusted},
-		{"a broken limit outranks a generator that is not trusted", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, ExitBroken},
+		{"done", func(*Input) {}, system.ExitOK},
+		{"failures are results", func(in *Input) { in.Result.Measurement.Failed = 5 }, system.ExitOK},
+		{"not steady is a result", func(in *Input) { in.Result.Steady = measure.Steady{Known: true} }, system.ExitOK},
+		{"a limit that holds", func(in *Input) { in.Checks = []Check{{OK: true}} }, system.ExitOK},
+		{"a limit that does not", func(in *Input) { in.Checks = []Check{{OK: true}, {}} }, system.ExitBroken},
+		{"fewer than requested", func(in *Input) { in.Result.Missing = 1 }, system.ExitBroken},
+		{"verified, and lost", func(in *Input) { in.Ledger = &measure.Ledger{Lost: 1} }, system.ExitBroken},
+		{"verified, and altered", func(in *Input) { in.Ledger = &measure.Ledger{Corrupted: 1} }, system.ExitBroken},
+		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, system.ExitOK},
+		{"verified, and not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1} }, system.ExitCannotTell},
+		{"verified, and compacted", func(in *Input) { in.Ledger = &measure.Ledger{Compacted: 1} }, system.ExitOK},
+		{"verified, and aborted events seen", func(in *Input) { in.Ledger = &measure.Ledger{Phantom: 1} }, system.ExitBroken},
+		{"lost outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1, Lost: 1} }, system.ExitBroken},
+		{"a limit outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Checks = []Check{{}} }, system.ExitBroken},
+		{"not trusted outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Trust.OK = false }, system.ExitUntrusted},
+		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, system.ExitUntrusted},
+		{"a broken limit outranks a generator that is not trusted", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, system.ExitBroken},
 		{"nothing was accepted, with an untrusted generator", func(in *Input) {
 			in.Trust.OK = false
 			in.Result.Measurement.Acked, in.Result.Measurement.Arrived, in.Result.Measurement.Failed = 0, 0, 1_000_000
-		}, ExitBroken},
+		}, system.ExitBroken},
 		{"nothing was accepted, and output not written", func(in *Input) {
 			in.Result.Measurement.Acked, in.Result.Measurement.Arrived = 0, 0
 			in.Problems = []string{"disk full"}
-		}, ExitFailed},
-		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, ExitFailed},
-		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, ExitFailed},
+		}, system.ExitFailed},
+		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, system.ExitFailed},
+		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, system.ExitFailed},
 		{"interrupted outranks all", func(in *Input) {
 			in.Result.Stopped = load.Interrupted
 			in.Trust.OK = false
 			in.Problems = []string{"disk full"}
-		}, ExitInterrupted},
+		}, system.ExitInterrupted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -474,7 +475,7 @@ func TestBatchesHaveAboutSoManyEvents(t *testing.T) {
 func TestEndedByHand(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		d := Build(Input{Result: &load.Result{Mode: load.OpenLoop, Stopped: load.Interrupted, Whole: whole}, Trust: measure.Trust{OK: true}})
-		if d.Partial == whole || d.ExitCode() != ExitInterrupted {
+		if d.Partial == whole || d.ExitCode() != system.ExitInterrupted {
 			t.Errorf("whole %v: partial %v, exit %d", whole, d.Partial, d.ExitCode())
 		}
 		var b strings.Builder

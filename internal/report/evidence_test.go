@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/layout"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -271,7 +272,7 @@ func TestAssemble(t *testing.T) {
 	if err := d.Check(); err != nil {
 		t.Error(err)
 	}
-	if d.Stopped != load.Killed || !d.Partial || d.Trust.OK || d.ID != whole.ID || d.ExitCode() == ExitOK {
+	if d.Stopped != load.Killed || !d.Partial || d.Trust.OK || d.ID != whole.ID || d.ExitCode() == system.ExitOK {
 		t.Errorf("got %q, partial %v, trusted %v, id %q", d.Stopped, d.Partial, d.Trust.OK, d.ID)
 	}
 	if want := whole.Totals.Counts; d.Totals.Counts != want {

@@ -5,44 +5,31 @@ import (
 	"carronade/load"
 )
 
-// The exit codes of runs; see package system.
-const (
-	ExitOK          = system.ExitOK
-	ExitBroken      = system.ExitBroken
-	ExitFailed      = system.ExitFailed
-	ExitUntrusted   = system.ExitUntrusted
-	ExitCannotTell  = system.ExitCannotTell
-	ExitInterrupted = system.ExitInterrupted
-)
-
-// Worse returns the exit code that takes precedence.
-func Worse(a, b int) int { return system.WorseExit(a, b) }
-
 // ExitCode is the exit code of the program after this run. Precedence: interruption, then
 // output that could not be written, then a broken limit, then an untrustworthy run.
 func (d *Document) ExitCode() int {
 	switch {
 	case d.Stopped == load.Interrupted:
-		return ExitInterrupted
+		return system.ExitInterrupted
 	case len(d.Problems) > 0 || d.Stopped == load.ByTarget:
-		return ExitFailed
+		return system.ExitFailed
 	case d.Search != nil:
 		return d.Search.ExitCode()
 	case d.Scenario != nil:
 		return d.Scenario.ExitCode()
 	}
-	code := ExitOK
+	code := system.ExitOK
 	for _, c := range d.Checks {
 		switch {
 		case c.OK:
 		case c.CannotTell:
-			code = ExitCannotTell
+			code = system.ExitCannotTell
 		default:
-			return ExitBroken
+			return system.ExitBroken
 		}
 	}
 	if !d.Trust.OK {
-		return ExitUntrusted
+		return system.ExitUntrusted
 	}
 	return code
 }

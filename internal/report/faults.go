@@ -315,7 +315,7 @@ func (d *Document) WorstOutage() WorstTimes {
 	})
 }
 
-// WorstRecovery is the longest time until the limit held again, of the whole run.
+// WorstRecovery is the longest time until the limit holds again, of the whole run.
 func (d *Document) WorstRecovery() WorstTimes {
 	return d.worstTimes(func(s *fault.Score) []*fault.Time { return []*fault.Time{s.Whole.Back} })
 }

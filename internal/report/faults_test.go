@@ -136,7 +136,7 @@ func TestOrphanedHeal(t *testing.T) {
 	}
 }
 
-// scoreOf is the score of another fault, with a time until the limit held again.
+// scoreOf is the score of another fault, with a time until the limit holds again.
 func scoreOf(back *fault.Time) fault.Score {
 	mark := fault.Mark{Kind: fault.MarkFault, Name: "another", AtS: 80}
 	return fault.Score{Mark: mark, Worst: -1, Whole: fault.Numbers{Blackout: secondsOf(1), Back: back}}

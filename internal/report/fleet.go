@@ -13,7 +13,7 @@ import (
 
 // A Fleet describes the generators of a run that several fired together.
 type Fleet struct {
-	SkewUS float64 `json:"skew_us"` // the starts of any two differ by at most so much
+	SkewUS float64 `json:"skew_us"` // the starts of any two differ by at most this
 	// EndToEndBoundUS is by how much end-to-end times may be wrong, since a generator that
 	// sends and the one that reads have two clocks; 0 if there are none of several generators.
 	EndToEndBoundUS float64 `json:"end_to_end_bound_us,omitempty"`

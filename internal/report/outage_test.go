@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/layout"
+	"carronade/internal/system"
 	"carronade/internal/trust"
 	"carronade/load"
 	"carronade/measure"
@@ -64,11 +65,11 @@ func TestTheSystemComesFirst(t *testing.T) {
 		line     string // before the verdict on trust
 		code     int
 	}{
-		{"died midway", diedMidway(), "nothing was answered from second 8 to second 22: 15 k/s of 50 k/s acked", "not steady", ExitOK},
-		{"refused", refused(), "the system accepted no event: 0/s of 50 k/s acked", "BROKEN        taken: the system accepted no event: 1,000,000 failed", ExitBroken},
-		{"calm", openLoop(), "50 k/s of 50 k/s acked", "", ExitOK},
-		{"noticed", noticed(openLoop()), "the broker created the topic: 50 k/s of 50 k/s acked", "", ExitOK},
-		{"noticed, but refused", noticed(refused()), "the system accepted no event: 0/s of 50 k/s acked", "", ExitBroken},
+		{"died midway", diedMidway(), "nothing was answered from second 8 to second 22: 15 k/s of 50 k/s acked", "not steady", system.ExitOK},
+		{"refused", refused(), "the system accepted no event: 0/s of 50 k/s acked", "BROKEN        taken: the system accepted no event: 1,000,000 failed", system.ExitBroken},
+		{"calm", openLoop(), "50 k/s of 50 k/s acked", "", system.ExitOK},
+		{"noticed", noticed(openLoop()), "the broker created the topic: 50 k/s of 50 k/s acked", "", system.ExitOK},
+		{"noticed, but refused", noticed(refused()), "the system accepted no event: 0/s of 50 k/s acked", "", system.ExitBroken},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

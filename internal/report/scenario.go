@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -188,21 +189,21 @@ func (d *Document) assembleScenario() {
 
 // ExitCode is that of the worst step, check or fault.
 func (s *Scenario) ExitCode() int {
-	code := ExitOK
+	code := system.ExitOK
 	for i := range s.Steps {
-		code = Worse(code, s.Steps[i].Exit)
+		code = system.WorseExit(code, s.Steps[i].Exit)
 	}
 	for i := range s.Checks {
 		switch c := &s.Checks[i]; {
 		case c.OK:
 		case c.CannotTell:
-			code = Worse(code, ExitCannotTell)
+			code = system.WorseExit(code, system.ExitCannotTell)
 		default:
-			code = Worse(code, ExitBroken)
+			code = system.WorseExit(code, system.ExitBroken)
 		}
 	}
 	if s.Fault != nil {
-		code = Worse(code, ExitFailed)
+		code = system.WorseExit(code, system.ExitFailed)
 	}
 	return code
 }
@@ -213,7 +214,7 @@ func (d *Document) scenarioHeadline() string {
 	text := fmt.Sprintf("%s in %s", units.Plural(len(s.Steps), "step"), seconds(d.EndedAt.Sub(d.StartedAt).Seconds()))
 	bad := 0
 	for i := range s.Steps {
-		if s.Steps[i].Exit != ExitOK {
+		if s.Steps[i].Exit != system.ExitOK {
 			bad++
 		}
 	}
@@ -259,11 +260,11 @@ var endsBadly = []struct {
 	label   string
 	meaning string
 }{
-	{ExitFailed, OnSystem, Bad, "failed", "could not be done"},
-	{ExitBroken, OnSystem, Bad, "BROKEN", "a limit does not hold, or the system took nothing"},
-	{ExitInterrupted, OnEnd, Caution, "cut short", "interrupted"},
-	{ExitUntrusted, OnSystem, Caution, "doubt", "not trusted: the generator was the limit"},
-	{ExitCannotTell, OnSystem, Open, "open", "a limit cannot be decided"},
+	{system.ExitFailed, OnSystem, Bad, "failed", "could not be done"},
+	{system.ExitBroken, OnSystem, Bad, "BROKEN", "a limit does not hold, or the system took nothing"},
+	{system.ExitInterrupted, OnEnd, Caution, "cut short", "interrupted"},
+	{system.ExitUntrusted, OnSystem, Caution, "doubt", "not trusted: the generator was the limit"},
+	{system.ExitCannotTell, OnSystem, Open, "open", "a limit cannot be decided"},
 }
 
 // stepsNamed is how many steps a verdict names.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/layout"
+	"carronade/internal/system"
 	"carronade/load"
 )
 
@@ -23,8 +24,8 @@ func aScenario(t *testing.T) *Document {
 			Script: "jobs/night.js", Args: []string{"5k/s", "a b"}, Seed: 7,
 			Steps: []ScenarioStep{
 				{Number: 1, Name: "fill", Kind: "run", At: "jobs/night.js:3:10", Target: "null://", Op: "produce", EndS: 10, Report: "aaaaaaaa", Hash: "00", EventsPerS: 5000, Result: "5,000/s acked"},
-				{Number: 2, Kind: "run", At: "jobs/night.js:4:10", Target: "null://", StartS: 10, EndS: 20, Report: "bbbbbbbb", Exit: ExitUntrusted, EventsPerS: 10, Result: "10/s acked"},
-				{Number: 3, Name: "gone", Kind: "find", At: "jobs/night.js:5:10", Target: "null://", StartS: 20, EndS: 21, Exit: ExitFailed, Fault: &ScenarioFault{At: "jobs/night.js:5:10", Text: "it is gone", Hint: "look for it"}},
+				{Number: 2, Kind: "run", At: "jobs/night.js:4:10", Target: "null://", StartS: 10, EndS: 20, Report: "bbbbbbbb", Exit: system.ExitUntrusted, EventsPerS: 10, Result: "10/s acked"},
+				{Number: 3, Name: "gone", Kind: "find", At: "jobs/night.js:5:10", Target: "null://", StartS: 20, EndS: 21, Exit: system.ExitFailed, Fault: &ScenarioFault{At: "jobs/night.js:5:10", Text: "it is gone", Hint: "look for it"}},
 			},
 			Checks: []ScenarioCheck{
 				{Check: Check{Name: "p99 < 50 ms", OK: true, Text: "12 ms"}, At: "jobs/night.js:6:1", Report: "aaaaaaaa", Step: 1},
@@ -102,7 +103,7 @@ func TestScenarioText(t *testing.T) {
 	}
 	many := aScenario(t)
 	for n := 4; n <= 100; n++ {
-		many.Scenario.Steps = append(many.Scenario.Steps, ScenarioStep{Number: n, Kind: "run", Exit: ExitBroken})
+		many.Scenario.Steps = append(many.Scenario.Steps, ScenarioStep{Number: n, Kind: "run", Exit: system.ExitBroken})
 	}
 	brief.Reset()
 	if err := many.Brief(&brief, layout.Style{}); err != nil {
@@ -119,17 +120,17 @@ func TestScenarioExitCode(t *testing.T) {
 		change func(d *Document)
 		want   int
 	}{
-		{"the worst step", func(*Document) {}, ExitFailed},
-		{"a check", func(d *Document) { d.Scenario.Steps = d.Scenario.Steps[:2] }, ExitBroken},
+		{"the worst step", func(*Document) {}, system.ExitFailed},
+		{"a check", func(d *Document) { d.Scenario.Steps = d.Scenario.Steps[:2] }, system.ExitBroken},
 		{"a check that cannot tell", func(d *Document) {
 			d.Scenario.Steps, d.Scenario.Checks[1].CannotTell = d.Scenario.Steps[:1], true
-		}, ExitCannotTell},
-		{"trust", func(d *Document) { d.Scenario.Steps, d.Scenario.Checks = d.Scenario.Steps[:2], nil }, ExitUntrusted},
-		{"nothing", func(d *Document) { d.Scenario.Steps, d.Scenario.Checks = d.Scenario.Steps[:1], nil }, ExitOK},
+		}, system.ExitCannotTell},
+		{"trust", func(d *Document) { d.Scenario.Steps, d.Scenario.Checks = d.Scenario.Steps[:2], nil }, system.ExitUntrusted},
+		{"nothing", func(d *Document) { d.Scenario.Steps, d.Scenario.Checks = d.Scenario.Steps[:1], nil }, system.ExitOK},
 		{"a fault", func(d *Document) {
 			d.Scenario.Steps, d.Scenario.Checks, d.Scenario.Fault = nil, nil, &ScenarioFault{Text: "no"}
-		}, ExitFailed},
-		{"an interruption", func(d *Document) { d.Stopped = load.Interrupted }, ExitInterrupted},
+		}, system.ExitFailed},
+		{"an interruption", func(d *Document) { d.Stopped = load.Interrupted }, system.ExitInterrupted},
 	} {
 		d := aScenario(t)
 		tt.change(d)

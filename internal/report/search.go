@@ -7,6 +7,7 @@ import (
 
 	"carronade/internal/find"
 	"carronade/internal/layout"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -135,9 +136,9 @@ func (s *Search) verdicts() []Verdict {
 	}
 	if s.AtLeast > 0 {
 		switch wanted := units.FormatRate(s.AtLeast); s.ExitCode() {
-		case ExitOK:
+		case system.ExitOK:
 			say(OnLimit, Good, "holds", wanted+" was asked for, and holds")
-		case ExitBroken:
+		case system.ExitBroken:
 			say(OnLimit, Bad, "BROKEN", wanted+" was asked for, and does not hold")
 		default:
 			say(OnLimit, Open, "holds?", wanted+" was asked for, and is not confirmed")

@@ -85,7 +85,7 @@ func TestSearchReadBack(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Join([]byte(`{"schema":"carronade.find/1","trials":5}`), nil); err == nil {
-		t.Error("trials that are no list were read")
+		t.Error("trials that are not a list were read")
 	}
 }
 

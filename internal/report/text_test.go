@@ -341,7 +341,7 @@ func huge() Input {
 	r.Measurement.Censored = spread(40*time.Minute, 0.5, 10_000)
 	r.Measurement.Batching, r.Measurement.EndToEnd = spread(30*time.Minute, 0.1, 100), spread(3*time.Minute, 2, 100)
 	r.Stall = measure.Stall{Longest: 26 * time.Hour, LongestAt: 5 * 24 * time.Hour, Share: 0.99999}
-	long := "a-topic-with-a-very-long-name-that-somebody-thought-of-in-a-meeting-41"
+	long := "a-topic-with-a-very-long-name-that-everyone-thought-of-in-a-meeting-41"
 	in.Target = "kafka://broker-1.example.net:9092,broker-2.example.net:9092,broker-3.example.net:9092/" + long
 	in.Ledger.Acked, in.Ledger.Read, in.Ledger.Lost, in.Ledger.Duplicated = n, n+5_555_555, 4_444_444, 9_999_999
 	in.Ledger.Reordered, in.Ledger.Corrupted, in.Ledger.Recovered = 9_999_999, 9_999_999, 9_999_999

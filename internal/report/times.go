@@ -226,7 +226,7 @@ func (d *Document) timeNotes(cols []Time, brief bool) []string {
 	case d.Totals.RateOf == RateSent:
 		note("nothing is acknowledged, so there are no response or service times")
 	case d.Mode == load.FullSpeed:
-		note("at full speed there is no schedule: for the times that users would see, use --rate")
+		note("full speed has no schedule: for the times that users would see, use --rate")
 	case d.Mode == load.ClosedLoop:
 		note("a closed loop has no schedule: for the times that users would see, use --rate")
 	}

@@ -44,7 +44,7 @@ func trialOf(d *Document) (t find.Trial, err error) {
 		err = errors.New("it has no rate, length or interval")
 	}
 	if err != nil {
-		return t, fmt.Errorf("report %s is no trial of a search: %w", d.ID, err)
+		return t, fmt.Errorf("report %s is not a trial of a search: %w", d.ID, err)
 	}
 	return t, nil
 }

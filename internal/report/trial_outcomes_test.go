@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/find"
+	"carronade/internal/system"
 	"carronade/measure"
 )
 
@@ -68,7 +69,7 @@ func TestTrialOutcomes(t *testing.T) {
 	}
 }
 
-// A report that is no trial is named.
+// The error names a report that is not a trial.
 func TestTrialOf(t *testing.T) {
 	for _, alter := range []func(*Document){
 		func(d *Document) { d.Settings = nil },
@@ -77,7 +78,7 @@ func TestTrialOf(t *testing.T) {
 	} {
 		d := stored(find.Search, 0)
 		alter(d)
-		if _, err := trialOf(d); err == nil || !strings.Contains(err.Error(), "report abcd2345 is no trial of a search") {
+		if _, err := trialOf(d); err == nil || !strings.Contains(err.Error(), "report abcd2345 is not a trial of a search") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -127,7 +128,7 @@ func TestSearchReport(t *testing.T) {
 		t.Errorf("got %+v", w)
 	}
 	s.Answer.Ending, s.Canceled = find.AtLeast, true
-	if d, _ = SearchReport(s); d.Trust.OK || !d.Partial || d.ExitCode() != ExitInterrupted {
+	if d, _ = SearchReport(s); d.Trust.OK || !d.Partial || d.ExitCode() != system.ExitInterrupted {
 		t.Errorf("got %+v", d)
 	}
 }

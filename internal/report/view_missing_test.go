@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/system"
 	"carronade/measure"
 )
 
@@ -44,9 +45,9 @@ func TestNeverStored(t *testing.T) {
 		if got := first(d); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
-		code := ExitOK
+		code := system.ExitOK
 		if c.lost > 0 {
-			code = ExitBroken
+			code = system.ExitBroken
 		}
 		d.Trust.OK = c.lost == 0 // a loss goes before what the generator did
 		if got := d.ExitCode(); got != code {

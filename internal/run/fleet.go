@@ -16,7 +16,7 @@ import (
 type Fleet interface {
 	// Fire returns what the generators measured. It returns an error if nothing was sent.
 	// It returns early when the context ends.
-	Fire(ctx context.Context, o *Order) (*Gathered, error)
+	Fire(ctx context.Context, o *Order) (*Combined, error)
 }
 
 // An Order is what a fleet has to do.
@@ -43,8 +43,8 @@ type Order struct {
 	Logf func(format string, args ...any)
 }
 
-// Gathered is what several generators measured together.
-type Gathered struct {
+// Combined is what several generators measured together.
+type Combined struct {
 	Agents []Measured // those that sent anything, or should have; see Measured.Result
 	// Rows describe the generators, in the same order.
 	Rows []report.Agent
@@ -59,16 +59,16 @@ type Gathered struct {
 	Apart time.Duration
 }
 
-// gathered is what the report needs of it.
-type gathered struct {
-	*Gathered
+// combined is what the report needs of it.
+type combined struct {
+	*Combined
 	whole []*load.Result // of the agents that have one, before they were merged
 	of    []int          // their indexes in Agents; first those that send
 	reads []*load.Result // of those that read what others send
 }
 
 // processors are those of all generators.
-func (g *gathered) processors() (n int) {
+func (g *combined) processors() (n int) {
 	for _, i := range g.of {
 		n += g.Agents[i].Processors
 	}
@@ -245,8 +245,8 @@ func (f *failureLimits) look(s *load.Snapshot) {
 }
 
 // merge makes one outcome of what the generators measured.
-func (e *execution) merge(g *Gathered, plan *load.Plan, out *outcome) {
-	f := &gathered{Gathered: g}
+func (e *execution) merge(g *Combined, plan *load.Plan, out *outcome) {
+	f := &combined{Combined: g}
 	var names []string
 	var readers []int
 	for i := range g.Agents {
@@ -392,7 +392,7 @@ func addSteps(r *load.Result, all []*load.Result) {
 }
 
 // judgeFleet adds what only a single generator's result shows: which of them was the limit.
-func (e *execution) judgeFleet(in *report.Input, f *gathered) {
+func (e *execution) judgeFleet(in *report.Input, f *combined) {
 	whole := in.Trust.OK
 	in.Trust.Reasons = append(in.Trust.Reasons, f.Faults...)
 	in.Processors = 0

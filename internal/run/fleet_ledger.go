@@ -52,7 +52,7 @@ type endToEnd struct {
 }
 
 // Bounds of the memory of rows: mostOpen limits those that are not compact, and mostRows all of
-// them. A series has half as many (measure.Series), so its rows are no shorter.
+// them. A series has half as many (measure.Series), so its rows are at least as long.
 const (
 	mostOpen = 16
 	mostRows = 2 * measure.DefaultSeries
@@ -267,7 +267,7 @@ func entry[K comparable](m map[K]*endToEnd, k K) *endToEnd {
 }
 
 // finish adds what is known at the end, and then the verdict and the times to a result.
-func (f *fleetLedger) finish(e *execution, g *Gathered, out *outcome) {
+func (f *fleetLedger) finish(e *execution, g *Combined, out *outcome) {
 	var reading *Reading
 	for i := range g.Agents {
 		a := &g.Agents[i]

@@ -150,7 +150,7 @@ func TestFleetLedgerSteps(t *testing.T) {
 }
 
 // TestFleetLedgerEarly: what a generator had no room for counts, also if it comes before the
-// reader has said what it reads and there is no room for that either.
+// reader has said what it reads, and that does not fit either.
 func TestFleetLedgerEarly(t *testing.T) {
 	sends := NewRecords()
 	sends.left = [2]uint64{7, 0}
@@ -181,7 +181,7 @@ func TestFleetLedgerLost(t *testing.T) {
 			o.Events, o.DueFirst = 5, -1
 			sends.Fired([]load.Outcome{o})
 			f.take(sends.Rest()[0])
-			g := &Gathered{Agents: []Measured{{Reading: &Reading{Whole: []bool{true}, Ends: []int64{15}}}}, Rows: []report.Agent{{Reads: true, State: "complete"}}}
+			g := &Combined{Agents: []Measured{{Reading: &Reading{Whole: []bool{true}, Ends: []int64{15}}}}, Rows: []report.Agent{{Reads: true, State: "complete"}}}
 			out := &outcome{result: &load.Result{}}
 			out.result.Measurement.Acked = c.acked
 			f.finish(nil, g, out)
@@ -245,7 +245,7 @@ func TestFleetMoments(t *testing.T) {
 	}
 	var out outcome
 	e := &execution{}
-	e.merge(&Gathered{
+	e.merge(&Combined{
 		Agents: []Measured{{Result: &load.Result{}, Moments: moment(2 * time.Second)}, {Result: &load.Result{}, Moments: moment(time.Second)}},
 		Rows:   []report.Agent{{Name: "a"}, {Name: "b"}},
 	}, &load.Plan{}, &out)

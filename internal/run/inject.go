@@ -84,7 +84,7 @@ func (j *injector) check(ctx context.Context) error {
 			}
 			continue
 		case fault.Restart:
-			err := errors.New("there is no system that the run started")
+			err := errors.New("the run has not started a system")
 			if u := j.e.system; u != nil {
 				err = u.CanRestart()
 			}
@@ -222,17 +222,17 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 		f := &j.faults[i]
 		do := func() { j.make(ctx, faulty, f) }
 		if f.Action != fault.Kill {
-			do = j.mends(do)
+			do = j.repairs(do)
 		}
 		at(faulty, f.At, &j.unmade, do)
 	}
 	for i := range j.commands {
-		at(ctx, j.moments[i].At, &j.unrun, j.mends(func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) }))
+		at(ctx, j.moments[i].At, &j.unrun, j.repairs(func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) }))
 	}
 }
 
-// mends counts what may bring connections back, until it is over.
-func (j *injector) mends(do func()) func() {
+// repairs counts what may bring connections back, until it is over.
+func (j *injector) repairs(do func()) func() {
 	j.mending.Add(1)
 	return func() {
 		defer j.mending.Add(-1)

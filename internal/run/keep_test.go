@@ -121,7 +121,7 @@ func TestKeeping(t *testing.T) {
 				if took := time.Since(began); tt.most > 0 && took > tt.most {
 					t.Errorf("it took %v, want %v at most", took, tt.most)
 				}
-				if w := d.ExitCode(); w == report.ExitFailed {
+				if w := d.ExitCode(); w == system.ExitFailed {
 					t.Errorf("the store made the run fail: %v", d.Problems)
 				}
 				<-m.session.ended

@@ -38,7 +38,7 @@ func TestMachineWarnings(t *testing.T) {
 						}
 					}
 				}
-				if n > 1 || n == 0 && tt.want != "" || d.ExitCode() != report.ExitOK {
+				if n > 1 || n == 0 && tt.want != "" || d.ExitCode() != system.ExitOK {
 					t.Errorf("%d warnings, exit code %d: %q", n, d.ExitCode(), d.Warnings)
 				}
 				var stored bytes.Buffer

@@ -63,7 +63,7 @@ func (m *Marker) MarkRemote(kind, name, by string, from, to time.Time) (fault.Ma
 	most := (fault.MostMarks - m.planned) / 2
 	if m.remote >= most {
 		m.mu.Unlock()
-		return fault.Mark{}, fmt.Errorf("the run takes %d marks of requests, and has them", most)
+		return fault.Mark{}, fmt.Errorf("the run takes at most %d marks of requests, which it has", most)
 	}
 	m.remote++
 	m.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/target/null"
@@ -23,8 +23,8 @@ func TestPipelines(t *testing.T) {
 		check     string
 		code      int
 	}{
-		{"to its end", 0, 2000, "every acked event was read", report.ExitOK},
-		{"interrupted", 15 * time.Second, 0, "2,000 acked events not read when the run ended", report.ExitInterrupted},
+		{"to its end", 0, 2000, "every acked event was read", system.ExitOK},
+		{"interrupted", 15 * time.Second, 0, "2,000 acked events not read when the run ended", system.ExitInterrupted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

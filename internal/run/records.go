@@ -101,7 +101,7 @@ func (r *Records) Of(logOf func(stream int32) int32, times bool, due func(stream
 	r.logOf, r.times, r.due = logOf, times, due
 }
 
-// full reports whether there is no room, and counts events if so. The lock must be taken.
+// full reports whether the room is used up, and counts events if so. The lock must be taken.
 func (r *Records) full(side int, events int32) bool {
 	if r.size+len(r.current)+len(r.ahead)*outcomeSize < mostRecords {
 		return false

@@ -148,7 +148,7 @@ func sameOutcome(t *testing.T, got *recorded, want load.Outcome) {
 	}
 }
 
-// TestRecordsFull: what there is no room for is counted.
+// TestRecordsFull: what does not fit is counted.
 func TestRecordsFull(t *testing.T) {
 	r := NewRecords()
 	r.logOf = func(int32) int32 { return 0 }

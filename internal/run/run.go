@@ -293,7 +293,7 @@ func (e *execution) machine() []string {
 // NewID returns the identity of a run.
 func NewID() uint64 { return rand.Uint64() | 1 } //nolint:gosec // an identity, not a secret
 
-// failed is the reason why there is no report, preferably the interruption.
+// failed is the reason why the report is missing, preferably the interruption.
 func failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -362,7 +362,7 @@ type outcome struct {
 	cut      string   // how the relay ended, if it ended by itself
 
 	reading *Reading  // of a generator that reads what others send
-	fleet   *gathered // of several generators; nil: this process generated the load
+	fleet   *combined // of several generators; nil: this process generated the load
 }
 
 // freezeCause returns the function that names the cause of a freeze; may be nil.

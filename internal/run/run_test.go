@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
@@ -339,7 +339,7 @@ func TestDeleted(t *testing.T) {
 			t.Errorf("lost %d, unread %d, removed %d, inexact %d, read %d; want 0, 50, 50, 0, 150", l.Lost, l.Unread, l.Removed, l.Inexact, l.Read)
 		}
 		doc.Trust.OK = true // in virtual time it says nothing
-		if c := doc.Checks; len(c) != 1 || c[0].Text != "cannot tell: 50 of 200 were removed before they were read (retention or deletion)" || doc.ExitCode() != report.ExitCannotTell {
+		if c := doc.Checks; len(c) != 1 || c[0].Text != "cannot tell: 50 of 200 were removed before they were read (retention or deletion)" || doc.ExitCode() != system.ExitCannotTell {
 			t.Errorf("checks %+v, exit code %d", c, doc.ExitCode())
 		}
 		<-m.session.ended
@@ -360,7 +360,7 @@ func TestDeletedUnknown(t *testing.T) {
 		}
 		doc.Trust.OK = true // in virtual time it says nothing
 		const want = "reading back failed: cannot tell whether missing events were removed before they were read: not the leader"
-		if !slices.Contains(doc.Warnings, want) || doc.ExitCode() != report.ExitCannotTell {
+		if !slices.Contains(doc.Warnings, want) || doc.ExitCode() != system.ExitCannotTell {
 			t.Errorf("warnings %q, exit code %d", doc.Warnings, doc.ExitCode())
 		}
 		<-m.session.ended

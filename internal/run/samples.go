@@ -39,7 +39,7 @@ type sample struct {
 }
 
 func newSamples(seed uint64, due func(stream int32, index uint64) time.Duration) *samples {
-	return &samples{due: due, every: 1, dice: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // which events are kept is no secret
+	return &samples{due: due, every: 1, dice: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // which events are kept need not be secret
 }
 
 // add samples from events of a batch, all or a part, that were consumed at a time.

@@ -57,7 +57,7 @@ type TopicsSetting struct {
 	Type   target.Type
 	Values []string // the last one counts, except in a list
 	// Aside is for a setting that does not define the load: reports are not compared by it, and it
-	// is no flag.
+	// is not a flag.
 	Aside bool
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/load"
 )
 
@@ -117,7 +118,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 		if got, want := strings.Join(doc.Problems, "; "), "--trace: write /dev/full: no space left on device"; !strings.HasPrefix(got, want) {
 			t.Errorf("problems %q, want %q", got, want)
 		}
-		if doc.Trace.Error == "" || doc.Trace.Dropped == 0 || doc.ExitCode() != report.ExitFailed {
+		if doc.Trace.Error == "" || doc.Trace.Dropped == 0 || doc.ExitCode() != system.ExitFailed {
 			t.Errorf("%+v, exit code %d", doc.Trace, doc.ExitCode())
 		}
 		<-m.session.ended

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -56,9 +56,9 @@ func TestTransactions(t *testing.T) {
 		code int
 		text string
 	}{
-		{"no error", func(n uint64) bool { return n >= 40 }, measure.Ledger{CommittedRead: 160}, report.ExitOK, "nothing was lost or altered"},
-		{"aborted ones are seen", func(n uint64) bool { return n >= 37 }, measure.Ledger{CommittedRead: 160, Phantom: 3}, report.ExitBroken, "0 events lost, 0 events corrupted, 3 aborted events seen by a read_committed consumer"},
-		{"committed ones are not", func(n uint64) bool { return n >= 45 }, measure.Ledger{CommittedRead: 155, Lost: 5}, report.ExitBroken, "5 events lost, 0 events corrupted"},
+		{"no error", func(n uint64) bool { return n >= 40 }, measure.Ledger{CommittedRead: 160}, system.ExitOK, "nothing was lost or altered"},
+		{"aborted ones are seen", func(n uint64) bool { return n >= 37 }, measure.Ledger{CommittedRead: 160, Phantom: 3}, system.ExitBroken, "0 events lost, 0 events corrupted, 3 aborted events seen by a read_committed consumer"},
+		{"committed ones are not", func(n uint64) bool { return n >= 45 }, measure.Ledger{CommittedRead: 155, Lost: 5}, system.ExitBroken, "5 events lost, 0 events corrupted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

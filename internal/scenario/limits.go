@@ -116,7 +116,7 @@ func (h *childHost) watchTime(limit time.Duration) {
 }
 
 // A clock adds up the processor time for which the script computes: on a busy machine a script
-// that did little is not stopped. Where the system does not tell processor time, it is the time
+// that did little is not stopped. Where the system does not report processor time, it is the time
 // that passes. Safe for concurrent use.
 type clock struct {
 	now func() time.Duration

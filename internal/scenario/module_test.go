@@ -286,7 +286,7 @@ func TestScriptsWithoutEnd(t *testing.T) {
 		at, text     string
 	}{
 		{"a loop", "let n = 0;\nfor (;;) n++;", short, "test.js:", "the script computes for more than 5 s"},
-		// Between the end of one function and the start of the next there is no line to report.
+		// Between the end of one function and the start of the next no line can be reported.
 		{"a loop of promises", "const f = () => { Promise.resolve().then(f); };\nf();\nawait new Promise(() => {});", short, "test.js", "the script computes for more than 5 s"},
 		{"a loop that prints", "for (;;) console.log(\"x\");", nil, "test.js", "the script prints more than 1000 B without"},
 		{"a loop that checks", "const r = await run(\"a\");\nfor (;;) check(r, \"fine\", \"fine\");", nil, "test.js:2:", "the script checks more than 100 limits"},

@@ -100,7 +100,7 @@ type Ended struct {
 	Code   int `json:"-"` // the exit code of the same command; the child does not need it
 	// Report is the JSON of the step's report without histograms; nil if there is none.
 	Report json.RawMessage `json:"report,omitempty"`
-	// Fault is why there is no report: the step could not start, or it failed.
+	// Fault is why the report is missing: the step could not start, or it failed.
 	Fault *Fault `json:"fault,omitempty"`
 	// Elapsed is how long the step took, in ns.
 	Elapsed time.Duration `json:"elapsed"`

@@ -63,7 +63,7 @@ func addresses(kind target.Kind, u *url.URL) string {
 	for _, text := range workload.Hosts(u) {
 		text = strings.ToLower(text)
 		address, err := conn.Host(text, port)
-		if err != nil { // there is no default port
+		if err != nil { // without a default port
 			address = text
 		}
 		host, port, err := net.SplitHostPort(address)

@@ -48,7 +48,7 @@ func (s *session) tail(kind string, args []string) error {
 	}
 	data, err := logEnd(s.logOf(kind))
 	if errors.Is(err, fs.ErrNotExist) {
-		return hinted(errors.New("no server was started in this shell yet, so there is no log"), "carronade report log last shows that of another run")
+		return hinted(errors.New("no server was started in this shell yet, so it has no log"), "carronade report log last shows that of another run")
 	}
 	if err != nil {
 		return err

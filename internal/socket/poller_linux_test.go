@@ -78,7 +78,7 @@ func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Du
 	return func() []Arrival { got := all; all = nil; return got }
 }
 
-// unread waits until so many bytes can be read from a connection.
+// unread waits until this number of bytes can be read from a connection.
 func unread(t *testing.T, c *Conn, bytes int) {
 	t.Helper()
 	for n := 0; n < bytes; {

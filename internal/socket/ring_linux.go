@@ -302,7 +302,7 @@ type Completion struct {
 	Data    []byte
 	Control []byte
 	buffer  uint16
-	held    bool // the buffer must be returned
+	owed    bool // the buffer must be returned
 }
 
 // Ready returns the number of completions that can be taken.
@@ -321,7 +321,7 @@ func (r *Ring) Next() (c Completion, ok bool) {
 		c.N = int(e.res)
 	}
 	if e.flags&hasBuffer != 0 {
-		c.buffer, c.held = uint16(e.flags>>16), true
+		c.buffer, c.owed = uint16(e.flags>>16), true
 		c.separate(r.bufs.at(c.buffer)[:c.N], int(r.message.Controllen))
 	}
 	r.head++
@@ -344,8 +344,8 @@ func (c *Completion) separate(b []byte, room int) {
 
 // Release returns the buffer of a completion, if it has one.
 func (r *Ring) Release(c *Completion) {
-	if c.held {
-		c.Data, c.Control, c.held = nil, nil, false
+	if c.owed {
+		c.Data, c.Control, c.owed = nil, nil, false
 		r.bufs.put(c.buffer)
 		r.bufs.publish()
 	}

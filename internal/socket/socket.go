@@ -48,7 +48,7 @@ func (w *Writer) Direct() bool { return w.direct() }
 // the operating system. It is set before an answer to that write can arrive.
 func (w *Writer) Began() time.Duration { return time.Duration(w.began.Load()) }
 
-// Slow reports whether the last write took so long that it must have waited for the
+// Slow reports whether the last write took longer than a write that does not wait for the
 // other side. Direct writes are never slow.
 func (w *Writer) Slow() bool { return w.slow }
 

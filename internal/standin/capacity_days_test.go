@@ -32,7 +32,7 @@ func near(t *testing.T, what string, got, want float64) {
 }
 
 // TestCollapse: after an overload the server is slower until it has caught up, so a
-// rate that it held before is too much for it afterwards.
+// rate that it took before is too much for it afterwards.
 func TestCollapse(t *testing.T) {
 	t.Parallel()
 	o := CapacityOptions{Server: settings(t, "rate=1000/s,service=constant"), Collapse: time.Second}

@@ -230,7 +230,7 @@ func TestParentKilled(t *testing.T) {
 // prints.
 func TestStandalone(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there is no TERM on Windows")
+		t.Skip("Windows has no TERM")
 	}
 	cmd := exec.Command(os.Args[0], "standin", "kafka", "--listen", "127.0.0.1:0")
 	cmd.Env = append(os.Environ(), "CARRONADE_STANDIN_CHILD=1")

@@ -97,13 +97,13 @@ func (d *Dice) Draw() int {
 }
 
 // WithFaults wraps ln so that its connections answer late by delay and stall as stall
-// says, counted from start; with holds, HolderOf finds their holders. Without any of
-// these it returns ln.
-func WithFaults(ln net.Listener, delay time.Duration, stall Stall, holds bool, start time.Time) net.Listener {
-	if delay == 0 && stall == (Stall{}) && !holds {
+// says, counted from start; with timed, answers leave when DeparturesOf(conn) says. Without
+// any of these it returns ln.
+func WithFaults(ln net.Listener, delay time.Duration, stall Stall, timed bool, start time.Time) net.Listener {
+	if delay == 0 && stall == (Stall{}) && !timed {
 		return ln
 	}
-	return &faultListener{Listener: ln, delay: delay, late: holds || delay > 0, stall: stall, start: start}
+	return &faultListener{Listener: ln, delay: delay, late: timed || delay > 0, stall: stall, start: start}
 }
 
 type faultListener struct {
@@ -140,7 +140,7 @@ type faultConn struct {
 	done chan struct{}
 
 	mu      sync.Mutex
-	until   time.Time // what is written leaves no earlier, by Hold
+	until   time.Time // what is written leaves no earlier, by NotBefore
 	atOnce  bool      // nothing is late any more, by Wait
 	changed sync.Cond // signals a change of the fields below
 	queue   []delayedBytes

@@ -45,14 +45,14 @@ func TestStallLeft(t *testing.T) {
 // on the end there.
 func listenWithFaults(t *testing.T, delay time.Duration, stall Stall, f func(t *testing.T, here, there net.Conn)) {
 	t.Helper()
-	withHolds(t, delay, stall, false, f)
+	withDepartures(t, delay, stall, false, f)
 }
 
-func withHolds(t *testing.T, delay time.Duration, stall Stall, holds bool, f func(t *testing.T, here, there net.Conn)) {
+func withDepartures(t *testing.T, delay time.Duration, stall Stall, timed bool, f func(t *testing.T, here, there net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		here, inner := net.Pipe()
-		there, err := WithFaults(oneListener{inner}, delay, stall, holds, time.Now()).Accept()
+		there, err := WithFaults(oneListener{inner}, delay, stall, timed, time.Now()).Accept()
 		if err != nil {
 			t.Fatal(err)
 		}

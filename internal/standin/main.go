@@ -31,38 +31,64 @@ type Server struct {
 	// Bind adds the flags to fs. Parsing sets the options; their values at the
 	// time of the call are the defaults that help shows.
 	Bind        func(fs *pflag.FlagSet)
-	KeepsLittle func() bool // with these options it keeps little in memory
-	Start       func(log io.Writer) (*Running, error)
+	keepsLittle func() bool // with these options it keeps little in memory
+	start       func(log io.Writer) (*running, error)
 }
 
-// A Running is a stand-in that has been started.
-type Running struct {
-	Listening string              // its addresses, as Serve prints them
-	Counts    func() fmt.Stringer // its counts so far
-	Close     func() error
+// A running is a stand-in that has been started.
+type running struct {
+	listening string              // its addresses, as Serve prints them
+	counts    func() fmt.Stringer // its counts so far
+	close     func() error
+}
+
+// A Process is a stand-in that has been started, which counts in C.
+type Process[C fmt.Stringer] interface {
+	Counts() C // so far
+	Close() error
+}
+
+// NewServer returns the New of a Kind with options O: bind adds their flags; start starts the
+// stand-in, which writes errors of connections to log; listening returns its addresses, as Serve
+// prints them; keepsLittle reports whether it keeps little in memory, and is nil if it always does.
+func NewServer[O any, S Process[C], C fmt.Stringer](bind func(*O, *pflag.FlagSet), start func(o O, log io.Writer) (S, error), listening func(S) string, keepsLittle func(*O) bool) func() *Server {
+	return func() *Server {
+		var o O
+		return &Server{
+			Bind:        func(fs *pflag.FlagSet) { bind(&o, fs) },
+			keepsLittle: func() bool { return keepsLittle == nil || keepsLittle(&o) },
+			start: func(log io.Writer) (*running, error) {
+				s, err := start(o, log)
+				if err != nil {
+					return nil, err
+				}
+				return &running{listening: listening(s), counts: func() fmt.Stringer { return s.Counts() }, close: s.Close}, nil
+			},
+		}
+	}
 }
 
 // Serve runs the stand-in until ctx ends. When it is ready, it prints one line to
 // out: "listening on ADDR", and after commas its other addresses, each "NAME ADDR".
 // To log it writes errors of connections and, when it ends, its counts.
 func (s *Server) Serve(ctx context.Context, out, log io.Writer) error {
-	if s.KeepsLittle() {
+	if s.keepsLittle() {
 		// It shares the machine with the generator that it measures: a few
 		// megabytes more save it garbage collections. An index is too large
 		// for that.
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
-	r, err := s.Start(log)
+	r, err := s.start(log)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "%s%s\n", listening, r.Listening); err != nil {
-		_ = r.Close()
+	if _, err := fmt.Fprintf(out, "%s%s\n", listening, r.listening); err != nil {
+		_ = r.close()
 		return fmt.Errorf("printing the address: %w", err)
 	}
 	<-ctx.Done()
-	err = r.Close()
-	fmt.Fprintln(log, r.Counts())
+	err = r.close()
+	fmt.Fprintln(log, r.counts())
 	return err
 }
 

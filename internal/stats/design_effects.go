@@ -10,7 +10,7 @@ import (
 
 // Errors of Analyze.
 var (
-	ErrEmptyCell   = errors.New("there is no value")
+	ErrEmptyCell   = errors.New("a value is missing")
 	ErrNotPositive = errors.New("a value is not above 0, so that there are no ratios")
 	ErrNoNoise     = errors.New("no cell has two values, so that the noise is unknown")
 )
@@ -21,7 +21,7 @@ type Effect struct {
 	Term     Term
 	Share    float64
 	Lo, Hi   float64 // the interval of Confidence
-	P        float64 // of the test that there is no effect
+	P        float64 // of the test for no effect
 	Adjusted float64 // P adjusted for the effects it was judged with
 	Verdict  EffectVerdict
 }

@@ -131,7 +131,7 @@ func (s *shift) clipAtZero() {
 // The medians are the numbers shown beside it, so a reader who divides them
 // gets the same. Where the medians are further apart than the interval, it is
 // extended to them; if they then differ in the other direction than the test
-// says, 0 is inside it, and there is no verdict.
+// says, 0 is inside it, and the verdict is left out.
 func (s shift) around(base, candidate float64, relative bool) Difference {
 	d := Difference{Relative: relative, Center: candidate - base}
 	back := func(v float64) float64 { return v }

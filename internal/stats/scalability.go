@@ -17,7 +17,7 @@ func (u *Scalability) At(n float64) float64 {
 	return u.Lambda * n / (1 + u.Sigma*(n-1) + u.Kappa*n*(n-1))
 }
 
-// Peak is the number of requests in flight with the highest throughput, infinite if there is no
+// Peak is the number of requests in flight with the highest throughput, infinite without
 // crosstalk.
 func (u *Scalability) Peak() float64 {
 	if u.Kappa <= 0 {

@@ -88,7 +88,7 @@ var measuredFields = []KnownField{
 	{"unknown_share", KindShare, "unknown of sent"},
 	{"stall", KindDuration, "longest gap in the answers"},
 	{"outage", KindDuration, "longest time without an ack (an event, if the run only reads) after a fault, in the worst partition or connection"},
-	{"recover", KindDuration, "longest time from a fault until the limit on response held again"},
+	{"recover", KindDuration, "longest time from a fault until the limit on response holds again"},
 	{"freezes", KindCount, "freezes: times of 10 ms or longer in which the generator did not run"},
 	{"freeze_total", KindDuration, "their total, within the measurement"},
 	{"freeze_longest", KindDuration, "of those, the longest"},

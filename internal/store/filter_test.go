@@ -158,7 +158,7 @@ func TestMatcherReportsUnknownFields(t *testing.T) {
 		{"known", "gc_pauses>1", []*Row{&b}, false},
 		{"no rows", "anything=1", nil, false},
 	} {
-		fs, err := ParseFilters([]string{"id=nobody", tt.filter}, now)
+		fs, err := ParseFilters([]string{"id=none", tt.filter}, now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,7 +100,7 @@ func (g *gcLog) Figures(ctx context.Context) ([]measure.Figure, error) {
 func (g *gcLog) Read(ctx context.Context) (there bool, err error) {
 	names, err := filepath.Glob(g.pattern)
 	if err == nil && len(names) == 0 && g.err == nil {
-		g.err = fmt.Errorf("there is no log %s", g.pattern)
+		g.err = fmt.Errorf("no log is at %s", g.pattern)
 	}
 	for _, name := range names {
 		if e := g.follow(ctx, name); e == nil {

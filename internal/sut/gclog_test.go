@@ -120,7 +120,7 @@ func TestGCLogIsMissing(t *testing.T) {
 	if got, err := g.Figures(t.Context()); err != nil || got != nil {
 		t.Errorf("got %v, %v, want no figures yet", got, err)
 	}
-	if got := g.Warnings(); len(got) != 1 || !strings.Contains(got[0], "there is no log") {
+	if got := g.Warnings(); len(got) != 1 || !strings.Contains(got[0], "no log is at") {
 		t.Errorf("got %q, want a warning", got)
 	}
 }

@@ -131,7 +131,7 @@ func serve(args []string) {
 	fmt.Println("bye")
 }
 
-// free returns an address at which nothing listens, and which the kernel gives to nobody.
+// free returns an address at which nothing listens, and which the kernel does not give to others.
 func free(t testing.TB) string {
 	t.Helper()
 	return "127.0.0.1:" + kafkatest.FreePort(t)

@@ -10,7 +10,7 @@ import (
 // A cgroup has the control groups that this process belongs to: they carry the limits of a container.
 // Each list has the folder of the process's own group first, and then the folders of the groups above it
 // that can be seen. In a container often only its own group can be seen. The kernel enforces the limits of
-// all these groups, so the lowest one counts. An empty list means that there is no such group.
+// all these groups, so the lowest one counts. The list is empty without such a group.
 type cgroup struct {
 	unified           []string // version 2
 	cpu, memory, pids []string // version 1

@@ -2,7 +2,7 @@
 // host, the resources that the running process uses, and whether the host's
 // clocks and processors are reliable during a measurement. It starts other
 // programs so that they end with this one, and measures the resources that they
-// use. It has the exit codes of this program, which it also starts.
+// use. It also has the exit codes of this program.
 //
 // It does not know what is measured, and judges nothing: it only reports.
 //

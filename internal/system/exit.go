@@ -2,8 +2,7 @@ package system
 
 import "slices"
 
-// The exit codes of the program, as `help exit-codes` describes them; commands have them as
-// command.OK and so on.
+// The exit codes of the program, as `help exit-codes` describes them.
 const (
 	ExitOK          = 0
 	ExitBroken      = 1   // done, but a requested limit does not hold, or the system took nothing

@@ -20,13 +20,13 @@ type Route struct {
 func RouteTo(ctx context.Context, addr string) (Route, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "udp", addr) // for UDP, connecting sends nothing
 	if err != nil {
-		return Route{}, fmt.Errorf("find the way to %s: %w", addr, err)
+		return Route{}, fmt.Errorf("find the route to %s: %w", addr, err)
 	}
 	defer conn.Close()
 	from, ok := conn.LocalAddr().(*net.UDPAddr)
 	to, ok2 := conn.RemoteAddr().(*net.UDPAddr)
 	if !ok || !ok2 {
-		return Route{}, errors.New("find the way to " + addr + ": no addresses")
+		return Route{}, errors.New("find the route to " + addr + ": no addresses")
 	}
 	if to.IP.IsLoopback() || from.IP.Equal(to.IP) {
 		return Route{Here: true}, nil

@@ -83,7 +83,7 @@ func TestPacketsRefused(t *testing.T) {
 		t.Errorf("got %v, want that the network is shared", err)
 	}
 	if _, err := OpenPackets(1 << 30); err == nil {
-		t.Error("there is no such process")
+		t.Error("the process does not exist")
 	}
 	pid := apart(t)
 	defer func(was []int) { sharedBy = was }(sharedBy)

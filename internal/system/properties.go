@@ -63,7 +63,7 @@ func (h *Host) Properties() []Property {
 	}
 	add("clock", h.Clock)
 	add("governor", h.Governor)
-	add("open files", numberOf(int(min(h.Limits.OpenFiles, 1<<53)), "")) // any larger number is no limit
+	add("open files", numberOf(int(min(h.Limits.OpenFiles, 1<<53)), "")) // a larger number means no limit
 	return out
 }
 

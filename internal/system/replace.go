@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// ReplaceFile writes a file that only this user can read, in one step: whoever reads it gets the
+// ReplaceFile writes a file that only this user can read, in one step: a reader gets the
 // old content or the new one, also after the machine lost its power. When it returns without an
 // error, the new content is on the disk.
 func ReplaceFile(path string, data []byte) error {
@@ -29,7 +29,7 @@ func ReplaceFile(path string, data []byte) error {
 }
 
 // CreateFile writes a file that only this user can read, and does not replace one: fs.ErrExist.
-// When it returns without an error, the content is on the disk; after an error there is no file.
+// When it returns without an error, the content is on the disk; after an error the file does not exist.
 func CreateFile(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -4,8 +4,8 @@ package system
 
 import "time"
 
-// CPUOf is 0: this system does not tell the processor time of another process.
+// CPUOf is 0: this system does not report the processor time of another process.
 func CPUOf(int) time.Duration { return 0 }
 
-// Resident is 0: this system does not tell the memory of another process.
+// Resident is 0: this system does not report the memory of another process.
 func Resident(int) uint64 { return 0 }

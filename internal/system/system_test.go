@@ -321,11 +321,11 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// Computing takes processor time, where the system tells it.
+// Computing takes processor time, where the system reports it.
 func TestCPU(t *testing.T) {
 	before := CPU()
 	if before == 0 {
-		t.Skip("this system does not tell it")
+		t.Skip("this system does not report it")
 	}
 	for CPU() < before+time.Millisecond {
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A pipe is refused at once, although nobody reads it.
+// A pipe without a reader is refused at once.
 func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

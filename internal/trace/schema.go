@@ -71,7 +71,7 @@ var columns = [colCount]definition{
 	colAttempt:   {name: "attempt", help: "number of earlier attempts (--retry)"},
 	colStream:    {name: "stream", help: "the stream in which the events keep their order"},
 	colEvent:     {name: "event", help: "of the first event within its stream: with the stream, what identifies it"},
-	colKey:       {name: "key", text: true, optional: true, help: "of the event, where the row is one event and the target can tell its key"},
+	colKey:       {name: "key", text: true, optional: true, help: "of the event, where the row is one event and the target knows its key"},
 	colPhase:     {name: "phase", text: true, words: true, help: "warm-up, measurement or the name of a step: the phase of its due time"},
 	colDue:       {name: "due_ns", optional: true, help: "when the first event was due; null without a schedule"},
 	colDueLast:   {name: "due_last_ns", optional: true, help: "when the last event was due"},

@@ -80,7 +80,7 @@ func pageValues(page *io.SectionReader, codec format.CompressionCodec, h *format
 
 // deltaSum returns the sum of numbers in the encoding DELTA_BINARY_PACKED that are not negative,
 // or a larger one, and what follows them. It fails if there are more than most. Negative ones,
-// which are no lengths, count as none.
+// which are not lengths, count as none.
 func deltaSum(b []byte, most int64) (rest []byte, sum uint64, err error) {
 	var head [3]uint64 // values in a block, parts of a block, values
 	for i := range head {

@@ -121,7 +121,7 @@ func TestWhichPercentiles(t *testing.T) {
 		marked  []float64
 		said    string // how the reason begins
 	}{
-		{name: "one of ten thousand is no percentile", n: 10_000, late: 1, level: measure.Trusted},
+		{name: "one of ten thousand has no percentile", n: 10_000, late: 1, level: measure.Trusted},
 		{name: "p99.9", n: 10_000, late: 11, level: measure.Trusted, marked: []float64{99.9, 99.99}},
 		{name: "p99", n: 10_000, late: 101, level: measure.NotTrusted, marked: []float64{99, 99.9, 99.99}, said: "response p99 "},
 		{name: "p99 of a hundred", n: 100, late: 2, level: measure.NotTrusted, marked: []float64{99}, said: "response p99 "},
@@ -196,7 +196,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// Where the values rise evenly there is no step, and the percentile itself decides: p50 is
+// Values that rise evenly have no step, and the percentile itself decides: p50 is
 // 10.5 % above its lower value.
 func TestNoStep(t *testing.T) {
 	in := Input{Result: &load.Result{Mode: load.FullSpeed, Measurement: measure.Tally{Name: measure.Measurement, End: time.Second}}}

@@ -48,7 +48,7 @@ func (r *Examination) Add(about string, findings []target.Finding) {
 	}
 }
 
-// Spoils reports whether something would spoil a measurement.
+// Spoils reports whether something would disturb a measurement.
 func (r *Examination) Spoils() bool { return r.Worst >= target.LevelWarning }
 
 // colors of levels.
@@ -142,9 +142,9 @@ func (r *Examination) headline() string {
 		what += " and " + r.Target
 	}
 	if !r.Spoils() {
-		text := "nothing was found that would spoil a measurement on " + what
+		text := "nothing was found that would disturb a measurement on " + what
 		if r.Target != "" {
-			text = "nothing was found on " + what + " that would spoil a measurement"
+			text = "nothing was found on " + what + " that would disturb a measurement"
 		}
 		if n := r.count(target.LevelNote); n > 0 {
 			text += fmt.Sprintf(" (%s)", units.Plural(n, "note"))

@@ -25,7 +25,7 @@ func openFiles(f *MachineFacts) target.Finding {
 	need := uint64(max(f.Connections, f.Clients, 1) + f.OtherFiles)
 	if limit == 0 {
 		if f.Host.OS == "windows" {
-			return target.Finding{} // there is no such limit
+			return target.Finding{} // without such a limit
 		}
 		return unknown(check, "the limit of open files cannot be read")
 	}
@@ -145,7 +145,7 @@ func network(f *MachineFacts) target.Finding {
 	if name == "" {
 		return unknown(check, "the interface to the target is not known")
 	}
-	return unknown(check, "the way to the target is "+name+", which does not tell its speed (virtual interfaces do not)")
+	return unknown(check, "the way to the target is "+name+", which does not report its speed (virtual interfaces do not)")
 }
 
 func synchronization(f *MachineFacts) target.Finding {

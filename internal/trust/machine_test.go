@@ -148,7 +148,7 @@ func TestMachine(t *testing.T) {
 		{"a slow network", func(f *MachineFacts) { f.Target, f.Routes = true, []system.Route{{Interface: "eth1"}} }, "network", warning, "11.9 MiB/s"},
 		{"a usual network", func(f *MachineFacts) { f.Target, f.Routes = true, []system.Route{{Interface: "eth3"}} }, "network", note, "1000 Mbit/s"},
 		{"one address here, one elsewhere", func(f *MachineFacts) { f.Target, f.Routes = true, append(slices.Clone(here), away...) }, "network", ok, "eth0"},
-		{"a network that does not tell", func(f *MachineFacts) { f.Target, f.Routes = true, []system.Route{{Interface: "eth2"}} }, "network", unknown, "eth2"},
+		{"a network that does not report its speed", func(f *MachineFacts) { f.Target, f.Routes = true, []system.Route{{Interface: "eth2"}} }, "network", unknown, "eth2"},
 		{"no way", func(f *MachineFacts) { f.Target = true }, "network", unknown, ""},
 
 		{"no synchronization", func(f *MachineFacts) { f.State.Sync.Synchronized = false }, "time synchronization", note, "nothing synchronizes"},
@@ -275,7 +275,7 @@ func TestExaminationText(t *testing.T) {
 	f := good()
 	fine.Add(AboutMachine, MachineFindings(&f))
 	var b bytes.Buffer
-	if err := fine.Text(&b, layout.Style{}, 60, false); err != nil || fine.Spoils() || !strings.HasPrefix(b.String(), "nothing was found that would spoil a measurement on this\nmachine\n") {
+	if err := fine.Text(&b, layout.Style{}, 60, false); err != nil || fine.Spoils() || !strings.HasPrefix(b.String(), "nothing was found that would disturb a measurement on this\nmachine\n") {
 		t.Errorf("got %v and\n%s", err, b.String())
 	}
 }

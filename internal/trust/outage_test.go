@@ -119,7 +119,7 @@ func TestOutage(t *testing.T) {
 			alter: func(r *load.Result) { r.Unanswered = true },
 		},
 		{
-			name: "nothing is acknowledged, and nobody is there", mode: open, letters: ".....sssss", silent: 0.4, want: "nothing could be sent from second 6 to second 10",
+			name: "nothing is acknowledged, and nothing listens", mode: open, letters: ".....sssss", silent: 0.4, want: "nothing could be sent from second 6 to second 10",
 			alter: func(r *load.Result) { r.Unanswered = true },
 		},
 		{
@@ -209,7 +209,7 @@ func TestDead(t *testing.T) {
 		{name: "interrupted at once", stopped: load.Interrupted, counts: measure.Counts{Offered: 10, Sent: 10, Unknown: 10}},
 		{name: "nothing was due", mode: load.OpenLoop},
 		{name: "nothing was left to send", mode: load.FullSpeed},
-		{name: "nobody to send to", mode: load.FullSpeed, stalled: 1, want: "the system answered nothing: nothing could be sent"},
+		{name: "nothing to send to", mode: load.FullSpeed, stalled: 1, want: "the system answered nothing: nothing could be sent"},
 		{name: "consumes", mode: load.Consuming, counts: measure.Counts{Offered: 10}},
 		{name: "nothing is acknowledged", unanswered: true, counts: measure.Counts{Offered: 10, Sent: 10, Unknown: 10}},
 		{name: "nothing is acknowledged, all fails", unanswered: true, counts: measure.Counts{Offered: 10, Sent: 10, Failed: 10}, want: "accepted no event: 10 failed"},

@@ -34,7 +34,7 @@ const (
 // distribution). The rest are the last two thirds of the measurement, so a start is at
 // most a third of it.
 //
-// Intervals like those at the start may also occur later. There is no warning if such
+// Intervals like those at the start may also occur later. The warning is left out if such
 // intervals are so frequent that more than 1 % of all runs would begin with as many by
 // chance, if the load itself changed, or after an outage, which has its own sentence.
 func Start(r *load.Result) string {

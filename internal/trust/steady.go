@@ -143,7 +143,7 @@ func steady(in []measure.Interval, mode load.Mode, perBatch float64) measure.Ste
 	span := in[len(in)-1].End - in[0].Start
 	if mode == load.OpenLoop {
 		if t := offered.trend(span); math.Abs(t.rise) > MostRise && t.chance < mostChance {
-			return measure.Steady{OK: true, Text: "the target rate changed, so there is no trend to look for"}
+			return measure.Steady{OK: true, Text: "the target rate changed, so it cannot have a trend"}
 		}
 	}
 

@@ -139,7 +139,7 @@ func TestJudge(t *testing.T) {
 			reasons: []string{"send delay p99 20 ms in the step of 20,000/s; lower the rate"},
 		},
 		{
-			name: "late, and the age of what nobody answered hides it", mode: load.OpenLoop,
+			name: "late, and the age of what was not answered hides it", mode: load.OpenLoop,
 			alter: func(in *Input) {
 				h := &in.Result.Measurement
 				h.Response, h.Lower.Response = times(5*time.Millisecond, 10), times(time.Millisecond, 10)

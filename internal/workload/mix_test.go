@@ -213,7 +213,7 @@ func (s *opened) Facts() map[string]any { return map[string]any{"host": s.host, 
 func (s *opened) Warnings() []string    { return []string{"careful"} }
 func (s *opened) Close() error          { *s.closed++; return nil }
 
-// twelve is a target with so many events.
+// twelve is a target with twelve events.
 type twelve struct{ load.Target }
 
 func (twelve) Partitioner() load.Partitioner { return load.Single() }

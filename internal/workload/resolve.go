@@ -290,7 +290,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		fault("verify", "leave it out", "%s target cannot be read back", aKind(w.Kind))
 	}
 	if w.Has("trace-events") && w.Trace() == "" {
-		fault("trace-events", "add --trace FILE", "selects the rows of a trace, but there is no trace")
+		fault("trace-events", "add --trace FILE", "selects the rows of a trace, but no trace is written")
 	}
 	if n, m := w.Count("batch-events"), w.Count("concurrency"); n > 0 && m > 0 && n*m > 1e9 {
 		fault("concurrency", "lower one of them", "%d batches of %d events each are more than memory holds", m, n)

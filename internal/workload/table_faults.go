@@ -21,7 +21,7 @@ func faultTable() []Setting {
 			check:  checkFault,
 		},
 		{
-			Option: target.Option{Name: "at", Type: target.List, Group: groupFaults, Independent: true, Help: "when to run the command of --exec: TIME, or TIME:heal for a command that mends (repeatable)", Word: "TIME"},
+			Option: target.Option{Name: "at", Type: target.List, Group: groupFaults, Independent: true, Help: "when to run the command of --exec: TIME, or TIME:heal for a command that heals a fault (repeatable)", Word: "TIME"},
 			check:  checkMoment,
 		},
 		{

@@ -24,7 +24,7 @@ func (cannon) Name() string      { return "cannon" }
 func (cannon) Schemes() []string { return []string{"cannon", "cannon+tls"} }
 func (cannon) Ops() []string     { return []string{Produce, Consume, RoundTrip} }
 func (cannon) Open(context.Context, target.Spec) (target.Session, error) {
-	return nil, errors.New("a cannon of tests opens nothing")
+	return nil, errors.New("a kind of tests opens nothing")
 }
 
 func (cannon) Options() []target.Option {

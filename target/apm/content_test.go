@@ -127,7 +127,7 @@ func TestRepeatBody(t *testing.T) {
 	}
 	_, oldest := ids(t, bodies[:1])
 	if r.Measurement.Acked != 4000 || len(bodies) != 100 || oldest.Before(began.Add(-10*time.Minute)) {
-		t.Errorf("acked %d in %d requests of %v, want 4000 in 100 of today", r.Measurement.Acked, len(bodies), oldest)
+		t.Errorf("acked %d in %d requests of %v, want 4000 in 100, and today", r.Measurement.Acked, len(bodies), oldest)
 	}
 }
 

@@ -212,7 +212,7 @@ func TestIndexRefuses(t *testing.T) {
 		want    string
 		hint    string
 	}{
-		{"nobody there", "http://127.0.0.1:1", login, "refused", "is Elasticsearch running"},
+		{"nothing listens", "http://127.0.0.1:1", login, "refused", "is Elasticsearch running"},
 		{"no password", answering(401, `{"error":{"reason":"missing authentication"}}`), nil, "missing authentication", "--index-password"},
 		{"a wrong password", answering(401, `{"error":"no: a2VzdHJlbC05Mjcx, bWU6a2VzdHJlbC05Mjcx, kestrel-9271"}`), login, "401", "check --index-user"},
 		{"no permission", answering(403, `{}`), login, "403", "permission to read"},

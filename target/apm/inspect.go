@@ -121,7 +121,7 @@ func versionFinding(servers []server) target.Finding {
 	case standin:
 		f.Found = "the server is a stand-in of carronade"
 	case all == "":
-		f.Level, f.Found = target.LevelUnknown, "the server does not tell its version with this login"
+		f.Level, f.Found = target.LevelUnknown, "the server does not report its version with this login"
 	case strings.Contains(all, ", "):
 		f.Level = target.LevelNote
 		f.Found = "the servers have different versions: " + all

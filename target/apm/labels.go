@@ -44,7 +44,7 @@ func parseLabel(text string, o payload.TemplateOptions) (l apm.Label, err error)
 	name, value, ok := payload.CutText(text, '=')
 	switch {
 	case !ok || name == "":
-		return l, errors.New("there is no name and value")
+		return l, errors.New("a name or a value is missing")
 	case payload.HasExpression(name):
 		return l, errors.New("a name is not an expression")
 	case strings.ContainsAny(name, `.*"`):

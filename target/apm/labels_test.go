@@ -106,8 +106,8 @@ func TestLabelsHideTheEnvironment(t *testing.T) {
 func TestLabelErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ label, want string }{
-		{"order", "there is no name and value"},
-		{"=x", "there is no name and value"},
+		{"order", "a name or a value is missing"},
+		{"=x", "a name or a value is missing"},
 		{"a-${1}=x", "a name is not an expression"},
 		{"a.b=x", "servers replace them"},
 		{"tier=x", "events have a label tier anyway"},

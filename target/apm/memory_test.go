@@ -11,7 +11,7 @@ import (
 // A connection takes little memory: buffers are borrowed while they are in use.
 func TestConnectionMemory(t *testing.T) {
 	testkit.Need(t, "some seconds")
-	cert, key := targettest.Certificate(t)
+	cert, key := testkit.NewAuthority("test").Files(t)
 	t.Run("TCP", func(t *testing.T) {
 		s := spawnStandin(t)
 		targettest.System{Kind: Kind{}, URL: "apm+http://" + s.Addr()}.Memory(t, 300, 1300, 16<<10)

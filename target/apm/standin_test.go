@@ -34,7 +34,7 @@ func TestStandinFacts(t *testing.T) {
 		}
 	}
 	if f := open(t, newIntake(t, false).url(), nil).Facts(); f["standin"] != nil {
-		t.Errorf("a server that is no stand-in: %v", f["standin"])
+		t.Errorf("a server that is not a stand-in: %v", f["standin"])
 	}
 }
 

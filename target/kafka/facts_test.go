@@ -34,7 +34,7 @@ func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
 // The version and rack of our stand-ins mean nothing, so reports leave them out.
 func TestStandInsHaveNoRack(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[string]bool{"carronade-standin": false, "carronade-discard": false, "somebody-s": true} {
+	for id, want := range map[string]bool{"carronade-standin": false, "carronade-discard": false, "another-s": true} {
 		c := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.NumBrokers(1), kfake.ClusterID(id))
 		s, err := open(t, spec(t, urlOf(c, "t"), nil))
 		if err != nil {

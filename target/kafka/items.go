@@ -21,7 +21,7 @@ type items struct {
 	spans   []span
 	n       uint64
 	recycle bool // read them again and again
-	// ends are where the partitions end, if that is known: there is no record from there on.
+	// ends are where the partitions end, if that is known: no record lies beyond them.
 	ends []int64
 }
 
@@ -47,7 +47,7 @@ func (t *items) add(part int32, from int64, n uint64) {
 }
 
 // at returns where item n is, and how many items from there on have consecutive
-// offsets; 0 if there is no item n.
+// offsets; 0 if item n does not exist.
 func (t *items) at(n uint64) (part int32, offset int64, left int) {
 	if t.n == 0 || n >= t.n && !t.recycle {
 		return 0, 0, 0
@@ -63,7 +63,7 @@ func (t *items) at(n uint64) (part int32, offset int64, left int) {
 }
 
 // The turns of partitions when a whole topic is read: long enough for large requests,
-// and so many that every client has some.
+// and enough for every client to have some.
 const (
 	leastTurn = 1024
 	mostTurns = 1 << 16

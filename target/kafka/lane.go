@@ -128,8 +128,8 @@ func (l *lane) accepts(now time.Duration) bool {
 	}
 }
 
-// downTooLong reports whether there has been no connection for so long that batches are
-// taken only to fail.
+// downTooLong reports whether the lane has had no connection for longer than batches wait:
+// they are taken only to fail.
 func (l *lane) downTooLong(now time.Duration) bool {
 	return l.link == nil && l.outage.Longer(now, l.s.maxOutage())
 }
@@ -299,7 +299,7 @@ func (l *lane) serve(k *link) conn.Next {
 	return next
 }
 
-// down notes that there is no connection.
+// down notes that the connection is lost.
 func (l *lane) down(err error) {
 	s := l.s
 	s.mu.Lock()

@@ -19,7 +19,6 @@ import (
 	"carronade/internal/testkit"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
-	"carronade/target/targettest"
 )
 
 // fakeCluster starts a cluster that ends with the test.
@@ -41,12 +40,9 @@ func urlOf(c *kfake.Cluster, topic string) string {
 // PEM.
 func authority(t *testing.T) (server *tls.Config, caFile string) {
 	t.Helper()
-	caFile, key := targettest.Certificate(t)
-	pair, err := tls.LoadX509KeyPair(caFile, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}}, caFile
+	own := testkit.NewAuthority("test")
+	caFile, _ = own.Files(t)
+	return &tls.Config{Certificates: []tls.Certificate{own.Pair()}}, caFile
 }
 
 // listen serves each connection with f until the test ends.
@@ -257,7 +253,7 @@ func TestOpenCreatesTopics(t *testing.T) {
 				if topic["created_by"] != want {
 					t.Errorf("got created by %v, want %v", topic["created_by"], want)
 				}
-				// Only a topic that nobody asked for is worth a notice.
+				// Only a topic that was created without a request is worth a notice.
 				notice, warning := "", ""
 				if want == "the broker" {
 					notice = "the topic auto did not exist, and the broker created it"
@@ -338,10 +334,10 @@ func TestOpenNotAuthorised(t *testing.T) {
 		kfake.User("PLAIN", "reader", "secret",
 			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "t", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationRead, Allow: true},
 			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "t", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribe, Allow: true}),
-		kfake.User("PLAIN", "nobody", "secret"))
+		kfake.User("PLAIN", "eve", "secret"))
 	for _, tt := range []struct{ user, op, hint string }{
 		{"reader", cluster.OpProduce, "WRITE"},
-		{"nobody", cluster.OpConsume, "DESCRIBE"},
+		{"eve", cluster.OpConsume, "DESCRIBE"},
 	} {
 		t.Run(tt.user+" "+tt.op, func(t *testing.T) {
 			s := spec(t, urlOf(c, "t"), map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {tt.user}, "password": {"env:KAFKA_TEST_PASSWORD"}})

@@ -331,10 +331,10 @@ type itemsFound struct {
 
 // Texts of reads that failed because of what is, or is not, at their offsets.
 const (
-	textAbsent  = "there is no record at this offset: it is a transaction marker, or the log was compacted"
+	textAbsent  = "no record has this offset: it is a transaction marker, or the log was compacted"
 	textCorrupt = "the record is altered: a checksum does not match, or it cannot be decompressed"
 	textAltered = "the record is altered: its value is not the one that was sent"
-	textBeyond  = "there is no record at this offset: the partition ends before it"
+	textBeyond  = "no record has this offset: the partition ends before it"
 	textNotYet  = "the record could not be read yet"
 )
 

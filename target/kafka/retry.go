@@ -338,8 +338,8 @@ func (s *sender) maxOutage() time.Duration {
 	return s.p.cfg.RequestTimeout
 }
 
-// unservedTooLong reports whether a partition's broker has been away for so long
-// that its batches are given up.
+// unservedTooLong reports whether a partition's broker has been away for longer than
+// its batches wait.
 func (s *sender) unservedTooLong(part int32, now time.Duration) bool {
 	l := s.routes[part].Load()
 	return l != nil && l.downTooLong(now)

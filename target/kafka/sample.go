@@ -15,7 +15,7 @@ import (
 )
 
 // A SampleWork reads a topic to look at its records: from the place that the option from
-// gives, to the ends that its partitions have when it begins. From latest there is no such
+// gives, to the ends that its partitions have when it begins. Reading from latest has no such
 // end.
 type SampleWork struct {
 	URL     *url.URL

@@ -65,7 +65,7 @@ func (Kind) Inspect(ctx context.Context, s target.Spec) (target.Inspection, erro
 		return in, c.explain("connect to "+c.hosts[0], errs[0])
 	}
 	in.Findings = append(in.Findings, ports, target.Finding{
-		Check: "version of the server", Level: target.LevelUnknown, Found: "Riemann's protocol does not tell the server's version",
+		Check: "version of the server", Level: target.LevelUnknown, Found: "Riemann's protocol has no field for the server's version",
 	})
 	return in, nil
 }
@@ -105,7 +105,7 @@ func udpFinding(addr string, local bool) target.Finding {
 	f := target.Finding{Check: "address " + addr, Found: "nothing refuses datagrams to " + addr}
 	if !local {
 		f.Level = target.LevelUnknown
-		f.Found += "; whether a server receives them cannot be told: " + whyUDP
+		f.Found += "; whether a server receives them is not known: " + whyUDP
 	}
 	return f
 }

@@ -33,7 +33,7 @@ func TestInspect(t *testing.T) {
 	certs := newCertificates(t)
 	secured := serve(t, certs.server)
 	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
-	nobody := closedPort
+	closed := closedPort
 	for _, tt := range []struct {
 		name  string
 		spec  target.Spec
@@ -45,9 +45,9 @@ func TestInspect(t *testing.T) {
 		{"a stand-in", specOf(t, "riemann://"+srv.Addr()), "server", target.LevelOK, "stand-in"},
 		{"an index", specOf(t, "riemann://"+srv.Addr()), "index", target.LevelOK, "answers queries"},
 		{"the clock", specOf(t, "riemann://"+srv.Addr()), "clock", target.LevelOK, "on this machine"},
-		{"the version", specOf(t, "riemann://"+srv.Addr()), "version", target.LevelUnknown, "does not tell"},
+		{"the version", specOf(t, "riemann://"+srv.Addr()), "version", target.LevelUnknown, "no field"},
 		{"other ports", specOf(t, "riemann://"+srv.Addr()), "other ports", target.LevelOK, "127.0.0.1"},
-		{"one of two", specOf(t, "riemann://"+srv.Addr()+","+nobody), "address " + nobody, target.LevelError, "does not answer as a Riemann server"},
+		{"one of two", specOf(t, "riemann://"+srv.Addr()+","+closed), "address " + closed, target.LevelError, "does not answer as a Riemann server"},
 		{"UDP", specOf(t, "riemann+udp://"+srv.AddrOf("udp")), "address", target.LevelOK, "nothing refuses datagrams"},
 		{"UDP without queries", specOf(t, "riemann+udp://"+silentSocket(t)), "index", target.LevelNote, "does not answer queries"},
 		{"UDP with queries", specOf(t, "riemann+udp://"+srv.AddrOf("udp"), "query-address="+srv.Addr()), "index", target.LevelOK, "answers queries"},
@@ -72,7 +72,7 @@ func TestInspect(t *testing.T) {
 		})
 	}
 	for _, tt := range []struct{ name, url, want string }{
-		{"nobody there", "riemann://" + nobody, "refused"},
+		{"nothing listens", "riemann://" + closed, "refused"},
 		{"TLS", "riemann://" + secured.addr, "speaks TLS"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestUDPCannotTell(t *testing.T) {
 			}
 		})
 	}
-	if f := udpFinding("192.0.2.1:5555", false); f.Level != target.LevelUnknown || !strings.Contains(f.Found, "cannot be told: "+whyUDP) {
+	if f := udpFinding("192.0.2.1:5555", false); f.Level != target.LevelUnknown || !strings.Contains(f.Found, "is not known: "+whyUDP) {
 		t.Errorf("got %+v", f)
 	}
 }

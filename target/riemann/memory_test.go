@@ -12,7 +12,7 @@ import (
 // of all connections together have a bound of their own.
 func TestConnectionMemory(t *testing.T) {
 	testkit.Need(t, "some seconds")
-	cert, key := targettest.Certificate(t)
+	cert, key := testkit.NewAuthority("test").Files(t)
 	t.Run("TCP", func(t *testing.T) {
 		s := spawnStandin(t)
 		targettest.System{Kind: Kind{}, URL: "riemann://" + s.Addr(), Options: map[string]string{"pool": "1KiB"}}.Memory(t, 300, 1300, 16<<10)

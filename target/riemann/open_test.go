@@ -51,7 +51,7 @@ func TestOpenErrors(t *testing.T) {
 	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
-	const nobody = closedPort
+	const closed = closedPort
 	silent := serveConns(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
 	closing := serveConns(t, func(net.Conn) {})
 	// Like the real server, it takes a TLS hello for a frame and waits for the
@@ -80,8 +80,8 @@ func TestOpenErrors(t *testing.T) {
 		wrong string // part of the error
 		hint  string // part of the hint
 	}{
-		{"nobody there", "riemann://" + nobody, nil, "refused", "carronade standin riemann"},
-		{"one of two is not there", "riemann://" + plain.addr + "," + nobody, nil, nobody, "carronade standin riemann"},
+		{"nothing listens", "riemann://" + closed, nil, "refused", "carronade standin riemann"},
+		{"one of two is not there", "riemann://" + plain.addr + "," + closed, nil, closed, "carronade standin riemann"},
 		{"plain to TLS", "riemann://" + secured.addr, nil, "speaks TLS", "riemann+tls://"},
 		{"TLS to plain", "riemann+tls://" + plain.addr, ours, "speaks plaintext", "riemann://"},
 		{"TLS to a plaintext server that waits", "riemann+tls://" + waiting, append([]string{quick}, ours...), "speaks plaintext", "riemann://"},
@@ -95,7 +95,7 @@ func TestOpenErrors(t *testing.T) {
 		{"silence", "riemann://" + silent, []string{quick}, "no answer came", "stuck"},
 		{"silence for a WebSocket", "riemann+ws://" + silent, []string{quick}, "no answer came", "stuck"},
 		{"a WebSocket to TLS", "riemann+ws://" + secured.addr, nil, "speaks TLS", "has no TLS"},
-		{"a WebSocket, and nobody there", "riemann+ws://" + nobody, nil, "refused", "ws-server"},
+		{"a WebSocket, and nothing listens", "riemann+ws://" + closed, nil, "refused", "ws-server"},
 		{"no such path", "riemann+http://" + strings.TrimPrefix(web.URL, "http://") + "/elsewhere", nil, "/elsewhere", "/events"},
 		{"an endless handshake", "riemann+ws://" + endless, nil, "not Riemann", "check the port"},
 		{"closed at once", "riemann://" + closing, nil, "not Riemann", "check the port"},

@@ -1,10 +1,10 @@
 package riemann
 
 import (
-	"math/bits"
 	"sync"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/load"
 )
 
@@ -50,44 +50,17 @@ func (r *run) cut(n uint64) run {
 // while there are any, since of thousands of connections few have some at a time.
 type runs struct {
 	ring       []run
-	box        *[]run // what freeRings keeps
 	head, tail uint64 // by running number; the ring's size is a power of two
 }
 
-// leastRing and mostRing are sizes of rings (log2). Larger ones are not kept.
-const (
-	leastRing = 2
-	mostRing  = 14
-)
-
-// freeRings has the rings that are not in use, by their size.
-var freeRings [mostRing + 1]sync.Pool
-
-// borrowRing gives the queue a ring of 1<<size runs.
-func (q *runs) borrowRing(size int) {
-	if size <= mostRing {
-		if box, ok := freeRings[size].Get().(*[]run); ok {
-			q.ring, q.box = *box, box
-			return
-		}
-	}
-	q.ring = make([]run, 1<<size)
-	ring := q.ring
-	q.box = &ring
-}
-
-// returnRing takes the ring away, whose runs are no longer needed.
-func (q *runs) returnRing() {
-	if size := bits.Len(uint(len(q.ring))) - 1; q.box != nil && size <= mostRing {
-		freeRings[size].Put(q.box)
-	}
-	q.ring, q.box = nil, nil
-}
+// rings lends rings of 4 runs or more.
+var rings = conn.Pool[run]{Least: 2, Most: 14}
 
 // trim returns the ring of an empty queue.
 func (q *runs) trim() {
 	if q.empty() {
-		q.returnRing()
+		rings.Return(q.ring)
+		q.ring = nil
 	}
 }
 
@@ -99,11 +72,12 @@ func (q *runs) empty() bool { return q.head == q.tail }
 func (q *runs) push() *run {
 	if q.tail-q.head == uint64(len(q.ring)) {
 		old := *q
-		q.borrowRing(max(leastRing, bits.Len(uint(len(old.ring)))))
+		q.ring = rings.Borrow(2 * len(old.ring))
+		q.ring = q.ring[:cap(q.ring)]
 		for i := q.head; i < q.tail; i++ {
 			*q.at(i) = *old.at(i)
 		}
-		old.returnRing()
+		rings.Return(old.ring)
 	}
 	q.tail++
 	return q.at(q.tail - 1)

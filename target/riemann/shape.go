@@ -144,7 +144,7 @@ func (s *shape) measure(pool int64) {
 	}
 }
 
-// shrink makes the pool smaller, but not so small that cycles which it held are cut short.
+// shrink makes the pool smaller, but not so small that cycles which it had are cut short.
 func (s *shape) shrink(pool int64) {
 	whole := s.period
 	cycle := s.commonCycle(whole)
@@ -392,7 +392,7 @@ func (r *shapeReader) attribute(given string) fieldAttribute {
 	case payload.HasExpression(key):
 		r.fail(optAttribute, given, errors.New("a name is not an expression"), "NAME=TEXT, such as order=${rnd.nextInt(1000)}")
 	case !ok || key == "":
-		r.fail(optAttribute, given, errors.New("there is no name and value"), "NAME=TEXT, such as env=production")
+		r.fail(optAttribute, given, errors.New("a name or a value is missing"), "NAME=TEXT, such as env=production")
 	case slices.Contains(reservedFields, key):
 		r.fail(optAttribute, given, fmt.Errorf("%s is a field of Riemann's own", key), "another name, or the option of that field")
 	}

@@ -133,7 +133,7 @@ func parseNumber(typed string, seed uint64, whole, isTTL bool) (*fieldNumber, er
 	}
 	switch {
 	case called && name == "":
-		return nil, errors.New("there is no name before the parentheses")
+		return nil, errors.New("the name before the parentheses is missing")
 	case !called && name != "seq":
 		name, args = "", []string{name}
 	}

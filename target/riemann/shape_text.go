@@ -150,7 +150,7 @@ func parseText(typed string, seed uint64) (*fieldText, error) {
 		case c == '{':
 			n := strings.IndexByte(typed[i:], '}')
 			if n < 0 {
-				return nil, &formError{i + 1, errors.New("there is no closing }; write {{ for a literal brace")}
+				return nil, &formError{i + 1, errors.New("it has no closing }; write {{ for a literal brace")}
 			}
 			flush()
 			p, err := parsePart(typed[i+1:i+n], mix(seed, uint64(len(t.parts))))
@@ -249,7 +249,7 @@ func callForm(s string) (name string, args []string, called bool, err error) {
 	}
 	inner, ok := strings.CutSuffix(rest, ")")
 	if !ok {
-		return name, nil, true, errors.New("there is no closing )")
+		return name, nil, true, errors.New("it has no closing )")
 	}
 	if strings.TrimSpace(inner) != "" {
 		args = strings.Split(inner, ",")

@@ -243,7 +243,7 @@ func TestWebOpenErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, url, want string
 	}{
-		{"nobody there", webSocketScheme + "://" + ln.Addr().String(), "refused"},
+		{"nothing listens", webSocketScheme + "://" + ln.Addr().String(), "refused"},
 		{"another path", webSocketScheme + "://" + f.addr + "/elsewhere", "HTTP 404"},
 		{"another path by HTTP", httpScheme + "://" + f.addr + "/elsewhere", "HTTP 404"},
 		{"the port of TCP", webSocketScheme + "://" + tcp.Addr(), "the port speaks Riemann's TCP"},
@@ -443,7 +443,7 @@ func TestHTTPHeads(t *testing.T) {
 	}
 	web := &httpFraming{}
 	if _, _, _, err := web.answers([]byte("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n"), 1, 1); err == nil {
-		t.Error("an upgrade that nobody asked for is accepted")
+		t.Error("an upgrade without a request is accepted")
 	}
 }
 

@@ -34,7 +34,7 @@ type System struct {
 	// Events is how many events the system has taken since it started. It is
 	// asked until it is what was acked, for some seconds at most.
 	Events func() uint64
-	// Slow makes every answer take about so long; 0 ends that.
+	// Slow makes every answer take about this time; 0 ends that.
 	Slow func(d time.Duration)
 	// Refuse makes the system refuse every event; false ends that. Want is
 	// the class that such failures must have.
@@ -287,7 +287,7 @@ type once struct {
 	load.Target
 	mu        sync.Mutex
 	completed map[batchKey]int
-	stopAt    int // stop is called once so many are completed; 0: never
+	stopAt    int // stop is called once this number is completed; 0: never
 	stop      func()
 }
 

@@ -160,7 +160,7 @@ declare module "carronade" {
     "system-host"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
     /** a fault that the run makes, such as 60s:stop=leader,10s (repeatable; see docs/faults.md) */
     fault?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
-    /** when to run the command of --exec: TIME, or TIME:heal for a command that mends (repeatable) */
+    /** when to run the command of --exec: TIME, or TIME:heal for a command that heals a fault (repeatable) */
     at?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
     /** a command for each --at, in the same order; it needs --allow-exec */
     exec?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };

@@ -113,7 +113,7 @@ func (a *api) logPath(w http.ResponseWriter, r *http.Request) (string, bool) {
 	step, name := r.PathValue("step"), r.PathValue("name")
 	i := slices.IndexFunc(logFiles, func(l struct{ name, file, what string }) bool { return l.name == name })
 	if i < 0 || !plainName(step) {
-		http.Error(w, fmt.Sprintf("there is no log %q: GET /logs lists them", name), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("log %q does not exist: GET /logs lists them", name), http.StatusNotFound)
 		return "", false
 	}
 	for _, is43 := range []bool{a.is43(), !a.is43()} {

@@ -3,8 +3,8 @@
 // the console, the document of results, and the CSV files of a step. It is
 // responsible for options, units, lines and files, and for scenarios: their language, which is
 // JavaScript in sloppy mode with mongoose's types of steps as globals and the few Java classes
-// that its examples use (script_*.go, in a process of its own), and their steps. Its runs are ordinary workloads, of this machine or of it and nodes;
-// how nodes are reached it does not know. It answers mongoose's remote API.
+// that its examples use (script_*.go, in a process of its own), and their steps. Its runs are ordinary workloads, of this machine or of it and nodes.
+// It does not know how nodes are reached. It answers mongoose's remote API.
 //
 // Options, defaults and formats are those of mongoose-base 4.2 and 4.3 and of
 // mongoose-storage-driver-kafka 4.2 (config-schema.yaml, defaults.yaml).

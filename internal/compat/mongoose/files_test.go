@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -38,7 +39,7 @@ func TestUnwritable(t *testing.T) {
 		{"--item-output-file=gone/items.csv"},
 		{"--item-output-file=gone/topics.csv", "--item-type=path", "--load-op-limit-count=3"},
 	} {
-		if got := runTool(t, compat.Program{}, args...); got.code != report.ExitFailed || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
+		if got := runTool(t, compat.Program{}, args...); got.code != system.ExitFailed || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
 			got.err.Error() != "--item-output-file: cannot write "+args[0][len("--item-output-file="):]+": no such file or directory" {
 			t.Errorf("%v: exit %d, %v, %v", args, got.code, got.err, got.settings)
 		}

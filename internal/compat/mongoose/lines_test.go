@@ -16,6 +16,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -164,10 +165,10 @@ func TestNumbersOfLines(t *testing.T) {
 			t.Errorf("with --strict %s %s is %s, want %s", tt.section, tt.label, got, tt.strict)
 		}
 	}
-	if right.code != report.ExitBroken || strict.code != report.ExitOK {
+	if right.code != system.ExitBroken || strict.code != system.ExitOK {
 		t.Errorf("twelve failed: exit %d, with --strict %d", right.code, strict.code)
 	}
-	if got := runTool(t, compat.Program{}, "--load-op-limit-fail-count=20"); got.code != report.ExitOK {
+	if got := runTool(t, compat.Program{}, "--load-op-limit-fail-count=20"); got.code != system.ExitOK {
 		t.Errorf("twelve failures of twenty allowed: exit %d", got.code)
 	}
 
@@ -417,13 +418,13 @@ func TestEnds(t *testing.T) {
 		code    int
 		want    string
 	}{
-		{load.ByFailures, false, nil, report.ExitBroken, `W LoadStepContextImpl {12}main {27}s: failure count \(1\) is more than the configured limit \(100000\), stopping the step\n`},
-		{load.ByFailureRate, true, nil, report.ExitOK, `s: failures rate \(1\.0 failures/sec\) is more than success rate \(7500\.0 op/sec\), stopping the step\n`},
-		{load.Interrupted, true, nil, report.ExitInterrupted, `\| +7500\| +1\|`},
-		{load.Interrupted, false, nil, report.ExitInterrupted, `\| +7500\| +1\|`},
+		{load.ByFailures, false, nil, system.ExitBroken, `W LoadStepContextImpl {12}main {27}s: failure count \(1\) is more than the configured limit \(100000\), stopping the step\n`},
+		{load.ByFailureRate, true, nil, system.ExitOK, `s: failures rate \(1\.0 failures/sec\) is more than success rate \(7500\.0 op/sec\), stopping the step\n`},
+		{load.Interrupted, true, nil, system.ExitInterrupted, `\| +7500\| +1\|`},
+		{load.Interrupted, false, nil, system.ExitInterrupted, `\| +7500\| +1\|`},
 		// Untrusted and failed; undetermined and failed.
-		{load.ByTime, false, func(d *report.Document) { d.Trust.OK = false }, report.ExitBroken, `\| +7500\| +1\|`},
-		{load.ByTime, false, func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, report.ExitBroken, `\| +7500\| +1\|`},
+		{load.ByTime, false, func(d *report.Document) { d.Trust.OK = false }, system.ExitBroken, `\| +7500\| +1\|`},
+		{load.ByTime, false, func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, system.ExitBroken, `\| +7500\| +1\|`},
 	} {
 		t.Setenv("HOME", t.TempDir())
 		var out, errs strings.Builder

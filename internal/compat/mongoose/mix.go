@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -102,7 +103,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 	s.op, s.work, s.trace = wholeOp, writeRecords, false
 	f, t, err := s.outputs(p, r.args, r.again(s.id))
 	if err != nil {
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	watched := apiOf(ctx).watch(&s)
 	defer watched.end()
@@ -115,7 +116,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 		}
 	}})
 	if err != nil {
-		return compat.NoReport(ctx, report.ExitFailed, err)
+		return compat.NoReport(ctx, system.ExitFailed, err)
 	}
 	last := m.last(d)
 	watched.show(last)

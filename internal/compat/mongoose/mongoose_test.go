@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/trace"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -419,7 +420,7 @@ func TestEveryOption(t *testing.T) {
 			case "said":
 				ok = strings.Contains(got.errs, text)
 			case "refused":
-				ok = got.err != nil && strings.Contains(got.err.Error(), text) && got.code == report.ExitFailed && len(got.settings) == 0
+				ok = got.err != nil && strings.Contains(got.err.Error(), text) && got.code == system.ExitFailed && len(got.settings) == 0
 			case "silent":
 				ok = !strings.Contains(got.errs, "--"+tt.option)
 			case "seen":
@@ -482,7 +483,7 @@ func TestUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runTool(t, compat.Program{}, tt.arg)
 			_, text, _ := strings.Cut(got.out, " main ")
-			if got.code != report.ExitFailed || got.err != nil || !matches(stamp, got.out) || !strings.HasPrefix(strings.TrimLeft(text, " "), tt.want) || len(got.settings) > 0 {
+			if got.code != system.ExitFailed || got.err != nil || !matches(stamp, got.out) || !strings.HasPrefix(strings.TrimLeft(text, " "), tt.want) || len(got.settings) > 0 {
 				t.Errorf("exit %d, %v, stdout:\n%s", got.code, got.err, got.out)
 			}
 		})

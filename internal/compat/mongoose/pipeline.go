@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -65,11 +65,11 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	create.trace = create.trace || read.v.flag("output-metrics-trace-persist")
 	f, t, err := create.outputs(p, r.args, r.again(create.id))
 	if err != nil {
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	rows, remove, err := f.rowsFile()
 	if err != nil {
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	defer remove()
 	watched, watchedBack := apiOf(ctx).watch(&create), apiOf(ctx).watch(&read)
@@ -88,7 +88,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		}
 	}})
 	if err != nil {
-		return compat.NoReport(ctx, report.ExitFailed, err)
+		return compat.NoReport(ctx, system.ExitFailed, err)
 	}
 	names := create.namer()
 	names.divided(create.streams(d))

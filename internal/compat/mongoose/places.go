@@ -27,8 +27,8 @@ func identity(lines uint64, sum uint32) string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A listWriter writes a list, and the places of its records. If a record has none, there is no
-// file of places.
+// A listWriter writes a list, and the places of its records. If a record has none, the
+// file of places is missing.
 type listWriter struct {
 	file     *os.File
 	out      *bufio.Writer

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/report"
 	"carronade/internal/scenario"
 	"carronade/internal/system"
 )
@@ -94,7 +93,7 @@ func (r *runner) runProcess(ctx context.Context, s *scenario.Step, args []string
 	cmd.WaitDelay = lastOutput
 	child, err := system.StartPiped(cmd)
 	if err != nil {
-		return &scenario.Ended{Code: report.ExitFailed, Fault: &scenario.Fault{At: s.At, Text: fmt.Sprintf("cannot run %s: %v", args[0], cause(err))}}
+		return &scenario.Ended{Code: system.ExitFailed, Fault: &scenario.Fault{At: s.At, Text: fmt.Sprintf("cannot run %s: %v", args[0], cause(err))}}
 	}
 	select {
 	case <-child.Done():

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/report"
 	"carronade/internal/scenario"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -100,20 +100,20 @@ func (r *runner) Start(number int, s *scenario.Step) (func(ctx context.Context) 
 		if !r.dry {
 			warner(r.program)("%s: step %d (%s) cannot run: %s", s.At, number, s.Name, err)
 		}
-		r.end(report.ExitFailed, true)
+		r.end(system.ExitFailed, true)
 		return func(context.Context) *scenario.Ended {
-			return &scenario.Ended{Number: number, Code: report.ExitFailed, Fault: fault}
+			return &scenario.Ended{Number: number, Code: system.ExitFailed, Fault: fault}
 		}, nil
 	}
 	if r.dry {
-		r.end(report.ExitOK, false)
+		r.end(system.ExitOK, false)
 		return func(context.Context) *scenario.Ended { return &scenario.Ended{Number: number} }, nil
 	}
 	return func(ctx context.Context) *scenario.Ended {
 		began := time.Now()
 		code, err := r.run(ctx, l)
-		if code == report.ExitInterrupted && r.ctx.Err() == nil {
-			code = report.ExitOK // the script stopped the step
+		if code == system.ExitInterrupted && r.ctx.Err() == nil {
+			code = system.ExitOK // the script stopped the step
 		}
 		r.end(code, false)
 		e := &scenario.Ended{Number: number, Code: code, Elapsed: time.Since(began)}
@@ -133,7 +133,7 @@ func (r *runner) end(code int, bad bool) {
 	if bad {
 		r.bad++
 	}
-	r.code = report.Worse(r.code, code)
+	r.code = system.WorseExit(r.code, code)
 }
 
 // loads are the loads of one step of a scenario.

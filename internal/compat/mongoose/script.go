@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/report"
 	"carronade/internal/scenario"
+	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -106,11 +106,11 @@ func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFl
 	file := v.text("run-scenario")
 	source, err := scenario.ReadSource(file)
 	if err != nil {
-		return report.ExitFailed, fmt.Errorf("--run-scenario: cannot read %s: %w", file, err)
+		return system.ExitFailed, fmt.Errorf("--run-scenario: cannot read %s: %w", file, err)
 	}
 	data, err := json.Marshal(scriptData{Strict: p.Strict, Commas: f.repair, Exec: f.exec, Apart: v.confined != ""})
 	if err != nil {
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	seed := fnv.New64a()
 	io.WriteString(seed, source) //nolint:errcheck // a hash takes everything
@@ -129,7 +129,7 @@ func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFl
 		Warn:  r.warn,
 	})
 	if err != nil {
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	if fault != nil {
 		warner(p)("%s", fault)
@@ -142,11 +142,11 @@ func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFl
 	}
 	switch code := r.code; {
 	case fault != nil:
-		return report.Worse(code, report.ExitFailed), nil //nolint:nilerr // the fault is printed
+		return system.WorseExit(code, system.ExitFailed), nil //nolint:nilerr // the fault is printed
 	case why == scenario.Interrupted:
-		return report.ExitInterrupted, nil
+		return system.ExitInterrupted, nil
 	case p.Strict:
-		return report.ExitOK, nil
+		return system.ExitOK, nil
 	default:
 		return code, nil
 	}

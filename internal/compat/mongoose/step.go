@@ -261,7 +261,7 @@ func (s *step) setTarget(now time.Time) error {
 			s.items = []string{path}
 		}
 		if len(s.items) == 0 {
-			return fmt.Errorf("there is no topic to %s: give --item-input-file=FILE with a name per line, or --item-input-path=TOPIC", strings.ToLower(s.op))
+			return fmt.Errorf("no topic to %s is given: give --item-input-file=FILE with a name per line, or --item-input-path=TOPIC", strings.ToLower(s.op))
 		}
 	case s.work == readRecords:
 		topics := []string{path}

@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 )
 
 // warner returns a function that writes messages to stderr.
@@ -75,5 +76,5 @@ func (f *files) exit(p *compat.Program, code int) int {
 		return code
 	}
 	warner(p)("not all files of the step could be written: %v", f.err)
-	return report.Worse(code, report.ExitFailed)
+	return system.WorseExit(code, system.ExitFailed)
 }

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -21,7 +22,7 @@ var Tool = compat.Tool{
 }
 
 const differs = `
-Here there is no Java. Reads
+This drop-in has no Java. Reads
 continue where they stopped and read each record once; topics can also be
 deleted and listed; headers are sent. Mean rates are over the elapsed time
 (--strict: its whole seconds). Means, extremes and quantiles are of all
@@ -33,17 +34,17 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	for _, arg := range p.Args {
 		if arg == "--help" || arg == "-h" || arg == "-help" {
 			help(p)
-			return report.ExitOK, nil
+			return system.ExitOK, nil
 		}
 	}
 	warn := warner(p)
 	args, nodes, err := splitNode(p.Args)
 	if err != nil {
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	args, flags, err := splitScenario(args)
 	if err != nil {
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	v, err := parse(args, warn)
 	var wrong *usageError
@@ -54,21 +55,21 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 			text += "\nThe list of all possible args:\n" + list()
 		}
 		logf(p.Out, 'F', "", "%s", text)
-		return report.ExitFailed, nil
+		return system.ExitFailed, nil
 	case err != nil:
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	if v.key = nodes.key; v.flag("run-node") {
 		if v.text("run-scenario") != "" || flags.first != "" {
-			return report.ExitFailed, errors.New("--run-node: a node runs what others send it, and no scenario of its own")
+			return system.ExitFailed, errors.New("--run-node: a node runs what others send it, and no scenario of its own")
 		}
 		return runNode(ctx, p, v, &nodes)
 	}
 	if nodes.first != "" {
-		return report.ExitFailed, fmt.Errorf("%s belongs to a node: --run-node", nodes.first)
+		return system.ExitFailed, fmt.Errorf("%s belongs to a node: --run-node", nodes.first)
 	}
 	if v.text("run-scenario") == "" && flags.first != "" {
-		return report.ExitFailed, fmt.Errorf("%s belongs to a scenario: --run-scenario=FILE", flags.first)
+		return system.ExitFailed, fmt.Errorf("%s belongs to a scenario: --run-scenario=FILE", flags.first)
 	}
 	return withAPI(ctx, p, v, &nodes, func(ctx context.Context) (int, error) {
 		if v.text("run-scenario") != "" {
@@ -83,7 +84,7 @@ func runStep(ctx context.Context, p *compat.Program, v *values) (int, error) {
 	began := time.Now()
 	s, err := newStep(v, p.Strict, p.Generation, began, warner(p))
 	if err != nil {
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	return s.fire(ctx, p, p.Args, v.confined != "", began) // the API has made the folder
 }
@@ -93,7 +94,7 @@ func runStep(ctx context.Context, p *compat.Program, v *values) (int, error) {
 func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expected bool, began time.Time) (int, error) {
 	f, t, err := s.outputs(p, args, expected)
 	if err != nil {
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	names := s.namer()
 	var code int
@@ -114,14 +115,14 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	if s.work == writeRecords && len(s.nodes) == 0 && (s.trace || s.v.text("item-output-file") != "" || s.strict) {
 		path, remove, err := f.rowsFile()
 		if err != nil {
-			return report.ExitFailed, err
+			return system.ExitFailed, err
 		}
 		defer remove()
 		rows = path
 	}
 	run, hangUp, err := s.runner(ctx, p)
 	if err != nil {
-		return compat.NoReport(ctx, report.ExitFailed, err)
+		return compat.NoReport(ctx, system.ExitFailed, err)
 	}
 	defer hangUp()
 	watched := apiOf(ctx).watch(s)
@@ -146,7 +147,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	}
 	d, err := run(ctx, w, observer)
 	if err != nil {
-		return compat.NoReport(ctx, report.ExitFailed, err)
+		return compat.NoReport(ctx, system.ExitFailed, err)
 	}
 	above.end()
 	if m.batches != nil { // batches completed while the last interval closed
@@ -183,8 +184,8 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	s.end(p, f, t, last)
 	printWarnings(p, d)
 	code := d.ExitCode()
-	if s.strict && code != report.ExitInterrupted {
-		return report.ExitOK, nil
+	if s.strict && code != system.ExitInterrupted {
+		return system.ExitOK, nil
 	}
 	return s.withFailures(code, last.fail), nil
 }

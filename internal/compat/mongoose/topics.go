@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -175,7 +175,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	defer m.watched.end()
 	defer m.close()
 	if m.open(s, f); m.err != nil {
-		return report.ExitFailed, m.err
+		return system.ExitFailed, m.err
 	}
 	load := s.topicLoad(names)
 	m.perRequest = load.PerRequest
@@ -206,9 +206,9 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	<-sampled
 	switch {
 	case r == nil && ctx.Err() != nil:
-		return report.ExitInterrupted, nil
+		return system.ExitInterrupted, nil
 	case err != nil:
-		return report.ExitFailed, err
+		return system.ExitFailed, err
 	}
 	return s.endTopics(p, f, t, m, r), nil
 }
@@ -270,9 +270,9 @@ func (s *step) endTopics(p *compat.Program, f *files, t *table, m *topicMeter, r
 	}
 	switch {
 	case r.Interrupted:
-		return report.ExitInterrupted
+		return system.ExitInterrupted
 	case s.strict || failed == 0:
-		return report.ExitOK
+		return system.ExitOK
 	}
-	return report.ExitBroken
+	return system.ExitBroken
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/report"
+	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -25,7 +25,7 @@ func TestTopics(t *testing.T) {
 	if l := got.topics; l.Op != "create" || l.Times != 100 || len(got.names) != 100 || l.PerRequest != 100 || l.Concurrency != 1 || l.Spec.Partitions != 1 || l.Spec.Replicas != 1 || l.Failures != 100_000 {
 		t.Errorf("got %+v", l)
 	}
-	if s := value(t, got.out, "Count", "Successful"); s != "86" || value(t, got.out, "Count", "Failed") != "14" || got.code != report.ExitBroken {
+	if s := value(t, got.out, "Count", "Successful"); s != "86" || value(t, got.out, "Count", "Failed") != "14" || got.code != system.ExitBroken {
 		t.Errorf("exit %d:\n%s", got.code, got.out)
 	}
 	lines := strings.Split(got.files["op.trace.csv"], "\n")
@@ -99,7 +99,7 @@ func TestTopicsClock(t *testing.T) {
 			}
 			return &compat.TopicResult{Done: 20, Elapsed: time.Since(start)}, nil
 		}
-		if code, err := Tool.Main(t.Context(), p); code != report.ExitOK || err != nil {
+		if code, err := Tool.Main(t.Context(), p); code != system.ExitOK || err != nil {
 			t.Fatalf("exit %d, %v", code, err)
 		}
 		if got, rate := value(t, out.String(), "Duration", "Elapsed"), value(t, out.String(), "Throughput", "Mean"); got != "19.98" || rate != "1.001001001001001" {
@@ -131,9 +131,9 @@ func TestTopicsUnknown(t *testing.T) {
 			}
 			return &compat.TopicResult{Unknown: 2, Unsent: 1, Elapsed: time.Second}, nil
 		}
-		want := report.ExitBroken
+		want := system.ExitBroken
 		if strict {
-			want = report.ExitOK
+			want = system.ExitOK
 		}
 		if code, err := Tool.Main(t.Context(), p); code != want || err != nil {
 			t.Errorf("strict %v: exit %d, %v, want %d", strict, code, err, want)

@@ -155,7 +155,7 @@ func openAgentFile(path string) (agentFile, error) {
 func (a *Agent) Name() string { return a.name }
 
 // Send sends a message of at most MaxMessage bytes to the operator, at once; it keeps no reference
-// to the message. ErrDown while there is no connection to the server: nothing is kept for later. No
+// to the message. ErrDown without a connection to the server: nothing is kept for later. No
 // error does not say that an operator has got it.
 func (a *Agent) Send(message []byte) error { return a.link.send(upSubject(a.name), message) }
 

@@ -462,7 +462,7 @@ func TestSeal(t *testing.T) {
 	if got, err := two.Open(sealed); err == nil {
 		t.Errorf("another agent opened it: %q", got)
 	}
-	// Sealed by somebody else, for the right agent.
+	// Sealed with another key, for the right agent.
 	forged, err := two.keys.sealFor(secret, one.keys.publicSeal)
 	must(t, err)
 	if got, err := one.Open(forged); err == nil {

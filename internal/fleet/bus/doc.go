@@ -14,11 +14,11 @@
 // these permissions.
 //
 // Delivery is at most once and, from one sender to one receiver, in order. A message that is sent
-// while its receiver is not connected is lost without an error: who needs more, acknowledges and
-// sends again.
+// while its receiver is not connected is lost without an error: a protocol that needs more
+// acknowledges messages and sends them again.
 //
-// Its invariants: nobody without a registered key or a valid token gets past the first exchange; an
-// agent neither reads nor writes what belongs to another; a key is registered on disk before its
-// registration is confirmed; an agent is connected once at a time; secrets are in no error and in
-// no log.
+// Its invariants: a client without a registered key or a valid token does not get past the first
+// exchange; an agent neither reads nor writes what belongs to another; a key is registered on disk
+// before its registration is confirmed; an agent is connected once at a time; secrets are in no error
+// and in no log.
 package bus

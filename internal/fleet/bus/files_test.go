@@ -113,7 +113,7 @@ func TestServeFails(t *testing.T) {
 		fails(t, ServerConfig{Listen: free, Dir: b.cfg.Dir}, "another server uses it")
 	}
 	if runtime.GOOS == "linux" {
-		fails(t, ServerConfig{Listen: free, Dir: "/proc/carronade"}, "no such file or directory") // where nobody can write
+		fails(t, ServerConfig{Listen: free, Dir: "/proc/carronade"}, "no such file or directory") // where no user can write
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))

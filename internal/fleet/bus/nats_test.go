@@ -1,14 +1,8 @@
 package bus
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"carronade/internal/testkit"
 )
 
 // existing starts a NATS server as its administrator would, with TLS, and returns what an operator
@@ -37,10 +33,11 @@ func existing(t *testing.T, change func(*server.Options)) (operator, a NATS) {
 	}
 	operatorSeed, operatorKey := user("operator")
 	agentSeed, agentKey := user("agent")
-	pair, ca := certified(t, dir)
+	own := testkit.NewAuthority("test")
+	ca, _ := own.Files(t)
 	o := &server.Options{
 		Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{own.Pair()}},
 		Nkeys: []*server.NkeyUser{
 			{Nkey: operatorKey, Permissions: allow("f.*.down", "f.*.up")},
 			{Nkey: agentKey, Permissions: allow("f.a.up", "f.a.down")},
@@ -61,29 +58,6 @@ func existing(t *testing.T, change func(*server.Options)) (operator, a NATS) {
 	}
 	url := "tls://" + s.Addr().String()
 	return NATS{URL: url, NKeySeedFile: operatorSeed, CA: ca}, NATS{URL: url, NKeySeedFile: agentSeed, CA: ca}
-}
-
-// certified makes a certificate for 127.0.0.1 which is its own authority.
-func certified(t *testing.T, dir string) (tls.Certificate, string) {
-	t.Helper()
-	pair := selfSigned(t, net.IPv4(127, 0, 0, 1))
-	path := filepath.Join(dir, "ca.pem")
-	must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), 0o600))
-	return pair, path
-}
-
-func selfSigned(t *testing.T, address net.IP) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{address}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	must(t, err)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 func TestExistingNATS(t *testing.T) {

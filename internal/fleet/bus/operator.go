@@ -142,7 +142,7 @@ func (o *Operator) Agents(ctx context.Context) ([]Registered, error) {
 }
 
 // Send sends a message of at most MaxMessage bytes to an agent, at once; it keeps no reference to
-// the message. ErrDown while there is no connection to the server. No error does not say that the
+// the message. ErrDown without a connection to the server. No error does not say that the
 // agent has got it.
 func (o *Operator) Send(agent string, message []byte) error {
 	if !ValidName(agent) {

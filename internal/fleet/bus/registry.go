@@ -74,11 +74,11 @@ type tokenEntry struct {
 // tokenBytes is the length of a token before it is encoded: 128 bits cannot be guessed.
 const tokenBytes = 16
 
-// keepTokens is for how long a token is remembered after it expired, so that who comes with it is
-// told why it is refused.
+// keepTokens is for how long a token is remembered after it expired, so that the error of an agent
+// with such a token says why it is refused.
 const keepTokens = 24 * time.Hour
 
-// openRegistry reads the registry, which is empty if there is no file.
+// openRegistry reads the registry, which is empty without a file.
 func openRegistry(path string, now func() time.Time) (*registry, error) {
 	r := &registry{path: path, now: now}
 	text, err := os.ReadFile(path)
@@ -99,7 +99,7 @@ func parseRegistry(text []byte) (f registryFile, err error) {
 	names, keys := map[string]bool{}, map[string]bool{}
 	for _, a := range f.Agents {
 		if !ValidName(a.Name) || !nkeys.IsValidPublicUserKey(a.Key) || !nkeys.IsValidPublicCurveKey(a.Seal) || names[a.Name] || keys[a.Key] {
-			return registryFile{}, fmt.Errorf("agent %q has no valid key, or is there twice", a.Name)
+			return registryFile{}, fmt.Errorf("agent %q has no valid key, or is listed twice", a.Name)
 		}
 		names[a.Name], keys[a.Key] = true, true
 	}

@@ -151,7 +151,7 @@ func TestTokenReplaces(t *testing.T) {
 	select {
 	case <-old.Done():
 	case <-time.After(longEnough):
-		t.Fatal("the old one was not told")
+		t.Fatal("the old one got no message")
 	}
 	if !errors.Is(old.Err(), ErrRevoked) {
 		t.Errorf("the old one gave up with %v", old.Err())
@@ -314,7 +314,7 @@ func TestRevoke(t *testing.T) {
 	select {
 	case <-a.Done():
 	case <-time.After(longEnough):
-		t.Fatal("the agent was not told")
+		t.Fatal("the agent got no message")
 	}
 	if !errors.Is(a.Err(), ErrRevoked) || a.Connected() {
 		t.Errorf("the agent ended with %v, connected %v", a.Err(), a.Connected())
@@ -483,7 +483,7 @@ func TestStrangers(t *testing.T) {
 		{"nothing", "", nil, "EOF"},
 		{"garbage", strings.Repeat("\x16\x03\x01\xff", 1000), nil, "tls: "},
 		{"an old TLS", "", &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, NextProtos: []string{protocol}}, "unsupported versions"},
-		{"TLS of others", "x", &tls.Config{InsecureSkipVerify: true}, "no agent or operator of this version"},
+		{"TLS of others", "x", &tls.Config{InsecureSkipVerify: true}, "not an agent or operator of this version"},
 		{"another protocol", "x", &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}, "unsupported application protocols"},
 		{"TLS and nothing", "", inTLS, "EOF"},
 		{"NATS in TLS", "CONNECT {}\r\nPING\r\n", inTLS, "a frame of 1129270862 bytes"},

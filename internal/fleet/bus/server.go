@@ -198,7 +198,7 @@ func (s *Server) writeOperatorFile(host, port string) error {
 	if s.operator, err = f.keys(); err != nil {
 		return err
 	}
-	// The operator is a process of this machine, unless somebody copies the file.
+	// The operator is a process of this machine, unless the file is copied.
 	if host == "" || net.ParseIP(host).IsUnspecified() {
 		host = "127.0.0.1"
 	}

@@ -124,7 +124,7 @@ func (s *Server) serve(raw net.Conn, host string) {
 func (s *Server) hear(conn *tls.Conn) (hello, error) {
 	err := conn.Handshake()
 	if head, ok := errors.AsType[tls.RecordHeaderError](err); ok && head.Conn != nil {
-		// As NATS says errors, and readable for whoever tries by hand.
+		// As NATS says errors, and readable for a user who tries by hand.
 		fmt.Fprint(head.Conn, "-ERR 'this port is a fleet's, with TLS 1.3'\r\n")
 		return hello{}, errors.New("it does not speak TLS")
 	}
@@ -132,7 +132,7 @@ func (s *Server) hear(conn *tls.Conn) (hello, error) {
 		return hello{}, reason(err)
 	}
 	if conn.ConnectionState().NegotiatedProtocol != protocol {
-		return hello{}, errors.New("it is no agent or operator of this version")
+		return hello{}, errors.New("it is not an agent or operator of this version")
 	}
 	h, err := hearHello(conn)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // The first exchange on a connection. After the TLS handshake the client sends a hello and its
 // signature, the server one answer; both are frames: four bytes of length, then as many bytes. Then
 // the connection is one of NATS, or ends if it was for one request. The signature also covers keying
-// material of this TLS connection, so that nobody can use it on another one.
+// material of this TLS connection, so that it cannot be used on another one.
 
 // protocol is the version of the exchange, agreed on in the TLS handshake (ALPN).
 const protocol = "carronade-fleet/1"
@@ -101,7 +101,7 @@ func refusal(err error) answer {
 	return answer{Refused: "broken"}
 }
 
-// A detailed is an error with a detail that the client is told.
+// A detailed is an error with a detail that is sent to the client.
 type detailed struct {
 	error
 	detail string

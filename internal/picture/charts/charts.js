@@ -72,7 +72,7 @@ const charts = (() => {
     return [all, texts];
   }
 
-  // axisOf are uPlot's options of an axis whose marks are so many pixels apart.
+  // axisOf are uPlot's options of an axis whose marks are this number of pixels apart.
   function axisOf(axis, log, apart, more) {
     const unit = format.axis(axis.unit), text = (v) => (v === 0 ? '0' : format(v, unit));
     const line = (name) => ({ stroke: () => color(name), width: 1 });
@@ -395,7 +395,7 @@ const charts = (() => {
       this.paint(u, (ctx, b, px) => this.texts(ctx, b, px, texts), true);
     }
 
-    // texts writes the texts of marks above the plot, or below another one. If there is no room it
+    // texts writes the texts of marks above the plot, or below another one. Without room it
     // leaves a text out.
     texts(ctx, b, px, texts) {
       const ends = [-Infinity, -Infinity, -Infinity];

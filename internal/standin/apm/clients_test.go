@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,7 +14,7 @@ import (
 	"go.elastic.co/apm/v2/transport"
 
 	"carronade/internal/standin"
-	"carronade/target/targettest"
+	"carronade/internal/testkit"
 )
 
 func tlsFiles(cert, key string) standin.TLS { return standin.TLS{Cert: cert, Key: key} }
@@ -23,14 +22,9 @@ func tlsFiles(cert, key string) standin.TLS { return standin.TLS{Cert: cert, Key
 // certificate makes a self-signed certificate for 127.0.0.1.
 func certificate(t *testing.T) (files standin.TLS, pool *x509.CertPool) {
 	t.Helper()
-	files.Cert, files.Key = targettest.Certificate(t)
-	b, err := os.ReadFile(files.Cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool = x509.NewCertPool()
-	pool.AppendCertsFromPEM(b)
-	return files, pool
+	own := testkit.NewAuthority("test")
+	files.Cert, files.Key = own.Files(t)
+	return files, own.Pool()
 }
 
 // Everything that Elastic's agent sends is accepted.

@@ -360,10 +360,10 @@ func (s *Server) hold(r *http.Request, served time.Time, ends bool) {
 		standin.SleepUntil(r.Context().Done(), served)
 		return
 	}
-	held := standin.HolderOf(standin.ConnOf(r))
-	held.Hold(served)
+	departures := standin.DeparturesOf(standin.ConnOf(r))
+	departures.NotBefore(served)
 	if ends || r.Close {
-		held.Wait(r.Context())
+		departures.Wait(r.Context())
 	}
 }
 

@@ -1,7 +1,6 @@
 package apm
 
 import (
-	"fmt"
 	"io"
 
 	"carronade/internal/standin"
@@ -22,15 +21,10 @@ same server.`,
   carronade standin apm --index http://127.0.0.1:9200 --index-auth env:ES_LOGIN
   carronade standin apm --queue 10000 --drain 2k/s --error event@1%
   carronade standin apm --server rate=1000/s --credits 60s@2000/s`,
-	New: func() *standin.Server {
-		var o Options
-		return &standin.Server{Bind: o.Bind, KeepsLittle: func() bool { return true }, Start: func(log io.Writer) (*standin.Running, error) {
-			o.Log = log
-			s, err := Start(o)
-			if err != nil {
-				return nil, err
-			}
-			return &standin.Running{Listening: s.Addr(), Counts: func() fmt.Stringer { return s.Counts() }, Close: s.Close}, nil
-		}}
-	},
+	New: standin.NewServer((*Options).Bind, startLogging, (*Server).Addr, nil),
+}
+
+func startLogging(o Options, log io.Writer) (*Server, error) {
+	o.Log = log
+	return Start(o)
 }

@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,24 +15,15 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"carronade/internal/standin"
-	"carronade/target/targettest"
+	"carronade/internal/testkit"
 )
 
 func TestSecurity(t *testing.T) {
 	t.Parallel()
-	cert, key := targettest.Certificate(t)
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	b, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool.AppendCertsFromPEM(b)
-	tlsOpt := kgo.DialTLSConfig(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
-	mutual := kgo.DialTLSConfig(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
+	own := testkit.NewAuthority("test")
+	cert, key := own.Files(t)
+	tlsOpt := kgo.DialTLSConfig(&tls.Config{RootCAs: own.Pool(), MinVersion: tls.VersionTLS12})
+	mutual := kgo.DialTLSConfig(&tls.Config{RootCAs: own.Pool(), MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own.Pair()}})
 	login := func(user, pass string) kgo.Opt {
 		return kgo.SASL(scram.Auth{User: user, Pass: pass}.AsSha256Mechanism())
 	}
@@ -84,7 +74,7 @@ func TestSecurity(t *testing.T) {
 
 func TestStartFails(t *testing.T) {
 	t.Parallel()
-	cert, key := targettest.Certificate(t)
+	cert, key := testkit.NewAuthority("test").Files(t)
 	tests := []struct {
 		name string
 		opts Options

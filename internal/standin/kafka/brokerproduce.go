@@ -98,7 +98,7 @@ func (c *conn) serveFaultyProduce(h requestHead) error {
 				var done time.Time
 				done, code = c.front.admit(p.records)
 				if req.Acks != 0 {
-					c.held.Hold(done)
+					c.departures.NotBefore(done)
 				}
 			}
 			if code == 0 {

@@ -25,14 +25,14 @@ const flushAt = 64 << 10
 // when no more can be read without blocking, so pipelined requests are answered
 // by one write.
 type conn struct {
-	front *front
-	nc    net.Conn
-	rec   *standin.RecordedConn // nil: nothing is recorded
-	held  *standin.Holder       // nil: answers leave at once
-	in    *stream
-	tally tally
-	body  []byte // a complete frame
-	inner io.ReadWriteCloser
+	front      *front
+	nc         net.Conn
+	rec        *standin.RecordedConn // nil: nothing is recorded
+	departures *standin.Departures   // nil: answers leave at once
+	in         *stream
+	tally      tally
+	body       []byte // a complete frame
+	inner      io.ReadWriteCloser
 
 	out      []byte
 	segments []segment
@@ -52,7 +52,7 @@ type segment struct {
 func newConn(f *front, nc net.Conn) *conn {
 	c := &conn{front: f, nc: nc, rec: standin.RecordedConnOf(nc)}
 	if f.server != nil {
-		c.held = standin.HolderOf(nc)
+		c.departures = standin.DeparturesOf(nc)
 	}
 	c.in = newStream(newSource(c, nc))
 	c.answer.conn = c
@@ -77,7 +77,7 @@ func (c *conn) serve() error {
 			return err
 		}
 		// With a server, each answer leaves at its own time.
-		if len(c.out) >= flushAt || len(c.segments) > 0 || c.held != nil {
+		if len(c.out) >= flushAt || len(c.segments) > 0 || c.departures != nil {
 			if err := c.flush(); err != nil {
 				return err
 			}

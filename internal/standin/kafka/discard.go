@@ -127,7 +127,7 @@ func (a *produceAnswer) partition(index int32, p produced) {
 			var done time.Time
 			done, code = a.conn.front.admit(p.records)
 			if a.acks != 0 {
-				a.conn.held.Hold(done)
+				a.conn.departures.NotBefore(done)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"fmt"
 	"io"
 
 	"carronade/internal/standin"
@@ -23,15 +22,10 @@ the last seconds, unless --fsync flushes each batch to the disk before the ack.`
   carronade standin kafka --discard --listen 127.0.0.1:0
   carronade standin kafka --delay 5ms --stall 10s/1s --error timeout@1%
   carronade standin kafka --server rate=1000/s,service=constant --collapse`,
-	New: func() *standin.Server {
-		var o Options
-		return &standin.Server{Bind: o.Bind, KeepsLittle: func() bool { return true }, Start: func(log io.Writer) (*standin.Running, error) {
-			o.Log = log
-			s, err := Start(o)
-			if err != nil {
-				return nil, err
-			}
-			return &standin.Running{Listening: s.Addr(), Counts: func() fmt.Stringer { return s.Counts() }, Close: s.Close}, nil
-		}}
-	},
+	New: standin.NewServer((*Options).Bind, startLogging, Server.Addr, nil),
+}
+
+func startLogging(o Options, log io.Writer) (Server, error) {
+	o.Log = log
+	return Start(o)
 }

@@ -69,7 +69,7 @@ func TestServerRefuses(t *testing.T) {
 		s := start(t, opts)
 		raw := dial(t, s)
 		if err := kerr.ErrorForCode(code(raw.ask(produceOf(t, 10, 1)))); !errors.Is(err, kerr.ThrottlingQuotaExceeded) {
-			t.Fatalf("got %v from a batch for which there is no room, want that the quota is exceeded", err)
+			t.Fatalf("got %v from a batch that does not fit, want that the quota is exceeded", err)
 		}
 		if got := s.Counts(); got.Refused != 10 || got.Events != 0 {
 			t.Errorf("counted %+v, want 10 refused", got)

@@ -85,7 +85,7 @@ func (c *conn) serveWindow() error {
 		recordMessage(c.rec, len(m.Events))
 		messages++
 		// With a server, each answer leaves at its own time.
-		if len(c.out) >= flushAt || c.held != nil {
+		if len(c.out) >= flushAt || c.departures != nil {
 			if err := c.flush(); err != nil {
 				return err
 			}

@@ -59,8 +59,8 @@ const (
 // concurrent use.
 type handler struct {
 	*core
-	held    *standin.Holder // nil: answers leave at once, or there are none
-	scratch []byte
+	departures *standin.Departures // nil: answers leave at once, or there are none
+	scratch    []byte
 }
 
 // errFull is the answer to a message that finds the server's queue full.
@@ -70,7 +70,7 @@ const errFull = "queue is full"
 func (c *core) newHandler(nc net.Conn) handler {
 	h := handler{core: c}
 	if c.server != nil && nc != nil {
-		h.held = standin.HolderOf(nc)
+		h.departures = standin.DeparturesOf(nc)
 	}
 	return h
 }
@@ -105,7 +105,7 @@ func (t *handler) addEvents(events []wire.Event, now time.Time) string {
 		t.tally.refused.Add(uint64(len(events)))
 		return errFull
 	}
-	t.held.Hold(done)
+	t.departures.NotBefore(done)
 	for i := range events {
 		if err := t.addEvent(&events[i], now); err != nil {
 			if !t.fullLogged.Swap(true) {

@@ -68,7 +68,7 @@ func TestIndexKeepsOneEachPlace(t *testing.T) {
 		return true
 	})
 	put(t, x, wire.Event{Host: "a", Service: "b", State: "expired"})
-	put(t, x, wire.Event{Host: "nobody", Service: "was here", State: "expired"})
+	put(t, x, wire.Event{Host: "gone", Service: "was here", State: "expired"})
 	if diff := cmp.Diff([]string{"/ab", "a/c", "ab/"}, foundServices(t, x, epoch)); diff != "" {
 		t.Errorf("after one expired (-want +got):\n%s", diff)
 	}

@@ -1,7 +1,6 @@
 package riemann
 
 import (
-	"fmt"
 	"io"
 
 	"carronade/internal/standin"
@@ -22,15 +21,10 @@ Addresses other than TCP's follow on the same line, as in ", udp ADDR".`,
   carronade standin riemann --discard --listen 127.0.0.1:0
   carronade standin riemann --delay 5ms --error overloaded@1% --drop 0.1%
   carronade standin riemann --server rate=1000/s --warm 10s`,
-	New: func() *standin.Server {
-		var o Options
-		return &standin.Server{Bind: o.Bind, KeepsLittle: func() bool { return o.Discard }, Start: func(log io.Writer) (*standin.Running, error) {
-			o.Log = log
-			s, err := Start(o)
-			if err != nil {
-				return nil, err
-			}
-			return &standin.Running{Listening: s.Listening(), Counts: func() fmt.Stringer { return s.Counts() }, Close: s.Close}, nil
-		}}
-	},
+	New: standin.NewServer((*Options).Bind, startLogging, (*Server).Listening, func(o *Options) bool { return o.Discard }),
+}
+
+func startLogging(o Options, log io.Writer) (*Server, error) {
+	o.Log = log
+	return Start(o)
 }

@@ -251,11 +251,12 @@ func (s *Server) accept(ln net.Listener, d *endpoint) error {
 		d.meter.conns.Add(1)
 		s.wg.Add(1)
 		ended := func(err error) {
-			d.meter.conns.Add(-1)
-			s.leave(nc)
+			// Before the client can notice the end, and then end the server.
 			if err != nil && s.ctx.Err() == nil && !standin.Disconnected(err) {
 				standin.Logf(s.core.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
 			}
+			d.meter.conns.Add(-1)
+			s.leave(nc)
 			s.wg.Done()
 		}
 		if !s.sink(nc, d.meter, ended) {

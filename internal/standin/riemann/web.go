@@ -137,7 +137,7 @@ func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
 	t := jsonHandler{handler: w.core.newHandler(standin.ConnOf(r))}
 	// The server may close the connection after the last answer, so that waits until
 	// it may leave.
-	defer t.held.Wait(r.Context())
+	defer t.departures.Wait(r.Context())
 	for more := true; more; {
 		line, err := readLine(in, int(w.core.opts.MaxMessage))
 		if more = err == nil; !more && !errors.Is(err, io.EOF) {
@@ -153,7 +153,7 @@ func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
 			w.meter.record(1, time.Since(now))
 		}
 		// With a server, each answer leaves at its own time.
-		if in.Buffered() == 0 || t.held != nil {
+		if in.Buffered() == 0 || t.departures != nil {
 			if control.Flush() != nil {
 				return
 			}

@@ -275,7 +275,7 @@ func (s *Store) dropFound(ctx context.Context, id string, keep map[string]bool) 
 
 // Delete implements store.Store. If one of the reports is missing or running, none
 // is deleted. Intervals go first, so that a failure leaves no intervals without a
-// report: nobody could delete those any more.
+// report: those could not be deleted any more.
 func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	var actions []action
 	for _, id := range ids {

@@ -182,8 +182,8 @@ func TestClusterFailsDuringARun(t *testing.T) {
 	}
 }
 
-// No failure of a deletion leaves intervals without a report, which nobody could
-// delete any more: the report stays until they are gone.
+// No failure of a deletion leaves intervals without a report, which could not
+// be deleted any more: the report stays until they are gone.
 func TestDeleteLeavesNoIntervals(t *testing.T) {
 	for _, fails := range []string{"intervals", "reports"} {
 		t.Run(fails+" fail", func(t *testing.T) {

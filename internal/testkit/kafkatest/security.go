@@ -1,26 +1,21 @@
 package kafkatest
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"carronade/internal/testkit"
 )
 
 // The users of a secure cluster. A client certificate makes the user CertUser.
@@ -62,70 +57,24 @@ type pki struct {
 }
 
 func newPKI(dir string) (*pki, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("kafkatest: make a directory for certificates: %w", err)
+	ca := testkit.NewAuthority("carronade-test-ca")
+	p := &pki{dir: dir, pool: ca.Pool()}
+	err := os.MkdirAll(dir, 0o700)
+	for name, c := range map[string]*testkit.Certificate{
+		"ca":     ca,
+		"server": ca.Sign("carronade-test-server"),
+		"client": ca.Sign(strings.TrimPrefix(CertUser, "CN=")),
+	} {
+		for suffix, text := range map[string][]byte{".pem": c.Cert, "-key.pem": c.Key, "-both.pem": slices.Concat(c.Key, c.Cert)} {
+			if err == nil {
+				err = os.WriteFile(p.file(name+suffix), text, 0o600)
+			}
+		}
 	}
-	p := &pki{dir: dir, pool: x509.NewCertPool()}
-	if err := p.issue(); err != nil {
-		return nil, fmt.Errorf("kafkatest: make certificates: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("kafkatest: write certificates: %w", err)
 	}
 	return p, nil
-}
-
-func (p *pki) issue() error {
-	now := time.Now()
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "carronade-test-ca"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-	}
-	server := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "carronade-test-server"},
-		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	client := &x509.Certificate{
-		SerialNumber: big.NewInt(3), Subject: pkix.Name{CommonName: strings.TrimPrefix(CertUser, "CN=")},
-		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	for _, leaf := range []struct {
-		name string
-		cert *x509.Certificate
-	}{{"ca", ca}, {"server", server}, {"client", client}} {
-		key := caKey
-		if leaf.cert != ca {
-			if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-				return err
-			}
-		}
-		der, err := x509.CreateCertificate(rand.Reader, leaf.cert, ca, &key.PublicKey, caKey)
-		if err != nil {
-			return err
-		}
-		pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-		if err != nil {
-			return err
-		}
-		cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-		private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
-		if leaf.cert == ca && !p.pool.AppendCertsFromPEM(cert) {
-			return errors.New("the authority's certificate was not added")
-		}
-		files := map[string][]byte{".pem": cert, "-key.pem": private, "-both.pem": append(private, cert...)}
-		for suffix, data := range files {
-			if err := os.WriteFile(filepath.Join(p.dir, leaf.name+suffix), data, 0o600); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (p *pki) file(name string) string { return filepath.Join(p.dir, name) }

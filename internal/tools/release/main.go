@@ -141,7 +141,7 @@ func (j *job) build(ctx context.Context) (*release, error) {
 		fmt.Fprintf(j.say, "built %s in %.0f s\n", p, time.Since(start).Seconds())
 	}
 	if r.facts.Modified {
-		fmt.Fprintln(j.say, "warning: some files differ from the commit, so nobody can repeat this build")
+		fmt.Fprintln(j.say, "warning: some files differ from the commit, so this build cannot be repeated")
 	}
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		data, err := os.ReadFile(filepath.Join(j.root, name))

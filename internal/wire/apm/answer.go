@@ -28,34 +28,34 @@ var ErrAnswer = errors.New("not an answer in HTTP/1.1")
 // arrives, and keeps only what a sender of events needs. It is reused for all
 // answers of one connection: call Reset after each. It skips answers of 1xx.
 type Answer struct {
+	answerHead
+	Body []byte // the first KeptBody bytes
+	Size int64  // bytes of the body
+
+	head []byte // the part of the head, or of a chunk's line, that has come
+	keep []byte // memory of Body
+	seen *seenHead
+}
+
+// An answerHead is what the head of an answer says, and what follows from it for reading
+// the body.
+type answerHead struct {
 	Status int
-	Close  bool   // the connection ends with this answer
-	Body   []byte // the first KeptBody bytes
-	Size   int64  // bytes of the body
-	Retry  int    // seconds that the server asks to wait (Retry-After), -1 if it does not
+	Close  bool // the connection ends with this answer
+	Retry  int  // seconds that the server asks to wait (Retry-After), -1 if it does not
 
 	state   state
 	left    int64 // bytes of the body, or of the chunk, to come
 	chunked bool
 	length  int64 // content-length, -1: none
 	http10  bool
-	head    []byte // the part of the head, or of a chunk's line, that has come
-	keep    []byte // memory of Body
-	seen    *seenHead
 }
 
 // A seenHead is the last head that was read whole, and what it says. A server's heads
 // differ only once a second, in their date, so that most need no parsing.
 type seenHead struct {
-	bytes   []byte
-	status  int
-	close   bool
-	retry   int
-	state   state
-	left    int64
-	chunked bool
-	length  int64
-	http10  bool
+	bytes []byte
+	answerHead
 }
 
 type state uint8
@@ -76,7 +76,7 @@ var afterBytes = [...]state{inBody: isDone, inChunk: inChunkEnd}
 
 // Reset prepares a for the next answer.
 func (a *Answer) Reset() {
-	*a = Answer{head: a.head[:0], keep: a.keep[:0], seen: a.seen, length: -1, Retry: -1}
+	*a = Answer{answerHead: answerHead{length: -1, Retry: -1}, head: a.head[:0], keep: a.keep[:0], seen: a.seen}
 }
 
 // Feed reads p, which follows the bytes fed before, up to the end of the answer,
@@ -221,8 +221,7 @@ func (a *Answer) recall(p []byte) int {
 	if s == nil || !bytes.HasPrefix(p, s.bytes) {
 		return 0
 	}
-	a.Status, a.Close, a.Retry = s.status, s.close, s.retry
-	a.state, a.left, a.chunked, a.length, a.http10 = s.state, s.left, s.chunked, s.length, s.http10
+	a.answerHead = s.answerHead
 	return len(s.bytes)
 }
 
@@ -234,10 +233,7 @@ func (a *Answer) remember(head []byte) {
 	if a.seen == nil {
 		a.seen = &seenHead{}
 	}
-	*a.seen = seenHead{
-		append(a.seen.bytes[:0], head...), a.Status, a.Close, a.Retry,
-		a.state, a.left, a.chunked, a.length, a.http10,
-	}
+	*a.seen = seenHead{append(a.seen.bytes[:0], head...), a.answerHead}
 }
 
 // parseHead reads lines that each end with CR LF.

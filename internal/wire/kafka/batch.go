@@ -45,7 +45,7 @@ var (
 	ErrShort    = errors.New("truncated")
 	ErrMagic    = errors.New("record format is older than v2")
 	ErrLength   = errors.New("length does not fit")
-	ErrChecksum = errors.New("checksum does not fit")
+	ErrChecksum = errors.New("checksum does not match")
 )
 
 // A Header is the header of a record batch.

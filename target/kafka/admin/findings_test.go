@@ -73,7 +73,7 @@ func TestTopicFindings(t *testing.T) {
 		{"too few in sync", with(func(t *topicFacts) { t.partitions, t.settings = same(3, 3, 1), settings("min.insync.replicas", "2") }), map[string][]string{"acks": {"all"}}, "min.insync.replicas", fault, "1 replica in sync, and min.insync.replicas is 2"},
 		{"too few in sync, with acks=1", with(func(t *topicFacts) { t.partitions, t.settings = same(3, 3, 1), settings("min.insync.replicas", "2") }), nil, "min.insync.replicas", ok, "matters with acks=all only"},
 		{"all must be in sync", with(func(t *topicFacts) { t.settings = settings("min.insync.replicas", "3") }), map[string][]string{"acks": {"all"}}, "min.insync.replicas", note, "as many as there are replicas"},
-		{"not told", with(func(t *topicFacts) { t.settings = settings("min.insync.replicas", "") }), nil, "min.insync.replicas", unknown, ""},
+		{"not reported", with(func(t *topicFacts) { t.settings = settings("min.insync.replicas", "") }), nil, "min.insync.replicas", unknown, ""},
 		{"a short retention", with(func(t *topicFacts) { t.settings = settings("retention.ms", "60000") }), nil, "retention", note, "for 1m00s"},
 		{"a small retention", with(func(t *topicFacts) { t.settings = settings("retention.bytes", "1048576") }), nil, "retention", note, "at most 1 MiB in a partition"},
 		{"no retention", with(func(t *topicFacts) { t.settings = settings("retention.ms", "-1") }), nil, "retention", ok, "without a limit"},

@@ -20,7 +20,7 @@ import (
 func quotasOf(ctx context.Context, cl *cluster.Cluster) target.Finding {
 	all, err := cl.Admin.DescribeClientQuotas(ctx, false, nil)
 	if err != nil {
-		f := target.Finding{Check: "quotas", Level: target.LevelUnknown, Found: fmt.Sprintf("the brokers do not tell their quotas: %v", err)}
+		f := target.Finding{Check: "quotas", Level: target.LevelUnknown, Found: fmt.Sprintf("the brokers do not report their quotas: %v", err)}
 		if errors.Is(err, kerr.ClusterAuthorizationFailed) {
 			f.Found = "the user may not see the quotas"
 			f.Mend = cmp.Or(cl.Config.Grant(cluster.ACLCluster, cluster.ACLDescribeConfigs), cluster.AskAdmin)

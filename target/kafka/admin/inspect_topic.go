@@ -134,7 +134,7 @@ func (t *topicFacts) minInSync(c *cluster.Config) target.Finding {
 	least, known := t.number("min.insync.replicas")
 	f := target.Finding{Check: "min.insync.replicas", Found: fmt.Sprintf("min.insync.replicas is %d", least)}
 	if !known {
-		f.Level, f.Found = target.LevelUnknown, "the brokers do not tell min.insync.replicas"
+		f.Level, f.Found = target.LevelUnknown, "the brokers do not report min.insync.replicas"
 		return f
 	}
 	if c.Acks != cluster.AcksAll || c.OnlyReads() {

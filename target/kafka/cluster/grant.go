@@ -110,7 +110,7 @@ func (c *Config) TopicRights() (out []string) {
 	return append(out, aclDescribe)
 }
 
-// grantFor is the command line that mends an error of authorization; "" if it is another error, or
+// grantFor is the command line that fixes an error of authorization; "" if it is another error, or
 // what it is about is not known.
 func (c *Config) grantFor(err error) string {
 	switch {

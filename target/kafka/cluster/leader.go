@@ -26,7 +26,7 @@ func (cl *Cluster) Leader(ctx context.Context, partition int) (string, error) {
 		}
 	}
 	if partition >= len(t.Partitions) {
-		return "", fmt.Errorf("%s has %d partitions: there is no partition %d", cl.Config.Topic, len(t.Partitions), partition)
+		return "", fmt.Errorf("%s has %d partitions: partition %d does not exist", cl.Config.Topic, len(t.Partitions), partition)
 	}
 	found, most := int32(-1), 0
 	for id, n := range leads {

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/target"
-	"carronade/target/targettest"
 )
 
 // securityFor reads security options and properties.
@@ -31,7 +31,7 @@ func securityFor(t *testing.T, given map[string][]string, props map[string]strin
 }
 
 func TestSecurityProperties(t *testing.T) {
-	ca, _ := targettest.Certificate(t)
+	ca, _ := testkit.NewAuthority("test").Files(t)
 	pemCA, err := os.ReadFile(ca)
 	if err != nil {
 		t.Fatal(err)

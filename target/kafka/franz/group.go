@@ -35,7 +35,7 @@ func (r *reader) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][
 	s.assigned++
 	// An empty assignment counts, too: there may be more members than partitions.
 	if !r.unassignedSince.IsZero() {
-		if s.revoked > 0 { // the first assignment is no rebalance
+		if s.revoked > 0 { // the first assignment is not a rebalance
 			s.cl.Config.Happened("rebalance", r.unassignedSince, time.Since(r.unassignedSince))
 		}
 		s.unassigned += time.Since(r.unassignedSince)

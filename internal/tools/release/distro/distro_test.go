@@ -58,7 +58,7 @@ func contents(t *testing.T) Contents {
 		t.Fatal(err)
 	}
 	files = append(files, File{Path: "/etc/carronade/agent.conf", Mode: 0o644, Data: []byte("# options\n"), Config: true})
-	c := Contents{Files: files, Description: "A load tester.", Maintainer: "Somebody"}
+	c := Contents{Files: files, Description: "A load tester.", Maintainer: "Example"}
 	for name, to := range map[string]*[]byte{"postinstall.sh": &c.PostInstall, "postremove.sh": &c.PostRemove} {
 		if *to, err = os.ReadFile(filepath.Join(root, "packaging/linux", name)); err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func write(t *testing.T, format string) []byte {
 func TestDeb(t *testing.T) {
 	members := parts(t, write(t, "deb"))
 	control := untar(t, members["control.tar.gz"])
-	for _, line := range []string{"Package: carronade", "Version: 0.0.0~20261123220000-532f904b0000-1", "Architecture: arm64", "Recommends: ca-certificates", "Maintainer: Somebody"} {
+	for _, line := range []string{"Package: carronade", "Version: 0.0.0~20261123220000-532f904b0000-1", "Architecture: arm64", "Recommends: ca-certificates", "Maintainer: Example"} {
 		if !strings.Contains("\n"+control["/control"].text, "\n"+line+"\n") {
 			t.Errorf("control does not have the line %q:\n%s", line, control["/control"].text)
 		}

@@ -120,7 +120,7 @@ func TestWithout(t *testing.T) {
 
 const mit = `MIT License
 
-Copyright (c) 2026 Somebody
+Copyright (c) 2026 Example
 
 Permission is hereby granted, free of charge, to any person obtaining a copy
 of this software and associated documentation files (the "Software"), to deal

@@ -6,19 +6,20 @@ import (
 	"time"
 )
 
-// A Holder holds back the answers of a connection. A nil one holds nothing back.
-type Holder struct{ c *faultConn }
+// Departures are the times at which the answers of a connection leave. With nil ones an answer
+// leaves when it is written.
+type Departures struct{ c *faultConn }
 
-// HolderOf returns the holder of nc, which a server accepted from a listener of
-// WithFaults, maybe through wrappers with a method NetConn; nil if that holds nothing.
-func HolderOf(nc net.Conn) *Holder {
+// DeparturesOf returns the departures of nc, which a server accepted from a listener of
+// WithFaults, maybe through wrappers with a method NetConn; nil if that has none.
+func DeparturesOf(nc net.Conn) *Departures {
 	for {
 		switch c := nc.(type) {
 		case *faultConn:
 			if !c.l.late {
 				return nil
 			}
-			return &Holder{c}
+			return &Departures{c}
 		case interface{ NetConn() net.Conn }:
 			nc = c.NetConn()
 		default:
@@ -27,39 +28,39 @@ func HolderOf(nc net.Conn) *Holder {
 	}
 }
 
-// Hold makes what is written from now on leave at a time, or when it is written if
+// NotBefore makes what is written from now on leave at a time, or when it is written if
 // that is later. A delay comes in addition. Answers stay in order: one that may leave
 // earlier than the one before it leaves right after that.
-func (h *Holder) Hold(until time.Time) {
-	if h == nil {
+func (d *Departures) NotBefore(at time.Time) {
+	if d == nil {
 		return
 	}
-	h.c.mu.Lock()
-	defer h.c.mu.Unlock()
-	if until.After(h.c.until) {
-		h.c.until, h.c.atOnce = until, false
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	if at.After(d.c.until) {
+		d.c.until, d.c.atOnce = at, false
 	}
 }
 
 // Wait waits until everything that was written has left, or for the end of ctx or of
-// the connection. What is written afterwards, until the next Hold, leaves at once: the
+// the connection. What is written afterwards, until the next NotBefore, leaves at once: the
 // end of the connection does not overtake it.
-func (h *Holder) Wait(ctx context.Context) {
-	if h == nil {
+func (d *Departures) Wait(ctx context.Context) {
+	if d == nil {
 		return
 	}
-	h.c.mu.Lock()
-	until := h.c.until.Add(h.c.l.delay)
-	h.c.mu.Unlock()
-	if !sleepUntil(until, ctx.Done(), h.c.done) {
+	d.c.mu.Lock()
+	until := d.c.until.Add(d.c.l.delay)
+	d.c.mu.Unlock()
+	if !sleepUntil(until, ctx.Done(), d.c.done) {
 		return
 	}
-	h.c.mu.Lock()
-	defer h.c.mu.Unlock()
-	for h.c.waiting > 0 && h.c.err == nil && !h.c.closed {
-		h.c.changed.Wait()
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	for d.c.waiting > 0 && d.c.err == nil && !d.c.closed {
+		d.c.changed.Wait()
 	}
-	h.c.atOnce = true
+	d.c.atOnce = true
 }
 
 // SleepUntil sleeps with a precision of about 50 us where the system allows it, so
