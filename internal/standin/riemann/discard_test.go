@@ -13,8 +13,8 @@ import (
 )
 
 // discardBothWays runs a test on the discarding server with ring servers, if the system
-// supports them, and with a goroutine for each connection. As it sets makeRingServers, the
-// test must not be parallel.
+// supports them, and with a goroutine for each connection. As it sets makeRingServers
+// and fewConns, the test must not be parallel.
 func discardBothWays(t *testing.T, opts Options, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	opts.Discard, opts.Interval = true, time.Hour
@@ -24,7 +24,9 @@ func discardBothWays(t *testing.T, opts Options, test func(t *testing.T, s *Serv
 	}{{"ring servers", standin.NewRingServers}, {"goroutines", func(int) *standin.RingServers { return nil }}} {
 		t.Run(way.name, func(t *testing.T) {
 			makeRingServers = way.rings
-			defer func() { makeRingServers = standin.NewRingServers }()
+			few := fewConns
+			fewConns = 0
+			defer func() { makeRingServers, fewConns = standin.NewRingServers, few }()
 			s := start(t, opts)
 			if way.name == "ring servers" && s.rings == nil {
 				t.Skip("no io_uring here")

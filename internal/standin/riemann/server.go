@@ -276,7 +276,7 @@ func (s *Server) sink(nc net.Conn, m *meter, ended func(error)) bool {
 		_ = tc.SetReadBuffer(4 << 20)
 	}
 	k := newSkimmer(s.core, nc, m)
-	if !s.rings.Adopt(nc, k, ended) {
+	if m.conns.Load() <= fewConns || !s.rings.Adopt(nc, k, ended) {
 		go func() { ended(standin.Skim(nc, k, make([]byte, sinkWindowSize))) }()
 	}
 	return true
