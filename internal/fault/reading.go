@@ -23,20 +23,27 @@ func (g *gap) length() time.Duration { return g.to - g.from }
 // latePatience is how much later than it may the system says that there is nothing to read.
 const latePatience = 2 * Bin
 
+// lookBack is how long before a mark a lane's last sign is searched: an earlier fault may have
+// silenced it, or it has few events.
+const lookBack = 10 * time.Minute
+
 // gaps returns the times without a sign of a lane from the mark on. A lane that has given none before
 // has no gap until its first. After the word that there is nothing, the system may wait for new events
 // for a while before it answers again: that is not a gap.
-func (o *observation) gaps(v *view) []gap {
+//
+// The signs of one bin are the first and the last of many: between them is no gap.
+func (o *observation) gaps(lane int) []gap {
+	v := view{Series: o.in.Window(lane, o.mark-lookBack, o.open)}
 	var out []gap
 	var last sign
-	known := false
-	look := func(s sign, open bool) {
+	lastBin, known := -1, false
+	look := func(bin int, s sign, open bool) {
 		patient := last.empty && s.at-last.at <= o.in.Patience+latePatience
-		if known && s.at > max(o.mark, last.at) && !patient {
+		if known && bin != lastBin && s.at > max(o.mark, last.at) && !patient {
 			out = append(out, gap{max(o.mark, last.at), s.at, open})
 		}
 		if !known || s.at >= last.at {
-			last, known = s, true
+			last, lastBin, known = s, bin, true
 		}
 	}
 	for i := range v.Cells {
@@ -44,10 +51,10 @@ func (o *observation) gaps(v *view) []gap {
 			if s.at >= o.open {
 				break // of the time after the observation
 			}
-			look(s, false)
+			look(i, s, false)
 		}
 	}
-	look(sign{at: o.open}, true)
+	look(len(v.Cells), sign{at: o.open}, true)
 	return out
 }
 
@@ -76,7 +83,7 @@ func (v *view) signs(i int) []sign {
 // have nothing to read do not answer for it.
 func (o *observation) longestGap(whole *view, lanes [][]gap) (gap, bool) {
 	if len(lanes) == 0 {
-		return longestOf(o.gaps(whole))
+		return longestOf(o.gaps(-1))
 	}
 	silent := o.withoutEvents(whole)
 	var longest gap
@@ -102,12 +109,14 @@ func (o *observation) longestGap(whole *view, lanes [][]gap) (gap, bool) {
 // withoutEvents returns the times from the mark on in which no event arrived.
 func (o *observation) withoutEvents(v *view) []gap {
 	var out []gap
-	last := o.mark
+	last, lastBin := o.mark, -1
 	for i := v.first; i < len(v.Cells); i++ {
 		for _, s := range v.signs(i) {
 			if !s.empty && s.at > last && s.at < o.open {
-				out = append(out, gap{from: last, to: s.at})
-				last = s.at
+				if i != lastBin {
+					out = append(out, gap{from: last, to: s.at})
+				}
+				last, lastBin = s.at, i
 			}
 		}
 	}
@@ -129,6 +138,8 @@ func (o *observation) readNumbers(v *view, longest gap, found bool) Numbers {
 	if found {
 		n.Blackout = &Time{S: longest.length().Seconds(), More: longest.open}
 		n.FirstAck = &Time{S: (longest.to - o.mark).Seconds(), More: longest.open}
+	} else if o.alive(v) {
+		n.Blackout = &Time{}
 	}
 	if o.heal || !found || longest.length() < o.in.Limit {
 		if next := o.nextEvent(v); next != nil {
@@ -139,6 +150,18 @@ func (o *observation) readNumbers(v *view, longest gap, found bool) Numbers {
 		o.floor(v, &n)
 	}
 	return n
+}
+
+// alive reports whether there was a sign after the mark.
+func (o *observation) alive(v *view) bool {
+	for i := v.first; i < len(v.Cells); i++ {
+		for _, s := range v.signs(i) {
+			if s.at > o.mark && s.at < o.open {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // nextEvent returns the time from the mark until the next event; nil: none came.
@@ -157,7 +180,7 @@ func (o *observation) nextEvent(v *view) *Time {
 func (o *observation) lookAtLanes() (views []view, gaps [][]gap) {
 	for l := range o.in.Lanes {
 		v := o.look(l)
-		views, gaps = append(views, v), append(gaps, o.gaps(&v))
+		views, gaps = append(views, v), append(gaps, o.gaps(l))
 	}
 	return views, gaps
 }

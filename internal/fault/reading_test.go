@@ -116,9 +116,7 @@ func TestReading(t *testing.T) {
 			func(t *testing.T, s []fault.Score) {
 				wantTime(t, "blackout", s[0].Lanes[0].Blackout, 2)
 				wantTime(t, "blackout of the whole", s[0].Whole.Blackout, 2)
-				if b := s[0].Lanes[1].Blackout; b != nil {
-					t.Errorf("the empty lane has a blackout of %+v", b)
-				}
+				wantTime(t, "blackout of the empty lane", s[0].Lanes[1].Blackout, 0)
 			},
 		},
 		{

@@ -104,7 +104,7 @@ func (s *silence) explained() time.Duration {
 		n, known := of.Connected()
 		s.alone = known && n == 0
 	}
-	if j := s.faults; j != nil && (j.mending.Load() > 0 || s.alone && j.ended.Load()) {
+	if j := s.faults; j != nil && (j.running.Load() > 0 || s.alone && j.ended.Load()) {
 		s.until = s.now()
 	}
 	return max(s.until, s.marks.newest())

@@ -41,6 +41,7 @@ type injector struct {
 
 	ended   atomic.Bool  // a fault has ended processes, or may have
 	mending atomic.Int32 // faults that are undone and commands, which may bring some back, and are not over
+	running atomic.Int32 // those of them that have begun
 
 	mu       sync.Mutex
 	problems []string
@@ -236,6 +237,8 @@ func (j *injector) repairs(do func()) func() {
 	j.mending.Add(1)
 	return func() {
 		defer j.mending.Add(-1)
+		j.running.Add(1)
+		defer j.running.Add(-1)
 		do()
 	}
 }

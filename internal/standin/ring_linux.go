@@ -298,7 +298,7 @@ func (k *ringServer) serve(s *ringConn, c *socket.Completion) {
 			s.fail(fmt.Errorf("writing an answer: %w", os.NewSyscallError("send", c.Err)))
 		default:
 			s.unsent = s.unsent[c.N:]
-			s.blocked = len(s.unsent) > 0
+			s.blocked = len(s.unsent) > 0 && c.Err != syscall.EINTR
 		}
 	}
 	k.step(s)

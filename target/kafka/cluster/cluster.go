@@ -101,6 +101,10 @@ func (c *Config) ClientOptions() []kgo.Opt {
 		kgo.SeedBrokers(c.Seeds...),
 		kgo.ClientID(c.ClientID),
 		kgo.DisableClientMetrics(), // their traffic would be measured, too
+		// The longest that the library allows. By default it closes connections that are
+		// used once, such as for a group's coordinator, after half a minute, and they
+		// would count as lost.
+		kgo.ConnIdleTimeout(15 * time.Minute),
 		kgo.MetadataMinAge(250 * time.Millisecond),
 		kgo.RetryTimeout(c.RequestTimeout),
 		// The time for an answer beyond the timeout that a request gives the broker.

@@ -30,9 +30,10 @@ type Source struct {
 	traffic           traffic
 	pool              recordPool
 
-	ends      []int64       // nil unless reading ends there
-	ended     []atomic.Bool // by partition: it was read to its end
-	remaining atomic.Int64  // partitions that were not read to their ends
+	ends      []int64        // nil unless reading ends there
+	ended     []atomic.Bool  // by partition: it was read to its end
+	caughtUp  []atomic.Int64 // by partition: when everything up to its end was last delivered
+	remaining atomic.Int64   // partitions that were not read to their ends
 
 	mu         sync.Mutex
 	unassigned time.Duration // time without an assignment, of clients that have one again
@@ -80,7 +81,7 @@ func NewSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*Source,
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, ended: make([]atomic.Bool, len(starts))}
+	s := &Source{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, ended: make([]atomic.Bool, len(starts)), caughtUp: make([]atomic.Int64, len(starts))}
 	s.traffic.init(cl.Config)
 	return s, nil
 }
@@ -210,6 +211,14 @@ func (s *Source) Receive(ctx context.Context, now func() time.Duration, sink fun
 	return nil
 }
 
+// endOf is the end of what may be read of a partition, as an answer says.
+func (s *Source) endOf(t *kgo.FetchTopicPartition) int64 {
+	if s.cl.Config.Fetch.Committed && t.LastStableOffset >= 0 {
+		return t.LastStableOffset
+	}
+	return t.HighWatermark
+}
+
 // poll polls until the context ends.
 func (r *reader) poll(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
 	s := r.s
@@ -236,7 +245,7 @@ func (r *reader) poll(ctx context.Context, now func() time.Duration, sink func(l
 				return
 			}
 			if s.cl.Config.ShareGroup == "" { // a share group does not learn where the log ends
-				s.Reported(log, t.HighWatermark)
+				s.Reported(log, s.endOf(&t))
 			}
 			if r.addArrival(&t, log, at) {
 				over++
@@ -247,7 +256,9 @@ func (r *reader) poll(ctx context.Context, now func() time.Duration, sink func(l
 			sink(r.id, r.arrivals)
 		}
 		for _, n := range r.positions {
-			s.Deliver(n.log, n.offset)
+			if s.Deliver(n.log, n.offset); s.Behind(int(n.log)) == 0 {
+				s.caughtUp[n.log].Store(int64(at))
+			}
 		}
 		if s.cl.Config.Group != "" {
 			r.client.MarkCommitRecords(r.lastRecords...)
@@ -298,7 +309,7 @@ func (r *reader) addArrival(t *kgo.FetchTopicPartition, log int32, at time.Durat
 		return false
 	}
 	if s.cl.Config.ShareGroup == "" { // the client reports nothing about the answers to a share group
-		a.Earliest = r.lateness.earliest(log, at, next < t.HighWatermark)
+		a.Earliest = r.lateness.earliest(log, at, next < s.endOf(t))
 	}
 	r.positions = append(r.positions, logOffset{log, min(next, end)})
 	r.lastRecords = append(r.lastRecords, t.Records[len(t.Records)-1])

@@ -30,6 +30,7 @@ type traffic struct {
 	brokers      map[int32]*cluster.BrokerMetrics
 	disconnected map[int32]bool // brokers whose connection was lost
 	open         map[net.Conn]bool
+	early        map[net.Conn]bool // ended before their beginning was reported
 }
 
 var (
@@ -46,6 +47,7 @@ func (t *traffic) init(c *cluster.Config) {
 	t.brokers = map[int32]*cluster.BrokerMetrics{}
 	t.disconnected = map[int32]bool{}
 	t.open = map[net.Conn]bool{}
+	t.early = map[net.Conn]bool{}
 }
 
 // row returns a broker's row. The mutex is held.
@@ -80,7 +82,9 @@ func (t *traffic) OnBrokerRead(_ kgo.BrokerMetadata, _ int16, n int, _, _ time.D
 func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, nc net.Conn, err error) {
 	t.mu.Lock()
 	sink := t.sink
-	if err == nil {
+	if t.early[nc] { // it has ended already
+		delete(t.early, nc)
+	} else if err == nil {
 		t.open[nc] = true
 	}
 	t.mu.Unlock()
@@ -100,14 +104,18 @@ func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, nc n
 
 // OnBrokerDisconnect implements kgo.HookBrokerDisconnect.
 func (t *traffic) OnBrokerDisconnect(meta kgo.BrokerMetadata, nc net.Conn) {
-	if meta.NodeID >= 0 && !t.closing.Load() {
+	t.mu.Lock()
+	used := t.open[nc]
+	t.disconnected[meta.NodeID] = true
+	delete(t.open, nc)
+	if !used { // the client reports its beginning later, or that it failed
+		t.early[nc] = true
+	}
+	t.mu.Unlock()
+	if used && meta.NodeID >= 0 && !t.closing.Load() {
 		t.lost.Add(1)
 		t.happened("connection lost", time.Now(), 0)
 	}
-	t.mu.Lock()
-	t.disconnected[meta.NodeID] = true
-	delete(t.open, nc)
-	t.mu.Unlock()
 }
 
 // connections returns how many connections are open.
