@@ -31,7 +31,7 @@ const lookBack = 10 * time.Minute
 // has no gap until its first. After the word that there is nothing, the system may wait for new events
 // for a while before it answers again: that is not a gap.
 //
-// The signs of one bin are the first and the last of many: between them is no gap.
+// The first and the last sign of one bin do not form a gap: others came between them.
 func (o *observation) gaps(lane int) []gap {
 	v := view{Series: o.in.Window(lane, o.mark-lookBack, o.open)}
 	var out []gap
@@ -138,12 +138,12 @@ func (o *observation) readNumbers(v *view, longest gap, found bool) Numbers {
 	if found {
 		n.Blackout = &Time{S: longest.length().Seconds(), More: longest.open}
 		n.FirstAck = &Time{S: (longest.to - o.mark).Seconds(), More: longest.open}
-	} else if o.alive(v) {
+	} else if _, alive := o.next(v, true); alive {
 		n.Blackout = &Time{}
 	}
 	if o.heal || !found || longest.length() < o.in.Limit {
-		if next := o.nextEvent(v); next != nil {
-			n.FirstAck = next
+		if at, came := o.next(v, false); came {
+			n.FirstAck = &Time{S: (at - o.mark).Seconds()}
 		}
 	}
 	if !o.blind && v.rate > 0 {
@@ -152,28 +152,16 @@ func (o *observation) readNumbers(v *view, longest gap, found bool) Numbers {
 	return n
 }
 
-// alive reports whether there was a sign after the mark.
-func (o *observation) alive(v *view) bool {
+// next returns when the next event came after the mark, or with empty the next sign; false: none came.
+func (o *observation) next(v *view, empty bool) (at time.Duration, came bool) {
 	for i := v.first; i < len(v.Cells); i++ {
 		for _, s := range v.signs(i) {
-			if s.at > o.mark && s.at < o.open {
-				return true
+			if (empty || !s.empty) && s.at > o.mark && s.at < o.open {
+				return s.at, true
 			}
 		}
 	}
-	return false
-}
-
-// nextEvent returns the time from the mark until the next event; nil: none came.
-func (o *observation) nextEvent(v *view) *Time {
-	for i := v.first; i < len(v.Cells); i++ {
-		for _, s := range v.signs(i) {
-			if !s.empty && s.at > o.mark && s.at < o.open {
-				return &Time{S: (s.at - o.mark).Seconds()}
-			}
-		}
-	}
-	return nil
+	return 0, false
 }
 
 // lookAtLanes returns the lanes of an observation, with their gaps.
@@ -217,23 +205,22 @@ func (o *observation) scoreReading(s *Score, whole *view) {
 
 // Arrived counts events of a lane that arrived at a moment, in a run that only reads.
 func (r *Recorder) Arrived(lane int, at time.Duration, events int32) {
-	s := r.shards[lane%len(r.shards)]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	bin := int(at / Bin)
-	if c, _ := s.cell(bin, lane); c != nil {
-		c.arrived(uint32((at-time.Duration(bin)*Bin)/time.Microsecond), uint32(events))
-	}
+	r.observe(lane, at, func(c *Cell, micros uint32) { c.arrived(micros, uint32(events)) })
 }
 
 // Empty notes that at a moment the system said that it has no more events of a lane than arrived, in a
 // run that only reads.
 func (r *Recorder) Empty(lane int, at time.Duration) {
+	r.observe(lane, at, func(c *Cell, micros uint32) { c.Empty = max(c.Empty, micros+1) })
+}
+
+// observe changes the cell of a moment, if there is room for it.
+func (r *Recorder) observe(lane int, at time.Duration, change func(c *Cell, micros uint32)) {
 	s := r.shards[lane%len(r.shards)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	bin := int(at / Bin)
+	bin, micros := binOf(at)
 	if c, _ := s.cell(bin, lane); c != nil {
-		c.Empty = max(c.Empty, uint32((at-time.Duration(bin)*Bin)/time.Microsecond)+1)
+		change(c, micros)
 	}
 }

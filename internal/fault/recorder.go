@@ -134,11 +134,10 @@ func (r *Recorder) without(thread int, stream int32, first, last time.Duration, 
 
 func (s *shard) add(o *load.Outcome) {
 	lane := s.of.laneOf(o.Stream)
-	done := int(o.Done / Bin)
+	done, at := binOf(o.Done)
 	c, ch := s.cell(done, lane)
 	ch.net[lane] -= int64(o.Events)
 	if c != nil {
-		at := uint32((o.Done - time.Duration(done)*Bin) / time.Microsecond)
 		c.arrived(at, uint32(o.Acked))
 		c.Failed += uint32(o.Failed + o.Unknown)
 	}
@@ -148,9 +147,15 @@ func (s *shard) add(o *load.Outcome) {
 	s.addDue(o, lane, fate{until: never})
 }
 
+// binOf returns the bin of a moment, and the moment in microseconds of the bin.
+func binOf(at time.Duration) (bin int, micros uint32) {
+	bin = int(at / Bin)
+	return bin, uint32((at - time.Duration(bin)*Bin) / time.Microsecond)
+}
+
 // A fate is what became of events that were not acked.
 type fate struct {
-	until   time.Duration // it is over the limit what became due so long before
+	until   time.Duration // an event is over the limit if it became due more than the limit before
 	dropped bool
 }
 

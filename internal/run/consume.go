@@ -98,12 +98,7 @@ type silence struct {
 // explained implements load.ReadPlan.Explained: marks explain it, for as long as the run would wait
 // otherwise; faults of the run that last; and no connection after one that ended processes.
 func (s *silence) explained() time.Duration {
-	of, ok := s.src.(load.Connected)
-	s.alone = false
-	if ok {
-		n, known := of.Connected()
-		s.alone = known && n == 0
-	}
+	s.alone = disconnected(s.src)
 	if j := s.faults; j != nil && (j.running.Load() > 0 || s.alone && j.ended.Load()) {
 		s.until = s.now()
 	}

@@ -146,9 +146,7 @@ func (e *execution) newMarking(plan *load.Plan, tgt load.Target) *marking {
 	plan.Unsent = func(thread int, stream int32, first, last time.Duration, events uint64) {
 		m.rec.Unsent(thread, stream, first, last, m.now(), events)
 	}
-	plan.Dropped = func(thread int, stream int32, first, last time.Duration, events uint64) {
-		m.rec.Dropped(thread, stream, first, last, events)
-	}
+	plan.Dropped = m.rec.Dropped
 	before := plan.Trace
 	plan.Trace = func(thread int, out []load.Outcome) {
 		if before != nil {

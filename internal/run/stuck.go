@@ -112,10 +112,8 @@ func readingProgress(r *load.Reading, src load.Source, ends bool) progressFunc {
 			if last >= 0 {
 				text = "events, the newest came at " + units.FormatDuration(last)
 			}
-			if c, ok := src.(load.Connected); ok {
-				if n, known := c.Connected(); known && n == 0 {
-					text += ": no connection is open"
-				}
+			if disconnected(src) {
+				text += ": no connection is open"
 			}
 			if unassigned {
 				text += ": no partitions are assigned, for " + units.FormatDuration(without.Round(time.Second)) + " in all"

@@ -14,6 +14,15 @@ const withoutConnection = time.Minute
 // lookForConnections is how often the run counts its connections.
 const lookForConnections = time.Second
 
+// disconnected reports whether a target or a source knows that it has no connection.
+func disconnected(side any) bool {
+	if of, ok := side.(load.Connected); ok {
+		n, known := of.Connected()
+		return known && n == 0
+	}
+	return false
+}
+
 // A watched is a run whose connections are counted.
 type watched interface {
 	Done() <-chan struct{}
@@ -39,8 +48,7 @@ func (watchedReading) waiting() func() bool { return func() bool { return true }
 // run ends. If so, and the measurement is not over, it closes e.unconnected. Targets and sources that
 // do not know their connections are not watched.
 func (e *execution) watchConnections(side any, run watched, j *injector) {
-	of, ok := side.(load.Connected)
-	if j == nil || !ok {
+	if _, ok := side.(load.Connected); j == nil || !ok {
 		return
 	}
 	none := make(chan struct{})
@@ -56,9 +64,8 @@ func (e *execution) watchConnections(side any, run watched, j *injector) {
 			case <-run.Done():
 				return
 			}
-			n, known := of.Connected()
 			switch {
-			case n > 0 || !known || !j.ended.Load() || j.mending.Load() > 0:
+			case !disconnected(side) || !j.ended.Load() || j.mending.Load() > 0:
 				since = time.Time{}
 			case since.IsZero():
 				since, waits = time.Now(), run.waiting()

@@ -31,9 +31,8 @@ func (s *segmentCount) add(n int) {
 
 // begin counts what was received before the first read.
 func (s *segmentCount) begin(fd int) {
-	var info unix.TCPInfo
-	if tcpInfo(fd, &info) {
-		s.read, s.count, s.outOfOrder, s.known = info.Bytes_received, info.Data_segs_in, info.Rcv_ooopack, true
+	if s.ask(fd) {
+		s.read, s.count, s.outOfOrder, s.known = s.received, s.segments, s.late, true
 	}
 }
 
