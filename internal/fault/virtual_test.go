@@ -110,7 +110,7 @@ type trial struct {
 	marks   []fault.Mark
 
 	inFlight int  // 0: as many events as there are
-	drop     bool // events that are due while so many are in flight are dropped, and do not wait
+	drop     bool // events that are due while inFlight is reached are dropped, and do not wait
 }
 
 func faultAt(at time.Duration) fault.Mark {

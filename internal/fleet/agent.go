@@ -115,7 +115,7 @@ func Serve(ctx context.Context, cfg AgentConfig) error {
 func (a *agent) act() {
 	send, do := a.protocol.Take()
 	for _, m := range send {
-		_ = a.Bus.Send(m.Encode()) // what is lost is sent again
+		_ = a.Bus.Send(m.Encode()) // a lost message is sent again
 	}
 	for _, c := range do {
 		a.Logf("%s run %s%s", c.Do, c.Run, because(c.Reason))

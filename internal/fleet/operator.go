@@ -162,7 +162,7 @@ func (f *Fleet) Stop(ctx context.Context, names []string) (stopped []string, err
 				stopped = append(stopped, i.Name)
 			}
 			halt := &message{Kind: kindHalt, Run: i.Busy, Session: "stop", Incarnation: i.Incarnation, Reason: "carronade fleet stop"}
-			_ = f.Bus.Send(i.Name, halt.Encode()) // what is lost is sent again
+			_ = f.Bus.Send(i.Name, halt.Encode()) // a lost message is sent again
 		}
 		if time.Now().After(end) {
 			return stopped, fmt.Errorf("agent %s has not ended run %s yet", left[0].Name, left[0].Busy)

@@ -101,7 +101,7 @@ func (r *firing) act() {
 	for again := true; again; {
 		send, events := r.c.Take()
 		for _, m := range send {
-			_ = r.fleet.Bus.Send(m.Agent, m.Message.Encode()) // what is lost is sent again
+			_ = r.fleet.Bus.Send(m.Agent, m.Message.Encode()) // a lost message is sent again
 		}
 		for _, e := range events {
 			r.take(e)

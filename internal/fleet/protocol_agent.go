@@ -150,7 +150,7 @@ func (a *agentProtocol) fail(r *agentRun, why string, abort bool) {
 	a.end(r, abort || !r.fired, why)
 }
 
-// end tells the engine to end.
+// end asks the engine to end.
 func (a *agentProtocol) end(r *agentRun, abort bool, reason string) {
 	if r.phase == phaseRunning && a.now < r.start {
 		r.fired, abort = false, true // it has not begun
@@ -188,7 +188,7 @@ func (a *agentProtocol) status(r *agentRun) {
 	}
 }
 
-// Opened tells the agent that the engine opened its target, or why it could not.
+// Opened notes that the engine opened its target, or why it could not.
 func (a *agentProtocol) Opened(now time.Duration, err error) {
 	a.at(now)
 	if r := a.run; r != nil {
@@ -239,7 +239,7 @@ func (a *agentProtocol) unspool(r *agentRun, err error) {
 	r.nextStatus = a.now
 }
 
-// Ended tells the agent that the engine ended, with its result, of any size up to
+// Ended notes that the engine ended, with its result, of any size up to
 // maxResult, and nil unless it failed. An engine that was stopped did not fail.
 func (a *agentProtocol) Ended(now time.Duration, result []byte, err error) {
 	a.at(now)

@@ -32,7 +32,7 @@ type addressed struct {
 	Message *message
 }
 
-// An event is what a coordinator tells the program around it.
+// An event is what a coordinator reports to the program around it.
 type event interface{ event() }
 
 // The events of a run.
@@ -60,14 +60,14 @@ type (
 	}
 	// intervalClosed says that interval Number has come from all agents that still take part.
 	intervalClosed struct{ Number uint64 }
-	// agentSuspect says that nothing was heard of an agent for suspectAfter.
+	// agentSuspect says that no message of an agent came for suspectAfter.
 	agentSuspect struct {
 		Agent  string
 		Silent time.Duration
 	}
-	// agentBack says that a suspect was heard again.
+	// agentBack says that a message of a suspect came again.
 	agentBack struct{ Agent string }
-	// agentDead says that nothing was heard for Lease. The agent has stopped firing by itself, at the
+	// agentDead says that no message came for Lease. The agent has stopped firing by itself, at the
 	// latest at MayHaveFiredUntil on the coordinator's clock.
 	agentDead struct {
 		Agent             string

@@ -4,5 +4,5 @@
 //
 // Its invariants: a request without a valid token is refused, except in a text session from this
 // machine; what a job may do is decided by Rules, which the job's own process reads and obeys; the
-// server itself opens no file that a request names.
+// server itself opens only files in the folder of jobs, through os.Root.
 package serve

@@ -61,7 +61,7 @@ func (s *wireSource) Emptied() []time.Duration {
 // Patience implements load.Answering.
 func (s *wireSource) Patience() time.Duration { return s.cl.Config.Fetch.MaxWait }
 
-// count adds what a fetcher has done to the metrics of its broker. The lock is held.
+// count adds what a fetcher has done to the metrics of its broker. The caller locks s.mu.
 func (s *wireSource) count(st *fetcher) {
 	if s.metrics == nil {
 		s.metrics = map[int32]*cluster.BrokerMetrics{}
