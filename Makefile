@@ -97,7 +97,7 @@ test: ## everything, real Kafka included: what .ci/run runs
 	{ $(PLAIN) $(GO) -C $(EXAMPLE) test -vet=off -count=1 -timeout 5m ./...; } & example=$$!; \
 	$(PLAIN) $(GO) test -vet=off -timeout 15m -p 3 -parallel 4 ./internal/cli $(SERVERS) $(addprefix ./,$(TIMED)) $(HEAVY) || status=1; \
 	wait $$example || status=1; \
-	CARRONADE_PROGRAM="$$work/carronade" $(PLAIN) $(GO) test -vet=off -count=1 -timeout 25m -parallel 6 $(SLOW) || status=1; \
+	CARRONADE_PROGRAM="$${CARRONADE_PROGRAM:-$$work/carronade}" $(PLAIN) $(GO) test -vet=off -count=1 -timeout 25m -parallel 6 $(SLOW) || status=1; \
 	wait $$idle || status=1; \
 	exit $$status
 
