@@ -39,7 +39,7 @@ func TestMachineWarnings(t *testing.T) {
 					}
 				}
 				if n > 1 || n == 0 && tt.want != "" || d.ExitCode() != system.ExitOK {
-					t.Errorf("%d warnings, exit code %d: %q", n, d.ExitCode(), d.Warnings)
+					t.Errorf("%d warnings, exit code %d: %q; trust: %q", n, d.ExitCode(), d.Warnings, d.Trust.Reasons)
 				}
 				var stored bytes.Buffer
 				if err := d.WriteJSON(&stored); err != nil {

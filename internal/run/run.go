@@ -379,7 +379,11 @@ func (e *execution) usage() measure.Usage {
 	if e.causes != nil {
 		e.causes.Look()
 	}
-	return e.sampler.Sample()
+	u := e.sampler.Sample()
+	if e.Portable { // pauses of real time say nothing about virtual time
+		u.GCPauses, u.GCPauseMax = 0, 0
+	}
+	return u
 }
 
 // watch passes an interval to the watcher and the log of histograms, and has it encoded.
