@@ -58,13 +58,17 @@ SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 # there is one: what only computes runs beside the tests that mostly wait.
 IDLE        := $(shell chrt -i 0 true >/dev/null 2>&1 && echo chrt -i 0 || echo nice -n 19)
 
-# Packages whose tests only compute: the code that they run starts no goroutine, so the race
-# detector makes them five times slower and cannot find anything. make race includes them.
+# Packages whose tests only compute: the race detector makes them five times slower and cannot
+# find anything. The few tests of them that start goroutines (CONCURRENT, of the packages CALLED)
+# run under the race detector too. make race includes all.
 CALM        := internal/arch internal/compat \
 	internal/explain internal/export internal/find internal/fleet \
 	internal/judge internal/layout internal/ledger \
 	internal/picture internal/report internal/secret internal/stats internal/traffic internal/trust internal/wire/apm \
 	internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
+
+CONCURRENT  := ^(TestConcurrent|TestConcurrently|TestOtherProtocol|TestUnreadableInterval)$$
+CALLED      := ./internal/fleet ./internal/ledger ./payload
 
 # Those of them whose tests measure how long something takes, or run a browser: they do not
 # run with IDLE.
@@ -84,18 +88,19 @@ test: ## everything, real Kafka included: what .ci/run runs
 	trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"; rm -rf "$$work"' EXIT; \
 	status=0; \
 	{ $(PLAIN) $(GO) build -o "$$work/carronade" .; } & built=$$!; \
-	scripts/deps || { kill $$built; exit 1; }; \
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -p 3 -parallel 4 -skip '$(COMPUTE)' $(LONG) $(QUICK) || status=1; \
+	{ scripts/deps && quick=$(QUICK) && heavy=$(HEAVY); } || { kill $$built; exit 1; }; \
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 10m -p 3 -parallel 4 -skip '$(COMPUTE)' $(LONG) $$quick || status=1; \
 	wait $$built || status=1; \
 	{ s=0; \
 	$(PLAIN) $(IDLE) $(GO) build -tags impair -o /dev/null . || s=1; \
 	$(PLAIN) $(IDLE) $(GO) -C $(RELEASE) test -vet=off -count=1 -timeout 20m ./... || s=1; \
 	$(PLAIN) $(IDLE) $(GO) test -vet=off -timeout 20m $(addprefix ./,$(filter-out $(TIMED),$(CALM))) || s=1; \
 	$(PLAIN) $(IDLE) $(GO) test -vet=off -timeout 20m -run '$(COMPUTE)' $(COMPUTING) || s=1; \
+	CGO_ENABLED=1 $(IDLE) $(GO) test -race -vet=off -timeout 20m -run '$(CONCURRENT)' $(CALLED) || s=1; \
 	$(PLAIN) $(IDLE) $(GO) vet ./... || s=1; \
 	exit $$s; } & idle=$$!; \
 	{ $(PLAIN) $(GO) -C $(EXAMPLE) test -vet=off -count=1 -timeout 5m ./...; } & example=$$!; \
-	$(PLAIN) $(GO) test -vet=off -timeout 15m -p 3 -parallel 4 ./internal/cli $(SERVERS) $(addprefix ./,$(TIMED)) $(HEAVY) || status=1; \
+	$(PLAIN) $(GO) test -vet=off -timeout 15m -p 3 -parallel 4 ./internal/cli $(SERVERS) $(addprefix ./,$(TIMED)) $$heavy || status=1; \
 	wait $$example || status=1; \
 	CARRONADE_PROGRAM="$${CARRONADE_PROGRAM:-$$work/carronade}" $(PLAIN) $(GO) test -vet=off -count=1 -timeout 25m -parallel 6 $(SLOW) || status=1; \
 	wait $$idle || status=1; \
