@@ -54,7 +54,9 @@ func (o *observation) gaps(lane int) []gap {
 			look(i, s, false)
 		}
 	}
-	look(len(v.Cells), sign{at: o.open}, true)
+	if last.at <= o.mark || o.open-last.at >= Bin { // every run ends with less than a bin without a sign
+		look(len(v.Cells), sign{at: o.open}, true)
+	}
 	return out
 }
 

@@ -147,6 +147,18 @@ func TestReading(t *testing.T) {
 			},
 		},
 		{
+			// What every run ends with is not cut off.
+			"silent since less than a bin",
+			reading{every: []time.Duration{10 * ms, 10 * ms}, lanes: 2, stalls: map[int][]span{-1: {{40*second - 55*ms, time.Hour}}}, marks: []fault.Mark{faultAt(at)}, length: 40 * second},
+			func(t *testing.T, s []fault.Score) {
+				for _, n := range append(s[0].Lanes, s[0].Whole) {
+					if n.Blackout == nil || n.Blackout.More {
+						t.Errorf("a blackout of %+v", n.Blackout)
+					}
+				}
+			},
+		},
+		{
 			"not over at the end",
 			reading{every: []time.Duration{10 * ms}, stalls: map[int][]span{-1: {{at, time.Hour}}}, marks: []fault.Mark{faultAt(at)}},
 			func(t *testing.T, s []fault.Score) {
