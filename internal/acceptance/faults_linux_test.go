@@ -51,7 +51,9 @@ func TestSlowNetworkOfKafka(t *testing.T) {
 	fault, _ := scores(t, d, "net-delay 3 s")
 	worst := fault.Lanes[fault.Worst]
 	within(t, "noticed", fault.Whole.Noticed, 1.9, 3)
-	within(t, "blackout", fault.Whole.Blackout, 2, 8)
+	// Half of the delay is on the way back: an answer to a request that the system already had comes
+	// after it, and the next one after the whole delay.
+	within(t, "blackout", fault.Whole.Blackout, 1.4, 8)
 	within(t, "blackout of the worst partition", worst.Blackout, 2, 10)
 	if fault.Baseline.Why == "" {
 		// The delay lasts for ten seconds, and what became due up to then is late.
@@ -68,8 +70,8 @@ func TestLostPacketsOfKafka(t *testing.T) {
 	if !conformance {
 		t.Skip("takes two minutes, and makes a network; set CARRONADE_TEST_CONFORMANCE=1")
 	}
-	if _, err := exec.LookPath("iptables"); err != nil || os.Geteuid() != 0 {
-		t.Skip("dropping packets needs iptables, and root")
+	if os.Geteuid() != 0 {
+		t.Skip("dropping packets needs root")
 	}
 	m := newLAN(t).quick()
 	c := kafkatest.Start(t, kafkatest.Config{Nodes: 3, Address: m.address, Network: m.name})
