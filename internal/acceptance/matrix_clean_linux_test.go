@@ -98,7 +98,7 @@ func TestClean(t *testing.T) {
 						}
 						f.Level, f.LostMS, f.NotChecked = report.level, w.total.Seconds()*1e3, ""
 						if f.Level != trusted {
-							t.Logf("%s: %q; this machine did not run the test for %v in total, %v at most at a time", f.Level, report.reasons, w.total.Round(time.Millisecond), w.longest.Round(time.Millisecond))
+							t.Logf("%s: %q %q; this machine did not run the test for %v in total, %v at most at a time", f.Level, report.reasons, report.doubts, w.total.Round(time.Millisecond), w.longest.Round(time.Millisecond))
 						}
 						// A closed loop and its system take all processors: there the time
 						// that the test lost does not show whether the machine was quiet.

@@ -18,6 +18,7 @@ const (
 type statement struct {
 	level   string
 	reasons []string
+	doubts  []string
 	lower   map[string]float64 // percentiles, in microseconds
 	upper   map[string]float64
 	dropped uint64 // rows missing from the trace
@@ -36,6 +37,7 @@ func readTrust(report string) (s statement, err error) {
 			OK      bool
 			Level   string
 			Reasons []string
+			Doubts  []string
 		}
 		Trace struct {
 			Dropped uint64
@@ -48,7 +50,7 @@ func readTrust(report string) (s statement, err error) {
 	if d.Trace.Error != "" {
 		return s, fmt.Errorf("the trace: %s", d.Trace.Error)
 	}
-	s.reasons, s.dropped = d.Trust.Reasons, d.Trace.Dropped
+	s.reasons, s.doubts, s.dropped = d.Trust.Reasons, d.Trust.Doubts, d.Trace.Dropped
 	switch s.level = d.Trust.Level; s.level {
 	case "":
 		if s.level = notTrusted; d.Trust.OK {
