@@ -341,6 +341,9 @@ func TestPrintable(t *testing.T) {
 
 // Opening ends with an error if the broker never assigns a producer id.
 func TestProducerIDUnavailable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a timeout of two seconds")
+	}
 	t.Parallel()
 	c := eventsCluster(t, 1)
 	c.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {

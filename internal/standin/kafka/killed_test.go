@@ -23,6 +23,9 @@ import (
 // acked event must be there once, and the offset that a group committed too. The
 // topic is created on demand.
 func TestKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills a server several times")
+	}
 	for _, args := range [][]string{nil, {"--fsync"}}[:testkit.Cases(2, 1)] {
 		t.Run(fmt.Sprint(args), func(t *testing.T) { testKilled(t, args) })
 	}
