@@ -407,6 +407,26 @@ func TestScriptedStalls(t *testing.T) {
 	}
 }
 
+// TestHealLongAfter: what became due in an outage still waits at its heal, also if the bins of that time
+// were not kept.
+func TestHealLongAfter(t *testing.T) {
+	const from, to = time.Minute, 30 * time.Minute
+	rec := fault.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+	rec.Mark(faultAt(from))
+	rec.Mark(healAt(to))
+	free, end := time.Duration(0), to+5*time.Minute
+	for at := time.Duration(0); at < end; at += second / 10 {
+		begin := max(at, free)
+		if begin >= from && begin < to {
+			begin = to
+		}
+		free = begin + second/100
+		rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Sent: at, Done: free, Acked: 1}})
+	}
+	s := fault.Scores(fault.Input{Marks: rec.Marks(), Window: rec.Window, End: end, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
+	wantTime(t, "drained", s[1].Whole.Drained, (to-from).Seconds()/9) // 10 events/s became due, and then 90/s more are acked
+}
+
 // again are spans between two moments in each tenth of a second.
 func again(from, to, begin, end time.Duration) (out []span) {
 	for at := from; at < to; at += 100 * time.Millisecond {
