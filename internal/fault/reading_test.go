@@ -181,6 +181,18 @@ func TestReading(t *testing.T) {
 			},
 		},
 		{
+			// The baseline of the second does not begin before the lane that the first silenced has events again.
+			"two faults, and the first of one lane",
+			reading{every: []time.Duration{10 * ms, 10 * ms}, lanes: 2, stalls: map[int][]span{1: {{at, at + 12*second}}}, marks: []fault.Mark{faultAt(at), faultAt(at + 25*second)}},
+			func(t *testing.T, s []fault.Score) {
+				b := s[1].Baseline
+				wantNumber(t, "rate before the second", &b.EventsPerS, 200)
+				if want := (at + 12*second).Seconds(); b.FromS < want || b.FromS > want+0.2 {
+					t.Errorf("the baseline begins at %v s, want %v s", b.FromS, want)
+				}
+			},
+		},
+		{
 			"silent since an earlier fault",
 			reading{every: []time.Duration{10 * ms, 10 * ms}, lanes: 2, stalls: map[int][]span{1: {{at, at + 20*second}}}, marks: []fault.Mark{faultAt(at), faultAt(at + 15*second)}},
 			func(t *testing.T, s []fault.Score) {

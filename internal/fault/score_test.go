@@ -407,6 +407,25 @@ func TestScriptedStalls(t *testing.T) {
 	}
 }
 
+// TestHealOfItsFault: a heal has the baseline of the fault of its name, or else that of the last fault.
+func TestHealOfItsFault(t *testing.T) {
+	mark := func(kind, name string, at float64) fault.Mark { return fault.Mark{Kind: kind, Name: name, AtS: at} }
+	x := trial{rate: 100, each: time.Millisecond, length: 90 * second, marks: []fault.Mark{
+		mark(fault.MarkFault, "a", 30), mark(fault.MarkFault, "b", 45),
+		mark(fault.MarkHeal, "a", 50), mark(fault.MarkHeal, "b", 55), mark(fault.MarkHeal, "c", 70),
+	}}
+	s := x.scores(t)
+	want := []float64{0, 30, 0, 30, 30}
+	if len(s) != len(want) {
+		t.Fatalf("%d scores, want %d", len(s), len(want))
+	}
+	for i := range s {
+		if b := s[i].Baseline; b.FromS != want[i] || b.Why != "" {
+			t.Errorf("%s %s: its baseline is %+v, want one from %v s on", s[i].Kind, s[i].Name, b, want[i])
+		}
+	}
+}
+
 // TestHealLongAfter: what became due in an outage still waits at its heal, also if the bins of that time
 // were not kept.
 func TestHealLongAfter(t *testing.T) {
