@@ -94,7 +94,7 @@ func Parse(text string) (Fault, error) {
 	}
 	switch f.Action {
 	case NetDelay, NetLoss, DiskFull:
-		err = f.parseMuch(what)
+		err = f.parseAmount(what)
 		if err == nil && f.Length <= 0 {
 			err = fmt.Errorf("%s has a length, after which it is undone: %s=%s,10s", f.Action, f.Action, what)
 		}
@@ -140,8 +140,8 @@ func cutLength(action, text string) (what, length string, timed bool) {
 // mostDelay is the longest delay of a round trip: a longer one is an outage.
 const mostDelay = time.Minute
 
-// parseMuch parses how much a fault of the network does, or the folder of a full filesystem.
-func (f *Fault) parseMuch(text string) (err error) {
+// parseAmount parses how much a fault of the network does, or the folder of a full filesystem.
+func (f *Fault) parseAmount(text string) (err error) {
 	switch f.Action {
 	case NetDelay:
 		f.What = Connections
@@ -214,13 +214,13 @@ type Moment struct {
 func ParseMoment(text string) (Moment, error) {
 	at, kind, named := strings.Cut(text, ":")
 	if !named {
-		kind = "fault"
+		kind = MarkFault
 	}
 	d, err := units.ParseDuration(at)
 	switch {
 	case err != nil:
 		return Moment{}, err
-	case kind != "fault" && kind != "heal" && kind != "note":
+	case kind != MarkFault && kind != MarkHeal && kind != MarkNote:
 		return Moment{}, fmt.Errorf("%q is not one of fault, heal and note", kind)
 	}
 	return Moment{At: d, Kind: kind}, nil

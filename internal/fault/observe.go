@@ -46,6 +46,9 @@ func (o *observation) look(lane int) view {
 	v.waiting = make([]int64, len(v.Cells))
 	n := v.Waiting
 	for i := range v.Cells {
+		if i == v.first-1 && o.to < v.at(i) { // bins before it may have been dropped
+			n = o.in.Window(lane, v.at(i), v.at(i)).Waiting
+		}
 		n += int64(v.Cells[i].Due) - v.Cells[i].settled()
 		v.waiting[i] = n
 	}

@@ -20,12 +20,13 @@ type gap struct {
 
 func (g *gap) length() time.Duration { return g.to - g.from }
 
-// latePatience is how much later than it may the system says that there is nothing to read.
+// latePatience is by how much the system may exceed its patience before it says again that there is
+// nothing to read.
 const latePatience = 2 * Bin
 
-// lookBack is how long before a mark a lane's last sign is searched: an earlier fault may have
-// silenced it, or it has few events.
-const lookBack = 10 * time.Minute
+// lookBack is how long before a mark a lane's last sign is searched: an earlier fault may have silenced
+// it, as long ago as the recorder keeps what followed that, or it has few events.
+const lookBack = keptAfter
 
 // gaps returns the times without a sign of a lane from the mark on. A lane that has given none before
 // has no gap until its first. After the word that there is nothing, the system may wait for new events

@@ -24,6 +24,9 @@ func (x *reading) scores(t *testing.T) []fault.Score {
 	t.Helper()
 	s := server{stalls: x.stalls}
 	rec := fault.NewRecorder(100*time.Millisecond, 2, max(1, x.lanes), func(l int32) int { return int(l) })
+	for _, m := range x.marks {
+		rec.Mark(m) // what is around it is kept
+	}
 	for lane, every := range x.every {
 		to := min(lane, max(0, x.lanes-1))
 		step := every
@@ -52,7 +55,7 @@ func (x *reading) scores(t *testing.T) []fault.Score {
 		}
 	}
 	in := fault.Input{
-		Marks: x.marks, Window: rec.Window, Errors: rec.Errors, End: x.length, Limit: 100 * time.Millisecond, Budget: 0.01,
+		Marks: rec.Marks(), Window: rec.Window, Errors: rec.Errors, End: x.length, Limit: 100 * time.Millisecond, Budget: 0.01,
 		Reading: true, Patience: patience,
 	}
 	for range x.lanes {
@@ -186,6 +189,68 @@ func TestReading(t *testing.T) {
 				wantTime(t, "blackout of the second", s[2].Whole.Blackout, 2)
 				if s[2].Whole.Floor == nil {
 					t.Errorf("the second has no baseline: %+v", s[2].Baseline)
+				}
+			},
+		},
+		{
+			// The baseline of the second does not begin before the lane that the first silenced has events again.
+			"two faults, and the first of one lane",
+			reading{every: []time.Duration{10 * ms, 10 * ms}, lanes: 2, stalls: map[int][]span{1: {{at, at + 12*second}}}, marks: []fault.Mark{faultAt(at), faultAt(at + 25*second)}},
+			func(t *testing.T, s []fault.Score) {
+				b := s[1].Baseline
+				wantNumber(t, "rate before the second", &b.EventsPerS, 200)
+				if want := (at + 12*second).Seconds(); b.FromS < want || b.FromS > want+0.2 {
+					t.Errorf("the baseline begins at %v s, want %v s", b.FromS, want)
+				}
+			},
+		},
+		{
+			"silent since an earlier fault",
+			reading{every: []time.Duration{10 * ms, 10 * ms}, lanes: 2, stalls: map[int][]span{1: {{at, at + 20*second}}}, marks: []fault.Mark{faultAt(at), faultAt(at + 15*second)}},
+			func(t *testing.T, s []fault.Score) {
+				if s[1].Worst != 1 {
+					t.Errorf("the worst lane is %d, want 1", s[1].Worst)
+				}
+				wantTime(t, "blackout", s[1].Lanes[1].Blackout, 5)
+				wantTime(t, "first event", s[1].Lanes[1].FirstAck, 5)
+			},
+		},
+		{
+			"silent since a fault of nine minutes ago",
+			reading{every: []time.Duration{10 * ms, 10 * ms}, lanes: 2, length: 11 * time.Minute, stalls: map[int][]span{1: {{at, at + 9*time.Minute + 30*second}}}, marks: []fault.Mark{faultAt(at), faultAt(at + 9*time.Minute)}},
+			func(t *testing.T, s []fault.Score) {
+				wantTime(t, "blackout", s[1].Lanes[1].Blackout, 30)
+			},
+		},
+		{
+			// Its newest event came before the baseline began.
+			"a lane with few events",
+			reading{every: []time.Duration{10 * ms, 50 * second}, lanes: 2, length: 102 * second, marks: []fault.Mark{faultAt(95 * second)}},
+			func(t *testing.T, s []fault.Score) {
+				wantTime(t, "blackout", s[0].Lanes[1].Blackout, 5)
+				wantTime(t, "first event", s[0].Lanes[1].FirstAck, 5)
+			},
+		},
+		{
+			"nothing to read",
+			reading{every: []time.Duration{0}, marks: []fault.Mark{faultAt(at)}},
+			func(t *testing.T, s []fault.Score) {
+				n := s[0].Whole
+				if n.Blackout == nil || *n.Blackout != (fault.Time{}) {
+					t.Errorf("the blackout is %+v, want 0: the system answered", n.Blackout)
+				}
+				if n.FirstAck != nil || n.Floor != nil {
+					t.Errorf("the first event came after %+v, and the lowest rate is %v", n.FirstAck, show(n.Floor))
+				}
+			},
+		},
+		{
+			// The system may still wait for events, so neither a blackout nor its absence was seen.
+			"nothing to read, and no answer until the end",
+			reading{every: []time.Duration{0}, marks: []fault.Mark{faultAt(60*second - patience + 100*ms)}},
+			func(t *testing.T, s []fault.Score) {
+				if b := s[0].Whole.Blackout; b != nil {
+					t.Errorf("the blackout is %+v", b)
 				}
 			},
 		},

@@ -35,7 +35,8 @@ type Recorder struct {
 	marks []Mark
 }
 
-// A shard belongs to a sending thread. Its mutex is contended only when the run has ended.
+// A shard belongs to a sending thread: its mutex is contended only when the run has ended. Of a run that
+// only reads, it belongs to some of the lanes.
 type shard struct {
 	mu     sync.Mutex
 	of     *Recorder
@@ -169,8 +170,7 @@ func (s *shard) fail(k badKey, n uint64) {
 }
 
 // addDue spreads the events of a batch evenly from the first due time to the last, as the engine
-// does. What failed counts as the last of them, and as over the limit, unless it
-// became due too short before the end of its fate.
+// does. Those that were not acked count as the last of them, and as over the limit if their fate says so.
 func (s *shard) addDue(o *load.Outcome, lane int, what fate) {
 	first, last := o.DueFirst, o.DueLast
 	if first < 0 { // nothing schedules the run: an event is due when it is sent
@@ -345,7 +345,8 @@ func (r *Recorder) Full() (since time.Duration, full, errors bool) {
 // Lanes returns the number of lanes that are recorded.
 func (r *Recorder) Lanes() int { return r.lanes }
 
-// Window returns the bins of a lane from a moment until before another; lane -1 is the whole.
+// Window returns the bins of a lane from a moment until before another; lane -1 is the whole. Bins that
+// were dropped are empty: Waiting counts their events only if they are before all bins of the window.
 func (r *Recorder) Window(lane int, from, to time.Duration) Series {
 	first := int(max(from, 0) / Bin)
 	n := max(0, int((to+Bin-1)/Bin)-first)
@@ -367,7 +368,7 @@ func (s *shard) window(lane, first int, out *Series) {
 		switch begin := index * chunkBins; {
 		case begin+chunkBins <= first:
 			out.Waiting += ch.net[lane]
-		case ch.dropped:
+		case ch.dropped, begin >= first+len(out.Cells):
 		default:
 			for i := range ch.cells[lane] {
 				c := &ch.cells[lane][i]

@@ -12,8 +12,8 @@ const (
 	LeastBaseline = 10 * time.Second
 	leastStay     = 5 * time.Second // for which a system must stay recovered
 	floorSpan     = time.Second
-	// LateEffect is how long after a fault, and after its heals, something must have gone wrong: what
-	// comes after a longer quiet time is not of that fault.
+	// LateEffect is the time after a fault, and after its last heal, within which something must go wrong:
+	// what begins later is not of that fault.
 	LateEffect = time.Minute
 )
 
@@ -28,7 +28,9 @@ type Time struct {
 // ten minutes at most, with the heal in between; that of a heal from the heal on.
 type Score struct {
 	Mark
-	ObservedS float64   `json:"observed_s"` // from the mark until the next fault, or the end of the measurement; ten minutes at most
+	// ObservedS is from the mark until the next fault or the end of the measurement, ten minutes at most; if
+	// nothing went wrong, until LateEffect after it and its heals at most.
+	ObservedS float64   `json:"observed_s"`
 	Baseline  Baseline  `json:"baseline"`
 	Whole     Numbers   `json:"whole"`
 	Lanes     []Numbers `json:"lanes,omitempty"` // partitions or connections
@@ -274,30 +276,50 @@ func compareTimes(a, b *Time) int {
 func (in *Input) baseline(i int, before []Score) (from, to time.Duration) {
 	m := &in.Marks[i]
 	if m.Kind == MarkHeal {
-		for j := len(before) - 1; j >= 0; j-- {
-			if before[j].Kind == MarkFault && (before[j].Name == m.Name || j == len(before)-1) {
-				return seconds(before[j].Baseline.FromS), seconds(before[j].Baseline.ToS)
-			}
+		if f := faultOf(m, before); f != nil {
+			return seconds(f.Baseline.FromS), seconds(f.Baseline.ToS)
 		}
 	}
 	to = m.At().Truncate(Bin)
 	from = max(in.Start, to-MostBaseline, 0)
 	for j := range before {
-		b := &before[j]
-		rest := b.AtS
-		over := []*Time{b.Whole.Back, b.Whole.Drained}
-		if in.Reading {
-			over = []*Time{b.Whole.FirstAck}
-		}
-		for _, t := range over {
-			if t != nil {
-				rest = max(rest, b.AtS+t.S)
-			}
-		}
-		from = max(from, seconds(rest))
+		from = max(from, seconds(before[j].AtS+before[j].disturbed(in)))
 	}
 	from = (from + Bin - 1).Truncate(Bin)
 	return min(from, to), to
+}
+
+// faultOf returns the fault that a heal ends: the last of its name, or else the last; nil: there is none.
+func faultOf(heal *Mark, before []Score) (last *Score) {
+	for j := len(before) - 1; j >= 0; j-- {
+		switch f := &before[j]; {
+		case f.Kind != MarkFault:
+		case f.Name == heal.Name:
+			return f
+		case last == nil:
+			last = f
+		}
+	}
+	return last
+}
+
+// disturbed returns for how many seconds after a mark the run cannot be a baseline.
+func (s *Score) disturbed(in *Input) (length float64) {
+	over := []*Time{s.Whole.Back, s.Whole.Drained}
+	if in.Reading {
+		over = []*Time{s.Whole.FirstAck}
+		for l := range s.Lanes { // the others go on meanwhile, so the whole does not wait for it
+			if n := &s.Lanes[l]; n.Blackout != nil && n.Blackout.S > in.Limit.Seconds() {
+				over = append(over, n.FirstAck)
+			}
+		}
+	}
+	for _, t := range over {
+		if t != nil {
+			length = max(length, t.S)
+		}
+	}
+	return length
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -407,6 +407,45 @@ func TestScriptedStalls(t *testing.T) {
 	}
 }
 
+// TestHealOfItsFault: a heal has the baseline of the fault of its name, or else that of the last fault.
+func TestHealOfItsFault(t *testing.T) {
+	mark := func(kind, name string, at float64) fault.Mark { return fault.Mark{Kind: kind, Name: name, AtS: at} }
+	x := trial{rate: 100, each: time.Millisecond, length: 90 * second, marks: []fault.Mark{
+		mark(fault.MarkFault, "a", 30), mark(fault.MarkFault, "b", 45),
+		mark(fault.MarkHeal, "a", 50), mark(fault.MarkHeal, "b", 55), mark(fault.MarkHeal, "c", 70),
+	}}
+	s := x.scores(t)
+	want := []float64{0, 30, 0, 30, 30}
+	if len(s) != len(want) {
+		t.Fatalf("%d scores, want %d", len(s), len(want))
+	}
+	for i := range s {
+		if b := s[i].Baseline; b.FromS != want[i] || b.Why != "" {
+			t.Errorf("%s %s: its baseline is %+v, want one from %v s on", s[i].Kind, s[i].Name, b, want[i])
+		}
+	}
+}
+
+// TestHealLongAfter: what became due in an outage still waits at its heal, also if the bins of that time
+// were not kept.
+func TestHealLongAfter(t *testing.T) {
+	const from, to = time.Minute, 30 * time.Minute
+	rec := fault.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
+	rec.Mark(faultAt(from))
+	rec.Mark(healAt(to))
+	free, end := time.Duration(0), to+5*time.Minute
+	for at := time.Duration(0); at < end; at += second / 10 {
+		begin := max(at, free)
+		if begin >= from && begin < to {
+			begin = to
+		}
+		free = begin + second/100
+		rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Sent: at, Done: free, Acked: 1}})
+	}
+	s := fault.Scores(fault.Input{Marks: rec.Marks(), Window: rec.Window, End: end, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
+	wantTime(t, "drained", s[1].Whole.Drained, (to-from).Seconds()/9) // 10 events/s became due, and then 90/s more are acked
+}
+
 // again are spans between two moments in each tenth of a second.
 func again(from, to, begin, end time.Duration) (out []span) {
 	for at := from; at < to; at += 100 * time.Millisecond {

@@ -99,7 +99,7 @@ type silence struct {
 // otherwise; faults of the run that last; and no connection after one that ended processes.
 func (s *silence) explained() time.Duration {
 	s.alone = disconnected(s.src)
-	if j := s.faults; j != nil && (j.running.Load() > 0 || s.alone && j.ended.Load()) {
+	if j := s.faults; j != nil && (j.repairing.Load() > 0 || s.alone && j.ended.Load()) {
 		s.until = s.now()
 	}
 	return max(s.until, s.marks.newest())

@@ -39,9 +39,9 @@ type injector struct {
 	named    map[int]system.Identity // the processes that faults name, as they were before the run
 	restarts sync.Mutex              // locked while the system is restarted
 
-	ended   atomic.Bool  // a fault has ended processes, or may have
-	mending atomic.Int32 // faults that are undone and commands, which may bring some back, and are not over
-	running atomic.Int32 // those of them that have begun
+	ended     atomic.Bool  // a fault has ended processes, or may have
+	repairs   atomic.Int32 // what may bring connections back, and is not over: faults that are undone, and commands
+	repairing atomic.Int32 // those of them that have begun
 
 	mu       sync.Mutex
 	problems []string
@@ -51,7 +51,7 @@ type injector struct {
 	standing sync.Mutex        // of what follows
 	stopped  map[int]bool      // processes that stand still
 	lasting  map[*undoing]bool // faults that are not undone yet
-	over     bool              // nothing is stopped any more
+	over     bool              // the program exits: no process is stopped any more, and no lasting fault made
 }
 
 // newInjector returns nil if the workload makes no faults.
@@ -223,23 +223,24 @@ func (j *injector) begin(ctx context.Context, began time.Time) {
 		f := &j.faults[i]
 		do := func() { j.make(ctx, faulty, f) }
 		if f.Action != fault.Kill {
-			do = j.repairs(do)
+			do = j.repair(do)
 		}
 		at(faulty, f.At, &j.unmade, do)
 	}
 	for i := range j.commands {
-		at(ctx, j.moments[i].At, &j.unrun, j.repairs(func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) }))
+		at(ctx, j.moments[i].At, &j.unrun, j.repair(func() { j.exec(ctx, j.moments[i].Kind, j.commands[i]) }))
 	}
 }
 
-// repairs counts what may bring connections back, until it is over.
-func (j *injector) repairs(do func()) func() {
-	j.mending.Add(1)
+// repair counts what may bring connections back, until it is over. The run waits for a connection also if
+// it is still to come; only if it has begun it explains that nothing arrives.
+func (j *injector) repair(do func()) func() {
+	j.repairs.Add(1)
 	return func() {
-		defer j.mending.Add(-1)
-		j.running.Add(1)
-		defer j.running.Add(-1)
+		j.repairing.Add(1)
 		do()
+		j.repairing.Add(-1)
+		j.repairs.Add(-1)
 	}
 }
 

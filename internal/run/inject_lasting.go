@@ -159,11 +159,11 @@ func (j *injector) apply(ctx context.Context, f *fault.Fault) (*undoing, error) 
 	return u, nil
 }
 
-// last makes a fault of the network, or pauses a container, and undoes it when its length is over, or
-// at the end of faulty. ctx ends with the run.
-func (j *injector) last(ctx, faulty context.Context, f *fault.Fault) {
+// makeLasting makes a fault of the network, or pauses a container, and undoes it when its length is over,
+// or at the end of faulty. ctx ends with the run.
+func (j *injector) makeLasting(ctx, faulty context.Context, f *fault.Fault) {
 	from := time.Now()
-	u, err := j.begun(ctx, f)
+	u, err := j.startLasting(ctx, f)
 	if err != nil {
 		j.problem("--fault %s: %v", f, err)
 		return
@@ -172,7 +172,7 @@ func (j *injector) last(ctx, faulty context.Context, f *fault.Fault) {
 	j.wait(faulty, from.Add(f.Length))
 	for range undoTries {
 		from = time.Now()
-		if err = j.undone(u); err == nil {
+		if err = j.undo(u); err == nil {
 			j.noted(fault.MarkHeal, f.String(), byFault, from, time.Now())
 			return
 		}
@@ -181,9 +181,9 @@ func (j *injector) last(ctx, faulty context.Context, f *fault.Fault) {
 	}
 }
 
-// undone undoes a fault. After an error it stays among those that are not undone: see release and
+// undo undoes a fault. After an error it stays among those that are not undone: see release and
 // undoRest.
-func (j *injector) undone(u *undoing) error {
+func (j *injector) undo(u *undoing) error {
 	j.standing.Lock()
 	defer j.standing.Unlock()
 	if !j.lasting[u] { // at an exit
@@ -205,7 +205,7 @@ func (j *injector) undoRest() {
 	j.standing.Unlock()
 	for _, u := range rest {
 		from := time.Now()
-		if err := j.undone(u); err != nil {
+		if err := j.undo(u); err != nil {
 			j.problem("%s", u.left(err))
 			continue
 		}
@@ -214,9 +214,9 @@ func (j *injector) undoRest() {
 	}
 }
 
-// begun applies a fault, and remembers how to undo it: see release. A fault that failed is undone at
-// once, as far as it was made.
-func (j *injector) begun(ctx context.Context, f *fault.Fault) (*undoing, error) {
+// startLasting applies a fault, and remembers how to undo it: see release. A fault that failed is undone
+// at once, as far as it was made.
+func (j *injector) startLasting(ctx context.Context, f *fault.Fault) (*undoing, error) {
 	j.standing.Lock()
 	defer j.standing.Unlock()
 	if j.over {

@@ -20,12 +20,12 @@ func (j *injector) make(ctx, faulty context.Context, f *fault.Fault) {
 	case fault.Restart:
 		j.restart(ctx, f)
 	case fault.NetDelay, fault.NetLoss:
-		j.last(ctx, faulty, f)
+		j.makeLasting(ctx, faulty, f)
 	case fault.DiskFull:
 		j.fill(faulty, f)
 	default:
 		if j.paused[f] {
-			j.last(ctx, faulty, f)
+			j.makeLasting(ctx, faulty, f)
 			return
 		}
 		j.signal(ctx, faulty, f)
@@ -116,8 +116,8 @@ func (j *injector) resume(pid int) error {
 	return err
 }
 
-// release lets everything go on that stands still, for a program that exits without waiting for the
-// run. Nothing is stopped after it.
+// release lets all processes go on that stand still, and undoes the lasting faults, for a program that
+// exits without waiting for the run. None is made after it.
 func (j *injector) release() {
 	j.standing.Lock()
 	defer j.standing.Unlock()

@@ -35,7 +35,7 @@ func TestUndoneLater(t *testing.T) {
 				return failure
 			}}
 			j := &injector{e: e, mark: m, lasting: map[*undoing]bool{u: true}}
-			if err := j.undone(u); !errors.Is(err, failure) || !j.lasting[u] {
+			if err := j.undo(u); !errors.Is(err, failure) || !j.lasting[u] {
 				t.Fatalf("got %v, and it is known: %v", err, j.lasting[u])
 			}
 			if tt.exit {

@@ -146,7 +146,9 @@ func (e *execution) newMarking(plan *load.Plan, tgt load.Target) *marking {
 	plan.Unsent = func(thread int, stream int32, first, last time.Duration, events uint64) {
 		m.rec.Unsent(thread, stream, first, last, m.now(), events)
 	}
-	plan.Dropped = m.rec.Dropped
+	plan.Dropped = func(thread int, stream int32, first, last time.Duration, events uint64) { // rec is made later
+		m.rec.Dropped(thread, stream, first, last, events)
+	}
 	before := plan.Trace
 	plan.Trace = func(thread int, out []load.Outcome) {
 		if before != nil {

@@ -41,6 +41,7 @@ type fakeKind struct {
 	// not know its connections.
 	lostFrom, lostUntil time.Duration
 	feed                time.Duration // its reader gets an event as often while there is a connection; 0: only what was sent
+	says                time.Duration // its reader is told as often that the log is empty while there is a connection; 0: never
 	// sees reports whether a reader of committed events sees the event of an
 	// index; the first aborted ones were aborted. nil: no transactions.
 	sees    func(index uint64) bool
@@ -76,6 +77,9 @@ func (s *fakeSession) Target() load.Target { return s }
 func (s *fakeSession) Source() load.Source {
 	if s.m.noSource {
 		return nil
+	}
+	if s.m.says > 0 {
+		return answeringSource{fakeSource{s}}
 	}
 	return fakeSource{s}
 }
@@ -220,6 +224,19 @@ func (s fakeSource) Receive(ctx context.Context, now func() time.Duration, sink 
 		}
 	}
 }
+
+// An answeringSource says that its log is empty.
+type answeringSource struct{ fakeSource }
+
+func (s answeringSource) Emptied() []time.Duration {
+	at := time.Since(s.began)
+	if s.lost() {
+		at = s.m.lostFrom
+	}
+	return []time.Duration{at.Truncate(s.m.says)}
+}
+
+func (s answeringSource) Patience() time.Duration { return s.m.says }
 
 func resolve(t *testing.T, m *fakeKind, pairs ...string) *workload.Workload {
 	t.Helper()

@@ -10,15 +10,15 @@ import (
 	"carronade/units"
 )
 
-// stuckAfter is how long nothing must have moved before a run prints what it waits for. It
-// repeats whenever the wait has doubled.
+// stuckAfter is how long nothing must have moved before a run prints what it waits for. It prints
+// that again whenever the wait has doubled.
 const stuckAfter = 30 * time.Second
 
 // A progressFunc reports whether anything has moved since the last call, and what the run waits
 // for; waits is nil if nothing needs to move now.
 type progressFunc func() (moved bool, waits func() string)
 
-// watchProgress prints what the run waits for when no progress for long, to help with
+// watchProgress prints what the run waits for when nothing has moved for long, to help with
 // runs that hang. The returned function ends it.
 func (e *execution) watchProgress(l progressFunc) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})

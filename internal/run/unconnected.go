@@ -65,7 +65,7 @@ func (e *execution) watchConnections(side any, run watched, j *injector) {
 				return
 			}
 			switch {
-			case !disconnected(side) || !j.ended.Load() || j.mending.Load() > 0:
+			case !disconnected(side) || !j.ended.Load() || j.repairs.Load() > 0:
 				since = time.Time{}
 			case since.IsZero():
 				since, waits = time.Now(), run.waiting()
