@@ -19,8 +19,7 @@ import (
 // RingServers serve the connections of a server that discards, many on each thread, with an
 // io_uring: one system call writes the answers of all of them and waits for the next
 // requests. The server shares the processors with the program that is measured; with a
-// goroutine for each connection it would use more CPU than its clients do. A nil one adopts
-// nothing.
+// goroutine for each connection it would use more CPU than its clients do.
 type RingServers struct {
 	servers []*ringServer
 	adopted atomic.Uint64
@@ -55,12 +54,12 @@ func NewRingServers(window int) *RingServers {
 	return r
 }
 
-// Adopt takes over a plain TCP connection from the Go runtime, which then finds it closed.
+// adopt takes over a plain TCP connection from the Go runtime, which then finds it closed.
 // ended is called once with the reason when the connection is over, on the thread that
 // serves all others. False: it did not take it over, or Close was called before; the caller
 // then serves the connection, which is closed in the latter case. It is safe for concurrent
 // use.
-func (r *RingServers) Adopt(nc net.Conn, k Skimmer, ended func(error)) bool {
+func (r *RingServers) adopt(nc net.Conn, k Skimmer, ended func(error)) bool {
 	if r == nil {
 		return false
 	}

@@ -115,12 +115,11 @@ func (s *lettersServer) connect() (*net.TCPConn, *letters, chan error) {
 		s.t.Fatal(err)
 	}
 	k, ended := new(letters), make(chan error, 1)
-	if s.rings == nil {
-		go func() {
-			defer nc.Close()
-			ended <- Skim(nc, k, make([]byte, 32<<10))
-		}()
-	} else if !s.rings.Adopt(nc, k, func(err error) { ended <- err }) {
+	s.rings.Serve(nc, k, 32<<10, func(err error) {
+		ended <- err
+		nc.Close()
+	})
+	if s.rings != nil && nc.SetDeadline(time.Time{}) == nil {
 		s.t.Fatal("the connection is not adopted")
 	}
 	return c.(*net.TCPConn), k, ended
@@ -330,7 +329,7 @@ func TestRingServersClose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.rings.Adopt(late, new(letters), func(error) { t.Error("ended was called") }) {
+		if s.rings.adopt(late, new(letters), func(error) { t.Error("ended was called") }) {
 			t.Error("a connection was adopted after Close")
 		}
 		if n, err := late.Read(make([]byte, 1)); n != 0 || !errors.Is(err, net.ErrClosed) {
@@ -347,7 +346,7 @@ func TestRingServersLeave(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
 	defer there.Close()
-	if rings.Adopt(there, new(letters), func(error) { t.Error("ended was called") }) {
+	if rings.adopt(there, new(letters), func(error) { t.Error("ended was called") }) {
 		t.Fatal("a pipe was adopted")
 	}
 	go io.WriteString(here, "a")
