@@ -109,7 +109,9 @@ type ringServer struct {
 // The kernel reports that it became readable or writable, not that it is: every change is
 // reported once. (A report of what is would come again and again for a client that sends
 // nothing more and does not read its answers.) So it counts as readable until a read returns
-// less than there was room for, and as blocked from a send that was accepted in part on.
+// less than there was room for, and as blocked from a send that was accepted in part on. A
+// read also stops before urgent data (tcp(7)), with more bytes behind it that are not reported
+// again: from the first urgent data on, a connection counts as readable until nothing is left.
 type ringConn struct {
 	k      Skimmer
 	ended  func(error)
@@ -119,7 +121,7 @@ type ringConn struct {
 	err    error  // why it ends
 
 	readable bool
-	hungUp   bool // the client sends nothing more: read until the end
+	readOn   bool // read until nothing is left: the client sends nothing more, or urgent data
 	queued   bool // in again
 	polled   bool // the kernel reports changes
 	sending  bool
@@ -266,15 +268,15 @@ func (s *ringConn) tag(what uint64) uint64 { return uint64(s.n)<<tagBits | what 
 // poll makes the kernel report when a connection becomes readable or writable.
 func (k *ringServer) poll(s *ringConn) {
 	s.polled = true
-	k.ring.Watch(s.fd, unix.POLLIN|unix.POLLOUT|unix.POLLRDHUP, true, s.tag(tagPoll))
+	k.ring.Watch(s.fd, unix.POLLIN|unix.POLLPRI|unix.POLLOUT|unix.POLLRDHUP, true, s.tag(tagPoll))
 }
 
 // serve processes one completion of a connection.
 func (k *ringServer) serve(s *ringConn, c *socket.Completion) {
 	switch c.Tag & (1<<tagBits - 1) {
 	case tagPoll:
-		s.hungUp = s.hungUp || c.N&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
-		s.readable = s.readable || s.hungUp || c.N&unix.POLLIN != 0
+		s.readOn = s.readOn || c.N&(unix.POLLPRI|unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+		s.readable = s.readable || s.readOn || c.N&unix.POLLIN != 0
 		s.blocked = s.blocked && c.N&(unix.POLLOUT|unix.POLLHUP|unix.POLLERR) == 0
 		switch {
 		case c.More:
@@ -366,7 +368,7 @@ func (k *ringServer) read(s *ringConn) {
 	case n == 0:
 		s.fail(s.k.End())
 	default:
-		s.readable = n == size || s.hungUp
+		s.readable = n == size || s.readOn
 		if flags != 0 {
 			s.fail(s.k.Skip(int64(n)))
 			return

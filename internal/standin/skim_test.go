@@ -101,8 +101,8 @@ type lettersServer struct {
 }
 
 // connect returns a client's end of a connection, its protocol at the server, and where the
-// server reports its end.
-func (s *lettersServer) connect() (*net.TCPConn, *letters, chan error) {
+// server reports its end. The client sends first before the server begins to serve it.
+func (s *lettersServer) connect(first ...func(*net.TCPConn)) (*net.TCPConn, *letters, chan error) {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.ln.Addr().String()) //nolint:noctx // a test
 	if err != nil {
@@ -110,6 +110,9 @@ func (s *lettersServer) connect() (*net.TCPConn, *letters, chan error) {
 	}
 	s.t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	for _, send := range first {
+		send(c.(*net.TCPConn))
+	}
 	nc, err := s.ln.Accept()
 	if err != nil {
 		s.t.Fatal(err)
