@@ -2,9 +2,10 @@
 // and for tests, share. It runs one until it is stopped (Server, Main), also in a child
 // process (Spawn, Hook), and has what every one can do besides its protocol: the flags that
 // all have, connections that answer late or stall, answers that are errors at random, a
-// queue with servers of a known capacity, bytes that are discarded without being read, the
-// connections of servers that discard (Skim, RingServers), and a file of when each request
-// was received and answered. Each stand-in is a package below.
+// queue with servers of a known capacity, bytes that are discarded without being read,
+// connections from their acceptance to their end (Conns), those of servers that discard (Skim,
+// RingServers), and a file of when each request was received and answered. Each stand-in is a
+// package below.
 //
 // It knows no protocol and no stand-in, so that all of this is the same for all of them; and
 // neither it nor a stand-in knows its clients: they import no package of the engine and do

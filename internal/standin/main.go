@@ -48,17 +48,19 @@ type Process[C fmt.Stringer] interface {
 	Close() error
 }
 
-// NewServer returns the New of a Kind with options O: bind adds their flags; start starts the
-// stand-in, which writes errors of connections to log; listening returns its addresses, as Serve
-// prints them; keepsLittle reports whether it keeps little in memory, and is nil if it always does.
-func NewServer[O any, S Process[C], C fmt.Stringer](bind func(*O, *pflag.FlagSet), start func(o O, log io.Writer) (S, error), listening func(S) string, keepsLittle func(*O) bool) func() *Server {
+// NewServer returns the New of a Kind with options O: bind adds their flags; log is where they say
+// to what errors of connections are written; start starts the stand-in; listening returns its
+// addresses, as Serve prints them; keepsLittle reports whether it keeps little in memory, and is nil
+// if it always does.
+func NewServer[O any, S Process[C], C fmt.Stringer](bind func(*O, *pflag.FlagSet), log func(*O) *io.Writer, start func(O) (S, error), listening func(S) string, keepsLittle func(*O) bool) func() *Server {
 	return func() *Server {
 		var o O
 		return &Server{
 			Bind:        func(fs *pflag.FlagSet) { bind(&o, fs) },
 			keepsLittle: func() bool { return keepsLittle == nil || keepsLittle(&o) },
-			start: func(log io.Writer) (*running, error) {
-				s, err := start(o, log)
+			start: func(w io.Writer) (*running, error) {
+				*log(&o) = w
+				s, err := start(o)
 				if err != nil {
 					return nil, err
 				}

@@ -19,8 +19,7 @@ import (
 // RingServers serve the connections of a server that discards, many on each thread, with an
 // io_uring: one system call writes the answers of all of them and waits for the next
 // requests. The server shares the processors with the program that is measured; with a
-// goroutine for each connection it would use more CPU than its clients do. A nil one adopts
-// nothing.
+// goroutine for each connection it would use more CPU than its clients do.
 type RingServers struct {
 	servers []*ringServer
 	adopted atomic.Uint64
@@ -55,12 +54,12 @@ func NewRingServers(window int) *RingServers {
 	return r
 }
 
-// Adopt takes over a plain TCP connection from the Go runtime, which then finds it closed.
+// adopt takes over a plain TCP connection from the Go runtime, which then finds it closed.
 // ended is called once with the reason when the connection is over, on the thread that
 // serves all others. False: it did not take it over, or Close was called before; the caller
 // then serves the connection, which is closed in the latter case. It is safe for concurrent
 // use.
-func (r *RingServers) Adopt(nc net.Conn, k Skimmer, ended func(error)) bool {
+func (r *RingServers) adopt(nc net.Conn, k Skimmer, ended func(error)) bool {
 	if r == nil {
 		return false
 	}
@@ -110,7 +109,9 @@ type ringServer struct {
 // The kernel reports that it became readable or writable, not that it is: every change is
 // reported once. (A report of what is would come again and again for a client that sends
 // nothing more and does not read its answers.) So it counts as readable until a read returns
-// less than there was room for, and as blocked from a send that was accepted in part on.
+// less than there was room for, and as blocked from a send that was accepted in part on. A
+// read also stops before urgent data (tcp(7)), with more bytes behind it that are not reported
+// again: from the first urgent data on, a connection counts as readable until nothing is left.
 type ringConn struct {
 	k      Skimmer
 	ended  func(error)
@@ -120,7 +121,7 @@ type ringConn struct {
 	err    error  // why it ends
 
 	readable bool
-	hungUp   bool // the client sends nothing more: read until the end
+	readOn   bool // read until nothing is left: the client sends nothing more, or urgent data
 	queued   bool // in again
 	polled   bool // the kernel reports changes
 	sending  bool
@@ -267,15 +268,15 @@ func (s *ringConn) tag(what uint64) uint64 { return uint64(s.n)<<tagBits | what 
 // poll makes the kernel report when a connection becomes readable or writable.
 func (k *ringServer) poll(s *ringConn) {
 	s.polled = true
-	k.ring.Watch(s.fd, unix.POLLIN|unix.POLLOUT|unix.POLLRDHUP, true, s.tag(tagPoll))
+	k.ring.Watch(s.fd, unix.POLLIN|unix.POLLPRI|unix.POLLOUT|unix.POLLRDHUP, true, s.tag(tagPoll))
 }
 
 // serve processes one completion of a connection.
 func (k *ringServer) serve(s *ringConn, c *socket.Completion) {
 	switch c.Tag & (1<<tagBits - 1) {
 	case tagPoll:
-		s.hungUp = s.hungUp || c.N&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
-		s.readable = s.readable || s.hungUp || c.N&unix.POLLIN != 0
+		s.readOn = s.readOn || c.N&(unix.POLLPRI|unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+		s.readable = s.readable || s.readOn || c.N&unix.POLLIN != 0
 		s.blocked = s.blocked && c.N&(unix.POLLOUT|unix.POLLHUP|unix.POLLERR) == 0
 		switch {
 		case c.More:
@@ -367,7 +368,7 @@ func (k *ringServer) read(s *ringConn) {
 	case n == 0:
 		s.fail(s.k.End())
 	default:
-		s.readable = n == size || s.hungUp
+		s.readable = n == size || s.readOn
 		if flags != 0 {
 			s.fail(s.k.Skip(int64(n)))
 			return

@@ -10,8 +10,7 @@ type RingServers struct{}
 // NewRingServers returns nil.
 func NewRingServers(int) *RingServers { return nil }
 
-// Adopt adopts nothing here.
-func (*RingServers) Adopt(net.Conn, Skimmer, func(error)) bool { return false }
+func (*RingServers) adopt(net.Conn, Skimmer, func(error)) bool { return false }
 
 // Close has nothing to close.
 func (*RingServers) Close() {}

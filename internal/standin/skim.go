@@ -32,6 +32,19 @@ type Skimmer interface {
 // with the bytes after them.
 const minDrop = 16 << 10
 
+// Serve serves a connection with a ring server, or where that is not possible, also with a nil
+// RingServers, on a goroutine that reads window bytes at once, at most. ended is called once
+// with the reason when the connection is over, and closes it.
+func (r *RingServers) Serve(nc net.Conn, k Skimmer, window int, ended func(error)) {
+	if tc, ok := nc.(*net.TCPConn); ok {
+		// A large receive buffer means fewer wake-ups per byte.
+		_ = tc.SetReadBuffer(4 << 20)
+	}
+	if !r.adopt(nc, k, ended) {
+		go func() { ended(Skim(nc, k, make([]byte, window))) }()
+	}
+}
+
 // Skim serves a connection on the calling goroutine until it ends, and returns why. It reads
 // as many bytes as buf has room for, and writes the answers to them before it reads on, so
 // that pipelined requests share a write.

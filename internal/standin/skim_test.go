@@ -101,8 +101,8 @@ type lettersServer struct {
 }
 
 // connect returns a client's end of a connection, its protocol at the server, and where the
-// server reports its end.
-func (s *lettersServer) connect() (*net.TCPConn, *letters, chan error) {
+// server reports its end. The client sends first before the server begins to serve it.
+func (s *lettersServer) connect(first ...func(*net.TCPConn)) (*net.TCPConn, *letters, chan error) {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.ln.Addr().String()) //nolint:noctx // a test
 	if err != nil {
@@ -110,17 +110,19 @@ func (s *lettersServer) connect() (*net.TCPConn, *letters, chan error) {
 	}
 	s.t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	for _, send := range first {
+		send(c.(*net.TCPConn))
+	}
 	nc, err := s.ln.Accept()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	k, ended := new(letters), make(chan error, 1)
-	if s.rings == nil {
-		go func() {
-			defer nc.Close()
-			ended <- Skim(nc, k, make([]byte, 32<<10))
-		}()
-	} else if !s.rings.Adopt(nc, k, func(err error) { ended <- err }) {
+	s.rings.Serve(nc, k, 32<<10, func(err error) {
+		ended <- err
+		nc.Close()
+	})
+	if s.rings != nil && nc.SetDeadline(time.Time{}) == nil {
 		s.t.Fatal("the connection is not adopted")
 	}
 	return c.(*net.TCPConn), k, ended
@@ -330,7 +332,7 @@ func TestRingServersClose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.rings.Adopt(late, new(letters), func(error) { t.Error("ended was called") }) {
+		if s.rings.adopt(late, new(letters), func(error) { t.Error("ended was called") }) {
 			t.Error("a connection was adopted after Close")
 		}
 		if n, err := late.Read(make([]byte, 1)); n != 0 || !errors.Is(err, net.ErrClosed) {
@@ -347,7 +349,7 @@ func TestRingServersLeave(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
 	defer there.Close()
-	if rings.Adopt(there, new(letters), func(error) { t.Error("ended was called") }) {
+	if rings.adopt(there, new(letters), func(error) { t.Error("ended was called") }) {
 		t.Fatal("a pipe was adopted")
 	}
 	go io.WriteString(here, "a")

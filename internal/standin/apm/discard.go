@@ -2,15 +2,11 @@ package apm
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"carronade/internal/standin"
 )
@@ -20,26 +16,22 @@ import (
 // request as reading it takes.
 type discard struct {
 	s      *Server
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-
-	mu     sync.Mutex
-	conns  map[*discardConn]struct{}
-	closed sinkCounts
-
-	rings *standin.RingServers // nil: each connection has a goroutine
+	conns  standin.Conns[*sinkCounts]
+	closed Counts               // of closed connections; conns locks it
+	rings  *standin.RingServers // nil: each connection has a goroutine
 }
 
-type sinkCounts struct{ connections, requests, bytes uint64 }
-
-// A discardConn has its own counters, so that connections do not share a cache
-// line.
-type discardConn struct {
-	net.Conn
+// Each connection has its own sinkCounts, so that connections do not share a cache line.
+type sinkCounts struct {
 	requests, bytes atomic.Uint64
 
 	_ [64]byte
+}
+
+func (n *sinkCounts) addTo(c *Counts) {
+	c.Connections++
+	c.Requests += n.requests.Load()
+	c.Bytes += n.bytes.Load()
 }
 
 // discardBuffer is how many bytes are read at once.
@@ -49,89 +41,26 @@ const discardBuffer = 64 << 10
 var makeRingServers = standin.NewRingServers
 
 func newDiscard(s *Server) *discard {
-	d := &discard{s: s, conns: map[*discardConn]struct{}{}}
-	d.ctx, d.cancel = context.WithCancel(context.Background())
-	d.rings = makeRingServers(discardBuffer)
+	d := &discard{s: s, rings: makeRingServers(discardBuffer)}
+	d.conns.Log, d.conns.Ended = s.opts.Log, func(n *sinkCounts) { n.addTo(&d.closed) }
 	return d
 }
 
-func (d *discard) add(c *Counts) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	c.Connections += d.closed.connections
-	c.Requests += d.closed.requests
-	c.Bytes += d.closed.bytes
-	for conn := range d.conns {
-		c.Requests += conn.requests.Load()
-		c.Bytes += conn.bytes.Load()
+func (d *discard) counts() Counts {
+	d.conns.Lock()
+	defer d.conns.Unlock()
+	c := d.closed
+	for _, n := range d.conns.Open {
+		n.addTo(&c)
 	}
+	return c
 }
 
-func (d *discard) close(ln net.Listener) error {
-	d.cancel()
-	err := ln.Close()
-	d.mu.Lock()
-	for c := range d.conns {
-		c.Close()
+func (d *discard) serve(nc net.Conn) {
+	k := &skimmer{d: d, counts: new(sinkCounts), rec: standin.RecordedConnOf(nc)}
+	if ended := d.conns.Enter(nc, k.counts); ended != nil {
+		d.rings.Serve(nc, k, discardBuffer, ended)
 	}
-	d.mu.Unlock()
-	d.rings.Close()
-	return err
-}
-
-func (d *discard) accept(ln net.Listener) {
-	defer d.wg.Wait()
-	for {
-		nc, err := ln.Accept()
-		if err != nil {
-			if d.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-				return
-			}
-			// Most likely the process has no descriptors left.
-			select {
-			case <-time.After(10 * time.Millisecond):
-			case <-d.ctx.Done():
-				return
-			}
-			continue
-		}
-		c := &discardConn{Conn: nc}
-		if tc, ok := nc.(*net.TCPConn); ok {
-			// A large receive buffer means fewer wake-ups per body.
-			_ = tc.SetReadBuffer(4 << 20)
-		}
-		d.mu.Lock()
-		if d.ctx.Err() != nil {
-			d.mu.Unlock()
-			nc.Close()
-			return
-		}
-		d.conns[c] = struct{}{}
-		d.closed.connections++
-		d.wg.Add(1)
-		d.mu.Unlock()
-		if d.rings.Adopt(nc, &skimmer{d: d, c: c}, func(err error) { d.ended(c, err) }) {
-			continue
-		}
-		go func() {
-			err := standin.Skim(nc, &skimmer{d: d, c: c, rec: standin.RecordedConnOf(nc)}, make([]byte, discardBuffer))
-			c.Close()
-			d.ended(c, err)
-		}()
-	}
-}
-
-// ended removes a connection and keeps its counts.
-func (d *discard) ended(c *discardConn, err error) {
-	d.mu.Lock()
-	delete(d.conns, c)
-	d.closed.requests += c.requests.Load()
-	d.closed.bytes += c.bytes.Load()
-	d.mu.Unlock()
-	if err != nil && d.ctx.Err() == nil && !standin.Disconnected(err) {
-		standin.Logf(d.s.opts.Log, "connection from %s: %v", c.RemoteAddr(), err)
-	}
-	d.wg.Done()
 }
 
 // counters is the answer to every GET, whatever its path: the counters.

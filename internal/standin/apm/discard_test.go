@@ -205,7 +205,7 @@ func FuzzSkim(f *testing.F) {
 			return // a GET is answered by counters
 		}
 		skim := func(size int) (string, uint64, error) {
-			k := skimmer{c: &discardConn{}}
+			k := skimmer{counts: new(sinkCounts)}
 			var err error
 			for p := in; len(p) > 0 && err == nil; {
 				n := min(size, len(p))
@@ -220,7 +220,7 @@ func FuzzSkim(f *testing.F) {
 			if err == nil {
 				err = k.End()
 			}
-			return string(k.out), k.c.bytes.Load(), err
+			return string(k.out), k.counts.bytes.Load(), err
 		}
 		out, n, err := skim(len(in) + 1)
 		pieceOut, pieceN, pieceErr := skim(int(piece) + 1)

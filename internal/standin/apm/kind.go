@@ -21,10 +21,5 @@ same server.`,
   carronade standin apm --index http://127.0.0.1:9200 --index-auth env:ES_LOGIN
   carronade standin apm --queue 10000 --drain 2k/s --error event@1%
   carronade standin apm --server rate=1000/s --credits 60s@2000/s`,
-	New: standin.NewServer((*Options).Bind, startLogging, (*Server).Addr, nil),
-}
-
-func startLogging(o Options, log io.Writer) (*Server, error) {
-	o.Log = log
-	return Start(o)
+	New: standin.NewServer((*Options).Bind, func(o *Options) *io.Writer { return &o.Log }, Start, (*Server).Addr, nil),
 }

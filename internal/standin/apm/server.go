@@ -84,7 +84,8 @@ func Start(o Options) (*Server, error) {
 		s.sink = newDiscard(s)
 		go func() {
 			defer close(s.ended)
-			s.sink.accept(s.ln)
+			standin.Accept(s.ln, s.sink.serve)
+			s.sink.conns.Serving.Wait()
 		}()
 		return s, nil
 	}
@@ -154,7 +155,7 @@ func (s *Server) Addr() string { return s.ln.Addr().String() }
 func (s *Server) Counts() Counts {
 	c := s.tally.counts()
 	if s.sink != nil {
-		s.sink.add(&c)
+		c = s.sink.counts()
 	}
 	s.queue.add(&c)
 	return c
@@ -167,7 +168,9 @@ func (s *Server) Close() error { return s.close() }
 func (s *Server) end() error {
 	var err error
 	if s.sink != nil {
-		err = s.sink.close(s.ln)
+		err = s.ln.Close()
+		s.sink.conns.Close()
+		s.sink.rings.Close()
 	} else {
 		err = s.http.Close()
 	}

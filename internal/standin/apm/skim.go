@@ -11,8 +11,8 @@ import (
 
 // A skimmer is a standin.Skimmer that reads nothing of a request but its length.
 type skimmer struct {
-	d *discard
-	c *discardConn
+	d      *discard
+	counts *sinkCounts
 
 	state    skimState
 	part     []byte // of a head or a line that is not complete
@@ -184,8 +184,8 @@ func (k *skimmer) answer() {
 	if k.q.get {
 		k.out = append(k.out, k.d.counters()...)
 	} else {
-		k.c.requests.Add(1)
-		k.c.bytes.Add(uint64(k.bodySize))
+		k.counts.requests.Add(1)
+		k.counts.bytes.Add(uint64(k.bodySize))
 		k.out = append(k.out, answer202...)
 		k.rec.Received(standin.RecordedRequest{Kind: "request", Partition: standin.NoRecord, Offset: standin.NoRecord, Events: standin.NoRecord})
 	}

@@ -59,10 +59,6 @@ func newConn(f *front, nc net.Conn) *conn {
 	return c
 }
 
-func (c *conn) close() {
-	c.nc.Close()
-}
-
 func (c *conn) serve() error {
 	defer func() {
 		if c.inner != nil {

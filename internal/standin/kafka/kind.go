@@ -22,10 +22,5 @@ the last seconds, unless --fsync flushes each batch to the disk before the ack.`
   carronade standin kafka --discard --listen 127.0.0.1:0
   carronade standin kafka --delay 5ms --stall 10s/1s --error timeout@1%
   carronade standin kafka --server rate=1000/s,service=constant --collapse`,
-	New: standin.NewServer((*Options).Bind, startLogging, Server.Addr, nil),
-}
-
-func startLogging(o Options, log io.Writer) (Server, error) {
-	o.Log = log
-	return Start(o)
+	New: standin.NewServer((*Options).Bind, func(o *Options) *io.Writer { return &o.Log }, Start, Server.Addr, nil),
 }

@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -71,7 +70,7 @@ type tally struct {
 
 func (t *tally) counts() Counts {
 	return Counts{
-		Requests: t.requests.Load(), Batches: t.batches.Load(), Events: t.events.Load(),
+		Connections: 1, Requests: t.requests.Load(), Batches: t.batches.Load(), Events: t.events.Load(),
 		Bytes: t.bytes.Load(), Refused: t.refused.Load(),
 		Served: t.served.Load(), ServedBytes: t.servedBytes.Load(),
 	}
@@ -92,12 +91,9 @@ type front struct {
 
 	ctx       context.Context
 	cancel    context.CancelFunc
-	wg        sync.WaitGroup
+	conns     standin.Conns[*tally]
+	closed    Counts // of closed connections; conns locks it
 	closeOnce func() error
-
-	mu           sync.Mutex
-	conns        map[*conn]struct{}
-	closedCounts Counts // of closed connections
 }
 
 // Start starts a stand-in. The returned server runs until Close.
@@ -129,7 +125,8 @@ func Start(opts Options) (Server, error) {
 		_ = rec.Close()
 		return nil, err
 	}
-	f := &front{opts: opts, record: rec, broker: broker, conns: make(map[*conn]struct{}), maxFetchWait: maxFetchWait}
+	f := &front{opts: opts, record: rec, broker: broker, maxFetchWait: maxFetchWait}
+	f.conns.Log, f.conns.Ended = opts.Log, func(t *tally) { f.closed.add(t.counts()) }
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.dice = standin.NewRuleDice(opts.Seed, opts.Errors)
 	f.server = standin.NewSharedQueue(opts.Capacity)
@@ -141,8 +138,7 @@ func Start(opts Options) (Server, error) {
 		f.ln = tls.NewListener(f.ln, tlsConfig)
 	}
 	f.closeOnce = sync.OnceValue(f.end)
-	f.wg.Add(1)
-	go f.accept()
+	f.conns.Serving.Go(func() { standin.Accept(f.ln, f.serve) })
 	return f, nil
 }
 
@@ -181,11 +177,11 @@ func advertised(a net.Addr) string {
 func (f *front) Addr() string { return f.ln.Addr().String() }
 
 func (f *front) Counts() Counts {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	sum := f.closedCounts
-	for c := range f.conns {
-		sum.add(c.tally.counts())
+	f.conns.Lock()
+	defer f.conns.Unlock()
+	sum := f.closed
+	for _, t := range f.conns.Open {
+		sum.add(t.counts())
 	}
 	return sum
 }
@@ -195,61 +191,21 @@ func (f *front) Close() error { return f.closeOnce() }
 func (f *front) end() error {
 	f.cancel()
 	err := f.ln.Close()
-	f.mu.Lock()
-	for c := range f.conns {
-		c.close()
-	}
-	f.mu.Unlock()
+	f.conns.Close()
 	// Close the broker first: a connection may be waiting for its answer.
 	if e := f.broker.close(); err == nil {
 		err = e
 	}
-	f.wg.Wait()
+	f.conns.Serving.Wait()
 	if e := f.record.Close(); err == nil {
 		err = e
 	}
 	return err
 }
 
-func (f *front) accept() {
-	defer f.wg.Done()
-	for {
-		nc, err := f.ln.Accept()
-		if err != nil {
-			if f.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-				return
-			}
-			// Most likely the process has no descriptors left: retry after
-			// a pause instead of spinning.
-			select {
-			case <-time.After(10 * time.Millisecond):
-			case <-f.ctx.Done():
-				return
-			}
-			continue
-		}
-		c := newConn(f, nc)
-		f.mu.Lock()
-		if f.ctx.Err() != nil {
-			f.mu.Unlock()
-			nc.Close()
-			return
-		}
-		f.conns[c] = struct{}{}
-		f.closedCounts.Connections++
-		f.wg.Add(1)
-		f.mu.Unlock()
-		go func() {
-			defer f.wg.Done()
-			err := c.serve()
-			c.close()
-			f.mu.Lock()
-			delete(f.conns, c)
-			f.closedCounts.add(c.tally.counts())
-			f.mu.Unlock()
-			if err != nil && f.ctx.Err() == nil && !standin.Disconnected(err) {
-				standin.Logf(f.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
-			}
-		}()
+func (f *front) serve(nc net.Conn) {
+	c := newConn(f, nc)
+	if ended := f.conns.Enter(nc, &c.tally); ended != nil {
+		go func() { ended(c.serve()) }()
 	}
 }

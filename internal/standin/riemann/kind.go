@@ -21,10 +21,5 @@ Addresses other than TCP's follow on the same line, as in ", udp ADDR".`,
   carronade standin riemann --discard --listen 127.0.0.1:0
   carronade standin riemann --delay 5ms --error overloaded@1% --drop 0.1%
   carronade standin riemann --server rate=1000/s --warm 10s`,
-	New: standin.NewServer((*Options).Bind, startLogging, (*Server).Listening, func(o *Options) bool { return o.Discard }),
-}
-
-func startLogging(o Options, log io.Writer) (*Server, error) {
-	o.Log = log
-	return Start(o)
+	New: standin.NewServer((*Options).Bind, func(o *Options) *io.Writer { return &o.Log }, Start, (*Server).Listening, func(o *Options) bool { return o.Discard }),
 }

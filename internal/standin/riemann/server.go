@@ -47,11 +47,8 @@ type Server struct {
 
 	ctx       context.Context
 	cancel    context.CancelFunc
-	wg        sync.WaitGroup
+	conns     standin.Conns[*meter]
 	closeOnce func() error
-
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
 }
 
 // Start starts a stand-in. The server runs until Close.
@@ -67,7 +64,8 @@ func Start(opts Options) (*Server, error) {
 	if tlsConfig != nil {
 		hideAuthorities(tlsConfig)
 	}
-	s := &Server{core: newCore(opts), start: time.Now(), conns: make(map[net.Conn]struct{})}
+	s := &Server{core: newCore(opts), start: time.Now()}
+	s.conns.Log, s.conns.Ended = opts.Log, func(m *meter) { m.conns.Add(-1) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.closeOnce = sync.OnceValue(s.end)
 	if s.rec, err = standin.OpenRecord(opts.Record); err != nil {
@@ -91,13 +89,13 @@ func Start(opts Options) (*Server, error) {
 		s.rings = makeRingServers(sinkWindowSize)
 	}
 	for _, d := range s.endpoints {
-		s.wg.Go(func() {
+		s.conns.Serving.Go(func() {
 			if err := d.run(); err != nil && s.ctx.Err() == nil && !standin.Disconnected(err) {
 				standin.Logf(opts.Log, "%s: %v", d.name, err)
 			}
 		})
 	}
-	s.wg.Go(s.maintain)
+	s.conns.Serving.Go(s.maintain)
 	return s, nil
 }
 
@@ -159,7 +157,10 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*endpoint, erro
 		d.service = "tcp"
 		wrapped = tls.NewListener(wrapped, tlsConfig)
 	}
-	d.run = func() error { return s.accept(wrapped, d) }
+	d.run = func() error {
+		standin.Accept(wrapped, func(nc net.Conn) { s.serve(nc, d.meter) })
+		return nil
+	}
 	return d, nil
 }
 
@@ -216,90 +217,31 @@ func (s *Server) end() (err error) {
 			err = e
 		}
 	}
-	s.mu.Lock()
-	for nc := range s.conns {
-		nc.Close()
-	}
-	s.mu.Unlock()
+	s.conns.Close()
 	s.rings.Close()
-	s.wg.Wait()
+	s.conns.Serving.Wait()
 	if e := s.rec.Close(); err == nil {
 		err = e
 	}
 	return err
 }
 
-func (s *Server) accept(ln net.Listener, d *endpoint) error {
-	for {
-		nc, err := ln.Accept()
-		if err != nil {
-			if s.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-				return err // the end, which the caller does not log
-			}
-			// Most likely the process has no descriptors left: retry after a
-			// pause instead of spinning.
-			select {
-			case <-time.After(10 * time.Millisecond):
-			case <-s.ctx.Done():
-				return err
-			}
-			continue
-		}
-		if !s.enter(nc) {
-			return nil
-		}
-		d.meter.conns.Add(1)
-		s.wg.Add(1)
-		ended := func(err error) {
-			// Before the client can notice the end, and then end the server.
-			if err != nil && s.ctx.Err() == nil && !standin.Disconnected(err) {
-				standin.Logf(s.core.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
-			}
-			d.meter.conns.Add(-1)
-			s.leave(nc)
-			s.wg.Done()
-		}
-		if !s.sink(nc, d.meter, ended) {
-			go func() { ended(newConn(s.core, nc, d.meter, windowSize).serve()) }()
-		}
+func (s *Server) serve(nc net.Conn, m *meter) {
+	ended := s.conns.Enter(nc, m)
+	if ended == nil {
+		return
 	}
-}
-
-// sink serves a connection of the discarding server until it calls ended; false: this server
-// does not discard.
-func (s *Server) sink(nc net.Conn, m *meter, ended func(error)) bool {
-	if !s.core.opts.Discard {
-		return false
-	}
-	if tc, ok := nc.(*net.TCPConn); ok {
-		// A large receive buffer means fewer wake-ups per byte.
-		_ = tc.SetReadBuffer(4 << 20)
-	}
-	k := newSkimmer(s.core, nc, m)
-	if m.conns.Load() <= fewConns || !s.rings.Adopt(nc, k, ended) {
-		go func() { ended(standin.Skim(nc, k, make([]byte, sinkWindowSize))) }()
-	}
-	return true
-}
-
-// enter registers a connection, which Close closes; false after Close.
-func (s *Server) enter(nc net.Conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
-		nc.Close()
-		return false
-	}
-	s.conns[nc] = struct{}{}
 	s.core.tally.connections.Add(1)
-	return true
-}
-
-func (s *Server) leave(nc net.Conn) {
-	nc.Close()
-	s.mu.Lock()
-	delete(s.conns, nc)
-	s.mu.Unlock()
+	open := m.conns.Add(1)
+	if !s.core.opts.Discard {
+		go func() { ended(newConn(s.core, nc, m, windowSize).serve()) }()
+		return
+	}
+	rings := s.rings
+	if open <= fewConns {
+		rings = nil
+	}
+	rings.Serve(nc, newSkimmer(s.core, nc, m), sinkWindowSize, ended)
 }
 
 // maintain removes expired events, one part of the index at a time and all parts

@@ -58,7 +58,7 @@ func (w web) socket(rw http.ResponseWriter, r *http.Request, serve func(ctx cont
 	if !w.begin() {
 		return
 	}
-	defer w.wg.Done()
+	defer w.conns.Serving.Done()
 	c, err := websocket.Accept(rw, r, nil)
 	if err != nil {
 		return // it has answered
@@ -82,12 +82,12 @@ func (w web) socket(rw http.ResponseWriter, r *http.Request, serve func(ctx cont
 
 // begin makes Close wait for an HTTP handler; false after Close.
 func (s *Server) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.conns.Lock()
+	defer s.conns.Unlock()
 	if s.ctx.Err() != nil {
 		return false
 	}
-	s.wg.Add(1)
+	s.conns.Serving.Add(1)
 	return true
 }
 
@@ -255,7 +255,7 @@ func (w web) sentEvents(rw http.ResponseWriter, r *http.Request, q query) {
 	if !w.begin() {
 		return
 	}
-	defer w.wg.Done()
+	defer w.conns.Serving.Done()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(w.ctx, cancel)()

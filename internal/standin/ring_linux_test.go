@@ -1,0 +1,52 @@
+package standin
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Urgent data are not part of the stream. The bytes behind them are read also if nothing
+// arrives later.
+func TestSkimUrgentData(t *testing.T) {
+	t.Parallel()
+	// All that is sent at once fits into the receive buffer: nothing arrives later.
+	for _, test := range []struct{ name, before, after, answers string }{
+		{"between requests", "aa", "aaa", "AAAAA"},
+		{"in dropped bytes", dropped(60_000)[:50_000], dropped(60_000)[50_000:] + "a", "DA"},
+		{"before dropped bytes", dropped(50_000)[:5], dropped(50_000)[5:] + "a", "DA"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			skimBothWays(t, func(t *testing.T, s *lettersServer) {
+				send := func(c *net.TCPConn) {
+					write(t, c, test.before)
+					raw, err := c.SyscallConn()
+					if err != nil {
+						t.Fatal(err)
+					}
+					var sent error
+					err = raw.Write(func(fd uintptr) bool {
+						_, sent = unix.SendmsgN(int(fd), []byte{'!'}, nil, nil, unix.MSG_OOB)
+						return sent != unix.EAGAIN
+					})
+					if err != nil || sent != nil {
+						t.Fatal(err, sent)
+					}
+					write(t, c, test.after)
+				}
+				c, _, _ := s.connect(send)
+				wantAnswers(t, c, test.answers)
+				send(c)
+				wantAnswers(t, c, test.answers)
+				if err := c.CloseWrite(); err != nil {
+					t.Fatal(err)
+				}
+				if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
+					t.Errorf("got %q, %v; want the end", rest, err)
+				}
+			})
+		})
+	}
+}
