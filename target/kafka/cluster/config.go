@@ -90,11 +90,10 @@ type Config struct {
 	ReadFrom    *Location // where a pipeline reads; nil: where it produces
 	Fetch       Fetching
 
-	bufferMemory int64 // bytes waiting; 0: unbounded
-	Create       *TopicSpec
-	Security     *Security
-	ClientID     string
-	Rack         string
+	Create   *TopicSpec
+	Security *Security
+	ClientID string
+	Rack     string
 
 	Warnings []string
 	Logf     func(format string, args ...any)
@@ -164,18 +163,17 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *Config {
 
 		ClientConfig: v.String("client-config"),
 
-		Group:        v.String("group"),
-		ShareGroup:   v.String("share-group"),
-		WaitTopic:    v.Duration("wait-topic"),
-		Decode:       v.Bool("decode"),
-		UntilEnd:     v.Bool("until-end"),
-		Recycle:      v.Bool("recycle"),
-		ItemsIn:      v.String("items-in"),
-		ItemsOut:     v.String("items-out"),
-		CheckValues:  v.String("check-values"),
-		bufferMemory: v.Size("buffer-memory"),
-		ClientID:     cmp.Or(v.String("client-id"), "carronade"),
-		Rack:         v.String("rack"),
+		Group:       v.String("group"),
+		ShareGroup:  v.String("share-group"),
+		WaitTopic:   v.Duration("wait-topic"),
+		Decode:      v.Bool("decode"),
+		UntilEnd:    v.Bool("until-end"),
+		Recycle:     v.Bool("recycle"),
+		ItemsIn:     v.String("items-in"),
+		ItemsOut:    v.String("items-out"),
+		CheckValues: v.String("check-values"),
+		ClientID:    cmp.Or(v.String("client-id"), "carronade"),
+		Rack:        v.String("rack"),
 
 		RequestTimeout:  v.Duration("request-timeout"),
 		DeliveryTimeout: v.Duration("delivery-timeout"),
