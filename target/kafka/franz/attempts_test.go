@@ -87,10 +87,12 @@ func TestClientAttempts(t *testing.T) {
 	}
 }
 
-// openProducer opens a producer, which ends with the test.
-func openProducer(t *testing.T, rawURL string, given map[string][]string) *Producer {
+// connect finds the cluster of a URL, for one operation.
+func connect(t *testing.T, op, rawURL string, given map[string][]string) *cluster.Cluster {
 	t.Helper()
-	c, err := cluster.ParseConfig(targettest.Spec(t, cluster.Options(), rawURL, given))
+	spec := targettest.Spec(t, cluster.Options(), rawURL, given)
+	spec.Op = op
+	c, err := cluster.ParseConfig(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +101,13 @@ func openProducer(t *testing.T, rawURL string, given map[string][]string) *Produ
 		t.Fatal(err)
 	}
 	t.Cleanup(cl.Close)
-	p, err := NewProducer(t.Context(), cl)
+	return cl
+}
+
+// openProducer opens a producer, which ends with the test.
+func openProducer(t *testing.T, rawURL string, given map[string][]string) *Producer {
+	t.Helper()
+	p, err := NewProducer(t.Context(), connect(t, cluster.OpProduce, rawURL, given))
 	if err != nil {
 		t.Fatal(err)
 	}
