@@ -82,7 +82,8 @@ func (t *traffic) OnBrokerRead(_ kgo.BrokerMetadata, _ int16, n int, _, _ time.D
 func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, nc net.Conn, err error) {
 	t.mu.Lock()
 	sink := t.sink
-	if t.early[nc] { // it has ended already
+	ended := t.early[nc]
+	if ended {
 		delete(t.early, nc)
 	} else if err == nil {
 		t.open[nc] = true
@@ -91,7 +92,7 @@ func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, nc n
 	if err != nil && sink != nil {
 		t.absent.Note(cluster.JoinAddr(meta.Host, meta.Port), sink.Now(), err.Error())
 	}
-	if err != nil || meta.NodeID < 0 || t.closing.Load() {
+	if err != nil || ended || meta.NodeID < 0 || t.closing.Load() {
 		return
 	}
 	t.mu.Lock()
@@ -106,9 +107,10 @@ func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, nc n
 func (t *traffic) OnBrokerDisconnect(meta kgo.BrokerMetadata, nc net.Conn) {
 	t.mu.Lock()
 	used := t.open[nc]
-	t.disconnected[meta.NodeID] = true
-	delete(t.open, nc)
-	if !used { // the client reports its beginning later, or that it failed
+	if used {
+		t.disconnected[meta.NodeID] = true
+		delete(t.open, nc)
+	} else { // the client reports its beginning later, or that it failed
 		t.early[nc] = true
 	}
 	t.mu.Unlock()
