@@ -1,7 +1,6 @@
 package acceptance
 
 import (
-	"encoding/csv"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -46,14 +46,9 @@ func TestMongooseScenarios(t *testing.T) {
 			t.Errorf("%d results of %d records, want 2:\n%s", n, records, e.stdout)
 		}
 		readRows := func(name string, want int) [][]string {
-			f, err := os.Open(filepath.Join(home, ".mongoose/4.2.11/log/e2e", name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			rows, err := csv.NewReader(f).ReadAll()
-			if err != nil || len(rows) != want {
-				t.Fatalf("%s: %v, %d rows, want %d", name, err, len(rows), want)
+			rows := testkit.CSV(t, filepath.Join(home, ".mongoose/4.2.11/log/e2e", name))
+			if len(rows) != want {
+				t.Fatalf("%s: %d rows, want %d", name, len(rows), want)
 			}
 			return rows
 		}

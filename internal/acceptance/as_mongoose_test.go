@@ -1,7 +1,6 @@
 package acceptance
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -80,14 +80,9 @@ type mongooseStep struct {
 // row returns the only row of a CSV file of the step, by column.
 func (r mongooseStep) row(t *testing.T, name string) map[string]string {
 	t.Helper()
-	f, err := os.Open(filepath.Join(r.dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	all, err := csv.NewReader(f).ReadAll() // checks that all lines have the same number of fields
-	if err != nil || len(all) != 2 {
-		t.Fatalf("%s: %v, %d lines", name, err, len(all))
+	all := testkit.CSV(t, filepath.Join(r.dir, name))
+	if len(all) != 2 {
+		t.Fatalf("%s: %d lines", name, len(all))
 	}
 	row := make(map[string]string)
 	for i, column := range all[0] {

@@ -1,7 +1,6 @@
 package acceptance
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"math"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // TestAsRiemannLoad runs the command published in 2013, by a link with the script's
@@ -135,16 +136,7 @@ func lastBlock(t *testing.T, text string) map[string]float64 {
 // csvRows reads a CSV file of numbers with a header line.
 func csvRows(t *testing.T, path string) (out [][]float64) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	cells, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	for _, row := range cells[1:] {
+	for _, row := range testkit.CSV(t, path)[1:] {
 		var numbers []float64
 		for _, cell := range row {
 			v, err := strconv.ParseFloat(cell, 64)

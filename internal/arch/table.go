@@ -46,13 +46,13 @@ var Packages = []Package{
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
 	{Name: "target/targettest", May: []string{"load", "target"}},
-	{Name: "target/kafka", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/admin", "target/kafka/cluster", "target/kafka/franz", "target/kafka/recordlist", "units"}, Tests: []string{"internal/ledger"}},
+	{Name: "target/kafka", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/admin", "target/kafka/cluster", "target/kafka/franz", "target/kafka/recordlist", "units"}, Tests: []string{"internal/ledger", "internal/system"}},
 	{Name: "target/kafka/cluster", May: []string{"internal/conn", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}},
 	{Name: "target/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/cluster"}},
 	{Name: "target/kafka/admin", May: []string{"internal/conn", "measure", "target", "target/kafka/cluster", "units"}},
 	{Name: "target/kafka/recordlist"},
 	{Name: "target/apm", May: []string{"internal/conn", "internal/impair", "internal/secret", "internal/socket", "internal/wire/apm", "load", "measure", "payload", "target", "units"}},
-	{Name: "target/riemann", May: []string{"internal/conn", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
+	{Name: "target/riemann", May: []string{"internal/conn", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger", "internal/system"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
 	{Name: "target/...", May: protocol},
 
@@ -63,7 +63,7 @@ var Packages = []Package{
 	{Name: "internal/standin", May: []string{"internal/socket", "internal/system", "units"}},
 	{Name: "internal/standin/apm", May: []string{"internal/secret", "internal/standin", "internal/wire/apm", "units"}},
 	{Name: "internal/standin/kafka", May: []string{"internal/secret", "internal/standin", "internal/system", "units"}},
-	{Name: "internal/standin/riemann", May: []string{"internal/standin", "internal/wire/riemann", "units"}},
+	{Name: "internal/standin/riemann", May: []string{"internal/standin", "internal/wire/riemann", "units"}, Tests: []string{"internal/system"}},
 	{Name: "internal/ledger", May: []string{"load", "measure"}},
 	{Name: "internal/trust", May: []string{"load", "measure", "units"}, Files: map[string][]string{
 		"examination.go": {"internal/layout", "target"},

@@ -1,17 +1,16 @@
 package standin
 
 import (
-	"bytes"
-	"encoding/csv"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/testkit"
 )
 
 // TestRecord: every request has a line, and their times are in order. The times
@@ -83,14 +82,9 @@ func TestRecord(t *testing.T) {
 			}
 			after := r.now() // a write may end after its peer has read the answer
 
-			f, err := os.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			rows, err := csv.NewReader(f).ReadAll()
-			if err != nil || len(rows) != 6 || cmp.Diff(RecordColumns, joined(rows[0])) != "" {
-				t.Fatalf("%q and %v, want a head and 5 rows", rows, err)
+			rows := testkit.CSV(t, path)
+			if len(rows) != 6 || cmp.Diff(RecordColumns, joined(rows[0])) != "" {
+				t.Fatalf("%q, want a head and 5 rows", rows)
 			}
 			// The line of the request without an answer is written at once, before
 			// those whose answers are still delayed.
@@ -217,12 +211,8 @@ func TestCloseDuringWrite(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil || len(rows) != 2 || rows[1][8] == "" || rows[1][9] == "" {
-		t.Errorf("%q and %v, want one row with its answer", rows, err)
+	rows := testkit.CSV(t, path)
+	if len(rows) != 2 || rows[1][8] == "" || rows[1][9] == "" {
+		t.Errorf("%q, want one row with its answer", rows)
 	}
 }

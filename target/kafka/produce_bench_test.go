@@ -7,31 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/standin"
+	"carronade/internal/system"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
 )
 
-// startSink starts a discarding stand-in in a separate process, so that its CPU
-// time is not counted as the generator's.
-func startSink(b *testing.B) (addr string) {
-	b.Helper()
-	child, err := standin.Spawn(context.Background(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "events:4")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := child.Stop(); err != nil {
-			b.Error(err)
-		}
-	})
-	return child.Addr()
-}
-
 // BenchmarkWire sends as the engine does at full speed: one operation is one
 // event of 100 bytes.
 func BenchmarkWire(b *testing.B) {
-	addr := startSink(b)
+	addr := spawnStandin(b, "--topic", "events:4").Addr()
 	tests := []struct {
 		name     string
 		given    []string
@@ -66,7 +50,7 @@ func BenchmarkWire(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
-			before := cpuTime()
+			before := system.CPU()
 			b.ResetTimer()
 			run.Start()
 			res, err := run.Wait()
@@ -74,7 +58,7 @@ func BenchmarkWire(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			cpu := cpuTime() - before
+			cpu := system.CPU() - before
 			if res.Measurement.Acked != uint64(b.N) {
 				b.Fatal(fmt.Errorf("%d of %d acked: %+v", res.Measurement.Acked, b.N, res.Failures))
 			}
@@ -86,7 +70,7 @@ func BenchmarkWire(b *testing.B) {
 
 // BenchmarkWireOpenLoop sends a million events a second for two seconds.
 func BenchmarkWireOpenLoop(b *testing.B) {
-	addr := startSink(b)
+	addr := spawnStandin(b, "--topic", "events:4").Addr()
 	const rate, length = 1e6, 2 * time.Second
 	for _, linger := range []time.Duration{5 * time.Millisecond, time.Millisecond} {
 		b.Run("linger_"+linger.String(), func(b *testing.B) {
@@ -99,14 +83,14 @@ func BenchmarkWireOpenLoop(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				before := cpuTime()
+				before := system.CPU()
 				run.Start()
 				res, err := run.Wait()
 				if err != nil {
 					b.Fatal(err)
 				}
 				p.Close()
-				cpu := cpuTime() - before
+				cpu := system.CPU() - before
 				b.ReportMetric(100*cpu.Seconds()/length.Seconds(), "%cpu")
 				b.ReportMetric(float64(res.Measurement.Sent)/length.Seconds()/rate*100, "%sent")
 				b.ReportMetric(float64(res.Measurement.SendDelay.Percentile(50).Microseconds()), "send-delay-p50-us")

@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/standin"
 	embedded "carronade/internal/standin/kafka"
+	"carronade/internal/system"
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
@@ -387,7 +388,7 @@ func BenchmarkConsumeReal(b *testing.B) {
 						b.Fatal(err)
 					}
 					start := time.Now()
-					before := cpuTime()
+					before := system.CPU()
 					err = sess.Source().Receive(context.Background(), func() time.Duration { return time.Since(start) }, func(_ int, as []load.Arrival) {
 						for i := range as {
 							events.Add(int64(as[i].Events))
@@ -397,7 +398,7 @@ func BenchmarkConsumeReal(b *testing.B) {
 						b.Fatal(err)
 					}
 					busy += time.Since(start)
-					b.ReportMetric(float64(cpuTime()-before)/n, "cpu-ns/event")
+					b.ReportMetric(float64(system.CPU()-before)/n, "cpu-ns/event")
 					if err := sess.Close(); err != nil {
 						b.Fatal(err)
 					}

@@ -7,31 +7,15 @@ import (
 	"time"
 
 	"carronade/internal/socket"
-	"carronade/internal/standin"
+	"carronade/internal/system"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 )
 
-// sink starts a discarding stand-in in a separate process, so that its CPU time
-// does not count as the generator's.
-func sink(b *testing.B) (addr string) {
-	b.Helper()
-	child, err := standin.Spawn(b.Context(), "", "riemann", "--listen", "127.0.0.1:0", "--discard")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := child.Stop(); err != nil {
-			b.Error(err)
-		}
-	})
-	return child.Addr()
-}
-
 // BenchmarkLane sends at full speed through the engine: one operation is one
 // event.
 func BenchmarkLane(b *testing.B) {
-	addr := sink(b)
+	addr := spawnStandin(b).Addr()
 	for _, tt := range []struct {
 		name     string
 		given    []string
@@ -68,7 +52,7 @@ func BenchmarkLane(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
-			before := cpuTime()
+			before := system.CPU()
 			b.ResetTimer()
 			run.Start()
 			res, err := run.Wait()
@@ -76,7 +60,7 @@ func BenchmarkLane(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			cpu := cpuTime() - before
+			cpu := system.CPU() - before
 			if res.Measurement.Acked != uint64(b.N) {
 				b.Fatalf("%d of %d acked: %+v", res.Measurement.Acked, b.N, res.Failures)
 			}
@@ -90,7 +74,7 @@ func BenchmarkLane(b *testing.B) {
 // BenchmarkOpenLoop sends a hundred thousand messages per second for two
 // seconds.
 func BenchmarkOpenLoop(b *testing.B) {
-	addr := sink(b)
+	addr := spawnStandin(b).Addr()
 	const rate, length = 100_000, 2 * time.Second
 	for b.Loop() {
 		s, err := Kind{}.Open(b.Context(), specOf(b, "riemann://"+addr))
@@ -101,14 +85,14 @@ func BenchmarkOpenLoop(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		before := cpuTime()
+		before := system.CPU()
 		run.Start()
 		res, err := run.Wait()
 		if err != nil {
 			b.Fatal(err)
 		}
 		s.Close()
-		cpu := cpuTime() - before
+		cpu := system.CPU() - before
 		b.ReportMetric(100*cpu.Seconds()/length.Seconds(), "%cpu")
 		b.ReportMetric(float64(res.Measurement.Sent)/length.Seconds()/rate*100, "%sent")
 		b.ReportMetric(float64(res.Measurement.SendDelay.Percentile(50).Microseconds()), "send-delay-p50-us")

@@ -23,9 +23,9 @@ func TestConnectionMemory(t *testing.T) {
 	})
 }
 
-// spawnStandin starts a discarding stand-in in a process of its own, since the memory of
-// this one is measured.
-func spawnStandin(t *testing.T, args ...string) *standin.Child {
+// spawnStandin starts a discarding stand-in in a process of its own, since the memory or the
+// processor time of this one is measured.
+func spawnStandin(t testing.TB, args ...string) *standin.Child {
 	t.Helper()
 	child, err := standin.Spawn(t.Context(), "", append([]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
 	if err != nil {

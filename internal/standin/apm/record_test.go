@@ -1,12 +1,11 @@
 package apm
 
 import (
-	"encoding/csv"
 	"net/http"
-	"os"
 	"path/filepath"
 	"testing"
 
+	"carronade/internal/testkit"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -30,14 +29,9 @@ func TestRecord(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			f, err := os.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			rows, err := csv.NewReader(f).ReadAll()
-			if err != nil || len(rows) != 4 {
-				t.Fatalf("%q and %v, want 3 requests", rows, err)
+			rows := testkit.CSV(t, path)
+			if len(rows) != 4 {
+				t.Fatalf("%q, want 3 requests", rows)
 			}
 			for _, r := range rows[1:] {
 				if r[2] != "request" || r[6] != tt.events || r[7] == "" || r[8] == "" || r[9] == "" {

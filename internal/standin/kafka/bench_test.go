@@ -6,15 +6,13 @@ import (
 	"io"
 	"net"
 	"os"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/standin"
 	"carronade/internal/standin/kafka"
+	"carronade/internal/system"
 	"carronade/internal/testkit"
 )
 
@@ -44,8 +42,8 @@ func BenchmarkSink(b *testing.B) {
 					b.Log(child.Output())
 				}
 			}()
-			before := cpuOf(b, child.Pid())
-			own := cpuOf(b, os.Getpid())
+			before := system.CPUOf(child.Pid())
+			own := system.CPUOf(os.Getpid())
 			b.ResetTimer()
 			done := make(chan error, c.conns)
 			for i := range c.conns {
@@ -62,25 +60,10 @@ func BenchmarkSink(b *testing.B) {
 			b.StopTimer()
 			n := float64(b.N) * float64(c.records)
 			b.ReportMetric(n/elapsed.Seconds()/1e6, "Mevents/s")
-			b.ReportMetric(float64(cpuOf(b, child.Pid())-before)/n, "sink-cpu-ns/event")
-			b.ReportMetric(float64(cpuOf(b, os.Getpid())-own)/n, "own-cpu-ns/event")
+			b.ReportMetric(float64(system.CPUOf(child.Pid())-before)/n, "sink-cpu-ns/event")
+			b.ReportMetric(float64(system.CPUOf(os.Getpid())-own)/n, "own-cpu-ns/event")
 		})
 	}
-}
-
-// cpuOf is the CPU time of a process so far, from /proc; 0 elsewhere.
-func cpuOf(tb testing.TB, pid int) time.Duration {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	if err1 != nil || err2 != nil {
-		tb.Fatal(err1, err2)
-	}
-	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // BenchmarkServe fetches from a discard broker in another process, one MiB per
@@ -112,7 +95,7 @@ func BenchmarkServe(b *testing.B) {
 	req.Topics = append(req.Topics, rt)
 	frame := kafka.FrameOf(req)
 	const events = 9000 // in the complete batches of 1000 in one MiB
-	before, own := cpuOf(b, child.Pid()), cpuOf(b, os.Getpid())
+	before, own := system.CPUOf(child.Pid()), system.CPUOf(os.Getpid())
 	buf := make([]byte, 256<<10)
 	for b.Loop() {
 		if _, err := nc.Write(frame); err != nil {
@@ -131,6 +114,6 @@ func BenchmarkServe(b *testing.B) {
 	}
 	n := float64(b.N) * events
 	b.ReportMetric(n/b.Elapsed().Seconds()/1e6, "Mevents/s")
-	b.ReportMetric(float64(cpuOf(b, child.Pid())-before)/n, "sink-cpu-ns/event")
-	b.ReportMetric(float64(cpuOf(b, os.Getpid())-own)/n, "own-cpu-ns/event")
+	b.ReportMetric(float64(system.CPUOf(child.Pid())-before)/n, "sink-cpu-ns/event")
+	b.ReportMetric(float64(system.CPUOf(os.Getpid())-own)/n, "own-cpu-ns/event")
 }

@@ -1,13 +1,13 @@
 package kafka
 
 import (
-	"encoding/csv"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"carronade/internal/testkit"
 )
 
 // TestRecord: the record contains what a client produces and consumes, by
@@ -38,14 +38,9 @@ func TestRecord(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		rows, err := csv.NewReader(f).ReadAll()
-		if err != nil || len(rows) < 3 {
-			t.Fatalf("%q and %v", rows, err)
+		rows := testkit.CSV(t, path)
+		if len(rows) < 3 {
+			t.Fatalf("%q", rows)
 		}
 		next := map[string]int64{"produce": want - events, "fetch": 0}
 		for _, r := range rows[1:] {

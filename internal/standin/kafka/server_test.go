@@ -1,9 +1,7 @@
 package kafka
 
 import (
-	"encoding/csv"
 	"errors"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -13,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit"
 )
 
 // limited is a server of this many events a second, for which this many may wait.
@@ -143,14 +142,9 @@ func TestServerInRecord(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		rows, err := csv.NewReader(f).ReadAll()
-		if err != nil || len(rows) != n+1 {
-			t.Fatalf("%d rows and %v, want %d", len(rows), err, n+1)
+		rows := testkit.CSV(t, path)
+		if len(rows) != n+1 {
+			t.Fatalf("%d rows, want %d", len(rows), n+1)
 		}
 		served := int64(0)
 		for _, r := range rows[1:] {

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"carronade/internal/standin"
 	"carronade/internal/standin/riemann"
+	"carronade/internal/system"
 	"carronade/internal/testkit"
 	wire "carronade/internal/wire/riemann"
 )
@@ -63,7 +62,7 @@ func BenchmarkSink(b *testing.B) {
 					msg.Events = append(msg.Events, l.event)
 				}
 				frame := wire.AppendFramed(nil, &msg)
-				before, own := cpuOf(b, child.Pid()), cpuOf(b, os.Getpid())
+				before, own := system.CPUOf(child.Pid()), system.CPUOf(os.Getpid())
 				b.ResetTimer()
 				if err := pour(child.Addr(), frame, b.N); err != nil {
 					b.Fatal(err)
@@ -73,8 +72,8 @@ func BenchmarkSink(b *testing.B) {
 				n := float64(b.N)
 				b.ReportMetric(n/elapsed.Seconds()/1e6, "Mmsg/s")
 				b.ReportMetric(n*float64(len(frame))/elapsed.Seconds()/1e6, "MB/s")
-				b.ReportMetric(float64(cpuOf(b, child.Pid())-before)/n, "sink-cpu-ns/msg")
-				b.ReportMetric(float64(cpuOf(b, os.Getpid())-own)/n, "own-cpu-ns/msg")
+				b.ReportMetric(float64(system.CPUOf(child.Pid())-before)/n, "sink-cpu-ns/msg")
+				b.ReportMetric(float64(system.CPUOf(os.Getpid())-own)/n, "own-cpu-ns/msg")
 			})
 		}
 	}
@@ -120,19 +119,4 @@ func pour(addr string, frame []byte, n int) error {
 		}
 	}
 	return <-failed
-}
-
-// cpuOf is the CPU time of a process so far, from /proc; 0 elsewhere.
-func cpuOf(tb testing.TB, pid int) time.Duration {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	if err1 != nil || err2 != nil {
-		tb.Fatal(err1, err2)
-	}
-	return time.Duration(user+system) * 10 * time.Millisecond
 }

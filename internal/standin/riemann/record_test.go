@@ -2,14 +2,13 @@ package riemann
 
 import (
 	"context"
-	"encoding/csv"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/coder/websocket"
 
+	"carronade/internal/testkit"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -46,15 +45,7 @@ func TestRecord(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		rows, err := csv.NewReader(f).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := testkit.CSV(t, path)
 		each := "2"
 		if opts.Discard {
 			each = "" // it does not decode them
