@@ -77,7 +77,7 @@ func OpenSpool(dir string) (*FileSpool, error) {
 // Close closes the spool. It cannot be used afterwards.
 func (s *FileSpool) Close() error {
 	s.leave()
-	return s.lock.Close()
+	return system.CloseLocked(s.lock)
 }
 
 // leave closes the run in use.

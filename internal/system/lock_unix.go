@@ -22,3 +22,10 @@ func TryLock(f *os.File, shared bool) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// CloseLocked gives up the lock of a file, and closes it. Closing alone would leave the lock to a
+// process that another goroutine is just starting, until that one runs its program.
+func CloseLocked(f *os.File) error {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // closing is what must not fail
+	return f.Close()
+}

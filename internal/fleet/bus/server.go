@@ -289,7 +289,7 @@ func (s *Server) release() {
 		s.nats.WaitForShutdown()
 	}
 	if s.lock != nil {
-		s.lock.Close()
+		_ = system.CloseLocked(s.lock)
 	}
 }
 

@@ -212,7 +212,7 @@ func (b *broker) close() error {
 // removeData removes the temporary folder, and releases the user's.
 func (b *broker) removeData() error {
 	if b.lock != nil {
-		_ = b.lock.Close()
+		_ = system.CloseLocked(b.lock)
 	}
 	if b.dir == "" {
 		return nil

@@ -1,0 +1,43 @@
+//go:build unix
+
+package system
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestCloseLocked: the lock is free once its file is closed, although a process that is just started
+// still has the descriptor.
+func TestCloseLocked(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	open := func() *os.File {
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	first, second := open(), open()
+	defer second.Close()
+	if ok, err := TryLock(first, false); !ok || err != nil {
+		t.Fatalf("locked %v: %v", ok, err)
+	}
+	child, err := unix.Dup(int(first.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(child)
+	if ok, err := TryLock(second, false); ok || err != nil {
+		t.Fatalf("locked twice %v: %v", ok, err)
+	}
+	if err := CloseLocked(first); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := TryLock(second, false); !ok || err != nil {
+		t.Errorf("locked again %v: %v", ok, err)
+	}
+}
