@@ -54,7 +54,10 @@ type Incident struct {
 	AfterPerS   *float64 `json:"after_per_s,omitempty"`
 	Scheduled   bool     `json:"scheduled"` // the schedule makes it
 	Explained   bool     `json:"explained"`
-	Coincidence []int    `json:"findings"` // of its group, by their place
+	FrozenS     float64  `json:"frozen_s,omitempty"` // of a stall: how long the generator was frozen in it
+	Coincidence []int    `json:"findings"`           // of its group, by their place
+
+	freezes int // that overlap it
 }
 
 // A Finding is something that was watched and that coincided.
@@ -141,6 +144,8 @@ func groupOf(g *group, r *input) Group {
 			Explained: g.Explained(in, r.Causes), Coincidence: append([]int{}, in.By...),
 		}
 		switch value, usual := in.Value, in.Usual; g.Kind {
+		case stall:
+			o.frozen(in.over, r.Causes)
 		case spike:
 			value, usual = value*1e6, usual*1e6
 			o.P99US, o.UsualUS = &value, &usual
@@ -159,6 +164,23 @@ func groupOf(g *group, r *input) Group {
 		out.Findings = append(out.Findings, o)
 	}
 	return out
+}
+
+// frozen notes the freezes of the generator that overlap a stall. One overlap may be chance, so it is
+// no finding. But the generator received no answer during it.
+func (in *Incident) frozen(s span, causes []cause) {
+	i := slices.IndexFunc(causes, func(c cause) bool { return c.From == "generator" && c.Name == "freeze" })
+	if i < 0 {
+		return
+	}
+	until := s.Start // those of several machines may overlap
+	for _, f := range within(inOrder(causes[i].Moments), s) {
+		if f.End > f.Start {
+			in.freezes++
+		}
+		in.FrozenS += max(0, f.End-max(f.Start, until)).Seconds()
+		until = max(until, f.End)
+	}
 }
 
 // rounded rounds a length up to five seconds.

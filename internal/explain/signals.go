@@ -36,9 +36,7 @@ type scale struct {
 // signals returns the senses in which a cause may coincide with incidents of a group.
 func signals(c *cause, g *group, r *input) (out []signal) {
 	if c.Moments != nil {
-		spans := slices.Clone(c.Moments)
-		slices.SortFunc(spans, func(a, b span) int { return int(a.Start - b.Start) })
-		s := signal{exact: true, spans: within(spans, g.among), scales: []scale{{by: 200 * time.Millisecond}, {by: time.Second}}}
+		s := signal{exact: true, spans: within(inOrder(c.Moments), g.among), scales: []scale{{by: 200 * time.Millisecond}, {by: time.Second}}}
 		switch g.Kind { // the times of spikes are known to an interval
 		case stall:
 			s.scales = []scale{
@@ -91,6 +89,13 @@ func signals(c *cause, g *group, r *input) (out []signal) {
 		add("dip", peaks(cells, c.Unit, -1), 0, width)
 	}
 	return out
+}
+
+// inOrder returns spans in order of time.
+func inOrder(spans []span) []span {
+	spans = slices.Clone(spans)
+	slices.SortFunc(spans, func(a, b span) int { return int(a.Start - b.Start) })
+	return spans
 }
 
 // within returns the spans that touch a period, without what is outside it.

@@ -56,8 +56,8 @@ func (x *Explanation) group(p *layout.Page, g *Group) {
 	if n := len(g.Findings) - mostFindings; n > 0 {
 		p.Pair("", "", fmt.Sprintf("and %d more: --json has them", n))
 	}
-	scheduled, compared := 0, 0
-	var left []string
+	scheduled, compared, freezes := 0, 0, 0
+	var left, frozen []string
 	for i := range g.Incidents {
 		in := &g.Incidents[i]
 		if in.Scheduled {
@@ -65,12 +65,27 @@ func (x *Explanation) group(p *layout.Page, g *Group) {
 			continue
 		}
 		compared++
-		if !in.Explained {
+		switch {
+		case in.Explained:
+		case in.freezes > 0:
+			freezes += in.freezes
+			frozen = append(frozen, duration(in.FrozenS)+" of its "+in.text(g.Kind))
+		default:
 			left = append(left, in.text(g.Kind))
 		}
 	}
 	if scheduled > 0 {
 		p.Pair("", "the schedule", "made "+counted(scheduled, len(g.Incidents))+": the target rate changed")
+	}
+	if len(frozen) > 0 {
+		what := "a freeze of the generator overlaps "
+		if freezes > 1 {
+			what = "freezes of the generator overlap "
+		}
+		if compared > 1 {
+			what = counted(len(frozen), compared) + ": " + what
+		}
+		p.Pair(layout.Yellow, "frozen", what+list(frozen)+"; nothing else that was watched explains "+them(len(frozen)))
 	}
 	switch {
 	case len(left) == 0:

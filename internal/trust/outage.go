@@ -14,7 +14,7 @@ import (
 // The bounds of an outage. docs/method.md explains each.
 const (
 	MostSilent = 0.10            // of the complete intervals, in which the system accepted nothing, or refused most
-	LongOutage = 5 * time.Second // of consecutive such intervals
+	LongOutage = 5 * time.Second // of such intervals, without an answer between them
 	slowAnswer = 10              // silence up to this many times the usual answer time is not an outage
 	fewEvents  = 10              // an interval with fewer completed events counts only next to another such interval
 )
@@ -117,17 +117,20 @@ func combinedIntervals(r *load.Result, start, end time.Duration) []combinedInter
 	return whole
 }
 
-// A stretch is a run of consecutive intervals in which the system did not accept what
-// it was sent.
+// A stretch is a part of a span in which the system did not accept what it was sent. Its
+// intervals follow each other, or nothing was answered between them. An interval in which
+// the generator did not run is part of its time, and is no evidence: the generator sent
+// nothing that the system could answer.
 type stretch struct {
 	start, end     time.Duration
+	silent         time.Duration // the total length of the intervals that are evidence
 	taken, refused uint64
-	intervals      int
+	intervals      int // that are evidence
 	quiet          int // those of them without even a refusal
 }
 
-// stretches returns the outages within a span, and the total length and number of its
-// intervals.
+// stretches returns the outages within a span, and the total length and number of the
+// intervals in which the generator ran.
 func stretches(r *load.Result, start, end time.Duration) (out []stretch, length time.Duration, intervals int) {
 	var open *stretch
 	usual := r.Measurement.Service.Percentile(50) + r.Measurement.Batching.Percentile(50)
@@ -135,36 +138,41 @@ func stretches(r *load.Result, start, end time.Duration) (out []stretch, length 
 		s := open
 		open = nil
 		switch {
-		case s == nil:
-		case s.refused == 0 && s.end-s.start <= slowAnswer*usual: // no more than a slow answer
+		case s == nil || s.intervals == 0:
+		case s.refused == 0 && s.silent <= slowAnswer*usual: // no more than a slow answer
 		case s.refused > 0 && s.intervals == 1 && s.taken+s.refused < fewEvents: // no more than chance
 		default:
 			out = append(out, *s)
 		}
 	}
 	for _, m := range combinedIntervals(r, start, end) {
-		if generatorFroze(r, m.start, m.end) {
-			closeStretch()
-			continue // the system received nothing that it could answer
+		frozen := generatorFroze(r, m.start, m.end)
+		if !frozen {
+			length += m.end - m.start
+			intervals++
 		}
-		length += m.end - m.start
-		intervals++
 		yes, no := taken(r, m.Counts), refused(r, m.Counts)
-		out := no > yes || yes == 0 && (m.Dropped > 0 || m.before && m.after)
-		if !out {
+		silent := yes == 0 && (m.Dropped > 0 || m.before && m.after)
+		switch {
+		case silent || no > yes && !frozen:
+			if open == nil {
+				open = &stretch{start: m.start}
+			}
+			open.end = m.end
+			if frozen {
+				continue
+			}
+			open.silent += m.end - m.start
+			open.taken += yes
+			open.refused += no
+			open.intervals++
+			if yes+no == 0 {
+				open.quiet++
+			}
+		case yes > 0:
 			closeStretch()
-			continue
 		}
-		if open == nil {
-			open = &stretch{start: m.start}
-		}
-		open.end = m.end
-		open.taken += yes
-		open.refused += no
-		open.intervals++
-		if yes+no == 0 {
-			open.quiet++
-		}
+		// Else nothing was answered, and nothing waited: a stretch before it goes on if the next one follows.
 	}
 	closeStretch()
 	return out, length, intervals
@@ -198,15 +206,16 @@ func outageOf(r *load.Result, s *measure.Tally) outage {
 		return outage{decided: intervals >= LeastSeries}
 	}
 	var o outage
-	var sum time.Duration
+	var sum, silent, longest time.Duration
 	for _, s := range all {
 		sum += s.end - s.start
+		silent += s.silent
+		longest = max(longest, s.silent)
 		if s.end-s.start > o.longest.end-o.longest.start {
 			o.longest = s
 		}
 	}
-	longest := o.longest.end - o.longest.start
-	o.share = float64(sum) / float64(length)
+	o.share = float64(silent) / float64(length)
 	o.decided = intervals >= LeastSeries || o.share == 1
 	o.bad = o.decided && (o.share > MostSilent || longest >= LongOutage)
 	o.text = describe(all, sum, r.Unanswered)

@@ -164,8 +164,21 @@ func TestOutage(t *testing.T) {
 		},
 		{
 			name: "a second without an answer before and after a freeze", mode: full, letters: "...........sssssss...........", ok: true, silent: 2. / 24,
-			want: "nothing was answered in 2 stretches of 2 s together", alter: frozenFrom(12, 17),
+			want: "nothing was answered from second 11 to second 18", alter: frozenFrom(12, 17),
 		},
+		{
+			name: "dead from the middle on, and the generator froze in it and at its end", mode: open, letters: strings.Repeat(".", 5) + strings.Repeat("s", 15), silent: 11. / 17,
+			want: "nothing was answered from second 6 to second 20", alter: frozenFrom(7, 8, 14, 15, 19, 20),
+		},
+		{
+			name: "the generator froze when the system died", mode: full, letters: "...sssssss", silent: 6. / 9,
+			want: "nothing was answered from second 3 to second 10", alter: frozenFrom(3, 4),
+		},
+		{
+			name: "an answer while the generator froze half of the time", mode: full, letters: "..sss.sss.", silent: 6. / 9,
+			want: "nothing was answered in 2 stretches of 6 s together, the longest from second 2 to second 5", alter: frozenFrom(5, 6),
+		},
+		{name: "all is refused, and nothing is due in between", mode: open, letters: "...rr_rr__.", silent: 4. / 11, want: "no event was accepted from second 3 to second 8"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
