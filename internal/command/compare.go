@@ -244,6 +244,8 @@ func compareHint(err error) string {
 	switch {
 	case errors.Is(err, judge.ErrBothSides):
 		return "choose the sides so that no report is on both"
+	case errors.Is(err, judge.ErrOperations):
+		return "choose reports of one operation: carronade report list --columns id,op,target shows the operation of each"
 	case errors.Is(err, judge.ErrNoneFit):
 		return "carronade report show says why; --untrusted also judges runs that were not trustworthy"
 	}

@@ -309,6 +309,19 @@ func TestEmptyStore(t *testing.T) {
 	}
 }
 
+// A report of operations on topics, such as the newest, is not compared with a run.
+func TestCompareOperations(t *testing.T) {
+	s := newTestStore(t)
+	s.repeat(6, "main", "aaaa", 3*day, 50e3)
+	s.keep("", "", time.Hour, 50e3, func(d *report.Document) { d.Op = "topics list" })
+	for _, args := range [][]string{{"last~1", "last"}, {"last~1", "last", "--untrusted", "--same-system", "--json"}} {
+		code, words := s.run(append([]string{"compare"}, args...)...)
+		if code != system.ExitFailed || s.out.Len() > 0 || !strings.Contains(words, "different operations") || !strings.Contains(words, "-> choose reports of one operation: carronade report list") {
+			t.Errorf("%s: got %d, %q\n%s", args, code, words, s.out.String())
+		}
+	}
+}
+
 // Unusable runs are left out, and named.
 func TestVerifyLeavesOut(t *testing.T) {
 	s := newTestStore(t)

@@ -196,7 +196,7 @@ func plainField(name string) string {
 func (d *Differing) words() string {
 	side := func(values []string) string {
 		if len(values) == 0 {
-			return "nothing"
+			return "not set"
 		}
 		shown := make([]string, 0, len(values))
 		for _, v := range values {

@@ -151,6 +151,16 @@ func TestCompare(t *testing.T) {
 			candidate: append(runs(3, "c", 8, level, p99, 0.01, fields{"rate": "1k/s"}), runs(4, "d", 8, level, p99, 0.01, fields{"rate": "2k/s"})...),
 			err:       "no workload is on both sides: the base has 2, the candidate 2, all different",
 		},
+		{
+			name: "operations on topics with a run", base: runs(1, "a", 8, level, p99, 0.01),
+			candidate: runs(2, "b", 1, level, p99, 0.01, fields{"op": "topics list", "acks": nil, "for": nil}),
+			err:       "the sides are of different operations: the base's reports are of produce and the candidate's of topics list",
+		},
+		{
+			name: "operations on topics beside runs", base: append(runs(1, "a", 8, level, p99, 0.01), runs(2, "b", 1, level, p99, 0.01, fields{"op": "topics list"})...),
+			candidate: append(runs(3, "c", 8, level, p99/2, 0.005), runs(4, "d", 1, level, p99, 0.01, fields{"op": "topics create"})...),
+			want:      []string{"response p99: better "}, verdict: "better",
+		},
 		{name: "the same report", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(1, "a", 1, level, p99, 0.01), err: "report a0 is on both sides"},
 		{name: "nothing", candidate: runs(1, "a", 8, level, p99, 0.01), err: "the base has no reports"},
 	} {
