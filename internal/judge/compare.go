@@ -263,6 +263,8 @@ func newestRevisions(rows []store.Row) (kept []store.Row, older int) {
 var (
 	ErrBothSides = errors.New("on both sides")
 	ErrNoneFit   = errors.New("can be judged")
+	// ErrUntrusted is an ErrNoneFit: some could be judged if untrusted runs were accepted.
+	ErrUntrusted = fmt.Errorf("%w", ErrNoneFit)
 	// ErrOperations: what one operation takes says nothing about another.
 	ErrOperations = errors.New("different operations")
 )
@@ -276,10 +278,14 @@ func nothingFit(c *Comparison) error {
 		if len(s.side.Reports) > 0 {
 			continue
 		}
-		if len(s.side.LeftOut) == 0 {
+		out := s.side.LeftOut
+		switch len(out) {
+		case 0:
 			return fmt.Errorf("the %s has no reports", s.name)
+		case 1:
+			return fmt.Errorf("no report of the %s %w: %s is %s", s.name, noneFit(out), out[0].ID, out[0].Why)
 		}
-		return fmt.Errorf("none of the %s's %d reports %w: %s is %s", s.name, len(s.side.LeftOut), ErrNoneFit, s.side.LeftOut[0].ID, s.side.LeftOut[0].Why)
+		return fmt.Errorf("none of the %s's %d reports %w: %s is %s", s.name, len(out), noneFit(out), out[0].ID, out[0].Why)
 	}
 	return errors.New("nothing to compare")
 }
