@@ -11,22 +11,37 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
+	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/workload"
 )
 
 const replayLong = `Runs the workload of a stored report again, once, as it was resolved then: its
-target, seed, load, settings of the system under test and labels. Flags, and a
-target if given, override the report. Files that the first run wrote (--hdr,
---trace) are written again only if you pass the flag. Attached files (--attach)
-are not copied from the old report: pass them again. Operations on topics are
-made again by the command carronade topics. A report has references to secrets,
-not the secrets: env:NAME and file:PATH are read again, and a command line with
-a secret in it must be passed again.`
+target, seed, load, settings of the system under test and labels. The labels
+that make a report part of a search, a variation or a scenario are left out.
+Flags, and a target if given, override the report. Files that the first run
+wrote (--hdr, --trace) are written again only if you pass the flag. Attached
+files (--attach) are not copied from the old report: pass them again.
+Operations on topics are made again by the command carronade topics. A report
+has references to secrets, not the secrets: env:NAME and file:PATH are read
+again, and a command line with a secret in it must be passed again.`
 
 // notReplayed are settings about the output of the first run.
 var notReplayed = []string{"hdr", "trace", "trace-events", "repeat"}
+
+// partLabels are the labels that make a report part of a search, a variation or a scenario. A replay is
+// part of none, and would be counted as one.
+var partLabels = []string{
+	report.SearchLabel, report.RoleLabel, searchLabel, judge.SeriesLabel, judge.PlanLabel, judge.CellLabel,
+	report.ScenarioLabel, report.ScenarioStepLabel,
+}
+
+// ofPart reports whether a label, K=V, makes a report part of a whole.
+func ofPart(label string) bool {
+	k, _, _ := strings.Cut(label, "=")
+	return slices.Contains(partLabels, k)
+}
 
 // replayCommand runs a report's workload again.
 func (s *session) replayCommand() *cobra.Command {
@@ -121,6 +136,11 @@ func replayed(d *report.Document) (*workload.Document, error) {
 		return nil, err
 	}
 	doc.Entries = slices.DeleteFunc(doc.Entries, func(e workload.Entry) bool { return slices.Contains(notReplayed, e.Name) })
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.Name == "label" {
+			e.Values = slices.DeleteFunc(e.Values, ofPart)
+		}
+	}
 	for i := range doc.Entries { // line numbers of a report mean nothing to users
 		doc.Entries[i].Where = strings.Replace(doc.Entries[i].Where, ":1:", ":", 1)
 	}

@@ -87,7 +87,7 @@ func (s *session) replayTopics(ctx context.Context, t *command.Settings, d *repo
 		args[2] = to
 	}
 	for _, k := range slices.Sorted(maps.Keys(d.Labels)) {
-		if k != "as" { // this is the program itself
+		if k != "as" && !ofPart(k) { // this is the program itself
 			args = append(args, "--label="+k+"="+d.Labels[k])
 		}
 	}

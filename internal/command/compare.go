@@ -244,8 +244,18 @@ func compareHint(err error) string {
 	switch {
 	case errors.Is(err, judge.ErrBothSides):
 		return "choose the sides so that no report is on both"
+	case errors.Is(err, judge.ErrOperations):
+		return "choose reports of one operation: carronade report list --columns id,op,target shows the operation of each"
 	case errors.Is(err, judge.ErrNoneFit):
-		return "carronade report show says why; --untrusted also judges runs that were not trustworthy"
+		return unfitHint(err)
 	}
 	return "carronade collate shows what differs; more filters choose one workload and one system on each side"
+}
+
+// unfitHint is the hint for reports that are all left out.
+func unfitHint(err error) string {
+	if errors.Is(err, judge.ErrUntrusted) {
+		return "carronade report show says why; --untrusted also judges runs that were not trustworthy"
+	}
+	return "carronade report show says why; run it again"
 }

@@ -21,6 +21,7 @@ import (
 	"carronade/internal/store/sqlite"
 	"carronade/internal/system"
 	"carronade/internal/testkit/reporttest"
+	"carronade/load"
 	"carronade/measure"
 )
 
@@ -126,7 +127,8 @@ func (s *testStore) run(args ...string) (code int, words string) {
 			return base, candidate, nil
 		},
 	}
-	cmd := map[string]func(ReportTools) *cobra.Command{"collate": Collate, "compare": Compare, "verify": Verify}[args[0]](tools)
+	deleting := func(t ReportTools) *cobra.Command { return (&commands{t}).deleting() }
+	cmd := map[string]func(ReportTools) *cobra.Command{"collate": Collate, "compare": Compare, "verify": Verify, "delete": deleting}[args[0]](tools)
 	cmd.SetArgs(args[1:])
 	cmd.SetOut(&s.notes)
 	cmd.SetErr(&s.notes)
@@ -306,6 +308,50 @@ func TestEmptyStore(t *testing.T) {
 	}
 	if code, words := s.run("compare", "last~1", "last"); code != system.ExitFailed || words == "" {
 		t.Errorf("compare: %d, %s", code, words)
+	}
+}
+
+// A report of operations on topics, such as the newest, is not compared with a run.
+func TestCompareOperations(t *testing.T) {
+	s := newTestStore(t)
+	s.repeat(6, "main", "aaaa", 3*day, 50e3)
+	s.keep("", "", time.Hour, 50e3, func(d *report.Document) { d.Op = "topics list" })
+	for _, args := range [][]string{{"last~1", "last"}, {"last~1", "last", "--untrusted", "--same-system", "--json"}} {
+		code, words := s.run(append([]string{"compare"}, args...)...)
+		if code != system.ExitFailed || s.out.Len() > 0 || !strings.Contains(words, "different operations") || !strings.Contains(words, "-> choose reports of one operation: carronade report list") {
+			t.Errorf("%s: got %d, %q\n%s", args, code, words, s.out.String())
+		}
+	}
+}
+
+// A hint is not about a flag that changes nothing.
+func TestNoneFitHints(t *testing.T) {
+	cut := func(d *report.Document) { d.Partial, d.Stopped = true, load.Interrupted }
+	late := func(d *report.Document) { d.Trust.OK, d.Trust.Reasons = false, []string{"late"} }
+	const again, untrusted = "-> carronade report show says why; run it again", "-> carronade report show says why; --untrusted also judges"
+	for _, tt := range []struct {
+		name  string
+		base  func(*report.Document)
+		flags []string
+		want  []string
+	}{
+		{"interrupted", cut, nil, []string{"is cut short (interrupted)", again}},
+		{"interrupted, with the flag", cut, []string{"--untrusted"}, []string{"is cut short (interrupted)", again}},
+		{"not trusted", late, nil, []string{"is not trustworthy", untrusted}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newTestStore(t)
+			id := s.keep("main", "aaaa", 3*day, 50e3, tt.base)
+			s.keep("pr", "bbbb", 2*day, 50e3)
+			for args, subject := range map[string]string{"compare main pr": "no report of the base can be judged: ", "verify branch=main": "no report can be judged: "} {
+				code, words := s.run(append(strings.Fields(args), tt.flags...)...)
+				for _, want := range append(tt.want, subject+id) {
+					if code != system.ExitFailed || !strings.Contains(words, want) {
+						t.Errorf("%s: got %d, %q, want %q", args, code, words, want)
+					}
+				}
+			}
+		})
 	}
 }
 

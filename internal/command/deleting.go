@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,10 +58,19 @@ that filters choose only after confirmation, or with --yes.`,
 		if err := s.Delete(ctx, ids...); err != nil {
 			return err
 		}
-		c.Note("deleted %s", units.Plural(len(ids), "report"))
+		c.Note("deleted %s: %s", units.Plural(len(ids), "report"), few(ids))
 		return errors.Join(c.noteParts(ctx, s, searches, "trial", "search", "find"), c.noteParts(ctx, s, scenarios, "step", "scenario", report.ScenarioLabel))
 	})
 	return cmd
+}
+
+// few names at most five of the ids.
+func few(ids []string) string {
+	const most = 5
+	if len(ids) <= most {
+		return strings.Join(ids, " ")
+	}
+	return fmt.Sprintf("%s and %d others", strings.Join(ids[:most-1], " "), len(ids)-most+1)
 }
 
 // amongThem are those of the reports that have a mode.

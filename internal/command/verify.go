@@ -191,7 +191,7 @@ func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o 
 		return nil, &Words{Err: err, Hint: "--against takes the reports of the same workloads on the same systems; carronade compare compares others, and --same-system ignores addresses"}
 	}
 	if err != nil {
-		return nil, &Words{Err: err, Hint: "carronade report show says why; --untrusted also judges runs that were not trustworthy"}
+		return nil, &Words{Err: err, Hint: unfitHint(err)}
 	}
 	return found, nil
 }

@@ -57,7 +57,7 @@ func TestBrokersThatDoNotDescribe(t *testing.T) {
 		},
 		{
 			name: "a setting on one side only", base: set(3), candidate: set(3, "num.io.threads", "64"),
-			want: []string{"!broker settings num io threads was nothing and is 64"},
+			want: []string{"!broker settings num io threads was not set and is 64"},
 		},
 		{
 			name: "more than can be listed", base: many("#1", "k"), candidate: many("#2", "k"),
@@ -65,7 +65,7 @@ func TestBrokersThatDoNotDescribe(t *testing.T) {
 		},
 		{
 			name: "one more displaces the last", base: many("#1", "k"), candidate: many("#2", "j"),
-			want: []string{"!too many broker settings differ to list (report show --json has both)", "!broker settings b was nothing and is 1"},
+			want: []string{"!too many broker settings differ to list (report show --json has both)", "!broker settings b was not set and is 1"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

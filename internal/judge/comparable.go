@@ -65,10 +65,10 @@ func findings(base, candidate []store.Row) []Finding {
 		rows []store.Row
 	}{{"base", base}, {"candidate", candidate}} {
 		if n := len(s.rows) - len(trusted(slices.Clone(s.rows))); n > 0 {
-			out = append(out, Finding{true, "trust", fmt.Sprintf("the generator was the limit of %d of the %s's %d runs", n, s.name, len(s.rows))})
+			out = append(out, Finding{true, "trust", "the generator was the limit of " + runsOf(n, len(s.rows), s.name)})
 		}
 		if n := count(s.rows, noisy); n > 0 {
-			out = append(out, Finding{false, "trust", fmt.Sprintf("%d of the %s's %d runs %s noisy: intervals and verdicts allow for what their generators added", n, s.name, len(s.rows), isOrAre(n))})
+			out = append(out, Finding{false, "trust", fmt.Sprintf("%s %s noisy: intervals and verdicts allow for what %s added", runsOf(n, len(s.rows), s.name), isOrAre(n), itsGenerator(n))})
 		}
 	}
 	return out
@@ -88,6 +88,21 @@ func targetFindings(base, candidate []store.Row) []Finding {
 		return []Finding{{false, "target", text}}
 	}
 	return []Finding{{len(settingsDiffer(base, candidate)) > 0, "target", text + " (give --same-system if both are one system)"}}
+}
+
+// runsOf names n of all runs of a side.
+func runsOf(n, all int, side string) string {
+	if all == 1 {
+		return "the " + side + "'s only run"
+	}
+	return fmt.Sprintf("%d of the %s's %d runs", n, side, all)
+}
+
+func itsGenerator(n int) string {
+	if n == 1 {
+		return "its generator"
+	}
+	return "their generators"
 }
 
 func isOrAre(n int) string {
@@ -196,7 +211,7 @@ func plainField(name string) string {
 func (d *Differing) words() string {
 	side := func(values []string) string {
 		if len(values) == 0 {
-			return "nothing"
+			return "not set"
 		}
 		shown := make([]string, 0, len(values))
 		for _, v := range values {

@@ -179,8 +179,8 @@ type Percentile struct {
 
 // Compare compares the candidate's reports with the base's. Reports of one workload on one system are
 // repetitions of each other. Each workload that both sides have is compared separately, on each system
-// that both have; if each side has one workload, these are compared even if they differ. The error
-// explains why nothing can be compared.
+// that both have; if each side has one workload, these are compared even if they differ, but not if their
+// operations do. The error explains why nothing can be compared.
 func Compare(base, candidate []store.Row, o CompareOptions) (*Comparison, error) {
 	for i := range base {
 		if slices.ContainsFunc(candidate, func(r store.Row) bool { return r.ID == base[i].ID }) {
@@ -211,6 +211,9 @@ func Compare(base, candidate []store.Row, o CompareOptions) (*Comparison, error)
 	pairs, a, b := partners(left, right)
 	var deciding []contest // of each pair
 	for _, both := range pairs {
+		if base, candidate := both[0].rows[0].Text("op"), both[1].rows[0].Text("op"); base != candidate {
+			return nil, fmt.Errorf("the sides are of %w: the base's reports are of %s and the candidate's of %s", ErrOperations, base, candidate)
+		}
 		p, main := pair(both[0], both[1], o)
 		c.Pairs, deciding = append(c.Pairs, p), append(deciding, main)
 	}
@@ -260,6 +263,10 @@ func newestRevisions(rows []store.Row) (kept []store.Row, older int) {
 var (
 	ErrBothSides = errors.New("on both sides")
 	ErrNoneFit   = errors.New("can be judged")
+	// ErrUntrusted is an ErrNoneFit: some could be judged if untrusted runs were accepted.
+	ErrUntrusted = fmt.Errorf("%w", ErrNoneFit)
+	// ErrOperations: what one operation takes says nothing about another.
+	ErrOperations = errors.New("different operations")
 )
 
 // nothingFit is the error of a side whose reports are all left out.
@@ -271,10 +278,14 @@ func nothingFit(c *Comparison) error {
 		if len(s.side.Reports) > 0 {
 			continue
 		}
-		if len(s.side.LeftOut) == 0 {
+		out := s.side.LeftOut
+		switch len(out) {
+		case 0:
 			return fmt.Errorf("the %s has no reports", s.name)
+		case 1:
+			return fmt.Errorf("no report of the %s %w: %s is %s", s.name, noneFit(out), out[0].ID, out[0].Why)
 		}
-		return fmt.Errorf("none of the %s's %d reports %w: %s is %s", s.name, len(s.side.LeftOut), ErrNoneFit, s.side.LeftOut[0].ID, s.side.LeftOut[0].Why)
+		return fmt.Errorf("none of the %s's %d reports %w: %s is %s", s.name, len(out), noneFit(out), out[0].ID, out[0].Why)
 	}
 	return errors.New("nothing to compare")
 }

@@ -151,7 +151,21 @@ func TestCompare(t *testing.T) {
 			candidate: append(runs(3, "c", 8, level, p99, 0.01, fields{"rate": "1k/s"}), runs(4, "d", 8, level, p99, 0.01, fields{"rate": "2k/s"})...),
 			err:       "no workload is on both sides: the base has 2, the candidate 2, all different",
 		},
+		{
+			name: "operations on topics with a run", base: runs(1, "a", 8, level, p99, 0.01),
+			candidate: runs(2, "b", 1, level, p99, 0.01, fields{"op": "topics list", "acks": nil, "for": nil}),
+			err:       "the sides are of different operations: the base's reports are of produce and the candidate's of topics list",
+		},
+		{
+			name: "operations on topics beside runs", base: append(runs(1, "a", 8, level, p99, 0.01), runs(2, "b", 1, level, p99, 0.01, fields{"op": "topics list"})...),
+			candidate: append(runs(3, "c", 8, level, p99/2, 0.005), runs(4, "d", 1, level, p99, 0.01, fields{"op": "topics create"})...),
+			want:      []string{"response p99: better "}, verdict: "better",
+		},
 		{name: "the same report", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(1, "a", 1, level, p99, 0.01), err: "report a0 is on both sides"},
+		{
+			name: "one, untrusted", base: runs(1, "a", 1, level, p99, 0.01, untrusted), candidate: runs(3, "c", 8, level, p99, 0.01),
+			err: "no report of the base can be judged: a0 is not trustworthy: the generator was the limit",
+		},
 		{name: "nothing", candidate: runs(1, "a", 8, level, p99, 0.01), err: "the base has no reports"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -171,6 +185,29 @@ func TestCompare(t *testing.T) {
 			checkPage(t, c.Text)
 			checkJSON(t, c)
 		})
+	}
+}
+
+// Findings count the runs of a side, unless it has one.
+func TestFindingsCountRuns(t *testing.T) {
+	noise, bound := fields{"trust_level": "noisy"}, fields{"trusted": false}
+	candidate := runs(9, "z", 6, 1, 1, 0.01)
+	for _, tt := range []struct {
+		base []store.Row
+		want string
+	}{
+		{runs(1, "a", 1, 1, 1, 0.01, noise), "the base's only run is noisy: intervals and verdicts allow for what its generator added"},
+		{append(runs(1, "a", 1, 1, 1, 0.01, noise), runs(2, "b", 5, 1, 1, 0.01)...), "1 of the base's 6 runs is noisy: intervals and verdicts allow for what its generator added"},
+		{runs(1, "a", 1, 1, 1, 0.01, bound), "the generator was the limit of the base's only run"},
+		{runs(1, "a", 2, 1, 1, 0.01, bound), "the generator was the limit of 2 of the base's 2 runs"},
+	} {
+		var got []string
+		for _, f := range findings(tt.base, candidate) {
+			got = append(got, f.Text)
+		}
+		if len(got) != 1 || got[0] != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
 	}
 }
 

@@ -14,6 +14,17 @@ type LeftOut struct {
 	Why string `json:"why"`
 }
 
+// notTrusted is why a run is left out that is judged if untrusted runs are accepted.
+const notTrusted = "not trustworthy: the generator was the limit"
+
+// noneFit is the error of reports that are all left out: ErrUntrusted or ErrNoneFit.
+func noneFit(out []LeftOut) error {
+	if slices.ContainsFunc(out, func(l LeftOut) bool { return l.Why == notTrusted }) {
+		return ErrUntrusted
+	}
+	return ErrNoneFit
+}
+
 // unfit says why a report cannot be judged, "" if it can: its run is still
 // running, was cut short or measured nothing, or its generator was the limit,
 // unless untrusted runs are accepted.
@@ -39,7 +50,7 @@ func unfit(r *store.Row, untrusted bool) string {
 	case !measured && !found:
 		return "empty"
 	case known && !trusted && !untrusted:
-		return "not trustworthy: the generator was the limit"
+		return notTrusted
 	}
 	return ""
 }

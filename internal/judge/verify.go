@@ -134,10 +134,14 @@ func Verify(rows []store.Row, o VerifyOptions) (*Verification, error) {
 	fit, out := fit(rows, o.Untrusted)
 	v.LeftOut = orEmpty(out)
 	if len(fit) == 0 && count(rows, died) == 0 {
-		if n := len(out); n > 0 {
-			return nil, fmt.Errorf("none of the %d reports can be judged: %s is %s", n, out[0].ID, out[0].Why)
+		switch n := len(out); n {
+		case 0:
+			return nil, errors.New("no reports")
+		case 1:
+			return nil, fmt.Errorf("no report %w: %s is %s", noneFit(out), out[0].ID, out[0].Why)
+		default:
+			return nil, fmt.Errorf("none of the %d reports %w: %s is %s", n, noneFit(out), out[0].ID, out[0].Why)
 		}
-		return nil, errors.New("no reports")
 	}
 	if o.Against != nil {
 		if err := v.against(rows, o); err != nil {

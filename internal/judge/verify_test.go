@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -341,5 +342,25 @@ func BenchmarkVerify(b *testing.B) {
 		if _, err := Verify(rows, VerifyOptions{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Operations on topics are a workload of their own, whatever else they share with runs.
+func TestVerifyTopics(t *testing.T) {
+	rows := history(1, 6, 6, 0.005, level)
+	listed := history(2, 6, 6, 0.005, fallAt(5, 0.5), fields{"op": "topics list"})
+	for i := range listed {
+		listed[i].ID = "list" + listed[i].ID
+	}
+	v, err := Verify(append(rows, listed...), VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, g := range v.Groups {
+		got[g.Op] = g.Verdict
+	}
+	if want := map[string]string{"produce": NotWorse, "topics list": Worse}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
