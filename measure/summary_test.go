@@ -146,7 +146,7 @@ func TestExtremesOfEventsWithoutAnswer(t *testing.T) {
 	}{
 		{"all answered", 999, nil, 0, Value{D: 2*ms + 6*time.Microsecond}, Value{P: 100, D: 8 * ms}, Value{D: 2*ms + 6*time.Microsecond}, Value{P: 100, D: 8 * ms}},
 		{"most not answered", 999, []time.Duration{10 * ms, 30 * ms}, 1500, Value{D: 15*ms + 501500, AtLeast: true}, Value{P: 100, D: 30 * ms, AtLeast: true}, Value{D: 8*ms + 1500, AtLeast: true}, Value{P: 100, D: 30 * ms, AtLeast: true}},
-		{"too few to matter", 99_999, []time.Duration{30 * ms}, 1, Value{D: 2*ms + 60}, Value{P: 100, D: 30 * ms, AtLeast: true}, Value{D: 2*ms + 60}, Value{P: 100, D: 30 * ms, AtLeast: true}},
+		{"too few to matter", 99_999, []time.Duration{10 * ms, 30 * ms}, 1, Value{D: 2*ms + 60}, Value{P: 100, D: 30 * ms, AtLeast: true}, Value{D: 2*ms + 60}, Value{P: 100, D: 10 * ms, AtLeast: true}},
 		{"younger than the answers", 999, []time.Duration{ms}, 1000, Value{D: ms + 503*time.Microsecond, AtLeast: true}, Value{P: 100, D: 8 * ms, AtLeast: true}, Value{D: ms + 503*time.Microsecond, AtLeast: true}, Value{P: 100, D: 8 * ms, AtLeast: true}},
 		{"nothing answered", 0, []time.Duration{25 * ms}, 10, Value{D: 25 * ms, AtLeast: true}, Value{P: 100, D: 25 * ms, AtLeast: true}, Value{D: 25 * ms, AtLeast: true}, Value{P: 100, D: 25 * ms, AtLeast: true}},
 	} {
