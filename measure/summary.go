@@ -145,8 +145,9 @@ type Summary struct {
 	Censored uint64 // events without an answer
 
 	// CensoredMin is the smallest age of an event without an answer, below which no
-	// percentile is a lower bound. Valid only if Censored > 0.
-	CensoredMin float64
+	// percentile is a lower bound. CensoredMean and CensoredMax are the mean and the
+	// largest of those ages; 0 in older reports. Valid only if Censored > 0.
+	CensoredMin, CensoredMean, CensoredMax float64
 	// AtLeastFrom is the first percentile, in percent, that is only a lower bound
 	// because of those events; all beyond it are, too. 0 if they are too few to affect
 	// any.
@@ -184,7 +185,7 @@ func SummaryOf(h, censored *Histogram, percentiles []Value) *Summary {
 		Censored:    censored.Count(),
 	}
 	if s.Censored > 0 {
-		s.CensoredMin = Micros(censored.Min())
+		s.CensoredMin, s.CensoredMean, s.CensoredMax = Micros(censored.Min()), censored.mean()/1e3, Micros(censored.Max())
 		for _, v := range s.Percentiles {
 			if v.AtLeast {
 				s.AtLeastFrom = v.P
@@ -209,6 +210,38 @@ func (s *Summary) At(p float64) (Value, bool) {
 		}
 	}
 	return Value{}, false
+}
+
+// Largest is the maximum, false if nothing was counted. Any event without an answer makes it a
+// lower bound: the longest answer, age or percentile, whichever is largest.
+func (s *Summary) Largest() (Value, bool) {
+	if s.IsEmpty() {
+		return Value{}, false
+	}
+	v := Value{P: 100, D: nanos(s.Max)}
+	if s.Censored > 0 {
+		v.AtLeast = true
+		v.D = max(v.D, nanos(s.CensoredMin), nanos(s.CensoredMax))
+		for _, p := range s.Percentiles {
+			v.D = max(v.D, p.D)
+		}
+	}
+	return v, true
+}
+
+// Average is the mean, false if nothing was counted. If the events without an answer make a
+// percentile a lower bound, the mean is one, too, and includes their ages. Otherwise it is of the
+// answered events alone.
+func (s *Summary) Average() (Value, bool) {
+	switch {
+	case s.IsEmpty():
+		return Value{}, false
+	case s.AtLeastFrom == 0:
+		return Value{D: nanos(s.Mean)}, s.Count > 0
+	}
+	n, censored := float64(s.Count), float64(s.Censored)
+	mean := (s.Mean*n + max(s.CensoredMin, s.CensoredMean)*censored) / (n + censored)
+	return Value{D: nanos(mean), AtLeast: true}, true
 }
 
 // Micros returns d in microseconds, the unit of reports.
@@ -271,6 +304,8 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	fmt.Fprintf(&b, `,"below_range":%d,"above_range":%d,"censored":%d`, s.Below, s.Above, s.Censored)
 	number("at_least_from_us", s.CensoredMin, s.Censored > 0)
 	number("at_least_from_p", s.AtLeastFrom, s.AtLeastFrom > 0)
+	number("censored_mean_us", s.CensoredMean, s.CensoredMax > 0)
+	number("censored_max_us", s.CensoredMax, s.CensoredMax > 0)
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }
@@ -293,6 +328,7 @@ func (s *Summary) UnmarshalJSON(data []byte) error {
 	s.Mean, s.Min, s.Max = get("mean_us"), get("min_us"), get("max_us")
 	s.Below, s.Above = uint64(get("below_range")), uint64(get("above_range"))
 	s.Censored, s.CensoredMin, s.AtLeastFrom = uint64(get("censored")), get("at_least_from_us"), get("at_least_from_p")
+	s.CensoredMean, s.CensoredMax = get("censored_mean_us"), get("censored_max_us")
 	// In older reports, all percentiles from the smallest age on are lower bounds.
 	_, tells := fields["at_least_from_p"]
 	old := !tells && s.Censored > 0

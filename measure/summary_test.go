@@ -2,6 +2,7 @@ package measure
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,75 @@ func TestOlderSummary(t *testing.T) {
 	}
 }
 
+// TestExtremesOfEventsWithoutAnswer: they make the maximum and, if they matter, the mean lower
+// bounds, after decoding as well, and in older reports, which lack the mean and largest age.
+func TestExtremesOfEventsWithoutAnswer(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name        string
+		answered    uint64 // with times of 2 ms, one of them 8 ms
+		ages        []time.Duration
+		each        uint64
+		mean, most  Value
+		older, peak Value // mean and maximum of an older report
+	}{
+		{"all answered", 999, nil, 0, Value{D: 2*ms + 6*time.Microsecond}, Value{P: 100, D: 8 * ms}, Value{D: 2*ms + 6*time.Microsecond}, Value{P: 100, D: 8 * ms}},
+		{"most not answered", 999, []time.Duration{10 * ms, 30 * ms}, 1500, Value{D: 15*ms + 501500, AtLeast: true}, Value{P: 100, D: 30 * ms, AtLeast: true}, Value{D: 8*ms + 1500, AtLeast: true}, Value{P: 100, D: 30 * ms, AtLeast: true}},
+		{"too few to matter", 99_999, []time.Duration{10 * ms, 30 * ms}, 1, Value{D: 2*ms + 60}, Value{P: 100, D: 30 * ms, AtLeast: true}, Value{D: 2*ms + 60}, Value{P: 100, D: 10 * ms, AtLeast: true}},
+		{"younger than the answers", 999, []time.Duration{ms}, 1000, Value{D: ms + 503*time.Microsecond, AtLeast: true}, Value{P: 100, D: 8 * ms, AtLeast: true}, Value{D: ms + 503*time.Microsecond, AtLeast: true}, Value{P: 100, D: 8 * ms, AtLeast: true}},
+		{"nothing answered", 0, []time.Duration{25 * ms}, 10, Value{D: 25 * ms, AtLeast: true}, Value{P: 100, D: 25 * ms, AtLeast: true}, Value{D: 25 * ms, AtLeast: true}, Value{P: 100, D: 25 * ms, AtLeast: true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h, ages := NewHistogram(), NewHistogram()
+			if tt.answered > 0 {
+				h.RecordN(2*ms, tt.answered)
+				h.Record(8 * ms)
+			}
+			for _, age := range tt.ages {
+				ages.RecordN(age, tt.each)
+			}
+			s := Summarize(h, ages, nil)
+			text, err := json.Marshal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var fields map[string]any
+			if err := json.Unmarshal(text, &fields); err != nil {
+				t.Fatal(err)
+			}
+			delete(fields, "censored_mean_us")
+			delete(fields, "censored_max_us")
+			lacking, err := json.Marshal(fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var back, older Summary
+			if err := errors.Join(json.Unmarshal(text, &back), json.Unmarshal(lacking, &older)); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []struct {
+				name       string
+				s          *Summary
+				mean, most Value
+			}{{"summary", s, tt.mean, tt.most}, {"read back", &back, tt.mean, tt.most}, {"older", &older, tt.older, tt.peak}} {
+				mean, _ := c.s.Average()
+				most, _ := c.s.Largest()
+				if mean != c.mean || most != c.most {
+					t.Errorf("%s: mean %+v, max %+v; want %+v, %+v", c.name, mean, most, c.mean, c.most)
+				}
+				for _, v := range c.s.Percentiles {
+					if v.D > most.D {
+						t.Errorf("%s: p%v is %v, and the max %v", c.name, v.P, v.D, most.D)
+					}
+				}
+			}
+		})
+	}
+	if _, ok := Summarize(NewHistogram(), nil, nil).Largest(); ok {
+		t.Error("nothing has a maximum")
+	}
+}
+
 // TestOlderReaders: an older program takes all percentiles from at_least_from_us on for
 // lower bounds. It may take too many of them for bounds, but never too few.
 func TestOlderReaders(t *testing.T) {
@@ -208,8 +278,8 @@ func TestSummaryJSON(t *testing.T) {
 		summary *Summary
 		want    string
 	}{
-		{name: "whole", summary: Summarize(h, ages, []float64{25, 0.1, 99.5, 50, 100}), want: `{"count":995,"mean_us":182.264,"min_us":0.5,"p0_1_us":1,"p25_us":2,"p50_us":2,"p90_us":2,"p95_us":2000,"p99_us":2000,"p995_us":2000,"p999_us":5000000,"p9999_us":5000000,"p100_us":5000000,"max_us":2000,"below_range":5,"above_range":0,"censored":5,"at_least_from_us":5000000,"at_least_from_p":99.9}`},
-		{name: "nothing counted", summary: Summarize(NewHistogram(), nil, nil), want: `{"count":0,"mean_us":null,"min_us":null,"p50_us":null,"p90_us":null,"p95_us":null,"p99_us":null,"p999_us":null,"p9999_us":null,"max_us":null,"below_range":0,"above_range":0,"censored":0,"at_least_from_us":null,"at_least_from_p":null}`},
+		{name: "whole", summary: Summarize(h, ages, []float64{25, 0.1, 99.5, 50, 100}), want: `{"count":995,"mean_us":182.264,"min_us":0.5,"p0_1_us":1,"p25_us":2,"p50_us":2,"p90_us":2,"p95_us":2000,"p99_us":2000,"p995_us":2000,"p999_us":5000000,"p9999_us":5000000,"p100_us":5000000,"max_us":2000,"below_range":5,"above_range":0,"censored":5,"at_least_from_us":5000000,"at_least_from_p":99.9,"censored_mean_us":5000000,"censored_max_us":5000000}`},
+		{name: "nothing counted", summary: Summarize(NewHistogram(), nil, nil), want: `{"count":0,"mean_us":null,"min_us":null,"p50_us":null,"p90_us":null,"p95_us":null,"p99_us":null,"p999_us":null,"p9999_us":null,"max_us":null,"below_range":0,"above_range":0,"censored":0,"at_least_from_us":null,"at_least_from_p":null,"censored_mean_us":null,"censored_max_us":null}`},
 		{name: "nil", summary: Summarize(nil, nil, nil), want: `null`},
 	}
 	for _, tt := range tests {

@@ -55,7 +55,7 @@ type Times struct {
 	P99 Micros `json:"p99_us"`
 	Max Micros `json:"max_us"`
 	// AtLeast is the lowest percentile that is only a lower bound, because events without
-	// an answer lie beyond it; 0: all are known.
+	// an answer lie beyond it; 100: only the maximum is, 0: all are known.
 	AtLeast int64 `json:"at_least,omitempty"`
 }
 

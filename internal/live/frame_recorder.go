@@ -368,6 +368,9 @@ func timesOf(h, censored *measure.Histogram) Times {
 		}
 	}
 	t.Max = Micros(max(h.Max(), censored.Max()))
+	if censored.Count() > 0 && t.AtLeast == 0 {
+		t.AtLeast = 100
+	}
 	return t
 }
 

@@ -254,6 +254,10 @@ func TestLowerBounds(t *testing.T) {
 	if got := timesOf(h, c); got.AtLeast != 99 || got.P90 != Micros(time.Millisecond) || got.P99 < Micros(900*time.Millisecond) {
 		t.Errorf("got %+v", got)
 	}
+	h.RecordN(time.Millisecond, 1_000_000)
+	if got := timesOf(h, c); got.AtLeast != 100 || got.Max != Micros(time.Second) {
+		t.Errorf("only the maximum is a bound: got %+v", got)
+	}
 }
 
 // largest is a frame with everything that a recorder can put into one.

@@ -81,9 +81,8 @@ func statusOf(s *load.Snapshot, rates []float64) status {
 	if times.Count() > 0 || censored.Count() > 0 && what == "response" {
 		v := measure.Percentiles(times, censored, []float64{50, 99})
 		st.times = []string{what + " p50 " + value(v[0]), "p99 " + value(v[1])}
-		if times.Count() > 0 {
-			st.times = append(st.times, "max "+units.FormatDuration(times.Max()))
-		}
+		most := measure.Value{D: max(times.Max(), censored.Max()), AtLeast: censored.Count() > 0}
+		st.times = append(st.times, "max "+value(most))
 	}
 
 	switch {

@@ -135,7 +135,7 @@ measurement   3 s   17 s left
 	want = `$ carronade run
 measurement   4 s   16 s left
   50 k/s acked   4.77 MiB/s   200,000 acked   ████
-  response p50 >= 2 s   p99 >= 6 s
+  response p50 >= 2 s   p99 >= 6 s   max >= 6 s
   42 in flight   1,200 failed   7 unknown`
 	if diff := cmp.Diff(want, scr.String()); diff != "" {
 		t.Error(diff)

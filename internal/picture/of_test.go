@@ -158,6 +158,10 @@ func TestOutage(t *testing.T) {
 			iv.Acked, iv.Failed, iv.Response = 0, 0, measure.Summarize(measure.NewHistogram(), nil, nil)
 		}
 	}
+	answer, age := measure.NewHistogram(), measure.NewHistogram()
+	answer.Record(time.Millisecond)
+	age.Record(3 * time.Second)
+	lost := measure.Summarize(answer, age, nil)
 	f := figure(t, Of(d), "response")
 	i := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == "p99" })
 	s := f.Series[i]
@@ -168,6 +172,9 @@ func TestOutage(t *testing.T) {
 	}
 	if s.AtLeast[4] || !strings.Contains(f.Note, "lower bounds") {
 		t.Errorf("a bound before it: %v; the note: %s", s.AtLeast[4], f.Note)
+	}
+	if most, _ := percentileSeries([]row{{response: lost}}, 100, func(r *row) summary { return r.response }, false); most.Y[0] != 3e6 || !most.AtLeast[0] {
+		t.Errorf("the maximum with an event without an answer: %v", most)
 	}
 }
 

@@ -86,11 +86,11 @@ func percentileSeries(rows []row, p float64, of func(*row) summary, waiting bool
 				v, least = measure.Micros(x.D), x.AtLeast
 			}
 		} else if sum := of(&rows[i]); !sum.IsEmpty() {
+			x, ok := sum.At(p)
 			if p == 100 {
-				if sum.Count > 0 {
-					v = sum.Max
-				}
-			} else if x, ok := sum.At(p); ok {
+				x, ok = sum.Largest()
+			}
+			if ok {
 				v, least = measure.Micros(x.D), x.AtLeast
 			}
 		}

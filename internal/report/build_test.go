@@ -458,15 +458,35 @@ func TestReadBackWithoutAcks(t *testing.T) {
 	}
 }
 
+// TestBatchesHaveAboutSoManyEvents: the mean number of events of a batch, of those sent or, if a
+// run only reads, of those consumed.
 func TestBatchesHaveAboutSoManyEvents(t *testing.T) {
-	in := closedLoop()
-	in.Result.Measurement.Sent, in.Result.Measurement.Batches = 100_007, 10_001
-	var text bytes.Buffer
-	if err := Build(in).Text(&text, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(text.String(), ", 10 each") {
-		t.Errorf("ten events a batch, all but one:\n%s", text.String())
+	for _, tt := range []struct {
+		in              Input
+		events, batches uint64
+		want            string
+	}{
+		{closedLoop(), 100_007, 10_001, ", 10 each"},
+		{closedLoop(), 29_000, 10_000, ", 2.9 each"},
+		{closedLoop(), 9_996_000, 100_000, ", 100 each"},
+		{closedLoop(), 33_333, 1000, ", 33 each"},
+		{consume(), 51_016, 15_331, ", 3.3 each"},
+		{roundTrip(), 40_000, 10_000, ", 4 each"},
+	} {
+		m := &tt.in.Result.Measurement
+		m.Batches = tt.batches
+		if tt.in.Result.Mode == load.Consuming {
+			m.Consumed = tt.events
+		} else {
+			m.Sent = tt.events
+		}
+		var text bytes.Buffer
+		if err := Build(tt.in).Text(&text, layout.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), tt.want) {
+			t.Errorf("%d events in %d batches: want %q in\n%s", tt.events, tt.batches, tt.want, text.String())
+		}
 	}
 }
 

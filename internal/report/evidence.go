@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -342,11 +343,12 @@ func (iv *Interval) Histogram(name string) *measure.Histogram {
 		return nil
 	}
 	if r := iv.Response; name == "censored" && r != nil && h.Count() == r.Censored {
-		// The smallest age decides which percentiles are lower bounds, and is kept exactly;
-		// for the others the buckets suffice.
+		// The smallest age decides which percentiles are lower bounds, and the largest is a
+		// bound of the maximum. Older reports have only the smallest: for the others the buckets
+		// suffice.
 		h.Refine(&measure.Summary{
 			Count: h.Count(), Min: r.CensoredMin,
-			Mean: float64(h.Mean()) / 1e3, Max: float64(h.Max()) / 1e3,
+			Mean: cmp.Or(r.CensoredMean, float64(h.Mean())/1e3), Max: cmp.Or(r.CensoredMax, float64(h.Max())/1e3),
 		})
 	}
 	h.Refine(iv.Time(name))

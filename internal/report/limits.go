@@ -234,9 +234,9 @@ func (d *Document) checkTime(l *workload.Limit, times *Times) finding {
 func statistic(l *workload.Limit, s *measure.Summary) (measure.Value, bool) {
 	switch l.Stat {
 	case workload.MaxStat:
-		return measure.Value{P: 100, D: micro(s.Max), AtLeast: s.AtLeastFrom > 0}, true
+		return s.Largest()
 	case workload.MeanStat:
-		return measure.Value{D: micro(s.Mean), AtLeast: s.Censored > 0 && s.AtLeastFrom > 0}, true
+		return s.Average()
 	}
 	return s.At(l.Percentile)
 }

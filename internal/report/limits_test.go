@@ -143,6 +143,10 @@ func TestLimitsInDoubt(t *testing.T) {
 		{"service.p99<1s", "open", ">= 5"},
 		{"service.p99<2ms", "broken", ">= 5"},
 		{"service.p50<2ms", "holds", "1 ms"},
+		{"service.max<5s", "open", ">= 5 ms, because events were never answered"},
+		{"service.max<4ms", "broken", ">= 5"},
+		{"service.mean<1s", "open", ">= 1.4 ms, because events were never answered"},
+		{"service.mean<1.3ms", "broken", ">= 1.4 ms"},
 	} {
 		l, err := workload.ParseLimit(c.limit)
 		if err != nil {

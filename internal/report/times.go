@@ -131,12 +131,12 @@ func TimeRows(cols []Time) [][]string {
 		}
 		rows = append(rows, row)
 	}
-	line("mean", func(s *measure.Summary) string { return exact(s, s.Mean) })
-	line("min", func(s *measure.Summary) string { return exact(s, s.Min) })
+	line("mean", func(s *measure.Summary) string { return exact(s.Average()) })
+	line("min", func(s *measure.Summary) string { return exact(measure.Value{D: micro(s.Min)}, s.Count > 0) })
 	for _, v := range cols[0].Sum.Percentiles {
 		line(measure.PercentileName(v.P), func(s *measure.Summary) string { return percentile(s, v.P) })
 	}
-	line("max", func(s *measure.Summary) string { return exact(s, s.Max) })
+	line("max", func(s *measure.Summary) string { return exact(s.Largest()) })
 	line("count", func(s *measure.Summary) string { return units.FormatCountShort(s.Count) })
 	return rows
 }
@@ -150,12 +150,17 @@ func percentile(s *measure.Summary, p float64) string {
 	return value(v)
 }
 
-// exact formats a mean, minimum or maximum, which does not exist if nothing was answered.
-func exact(s *measure.Summary, us float64) string {
-	if s.Count == 0 {
+// exact formats a mean, minimum or maximum; a dash if there is none. Unlike a percentile it may be
+// beyond the range.
+func exact(v measure.Value, ok bool) string {
+	switch text := clock(measure.Micros(v.D)); {
+	case !ok:
 		return "-"
+	case v.AtLeast:
+		return ">= " + text
+	default:
+		return text
 	}
-	return clock(us)
 }
 
 // briefPercentiles are the columns of the brief table, beside the requested ones; 100 is the
@@ -168,7 +173,8 @@ const (
 	explainPercentiles = 4
 )
 
-// timeTable is the brief table: a row for each time, a column for each percentile.
+// timeTable is the brief table: a row for each time, a column for each percentile. Lower bounds are
+// wide: the meanings are left out if there is no space for them.
 func timeTable(cols []Time) *layout.Table {
 	var ps []float64
 	standard := measure.StandardPercentiles()
@@ -178,6 +184,17 @@ func timeTable(cols []Time) *layout.Table {
 		}
 	}
 	ps = ps[max(0, len(ps)-mostPercentiles):]
+	if len(ps) <= explainPercentiles {
+		t := timeTableOf(cols, ps, true)
+		if !slices.ContainsFunc(t.Lines(layout.Columns-2, layout.Style{}), func(line string) bool { return layout.Width(line) > layout.Columns-2 }) {
+			return t
+		}
+	}
+	return timeTableOf(cols, ps, false)
+}
+
+// timeTableOf is the brief table with these percentiles, and with the meanings of the times or not.
+func timeTableOf(cols []Time, ps []float64, explain bool) *layout.Table {
 	t := &layout.Table{Headings: 1, Left: []int{0, len(ps) + 2}}
 	head := []string{""}
 	for _, p := range ps {
@@ -189,8 +206,8 @@ func timeTable(cols []Time) *layout.Table {
 		for _, p := range ps {
 			row = append(row, percentile(c.Sum, p))
 		}
-		row = append(row, exact(c.Sum, c.Sum.Max), "")
-		if len(ps) <= explainPercentiles {
+		row = append(row, exact(c.Sum.Largest()), "")
+		if explain {
 			row[len(row)-1] = c.Meaning
 		}
 		t.Row(row...)
@@ -203,12 +220,15 @@ func (d *Document) timeNotes(cols []Time, brief bool) []string {
 	var notes []string
 	note := func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }
 	if n := d.Response; n != nil && n.Censored > 0 {
-		if brief {
-			note(">= is a lower bound: %s had no answer and %s at the age reached",
-				units.Plural(n.Censored, "event"), verb(n.Censored, "counts", "count"))
-		} else {
-			note("%s without an answer %s in the response percentiles at the age reached; >= marks a lower bound; mean, min and max are of acked events",
-				units.Plural(n.Censored, "event"), verb(n.Censored, "counts", "count"))
+		switch count := verb(n.Censored, "counts", "count"); {
+		case brief:
+			note(">= is a lower bound: %s had no answer and %s at the age reached", units.Plural(n.Censored, "event"), count)
+		case n.AtLeastFrom > 0:
+			note("%s without an answer %s in the response percentiles, mean and max at the age reached; >= marks a lower bound; min is of acked events",
+				units.Plural(n.Censored, "event"), count)
+		default:
+			note("%s without an answer %s in the response percentiles and max at the age reached; >= marks a lower bound; mean and min are of acked events",
+				units.Plural(n.Censored, "event"), count)
 		}
 	}
 	if text := d.generatorParts(); text != "" {

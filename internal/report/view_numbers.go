@@ -92,6 +92,14 @@ func (d *Document) Counts() []Row {
 	return append(out, Row{Name: "missing", Label: "missing", Unit: "events", Meaning: "short of the requested count", Value: float64(t.Missing)})
 }
 
+// meanCount is the mean of n over so many, with a decimal if it is small and not whole.
+func meanCount(n, over uint64) string {
+	if mean := math.Round(10*float64(n)/float64(over)) / 10; mean < 10 {
+		return strconv.FormatFloat(mean, 'f', -1, 64)
+	}
+	return units.FormatCountShort((n + over/2) / over)
+}
+
 // Figures are the other numbers of the measurement: rates, bytes, batches, in flight, stalls,
 // and cost.
 func (d *Document) Figures() []Row {
@@ -112,7 +120,11 @@ func (d *Document) Figures() []Row {
 			r.Always = true
 		case "batches":
 			if r.Always = !reading; n > 0 {
-				r.Remark = d.rateText(n) + ", " + units.FormatCountShort((t.Sent+n/2)/n) + " each"
+				events := t.Sent
+				if reading {
+					events = t.Consumed
+				}
+				r.Remark = d.rateText(n) + ", " + meanCount(events, n) + " each"
 			}
 		case "retries":
 			r.Always = !reading

@@ -3,7 +3,6 @@ package report
 import (
 	"math"
 	"slices"
-	"time"
 
 	"carronade/load"
 	"carronade/measure"
@@ -40,8 +39,8 @@ func (b *Backlog) Add(end float64, c *measure.Counts) {
 // value; false if there is neither.
 func (b *Backlog) At(p float64, row *measure.Summary) (measure.Value, bool) {
 	v, ok := row.At(p)
-	if p == 100 && !row.IsEmpty() && row.Count > 0 {
-		v, ok = measure.Value{P: p, D: time.Duration(row.Max * 1e3)}, true
+	if p == 100 {
+		v, ok = row.Largest()
 	}
 	if row == nil || len(b.ends) == 0 {
 		return v, ok

@@ -168,26 +168,25 @@ func (b *builder) counts(d *report.Document) {
 // parts add up.
 var partOfResponse = map[string]bool{"batching": true, "queueing": true, "send_delay": true}
 
-// times adds the percentiles of a time. A percentile that falls among events
-// without an answer is a lower bound and shown as one.
+// times adds the percentiles, mean, min and max of a time. What events without an answer make a
+// lower bound is shown as one.
 func (b *builder) times(name string, s *measure.Summary, all bool) {
 	if s.IsEmpty() {
 		return
 	}
-	if s.Count > 0 {
-		if all || partOfResponse[name] {
-			b.number(name+"_mean", KindDuration, seconds(s.Mean))
-		}
-		if all {
-			b.number(name+"_min", KindDuration, seconds(s.Min))
-		}
-		b.number(name+"_max", KindDuration, seconds(s.Max))
+	if mean, ok := s.Average(); ok && (all || partOfResponse[name]) {
+		b.bound(name+"_mean", mean)
 	}
+	if all && s.Count > 0 {
+		b.number(name+"_min", KindDuration, seconds(s.Min))
+	}
+	most, _ := s.Largest()
+	b.bound(name+"_max", most)
 	for _, p := range s.Percentiles {
 		if !all && p.P != 50 && p.P != 99 {
 			continue
 		}
-		b.percentile(name, p)
+		b.bound(name+"_p"+digits(p.P), p)
 	}
 }
 
@@ -196,17 +195,18 @@ func (b *builder) times(name string, s *measure.Summary, all bool) {
 func (b *builder) lower(name string, s *measure.Summary) {
 	for _, p := range []float64{50, 99, 99.9} {
 		if v, ok := s.At(p); ok {
-			b.percentile(name+"_lower", v)
+			b.bound(name+"_lower_p"+digits(p), v)
 		}
 	}
 }
 
-func (b *builder) percentile(name string, p measure.Value) {
-	v := Value{Kind: KindDuration, Num: seconds(float64(p.D.Nanoseconds()) / 1e3)}
-	if p.AtLeast {
+// bound adds a time that may be a lower bound.
+func (b *builder) bound(name string, of measure.Value) {
+	v := Value{Kind: KindDuration, Num: seconds(measure.Micros(of.D))}
+	if of.AtLeast {
 		v.Text = ">= " + v.String()
 	}
-	b.put(name+"_p"+digits(p.P), v)
+	b.put(name, v)
 }
 
 // digits are the digits of a percentile without the point: 999 for 99.9.

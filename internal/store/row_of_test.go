@@ -150,6 +150,8 @@ func TestRowOf(t *testing.T) {
 		{"response_p50", Value{Kind: KindDuration, Num: 0.026015}, "26 ms"},
 		{"response_p75", Value{Kind: KindDuration, Num: 0.039007}, "39 ms"},
 		{"response_p999", Value{Kind: KindDuration, Num: 0.09, Text: ">= 90 ms"}, ">= 90 ms"},
+		{"response_mean", Value{Kind: KindDuration, Num: 0.026764706, Text: ">= 26.8 ms"}, ">= 26.8 ms"},
+		{"response_max", Value{Kind: KindDuration, Num: 0.09, Text: ">= 90 ms"}, ">= 90 ms"},
 		{"response_lower_p50", Value{Kind: KindDuration, Num: 0.026015}, "26 ms"},
 		{"response_lower_p999", Value{Kind: KindDuration, Num: 0.09, Text: ">= 90 ms"}, ">= 90 ms"},
 		{"service_lower_p99", Value{Kind: KindDuration, Num: 0.0015}, "1.5 ms"},

@@ -427,6 +427,8 @@ declare module "carronade" {
     censored: number;
     at_least_from_us: number | null;
     at_least_from_p: number | null;
+    censored_mean_us: number | null;
+    censored_max_us: number | null;
     [percentile: string]: number | null;
   }
 

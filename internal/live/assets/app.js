@@ -61,7 +61,7 @@ function numbers() {
   const main = f.response.p99_us !== null ? ['response', f.response] : f.end_to_end.p99_us !== null ? ['end to end', f.end_to_end] : ['service', f.service];
   const least = (p) => (main[1].at_least && p >= main[1].at_least ? '≥ ' : '');
   const times = main[1].p99_us === null ? [] : [
-    [main[0] + ' p50', least(50) + format(main[1].p50_us, 'measured')], [main[0] + ' p99', least(99) + format(main[1].p99_us, 'measured')], [main[0] + ' max', format(main[1].max_us, 'measured')],
+    [main[0] + ' p50', least(50) + format(main[1].p50_us, 'measured')], [main[0] + ' p99', least(99) + format(main[1].p99_us, 'measured')], [main[0] + ' max', least(100) + format(main[1].max_us, 'measured')],
   ];
   terms($('now'), [
     ...counts.filter((k) => usual(run, k) || f.counts[k]).map((k) => [k, format(f.counts[k] / s, '/s'), BAD.has(k) && f.counts[k] ? 'bad' : '']),
