@@ -138,8 +138,9 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 			shown.MarkFault(units.Seconds(m.AtS), m.Kind, m.Name)
 		},
 		Logf: func(format string, args ...any) {
-			watcher.Message(fmt.Sprintf(format, args...))
-			shown.Mark(fmt.Sprintf(format, args...))
+			text := fmt.Sprintf(format, args...)
+			watcher.Message(s.wrapped("", text))
+			shown.Mark(text)
 		},
 		Output:      func(from, line string) { s.printed(watcher, from+" | "+layout.Clean(line)) },
 		Started:     s.ends.slot(),

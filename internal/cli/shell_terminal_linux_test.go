@@ -91,6 +91,18 @@ func (p *plainReader) Read(b []byte) (int, error) {
 	return copy(b, strings.ReplaceAll(text, "\r", "")), err
 }
 
+// TestErrorsOnTerminal: an error and its hint are wrapped at words, below the text after their labels.
+func TestErrorsOnTerminal(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	s := onTerminal(t, "run", "kafka://127.0.0.1:1/orders")
+	s.expect("error: connect to 127.0.0.1:1: ")
+	s.expect("\nhint: nothing listens there: is the broker running, and is this its address?\n" +
+		"      (carronade standin kafka starts a small one)\n")
+	if err := s.cmd.Wait(); err == nil {
+		t.Error("a run without a broker succeeded")
+	}
+}
+
 // TestShellOnTerminal: completion, Ctrl-C, a resized window and Ctrl-D, with a queue of its own and with a
 // server.
 func TestShellOnTerminal(t *testing.T) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/layout"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -29,21 +31,32 @@ func (s *session) printError(err error) {
 		if errors.As(e, &own) && own.Quiet {
 			label = ""
 		}
-		fmt.Fprintf(s.Err, "%s%s\n", label, oneLine(e.Error()))
+		s.say(label, e.Error())
 		if h := hintOf(e); h != "" && !hinted[h] {
 			hinted[h] = true
-			fmt.Fprintf(s.Err, "hint: %s\n", oneLine(h))
+			s.say("hint: ", h)
 		}
 	}
 }
 
 // warn prints a warning.
-func (s *session) warn(text string) { fmt.Fprintf(s.Err, "warning: %s\n", oneLine(text)) }
+func (s *session) warn(text string) { s.say("warning: ", text) }
 
 // warnWithHint prints a warning and a hint.
 func (s *session) warnWithHint(err error, hint string) {
 	s.warn(err.Error())
-	fmt.Fprintf(s.Err, "hint: %s\n", oneLine(hint))
+	s.say("hint: ", hint)
+}
+
+// say prints a text after a label.
+func (s *session) say(label, text string) { fmt.Fprintln(s.Err, s.wrapped(label, oneLine(text))) }
+
+// wrapped is a line of messages: a text after a label. On a terminal it is wrapped at words.
+func (s *session) wrapped(label, text string) string {
+	if !interactive(s.Err) {
+		return label + text
+	}
+	return layout.Hang(label, text, cmp.Or(terminal(s.Err).Columns(), layout.Columns))
 }
 
 // note prints a note.

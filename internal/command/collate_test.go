@@ -36,10 +36,10 @@ func TestCollate(t *testing.T) {
 		{"two forms", []string{"branch", "--csv", "--json"}, system.ExitFailed, "cannot be combined"},
 		{"neither a number nor an age", []string{"branch", "-n", "soon"}, system.ExitFailed, "--last"},
 		{"not a filter", []string{"branch", "main"}, system.ExitFailed, "contains no comparison"},
-		{"VAR mistyped", []string{"brnch"}, system.ExitFailed, "no report has it"},
-		{"a filter mistyped", []string{"branch", "tracin=false"}, system.ExitFailed, "no report has it"},
+		{"VAR mistyped", []string{"brnch"}, system.ExitFailed, "no report has the field "},
+		{"a filter mistyped", []string{"branch", "tracin=false"}, system.ExitFailed, "no report has the field "},
 		{"no report matches all filters", []string{"tracing", "rate=1/s", "branch=pr"}, system.ExitFailed, "no report of 3 matches all filters"},
-		{"sorted by an unknown field", []string{"branch", "--sort", "speed"}, system.ExitFailed, "no report has it"},
+		{"sorted by an unknown field", []string{"branch", "--sort", "speed"}, system.ExitFailed, "no report has the field "},
 		{"VAR does not vary", []string{"for"}, system.ExitOK, "for does not vary"},
 		{"one repetition", []string{"tracing"}, system.ExitOK, "one repetition of each"},
 	} {

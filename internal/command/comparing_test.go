@@ -190,7 +190,7 @@ func TestCompare(t *testing.T) {
 		{"an invalid number of repetitions", []string{"--run", "a.yaml", "b.yaml", "--repeat", "0"}, 2, "--repeat 0: must be between 1 and 1000, or auto"},
 		{"repeat without run", []string{"main", "feature/faster", "--repeat", "7"}, 2, "--repeat belongs to --run"},
 		{"one side", []string{"main"}, 2, "needs two sides"},
-		{"an unknown field", []string{"brnch=main", "main"}, 2, `look for the field "brnch": no report has it`},
+		{"an unknown field", []string{"brnch=main", "main"}, 2, `no report has the field "brnch"`},
 		{"no report matches it", []string{"branch=none", "main"}, 2, "no report matches branch=none -> carronade report list"},
 		{"an unknown name", []string{"trunk", "main"}, 2, `"trunk" is not a branch, a report or a revision of any report`},
 		{"a file", []string{"a.yaml", "b.yaml"}, 2, "-> carronade compare --run runs workload files"},
@@ -271,7 +271,7 @@ func TestVerify(t *testing.T) {
 		{"too little history", []string{"branch=old", "-n", "60d"}, 4, "no earlier revision"},
 		{"a number of the newest", []string{"-n", "3"}, 4, "no earlier revision"},
 		{"too old", []string{"branch=old"}, 2, "no report matches branch=old, of the last 168h"},
-		{"an unknown field", []string{"brnch=main"}, 2, `look for the field "brnch": no report has it`},
+		{"an unknown field", []string{"brnch=main"}, 2, `no report has the field "brnch"`},
 		{"no age", []string{"-n", "soon"}, 2, "--last: must be a number of reports"},
 		{"no share", []string{"--effect", "much"}, 2, "--effect much"},
 	} {

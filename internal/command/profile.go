@@ -154,7 +154,7 @@ func (t *ProfileTools) profile(ctx context.Context, f *profileFlags, source stri
 			checked = Exit{Code: system.ExitBroken}
 		}
 	}
-	if err := t.write(f, found, text, d); err != nil {
+	if err := t.write(f, found, p.value("target"), text, d); err != nil {
 		return err
 	}
 	if found.from().Interrupted {
@@ -174,7 +174,7 @@ func same(path, source string) bool {
 }
 
 // write writes the workload, the summary and the document.
-func (t *ProfileTools) write(f *profileFlags, found sample, text string, d *profileDocument) error {
+func (t *ProfileTools) write(f *profileFlags, found sample, to, text string, d *profileDocument) error {
 	s := found.from()
 	rows := found.summary()
 	if f.out != "" {
@@ -182,6 +182,9 @@ func (t *ProfileTools) write(f *profileFlags, found sample, text string, d *prof
 			return &Words{Err: fmt.Errorf("cannot write %s: %s", f.out, Reason(err)), Hint: "give a file in a writable folder"}
 		}
 		rows = append(rows, row{"written", f.out + "; carronade run -f " + f.out + " sends it"})
+		if f.to == "" {
+			rows = append(rows, row{"target", to + ", not the source: --to sets it"})
+		}
 	}
 	if d.Check != nil {
 		rows = append(rows, d.Check.rows()...)

@@ -79,6 +79,32 @@ func TestCollateAheadOfRates(t *testing.T) {
 	}
 }
 
+// Computed rates are shown rounded, but not if they would then look equal.
+func TestCollateComputedRates(t *testing.T) {
+	rate := func(text string) store.Value {
+		v := store.TypedValue("rate", text)
+		v.Independent = true
+		return v
+	}
+	for _, tt := range []struct{ a, b, wantA, wantB string }{
+		{"150.000000037/s", "1200.0000003/s", "150/s", "1200/s"},
+		{"150.000000037/s", "150.4/s", "150/s", "150.4/s"},
+		{"150.000000037/s", "150/s", "150.000000037/s", "150/s"},
+		{"150.000000037/s", "150.000000041/s", "150.000000037/s", "150.000000041/s"},
+	} {
+		rows := append(runs(1, "a", 1, 50e3, 0.012, 0.01, fields{"rate": rate(tt.a)}), runs(2, "b", 1, 75e3, 0.006, 0.01, fields{"rate": rate(tt.b)})...)
+		var got []string
+		for _, l := range collated(t, rows, "rate").Groups[0].Rows {
+			got = append(got, l.Value)
+		}
+		want := []string{tt.wantA, tt.wantB}
+		slices.Sort(got)
+		if slices.Sort(want); !slices.Equal(got, want) {
+			t.Errorf("%s and %s: got %q, want %q", tt.a, tt.b, got, want)
+		}
+	}
+}
+
 // Every form of a collation marks the row that is ahead.
 func TestCollateAheadForms(t *testing.T) {
 	c := collated(t, append(runs(1, "a", 1, 50e3, 0.012, 0, fields{"flag.x": "1"}), runs(2, "b", 1, 75e3, 0.012, 0, fields{"flag.x": "2"})...), "x")

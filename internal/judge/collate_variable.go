@@ -287,7 +287,10 @@ func groupBy(all []*entry, key func(*entry) string) (out []family) {
 func (v *variable) groups(f family) (out []Group) {
 	flags := func(e *entry) string { return e.flags }
 	values := groupBy(f, func(e *entry) string { return e.valueKey })
-	shown := map[string]bool{}
+	shown, alike := map[string]bool{}, map[string]int{}
+	for _, same := range values {
+		alike[same[0].value.String()]++
+	}
 	for _, own := range groupBy(f, flags) { // newest first
 		if !slices.ContainsFunc(own, func(e *entry) bool { return e.start && !shown[e.ID] }) {
 			continue
@@ -299,7 +302,11 @@ func (v *variable) groups(f family) (out []Group) {
 				sets = sets[i : i+1]
 			}
 			for _, set := range sets {
-				g.Rows = append(g.Rows, v.line(set))
+				l := v.line(set)
+				if alike[l.Value] > 1 && l.value.Text != "" {
+					l.Value = l.value.Text // all digits: rounded, the values look equal
+				}
+				g.Rows = append(g.Rows, l)
 				for _, e := range set { // also those that the row leaves out: older revisions of a branch
 					shown[e.ID] = true
 				}

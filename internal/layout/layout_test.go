@@ -120,6 +120,24 @@ func TestPage(t *testing.T) {
 	}
 }
 
+func TestHang(t *testing.T) {
+	for _, tt := range []struct {
+		label, text string
+		n           int
+		want        string
+	}{
+		{"error: ", "one two three", 20, "error: one two three"},
+		{"error: ", "one two three", 19, "error: one two\n       three"},
+		{"error: ", "one two three", 15, "error: one two\n       three"},
+		{"", "one two three", 7, "one two\nthree"},
+		{"error: ", "one two three", 14, "error: one two three"},
+	} {
+		if got := Hang(tt.label, tt.text, tt.n); got != tt.want {
+			t.Errorf("%q in %d columns: got %q, want %q", tt.text, tt.n, got, tt.want)
+		}
+	}
+}
+
 func FuzzWrap(f *testing.F) {
 	f.Add("one two three", 7)
 	f.Add("größe \x1b[2J", 3)

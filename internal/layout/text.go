@@ -42,6 +42,16 @@ func Wrap(text string, n int) []string {
 	return lines
 }
 
+// Hang breaks text at blanks into lines of at most n columns, the first of which begins with a
+// label. The others begin below the text after it.
+func Hang(label, text string, n int) string {
+	indent := Width(label)
+	if n <= 2*indent {
+		return label + text // no room: the terminal breaks it
+	}
+	return label + strings.Join(Wrap(text, n-indent), "\n"+strings.Repeat(" ", indent))
+}
+
 // Clean makes external text safe to print, so that a system's answer cannot move
 // the cursor. It replaces control characters by blanks.
 func Clean(s string) string {

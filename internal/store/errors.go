@@ -16,3 +16,12 @@ var (
 	ErrForeign  = errors.New("it is not a store of reports")
 	ErrNewer    = errors.New("a newer carronade wrote the store")
 )
+
+// A reason is one of the errors above in a sentence that names what is missing.
+type reason struct {
+	text string
+	is   error
+}
+
+func (r reason) Error() string { return r.text }
+func (r reason) Unwrap() error { return r.is }

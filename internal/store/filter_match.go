@@ -117,7 +117,7 @@ func (m *Matcher) Err() error {
 }
 
 // ErrNoField is the reason in an error for a field that no report has.
-var ErrNoField = errors.New("no report has it")
+var ErrNoField = errors.New("no such field")
 
 // UnknownField is the error for a field that no report has, with a suggestion; names
 // are those that reports have.
@@ -139,7 +139,7 @@ func UnknownField(name string, names map[string]bool) error {
 	}
 	sortTexts(all) // so that the suggestion does not change between equally near ones
 	e := &target.Error{
-		Doing: fmt.Sprintf("look for the field %q", name), Err: ErrNoField,
+		Err:  reason{fmt.Sprintf("no report has the field %q", name), ErrNoField},
 		Hint: "docs/reports.md lists the fields of reports; settings are named like their flags",
 	}
 	if near := workload.Nearest(name, all); near != "" {

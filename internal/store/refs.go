@@ -51,7 +51,7 @@ func Resolve(ctx context.Context, s Store, ref string) (string, error) {
 	case len(ids) == 1:
 		return ids[0], nil
 	case len(ids) == 0:
-		return "", unknown(ctx, s, doing, ref)
+		return "", unknown(ctx, s, ref)
 	}
 	for _, id := range ids {
 		if id == ref {
@@ -94,9 +94,9 @@ func newest(ctx context.Context, s Store, ref string, n int) (string, error) {
 }
 
 // unknown is the error of an id that no report has.
-func unknown(ctx context.Context, s Store, doing, ref string) error {
+func unknown(ctx context.Context, s Store, ref string) error {
 	const among = 5000 // the newest
-	e := &target.Error{Doing: doing, Err: ErrMissing, Hint: "carronade report list shows what is there"}
+	e := &target.Error{Err: reason{fmt.Sprintf("no report has the id %q", ref), ErrMissing}, Hint: "carronade report list shows what is there"}
 	ids, err := s.Find(ctx, "", among)
 	if err != nil {
 		return err

@@ -71,9 +71,9 @@ func TestResolve(t *testing.T) {
 		{"one more", "last~40", "", "no such report: there are 40", "report list"},
 		{"a run in progress", reporttest.Head(40).ID, reporttest.Head(40).ID, "", ""},
 		{"several", shared, "", "several reports match: ", "more letters"},
-		{"none", "nosuchid", "", "no such report", "report list"},
-		{"nearly", misspelt, "", "no such report", "did you mean " + id},
-		{"nearly last", "lats", "", "no such report", "did you mean last"},
+		{"none", "nosuchid", "", "no report has the id ", "report list"},
+		{"nearly", misspelt, "", "no report has the id ", "did you mean " + id},
+		{"nearly last", "lats", "", "no report has the id ", "did you mean last"},
 		{"not an id", "a b", "", "not an id", "letters and digits"},
 		{"a folder", "../etc", "", "not an id", "report import FILE takes one from a file"},
 		{"a file", "report.json", "", "not an id", "report import FILE takes one from a file"},
@@ -127,7 +127,7 @@ func TestChoose(t *testing.T) {
 		{"a pattern", []string{"note~run [23]"}, store.Query{}, ids(3, 2), ""},
 		{"no match", []string{"region=nowhere"}, store.Query{}, nil, ""},
 		{"both", []string{"last", "region=north"}, store.Query{}, nil, "reports and filters cannot be mixed"},
-		{"an unknown one", []string{"last", "nosuchid"}, store.Query{}, nil, "no such report"},
+		{"an unknown one", []string{"last", "nosuchid"}, store.Query{}, nil, "no report has the id "},
 		{"a filter without a value", []string{"region==="}, store.Query{}, nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -57,7 +57,7 @@ const unlimited = -1
 // String is the value as users see it.
 func (v Value) String() string {
 	if v.Text != "" || v.Kind == KindText {
-		return v.Text
+		return v.readable()
 	}
 	switch v.Kind {
 	case KindCount:
@@ -80,6 +80,34 @@ func (v Value) String() string {
 		return strconv.FormatBool(v.Num != 0)
 	}
 	return strconv.FormatFloat(v.Num, 'g', 4, 64)
+}
+
+// mostDecimals is the most that a person types. A text with more was computed.
+const mostDecimals = 6
+
+// readable is the text of a value, rounded if it is a rate or a time that was computed, such as
+// 150.000000037/s. Num keeps all digits for comparisons.
+func (v Value) readable() string {
+	_, decimals, _ := strings.Cut(v.Text, ".")
+	if len(decimals)-len(strings.TrimLeft(decimals, "0123456789")) <= mostDecimals {
+		return v.Text
+	}
+	switch v.Kind {
+	case KindRate:
+		if r, err := units.ParseRate(exactRate(v.Text)); err == nil {
+			r, _ = strconv.ParseFloat(strconv.FormatFloat(r, 'g', 6, 64), 64) // what was printed is a number
+			return units.FlagRate(r)
+		}
+	case KindDuration:
+		if d, err := units.ParseDuration(v.Text); err == nil {
+			step := time.Millisecond
+			if d < time.Second {
+				step = time.Microsecond
+			}
+			return units.FlagDuration(d.Round(step))
+		}
+	}
+	return v.Text
 }
 
 // AtLeast is whether the value is only a lower bound: a percentile that fell

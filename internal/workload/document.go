@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -204,12 +205,27 @@ func place(name string, n ast.Node) string {
 	return lineOf(name, n.GetToken())
 }
 
-func yamlError(name string, err error) error {
+func yamlError(name string, data []byte, err error) error {
 	var e yaml.Error
 	if !errors.As(err, &e) {
 		return &Error{Where: name, Err: err, Hint: fileHint}
 	}
-	return &Error{Where: lineOf(name, e.GetToken()), Err: errors.New(e.GetMessage()), Hint: fileHint}
+	out := &Error{Where: lineOf(name, e.GetToken()), Err: errors.New(e.GetMessage()), Hint: fileHint}
+	if t := e.GetToken(); t != nil && t.Position != nil && tabIndents(data, t.Position.Line) {
+		out.Hint = fmt.Sprintf("line %d is indented with a tab: use spaces", t.Position.Line)
+	}
+	return out
+}
+
+// tabIndents reports whether there is a tab before the text of a line.
+func tabIndents(data []byte, number int) bool {
+	for line := range bytes.Lines(data) {
+		if number--; number == 0 {
+			text := bytes.TrimLeft(line, " \t")
+			return bytes.ContainsRune(line[:len(line)-len(text)], '\t')
+		}
+	}
+	return false
 }
 
 func mapping(n ast.Node) ([]*ast.MappingValueNode, bool) {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,21 @@ func TestParseDocumentFaults(t *testing.T) {
 				t.Errorf("got %q, want f.yaml and %q in it", got, tt.want)
 			}
 		})
+	}
+}
+
+// The hint for a line that is indented with a tab says so, and only for that line.
+func TestParseDocumentTab(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"a tab", "rate: 5\n\tfor: 5s\n", "line 2 is indented with a tab: use spaces"},
+		{"a tab after blanks", "label:\n  a: b\n \t- c\n", "line 3 is indented with a tab: use spaces"},
+		{"no tab", "rate: 5\nfor: @5s\n", fileHint},
+		{"a tab elsewhere", "rate: 5\nfor:\t@5s\n", fileHint},
+	} {
+		_, err := ParseDocument("f.yaml", []byte(tt.in))
+		if e, ok := errors.AsType[*Error](err); !ok || e.Hint != tt.want {
+			t.Errorf("%s: got %+v, want the hint %q", tt.name, e, tt.want)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func parseTokens(name string, data []byte) (*ast.File, error) {
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
-		return nil, yamlError(name, err)
+		return nil, yamlError(name, data, err)
 	}
 	return file, nil
 }

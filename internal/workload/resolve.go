@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/payload"
 	"carronade/target"
 )
 
@@ -294,6 +295,12 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	}
 	if n, m := w.Count("batch-events"), w.Count("concurrency"); n > 0 && m > 0 && n*m > 1e9 {
 		fault("concurrency", "lower one of them", "%d batches of %d events each are more than memory holds", m, n)
+	}
+	if w.Has("size") {
+		if _, err := payload.New(payload.Spec{Size: w.String("size")}); err != nil {
+			e, _ := given("size")
+			faults = append(faults, At(e.Where, err))
+		}
 	}
 	if len(faults) == 0 {
 		if _, _, err := w.schedule(); err != nil {

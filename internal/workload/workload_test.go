@@ -50,10 +50,12 @@ func (cannon) Presets(_ *url.URL, v target.Values, _ map[string]bool) (map[strin
 
 type gun struct{ cannon }
 
-func (gun) Name() string              { return "gun" }
-func (gun) Schemes() []string         { return []string{"gun"} }
-func (gun) Ops() []string             { return []string{Produce} }
-func (gun) Options() []target.Option  { return []target.Option{{Name: "calibre"}} }
+func (gun) Name() string      { return "gun" }
+func (gun) Schemes() []string { return []string{"gun"} }
+func (gun) Ops() []string     { return []string{Produce} }
+func (gun) Options() []target.Option {
+	return []target.Option{{Name: "calibre"}, {Name: "size", Default: "100"}}
+}
 func (gun) DefaultPort(string) string { return "1415" }
 
 var kinds = []target.Kind{cannon{}, gun{}}
@@ -202,6 +204,8 @@ func TestResolveFaults(t *testing.T) {
 		{name: "negative rate", flags: flags(to, "rate=-1/s"), want: "--rate: "},
 		{name: "absurd rate", flags: flags(to, "rate=1e13/s"), want: "1e12"},
 		{name: "rate of words", flags: flags(to, "rate=fast"), want: "--rate: "},
+		{name: "ambiguous size", flags: flags("target=gun://h", "size=64k"), want: `--size: size "64k" may mean 64KiB`},
+		{name: "ambiguous size in a file", file: "target: gun://h\nsize: 64k\n", want: `load.yaml:2: size: size "64k" may mean 64KiB`},
 		{name: "duration without unit", flags: flags(to, "for=20"), want: "--for: "},
 		{name: "no time", flags: flags(to, "for=0"), want: "--for: must be above 0"},
 		{name: "count of 0", flags: flags(to, "count=0"), want: "at least 1"},
