@@ -341,7 +341,7 @@ func parseStairs(v []string) ([]float64, time.Duration, error) {
 	var rates []float64
 	for i := range int(n) + 1 {
 		// Twelve digits, so that three times 0.1 is 0.3.
-		r, _ := strconv.ParseFloat(strconv.FormatFloat(from+float64(i)*by, 'g', 12, 64), 64)
+		r := units.RoundRate(from+float64(i)*by, 12)
 		rates = append(rates, max(0, r))
 	}
 	return rates, d, nil

@@ -50,6 +50,12 @@ func FlagDuration(d time.Duration) string {
 	return text
 }
 
+// RoundRate rounds a rate to a number of significant decimal digits.
+func RoundRate(perSecond float64, digits int) float64 {
+	out, _ := strconv.ParseFloat(strconv.FormatFloat(perSecond, 'g', digits, 64), 64) // it parses what it printed
+	return out
+}
+
 // FlagRate prints a rate in full, as a flag's value: "50k/s", "0.5/s". ParseRate parses
 // it to the same rate. An invalid rate is printed as 0.
 func FlagRate(perSecond float64) string {

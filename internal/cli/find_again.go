@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/pflag"
 
@@ -172,12 +171,6 @@ func openAt(a *find.Answer) float64 {
 	return a.Fails / 2
 }
 
-// rounded is a rate with four digits, which a person can type.
-func rounded(rate float64) float64 {
-	out, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64) // what was printed is a number
-	return out
-}
-
 // notKept says what the answer to other limits rests on, and how to close what it leaves open.
 func (f *searching) notKept(d *report.Document) []report.Condition {
 	out := []report.Condition{
@@ -185,7 +178,7 @@ func (f *searching) notKept(d *report.Document) []report.Condition {
 		{Name: "judged", Text: fmt.Sprintf("%s of search %s; nothing was sent", units.Plural(len(d.Search.Trials), "stored trial"), f.again)},
 	}
 	if at := openAt(d.Search.Answer); d.Search.Ending != find.Found && at > 0 {
-		out = append(out, report.Condition{Name: "to decide", Text: "carronade find " + d.CommandArgs() + " --from " + units.FlagRate(rounded(at))})
+		out = append(out, report.Condition{Name: "to decide", Text: "carronade find " + d.CommandArgs() + " --from " + units.FlagRate(units.RoundRate(at, 4))})
 	}
 	return out
 }

@@ -7,8 +7,7 @@ import (
 	"carronade/internal/report"
 )
 
-// TestFreezes: a stall that a freeze of the generator overlaps is no finding, and is not said to have nothing
-// that explains it. The generator is also frozen twice in each other second, so each coincidence may be chance.
+// TestFreezes: the overlap of a stall with a freeze of the generator is printed, and is not a finding. The generator is also frozen twice in each other second, so each coincidence may be chance.
 func TestFreezes(t *testing.T) {
 	freeze := func(at, length float64) report.Moment {
 		return report.Moment{From: "generator", Name: "freeze", AtS: at, LengthS: length}

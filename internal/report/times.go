@@ -173,8 +173,8 @@ const (
 	explainPercentiles = 4
 )
 
-// timeTable is the brief table: a row for each time, a column for each percentile. Lower bounds are
-// wide: the meanings are left out if there is no space for them.
+// timeTable is the brief table: a row for each time, a column for each percentile. It leaves
+// out the meanings if it would be wider than the screen, as with many lower bounds.
 func timeTable(cols []Time) *layout.Table {
 	var ps []float64
 	standard := measure.StandardPercentiles()

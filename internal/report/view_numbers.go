@@ -92,7 +92,7 @@ func (d *Document) Counts() []Row {
 	return append(out, Row{Name: "missing", Label: "missing", Unit: "events", Meaning: "short of the requested count", Value: float64(t.Missing)})
 }
 
-// meanCount is the mean of n over so many, with a decimal if it is small and not whole.
+// meanCount is n divided by over. A mean below ten that is not whole has one decimal.
 func meanCount(n, over uint64) string {
 	if mean := math.Round(10*float64(n)/float64(over)) / 10; mean < 10 {
 		return strconv.FormatFloat(mean, 'f', -1, 64)

@@ -14,7 +14,7 @@ func TestEmptyLog(t *testing.T) {
 	const at = 20 * time.Second
 	for _, tt := range []struct {
 		name     string
-		until    time.Duration // from at on there is no connection
+		until    time.Duration // there is no connection from at until then
 		blackout float64       // s
 		ok       bool          // the limit holds
 	}{

@@ -41,7 +41,7 @@ type fakeKind struct {
 	// not know its connections.
 	lostFrom, lostUntil time.Duration
 	feed                time.Duration // its reader gets an event as often while there is a connection; 0: only what was sent
-	says                time.Duration // its reader is told as often that the log is empty while there is a connection; 0: never
+	says                time.Duration // interval at which it says that the log is empty, while there is a connection; 0: never
 	// sees reports whether a reader of committed events sees the event of an
 	// index; the first aborted ones were aborted. nil: no transactions.
 	sees    func(index uint64) bool

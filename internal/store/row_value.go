@@ -95,8 +95,7 @@ func (v Value) readable() string {
 	switch v.Kind {
 	case KindRate:
 		if r, err := units.ParseRate(exactRate(v.Text)); err == nil {
-			r, _ = strconv.ParseFloat(strconv.FormatFloat(r, 'g', 6, 64), 64) // what was printed is a number
-			return units.FlagRate(r)
+			return units.FlagRate(units.RoundRate(r, 6))
 		}
 	case KindDuration:
 		if d, err := units.ParseDuration(v.Text); err == nil {

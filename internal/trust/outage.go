@@ -119,7 +119,7 @@ func combinedIntervals(r *load.Result, start, end time.Duration) []combinedInter
 
 // A stretch is a part of a span in which the system did not accept what it was sent. Its
 // intervals follow each other, or nothing was answered between them. An interval in which
-// the generator did not run is part of its time, and is no evidence: the generator sent
+// the generator did not run adds to its length. It is not evidence: the generator sent
 // nothing that the system could answer.
 type stretch struct {
 	start, end     time.Duration

@@ -44,7 +44,7 @@ func TestCaughtUp(t *testing.T) {
 					}
 				}
 			}
-			// After the answer with the events there is no other, which would say again that there are no more.
+			// The answer with the events is the only one: no later answer says that there are no more events.
 			var answered atomic.Bool
 			c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
