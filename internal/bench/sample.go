@@ -20,6 +20,7 @@ const (
 	cpuPerEvent   metric = "CPU us/event"
 	cpuShare      metric = "CPU, share of a core"
 	deviation     metric = "sent, off by"
+	untrusted     metric = "not trusted: 1, else 0"
 	sendDelayP50  metric = "send delay p50 us"
 	sendDelayP99  metric = "send delay p99 us"
 	maxRSS        metric = "max RSS bytes"
@@ -33,6 +34,15 @@ type sample map[metric]float64
 // cpu adds the CPU per event.
 func (s sample) cpu(e *processResult, events uint64) sample {
 	s[cpuPerEvent] = float64(e.cpu.Microseconds()) / float64(events)
+	return s
+}
+
+// trust adds whether the report calls the run not trusted.
+func (s sample) trust(d *document) sample {
+	s[untrusted] = 0
+	if !d.Trust.OK {
+		s[untrusted] = 1
+	}
 	return s
 }
 
