@@ -20,7 +20,7 @@ const (
 	cpuPerEvent   metric = "CPU us/event"
 	cpuShare      metric = "CPU, share of a core"
 	deviation     metric = "sent, off by"
-	untrusted     metric = "not trusted: 1, else 0"
+	trusted       metric = "trusted or noisy (1), or not trusted (0)"
 	sendDelayP50  metric = "send delay p50 us"
 	sendDelayP99  metric = "send delay p99 us"
 	maxRSS        metric = "max RSS bytes"
@@ -37,11 +37,11 @@ func (s sample) cpu(e *processResult, events uint64) sample {
 	return s
 }
 
-// trust adds whether the report calls the run not trusted.
+// trust adds whether the report trusts the run, or calls it noisy.
 func (s sample) trust(d *document) sample {
-	s[untrusted] = 0
-	if !d.Trust.OK {
-		s[untrusted] = 1
+	s[trusted] = 0
+	if d.Trust.OK {
+		s[trusted] = 1
 	}
 	return s
 }
