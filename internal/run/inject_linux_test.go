@@ -196,6 +196,21 @@ func TestExecEnds(t *testing.T) {
 	}
 }
 
+// over is a context that has ended, though nobody has seen it yet.
+type over struct{ context.Context }
+
+func (over) Err() error { return context.Canceled }
+
+// TestExecFailsAtTheEnd: a command that failed was not still running, also if the run ended just after it.
+func TestExecFailsAtTheEnd(t *testing.T) {
+	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h")}}
+	j := &injector{e: e, mark: &Marker{e: e, ended: true}}
+	j.exec(over{t.Context()}, fault.MarkFault, "exit 3")
+	if want := []string{"--exec exit 3: exit status 3"}; !slices.Equal(j.problems, want) {
+		t.Errorf("the problems are %q, want %q", j.problems, want)
+	}
+}
+
 // TestInterruptHeals: a first interrupt lets a stopped process go on while the run waits for its last
 // answers.
 func TestInterruptHeals(t *testing.T) {
