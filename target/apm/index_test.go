@@ -52,7 +52,7 @@ func TestConfirm(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // two of them wait until the count has not changed for five seconds
-			index := testkit.SearchIndex(t, "apm")
+			index := testkit.SearchIndex(t, "confirm") // the default pattern, of another test of this store, has apm-*
 			if tt.before > 0 {
 				n.Add(t, index, tt.before)
 			}
