@@ -286,7 +286,7 @@ func TestAPINames(t *testing.T) {
 		t.Fatal(err)
 	}
 	handler := guarded(a.handler, "0.0.0.0:9999", []string{"load-1"})
-	for host, status := range map[string]int{"load-1:9999": 200, own: 200, "localhost": 200, "0.0.0.0:9999": 200, "evil.example": 421} {
+	for host, status := range map[string]int{"load-1:9999": 200, own: 200, "localhost": 200, "0.0.0.0:9999": 421, "evil.example": 421} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/logs", http.NoBody)
 		r.Host = host
 		w := httptest.NewRecorder()
