@@ -141,7 +141,7 @@ func (s *Search) verdicts() []Verdict {
 		case system.ExitBroken:
 			say(OnLimit, Bad, "BROKEN", wanted+" was asked for, and does not hold")
 		default:
-			say(OnLimit, Open, "holds?", wanted+" was asked for, and is not confirmed")
+			say(OnLimit, Open, cannotTell, wanted+" was asked for, and is not confirmed")
 		}
 	}
 	for _, r := range s.Remarks() {

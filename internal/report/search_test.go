@@ -156,6 +156,7 @@ func TestSearchVerdicts(t *testing.T) {
 		{find.Found, 0, "confirmed: the limits hold at 948/s and fail at 997/s"},
 		{find.Found, 900, "holds: at-least: 900/s was asked for, and holds"},
 		{find.Found, 999, "BROKEN: at-least: 999/s was asked for, and does not hold"},
+		{find.Stopped, 960, "cannot tell: at-least: 960/s was asked for, and is not confirmed"},
 		{find.AtLeast, 0, "at least: 1.4 %"},
 		{find.Died, 0, "died: 1.4 %"},
 		{find.Stopped, 0, "not confirmed: 1.4 %"},
