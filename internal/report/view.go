@@ -119,6 +119,7 @@ func (d *Document) Verdicts() []Verdict {
 	case d.Stopped == load.Interrupted:
 		say(OnEnd, Remark, "ended", "by an interruption; no limit was set, so nothing is missing")
 	}
+	say(OnEnd, Remark, "exit code", d.noLimit())
 	for _, s := range d.Problems {
 		say(OnOutput, Bad, "problem", s)
 	}
