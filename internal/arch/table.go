@@ -46,11 +46,10 @@ var Packages = []Package{
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
 	{Name: "target/targettest", May: []string{"load", "target"}},
-	{Name: "target/kafka", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/admin", "target/kafka/cluster", "target/kafka/franz", "target/kafka/recordlist", "units"}, Tests: []string{"internal/ledger", "internal/system"}},
+	{Name: "target/kafka", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/admin", "target/kafka/cluster", "target/kafka/franz", "units"}, Tests: []string{"internal/ledger", "internal/system"}},
 	{Name: "target/kafka/cluster", May: []string{"internal/conn", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}},
 	{Name: "target/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/cluster"}},
 	{Name: "target/kafka/admin", May: []string{"internal/conn", "measure", "target", "target/kafka/cluster", "units"}},
-	{Name: "target/kafka/recordlist"},
 	{Name: "target/apm", May: []string{"internal/conn", "internal/impair", "internal/secret", "internal/socket", "internal/wire/apm", "load", "measure", "payload", "target", "units"}},
 	{Name: "target/riemann", May: []string{"internal/conn", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger", "internal/system"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
@@ -102,7 +101,7 @@ var Packages = []Package{
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
 	{Name: "internal/scenario", May: []string{"internal/report", "internal/system", "internal/workload", "measure", "target", "units"}},
 	{Name: "internal/compat", May: []string{"internal/layout", "internal/picture", "internal/report", "internal/scenario", "internal/secret", "internal/stats", "internal/store/elastic", "internal/system", "internal/wire/apm", "internal/workload", "load", "measure", "payload", "target/kafka/admin", "target/kafka/cluster", "units"}},
-	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload", "target/kafka/recordlist", "units"}, Tests: []string{"target/kafka"}},
+	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/wire/kafka", "internal/workload", "load", "measure", "payload", "units"}, Tests: []string{"target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Files: map[string][]string{
 		"explain.go":  {"internal/explain"},
 		"pictures.go": {"internal/picture"},
