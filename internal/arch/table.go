@@ -46,10 +46,9 @@ var Packages = []Package{
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
 	{Name: "target/targettest", May: []string{"load", "target"}},
-	{Name: "target/kafka", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/admin", "target/kafka/cluster", "target/kafka/franz", "units"}, Tests: []string{"internal/ledger", "internal/system"}},
+	{Name: "target/kafka", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/cluster", "target/kafka/franz", "units"}, Tests: []string{"internal/ledger", "internal/system"}},
 	{Name: "target/kafka/cluster", May: []string{"internal/conn", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}},
 	{Name: "target/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/cluster"}},
-	{Name: "target/kafka/admin", May: []string{"internal/conn", "measure", "target", "target/kafka/cluster", "units"}},
 	{Name: "target/apm", May: []string{"internal/conn", "internal/impair", "internal/secret", "internal/socket", "internal/wire/apm", "load", "measure", "payload", "target", "units"}},
 	{Name: "target/riemann", May: []string{"internal/conn", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger", "internal/system"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
@@ -100,14 +99,14 @@ var Packages = []Package{
 	{Name: "internal/run", May: []string{"internal/fault", "internal/ledger", "internal/report", "internal/secret", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/system"}},
 	{Name: "internal/scenario", May: []string{"internal/report", "internal/system", "internal/workload", "measure", "target", "units"}},
-	{Name: "internal/compat", May: []string{"internal/layout", "internal/picture", "internal/report", "internal/scenario", "internal/secret", "internal/stats", "internal/store/elastic", "internal/system", "internal/wire/apm", "internal/workload", "load", "measure", "payload", "target/kafka/admin", "target/kafka/cluster", "units"}},
+	{Name: "internal/compat", May: []string{"internal/layout", "internal/picture", "internal/report", "internal/scenario", "internal/secret", "internal/stats", "internal/store/elastic", "internal/system", "internal/wire/apm", "internal/workload", "load", "measure", "payload", "target/kafka/cluster", "units"}},
 	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/system", "internal/trace", "internal/wire/kafka", "internal/workload", "load", "measure", "payload", "units"}, Tests: []string{"target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Files: map[string][]string{
 		"explain.go":  {"internal/explain"},
 		"pictures.go": {"internal/picture"},
 		"profile*.go": {"internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "payload", "target/kafka"},
 		"query*.go":   {"target/riemann"},
-		"topics*.go":  {"internal/run", "target/kafka", "target/kafka/admin", "target/kafka/cluster"},
+		"topics*.go":  {"internal/run", "target/kafka", "target/kafka/cluster"},
 		"vary.go":     {"internal/picture", "internal/stats"},
 	}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/apm"}},
 	{Name: "internal/cli", May: []string{
