@@ -67,8 +67,8 @@ CALM        := internal/arch internal/compat \
 	internal/picture internal/report internal/secret internal/stats internal/traffic internal/trust internal/wire/apm \
 	internal/wire/crc internal/wire/kafka internal/wire/riemann internal/workload measure payload units
 
-CONCURRENT  := ^(TestConcurrent|TestConcurrently|TestOtherProtocol|TestUnreadableInterval)$$
-CALLED      := ./internal/fleet ./internal/ledger ./payload
+CONCURRENT  := ^(TestConcurrent|TestConcurrently|TestOtherProtocol|TestUnreadableInterval|TestWriteItemsFails|TestWriteManyItems)$$
+CALLED      := ./internal/fleet ./internal/ledger ./internal/wire/kafka ./payload
 
 # Those of them whose tests measure how long something takes, or run a browser: they do not
 # run with IDLE.

@@ -18,7 +18,6 @@ import (
 	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka"
-	"carronade/target/kafka/admin"
 	"carronade/target/kafka/cluster"
 	"carronade/units"
 )
@@ -74,12 +73,12 @@ type KeepTopics func(ctx context.Context, t *Settings, job run.TopicsJob, show f
 func Topics(c Console, k target.Kind, keep KeepTopics) *cobra.Command {
 	t := &topics{Console: c, kind: k, keep: keep}
 	cmd := Group("topics", "create, list, describe, delete and read Kafka topics", topicsLong,
-		t.command(admin.Create, "TARGET [TOPICS]", "create topics"),
-		t.command(admin.List, "TARGET", "list all topics"),
-		t.command(admin.Describe, "TARGET [TOPICS]", "partitions, leaders and settings of topics"),
-		t.command(admin.Delete, "TARGET [TOPICS]", "delete topics"),
-		t.command(admin.DeleteRecords, "TARGET [TOPICS]", "delete the records of topics, up to an offset"),
-		t.command(admin.Read, "TARGET [TOPICS]", "read whole topics, each as one operation"),
+		t.command(cluster.OpCreateTopics, "TARGET [TOPICS]", "create topics"),
+		t.command(cluster.OpListTopics, "TARGET", "list all topics"),
+		t.command(cluster.OpDescribeTopics, "TARGET [TOPICS]", "partitions, leaders and settings of topics"),
+		t.command(cluster.OpDeleteTopics, "TARGET [TOPICS]", "delete topics"),
+		t.command(cluster.OpDeleteRecords, "TARGET [TOPICS]", "delete the records of topics, up to an offset"),
+		t.command(cluster.OpReadTopics, "TARGET [TOPICS]", "read whole topics, each as one operation"),
 	)
 	cmd.Example = topicsExample
 	return cmd
@@ -95,7 +94,7 @@ type topics struct {
 func (t *topics) command(op, usage, short string) *cobra.Command {
 	f := &topicFlags{op: op}
 	most := 2
-	if op == admin.List {
+	if op == cluster.OpListTopics {
 		most = 1
 	}
 	cmd := &cobra.Command{
@@ -107,7 +106,7 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if op == admin.Describe {
+			if op == cluster.OpDescribeTopics {
 				r, err := kafka.Topics(cmd.Context(), w)
 				return t.done(cmd.Context(), r, f.json, nil, err)
 			}
@@ -118,22 +117,22 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 	fs.BoolVar(&f.json, "json", false, "the result as JSON on stdout")
 	fs.IntVarP(&f.concurrency, "concurrency", "c", 1, "requests in flight at once")
 	fs.StringVar(&f.rate, "rate", "", "requests at this `RATE`, such as 50/s (default: each when the one before is answered)")
-	if op == admin.List {
+	if op == cluster.OpListTopics {
 		fs.IntVar(&f.times, "times", 1, "how often")
 		fs.BoolVar(&f.internal, "internal", false, "include internal topics")
 	} else {
 		fs.StringVar(&f.file, "topics-file", "", "more topics, one per line in `FILE`")
 		fs.StringVar(&f.count, "count", "", "`N` topics: TOPIC-0, TOPIC-1, ...")
 	}
-	if op == admin.Create || op == admin.Delete {
+	if op == cluster.OpCreateTopics || op == cluster.OpDeleteTopics {
 		fs.IntVar(&f.perRequest, "per-request", 1, "topics in one request")
 	}
 	switch op {
-	case admin.Create:
+	case cluster.OpCreateTopics:
 		fs.IntVar(&f.partitions, "partitions", 0, "of each topic (default: the broker's)")
 		fs.IntVar(&f.replicas, "replicas", 0, "of each partition (default: the broker's)")
 		fs.StringArrayVar(&f.config, "config", nil, "a setting of the topics, `K=V` (repeatable)")
-	case admin.DeleteRecords:
+	case cluster.OpDeleteRecords:
 		fs.Int64Var(&f.upto, "upto", -1, "delete records before this offset; -1: all")
 	}
 	for _, o := range workload.Table(t.kind) {
@@ -141,7 +140,7 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 			f.BindSetting(fs, &o)
 		}
 	}
-	if op != admin.Describe {
+	if op != cluster.OpDescribeTopics {
 		for _, name := range []string{"label", "note", "store", "no-store"} {
 			f.BindOne(fs, name)
 		}
@@ -156,28 +155,28 @@ func belongsToTopics(op string, o *workload.Setting) bool {
 	case "security", "connections":
 		return o.Name != "clients"
 	case "consuming":
-		return op == admin.Read && !slices.Contains([]string{"group", "from", "until-end"}, o.Name)
+		return op == cluster.OpReadTopics && !slices.Contains([]string{"group", "from", "until-end"}, o.Name)
 	}
 	return false
 }
 
 // work converts flags and arguments to work for package kafka, and returns the settings of the
 // connection, too.
-func (t *topics) work(f *topicFlags, args []string) (admin.Work, *workload.Workload, error) {
+func (t *topics) work(f *topicFlags, args []string) (cluster.TopicLoad, *workload.Workload, error) {
 	f.Doc.Add("target", "target", args[0])
 	f.Doc.Add("op", "op", workload.Consume)
 	w, err := workload.Resolve([]target.Kind{t.kind}, &f.Doc, nil)
 	if err != nil {
-		return admin.Work{}, nil, err
+		return cluster.TopicLoad{}, nil, err
 	}
 	for _, text := range w.Warnings {
 		t.Warn(text)
 	}
 	spec, err := w.Spec()
 	if err != nil {
-		return admin.Work{}, nil, err
+		return cluster.TopicLoad{}, nil, err
 	}
-	work := admin.Work{
+	work := cluster.TopicLoad{
 		Op: f.op, URL: w.URL, Options: spec.Options, Given: spec.Given,
 		Upto: f.upto, Concurrency: f.concurrency, PerRequest: f.perRequest, Times: f.times, Internal: f.internal,
 		Logf: t.Note,
@@ -194,7 +193,7 @@ func (t *topics) work(f *topicFlags, args []string) (admin.Work, *workload.Workl
 			return work, nil, &Words{Err: errors.New("--rate: must be above 0"), Hint: "leave --rate out to send as fast as the concurrency allows"}
 		}
 	}
-	if f.op == admin.Create {
+	if f.op == cluster.OpCreateTopics {
 		text := strings.Join(f.config, ",")
 		if work.Spec, err = cluster.ParseTopicSpec(text); err != nil {
 			return work, nil, err
@@ -227,7 +226,7 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 	}
 	own := strings.Trim(w.URL.Path, "/")
 	if f.count == "" {
-		if len(names) == 0 && own == "" && f.op != admin.List {
+		if len(names) == 0 && own == "" && f.op != cluster.OpListTopics {
 			return nil, &Words{Err: errors.New("no topic was named"), Hint: fmt.Sprintf("put it into the target, %s/TOPIC, or after it", strings.TrimRight(w.Target(), "/"))}
 		}
 		return names, nil
@@ -241,7 +240,7 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 	case len(names) > 0 || own == "":
 		return nil, &Words{Err: errors.New("--count needs one topic in the target, as the prefix of the names"), Hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
 	}
-	return admin.Names(own+"-", int(n)), nil
+	return cluster.NumberedNames(own+"-", int(n)), nil
 }
 
 // lines are the lines of a file that are neither empty nor comments.
@@ -256,9 +255,9 @@ func lines(data []byte) []string {
 }
 
 // run does the work, prints the result and has its report stored.
-func (t *topics) run(ctx context.Context, f *topicFlags, args []string, w admin.Work, on *workload.Workload) error {
+func (t *topics) run(ctx context.Context, f *topicFlags, args []string, w cluster.TopicLoad, on *workload.Workload) error {
 	job := f.job(args, &w, on)
-	var r *admin.Result
+	var r *cluster.TopicResult
 	job.Load = func(ctx context.Context, began func()) (string, *load.Result, error) {
 		w.Started = func(time.Time) { began() }
 		var of *load.Result
@@ -286,7 +285,7 @@ func ended(ctx context.Context, err error) error {
 }
 
 // done prints a result. The error has the exit code.
-func (t *topics) done(ctx context.Context, r *admin.Result, asJSON bool, more []report.Condition, err error) error {
+func (t *topics) done(ctx context.Context, r *cluster.TopicResult, asJSON bool, more []report.Condition, err error) error {
 	if err != nil {
 		return ended(ctx, err)
 	}

@@ -8,11 +8,11 @@ import (
 	"carronade/internal/run"
 	"carronade/internal/workload"
 	"carronade/target"
-	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // job describes the work for its report: with what it has, a replay makes the same operations.
-func (f *topicFlags) job(args []string, w *admin.Work, on *workload.Workload) run.TopicsJob {
+func (f *topicFlags) job(args []string, w *cluster.TopicLoad, on *workload.Workload) run.TopicsJob {
 	job := run.TopicsJob{
 		Op: w.Op, Concurrency: max(1, w.Concurrency), PerRequest: max(1, w.PerRequest), Rate: w.Rate,
 		Partitions: int(w.Spec.Partitions), Replicas: int(w.Spec.Replicas), Note: f.Last("note"),
@@ -21,7 +21,7 @@ func (f *topicFlags) job(args []string, w *admin.Work, on *workload.Workload) ru
 		job.Settings = append(job.Settings, run.TopicsSetting{Name: name, Type: kind, Values: values})
 	}
 	switch {
-	case w.Op == admin.List:
+	case w.Op == cluster.OpListTopics:
 		job.Count = w.Times
 	case f.count != "":
 		job.Count = len(w.Names)
@@ -40,7 +40,7 @@ func (f *topicFlags) job(args []string, w *admin.Work, on *workload.Workload) ru
 	if f.internal {
 		add("internal", target.Bool, "true")
 	}
-	if w.Op == admin.DeleteRecords && w.Upto >= 0 {
+	if w.Op == cluster.OpDeleteRecords && w.Upto >= 0 {
 		add("upto", target.Int, strconv.FormatInt(w.Upto, 10))
 	}
 	for _, s := range on.Settings() { // of the connection

@@ -9,12 +9,12 @@ import (
 	"carronade/measure"
 	"carronade/target"
 	"carronade/target/kafka"
-	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // LoadTopics runs operations on topics for an old tool. doc names the brokers and has the connection
 // settings. where is the target, without secrets; of is the result as that of a run.
-func LoadTopics(ctx context.Context, c Console, k target.Kind, doc *workload.Document, work admin.Work) (where string, r *admin.Result, of *load.Result, err error) {
+func LoadTopics(ctx context.Context, c Console, k target.Kind, doc *workload.Document, work cluster.TopicLoad) (where string, r *cluster.TopicResult, of *load.Result, err error) {
 	doc.Add("op", "carronade as", workload.Consume)
 	w, err := workload.Resolve([]target.Kind{k}, doc, nil)
 	if err != nil {
@@ -36,7 +36,7 @@ func LoadTopics(ctx context.Context, c Console, k target.Kind, doc *workload.Doc
 
 // measured does the work, and returns its result also as that of a run: its events are the
 // operations, its batches are the requests.
-func measured(ctx context.Context, work admin.Work) (*admin.Result, *load.Result, error) {
+func measured(ctx context.Context, work cluster.TopicLoad) (*cluster.TopicResult, *load.Result, error) {
 	s := newSeconds(&work)
 	var began time.Time
 	started := work.Started
@@ -67,7 +67,7 @@ func measured(ctx context.Context, work admin.Work) (*admin.Result, *load.Result
 }
 
 // endOf is why a load ended.
-func endOf(r *admin.Result, w *admin.Work) load.Reason {
+func endOf(r *cluster.TopicResult, w *cluster.TopicLoad) load.Reason {
 	switch {
 	case r.Interrupted:
 		return load.Interrupted

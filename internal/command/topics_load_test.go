@@ -10,7 +10,6 @@ import (
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target/kafka"
-	"carronade/target/kafka/admin"
 	"carronade/target/kafka/cluster"
 )
 
@@ -23,10 +22,10 @@ func TestLoad(t *testing.T) {
 	}
 	t.Cleanup(func() { srv.Close() })
 	c := Console{Note: t.Logf, Warn: func(text string) { t.Log(text) }}
-	run := func(w admin.Work) (*admin.Result, *load.Result, []admin.Done) {
+	run := func(w cluster.TopicLoad) (*cluster.TopicResult, *load.Result, []cluster.TopicDone) {
 		t.Helper()
-		var seen []admin.Done
-		w.Each = func(d admin.Done) { seen = append(seen, d) }
+		var seen []cluster.TopicDone
+		w.Each = func(d cluster.TopicDone) { seen = append(seen, d) }
 		var doc workload.Document
 		doc.Add("target", "test", "kafka://"+srv.Addr())
 		where, r, of, err := LoadTopics(t.Context(), c, kafka.Kind{}, &doc, w)
@@ -49,28 +48,28 @@ func TestLoad(t *testing.T) {
 		}
 		return r, of, seen
 	}
-	create := admin.Work{Op: admin.Create, Names: admin.Names("t", 30), Spec: cluster.TopicSpec{Partitions: 1, Replicas: 1}, PerRequest: 10}
+	create := cluster.TopicLoad{Op: cluster.OpCreateTopics, Names: cluster.NumberedNames("t", 30), Spec: cluster.TopicSpec{Partitions: 1, Replicas: 1}, PerRequest: 10}
 	r, of, seen := run(create)
 	if r.Done != 30 || of.Measurement.Batches != 3 || of.Stopped != load.ByEvents || of.Mode != load.ClosedLoop || seen[29].Name != "t29" {
 		t.Errorf("got %+v, %+v", r, seen)
 	}
 	create.PerRequest, create.Failures = 1, 4
 	r, of, seen = run(create)
-	if r.Failed != 5 || r.Unsent != 25 || of.Stopped != load.ByFailures || !slices.ContainsFunc(seen, func(d admin.Done) bool { return d.Class == "rejected" && d.Err != nil }) {
+	if r.Failed != 5 || r.Unsent != 25 || of.Stopped != load.ByFailures || !slices.ContainsFunc(seen, func(d cluster.TopicDone) bool { return d.Class == "rejected" && d.Err != nil }) {
 		t.Errorf("again, with four failures allowed: got %+v, %+v", r, seen)
 	}
 	for _, times := range []int{-1, 1e9} { // without an end, and a limit that is not reached
-		r, of, _ = run(admin.Work{Op: admin.List, Times: times, For: 50 * time.Millisecond})
+		r, of, _ = run(cluster.TopicLoad{Op: cluster.OpListTopics, Times: times, For: 50 * time.Millisecond})
 		if r.Done == 0 || r.Unsent != 0 || of.Stopped != load.ByTime {
 			t.Errorf("%d times for 50 ms: got %+v, ended by %v", times, r, of.Stopped)
 		}
 	}
 	started := time.Time{}
-	_, of, _ = run(admin.Work{Op: admin.List, Started: func(at time.Time) { started = at }})
+	_, of, _ = run(cluster.TopicLoad{Op: cluster.OpListTopics, Started: func(at time.Time) { started = at }})
 	if started.IsZero() || !started.Equal(of.Started) {
 		t.Errorf("it began at %v, the report says %v", started, of.Started)
 	}
-	r, of, _ = run(admin.Work{Op: admin.List, Times: 4, Rate: 1000})
+	r, of, _ = run(cluster.TopicLoad{Op: cluster.OpListTopics, Times: 4, Rate: 1000})
 	if r.Done != 4 || of.Mode != load.OpenLoop || of.Measurement.Response.Count() != 4 || of.Measurement.SendDelay.Count() != 4 || of.Measurement.Queueing.Count() != 4 || of.Measurement.Batching.Count() != 4 {
 		t.Errorf("list: got %+v", r)
 	}

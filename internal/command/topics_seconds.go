@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"carronade/measure"
-	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // seconds are the intervals of a running load. Two of them are open, since answers may be
 // reported slightly late. Older ones are in a series, so that an endless load needs no more
 // memory than one of an hour. What comes even later counts in the oldest open interval.
 type seconds struct {
-	see       func(admin.Done) // nil: not called
-	each      uint64           // operations in a request
+	see       func(cluster.TopicDone) // nil: not called
+	each      uint64                  // operations in a request
 	scheduled bool
 	series    *measure.Series
 	open      [2]measure.Interval // the older one first
@@ -26,7 +26,7 @@ type seconds struct {
 	classes       []string
 }
 
-func newSeconds(w *admin.Work) *seconds {
+func newSeconds(w *cluster.TopicLoad) *seconds {
 	s := &seconds{
 		see: w.Each, each: uint64(max(1, w.PerRequest)), scheduled: w.Rate > 0, series: measure.NewSeries(measure.DefaultSeries),
 		total: measure.Set{Service: measure.NewHistogram()}, lower: measure.Lower{Service: measure.NewHistogram()},
@@ -67,7 +67,7 @@ func (s *seconds) at(t time.Duration) *measure.Interval {
 }
 
 // done counts an operation. Operations of one request come one after the other.
-func (s *seconds) done(d admin.Done) {
+func (s *seconds) done(d cluster.TopicDone) {
 	for d.At >= s.open[1].End {
 		s.turn()
 	}
@@ -106,7 +106,7 @@ func (s *seconds) done(d admin.Done) {
 }
 
 // time records the times of an operation that was due.
-func (s *seconds) time(row *measure.Interval, d *admin.Done) {
+func (s *seconds) time(row *measure.Interval, d *cluster.TopicDone) {
 	delay := max(0, d.Sent-max(d.Due, d.Free))
 	if d.Class == "" {
 		hist(&s.lower.Response).Record(d.At - d.Due - delay)
@@ -124,7 +124,7 @@ func (s *seconds) time(row *measure.Interval, d *admin.Done) {
 }
 
 // request counts and times a request, after the last of its operations.
-func (s *seconds) request(sent, row *measure.Interval, d *admin.Done) {
+func (s *seconds) request(sent, row *measure.Interval, d *cluster.TopicDone) {
 	sent.Batches++
 	if s.acked || s.failed {
 		row.Answered++
@@ -156,7 +156,7 @@ func hist(h **measure.Histogram) *measure.Histogram {
 // intervals returns the intervals of a finished load. With a rate, an operation was offered
 // when it was due, otherwise when it was sent; operations that were never due count in the
 // last interval.
-func (s *seconds) intervals(w *admin.Work, r *admin.Result) []measure.Interval {
+func (s *seconds) intervals(w *cluster.TopicLoad, r *cluster.TopicResult) []measure.Interval {
 	for r.Elapsed > s.open[1].End {
 		s.turn()
 	}
@@ -188,7 +188,7 @@ func (s *seconds) intervals(w *admin.Work, r *admin.Result) []measure.Interval {
 const mostAges = 4096
 
 // censor records how long operations that were due but never begun had waited.
-func (s *seconds) censor(row *measure.Interval, w *admin.Work, r *admin.Result) {
+func (s *seconds) censor(row *measure.Interval, w *cluster.TopicLoad, r *cluster.TopicResult) {
 	due := w.DueBefore(r.Begun) // 0 without a rate
 	if due <= r.Operations {
 		return

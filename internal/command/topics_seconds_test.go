@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"carronade/measure"
-	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // sums adds up rows.
@@ -24,13 +24,13 @@ func sums(rows []measure.Interval) (c measure.Counts, service, failing, censored
 // are lost, and two rows are open.
 func TestSecondsAreBounded(t *testing.T) {
 	const most = 3 * measure.DefaultSeries
-	s := newSeconds(&admin.Work{PerRequest: 2})
+	s := newSeconds(&cluster.TopicLoad{PerRequest: 2})
 	for i := range most {
 		at := time.Duration(i) * time.Second
 		if i%5 == 1 {
 			at -= 3 * time.Second // reported late
 		}
-		d := admin.Done{Sent: max(0, at-time.Millisecond), At: max(0, at), InFlight: 1}
+		d := cluster.TopicDone{Sent: max(0, at-time.Millisecond), At: max(0, at), InFlight: 1}
 		s.done(d)
 		d.Last = true
 		s.done(d)
@@ -38,8 +38,8 @@ func TestSecondsAreBounded(t *testing.T) {
 			t.Fatalf("%d rows after %d seconds", n, i)
 		}
 	}
-	r := &admin.Result{Operations: 2 * most, Elapsed: most * time.Second}
-	rows := s.intervals(&admin.Work{}, r)
+	r := &cluster.TopicResult{Operations: 2 * most, Elapsed: most * time.Second}
+	rows := s.intervals(&cluster.TopicLoad{}, r)
 	sum, service, _, _ := sums(rows)
 	if sum.Sent != 2*most || sum.Acked != 2*most || sum.Offered != 2*most || sum.Batches != most || service != most || s.total.Service.Count() != most {
 		t.Errorf("got %+v, %d service times, of %d requests of two", sum, service, most)
@@ -59,16 +59,16 @@ func TestSecondsAreBounded(t *testing.T) {
 // Operations are offered in the second in which they were due, also those that
 // were never begun, until the last beginning of operations.
 func TestSecondsOffered(t *testing.T) {
-	w := &admin.Work{Op: admin.List, Times: -1, Rate: 10}
-	s := newSeconds(&admin.Work{Rate: w.Rate})
+	w := &cluster.TopicLoad{Op: cluster.OpListTopics, Times: -1, Rate: 10}
+	s := newSeconds(&cluster.TopicLoad{Rate: w.Rate})
 	// The second request lasts until the load is canceled; the third waits
 	// behind it.
-	s.done(admin.Done{Sent: 0, At: time.Millisecond, InFlight: 1, Last: true})
-	s.done(admin.Done{
+	s.done(cluster.TopicDone{Sent: 0, At: time.Millisecond, InFlight: 1, Last: true})
+	s.done(cluster.TopicDone{
 		Due: 100 * time.Millisecond, Sent: 101 * time.Millisecond, At: 5 * time.Second, InFlight: 1, Last: true,
 		Class: "canceled", Err: errors.New("cut off"),
 	})
-	r := &admin.Result{Operations: 2, Done: 1, Unknown: 1, Begun: 2500 * time.Millisecond, Unsent: 23, Elapsed: 5500 * time.Millisecond}
+	r := &cluster.TopicResult{Operations: 2, Done: 1, Unknown: 1, Begun: 2500 * time.Millisecond, Unsent: 23, Elapsed: 5500 * time.Millisecond}
 	rows := s.intervals(w, r)
 	var got []uint64
 	for i := range rows {
@@ -95,14 +95,14 @@ func TestSecondsOffered(t *testing.T) {
 // A request has a service time if a part of it was done, a failed service time
 // if all of it failed, and none if its result is unknown.
 func TestSecondsFates(t *testing.T) {
-	var seen []admin.Done
-	s := newSeconds(&admin.Work{PerRequest: 2, Each: func(d admin.Done) { seen = append(seen, d) }})
+	var seen []cluster.TopicDone
+	s := newSeconds(&cluster.TopicLoad{PerRequest: 2, Each: func(d cluster.TopicDone) { seen = append(seen, d) }})
 	for _, fates := range [][2]string{{"", "rejected"}, {"rejected", "rejected"}, {"timeout", "timeout"}} {
 		for i, class := range fates {
-			s.done(admin.Done{At: 5 * time.Millisecond, Class: class, Certain: class == "rejected", InFlight: 1, Last: i == 1})
+			s.done(cluster.TopicDone{At: 5 * time.Millisecond, Class: class, Certain: class == "rejected", InFlight: 1, Last: i == 1})
 		}
 	}
-	rows := s.intervals(&admin.Work{}, &admin.Result{Operations: 6, Elapsed: time.Second})
+	rows := s.intervals(&cluster.TopicLoad{}, &cluster.TopicResult{Operations: 6, Elapsed: time.Second})
 	sum, service, failing, _ := sums(rows)
 	if sum.Acked != 1 || sum.Failed != 3 || sum.Unknown != 2 || sum.Batches != 3 || sum.Answered != 2 || service != 1 || failing != 1 {
 		t.Errorf("got %+v, %d service times, %d of failed ones", sum, service, failing)
@@ -120,10 +120,10 @@ func TestSecondsFates(t *testing.T) {
 // the lower values.
 func TestSecondsLate(t *testing.T) {
 	ms := time.Millisecond
-	s := newSeconds(&admin.Work{Rate: 10, PerRequest: 3})
+	s := newSeconds(&cluster.TopicLoad{Rate: 10, PerRequest: 3})
 	record := func(due, free, sent, at time.Duration) {
 		for i := range 3 {
-			s.done(admin.Done{Due: due, Free: free, Sent: sent, At: at, InFlight: 1, Last: i == 2})
+			s.done(cluster.TopicDone{Due: due, Free: free, Sent: sent, At: at, InFlight: 1, Last: i == 2})
 		}
 	}
 	record(100*ms, 90*ms, 130*ms, 150*ms)
@@ -148,9 +148,9 @@ func TestSecondsLate(t *testing.T) {
 // If very many operations were never begun, their ages are still recorded, and
 // quickly.
 func TestSecondsNeverBegun(t *testing.T) {
-	w := &admin.Work{Op: admin.Create, Next: func() string { return "" }, Times: -1, Rate: 1e6, PerRequest: 10}
-	s := newSeconds(&admin.Work{Rate: w.Rate, PerRequest: 10})
-	r := &admin.Result{Begun: time.Hour, Elapsed: time.Hour}
+	w := &cluster.TopicLoad{Op: cluster.OpCreateTopics, Next: func() string { return "" }, Times: -1, Rate: 1e6, PerRequest: 10}
+	s := newSeconds(&cluster.TopicLoad{Rate: w.Rate, PerRequest: 10})
+	r := &cluster.TopicResult{Begun: time.Hour, Elapsed: time.Hour}
 	r.Unsent = w.DueBefore(r.Begun)
 	rows := s.intervals(w, r)
 	sum, _, _, censored := sums(rows)

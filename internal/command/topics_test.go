@@ -11,7 +11,7 @@ import (
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/target/kafka"
-	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // The hash of a file with names is that of what was read: a pipe can be read only once.
@@ -27,7 +27,7 @@ func TestTopicsFileIsReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &topicFlags{op: admin.Delete, file: path}
+	f := &topicFlags{op: cluster.OpDeleteTopics, file: path}
 	names, err := f.names([]string{"kafka://127.0.0.1:9092"}, w)
 	if err != nil || !slices.Equal(names, []string{"a", "b"}) {
 		t.Fatalf("got %v and %v", names, err)
@@ -35,7 +35,7 @@ func TestTopicsFileIsReadOnce(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil { // a pipe has nothing more
 		t.Fatal(err)
 	}
-	job := f.job([]string{"kafka://127.0.0.1:9092"}, &admin.Work{Op: f.op, Names: names}, w)
+	job := f.job([]string{"kafka://127.0.0.1:9092"}, &cluster.TopicLoad{Op: f.op, Names: names}, w)
 	i := slices.IndexFunc(job.Settings, func(s run.TopicsSetting) bool { return s.Name == report.TopicsFileHash })
 	if i < 0 || job.Settings[i].Values[0] != run.TopicsHash(text) {
 		t.Errorf("got %+v, want the hash of what was read", job.Settings)

@@ -11,7 +11,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/measure"
-	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 	"carronade/units"
 )
 
@@ -59,7 +59,7 @@ type topicRow struct {
 	ElapsedS   float64           `json:"elapsed_s,omitempty"`
 }
 
-func topicsDocument(r *admin.Result) *topicsReport {
+func topicsDocument(r *cluster.TopicResult) *topicsReport {
 	d := &topicsReport{
 		Schema: topicsSchema, Op: r.Op, Operations: r.Operations, Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Unsent: r.Unsent,
 		Requests: r.Requests, ElapsedS: r.Elapsed.Seconds(), PerS: r.PerSecond,
@@ -84,14 +84,14 @@ func topicsDocument(r *admin.Result) *topicsReport {
 
 // pastTense is the past tense of each operation.
 var pastTense = map[string]string{
-	admin.Create: "made", admin.List: "listed", admin.Describe: "described",
-	admin.Delete: "deleted", admin.DeleteRecords: "emptied", admin.Read: "read",
+	cluster.OpCreateTopics: "made", cluster.OpListTopics: "listed", cluster.OpDescribeTopics: "described",
+	cluster.OpDeleteTopics: "deleted", cluster.OpDeleteRecords: "emptied", cluster.OpReadTopics: "read",
 }
 
 func (d *topicsReport) text(w io.Writer) {
 	d.table(w)
 	what := "topics"
-	if d.Op == admin.List {
+	if d.Op == cluster.OpListTopics {
 		what = "times"
 	}
 	fmt.Fprintf(w, "%s %s of %s %s in %s", pastTense[d.Op], units.FormatCount(d.Done), units.FormatCount(d.Operations+d.Unsent), what, took(d.ElapsedS))
@@ -99,7 +99,7 @@ func (d *topicsReport) text(w io.Writer) {
 		fmt.Fprintf(w, ", %s", units.FormatRate(d.PerS))
 	}
 	fmt.Fprintln(w)
-	if d.Op == admin.Read {
+	if d.Op == cluster.OpReadTopics {
 		fmt.Fprintf(w, "  events    %s, %s%s, %s\n", units.FormatCount(d.Events), units.FormatSize(int64(d.Bytes)),
 			map[bool]string{true: " on the wire"}[d.BytesWire], units.FormatRate(perSecond(d.Events, d.ElapsedS)))
 	}
@@ -161,14 +161,14 @@ func (d *topicsReport) table(w io.Writer) {
 	}
 	width = min(width, 40)
 	switch d.Op {
-	case admin.Read:
+	case cluster.OpReadTopics:
 		fmt.Fprintf(w, "%-*s %10s %14s %12s %10s\n", width, "topic", "partitions", "events", "bytes", "took")
 	default:
 		fmt.Fprintf(w, "%-*s %10s %8s\n", width, "topic", "partitions", "replicas")
 	}
 	for _, t := range d.Topics {
 		switch d.Op {
-		case admin.Read:
+		case cluster.OpReadTopics:
 			fmt.Fprintf(w, "%-*s %10d %14s %12s %10s\n", width, t.Name, t.Partitions, units.FormatCount(t.Events), units.FormatSize(int64(t.Bytes)), took(t.ElapsedS))
 		default:
 			fmt.Fprintf(w, "%-*s %10d %8d\n", width, t.Name, t.Partitions, t.Replicas)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"carronade/measure"
-	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // Operations with an unknown result are distinguished from those that failed.
@@ -15,8 +15,8 @@ func TestTextHasUnknown(t *testing.T) {
 	answered, waited := measure.NewHistogram(), measure.NewHistogram()
 	answered.RecordN(time.Millisecond, 2)
 	waited.Record(time.Second)
-	d := topicsDocument(&admin.Result{
-		Op: admin.Create, Operations: 5, Done: 2, Failed: 1, Unknown: 2, Requests: 5, Elapsed: time.Second, PerRequest: 1,
+	d := topicsDocument(&cluster.TopicResult{
+		Op: cluster.OpCreateTopics, Operations: 5, Done: 2, Failed: 1, Unknown: 2, Requests: 5, Elapsed: time.Second, PerRequest: 1,
 		Response: answered, Censored: waited, Service: measure.NewHistogram(), FailedService: measure.NewHistogram(),
 		Failures: []measure.Failure{{Class: "timeout", Text: "late", Events: 2, Batches: 2}, {Class: "rejected", Text: "there", Events: 1, Batches: 1}},
 	})

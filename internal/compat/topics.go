@@ -1,13 +1,13 @@
 package compat
 
-import "carronade/target/kafka/admin"
+import "carronade/target/kafka/cluster"
 
 // A TopicLoad is a load of operations on topics, as in `carronade topics`. Its target comes from the
 // workload beside it.
-type TopicLoad = admin.Work
+type TopicLoad = cluster.TopicLoad
 
 // A TopicDone is one answered operation.
-type TopicDone = admin.Done
+type TopicDone = cluster.TopicDone
 
 // A TopicResult is the result of a TopicLoad.
-type TopicResult = admin.Result
+type TopicResult = cluster.TopicResult

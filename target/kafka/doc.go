@@ -4,10 +4,9 @@
 // changes, retries that cannot duplicate, and consuming, also of single records by
 // their offsets. It does not deal with schedules, reports, flags or terminals.
 //
-// Package cluster has the settings, and reaches and describes the cluster. Package
-// franz is the other engine, by franz-go's record path, to show what a real
-// application would see. Package admin makes operations on topics as a load, and
-// looks at a cluster before a run.
+// Package cluster has the settings, reaches and describes the cluster, makes operations
+// on topics as a load, and looks at a cluster before a run. Package franz is the other
+// engine, by franz-go's record path, to show what a real application would see.
 //
 // Its invariant: every batch that it takes is completed exactly once, and an event
 // counts as failed only when the broker certainly did not append it.

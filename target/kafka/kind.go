@@ -5,7 +5,6 @@ import (
 	"net/url"
 
 	"carronade/target"
-	"carronade/target/kafka/admin"
 	"carronade/target/kafka/cluster"
 )
 
@@ -44,11 +43,11 @@ func (Kind) Presets(_ *url.URL, v target.Values, given map[string]bool) (map[str
 }
 
 // Inspects implements target.Inspector.
-func (Kind) Inspects(o *target.Option) bool { return admin.Inspects(o) }
+func (Kind) Inspects(o *target.Option) bool { return cluster.Inspects(o) }
 
 // Inspect implements target.Inspector.
 func (Kind) Inspect(ctx context.Context, s target.Spec) (target.Inspection, error) {
-	return admin.Inspect(ctx, s)
+	return cluster.Inspect(ctx, s)
 }
 
 var (

@@ -13,7 +13,6 @@ import (
 	"carronade/target"
 	"carronade/target/kafka/cluster"
 	"carronade/target/kafka/franz"
-	"carronade/target/kafka/recordlist"
 	"carronade/units"
 )
 
@@ -35,7 +34,7 @@ func listed(ctx context.Context, cl *cluster.Cluster) (*items, error) {
 	}
 	list := &items{recycle: c.Recycle}
 	need := make([]int64, cl.Partitions()) // the ends that partitions have if all records exist
-	topic, err := recordlist.Read(c.ItemsIn, func(r recordlist.Run) error {
+	topic, err := kafka.ReadList(c.ItemsIn, func(r kafka.ListRun) error {
 		if int(r.Partition) >= cl.Partitions() {
 			return fmt.Errorf("the topic %s has %s, and no partition %d", c.Topic, units.Plural(cl.Partitions(), "partition"), r.Partition)
 		}
@@ -82,10 +81,10 @@ const mostInLine = 4096
 // A listing writes the list of the records that were acked or read. A nil listing writes
 // nothing. It is safe for concurrent use.
 type listing struct {
-	out *recordlist.Writer
+	out *kafka.ListWriter
 
 	mu       sync.Mutex
-	runs     []recordlist.Run // not written yet, by partition; Count 0: none
+	runs     []kafka.ListRun // not written yet, by partition; Count 0: none
 	records  uint64
 	unplaced uint64 // acked, but the broker did not say where they are
 }
@@ -105,11 +104,11 @@ func openListing(cl *cluster.Cluster) (*listing, error) {
 			return wrong(fmt.Errorf("%s is also the list of items-in", c.ItemsOut), "give two files")
 		}
 	}
-	out, err := recordlist.Create(c.ItemsOut, c.Topic)
+	out, err := kafka.CreateList(c.ItemsOut, c.Topic)
 	if err != nil {
 		return wrong(err, "check that its folder exists and can be written, and that the disk is not full")
 	}
-	return &listing{out: out, runs: make([]recordlist.Run, cl.Partitions())}, nil
+	return &listing{out: out, runs: make([]kafka.ListRun, cl.Partitions())}, nil
 }
 
 // add adds records. An offset below 0 is not known.
@@ -129,7 +128,7 @@ func (l *listing) add(part int32, offset, n int64) {
 		r.Count += n
 	} else {
 		l.out.Add(*r)
-		*r = recordlist.Run{Partition: part, Offset: offset, Count: n}
+		*r = kafka.ListRun{Partition: part, Offset: offset, Count: n}
 	}
 	if r.Count >= mostInLine {
 		l.out.Add(*r)
@@ -198,13 +197,13 @@ func (s *session) openList() (err error) {
 
 // appendFound appends the offsets of a batch's records within [from, to), without their
 // partition. The records are not compressed.
-func appendFound(dst []recordlist.Run, b *kafka.Batch, records []byte, from, to int64) []recordlist.Run {
+func appendFound(dst []kafka.ListRun, b *kafka.Batch, records []byte, from, to int64) []kafka.ListRun {
 	note := func(offset, n int64) {
 		if k := len(dst); k > 0 && dst[k-1].Offset+dst[k-1].Count == offset {
 			dst[k-1].Count += n
 			return
 		}
-		dst = append(dst, recordlist.Run{Offset: offset, Count: n})
+		dst = append(dst, kafka.ListRun{Offset: offset, Count: n})
 	}
 	last := b.BaseOffset + int64(b.LastOffsetDelta)
 	if int64(b.NumRecords) == int64(b.LastOffsetDelta)+1 { // without gaps

@@ -17,7 +17,6 @@ import (
 	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
-	"carronade/target/kafka/recordlist"
 )
 
 // A place is where a record is.
@@ -29,7 +28,7 @@ type place struct {
 // placesIn returns the records of a list.
 func placesIn(t testing.TB, path string) (all []place) {
 	t.Helper()
-	topic, err := recordlist.Read(path, func(r recordlist.Run) error {
+	topic, err := kafka.ReadList(path, func(r kafka.ListRun) error {
 		for i := range r.Count {
 			all = append(all, place{r.Partition, r.Offset + i})
 		}
@@ -155,14 +154,14 @@ func TestAppendFound(t *testing.T) {
 	t.Parallel()
 	raw := wireBatch(t, 10, kafka.None, []int32{0, 1, 4, 9}, values(4, 8), nil)
 	raw = append(raw, wireBatch(t, 20, kafka.None, dense(10), values(10, 8), nil)...)
-	var got []recordlist.Run
+	var got []kafka.ListRun
 	if _, err := kafka.ForEachBatch(raw, func(b kafka.Batch) error {
 		got = appendFound(got, &b, b.Records(), 11, 25)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if want := []recordlist.Run{{Offset: 11, Count: 1}, {Offset: 14, Count: 1}, {Offset: 19, Count: 6}}; !slices.Equal(got, want) {
+	if want := []kafka.ListRun{{Offset: 11, Count: 1}, {Offset: 14, Count: 1}, {Offset: 19, Count: 6}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -171,11 +170,11 @@ func TestAppendFound(t *testing.T) {
 func TestListingLines(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "list")
-	out, err := recordlist.Create(path, "events")
+	out, err := kafka.CreateList(path, "events")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &listing{out: out, runs: make([]recordlist.Run, 2)}
+	l := &listing{out: out, runs: make([]kafka.ListRun, 2)}
 	for i := range int64(2 * mostInLine) {
 		l.add(0, i, 1)
 		l.add(1, i, 1)

@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/payload"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
-	"carronade/target/kafka/recordlist"
 	"carronade/units"
 )
 
@@ -256,7 +256,7 @@ type itemRead struct {
 	altered  bool
 	err      error // why it was not read so far
 	class    load.Class
-	runs     []recordlist.Run // what was found, if a list is written
+	runs     []kafka.ListRun // what was found, if a list is written
 }
 
 // ID implements load.Lane.

@@ -7,7 +7,6 @@ import (
 	"carronade/payload"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
-	"carronade/target/kafka/recordlist"
 )
 
 // openCheck prepares the check of the values that are read; nil: none was requested.
@@ -37,7 +36,7 @@ func (r *itemReader) itemOf(p *itemRead, offset int64) uint64 {
 // checkedWithin counts the records of a batch with offsets in [from, to) whose values are
 // right, and their bytes, and appends where they are. It reports whether the values of
 // others are wrong. The records are not compressed.
-func (r *itemReader) checkedWithin(dst []recordlist.Run, p *itemRead, b *kafka.Batch, records []byte, from, to int64) (_ []recordlist.Run, n int32, bytes int64, altered bool, err error) {
+func (r *itemReader) checkedWithin(dst []kafka.ListRun, p *itemRead, b *kafka.Batch, records []byte, from, to int64) (_ []kafka.ListRun, n int32, bytes int64, altered bool, err error) {
 	err = kafka.ForEachRecord(records, b.NumRecords, func(rec *kafka.Record) error {
 		offset := b.BaseOffset + int64(rec.OffsetDelta)
 		switch {
@@ -48,7 +47,7 @@ func (r *itemReader) checkedWithin(dst []recordlist.Run, p *itemRead, b *kafka.B
 			n++
 			bytes += int64(rec.EventBytes())
 			if r.list != nil {
-				dst = append(dst, recordlist.Run{Offset: offset, Count: 1})
+				dst = append(dst, kafka.ListRun{Offset: offset, Count: 1})
 			}
 		}
 		return nil

@@ -15,7 +15,6 @@ import (
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
-	"carronade/target/kafka/recordlist"
 )
 
 // A readLink is the connection of one client to one broker, which is made when there is
@@ -48,7 +47,7 @@ type readLink struct {
 	answered int32
 	buf      []byte
 	plain    []byte
-	runs     []recordlist.Run // found in an answer, if a list is written
+	runs     []kafka.ListRun // found in an answer, if a list is written
 }
 
 func newReadLink(c *readClient, broker int32) *readLink {

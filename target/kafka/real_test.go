@@ -17,7 +17,6 @@ import (
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
-	"carronade/target/kafka/admin"
 	"carronade/target/kafka/cluster"
 	"carronade/target/kafka/franz"
 )
@@ -268,8 +267,8 @@ func TestRealTopics(t *testing.T) {
 	t.Parallel()
 	needsKafka(t)
 	c := kafkatest.Shared(t)
-	names := admin.Names(kafkatest.TopicName(t)+"-", 30)
-	do := func(w admin.Work) *admin.Result {
+	names := cluster.NumberedNames(kafkatest.TopicName(t)+"-", 30)
+	do := func(w cluster.TopicLoad) *cluster.TopicResult {
 		t.Helper()
 		s := spec(t, "kafka://"+c.Bootstrap()+"/x", nil)
 		w.URL, w.Options, w.Given = s.URL, s.Options, s.Given
@@ -280,23 +279,23 @@ func TestRealTopics(t *testing.T) {
 		}
 		return res
 	}
-	if res := do(admin.Work{Op: admin.Create, Spec: cluster.TopicSpec{Partitions: 2, Replicas: 1}}); res.Done != 30 {
+	if res := do(cluster.TopicLoad{Op: cluster.OpCreateTopics, Spec: cluster.TopicSpec{Partitions: 2, Replicas: 1}}); res.Done != 30 {
 		t.Errorf("create: got %d done: %v", res.Done, res.Failures)
 	}
-	if res := do(admin.Work{Op: admin.Create}); res.Failed != 30 {
+	if res := do(cluster.TopicLoad{Op: cluster.OpCreateTopics}); res.Failed != 30 {
 		t.Errorf("create again: got %d failed, want 30", res.Failed)
 	}
 	// A broker answers before it knows the new topics.
-	for deadline := time.Now().Add(20 * time.Second); do(admin.Work{Op: admin.Describe}).Done < 30 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(20 * time.Second); do(cluster.TopicLoad{Op: cluster.OpDescribeTopics}).Done < 30 && time.Now().Before(deadline); {
 		<-time.After(50 * time.Millisecond)
 	}
-	for _, op := range []string{admin.Describe, admin.Read, admin.DeleteRecords, admin.Delete} {
-		if res := do(admin.Work{Op: op, Upto: -1}); res.Done != 30 {
+	for _, op := range []string{cluster.OpDescribeTopics, cluster.OpReadTopics, cluster.OpDeleteRecords, cluster.OpDeleteTopics} {
+		if res := do(cluster.TopicLoad{Op: op, Upto: -1}); res.Done != 30 {
 			t.Errorf("%s: got %d done: %v", op, res.Done, res.Failures)
 		}
 	}
 	// A broker may still know deleted topics for a while.
-	if res := do(admin.Work{Op: admin.Delete}); res.Failed != 30 {
+	if res := do(cluster.TopicLoad{Op: cluster.OpDeleteTopics}); res.Failed != 30 {
 		t.Errorf("delete again: got %d failed, want 30", res.Failed)
 	}
 }

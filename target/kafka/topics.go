@@ -10,34 +10,33 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/load"
-	"carronade/target/kafka/admin"
 	"carronade/target/kafka/cluster"
 )
 
 // Topics makes a load of operations on topics. It returns when all are answered, or when the context
 // ends, with the result so far. An error means that the load could not start.
-func Topics(ctx context.Context, w admin.Work) (*admin.Result, error) {
-	return admin.Run(ctx, w, readTopic)
+func Topics(ctx context.Context, w cluster.TopicLoad) (*cluster.TopicResult, error) {
+	return cluster.LoadTopics(ctx, w, readTopic)
 }
 
 // readTopic reads a topic completely, to the ends that it has when reading begins. It does not
 // create a missing topic.
-func readTopic(ctx context.Context, c *cluster.Config, client *kgo.Client, name string) (admin.Reading, error) {
+func readTopic(ctx context.Context, c *cluster.Config, client *kgo.Client, name string) (cluster.TopicReading, error) {
 	began := time.Now()
 	one := *c
 	one.Topic, one.UntilEnd, one.From, one.Op, one.Group = name, true, cluster.FromStart, cluster.OpConsume, ""
 	cl := cluster.New(&one, client)
 	meta, err := cl.Metadata(ctx, name, false)
 	if err != nil {
-		return admin.Reading{}, err
+		return cluster.TopicReading{}, err
 	}
 	if err := kerr.ErrorForCode(meta.Topics[0].ErrorCode); err != nil {
-		return admin.Reading{}, err
+		return cluster.TopicReading{}, err
 	}
 	cl.ApplyMetadata(meta)
 	src, err := newWireSource(ctx, cl, false)
 	if err != nil {
-		return admin.Reading{}, err
+		return cluster.TopicReading{}, err
 	}
 	var events, bytes, wire atomic.Int64
 	var packed atomic.Bool
@@ -54,9 +53,9 @@ func readTopic(ctx context.Context, c *cluster.Config, client *kgo.Client, name 
 		}
 	})
 	if err != nil {
-		return admin.Reading{}, err
+		return cluster.TopicReading{}, err
 	}
-	r := admin.Reading{
+	r := cluster.TopicReading{
 		Partitions: cl.Partitions(), Replicas: slices.Max(append(cl.Replicas, 0)),
 		Events: uint64(events.Load()), Bytes: uint64(bytes.Load()), Wire: packed.Load(),
 	}

@@ -18,7 +18,7 @@ import (
 
 	"carronade/load"
 	"carronade/target"
-	"carronade/target/kafka/admin"
+	"carronade/target/kafka/cluster"
 )
 
 // A topic that the broker did not create in time may still be created: the
@@ -45,8 +45,8 @@ func TestTopicsUnknown(t *testing.T) {
 		}
 		return resp, nil, true
 	})
-	var seen []admin.Done
-	w := admin.Work{Op: admin.Create, Names: []string{"new", "there", "late", "left-out"}, Each: func(d admin.Done) { seen = append(seen, d) }}
+	var seen []cluster.TopicDone
+	w := cluster.TopicLoad{Op: cluster.OpCreateTopics, Names: []string{"new", "there", "late", "left-out"}, Each: func(d cluster.TopicDone) { seen = append(seen, d) }}
 	for _, tt := range []struct {
 		each            int
 		service, failed uint64
@@ -98,8 +98,8 @@ func TestTopicsCanceled(t *testing.T) {
 			return nil, nil, false
 		})
 		s, made := spec(t, urlOf(c, "t"), nil), 0
-		w := admin.Work{
-			Op: admin.Create, URL: s.URL, Options: s.Options, Next: func() string { made++; return fmt.Sprintf("n%d", made) },
+		w := cluster.TopicLoad{
+			Op: cluster.OpCreateTopics, URL: s.URL, Options: s.Options, Next: func() string { made++; return fmt.Sprintf("n%d", made) },
 			Times: times, For: time.Minute, Rate: 100, PerRequest: 2,
 		}
 		res, err := Topics(ctx, w)
@@ -121,7 +121,7 @@ func TestTopicsCanceled(t *testing.T) {
 func TestTopicsFailureLimit(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t)
-	w := admin.Work{Op: admin.Read, Names: []string{"no"}, Times: -1, Rate: 1, For: time.Hour, Concurrency: 4, Failures: 1}
+	w := cluster.TopicLoad{Op: cluster.OpReadTopics, Names: []string{"no"}, Times: -1, Rate: 1, For: time.Hour, Concurrency: 4, Failures: 1}
 	res := topics(t, c, w)
 	if res.Failed != 2 || res.Operations != 2 || res.Unsent != w.DueBefore(res.Begun)-2 || res.Elapsed > 10*time.Second {
 		t.Errorf("got %d failed of %d, %d unsent in %s", res.Failed, res.Operations, res.Unsent, res.Elapsed)
@@ -133,8 +133,8 @@ func TestTopicsOnceEach(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t)
 	s := spec(t, urlOf(c, "t"), nil)
-	for _, op := range []string{admin.Create, admin.Describe, admin.Delete, admin.DeleteRecords} {
-		_, err := Topics(t.Context(), admin.Work{Op: op, URL: s.URL, Options: s.Options, Names: []string{"a", "b", "c"}, PerRequest: 2, Times: -1})
+	for _, op := range []string{cluster.OpCreateTopics, cluster.OpDescribeTopics, cluster.OpDeleteTopics, cluster.OpDeleteRecords} {
+		_, err := Topics(t.Context(), cluster.TopicLoad{Op: op, URL: s.URL, Options: s.Options, Names: []string{"a", "b", "c"}, PerRequest: 2, Times: -1})
 		var e *target.Error
 		if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), "each topic once") {
 			t.Errorf("%s without end: %v", op, err)
@@ -166,7 +166,7 @@ func TestTopicsNoAnswer(t *testing.T) {
 		return strings.Count(stacks, "kgo.(*Client)"), stacks
 	}
 	before, _ := clients()
-	if _, err := Topics(ctx, admin.Work{Op: admin.List, URL: &url.URL{Scheme: "kafka", Host: s.URL.Host}, Options: s.Options}); err == nil || requests.Load() < 2 {
+	if _, err := Topics(ctx, cluster.TopicLoad{Op: cluster.OpListTopics, URL: &url.URL{Scheme: "kafka", Host: s.URL.Host}, Options: s.Options}); err == nil || requests.Load() < 2 {
 		t.Fatalf("%d requests: %v", requests.Load(), err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(10 * time.Millisecond) {

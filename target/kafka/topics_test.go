@@ -14,12 +14,11 @@ import (
 
 	"carronade/internal/testkit"
 	"carronade/load"
-	"carronade/target/kafka/admin"
 	"carronade/target/kafka/cluster"
 )
 
-// topics runs a admin.Work against a cluster.
-func topics(t *testing.T, c *kfake.Cluster, w admin.Work) *admin.Result {
+// topics runs a cluster.TopicLoad against a cluster.
+func topics(t *testing.T, c *kfake.Cluster, w cluster.TopicLoad) *cluster.TopicResult {
 	t.Helper()
 	s := spec(t, urlOf(c, "t"), nil)
 	w.URL, w.Options, w.Given, w.Logf = s.URL, s.Options, s.Given, t.Logf
@@ -41,8 +40,8 @@ func topics(t *testing.T, c *kfake.Cluster, w admin.Work) *admin.Result {
 func TestTopicsLife(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(3))
-	names := admin.Names("load-", 100)
-	create := admin.Work{Op: admin.Create, Names: names, Concurrency: 4, PerRequest: 10, Spec: cluster.TopicSpec{Partitions: 2, Replicas: 3, Config: [][2]string{{"retention.ms", "1000"}}}}
+	names := cluster.NumberedNames("load-", 100)
+	create := cluster.TopicLoad{Op: cluster.OpCreateTopics, Names: names, Concurrency: 4, PerRequest: 10, Spec: cluster.TopicSpec{Partitions: 2, Replicas: 3, Config: [][2]string{{"retention.ms", "1000"}}}}
 	res := topics(t, c, create)
 	if res.Done != 100 || res.Requests != 10 || res.Failed != 0 {
 		t.Fatalf("create: got %d done, %d failed in %d requests, want 100 in 10: %v", res.Done, res.Failed, res.Requests, res.Failures)
@@ -51,18 +50,18 @@ func TestTopicsLife(t *testing.T) {
 		t.Fatalf("load-99 was not created with 2 partitions: %+v", info)
 	}
 	// An existing topic is a counted failure.
-	create.Names = admin.Names("load-", 120)
+	create.Names = cluster.NumberedNames("load-", 120)
 	res = topics(t, c, create)
 	if res.Done != 20 || res.Failed != 100 || res.Classes[load.Rejected.String()] != 100 || len(res.Failures) != 1 {
 		t.Errorf("create again: got %d done, %d failed, %v, %v", res.Done, res.Failed, res.Classes, res.Failures)
 	}
 
-	res = topics(t, c, admin.Work{Op: admin.List, Times: 5, Concurrency: 2})
+	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpListTopics, Times: 5, Concurrency: 2})
 	if res.Done != 5 || len(res.Topics) != 120 {
 		t.Errorf("list: got %d done and %d topics, want 5 and 120", res.Done, len(res.Topics))
 	}
 
-	res = topics(t, c, admin.Work{Op: admin.Describe, Names: []string{"load-0", "missing"}, PerRequest: 2})
+	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpDescribeTopics, Names: []string{"load-0", "missing"}, PerRequest: 2})
 	if res.Done != 1 || res.Failed != 1 || len(res.Topics) != 1 {
 		t.Fatalf("describe: got %d done, %d failed, %v", res.Done, res.Failed, res.Topics)
 	}
@@ -70,7 +69,7 @@ func TestTopicsLife(t *testing.T) {
 		t.Errorf("describe: got %+v", d)
 	}
 
-	res = topics(t, c, admin.Work{Op: admin.Delete, Names: append(names, "missing"), PerRequest: 7, Concurrency: 2})
+	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpDeleteTopics, Names: append(names, "missing"), PerRequest: 7, Concurrency: 2})
 	if res.Done != 100 || res.Failed != 1 {
 		t.Errorf("delete: got %d done, %d failed, want 100 and 1: %v", res.Done, res.Failed, res.Failures)
 	}
@@ -83,7 +82,7 @@ func TestTopicsReadAndDeleteRecords(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(3, "t"), kfake.SeedTopics(1, "empty"))
 	want := put(t, c, records(3000, 3, sized(100)))
-	res := topics(t, c, admin.Work{Op: admin.Read, Names: []string{"t", "empty", "missing"}})
+	res := topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics, Names: []string{"t", "empty", "missing"}})
 	if res.Done != 2 || res.Failed != 1 {
 		t.Errorf("got %d done, %d failed, want 2 and 1: %v", res.Done, res.Failed, res.Failures)
 	}
@@ -93,20 +92,20 @@ func TestTopicsReadAndDeleteRecords(t *testing.T) {
 	if c.TopicInfo("missing") != nil {
 		t.Error("reading a missing topic created it")
 	}
-	if res := topics(t, c, admin.Work{Op: admin.DeleteRecords, Names: []string{"t", "missing"}, Upto: 400}); res.Done != 1 || res.Failed != 1 {
+	if res := topics(t, c, cluster.TopicLoad{Op: cluster.OpDeleteRecords, Names: []string{"t", "missing"}, Upto: 400}); res.Done != 1 || res.Failed != 1 {
 		t.Errorf("delete records: got %d done, %d failed: %v", res.Done, res.Failed, res.Failures)
 	}
-	if res := topics(t, c, admin.Work{Op: admin.Read}); res.Events != 1800 {
+	if res := topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics}); res.Events != 1800 {
 		t.Errorf("got %d events after deleting 400 of each partition, want 1800", res.Events)
 	}
-	if res := topics(t, c, admin.Work{Op: admin.DeleteRecords, Upto: -1}); res.Done != 1 {
+	if res := topics(t, c, cluster.TopicLoad{Op: cluster.OpDeleteRecords, Upto: -1}); res.Done != 1 {
 		t.Errorf("delete all records: got %d done: %v", res.Done, res.Failures)
 	}
-	if res := topics(t, c, admin.Work{Op: admin.Read}); res.Events != 0 {
+	if res := topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics}); res.Events != 0 {
 		t.Errorf("got %d events after deleting all", res.Events)
 	}
 	put(t, c, records(30, 3, sized(10)), kgo.ProducerBatchCompression(kgo.ZstdCompression()))
-	if res := topics(t, c, admin.Work{Op: admin.Read}); res.Events != 30 || !res.BytesWire || res.Bytes == 0 {
+	if res := topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics}); res.Events != 30 || !res.BytesWire || res.Bytes == 0 {
 		t.Errorf("compressed: got %d events, %d bytes, as fetched: %v", res.Events, res.Bytes, res.BytesWire)
 	}
 }
@@ -123,7 +122,7 @@ func TestTopicsAtARate(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	res := topics(t, c, admin.Work{Op: admin.Create, Names: admin.Names("x", 20), Rate: 100, Concurrency: 1})
+	res := topics(t, c, cluster.TopicLoad{Op: cluster.OpCreateTopics, Names: cluster.NumberedNames("x", 20), Rate: 100, Concurrency: 1})
 	if res.Elapsed < 190*time.Millisecond {
 		t.Errorf("20 requests at 100/s took %s", res.Elapsed)
 	}
@@ -141,12 +140,12 @@ func TestTopicsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := 0
-	interrupt := func(admin.Done) {
+	interrupt := func(cluster.TopicDone) {
 		if seen++; seen == 10 {
 			cancel()
 		}
 	}
-	res, err := Topics(ctx, admin.Work{Op: admin.Create, URL: s.URL, Options: s.Options, Names: admin.Names("x", 1000), Rate: 100, Each: interrupt})
+	res, err := Topics(ctx, cluster.TopicLoad{Op: cluster.OpCreateTopics, URL: s.URL, Options: s.Options, Names: cluster.NumberedNames("x", 1000), Rate: 100, Each: interrupt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,9 +157,9 @@ func TestTopicsInterrupted(t *testing.T) {
 func TestTopicsRefuses(t *testing.T) {
 	t.Parallel()
 	u := &url.URL{Scheme: "kafka", Host: "127.0.0.1:1"}
-	for _, w := range []admin.Work{
+	for _, w := range []cluster.TopicLoad{
 		{Op: "paint", URL: u},
-		{Op: admin.Create, URL: u, Names: []string{"no spaces"}},
+		{Op: cluster.OpCreateTopics, URL: u, Names: []string{"no spaces"}},
 	} {
 		if _, err := Topics(t.Context(), w); err == nil {
 			t.Errorf("%+v: no error", w)
@@ -173,8 +172,8 @@ func TestTopicsLimits(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(30, 1, sized(10)))
-	var seen []admin.Done
-	w := admin.Work{Op: admin.Create, Names: admin.Names("y", 100), Concurrency: 2, Each: func(d admin.Done) { seen = append(seen, d) }}
+	var seen []cluster.TopicDone
+	w := cluster.TopicLoad{Op: cluster.OpCreateTopics, Names: cluster.NumberedNames("y", 100), Concurrency: 2, Each: func(d cluster.TopicDone) { seen = append(seen, d) }}
 	w.Rate, w.For = 2.5, 2*time.Second // a stall of the machine must leave time for one
 	res := topics(t, c, w)
 	if res.Done == 0 || res.Done > 5 || res.Unsent != 100-res.Done || res.Interrupted {
@@ -184,7 +183,7 @@ func TestTopicsLimits(t *testing.T) {
 		t.Errorf("saw %d operations of %d: %+v", len(seen), res.Done, seen)
 	}
 	seen = nil
-	res = topics(t, c, admin.Work{Op: admin.Read, Names: []string{"t", "no", "none", "never"}, Failures: 1, Each: w.Each})
+	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics, Names: []string{"t", "no", "none", "never"}, Failures: 1, Each: w.Each})
 	if res.Failed != 2 || res.Unsent != 1 || len(seen) != 3 || seen[0].Bytes != res.Bytes || seen[0].Events != 30 || seen[1].Class == "" {
 		t.Errorf("a limit of one failure: got %d failed, %d unsent, saw %+v", res.Failed, res.Unsent, seen)
 	}
@@ -200,19 +199,19 @@ func TestTopicsWithoutEnd(t *testing.T) {
 	made := 0
 	next := func() string { made++; return fmt.Sprintf("n%d", made) }
 	started := 0
-	res := topics(t, c, admin.Work{Op: admin.Create, Next: next, Times: 25, PerRequest: 10, Concurrency: 2, Started: func(time.Time) { started++ }})
+	res := topics(t, c, cluster.TopicLoad{Op: cluster.OpCreateTopics, Next: next, Times: 25, PerRequest: 10, Concurrency: 2, Started: func(time.Time) { started++ }})
 	if res.Done != 25 || made != 25 || res.Requests != 3 || res.Unsent != 0 || started != 1 || c.TopicInfo("n1") == nil || c.TopicInfo("n25") == nil {
 		t.Errorf("25 topics: got %d done of %d names in %d requests, %d unsent, started %d times", res.Done, made, res.Requests, res.Unsent, started)
 	}
-	for i, w := range []admin.Work{
-		{Op: admin.Create, Times: -1},
-		{Op: admin.Create, Times: math.MaxInt},
-		{Op: admin.List, Times: -1},
-		{Op: admin.Read, Names: []string{"t"}, Times: -1},
+	for i, w := range []cluster.TopicLoad{
+		{Op: cluster.OpCreateTopics, Times: -1},
+		{Op: cluster.OpCreateTopics, Times: math.MaxInt},
+		{Op: cluster.OpListTopics, Times: -1},
+		{Op: cluster.OpReadTopics, Names: []string{"t"}, Times: -1},
 	} {
 		t.Run(fmt.Sprintf("%s, %d times", w.Op, w.Times), func(t *testing.T) {
 			t.Parallel()
-			if w.Op == admin.Create {
+			if w.Op == cluster.OpCreateTopics {
 				made := 0
 				w.Next = func() string { made++; return fmt.Sprintf("n%d-%d", i, made) }
 			}
@@ -221,16 +220,16 @@ func TestTopicsWithoutEnd(t *testing.T) {
 			if res.Done < 2 || res.Done+res.Unsent != 20 || res.Failed > 0 {
 				t.Errorf("for 2 s at 10/s: got %d done, %d failed, %d unsent", res.Done, res.Failed, res.Unsent)
 			}
-			if w.Op == admin.Read && (len(res.Topics) != 1 || res.Events != 30*res.Done) {
+			if w.Op == cluster.OpReadTopics && (len(res.Topics) != 1 || res.Events != 30*res.Done) {
 				t.Errorf("read %d times: %d events, %v", res.Done, res.Events, res.Topics)
 			}
 		})
 	}
-	if res := topics(t, c, admin.Work{Op: admin.Read, Names: []string{"t", "no"}, Times: 5}); res.Done != 3 || res.Failed != 2 {
+	if res := topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics, Names: []string{"t", "no"}, Times: 5}); res.Done != 3 || res.Failed != 2 {
 		t.Errorf("two topics five times: got %d done, %d failed", res.Done, res.Failed)
 	}
 	s := spec(t, urlOf(c, "t"), nil)
-	if _, err := Topics(t.Context(), admin.Work{Op: admin.Create, URL: s.URL, Next: func() string { return "no spaces" }, Times: 1}); err == nil {
+	if _, err := Topics(t.Context(), cluster.TopicLoad{Op: cluster.OpCreateTopics, URL: s.URL, Next: func() string { return "no spaces" }, Times: 1}); err == nil {
 		t.Error("a name with a space: no error")
 	}
 }

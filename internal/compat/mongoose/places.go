@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/target/kafka/recordlist"
+	"carronade/internal/wire/kafka"
 )
 
 // A list of items has mongoose's own lines, in which a record has no place. So the places of
@@ -33,7 +33,7 @@ type listWriter struct {
 	file     *os.File
 	out      *bufio.Writer
 	path     string
-	places   *recordlist.Writer // nil: none any more
+	places   *kafka.ListWriter // nil: none any more
 	lines    uint64
 	sum      uint32
 	unplaced bool
@@ -46,7 +46,7 @@ func newListWriter(path, topic string) (*listWriter, error) {
 		return nil, err
 	}
 	w := &listWriter{file: file, out: bufio.NewWriterSize(file, 1<<16), path: path}
-	if w.places, err = recordlist.Create(placesOf(path), topic); err != nil {
+	if w.places, err = kafka.CreateList(placesOf(path), topic); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return w, nil
@@ -59,7 +59,7 @@ func (w *listWriter) add(line []byte, part, offset *int64) error {
 	if offset == nil {
 		w.unplaced = true
 	} else {
-		r := recordlist.Run{Offset: *offset, Count: 1}
+		r := kafka.ListRun{Offset: *offset, Count: 1}
 		if part != nil {
 			r.Partition = int32(*part)
 		}
@@ -119,7 +119,7 @@ func (s *step) checkPlaces(list string) error {
 		return errOther
 	}
 	records := int64(0)
-	topic, err := recordlist.Read(placesOf(list), func(r recordlist.Run) error { records += r.Count; return nil })
+	topic, err := kafka.ReadList(placesOf(list), func(r kafka.ListRun) error { records += r.Count; return nil })
 	if err == nil && (topic != s.topic || records != int64(len(s.items))) {
 		err = errOther
 	}

@@ -4,8 +4,12 @@
 // checks them. It does not handle connections, brokers, retries or load; package
 // kmsg encodes rare requests.
 //
-// Its invariant: it writes exactly the bytes that kmsg would write, and no bytes
-// received can make it panic or read out of bounds.
+// It also reads and writes lists of records (list_*.go): text files that say where in a
+// topic each record is.
+//
+// Its invariants: it writes exactly the bytes that kmsg would write, and no bytes
+// received can make it panic or read out of bounds. Every line of a list ends in a line
+// feed, also after an error of writing, so that a list that was cut off is recognized.
 //
 // Protocol facts are from https://kafka.apache.org/protocol and
 // https://kafka.apache.org/documentation/#recordbatch.

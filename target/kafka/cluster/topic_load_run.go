@@ -1,4 +1,4 @@
-package admin
+package cluster
 
 import (
 	"context"
@@ -11,12 +11,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/measure"
-	"carronade/target/kafka/cluster"
 )
 
 // DueBefore returns how many operations of a load with a rate are due before a
 // time from the start.
-func (w *Work) DueBefore(at time.Duration) uint64 {
+func (w *TopicLoad) DueBefore(at time.Duration) uint64 {
 	if w.For > 0 {
 		at = min(at, w.For)
 	}
@@ -38,13 +37,13 @@ func (w *Work) DueBefore(at time.Duration) uint64 {
 }
 
 // dueOf returns when a request is due at the rate.
-func (w *Work) dueOf(i int) time.Duration {
+func (w *TopicLoad) dueOf(i int) time.Duration {
 	return time.Duration(float64(i) / w.Rate * float64(time.Second))
 }
 
 // each returns the number of operations in a request.
-func (w *Work) each() int {
-	if w.Op == List || w.Op == Read {
+func (w *TopicLoad) each() int {
+	if w.Op == OpListTopics || w.Op == OpReadTopics {
 		return 1
 	}
 	return max(1, w.PerRequest)
@@ -52,7 +51,7 @@ func (w *Work) each() int {
 
 // run makes the requests: Concurrency at once, each when it is due. It returns when all are
 // answered, or when the context ends, with the result so far. It is called once.
-func (t *work) run(ctx context.Context) *Result {
+func (t *work) run(ctx context.Context) *TopicResult {
 	total := t.operations()
 	going, stop := context.WithCancel(ctx)
 	defer stop()
@@ -183,7 +182,7 @@ func (t *work) result(elapsed time.Duration, total int) {
 // do makes one request.
 func (t *work) do(ctx context.Context, client *kgo.Client, a *attempt) {
 	timeout := t.cl.Config.RequestTimeout
-	if t.Op != Read { // a topic may be large, and each fetch has its own deadline
+	if t.Op != OpReadTopics { // a topic may be large, and each fetch has its own deadline
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout+time.Second)
 		defer cancel()
@@ -191,22 +190,22 @@ func (t *work) do(ctx context.Context, client *kgo.Client, a *attempt) {
 	admin := kadm.NewClient(client)
 	admin.SetTimeoutMillis(int32(timeout.Milliseconds()))
 	switch t.Op {
-	case Create:
-		specs := make([]cluster.TopicSpec, len(a.names))
+	case OpCreateTopics:
+		specs := make([]TopicSpec, len(a.names))
 		for i, n := range a.names {
 			specs[i] = t.Spec
 			specs[i].Name = n
 		}
-		a.errs = cluster.CreateTopics(ctx, client, specs, timeout)
-	case Delete:
+		a.errs = CreateTopics(ctx, client, specs, timeout)
+	case OpDeleteTopics:
 		a.deleteTopics(ctx, client, timeout)
-	case List:
+	case OpListTopics:
 		a.errs[0] = t.list(ctx, admin)
-	case Describe:
+	case OpDescribeTopics:
 		t.describe(ctx, admin, a)
-	case DeleteRecords:
+	case OpDeleteRecords:
 		t.deleteRecords(ctx, admin, a)
-	case Read:
+	case OpReadTopics:
 		a.errs[0] = t.read(ctx, client, a)
 	}
 }

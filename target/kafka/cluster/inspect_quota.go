@@ -1,4 +1,4 @@
-package admin
+package cluster
 
 import (
 	"cmp"
@@ -12,18 +12,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"carronade/target"
-	"carronade/target/kafka/cluster"
 	"carronade/units"
 )
 
 // quotasOf asks for the quotas that apply to the run's user and client id.
-func quotasOf(ctx context.Context, cl *cluster.Cluster) target.Finding {
+func quotasOf(ctx context.Context, cl *Cluster) target.Finding {
 	all, err := cl.Admin.DescribeClientQuotas(ctx, false, nil)
 	if err != nil {
 		f := target.Finding{Check: "quotas", Level: target.LevelUnknown, Found: fmt.Sprintf("the brokers do not report their quotas: %v", err)}
 		if errors.Is(err, kerr.ClusterAuthorizationFailed) {
 			f.Found = "the user may not see the quotas"
-			f.Mend = cmp.Or(cl.Config.Grant(cluster.ACLCluster, cluster.ACLDescribeConfigs), cluster.AskAdmin)
+			f.Mend = cmp.Or(cl.Config.Grant(ACLCluster, ACLDescribeConfigs), AskAdmin)
 		}
 		return f
 	}
@@ -70,7 +69,7 @@ func applying(all kadm.DescribedClientQuotas, user, clientID string) map[string]
 			case *e.Name == name:
 				rank += own
 				to = append(to, e.Type+" "+name)
-				flags = append(flags, flag+" --entity-name "+cluster.Quoted(name))
+				flags = append(flags, flag+" --entity-name "+Quoted(name))
 			default:
 				fits = false
 			}
@@ -95,13 +94,13 @@ func ofUser(q kadm.DescribedClientQuota) bool {
 // unlimited is a rate that no broker reaches: operators set it to override a lower default.
 const unlimited = 1 << 50
 
-func quotaFinding(all kadm.DescribedClientQuotas, c *cluster.Config) target.Finding {
+func quotaFinding(all kadm.DescribedClientQuotas, c *Config) target.Finding {
 	apply := applying(all, c.Principal(), c.ClientID)
 	keys := []string{"producer_byte_rate", "request_percentage"}
 	switch {
 	case c.OnlyReads():
 		keys[0] = "consumer_byte_rate"
-	case c.Op != cluster.OpProduce:
+	case c.Op != OpProduce:
 		keys = append(keys, "consumer_byte_rate")
 	}
 	var limits, mends []string

@@ -1,4 +1,4 @@
-package admin
+package cluster
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"carronade/target"
-	"carronade/target/kafka/cluster"
 	"carronade/units"
 )
 
@@ -31,12 +30,12 @@ type partitionFacts struct {
 }
 
 // findings are those about the topic, for a run with this configuration.
-func (t *topicFacts) findings(c *cluster.Config) []target.Finding {
+func (t *topicFacts) findings(c *Config) []target.Finding {
 	out := []target.Finding{t.exists(c), t.replication(c), t.leadership(c)}
 	if t.settings == nil {
 		return append(out, target.Finding{
 			Check: "topic settings", Level: target.LevelUnknown, Found: "the user may not read the settings of the topic " + t.name,
-			Mend: cmp.Or(c.Grant(cluster.ACLTopic(t.name), cluster.ACLDescribeConfigs), cluster.AskAdmin),
+			Mend: cmp.Or(c.Grant(ACLTopic(t.name), ACLDescribeConfigs), AskAdmin),
 		})
 	}
 	out = append(out, t.minInSync(c), t.retention(c))
@@ -48,7 +47,7 @@ func (t *topicFacts) findings(c *cluster.Config) []target.Finding {
 	return out
 }
 
-func (t *topicFacts) exists(c *cluster.Config) target.Finding {
+func (t *topicFacts) exists(c *Config) target.Finding {
 	n := len(t.partitions)
 	f := target.Finding{Check: "topic", Found: fmt.Sprintf("the topic %s has %s", t.name, units.Plural(n, "partition"))}
 	switch {
@@ -62,7 +61,7 @@ func (t *topicFacts) exists(c *cluster.Config) target.Finding {
 		f.Found += fmt.Sprintf(" on %s", units.Plural(t.brokers, "broker"))
 		f.Effect = "only brokers that lead one take in events: the cluster can do more than is measured"
 		f.Mend = fmt.Sprintf("measure a topic with at least %s: --create-topic partitions=%d with another name", units.Plural(t.brokers, "partition"), t.brokers)
-	case c.Op == cluster.OpConsume && c.Group != "" && n < c.Clients:
+	case c.Op == OpConsume && c.Group != "" && n < c.Clients:
 		f.Level = target.LevelNote
 		f.Found += fmt.Sprintf(", and the run has %s", units.Plural(c.Clients, "client"))
 		f.Effect = "clients of a group without a partition read nothing"
@@ -72,7 +71,7 @@ func (t *topicFacts) exists(c *cluster.Config) target.Finding {
 }
 
 // replication is the finding about replicas that are missing or behind.
-func (t *topicFacts) replication(c *cluster.Config) target.Finding {
+func (t *topicFacts) replication(c *Config) target.Finding {
 	behind, copies := 0, 0
 	for _, p := range t.partitions {
 		copies = max(copies, p.copies)
@@ -97,7 +96,7 @@ func (t *topicFacts) replication(c *cluster.Config) target.Finding {
 }
 
 // leadership is the finding about how leaders are spread.
-func (t *topicFacts) leadership(c *cluster.Config) target.Finding {
+func (t *topicFacts) leadership(c *Config) target.Finding {
 	led := map[int32]int{}
 	for _, l := range t.leaders {
 		if l >= 0 {
@@ -130,14 +129,14 @@ func (t *topicFacts) number(name string) (int64, bool) {
 	return n, err == nil
 }
 
-func (t *topicFacts) minInSync(c *cluster.Config) target.Finding {
+func (t *topicFacts) minInSync(c *Config) target.Finding {
 	least, known := t.number("min.insync.replicas")
 	f := target.Finding{Check: "min.insync.replicas", Found: fmt.Sprintf("min.insync.replicas is %d", least)}
 	if !known {
 		f.Level, f.Found = target.LevelUnknown, "the brokers do not report min.insync.replicas"
 		return f
 	}
-	if c.Acks != cluster.AcksAll || c.OnlyReads() {
+	if c.Acks != AcksAll || c.OnlyReads() {
 		f.Found += ", which matters with acks=all only"
 		return f
 	}
@@ -165,7 +164,7 @@ func (t *topicFacts) minInSync(c *cluster.Config) target.Finding {
 // shortRetention is a retention that may delete events before they are read back.
 const shortRetention = 10 * time.Minute
 
-func (t *topicFacts) retention(c *cluster.Config) target.Finding {
+func (t *topicFacts) retention(c *Config) target.Finding {
 	f := target.Finding{Check: "retention", Found: "the topic keeps events without a limit of time"}
 	if ms, ok := t.number("retention.ms"); ok && ms >= 0 && ms < int64(1<<62/time.Millisecond) {
 		kept := time.Duration(ms) * time.Millisecond
@@ -192,7 +191,7 @@ func (t *topicFacts) retention(c *cluster.Config) target.Finding {
 
 // compression is the finding about a codec that brokers enforce; none for one that they
 // take over.
-func (t *topicFacts) compression(c *cluster.Config) target.Finding {
+func (t *topicFacts) compression(c *Config) target.Finding {
 	f := target.Finding{Check: "compression.type"}
 	switch codec := t.settings["compression.type"]; {
 	case codec == "":
@@ -212,7 +211,7 @@ func (t *topicFacts) compression(c *cluster.Config) target.Finding {
 }
 
 // largest is the finding about batches that brokers refuse.
-func (t *topicFacts) largest(c *cluster.Config) target.Finding {
+func (t *topicFacts) largest(c *Config) target.Finding {
 	most, ok := t.number("max.message.bytes")
 	if !ok || c.OnlyReads() {
 		return target.Finding{}
@@ -227,7 +226,7 @@ func (t *topicFacts) largest(c *cluster.Config) target.Finding {
 	return f
 }
 
-func (t *topicFacts) timestamps(c *cluster.Config) target.Finding {
+func (t *topicFacts) timestamps(c *Config) target.Finding {
 	kind := t.settings["message.timestamp.type"]
 	if kind == "" {
 		return target.Finding{}
@@ -256,7 +255,7 @@ func (t *topicFacts) cleanup() target.Finding {
 }
 
 // flush is the finding about a topic that is written to disk after each few events.
-func (t *topicFacts) flush(c *cluster.Config) target.Finding {
+func (t *topicFacts) flush(c *Config) target.Finding {
 	n, ok := t.number("flush.messages")
 	if !ok || n > 1000 {
 		return target.Finding{}

@@ -1,4 +1,4 @@
-package recordlist
+package kafka
 
 import (
 	"bufio"
@@ -16,51 +16,51 @@ import (
 // Lines that begin with # and empty lines are comments; the comment "# topic: NAME" names the
 // topic. Every line ends in a line feed, so that a list that was cut off is recognized.
 
-// A Run is a number of records with consecutive offsets.
-type Run struct {
+// A ListRun is a number of records with consecutive offsets.
+type ListRun struct {
 	Partition int32
 	Offset    int64 // of the first one
 	Count     int64 // at least 1
 }
 
-// topicComment begins the line that names the topic.
-const topicComment = "# topic: "
+// listTopic begins the line that names the topic.
+const listTopic = "# topic: "
 
-// maxLine limits the length of a line, in bytes.
-const maxLine = 4096
+// maxListLine limits the length of a line, in bytes.
+const maxListLine = 4096
 
-// A lineError is a line that is not one of a list.
-type lineError struct {
+// A listError is a line that is not one of a list.
+type listError struct {
 	File string
 	Line int // from 1
 	Why  string
 }
 
 // Error implements error.
-func (e *lineError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Why) }
+func (e *listError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Why) }
 
-// Read reads the list in a file and calls add with its runs, in order. It returns the topic
+// ReadList reads the list in a file and calls add with its runs, in order. It returns the topic
 // that the list names, "" if it names none. An error of add is one of its line. An error
-// about a line is a *lineError.
-func Read(path string, add func(Run) error) (topic string, err error) {
+// about a line is a *listError.
+func ReadList(path string, add func(ListRun) error) (topic string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	return parse(f, path, add)
+	return parseList(f, path, add)
 }
 
-// parse is Read for any text. The name is that of the file, for errors.
-func parse(in io.Reader, name string, add func(Run) error) (topic string, err error) {
-	lines := bufio.NewReaderSize(in, maxLine)
+// parseList is ReadList for any text. The name is that of the file, for errors.
+func parseList(in io.Reader, name string, add func(ListRun) error) (topic string, err error) {
+	lines := bufio.NewReaderSize(in, maxListLine)
 	for number := 1; ; number++ {
-		wrong := func(why string) error { return &lineError{name, number, why} }
+		wrong := func(why string) error { return &listError{name, number, why} }
 		text, err := lines.ReadSlice('\n')
 		switch {
 		case err == nil:
 		case errors.Is(err, bufio.ErrBufferFull):
-			return topic, wrong(fmt.Sprintf("the line is longer than %d bytes", maxLine))
+			return topic, wrong(fmt.Sprintf("the line is longer than %d bytes", maxListLine))
 		case !errors.Is(err, io.EOF):
 			return topic, fmt.Errorf("read %s: %w", name, err)
 		case len(text) > 0:
@@ -69,7 +69,7 @@ func parse(in io.Reader, name string, add func(Run) error) (topic string, err er
 			return topic, nil
 		}
 		line := strings.TrimRight(string(text), "\r\n")
-		if named, ok := strings.CutPrefix(line, topicComment); ok {
+		if named, ok := strings.CutPrefix(line, listTopic); ok {
 			if topic != "" && topic != named {
 				return topic, wrong(fmt.Sprintf("the list is of topic %s and of topic %s: want a list for each", topic, named))
 			}
@@ -79,7 +79,7 @@ func parse(in io.Reader, name string, add func(Run) error) (topic string, err er
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		run, err := parseRun(line)
+		run, err := parseListRun(line)
 		if err == nil {
 			err = add(run)
 		}
@@ -89,9 +89,9 @@ func parse(in io.Reader, name string, add func(Run) error) (topic string, err er
 	}
 }
 
-// parseRun reads a line of a list.
-func parseRun(line string) (Run, error) {
-	r := Run{Count: 1}
+// parseListRun reads a line of a list.
+func parseListRun(line string) (ListRun, error) {
+	r := ListRun{Count: 1}
 	fields := strings.Split(line, ",")
 	if len(fields) < 2 || len(fields) > 3 {
 		return r, fmt.Errorf("%q is not PARTITION,OFFSET or PARTITION,OFFSET,COUNT", shortened(line))

@@ -1,4 +1,4 @@
-package admin
+package cluster
 
 import (
 	"context"
@@ -11,18 +11,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"carronade/target/kafka/cluster"
 )
 
 // operations returns the number of operations to make; -1: without end.
-func (w *Work) operations() int {
+func (w *TopicLoad) operations() int {
 	switch {
 	case w.Times < 0:
 		return -1
-	case w.Op == List:
+	case w.Op == OpListTopics:
 		return max(1, w.Times)
-	case w.Next != nil || w.Op == Read && w.Times > 0:
+	case w.Next != nil || w.Op == OpReadTopics && w.Times > 0:
 		return w.Times
 	}
 	return max(1, len(w.Names)) // without names, the target's topic
@@ -31,7 +29,7 @@ func (w *Work) operations() int {
 // names returns the names for n operations, beginning with operation at.
 func (t *work) names(at, n int) []string {
 	switch {
-	case t.Op == List:
+	case t.Op == OpListTopics:
 		return []string{""} // one operation for all topics
 	case t.Next != nil:
 		names := make([]string, n)
@@ -60,10 +58,10 @@ func (a *attempt) deleteTopics(ctx context.Context, client *kgo.Client, timeout 
 		a.failAll(err)
 		return
 	}
-	a.failAll(cluster.ErrNoAnswer)
+	a.failAll(ErrNoAnswer)
 	for _, t := range resp.Topics {
 		if t.Topic != nil {
-			a.set(*t.Topic, cluster.AnswerError(t.ErrorCode, t.ErrorMessage))
+			a.set(*t.Topic, AnswerError(t.ErrorCode, t.ErrorMessage))
 		}
 	}
 }
@@ -104,7 +102,7 @@ func (t *work) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
 		return
 	}
 	infos := map[string]*Topic{}
-	a.failAll(cluster.ErrNoAnswer)
+	a.failAll(ErrNoAnswer)
 	for name, d := range found {
 		a.set(name, d.Err)
 		if d.Err != nil {
@@ -115,7 +113,7 @@ func (t *work) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
 		for _, p := range d.Partitions.Sorted() {
 			leaders = append(leaders, p.Leader)
 		}
-		i.Leaders = cluster.Layout(leaders)
+		i.Leaders = Layout(leaders)
 		infos[name] = &i
 	}
 	if len(infos) > 0 {
@@ -129,7 +127,7 @@ func (t *work) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
 				a.set(rc.Name, rc.Err)
 				delete(infos, rc.Name)
 			} else if i := infos[rc.Name]; i != nil {
-				i.Settings = cluster.TopicSettings(rc.Configs)
+				i.Settings = TopicSettings(rc.Configs)
 			}
 		}
 	}
@@ -150,7 +148,7 @@ func (t *work) deleteRecords(ctx context.Context, admin *kadm.Client, a *attempt
 		return
 	}
 	offsets := kadm.Offsets{}
-	a.failAll(cluster.ErrNoAnswer)
+	a.failAll(ErrNoAnswer)
 	for name, d := range found {
 		a.set(name, d.Err)
 		for p := range d.Partitions {

@@ -1,4 +1,4 @@
-package admin
+package cluster
 
 import (
 	"crypto/tls"
@@ -13,15 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"carronade/target"
-	"carronade/target/kafka/cluster"
-	"carronade/target/targettest"
 )
-
-// spec returns a spec as a workload makes it.
-func spec(t testing.TB, rawURL string, given map[string][]string) target.Spec {
-	t.Helper()
-	return targettest.Spec(t, cluster.Options(), rawURL, given)
-}
 
 // findingOf is the finding of a check.
 func findingOf(fs []target.Finding, check string) target.Finding {
@@ -86,7 +78,7 @@ func TestTopicFindings(t *testing.T) {
 		{"settings that may not be read", with(func(t *topicFacts) { t.settings = nil }), nil, "topic settings", unknown, "may not read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1/t", tt.given))
+			c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", tt.given))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +91,7 @@ func TestTopicFindings(t *testing.T) {
 			}
 		})
 	}
-	c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
+	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +134,7 @@ func TestQuotaFinding(t *testing.T) {
 		{"of an address", kadm.DescribedClientQuotas{of(rate, 1<<20, kadm.ClientQuotaEntityComponent{Type: "ip"})}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
+			c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +145,7 @@ func TestQuotaFinding(t *testing.T) {
 		})
 	}
 	// With a client's certificate the brokers conclude a user, which may be its subject.
-	c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
+	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +192,7 @@ func TestMendIsACommand(t *testing.T) {
 		{"a login in a file", "kafka://127.0.0.1/t", map[string][]string{"client-config": {login}}, "--command-config '" + login + "' --alter", "--admin.config '" + login + "'"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := cluster.ParseConfig(spec(t, tt.url, tt.given))
+			c, err := ParseConfig(spec(t, tt.url, tt.given))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +208,7 @@ func TestMendIsACommand(t *testing.T) {
 				`--alter --entity-type users --entity-default --entity-type clients --entity-name 'alice'\''s' --delete-config producer_byte_rate; kafka-configs `,
 				" --alter --entity-type users --entity-default --delete-config request_percentage",
 			} {
-				if c.Security.Protocol() == cluster.Plaintext && !strings.Contains(f.Mend, want) {
+				if c.Security.Protocol() == Plaintext && !strings.Contains(f.Mend, want) {
 					t.Errorf("got %q, want %q", f.Mend, want)
 				}
 			}
@@ -227,7 +219,7 @@ func TestMendIsACommand(t *testing.T) {
 // The addresses of a workload may be those of another user, and they are pasted into a shell.
 func TestToolsQuoteAddresses(t *testing.T) {
 	t.Parallel()
-	c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
+	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package recordlist
+package kafka
 
 import (
 	"errors"
@@ -12,16 +12,16 @@ import (
 
 // Sizes of what waits for the disk.
 const (
-	chunk      = 64 << 10
-	mostChunks = 16
+	listChunk      = 64 << 10
+	mostListChunks = 16
 )
 
-// flushEvery is how long a line waits before it is written.
-const flushEvery = time.Second
+// flushListEvery is how long a line waits before it is written.
+const flushListEvery = time.Second
 
-// A Writer writes a list, in the background. At most about 1 MiB waits for the disk; then
+// A ListWriter writes a list, in the background. At most about 1 MiB waits for the disk; then
 // Add waits, too. It is safe for concurrent use.
-type Writer struct {
+type ListWriter struct {
 	path string
 	file *os.File
 	full chan []byte
@@ -29,7 +29,7 @@ type Writer struct {
 	done chan struct{}
 
 	mu     sync.Mutex
-	last   Run // not in buf yet; Count 0: none
+	last   ListRun // not in buf yet; Count 0: none
 	buf    []byte
 	closed bool
 
@@ -37,15 +37,15 @@ type Writer struct {
 	err     error // the first one; read when done is closed
 }
 
-// Create makes a list of records of a topic. It replaces an older file.
-func Create(path, topic string) (*Writer, error) {
+// CreateList makes a list of records of a topic. It replaces an older file.
+func CreateList(path, topic string) (*ListWriter, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{path: path, file: f, full: make(chan []byte, mostChunks), free: make(chan []byte, mostChunks), done: make(chan struct{})}
+	w := &ListWriter{path: path, file: f, full: make(chan []byte, mostListChunks), free: make(chan []byte, mostListChunks), done: make(chan struct{})}
 	// At once: a full disk is then found before the run.
-	n, err := fmt.Fprintf(f, "%s%s\n# partition,offset[,count]\n", topicComment, topic)
+	n, err := fmt.Fprintf(f, "%s%s\n# partition,offset[,count]\n", listTopic, topic)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -55,7 +55,7 @@ func Create(path, topic string) (*Writer, error) {
 }
 
 // Add adds records. Those that continue the last ones share a line with them.
-func (w *Writer) Add(r Run) {
+func (w *ListWriter) Add(r ListRun) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed || r.Count <= 0 {
@@ -72,7 +72,7 @@ func (w *Writer) Add(r Run) {
 }
 
 // Comment adds a comment of one line.
-func (w *Writer) Comment(text string) {
+func (w *ListWriter) Comment(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.closed {
@@ -82,9 +82,9 @@ func (w *Writer) Comment(text string) {
 }
 
 // putLast appends the line of the last run. The caller holds the lock.
-func (w *Writer) putLast() {
+func (w *ListWriter) putLast() {
 	r := w.last
-	w.last = Run{}
+	w.last = ListRun{}
 	if r.Count == 0 {
 		return
 	}
@@ -94,13 +94,13 @@ func (w *Writer) putLast() {
 		b = strconv.AppendInt(append(b, ','), r.Count, 10)
 	}
 	w.buf = append(b, '\n')
-	if len(w.buf) >= chunk {
+	if len(w.buf) >= listChunk {
 		w.hand()
 	}
 }
 
 // hand passes the lines so far to the goroutine that writes. The caller holds the lock.
-func (w *Writer) hand() {
+func (w *ListWriter) hand() {
 	if len(w.buf) == 0 {
 		return
 	}
@@ -108,14 +108,14 @@ func (w *Writer) hand() {
 	select {
 	case w.buf = <-w.free:
 	default:
-		w.buf = make([]byte, 0, chunk+64)
+		w.buf = make([]byte, 0, listChunk+64)
 	}
 }
 
 // write writes what is handed to it.
-func (w *Writer) write() {
+func (w *ListWriter) write() {
 	defer close(w.done)
-	t := time.NewTicker(flushEvery)
+	t := time.NewTicker(flushListEvery)
 	defer t.Stop()
 	for {
 		select {
@@ -126,7 +126,7 @@ func (w *Writer) write() {
 			w.put(b)
 		case <-t.C:
 			if w.mu.TryLock() { // its holder may wait for this goroutine
-				if !w.closed && len(w.full) < mostChunks {
+				if !w.closed && len(w.full) < mostListChunks {
 					w.hand()
 				}
 				w.mu.Unlock()
@@ -137,7 +137,7 @@ func (w *Writer) write() {
 
 // put writes whole lines. After an error it writes nothing more, and removes the part of a
 // line that was written.
-func (w *Writer) put(b []byte) {
+func (w *ListWriter) put(b []byte) {
 	if w.err == nil {
 		n, err := w.file.Write(b)
 		if err != nil {
@@ -154,7 +154,7 @@ func (w *Writer) put(b []byte) {
 
 // Close writes the rest and closes the file. It returns the first error of writing; the
 // lines before it are in the file. Further calls return the same.
-func (w *Writer) Close() error {
+func (w *ListWriter) Close() error {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -174,7 +174,7 @@ func (w *Writer) Close() error {
 }
 
 // failure is the error with the file's name.
-func (w *Writer) failure() error {
+func (w *ListWriter) failure() error {
 	err := w.err
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err

@@ -1,4 +1,4 @@
-package admin
+package cluster
 
 import (
 	"cmp"
@@ -16,7 +16,6 @@ import (
 
 	"carronade/internal/conn"
 	"carronade/target"
-	"carronade/target/kafka/cluster"
 	"carronade/units"
 )
 
@@ -26,7 +25,7 @@ var inspected = []string{"acks", "batch-size", "compression", "create-topic", "i
 // Inspects reports whether Inspect uses an option.
 func Inspects(o *target.Option) bool {
 	switch o.Group {
-	case cluster.GroupSecurity, cluster.GroupConn:
+	case GroupSecurity, GroupConn:
 		return o.Name != "rack"
 	}
 	return slices.Contains(inspected, o.Name)
@@ -36,7 +35,7 @@ func Inspects(o *target.Option) bool {
 // that a run makes first, and then asks about the topic, its settings, the brokers and the quotas. It
 // creates no topic.
 func Inspect(ctx context.Context, s target.Spec) (target.Inspection, error) {
-	c, err := cluster.ParseConfig(s)
+	c, err := ParseConfig(s)
 	if err != nil {
 		return target.Inspection{}, err
 	}
@@ -70,7 +69,7 @@ func Inspect(ctx context.Context, s target.Spec) (target.Inspection, error) {
 	wg.Go(func() { topic = inspectTopic(ctx, cl, &meta.Topics[0], leaderless) })
 	wg.Wait()
 	in.Findings = append(in.Findings, login(c.Security))
-	in.Findings = append(in.Findings, brokerFindings(cl.Brokers, cl.Leaders, cluster.IsStandin(cl.ID))...)
+	in.Findings = append(in.Findings, brokerFindings(cl.Brokers, cl.Leaders, IsStandin(cl.ID))...)
 	in.Findings = append(in.Findings, topic...)
 	in.Findings = append(in.Findings, quotas, clockOf(cl.Brokers))
 	return in, nil
@@ -78,20 +77,20 @@ func Inspect(ctx context.Context, s target.Spec) (target.Inspection, error) {
 
 // tool is a command line of one of Kafka's own tools for the run's cluster. With a login, it reads
 // that from the run's --client-config, or from a file like it.
-func tool(c *cluster.Config, name, args string) string {
+func tool(c *Config, name, args string) string {
 	login := ""
-	if c.Security.Protocol() != cluster.Plaintext {
+	if c.Security.Protocol() != Plaintext {
 		flag := "--command-config"
 		if name == "kafka-leader-election" {
 			flag = "--admin.config"
 		}
 		file := "FILE"
 		if c.ClientConfig != "" {
-			file = cluster.Quoted(c.ClientConfig)
+			file = Quoted(c.ClientConfig)
 		}
 		login = " " + flag + " " + file
 	}
-	return name + " --bootstrap-server " + cluster.Quoted(strings.Join(c.Seeds, ",")) + login + " " + args
+	return name + " --bootstrap-server " + Quoted(strings.Join(c.Seeds, ",")) + login + " " + args
 }
 
 // seeds is what connecting to the bootstrap brokers found.
@@ -103,7 +102,7 @@ type seeds struct {
 }
 
 // contactSeeds connects to all seeds at once. It is an error if none answers as a broker.
-func contactSeeds(ctx context.Context, c *cluster.Config) (*seeds, error) {
+func contactSeeds(ctx context.Context, c *Config) (*seeds, error) {
 	s := &seeds{contacts: make([]conn.Contact, len(c.Seeds)), errs: make([]error, len(c.Seeds))}
 	d := conn.Dialer{TLS: c.Security.TLS}
 	var wg sync.WaitGroup
@@ -145,7 +144,7 @@ func (s *seeds) findings(now time.Time) []target.Finding {
 }
 
 // login is the finding about the listener's security, after it let us in.
-func login(s *cluster.Security) target.Finding {
+func login(s *Security) target.Finding {
 	f := target.Finding{Check: "login", Found: "the brokers accept " + s.String()}
 	switch {
 	case s.SkipVerify:
@@ -161,7 +160,7 @@ func login(s *cluster.Security) target.Finding {
 const mostNamed = 4
 
 // brokerFindings are those about the brokers and their advertised addresses.
-func brokerFindings(brokers []cluster.Broker, leaders []int32, standin bool) []target.Finding {
+func brokerFindings(brokers []Broker, leaders []int32, standin bool) []target.Finding {
 	var (
 		out      []target.Finding
 		versions = map[string]bool{}
@@ -182,12 +181,12 @@ func brokerFindings(brokers []cluster.Broker, leaders []int32, standin bool) []t
 			Found: fmt.Sprintf("broker %d advertises %s, which does not answer from here: %v", b.ID, b.Addr, b.Err),
 			Mend:  "set advertised.listeners of the broker to an address that this machine can reach",
 		}
-		if n := cluster.Led(leaders, b.ID); n > 0 {
+		if n := Led(leaders, b.ID); n > 0 {
 			f.Effect = fmt.Sprintf("it leads %d of the %d partitions of the topic, and their events cannot be sent", n, len(leaders))
 		} else {
 			f.Level, f.Effect = target.LevelWarning, "events fail when it becomes a leader of the topic"
 		}
-		if errors.Is(b.Err, cluster.ErrTooOld) {
+		if errors.Is(b.Err, ErrTooOld) {
 			f.Found = fmt.Sprintf("broker %d at %s is too old: %v", b.ID, b.Addr, b.Err)
 			f.Mend = "add --engine client to the run"
 		}
@@ -218,7 +217,7 @@ func brokerFindings(brokers []cluster.Broker, leaders []int32, standin bool) []t
 
 // clockOf says what is known about the brokers' clocks: the protocol has no question for the
 // time, and the stamp of a written record would cost a write.
-func clockOf(brokers []cluster.Broker) target.Finding {
+func clockOf(brokers []Broker) target.Finding {
 	f := target.Finding{Check: "clock of the brokers"}
 	for i := range brokers {
 		if !conn.IsLocal(brokers[i].Addr) {
@@ -233,7 +232,7 @@ func clockOf(brokers []cluster.Broker) target.Finding {
 }
 
 // inspectTopic looks at the topic. It does not create it.
-func inspectTopic(ctx context.Context, cl *cluster.Cluster, t *kmsg.MetadataResponseTopic, leaderless []int32) []target.Finding {
+func inspectTopic(ctx context.Context, cl *Cluster, t *kmsg.MetadataResponseTopic, leaderless []int32) []target.Finding {
 	c := cl.Config
 	err := kerr.ErrorForCode(t.ErrorCode)
 	switch {
@@ -242,7 +241,7 @@ func inspectTopic(ctx context.Context, cl *cluster.Cluster, t *kmsg.MetadataResp
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return []target.Finding{{
 			Check: "topic", Level: target.LevelError, Found: fmt.Sprintf("the user may not see the topic %s", c.Topic),
-			Effect: "a run fails when it starts", Mend: cmp.Or(c.Grant(cluster.ACLTopic(c.Topic), c.SeeRights()...), cluster.AskAdmin),
+			Effect: "a run fails when it starts", Mend: cmp.Or(c.Grant(ACLTopic(c.Topic), c.SeeRights()...), AskAdmin),
 		}}
 	case err != nil:
 		return []target.Finding{{
@@ -261,14 +260,14 @@ func inspectTopic(ctx context.Context, cl *cluster.Cluster, t *kmsg.MetadataResp
 	if right := c.MissingRight(t.AuthorizedOperations); right != "" {
 		out = append(out, target.Finding{
 			Check: "permissions", Level: target.LevelError, Found: fmt.Sprintf("%s lacks the permission %s on the topic %s", c.UserInWords(), strings.ToUpper(right), c.Topic),
-			Effect: "a run fails when it starts", Mend: cmp.Or(c.Grant(cluster.ACLTopic(c.Topic), c.TopicRights()...), cluster.AskAdmin),
+			Effect: "a run fails when it starts", Mend: cmp.Or(c.Grant(ACLTopic(c.Topic), c.TopicRights()...), AskAdmin),
 		})
 	}
 	return out
 }
 
 // missing is the finding about a topic that does not exist.
-func missing(ctx context.Context, cl *cluster.Cluster) target.Finding {
+func missing(ctx context.Context, cl *Cluster) target.Finding {
 	c := cl.Config
 	f := target.Finding{Check: "topic", Found: fmt.Sprintf("the topic %s does not exist", c.Topic)}
 	if c.Create != nil {

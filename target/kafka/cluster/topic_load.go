@@ -1,4 +1,4 @@
-package admin
+package cluster
 
 import (
 	"context"
@@ -11,32 +11,31 @@ import (
 
 	"carronade/measure"
 	"carronade/target"
-	"carronade/target/kafka/cluster"
 )
 
-// Operations on topics, for Work.Op.
+// Operations on topics, for TopicLoad.Op.
 const (
-	Create        = "create"
-	List          = "list"
-	Describe      = "describe"
-	Delete        = "delete"
-	DeleteRecords = "delete-records"
-	Read          = "read"
+	OpCreateTopics   = "create"
+	OpListTopics     = "list"
+	OpDescribeTopics = "describe"
+	OpDeleteTopics   = "delete"
+	OpDeleteRecords  = "delete-records"
+	OpReadTopics     = "read"
 )
 
-// A Work is a load of operations on topics, such as "create 10,000
+// A TopicLoad is a load of operations on topics, such as "create 10,000
 // topics, 500 requests a second, 8 at a time".
 //
-//	res, err := kafka.Topics(ctx, admin.Work{
-//		Op: admin.Create, URL: u, Options: v, Given: given,
-//		Names: admin.Names("load-", 10_000), Spec: spec,
+//	res, err := kafka.Topics(ctx, cluster.TopicLoad{
+//		Op: cluster.OpCreateTopics, URL: u, Options: v, Given: given,
+//		Names: cluster.NumberedNames("load-", 10_000), Spec: spec,
 //		Concurrency: 8, PerRequest: 100, Rate: 500,
 //	})
 //
 // An operation is one topic; a request carries PerRequest of them. An error of
 // Topics means that the load could not start (no broker, wrong password); the
 // result contains the outcomes of the operations.
-type Work struct {
+type TopicLoad struct {
 	Op      string
 	URL     *url.URL      // as for a run; its topic is used when Names is empty
 	Options target.Values // of Kind: security, timeouts, what read decodes
@@ -46,8 +45,8 @@ type Work struct {
 	// Next returns the next name, for Times topics to create: it is called once
 	// for each, in order, by one goroutine at a time. Nil: Names is used.
 	Next func() string
-	Spec cluster.TopicSpec // create: partitions, replicas and settings; the name is not used
-	Upto int64             // delete-records: offset before which records are deleted; -1: all records
+	Spec TopicSpec // create: partitions, replicas and settings; the name is not used
+	Upto int64     // delete-records: offset before which records are deleted; -1: all records
 
 	Concurrency int     // requests in flight at once; 0 means 1
 	PerRequest  int     // topics in a request, for all but list and read; 0 means 1
@@ -67,12 +66,12 @@ type Work struct {
 	Started func(time.Time)
 	// Each is called once for every operation, when its request is answered, by
 	// one goroutine at a time. It must not block for long; nil: not called.
-	Each func(Done)
+	Each func(TopicDone)
 	Logf func(format string, args ...any)
 }
 
-// A Done is one answered operation. Times are from the start of the load.
-type Done struct {
+// A TopicDone is one answered operation. Times are from the start of the load.
+type TopicDone struct {
 	Name          string
 	Due, Sent, At time.Duration // without a rate, Due is Sent
 	Free          time.Duration // with a rate: when one of the Concurrency became free for it; it may be before Due
@@ -84,9 +83,9 @@ type Done struct {
 	Last          bool          // of its request, whose operations come one after the other
 }
 
-// A Result is the result of a Work. Operations is the sum of Done,
+// A TopicResult is the result of a TopicLoad. Operations is the sum of Done,
 // Failed and Unknown.
-type Result struct {
+type TopicResult struct {
 	Op         string
 	Operations uint64 // begun
 	Done       uint64 // and succeeded
@@ -129,8 +128,8 @@ type Topic struct {
 	Elapsed    time.Duration     `json:",omitempty"` // read
 }
 
-// Names returns n names that begin with prefix: "load-0", "load-1", ...
-func Names(prefix string, n int) []string {
+// NumberedNames returns n names that begin with prefix: "load-0", "load-1", ...
+func NumberedNames(prefix string, n int) []string {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprintf("%s%d", prefix, i)
@@ -143,23 +142,23 @@ const maxFailureTexts = 32
 
 // A ReadTopic reads a topic completely by a client, to the ends that it has when reading begins. It does
 // not create a missing topic.
-type ReadTopic func(ctx context.Context, c *cluster.Config, client *kgo.Client, topic string) (Reading, error)
+type ReadTopic func(ctx context.Context, c *Config, client *kgo.Client, topic string) (TopicReading, error)
 
-// A Reading is what was read of a topic.
-type Reading struct {
+// A TopicReading is what was read of a topic.
+type TopicReading struct {
 	Partitions, Replicas int
 	Events, Bytes        uint64
 	Wire                 bool // Bytes is the size as fetched
 }
 
-// A work is a Work that was checked, and then one in progress.
+// A work is a TopicLoad that was checked, and then one in progress.
 type work struct {
-	Work
-	cl      *cluster.Cluster
+	TopicLoad
+	cl      *Cluster
 	reading ReadTopic
 
 	mu       sync.Mutex
-	res      *Result
+	res      *TopicResult
 	rows     map[[2]string]*failureRow
 	found    map[string]int // index in res.Topics of each topic that was read
 	busy     time.Duration  // total time of all requests
@@ -171,10 +170,10 @@ type work struct {
 	firstName string // of Next, made ahead to be checked; "" when it is used
 }
 
-// Run makes a load of operations on topics; read reads topics. It returns when all are answered, or
+// LoadTopics makes a load of operations on topics; read reads topics. It returns when all are answered, or
 // when the context ends, with the result so far. An error means that the load could not start.
-func Run(ctx context.Context, w Work, read ReadTopic) (*Result, error) {
-	c, err := cluster.ParseConfig(target.Spec{URL: w.URL, Op: cluster.OpConsume, Options: w.Options, Given: w.Given, Logf: w.Logf})
+func LoadTopics(ctx context.Context, w TopicLoad, read ReadTopic) (*TopicResult, error) {
+	c, err := ParseConfig(target.Spec{URL: w.URL, Op: OpConsume, Options: w.Options, Given: w.Given, Logf: w.Logf})
 	if err != nil {
 		return nil, err
 	}
@@ -190,20 +189,20 @@ func Run(ctx context.Context, w Work, read ReadTopic) (*Result, error) {
 	return t.run(ctx), nil
 }
 
-// prepare checks a Work. topic is that of its target.
-func prepare(w Work, topic string) (*work, error) {
+// prepare checks a TopicLoad. topic is that of its target.
+func prepare(w TopicLoad, topic string) (*work, error) {
 	w.Concurrency, w.PerRequest = max(1, w.Concurrency), max(1, w.PerRequest)
 	firstName := ""
 	switch w.Op {
-	case List:
+	case OpListTopics:
 		w.PerRequest = 1
 		if w.Times == 0 {
 			w.Times = 1
 		}
-	case Read:
+	case OpReadTopics:
 		w.PerRequest = 1
 		fallthrough
-	case Create, Describe, Delete, DeleteRecords:
+	case OpCreateTopics, OpDescribeTopics, OpDeleteTopics, OpDeleteRecords:
 		switch {
 		case w.Next != nil:
 			firstName = w.Next()
@@ -212,28 +211,28 @@ func prepare(w Work, topic string) (*work, error) {
 			w.Names = []string{topic}
 		}
 		if firstName != "" {
-			if err := cluster.CheckTopic(firstName); err != nil {
+			if err := CheckTopic(firstName); err != nil {
 				return nil, err
 			}
 		}
 		for _, n := range w.Names {
-			if err := cluster.CheckTopic(n); err != nil {
+			if err := CheckTopic(n); err != nil {
 				return nil, err
 			}
 		}
 	default:
 		return nil, fmt.Errorf("unknown operation %q on topics", w.Op)
 	}
-	if w.Times < 0 && w.Next == nil && w.Op != List && w.Op != Read {
+	if w.Times < 0 && w.Next == nil && w.Op != OpListTopics && w.Op != OpReadTopics {
 		return nil, &target.Error{
 			Doing: "repeat an operation on topics without end", Err: fmt.Errorf("%s handles each topic once", w.Op),
 			Hint: "give the topics by name, or list or read without end",
 		}
 	}
 	t := &work{
-		Work: w, firstName: firstName,
+		TopicLoad: w, firstName: firstName,
 		rows: map[[2]string]*failureRow{}, found: map[string]int{}, ended: -1, stop: func() {},
-		res: &Result{
+		res: &TopicResult{
 			Op: w.Op, PerRequest: w.PerRequest, Concurrency: w.Concurrency,
 			Service: measure.NewHistogram(), FailedService: measure.NewHistogram(), Classes: map[string]uint64{},
 		},

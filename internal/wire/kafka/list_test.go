@@ -1,4 +1,4 @@
-package recordlist
+package kafka
 
 import (
 	"errors"
@@ -14,10 +14,10 @@ import (
 )
 
 // writeItems writes a list and returns its path.
-func writeItems(t testing.TB, topic string, runs []Run) string {
+func writeItems(t testing.TB, topic string, runs []ListRun) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list")
-	w, err := Create(path, topic)
+	w, err := CreateList(path, topic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +31,9 @@ func writeItems(t testing.TB, topic string, runs []Run) string {
 }
 
 // readItems reads a list, joining nothing.
-func readItems(t testing.TB, path string) (topic string, runs []Run) {
+func readItems(t testing.TB, path string) (topic string, runs []ListRun) {
 	t.Helper()
-	topic, err := Read(path, func(r Run) error { runs = append(runs, r); return nil })
+	topic, err := ReadList(path, func(r ListRun) error { runs = append(runs, r); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +41,10 @@ func readItems(t testing.TB, path string) (topic string, runs []Run) {
 }
 
 // singleItems is every record of runs.
-func singleItems(runs []Run) (all []Run) {
+func singleItems(runs []ListRun) (all []ListRun) {
 	for _, r := range runs {
 		for i := range r.Count {
-			all = append(all, Run{r.Partition, r.Offset + i, 1})
+			all = append(all, ListRun{r.Partition, r.Offset + i, 1})
 		}
 	}
 	return all
@@ -54,8 +54,8 @@ func singleItems(runs []Run) (all []Run) {
 // consecutive ones share a line.
 func TestItemsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		runs := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Run {
-			return Run{rapid.Int32Range(0, 2).Draw(rt, "partition"), rapid.Int64Range(0, 9).Draw(rt, "offset"), rapid.Int64Range(1, 5).Draw(rt, "count")}
+		runs := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) ListRun {
+			return ListRun{rapid.Int32Range(0, 2).Draw(rt, "partition"), rapid.Int64Range(0, 9).Draw(rt, "offset"), rapid.Int64Range(1, 5).Draw(rt, "count")}
 		}), 0, 30).Draw(rt, "runs")
 		topic, got := readItems(t, writeItems(t, "orders", runs))
 		if topic != "orders" || !slices.Equal(singleItems(got), singleItems(runs)) {
@@ -71,7 +71,7 @@ func TestItemsRoundTrip(t *testing.T) {
 
 // TestItemsText: the format is the documented one.
 func TestItemsText(t *testing.T) {
-	text, err := os.ReadFile(writeItems(t, "orders", []Run{{0, 1000, 4}, {0, 1004, 6}, {3, 17, 1}}))
+	text, err := os.ReadFile(writeItems(t, "orders", []ListRun{{0, 1000, 4}, {0, 1004, 6}, {3, 17, 1}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestItemsText(t *testing.T) {
 func TestWriteManyItems(t *testing.T) {
 	const writers, each = 4, 50_000
 	path := filepath.Join(t.TempDir(), "list")
-	w, err := Create(path, "t")
+	w, err := CreateList(path, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestWriteManyItems(t *testing.T) {
 	for p := range int32(writers) {
 		wg.Go(func() {
 			for i := range int64(each) {
-				w.Add(Run{p, 2 * i, 1})
+				w.Add(ListRun{p, 2 * i, 1})
 			}
 		})
 	}
@@ -117,30 +117,30 @@ func TestWriteManyItems(t *testing.T) {
 // TestWriteItemsFails: if the disk fails, the writer says so, does not block, and leaves whole
 // lines.
 func TestWriteItemsFails(t *testing.T) {
-	if _, err := Create(filepath.Join(t.TempDir(), "absent", "list"), "t"); err == nil {
+	if _, err := CreateList(filepath.Join(t.TempDir(), "absent", "list"), "t"); err == nil {
 		t.Error("got no error for a missing folder")
 	}
 	if _, err := os.Stat("/dev/full"); err == nil {
-		if _, err := Create("/dev/full", "t"); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+		if _, err := CreateList("/dev/full", "t"); err == nil || !strings.Contains(err.Error(), "no space left on device") {
 			t.Errorf("a full disk: %v", err)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "list")
-	w, err := Create(path, "t")
+	w, err := CreateList(path, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Add(Run{0, 1, 1})
-	w.Add(Run{0, 3, 1})
+	w.Add(ListRun{0, 1, 1})
+	w.Add(ListRun{0, 3, 1})
 	w.mu.Lock()
 	w.hand()
 	w.mu.Unlock()
 	for len(w.full) > 0 { // until the goroutine has it; what it writes fails or not
-		w.Add(Run{1, 1, 1})
+		w.Add(ListRun{1, 1, 1})
 	}
 	w.file.Close()
 	for i := range int64(1 << 20) {
-		w.Add(Run{0, 2 * i, 1})
+		w.Add(ListRun{0, 2 * i, 1})
 	}
 	err = w.Close()
 	if err == nil || !strings.Contains(err.Error(), "the list "+path+" is not complete: ") {
@@ -169,17 +169,17 @@ func TestParseItemsRefuses(t *testing.T) {
 		strings.Repeat("1", 10_000) + "\n": `f:1: the line is longer than`,
 		"0,7\n":                            `f:1: no sevens`,
 	} {
-		_, err := parse(strings.NewReader(text), "f", func(r Run) error {
+		_, err := parseList(strings.NewReader(text), "f", func(r ListRun) error {
 			if r.Offset == 7 {
 				return errors.New("no sevens")
 			}
 			return nil
 		})
-		if _, ok := errors.AsType[*lineError](err); !ok || !strings.HasPrefix(err.Error(), want) {
+		if _, ok := errors.AsType[*listError](err); !ok || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := parse(io.MultiReader(strings.NewReader("0,1\n"), failingReader{}), "f", func(Run) error { return nil }); err == nil || err.Error() != "read f: broken" {
+	if _, err := parseList(io.MultiReader(strings.NewReader("0,1\n"), failingReader{}), "f", func(ListRun) error { return nil }); err == nil || err.Error() != "read f: broken" {
 		t.Errorf("a disk that fails: %v", err)
 	}
 }
@@ -195,10 +195,10 @@ func FuzzParseItems(f *testing.F) {
 	f.Add("0,1\r\n\r\n#\n")
 	f.Add("0,9223372036854775806,1\n0,18446744073709551615\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		var runs []Run
+		var runs []ListRun
 		parse := func(text string) (string, error) {
 			runs = nil
-			return parse(strings.NewReader(text), "f", func(r Run) error { runs = append(runs, r); return nil })
+			return parseList(strings.NewReader(text), "f", func(r ListRun) error { runs = append(runs, r); return nil })
 		}
 		topic, err := parse(text)
 		if err != nil {

@@ -1,4 +1,4 @@
-package admin
+package cluster
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"carronade/measure"
-	"carronade/target/kafka/cluster"
 )
 
 // An attempt is one request: its topics, and the result for each.
@@ -70,7 +69,7 @@ func (t *work) record(a *attempt, done time.Duration) {
 	t.busy += done - a.sent
 	acked, failed := false, false
 	for i, err := range a.errs {
-		d := Done{
+		d := TopicDone{
 			Name: a.names[i], Due: a.due, Free: a.free, Sent: a.sent, At: done, Err: err,
 			InFlight: t.inFlight, Last: i == len(a.errs)-1,
 		}
@@ -80,7 +79,7 @@ func (t *work) record(a *attempt, done time.Duration) {
 			acked = true
 			d.Events, d.Bytes = a.events, a.bytes
 		} else {
-			class, certain := cluster.Classify(err)
+			class, certain := Classify(err)
 			if certain = certain || a.notRequested; !certain {
 				class = class.OfUnknown()
 			}
