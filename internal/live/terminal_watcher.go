@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/load"
+	"carronade/measure"
 )
 
 // A Terminal describes the output of a watcher.
@@ -52,7 +53,7 @@ func (w *Watcher) Show(s load.Snapshot) {
 		return
 	}
 	_, n := rateOf(&s)
-	w.rates = appendRate(w.rates, perSecond(n, s.Interval.Length()))
+	w.rates = appendRate(w.rates, measure.PerSecond(n, s.Interval.Length()))
 	st := statusOf(&s, w.rates)
 	if !w.t.Rewrite {
 		fmt.Fprintln(w.w, st.line())
