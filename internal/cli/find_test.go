@@ -46,11 +46,7 @@ var longSearch = []string{"--from", "200/s", "--budget", "1m"}
 // the same search with further flags.
 func startFind(t *testing.T, flags ...string) (p *process, server *standin.Child, store string, again func(args ...string) *process) {
 	t.Helper()
-	server, err := standin.Spawn(t.Context(), carronade(t), "apm", "--listen", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
+	server = child(t, "apm")
 	store = filepath.Join(t.TempDir(), "reports.db")
 	again = func(args ...string) *process {
 		all := append([]string{"find", "apm+http://" + server.Addr(), "--slo", "p99<20ms", "--store", store, "--json"}, flags...)
@@ -233,11 +229,7 @@ func TestOtherSearchesResumed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			server, err := standin.Spawn(t.Context(), carronade(t), "apm", "--listen", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = server.Stop() })
+			server := child(t, "apm")
 			store := filepath.Join(t.TempDir(), "reports.db")
 			args := append([]string{"find", "apm+http://" + server.Addr(), "--store", store}, tt.flags...)
 			p := startTrusted(t, args...)
@@ -269,15 +261,7 @@ func TestOtherSearchesResumed(t *testing.T) {
 // What a search cannot answer, it says before its trials or after the first one.
 func TestFindOfOtherTargets(t *testing.T) {
 	t.Parallel()
-	spawn := func(args ...string) string {
-		server, err := standin.Spawn(t.Context(), carronade(t), args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Stop() })
-		return server.Addr()
-	}
-	kafka := "kafka://" + spawn("kafka", "--listen", "127.0.0.1:0", "--topic", "empty") + "/empty"
+	kafka := "kafka://" + spawn(t, "kafka", "--topic", "empty") + "/empty"
 	tests := []struct {
 		name string
 		args []string
@@ -317,11 +301,7 @@ func TestFindOfOtherTargets(t *testing.T) {
 // Where nothing is acknowledged, a search looks for the highest rate without losses.
 func TestFindOfLosses(t *testing.T) {
 	t.Parallel()
-	server, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--topic", "t:1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
+	server := child(t, "kafka", "--topic", "t:1")
 	p := start(t, "find", "kafka://"+server.Addr()+"/t", "--acks", "0", "--slo", "not-found=0", "--from", "2k/s", "--budget", "1m", "--store", filepath.Join(t.TempDir(), "reports.db"), "--json")
 	p.until(t, "trial 2, search: 2 k/s")
 	p.interrupt(t)

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/load"
+	"carronade/measure"
 )
 
 // A Terminal describes the output of a watcher.
@@ -54,7 +55,7 @@ func (w *Watcher) Show(s load.Snapshot) {
 		return
 	}
 	_, n := rateOf(&s)
-	w.rates = appendRate(w.rates, perSecond(n, s.Interval.Length()))
+	w.rates = appendRate(w.rates, measure.PerSecond(n, s.Interval.Length()))
 	least := redraw
 	if !w.t.Rewrite {
 		least = plainLine

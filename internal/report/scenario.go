@@ -301,13 +301,8 @@ func (d *Document) scenarioVerdicts() []Verdict {
 	}
 	for i := range s.Checks {
 		c := &s.Checks[i]
-		v := Verdict{On: OnLimit, Mark: Good, Label: "holds", Limit: c.Name, Texts: []string{c.Reason() + " (" + c.of() + ")"}}
-		switch {
-		case c.CannotTell:
-			v.Mark, v.Label = Open, cannotTell
-		case !c.OK:
-			v.Mark, v.Label = Bad, "BROKEN"
-		}
+		v := c.verdict()
+		v.Texts[0] += " (" + c.of() + ")"
 		out = append(out, v)
 	}
 	if d.Partial || d.Stopped == load.Interrupted {

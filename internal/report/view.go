@@ -63,6 +63,18 @@ func (v *Verdict) Sentences() []string {
 	return out
 }
 
+// verdict is the verdict on a limit.
+func (c *Check) verdict() Verdict {
+	v := Verdict{On: OnLimit, Mark: Good, Label: "holds", Limit: c.Name, Texts: []string{c.Reason()}}
+	switch {
+	case c.CannotTell:
+		v.Mark, v.Label = Open, cannotTell
+	case !c.OK:
+		v.Mark, v.Label = Bad, "BROKEN"
+	}
+	return v
+}
+
 // Verdicts are all verdicts on a run, the most important first.
 func (d *Document) Verdicts() []Verdict {
 	if d.Search != nil {
@@ -78,13 +90,8 @@ func (d *Document) Verdicts() []Verdict {
 		}
 	}
 	limit := func(c *Check) {
-		v := Verdict{On: OnLimit, Mark: Good, Label: "holds", Limit: c.Name, Texts: []string{c.Reason()}}
-		switch {
-		case c.CannotTell:
-			v.Mark, v.Label = Open, cannotTell
-		case !c.OK:
-			v.Mark, v.Label = Bad, "BROKEN"
-		case c.Name == Verify && d.notFound() > 0: // nothing that is missing holds
+		v := c.verdict()
+		if v.Mark == Good && c.Name == Verify && d.notFound() > 0 { // nothing that is missing holds
 			v.Mark, v.Label = Remark, "checked"
 		}
 		out = append(out, v)
