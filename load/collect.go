@@ -272,7 +272,7 @@ func (r *Run) rowName(ph int) string {
 // watch passes interval i to the plan's Watch.
 func (c *collector) watch(i int, iv measure.Interval, rows []measure.Interval, at time.Duration) {
 	r := c.run
-	s := Snapshot{At: at, Number: i, Interval: iv, Rows: rows, Merged: c.merged, Total: c.counts, Unanswered: r.plan.Unanswered, Left: Never, Endless: r.plan.Endless()}
+	s := Snapshot{At: at, Number: i, Interval: iv, Rows: rows, Merged: c.merged, Total: c.counts, Kept: c.series.Bytes(), Unanswered: r.plan.Unanswered, Left: Never, Endless: r.plan.Endless()}
 	ph := r.phaseAt(max(0, at-1)) // the phase that the interval ended in
 	switch {
 	case ph == len(r.phases):

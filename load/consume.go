@@ -408,7 +408,7 @@ func (c *readCollector) closeInterval(end time.Duration) {
 	if r.plan.Watch == nil {
 		return
 	}
-	s := Snapshot{At: end, Phase: combined.Phase, Interval: combined, Rows: rows, Merged: merged, Left: Never, Endless: r.plan.Endless(), Rebalance: r.src.Rebalancing()}
+	s := Snapshot{At: end, Phase: combined.Phase, Interval: combined, Rows: rows, Merged: merged, Kept: c.series.Bytes(), Left: Never, Endless: r.plan.Endless(), Rebalance: r.src.Rebalancing()}
 	s.Total.Add(c.total[0])
 	s.Total.Add(c.total[1])
 	if r.measurementEnd != Never {

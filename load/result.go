@@ -115,6 +115,7 @@ type Snapshot struct {
 	Rows     []measure.Interval // the same, one row per phase, as in the series
 	Merged   []measure.Interval // rows of the series of several intervals that are complete with this one; see measure.Series.Changed
 	Total    measure.Counts     // so far, all phases
+	Kept     int                // bytes, roughly, that the series takes
 
 	Unanswered bool // from the plan: nothing is acknowledged, and events sent count
 

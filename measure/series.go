@@ -28,8 +28,9 @@ type Series struct {
 	most      int
 	mostCells int // bytes
 	per       int // number of added intervals in a new row
-	rows      []Interval
+	rows      []row
 	cells     int // bytes of the rows' packed cells and lags
+	bytes     int // of the rows
 	filled    int // number of added intervals in the last row
 	next      int // rows before this one were joined since per last changed
 
@@ -50,14 +51,14 @@ func (s *Series) Add(iv Interval) {
 		s.findJoinable()
 	}
 	n := len(s.rows)
-	if n > 0 && s.filled < s.per && s.rows[n-1].Phase == iv.Phase {
-		s.put(n-1, Join(s.rows[n-1], iv))
+	if n > 0 && s.filled < s.per && s.rows[n-1].phase == iv.Phase {
+		s.put(n-1, Join(s.rows[n-1].interval(), iv))
 		s.filled++
 		return
 	}
 	newest := time.Duration(-1) // when the newest row of several intervals begins
 	if s.filled > 1 {
-		newest = s.rows[n-1].Start
+		newest = s.rows[n-1].start
 	}
 	if full {
 		s.join()
@@ -66,11 +67,11 @@ func (s *Series) Add(iv Interval) {
 		s.findJoinable()
 		s.join()
 	}
-	if last := len(s.rows) - 1; newest >= 0 && s.rows[last].Start == newest {
-		s.changed = append(s.changed, s.rows[last])
+	if last := len(s.rows) - 1; newest >= 0 && s.rows[last].start == newest {
+		s.changed = append(s.changed, s.rows[last].interval())
 	}
-	s.rows = append(s.rows, iv)
-	s.cells += iv.cellBytes()
+	s.rows = append(s.rows, row{})
+	s.put(len(s.rows)-1, iv)
 	s.filled = 1
 }
 
@@ -80,18 +81,31 @@ func (s *Series) heavy() bool { return s.cells > s.mostCells && len(s.rows) >= f
 // join joins the rows that findJoinable found.
 func (s *Series) join() {
 	i := s.next
-	s.cells -= s.rows[i+1].cellBytes()
-	s.put(i, Join(s.rows[i], s.rows[i+1]))
+	joined := Join(s.rows[i].interval(), s.rows[i+1].interval())
+	s.put(i, joined)
+	s.drop(i + 1)
 	s.rows = slices.Delete(s.rows, i+1, i+2)
-	s.changed = append(s.changed, s.rows[i])
+	s.changed = append(s.changed, joined)
 	s.next = i + 1
 }
 
 // put replaces a row.
 func (s *Series) put(i int, iv Interval) {
-	s.cells += iv.cellBytes() - s.rows[i].cellBytes()
-	s.rows[i] = iv
+	s.drop(i)
+	s.rows[i] = newRow(&iv)
+	s.cells += s.rows[i].cells
+	s.bytes += len(s.rows[i].data)
 }
+
+// drop empties a row.
+func (s *Series) drop(i int) {
+	s.cells -= s.rows[i].cells
+	s.bytes -= len(s.rows[i].data)
+	s.rows[i] = row{}
+}
+
+// Bytes returns roughly how much memory the series takes.
+func (s *Series) Bytes() int { return s.bytes + rowBytes*len(s.rows) }
 
 // cellBytes is how many bytes of a row depend on what was measured.
 func (iv *Interval) cellBytes() int {
@@ -123,7 +137,7 @@ func (s *Series) Changed() []Interval { return s.changed }
 func (s *Series) findJoinable() {
 	for {
 		for ; s.next+1 < len(s.rows); s.next++ {
-			if s.rows[s.next].Phase == s.rows[s.next+1].Phase {
+			if s.rows[s.next].phase == s.rows[s.next+1].phase {
 				return
 			}
 		}
@@ -132,9 +146,15 @@ func (s *Series) findJoinable() {
 	}
 }
 
-// Intervals returns the series' own rows, which must not be changed. The next Add may
-// change them.
-func (s *Series) Intervals() []Interval { return s.rows }
+// Intervals returns the rows, decoded. Their histograms are compact and share memory with
+// the series: they must not be changed.
+func (s *Series) Intervals() []Interval {
+	out := make([]Interval, len(s.rows))
+	for i := range s.rows {
+		out[i] = s.rows[i].interval()
+	}
+	return out
+}
 
 // Join returns two neighbouring intervals as one: counts and histograms are added,
 // levels (in flight, memory, lag) are those at the end. Histograms of the result are

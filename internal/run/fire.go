@@ -113,7 +113,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 		if err != nil {
 			return nil, err
 		}
-		f.back, plan.Observe = back, back.fired
+		f.back, plan.Observe, e.ledger = back, back.fired, back.ledger
 		if w.Op == workload.RoundTrip {
 			f.tgt = back.join(f.tgt, plan.Concurrency > 0)
 			back.samples = newSamples(e.spec.Seed, dueOf(plan, f.tgt.Partitioner()))

@@ -109,6 +109,7 @@ func Measure(ctx context.Context, job Job) (*Measured, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer e.room.keep(0)
 	out, err := e.measure(ctx)
 	if out.result == nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/fault"
+	"carronade/internal/ledger"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -118,6 +119,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 		return nil, err
 	}
 	defer e.Started(nil)
+	defer e.room.keep(0)
 	if e.hosts, err = otherHosts(job.Workload.List("system-host")); err != nil {
 		return nil, err
 	}
@@ -331,6 +333,9 @@ type execution struct {
 	moments moments
 	relay   *fault.Relay // nil: no fault delays the connections
 	records *fleetLedger // nil: this process checks what it sends, or nothing is checked
+	room    heapRoom
+
+	ledger *ledger.Ledger // of what is sent and read back here; nil: nothing is
 
 	// unconnected is closed when faults of the run have left no connection; nil: that is not watched.
 	unconnected <-chan struct{}
@@ -388,6 +393,7 @@ func (e *execution) usage() measure.Usage {
 
 // watch passes an interval to the watcher and the log of histograms, and has it encoded.
 func (e *execution) watch(s load.Snapshot) {
+	e.keepRoom(&s)
 	e.series.add(s.Rows, s.Merged)
 	if e.hdr != nil {
 		for i := range s.Rows {
