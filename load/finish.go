@@ -31,13 +31,7 @@ func (c *collector) finish(started time.Time) *Result {
 		if i == first {
 			t.Start = measurementStart
 		}
-		measurement.Counts.Add(t.Counts)
-		measurement.Set.Merge(&t.Set)
-		measurement.Lower.Merge(&t.Lower)
-		measurement.Statuses.Merge(t.Statuses)
-		measurement.Arrived += t.Arrived
-		measurement.ArrivedBytes += t.ArrivedBytes
-		measurement.Answers += t.Answers
+		addEvents(&measurement, &t)
 		measurement.InFlightPeak = max(measurement.InFlightPeak, t.InFlightPeak)
 		if len(r.phases)-first > 1 && (t.Offered > 0 || t.Length() > 0) {
 			res.Steps = append(res.Steps, t)

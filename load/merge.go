@@ -89,6 +89,13 @@ func mergeTally(to, from *measure.Tally) {
 		to.Name, to.Rate, to.Start, to.End = from.Name, from.Rate, from.Start, from.End
 	}
 	to.Start, to.End = min(to.Start, from.Start), max(to.End, from.End)
+	addEvents(to, from)
+	to.InFlight += from.InFlight
+	to.InFlightPeak += from.InFlightPeak
+}
+
+// addEvents adds the events of a tally, and their times, to those of another.
+func addEvents(to, from *measure.Tally) {
 	to.Counts.Add(from.Counts)
 	to.Set.Merge(&from.Set)
 	to.Lower.Merge(&from.Lower)
@@ -96,8 +103,6 @@ func mergeTally(to, from *measure.Tally) {
 	to.Arrived += from.Arrived
 	to.ArrivedBytes += from.ArrivedBytes
 	to.Answers += from.Answers
-	to.InFlight += from.InFlight
-	to.InFlightPeak += from.InFlightPeak
 }
 
 // mergeTallies adds steps by name: a generator that had no events in a step may lack it.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -90,15 +91,7 @@ func Weighted(weights []float64) Partitioner {
 			ideals = append(ideals, ideal{(float64(k) + 0.5) * float64(length) / float64(w), int32(i)})
 		}
 	}
-	slices.SortStableFunc(ideals, func(a, b ideal) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(ideals, func(a, b ideal) int { return cmp.Compare(a.at, b.at) })
 	cycle := make([]int32, length)
 	for i, w := range ideals {
 		cycle[i] = w.stream

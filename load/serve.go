@@ -29,19 +29,39 @@ const (
 	leastAtOnce = 16 << 10
 )
 
+// A thread that is late fires up to mostTogether batches in a row on a lane, which writes them
+// together. With thousands of lanes each batch would otherwise be a write of its own, and a
+// write takes several times as long as the rest of a small batch: the thread would never catch
+// up. A batch is late that was ready for lateAlone.
+const (
+	mostTogether = 8
+	lateAlone    = 150 * time.Microsecond
+)
+
 // serveShared fires each batch on the lane with the most free slots. A thread that is late by
 // seconds does not fire all that is due at a time: what is fired and not written takes memory,
 // and meanwhile no answer is read.
 func (t *thread) serveShared(now time.Duration) {
+	var ls *laneState
+	together := 0 // how many more batches ls may fire
 	for left := max(leastAtOnce, mostPerLane*len(t.lanes)); t.shared.n > 0; left-- {
-		top := t.freest.top()
-		if t.more = left == 0 && top >= 0; t.more {
-			return
+		if together == 0 || t.room(ls) == 0 {
+			top := t.freest.top()
+			if t.more = left <= 0 && top >= 0; t.more {
+				return
+			}
+			if top < 0 {
+				break
+			}
+			ls, together = t.lanes[top], mostTogether
 		}
-		if top < 0 {
-			break
+		s := t.shared.pop()
+		if together--; now-s.ready < lateAlone {
+			together = 0
 		}
-		if t.fire(t.shared.pop(), t.lanes[top], now) && t.until == Never {
+		if !t.fire(s, ls, now) {
+			together = 0
+		} else if t.until == Never {
 			t.queueReady(now) // any lane may fire further due events of the same stream
 		}
 	}

@@ -116,3 +116,72 @@ func TestManyLanes(t *testing.T) {
 		})
 	}
 }
+
+// A pausingLane pauses the thread once, while it fires the event with a number, and counts the
+// batches of each write.
+type pausingLane struct {
+	*fakeLane
+	t *pausingTarget
+}
+
+type pausingTarget struct {
+	sharingTarget
+	pausedBy  Batch
+	unwritten map[int]int // batches by lane
+	writes    []write
+}
+
+type write struct {
+	at      time.Duration
+	batches int
+}
+
+func (p *pausingTarget) Route(s int32) Lane { return pausingLane{p.lanes[p.Client(s)], p} }
+
+func (l pausingLane) Fire(batches []Batch) int {
+	for _, b := range batches {
+		if b.Stream == l.t.pausedBy.Stream && b.First == l.t.pausedBy.First {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	l.t.unwritten[l.id] += len(batches)
+	return l.fakeLane.Fire(batches)
+}
+
+func (l pausingLane) Flush() {
+	l.t.writes = append(l.t.writes, write{l.f.sink.Now(), l.t.unwritten[l.id]})
+	l.t.unwritten[l.id] = 0
+}
+
+// TestLateTogether: a punctual thread with many lanes writes each of the batches that are due
+// together by itself. A late one writes several on a lane, until it has caught up.
+func TestLateTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lanes, rate, paused = 400, 4_000, 500 * time.Millisecond
+		p := &pausingTarget{sharingTarget: sharingTarget{newFake(RoundRobin(lanes), lanes, constantly(100*time.Microsecond))}, unwritten: map[int]int{}}
+		p.pausedBy = Batch{Stream: 0, First: uint64(rate * paused.Seconds() / lanes)}
+		r, err := Fire(t.Context(), Plan{
+			Schedule: Burst(20, 5*time.Millisecond), BatchEvents: 1, MaxInFlight: 2 * mostTogether, Threads: 1,
+			Measurement: Limits{Time: time.Second}, Portable: true,
+		}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Measurement.Acked != rate {
+			t.Errorf("%d acked, want %d", r.Measurement.Acked, rate)
+		}
+		late, written := 0, 0
+		for _, w := range p.writes {
+			written += w.batches
+			switch during := w.at >= paused && w.at < paused+25*time.Millisecond; {
+			case during:
+				late = max(late, w.batches)
+			case w.batches != 1:
+				t.Errorf("at %v a write had %d batches, want 1", w.at, w.batches)
+			}
+		}
+		if late != mostTogether || written != rate {
+			t.Errorf("a late write had at most %d batches, %d in all; want %d, %d", late, written, mostTogether, rate)
+		}
+	})
+}

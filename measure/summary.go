@@ -2,6 +2,7 @@ package measure
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -186,14 +187,19 @@ func SummaryOf(h, censored *Histogram, percentiles []Value) *Summary {
 	}
 	if s.Censored > 0 {
 		s.CensoredMin, s.CensoredMean, s.CensoredMax = Micros(censored.Min()), censored.mean()/1e3, Micros(censored.Max())
-		for _, v := range s.Percentiles {
-			if v.AtLeast {
-				s.AtLeastFrom = v.P
-				break
-			}
-		}
+		s.AtLeastFrom = firstAtLeast(s.Percentiles)
 	}
 	return s
+}
+
+// firstAtLeast returns the lowest percentile that is a lower bound; 0 if there is none.
+func firstAtLeast(ascending []Value) float64 {
+	for _, v := range ascending {
+		if v.AtLeast {
+			return v.P
+		}
+	}
+	return 0
 }
 
 // IsEmpty reports whether neither an answer nor the lack of one was counted.
@@ -342,19 +348,9 @@ func (s *Summary) UnmarshalJSON(data []byte) error {
 			})
 		}
 	}
-	slices.SortFunc(s.Percentiles, func(a, b Value) int {
-		if a.P < b.P {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(s.Percentiles, func(a, b Value) int { return cmp.Compare(a.P, b.P) })
 	if old {
-		for _, v := range s.Percentiles {
-			if v.AtLeast {
-				s.AtLeastFrom = v.P
-				break
-			}
-		}
+		s.AtLeastFrom = firstAtLeast(s.Percentiles)
 	}
 	return nil
 }

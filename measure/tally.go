@@ -117,15 +117,16 @@ func (t *Tally) Length() time.Duration { return t.End - t.Start }
 
 // EventsPerSecond returns the throughput: answers (or consumed events) that arrived in
 // the phase, divided by its length; 0 for a phase without length.
-func (t *Tally) EventsPerSecond() float64 { return perSecond(t.Arrived, t.Length()) }
+func (t *Tally) EventsPerSecond() float64 { return PerSecond(t.Arrived, t.Length()) }
 
 // BytesPerSecond returns EventsPerSecond in event bytes.
-func (t *Tally) BytesPerSecond() float64 { return perSecond(t.ArrivedBytes, t.Length()) }
+func (t *Tally) BytesPerSecond() float64 { return PerSecond(t.ArrivedBytes, t.Length()) }
 
 // AnswersPerSecond returns how many batches were answered a second in the phase.
-func (t *Tally) AnswersPerSecond() float64 { return perSecond(t.Answers, t.Length()) }
+func (t *Tally) AnswersPerSecond() float64 { return PerSecond(t.Answers, t.Length()) }
 
-func perSecond(n uint64, d time.Duration) float64 {
+// PerSecond returns n divided by a length of time; 0 without length.
+func PerSecond(n uint64, d time.Duration) float64 {
 	if d <= 0 {
 		return 0
 	}

@@ -1,22 +1,21 @@
 package payload
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write the golden file anew, with a Java of this machine")
+	"carronade/internal/testkit"
+)
 
 const goldenFile = "testdata/java.tsv"
 
 // Functions and operators give what Java gives. testdata/Golden.java printed the values.
 func TestGolden(t *testing.T) {
-	if *update {
+	if testkit.Update() {
 		if err := os.WriteFile(goldenFile, []byte(java(t)), 0o644); err != nil {
 			t.Fatal(err)
 		}

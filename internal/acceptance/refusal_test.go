@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -52,29 +54,10 @@ func closedAddress(t *testing.T) string {
 
 func TestNoBroker(t *testing.T) {
 	t.Parallel()
-	greeter, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { greeter.Close() })
-	go func() {
-		for {
-			c, err := greeter.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				fmt.Fprint(c, "SSH-2.0-OpenSSH_9.2\r\n")
-				buf := make([]byte, 4096)
-				for {
-					if _, err := c.Read(buf); err != nil {
-						return
-					}
-				}
-			}()
-		}
-	}()
+	greeter := testkit.Listen(t, func(c *net.TCPConn) {
+		fmt.Fprint(c, "SSH-2.0-OpenSSH_9.2\r\n")
+		io.Copy(io.Discard, c)
+	})
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	tests := []struct {
@@ -85,7 +68,7 @@ func TestNoBroker(t *testing.T) {
 		{"nothing listens", closedAddress(t), nil},
 		{"never answers", silentAddress(t), nil},
 		{"a web server", web.Listener.Addr().String(), nil},
-		{"greets first", greeter.Addr().String(), nil},
+		{"greets first", greeter, nil},
 		{"no such host", "no-such-host.invalid:9092", nil},
 		{"two dead ones", closedAddress(t) + "," + closedAddress(t), nil},
 	}

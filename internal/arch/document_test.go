@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path"
@@ -10,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write the table of packages into docs/architecture.md and .golangci.yml")
+	"carronade/internal/testkit"
+)
 
 // The table of packages is written into two files. There it ends before a line that it
 // never contains.
@@ -129,7 +128,7 @@ func TestDocument(t *testing.T) {
 		if end < 0 {
 			t.Fatalf("the table in %s has no end", tt.file)
 		}
-		if *update {
+		if testkit.Update() {
 			if err := os.WriteFile(tt.file, []byte(before+tt.head+tt.want+rest[end:]), 0o644); err != nil {
 				t.Fatal(err)
 			}

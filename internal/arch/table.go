@@ -80,7 +80,7 @@ var Packages = []Package{
 	{Name: "internal/testkit/reporttest", May: []string{"internal/report", "internal/store", "load", "measure"}},
 	{Name: "internal/sqlitefile", May: []string{"internal/system"}},
 	{Name: "internal/jobs", May: []string{"internal/sqlitefile", "internal/system", "target", "units"}},
-	{Name: "internal/shell", May: []string{"internal/jobs", "internal/secret", "internal/store/elastic", "internal/sut", "target"}},
+	{Name: "internal/shell", May: []string{"internal/jobs", "internal/secret", "internal/store/elastic", "internal/sut", "internal/system", "target"}},
 	{Name: "internal/serve", May: []string{"internal/conn", "internal/fault", "internal/jobs", "internal/live", "internal/secret", "internal/system", "internal/workload", "target"}, Tests: []string{"target/apm", "target/kafka", "target/riemann"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
@@ -131,7 +131,7 @@ var Packages = []Package{
 	{Name: "internal/arch"},
 	{Name: "internal/testkit"},
 	{Name: "internal/testkit/kafkatest", May: []string{"internal/testkit"}},
-	{Name: "internal/acceptance", Tests: []string{"internal/trace"}},
+	{Name: "internal/acceptance", Tests: []string{"internal/system", "internal/trace"}},
 	{Name: "internal/bench", May: []string{"internal/report", "internal/store/sqlite", "internal/testkit", "internal/testkit/kafkatest", "internal/testkit/reporttest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli"}},
 }

@@ -140,21 +140,10 @@ func (u *Suite) apmOpenLoop(b testing.TB) {
 // each has one connection.
 func (u *Suite) apmLarge(b testing.TB) {
 	s := u.startDiscardingAPM(b)
-	sink, err := u.startSink(b.Context())
-	if err != nil {
-		b.Fatal("bench: start the sink: ", err)
-	}
-	b.Cleanup(sink.stop)
 	lasts := u.scaled(5 * time.Second)
 	r := u.alternate(b.Context(), "apm, 10x10x10 uncompressed",
 		u.apmRequests(carronade, "apm, 10x10x10, carronade", s.addr, lasts, "--events", "10", "--spans", "10", "--frames", "10", "--clients", "1"),
-		contestant{tcpBare, func(ctx context.Context) (sample, error) {
-			r, _, err := u.loop(ctx, "tcp-writer", "-sum=false", "-to", sink.addr, "-for", lasts.String())
-			if err != nil {
-				return nil, err
-			}
-			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
-		}},
+		u.tcpWriter(b, lasts, "-sum=false"),
 	)
 	u.addComparison(r, carronade, tcpBare, bytesPerS, atLeast(0.7), bound{})
 	u.addLine(r, eventsPerS, bound{}, bound{})

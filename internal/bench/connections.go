@@ -30,9 +30,10 @@ func (u *Suite) manyConnections(b testing.TB) {
 				return nil, err
 			}
 			asked := perS * lasts.Seconds()
-			return sample{maxRSS: float64(max(e.peak, d.Generator.MaxRSS)), deviation: math.Abs(float64(d.Totals.Sent)-asked) / asked}, nil
+			return sample{maxRSS: float64(max(e.peak, d.Generator.MaxRSS)), deviation: math.Abs(float64(d.Totals.Sent)-asked) / asked}.trust(d), nil
 		}})
 		u.addLine(r, maxRSS, atMost(300<<20), bound{}).Worst = true
 		u.addLine(r, deviation, atMost(0.001), bound{})
+		u.addLine(r, trusted, atLeast(1), bound{}).Worst = true
 	}
 }

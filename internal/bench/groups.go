@@ -82,21 +82,10 @@ func (u *Suite) produceSmall(b testing.TB) {
 
 func (u *Suite) produceLarge(b testing.TB) {
 	s := u.startDiscardingKafka(b)
-	sink, err := u.startSink(b.Context())
-	if err != nil {
-		b.Fatal("bench: start the sink: ", err)
-	}
-	b.Cleanup(sink.stop)
 	lasts := u.scaled(5 * time.Second)
 	r := u.alternate(b.Context(), "produce 1 KiB",
 		u.producer(carronade, "produce 1 KiB, carronade", "kafka://"+s.addr+"/"+topic, "--size", "1KiB", "--for", lasts.String()),
-		contestant{tcpBare, func(ctx context.Context) (sample, error) {
-			r, _, err := u.loop(ctx, "tcp-writer", "-to", sink.addr, "-for", lasts.String())
-			if err != nil {
-				return nil, err
-			}
-			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
-		}},
+		u.tcpWriter(b, lasts),
 	)
 	u.addComparison(r, carronade, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
 }

@@ -187,13 +187,30 @@ func (u *Suite) loop(ctx context.Context, name string, args ...string) (loopResu
 	return r, e, err
 }
 
-// startSink starts the sink of the bare TCP writer.
-func (u *Suite) startSink(ctx context.Context) (*server, error) {
+// startSink starts the sink of the bare TCP writer, which runs until b ends.
+func startSink(b testing.TB) *server {
 	exe, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find the running program: %w", err)
+		b.Fatal("bench: find the running program: ", err)
 	}
-	return serve(ctx, exe, loopWord, "tcp-sink")
+	sink, err := serve(b.Context(), exe, loopWord, "tcp-sink")
+	if err != nil {
+		b.Fatal("bench: start the sink: ", err)
+	}
+	b.Cleanup(sink.stop)
+	return sink
+}
+
+// tcpWriter is the writer that only writes, to a sink of its own.
+func (u *Suite) tcpWriter(b testing.TB, lasts time.Duration, args ...string) contestant {
+	sink := startSink(b)
+	return contestant{tcpBare, func(ctx context.Context) (sample, error) {
+		r, _, err := u.loop(ctx, "tcp-writer", append([]string{"-to", sink.addr, "-for", lasts.String()}, args...)...)
+		if err != nil {
+			return nil, err
+		}
+		return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
+	}}
 }
 
 // kgoProducer is the bare loop over kgo.Produce.

@@ -45,46 +45,31 @@ func runProcess(ctx context.Context, watch bool, name string, args ...string) (*
 // runWatched runs a command to its end, and samples its resident size at an interval;
 // 0 means never.
 func runWatched(ctx context.Context, every time.Duration, name string, args ...string) (*processResult, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	began := time.Now()
-	if err := testkit.Launch(cmd); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	e := &processResult{}
-	done := make(chan struct{})
-	var watcher sync.WaitGroup
-	if every > 0 {
-		watcher.Go(func() {
-			tick := time.NewTicker(every)
-			defer tick.Stop()
-			for {
-				select {
-				case <-done:
-					return
-				case <-tick.C:
-					now, peak := residentSize(cmd.Process.Pid)
-					e.rss = append(e.rss, now)
-					e.peak = max(e.peak, peak)
-				}
+	var rss []uint64
+	var peak uint64
+	e, err := runBeside(ctx, name, args, func(p *os.Process, ended <-chan struct{}) {
+		if every == 0 {
+			return
+		}
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				now, most := residentSize(p.Pid)
+				rss, peak = append(rss, now), max(peak, most)
 			}
-		})
+		}
+	})
+	if e != nil {
+		e.rss, e.peak = rss, peak
 	}
-	err := cmd.Wait()
-	e.wall = time.Since(began)
-	close(done)
-	watcher.Wait()
-	e.out, e.stderr, e.code = out.Bytes(), strings.TrimSpace(errs.String()), cmd.ProcessState.ExitCode()
-	e.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return e, fmt.Errorf("run %s: %w", name, err)
+	if err == nil && ctx.Err() != nil {
+		err = fmt.Errorf("run %s: %w after %v: %s", name, ctx.Err(), e.wall.Round(time.Second), e.stderr)
 	}
-	if ctx.Err() != nil {
-		return e, fmt.Errorf("run %s: %w after %v: %s", name, ctx.Err(), e.wall.Round(time.Second), e.stderr)
-	}
-	return e, nil
+	return e, err
 }
 
 // runFor runs a command for lasts, and then ends it as Ctrl-C does; 0 means to its
@@ -95,6 +80,17 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, processTimeout)
 	defer cancel()
+	return runBeside(ctx, name, args, func(p *os.Process, ended <-chan struct{}) {
+		select {
+		case <-ended:
+		case <-time.After(lasts):
+			_ = p.Signal(os.Interrupt)
+		}
+	})
+}
+
+// runBeside runs a command to its end, and beside runs meanwhile.
+func runBeside(ctx context.Context, name string, args []string, beside func(p *os.Process, ended <-chan struct{})) (*processResult, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -102,10 +98,13 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 	if err := testkit.Launch(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	timer := time.AfterFunc(lasts, func() { _ = cmd.Process.Signal(os.Interrupt) })
-	defer timer.Stop()
+	ended := make(chan struct{})
+	var other sync.WaitGroup
+	other.Go(func() { beside(cmd.Process, ended) })
 	err := cmd.Wait()
 	e := &processResult{out: out.Bytes(), stderr: strings.TrimSpace(errs.String()), code: cmd.ProcessState.ExitCode(), wall: time.Since(began)}
+	close(ended)
+	other.Wait()
 	e.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -51,11 +51,6 @@ func (u *Suite) riemannSingle(b testing.TB) {
 // riemannBulk compares messages of a hundred events with a writer that only writes.
 func (u *Suite) riemannBulk(b testing.TB) {
 	s := u.startDiscardingRiemann(b)
-	sink, err := u.startSink(b.Context())
-	if err != nil {
-		b.Fatal("bench: start the sink: ", err)
-	}
-	b.Cleanup(sink.stop)
 	lasts := u.scaled(5 * time.Second)
 	r := u.alternate(b.Context(), "riemann, messages of 100 events",
 		contestant{carronade, func(ctx context.Context) (sample, error) {
@@ -65,13 +60,7 @@ func (u *Suite) riemannBulk(b testing.TB) {
 			}
 			return sample{eventsPerS: d.Totals.EventsPS, bytesPerS: float64(d.Totals.WireBytes) / d.Totals.ElapsedS}.cpu(e, d.Totals.Acked), nil
 		}},
-		contestant{tcpBare, func(ctx context.Context) (sample, error) {
-			r, _, err := u.loop(ctx, "tcp-writer", "-sum=false", "-to", sink.addr, "-for", lasts.String())
-			if err != nil {
-				return nil, err
-			}
-			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
-		}},
+		u.tcpWriter(b, lasts, "-sum=false"),
 	)
 	u.addComparison(r, carronade, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
 	u.addLine(r, eventsPerS, bound{}, bound{})

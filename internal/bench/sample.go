@@ -20,6 +20,7 @@ const (
 	cpuPerEvent   metric = "CPU us/event"
 	cpuShare      metric = "CPU, share of a core"
 	deviation     metric = "sent, off by"
+	trusted       metric = "trusted or noisy (1), or not trusted (0)"
 	sendDelayP50  metric = "send delay p50 us"
 	sendDelayP99  metric = "send delay p99 us"
 	maxRSS        metric = "max RSS bytes"
@@ -33,6 +34,15 @@ type sample map[metric]float64
 // cpu adds the CPU per event.
 func (s sample) cpu(e *processResult, events uint64) sample {
 	s[cpuPerEvent] = float64(e.cpu.Microseconds()) / float64(events)
+	return s
+}
+
+// trust adds whether the report trusts the run, or calls it noisy.
+func (s sample) trust(d *document) sample {
+	s[trusted] = 0
+	if d.Trust.OK {
+		s[trusted] = 1
+	}
 	return s
 }
 

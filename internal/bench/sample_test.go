@@ -120,12 +120,7 @@ func TestSettings(t *testing.T) {
 // TestLoop runs the bare writer against its sink, as processes.
 func TestLoop(t *testing.T) {
 	u := &Suite{dir: t.TempDir()}
-	sink, err := u.startSink(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(sink.stop)
-	r, e, err := u.loop(t.Context(), "tcp-writer", "-to", sink.addr, "-for", "50ms")
+	r, e, err := u.loop(t.Context(), "tcp-writer", "-to", startSink(t).addr, "-for", "50ms")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,18 +6,13 @@ import (
 	"testing"
 
 	"carronade/internal/serve"
-	"carronade/internal/standin"
 )
 
 // TestAnnouncedAddresses: a job of a server connects to no address outside its rules, also if a
 // broker announces it.
 func TestAnnouncedAddresses(t *testing.T) {
 	t.Parallel()
-	c, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:1", "--advertise", "192.0.2.1:9092")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop() })
+	c := child(t, "kafka", "--in-memory", "--topic", "t:1", "--advertise", "192.0.2.1:9092")
 	rules := &serve.Rules{Folder: t.TempDir(), Targets: []string{"127.0.0.1"}}
 	for _, args := range [][]string{
 		{"run", "kafka://" + c.Addr() + "/t", "--count", "10"},

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -29,8 +28,6 @@ import (
 	"carronade/payload"
 	"carronade/target"
 )
-
-var update = flag.Bool("update", false, "write what documents and golden files should be")
 
 const root = "../.."
 
@@ -110,11 +107,7 @@ func startServer(t *testing.T, args []string) []string {
 		if s.args[0] != args[0] {
 			continue
 		}
-		c, err := standin.Spawn(t.Context(), carronade(t), append(args[:len(args):len(args)], "--listen", "127.0.0.1:0")...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Stop() })
+		c := child(t, args...)
 		return []string{s.addr, c.Addr()}
 	}
 	t.Fatalf("no example has a server %q", args)
@@ -296,6 +289,17 @@ func carronade(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return exe
+}
+
+// child starts a stand-in that ends with the test.
+func child(t testing.TB, args ...string) *standin.Child {
+	t.Helper()
+	c, err := standin.Spawn(t.Context(), carronade(t), append(args[:len(args):len(args)], "--listen", "127.0.0.1:0")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	return c
 }
 
 // An example is a command and its output.
@@ -537,7 +541,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 			if !ok || !ok2 {
 				continue
 			}
-			if found++; got != want && !*update {
+			if found++; got != want && !testkit.Update() {
 				t.Errorf("%s: %s (-want +got):\n%s", path, name, cmp.Diff(want, got))
 			}
 			texts[path] = before + begin + want + end + after
@@ -546,7 +550,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 			t.Errorf("%d documents have the marks of %q, want one", found, name)
 		}
 	}
-	if !*update {
+	if !testkit.Update() {
 		return
 	}
 	for path, text := range texts {
@@ -618,20 +622,7 @@ func list(forms string) string {
 
 // The schema for editors is that of the table.
 func TestSchemaIsCommitted(t *testing.T) {
-	path := root + "/docs/workload.schema.json"
-	want := workload.Schema(cli.Kinds())
-	if *update {
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s (-want +got; -update writes it):\n%s", path, d)
-	}
+	testkit.Golden(t, root+"/docs/workload.schema.json", string(workload.Schema(cli.Kinds())))
 }
 
 var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/layout"
-	"carronade/internal/standin"
+	"carronade/internal/testkit"
 	"carronade/internal/trust"
 	"carronade/target"
 )
@@ -60,15 +60,8 @@ func run(t *testing.T, args ...string) (out, words string, code int) {
 	return o.String(), e.String(), code
 }
 
-func spawn(t *testing.T, args ...string) string {
-	t.Helper()
-	c, err := standin.Spawn(t.Context(), carronade(t), append(args, "--listen", "127.0.0.1:0")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop() })
-	return c.Addr()
-}
+// spawn starts a stand-in that ends with the test, and returns its address.
+func spawn(t testing.TB, args ...string) string { return child(t, args...).Addr() }
 
 func TestDoctor(t *testing.T) {
 	t.Parallel()
@@ -127,23 +120,10 @@ func TestDoctor(t *testing.T) {
 // A target that never answers ends within the time that was given.
 func TestDoctorSilence(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go io.Copy(io.Discard, c)
-		}
-	}()
+	addr := testkit.Listen(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
 	for _, scheme := range []string{"kafka", "riemann", "apm+http"} {
 		began := time.Now()
-		r, code := examine(t, scheme+"://"+ln.Addr().String(), "--timeout", "300ms")
+		r, code := examine(t, scheme+"://"+addr, "--timeout", "300ms")
 		if took := time.Since(began); code != 2 || r.Answered || r.Seconds > 10 || took > 20*time.Second {
 			t.Errorf("%s: exit code %d after %v", scheme, code, took)
 		}

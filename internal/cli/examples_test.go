@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/cli"
-	"carronade/internal/standin"
 	"carronade/internal/workload"
 )
 
@@ -77,11 +76,7 @@ func TestExampleSeries(t *testing.T) {
 		t.Errorf("the file does not have %q", trial)
 	}
 	dir := t.TempDir()
-	server, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--in-memory", "--listen", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
+	server := child(t, "kafka", "--in-memory")
 	text = bytes.ReplaceAll(text, []byte("127.0.0.1:9092"), []byte(server.Addr()))
 	if err := os.WriteFile(filepath.Join(dir, "series.yaml"), text, 0o600); err != nil {
 		t.Fatal(err)

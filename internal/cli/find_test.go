@@ -46,11 +46,7 @@ var longSearch = []string{"--from", "200/s", "--budget", "1m"}
 // the same search with further flags.
 func startFind(t *testing.T, flags ...string) (p *process, server *standin.Child, store string, again func(args ...string) *process) {
 	t.Helper()
-	server, err := standin.Spawn(t.Context(), carronade(t), "apm", "--listen", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
+	server = child(t, "apm")
 	store = filepath.Join(t.TempDir(), "reports.db")
 	again = func(args ...string) *process {
 		all := append([]string{"find", "apm+http://" + server.Addr(), "--slo", "p99<20ms", "--store", store, "--json"}, flags...)
@@ -233,11 +229,7 @@ func TestOtherSearchesResumed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			server, err := standin.Spawn(t.Context(), carronade(t), "apm", "--listen", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = server.Stop() })
+			server := child(t, "apm")
 			store := filepath.Join(t.TempDir(), "reports.db")
 			args := append([]string{"find", "apm+http://" + server.Addr(), "--store", store}, tt.flags...)
 			p := startTrusted(t, args...)
@@ -269,15 +261,7 @@ func TestOtherSearchesResumed(t *testing.T) {
 // What a search cannot answer, it says before its trials or after the first one.
 func TestFindOfOtherTargets(t *testing.T) {
 	t.Parallel()
-	spawn := func(args ...string) string {
-		server, err := standin.Spawn(t.Context(), carronade(t), args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Stop() })
-		return server.Addr()
-	}
-	kafka := "kafka://" + spawn("kafka", "--listen", "127.0.0.1:0", "--topic", "empty") + "/empty"
+	kafka := "kafka://" + spawn(t, "kafka", "--topic", "empty") + "/empty"
 	tests := []struct {
 		name string
 		args []string
@@ -285,7 +269,7 @@ func TestFindOfOtherTargets(t *testing.T) {
 		says []string
 	}{
 		{"reading what is empty", []string{kafka, "--op", "consume", "--budget", "12s"}, 4, []string{"trial 1, warm-up: full speed for 1 s", "nothing was read", "1 trial in"}},
-		{"reading with a small budget", []string{kafka, "--op", "consume", "--budget", "11s"}, 4, []string{"no confirmed ceiling: the budget does not suffice: reading takes 12 trials"}},
+		{"reading with a small budget", []string{kafka, "--op", "consume", "--budget", "11s"}, 2, []string{"error: --budget: the budget does not suffice: reading takes 12 trials", "hint: give a larger --budget"}},
 		{"reading at a rate", []string{kafka, "--op", "consume", "--from", "10k/s"}, 2, []string{"--from: reading has no rate"}},
 		{"reading below a rate", []string{kafka, "--op", "consume", "--to", "10k/s"}, 2, []string{"--to: reading has no rate"}},
 		{"reading for long", []string{kafka, "--op", "consume", "--confirm", "30m"}, 2, []string{"--confirm: reading has no rate"}},
@@ -293,7 +277,7 @@ func TestFindOfOtherTargets(t *testing.T) {
 		{"nothing is acknowledged", []string{kafka, "--acks", "0", "--budget", "6s"}, 2, []string{"nothing is acknowledged", "--slo not-found=0"}},
 		{"a limit on a response time where nothing is acknowledged", []string{kafka, "--acks", "0", "--budget", "6s", "--slo", "p99<20ms", "--slo", "not-found=0"}, 2, []string{"p99 < 20 ms: nothing is acknowledged"}},
 		{"a limit on the rate", []string{kafka, "--slo", "throughput>=1k/s"}, 2, []string{"the rate is what is searched for", "--at-least"}},
-		{"a budget that no rate fits", []string{kafka, "--slo", "p99<1s", "--budget", "20s"}, 4, []string{"no confirmed ceiling (p99 < 1 s): the budget does not suffice: with these limits a search takes"}},
+		{"a budget that no rate fits", []string{kafka, "--slo", "p99<1s", "--budget", "20s"}, 2, []string{"error: --budget: the budget does not suffice: with these limits a search takes", "hint: give a larger --budget, or a limit on a shorter time"}},
 		{"topics", []string{kafka, "--op", "create"}, 2, []string{"operations on topics have no reports", "carronade topics create"}},
 	}
 	for _, tt := range tests {
@@ -317,11 +301,7 @@ func TestFindOfOtherTargets(t *testing.T) {
 // Where nothing is acknowledged, a search looks for the highest rate without losses.
 func TestFindOfLosses(t *testing.T) {
 	t.Parallel()
-	server, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--topic", "t:1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
+	server := child(t, "kafka", "--topic", "t:1")
 	p := start(t, "find", "kafka://"+server.Addr()+"/t", "--acks", "0", "--slo", "not-found=0", "--from", "2k/s", "--budget", "1m", "--store", filepath.Join(t.TempDir(), "reports.db"), "--json")
 	p.until(t, "trial 2, search: 2 k/s")
 	p.interrupt(t)

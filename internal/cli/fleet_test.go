@@ -15,7 +15,6 @@ import (
 	nats "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
-	"carronade/internal/standin"
 	"carronade/measure"
 )
 
@@ -131,11 +130,7 @@ func TestFleet(t *testing.T) {
 	if code := refused.end(t); code == 0 || !strings.Contains(refused.said.String(), "--allow-target") {
 		t.Errorf("exit code %d:\n%s", code, refused.said.String())
 	}
-	elsewhere, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:1", "--advertise", "192.0.2.1:9092")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = elsewhere.Stop() })
+	elsewhere := child(t, "kafka", "--in-memory", "--topic", "t:1", "--advertise", "192.0.2.1:9092")
 	announced := f.run(t, "kafka://"+elsewhere.Addr()+"/t", "--rate", "1k/s", "--for", "1s", "--fleet-agents", "b")
 	if code := announced.end(t); code == 0 || !strings.Contains(announced.said.String(), "agent b may not connect to 192.0.2.1:9092") {
 		t.Errorf("an announced address: exit code %d:\n%s", code, announced.said.String())
@@ -225,11 +220,7 @@ func TestFleetStopped(t *testing.T) {
 func TestFleetVerified(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"}, []string{"c", "--allow"})
-	broker, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = broker.Stop() })
+	broker := child(t, "kafka", "--in-memory", "--topic", "t:4")
 	target := "kafka://" + broker.Addr() + "/t"
 	for _, c := range []struct {
 		args     string

@@ -22,7 +22,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"carronade/internal/standin"
 )
 
 // A publishedRun is a run that serves its metrics at addr.
@@ -39,19 +38,11 @@ var metricsAt = regexp.MustCompile(`metrics for Prometheus at http://(\S+)/metri
 // the runs.
 func publishedRuns(t *testing.T, pushes *pushes, length string) (runs []publishedRun) {
 	t.Helper()
-	addr := func(kind string) string {
-		server, err := standin.Spawn(t.Context(), carronade(t), kind, "--listen", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Stop() })
-		return server.Addr()
-	}
 	sends := []string{"--rate", "500/s", "--for", length}
-	orders := "kafka://" + addr("kafka") + "/orders"
+	orders := "kafka://" + spawn(t, "kafka") + "/orders"
 	for _, args := range [][]string{
 		append(sends, "null://", "--label", "team=ingest", "--repeat", "2"),
-		append(sends, "apm+http://"+addr("apm")),
+		append(sends, "apm+http://"+spawn(t, "apm")),
 		append(sends, orders, "--op", "roundtrip"),
 		{orders, "--op", "consume", "--create-topic", "auto", "--count", "100"},
 	} {

@@ -35,7 +35,7 @@ const commandEnd = 5 * time.Second
 
 // openMachine opens the data folder and continues its queue.
 func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error) {
-	data, err := dataFolder(v.data)
+	data, err := ownFolder(v.data, "serve")
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		UpdateScripts:       *update,
+		UpdateScripts:       testkit.Update(),
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"broker": broker, "server": server, "measured": measured, "eventually": eventually},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))

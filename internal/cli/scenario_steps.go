@@ -483,7 +483,7 @@ func (r *scenarioRun) Check(at, id string, texts []string) (bool, error) {
 		case !c.OK:
 			word = "BROKEN"
 		}
-		r.say("check %s: %s: %s", word, c.Name, c.Text)
+		r.say("check %s: %s: %s", word, c.Name, c.Reason())
 		r.mu.Lock()
 		r.checks = append(r.checks, report.ScenarioCheck{Check: c, At: at, Report: id, Step: step})
 		r.save(report.EncodeCheck(len(r.checks), &r.checks[len(r.checks)-1]))

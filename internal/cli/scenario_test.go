@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"carronade/internal/cli"
-	"carronade/internal/standin"
+	"carronade/internal/testkit"
 )
 
 // A scenarioReport is what the tests read of the report of a scenario.
@@ -199,11 +199,7 @@ func TestExampleScenarios(t *testing.T) {
 	}
 	swaps := []string{`"30s"`, `"500ms"`, `"10s"`, `"300ms"`, `"5s"`, `"200ms"`, `"2s"`, `"20ms"`, `"5m"`, `"6s"`, `p99<50ms`, `p99<1h`, `100_000`, `2000`, `const limit = 50_000`, `const limit = 1e12`}
 	for _, s := range [][]string{{"kafka", "127.0.0.1:9092"}, {"riemann", "127.0.0.1:5555"}, {"apm", "127.0.0.1:8200"}} {
-		server, err := standin.Spawn(t.Context(), carronade(t), s[0], "--listen", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Stop() })
+		server := child(t, s[0])
 		swaps = append(swaps, s[1], server.Addr())
 	}
 	swap := strings.NewReplacer(swaps...)
@@ -257,17 +253,5 @@ func TestTypes(t *testing.T) {
 	if code := p.Main(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	const path = "testdata/carronade.d.ts"
-	if *update {
-		if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil { //nolint:gosec // a file of the tree
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != out.String() {
-		t.Error("testdata/carronade.d.ts is not what carronade scenario --types prints: go test ./internal/cli -run TestTypes -update")
-	}
+	testkit.Golden(t, "testdata/carronade.d.ts", out.String())
 }

@@ -102,18 +102,6 @@ func bindData(fs *pflag.FlagSet, data *string) {
 	fs.StringVar(data, "data", "", "`FOLDER` of the queue, files and tokens (default: carronade/serve in your data folder)")
 }
 
-// dataFolder returns the folder of a server.
-func dataFolder(given string) (string, error) {
-	if given != "" {
-		return filepath.Abs(given)
-	}
-	dir, err := system.DataDir()
-	if err != nil {
-		return "", &words{Err: fmt.Errorf("cannot find your data folder: %w", err), Hint: "give --data FOLDER"}
-	}
-	return filepath.Join(dir, "carronade", "serve"), nil
-}
-
 // check finds faults in the flags before anything begins.
 func (v *serving) check() error {
 	_, _, hasPort := strings.Cut(v.listen, ":")
@@ -163,7 +151,7 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	if err != nil {
 		return err
 	}
-	data, err := dataFolder(v.data)
+	data, err := ownFolder(v.data, "serve")
 	if err != nil {
 		return err
 	}
@@ -333,7 +321,7 @@ func (s *session) tokenCommand() *cobra.Command {
 	var data string
 	with := func(f func(tokens *serve.Tokens, args []string) error) func(*cobra.Command, []string) error {
 		return command.Run(func(_ *cobra.Command, args []string) error {
-			folder, err := dataFolder(data)
+			folder, err := ownFolder(data, "serve")
 			if err != nil {
 				return err
 			}

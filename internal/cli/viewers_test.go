@@ -19,7 +19,6 @@ import (
 
 	"carronade/internal/live"
 	"carronade/internal/report"
-	"carronade/internal/standin"
 	"carronade/internal/testkit"
 	"carronade/measure"
 )
@@ -67,11 +66,7 @@ func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 // which a run goes and ends.
 func TestFramesAddUp(t *testing.T) {
 	t.Parallel()
-	c, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--in-memory")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop() })
+	c := child(t, "kafka", "--in-memory")
 	for _, tt := range []struct {
 		name      string
 		args      []string
@@ -246,11 +241,7 @@ func TestWebLinger(t *testing.T) {
 func TestLivePageInABrowser(t *testing.T) {
 	t.Parallel()
 	b := testkit.StartBrowser(t)
-	c, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--in-memory")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Stop() })
+	c := child(t, "kafka", "--in-memory")
 	p := startTrusted(t, "run", "kafka://"+c.Addr()+"/t", "--rate", "2k/s", "--warmup", "1s", "--slo", "p99<50ms", "--slo", "service.p99<20ms",
 		"--system-pid", strconv.Itoa(c.Pid()), "--web", "--quiet", "--no-calibrate")
 	p.until(t, "live page")

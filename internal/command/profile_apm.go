@@ -180,12 +180,7 @@ func (a *apmTraffic) makeup(p *plan, protocol apm.Protocol) {
 	p.set("services", strconv.Itoa(int(min(max(services, 1), 1e6))), fmt.Sprintf("Services: %s%.0f.", atLeast, services))
 	p.set("hosts", strconv.Itoa(int(min(max(math.Round(hosts/max(services, 1)), 1), 1e6))), fmt.Sprintf("Hosts a service; %s%.0f pairs of a service and a host.", atLeast, hosts))
 	if len(a.agents) > 0 {
-		names := make([]string, 0, len(a.agents))
-		for name := range a.agents {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		p.set("agents", strings.Join(names, ","))
+		p.set("agents", strings.Join(sortedNames(a.agents), ","))
 	}
 	if a.kinds[apm.Transaction] > 0 {
 		var weights []string

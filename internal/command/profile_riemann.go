@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,11 +71,9 @@ func (r *riemannTraffic) event(e *riemann.Event) {
 	if e.State == "" {
 		r.noState++
 	} else {
-		at := len(knownStates)
-		for i, s := range knownStates {
-			if s == e.State {
-				at = i
-			}
+		at := slices.Index(knownStates[:], e.State)
+		if at < 0 {
+			at = len(knownStates)
 		}
 		r.states[at]++
 	}

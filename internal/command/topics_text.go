@@ -101,7 +101,7 @@ func (d *topicsReport) text(w io.Writer) {
 	fmt.Fprintln(w)
 	if d.Op == cluster.OpReadTopics {
 		fmt.Fprintf(w, "  events    %s, %s%s, %s\n", units.FormatCount(d.Events), units.FormatSize(int64(d.Bytes)),
-			map[bool]string{true: " on the wire"}[d.BytesWire], units.FormatRate(perSecond(d.Events, d.ElapsedS)))
+			map[bool]string{true: " on the wire"}[d.BytesWire], units.FormatRate(measure.PerSecond(d.Events, units.Seconds(d.ElapsedS))))
 	}
 	if d.Requests > 1 {
 		fmt.Fprintf(w, "  requests  %s, %d topics each, %.3g in flight on average\n", units.FormatCount(d.Requests), d.PerRequest, d.InFlightMean)
@@ -191,11 +191,4 @@ func (d *topicsReport) table(w io.Writer) {
 
 func took(seconds float64) string {
 	return units.FormatDuration(units.Seconds(seconds))
-}
-
-func perSecond(n uint64, seconds float64) float64 {
-	if seconds <= 0 {
-		return 0
-	}
-	return float64(n) / seconds
 }

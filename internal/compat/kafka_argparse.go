@@ -20,8 +20,6 @@ type argparseError struct {
 	near string // a flag that may have been meant
 }
 
-func (e *argparseError) Error() string { return e.text }
-
 func argparseErrorf(format string, args ...any) *argparseError {
 	return &argparseError{text: fmt.Sprintf(format, args...)}
 }

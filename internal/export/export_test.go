@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"image/png"
 	"os"
@@ -26,8 +25,6 @@ import (
 	"carronade/load"
 	"carronade/measure"
 )
-
-var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 var started = time.Date(2026, 3, 1, 12, 0, 0, 123_000_000, time.UTC)
 
@@ -119,20 +116,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", name+f.Ext)
-			got := written(t, name, Options{}, d)
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-%s, +got; -update rewrites it):\n%s", name, path, diff)
-			}
+			testkit.Golden(t, filepath.Join("testdata", name+f.Ext), written(t, name, Options{}, d))
 		})
 	}
 }

@@ -177,6 +177,9 @@ func cases(d *report.Document) []Case {
 			}
 			out = append(out, Case{Name: "trusted", Text: text, Error: v.Mark == report.Bad})
 		case v.On == report.OnLimit:
+			if v.Mark == report.Open {
+				text = v.Label + ": " + text
+			}
 			out = append(out, Case{Name: v.Limit, Text: text, Failed: v.Mark == report.Bad, Skipped: v.Mark == report.Open})
 		}
 	}

@@ -101,6 +101,18 @@ func TestOneView(t *testing.T) {
 					}
 				}
 			}
+			// A limit that is not decided has one word everywhere.
+			for format, want := range map[string]string{
+				"brief": "cannot tell steady: too short to tell", "text": "cannot tell steady: too short to tell", "html": "? cannot tell",
+				"markdown": "cannot tell: steady: too short to tell", "junit": "cannot tell: too short to tell",
+			} {
+				if text := plainText(t, format, d); !strings.Contains(text, want) {
+					t.Errorf("%s does not say %q", format, want)
+				}
+			}
+			if !slices.Contains(d.Against(), "cannot tell: steady: too short to tell") {
+				t.Errorf("against it is only %q", d.Against())
+			}
 			var suites xmlSuites
 			if err := xml.Unmarshal([]byte(written(t, "junit", Options{}, d)), &suites); err != nil {
 				t.Fatal(err)

@@ -169,7 +169,7 @@ func (o *observation) numbers(v *view) Numbers {
 	stay := max(leastStay, 10*o.in.Limit)
 	n.Back = o.back(v, stay)
 	waits := o.waits(v, stay)
-	n.Drained = o.settled(v, stay, func(i int) bool { return waits[i] }, nil)
+	n.Drained = o.wellSince(v, stay, func(i int) bool { return waits[i] }, nil)
 	// What comes long after everything was well again is not of this fault.
 	last := len(v.Cells)
 	if !n.Back.More && !n.Drained.More {
@@ -289,7 +289,7 @@ func (o *observation) back(v *view, stay time.Duration) *Time {
 	for i := range v.Cells {
 		due[i+1], over[i+1] = due[i]+uint64(v.Cells[i].offered()), over[i]+uint64(v.Cells[i].bad())
 	}
-	return o.settled(v, stay, func(i int) bool { return o.bad(&v.Cells[i]) }, func(a, b int) bool { return o.tooMany(over[b]-over[a], due[b]-due[a]) })
+	return o.wellSince(v, stay, func(i int) bool { return o.bad(&v.Cells[i]) }, func(a, b int) bool { return o.tooMany(over[b]-over[a], due[b]-due[a]) })
 }
 
 // Of the bins of a stretch in which the queue has drained, one in binsAWait may have more events waiting
@@ -329,9 +329,9 @@ func (o *observation) waits(v *view, stay time.Duration) []bool {
 	return out
 }
 
-// settled finds the beginning of the first stretch of the given length in which no bin is wrong, nor
+// wellSince finds the beginning of the first stretch of the given length in which no bin is wrong, nor
 // all of them together. together may be nil.
-func (o *observation) settled(v *view, stay time.Duration, wrong func(i int) bool, together func(from, to int) bool) *Time {
+func (o *observation) wellSince(v *view, stay time.Duration, wrong func(i int) bool, together func(from, to int) bool) *Time {
 	span := int((stay + Bin - 1) / Bin)
 	good, ever := 0, false
 	for i := v.first; i < v.end; i++ {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // BenchmarkRelay measures what the relay costs without a delay: how many bytes a second it carries, how
@@ -112,7 +114,7 @@ func alternate(b *testing.B, ways []way, measure func(way) (value float64, unit 
 // sink starts a server that reads until the end of a connection, and then answers with a byte.
 func sink(b *testing.B) string {
 	b.Helper()
-	return listen(b, func(c *net.TCPConn) {
+	return testkit.Listen(b, func(c *net.TCPConn) {
 		buf := make([]byte, 256<<10)
 		for {
 			if _, err := c.Read(buf); err != nil {

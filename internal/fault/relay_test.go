@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -20,34 +22,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// listen starts a server that gives each of its connections to handle and closes it then, and
-// returns its address.
-func listen(t testing.TB, handle func(c *net.TCPConn)) (addr string) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				handle(c.(*net.TCPConn))
-			}()
-		}
-	}()
-	return ln.Addr().String()
-}
-
 // echo starts a server that sends back what it gets, and returns its address.
 func echo(t testing.TB) string {
 	t.Helper()
-	return listen(t, func(c *net.TCPConn) { _, _ = io.Copy(c, c) })
+	return testkit.Listen(t, func(c *net.TCPConn) { _, _ = io.Copy(c, c) })
 }
 
 func start(t testing.TB) *Relay {
@@ -189,7 +167,7 @@ func TestDialErrors(t *testing.T) {
 // resetting starts a system that answers the first byte of a connection, and then resets it.
 func resetting(t *testing.T, answer string) (addr string) {
 	t.Helper()
-	return listen(t, func(c *net.TCPConn) {
+	return testkit.Listen(t, func(c *net.TCPConn) {
 		_, _ = io.ReadFull(c, make([]byte, 1))
 		_, _ = io.WriteString(c, answer)
 		_ = c.SetLinger(0)

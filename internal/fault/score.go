@@ -276,7 +276,7 @@ func compareTimes(a, b *Time) int {
 func (in *Input) baseline(i int, before []Score) (from, to time.Duration) {
 	m := &in.Marks[i]
 	if m.Kind == MarkHeal {
-		if f := faultOf(m, before); f != nil {
+		if f := Healed(m, before); f != nil {
 			return seconds(f.Baseline.FromS), seconds(f.Baseline.ToS)
 		}
 	}
@@ -289,8 +289,8 @@ func (in *Input) baseline(i int, before []Score) (from, to time.Duration) {
 	return min(from, to), to
 }
 
-// faultOf returns the fault that a heal ends: the last of its name, or else the last; nil: there is none.
-func faultOf(heal *Mark, before []Score) (last *Score) {
+// Healed returns the fault that a heal ends: the last of its name, or else the last; nil: there is none.
+func Healed(heal *Mark, before []Score) (last *Score) {
 	for j := len(before) - 1; j >= 0; j-- {
 		switch f := &before[j]; {
 		case f.Kind != MarkFault:

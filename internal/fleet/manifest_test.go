@@ -3,35 +3,16 @@ package fleet
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "write packaging/kubernetes and testdata as they should be")
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs; go test ./internal/fleet -update writes it (-file +output):\n%s", path, diff)
-	}
-}
 
 // TestFiles compares the base that is shipped with the output. internal/tools/release
 // checks the same files with Kubernetes's own types.
@@ -42,7 +23,7 @@ func TestManifestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		golden(t, filepath.Join(dir, f.Name), f.Data)
+		testkit.Golden(t, filepath.Join(dir, f.Name), string(f.Data))
 	}
 	there, err := filepath.Glob(dir + "/*")
 	if err != nil || len(there) != len(files) {
@@ -64,7 +45,7 @@ func TestManifest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".yaml"), got)
+			testkit.Golden(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".yaml"), string(got))
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 )
 
 // A Spool keeps what an agent has to deliver until the operator has it, over the end of
@@ -114,6 +113,6 @@ func (s *MemorySpool) Runs() ([]string, error) {
 	for name := range s.runs {
 		names = append(names, name)
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names, nil
 }

@@ -113,7 +113,7 @@ func (s *FileSpool) Begin(run string, header []byte) error {
 		s.leave()
 		return err
 	}
-	return errors.Join(syncFolder(folder), syncFolder(s.dir))
+	return errors.Join(system.SyncFolder(folder), system.SyncFolder(s.dir))
 }
 
 // Append implements Spool.
@@ -326,14 +326,4 @@ func (r *fileRun) scan() error {
 		return ErrNotSpooled
 	}
 	return nil
-}
-
-// syncFolder makes the names in a folder durable, where folders can be synced.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	_ = f.Sync() // Windows cannot
-	return f.Close()
 }

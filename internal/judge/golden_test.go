@@ -2,18 +2,14 @@ package judge
 
 import (
 	"bytes"
-	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/layout"
+	"carronade/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // golden compares a text with a file.
 func golden(t *testing.T, name string, text func(io.Writer, layout.Style) error) {
@@ -22,20 +18,5 @@ func golden(t *testing.T, name string, text func(io.Writer, layout.Style) error)
 	if err := text(&b, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s (-want +got)\n%s", name, diff)
-	}
+	testkit.Golden(t, filepath.Join("testdata", name), b.String())
 }

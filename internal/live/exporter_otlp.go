@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -226,12 +227,7 @@ func (c *collector) resource(r ExportedRun) []otlpAttribute {
 	if c.version != "" {
 		out = append(out, attribute("service.version", c.version))
 	}
-	var names []string
-	for k := range r.Labels {
-		names = append(names, k)
-	}
-	slices.Sort(names)
-	for _, k := range names {
+	for _, k := range slices.Sorted(maps.Keys(r.Labels)) {
 		out = append(out, attribute("carronade.label."+k, r.Labels[k]))
 	}
 	return out

@@ -51,7 +51,8 @@ func onlyToken(token string) func(token string) (user string, ok bool) {
 
 // NewGuard returns a guard. user returns whose token it is, and false for one that is not
 // valid; it must take the same time for each. names are names of the server besides those
-// of loopback, without ports.
+// of loopback, without ports; also the host that it listens on, as it was given. The address
+// that stands for all of them is no name: browsers send requests of any page for it to this machine.
 func NewGuard(user func(token string) (string, bool), names ...string) *Guard {
 	g := &Guard{user: user, names: map[string]bool{"localhost": true}}
 	g.Refuse = func(w http.ResponseWriter, _ *http.Request, text string, status int) { http.Error(w, text, status) }
@@ -59,6 +60,9 @@ func NewGuard(user func(token string) (string, bool), names ...string) *Guard {
 	// run at once, each has a name of its own.
 	g.cookie = "carronade-" + newToken()[:12]
 	for _, n := range names {
+		if addr, err := netip.ParseAddr(n); n == "" || err == nil && addr.Unmap().IsUnspecified() {
+			continue
+		}
 		g.names[strings.ToLower(strings.TrimSuffix(n, "."))] = true
 	}
 	return g

@@ -48,12 +48,13 @@ func login(t *testing.T, h http.Handler) *http.Cookie {
 
 func TestHosts(t *testing.T) {
 	t.Parallel()
-	h := server("load.example")
+	h := server("load.example", "0.0.0.0", "::", "")
 	for host, want := range map[string]int{
 		"localhost": 200, "localhost:41873": 200, "LOCALHOST.:80": 200, "127.0.0.1:80": 200, "[::1]:80": 200, "[::1]": 200,
 		"192.0.2.7": 200, "192.0.2.7:99": 200, "load.example:80": 200, "Load.Example": 200,
 		"evil.example": 421, "evil.example:80": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421,
 		"192.0.2.8": 421, "127.0.0.2": 421, "": 421, "[::2]:80": 421, "127.1": 421, "2130706433": 421,
+		"0.0.0.0": 421, "0.0.0.0:80": 421, "[::]:80": 421,
 	} {
 		w := do(h, "GET", "/data", "", func(r *http.Request) { r.Host = host; r.Header.Set("Authorization", "Bearer "+token) })
 		if w.Code != want {

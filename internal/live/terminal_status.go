@@ -37,13 +37,6 @@ func rateOf(s *load.Snapshot) (name string, events uint64) {
 	return "acked", s.Interval.Acked
 }
 
-func perSecond(n uint64, d time.Duration) float64 {
-	if d <= 0 {
-		return 0
-	}
-	return float64(n) / d.Seconds()
-}
-
 // statusOf makes the status of a snapshot. rates are those of the intervals so far,
 // oldest first.
 func statusOf(s *load.Snapshot, rates []float64) status {
@@ -66,8 +59,8 @@ func statusOf(s *load.Snapshot, rates []float64) status {
 		total = s.Total.Sent
 	}
 	st.rate = []string{
-		units.FormatRate(perSecond(n, length)) + " " + name,
-		units.FormatSize(int64(perSecond(s.Interval.Bytes, length))) + "/s",
+		units.FormatRate(measure.PerSecond(n, length)) + " " + name,
+		units.FormatSize(int64(measure.PerSecond(s.Interval.Bytes, length))) + "/s",
 		units.FormatCount(total) + " " + name,
 	}
 

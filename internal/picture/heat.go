@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -132,15 +133,7 @@ func (h *Heat) column(from, to float64) *Column {
 }
 
 func (h *Heat) sort() {
-	slices.SortFunc(h.Columns, func(a, b Column) int {
-		switch {
-		case a.From < b.From:
-			return -1
-		case a.From > b.From:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(h.Columns, func(a, b Column) int { return cmp.Compare(a.From, b.From) })
 }
 
 // HeatLevels is the number of colors of a heat map.

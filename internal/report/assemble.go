@@ -125,7 +125,7 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 		events, bytes = t.Consumed, t.Bytes
 	}
 	elapsed := units.Seconds(t.ElapsedS)
-	t.EventsPerS, t.BytesPerS = perSecond(events, elapsed), perSecond(bytes, elapsed)
+	t.EventsPerS, t.BytesPerS = measure.PerSecond(events, elapsed), measure.PerSecond(bytes, elapsed)
 	ph.Times = assembleTimes(rows)
 	return ph, true
 }

@@ -288,8 +288,8 @@ func (b *builder) totals(t *measure.Tally) Totals {
 		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), AnswersPerS: t.AnswersPerSecond(), RateOf: b.rateOf(),
 	}
 	if out.RateOf == RateSent {
-		out.EventsPerS = perSecond(t.Sent, t.Length())
-		out.BytesPerS = perSecond(t.Bytes, t.Length())
+		out.EventsPerS = measure.PerSecond(t.Sent, t.Length())
+		out.BytesPerS = measure.PerSecond(t.Bytes, t.Length())
 	}
 	return out
 }
@@ -318,13 +318,6 @@ func gauge(g *measure.Gauge, measurement *measure.Tally) Gauge {
 		out.Points = append(out.Points, Point{AtS: p.At.Seconds(), Value: p.Value})
 	}
 	return out
-}
-
-func perSecond(n uint64, d time.Duration) float64 {
-	if d <= 0 {
-		return 0
-	}
-	return float64(n) / d.Seconds()
 }
 
 func (b *builder) times(t *measure.Tally) Times {

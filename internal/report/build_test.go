@@ -224,7 +224,7 @@ func TestClock(t *testing.T) {
 		{999.4, "999 us"},
 		{999.6, "1.00 ms"},
 		{9_996, "10.0 ms"},
-		{1_234_567, "1.23  s"},
+		{1_234_567, "1.23 s "},
 		{61e6, "1m01s"},
 		{3600e6, "1h00m"},
 	}
@@ -321,7 +321,7 @@ func TestVerified(t *testing.T) {
 			measure.Ledger{Acked: 40_000, Read: 35_000, Unread: 5000, Removed: 5000, Complete: true},
 			false, true,
 			"cannot tell: 5,000 of 40,000 were removed before they were read (retention or deletion)",
-			[]string{"no failures, 5,000 unread", "holds?        verify: cannot tell: 5,000 of 40,000 were removed before they were read"},
+			[]string{"no failures, 5,000 unread", "cannot tell   verify: 5,000 of 40,000 were removed before they were read"},
 		},
 		{
 			"not reached",

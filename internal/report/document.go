@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"carronade/internal/workload"
@@ -147,6 +148,12 @@ type Check struct {
 // ByGenerator reports whether a check cannot tell because of what the generator may have added.
 // That is known only when the limit is checked: it is not stored.
 func (c *Check) ByGenerator() bool { return c.generator }
+
+// cannotTell is the word for a limit that a run does not decide.
+const cannotTell = "cannot tell"
+
+// Reason is the text of a check whose result stands before it.
+func (c *Check) Reason() string { return strings.TrimPrefix(c.Text, cannotTell+": ") }
 
 // Totals counts the events of the measurement, of a step or of a phase.
 type Totals struct {

@@ -42,17 +42,24 @@ func (d *Document) FaultRows(all bool) [][]string {
 	if f.reading() {
 		first, row = "first event", readRow
 	}
-	rows := [][]string{{"", "noticed", "blackout", first, "in limit", "drained", "lost"}, {"", "after", "", "after", "after", "after", "event s"}}
+	rows := [][]string{{"", "noticed", "blackout", first, "in limit", "drained", "lost"}, {"", "after", "", "after", "after", "after", "time, s"}}
 	for i := range f.Scores {
 		s := &f.Scores[i]
-		rows = append(rows, []string{markName(&s.Mark) + " at " + seconds(s.AtS), "", "", "", "", "", ""}, row("  whole run", &s.Whole))
+		numbers := func(name string, lane int, n *fault.Numbers) []string {
+			cells := row(name, n)
+			if !f.stopped(i, lane) {
+				cells[firstAckColumn] = ""
+			}
+			return cells
+		}
+		rows = append(rows, []string{markName(&s.Mark) + " at " + seconds(s.AtS), "", "", "", "", "", ""}, numbers("  whole run", -1, &s.Whole))
 		for l := range s.Lanes {
 			if all || l == s.Worst {
 				name := "  " + s.Lanes[l].Name
 				if l == s.Worst && len(s.Lanes) > 1 {
 					name += ", the worst"
 				}
-				rows = append(rows, row(name, &s.Lanes[l]))
+				rows = append(rows, numbers(name, l, &s.Lanes[l]))
 			}
 		}
 		if p := s.Whole.Predicted; p != nil {
@@ -62,19 +69,41 @@ func (d *Document) FaultRows(all bool) [][]string {
 	return rows
 }
 
+// firstAckColumn is the column of FaultRows that a score has nothing in if acks never stopped.
+const firstAckColumn = 3
+
+// stopped reports whether acks, or the events of a run that only reads, stopped after a mark; for a heal
+// also before it, in the score of its fault. Lane -1 is the whole run.
+func (f *Faults) stopped(i, lane int) bool {
+	least := cmp.Or(f.LimitS, fault.Bin.Seconds())
+	in := func(s *fault.Score) bool {
+		n := &s.Whole
+		if lane >= 0 && lane < len(s.Lanes) {
+			n = &s.Lanes[lane]
+		}
+		return n.Blackout == nil || n.Blackout.More || n.Blackout.S >= least
+	}
+	if f.Scores[i].Kind == fault.MarkHeal {
+		if of := fault.Healed(&f.Scores[i].Mark, f.Scores[:i]); of != nil && in(of) {
+			return true
+		}
+	}
+	return in(&f.Scores[i])
+}
+
 // FaultTable is FaultRows with every lane and one line of headings, for pages and documents.
 func (d *Document) FaultTable() [][]string {
 	rows := d.FaultRows(true)
 	if rows == nil {
 		return nil
 	}
-	return append([][]string{{"", "noticed after", "blackout", rows[0][3] + " after", "in limit after", "drained after", "lost event s"}}, rows[2:]...)
+	return append([][]string{{"", "noticed after", "blackout", rows[0][3] + " after", "in limit after", "drained after", "lost time, s"}}, rows[2:]...)
 }
 
 // FaultTexts are the sentences below the table.
 func (d *Document) FaultTexts() []string {
 	f := d.Faults
-	out := []string{f.Terms()}
+	out := f.terms()
 	for i := range f.Scores {
 		s := &f.Scores[i]
 		for _, text := range f.Remarks(s) {
@@ -206,12 +235,17 @@ func deliveryText(l *fault.Delivery) string {
 	return fmt.Sprintf("%s lost, %s duplicated, %s reordered", units.FormatCount(l.Lost), units.FormatCount(l.Duplicated), units.FormatCount(l.Reordered))
 }
 
-// Terms is the limit that events are counted by, or what a blackout of a run is that only reads.
-func (f *Faults) Terms() string {
+// terms are what the columns mean that their headings do not say: the limit that events are counted by,
+// the lost time, or what a blackout of a run is that only reads.
+func (f *Faults) terms() []string {
 	if f.reading() {
-		return "blackout: no event, although there were some or the system did not say that there are none"
+		return []string{"blackout: no event, although there were some or the system did not say that there are none"}
 	}
-	return fmt.Sprintf("in limit: at most %s for %s of the events", seconds(f.LimitS), units.FormatPercent(1-f.Budget))
+	out := []string{fmt.Sprintf("in limit: at most %s for %s of the events", seconds(f.LimitS), units.FormatPercent(1-f.Budget))}
+	if slices.ContainsFunc(f.Scores, func(s fault.Score) bool { return s.Whole.LostEventS != nil }) {
+		out = append(out, "lost time: how much longer all events together waited than before: ten events that waited 1 s longer each are 10 s")
+	}
+	return out
 }
 
 // briefScores is how many scores the brief report has.
@@ -245,7 +279,9 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 			}
 			p.Line("  " + line)
 		}
-		p.Note(f.Terms())
+		for _, text := range f.terms() {
+			p.Note(text)
+		}
 		for i := range shown.Faults.Scores {
 			s := &f.Scores[i]
 			for _, text := range f.Remarks(s) {

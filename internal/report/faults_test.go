@@ -57,6 +57,7 @@ func TestFaultsText(t *testing.T) {
 	for _, want := range []string{
 		"fault kill broker 2 at 1m00s", "partition 3, the worst", "6.1 s", "9.5 s", "10 k", "predicted",
 		"headroom 1.25", "predicted to catch up in 8 s, seen 8.3 s", "refused 40, timeout 12", "timeout cut 12 events short", "at most 100 ms for 99%", "note the night shift",
+		"drained lost after after after after time, s", "lost time: how much longer all events together waited than before: ten events that waited 1 s longer each are 10 s",
 		"delivery of what was due from 5 s before it on: 1,234 lost, 2 duplicated, 0 reordered", "due at another time, or not known when: 0 lost, 0 duplicated, 77 reordered",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(brief), " "), strings.Join(strings.Fields(want), " ")) {
@@ -68,6 +69,37 @@ func TestFaultsText(t *testing.T) {
 	}
 	if full := text(false); !strings.Contains(full, "partition 4") || !strings.Contains(full, "1m00s ± 12 ms: fault kill broker 2") {
 		t.Errorf("the full report lacks lanes or bounds:\n%s", full)
+	}
+}
+
+// TestFirstAckOfNoBlackout: the first ack is a time only if acks had stopped. After a heal they had if they
+// stopped in the score of its fault.
+func TestFirstAckOfNoBlackout(t *testing.T) {
+	score := func(kind string, blackout *fault.Time) fault.Score {
+		return fault.Score{
+			Mark: fault.Mark{Kind: kind, Name: "a"}, Worst: -1,
+			Whole: fault.Numbers{Blackout: blackout, FirstAck: secondsOf(0.003)},
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		scores []fault.Score // the last one is tested
+		want   string
+	}{
+		{"acks stopped", []fault.Score{score("fault", secondsOf(2))}, "3 ms"},
+		{"acks never came again", []fault.Score{score("fault", &fault.Time{S: 0.01, More: true})}, "3 ms"},
+		{"acks never stopped", []fault.Score{score("fault", secondsOf(0.02))}, ""},
+		{"it is not known", []fault.Score{score("fault", nil)}, "3 ms"},
+		{"a heal", []fault.Score{score("fault", secondsOf(2)), score("heal", secondsOf(0.003))}, "3 ms"},
+		{"a heal of nothing", []fault.Score{score("fault", secondsOf(0.02)), score("heal", secondsOf(0.003))}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := &Document{Faults: &Faults{LimitS: 0.1, Scores: tt.scores}}
+			rows := d.FaultRows(true)
+			if got := rows[len(rows)-1][3]; got != tt.want {
+				t.Errorf("the first ack is %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 
@@ -96,7 +128,7 @@ func TestReadingFaults(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, b.String())
 		}
 	}
-	if strings.Contains(text, "at most") {
+	if strings.Contains(text, "at most") || strings.Contains(text, "lost time:") {
 		t.Errorf("the report has a limit:\n%s", b.String())
 	}
 	if head := d.FaultTable()[0]; head[3] != "first event after" {

@@ -24,13 +24,13 @@ func figure(v float64) string {
 }
 
 // clock prints a time for a column: the unit has two places, so that numbers align: "1.20 ms",
-// " 850 us", "12.3  s".
+// "850 us", "12.3 s ".
 func clock(us float64) string {
 	for _, u := range []struct {
 		name  string
 		of    float64 // in us
 		below float64
-	}{{"ns", 1e-3, 999.5}, {"us", 1, 999.5}, {"ms", 1e3, 999.5}, {" s", 1e6, 60}} {
+	}{{"ns", 1e-3, 999.5}, {"us", 1, 999.5}, {"ms", 1e3, 999.5}, {"s ", 1e6, 60}} {
 		if v := us / u.of; math.Abs(v) < u.below {
 			if u.name == "ns" {
 				if v == 0 {

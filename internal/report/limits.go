@@ -51,7 +51,7 @@ func (f *finding) asCheck(l *workload.Limit) Check {
 }
 
 func undecided(format string, args ...any) finding {
-	return finding{open: true, text: "cannot tell: " + fmt.Sprintf(format, args...)}
+	return finding{open: true, text: cannotTell + ": " + fmt.Sprintf(format, args...)}
 }
 
 // perStep reports whether a limit is on a result that each step has.

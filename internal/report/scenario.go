@@ -264,7 +264,7 @@ var endsBadly = []struct {
 	{system.ExitBroken, OnSystem, Bad, "BROKEN", "a limit does not hold, or the system took nothing"},
 	{system.ExitInterrupted, OnEnd, Caution, "cut short", "interrupted"},
 	{system.ExitUntrusted, OnSystem, Caution, "doubt", "not trusted: the generator was the limit"},
-	{system.ExitCannotTell, OnSystem, Open, "open", "a limit cannot be decided"},
+	{system.ExitCannotTell, OnSystem, Open, cannotTell, "whether a limit holds"},
 }
 
 // stepsNamed is how many steps a verdict names.
@@ -301,13 +301,8 @@ func (d *Document) scenarioVerdicts() []Verdict {
 	}
 	for i := range s.Checks {
 		c := &s.Checks[i]
-		v := Verdict{On: OnLimit, Mark: Good, Label: "holds", Limit: c.Name, Texts: []string{c.Text + " (" + c.of() + ")"}}
-		switch {
-		case c.CannotTell:
-			v.Mark, v.Label = Open, "holds?"
-		case !c.OK:
-			v.Mark, v.Label = Bad, "BROKEN"
-		}
+		v := c.verdict()
+		v.Texts[0] += " (" + c.of() + ")"
 		out = append(out, v)
 	}
 	if d.Partial || d.Stopped == load.Interrupted {

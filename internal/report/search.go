@@ -141,15 +141,18 @@ func (s *Search) verdicts() []Verdict {
 		case system.ExitBroken:
 			say(OnLimit, Bad, "BROKEN", wanted+" was asked for, and does not hold")
 		default:
-			say(OnLimit, Open, "holds?", wanted+" was asked for, and is not confirmed")
+			say(OnLimit, Open, cannotTell, wanted+" was asked for, and is not confirmed")
 		}
 	}
 	for _, r := range s.Remarks() {
-		mark := Remark
-		if r.Name == find.Inversion {
+		on, mark := OnSystem, Remark
+		switch r.Name {
+		case find.Inversion:
 			mark = Caution
+		case find.Doubtful:
+			on, mark = OnGenerator, Caution
 		}
-		say(OnSystem, mark, r.Name, r.Text)
+		say(on, mark, r.Name, r.Text)
 	}
 	return out
 }

@@ -87,7 +87,7 @@ func (s *Series) row(iv *measure.Interval, summary func(exists bool, h, censored
 	set := iv.Set
 	return Interval{
 		Phase: iv.Phase, StartS: iv.Start.Seconds(), EndS: iv.End.Seconds(), Counts: iv.Counts, Statuses: iv.Statuses, Classes: iv.Classes,
-		EventsPerS: perSecond(n, iv.Length()),
+		EventsPerS: measure.PerSecond(n, iv.Length()),
 		InFlight:   iv.InFlight, LagEvents: iv.LagEvents, LagLogs: iv.LagLogs,
 		Response:  summary(s.scheduled() && s.answered(), iv.Response, iv.Censored),
 		Service:   summary(s.answered(), iv.Service, nil),

@@ -2,10 +2,8 @@ package report
 
 import (
 	"bytes"
-	"flag"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,11 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/layout"
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/measure"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var started = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
@@ -418,25 +415,6 @@ func losses() Input {
 	return in
 }
 
-// golden compares got with a file in testdata, or writes the file with -update.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; write it with: go test ./internal/report -update", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
-}
-
 // forms are the two forms of the text.
 var forms = []struct {
 	ext   string
@@ -475,7 +453,7 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 		if strings.Contains(text.String(), "\x1b") {
 			t.Error("ANSI codes without color")
 		}
-		golden(t, file, text.Bytes())
+		testkit.Golden(t, filepath.Join("testdata", file), text.String())
 
 		// A stored report prints the same.
 		var file, again bytes.Buffer

@@ -63,6 +63,18 @@ func (v *Verdict) Sentences() []string {
 	return out
 }
 
+// verdict is the verdict on a limit.
+func (c *Check) verdict() Verdict {
+	v := Verdict{On: OnLimit, Mark: Good, Label: "holds", Limit: c.Name, Texts: []string{c.Reason()}}
+	switch {
+	case c.CannotTell:
+		v.Mark, v.Label = Open, cannotTell
+	case !c.OK:
+		v.Mark, v.Label = Bad, "BROKEN"
+	}
+	return v
+}
+
 // Verdicts are all verdicts on a run, the most important first.
 func (d *Document) Verdicts() []Verdict {
 	if d.Search != nil {
@@ -78,13 +90,8 @@ func (d *Document) Verdicts() []Verdict {
 		}
 	}
 	limit := func(c *Check) {
-		v := Verdict{On: OnLimit, Mark: Good, Label: "holds", Limit: c.Name, Texts: []string{c.Text}}
-		switch {
-		case c.CannotTell:
-			v.Mark, v.Label = Open, "holds?"
-		case !c.OK:
-			v.Mark, v.Label = Bad, "BROKEN"
-		case c.Name == Verify && d.notFound() > 0: // nothing that is missing holds
+		v := c.verdict()
+		if v.Mark == Good && c.Name == Verify && d.notFound() > 0 { // nothing that is missing holds
 			v.Mark, v.Label = Remark, "checked"
 		}
 		out = append(out, v)
@@ -119,6 +126,7 @@ func (d *Document) Verdicts() []Verdict {
 	case d.Stopped == load.Interrupted:
 		say(OnEnd, Remark, "ended", "by an interruption; no limit was set, so nothing is missing")
 	}
+	say(OnEnd, Remark, "exit code", d.noLimit())
 	for _, s := range d.Problems {
 		say(OnOutput, Bad, "problem", s)
 	}
@@ -173,6 +181,8 @@ func (d *Document) Against() []string {
 			before = v.Label + ": "
 		case v.On != OnOutput && v.On != OnLimit:
 			continue
+		case v.Mark == Open:
+			before = v.Label + ": "
 		}
 		for _, s := range v.Sentences() {
 			out = append(out, before+s)
@@ -308,11 +318,11 @@ func (d *Document) stepsHeadline() []string {
 	var parts []string
 	switch {
 	case known && n == 0 && d.Steps[0].Undecided:
-		parts = append(parts, units.FormatRate(d.Steps[0].Rate)+" is undecided: it may hold the limits")
+		parts = append(parts, units.FormatRate(d.Steps[0].Rate)+": cannot tell whether it holds the limits")
 	case known && n == 0:
 		parts = append(parts, "not even "+units.FormatRate(d.Steps[0].Rate)+" holds the limits")
 	case known && n < len(d.Steps) && d.Steps[n].Undecided:
-		parts = append(parts, units.FormatRate(d.Steps[best].Rate)+" holds the limits, "+units.FormatRate(d.Steps[n].Rate)+" is undecided")
+		parts = append(parts, units.FormatRate(d.Steps[best].Rate)+" holds the limits, "+units.FormatRate(d.Steps[n].Rate)+": cannot tell")
 	case known && n < len(d.Steps):
 		parts = append(parts, units.FormatRate(d.Steps[best].Rate)+" holds the limits, "+units.FormatRate(d.Steps[n].Rate)+" does not")
 	case known:

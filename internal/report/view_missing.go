@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
+	"carronade/internal/system"
 	"carronade/internal/trust"
 	"carronade/load"
 	"carronade/measure"
@@ -41,10 +42,7 @@ func (d *Document) missing() []Verdict {
 // mostlyFailed says that most events failed, and why; "" if they did not.
 func (d *Document) mostlyFailed() string {
 	t := &d.Totals
-	bad := t.Failed
-	if t.RateOf == RateAcked {
-		bad += t.Unknown
-	}
+	bad := d.notAccepted()
 	short := d.Stopped == load.Interrupted && t.ElapsedS < trust.LeastMeasurement.Seconds() // before an answer could come
 	if t.Sent == 0 || 2*bad <= t.Sent || short {
 		return ""
@@ -54,6 +52,33 @@ func (d *Document) mostlyFailed() string {
 		text += ": " + why
 	}
 	return text
+}
+
+// muchFailed is the share of failed events from which a run without limits says how to make it fail.
+const muchFailed = 0.1
+
+// noLimit says which limit makes a run fail whose events failed, or that had an outage, and whose exit
+// code is 0 because it has no limit; "" for others. A search decides what its trials must hold.
+func (d *Document) noLimit() string {
+	if len(d.Checks) > 0 || d.ExitCode() != system.ExitOK || d.Labels[SearchLabel] != "" {
+		return ""
+	}
+	limit := "--slo steady"
+	switch bad := d.notAccepted(); {
+	case bad > 0 && float64(bad) >= muchFailed*float64(d.Totals.Sent):
+		limit = "--slo 'failure-rate<1%'"
+	case d.Steady.Outage == "":
+		return ""
+	}
+	return "0, since no limit was set; " + limit + " makes such a run fail (exit code 1)"
+}
+
+// notAccepted is how many events the system did not accept, of those that it should have.
+func (d *Document) notAccepted() uint64 {
+	if d.Totals.RateOf == RateAcked {
+		return d.Totals.Failed + d.Totals.Unknown
+	}
+	return d.Totals.Failed
 }
 
 // mainFailure is the class of most failures, with a message if there is one.

@@ -78,6 +78,50 @@ func TestMostlyFailed(t *testing.T) {
 	}
 }
 
+// TestNoLimit: a run without a limit whose events failed, or that had an outage, says why its exit code
+// is 0, and which limit changes that.
+func TestNoLimit(t *testing.T) {
+	failing := func(failed uint64, change func(in *Input)) *Document {
+		in := openLoop()
+		in.Trust = measure.Trust{OK: true, Level: measure.Trusted}
+		in.Result.Measurement.Counts = measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000 - failed, Failed: failed}
+		if change != nil {
+			change(&in)
+		}
+		return Build(in)
+	}
+	const failures, steady = "0, since no limit was set; --slo 'failure-rate<1%' makes such a run fail (exit code 1)", "0, since no limit was set; --slo steady makes such a run fail (exit code 1)"
+	died := diedMidway()
+	died.Trust = measure.Trust{OK: true, Level: measure.Trusted}
+	limit := func(text string) func(in *Input) {
+		return func(in *Input) { in.Limits = limitsOf(t, text) }
+	}
+	for _, c := range []struct {
+		name string
+		d    *Document
+		want string
+		code int
+	}{
+		{"a tenth", failing(100, nil), failures, system.ExitOK},
+		{"less", failing(99, nil), "", system.ExitOK},
+		{"an outage", Build(died), steady, system.ExitOK},
+		{"a limit that holds", failing(100, limit("failure-rate<20%")), "", system.ExitOK},
+		{"the limit that it names", failing(100, limit("failure-rate<1%")), "", system.ExitBroken},
+		{"not trusted", failing(100, func(in *Input) { in.Trust.OK = false }), "", system.ExitUntrusted},
+		{"a trial of a search", failing(100, func(in *Input) { in.Labels = map[string]string{SearchLabel: "s1"} }), "", system.ExitOK},
+	} {
+		got := ""
+		for _, v := range c.d.Verdicts() {
+			if v.Label == "exit code" {
+				got = strings.Join(v.Texts, "; ")
+			}
+		}
+		if got != c.want || c.d.ExitCode() != c.code {
+			t.Errorf("%s: got %q and exit code %d, want %q and %d", c.name, got, c.d.ExitCode(), c.want, c.code)
+		}
+	}
+}
+
 // TestOutageText: an outage has a beginning, a length, a cost, and an end of its consequences.
 func TestOutageText(t *testing.T) {
 	row := func(i int, p99 time.Duration, c measure.Counts) Interval {

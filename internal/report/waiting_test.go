@@ -106,7 +106,7 @@ func TestOutageIsSeen(t *testing.T) {
 	if err := d.Text(&b, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"  4 s", ">= 1.00  s", ">= 2.00  s"} {
+	for _, want := range []string{"  4 s", ">= 1.00 s", ">= 2.00 s"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in the text:\n%s", want, b.String())
 		}

@@ -93,11 +93,10 @@ func AttachmentKey() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir = filepath.Join(dir, "carronade")
-	path := filepath.Join(dir, "attachments.key")
+	path := filepath.Join(dir, "carronade", "attachments.key")
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := createKey(dir, path, os.Link); err != nil {
+		if err := createKey(path); err != nil {
 			return nil, fmt.Errorf("cannot create %s: %w", path, system.Reason(err))
 		}
 		info, err = os.Stat(path)
@@ -117,27 +116,14 @@ func AttachmentKey() ([]byte, error) {
 	return key, nil
 }
 
-// createKey creates a key that is complete as soon as it has its name. One that another
-// process created stays, except on a file system where link does not work.
-func createKey(dir, path string, link func(from, to string) error) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// createKey creates a key, unless another process does it now.
+func createKey(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".attachments-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
 	key := make([]byte, keyLength)
 	_, _ = rand.Read(key) // it never fails
-	_, err = f.Write(key)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = link(f.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return os.Rename(f.Name(), path)
+	return system.MakeFile(path, key)
 }
 
 var (

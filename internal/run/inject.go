@@ -305,10 +305,12 @@ func (j *injector) exec(ctx context.Context, kind, line string) {
 			last = text
 		}
 	})
+	killed := false
 	if err == nil {
 		select {
 		case <-child.Done():
 		case <-ctx.Done():
+			killed = child.State() == nil // both may have ended
 			child.Kill()
 			<-child.Done()
 		}
@@ -317,7 +319,7 @@ func (j *injector) exec(ctx context.Context, kind, line string) {
 	to := time.Now()
 	switch {
 	case err == nil:
-	case ctx.Err() != nil:
+	case killed:
 		j.problem("--exec %s: it was still running when the run ended", name)
 	default:
 		if child != nil {

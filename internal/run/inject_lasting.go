@@ -21,6 +21,7 @@ type undoing struct {
 	undo   func() error  // after an error it may be called again
 	byHand func() string // the command that does the same; nil: there is none
 	err    error         // of the first attempt that failed
+	marked bool          // the run has the mark of the fault
 }
 
 // left says that a fault was not undone, and what the user can do.
@@ -169,6 +170,7 @@ func (j *injector) makeLasting(ctx, faulty context.Context, f *fault.Fault) {
 		return
 	}
 	j.noted(fault.MarkFault, f.String(), byFault, from, time.Now())
+	u.marked = true
 	j.wait(faulty, from.Add(f.Length))
 	for range undoTries {
 		from = time.Now()
@@ -210,6 +212,9 @@ func (j *injector) undoRest() {
 			continue
 		}
 		j.problem("--fault %s was undone only when the run had ended: %v", u.fault, u.err)
+		if !u.marked { // it was not made, or only in part
+			continue
+		}
 		j.noted(fault.MarkHeal, u.fault, byFault, from, time.Now())
 	}
 }

@@ -89,6 +89,29 @@ func TestStoppedAtExit(t *testing.T) {
 	}
 }
 
+// TestStoppedAndGone: a fault has no heal if its process ended while it stood still.
+func TestStoppedAndGone(t *testing.T) {
+	pid := sleeper(t)
+	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h")}}
+	e.Marked = func(fault.Mark) { // it was stopped
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+		if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	rec := fault.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
+	j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}, stopped: map[int]bool{}}
+	j.signal(t.Context(), t.Context(), &fault.Fault{Action: fault.Stop, What: fault.PID, Number: pid})
+	if marks := rec.Marks(); len(marks) != 1 || marks[0].Kind != fault.MarkFault {
+		t.Errorf("the marks are %+v, want one of a fault", marks)
+	}
+	if len(j.problems) != 1 || !strings.HasPrefix(j.problems[0], fmt.Sprintf("--fault stop pid %d: ", pid)) {
+		t.Errorf("the problems are %q, want that the process is gone", j.problems)
+	}
+}
+
 // TestFaultRefused: why a process cannot be signalled has a way out of its own.
 func TestFaultRefused(t *testing.T) {
 	for _, tt := range []struct {
@@ -193,6 +216,21 @@ func TestExecEnds(t *testing.T) {
 	}
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// over is a context that has ended, though nobody has seen it yet.
+type over struct{ context.Context }
+
+func (over) Err() error { return context.Canceled }
+
+// TestExecFailsAtTheEnd: a command that failed was not still running, also if the run ended just after it.
+func TestExecFailsAtTheEnd(t *testing.T) {
+	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h")}}
+	j := &injector{e: e, mark: &Marker{e: e, ended: true}}
+	j.exec(over{t.Context()}, fault.MarkFault, "exit 3")
+	if want := []string{"--exec exit 3: exit status 3"}; !slices.Equal(j.problems, want) {
+		t.Errorf("the problems are %q, want %q", j.problems, want)
 	}
 }
 

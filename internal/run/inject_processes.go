@@ -87,8 +87,9 @@ func (j *injector) signal(ctx, faulty context.Context, f *fault.Fault) {
 	}
 	j.wait(faulty, from.Add(f.Length))
 	from = time.Now()
-	j.each(f, reached, j.resume)
-	j.noted(fault.MarkHeal, f.String(), byFault, from, time.Now())
+	if len(j.each(f, reached, j.resume)) > 0 {
+		j.noted(fault.MarkHeal, f.String(), byFault, from, time.Now())
+	}
 }
 
 // pause makes a process stand still, and remembers it: see release.

@@ -4,37 +4,46 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
+
+	"carronade/internal/fault"
 )
 
 // TestUndoneLater: what could not be undone stays known, is tried again, and the report says what
-// became of it, with the command that does it by hand.
+// became of it, with the command that does it by hand. It has a heal if it has the fault.
 func TestUndoneLater(t *testing.T) {
 	failure := errors.New("no lock")
 	for _, tt := range []struct {
 		name     string
 		failures int
+		marked   bool // the fault was made
 		exit     bool // the program exits without waiting
 		left     bool
+		heals    int
 		want     string
 	}{
-		{"at the end", 1, false, false, "--fault net-loss was undone only when the run had ended: no lock"},
-		{"never", 9, false, true, "--fault net-loss was not undone: no lock; by hand: iptables -D"},
-		{"at an exit", 2, true, false, ""},
-		{"not at an exit", 9, true, true, "--fault net-loss was not undone: no lock; by hand: iptables -D"},
+		{"at the end", 1, true, false, false, 1, "--fault net-loss was undone only when the run had ended: no lock"},
+		{"at the end, made in part", 1, false, false, false, 0, "--fault net-loss was undone only when the run had ended: no lock"},
+		{"never", 9, true, false, true, 0, "--fault net-loss was not undone: no lock; by hand: iptables -D"},
+		{"at an exit", 2, true, true, false, 0, ""},
+		{"not at an exit", 9, true, true, true, 0, "--fault net-loss was not undone: no lock; by hand: iptables -D"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			printed := ""
-			e := &execution{Job: Job{Logf: func(_ string, args ...any) { printed, _ = args[0].(string) }}}
-			m := &Marker{e: e, ended: true}
+			e := &execution{Job: Job{
+				Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h"),
+				Logf:     func(_ string, args ...any) { printed, _ = args[0].(string) },
+			}}
+			rec := fault.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
 			left := tt.failures
-			u := &undoing{fault: "net-loss", byHand: func() string { return "iptables -D" }, undo: func() error {
+			u := &undoing{fault: "net-loss", marked: tt.marked, byHand: func() string { return "iptables -D" }, undo: func() error {
 				if left == 0 {
 					return nil
 				}
 				left--
 				return failure
 			}}
-			j := &injector{e: e, mark: m, lasting: map[*undoing]bool{u: true}}
+			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}, lasting: map[*undoing]bool{u: true}}
 			if err := j.undo(u); !errors.Is(err, failure) || !j.lasting[u] {
 				t.Fatalf("got %v, and it is known: %v", err, j.lasting[u])
 			}
@@ -49,6 +58,9 @@ func TestUndoneLater(t *testing.T) {
 			}
 			if j.lasting[u] != tt.left {
 				t.Errorf("it is among those that are not undone: %v, want %v", j.lasting[u], tt.left)
+			}
+			if marks := rec.Marks(); len(marks) != tt.heals {
+				t.Errorf("the marks are %+v, want %d", marks, tt.heals)
 			}
 		})
 	}

@@ -268,13 +268,12 @@ func TestAttachmentKey(t *testing.T) {
 
 // Many processes that begin at once have one key.
 func TestAttachmentKeyOfMany(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "attachments.key")
+	path := filepath.Join(t.TempDir(), "attachments.key")
 	var all sync.WaitGroup
 	keys := make([]string, 8)
 	for i := range keys {
 		all.Go(func() {
-			if err := createKey(dir, path, os.Link); err != nil {
+			if err := createKey(path); err != nil {
 				t.Error(err)
 			}
 			key, _ := os.ReadFile(path)
@@ -285,20 +284,5 @@ func TestAttachmentKeyOfMany(t *testing.T) {
 	slices.Sort(keys)
 	if keys = slices.Compact(keys); len(keys) != 1 || len(keys[0]) != keyLength {
 		t.Errorf("got %d keys", len(keys))
-	}
-}
-
-// A file system without hard links has a key, too.
-func TestAttachmentKeyWithoutLinks(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "attachments.key")
-	if err := createKey(dir, path, func(string, string) error { return errors.ErrUnsupported }); err != nil {
-		t.Fatal(err)
-	}
-	if key, err := os.ReadFile(path); err != nil || len(key) != keyLength {
-		t.Errorf("got %x, %v", key, err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("got the files %v, %v", left, err)
 	}
 }

@@ -166,19 +166,6 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// decode reads a JSON body into v. Unknown names are errors.
-func decode(w http.ResponseWriter, r *http.Request, v any) error {
-	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
-		return &problem{http.StatusUnsupportedMediaType, "the body must be JSON", "Content-Type: application/json"}
-	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, longestBody))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return &problem{http.StatusBadRequest, "the body is not what this path takes: " + err.Error(), "GET /api/v1/openapi.json describes it"}
-	}
-	return nil
-}
-
 func (a *API) describe(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(openAPI) //nolint:errcheck // the client is gone
@@ -260,6 +247,22 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, map[string]any{"jobs": views})
 }
 
+// readArgs reads the command line in a JSON body, and checks it. Unknown names are errors.
+func readArgs(w http.ResponseWriter, r *http.Request) ([]string, error) {
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
+		return nil, &problem{http.StatusUnsupportedMediaType, "the body must be JSON", "Content-Type: application/json"}
+	}
+	var body struct {
+		Args []string `json:"args"`
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, longestBody))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil {
+		return nil, &problem{http.StatusBadRequest, "the body is not what this path takes: " + err.Error(), "GET /api/v1/openapi.json describes it"}
+	}
+	return body.Args, checkArgs(body.Args)
+}
+
 // checkArgs checks a command line that came over the network. Whether it may run is decided in
 // its process.
 func checkArgs(args []string) error {
@@ -281,20 +284,15 @@ func checkArgs(args []string) error {
 }
 
 func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Args []string `json:"args"`
-	}
-	if err := decode(w, r, &body); err != nil {
+	args, err := readArgs(w, r)
+	if err != nil {
 		return err
 	}
-	if err := checkArgs(body.Args); err != nil {
-		return err
-	}
-	if !a.Loads(body.Args) {
+	if !a.Loads(args) {
 		return &problem{http.StatusBadRequest, "this command generates no load, so it is not a job", "POST /api/v1/commands runs it at once"}
 	}
 	job, ahead, err := a.Jobs.Submit(r.Context(), jobs.Request{
-		System: SystemOf(a.Kinds, body.Args), User: a.User(r), Typed: strings.Join(body.Args, " "), Args: body.Args,
+		System: SystemOf(a.Kinds, args), User: a.User(r), Typed: strings.Join(args, " "), Args: args,
 	})
 	if err != nil {
 		return err
@@ -380,19 +378,14 @@ func (f *flushing) flush() {
 
 // command runs a command that generates no load.
 func (a *API) command(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Args []string `json:"args"`
-	}
-	if err := decode(w, r, &body); err != nil {
+	args, err := readArgs(w, r)
+	if err != nil {
 		return err
 	}
-	if err := checkArgs(body.Args); err != nil {
-		return err
-	}
-	if a.Loads(body.Args) {
+	if a.Loads(args) {
 		return &problem{http.StatusBadRequest, "this command generates load, so it must wait for the system", "POST /api/v1/jobs"}
 	}
-	stdout, stderr, code, err := a.run(r, body.Args)
+	stdout, stderr, code, err := a.run(r, args)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,11 +32,7 @@ type SiteOptions struct {
 
 // NewSite returns the site.
 func NewSite(o SiteOptions) *Site {
-	names := o.Names
-	if _, err := netip.ParseAddr(o.Host); err != nil {
-		names = append(names, o.Host)
-	}
-	g := live.NewGuard(o.Tokens.User, names...)
+	g := live.NewGuard(o.Tokens.User, append(slices.Clone(o.Names), o.Host)...)
 	g.Refuse = func(w http.ResponseWriter, r *http.Request, text string, status int) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
 			answerError(w, &problem{status: status, text: text})

@@ -154,20 +154,8 @@ func (t *Tokens) write(all []Token) error {
 	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
 		return err
 	}
-	next, err := os.CreateTemp(filepath.Dir(t.path), ".tokens-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(next.Name())
-	_, err = next.Write(append(text, '\n'))
-	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
-		return err
-	}
 	// The administrator adds tokens of a server that runs as another user.
-	if err := system.SameOwner(next.Name(), filepath.Dir(t.path)); err != nil {
-		return err
-	}
-	return os.Rename(next.Name(), t.path)
+	return system.ReplaceFileAs(t.path, append(text, '\n'))
 }
 
 // A limiter slows guesses: after a wrong token an address waits a second before the next one is

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"carronade/internal/system"
 )
 
 // A home is the folder with a user's settings. Sessions of one user share it: each
@@ -54,16 +56,7 @@ func (h home) save(name string, v any) error {
 
 // write replaces a file. Only the user can read it.
 func (h home) write(name string, data []byte) error {
-	f, err := os.CreateTemp(h.dir, "."+name+"-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("save settings: %w", err)
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(h.dir, name))
-	}
-	if err != nil {
-		os.Remove(f.Name())
+	if err := system.ReplaceFile(filepath.Join(h.dir, name), data); err != nil {
 		return fmt.Errorf("save settings: %w", err)
 	}
 	return nil

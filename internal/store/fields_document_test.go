@@ -1,7 +1,6 @@
 package store
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -10,10 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/testkit"
 	"carronade/internal/workload"
 )
-
-var update = flag.Bool("update", false, "write the tables of fields into docs/reports.md")
 
 const document = "../../docs/reports.md"
 
@@ -39,7 +37,7 @@ func aliasesOf(name string) []string {
 			out = append(out, alias)
 		}
 	}
-	sortTexts(out)
+	slices.Sort(out)
 	return out
 }
 
@@ -87,13 +85,13 @@ func TestDocument(t *testing.T) {
 		if !ok || !ok2 {
 			t.Fatalf("%s has no markers of %q", document, name)
 		}
-		if *update {
+		if testkit.Update() {
 			text = before + begin + want + end + after
 		} else if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: go test ./internal/store -update fixes it (-want +got):\n%s", name, diff)
 		}
 	}
-	if *update {
+	if testkit.Update() {
 		if err := os.WriteFile(document, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

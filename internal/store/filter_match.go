@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"carronade/internal/workload"
 	"carronade/target"
@@ -137,7 +138,7 @@ func UnknownField(name string, names map[string]bool) error {
 			}
 		}
 	}
-	sortTexts(all) // so that the suggestion does not change between equally near ones
+	slices.Sort(all) // so that the suggestion does not change between equally near ones
 	e := &target.Error{
 		Err:  reason{fmt.Sprintf("no report has the field %q", name), ErrNoField},
 		Hint: "docs/reports.md lists the fields of reports; settings are named like their flags",

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -151,21 +152,11 @@ func (v Value) Equal(o Value) bool {
 func (v Value) Compare(o Value) int {
 	switch {
 	case v.Kind != KindText && o.Kind != KindText:
-		switch {
-		case v.Num < o.Num:
-			return -1
-		case v.Num > o.Num:
-			return 1
-		}
-		return 0
+		return cmp.Compare(v.Num, o.Num)
 	case v.Kind != KindText:
 		return -1
 	case o.Kind != KindText:
 		return 1
-	case v.Text < o.Text:
-		return -1
-	case v.Text > o.Text:
-		return 1
 	}
-	return 0
+	return strings.Compare(v.Text, o.Text)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/target"
 )
 
@@ -25,7 +26,7 @@ func fakeEngine(t testing.TB) string {
 		t.Fatal(err)
 	}
 	// The last call of the engine may write there while the test ends.
-	t.Cleanup(func() { until(t, "the end of the engine's folder", func() bool { return os.RemoveAll(dir) == nil }) })
+	t.Cleanup(func() { testkit.Until(t, "the end of the engine's folder", func() bool { return os.RemoveAll(dir) == nil }) })
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +100,7 @@ func TestImageDies(t *testing.T) {
 	t.Setenv("FAKE_OOM", "1")
 	addr := free(t)
 	s := start(t, Spec{Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Listen: []string{addr}, ReadyWithin: 20 * time.Second})
-	until(t, "its words", func() bool { return len(s.LastLines()) > 0 })
+	testkit.Until(t, "its words", func() bool { return len(s.LastLines()) > 0 })
 	_ = syscall.Kill(s.tree.Members()[0], syscall.SIGKILL)
 	select {
 	case <-s.Died():
@@ -124,7 +125,7 @@ func TestContainer(t *testing.T) {
 	}
 	defer func() { _ = cmd.Wait() }()
 	box := &container{program: cmd.Path, name: "theirs"}
-	until(t, "the container", func() bool { return box.inspect(t.Context()) == nil && box.facts().State.Pid > 0 })
+	testkit.Until(t, "the container", func() bool { return box.inspect(t.Context()) == nil && box.facts().State.Pid > 0 })
 	defer func() { _ = syscall.Kill(box.facts().State.Pid, syscall.SIGKILL) }()
 
 	s := start(t, Spec{Container: "theirs", Ready: "log:ready to serve", ReadyWithin: 20 * time.Second})
@@ -259,7 +260,7 @@ func TestPause(t *testing.T) {
 	}
 	pid := s.Members()[0]
 	state := func(want bool) {
-		until(t, "the state of its process", func() bool {
+		testkit.Until(t, "the state of its process", func() bool {
 			data, err := os.ReadFile("/proc/" + itoa(pid) + "/stat")
 			return err == nil && strings.Contains(string(data), ") T ") == want
 		})

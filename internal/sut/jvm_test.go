@@ -94,7 +94,7 @@ log.dirs=%[3]s/data
 		JVMGC:   true, Listen: []string{addr}, ReadyWithin: 2 * time.Minute, Logf: t.Logf,
 	})
 	pauses := 0.0
-	until(t, "a pause", func() bool {
+	testkit.Until(t, "a pause", func() bool {
 		got, err := s.Figures(t.Context())
 		if err != nil {
 			t.Fatal(err)

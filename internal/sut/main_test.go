@@ -187,18 +187,6 @@ func alive(pid int) bool {
 	return true
 }
 
-// until waits until ok.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); <-ticker.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: it did not happen in time", what)
-		}
-	}
-}
-
 // engine imitates docker: its containers are processes of this machine, with a
 // file each in the folder FAKE_ENGINE.
 func engine(args []string) {

@@ -175,7 +175,7 @@ func TestKill(t *testing.T) {
 	spec.Launched = func(k func()) { kill = k }
 	s := start(t, spec)
 	var child int
-	until(t, "its child", func() bool {
+	testkit.Until(t, "its child", func() bool {
 		for _, l := range s.LastLines() {
 			if _, err := fmt.Sscanf(l, "child %d", &child); err == nil {
 				return true
@@ -413,7 +413,7 @@ func TestLeavesNoProcess(t *testing.T) {
 	spec.Listen, spec.StopWithin = []string{addr}, 300*time.Millisecond
 	s := start(t, spec)
 	var child int
-	until(t, "the child's number", func() bool {
+	testkit.Until(t, "the child's number", func() bool {
 		for _, l := range s.LastLines() {
 			if _, err := fmt.Sscanf(l, "child %d", &child); err == nil {
 				return true
@@ -426,7 +426,7 @@ func TestLeavesNoProcess(t *testing.T) {
 		t.Errorf("got %v processes, %v, want both", n, err)
 	}
 	_ = s.Stop()
-	until(t, "the child's end", func() bool { return !alive(child) })
+	testkit.Until(t, "the child's end", func() bool { return !alive(child) })
 }
 
 // TestForks starts a command that goes into the background.
@@ -435,8 +435,8 @@ func TestForks(t *testing.T) {
 	spec := specOf(t, "fork", addr)
 	spec.Listen = []string{addr}
 	s := start(t, spec)
-	until(t, "the end of the command", func() bool { return s.child.State() != nil })
-	until(t, "the warning", func() bool { return strings.Contains(strings.Join(s.Warnings(), " "), "went into the background") })
+	testkit.Until(t, "the end of the command", func() bool { return s.child.State() != nil })
+	testkit.Until(t, "the warning", func() bool { return strings.Contains(strings.Join(s.Warnings(), " "), "went into the background") })
 	got, err := s.Figures(t.Context())
 	if n, _ := figure(got, "processes"); err != nil || n != 1 {
 		t.Errorf("got %v processes, %v, want the one in the background", n, err)
@@ -462,7 +462,7 @@ func TestForkDies(t *testing.T) {
 	spec := specOf(t, "fork", addr)
 	spec.Listen = []string{addr}
 	s := start(t, spec)
-	until(t, "the end of the command", func() bool { return len(s.Warnings()) > 0 })
+	testkit.Until(t, "the end of the command", func() bool { return len(s.Warnings()) > 0 })
 	s.mu.Lock()
 	pid := s.tree.Members()[0]
 	s.mu.Unlock()

@@ -15,5 +15,5 @@ func ListenOwn(string) (net.Listener, error) {
 // IsRefused reports whether nothing listens on a Unix socket.
 func IsRefused(error) bool { return false }
 
-// SameOwner gives a file to the owner of a folder, on Unix.
-func SameOwner(string, string) error { return nil }
+// sameOwner gives a file to the owner of a folder, on Unix.
+func sameOwner(string, string) error { return nil }

@@ -45,8 +45,8 @@ func listenMasked(path string) (net.Listener, error) {
 // IsRefused reports whether nothing listens on a Unix socket.
 func IsRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// SameOwner gives a file to the owner of a folder. Only an administrator can give a file away.
-func SameOwner(path, folder string) error {
+// sameOwner gives a file to the owner of a folder. Only an administrator can give a file away.
+func sameOwner(path, folder string) error {
 	info, err := os.Stat(folder)
 	if err != nil {
 		return err

@@ -24,8 +24,8 @@ func ListenOwn(path string) (net.Listener, error) {
 	return net.Listen("unix", path)
 }
 
-// SameOwner gives a file to the owner of a folder, on Unix.
-func SameOwner(string, string) error { return nil }
+// sameOwner gives a file to the owner of a folder, on Unix.
+func sameOwner(string, string) error { return nil }
 
 // IsRefused reports whether nothing listens on a Unix socket.
 func IsRefused(err error) bool { return strings.Contains(err.Error(), "refused it") }

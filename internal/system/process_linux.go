@@ -3,7 +3,6 @@ package system
 import (
 	"os"
 	"runtime"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -32,25 +31,9 @@ func (p *process) read() (cpu time.Duration, rss, high uint64) {
 	}
 	n, _ := p.status.ReadAt(p.buf[:], 0)
 	b := p.buf[:n]
-	return cpu, statusKiB(b, "VmRSS:") << 10, statusKiB(b, "VmHWM:") << 10
-}
-
-// CPU is the processor time of the running process, user and system; 0 if it is not known. It costs
-// about a microsecond.
-func CPU() time.Duration {
-	var r syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
-		return 0
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}
-
-func openFiles() (now, most uint64) {
-	var r syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) != nil {
-		return 0, 0
-	}
-	return r.Cur, r.Max
+	rss, _ = numberAfter(b, "VmRSS:")
+	high, _ = numberAfter(b, "VmHWM:")
+	return cpu, rss << 10, high << 10
 }
 
 func describe(h *Host) {

@@ -1,7 +1,6 @@
 package system
 
 import (
-	"bytes"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -90,12 +89,7 @@ func cpuModel(cpuinfo string) string {
 func hasFlag(cpuinfo, flag string) bool {
 	for l := range strings.Lines(cpuinfo) {
 		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == "flags" {
-			for f := range strings.FieldsSeq(v) {
-				if f == flag {
-					return true
-				}
-			}
-			return false
+			return slices.Contains(strings.Fields(v), flag)
 		}
 	}
 	return false
@@ -144,29 +138,4 @@ func stolen(stat string) (all, steal uint64) {
 		}
 	}
 	return all, steal
-}
-
-// statusKiB finds a line "NAME NUMBER kB" in /proc/self/status, without
-// allocating; 0 if there is none.
-func statusKiB(b []byte, name string) (n uint64) {
-	for len(b) > 0 {
-		l := b
-		if i := bytes.IndexByte(b, '\n'); i >= 0 {
-			l, b = b[:i], b[i+1:]
-		} else {
-			b = nil
-		}
-		if len(l) < len(name) || string(l[:len(name)]) != name {
-			continue
-		}
-		for _, c := range l[len(name):] {
-			if c >= '0' && c <= '9' {
-				n = n*10 + uint64(c-'0')
-			} else if n > 0 {
-				break
-			}
-		}
-		return n
-	}
-	return 0
 }

@@ -88,13 +88,7 @@ func number(b []byte) (n uint64, rest []byte, ok bool) {
 
 // numberAfter finds a line that begins with name, and its first number.
 func numberAfter(b []byte, name string) (uint64, bool) {
-	for len(b) > 0 {
-		l := b
-		if i := bytes.IndexByte(b, '\n'); i >= 0 {
-			l, b = b[:i], b[i+1:]
-		} else {
-			b = nil
-		}
+	for l := range bytes.Lines(b) {
 		if len(l) >= len(name) && string(l[:len(name)]) == name {
 			n, _, ok := number(l[len(name):])
 			return n, ok
@@ -114,13 +108,7 @@ func lastNumber(b []byte) (n uint64, ok bool) {
 // interfaces sums the bytes received and sent through the interfaces of
 // /proc/PID/net/dev, the loopback separately.
 func interfaces(b []byte) (received, sent, loopback uint64) {
-	for len(b) > 0 {
-		l := b
-		if i := bytes.IndexByte(b, '\n'); i >= 0 {
-			l, b = b[:i], b[i+1:]
-		} else {
-			b = nil
-		}
+	for l := range bytes.Lines(b) {
 		i := bytes.IndexByte(l, ':')
 		if i < 0 {
 			continue // the headings

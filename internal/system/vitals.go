@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"carronade/measure"
@@ -147,13 +148,7 @@ func pressure(b []byte) (microseconds uint64, ok bool) {
 // parseDisks sums /proc/diskstats over the wanted disks; sectors there have 512
 // bytes, whatever the device's own size is.
 func (v *hostCounters) parseDisks(b []byte, wanted [][]byte) {
-	for len(b) > 0 {
-		l := b
-		if i := bytes.IndexByte(b, '\n'); i >= 0 {
-			l, b = b[:i], b[i+1:]
-		} else {
-			b = nil
-		}
+	for l := range bytes.Lines(b) {
 		_, l, ok := number(l)
 		if !ok {
 			continue
@@ -186,10 +181,5 @@ func (v *hostCounters) parseDisks(b []byte, wanted [][]byte) {
 }
 
 func contains(list [][]byte, b []byte) bool {
-	for _, e := range list {
-		if bytes.Equal(e, b) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(e []byte) bool { return bytes.Equal(e, b) })
 }

@@ -1,14 +1,13 @@
 package trace
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "rewrite the table of docs/trace.md")
+	"carronade/internal/testkit"
+)
 
 // TestDocumented: docs/trace.md describes every column.
 func TestDocumented(t *testing.T) {
@@ -33,7 +32,7 @@ func TestDocumented(t *testing.T) {
 	if got+"\n" == want.String() {
 		return
 	}
-	if !*update {
+	if !testkit.Update() {
 		t.Fatalf("%s does not match the columns; run go test ./internal/trace -run Documented -update", path)
 	}
 	if err := os.WriteFile(path, []byte(before+head+want.String()+"\n"+after), 0o644); err != nil {

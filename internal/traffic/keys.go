@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"hash/maphash"
 	"math"
 	"math/rand/v2"
@@ -152,15 +153,7 @@ func (k *Keys) ranks() []rank {
 			out = append(out, rank{k.count[i], math.Ldexp(1, k.level)})
 		}
 	}
-	slices.SortFunc(out, func(a, b rank) int {
-		switch {
-		case a.count > b.count:
-			return -1
-		case a.count < b.count:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(out, func(a, b rank) int { return cmp.Compare(b.count, a.count) })
 	return out
 }
 

@@ -7,31 +7,17 @@ import (
 	"strconv"
 	"testing"
 
+	"carronade/internal/testkit"
 	"carronade/load"
 )
 
 // sink starts a server that reads only the length of a request, and accepts it.
 func sink(t testing.TB, answer string) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go drain(c, []byte(answer))
-		}
-	}()
-	return "apm+http://" + ln.Addr().String()
+	return "apm+http://" + testkit.Listen(t, func(c *net.TCPConn) { drain(c, []byte(answer)) })
 }
 
 func drain(c net.Conn, answer []byte) {
-	defer c.Close()
 	buf := make([]byte, 64<<10)
 	have := 0
 	for {

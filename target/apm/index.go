@@ -358,6 +358,7 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 	tick := time.NewTicker(x.cfg.poll)
 	defer tick.Stop()
 	for {
+		queued := s.queued(waiting) // before the count, which has what was queued no more
 		x.refresh(waiting)
 		n, err := x.count(waiting)
 		now := time.Now()
@@ -370,7 +371,7 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 			if n != r.After || !seen {
 				r.After, seen, changed = n, true, now
 			}
-			r.Queued = s.queued(waiting)
+			r.Queued = queued
 			// If all expected documents are there, one more count shows whether
 			// more are coming.
 			enough := x.cfg.still

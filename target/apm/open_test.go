@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/measure"
 	"carronade/target"
 )
@@ -51,25 +52,12 @@ func TestOpenRefuses(t *testing.T) {
 		return "apm+" + s.URL
 	}
 	says := func(listen bool, text string) string {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { ln.Close() })
-		go func() {
-			for {
-				c, err := ln.Accept()
-				if err != nil {
-					return
-				}
-				if listen {
-					c.Read(make([]byte, 4096))
-				}
-				io.WriteString(c, text)
-				c.Close()
+		return "apm+http://" + testkit.Listen(t, func(c *net.TCPConn) {
+			if listen {
+				c.Read(make([]byte, 4096))
 			}
-		}()
-		return "apm+http://" + ln.Addr().String()
+			io.WriteString(c, text)
+		})
 	}
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

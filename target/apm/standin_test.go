@@ -141,7 +141,7 @@ func TestIndexedThroughStandin(t *testing.T) {
 	for _, lose := range []uint64{0, 37} {
 		t.Run(fmt.Sprintf("%d lost", lose), func(t *testing.T) {
 			options := map[string]string{
-				"index": n.URL, "index-still": "5s", "index-wait": "1m", "gzip": "1",
+				"index": n.URL, "index-still": "5s", "index-wait": "10m", "gzip": "1",
 				"mix": "transaction=4,error=1,metricset=1,log=4",
 			}
 			s := startStandin(t, standin.Options{Index: n.URL, Lose: lose})

@@ -54,7 +54,7 @@ func TestInspect(t *testing.T) {
 	login := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "right"))
 	secret := t.TempDir() + "/password"
 	writeFile(t, secret, "right")
-	unused := listen(t, func(net.Conn) {})
+	unused := testkit.Listen(t, func(*net.TCPConn) {})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestInspect(t *testing.T) {
 func TestInspectBlackHole(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "some seconds")
-	silent := listen(t, func(c net.Conn) { io.Copy(io.Discard, c) })
+	silent := testkit.Listen(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
 	if _, err := inspect(t, spec(t, "kafka://"+silent+"/t", nil), 300*time.Millisecond); err == nil {
 		t.Error("a server that does not answer is fine")
 	}

@@ -45,26 +45,6 @@ func authority(t *testing.T) (server *tls.Config, caFile string) {
 	return &tls.Config{Certificates: []tls.Certificate{own.Pair()}}, caFile
 }
 
-// listen serves each connection with f until the test ends.
-func listen(t *testing.T, f func(net.Conn)) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() { defer c.Close(); f(c) }()
-		}
-	}()
-	return l.Addr().String()
-}
-
 func open(t testing.TB, s target.Spec) (target.Session, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -87,8 +67,8 @@ func TestOpenExplainsErrors(t *testing.T) {
 	plaintext := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	secured := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.TLS(server))
 	login := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "right"))
-	closed := listen(t, func(c net.Conn) { bufio.NewReader(c).ReadByte() })
-	http := listen(t, func(c net.Conn) {
+	closed := testkit.Listen(t, func(c *net.TCPConn) { bufio.NewReader(c).ReadByte() })
+	http := testkit.Listen(t, func(c *net.TCPConn) {
 		bufio.NewReader(c).ReadByte()
 		c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 	})
@@ -99,7 +79,7 @@ func TestOpenExplainsErrors(t *testing.T) {
 	notListening := unused.Addr().String()
 	unused.Close()
 	// A listener that reads everything and never answers.
-	silent := listen(t, func(c net.Conn) { io.Copy(io.Discard, c) })
+	silent := testkit.Listen(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
 	secret := t.TempDir() + "/password"
 	writeFile(t, secret, "canary\n")
 

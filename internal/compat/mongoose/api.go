@@ -95,10 +95,10 @@ func (a *api) serve(ctx context.Context, addr string, names []string) (string, f
 // is named.
 func guarded(next http.Handler, addr string, names []string) http.Handler {
 	own := slices.Clone(names)
-	if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
+	if host, _, err := net.SplitHostPort(addr); err == nil {
 		own = append(own, host)
 	}
-	if name, err := os.Hostname(); err == nil && name != "" {
+	if name, err := os.Hostname(); err == nil {
 		own = append(own, name)
 	}
 	g := live.NewGuard(func(string) (string, bool) { return "", false }, own...)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/measure"
 )
 
 // mostMeasured limits how many steps of a run have metrics; the oldest that ended are left out.
@@ -155,7 +156,7 @@ var gauges = func() (all []gauge) {
 	}{
 		{"byte", "Bytes", func(m *metrics) float64 { return float64(m.bytes) }, func(m *metrics) float64 { return m.meanBytes }, func(m *metrics) float64 { return m.lastBytes }},
 		{"success_op", "Operations that succeeded", func(m *metrics) float64 { return float64(m.succ) }, func(m *metrics) float64 { return m.meanRate }, func(m *metrics) float64 { return m.lastRate }},
-		{"failed_op", "Operations that failed", func(m *metrics) float64 { return float64(m.fail) }, func(m *metrics) float64 { return perSecond(m.fail, m) }, func(m *metrics) float64 { return m.lastFails }},
+		{"failed_op", "Operations that failed", func(m *metrics) float64 { return float64(m.fail) }, func(m *metrics) float64 { return measure.PerSecond(m.fail, m.elapsed) }, func(m *metrics) float64 { return m.lastFails }},
 	} {
 		add(c.name+"_count", c.what+".", c.count)
 		add(c.name+"_rate_mean", c.what+", mean per second.", c.mean)
@@ -164,11 +165,3 @@ var gauges = func() (all []gauge) {
 	add("elapsed_time_value", "Time since the start of the step, s.", func(m *metrics) float64 { return m.elapsed.Seconds() })
 	return all
 }()
-
-// perSecond is the mean rate of a count.
-func perSecond(n uint64, m *metrics) float64 {
-	if m.elapsed <= 0 {
-		return 0
-	}
-	return float64(n) / m.elapsed.Seconds()
-}

@@ -188,20 +188,6 @@ func (m *mail) want(agent, text string) {
 	}
 }
 
-// until waits until something is so.
-func until(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	tick, end := time.NewTicker(5*time.Millisecond), time.After(longEnough)
-	defer tick.Stop()
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatalf("not so after %v: %s", longEnough, what)
-		}
-	}
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -247,7 +233,7 @@ func TestMessages(t *testing.T) {
 		t.Errorf("agents (-got +want):\n%s", diff)
 	}
 	must(t, two.Close())
-	until(t, "two is disconnected", func() bool {
+	testkit.Until(t, "two is disconnected", func() bool {
 		all, err := b.operator.Agents(t.Context())
 		return err == nil && len(all) == 2 && !all[1].Connected
 	})
@@ -292,7 +278,7 @@ func TestArrivalOfWaiting(t *testing.T) {
 	must(t, b.operator.Send("a", nil))
 	<-came
 	must(t, b.operator.Send("a", nil)) // waits for the function
-	until(t, "the second message is there", func() bool {
+	testkit.Until(t, "the second message is there", func() bool {
 		a.link.in.mu.Lock()
 		defer a.link.in.mu.Unlock()
 		return len(a.link.in.letters) == 1
@@ -357,14 +343,14 @@ func TestManyInOrder(t *testing.T) {
 	// All come back at once, from one address.
 	must(t, b.Close())
 	b.serve()
-	until(t, "all are back", func() bool {
+	testkit.Until(t, "all are back", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return len(b.sessions) == MaxAgents && b.operator.Connected()
 	})
 	subscribed(t, b.operator.link)
 	for i, a := range agents {
-		until(t, "it knows", a.Connected)
+		testkit.Until(t, "it knows", a.Connected)
 		must(t, a.Send(nil))
 		if l := o.next(); l.agent != a.Name() {
 			t.Fatalf("agent %d is %s, want %s", i, l.agent, a.Name())
@@ -387,7 +373,7 @@ func TestRestart(t *testing.T) {
 	m := agentMail(t, a)
 	later := b.join("later")
 	must(t, b.Close())
-	until(t, "both know", func() bool { return !a.Connected() && !b.operator.Connected() })
+	testkit.Until(t, "both know", func() bool { return !a.Connected() && !b.operator.Connected() })
 	if err := a.Send(nil); !errors.Is(err, ErrDown) {
 		t.Errorf("send while the server is down: %v", err)
 	}
@@ -397,7 +383,7 @@ func TestRestart(t *testing.T) {
 	b.refused(AgentConfig{Join: later, Dir: t.TempDir()}, syscall.ECONNREFUSED)
 
 	b.serve()
-	until(t, "both are back", func() bool { return a.Connected() && b.operator.Connected() })
+	testkit.Until(t, "both are back", func() bool { return a.Connected() && b.operator.Connected() })
 	subscribed(t, a.link)
 	subscribed(t, b.operator.link)
 	must(t, a.Send([]byte("again")))
@@ -418,7 +404,7 @@ func TestWithoutJoinFile(t *testing.T) {
 	must(t, b.connect(AgentConfig{Join: join, Dir: dir}).Close())
 	for _, path := range []string{"", join} {
 		os.Remove(join)
-		until(t, "the first is gone", func() bool { return !strings.Contains(b.connected(), "a") })
+		testkit.Until(t, "the first is gone", func() bool { return !strings.Contains(b.connected(), "a") })
 		a := b.connect(AgentConfig{Join: path, Dir: dir})
 		if a.Name() != "a" {
 			t.Errorf("the name is %q", a.Name())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -57,25 +56,10 @@ func MakeKey(path string) error {
 		return failed(err)
 	}
 	f.Certificate = string(pem)
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return failed(err)
 	}
-	// It gets its name only when all of it is there: another process may look for it now.
-	next, err := os.CreateTemp(dir, ".key-*") // with mode 0600
-	if err != nil {
-		return failed(err)
-	}
-	defer os.Remove(next.Name())
-	_, err = next.Write(text(f))
-	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
-		return failed(err)
-	}
-	switch err := os.Link(next.Name(), path); {
-	case err == nil, errors.Is(err, fs.ErrExist): // another process made it just now
-		return nil
-	}
-	if err := os.Rename(next.Name(), path); err != nil { // a file system without links
+	if err := system.MakeFile(path, text(f)); err != nil {
 		return failed(err)
 	}
 	return nil

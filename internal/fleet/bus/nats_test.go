@@ -111,7 +111,7 @@ func TestExistingNATS(t *testing.T) {
 		t.Errorf("with the permissions of another agent: %v", err)
 	}
 	must(t, a.link.conn.Publish("f.b.up", []byte("forged")))
-	until(t, "the log says what is denied", func() bool { return strings.Contains(log.text(), `"f.b.up"`) })
+	testkit.Until(t, "the log says what is denied", func() bool { return strings.Contains(log.text(), `"f.b.up"`) })
 }
 
 func TestExistingNATSFails(t *testing.T) {

@@ -178,7 +178,7 @@ func TestSlowed(t *testing.T) {
 	}
 	b.refused(AgentConfig{Join: wrong, Dir: t.TempDir()}, ErrSlow)
 	b.refused(AgentConfig{Join: good, Dir: t.TempDir()}, ErrSlow)
-	until(t, "the first is gone", func() bool { return b.connected() == "" })
+	testkit.Until(t, "the first is gone", func() bool { return b.connected() == "" })
 	b.connect(AgentConfig{Dir: dir})
 	b.clock.advance(firstWait + time.Second)
 	b.refused(AgentConfig{Join: wrong, Dir: t.TempDir()}, ErrWrongToken)
@@ -237,7 +237,7 @@ func TestPin(t *testing.T) {
 	must(t, b.Close())
 	must(t, os.Remove(filepath.Join(b.cfg.Dir, certificateFile)))
 	b.serve()
-	until(t, "the operator and the agent say so", func() bool { return strings.Contains(b.log.text(), ErrPin.Error()) })
+	testkit.Until(t, "the operator and the agent say so", func() bool { return strings.Contains(b.log.text(), ErrPin.Error()) })
 }
 
 func TestSecondIncarnation(t *testing.T) {
@@ -254,7 +254,7 @@ func TestSecondIncarnation(t *testing.T) {
 	must(t, first.Send([]byte("still here")))
 	o.want("a", "still here")
 	must(t, first.Close())
-	until(t, "the first is gone", func() bool { return b.connected() == "" })
+	testkit.Until(t, "the first is gone", func() bool { return b.connected() == "" })
 	second := b.connect(AgentConfig{Dir: copied})
 	must(t, second.Send([]byte("second")))
 	o.want("a", "second")
@@ -271,7 +271,7 @@ func TestSameIncarnation(t *testing.T) {
 	own, err := keysOf(f.Seed, f.Seal)
 	must(t, err)
 	h := hello{Role: roleAgent, Incarnation: "x"}
-	until(t, "the first is gone", func() bool { return b.connected() == "" })
+	testkit.Until(t, "the first is gone", func() bool { return b.connected() == "" })
 	old, _, err := connect(t.Context(), f.Address, f.Pin, h, own, &stamp{})
 	must(t, err)
 	defer old.Close()
@@ -296,7 +296,7 @@ func TestLostMachine(t *testing.T) {
 	if got := b.connected(); got != "a" {
 		t.Fatalf("connected: %q", got)
 	}
-	until(t, "the agent is gone", func() bool { return b.connected() == "" })
+	testkit.Until(t, "the agent is gone", func() bool { return b.connected() == "" })
 	conn.SetReadDeadline(time.Now().Add(longEnough))
 	if said, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(string(said), "Stale Connection") {
 		t.Errorf("the server said %q, %v", said, err)
@@ -456,7 +456,7 @@ func TestTickets(t *testing.T) {
 	first.Close()
 	unused, _ := b.greet("unused")
 	unused.Close()
-	until(t, "no ticket is left of sessions that ended", func() bool {
+	testkit.Until(t, "no ticket is left of sessions that ended", func() bool {
 		b.gate.mu.Lock()
 		defer b.gate.mu.Unlock()
 		return len(b.gate.tickets) == 0
@@ -515,7 +515,7 @@ func TestStrangers(t *testing.T) {
 			if bytes.Contains(said, []byte("INFO")) {
 				t.Errorf("the server said %q", said)
 			}
-			until(t, "the log says "+tt.log, func() bool { return strings.Contains(b.log.text()[from:], tt.log) })
+			testkit.Until(t, "the log says "+tt.log, func() bool { return strings.Contains(b.log.text()[from:], tt.log) })
 		})
 	}
 	a := b.agent("a")
@@ -615,22 +615,16 @@ func TestOtherServers(t *testing.T) {
 		{"an unknown reason", serverTLS(pair), "\x00\x00\x00\x15{\"refused\":\"\\u001b[\"}", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			must(t, err)
-			defer l.Close()
-			go func() {
-				conn, err := l.Accept()
-				if err != nil {
-					return
-				}
+			addr := testkit.Listen(t, func(c *net.TCPConn) {
+				conn := net.Conn(c)
 				if tt.tls != nil {
 					conn = tls.Server(conn, tt.tls)
 				}
 				defer conn.Close()
 				io.WriteString(conn, tt.say)
 				io.CopyN(io.Discard, conn, 1)
-			}()
-			_, _, err = connect(t.Context(), l.Addr().String(), pinOf(pair.Certificate[0]), hello{Role: roleAgent}, own, &stamp{})
+			})
+			_, _, err := connect(t.Context(), addr, pinOf(pair.Certificate[0]), hello{Role: roleAgent}, own, &stamp{})
 			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -63,7 +64,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		s := start(t, Options{Capacity: limited(10, 10_000)})
 		begin := time.Now()
 		in := pipeline(t, s, requestOf(1), requestOf(5), requestOf(1000))
-		until(t, func() bool { return s.Counts().Accepted == 1006 })
+		testkit.Until(t, "all are accepted", func() bool { return s.Counts().Accepted == 1006 })
 		for i, want := range []time.Duration{100 * time.Millisecond, 600 * time.Millisecond} {
 			if status, a := receive(t, in); status != 202 || a.Accepted == 0 {
 				t.Fatalf("got %d %+v", status, a)
@@ -157,7 +158,7 @@ func TestServerEnds(t *testing.T) {
 	s := start(t, Options{Capacity: limited(0.001, 10)})
 	pipeline(t, s, requestOf(1))
 	pipeline(t, s, strings.Replace(requestOf(1), "Host: h", "Host: h\r\nConnection: close", 1))
-	until(t, func() bool { return s.Counts().Accepted == 2 })
+	testkit.Until(t, "both are accepted", func() bool { return s.Counts().Accepted == 2 })
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

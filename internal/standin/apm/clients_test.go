@@ -79,7 +79,7 @@ func TestElasticAgent(t *testing.T) {
 			}
 			tracer.SendMetrics(nil)
 			tracer.Flush(nil)
-			until(t, func() bool {
+			testkit.Until(t, "all have arrived", func() bool {
 				c := s.Counts()
 				return c.Transactions == transactions && c.Spans == transactions*spans && c.Errors == transactions && c.Metricsets > 0
 			})

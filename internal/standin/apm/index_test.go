@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -308,7 +309,7 @@ func TestIndexAway(t *testing.T) {
 		t.Errorf("got %d %s, want 503 after 10", code, text)
 	}
 	frozen.Unlock()
-	until(t, func() bool { return s.Counts().Indexed == 10 })
+	testkit.Until(t, "all are indexed", func() bool { return s.Counts().Indexed == 10 })
 	if code, _ := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan)); code != 202 {
 		t.Errorf("got %d afterwards, want 202", code)
 	}
@@ -349,7 +350,7 @@ func TestIndexEndsWithWhatWaits(t *testing.T) {
 			resp.Body.Close()
 		}
 	})
-	until(t, func() bool { return s.Counts().Waiting > indexQueueLength })
+	testkit.Until(t, "the queue is full", func() bool { return s.Counts().Waiting > indexQueueLength })
 	wg.Go(func() { s.Close() })
 	wg.Go(func() { <-s.ended; frozen.Unlock() })
 	wg.Wait()
@@ -377,7 +378,7 @@ func TestIndexEndsUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	until(t, func() bool { return s.Counts().Indexed > 1000 })
+	testkit.Until(t, "some are indexed", func() bool { return s.Counts().Indexed > 1000 })
 	s.Close()
 	wg.Wait()
 	c := s.Counts()
@@ -392,7 +393,7 @@ func TestIndexEndsUnderLoad(t *testing.T) {
 	if got := s.Counts().Failed; got <= failed {
 		t.Errorf("got %d failed after a late event, want more than %d", got, failed)
 	}
-	until(t, func() bool {
+	testkit.Until(t, "each event is indexed or failed", func() bool {
 		c := s.Counts()
 		return c.Waiting == 0 && c.Accepted == c.Indexed+c.Failed
 	})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -369,18 +370,7 @@ func TestQueueDrains(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{Queue: 1000, Drain: 2000})
 	_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 100)))
-	until(t, func() bool { return s.Counts().Waiting == 0 })
-}
-
-func until(t testing.TB, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal("the condition is not met after 20 s")
-		}
-	}
+	testkit.Until(t, "the queue is empty", func() bool { return s.Counts().Waiting == 0 })
 }
 
 func TestErrorRules(t *testing.T) {

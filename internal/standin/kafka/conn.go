@@ -169,12 +169,7 @@ func (c *conn) serveBody(h requestHead) error {
 	}
 	// The header is checked here, because kmsg loops over as many tagged fields
 	// as a header claims, for minutes, even if they do not exist.
-	req.SetVersion(h.version)
-	st := frameStream(c.body)
-	if _, err := st.next(12); err != nil {
-		return err
-	}
-	if err := skipClient(&st, req.IsFlexible()); err != nil {
+	if _, err := c.skipHead(h, req); err != nil {
 		return err
 	}
 	if log := c.front.log; log != nil {
@@ -252,18 +247,25 @@ func (c *conn) dialInner() error {
 
 // decode reads the request in c.body into req.
 func (c *conn) decode(h requestHead, req kmsg.Request) error {
-	req.SetVersion(h.version)
-	st := frameStream(c.body)
-	if _, err := st.next(12); err != nil {
-		return err
-	}
-	if err := skipClient(&st, req.IsFlexible()); err != nil {
+	st, err := c.skipHead(h, req)
+	if err != nil {
 		return err
 	}
 	if err := req.ReadFrom(st.buf[st.r:]); err != nil {
 		return fmt.Errorf("%w: %s version %d: %w", errFrame, kmsg.NameForKey(h.key), h.version, err)
 	}
 	return nil
+}
+
+// skipHead gives req its version, and returns the request in c.body without its header.
+func (c *conn) skipHead(h requestHead, req kmsg.Request) (stream, error) {
+	req.SetVersion(h.version)
+	st := frameStream(c.body)
+	if _, err := st.next(12); err != nil {
+		return st, err
+	}
+	err := skipClient(&st, req.IsFlexible())
+	return st, err
 }
 
 // skipClient skips the client id and, in flexible versions, the header's tags.

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"carronade/internal/standin"
+	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -310,8 +311,5 @@ func (r *recovery) writeWindows(path string) error {
 		return err
 	}
 	// A start that is killed here must not leave half a file, which every later one would read.
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return system.ReplaceFile(path, data)
 }

@@ -52,12 +52,8 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 	err := w.store.format.Retry(ctx, func() error {
 		rows, next = append(make([]storedInterval, 0, len(w.stored)+len(batch)), w.stored...), w.next
 		return sqlitefile.InTransaction(ctx, w.db, func(tx *sql.Tx) error {
-			r, err := tx.ExecContext(ctx, "UPDATE reports SET beat = ? WHERE n = ? AND owner = ?", time.Now().Unix(), w.n, w.owner)
-			if err != nil {
+			if err := w.beat(ctx, tx); err != nil {
 				return err
-			}
-			if n, err := r.RowsAffected(); err != nil || n == 0 {
-				return errors.Join(store.ErrGone, err)
 			}
 			for i := range batch {
 				e := &batch[i]
@@ -87,6 +83,18 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 	return err
 }
 
+// beat records that the process is alive: store.ErrGone if the report is no longer its own.
+func (w *writer) beat(ctx context.Context, tx *sql.Tx) error {
+	r, err := tx.ExecContext(ctx, "UPDATE reports SET beat = ? WHERE n = ? AND owner = ?", time.Now().Unix(), w.n, w.owner)
+	if err != nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(store.ErrGone, err)
+	}
+	return nil
+}
+
 // Finish implements store.Writer.
 func (w *writer) Finish(ctx context.Context, d *report.Document) error {
 	w.queue.Close()
@@ -106,12 +114,8 @@ func (w *writer) finish(ctx context.Context, d *report.Document) error {
 		return err
 	}
 	err = w.store.change(ctx, func(tx *sql.Tx) error {
-		r, err := tx.ExecContext(ctx, "UPDATE reports SET beat = ? WHERE n = ? AND owner = ?", time.Now().Unix(), w.n, w.owner)
-		if err != nil {
+		if err := w.beat(ctx, tx); err != nil {
 			return err
-		}
-		if n, err := r.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(store.ErrGone, err)
 		}
 		if fresh == nil {
 			return errRewrite

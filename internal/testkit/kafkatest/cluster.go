@@ -229,9 +229,6 @@ func (c *Cluster) Bootstrap() string {
 // Node returns a node by its id, from 1.
 func (c *Cluster) Node(id int) *Node { return c.nodes[id-1] }
 
-// Nodes returns all nodes.
-func (c *Cluster) Nodes() []*Node { return c.nodes }
-
 // client returns the administrator's client, which the first call makes.
 func (c *Cluster) client() (*kadm.Client, error) {
 	c.mu.Lock()

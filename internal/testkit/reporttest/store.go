@@ -80,9 +80,13 @@ func text(t *testing.T, d *report.Document) string {
 	return b.String()
 }
 
-// same compares a document with the one that a store returned for it.
-func same(t *testing.T, got, want *report.Document) {
+// stored checks that the store returns the report as it was.
+func stored(t *testing.T, s store.Store, want *report.Document) {
 	t.Helper()
+	got, err := s.Get(t.Context(), want.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := got.Check(); err != nil {
 		t.Error(err)
 	}
@@ -97,11 +101,7 @@ func storedAndRead(t *testing.T, s store.Store) {
 		if err := s.Put(t.Context(), want); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Get(t.Context(), want.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		same(t, got, want)
+		stored(t, s, want)
 	}
 }
 
@@ -167,11 +167,7 @@ func another(t *testing.T, s store.Store) {
 	if err := s.Put(t.Context(), &other); !errors.Is(err, store.ErrExists) {
 		t.Errorf("got %v, want %v", err, store.ErrExists)
 	}
-	got, err := s.Get(t.Context(), d.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, got, d)
+	stored(t, s, d)
 }
 
 func remainder(t *testing.T, s store.Store) {
@@ -181,11 +177,7 @@ func remainder(t *testing.T, s store.Store) {
 		if err := s.Put(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Get(t.Context(), d.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		same(t, got, d)
+		stored(t, s, d)
 	}
 	if err := s.Put(t.Context(), left); !errors.Is(err, store.ErrExists) {
 		t.Errorf("got %v for a partial report in place of the complete one, want %v", err, store.ErrExists)
@@ -433,11 +425,7 @@ func running(t *testing.T, s store.Store) {
 	if err := w.Finish(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.Get(t.Context(), want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, got, want)
+	stored(t, s, want)
 	if list, err = s.Rows(t.Context(), store.Query{}); err != nil || len(list) != 2 || list[0].Running {
 		t.Errorf("got %+v and %v, want two runs that have ended", list, err)
 	}
@@ -461,11 +449,7 @@ func joined(t *testing.T, s store.Store) {
 	if err := w.Finish(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.Get(t.Context(), want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, got, want)
+	stored(t, s, want)
 }
 
 func abandoned(t *testing.T, s store.Store) {

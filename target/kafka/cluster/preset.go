@@ -24,8 +24,8 @@ type property struct {
 // https://kafka.apache.org/documentation/#configuration) that have a meaning
 // here.
 var properties = map[string]property{
-	"acks":                                  {option: "acks", convert: acksText},
-	"batch.size":                            {option: "batch-size", convert: batchText},
+	"acks":                                  {option: "acks", convert: instead("-1", "all")},
+	"batch.size":                            {option: "batch-size", convert: instead("0", "1")}, // 0 is one record per batch, and a record is larger than 1
 	"linger.ms":                             {option: "linger", convert: millis},
 	"compression.type":                      {option: "compression"},
 	"enable.idempotence":                    {option: "idempotent", convert: lower},
@@ -34,8 +34,8 @@ var properties = map[string]property{
 	"delivery.timeout.ms":                   {option: "delivery-timeout", convert: millis},
 	"buffer.memory":                         {option: "buffer-memory"},
 	"max.request.size":                      {option: "max-request"},
-	"send.buffer.bytes":                     {option: "send-buffer", convert: bufferText},
-	"receive.buffer.bytes":                  {option: "recv-buffer", convert: bufferText},
+	"send.buffer.bytes":                     {option: "send-buffer", convert: instead("-1", "")}, // -1 is the operating system's default, as our empty one
+	"receive.buffer.bytes":                  {option: "recv-buffer", convert: instead("-1", "")},
 	"client.id":                             {option: "client-id"},
 	"client.rack":                           {option: "rack"},
 	"transactional.id":                      {option: "transactional-id"},
@@ -74,29 +74,14 @@ func millis(s string) (string, error) {
 	return strconv.FormatInt(n, 10) + "ms", nil
 }
 
-// batchText maps Java's 0, "one record per batch", to a size that one record
-// always exceeds.
-func batchText(s string) (string, error) {
-	if s == "0" {
-		return "1", nil
+// instead returns a conversion that replaces one value of Java's with one of ours.
+func instead(java, ours string) func(string) (string, error) {
+	return func(s string) (string, error) {
+		if s == java {
+			return ours, nil
+		}
+		return s, nil
 	}
-	return s, nil
-}
-
-func acksText(s string) (string, error) {
-	if s == "-1" {
-		return "all", nil
-	}
-	return s, nil
-}
-
-// bufferText maps Java's -1, the operating system's default, to our empty
-// default.
-func bufferText(s string) (string, error) {
-	if s == "-1" {
-		return "", nil
-	}
-	return s, nil
 }
 
 func partitionerText(class string) (string, error) {

@@ -34,7 +34,7 @@ func (s *Source) Emptied() []time.Duration {
 				out[log] = r.lateness.now()
 			case behind == 0 && r.owns(int32(log)):
 				// The last events count from when they were polled, which is after their answer came.
-				out[log] = max(out[log], r.lateness.answeredFor(int32(log)), time.Duration(s.caughtUp[log].Load()))
+				out[log] = max(out[log], r.lateness.answeredFor(int32(log)), time.Duration(s.polled[log].Load()))
 			}
 		}
 	}

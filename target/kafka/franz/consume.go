@@ -32,7 +32,7 @@ type Source struct {
 
 	ends      []int64        // nil unless reading ends there
 	ended     []atomic.Bool  // by partition: it was read to its end
-	caughtUp  []atomic.Int64 // by partition: when everything up to its end was last delivered
+	polled    []atomic.Int64 // by partition: when its newest events were polled; stored before they count as delivered
 	remaining atomic.Int64   // partitions that were not read to their ends
 
 	mu         sync.Mutex
@@ -81,7 +81,7 @@ func NewSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*Source,
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, ended: make([]atomic.Bool, len(starts)), caughtUp: make([]atomic.Int64, len(starts))}
+	s := &Source{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, ended: make([]atomic.Bool, len(starts)), polled: make([]atomic.Int64, len(starts))}
 	s.traffic.init(cl.Config)
 	return s, nil
 }
@@ -256,9 +256,8 @@ func (r *reader) poll(ctx context.Context, now func() time.Duration, sink func(l
 			sink(r.id, r.arrivals)
 		}
 		for _, n := range r.positions {
-			if s.Deliver(n.log, n.offset); s.Behind(int(n.log)) == 0 {
-				s.caughtUp[n.log].Store(int64(at))
-			}
+			s.polled[n.log].Store(int64(at)) // before Deliver: see Emptied
+			s.Deliver(n.log, n.offset)
 		}
 		if s.cl.Config.Group != "" {
 			r.client.MarkCommitRecords(r.lastRecords...)

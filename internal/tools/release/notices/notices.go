@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,7 +102,7 @@ func Collect(ctx context.Context, root string, platforms []build.Platform) ([]Pa
 	}
 	all := []Part{}
 	for name, part := range parts {
-		for _, dir := range sorted(dirs[name]) {
+		for _, dir := range slices.Sorted(maps.Keys(dirs[name])) {
 			if err := part.read(dir); err != nil {
 				return nil, err
 			}
@@ -152,15 +153,6 @@ func list(ctx context.Context, root string, p build.Platform) (packs []pack, err
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
-func sorted(set map[string]bool) []string {
-	var all []string
-	for s := range set {
-		all = append(all, s)
-	}
-	slices.Sort(all)
-	return all
 }
 
 // read adds the texts of a folder, without those that the part already has.

@@ -1,0 +1,30 @@
+package testkit
+
+import (
+	"net"
+	"testing"
+)
+
+// Listen starts a server on loopback that gives each of its connections to serve, and closes it then.
+// It returns its address, and ends with t.
+func Listen(t testing.TB, serve func(c *net.TCPConn)) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				serve(c.(*net.TCPConn))
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
