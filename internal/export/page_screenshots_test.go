@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"carronade/internal/testkit/browsertest"
+	"carronade/internal/testkit"
 )
 
 // Screenshots of any page for inspection: PAGE_SCREENSHOTS=FOLDER PAGE_FILES=GLOB.
@@ -19,9 +19,9 @@ func TestScreenshots(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("files like %s: %v, %v", glob, files, err)
 	}
-	b := browsertest.Start(t)
+	b := testkit.StartBrowser(t)
 	for _, file := range files {
-		for _, v := range []browsertest.View{
+		for _, v := range []testkit.View{
 			{Width: 1280, Height: 900},
 			{Width: 1280, Height: 900, Dark: true},
 			{Width: 360, Height: 800, Touch: true},

@@ -7,7 +7,7 @@ import (
 
 	"carronade/internal/find"
 	"carronade/internal/report"
-	"carronade/internal/testkit/browsertest"
+	"carronade/internal/testkit"
 	"carronade/measure"
 )
 
@@ -57,7 +57,7 @@ func TestSearch(t *testing.T) {
 // A browser draws each trial as its symbol on its interval, as the still picture does.
 func TestSearchInABrowser(t *testing.T) {
 	path := file(t, pageSearched())
-	tab := browsertest.Start(t).Open(t, path, browsertest.View{Width: 1280, Height: 900})
+	tab := testkit.StartBrowser(t).Open(t, path, testkit.View{Width: 1280, Height: 900})
 	tab.Until(`document.documentElement.dataset.drawn === "all"`)
 	// Pixels around the middle of a trial's symbol, by color.
 	const at = `((k, i) => {
@@ -71,7 +71,7 @@ func TestSearchInABrowser(t *testing.T) {
 	for _, tt := range []struct{ of, want string }{
 		{"(0, 0)", "p99 holds filled"}, {"(0, 1)", "p99 holds filled"}, {"(1, 0)", "p99 fails line"}, {"(2, 0)", "p99 undecided or not judged line"},
 	} {
-		if got := browsertest.Eval[string](tab, at+tt.of); got != tt.want {
+		if got := testkit.Eval[string](tab, at+tt.of); got != tt.want {
 			t.Errorf("trial %s: got %q, want %q", tt.of, got, tt.want)
 		}
 	}

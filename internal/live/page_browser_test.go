@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"carronade/internal/testkit/browsertest"
+	"carronade/internal/testkit"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -67,7 +67,7 @@ func seconds(r *Recorder, from, to int) {
 // and the next one, and ends with the result.
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
-	b := browsertest.Start(t)
+	b := testkit.StartBrowser(t)
 	hub := NewHub()
 	s, err := OpenPage("127.0.0.1:0", hub)
 	if err != nil {
@@ -75,31 +75,31 @@ func TestInABrowser(t *testing.T) {
 	}
 	defer s.Close()
 	r := example(t, hub, "abc", 0, 90)
-	shot := func(tab *browsertest.Tab, name string) {
+	shot := func(tab *testkit.Tab, name string) {
 		if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {
 			if err := os.WriteFile(filepath.Join(dir, name+".png"), tab.Screenshot(), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	text := func(tab *browsertest.Tab, id string) string {
-		return browsertest.Eval[string](tab, `document.getElementById("`+id+`").textContent`)
+	text := func(tab *testkit.Tab, id string) string {
+		return testkit.Eval[string](tab, `document.getElementById("`+id+`").textContent`)
 	}
 	address, _, _ := strings.Cut(s.URL(), "#")
 
-	stranger := b.OpenServer(t, address, browsertest.View{})
+	stranger := b.OpenServer(t, address, testkit.View{})
 	stranger.Until(`document.documentElement.dataset.state === "refused"`)
 	if got := text(stranger, "state"); !strings.Contains(got, "needs its token") {
 		t.Errorf("without the token: got %q", got)
 	}
-	without := b.OpenServer(t, address, browsertest.View{NoScript: true})
-	if got := browsertest.Eval[string](without, `document.querySelector("noscript").textContent`); !strings.Contains(got, "terminal") {
+	without := b.OpenServer(t, address, testkit.View{NoScript: true})
+	if got := testkit.Eval[string](without, `document.querySelector("noscript").textContent`); !strings.Contains(got, "terminal") {
 		t.Errorf("without scripts: got %q", got)
 	}
 
-	tab := b.OpenServer(t, s.URL(), browsertest.View{})
+	tab := b.OpenServer(t, s.URL(), testkit.View{})
 	tab.Until(`document.documentElement.dataset.frames === "90"`)
-	if got := browsertest.Eval[string](tab, `location.hash + document.cookie`); got != "" {
+	if got := testkit.Eval[string](tab, `location.hash + document.cookie`); got != "" {
 		t.Errorf("the script sees the token: %q", got)
 	}
 	tab.Until(`document.documentElement.dataset.state === "live"`)
@@ -109,7 +109,7 @@ func TestInABrowser(t *testing.T) {
 	if got, want := text(tab, "sum"), "offered91,000"; !strings.Contains(got, want) {
 		t.Errorf("since start: got %q, want %q in it", got, want)
 	}
-	if got := browsertest.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`); got != 8 {
+	if got := testkit.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`); got != 8 {
 		t.Errorf("got %d charts, want 8", got)
 	}
 
@@ -119,28 +119,28 @@ func TestInABrowser(t *testing.T) {
 		t.Errorf("the keyboard says %q, want %q", got, want)
 	}
 	tab.Until(`document.getElementById("at").textContent === "at 2 s"`)
-	if got := browsertest.Eval[string](tab, `document.querySelector("#c-cores .legend").textContent`); !strings.Contains(got, "system0.55") {
+	if got := testkit.Eval[string](tab, `document.querySelector("#c-cores .legend").textContent`); !strings.Contains(got, "system0.55") {
 		t.Errorf("the values at the cursor: got %q, want those of the second second", got)
 	}
 	tab.Do(chromedp.KeyEvent(kb.Tab))
 	// A line is hidden and shown.
 	press := `(() => { const b = document.querySelector("#c-rates .legend button"); b.click(); return b.getAttribute("aria-pressed") })()`
-	if got := browsertest.Eval[string](tab, press) + browsertest.Eval[string](tab, press); got != "falsetrue" {
+	if got := testkit.Eval[string](tab, press) + testkit.Eval[string](tab, press); got != "falsetrue" {
 		t.Errorf("pressed twice: got %q", got)
 	}
 
-	tab.SetView(browsertest.View{Width: 1280, Dark: true})
+	tab.SetView(testkit.View{Width: 1280, Dark: true})
 	shot(tab, "live-1280-dark")
-	tab.SetView(browsertest.View{Width: 360, Height: 800, Touch: true})
+	tab.SetView(testkit.View{Width: 360, Height: 800, Touch: true})
 	tab.Until(`document.querySelector(".uplot").clientWidth < 360`)
-	if got := browsertest.Eval[int](tab, `document.documentElement.scrollWidth`); got > 360 {
+	if got := testkit.Eval[int](tab, `document.documentElement.scrollWidth`); got > 360 {
 		t.Errorf("the page is %d wide on a screen of 360", got)
 	}
 	shot(tab, "live-360")
-	tab.SetView(browsertest.View{})
+	tab.SetView(testkit.View{})
 
 	// A reload, as another tab, sees everything with the cookie alone.
-	again := b.OpenServer(t, address, browsertest.View{})
+	again := b.OpenServer(t, address, testkit.View{})
 	again.Until(`document.documentElement.dataset.frames === "91"`)
 
 	// It ends with the report's verdicts.
@@ -164,7 +164,7 @@ func TestInABrowser(t *testing.T) {
 	tab.Until(`document.getElementById("about").textContent.includes("def") && document.documentElement.dataset.state === "live"`)
 
 	// An address can name a run.
-	one := b.OpenServer(t, address+"?run=abc", browsertest.View{})
+	one := b.OpenServer(t, address+"?run=abc", testkit.View{})
 	one.Until(`document.documentElement.dataset.frames === "91" && !document.getElementById("result").hidden`)
 	one.Check()
 
@@ -179,7 +179,7 @@ func TestInABrowser(t *testing.T) {
 // as lines with texts.
 func TestTrialOfASearch(t *testing.T) {
 	t.Parallel()
-	b := browsertest.Start(t)
+	b := testkit.StartBrowser(t)
 	hub := NewHub()
 	s, err := OpenPage("127.0.0.1:0", hub)
 	if err != nil {
@@ -197,14 +197,14 @@ func TestTrialOfASearch(t *testing.T) {
 	})
 	r.Plan(Mark{Text: "trial 3, search: 1 k/s"}, Mark{At: Seconds(12 * time.Second), Text: "a step"})
 	seconds(r, 0, 20)
-	tab := b.OpenServer(t, s.URL(), browsertest.View{})
+	tab := b.OpenServer(t, s.URL(), testkit.View{})
 	tab.Until(`document.documentElement.dataset.frames === "20"`)
 	if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {
 		if err := os.WriteFile(filepath.Join(dir, "live-find.png"), tab.Screenshot(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	legend := browsertest.Eval[string](tab, `document.querySelector("#c-rates .legend").textContent + document.querySelector("#c-response .legend").textContent`)
+	legend := testkit.Eval[string](tab, `document.querySelector("#c-rates .legend").textContent + document.querySelector("#c-response .legend").textContent`)
 	for _, want := range []string{"so far: holds 900/s", "so far: fails 1.2 k/s", "limit: p99 < 20 ms"} {
 		if !strings.Contains(legend, want) {
 			t.Errorf("the legends lack %q: %s", want, legend)
@@ -212,7 +212,7 @@ func TestTrialOfASearch(t *testing.T) {
 	}
 	// The colors at places of a chart: above, within and below the band, on the line of the limit,
 	// and at the line of a remark.
-	got := browsertest.Eval[string](tab, `(() => {
+	got := testkit.Eval[string](tab, `(() => {
 		const names = new Map(["background", "band", "ink", "muted", "freeze"].map((n) => [getComputedStyle(document.documentElement).getPropertyValue("--" + n).trim(), n]));
 		const at = (id, x, y, high) => {
 			const u = document.querySelector("#c-" + id + " .plot").chart.plot, { canvas } = u.ctx, copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
@@ -226,7 +226,7 @@ func TestTrialOfASearch(t *testing.T) {
 	if want := "none, band, none, ink, muted none"; !strings.HasPrefix(got, "none, band, none, ink") || !strings.HasSuffix(got, "muted none") {
 		t.Errorf("colors: got %q, want %q", got, want)
 	}
-	if got := browsertest.Eval[string](tab, `document.getElementById("remarks").textContent`); !strings.Contains(got, "12 s a step") || !strings.Contains(got, "0 s trial 3, search: 1 k/s") {
+	if got := testkit.Eval[string](tab, `document.getElementById("remarks").textContent`); !strings.Contains(got, "12 s a step") || !strings.Contains(got, "0 s trial 3, search: 1 k/s") {
 		t.Errorf("remarks: got %q", got)
 	}
 	tab.Check()
@@ -235,14 +235,14 @@ func TestTrialOfASearch(t *testing.T) {
 // TestFromTheBeginning: a page that was opened before anything was sent shows what comes.
 func TestFromTheBeginning(t *testing.T) {
 	t.Parallel()
-	b := browsertest.Start(t)
+	b := testkit.StartBrowser(t)
 	hub := NewHub()
 	s, err := OpenPage("127.0.0.1:0", hub)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	tab := b.OpenServer(t, s.URL(), browsertest.View{})
+	tab := b.OpenServer(t, s.URL(), testkit.View{})
 	tab.Until(`document.getElementById("state").textContent === "waiting for a run"`)
 	r := example(t, hub, "abc", 0, 0)
 	tab.Until(`document.documentElement.dataset.state === "live"`)

@@ -1,4 +1,4 @@
-package browsertest
+package testkit
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // The problems of a page are found; otherwise every check of a page would pass.
 func TestProblemsAreSeen(t *testing.T) {
-	b := Start(t)
+	b := StartBrowser(t)
 	for _, c := range []struct{ name, body, want string }{
 		{"an exception", `<script>throw new Error("that was it")</script>`, "that was it"},
 		{"an error on the console", `<script>console.error("oh", "dear")</script>`, "dear"},

@@ -1,10 +1,4 @@
-// Package browsertest opens pages in a real headless Chromium, for tests. It finds the
-// browser, keeps it off the network, and records console messages and network
-// requests of a page. It knows nothing about the content.
-//
-// Its invariant: if the check of a tab finds nothing, the page requested only its own
-// file, or its own server, and caused no error, warning or violation of its policies.
-package browsertest
+package testkit
 
 import (
 	"context"
@@ -23,25 +17,23 @@ import (
 	"github.com/chromedp/cdproto/network"
 	runtime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-
-	"carronade/internal/testkit"
 )
 
-// Timeouts for a busy machine: of a step, and of a browser.
+// Timeouts for a busy machine: of a step in a page, and of a browser.
 const (
 	stepTimeout    = 2 * time.Minute
 	browserTimeout = 8 * time.Minute
 )
 
-// names are the possible names of Chromium's program.
-var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
+// browserNames are the possible names of Chromium's program.
+var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
 
-// Find returns the path of a Chromium. Without one, it skips the test and says how to
+// FindBrowser returns the path of a Chromium. Without one, it skips the test and says how to
 // get it; scripts/deps, which `make test` runs, installs it.
-func Find(t testing.TB) string {
+func FindBrowser(t testing.TB) string {
 	t.Helper()
-	testkit.Need(t, "Chromium")
-	for _, n := range names {
+	Need(t, "Chromium")
+	for _, n := range browserNames {
 		if path, err := exec.LookPath(n); err == nil {
 			return path
 		}
@@ -53,10 +45,10 @@ func Find(t testing.TB) string {
 // A Browser is a running Chromium. It ends with the test that started it.
 type Browser struct{ ctx context.Context }
 
-// Start starts a headless Chromium.
-func Start(t testing.TB) *Browser {
+// StartBrowser starts a headless Chromium.
+func StartBrowser(t testing.TB) *Browser {
 	t.Helper()
-	path := Find(t)
+	path := FindBrowser(t)
 	ctx, cancel := context.WithTimeout(context.Background(), browserTimeout)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
