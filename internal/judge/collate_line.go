@@ -28,7 +28,7 @@ func (l *Line) setting(name string) string {
 // revision; if some entries are to start from, it considers only those.
 func (v *variable) line(f family) Line {
 	value := f[0].value
-	l := Line{Value: value.Any(), value: value, text: value.String()}
+	l := Line{Value: value.Any(), value: value, Text: value.String()}
 	if v.revisions {
 		all := len(f)
 		if own := slices.DeleteFunc(slices.Clone(f), func(e *entry) bool { return !e.start }); len(own) > 0 {

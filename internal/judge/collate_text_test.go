@@ -330,8 +330,8 @@ func TestCollateJSONValues(t *testing.T) {
 	} {
 		l := collated(t, runs(1, "a", 1, 50e3, 0.012, 0.02, fields{tt.field: tt.value}), tt.field, "--all").Groups[0].Rows[0]
 		got, err := json.Marshal(l.Value)
-		if err != nil || string(got) != tt.want || l.text != tt.text {
-			t.Errorf("%s is %s (%v) in JSON and %s in text, want %s and %s", tt.field, got, err, l.text, tt.want, tt.text)
+		if err != nil || string(got) != tt.want || l.Text != tt.text {
+			t.Errorf("%s is %s (%v) in JSON and %s in text, want %s and %s", tt.field, got, err, l.Text, tt.want, tt.text)
 		}
 	}
 }
