@@ -27,7 +27,7 @@ func decode(t *testing.T, text string, to any) {
 type collatedGroup struct {
 	Equal []struct{ Name, Value string }
 	Rows  []struct {
-		Value    string
+		Value    any // a text, a bool or a number
 		Reports  []string
 		Revision string
 		Flags    []struct{ Name, Value string }
@@ -107,8 +107,8 @@ func TestSeedCollate(t *testing.T) {
 		}
 		for k, on := range []string{"false", "true"} {
 			r := g.Rows[k]
-			if id := ids[concurrency+" "+on]; r.Value != on || !slices.Equal(r.Reports, []string{id}) {
-				t.Errorf("group %d, row %d is %s of %v, want %s of %s", i+1, k+1, r.Value, r.Reports, on, id)
+			if id := ids[concurrency+" "+on]; fmt.Sprint(r.Value) != on || !slices.Equal(r.Reports, []string{id}) {
+				t.Errorf("group %d, row %d is %v of %v, want %s of %s", i+1, k+1, r.Value, r.Reports, on, id)
 			}
 			compareWithReport(t, place, r.Reports[0], func(name string) float64 { return r.Measured[name].Median })
 		}

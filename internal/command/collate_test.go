@@ -61,9 +61,9 @@ func TestCollate(t *testing.T) {
 	}
 	var doc struct {
 		Schema string
-		Groups []struct{ Rows []struct{ Value string } }
+		Groups []struct{ Rows []struct{ Value any } }
 	}
-	if err := json.Unmarshal(s.out.Bytes(), &doc); err != nil || len(doc.Groups) != 2 || len(doc.Groups[1].Rows) != 2 || doc.Groups[1].Rows[0].Value != "false" {
+	if err := json.Unmarshal(s.out.Bytes(), &doc); err != nil || len(doc.Groups) != 2 || len(doc.Groups[1].Rows) != 2 || doc.Groups[1].Rows[0].Value != false {
 		t.Errorf("as JSON: %v\n%s", err, s.out.String())
 	}
 }

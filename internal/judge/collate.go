@@ -88,7 +88,8 @@ type Group struct {
 
 // A Line is the joined repetitions of one value of VAR.
 type Line struct {
-	Value        string          `json:"value"`
+	Value        any             `json:"value"`    // of VAR: store.Value.Any
+	Text         string          `json:"text"`     // of VAR, as users see it: in full where others of the group look equal
 	Settings     []Setting       `json:"settings"` // those that every row names: rowSettings
 	Reports      []string        `json:"reports"`  // ids, newest first
 	At           time.Time       `json:"at"`       // of the newest
@@ -288,7 +289,7 @@ func (c *Collation) nothing(v *variable, all []*entry, groups []Group) string {
 		if len(all) > 1 {
 			in = "all " + units.Plural(len(all), "report")
 		}
-		return fmt.Sprintf("%s does not vary: it is %s in %s; run the load with another value, or --all shows what is there", v.shown(), groups[0].Rows[0].Value, in)
+		return fmt.Sprintf("%s does not vary: it is %s in %s; run the load with another value, or --all shows what is there", v.shown(), groups[0].Rows[0].Text, in)
 	}
 	same := "" // if only their addresses tell the systems apart
 	if slices.Contains(differs, "target") && systemOf(&first.Row) != systemOf(&other.Row) {
@@ -362,7 +363,7 @@ func (c *Collation) addNotes(v *variable) {
 	}
 	switch {
 	case len(values) == 1 && len(c.Groups) > 0:
-		add("%s does not vary: it is %s in all matching reports", v.shown(), c.Groups[0].Rows[0].Value)
+		add("%s does not vary: it is %s in all matching reports", v.shown(), c.Groups[0].Rows[0].Text)
 	case !slices.ContainsFunc(c.Groups, func(g Group) bool { return len(g.Rows) > 1 }):
 		add("no two reports differ only in %s: each group has one row", v.shown())
 	case most == 1:

@@ -57,7 +57,7 @@ func TestCollateAhead(t *testing.T) {
 		for _, l := range c.Groups[0].Rows {
 			for name, cell := range l.Cells {
 				if cell.Ahead {
-					got = append(got, l.Value+" "+name)
+					got = append(got, l.Text+" "+name)
 				}
 			}
 		}
@@ -74,8 +74,8 @@ func TestCollateAhead(t *testing.T) {
 func TestCollateAheadOfRates(t *testing.T) {
 	rows := append(runs(1, "a", 1, 50e3, 0.012, 0.01, fields{"rate": "50k/s"}), runs(2, "b", 1, 75e3, 0.006, 0.01, fields{"rate": "75k/s"})...)
 	l := collated(t, rows, "rate").Groups[0].Rows[1]
-	if l.Value != "75k/s" || l.Cells["throughput"].Ahead || !l.Cells["response_p99"].Ahead {
-		t.Errorf("%s: throughput %+v, p99 %+v", l.Value, l.Cells["throughput"], l.Cells["response_p99"])
+	if l.Text != "75k/s" || l.Cells["throughput"].Ahead || !l.Cells["response_p99"].Ahead {
+		t.Errorf("%s: throughput %+v, p99 %+v", l.Text, l.Cells["throughput"], l.Cells["response_p99"])
 	}
 }
 
@@ -95,7 +95,7 @@ func TestCollateComputedRates(t *testing.T) {
 		rows := append(runs(1, "a", 1, 50e3, 0.012, 0.01, fields{"rate": rate(tt.a)}), runs(2, "b", 1, 75e3, 0.006, 0.01, fields{"rate": rate(tt.b)})...)
 		var got []string
 		for _, l := range collated(t, rows, "rate").Groups[0].Rows {
-			got = append(got, l.Value)
+			got = append(got, l.Text)
 		}
 		want := []string{tt.wantA, tt.wantB}
 		slices.Sort(got)

@@ -56,7 +56,7 @@ func (c *Collation) Apart(group int) string {
 // Name is a row's name in pictures: rows of one value have different flags.
 func (l *Line) Name() string {
 	if len(l.Flags) > 0 {
-		return layout.Clean(l.Value + " (" + flagWords(l.Flags) + ")")
+		return layout.Clean(l.Text + " (" + flagWords(l.Flags) + ")")
 	}
-	return layout.Clean(l.Value)
+	return layout.Clean(l.Text)
 }

@@ -70,7 +70,7 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 	if l.RevisionDate != nil {
 		date = l.RevisionDate.Format(time.RFC3339)
 	}
-	r = append(r, spreadsheetSafe(l.Value), strconv.Itoa(len(l.Reports)), l.Reports[0], l.At.UTC().Format(time.RFC3339), spreadsheetSafe(l.Revision), date, strconv.Itoa(l.Untrusted))
+	r = append(r, spreadsheetSafe(l.Text), strconv.Itoa(len(l.Reports)), l.Reports[0], l.At.UTC().Format(time.RFC3339), spreadsheetSafe(l.Revision), date, strconv.Itoa(l.Untrusted))
 	if flags {
 		r = append(r, spreadsheetSafe(flagWords(l.Flags)))
 	}

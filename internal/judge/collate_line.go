@@ -27,7 +27,8 @@ func (l *Line) setting(name string) string {
 // newest first. If they are of several revisions, it takes those of the newest
 // revision; if some entries are to start from, it considers only those.
 func (v *variable) line(f family) Line {
-	l := Line{Value: f[0].value.String(), value: f[0].value}
+	value := f[0].value
+	l := Line{Value: value.Any(), value: value, Text: value.String()}
 	if v.revisions {
 		all := len(f)
 		if own := slices.DeleteFunc(slices.Clone(f), func(e *entry) bool { return !e.start }); len(own) > 0 {

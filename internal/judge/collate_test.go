@@ -103,7 +103,7 @@ func shape(c *Collation) string {
 	for _, g := range c.Groups {
 		var lines []string
 		for _, l := range g.Rows {
-			lines = append(lines, l.Value+": "+strings.Join(l.Reports, " "))
+			lines = append(lines, l.Text+": "+strings.Join(l.Reports, " "))
 		}
 		groups = append(groups, strings.Join(lines, ", "))
 	}
@@ -324,7 +324,7 @@ func TestCollateBest(t *testing.T) {
 		for _, l := range collated(t, rows, "x").Groups[0].Rows {
 			for name, cell := range l.Cells {
 				if cell.Best {
-					out = append(out, l.Value+" "+name)
+					out = append(out, l.Text+" "+name)
 				}
 			}
 		}

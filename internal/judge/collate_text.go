@@ -108,7 +108,7 @@ func (c *Collation) sheet(g *Group, style layout.Style) *sheet {
 			}
 			r.cells, r.spread = append(r.cells, text), append(r.spread, dev)
 		}
-		r.cells = append(r.cells, layout.Cut(l.Value, 60))
+		r.cells = append(r.cells, layout.Cut(l.Text, 60))
 		if revisions {
 			r.cells = append(r.cells, layout.Cut(l.Revision, 15))
 		}

@@ -290,7 +290,7 @@ func TestCollateJSON(t *testing.T) {
 		Groups   []struct {
 			Equal []struct{ Name, Value string }
 			Rows  []struct {
-				Value    string
+				Value    any
 				Reports  []string
 				Measured map[string]struct {
 					N      int
@@ -311,6 +311,28 @@ func TestCollateJSON(t *testing.T) {
 	cell := got.Groups[0].Rows[1].Measured["throughput"]
 	if cell.N != 8 || !cell.Best || cell.Unit != "/s" || cell.Lo == nil || *cell.Lo > cell.Median || *cell.Hi < cell.Median {
 		t.Errorf("the throughput of the second row is %+v", cell)
+	}
+}
+
+// TestCollateJSONValues: VAR is a number with all its digits, a bool or a text, whatever a table shows.
+func TestCollateJSONValues(t *testing.T) {
+	rate := store.TypedValue("rate", "150.000000037/s")
+	rate.Independent = true
+	for _, tt := range []struct {
+		field string
+		value any
+		want  string
+		text  string
+	}{
+		{"rate", rate, "150.000000037", "150/s"},
+		{"branch", "main", `"main"`, "main"},
+		{"flag.x", store.Value{Kind: store.KindBool, Num: 1, Text: "true", Independent: true}, "true", "true"},
+	} {
+		l := collated(t, runs(1, "a", 1, 50e3, 0.012, 0.02, fields{tt.field: tt.value}), tt.field, "--all").Groups[0].Rows[0]
+		got, err := json.Marshal(l.Value)
+		if err != nil || string(got) != tt.want || l.Text != tt.text {
+			t.Errorf("%s is %s (%v) in JSON and %s in text, want %s and %s", tt.field, got, err, l.Text, tt.want, tt.text)
+		}
 	}
 }
 

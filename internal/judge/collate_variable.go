@@ -303,8 +303,8 @@ func (v *variable) groups(f family) (out []Group) {
 			}
 			for _, set := range sets {
 				l := v.line(set)
-				if alike[l.Value] > 1 && l.value.Text != "" {
-					l.Value = l.value.Text // all digits: rounded, the values look equal
+				if alike[l.Text] > 1 && l.value.Text != "" {
+					l.Text = l.value.Text // all digits: rounded, the values look equal
 				}
 				g.Rows = append(g.Rows, l)
 				for _, e := range set { // also those that the row leaves out: older revisions of a branch

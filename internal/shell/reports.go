@@ -92,7 +92,7 @@ type collation struct {
 type setting struct{ Name, Value string }
 
 type row struct {
-	Value        string     `json:"value"`
+	Text         string     `json:"text"`
 	Reports      []string   `json:"reports"`
 	RevisionDate *time.Time `json:"revision_date"`
 	Revision     string     `json:"revision"`
@@ -223,7 +223,7 @@ func (r *row) cells() []string {
 		}
 		out = append(out, text)
 	}
-	return append(out, Printable(r.Value))
+	return append(out, Printable(r.Text))
 }
 
 // How sure it is that a row has the best efficiency of its group.

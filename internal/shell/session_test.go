@@ -206,7 +206,7 @@ func TestCollate(t *testing.T) {
 	type m = map[string]any
 	cell := func(x float64) m { return m{"median": x} }
 	rowOf := func(id, value string, pushed, accepted, docs, batch, index, rss, effic float64, mark string) m {
-		return m{"value": value, "reports": []string{id}, "revision_date": "2018-05-18T10:21:00Z", "measured": m{
+		return m{"text": value, "reports": []string{id}, "revision_date": "2018-05-18T10:21:00Z", "measured": m{
 			"pushed": cell(pushed), "accepted": cell(accepted), "indexed": cell(docs), "per_batch": cell(batch), "index_share": cell(index), "max_rss": cell(rss),
 			"efficiency": m{"median": effic, mark: true},
 		}}
