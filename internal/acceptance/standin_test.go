@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"carronade/internal/system"
 	"carronade/internal/testkit"
 )
 
@@ -54,7 +54,7 @@ func (r *standin) kill() {
 // the generator did not run just before.
 func (r *standin) killInDebt(d time.Duration) {
 	r.t.Helper()
-	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := system.Pause(r.cmd.Process.Pid); err != nil {
 		r.t.Fatal(err)
 	}
 	pause(r.t, d)
@@ -65,13 +65,13 @@ func (r *standin) killInDebt(d time.Duration) {
 func (r *standin) freezeFor(d time.Duration) frozen {
 	r.t.Helper()
 	began := time.Now()
-	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := system.Pause(r.cmd.Process.Pid); err != nil {
 		r.t.Fatal(err)
 	}
 	stopped := time.Now()
 	pause(r.t, d)
 	continuing := time.Now()
-	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := system.Continue(r.cmd.Process.Pid); err != nil {
 		r.t.Fatal(err)
 	}
 	return frozen{began, continuing.Sub(stopped), time.Since(began)}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"carronade/internal/system"
 )
 
 // TestSystemEndsWithProgram interrupts a run at each of its stages, once and twice:
@@ -76,7 +78,7 @@ func TestSystemEndsWithProgram(t *testing.T) {
 				for line := range strings.Lines(text) {
 					first, _, _ := strings.Cut(line, " ")
 					if pid, err := strconv.Atoi(first); err == nil {
-						_ = syscall.Kill(pid, syscall.SIGKILL)
+						_ = system.End(pid)
 					}
 				}
 			}
@@ -130,7 +132,7 @@ func TestSystemEndsWhenKilled(t *testing.T) {
 		pause(t, 100*time.Millisecond)
 	}
 	t.Error("the system is left running")
-	_ = syscall.Kill(pid, syscall.SIGKILL)
+	_ = system.End(pid)
 }
 
 // unignoreSignal makes programs that are started until the test's end receive a
@@ -174,7 +176,7 @@ func TestSystemDiesAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			if err := system.End(pid); err != nil {
 				t.Fatal(err)
 			}
 			killed := time.Now()

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"carronade/internal/system"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -51,7 +51,7 @@ func TestSystemKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			if err := system.End(pid); err != nil {
 				t.Fatal(err)
 			}
 			killed := time.Now()

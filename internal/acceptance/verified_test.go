@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/system"
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
@@ -68,13 +68,17 @@ func TestVerifiedRemoved(t *testing.T) {
 				pause(t, 50*time.Millisecond)
 				removed = min(most, broker.EndOffsets(t, topic)[0])
 			}
-			s.signal(syscall.SIGSTOP) // it must not read back before the events are removed
+			if err := system.Pause(s.cmd.Process.Pid); err != nil { // it must not read back before the events are removed
+				t.Fatal(err)
+			}
 			var at kadm.Offsets
 			at.Add(kadm.Offset{Topic: topic, Partition: 0, At: removed})
 			if res, err := broker.Admin(t).DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
 				t.Fatal(err, res.Error())
 			}
-			s.signal(syscall.SIGCONT)
+			if err := system.Continue(s.cmd.Process.Pid); err != nil {
+				t.Fatal(err)
+			}
 			d := s.wait(runTimeout).wantUnlessSlow(t, 4).document(t)
 			l := d.Ledger
 			// With transactions, some of the offsets are those of commit markers.

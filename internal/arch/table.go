@@ -134,7 +134,7 @@ var Packages = []Package{
 	{Name: "internal/testkit"},
 	{Name: "internal/testkit/kafkatest", May: []string{"internal/testkit"}},
 	{Name: "internal/testkit/browsertest", May: []string{"internal/testkit"}},
-	{Name: "internal/acceptance", Tests: []string{"internal/trace"}},
+	{Name: "internal/acceptance", Tests: []string{"internal/system", "internal/trace"}},
 	{Name: "internal/bench", May: []string{"internal/report", "internal/store/sqlite", "internal/testkit", "internal/testkit/kafkatest", "internal/testkit/reporttest"}},
 	{Name: "internal/tools/...", May: []string{"internal/cli"}},
 }
