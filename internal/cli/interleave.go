@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
+	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/workload"
@@ -132,6 +133,12 @@ func (s *session) prepareInterleaving(ctx context.Context, j command.Interleavin
 			return o, nil, err
 		}
 		ws = append(ws, found...)
+	}
+	if base, candidate := ws[0].Op, ws[1].Op; base != candidate { // their reports could not be compared
+		return o, nil, &words{
+			Err:  fmt.Errorf("the sides are of %w: %s is of %s and %s of %s", judge.ErrOperations, j.Base, base, j.Candidate, candidate),
+			Hint: "give both files the same op",
+		}
 	}
 	// The configuration applies to both sides. Only the comparison is printed and written.
 	t.Doc.Entries = slices.DeleteFunc(t.Doc.Entries, func(e workload.Entry) bool { return e.Name == "json" || e.Name == "json-file" })

@@ -169,13 +169,15 @@ func TestInterleaveWithoutAStore(t *testing.T) {
 // comparison: half of one is useless.
 func TestInterleaveEndsEarly(t *testing.T) {
 	s, _, path := inProcess(t, map[string]string{
-		"one.yaml":  "{target: 'null://', count: 10}",
-		"two.yaml":  "[{target: 'null://', count: 10}, {target: 'null://', count: 20}]",
-		"long.yaml": "{target: 'null://', rate: 1k/s, for: 10m}",
+		"one.yaml":   "{target: 'null://', count: 10}",
+		"two.yaml":   "[{target: 'null://', count: 10}, {target: 'null://', count: 20}]",
+		"other.yaml": "{target: 'null://', op: pipeline, count: 10}",
+		"long.yaml":  "{target: 'null://', rate: 1k/s, for: 10m}",
 	})
 	for _, tt := range []struct{ file, want string }{
 		{"two.yaml", "has 2 workloads, but a comparison takes one from each file"},
 		{"none.yaml", "none.yaml"},
+		{"other.yaml", "the sides are of different operations: "},
 	} {
 		_, _, err := s.interleave(t.Context(), interleaving(path, "one.yaml", tt.file, 1))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
