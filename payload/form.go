@@ -19,6 +19,23 @@ const (
 		`file:PATH; file(PATH[,random][,delim=TEXT][,match=REGEXP]), such as file(lines.txt,random) or file(blobs.bin,delim=\0), and match= at the end: its commas and blanks are the expression's`
 )
 
+// A settingError is the error of one text of a Spec.
+type settingError struct {
+	setting string
+	err     error
+}
+
+func (e *settingError) Error() string { return e.err.Error() }
+func (e *settingError) Unwrap() error { return e.err }
+
+// SettingOf is which text of a Spec an error of New is about: size, payload, key or header.
+func SettingOf(err error) string {
+	if e, ok := errors.AsType[*settingError](err); ok {
+		return e.setting
+	}
+	return ""
+}
+
 // specError returns the error of a specification: its text, the reason, and the valid
 // forms.
 func specError(what, text string, why error, forms string) error {

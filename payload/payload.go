@@ -70,7 +70,7 @@ type Generator struct {
 }
 
 // New parses the specification, and reads the payload file if it names one. An error
-// lists the valid forms.
+// lists the valid forms; SettingOf says which text it is about.
 func New(s Spec) (*Generator, error) {
 	g := &Generator{
 		sizeSeed:  mix(s.Seed, saltSize),
@@ -79,15 +79,18 @@ func New(s Spec) (*Generator, error) {
 	}
 	var err error
 	if g.sizes, err = parseSizes(orDefault(s.Size, "100")); err != nil {
-		return nil, err
+		return nil, &settingError{"size", err}
 	}
 	if g.values, err = parseValues(orDefault(s.Payload, "random"), g.valueSeed); err != nil {
-		return nil, err
+		return nil, &settingError{"payload", err}
 	}
 	if g.keys, err = parseKeys(orDefault(s.Key, "none"), g.keySeed); err != nil {
-		return nil, err
+		return nil, &settingError{"key", err}
 	}
-	return g, g.parseHeaders(s)
+	if err := g.parseHeaders(s); err != nil {
+		return nil, &settingError{"header", err}
+	}
+	return g, nil
 }
 
 func orDefault(s, otherwise string) string {

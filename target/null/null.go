@@ -89,7 +89,7 @@ func generator(spec *target.Spec) (*payload.Generator, error) {
 	events.Seed, events.Pooled = spec.Seed, !fresh(spec)
 	gen, err := payload.New(events)
 	if err != nil {
-		return nil, &target.Error{Doing: "make the payload", Err: err, Hint: "carronade help events lists the forms"}
+		return nil, &target.Error{Doing: "read --" + payload.SettingOf(err), Err: err, Hint: "carronade help events lists the forms"}
 	}
 	return gen, nil
 }

@@ -222,7 +222,7 @@ func (c *Config) parse(s *target.Spec, v target.Values, props map[string]string)
 	if !c.OnlyReads() {
 		// Only to report errors in them before connecting to a broker.
 		if _, err := payload.New(c.Events()); err != nil {
-			return err
+			return &target.Error{Doing: "read --" + payload.SettingOf(err), Err: err, Hint: "carronade help events lists the forms"}
 		}
 	}
 	if err := c.parseTopics(v); err != nil {
