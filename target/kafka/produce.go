@@ -67,7 +67,7 @@ func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err err
 	if p.codec, err = kafka.ParseCodec(cfg.Compression); err != nil {
 		return nil, err
 	}
-	p.gen, err = payload.New(cfg.Events())
+	p.gen, err = payload.New(cfg.Events)
 	if err != nil {
 		return nil, err
 	}

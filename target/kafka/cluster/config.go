@@ -65,14 +65,12 @@ type Config struct {
 	DeliveryTimeout time.Duration
 	Txn             Transactions
 
-	// How events are generated, in the forms of package payload.
-	size, payload, key string
-	headers            []string
-	Pool               int64 // bytes of encoded batches a lane keeps
-	Fresh              bool  // generate new bytes for every event
-	Verify, RoundTrip  bool  // stamp events where they have room
-	Compacted          bool  // a verified run in a topic that keeps the last event of each key
-	seed, RunID        uint64
+	Events            payload.Spec // how events are generated
+	Pool              int64        // bytes of encoded batches a lane keeps
+	Fresh             bool         // generate new bytes for every event
+	Verify, RoundTrip bool         // stamp events where they have room
+	Compacted         bool         // a verified run in a topic that keeps the last event of each key
+	RunID             uint64
 
 	// Consuming.
 	Group       string
@@ -150,15 +148,14 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *Config {
 		concurrency: s.Concurrency,
 		BatchEvents: s.BatchEvents,
 
-		size:      v.String("size"),
-		payload:   v.String("payload"),
-		key:       v.String("key"),
-		headers:   v.List("header"),
+		Events: payload.Spec{
+			Seed: s.Seed, Size: v.String("size"), Payload: v.String("payload"), Key: v.String("key"), Headers: v.List("header"),
+			Pooled: !v.Bool("fresh"),
+		},
 		Pool:      v.Size("pool"),
 		Fresh:     v.Bool("fresh"),
 		Verify:    s.Verify,
 		RoundTrip: s.RoundTrip || s.Op == OpRoundTrip,
-		seed:      s.Seed,
 		RunID:     s.RunID,
 
 		ClientConfig: v.String("client-config"),
@@ -221,7 +218,7 @@ func (c *Config) parse(s *target.Spec, v target.Values, props map[string]string)
 	}
 	if !c.OnlyReads() {
 		// Only to report errors in them before connecting to a broker.
-		if _, err := payload.New(c.Events()); err != nil {
+		if _, err := payload.New(c.Events); err != nil {
 			return &target.Error{Doing: "read --" + payload.SettingOf(err), Err: err, Hint: "carronade help events lists the forms"}
 		}
 	}
@@ -237,11 +234,6 @@ func (c *Config) parse(s *target.Spec, v target.Values, props map[string]string)
 	c.Security.clientID = c.ClientID
 	c.Security.via = s.Dial
 	return nil
-}
-
-// Events describes the events that are produced.
-func (c *Config) Events() payload.Spec {
-	return payload.Spec{Seed: c.seed, Size: c.size, Payload: c.payload, Key: c.key, Headers: c.headers, Pooled: !c.Fresh}
 }
 
 // parseServers reads the seed brokers and the topic.
@@ -369,7 +361,7 @@ func (c *Config) check() error {
 		return contradiction(fmt.Sprintf("an idempotent producer may have 5 batches in flight, not %d", c.MaxInFlight),
 			"give --max-in-flight 5, or leave out --idempotent")
 	}
-	if c.Partitioner.Kind == "murmur2" && (c.key == "" || c.key == "none") {
+	if c.Partitioner.Kind == "murmur2" && (c.Events.Key == "" || c.Events.Key == "none") {
 		return contradiction("partitioner murmur2 needs keys", "add --key 'uniform(1000)', or choose --partitioner roundrobin")
 	}
 	if c.Group != "" && c.Engine != EngineClient {

@@ -76,7 +76,7 @@ type sender struct {
 func NewProducer(ctx context.Context, cl *cluster.Cluster) (_ *Producer, err error) {
 	c := cl.Config
 	p := &Producer{cl: cl, cfg: c}
-	p.gen, err = payload.New(c.Events())
+	p.gen, err = payload.New(c.Events)
 	if err != nil {
 		return nil, err
 	}
