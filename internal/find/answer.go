@@ -74,7 +74,7 @@ type Tried struct {
 	Report   string        `json:"report,omitempty"`
 	Achieved float64       `json:"achieved"` // events a second
 	Elapsed  time.Duration `json:"elapsed_ns"`
-	Times    []Quantile    `json:"times,omitempty"`   // of the limited times
+	Times    []Quantile    `json:"times,omitempty"` // of the limited times
 	Trust    Trust         `json:"trust,omitempty"`
 	Verdict  *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
 }
