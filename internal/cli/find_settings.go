@@ -113,6 +113,13 @@ func (s *session) resolveSearch(f *searching, t *command.Settings, file *workloa
 		}
 	}
 	f.Times = report.TimeLimits(f.limits)
+	if _, refused := f.Next(nil); refused != nil { // nothing else ends a search before its first trial
+		hint := "give a larger --budget, or a limit on a shorter time"
+		if f.Reading {
+			hint = "give a larger --budget"
+		}
+		return nil, &words{Err: fmt.Errorf("--budget: %s", refused.Why), Hint: hint}
+	}
 	return w, nil
 }
 
