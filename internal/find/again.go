@@ -12,7 +12,7 @@ import (
 
 // tried is the outcome as it stands in an answer.
 func (o *Outcome) tried() Tried {
-	return Tried{Trial: o.Trial, Report: o.ReportID, Achieved: o.Achieved, Elapsed: o.Elapsed, Times: o.Times}
+	return Tried{Trial: o.Trial, Report: o.ReportID, Achieved: o.Achieved, Elapsed: o.Elapsed, Times: o.Times, Trust: o.Trust}
 }
 
 // Again answers other limits from the outcomes of trials that were run already, judged with the

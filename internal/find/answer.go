@@ -61,6 +61,7 @@ type Answer struct {
 	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
 	AfterOverload *Verdict      `json:"after_overload,omitempty"`
 	Soak          *Soaked       `json:"soak,omitempty"`       // nil: not requested, or it did not end
+	Deciding      *Deciding     `json:"deciding,omitempty"`   // nil: no trial decides
 	Knee          *Knee         `json:"knee,omitempty"`       // of a search over the number of requests in flight
 	Bottleneck    *Bottleneck   `json:"bottleneck,omitempty"` // nil: no rate fails
 	Trials        []Tried       `json:"trials"`
@@ -73,7 +74,8 @@ type Tried struct {
 	Report   string        `json:"report,omitempty"`
 	Achieved float64       `json:"achieved"` // events a second
 	Elapsed  time.Duration `json:"elapsed_ns"`
-	Times    []Quantile    `json:"times,omitempty"`   // of the limited times
+	Times    []Quantile    `json:"times,omitempty"` // of the limited times
+	Trust    Trust         `json:"trust,omitempty"`
 	Verdict  *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
 }
 

@@ -573,4 +573,5 @@ func (s *search) conclude() {
 			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", units.FormatRate(p.rate), units.FormatRate(fails)))
 		}
 	}
+	a.Deciding = a.deciding()
 }

@@ -94,8 +94,12 @@ type Remark struct {
 	Name, Text string
 }
 
-// Inversion is the name of remarks on trials that contradict each other.
-const Inversion = "inversion"
+// The names of remarks on what makes an answer doubtful: trials that contradict each other, and those
+// that the generator may have affected.
+const (
+	Inversion = "inversion"
+	Doubtful  = "trust"
+)
 
 // Remarks are what is known beside the answer: its width, how the system behaves around it, and
 // where trials contradict each other.
@@ -111,6 +115,11 @@ func (a *Answer) Remarks() []Remark {
 		say("precision", fmt.Sprintf("%s, %s was asked for: the budget did not suffice for more", units.FormatPercent(a.Precision), units.FormatPercent(a.Wanted)))
 	case a.Ending == Found:
 		say("precision", units.FormatPercent(a.Precision))
+	}
+	if a.Deciding != nil {
+		if text := a.Deciding.text(); text != "" {
+			say(Doubtful, text)
+		}
 	}
 	if k := a.CurveKnee(); k != nil {
 		say("knee", k.String())

@@ -88,6 +88,8 @@ type Outcome struct {
 	Broken string
 	// Generator says why the outcome says nothing of the system. Empty: it does.
 	Generator string
+	// Trust says whether the report is noisy or not trusted.
+	Trust Trust
 	// Doubt says why the generator may be the cause of what is wrong, if the report is not
 	// trusted.
 	Doubt string

@@ -145,11 +145,14 @@ func (s *Search) verdicts() []Verdict {
 		}
 	}
 	for _, r := range s.Remarks() {
-		mark := Remark
-		if r.Name == find.Inversion {
+		on, mark := OnSystem, Remark
+		switch r.Name {
+		case find.Inversion:
 			mark = Caution
+		case find.Doubtful:
+			on, mark = OnGenerator, Caution
 		}
-		say(OnSystem, mark, r.Name, r.Text)
+		say(on, mark, r.Name, r.Text)
 	}
 	return out
 }

@@ -119,6 +119,7 @@ func TestSearchIsDocumented(t *testing.T) {
 // Both forms of the text begin with the answer and fit 80 columns.
 func TestSearchText(t *testing.T) {
 	d := searched()
+	d.Search.Deciding = &find.Deciding{Trials: 5, Noisy: 2}
 	var brief, full bytes.Buffer
 	if err := d.Brief(&brief, layout.Style{}, Condition{Name: "report", Text: "f1234567"}); err != nil {
 		t.Fatal(err)
@@ -130,7 +131,7 @@ func TestSearchText(t *testing.T) {
 		if !strings.HasPrefix(text, "ceiling 948 to 997/s (p99 < 50 ms); limited by:") {
 			t.Errorf("it begins with %.60s", text)
 		}
-		for _, want := range []string{"inversion", "knee", "precision", "produce kafka://127.0.0.1:9092/orders, acks all", "holds: 0.3 %"} {
+		for _, want := range []string{"inversion", "knee", "precision", "trust         of 5 trials that the answer rests on, 2 were noisy", "produce kafka://127.0.0.1:9092/orders, acks all", "holds: 0.3 %"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("no %s in\n%s", want, text)
 			}

@@ -55,6 +55,20 @@ func trialReport(late uint64) *Document {
 	return d
 }
 
+// An outcome says how far the generator may have affected its trial.
+func TestTrialTrust(t *testing.T) {
+	o := &find.Options{Times: TimeLimits(limitsOf(t, "p99<50ms"))}
+	for level, want := range map[measure.Level]find.Trust{measure.Trusted: "", measure.Noisy: find.Noisy, measure.NotTrusted: find.NotTrusted} {
+		for _, role := range []find.Role{find.Probe, find.Confirm} {
+			d := trialReport(0)
+			d.Trust = measure.Trust{OK: level != measure.NotTrusted, Level: level}
+			if got := TrialOutcome(o, find.Trial{Role: role, Rate: 100, Measure: 4 * time.Second, Slot: time.Second}, d, nil, time.Second).Trust; got != want {
+				t.Errorf("%s, %s: got %q, want %q", level, role, got, want)
+			}
+		}
+	}
+}
+
 // The slots of an outcome have the late events of a report, also those answered after the end.
 func TestTrialOutcome(t *testing.T) {
 	limits := limitsOf(t, "p99<50ms", "max<1s", "throughput>=90/s")

@@ -529,6 +529,7 @@ declare module "carronade" {
     inversions?: string[];
     after_overload?: Verdict | null;
     soak?: Soaked | null;
+    deciding?: Deciding | null;
     knee?: Knee | null;
     bottleneck?: Bottleneck | null;
     trials: Tried[];
@@ -909,6 +910,12 @@ declare module "carronade" {
     thirds: Third[];
   }
 
+  export interface Deciding {
+    trials: number;
+    noisy: number;
+    not_trusted: number;
+  }
+
   export interface Knee {
     enough: number;
     enough_throughput: number;
@@ -938,6 +945,7 @@ declare module "carronade" {
     achieved: number;
     elapsed_ns: number;
     times?: Quantile[];
+    trust?: string;
     verdict?: Verdict | null;
   }
 
