@@ -107,6 +107,10 @@ func TestCurveKnee(t *testing.T) {
 		{"flat, then steep", join(at(100, 10), at(200, 11), at(400, 12), at(500, 90)), "400/s, at p99 12 ms: above it times grow faster than the rate"},
 		{"one stall counts little", join(at(100, 10), at(200, 11), at(400, 12, 900, 13), at(500, 90)), "400/s, at p99 13 ms: above it times grow faster than the rate"},
 		{"steep from the start", join(at(100, 10), at(200, 30), at(400, 90)), "at or below 100/s, the lowest rate measured, with p99 10 ms"},
+		{"falling, then steep", join(at(100, 20), at(200, 11), at(400, 12), at(500, 90)), "400/s, at p99 12 ms: above it times grow faster than the rate"},
+		{"falling", join(at(100, 20), at(200, 12), at(400, 7), at(500, 6)), ""},
+		{"falling, and hardly rising", join(at(100, 20), at(200, 12), at(400, 5), at(500, 8)), ""},
+		{"flat to the end", join(at(100, 10), at(200, 11), at(400, 12)), ""},
 		{"two rates", join(at(100, 10), at(200, 30)), ""},
 		{"none", nil, ""},
 	} {

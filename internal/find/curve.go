@@ -59,7 +59,9 @@ type CurveKnee struct {
 }
 
 // CurveKnee is the knee of the load-latency curve: the measured rate with the largest ratio of rate
-// to the limited time (Kleinrock's power). Nil if fewer than three rates have times.
+// to the limited time (Kleinrock's power). Nil if fewer than three rates have times, or if these do not
+// show that times grow with the rate: the highest rate has the largest ratio, or takes no longer than the
+// lowest one. A client that fills batches has shorter times at higher rates.
 func (a *Answer) CurveKnee() *CurveKnee {
 	curve := a.Curve()
 	if len(curve) == 0 {
@@ -81,13 +83,21 @@ func (a *Answer) CurveKnee() *CurveKnee {
 		return nil
 	}
 	var best *CurveKnee
+	var first, last Quantile
 	for i, rate := range rates {
 		qs := at[rate]
 		slices.SortFunc(qs, func(a, b Quantile) int { return cmp.Compare(a.At, b.At) })
-		k := CurveKnee{Rate: rate, Time: qs[len(qs)/2], Lowest: i == 0}
+		last = qs[len(qs)/2]
+		if i == 0 {
+			first = last
+		}
+		k := CurveKnee{Rate: rate, Time: last, Lowest: i == 0}
 		if best == nil || k.Rate*best.Time.At.Seconds() > best.Rate*k.Time.At.Seconds() {
 			best = &k
 		}
+	}
+	if best.Rate == rates[len(rates)-1] || last.At <= first.At {
+		return nil
 	}
 	return best
 }
