@@ -285,6 +285,37 @@ func TestPlainLines(t *testing.T) {
 	}
 }
 
+// Where lines cannot be rewritten, there is at most one a second: also of short intervals, and of what is
+// left after the last whole one.
+func TestPlainLinesOfShortIntervals(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		at   []time.Duration
+		want []string
+	}{
+		{"a short trial", []time.Duration{60 * time.Millisecond, 120 * time.Millisecond, 180 * time.Millisecond, 200 * time.Millisecond}, []string{"100 ms"}},
+		{"short intervals", []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond, 2 * time.Second, 2500 * time.Millisecond}, []string{"500 ms", "1.5 s", "2.5 s"}},
+		{"the rest of a run", []time.Duration{time.Second, 2 * time.Second, 2*time.Second + 30*time.Millisecond}, []string{"1 s", "2 s"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			w := NewWatcher(&out, Terminal{})
+			for _, at := range tt.at {
+				s := snapshot(1)
+				s.At = at
+				w.Show(s)
+			}
+			var got []string
+			for line := range strings.Lines(out.String()) {
+				got = append(got, strings.Split(line, "  ")[1])
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s\n%s", diff, out.String())
+			}
+		})
+	}
+}
+
 func TestQuiet(t *testing.T) {
 	var w *Watcher
 	w.Show(snapshot(1))

@@ -13,15 +13,17 @@ import (
 
 // A Terminal describes the output of a watcher.
 type Terminal struct {
-	Rewrite bool       // lines can be rewritten in place; otherwise a plain line per interval
+	Rewrite bool       // lines can be rewritten in place; otherwise a plain line per interval, at most one a second
 	Color   bool       // ANSI colors are wanted
 	ASCII   bool       // block characters may not be shown
 	Columns func() int // current width; nil or 0: 80
 }
 
-// redraw is the minimum time between updates of the status: intervals may be too
-// short to be readable.
-const redraw = 100 * time.Millisecond
+// The minimum time between updates of the status: intervals may be too short to be readable.
+const (
+	redraw    = 100 * time.Millisecond
+	plainLine = time.Second // where lines cannot be rewritten; a short last interval has none
+)
 
 // A Watcher shows the snapshots of one run. It is safe for concurrent use. A nil
 // Watcher shows nothing. Write errors are ignored: a run does not end because its
@@ -53,15 +55,19 @@ func (w *Watcher) Show(s load.Snapshot) {
 	}
 	_, n := rateOf(&s)
 	w.rates = appendRate(w.rates, perSecond(n, s.Interval.Length()))
+	least := redraw
+	if !w.t.Rewrite {
+		least = plainLine
+	}
+	if w.drawn && s.At-w.at < least && s.At >= w.at {
+		return
+	}
+	w.drawn, w.at = true, s.At
 	st := statusOf(&s, w.rates)
 	if !w.t.Rewrite {
 		fmt.Fprintln(w.w, st.line())
 		return
 	}
-	if w.drawn && s.At-w.at < redraw && s.At >= w.at {
-		return
-	}
-	w.drawn, w.at = true, s.At
 	w.draw(st.lines(w.columns(), layout.Style{Color: w.t.Color, ASCII: w.t.ASCII}))
 }
 
