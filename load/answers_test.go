@@ -38,6 +38,31 @@ func TestAnswersByWhenTheyCame(t *testing.T) {
 	}
 }
 
+// TestUnknownIsNotRefused: what may have been written before its connection was lost was not refused, whatever
+// the lane says.
+func TestUnknownIsNotRefused(t *testing.T) {
+	for _, tt := range []struct {
+		outcome Outcome
+		class   string
+	}{
+		{Outcome{Failed: 2, Class: Refused, Text: "no connection"}, "refused"},
+		{Outcome{Unknown: 2, Class: Refused, Text: "connection lost"}, "disconnected"},
+		{Outcome{Failed: 1, Unknown: 1, Class: Refused, Text: "connection lost"}, "disconnected"},
+		{Outcome{Unknown: 2, Class: Timeout, Text: "late"}, "timeout"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var seen string
+			plan := Plan{Concurrency: 1, BatchEvents: 2, Measurement: Limits{Events: 4}, Observe: func(all []Outcome) { seen = all[0].Class.String() }}
+			r := fireTest(t, plan, newFake(Single(), 1, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+				return at + time.Millisecond, tt.outcome
+			}))
+			if len(r.Classes) != 1 || r.Classes[tt.class] != 4 || seen != tt.class {
+				t.Errorf("%+v: classes %v, and an observer saw %s; want 4 %s", tt.outcome, r.Classes, seen, tt.class)
+			}
+		})
+	}
+}
+
 // TestNeverSentIsNotAnswered: events that were never written failed without an answer.
 func TestNeverSentIsNotAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

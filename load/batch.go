@@ -75,17 +75,27 @@ type Class uint8
 const (
 	OK           Class = iota
 	Timeout            // no answer in time, or the system said that it timed out
-	Refused            // no connection, or the connection was lost
+	Refused            // no connection, or the connection was lost; of unknown events the engine makes it Disconnected
 	Throttled          // the system asked for a lower rate
 	Rejected           // the system refused the events as invalid
 	Protocol           // an invalid answer, or an unsupported version
 	Canceled           // the run ended first
 	TooLarge           // larger than the system accepts
 	Unauthorized       // not allowed, or not authenticated
+	Disconnected       // unknown: the connection was lost before an answer came
 	classes
 )
 
-var classNames = [classes]string{"ok", "timeout", "refused", "throttled", "rejected", "protocol", "canceled", "too-large", "unauthorized"}
+// OfUnknown returns the class of events without a certain answer: nothing refused what may have been
+// written before the connection was lost.
+func (c Class) OfUnknown() Class {
+	if c == Refused {
+		return Disconnected
+	}
+	return c
+}
+
+var classNames = [classes]string{"ok", "timeout", "refused", "throttled", "rejected", "protocol", "canceled", "too-large", "unauthorized", "disconnected"}
 
 // String returns the name used in reports, such as "too-large".
 func (c Class) String() string {

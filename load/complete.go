@@ -85,6 +85,9 @@ func (o *Outcome) bytesOf(n int32) uint64 {
 
 // complete accounts for a batch with its final outcome.
 func (t *thread) complete(o *Outcome, now time.Duration) {
+	if o.Unknown > 0 {
+		o.Class = o.Class.OfUnknown()
+	}
 	ls := t.laneOf(int(o.Lane))
 	batches := o.count()
 	arrived, noticed := t.arrivedAt(o)

@@ -260,6 +260,9 @@ func (s *Stage) complete(reads []Outcome) {
 
 // record adds a completed read to the tally.
 func (s *Stage) record(r *stageRead, o *Outcome) {
+	if o.Unknown > 0 {
+		o.Class = o.Class.OfUnknown()
+	}
 	if o.Acked < o.Events && s.text == "" {
 		s.text = o.Text
 	}

@@ -91,8 +91,8 @@ func TestAPMAnswers(t *testing.T) {
 			w.WriteHeader(http.StatusAccepted)
 			fmt.Fprintf(w, `{"accepted":%d,"errors":[{"message":"the name is missing"}]}`, n-1)
 		}, acked: count - count/4, failed: count / 4, class: "rejected", status: 202, says: "the name is missing"},
-		{name: "cut short", answer: cut("HTTP/1.1 202 Accepted\r\nContent-Length: 100\r\n\r\n{\"accepted\":"), unknown: count, class: "refused"},
-		{name: "no answer", answer: cut(""), unknown: count, class: "refused"},
+		{name: "cut short", answer: cut("HTTP/1.1 202 Accepted\r\nContent-Length: 100\r\n\r\n{\"accepted\":"), unknown: count, class: "disconnected"},
+		{name: "no answer", answer: cut(""), unknown: count, class: "disconnected"},
 		{name: "not HTTP", answer: cut("hello, not HTTP\r\n\r\n"), unknown: count, class: "protocol"},
 		{name: "no gzip", args: []string{"--gzip", "1"}, answer: text(415, `{"error":"unsupported encoding"}`), failed: count, class: "rejected", status: 415, says: "unsupported encoding"},
 		{name: "queue full", answer: text(503, `{"accepted":0,"errors":[{"message":"queue is full"}]}`), failed: count, class: "throttled", status: 503, says: "queue is full"},

@@ -178,7 +178,7 @@ func TestFaults(t *testing.T) {
 				r.Discard(length)
 				return n != 3 && respond(c, r, 0, accepted)
 			},
-			class: load.Refused, unknown: 5, text: "the server closed the connection",
+			class: load.Disconnected, unknown: 5, text: "the server closed the connection",
 		},
 		{
 			name: "an answer cut short",
@@ -189,7 +189,7 @@ func TestFaults(t *testing.T) {
 				}
 				return respond(c, r, length, accepted)
 			},
-			class: load.Refused, unknown: 5, text: "the server closed the connection",
+			class: load.Disconnected, unknown: 5, text: "the server closed the connection",
 		},
 		{
 			name: "chunks cut short",
@@ -200,7 +200,7 @@ func TestFaults(t *testing.T) {
 				}
 				return respond(c, r, length, accepted)
 			},
-			class: load.Refused, unknown: 5, text: "the server closed the connection",
+			class: load.Disconnected, unknown: 5, text: "the server closed the connection",
 		},
 		{
 			name: "garbage",
@@ -378,8 +378,8 @@ func TestServerNeverComesBack(t *testing.T) {
 	s.stop()
 	began := time.Now()
 	r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 100}})
-	if c := r.Measurement.Counts; c.Acked > 0 || c.Failed+c.Unknown != 100 || r.Classes["refused"] != 100 {
-		t.Errorf("acked %d, failed %d, unknown %d, classes %v; want 100 refused", c.Acked, c.Failed, c.Unknown, r.Classes)
+	if c := r.Measurement.Counts; c.Acked > 0 || c.Failed+c.Unknown != 100 || r.Classes["refused"] != c.Failed || r.Classes["disconnected"] != c.Unknown {
+		t.Errorf("acked %d, failed %d, unknown %d, classes %v; want 100, those that failed refused and the unknown ones disconnected", c.Acked, c.Failed, c.Unknown, r.Classes)
 	}
 	if d := time.Since(began); d > 10*time.Second {
 		t.Errorf("it took %v", d)
@@ -431,11 +431,11 @@ func TestFaultsOfHTTPLanes(t *testing.T) {
 	}{
 		{
 			name: "chunks cut short", answer: "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
-			want: load.Outcome{Unknown: 5, Class: load.Refused},
+			want: load.Outcome{Unknown: 5, Class: load.Disconnected},
 		},
 		{
 			name: "an answer cut short", answer: "HTTP/1.1 202 Accepted\r\nContent-Length: 40\r\n\r\n{\"accep",
-			want: load.Outcome{Unknown: 5, Class: load.Refused},
+			want: load.Outcome{Unknown: 5, Class: load.Disconnected},
 		},
 		{
 			name: "chunks", answer: "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\nE\r\n{\"accepted\":5}\r\n0\r\n\r\n",

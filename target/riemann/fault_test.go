@@ -284,7 +284,7 @@ func TestServerNeverComesBack(t *testing.T) {
 			f.resetAll()
 			r := runPlan(t, sess, load.Plan{Measurement: tt.measurement})
 			h := r.Measurement
-			if h.Counts.Failed == 0 || r.Classes["refused"] != h.Counts.Failed+h.Unknown {
+			if h.Counts.Failed == 0 || r.Classes["refused"] != h.Counts.Failed || r.Classes["disconnected"] != h.Unknown {
 				t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 			}
 			if got := h.Counts.Failed + h.Unknown; got != tt.want && (tt.want > 0 || got > 10_000) {
@@ -379,7 +379,7 @@ func TestHalfClose(t *testing.T) {
 	})
 	r := runPlan(t, sess, load.Plan{Measurement: load.Limits{Events: 20}, MaxInFlight: 10})
 	h := r.Measurement
-	if h.Unknown == 0 || h.Acked == 0 || h.Acked+h.Unknown != 20 || r.Classes["refused"] != h.Unknown {
+	if h.Unknown == 0 || h.Acked == 0 || h.Acked+h.Unknown != 20 || r.Classes["disconnected"] != h.Unknown {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}
 	if !strings.Contains(r.Failures[0].Text, "closed the connection") {

@@ -23,7 +23,7 @@ const (
 )
 
 var statusCodes = map[string]int{
-	"timeout": 6, "refused": 5, "throttled": 10, "rejected": 10, "protocol": 8, "canceled": 2, "too-large": 9, "unauthorized": 12,
+	"timeout": 6, "refused": 5, "disconnected": 5, "throttled": 10, "rejected": 10, "protocol": 8, "canceled": 2, "too-large": 9, "unauthorized": 12,
 }
 
 // An operation is a row of op.trace.csv. Times are in microseconds; those not above

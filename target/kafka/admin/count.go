@@ -81,7 +81,9 @@ func (t *work) record(a *attempt, done time.Duration) {
 			d.Events, d.Bytes = a.events, a.bytes
 		} else {
 			class, certain := cluster.Classify(err)
-			certain = certain || a.notRequested
+			if certain = certain || a.notRequested; !certain {
+				class = class.OfUnknown()
+			}
 			d.Class, d.Certain = class.String(), certain
 			failed = failed || certain
 			t.failed(d.Class, certain, err)
