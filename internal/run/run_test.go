@@ -41,6 +41,7 @@ type fakeKind struct {
 	// not know its connections.
 	lostFrom, lostUntil time.Duration
 	feed                time.Duration // its reader gets an event as often while there is a connection; 0: only what was sent
+	feedFor             time.Duration // how long, from opening; 0: always
 	says                time.Duration // interval at which it says that the log is empty, while there is a connection; 0: never
 	// sees reports whether a reader of committed events sees the event of an
 	// index; the first aborted ones were aborted. nil: no transactions.
@@ -211,7 +212,7 @@ func (s fakeSource) Receive(ctx context.Context, now func() time.Duration, sink 
 	for {
 		select {
 		case <-fed:
-			if !s.lost() {
+			if !s.lost() && (s.m.feedFor == 0 || time.Since(s.began) <= s.m.feedFor) {
 				sink(0, []load.Arrival{{Base: s.seen.Add(1) - 1, Events: 1, Bytes: 10, At: now()}})
 			}
 		case <-ctx.Done():
@@ -232,6 +233,9 @@ func (s answeringSource) Emptied() []time.Duration {
 	at := time.Since(s.began)
 	if s.lost() {
 		at = s.m.lostFrom
+	}
+	if s.m.feed > 0 && (s.m.feedFor == 0 || at < s.m.feedFor) {
+		return []time.Duration{0} // its newest events came after that
 	}
 	return []time.Duration{at.Truncate(s.m.says)}
 }
