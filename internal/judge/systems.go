@@ -122,7 +122,7 @@ func onThisMachine(hosts string) bool {
 	if !strings.Contains(hosts, "localhost") && !strings.Contains(hosts, "127.") && !strings.Contains(hosts, "::1") {
 		return false // most addresses
 	}
-	for _, host := range strings.Split(withoutPorts(hosts), ",") {
+	for host := range strings.SplitSeq(withoutPorts(hosts), ",") {
 		ip := net.ParseIP(strings.Trim(host, "[]"))
 		if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			return false

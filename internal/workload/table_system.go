@@ -3,6 +3,7 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,12 +22,7 @@ var systemKinds = []string{"system-cmd", "system-pid", "system-container", "syst
 // HasSystem reports whether the run has a system under test, which it starts or finds,
 // watches, and reports on.
 func (w *Workload) HasSystem() bool {
-	for _, name := range systemKinds {
-		if w.Has(name) {
-			return true
-		}
-	}
-	return w.Has("system-git") || w.Has("revision") || w.Has("system-vars") || w.Has("system-metrics") || w.Has("system-gc-log")
+	return slices.ContainsFunc(systemKinds, w.Has) || w.Has("system-git") || w.Has("revision") || w.Has("system-vars") || w.Has("system-metrics") || w.Has("system-gc-log")
 }
 
 // systemTable has the settings about the system under test, the same for every kind.
@@ -190,13 +186,8 @@ func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []e
 		}
 	}
 	needs := func(name string, of ...string) {
-		if !w.Has(name) {
+		if !w.Has(name) || slices.ContainsFunc(of, w.Has) {
 			return
-		}
-		for _, o := range of {
-			if w.Has(o) {
-				return
-			}
 		}
 		fault(name, "goes with --%s", "leave it out, or say what to start", strings.Join(of, " or --"))
 	}

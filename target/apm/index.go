@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -213,12 +214,7 @@ func isStatus(err error, codes ...int) bool {
 	if !errors.As(err, &s) {
 		return false
 	}
-	for _, c := range codes {
-		if s.status == c {
-			return true
-		}
-	}
-	return len(codes) == 0
+	return len(codes) == 0 || slices.Contains(codes, s.status)
 }
 
 // ask sends a request and reads its JSON answer into to.
