@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"strings"
@@ -99,9 +100,7 @@ func indexOf(r *store.Row) string {
 		return ""
 	}
 	text := r.Text(indexStore)
-	if text == "" {
-		text = "a store"
-	}
+	text = cmp.Or(text, "a store")
 	text += " at " + indexIdentity(r, address)
 	if n, ok := r.Num(indexNodes); ok {
 		text += ", " + units.Plural(uint64(n), "node")

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -138,9 +139,7 @@ func resolveMix(kinds []target.Kind, flags, file *Document, parts []*Document) (
 			continue
 		}
 		out[i].Workload = w
-		if out[i].Name == "" {
-			out[i].Name = w.Op
-		}
+		out[i].Name = cmp.Or(out[i].Name, w.Op)
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)

@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -286,9 +287,7 @@ func (m *maker) transaction(s *source) {
 			c.expandNames()
 			c.TraceID = s.TraceID
 			c.TransactionID = string(s.ID)
-			if c.ParentID == "" {
-				c.ParentID = string(s.ID)
-			}
+			c.ParentID = cmp.Or(c.ParentID, string(s.ID))
 			start := at.Add(time.Duration(c.Start * 1e6))
 			m.span(c, &start)
 		}

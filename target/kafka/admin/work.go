@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -197,9 +198,7 @@ func prepare(w Work, topic string) (*work, error) {
 	switch w.Op {
 	case List:
 		w.PerRequest = 1
-		if w.Times == 0 {
-			w.Times = 1
-		}
+		w.Times = cmp.Or(w.Times, 1)
 	case Read:
 		w.PerRequest = 1
 		fallthrough
