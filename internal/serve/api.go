@@ -133,7 +133,7 @@ func (p *problem) Error() string { return p.text }
 
 func answerError(w http.ResponseWriter, err error) {
 	p := &problem{status: statusOf(err), text: err.Error()}
-	if e := (*target.Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*target.Error](err); ok {
 		p.hint = e.Hint
 	}
 	errors.As(err, &p)

@@ -192,8 +192,7 @@ func orNone(d *Document) *Document {
 
 // inPart says in which part an error is, unless it has a line of a file.
 func inPart(i int, err error) error {
-	var e *Error
-	if errors.As(err, &e) && strings.Contains(e.Where, ":") {
+	if e, ok := errors.AsType[*Error](err); ok && strings.Contains(e.Where, ":") {
 		return err
 	}
 	return fmt.Errorf("part %d: %w", i+1, err)

@@ -173,7 +173,7 @@ func (x *index) identify(ctx context.Context) error {
 
 // explain adds a hint to an error of the store. net/http repeats the address in it.
 func (x *index) explain(doing string, err error) *target.Error {
-	if u := (*url.Error)(nil); errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return &target.Error{Doing: doing, Err: err, Hint: x.hint(err)}
