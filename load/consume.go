@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,9 +84,7 @@ type readLog struct {
 
 // NewReading prepares a consuming run.
 func NewReading(plan ReadPlan, src Source) *Reading {
-	if plan.Interval == 0 {
-		plan.Interval = defaultInterval
-	}
+	plan.Interval = cmp.Or(plan.Interval, defaultInterval)
 	r := &Reading{plan: plan, src: src, measurementAt: plan.Warmup, measurementEnd: Never, abort: make(chan struct{}), done: make(chan struct{})}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	if plan.Measurement.Time > 0 {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,15 +81,9 @@ func New(plan Plan, target Target) (*Run, error) {
 	if plan.Schedule != nil && plan.Concurrency > 0 {
 		return nil, errors.New("a run has a schedule or a concurrency, not both")
 	}
-	if plan.MaxInFlight == 0 {
-		plan.MaxInFlight = defaultInFlight
-	}
-	if plan.Drain == 0 {
-		plan.Drain = defaultDrain
-	}
-	if plan.Interval == 0 {
-		plan.Interval = defaultInterval
-	}
+	plan.MaxInFlight = cmp.Or(plan.MaxInFlight, defaultInFlight)
+	plan.Drain = cmp.Or(plan.Drain, defaultDrain)
+	plan.Interval = cmp.Or(plan.Interval, defaultInterval)
 	if g, ok := target.(SelfBatcher); ok {
 		plan.Linger, plan.MaxInFlight = 0, g.OwnBatching()
 	}

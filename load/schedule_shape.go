@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,10 +83,8 @@ func split(text string, sep byte) ([]string, error) {
 		return nil, fmt.Errorf("a ( without its )")
 	}
 	parts = append(parts, strings.TrimSpace(text[from:]))
-	for _, p := range parts {
-		if p == "" {
-			return nil, fmt.Errorf("nothing between two %q, or at an end; shapes are\n%s", sep, ShapeForms)
-		}
+	if slices.Contains(parts, "") {
+		return nil, fmt.Errorf("nothing between two %q, or at an end; shapes are\n%s", sep, ShapeForms)
 	}
 	return parts, nil
 }
@@ -151,10 +150,8 @@ func form(name string) string {
 }
 
 func wantValues(name string, values []string, n ...int) error {
-	for _, k := range n {
-		if len(values) == k {
-			return nil
-		}
+	if slices.Contains(n, len(values)) {
+		return nil
 	}
 	return fmt.Errorf("%s does not take %d values: it is written %s", name, len(values), form(name))
 }

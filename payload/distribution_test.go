@@ -266,7 +266,7 @@ func TestText(t *testing.T) {
 		t.Fatalf("got %d words, want 256", got)
 	}
 	known := map[string]bool{}
-	for _, w := range strings.Fields(wordList) {
+	for w := range strings.FieldsSeq(wordList) {
 		if len(w) > 15 || known[w] {
 			t.Errorf("word %q is too long or repeated", w)
 		}

@@ -57,8 +57,7 @@ func (g *Generator) parseHeaders(s Spec) error {
 // compile compiles a part of a text, at an offset of the whole text: errors name places in the whole.
 func compile(text string, at int, o TemplateOptions) (*Template, error) {
 	t, err := ParseTemplate(text, o)
-	var wrong *TemplateError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*TemplateError](err); ok {
 		wrong.Column += at
 	}
 	return t, err

@@ -115,8 +115,7 @@ func TestSeedCollate(t *testing.T) {
 	}
 
 	text := run(t, "collate", "no-rum", "branch=trace-apm-server", "--store", place).want(t, 0).stdout
-	lines := strings.Split(text, "\n")
-	for _, l := range lines {
+	for l := range strings.SplitSeq(text, "\n") {
 		if !strings.HasPrefix(l, "report id") {
 			continue
 		}

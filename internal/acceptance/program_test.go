@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -286,10 +287,8 @@ func (e ended) want(t testing.TB, code int) ended {
 // wantOne checks that the exit code is one of several.
 func (e ended) wantOneOf(t testing.TB, codes ...int) ended {
 	t.Helper()
-	for _, c := range codes {
-		if e.code == c {
-			return e
-		}
+	if slices.Contains(codes, e.code) {
+		return e
 	}
 	t.Fatalf("exit %d, want one of %v\nstderr:\n%.3000s\nstdout:\n%s", e.code, codes, e.stderr, brief(e.stdout))
 	return e

@@ -142,7 +142,6 @@ func (u *Suite) tables(ctx context.Context, place string, runs int) (sample, err
 		return nil, err
 	}
 	var tables []struct {
-		Side string
 		Runs []struct {
 			PerS float64 `json:"per_s"`
 		}

@@ -156,7 +156,7 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 	a := fleet.AgentConfig{Bus: b, Spool: spool, Info: thisProcess(info), Kinds: s.Kinds, Host: system.Describe(), Logf: s.logLine}
 	a.Allow = func(settings []workload.Entry) error {
 		err := rules.Document(s.Kinds, settings)
-		if r := (*serve.Refusal)(nil); errors.As(err, &r) { // the operator prints the text alone
+		if r, ok := errors.AsType[*serve.Refusal](err); ok { // the operator prints the text alone
 			err = fmt.Errorf("%w: %s", err, r.Way)
 		}
 		return err

@@ -21,7 +21,6 @@ import (
 	otlppb "go.opentelemetry.io/proto/slim/otlp/metrics/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-
 )
 
 // A publishedRun is a run that serves its metrics at addr.
@@ -174,7 +173,7 @@ func (p *pushes) families() (out []*dto.MetricFamily) {
 		labels := func(of map[string]string) (out []*dto.LabelPair) {
 			for _, from := range []map[string]string{all, of} {
 				for k, v := range from {
-					out = append(out, &dto.LabelPair{Name: proto.String(strings.ReplaceAll(k, ".", "_")), Value: &v})
+					out = append(out, &dto.LabelPair{Name: new(strings.ReplaceAll(k, ".", "_")), Value: &v})
 				}
 			}
 			return out
@@ -223,9 +222,9 @@ func number(p *otlppb.NumberDataPoint) *float64 {
 // native makes a native histogram. Its buckets have an index one higher than in OTLP.
 func native(p *otlppb.ExponentialHistogramDataPoint) *dto.Histogram {
 	h := &dto.Histogram{
-		SampleCount: &p.Count, SampleSum: proto.Float64(p.GetSum()), Schema: &p.Scale,
+		SampleCount: &p.Count, SampleSum: new(p.GetSum()), Schema: &p.Scale,
 		ZeroThreshold: proto.Float64(0), ZeroCount: &p.ZeroCount,
-		PositiveSpan: []*dto.BucketSpan{{Offset: proto.Int32(p.Positive.Offset + 1), Length: proto.Uint32(uint32(len(p.Positive.BucketCounts)))}},
+		PositiveSpan: []*dto.BucketSpan{{Offset: new(p.Positive.Offset + 1), Length: new(uint32(len(p.Positive.BucketCounts)))}},
 	}
 	last := int64(0)
 	for _, n := range p.Positive.BucketCounts {

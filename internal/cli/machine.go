@@ -129,7 +129,7 @@ func (m *machine) run(ctx context.Context, user string, args []string, stdout, s
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = commandEnd
 	err := cmd.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
 		return exit.ExitCode()
 	}
 	if err != nil {

@@ -139,7 +139,7 @@ func (s *session) permitted(conf *workload.Document, docs ...*workload.Document)
 
 // refusal gives the error of the rules its hint.
 func refusal(err error) error {
-	if r := (*serve.Refusal)(nil); errors.As(err, &r) {
+	if r, ok := errors.AsType[*serve.Refusal](err); ok {
 		return &command.Words{Err: err, Hint: r.Way}
 	}
 	return err
@@ -148,7 +148,7 @@ func refusal(err error) error {
 // allowedAddress checks an address before a connection is made to it. A system may announce others
 // than those that were given.
 func (s *session) allowedAddress(addr string) *conn.NotAllowedError {
-	if r := (*serve.Refusal)(nil); errors.As(s.rules.Address(addr), &r) {
+	if r, ok := errors.AsType[*serve.Refusal](s.rules.Address(addr)); ok {
 		return &conn.NotAllowedError{Err: r, Hint: r.Way}
 	}
 	return nil

@@ -257,8 +257,7 @@ var findOptions = []findOption{
 
 // faultOf makes a fault of the error of a step. Errors of several settings are in one.
 func faultOf(s *scenario.Step, err error) *scenario.Fault {
-	var own *scenario.Fault
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*scenario.Fault](err); ok {
 		return own
 	}
 	f := &scenario.Fault{At: s.At}

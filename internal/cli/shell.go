@@ -182,7 +182,7 @@ func serverAddress(text string) (string, error) {
 	if err == nil {
 		return address, nil
 	}
-	if bad := (*net.AddrError)(nil); errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*net.AddrError](err); ok {
 		err = errors.New(bad.Err)
 	}
 	return "", &words{Err: fmt.Errorf("%q is not the address of a server: %w", text, err), Hint: "such as 127.0.0.1 or load.example.org:8234"}

@@ -31,7 +31,7 @@ func (s *session) standinCommand() *cobra.Command {
 				ctx := standin.EndWithParent(cmd.Context())
 				if err := server.Serve(ctx, s.out, s.Err); err != nil {
 					w := &words{Err: fmt.Errorf("the stand-in could not run: %w", err)}
-					if op := (*net.OpError)(nil); errors.As(err, &op) {
+					if op, ok := errors.AsType[*net.OpError](err); ok {
 						w.Hint = listenHint(op, cmd.Flags())
 					}
 					return w

@@ -74,24 +74,19 @@ func (s *session) openStore(ctx context.Context, place string, existing bool) (s
 // openCluster opens the store in Elasticsearch or OpenSearch, whose indices are created with
 // the first report.
 func openCluster(ctx context.Context, place string, existing bool) (store.Store, error) {
-	open := elastic.Open
-	if existing {
-		open = elastic.OpenExisting
-	}
-	s, err := open(ctx, place)
-	if err != nil {
-		return nil, err // and no store, not one that is nil
-	}
-	return s, nil
+	return opened(ctx, place, existing, elastic.Open, elastic.OpenExisting)
 }
 
 // openFile opens the store in a file.
 func openFile(ctx context.Context, path string, existing bool) (store.Store, error) {
-	open := sqlite.Open
+	return opened(ctx, path, existing, sqlite.Open, sqlite.OpenExisting)
+}
+
+func opened[S store.Store](ctx context.Context, place string, existing bool, open, openExisting func(context.Context, string) (S, error)) (store.Store, error) {
 	if existing {
-		open = sqlite.OpenExisting
+		open = openExisting
 	}
-	s, err := open(ctx, path)
+	s, err := open(ctx, place)
 	if err != nil {
 		return nil, err // and no store, not one that is nil
 	}

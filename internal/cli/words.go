@@ -27,8 +27,7 @@ func (s *session) printError(err error) {
 	hinted := make(map[string]bool)
 	for _, e := range splitErrors(err) {
 		label := "error: "
-		var own *words
-		if errors.As(e, &own) && own.Quiet {
+		if own, ok := errors.AsType[*words](e); ok && own.Quiet {
 			label = ""
 		}
 		s.say(label, e.Error())

@@ -143,7 +143,7 @@ func (s *testStore) run(args ...string) (code int, words string) {
 		return exit.Code, ""
 	}
 	words = err.Error()
-	if w := (*Words)(nil); errors.As(err, &w) {
+	if w, ok := errors.AsType[*Words](err); ok {
 		words += " -> " + w.Hint
 	}
 	return system.ExitFailed, words

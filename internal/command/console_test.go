@@ -34,7 +34,7 @@ func TestArgs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			err := Args(1, 2, "a target")(&cobra.Command{Use: "tool TARGET", DisableFlagsInUseLine: true}, tt.args)
 			got, hint := "", ""
-			if w := (*Words)(nil); errors.As(err, &w) {
+			if w, ok := errors.AsType[*Words](err); ok {
 				got, hint = w.Error(), w.Hint
 			}
 			if got != tt.want || hint != tt.hint {

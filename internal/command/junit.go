@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,9 +44,7 @@ func comparisonSuites(c *judge.Comparison) []export.Suite {
 		s := export.Suite{Name: numbered(title+": "+p.Words(), i, len(c.Pairs)), Facts: map[string]string{
 			"base": strings.Join(p.Base, " "), "candidate": strings.Join(p.Candidate, " "),
 		}}
-		for k, v := range facts {
-			s.Facts[k] = v
-		}
+		maps.Copy(s.Facts, facts)
 		for k, f := range p.Findings {
 			name := "beware"
 			if f.Severe {
@@ -102,9 +101,7 @@ func gateSuites(v *judge.Verification, strict bool) []export.Suite {
 		s := export.Suite{Name: numbered("verify: "+g.Words(), i, len(v.Groups)), Facts: map[string]string{
 			"newest": newest.Short(), "newest reports": strings.Join(slices.Concat(newest.Reports, newest.LeftOut), " "), "revisions before it": fmt.Sprint(len(g.Revisions) - 1),
 		}}
-		for k, v := range facts {
-			s.Facts[k] = v
-		}
+		maps.Copy(s.Facts, facts)
 		failed := false
 		add := func(one export.Case, gate string) {
 			switch {

@@ -165,7 +165,7 @@ func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path strin
 
 // explained adds the file to an error of a reader.
 func (t *ProfileTools) explained(err error, format, name string) error {
-	if at := (*traffic.Error)(nil); errors.As(err, &at) {
+	if _, ok := errors.AsType[*traffic.Error](err); ok {
 		return &Words{Err: fmt.Errorf("%s, as %s: %w", name, format, err), Hint: "check that the file is complete, and its format (--format)"}
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 
 	"carronade/internal/traffic"
 )
@@ -63,12 +64,7 @@ func (s *samples) write() error {
 		return nil
 	}
 	contained := func(delim string) bool {
-		for _, v := range s.values {
-			if bytes.Contains(v, []byte(delim)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(s.values, func(v []byte) bool { return bytes.Contains(v, []byte(delim)) })
 	}
 	s.delim = "\n"
 	for try := 0; contained(s.delim); try++ {

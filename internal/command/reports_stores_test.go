@@ -108,7 +108,7 @@ func runsOn(t *testing.T, terminal bool, args ...string) (r ran) {
 	if err != nil {
 		r.words = err.Error()
 	}
-	if w := (*Words)(nil); errors.As(err, &w) {
+	if w, ok := errors.AsType[*Words](err); ok {
 		r.words += " -> " + w.Hint
 	}
 	r.out, r.notes = out.String(), notes.String()

@@ -22,7 +22,7 @@ func isFilter(word string) bool { return !store.IsReference(word) && beginning.M
 // commas) or reports.
 func words(side string) []string {
 	var out []string
-	for _, part := range strings.Split(side, ",") {
+	for part := range strings.SplitSeq(side, ",") {
 		if n := len(out); n > 0 && isFilter(out[n-1]) && !isFilter(part) {
 			out[n-1] += "," + part
 			continue

@@ -216,13 +216,8 @@ func Find(tools []Tool, called string) (*Tool, bool) {
 	}
 	for i := range tools {
 		t := &tools[i]
-		if t.Name == name {
+		if t.Name == name || slices.Contains(t.Aliases, name) {
 			return t, true
-		}
-		for _, c := range t.Aliases {
-			if c == name {
-				return t, true
-			}
 		}
 	}
 	return nil, false

@@ -114,10 +114,7 @@ func TestLatencyWorkload(t *testing.T) {
 // Wrong usage has the tool's messages and exit code.
 func TestLatencyUsage(t *testing.T) {
 	const named = "--bootstrap-server a:1 --topic t --num-records 5 --producer-acks 1 --record-size 20 "
-	for _, tt := range []struct {
-		name, generation, args, errs string
-		table                        bool // followed by the options
-	}{
+	refused(t, runLatencyTool, "--num-headers", []refusal{
 		{"nothing", "", "", aboutLatency + "\n", true},
 		{"help", "", "--help", aboutLatency + "\n", true},
 		{"help among others", "", named + "--help", aboutLatency + "\n", true},
@@ -144,15 +141,7 @@ func TestLatencyUsage(t *testing.T) {
 		{"an empty topic", "", "--bootstrap-server a:1 --topic= --num-records 5 --producer-acks 1 --record-size 20", "The given topic name '' cannot be represented in a request.\n", false},
 		{"no broker", "", "a:1/x t 5 1 20", "Invalid url in bootstrap.servers: a:1/x\n", false},
 		{"no such generation", "5", named, "--generation 5: this tool has 2018, 4.1 and 4.3", false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := runLatencyTool(t, Program{Generation: tt.generation}, strings.Fields(tt.args)...)
-			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--num-headers")
-			if got.Code != 1 || got.Workloads != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Workloads, got.Out, got.Errs)
-			}
-		})
-	}
+	})
 	if got := runLatencyTool(t, Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
 		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
 	}

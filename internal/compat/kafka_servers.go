@@ -49,8 +49,7 @@ func unknownOption(arg string) string {
 // each byte.
 func checkExpression(flag, text string) error {
 	_, err := regexp.Compile(text)
-	var wrong *syntax.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*syntax.Error](err); ok {
 		switch wrong.Code {
 		case syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidRepeatOp, syntax.ErrInvalidEscape:
 			return fmt.Errorf("%s: %w (expressions are RE2's here: no look-around such as (?<=x), no back references, no possessive x++)", flag, err)

@@ -120,10 +120,7 @@ func TestShareWorkload(t *testing.T) {
 
 func TestShareUsage(t *testing.T) {
 	const b = "--bootstrap-server h:1 --topic t "
-	for _, tt := range []struct {
-		name, generation, args, errs string
-		table                        bool
-	}{
+	refused(t, runShareTool, "--show-consumer-stats", []refusal{
 		{"nothing", "", "", aboutShare + "\n", true},
 		{"help", "", "--help", aboutShare + "\n", true},
 		{"no brokers", "", "--topic t --num-records 5", `Missing required argument "[bootstrap-server]"` + "\n", true},
@@ -145,15 +142,7 @@ func TestShareUsage(t *testing.T) {
 		{"no such file", "", b + "--num-records 5 --command-config /no/such", "read the client's properties: open /no/such: no such file or directory\n", false},
 		{"an invalid topic", "", "--bootstrap-server h:1 --topic a?b --num-records 5", "Topic name is invalid: 'a?b' contains one or more characters", false},
 		{"no such generation", "2018", b + "--num-records 5", "--generation 2018: this tool has 4.1, 4.2 and 4.3", false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := runShareTool(t, Program{Generation: tt.generation}, strings.Fields(tt.args)...)
-			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--show-consumer-stats")
-			if got.Code != 1 || got.Workloads != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Workloads, got.Out, got.Errs)
-			}
-		})
-	}
+	})
 	if got := runShareTool(t, Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
 		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
 	}

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,9 +46,7 @@ func writePNG(w io.Writer, rs Reports, o Options) error {
 		return err
 	}
 	scale := o.Scale
-	if scale == 0 {
-		scale = defaultScale
-	}
+	scale = cmp.Or(scale, defaultScale)
 	return f.PNG(w, theme, scale)
 }
 

@@ -166,8 +166,7 @@ func classOf(err error) string {
 			return c.name
 		}
 	}
-	var t net.Error
-	if errors.As(err, &t) && t.Timeout() {
+	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
 		return "timeout"
 	}
 	return otherClass

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -74,12 +75,8 @@ func Manifest(o ManifestOptions) ([]byte, error) {
 
 // manifestFiles returns the same objects as the files of a Kustomize base.
 func manifestFiles(o ManifestOptions) ([]manifestFile, error) {
-	if o.Agents == 0 {
-		o.Agents = DefaultAgents
-	}
-	if o.Image == "" {
-		o.Image = DefaultImage
-	}
+	o.Agents = cmp.Or(o.Agents, DefaultAgents)
+	o.Image = cmp.Or(o.Image, DefaultImage)
 	if len(o.AllowTargets) == 0 {
 		o.AllowTargets = []string{DefaultTarget}
 	}

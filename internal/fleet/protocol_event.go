@@ -40,7 +40,6 @@ type (
 	// agentReady says that an agent has opened its target.
 	agentReady struct {
 		Agent string
-		Info  Info
 	}
 	// agentFailed says that an agent takes no further part. The text of Err names no agent.
 	agentFailed struct {

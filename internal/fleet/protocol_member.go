@@ -181,7 +181,7 @@ func (c *coordinator) status(m *member, msg *message) {
 	if msg.Phase != m.phase {
 		m.since = c.now
 		if msg.Phase == phaseReady {
-			c.events = append(c.events, agentReady{m.name, m.info})
+			c.events = append(c.events, agentReady{m.name})
 		}
 	}
 	if msg.Phase == phaseEnded && m.phase != phaseEnded {

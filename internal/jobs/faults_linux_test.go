@@ -9,34 +9,17 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"carronade/internal/testkit"
 )
 
-// mount mounts a file system in memory, of this many KiB, for the test.
-func mount(t *testing.T, kib string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+kib+"k"); err != nil {
-		t.Skipf("needs permission to mount: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 func TestReadOnlyFolder(t *testing.T) {
-	dir := mount(t, "4096")
+	dir := testkit.Mount(t, "4096k")
 	q := open(t, Options{Dir: filepath.Join(dir, "data")})
 	wait(t, q, submit(t, q, request("x")).ID)
 	if err := q.Close(soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Seal(t, dir)
 	for _, data := range []string{filepath.Join(dir, "data"), filepath.Join(dir, "new")} {
 		if _, err := Open(t.Context(), Options{Dir: data}); !errors.Is(err, ErrReadOnly) || hintOf(err) == "" || !strings.Contains(err.Error(), data) {
 			t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrReadOnly)
@@ -44,26 +27,10 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// fill makes a file that takes all space of a disk.
-func fill(t *testing.T, dir string) (ballast string) {
-	t.Helper()
-	ballast = filepath.Join(dir, "ballast")
-	f, err := os.Create(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for block := make([]byte, 4096); ; {
-		if _, err := f.Write(block); err != nil {
-			return ballast
-		}
-	}
-}
-
 // On a full disk no job is accepted, what a running job prints is lost and the
 // job is not, and the queue goes on when there is space.
 func TestFullDisk(t *testing.T) {
-	dir := mount(t, "4096")
+	dir := testkit.Mount(t, "4096k")
 	var problems atomic.Int32
 	q := open(t, Options{Dir: filepath.Join(dir, "data"), QueuedPerUser: 1 << 20, Queued: 1 << 20, Problem: func(err error) {
 		problems.Add(1)
@@ -74,7 +41,7 @@ func TestFullDisk(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	first := submit(t, q, request("x", "out:before", "until:"+gate, "lines:20000:50", "note:"+gate+".printed|", "until:"+gate+".free", "out:after"))
 	printed(t, q, first.ID, "before")
-	ballast := fill(t, dir)
+	ballast := testkit.Fill(t, dir)
 	touch(t, gate)
 	var last Job
 	for {
@@ -110,7 +77,7 @@ func TestFullDisk(t *testing.T) {
 	// A job that ends while the disk is full.
 	j := submit(t, q, request("y", "out:up", "until:"+gate+".end"))
 	printed(t, q, j.ID, "up")
-	fill(t, dir)
+	testkit.Fill(t, dir)
 	touch(t, gate+".end")
 	for ctx := soon(t); problems.Load() == 0; runtime.Gosched() {
 		if ctx.Err() != nil {
@@ -127,8 +94,8 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestFullDiskFromTheStart(t *testing.T) {
-	dir := mount(t, "64")
-	fill(t, dir)
+	dir := testkit.Mount(t, "64k")
+	testkit.Fill(t, dir)
 	if _, err := Open(t.Context(), Options{Dir: filepath.Join(dir, "data")}); !errors.Is(err, ErrFull) || hintOf(err) == "" {
 		t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrFull)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -87,9 +88,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // only a delay
 	accepted := make(map[string]int64)
 	for round := range rounds {
-		for name, id := range killServer(t, dir, round, round%4 > 0, time.Duration(r.Int64N(int64(120*time.Millisecond)))) {
-			accepted[name] = id
-		}
+		maps.Copy(accepted, killServer(t, dir, round, round%4 > 0, time.Duration(r.Int64N(int64(120*time.Millisecond)))))
 	}
 
 	q := open(t, Options{Dir: filepath.Join(dir, "data"), Parallel: 2, KeepEnded: 1 << 20})

@@ -148,8 +148,7 @@ func soon(t *testing.T) context.Context {
 }
 
 func hintOf(err error) string {
-	var e *target.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*target.Error](err); ok {
 		return e.Hint
 	}
 	return ""

@@ -209,8 +209,7 @@ func verdict(j *Job, state *os.ProcessState, s stops, lastError string) {
 
 // whyNot is why a process could not be started.
 func whyNot(err error) string {
-	var call *exec.Error
-	if errors.As(err, &call) {
+	if call, ok := errors.AsType[*exec.Error](err); ok {
 		err = fmt.Errorf("%s: %w", call.Name, system.Reason(call.Err))
 	}
 	return oneLine("its process could not be started: " + err.Error())

@@ -306,8 +306,7 @@ func fail(doing, dir string, err error) error {
 	if err == nil || errors.As(err, &ready) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrClosed) {
 		return err
 	}
-	var e *sqlitefile.Error
-	if errors.As(sqlitefile.Cause(err), &e) {
+	if e, ok := errors.AsType[*sqlitefile.Error](sqlitefile.Cause(err)); ok {
 		err = e.In(kinds[e.Kind])
 	}
 	out := &target.Error{Doing: doing, Err: err, Hint: "check the data folder " + filepath.Clean(dir)}

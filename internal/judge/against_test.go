@@ -3,6 +3,7 @@ package judge
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -22,9 +23,7 @@ func TestAgainst(t *testing.T) {
 	}
 	of := func(revision string, more fields) fields {
 		f := fields{"branch": "main", "revision": revision}
-		for k, v := range more {
-			f[k] = v
-		}
+		maps.Copy(f, more)
 		return f
 	}
 	release := at(0, runs(1, "rel", 8, 50e3, 0.012, 0.01, of("4.0", nil)))

@@ -313,14 +313,6 @@ func (v *variable) alsoDiffers(a, b *entry) []string {
 	return out
 }
 
-// commas joins names, at most most of them.
-func commas(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d others", strings.Join(names[:most-1], ", "), len(names)-most+1)
-}
-
 // selectGroups keeps the groups to show: those with rows to compare, unless all
 // are wanted.
 func (c *Collation) selectGroups(groups []Group, o CollateOptions) {

@@ -3,6 +3,7 @@ package judge
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -29,9 +30,7 @@ func heyAPMReports(flag string, flagless bool) (out []store.Row) {
 	}
 	with := func(value string) fields {
 		f := fields{flagPrefix + flag: value}
-		for k, v := range branch {
-			f[k] = v
-		}
+		maps.Copy(f, branch)
 		return f
 	}
 	one("xmlob0sh", 1, with("false"), numbers(5.2e6, 5.3e6, 491.2, 0.169, 0.757, 422.1e6, 0.750))

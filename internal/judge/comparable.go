@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -215,9 +216,7 @@ func (d *Differing) words() string {
 		}
 		shown := make([]string, 0, len(values))
 		for _, v := range values {
-			if v == "" {
-				v = "none"
-			}
+			v = cmp.Or(v, "none")
 			shown = append(shown, v)
 		}
 		if len(shown) > 3 {

@@ -82,12 +82,15 @@ func (s *Side) words() string {
 	return text
 }
 
-// list joins names, at most most of them.
-func list(names []string, most int) string {
+// list joins names, at most most of them; commas puts commas between them.
+func list(names []string, most int) string   { return listed(names, " ", most) }
+func commas(names []string, most int) string { return listed(names, ", ", most) }
+
+func listed(names []string, sep string, most int) string {
 	if len(names) <= most {
-		return strings.Join(names, " ")
+		return strings.Join(names, sep)
 	}
-	return fmt.Sprintf("%s and %d others", strings.Join(names[:most-1], " "), len(names)-most+1)
+	return fmt.Sprintf("%s and %d others", strings.Join(names[:most-1], sep), len(names)-most+1)
 }
 
 // shownSettings are the settings that describe a workload.

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-
 	"carronade/internal/layout"
 	"carronade/internal/testkit"
 )

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -84,9 +85,7 @@ func TestElasticsearchBehind(t *testing.T) {
 func joined(all ...fields) fields {
 	out := fields{}
 	for _, f := range all {
-		for name, v := range f {
-			out[name] = v
-		}
+		maps.Copy(out, f)
 	}
 	return out
 }

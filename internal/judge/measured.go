@@ -124,12 +124,7 @@ func haveAll(field string, sides [][]store.Row) bool {
 
 // haveAny is whether some side has the field in some row.
 func haveAny(field string, sides [][]store.Row) bool {
-	for _, rows := range sides {
-		if len(sample(rows, field)) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sides, func(rows []store.Row) bool { return len(sample(rows, field)) > 0 })
 }
 
 // exploratory are the rows other than the one that decides, if some side has

@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -28,9 +29,7 @@ func row(id string, at time.Time, given ...fields) store.Row {
 		"throughput": 50e3, "response_p50": 0.002, "response_p99": 0.012, "response_p999": 0.040,
 	}
 	for _, g := range given {
-		for name, v := range g {
-			all[name] = v
-		}
+		maps.Copy(all, g)
 	}
 	r := store.Row{ID: id, At: at}
 	for name, v := range all {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -13,9 +14,7 @@ func TestFactsOfARunAreNotOfServers(t *testing.T) {
 	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	rows := func(with fields) []store.Row {
 		f := fields{"op": "produce", "target": "kafka://a/t", "target.version": "4.3"}
-		for name, v := range with {
-			f[name] = v
-		}
+		maps.Copy(f, with)
 		return []store.Row{row("a", start, f)}
 	}
 	for _, tt := range []struct {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"strings"
@@ -99,9 +100,7 @@ func indexOf(r *store.Row) string {
 		return ""
 	}
 	text := r.Text(indexStore)
-	if text == "" {
-		text = "a store"
-	}
+	text = cmp.Or(text, "a store")
 	text += " at " + indexIdentity(r, address)
 	if n, ok := r.Num(indexNodes); ok {
 		text += ", " + units.Plural(uint64(n), "node")
@@ -122,7 +121,7 @@ func onThisMachine(hosts string) bool {
 	if !strings.Contains(hosts, "localhost") && !strings.Contains(hosts, "127.") && !strings.Contains(hosts, "::1") {
 		return false // most addresses
 	}
-	for _, host := range strings.Split(withoutPorts(hosts), ",") {
+	for host := range strings.SplitSeq(withoutPorts(hosts), ",") {
 		ip := net.ParseIP(strings.Trim(host, "[]"))
 		if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			return false

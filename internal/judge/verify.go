@@ -361,12 +361,14 @@ func (c *contest) littleHistory(baseline bool) string {
 }
 
 // at is the revision and date of a step.
-func (s *DatedStep) at() string {
-	day := s.Date.UTC().Format("2006-01-02 15:04")
-	if s.Revision == "" {
+func (s *DatedStep) at() string { return dated(s.Revision, s.Date) }
+
+func dated(revision string, date time.Time) string {
+	day := date.UTC().Format("2006-01-02 15:04")
+	if revision == "" {
 		return day
 	}
-	return shortRevision(s.Revision) + " of " + day
+	return shortRevision(revision) + " of " + day
 }
 
 // Confirmed is what a confirming run showed.

@@ -157,13 +157,7 @@ func (r *GateRow) verdictWords() string {
 }
 
 // words are the name and date of a level.
-func (l *Level) words() string {
-	day := l.Date.UTC().Format("2006-01-02 15:04")
-	if l.Revision == "" {
-		return day
-	}
-	return shortRevision(l.Revision) + " of " + day
-}
+func (l *Level) words() string { return dated(l.Revision, l.Date) }
 
 // reports lists a level's reports, and those of them that are not judged.
 func (l *Level) reports() string {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"maps"
 	"slices"
 
 	"carronade/measure"
@@ -409,9 +410,7 @@ func (j *balance) lost() {
 func (j *balance) order(proven map[*window]bool) {
 	g := j.g
 	top := make(map[int32]uint64, len(g.top))
-	for s, t := range g.top {
-		top[s] = t
-	}
+	maps.Copy(top, g.top)
 	for _, w := range g.windows {
 		if j.mayHideDropped[w] {
 			j.mayHide(w.number << windowBits)

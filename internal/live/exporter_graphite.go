@@ -35,7 +35,7 @@ type graphite struct {
 
 func newGraphite(o ExporterOptions) (*graphite, error) {
 	addr, err := conn.Host(o.Graphite, "2003")
-	if bad := (*net.AddrError)(nil); errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*net.AddrError](err); ok {
 		err = errors.New(bad.Err)
 	}
 	if err != nil {

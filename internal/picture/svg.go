@@ -8,9 +8,6 @@ import (
 	"carronade/internal/layout"
 )
 
-// Width is the default width of a picture in pixels.
-const Width = width
-
 // SVG writes the figure as a self-contained file. It has a title and a description
 // for those who cannot see it.
 func (f *Figure) SVG(w io.Writer, t Theme) error {

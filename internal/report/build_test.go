@@ -55,7 +55,7 @@ func TestPromisedNames(t *testing.T) {
 	always := strings.Fields(`schema workload started_at ended_at phases intervals failures steady.ok trust.ok trust.reasons
 		response service send_delay batching queueing end_to_end ledger host lag_events steps
 		generator.cpu_s generator.max_rss_bytes generator.gc_pause_max_us`)
-	for _, n := range strings.Fields("offered sent dropped unsent acked failed unknown retries batches bytes wire_bytes elapsed_s events_per_s bytes_per_s in_flight_mean consumed rebalance_s fetch_s") {
+	for n := range strings.FieldsSeq("offered sent dropped unsent acked failed unknown retries batches bytes wire_bytes elapsed_s events_per_s bytes_per_s in_flight_mean consumed rebalance_s fetch_s") {
 		always = append(always, "totals."+n)
 	}
 	for name, input := range inputs {
@@ -78,7 +78,7 @@ func TestPromisedNames(t *testing.T) {
 			if strings.HasPrefix(of, "steps") {
 				doc = encode(t, Build(steps()))
 			}
-			for _, n := range strings.Fields("count mean_us min_us p50_us p90_us p95_us p99_us p999_us p9999_us max_us") {
+			for n := range strings.FieldsSeq("count mean_us min_us p50_us p90_us p95_us p99_us p999_us p9999_us max_us") {
 				at(t, doc, of+"."+n)
 			}
 		}

@@ -279,8 +279,7 @@ func (d *Document) digest(head []byte) (string, error) {
 
 // cutShort rewords the error of truncated JSON.
 func cutShort(err error) error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Error() == "unexpected end of JSON input" {
 		return errors.New("the file is truncated")
 	}
 	return err

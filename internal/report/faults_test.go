@@ -13,15 +13,13 @@ import (
 
 func secondsOf(s float64) *fault.Time { return &fault.Time{S: s} }
 
-func number64(x float64) *float64 { return &x }
-
 // faulty is the document of a run with a fault and its heal.
 func faulty() *Document {
 	d := withOutage()
 	d.Trust = measure.Trust{Level: measure.Trusted, OK: true}
 	whole := fault.Numbers{
 		Noticed: secondsOf(0.1), Blackout: secondsOf(2), FirstAck: secondsOf(2), Back: secondsOf(9.5), Drained: secondsOf(10.3),
-		LostEventS: number64(10_000), NotAcked: number64(0), Floor: number64(0),
+		LostEventS: new(float64(10_000)), NotAcked: new(float64(0)), Floor: new(float64(0)),
 		Predicted: &fault.Prediction{PerS: 1250, Headroom: 1.25, CatchUpS: 8, BackS: 9.5, DrainedS: 10, LostEventS: 10_000, Over: 9500},
 	}
 	lane := whole

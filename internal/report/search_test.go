@@ -136,7 +136,7 @@ func TestSearchText(t *testing.T) {
 				t.Errorf("no %s in\n%s", want, text)
 			}
 		}
-		for _, line := range strings.Split(text, "\n") {
+		for line := range strings.SplitSeq(text, "\n") {
 			if layout.Width(line) > layout.Columns {
 				t.Errorf("%d columns: %s", layout.Width(line), line)
 			}

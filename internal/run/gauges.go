@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -54,9 +55,7 @@ type gaugeReader struct {
 // newGaugeReader returns a gaugeReader that reads once per interval.
 // seen gets the values of each reading; may be nil.
 func newGaugeReader(sources []namedSource, interval time.Duration, seen func(from string, figures []measure.Figure)) *gaugeReader {
-	if interval == 0 {
-		interval = time.Second
-	}
+	interval = cmp.Or(interval, time.Second)
 	q := &gaugeReader{every: max(interval, shortestPoll), seen: seen}
 	for _, t := range sources {
 		q.sources = append(q.sources, &polledSource{namedSource: t, maxPoints: measure.DefaultSeries, pollsPerPoint: 1})

@@ -24,8 +24,6 @@ type sourceFunc func(ctx context.Context) ([]measure.Figure, error)
 
 func (f sourceFunc) Figures(ctx context.Context) ([]measure.Figure, error) { return f(ctx) }
 
-func number(v float64) *float64 { return &v }
-
 // TestGaugeReader: metrics are read before, once an interval, and after; an
 // interval without an answer is a hole, and a slow source does not delay
 // another.
@@ -67,11 +65,11 @@ func TestGaugeReader(t *testing.T) {
 		got, words := q.gauges()
 		want := []measure.Gauge{
 			{
-				From: "server", Name: "in rate", Unit: "events/s", Counts: true, Before: number(10), After: number(70), Missed: 2,
+				From: "server", Name: "in rate", Unit: "events/s", Counts: true, Before: new(float64(10)), After: new(float64(70)), Missed: 2,
 				Points: []measure.Point{{At: time.Second, Value: 20}, {At: 4 * time.Second, Value: 50}, {At: 5 * time.Second, Value: 60}},
 			},
 			{
-				From: "server", Name: "queue", Before: number(-1), After: number(-7), Missed: 2,
+				From: "server", Name: "queue", Before: new(float64(-1)), After: new(float64(-7)), Missed: 2,
 				Points: []measure.Point{{At: time.Second, Value: -2}, {At: 4 * time.Second, Value: -5}, {At: 5 * time.Second, Value: -6}},
 			},
 		}

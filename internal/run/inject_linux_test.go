@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carronade/internal/fault"
 	"carronade/internal/report"
 	"carronade/internal/system"
@@ -287,15 +285,7 @@ func TestRestartCutOff(t *testing.T) {
 // TestFillsDisk: a filesystem is full while a fault lasts, and a command of the run sees it.
 func TestFillsDisk(t *testing.T) {
 	testkit.Program(t, "sleep")
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := testkit.Mount(t, "1m")
 	full := make(chan fault.Mark, 2)
 	abort := make(chan struct{})
 	done := make(chan *report.Document)
@@ -328,15 +318,7 @@ func TestFillsDisk(t *testing.T) {
 
 // TestNeverFull: a filesystem that was not full has neither a fault nor a heal, but a problem.
 func TestNeverFull(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := testkit.Mount(t, "1m")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, tt := range []struct {
@@ -365,15 +347,7 @@ func TestNeverFull(t *testing.T) {
 
 // TestFillSpares: the disk of a file that the run writes is not filled, neither before the run nor in it.
 func TestFillSpares(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := testkit.Mount(t, "1m")
 	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h"), Files: []string{dir + "/report.json"}}, system: &underTest{started: true}}
 	j := &injector{e: e, mark: &Marker{e: e}}
 	f := &fault.Fault{Action: fault.DiskFull, Folder: dir, Length: time.Hour}

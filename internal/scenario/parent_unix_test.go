@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -17,9 +18,7 @@ import (
 )
 
 func init() {
-	for name, l := range map[string]Language{"reads": reads, "waits": waits, "computes": computes, "fills": fills} {
-		languages[name] = l
-	}
+	maps.Copy(languages, map[string]Language{"reads": reads, "waits": waits, "computes": computes, "fills": fills})
 }
 
 // reads says its process, and reads a report.

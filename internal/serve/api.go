@@ -22,14 +22,13 @@ import (
 
 // The limits of requests.
 const (
-	longestBody    = 64 << 10         // bytes of a JSON body
-	mostOutput     = 64 << 20         // bytes that a command prints
-	commandLimit   = time.Minute      // of a command that is run at once
-	mostJobsListed = 1000             // jobs in one answer
-	mostArgs       = 1000             // words of a command line
-	longestArgs    = longestBody      // bytes of a command line
-	mostCommands   = 4                // commands that run at once
-	shutdownLimit  = 10 * time.Second // until jobs have drained
+	longestBody    = 64 << 10    // bytes of a JSON body
+	mostOutput     = 64 << 20    // bytes that a command prints
+	commandLimit   = time.Minute // of a command that is run at once
+	mostJobsListed = 1000        // jobs in one answer
+	mostArgs       = 1000        // words of a command line
+	longestArgs    = longestBody // bytes of a command line
+	mostCommands   = 4           // commands that run at once
 )
 
 // Jobs is the queue that the API shows; internal/jobs has it.
@@ -133,7 +132,7 @@ func (p *problem) Error() string { return p.text }
 
 func answerError(w http.ResponseWriter, err error) {
 	p := &problem{status: statusOf(err), text: err.Error()}
-	if e := (*target.Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*target.Error](err); ok {
 		p.hint = e.Hint
 	}
 	errors.As(err, &p)

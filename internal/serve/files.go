@@ -95,7 +95,7 @@ func (a *API) writeFile(w http.ResponseWriter, r *http.Request, root *os.Root, n
 	}
 	if err != nil {
 		root.Remove(part) //nolint:errcheck // the first error counts
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return &problem{http.StatusRequestEntityTooLarge, fmt.Sprintf("a file may have %d MiB", largestFile>>20), ""}
 		}
 		return err
@@ -152,7 +152,7 @@ func removeFile(w http.ResponseWriter, _ *http.Request, root *os.Root, name stri
 
 // fileProblem is the error of a file, without the paths of the folder.
 func fileProblem(name string, err error) error {
-	if ready := (*problem)(nil); errors.As(err, &ready) {
+	if _, ok := errors.AsType[*problem](err); ok {
 		return err
 	}
 	name = filepath.ToSlash(name)
@@ -162,10 +162,10 @@ func fileProblem(name string, err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return &problem{http.StatusInsufficientStorage, "the disk of the folder of jobs is full", "ask the operator of the server to free some space"}
 	}
-	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
-	if e := (*os.LinkError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
 		err = e.Err
 	}
 	return &problem{http.StatusBadRequest, fmt.Sprintf("%s: %v", name, err), ""}

@@ -259,8 +259,7 @@ func (s *session) say(format string, args ...any) {
 // fail writes an error, with its hint.
 func (s *session) fail(err error) {
 	text := err.Error()
-	var e *target.Error
-	if errors.As(err, &e) && e.Hint != "" {
+	if e, ok := errors.AsType[*target.Error](err); ok && e.Hint != "" {
 		text += " (hint: " + e.Hint + ")"
 	}
 	var lines []string

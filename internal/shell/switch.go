@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,9 +48,7 @@ func (s *session) change(kind string, args []string) error {
 	}
 	build := []string{"system", "build", v.Dir, "--branch", branch}
 	if flags['f'] {
-		if remote == "" {
-			remote = "origin"
-		}
+		remote = cmp.Or(remote, "origin")
 		if !slices.Contains(remotes, remote) {
 			return hinted(fmt.Errorf("the repository has no remote %s", remote), remoteHint(v.Dir, remote))
 		}

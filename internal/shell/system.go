@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,9 +108,7 @@ func (s *session) use(kind string, args []string) error {
 	default:
 		return s.usage([]string{kind})
 	}
-	if v.URL == "" {
-		v.URL = localServer
-	}
+	v.URL = cmp.Or(v.URL, localServer)
 	if v.Dir != "" {
 		if v.Dir, err = s.folder(v.Dir); err != nil {
 			return err

@@ -60,12 +60,10 @@ func damaged(format string, args ...any) error {
 // Cause returns an error of SQLite, or of the system for a file, as an *Error
 // if it has one of the kinds. Other errors are returned unchanged.
 func Cause(err error) error {
-	var own *Error
-	if errors.As(err, &own) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}
-	var s *sqlite.Error
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch s.Code() & 0xff {
 		case lib.SQLITE_CORRUPT:
 			return &Error{Kind: ErrDamaged, Detail: s}

@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Least is the smallest number of repetitions per side for every verdict. With
 // fewer, only clear differences are decided (see Few). Four would suffice for
@@ -25,15 +28,9 @@ func (o Options) orDefaults() Options {
 	if o == (Options{}) {
 		return Defaults
 	}
-	if o.Alpha == 0 {
-		o.Alpha = Defaults.Alpha
-	}
-	if o.Confidence == 0 {
-		o.Confidence = Defaults.Confidence
-	}
-	if o.Least == 0 {
-		o.Least = Defaults.Least
-	}
+	o.Alpha = cmp.Or(o.Alpha, Defaults.Alpha)
+	o.Confidence = cmp.Or(o.Confidence, Defaults.Confidence)
+	o.Least = cmp.Or(o.Least, Defaults.Least)
 	return o
 }
 

@@ -9,8 +9,7 @@ import (
 
 // hint is the hint of an error.
 func hint(err error) string {
-	var e *target.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*target.Error](err); ok {
 		return e.Hint
 	}
 	return ""

@@ -1,6 +1,9 @@
 package store
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // AllIndependent stands, among requested fields, for every independent
 // variable.
@@ -38,15 +41,7 @@ func Select(fields []string) Selection {
 
 // Has reports whether a field is requested by its name.
 func (s *Selection) Has(name string) bool {
-	if s.all || s.names[name] {
-		return true
-	}
-	for _, prefix := range s.under {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return s.all || s.names[name] || slices.ContainsFunc(s.under, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // Keeps reports whether a field is requested.

@@ -85,9 +85,7 @@ func MakeBuild(ctx context.Context, o BuildOrder) (*Build, error) {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
-	if o.Revision == "" {
-		o.Revision = "HEAD"
-	}
+	o.Revision = cmp.Or(o.Revision, "HEAD")
 	cache, err := cacheFolder(o.Cache)
 	if err != nil {
 		return nil, err

@@ -134,16 +134,14 @@ func (s *System) launch(cmd *exec.Cmd) error {
 	child, err := system.StartChild(cmd, s.line)
 	if err != nil {
 		hint := "the first word must be a program; shell built-ins need sh -c '...'"
-		var p *fs.PathError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = p.Err
 			if st, e := os.Stat(cmd.Dir); cmd.Dir != "" && (e != nil || !st.IsDir()) { // the kernel's error does not say which of the two
 				err = fmt.Errorf("go to its working folder %s: %w", cmd.Dir, err)
 				hint = "--system-dir must be an existing folder"
 			}
 		}
-		var x *exec.Error
-		if errors.As(err, &x) {
+		if x, ok := errors.AsType[*exec.Error](err); ok {
 			err = x.Err
 		}
 		return &target.Error{Doing: "start " + s.shown, Err: err, Hint: hint}

@@ -40,7 +40,6 @@ type container struct {
 // both engines.
 type inspected struct {
 	ID    string `json:"Id"`
-	Name  string
 	Image string // its id
 	State struct {
 		Running   bool

@@ -26,7 +26,9 @@ func fakeEngine(t testing.TB) string {
 		t.Fatal(err)
 	}
 	// The last call of the engine may write there while the test ends.
-	t.Cleanup(func() { testkit.Until(t, "the end of the engine's folder", func() bool { return os.RemoveAll(dir) == nil }) })
+	t.Cleanup(func() {
+		testkit.Until(t, "the end of the engine's folder", func() bool { return os.RemoveAll(dir) == nil })
+	})
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -276,11 +276,10 @@ func pause(line []byte) (d time.Duration, after float64, ok bool) {
 
 // heapAfter reads "24M->4M(256M)".
 func heapAfter(message []byte) float64 {
-	i := bytes.Index(message, []byte("->"))
-	if i < 0 {
+	_, rest, ok := bytes.Cut(message, []byte("->"))
+	if !ok {
 		return -1
 	}
-	rest := message[i+2:]
 	n, digits := 0.0, 0
 	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
 		n = n*10 + float64(rest[digits]-'0')

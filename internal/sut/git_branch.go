@@ -23,7 +23,7 @@ func branchWith(ctx context.Context, dir, user, revision string) string {
 		return ""
 	}
 	var all []branch
-	for _, line := range strings.Split(out, "\n") {
+	for line := range strings.SplitSeq(out, "\n") {
 		head, ref, _ := strings.Cut(line, " ")
 		if name, ok := strings.CutPrefix(ref, "refs/heads/"); ok {
 			all = append(all, branch{head, ref, name, false})

@@ -104,8 +104,7 @@ func (s *source) Figures(ctx context.Context) ([]measure.Figure, error) {
 
 // cause is an error of a URL or a request without the address, which may contain a login.
 func cause(err error) error {
-	var e *url.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
 	}
 	return err

@@ -1,6 +1,7 @@
 package sut
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -140,9 +141,7 @@ func (s *System) check() error {
 	if spec.accept == nil {
 		spec.accept = accepts
 	}
-	if spec.FlagFormat == "" {
-		spec.FlagFormat = DefaultFlagFormat
-	}
+	spec.FlagFormat = cmp.Or(spec.FlagFormat, DefaultFlagFormat)
 	if spec.ReadyWithin <= 0 {
 		spec.ReadyWithin = DefaultReadyWithin
 	}

@@ -10,25 +10,12 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carronade/internal/testkit"
 )
 
-// mounted mounts a filesystem of a mebibyte.
-func mounted(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 func TestDiskFill(t *testing.T) {
-	dir := mounted(t)
+	dir := testkit.Mount(t, "1m")
 	if err := CanFill(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +58,7 @@ func TestDiskFill(t *testing.T) {
 }
 
 func TestDiskFillEnds(t *testing.T) {
-	d, err := NewDiskFill(mounted(t))
+	d, err := NewDiskFill(testkit.Mount(t, "1m"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +71,7 @@ func TestDiskFillEnds(t *testing.T) {
 }
 
 func TestCanFill(t *testing.T) {
-	dir := mounted(t)
+	dir := testkit.Mount(t, "1m")
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -116,7 +103,7 @@ func TestCanFill(t *testing.T) {
 
 // TestCanFillPool: a filesystem that takes its space from another one is refused.
 func TestCanFillPool(t *testing.T) {
-	below, dir := mounted(t), t.TempDir()
+	below, dir := testkit.Mount(t, "1m"), t.TempDir()
 	for _, name := range []string{"lower", "upper", "work"} {
 		if err := os.Mkdir(filepath.Join(below, name), 0o700); err != nil {
 			t.Fatal(err)

@@ -109,11 +109,10 @@ func lastNumber(b []byte) (n uint64, ok bool) {
 // /proc/PID/net/dev, the loopback separately.
 func interfaces(b []byte) (received, sent, loopback uint64) {
 	for l := range bytes.Lines(b) {
-		i := bytes.IndexByte(l, ':')
-		if i < 0 {
+		name, l, ok := bytes.Cut(l, []byte{':'})
+		if !ok {
 			continue // the headings
 		}
-		name, l := bytes.TrimLeft(l[:i], " "), l[i+1:]
 		var in, out uint64
 		for column := range 9 {
 			n, rest, ok := number(l)
@@ -128,7 +127,7 @@ func interfaces(b []byte) (received, sent, loopback uint64) {
 				out = n
 			}
 		}
-		if string(name) == "lo" {
+		if string(bytes.TrimLeft(name, " ")) == "lo" {
 			loopback += in
 			continue
 		}

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -145,12 +146,8 @@ func (tab *Tab) SetView(v View) {
 }
 
 func (v View) steps() []chromedp.Action[chromedp.Void] {
-	if v.Width == 0 {
-		v.Width = 1280
-	}
-	if v.Height == 0 {
-		v.Height = 900
-	}
+	v.Width = cmp.Or(v.Width, 1280)
+	v.Height = cmp.Or(v.Height, 900)
 	scheme, media := "light", ""
 	if v.Dark {
 		scheme = "dark"

@@ -77,12 +77,12 @@ func TestRead(t *testing.T) {
 func copyOf(r *Row) line {
 	for _, p := range []**int64{&r.Due, &r.DueLast, &r.Sent, &r.Requested, &r.Consumed, &r.Partition, &r.Offset, &r.Status} {
 		if *p != nil {
-			*p = ptr(**p)
+			*p = new(**p)
 		}
 	}
 	for _, p := range []**string{&r.Key, &r.Class} {
 		if *p != nil {
-			*p = ptr(**p)
+			*p = new(**p)
 		}
 	}
 	return line(*r)

@@ -63,8 +63,6 @@ func read(t testing.TB, path string) []line {
 	return rows
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // written writes a trace of outcomes and reads it back.
 func written(t testing.TB, o Options, out []load.Outcome) ([]line, Result) {
 	t.Helper()
@@ -97,16 +95,16 @@ func TestRows(t *testing.T) {
 		{
 			name: "acked",
 			want: []line{{
-				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Due: ptr(int64(10 * ms)), DueLast: ptr(int64(13 * ms)),
-				Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Offset: ptr(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
+				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Due: new(int64(10 * ms)), DueLast: new(int64(13 * ms)),
+				Sent: new(int64(14 * ms)), Done: int64(20 * ms), Offset: new(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
 			}},
 		},
 		{
 			name: "due at time 0",
 			out:  func(o *load.Outcome) { o.DueFirst, o.DueLast, o.Sent, o.Place, o.Phase = 0, 0, 0, 0, 0 },
 			want: []line{{
-				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "warm-up", Due: ptr(int64(0)), DueLast: ptr(int64(0)), Sent: ptr(int64(0)),
-				Done: int64(20 * ms), Offset: ptr(int64(0)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
+				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "warm-up", Due: new(int64(0)), DueLast: new(int64(0)), Sent: new(int64(0)),
+				Done: int64(20 * ms), Offset: new(int64(0)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
 			}},
 		},
 		{
@@ -116,7 +114,7 @@ func TestRows(t *testing.T) {
 			},
 			want: []line{{
 				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Done: int64(20 * ms), Events: 4, Bytes: 402, Wire: 80, Failed: 4,
-				Outcome: "failed", Class: ptr("throttled"), Status: ptr(int64(429)),
+				Outcome: "failed", Class: new("throttled"), Status: new(int64(429)),
 			}},
 		},
 		{
@@ -126,9 +124,9 @@ func TestRows(t *testing.T) {
 				o.Attempt, o.FirstSent, o.Retries, o.Acked, o.Unknown, o.Class = 1, 12*ms, 2, 1, 3, load.Timeout
 			},
 			want: []line{{
-				Lane: 3, Sequence: 7, Attempt: 1, Retries: 2, Stream: 2, Event: 100, Phase: "measurement", Due: ptr(int64(10 * ms)), DueLast: ptr(int64(13 * ms)),
-				Sent: ptr(int64(12 * ms)), Done: int64(20 * ms), Offset: ptr(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 1, Unknown: 3,
-				Outcome: "mixed", Class: ptr("timeout"), Partition: ptr(int64(20)),
+				Lane: 3, Sequence: 7, Attempt: 1, Retries: 2, Stream: 2, Event: 100, Phase: "measurement", Due: new(int64(10 * ms)), DueLast: new(int64(13 * ms)),
+				Sent: new(int64(12 * ms)), Done: int64(20 * ms), Offset: new(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 1, Unknown: 3,
+				Outcome: "mixed", Class: new("timeout"), Partition: new(int64(20)),
 			}},
 		},
 		{
@@ -137,8 +135,8 @@ func TestRows(t *testing.T) {
 				o.DueFirst, o.DueLast, o.Batches, o.Place, o.Bytes, o.Wire = -1, -1, 2, -1, 11, 0
 			},
 			want: []line{
-				{Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 5, Acked: 2, Outcome: "acked"},
-				{Lane: 3, Sequence: 8, Stream: 2, Event: 102, Phase: "measurement", Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 6, Acked: 2, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Sent: new(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 5, Acked: 2, Outcome: "acked"},
+				{Lane: 3, Sequence: 8, Stream: 2, Event: 102, Phase: "measurement", Sent: new(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 6, Acked: 2, Outcome: "acked"},
 			},
 		},
 		{
@@ -150,10 +148,10 @@ func TestRows(t *testing.T) {
 			},
 			out: func(o *load.Outcome) { o.Acked, o.Failed, o.Class = 3, 1, load.Rejected },
 			want: []line{
-				{Lane: 3, Sequence: 7, Stream: 2, Event: 100, Key: ptr("k2-100"), Phase: "measurement", Due: ptr(int64(10 * ms)), DueLast: ptr(int64(10 * ms)), Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Offset: ptr(int64(55)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
-				{Lane: 3, Sequence: 7, Stream: 2, Event: 101, Key: ptr("k2-101"), Phase: "measurement", Due: ptr(int64(10100 * time.Microsecond)), DueLast: ptr(int64(10100 * time.Microsecond)), Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Offset: ptr(int64(56)), Events: 1, Bytes: 101, Wire: 20, Acked: 1, Outcome: "acked"},
-				{Lane: 3, Sequence: 7, Stream: 2, Event: 102, Phase: "measurement", Due: ptr(int64(10200 * time.Microsecond)), DueLast: ptr(int64(10200 * time.Microsecond)), Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Offset: ptr(int64(57)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
-				{Lane: 3, Sequence: 7, Stream: 2, Event: 103, Key: ptr("k2-103"), Phase: "measurement", Due: ptr(int64(10300 * time.Microsecond)), DueLast: ptr(int64(10300 * time.Microsecond)), Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Offset: ptr(int64(58)), Events: 1, Bytes: 101, Wire: 20, Failed: 1, Outcome: "failed", Class: ptr("rejected")},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 100, Key: new("k2-100"), Phase: "measurement", Due: new(int64(10 * ms)), DueLast: new(int64(10 * ms)), Sent: new(int64(14 * ms)), Done: int64(20 * ms), Offset: new(int64(55)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 101, Key: new("k2-101"), Phase: "measurement", Due: new(int64(10100 * time.Microsecond)), DueLast: new(int64(10100 * time.Microsecond)), Sent: new(int64(14 * ms)), Done: int64(20 * ms), Offset: new(int64(56)), Events: 1, Bytes: 101, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 102, Phase: "measurement", Due: new(int64(10200 * time.Microsecond)), DueLast: new(int64(10200 * time.Microsecond)), Sent: new(int64(14 * ms)), Done: int64(20 * ms), Offset: new(int64(57)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 103, Key: new("k2-103"), Phase: "measurement", Due: new(int64(10300 * time.Microsecond)), DueLast: new(int64(10300 * time.Microsecond)), Sent: new(int64(14 * ms)), Done: int64(20 * ms), Offset: new(int64(58)), Events: 1, Bytes: 101, Wire: 20, Failed: 1, Outcome: "failed", Class: new("rejected")},
 			},
 		},
 	} {
@@ -206,12 +204,12 @@ func TestConsumed(t *testing.T) {
 	}
 	for _, l := range read(t, path) {
 		type times struct{ Requested, Consumed *int64 }
-		want := times{nil, ptr(l.Done + l.Sequence)}
+		want := times{nil, new(l.Done + l.Sequence)}
 		switch {
 		case l.Sequence == 0:
 			want.Consumed = nil
 		case l.Sequence%2 == 1:
-			want.Requested = ptr(l.Done + 1)
+			want.Requested = new(l.Done + 1)
 		}
 		if diff := cmp.Diff(want, times{l.Requested, l.Consumed}); diff != "" {
 			t.Errorf("batch %d: %s", l.Sequence, diff)

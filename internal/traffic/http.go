@@ -173,7 +173,7 @@ func (p *Packets) intake(protocol apm.Protocol, head *request, body []byte, time
 		r.Protocol, r.Time, r.Wire, r.Packed = protocol, time, len(body), head.encoding != "" && head.encoding != "identity"
 		return p.APM(r, lines)
 	})
-	if at := (*Error)(nil); errors.As(err, &at) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		p.Unreadable++
 		return nil
 	}

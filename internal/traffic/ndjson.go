@@ -3,6 +3,7 @@ package traffic
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -132,9 +133,7 @@ func (j *jsonRecord) headers(r *Record) error {
 			if json.Unmarshal(list[i], &h) != nil {
 				return wrong
 			}
-			if h.Key == "" {
-				h.Key = h.Name
-			}
+			h.Key = cmp.Or(h.Key, h.Name)
 			r.Headers = append(r.Headers, Header{Name: []byte(h.Key), Value: jsonBytes(h.Value)})
 			continue
 		}

@@ -56,8 +56,7 @@ func (p *Packets) Read(in *bufio.Reader) error {
 		}
 		return nil
 	})
-	var at *PacketError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*PacketError](err); ok {
 		return &Error{Where: fmt.Sprintf("packet %d", at.Packet), Err: at.Err}
 	}
 	return err

@@ -42,8 +42,7 @@ func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error
 	}
 	u, err := url.Parse(scheme + "://host" + tail)
 	if err != nil {
-		var inner *url.Error
-		if errors.As(err, &inner) {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
 			err = inner.Err
 		}
 		return nil, nil, &Error{Where: "target", Err: fmt.Errorf("%q is not a URL: %w", text, err), Hint: "targets look like " + examples(kinds)}

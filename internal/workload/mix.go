@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -138,9 +139,7 @@ func resolveMix(kinds []target.Kind, flags, file *Document, parts []*Document) (
 			continue
 		}
 		out[i].Workload = w
-		if out[i].Name == "" {
-			out[i].Name = w.Op
-		}
+		out[i].Name = cmp.Or(out[i].Name, w.Op)
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
@@ -193,8 +192,7 @@ func orNone(d *Document) *Document {
 
 // inPart says in which part an error is, unless it has a line of a file.
 func inPart(i int, err error) error {
-	var e *Error
-	if errors.As(err, &e) && strings.Contains(e.Where, ":") {
+	if e, ok := errors.AsType[*Error](err); ok && strings.Contains(e.Where, ":") {
 		return err
 	}
 	return fmt.Errorf("part %d: %w", i+1, err)

@@ -286,7 +286,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	if w.String("overload") == "drop" && w.Op == Pipeline && w.String("read-queue") != "0" {
 		fault("overload", "add --read-queue 0, which does not limit what waits to be read", "events that wait for the queue of reads are not dropped")
 	}
-	faults = append(faults, w.systemConflicts(given)...)
+	w.systemConflicts(fault)
 	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {
 		fault("verify", "leave it out", "%s target cannot be read back", aKind(w.Kind))
 	}

@@ -75,27 +75,19 @@ func checkMoment(text string) error {
 }
 
 // Faults are those that the run makes, in the order given.
-func (w *Workload) Faults() []fault.Fault {
-	var out []fault.Fault
-	for _, text := range w.List("fault") {
-		f, err := fault.Parse(text)
-		if err != nil {
-			panic("workload: fault was not checked: " + err.Error())
-		}
-		out = append(out, f)
-	}
-	return out
-}
+func (w *Workload) Faults() []fault.Fault { return parsedList(w, "fault", fault.Parse) }
 
 // Moments are when the commands of --exec run, one for each.
-func (w *Workload) Moments() []fault.Moment {
-	var out []fault.Moment
-	for _, text := range w.List("at") {
-		m, err := fault.ParseMoment(text)
+func (w *Workload) Moments() []fault.Moment { return parsedList(w, "at", fault.ParseMoment) }
+
+// parsedList parses the values of a setting that were checked when they were set.
+func parsedList[T any](w *Workload, name string, parse func(string) (T, error)) (out []T) {
+	for _, text := range w.List(name) {
+		v, err := parse(text)
 		if err != nil {
-			panic("workload: at was not checked: " + err.Error())
+			panic("workload: " + name + " was not checked: " + err.Error())
 		}
-		out = append(out, m)
+		out = append(out, v)
 	}
 	return out
 }

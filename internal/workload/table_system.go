@@ -3,6 +3,7 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,12 +22,7 @@ var systemKinds = []string{"system-cmd", "system-pid", "system-container", "syst
 // HasSystem reports whether the run has a system under test, which it starts or finds,
 // watches, and reports on.
 func (w *Workload) HasSystem() bool {
-	for _, name := range systemKinds {
-		if w.Has(name) {
-			return true
-		}
-	}
-	return w.Has("system-git") || w.Has("revision") || w.Has("system-vars") || w.Has("system-metrics") || w.Has("system-gc-log")
+	return slices.ContainsFunc(systemKinds, w.Has) || w.Has("system-git") || w.Has("revision") || w.Has("system-vars") || w.Has("system-metrics") || w.Has("system-gc-log")
 }
 
 // systemTable has the settings about the system under test, the same for every kind.
@@ -171,14 +167,7 @@ func checkNamed(text string) error {
 }
 
 // systemConflicts checks the settings of the system under test against each other.
-func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []error) {
-	fault := func(name, format, hint string, args ...any) {
-		e, ok := given(name)
-		if !ok {
-			e.Where = name
-		}
-		faults = append(faults, &Error{Where: e.Where, Err: fmt.Errorf(format, args...), Hint: hint})
-	}
+func (w *Workload) systemConflicts(fault func(name, hint, format string, args ...any)) {
 	first := ""
 	for _, name := range systemKinds {
 		switch {
@@ -186,19 +175,14 @@ func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []e
 		case first == "":
 			first = name
 		default:
-			fault(name, "--%s already gives the system under test", "give one of them", first)
+			fault(name, "give one of them", "--%s already gives the system under test", first)
 		}
 	}
 	needs := func(name string, of ...string) {
-		if !w.Has(name) {
+		if !w.Has(name) || slices.ContainsFunc(of, w.Has) {
 			return
 		}
-		for _, o := range of {
-			if w.Has(o) {
-				return
-			}
-		}
-		fault(name, "goes with --%s", "leave it out, or say what to start", strings.Join(of, " or --"))
+		fault(name, "leave it out, or say what to start", "goes with --%s", strings.Join(of, " or --"))
 	}
 	for _, name := range []string{"system-env", "system-flag", "system-mem", "system-cpus", "system-ready", "system-ready-within", "system-stop-within"} {
 		needs(name, "system-cmd", "system-image")
@@ -210,7 +194,7 @@ func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []e
 	needs("system-engine", "system-image", "system-container")
 	needs("system-flag-format", "system-flag")
 	if w.Has("revision") && w.Has("system-git") {
-		fault("revision", "--system-git already gives the revision", "leave one of them out")
+		fault("revision", "leave one of them out", "--system-git already gives the revision")
 	}
 	needs("system-branch", "system-git", "revision")
 	needs("system-checkout", "system-git")
@@ -224,5 +208,4 @@ func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []e
 	needs("system-log", "system-cmd", "system-image")
 	needs("system-names", "system-vars", "system-metrics")
 	needs("system-header", "system-vars", "system-metrics")
-	return faults
 }

@@ -3,6 +3,7 @@ package apm
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net"
 	"strconv"
 	"testing"
@@ -67,9 +68,7 @@ func BenchmarkRequest(b *testing.B) {
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			options := map[string]string{"events": "10", "spans": "0", "mix": "transaction", "clients": "4"}
-			for k, v := range bb.options {
-				options[k] = v
-			}
+			maps.Copy(options, bb.options)
 			s := open(b, sink(b, bb.answer), options)
 			b.ReportAllocs()
 			b.ResetTimer()

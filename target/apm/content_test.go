@@ -3,6 +3,7 @@ package apm
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -65,9 +66,7 @@ func TestFreshIDs(t *testing.T) {
 			t.Parallel()
 			s := newIntake(t, false)
 			options := map[string]string{"clients": "3", "pool": "64KiB"}
-			for k, v := range tt.options {
-				options[k] = v
-			}
+			maps.Copy(options, tt.options)
 			began := time.Now()
 			r := fire(t, open(t, s.url(), options), plan(tt.events))
 			if r.Measurement.Acked != tt.events || s.events.Load() != tt.events {

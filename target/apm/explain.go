@@ -20,11 +20,11 @@ var errSpeaksTLS = errors.New("the server speaks TLS, but plain HTTP was tried")
 // explain adds a hint to a connection error. doing names what was tried, with
 // the address.
 func (c *config) explain(doing string, err error) error {
-	if already := (*target.Error)(nil); errors.As(err, &already) {
+	if _, ok := errors.AsType[*target.Error](err); ok {
 		return err
 	}
 	// The wrapping by net/http repeats the address.
-	if u := (*url.Error)(nil); errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	// net/http checks a new connection before it uses it, and has texts for that

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,7 +173,7 @@ func (x *index) identify(ctx context.Context) error {
 
 // explain adds a hint to an error of the store. net/http repeats the address in it.
 func (x *index) explain(doing string, err error) *target.Error {
-	if u := (*url.Error)(nil); errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return &target.Error{Doing: doing, Err: err, Hint: x.hint(err)}
@@ -213,12 +214,7 @@ func isStatus(err error, codes ...int) bool {
 	if !errors.As(err, &s) {
 		return false
 	}
-	for _, c := range codes {
-		if s.status == c {
-			return true
-		}
-	}
-	return len(codes) == 0
+	return len(codes) == 0 || slices.Contains(codes, s.status)
 }
 
 // ask sends a request and reads its JSON answer into to.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,9 +30,7 @@ func TestMain(m *testing.M) {
 func openIndexed(t *testing.T, s *intake, options map[string]string) *session {
 	t.Helper()
 	all := map[string]string{"events": "10", "spans": "0", "clients": "2", "index-still": "5s", "index-wait": "10m"}
-	for k, v := range options {
-		all[k] = v
-	}
+	maps.Copy(all, options)
 	return open(t, s.url(), all)
 }
 
@@ -268,9 +267,7 @@ func TestIndexRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			options := map[string]string{"index": tt.url}
-			for k, v := range tt.options {
-				options[k] = v
-			}
+			maps.Copy(options, tt.options)
 			said := refused(t, s.url(), options)
 			if !strings.Contains(said.Error(), tt.want) || !strings.Contains(said.Hint, tt.hint) {
 				t.Errorf("got %q (hint: %q), want %q (hint: %q)", said, said.Hint, tt.want, tt.hint)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -242,9 +243,7 @@ func (t *tally) all() map[string]uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := make(map[string]uint64, len(t.counts)+1)
-	for k, n := range t.counts {
-		m[k] = n
-	}
+	maps.Copy(m, t.counts)
 	if t.others > 0 {
 		m["..."] = t.others
 	}

@@ -54,8 +54,7 @@ func parseLabel(text string, o payload.TemplateOptions) (l apm.Label, err error)
 	}
 	t, err := payload.ParseTemplate(value, o)
 	if err != nil {
-		var wrong *payload.TemplateError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*payload.TemplateError](err); ok {
 			wrong.Column += len(name) + 1
 		}
 		return l, err

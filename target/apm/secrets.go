@@ -66,10 +66,8 @@ func parseHeader(text string) (field, error) {
 	case !fieldValue(value):
 		return fail("the value of "+name+" contains a line break or another control character", "it must be one line of text")
 	}
-	for _, o := range reservedHeaders {
-		if name == o {
-			return fail(name+" is set by carronade", "leave it out")
-		}
+	if slices.Contains(reservedHeaders, name) {
+		return fail(name+" is set by carronade", "leave it out")
 	}
 	if secret.IsReference(value) {
 		v, err := resolve("header "+name, value)

@@ -3,6 +3,7 @@ package apm
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -62,9 +63,7 @@ func TestStandinAcceptsAll(t *testing.T) {
 				t.Parallel()
 				s := startStandin(t, standin.Options{})
 				all := map[string]string{"intake": intake, "clients": "2", "pool": "256KiB"} // 503 events do not use up more
-				for k, v := range options {
-					all[k] = v
-				}
+				maps.Copy(all, options)
 				sess := open(t, "apm+http://"+s.Addr(), all)
 				r := fire(t, sess, plan(503))
 				if r.Measurement.Acked != 503 {

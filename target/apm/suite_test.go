@@ -2,6 +2,7 @@ package apm
 
 import (
 	"encoding/pem"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,9 +36,7 @@ func TestSuite(t *testing.T) {
 			t.Parallel()
 			s := newIntake(t, tt.secure)
 			options := map[string]string{"events": "1", "spans": "0", "frames": "1", "clients": "1"}
-			for k, v := range tt.options {
-				options[k] = v
-			}
+			maps.Copy(options, tt.options)
 			if tt.secure {
 				options["tls-ca"] = authority(t, s)
 			}

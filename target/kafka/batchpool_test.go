@@ -293,8 +293,7 @@ func TestBoundOfManyPartitions(t *testing.T) {
 			bound := func(pool int64) (message string, failed bool) {
 				s := batchPool{codec: tt.codec}
 				err := s.limitBatchSize(&batchPoolConfig{gen: gen, codec: tt.codec, batchSize: tt.batch, batchEvents: tt.events, pool: pool, cycle: cycle})
-				var targetErr *target.Error
-				if errors.As(err, &targetErr) {
+				if targetErr, ok := errors.AsType[*target.Error](err); ok {
 					return targetErr.Hint, true
 				}
 				return s.warning, false

@@ -26,7 +26,7 @@ func fromBeginning(t *testing.T, group string, opts ...kgo.Opt) {
 	}
 	defer cl.Close()
 	set := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-	set.Name, set.Value = "share.auto.offset.reset", kmsg.StringPtr("earliest")
+	set.Name, set.Value = "share.auto.offset.reset", new("earliest")
 	of := kmsg.NewIncrementalAlterConfigsRequestResource()
 	of.ResourceType, of.ResourceName, of.Configs = kmsg.ConfigResourceTypeGroupConfig, group, append(of.Configs, set)
 	req := kmsg.NewPtrIncrementalAlterConfigsRequest()

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,9 +119,7 @@ func TestClientProduce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := fakeCluster(t, kfake.NumBrokers(2), kfake.SeedTopics(3, "t"))
 			given := map[string][]string{"engine": {cluster.EngineClient}}
-			for k, v := range tt.given {
-				given[k] = v
-			}
+			maps.Copy(given, tt.given)
 			s, err := open(t, spec(t, urlOf(c, "t"), given))
 			if err != nil {
 				t.Fatal(err)

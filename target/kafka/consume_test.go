@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -175,9 +176,7 @@ func TestConsumeToTheEnd(t *testing.T) {
 				c := fakeCluster(t, kfake.NumBrokers(2), kfake.SeedTopics(5, "t"))
 				want := put(t, c, records(tt.n, 5, tt.make), kgo.ProducerBatchCompression(tt.opt), kgo.ProducerBatchMaxBytes(8<<10))
 				given := map[string][]string{"engine": {engine}, "until-end": {"true"}}
-				for k, v := range tt.given {
-					given[k] = v
-				}
+				maps.Copy(given, tt.given)
 				src := source(t, c, given)
 				got := drain(t, src, nil)
 				if got.events != tt.n {

@@ -3,6 +3,7 @@ package kafka
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -73,9 +74,7 @@ func TestExpressionsArrive(t *testing.T) {
 				"key":    {"key-${this.last() + 1}%{-1}-${rnd.nextInt(1000)}"},
 				"header": {"n=${this.last() + 1}%{-1}", "x-${math:random(30) + 1}=${int64:toString(rnd.nextLong(), 36)}", "at=${time:millisSinceEpoch()}", "same=1"},
 			}
-			for k, v := range tt.given {
-				given[k] = v
-			}
+			maps.Copy(given, tt.given)
 			addrs := []string{srv.Addr()}
 			s := spec(t, fakeURL(addrs), given)
 			s.Seed = 5

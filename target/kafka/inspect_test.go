@@ -152,7 +152,7 @@ func TestInspectBlackHole(t *testing.T) {
 			p := kmsg.NewMetadataResponseTopicPartition()
 			p.Leader, p.Replicas, p.ISR = 7, []int32{7}, []int32{7}
 			rt := kmsg.NewMetadataResponseTopic()
-			rt.Topic, rt.Partitions = kmsg.StringPtr("t"), append(rt.Partitions, p)
+			rt.Topic, rt.Partitions = new("t"), append(rt.Partitions, p)
 			res.Topics = append(res.Topics, rt)
 		}
 		return res, nil, true

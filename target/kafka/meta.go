@@ -162,7 +162,7 @@ func (b *metadataCache) fetch(ctx context.Context) (*view, error) {
 		if err == nil {
 			return v, nil
 		}
-		if kafkaError := (*kerr.Error)(nil); errors.As(err, &kafkaError) {
+		if _, ok := errors.AsType[*kerr.Error](err); ok {
 			return nil, err // an error from a broker: others would answer the same
 		}
 		b.disconnect()

@@ -111,9 +111,7 @@ func TestRealRefusals(t *testing.T) {
 		for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 			t.Run(tt.name+" "+engine, func(t *testing.T) {
 				given := map[string][]string{"engine": {engine}}
-				for k, v := range tt.given {
-					given[k] = v
-				}
+				maps.Copy(given, tt.given)
 				_, err := open(t, spec(t, "kafka://"+tt.addr+"/"+topic, given))
 				if err == nil {
 					t.Fatal("Open succeeded, want an error")
@@ -374,9 +372,7 @@ func BenchmarkConsumeReal(b *testing.B) {
 		} {
 			b.Run(bm.name+map[int32]string{1: " p1", 4: " p4"}[partitions], func(b *testing.B) {
 				given := map[string][]string{"until-end": {"true"}}
-				for k, v := range bm.given {
-					given[k] = v
-				}
+				maps.Copy(given, bm.given)
 				var events atomic.Int64
 				var busy time.Duration
 				for b.Loop() {

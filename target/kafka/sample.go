@@ -104,10 +104,7 @@ func (r *SampleResult) read(ctx context.Context, w SampleWork, c *cluster.Config
 			return
 		}
 		from, to := max(p.offset, b.BaseOffset), min(p.end, b.BaseOffset+int64(b.LastOffsetDelta)+1)
-		n := uint64(b.NumRecords)
-		if uint64(to-from) < n {
-			n = uint64(to - from)
-		}
+		n := min(uint64(to-from), uint64(b.NumRecords))
 		if w.Count > 0 && r.Read+n >= w.Count {
 			if extra := r.Read + n - w.Count; extra > 0 {
 				to -= int64(extra)

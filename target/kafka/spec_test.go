@@ -23,8 +23,7 @@ func writeFile(t *testing.T, path, text string) {
 }
 
 func hintOf(err error) string {
-	var e *target.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*target.Error](err); ok {
 		return e.Hint
 	}
 	return ""

@@ -261,7 +261,7 @@ func (a *api) postRun(w http.ResponseWriter, r *http.Request) {
 	defaults, script, err := parts(w, r)
 	if err != nil {
 		status := http.StatusBadRequest
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			err, status = fmt.Errorf("a request has at most %d MiB", mostBody>>20), http.StatusRequestEntityTooLarge
 		}
 		http.Error(w, err.Error(), status)

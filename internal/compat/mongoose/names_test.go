@@ -44,7 +44,7 @@ func TestNames(t *testing.T) {
 		{"type=serial seed=9223372036854775807 length=64", "1 2"}, // overflows, as in Java
 	} {
 		var args []string
-		for _, o := range strings.Fields(tt.args) {
+		for o := range strings.FieldsSeq(tt.args) {
 			args = append(args, "--item-naming-"+o)
 		}
 		s := stepOf(t, args...)

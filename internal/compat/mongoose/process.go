@@ -106,8 +106,7 @@ func (r *runner) runProcess(ctx context.Context, s *scenario.Step, args []string
 
 // cause is the cause of an error of starting a program, without its name.
 func cause(err error) error {
-	var found *exec.Error
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[*exec.Error](err); ok {
 		return found.Err
 	}
 	return system.Reason(err)

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,9 +101,7 @@ func (o *Operator) control(ctx context.Context, r request) (answer, error) {
 // agent of that name register again with another key, which replaces the old one; "" is any name
 // that is not taken.
 func (o *Operator) Token(ctx context.Context, name string, valid time.Duration) (Join, error) {
-	if valid == 0 {
-		valid = DefaultValid
-	}
+	valid = cmp.Or(valid, DefaultValid)
 	if valid < time.Second || valid > longestValid {
 		return Join{}, &Error{"make a token", fmt.Errorf("it cannot be valid for %v", valid), "say a time from 1s to 720h"}
 	}

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -75,9 +76,7 @@ type Server struct {
 // data folder, unless it has a key file. Errors are of type *Error: the port is taken, the data folder cannot be written, is
 // damaged, or is in use by another server.
 func Serve(cfg ServerConfig) (*Server, error) {
-	if cfg.Listen == "" {
-		cfg.Listen = DefaultListen
-	}
+	cfg.Listen = cmp.Or(cfg.Listen, DefaultListen)
 	if cfg.Logf == nil {
 		cfg.Logf = func(string, ...any) {}
 	}

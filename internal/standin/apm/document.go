@@ -1,7 +1,9 @@
 package apm
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"strings"
 	"time"
 )
@@ -243,9 +245,7 @@ const lastWithV1 = "6.8.23"
 // put completes a document and adds it to docs. event is what the real server calls
 // it in its field processor, which logs do not have.
 func (m *maker) put(stream string, s *source, at time.Time, event string, d object) {
-	for k, v := range m.meta.shared {
-		d[k] = v
-	}
+	maps.Copy(d, m.meta.shared)
 	d["@timestamp"] = at.UTC().Format("2006-01-02T15:04:05.000Z")
 	d["timestamp"] = object{"us": at.UnixMicro()}
 	if event != "" {
@@ -287,9 +287,7 @@ func (m *maker) transaction(s *source) {
 			c.expandNames()
 			c.TraceID = s.TraceID
 			c.TransactionID = string(s.ID)
-			if c.ParentID == "" {
-				c.ParentID = string(s.ID)
-			}
+			c.ParentID = cmp.Or(c.ParentID, string(s.ID))
 			start := at.Add(time.Duration(c.Start * 1e6))
 			m.span(c, &start)
 		}

@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -62,8 +63,6 @@ func (m *maker) logEvent(p []byte) {
 		return
 	}
 	service := r.text("service.name")
-	if service == "" {
-		service = m.meta.service
-	}
+	service = cmp.Or(service, m.meta.service)
 	m.put("logs-apm.app."+streamName(service), s, s.at(m.now), "", d)
 }

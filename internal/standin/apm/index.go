@@ -98,11 +98,7 @@ func newIndexer(o Options, done func(int)) (*indexer, error) {
 		return nil, fmt.Errorf("preparing the index at %s: %w", x.base, err)
 	}
 	for range indexWriters {
-		x.writers.Add(1)
-		go func() {
-			defer x.writers.Done()
-			x.write()
-		}()
+		x.writers.Go(x.write)
 	}
 	return x, nil
 }

@@ -52,7 +52,7 @@ const maxName = 60
 
 // withPath adds a name to the path of a validation error.
 func withPath(name string, err error) error {
-	if e := (*validationError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*validationError](err); ok {
 		if len(name) > maxName {
 			name = strings.ToValidUTF8(name[:maxName], "") + "..."
 		}

@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -79,15 +80,9 @@ func ParseSecret(s string) (Secret, error) {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:8200"
-	}
-	if o.MaxEvent == 0 {
-		o.MaxEvent = 307200
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = 30 << 20
-	}
+	o.Listen = cmp.Or(o.Listen, "127.0.0.1:8200")
+	o.MaxEvent = cmp.Or(o.MaxEvent, 307200)
+	o.MaxBody = cmp.Or(o.MaxBody, 30<<20)
 	return o
 }
 

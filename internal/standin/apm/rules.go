@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"maps"
@@ -249,9 +250,7 @@ func expression(s string) (*regexp.Regexp, error) {
 
 // kinds reads the types that a value may have, or the name of a definition.
 func (l *loader) kinds(line ruleLine, s string) (n *node, err error) {
-	if s == "" {
-		s = "object"
-	}
+	s = cmp.Or(s, "object")
 	n = &node{}
 	for kind := range strings.SplitSeq(s, " or ") {
 		kind, of, isOf := strings.Cut(kind, " of ")

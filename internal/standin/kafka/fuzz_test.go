@@ -84,7 +84,7 @@ func FuzzProduce(f *testing.F) {
 		req := kmsg.NewPtrProduceRequest()
 		req.SetVersion(version)
 		req.Acks = -1
-		req.TransactionID = kmsg.StringPtr("tx")
+		req.TransactionID = new("tx")
 		for range 2 {
 			rt := kmsg.NewProduceRequestTopic()
 			rt.Topic, rt.TopicID = "topic", [16]byte{7}

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -70,34 +71,23 @@ type Login struct {
 func (l Login) String() string { return l.Mechanism + ":" + l.User }
 
 func (o Options) withDefaults() Options {
-	def := func(p *int, v int) {
-		if *p == 0 {
-			*p = v
-		}
-	}
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:9092"
-	}
+	o.Listen = cmp.Or(o.Listen, "127.0.0.1:9092")
 	if o.Retain == 0 {
 		o.Retain = 1 << 30
 		if o.InMemory {
 			o.Retain = 128 << 20
 		}
 	}
-	if o.MaxMessage == 0 {
-		o.MaxMessage = 1048588
-	}
-	if o.Events == 0 {
-		o.Events = 1e12
-	}
-	def(&o.Partitions, 3)
-	def(&o.EventSize, 100)
+	o.MaxMessage = cmp.Or(o.MaxMessage, 1048588)
+	o.Events = cmp.Or(o.Events, 1e12)
+	o.Partitions = cmp.Or(o.Partitions, 3)
+	o.EventSize = cmp.Or(o.EventSize, 100)
 	if o.BatchEvents == 0 {
 		o.BatchEvents = max(1, min(1000, 1000000/(o.EventSize+16)))
 	}
 	o.Topics = slices.Clone(o.Topics)
 	for i := range o.Topics {
-		def(&o.Topics[i].Partitions, o.Partitions)
+		o.Topics[i].Partitions = cmp.Or(o.Topics[i].Partitions, o.Partitions)
 	}
 	return o
 }

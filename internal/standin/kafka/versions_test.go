@@ -79,7 +79,7 @@ func (r rawClient) ids(names ...string) map[string][16]byte {
 	req.SetVersion(12)
 	for _, n := range names {
 		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(n)
+		t.Topic = new(n)
 		req.Topics = append(req.Topics, t)
 	}
 	ids := map[string][16]byte{}

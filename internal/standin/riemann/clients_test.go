@@ -36,8 +36,6 @@ func waitMessages(t *testing.T, s *Server, n uint64) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // TestRiemannClient sends with the C client, over each transport, and reads
 // back with both clients, field by field.
 func TestRiemannClient(t *testing.T) {
@@ -70,11 +68,11 @@ func TestRiemannClient(t *testing.T) {
 				return m
 			}
 			want := []testkit.RiemannEvent{
-				{Service: test.name + " double", Host: "web-1", State: "warning", MetricD: ptr(0.1), Attributes: attributes()},
-				{Service: test.name + " float", Host: "web-1", MetricF: ptr(2.5), Attributes: attributes()},
+				{Service: test.name + " double", Host: "web-1", State: "warning", MetricD: new(0.1), Attributes: attributes()},
+				{Service: test.name + " float", Host: "web-1", MetricF: new(2.5), Attributes: attributes()},
 				{
-					Service: test.name + " whole", Host: "web-1", State: "ok", Description: "a 漢 text", Tags: []string{"one", "two"}, TTL: ptr(120.0),
-					MetricSint64: ptr(int64(-9007199254740993)), Attributes: attributes("zone", "a", "rack", "7"),
+					Service: test.name + " whole", Host: "web-1", State: "ok", Description: "a 漢 text", Tags: []string{"one", "two"}, TTL: new(120.0),
+					MetricSint64: new(int64(-9007199254740993)), Attributes: attributes("zone", "a", "rack", "7"),
 				},
 			}
 			query := fmt.Sprintf("service =~ %q and host = \"web-1\"", test.name+" %")
@@ -145,8 +143,8 @@ func TestRubyClient(t *testing.T) {
 			}
 			began := at
 			compare(t, got, []testkit.RiemannEvent{
-				{Service: "ruby " + test.name, Host: "h", State: "critical", Description: "d", Tags: []string{"a", "b"}, TTL: ptr(33.5), MetricSint64: ptr(int64(12345678901234)), Attributes: map[string]string{"color": "red"}},
-				{Service: "ruby " + test.name + " real", Host: "h", MetricD: ptr(0.25)},
+				{Service: "ruby " + test.name, Host: "h", State: "critical", Description: "d", Tags: []string{"a", "b"}, TTL: new(33.5), MetricSint64: new(int64(12345678901234)), Attributes: map[string]string{"color": "red"}},
+				{Service: "ruby " + test.name + " real", Host: "h", MetricD: new(0.25)},
 			}, began)
 		})
 	}

@@ -1,6 +1,7 @@
 package riemann
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,20 +45,11 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	def := func(p *int64, v int64) {
-		if *p == 0 {
-			*p = v
-		}
-	}
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:5555"
-	}
-	def(&o.MaxMessage, 16<<20)
-	def(&o.MaxDatagram, 16384)
-	def(&o.MaxIndex, 512<<20)
-	if o.Interval == 0 {
-		o.Interval = 10 * time.Second
-	}
+	o.Listen = cmp.Or(o.Listen, "127.0.0.1:5555")
+	o.MaxMessage = cmp.Or(o.MaxMessage, 16<<20)
+	o.MaxDatagram = cmp.Or(o.MaxDatagram, 16384)
+	o.MaxIndex = cmp.Or(o.MaxIndex, 512<<20)
+	o.Interval = cmp.Or(o.Interval, 10*time.Second)
 	return o
 }
 

@@ -3,6 +3,7 @@ package riemann
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	wire "carronade/internal/wire/riemann"
@@ -322,10 +323,5 @@ func (n regexNode) eval(s *subject) value {
 type taggedNode string
 
 func (n taggedNode) eval(s *subject) value {
-	for _, t := range s.read().Tags {
-		if t == string(n) {
-			return truth(true)
-		}
-	}
-	return value{kind: isBool}
+	return truth(slices.Contains(s.read().Tags, string(n)))
 }

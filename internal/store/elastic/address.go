@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -54,9 +55,7 @@ func parse(address string) (*client, error) {
 	}
 	c.place = u.Scheme + "://" + host
 	c.base += host
-	if c.prefix == "" {
-		c.prefix = defaultPrefix
-	}
+	c.prefix = cmp.Or(c.prefix, defaultPrefix)
 	if !prefixForm.MatchString(c.prefix) {
 		return nil, wrong("%q cannot begin the name of an index: lower case letters, digits, - and _ can", c.prefix)
 	}

@@ -50,8 +50,7 @@ func (r *statusError) Error() string {
 
 // status is the code of a statusError, 0 for another error.
 func status(err error) int {
-	var r *statusError
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*statusError](err); ok {
 		return r.status
 	}
 	return 0
@@ -90,8 +89,7 @@ func (c *client) do(ctx context.Context, method, path string, body []byte, conte
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
+		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // the place is in the error already
 		}
 		return err

@@ -236,8 +236,7 @@ func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportD
 
 // ignoreForbidden drops the error of a forbidden write: reading goes on.
 func ignoreForbidden(err error) error {
-	var r *statusError
-	if errors.As(err, &r) && (r.status == http.StatusForbidden || r.kind == "cluster_block_exception") {
+	if r, ok := errors.AsType[*statusError](err); ok && (r.status == http.StatusForbidden || r.kind == "cluster_block_exception") {
 		return nil
 	}
 	return err

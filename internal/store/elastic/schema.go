@@ -137,8 +137,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	for _, index := range indices { // if the first document created them, they could not be searched at once
 		if err == nil {
 			err = s.do(ctx, http.MethodPut, "/"+index, nil, "", nil)
-			var r *statusError
-			if errors.As(err, &r) && r.kind == "resource_already_exists_exception" {
+			if r, ok := errors.AsType[*statusError](err); ok && r.kind == "resource_already_exists_exception" {
 				err = nil
 			}
 		}

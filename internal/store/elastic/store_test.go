@@ -305,8 +305,8 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			address := tt.address
-			if strings.HasPrefix(address, "http://") {
-				address = "elasticsearch://" + strings.TrimPrefix(address, "http://")
+			if after, ok := strings.CutPrefix(address, "http://"); ok {
+				address = "elasticsearch://" + after
 			}
 			s, err := Open(t.Context(), address)
 			if err == nil {

@@ -10,42 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/reporttest"
 )
 
-// mount mounts a file system in memory, of this many KiB, for the test.
-func mount(t *testing.T, kib string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+kib+"k"); err != nil {
-		t.Skipf("needs permission to mount: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// seal makes a mounted file system read-only.
-func seal(t *testing.T, dir string) {
-	t.Helper()
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // On a full disk no stored report is lost, and a report that cannot be stored
 // is an error; once there is space again, the store works.
 func TestFullDisk(t *testing.T) {
 	testkit.Need(t, "a second, and a small disk")
-	dir := mount(t, "2048")
+	dir := testkit.Mount(t, "2048k")
 	path := filepath.Join(dir, "reports.db")
 	s := open(t, path)
 	ballast := filepath.Join(dir, "ballast")
@@ -85,7 +60,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill(t, ballast)
+	testkit.Fill(t, dir)
 	d := reporttest.Document(5000, 60)
 	for i := range d.Intervals {
 		e, err := d.Intervals[i].Encode()
@@ -109,21 +84,6 @@ func TestFullDisk(t *testing.T) {
 	whole(open(t, path))
 }
 
-// fill extends a file until the disk is full.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for block := make([]byte, 4096); ; {
-		if _, err := f.Write(block); err != nil {
-			return
-		}
-	}
-}
-
 // broken is closed once a writer failed to store intervals.
 func broken(w *writer) <-chan struct{} {
 	done := make(chan struct{})
@@ -138,9 +98,9 @@ func broken(w *writer) <-chan struct{} {
 
 // A store cannot be made on a full disk.
 func TestFullDiskFromTheStart(t *testing.T) {
-	dir := mount(t, "64")
+	dir := testkit.Mount(t, "64k")
 	write(t, filepath.Join(dir, "ballast"), nil)
-	fill(t, filepath.Join(dir, "ballast"))
+	testkit.Fill(t, dir)
 	if s, err := Open(t.Context(), filepath.Join(dir, "reports.db")); !errors.Is(err, store.ErrFull) {
 		if s != nil {
 			s.Close()
@@ -151,7 +111,7 @@ func TestFullDiskFromTheStart(t *testing.T) {
 
 // A store on a read-only disk can be read, and reports an error for each write.
 func TestReadOnly(t *testing.T) {
-	dir := mount(t, "4096")
+	dir := testkit.Mount(t, "4096k")
 	path := filepath.Join(dir, "reports.db")
 	s := open(t, path)
 	for i := range 3 {
@@ -163,7 +123,7 @@ func TestReadOnly(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	seal(t, dir)
+	testkit.Seal(t, dir)
 	before := read(t, path)
 	s = open(t, path)
 	rows, err := s.Rows(t.Context(), store.Query{})
@@ -199,7 +159,7 @@ func TestReadOnly(t *testing.T) {
 // A store that was left during a write, on a disk that then became read-only:
 // the log cannot be read without a place for its index.
 func TestReadOnlyWithALog(t *testing.T) {
-	dir := mount(t, "4096")
+	dir := testkit.Mount(t, "4096k")
 	path := filepath.Join(dir, "reports.db")
 	s := open(t, path)
 	if err := s.Put(t.Context(), reporttest.Document(0, 2)); err != nil {
@@ -209,7 +169,7 @@ func TestReadOnlyWithALog(t *testing.T) {
 		write(t, filepath.Join(dir, "left.db"+suffix), read(t, path+suffix))
 	}
 	s.Close()
-	seal(t, dir)
+	testkit.Seal(t, dir)
 	left, err := Open(t.Context(), filepath.Join(dir, "left.db"))
 	if err == nil {
 		defer left.Close()

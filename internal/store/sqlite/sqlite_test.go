@@ -27,8 +27,7 @@ func TestStore(t *testing.T) {
 }
 
 func hintOf(err error) string {
-	var e *target.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*target.Error](err); ok {
 		return e.Hint
 	}
 	return ""

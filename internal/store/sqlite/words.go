@@ -22,8 +22,7 @@ var kinds = map[error]error{
 // cause translates errors of SQLite and of the system into those of package
 // store.
 func cause(err error) error {
-	var e *sqlitefile.Error
-	if errors.As(sqlitefile.Cause(err), &e) {
+	if e, ok := errors.AsType[*sqlitefile.Error](sqlitefile.Cause(err)); ok {
 		return e.In(kinds[e.Kind])
 	}
 	return err

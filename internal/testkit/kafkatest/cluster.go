@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -92,9 +93,7 @@ func start(cfg Config) (*Cluster, error) {
 
 // startWith starts a cluster whose nodes have these options of the JVM.
 func startWith(cfg Config, jvm []string) (_ *Cluster, err error) {
-	if cfg.Nodes == 0 {
-		cfg.Nodes = 1
-	}
+	cfg.Nodes = cmp.Or(cfg.Nodes, 1)
 	if cfg.Heap == "" {
 		cfg.Heap = "1g"
 		if cfg.Nodes > 1 {

@@ -2,6 +2,7 @@ package kafkatest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os/exec"
 	"path/filepath"
@@ -66,9 +67,7 @@ func Tool(t testing.TB, class string, args ...string) string {
 // heap is as in -Xmx; empty is 512m.
 func ToolCommand(t testing.TB, ctx context.Context, heap, class string, args ...string) *exec.Cmd { //nolint:revive // the test comes first, as in testing's own helpers
 	t.Helper()
-	if heap == "" {
-		heap = "512m"
-	}
+	heap = cmp.Or(heap, "512m")
 	dir := Jars(t)
 	return exec.CommandContext(ctx, "java", javaArgs(quick(), dir, heap, className(class), args...)...)
 }

@@ -17,7 +17,7 @@ import (
 // testMakeups are the make-ups for tests.
 func testMakeups() map[string]Makeup {
 	all := map[string]Makeup{}
-	for p := IntakeV2; p < protocols; p++ {
+	for p := range protocols {
 		for _, e := range []Range{{0, 0}, {1, 1}, {10, 10}, {0, 7}} {
 			for _, s := range []Range{{0, 0}, {1, 1}, {10, 10}, {0, 3}} {
 				for _, f := range []Range{{0, 0}, {1, 1}, {10, 10}, {0, 5}} {

@@ -1,6 +1,9 @@
 package apm
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // logLine writes a log record, with the names with dots that ECS loggers write.
 // It has none of error.*: the server would make an error of it. Its ids and its
@@ -22,9 +25,7 @@ func (b *builder) logLine(i int) {
 	}
 	b.field("message", message+" request="+strconv.Itoa(b.rng.IntN(1000000)))
 	logger := at.module
-	if logger == "" {
-		logger = b.service
-	}
+	logger = cmp.Or(logger, b.service)
 	b.field("log.logger", logger)
 	b.field("log.origin.file.name", at.file)
 	b.field("log.origin.function", at.function)

@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -196,21 +197,15 @@ func (m Makeup) withDefaults() Makeup {
 			m.Mix = [Kinds]int{Error: 1}
 		}
 	}
-	if m.Services == 0 {
-		m.Services = 4
-	}
-	if m.Hosts == 0 {
-		m.Hosts = 4
-	}
+	m.Services = cmp.Or(m.Services, 4)
+	m.Hosts = cmp.Or(m.Hosts, 4)
 	if m.Outcomes == ([3]int{}) {
 		m.Outcomes = [3]int{97, 3, 0}
 	}
 	if m.Durations == (Durations{}) {
 		m.Durations = Durations{Low: 5 * time.Millisecond, High: 250 * time.Millisecond}
 	}
-	if m.Hops == 0 {
-		m.Hops = 1
-	}
+	m.Hops = cmp.Or(m.Hops, 1)
 	if len(m.Agents) == 0 {
 		for _, a := range agents {
 			if a.rum == m.rum() {

@@ -131,13 +131,13 @@ func schema(t testing.TB) protoreflect.MessageDescriptor {
 			{"events", 6, msg, many, ".Event"},
 		},
 	}
-	file := &descriptorpb.FileDescriptorProto{Name: proto.String("riemann.proto"), Syntax: proto.String("proto2")}
+	file := &descriptorpb.FileDescriptorProto{Name: new("riemann.proto"), Syntax: new("proto2")}
 	for name, fields := range messages {
-		m := &descriptorpb.DescriptorProto{Name: proto.String(name)}
+		m := &descriptorpb.DescriptorProto{Name: new(name)}
 		for _, f := range fields {
-			d := &descriptorpb.FieldDescriptorProto{Name: proto.String(f.name), Number: proto.Int32(f.number), Type: f.typ.Enum(), Label: f.label.Enum()}
+			d := &descriptorpb.FieldDescriptorProto{Name: new(f.name), Number: new(f.number), Type: f.typ.Enum(), Label: f.label.Enum()}
 			if f.of != "" {
-				d.TypeName = proto.String(f.of)
+				d.TypeName = new(f.of)
 			}
 			m.Field = append(m.Field, d)
 		}

@@ -232,7 +232,7 @@ func (cl *Cluster) findTopic(ctx context.Context) error {
 func (cl *Cluster) Metadata(ctx context.Context, topic string, create bool) (*kmsg.MetadataResponse, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
-	t.Topic = kmsg.StringPtr(topic)
+	t.Topic = new(topic)
 	req.Topics = append(req.Topics, t)
 	req.AllowAutoTopicCreation = create
 	req.IncludeTopicAuthorizedOperations = true

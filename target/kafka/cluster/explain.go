@@ -28,7 +28,7 @@ var (
 // Explain adds a hint to an error of connecting. doing names what was tried, with the
 // address.
 func (c *Config) Explain(doing string, err error) error {
-	if explained := (*target.Error)(nil); errors.As(err, &explained) {
+	if _, ok := errors.AsType[*target.Error](err); ok {
 		return err
 	}
 	return &target.Error{Doing: doing, Err: err, Hint: c.Hint(err)}

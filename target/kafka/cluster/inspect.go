@@ -274,7 +274,7 @@ func missing(ctx context.Context, cl *Cluster) target.Finding {
 		f.Found += ", and the run creates it"
 		return f
 	}
-	if e := (*target.Error)(nil); errors.As(c.MissingTopic(kerr.UnknownTopicOrPartition), &e) {
+	if e, ok := errors.AsType[*target.Error](c.MissingTopic(kerr.UnknownTopicOrPartition)); ok {
 		f.Mend = e.Hint
 	}
 	auto, partitions := "", ""

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,9 +25,7 @@ import (
 func securityFor(t *testing.T, given map[string][]string, props map[string]string) (*Security, error) {
 	t.Helper()
 	v := target.Values{}
-	for k, x := range given {
-		v[k] = x
-	}
+	maps.Copy(v, given)
 	return parseSecurity(v, props)
 }
 

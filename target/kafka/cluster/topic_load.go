@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -196,9 +197,7 @@ func prepare(w TopicLoad, topic string) (*work, error) {
 	switch w.Op {
 	case OpListTopics:
 		w.PerRequest = 1
-		if w.Times == 0 {
-			w.Times = 1
-		}
+		w.Times = cmp.Or(w.Times, 1)
 	case OpReadTopics:
 		w.PerRequest = 1
 		fallthrough

@@ -138,8 +138,7 @@ func (t *work) failed(class string, certain bool, err error) {
 // failureText returns the text that failures of one kind share: for an error of
 // the protocol its name, because the broker's message contains the topic.
 func failureText(err error) string {
-	var ke *kerr.Error
-	if errors.As(err, &ke) {
+	if ke, ok := errors.AsType[*kerr.Error](err); ok {
 		return ke.Message + ": " + ke.Description
 	}
 	return err.Error()

@@ -50,7 +50,7 @@ func (a *attempt) deleteTopics(ctx context.Context, client *kgo.Client, timeout 
 	req.TopicNames = a.names // up to v5
 	for _, n := range a.names {
 		t := kmsg.NewDeleteTopicsRequestTopic() // v6 on
-		t.Topic = kmsg.StringPtr(n)
+		t.Topic = new(n)
 		req.Topics = append(req.Topics, t)
 	}
 	resp, err := req.RequestWith(ctx, client)

@@ -37,7 +37,7 @@ func CreateTopics(ctx context.Context, client *kgo.Client, specs []TopicSpec, ti
 		}
 		for _, kv := range s.Config {
 			c := kmsg.NewCreateTopicsRequestTopicConfig()
-			c.Name, c.Value = kv[0], kmsg.StringPtr(kv[1])
+			c.Name, c.Value = kv[0], new(kv[1])
 			t.Configs = append(t.Configs, c)
 		}
 		req.Topics = append(req.Topics, t)
