@@ -12,8 +12,8 @@ import (
 func TestKilledGenerator(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	runInHome(t, home, "run", "null://", "--rate", "1k/s", "--for", "500ms", "--quiet", "--label", "n=first").wantOneOf(t, 0, 3)
-	before := runInHome(t, home, "report", "export", "last", "--as", "json").want(t, 0).stdout
+	runAt(t, home, "run", "null://", "--rate", "1k/s", "--for", "500ms", "--quiet", "--label", "n=first").wantOneOf(t, 0, 3)
+	before := runAt(t, home, "report", "export", "last", "--as", "json").want(t, 0).stdout
 	var killed string
 	for i, args := range [][]string{
 		{"run", "null://", "--rate", "10k/s", "--for", "1m", "--interval", "200ms", "--label", "n=open"},
@@ -28,31 +28,31 @@ func TestKilledGenerator(t *testing.T) {
 		} else {
 			pause(t, time.Second)
 		}
-		running := runInHome(t, home, "report", "list").want(t, 0).stdout
+		running := runAt(t, home, "report", "list").want(t, 0).stdout
 		if !strings.Contains(running, "running") && i < 2 {
 			t.Errorf("the list does not mark the run that is in progress:\n%s", running)
 		}
 		s.signal(syscall.SIGKILL)
 		<-s.done
-		list := runInHome(t, home, "report", "list").want(t, 0).stdout
+		list := runAt(t, home, "report", "list").want(t, 0).stdout
 		if n := strings.Count(list, "killed"); n != i+1 && i < 2 {
 			t.Fatalf("the list marks %d killed runs, want %d:\n%s", n, i+1, list)
 		}
 		if i < 2 {
 			killed, _, _ = strings.Cut(strings.Split(list, "\n")[1], " ")
-			text := runInHome(t, home, "report", "show", killed).want(t, 0).stdout
+			text := runAt(t, home, "report", "show", killed).want(t, 0).stdout
 			for _, want := range []string{"the program was killed", "NOT TRUSTED", "partial", killed} {
 				if !strings.Contains(text, want) {
 					t.Errorf("the report of a killed run does not say %q:\n%s", want, text)
 				}
 			}
-			d := runInHome(t, home, "report", "export", killed, "--as", "json").want(t, 0).document(t)
+			d := runAt(t, home, "report", "export", killed, "--as", "json").want(t, 0).document(t)
 			if d.Totals.Acked == 0 || d.Totals.Sent != d.Totals.Acked+d.Totals.Failed+d.Totals.Unknown || len(d.Intervals) < 3 {
 				t.Errorf("%d intervals of %+v are left", len(d.Intervals), d.Totals)
 			}
 		}
 	}
-	if after := runInHome(t, home, "report", "export", "label.n=first", "--as", "json").want(t, 0).stdout; after != before {
+	if after := runAt(t, home, "report", "export", "label.n=first", "--as", "json").want(t, 0).stdout; after != before {
 		t.Error("an earlier report has changed")
 	}
 }

@@ -37,7 +37,7 @@ func TestPictures(t *testing.T) {
 			if kind == "several" {
 				args = []string{"report", "export", "last", "last~1", "last~2", "--as", "html", "--out", path}
 			}
-			runInHome(t, home, args...).want(t, 0)
+			runAt(t, home, args...).want(t, 0)
 			tab := b.Open(t, path, testkit.View{})
 			tab.Until(`document.documentElement.dataset.drawn === "all"`)
 			if n := testkit.Eval[int](tab, `[...document.querySelectorAll("figure .plot")].reduce((n, p) => n + (p.querySelector("canvas") ? p.chart.f.series.length + (p.chart.f.heat ? 1 : 0) : 0), 0)`); n < 20 {
@@ -72,7 +72,7 @@ func TestPictures(t *testing.T) {
 	// The same pictures as files.
 	for _, form := range []string{"svg", "png"} {
 		folder := filepath.Join(dir, form)
-		runInHome(t, home, "report", "export", "note=kafka", "--as", form, "--out", folder).want(t, 0)
+		runAt(t, home, "report", "export", "note=kafka", "--as", form, "--out", folder).want(t, 0)
 		files, err := filepath.Glob(filepath.Join(folder, "*."+form))
 		if err != nil || len(files) < 10 || !strings.Contains(strings.Join(files, " "), "end-to-end-map") {
 			t.Errorf("pictures as %s: got %v, %v, want one file each", form, files, err)

@@ -34,10 +34,10 @@ func checkNoSecrets(t *testing.T, s *session, e ended, dir string) {
 	}
 	if _, err := os.Stat(filepath.Join(s.home, "carronade", "reports.db")); err == nil {
 		// The store compresses reports: search their exported texts.
-		list := runInHome(t, s.home, "report", "list").stdout
+		list := runAt(t, s.home, "report", "list").stdout
 		for line := range strings.Lines(list) {
 			if id, _, _ := strings.Cut(line, " "); id != "id" && id != "" {
-				texts["report "+id] = runInHome(t, s.home, "report", "export", id, "--as", "json").want(t, 0).stdout
+				texts["report "+id] = runAt(t, s.home, "report", "export", id, "--as", "json").want(t, 0).stdout
 			}
 		}
 	}
@@ -46,15 +46,6 @@ func checkNoSecrets(t *testing.T, s *session, e ended, dir string) {
 			t.Errorf("%s has a secret: ...%s...", where, text[max(0, i-200):min(len(text), i+40)])
 		}
 	}
-}
-
-// runInHome runs the program in the home of another run.
-func runInHome(t testing.TB, home string, args ...string) ended {
-	t.Helper()
-	s := prepare(t, args...)
-	s.home = home
-	s.begin()
-	return s.wait(runTimeout)
 }
 
 // TestSecrets passes secrets in every possible way and searches all output for them:

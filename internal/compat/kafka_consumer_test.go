@@ -286,15 +286,7 @@ func TestConsumerUsage(t *testing.T) {
 
 // The tests above use every option.
 func TestConsumerEveryOptionIsTested(t *testing.T) {
-	data, err := os.ReadFile("kafka_consumer_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range consumerOptions {
-		if !regexp.MustCompile(`--` + regexp.QuoteMeta(o.name) + `\b`).Match(data) {
-			t.Errorf("--%s is not tested", o.name)
-		}
-	}
+	allTested(t, "kafka_consumer_test.go", consumerOptions, func(o consumerOption) string { return o.name })
 }
 
 // The 4.3 tool's message about deprecated options.

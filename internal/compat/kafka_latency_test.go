@@ -159,15 +159,7 @@ func TestLatencyGenerations(t *testing.T) {
 
 // The tests above use every option.
 func TestLatencyEveryOptionIsTested(t *testing.T) {
-	data, err := os.ReadFile("kafka_latency_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range latencyOptions {
-		if !regexp.MustCompile(`--` + regexp.QuoteMeta(o.name) + `\b`).Match(data) {
-			t.Errorf("--%s is not tested", o.name)
-		}
-	}
+	allTested(t, "kafka_latency_test.go", latencyOptions, func(o joptOption) string { return o.name })
 }
 
 func TestLatencyExit(t *testing.T) {

@@ -146,15 +146,7 @@ func TestShareUsage(t *testing.T) {
 	if got := runShareTool(t, Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
 		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
 	}
-	data, err := os.ReadFile("kafka_share_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range shareOptions() {
-		if !regexp.MustCompile(`--` + regexp.QuoteMeta(o.name) + `\b`).Match(data) {
-			t.Errorf("--%s is not tested", o.name)
-		}
-	}
+	allTested(t, "kafka_share_test.go", shareOptions(), func(o joptOption) string { return o.name })
 }
 
 func TestShareExit(t *testing.T) {

@@ -1,6 +1,8 @@
 package compat
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -25,5 +27,19 @@ func refused(t *testing.T, run func(*testing.T, Program, ...string) toolResult, 
 				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Workloads, got.Out, got.Errs)
 			}
 		})
+	}
+}
+
+// allTested checks that the tests in a file use every option.
+func allTested[T any](t *testing.T, file string, options []T, name func(T) string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range options {
+		if !regexp.MustCompile(`--` + regexp.QuoteMeta(name(o)) + `\b`).Match(data) {
+			t.Errorf("--%s is not tested", name(o))
+		}
 	}
 }

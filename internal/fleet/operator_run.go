@@ -208,8 +208,8 @@ func (r *firing) combine() (*run.Combined, error) {
 			g.Faults = append(g.Faults, fmt.Sprintf("agent %s: %d of its intervals cannot be read; %v", m.row.Name, m.unread, m.unreadWhy))
 		}
 		row.State, row.Fault = string(o.State), o.Err
-		row.ClockOffsetUS, row.ClockBoundUS, row.ClockBoundEndUS = micros(o.Offset), micros(o.BoundStart), micros(o.BoundEnd)
-		row.ShortestRTTUS = micros(o.MinRTT)
+		row.ClockOffsetUS, row.ClockBoundUS, row.ClockBoundEndUS = measure.Micros(o.Offset), measure.Micros(o.BoundStart), measure.Micros(o.BoundEnd)
+		row.ShortestRTTUS = measure.Micros(o.MinRTT)
 		if m.measured == nil || m.measured.Result == nil {
 			if o.Result { // it came, but cannot be used
 				g.Faults = append(g.Faults, fmt.Sprintf("agent %s: its result cannot be read", m.row.Name))
@@ -339,5 +339,3 @@ func (r *firing) mode() load.Mode {
 	}
 	return load.OpenLoop
 }
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/target/targettest"
 )
 
 func TestReadOnlyFolder(t *testing.T) {
@@ -21,8 +22,8 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 	testkit.Seal(t, dir)
 	for _, data := range []string{filepath.Join(dir, "data"), filepath.Join(dir, "new")} {
-		if _, err := Open(t.Context(), Options{Dir: data}); !errors.Is(err, ErrReadOnly) || hintOf(err) == "" || !strings.Contains(err.Error(), data) {
-			t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrReadOnly)
+		if _, err := Open(t.Context(), Options{Dir: data}); !errors.Is(err, ErrReadOnly) || targettest.HintOf(err) == "" || !strings.Contains(err.Error(), data) {
+			t.Errorf("got %v (%s), want %v", err, targettest.HintOf(err), ErrReadOnly)
 		}
 	}
 }
@@ -34,8 +35,8 @@ func TestFullDisk(t *testing.T) {
 	var problems atomic.Int32
 	q := open(t, Options{Dir: filepath.Join(dir, "data"), QueuedPerUser: 1 << 20, Queued: 1 << 20, Problem: func(err error) {
 		problems.Add(1)
-		if !errors.Is(err, ErrFull) || hintOf(err) == "" {
-			t.Errorf("got the problem %v (%s), want %v", err, hintOf(err), ErrFull)
+		if !errors.Is(err, ErrFull) || targettest.HintOf(err) == "" {
+			t.Errorf("got the problem %v (%s), want %v", err, targettest.HintOf(err), ErrFull)
 		}
 	}})
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -46,11 +47,11 @@ func TestFullDisk(t *testing.T) {
 	var last Job
 	for {
 		j, _, err := q.Submit(t.Context(), request("x", "out:"+strings.Repeat("x", 1000)))
-		if errors.Is(err, ErrFull) && hintOf(err) != "" {
+		if errors.Is(err, ErrFull) && targettest.HintOf(err) != "" {
 			break
 		}
 		if err != nil {
-			t.Fatalf("got %v (%s), want %v", err, hintOf(err), ErrFull)
+			t.Fatalf("got %v (%s), want %v", err, targettest.HintOf(err), ErrFull)
 		}
 		last = j
 	}
@@ -96,7 +97,7 @@ func TestFullDisk(t *testing.T) {
 func TestFullDiskFromTheStart(t *testing.T) {
 	dir := testkit.Mount(t, "64k")
 	testkit.Fill(t, dir)
-	if _, err := Open(t.Context(), Options{Dir: filepath.Join(dir, "data")}); !errors.Is(err, ErrFull) || hintOf(err) == "" {
-		t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrFull)
+	if _, err := Open(t.Context(), Options{Dir: filepath.Join(dir, "data")}); !errors.Is(err, ErrFull) || targettest.HintOf(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, targettest.HintOf(err), ErrFull)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/sqlitefile"
 	"carronade/target"
+	"carronade/target/targettest"
 )
 
 // A folder that this program does not know is refused with a hint, and its
@@ -105,7 +106,7 @@ func TestImpossibleFolders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	touch(t, file)
 	for _, dir := range []string{"", file, filepath.Join(file, "data")} {
-		if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || hintOf(err) == "" {
+		if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || targettest.HintOf(err) == "" {
 			t.Errorf("%q: got %v, want an error with a hint", dir, err)
 		}
 	}
@@ -128,7 +129,7 @@ func TestOpenFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Open(t.Context(), Options{Dir: dir, Parallel: 2}); err == nil || hintOf(err) == "" {
+	if _, err := Open(t.Context(), Options{Dir: dir, Parallel: 2}); err == nil || targettest.HintOf(err) == "" {
 		t.Fatalf("got %v, want an error with a hint", err)
 	}
 	if exists(gate + ".ran") {
@@ -200,7 +201,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		q, err := Open(t.Context(), Options{Dir: dir, Program: []string{filepath.Join(dir, "no program")}})
 		if err != nil {
-			if hintOf(err) == "" {
+			if targettest.HintOf(err) == "" {
 				t.Errorf("got %v without a hint", err)
 			}
 			return

@@ -20,6 +20,7 @@ import (
 
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/target/targettest"
 )
 
 // kills is the number of killed servers by default; CARRONADE_TEST_KILLS
@@ -302,8 +303,8 @@ func TestInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	q := open(t, Options{Dir: dir})
 	_, err := Open(t.Context(), Options{Dir: dir})
-	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d on ", os.Getpid())) || hintOf(err) == "" {
-		t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrInUse)
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d on ", os.Getpid())) || targettest.HintOf(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, targettest.HintOf(err), ErrInUse)
 	}
 	if err := q.Close(soon(t)); err != nil {
 		t.Error(err)

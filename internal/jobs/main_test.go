@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
-	"carronade/target"
+	"carronade/target/targettest"
 )
 
 // The test program is also a server and the program of the jobs, as this
@@ -147,13 +147,6 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-func hintOf(err error) string {
-	if e, ok := errors.AsType[*target.Error](err); ok {
-		return e.Hint
-	}
-	return ""
-}
-
 // open opens a queue whose jobs are those of fake.
 func open(t *testing.T, o Options) *Queue {
 	t.Helper()
@@ -168,7 +161,7 @@ func open(t *testing.T, o Options) *Queue {
 	}
 	q, err := Open(t.Context(), o)
 	if err != nil {
-		t.Fatalf("%v (%s)", err, hintOf(err))
+		t.Fatalf("%v (%s)", err, targettest.HintOf(err))
 	}
 	t.Cleanup(func() {
 		if err := q.Close(soon(t)); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/testkit"
+	"carronade/target/targettest"
 )
 
 // The state follows from the exit code.
@@ -91,7 +92,7 @@ func TestInvalidRequests(t *testing.T) {
 		"relative folder":          {Dir: "here"},
 		"too large":                {Args: []string{strings.Repeat("x", mostRequest+1)}},
 	} {
-		if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrInvalid) || hintOf(err) == "" {
+		if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrInvalid) || targettest.HintOf(err) == "" {
 			t.Errorf("%s: got %v, want %v", name, err, ErrInvalid)
 		}
 	}
@@ -304,11 +305,11 @@ func TestCancel(t *testing.T) {
 		t.Errorf("got %+v", j)
 	}
 	for _, id := range []int64{first.ID, second.ID, third.ID} {
-		if err := q.Cancel(t.Context(), id); !errors.Is(err, ErrEnded) || hintOf(err) == "" {
+		if err := q.Cancel(t.Context(), id); !errors.Is(err, ErrEnded) || targettest.HintOf(err) == "" {
 			t.Errorf("got %v, want %v", err, ErrEnded)
 		}
 	}
-	if err := q.Cancel(t.Context(), 99); !errors.Is(err, ErrNoJob) || hintOf(err) == "" || err.Error() != "no job 99: it was not submitted, or is no longer kept" {
+	if err := q.Cancel(t.Context(), 99); !errors.Is(err, ErrNoJob) || targettest.HintOf(err) == "" || err.Error() != "no job 99: it was not submitted, or is no longer kept" {
 		t.Errorf("got %v, want %v", err, ErrNoJob)
 	}
 }
@@ -390,13 +391,13 @@ func TestLimits(t *testing.T) {
 	r := request("x")
 	submit(t, q, r)
 	last := submit(t, q, r)
-	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "ann has 2 queued jobs") || hintOf(err) == "" {
-		t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrLimit)
+	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "ann has 2 queued jobs") || targettest.HintOf(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, targettest.HintOf(err), ErrLimit)
 	}
 	r.User = "bob"
 	submit(t, q, r)
-	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "it has 3 jobs") || hintOf(err) == "" {
-		t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrLimit)
+	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "it has 3 jobs") || targettest.HintOf(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, targettest.HintOf(err), ErrLimit)
 	}
 	if err := q.Cancel(t.Context(), last.ID); err != nil {
 		t.Error(err)

@@ -56,7 +56,7 @@ func (a *Agent) Measured(r *load.Result, processors int) {
 	if r.Unanswered {
 		a.EventsPerS = measure.PerSecond(m.Sent, m.Length())
 	}
-	a.SendDelayP99 = micros(m.SendDelay.Percentile(99))
+	a.SendDelayP99 = measure.Micros(m.SendDelay.Percentile(99))
 	if m.SendDelay.Count() == 0 {
 		a.SendDelayP99 = 0
 	}
@@ -66,14 +66,12 @@ func (a *Agent) Measured(r *load.Result, processors int) {
 	}
 }
 
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
 // fleetOf returns nil without agents.
 func fleetOf(agents []Agent, skew, apart time.Duration) *Fleet {
 	if len(agents) == 0 {
 		return nil
 	}
-	f := &Fleet{SkewUS: micros(skew), EndToEndBoundUS: micros(apart), Agents: agents}
+	f := &Fleet{SkewUS: measure.Micros(skew), EndToEndBoundUS: measure.Micros(apart), Agents: agents}
 	for i := range agents {
 		if agents[i].Level == measure.NotTrusted && f.Limit == "" {
 			f.Limit = agents[i].Name

@@ -16,7 +16,7 @@ import (
 )
 
 // A Value is a flag with one value.
-type Value[T any] struct {
+type Value[T comparable] struct {
 	To     *T
 	Parse  func(string) (T, error)
 	Format func(T) string
@@ -35,8 +35,14 @@ func (f *Value[T]) Set(s string) error {
 // Type is pflag.Value's.
 func (f *Value[T]) Type() string { return f.Kind }
 
-// String is pflag.Value's.
-func (f *Value[T]) String() string { return f.Format(*f.To) }
+// String is pflag.Value's. The zero value, which means the default or none, is not shown.
+func (f *Value[T]) String() string {
+	var zero T
+	if *f.To == zero {
+		return ""
+	}
+	return f.Format(*f.To)
+}
 
 // A List is a flag that may be given several times.
 type List[T any] struct {
@@ -67,24 +73,14 @@ func (f *List[T]) String() string {
 	return strings.Join(shown, ",")
 }
 
-// SizeValue is a flag for a number of bytes; 0, which means the default, is not shown.
+// SizeValue is a flag for a number of bytes.
 func SizeValue(to *int64) *Value[int64] {
-	return &Value[int64]{to, units.ParseSize, func(n int64) string {
-		if n == 0 {
-			return ""
-		}
-		return units.FlagSize(n)
-	}, "size"}
+	return &Value[int64]{to, units.ParseSize, units.FlagSize, "size"}
 }
 
-// DurationValue is a flag for a duration; 0 is not shown.
+// DurationValue is a flag for a duration.
 func DurationValue(to *time.Duration) *Value[time.Duration] {
-	return &Value[time.Duration]{to, units.ParseDuration, func(d time.Duration) string {
-		if d == 0 {
-			return ""
-		}
-		return units.FlagDuration(d)
-	}, "duration"}
+	return &Value[time.Duration]{to, units.ParseDuration, units.FlagDuration, "duration"}
 }
 
 // Logf writes one line about an error; nothing if w is nil.

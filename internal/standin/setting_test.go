@@ -34,7 +34,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	shows(`many number "", one number "0", pause duration "", size size "", `)
+	shows(`many number "", one number "", pause duration "", size size "", `)
 	if err := fs.Parse([]string{"--size", "2KiB", "--pause", "5ms", "--one", "7", "--many", "1", "--many", "2"}); err != nil {
 		t.Fatal(err)
 	}

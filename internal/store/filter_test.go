@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/target/targettest"
 )
 
 var now = began.Add(24 * time.Hour)
@@ -137,7 +139,7 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 		if !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: got %q, want it to say %q", tt.filter, err, tt.says)
 		}
-		if got := hint(err); !strings.Contains(got, tt.hint) {
+		if got := targettest.HintOf(err); !strings.Contains(got, tt.hint) {
 			t.Errorf("%s: the hint is %q, want it to contain %q", tt.filter, got, tt.hint)
 		}
 	}
@@ -237,7 +239,7 @@ func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		fs, err := ParseFilters([]string{text}, now)
 		if err != nil {
-			if hint(err) == "" {
+			if targettest.HintOf(err) == "" {
 				t.Fatalf("%q: %v, and no hint", text, err)
 			}
 			return

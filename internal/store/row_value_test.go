@@ -1,19 +1,8 @@
 package store
 
 import (
-	"errors"
 	"testing"
-
-	"carronade/target"
 )
-
-// hint is the hint of an error.
-func hint(err error) string {
-	if e, ok := errors.AsType[*target.Error](err); ok {
-		return e.Hint
-	}
-	return ""
-}
 
 func TestValue(t *testing.T) {
 	for _, tt := range []struct {

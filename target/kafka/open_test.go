@@ -19,6 +19,7 @@ import (
 	"carronade/internal/testkit"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
+	"carronade/target/targettest"
 )
 
 // fakeCluster starts a cluster that ends with the test.
@@ -132,9 +133,9 @@ func TestOpenExplainsErrors(t *testing.T) {
 			}
 			var e *target.Error
 			if !errors.As(err, &e) || !strings.Contains(e.Hint, tt.hint) {
-				t.Errorf("got %v with hint %q, want a hint with %q", err, hintOf(err), tt.hint)
+				t.Errorf("got %v with hint %q, want a hint with %q", err, targettest.HintOf(err), tt.hint)
 			}
-			if strings.Contains(err.Error()+hintOf(err), "canary") {
+			if strings.Contains(err.Error()+targettest.HintOf(err), "canary") {
 				t.Errorf("the error contains the password: %v", err)
 			}
 		})
@@ -155,8 +156,8 @@ func TestOpenRefusesOldBrokers(t *testing.T) {
 		return resp, nil, true
 	})
 	_, err := open(t, spec(t, urlOf(c, "t"), nil))
-	if !errors.Is(err, cluster.ErrTooOld) || !strings.Contains(hintOf(err), "--engine client") {
-		t.Fatalf("got %v with hint %q, want a hint at the client engine", err, hintOf(err))
+	if !errors.Is(err, cluster.ErrTooOld) || !strings.Contains(targettest.HintOf(err), "--engine client") {
+		t.Fatalf("got %v with hint %q, want a hint at the client engine", err, targettest.HintOf(err))
 	}
 }
 
@@ -274,7 +275,7 @@ func TestConsumingCreatesNoTopic(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "it does not exist, so nothing can be read") {
 				t.Fatalf("got %v, want an error", err)
 			}
-			if hint := hintOf(err); !strings.Contains(hint, "check the name") || !strings.Contains(hint, "--create-topic auto") {
+			if hint := targettest.HintOf(err); !strings.Contains(hint, "check the name") || !strings.Contains(hint, "--create-topic auto") {
 				t.Errorf("got the hint %q", hint)
 			}
 			if exists(t, c, s.URL.Path[1:]) {
@@ -323,8 +324,8 @@ func TestOpenNotAuthorised(t *testing.T) {
 			s := spec(t, urlOf(c, "t"), map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {tt.user}, "password": {"env:KAFKA_TEST_PASSWORD"}})
 			s.Op = tt.op
 			_, err := open(t, s)
-			if err == nil || !strings.Contains(hintOf(err), tt.hint) || !strings.Contains(hintOf(err), tt.user) {
-				t.Errorf("got %v with hint %q, want a hint with %s and %s", err, hintOf(err), tt.user, tt.hint)
+			if err == nil || !strings.Contains(targettest.HintOf(err), tt.hint) || !strings.Contains(targettest.HintOf(err), tt.user) {
+				t.Errorf("got %v with hint %q, want a hint with %s and %s", err, targettest.HintOf(err), tt.user, tt.hint)
 			}
 		})
 	}

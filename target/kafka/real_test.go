@@ -19,6 +19,7 @@ import (
 	"carronade/load"
 	"carronade/target/kafka/cluster"
 	"carronade/target/kafka/franz"
+	"carronade/target/targettest"
 )
 
 func TestMain(m *testing.M) {
@@ -116,10 +117,10 @@ func TestRealRefusals(t *testing.T) {
 				if err == nil {
 					t.Fatal("Open succeeded, want an error")
 				}
-				if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(hintOf(err), tt.hint) {
-					t.Errorf("got %q with hint %q, want %q with hint %q", err, hintOf(err), tt.wrong, tt.hint)
+				if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(targettest.HintOf(err), tt.hint) {
+					t.Errorf("got %q with hint %q, want %q with hint %q", err, targettest.HintOf(err), tt.wrong, tt.hint)
 				}
-				if strings.Contains(err.Error()+hintOf(err), "canary") {
+				if strings.Contains(err.Error()+targettest.HintOf(err), "canary") {
 					t.Errorf("the error contains the password: %v", err)
 				}
 			})
@@ -163,7 +164,7 @@ func TestRealSecurity(t *testing.T) {
 				given["engine"] = []string{engine}
 				s, err := open(t, spec(t, "kafka://"+tt.addr+"/"+topic, given))
 				if err != nil {
-					t.Fatalf("%v (%s)", err, hintOf(err))
+					t.Fatalf("%v (%s)", err, targettest.HintOf(err))
 				}
 				if res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}}); res.Measurement.Acked != 1000 {
 					t.Fatalf("got %d acked, want 1000", res.Measurement.Acked)

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"errors"
 	"os"
 	"testing"
 
@@ -20,11 +19,4 @@ func writeFile(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func hintOf(err error) string {
-	if e, ok := errors.AsType[*target.Error](err); ok {
-		return e.Hint
-	}
-	return ""
 }

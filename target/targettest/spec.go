@@ -1,6 +1,7 @@
 package targettest
 
 import (
+	"errors"
 	"net/url"
 	"testing"
 	"time"
@@ -28,4 +29,12 @@ func Spec(t testing.TB, options []target.Option, rawURL string, given map[string
 		s.Given[k] = true
 	}
 	return s
+}
+
+// HintOf returns the hint of an error for users; "" if it has none.
+func HintOf(err error) string {
+	if e, ok := errors.AsType[*target.Error](err); ok {
+		return e.Hint
+	}
+	return ""
 }

@@ -196,8 +196,8 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.NoRUM, "no-rum", o.NoRUM, "refuse browsers, which otherwise need no token")
 	fs.Var(standin.SizeValue(&o.MaxEvent), "max-event", "largest event accepted, a `SIZE`")
 	fs.Var(standin.SizeValue(&o.MaxBody), "max-body", "largest document of v1 accepted, a `SIZE`")
-	fs.Var(&standin.Value[uint64]{To: &o.Queue, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "queue", "maximum of events accepted and not yet indexed; beyond it, the answer is 503 (default: no limit)")
-	fs.Var(&standin.Value[float64]{To: &o.Drain, Parse: units.ParseRate, Format: formatRate, Kind: "rate"}, "drain", "take events from the queue only at this `RATE`, like a slow output")
+	fs.Var(&standin.Value[uint64]{To: &o.Queue, Parse: units.ParseCount, Format: units.FormatCount, Kind: "count"}, "queue", "maximum of events accepted and not yet indexed; beyond it, the answer is 503 (default: no limit)")
+	fs.Var(&standin.Value[float64]{To: &o.Drain, Parse: units.ParseRate, Format: units.FlagRate, Kind: "rate"}, "drain", "take events from the queue only at this `RATE`, like a slow output")
 	standin.BindFaults(fs, &o.Delay, &o.Stall)
 	o.Capacity.Bind(fs)
 	standin.BindRecord(fs, &o.Record)
@@ -206,20 +206,6 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Index, "index", o.Index, "write documents to Elasticsearch or OpenSearch at this `URL`")
 	fs.Var(secret(&o.IndexAuth), "index-auth", "its login, USER:PASSWORD or ApiKey KEY; env:NAME or file:PATH, a `REFERENCE`")
 	fs.StringVar(&o.IndexCA, "index-ca", o.IndexCA, "trust certificates signed by this PEM `FILE`")
-	fs.Var(&standin.Value[uint64]{To: &o.Lose, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "lose", "accept this number of events and never index them")
+	fs.Var(&standin.Value[uint64]{To: &o.Lose, Parse: units.ParseCount, Format: units.FormatCount, Kind: "count"}, "lose", "accept this number of events and never index them")
 	o.TLS.Bind(fs, "speak TLS, with the certificate in this PEM `FILE`")
-}
-
-func formatCount(n uint64) string {
-	if n == 0 {
-		return ""
-	}
-	return units.FormatCount(n)
-}
-
-func formatRate(v float64) string {
-	if v == 0 {
-		return ""
-	}
-	return units.FlagRate(v)
 }

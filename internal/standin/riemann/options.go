@@ -130,15 +130,8 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	standin.BindRecord(fs, &o.Record)
 	fs.Var(&standin.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error",
 		"refuse a share of the messages, `TEXT@SHARE` such as overloaded@1% (repeatable)")
-	fs.Var(&standin.Value[float64]{To: &o.Drop, Parse: units.ParseShare, Format: formatShare, Kind: "share"}, "drop",
+	fs.Var(&standin.Value[float64]{To: &o.Drop, Parse: units.ParseShare, Format: units.FormatPercent, Kind: "share"}, "drop",
 		"acknowledge and lose this `SHARE` of the events, so that a check can find it")
 	fs.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the random errors and drops")
 	o.TLS.Bind(fs, "the certificate for TLS, a PEM `FILE`")
-}
-
-func formatShare(v float64) string {
-	if v == 0 {
-		return ""
-	}
-	return units.FormatPercent(v)
 }

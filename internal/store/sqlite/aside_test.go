@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/store"
 	"carronade/internal/testkit/reporttest"
+	"carronade/target/targettest"
 )
 
 // page is the page size of a new store, in bytes.
@@ -80,8 +81,8 @@ func TestOpenExisting(t *testing.T) {
 		if s != nil {
 			s.Close()
 		}
-		if !errors.Is(err, store.ErrAbsent) || hintOf(err) == "" {
-			t.Errorf("got %v with the hint %q, want %v and a hint", err, hintOf(err), store.ErrAbsent)
+		if !errors.Is(err, store.ErrAbsent) || targettest.HintOf(err) == "" {
+			t.Errorf("got %v with the hint %q, want %v and a hint", err, targettest.HintOf(err), store.ErrAbsent)
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/store"
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/reporttest"
+	"carronade/target/targettest"
 )
 
 // On a full disk no stored report is lost, and a report that cannot be stored
@@ -34,7 +35,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		ds = append(ds, d)
 	}
-	if !errors.Is(err, store.ErrFull) || !strings.Contains(hintOf(err), "free some space") {
+	if !errors.Is(err, store.ErrFull) || !strings.Contains(targettest.HintOf(err), "free some space") {
 		t.Fatalf("got %v after %d reports, want %v", err, len(ds), store.ErrFull)
 	}
 	whole := func(s *Store) {
@@ -141,7 +142,7 @@ func TestReadOnly(t *testing.T) {
 		"Delete": s.Delete(t.Context(), reporttest.Head(0).ID),
 		"Begin":  beginning,
 	} {
-		if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(hintOf(err), "--store") {
+		if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(targettest.HintOf(err), "--store") {
 			t.Errorf("%s: got %v, want %v", name, err, store.ErrReadOnly)
 		}
 	}
@@ -178,7 +179,7 @@ func TestReadOnlyWithALog(t *testing.T) {
 		}
 		return
 	}
-	if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(hintOf(err), "copy") {
+	if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(targettest.HintOf(err), "copy") {
 		t.Errorf("got %v, want %v with the advice to copy it", err, store.ErrReadOnly)
 	}
 }

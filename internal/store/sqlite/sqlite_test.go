@@ -1,13 +1,11 @@
 package sqlite
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 
 	"carronade/internal/store"
 	"carronade/internal/testkit/reporttest"
-	"carronade/target"
 )
 
 func open(t *testing.T, path string) *Store {
@@ -24,11 +22,4 @@ func TestStore(t *testing.T) {
 	reporttest.RunStore(t, func(t *testing.T) store.Store {
 		return open(t, filepath.Join(t.TempDir(), "a folder", "reports ?#%.db"))
 	})
-}
-
-func hintOf(err error) string {
-	if e, ok := errors.AsType[*target.Error](err); ok {
-		return e.Hint
-	}
-	return ""
 }

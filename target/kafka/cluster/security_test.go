@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -19,6 +18,7 @@ import (
 
 	"carronade/internal/testkit"
 	"carronade/target"
+	"carronade/target/targettest"
 )
 
 // securityFor reads security options and properties.
@@ -85,8 +85,8 @@ func TestSecurityProperties(t *testing.T) {
 			t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 			s, err := securityFor(t, tt.given, tt.props)
 			if tt.wrong != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(hintOf(err), tt.hint) {
-					t.Fatalf("got %v with hint %q, want %q with hint %q", err, hintOf(err), tt.wrong, tt.hint)
+				if err == nil || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(targettest.HintOf(err), tt.hint) {
+					t.Fatalf("got %v with hint %q, want %q with hint %q", err, targettest.HintOf(err), tt.wrong, tt.hint)
 				}
 				if strings.Contains(fmt.Sprintf("%v %+v", err, err), "canary") {
 					t.Fatalf("the error contains the secret: %v", err)
@@ -171,7 +171,7 @@ func TestExplainHasHints(t *testing.T) {
 		x509.CertificateInvalidError{},
 		os.ErrDeadlineExceeded, fmt.Errorf("whatever"),
 	} {
-		if hintOf(c.Explain("connect", err)) == "" {
+		if targettest.HintOf(c.Explain("connect", err)) == "" {
 			t.Errorf("%v has no hint", err)
 		}
 	}
@@ -186,12 +186,4 @@ func FuzzSkipTags(f *testing.F) {
 			t.Fatal("the rest is longer than the input")
 		}
 	})
-}
-
-// hintOf is the hint of an error; "": it has none.
-func hintOf(err error) string {
-	if e, ok := errors.AsType[*target.Error](err); ok {
-		return e.Hint
-	}
-	return ""
 }
