@@ -146,7 +146,8 @@ func TestFindOfASystemThatDies(t *testing.T) {
 	if got := p.end(t); got != 2 {
 		t.Errorf("exit code: got %d, want 2; it said:\n%s", got, p.said.String())
 	}
-	if a := p.answer(t); a.Ending != "died" || !strings.Contains(a.Why, "refused") {
+	// It may stop before a trial connects, or while one does.
+	if a := p.answer(t); a.Ending != "died" || !strings.Contains(a.Why, "refused") && !strings.Contains(a.Why, "EOF") {
 		t.Errorf("got %+v", a)
 	}
 }
