@@ -26,7 +26,8 @@ var roomOfAll struct {
 	set   uint64 // percent that was set here; 0: not yet
 }
 
-// keep says how many bytes are kept now.
+// keep says how many bytes are kept now. A new setting stops all threads for a moment, so one is made only
+// if it differs by more than a sixteenth.
 func (r *heapRoom) keep(bytes int64) {
 	a := &roomOfAll
 	a.mu.Lock()
@@ -43,6 +44,9 @@ func (r *heapRoom) keep(bytes int64) {
 		return // the user has turned the collector off
 	}
 	want := roomPercent(a.asked, live, a.kept)
+	if a.kept > 0 && want-want/16 <= percent && percent <= want+want/16 {
+		return
+	}
 	if want != percent {
 		debug.SetGCPercent(int(want))
 	}
