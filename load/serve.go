@@ -29,10 +29,10 @@ const (
 	leastAtOnce = 16 << 10
 )
 
-// A thread that is late fires up to mostTogether batches in a row on a lane, which writes them
-// together. With thousands of lanes each batch would otherwise be a write of its own, and a
-// write takes several times as long as the rest of a small batch: the thread would never catch
-// up. A batch is late that was ready for lateAlone.
+// A thread with many lanes that is late fires up to mostTogether batches in a row on a lane, which
+// writes them together. Otherwise each would be a write of its own, and a write takes several times
+// as long as the rest of a small batch: the thread would never catch up. A batch is late if it was
+// ready, and a lane had room for it, for lateAlone.
 const (
 	mostTogether = 8
 	lateAlone    = 150 * time.Microsecond
@@ -43,9 +43,10 @@ const (
 // and meanwhile no answer is read.
 func (t *thread) serveShared(now time.Duration) {
 	var ls *laneState
-	together := 0 // how many more batches ls may fire
+	var since time.Duration // when the slot that ls had free first became free
+	together := 0           // how many more late batches ls may fire
 	for left := max(leastAtOnce, mostPerLane*len(t.lanes)); t.shared.n > 0; left-- {
-		if together == 0 || t.room(ls) == 0 {
+		if s := *t.shared.first(); together == 0 || t.room(ls) == 0 || now-max(s.ready, since) < lateAlone {
 			top := t.freest.top()
 			if t.more = left <= 0 && top >= 0; t.more {
 				return
@@ -53,13 +54,13 @@ func (t *thread) serveShared(now time.Duration) {
 			if top < 0 {
 				break
 			}
-			ls, together = t.lanes[top], mostTogether
+			ls, since = t.lanes[top], t.freest.ranks[0].since
+			if together = 1; len(t.lanes) >= manyConnections {
+				together = mostTogether
+			}
 		}
-		s := t.shared.pop()
-		if together--; now-s.ready < lateAlone {
-			together = 0
-		}
-		if !t.fire(s, ls, now) {
+		together--
+		if !t.fire(t.shared.pop(), ls, now) {
 			together = 0
 		} else if t.until == Never {
 			t.queueReady(now) // any lane may fire further due events of the same stream

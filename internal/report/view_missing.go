@@ -58,9 +58,10 @@ func (d *Document) mostlyFailed() string {
 const muchFailed = 0.1
 
 // noLimit says which limit makes a run fail whose events failed, or that had an outage, and whose exit
-// code is 0 because it has no limit; "" for others. A search decides what its trials must hold.
+// code is 0 because it has no limit; "" for others. A search decides what its trials must hold, and a load
+// on topics fails if anything failed.
 func (d *Document) noLimit() string {
-	if len(d.Checks) > 0 || d.ExitCode() != system.ExitOK || d.Labels[SearchLabel] != "" {
+	if len(d.Checks) > 0 || d.ExitCode() != system.ExitOK || d.Labels[SearchLabel] != "" || d.OnTopics() {
 		return ""
 	}
 	limit := "--slo steady"

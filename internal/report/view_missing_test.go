@@ -96,6 +96,8 @@ func TestNoLimit(t *testing.T) {
 	limit := func(text string) func(in *Input) {
 		return func(in *Input) { in.Limits = limitsOf(t, text) }
 	}
+	onTopics := failing(100, nil)
+	onTopics.Op = TopicsOp + "list"
 	for _, c := range []struct {
 		name string
 		d    *Document
@@ -109,6 +111,7 @@ func TestNoLimit(t *testing.T) {
 		{"the limit that it names", failing(100, limit("failure-rate<1%")), "", system.ExitBroken},
 		{"not trusted", failing(100, func(in *Input) { in.Trust.OK = false }), "", system.ExitUntrusted},
 		{"a trial of a search", failing(100, func(in *Input) { in.Labels = map[string]string{SearchLabel: "s1"} }), "", system.ExitOK},
+		{"a load on topics", onTopics, "", system.ExitOK},
 	} {
 		got := ""
 		for _, v := range c.d.Verdicts() {

@@ -34,12 +34,13 @@ func (e *execution) waitedAtEnd(r *load.Result, src load.Source) []string {
 	if tail.At+tail.Length != end || len(emptied) == 0 || slices.Min(emptied) <= 0 {
 		return nil
 	}
-	word := max(slices.Min(emptied), tail.At) // one log may be silent while others are read
-	if end-word <= answering.Patience()+lateWord {
+	first, patience := slices.Min(emptied), answering.Patience()+lateWord
+	word := max(first, tail.At) // one log may be silent while others are read
+	if end-word <= patience {
 		word = end
 	}
 	moveLastStall(&r.Stall, tail, word, end, length)
-	if float64(tail.Length) < muchWaiting*float64(length) {
+	if silent := tail.At-first > patience; silent || float64(tail.Length) < muchWaiting*float64(length) {
 		return nil
 	}
 	text := fmt.Sprintf("the end of the logs was reached at %s, and nothing came in the %s after it: the rate includes that wait", units.FormatDuration(tail.At.Round(time.Millisecond)), units.FormatDuration(tail.Length.Round(time.Millisecond)))

@@ -26,8 +26,8 @@ var roomOfAll struct {
 	set   uint64 // percent that was set here; 0: not yet
 }
 
-// keep says how many bytes are kept now. A new setting stops all threads for a moment, so one is made only
-// if it differs by more than a sixteenth.
+// keep says how many bytes are kept now. The live heap differs a little after each collection, so a setting
+// is made only if it differs by more than a sixteenth.
 func (r *heapRoom) keep(bytes int64) {
 	a := &roomOfAll
 	a.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 )
 
 // ReplaceFile writes a file that only this user can read, in one step: a reader gets the
@@ -81,7 +82,7 @@ func SyncFolder(dir string) error {
 		return err
 	}
 	err = errors.Join(d.Sync(), d.Close())
-	if errors.Is(err, fs.ErrInvalid) || errors.Is(err, errors.ErrUnsupported) { // a file system without it
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) { // a file system without it
 		return nil
 	}
 	return err
