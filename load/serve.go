@@ -32,10 +32,11 @@ const (
 // A thread with many lanes that is late fires up to mostTogether batches in a row on a lane, which
 // writes them together. Otherwise each would be a write of its own, and a write takes several times
 // as long as the rest of a small batch: the thread would never catch up. A batch is late if it was
-// ready, and a lane had room for it, for lateAlone.
+// ready, and a lane had room for it, for lateAlone: less than minSleep, so that a thread which wakes
+// for several batches at a time takes less of a processor that it may share with the system.
 const (
 	mostTogether = 8
-	lateAlone    = 150 * time.Microsecond
+	lateAlone    = 60 * time.Microsecond
 )
 
 // serveShared fires each batch on the lane with the most free slots. A thread that is late by

@@ -90,7 +90,7 @@ func TestAsKafkaProducerSums(t *testing.T) {
 				got = append(got, n)
 			}
 			for _, iv := range d.Intervals {
-				if iv.Phase == "measurement" && iv.EndS-iv.StartS > 0.499 && iv.Acked > 0 {
+				if iv.Phase == "measurement" && iv.EndS-iv.StartS > 0.5-1e-9 && iv.Acked > 0 {
 					want = append(want, iv.Acked)
 				}
 			}

@@ -260,8 +260,18 @@ func (s *session) Poll(t, of int) load.PollWaiter {
 	return nil
 }
 
-// Threads implements load.Poller: one thread per processor.
-func (s *session) Threads(processors int) int { return processors }
+// manyClients is from how many clients on most messages of a schedule have one event.
+const manyClients = 256
+
+// Threads implements load.Poller: one thread per processor. Messages of one event cost mostly
+// time of the kernel and the server. With many clients, one thread for two processors does not
+// compete with a server there.
+func (s *session) Threads(processors int) int {
+	if s.cfg.scheduled && s.cfg.clients >= manyClients {
+		return (processors + 1) / 2
+	}
+	return processors
+}
 
 // LogOf implements target.Placed: each client's events are a separate log.
 func (s *session) LogOf(stream int32) int32 { return stream }
