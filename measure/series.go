@@ -104,6 +104,9 @@ func (s *Series) drop(i int) {
 	s.rows[i] = row{}
 }
 
+// Rows is how many intervals the series has.
+func (s *Series) Rows() int { return len(s.rows) }
+
 // Bytes returns roughly how much memory the series takes.
 func (s *Series) Bytes() int { return s.bytes + rowBytes*len(s.rows) }
 

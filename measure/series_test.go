@@ -39,7 +39,7 @@ func TestSeriesIsEven(t *testing.T) {
 	s := NewSeries(most)
 	for i := range 10_000 {
 		at := time.Duration(i) * time.Second
-		before := len(s.Intervals())
+		before := s.Rows()
 		s.Add(Interval{Phase: "measurement", Start: at, End: at + time.Second})
 		rows := s.Intervals()
 		if i < most {

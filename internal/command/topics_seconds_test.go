@@ -34,7 +34,7 @@ func TestSecondsAreBounded(t *testing.T) {
 		s.done(d)
 		d.Last = true
 		s.done(d)
-		if n := len(s.series.Intervals()); n > measure.DefaultSeries {
+		if n := s.series.Rows(); n > measure.DefaultSeries {
 			t.Fatalf("%d rows after %d seconds", n, i)
 		}
 	}
