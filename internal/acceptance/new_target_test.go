@@ -124,29 +124,13 @@ func replace(t *testing.T, file string, edits ...edit) {
 // linesServer starts a server of the protocol of examples/lines, which takes all lines, and returns
 // its address.
 func linesServer(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
+	return testkit.Listen(t, func(c *net.TCPConn) {
+		n := 0
+		for in := bufio.NewScanner(c); in.Scan(); n++ {
+			if len(in.Bytes()) == 0 { // the end of a batch
+				fmt.Fprintln(c, n)
+				n = -1
 			}
-			go func() {
-				defer c.Close()
-				n := 0
-				for in := bufio.NewScanner(c); in.Scan(); n++ {
-					if len(in.Bytes()) == 0 { // the end of a batch
-						fmt.Fprintln(c, n)
-						n = -1
-					}
-				}
-			}()
 		}
-	}()
-	return l.Addr().String()
+	})
 }

@@ -3,8 +3,6 @@ package export
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -102,11 +100,7 @@ func TestInABrowser(t *testing.T) {
 		if got := testkit.Eval[int](tab, press); got != 0 {
 			t.Errorf("%d of the legend's shades can be hidden, want none", got)
 		}
-		if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {
-			if err := os.WriteFile(filepath.Join(dir, "freezes.png"), tab.Screenshot(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
+		tab.Keep("freezes")
 		tab.Check()
 	})
 

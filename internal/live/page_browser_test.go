@@ -2,8 +2,6 @@ package live
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -75,13 +73,6 @@ func TestInABrowser(t *testing.T) {
 	}
 	defer s.Close()
 	r := example(t, hub, "abc", 0, 90)
-	shot := func(tab *testkit.Tab, name string) {
-		if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {
-			if err := os.WriteFile(filepath.Join(dir, name+".png"), tab.Screenshot(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	text := func(tab *testkit.Tab, id string) string {
 		return testkit.Eval[string](tab, `document.getElementById("`+id+`").textContent`)
 	}
@@ -103,7 +94,7 @@ func TestInABrowser(t *testing.T) {
 		t.Errorf("the script sees the token: %q", got)
 	}
 	tab.Until(`document.documentElement.dataset.state === "live"`)
-	shot(tab, "live-1280")
+	tab.Keep("live-1280")
 	seconds(r, 90, 91)
 	tab.Until(`document.documentElement.dataset.frames === "91"`)
 	if got, want := text(tab, "sum"), "offered91,000"; !strings.Contains(got, want) {
@@ -130,13 +121,13 @@ func TestInABrowser(t *testing.T) {
 	}
 
 	tab.SetView(testkit.View{Width: 1280, Dark: true})
-	shot(tab, "live-1280-dark")
+	tab.Keep("live-1280-dark")
 	tab.SetView(testkit.View{Width: 360, Height: 800, Touch: true})
 	tab.Until(`document.querySelector(".uplot").clientWidth < 360`)
 	if got := testkit.Eval[int](tab, `document.documentElement.scrollWidth`); got > 360 {
 		t.Errorf("the page is %d wide on a screen of 360", got)
 	}
-	shot(tab, "live-360")
+	tab.Keep("live-360")
 	tab.SetView(testkit.View{})
 
 	// A reload, as another tab, sees everything with the cookie alone.
@@ -153,7 +144,7 @@ func TestInABrowser(t *testing.T) {
 	if got := text(tab, "result"); !strings.Contains(got, "1 k/s of 1 k/s acked") || !strings.Contains(got, "✓ trusted") || !strings.Contains(got, "carronade report open abc") {
 		t.Errorf("the result: got %q", got)
 	}
-	shot(tab, "live-done")
+	tab.Keep("live-done")
 
 	// It follows the next run, and can go back.
 	next := example(t, hub, "def", 0, 12)
@@ -199,11 +190,7 @@ func TestTrialOfASearch(t *testing.T) {
 	seconds(r, 0, 20)
 	tab := b.OpenServer(t, s.URL(), testkit.View{})
 	tab.Until(`document.documentElement.dataset.frames === "20"`)
-	if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, "live-find.png"), tab.Screenshot(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	tab.Keep("live-find")
 	legend := testkit.Eval[string](tab, `document.querySelector("#c-rates .legend").textContent + document.querySelector("#c-response .legend").textContent`)
 	for _, want := range []string{"so far: holds 900/s", "so far: fails 1.2 k/s", "limit: p99 < 20 ms"} {
 		if !strings.Contains(legend, want) {

@@ -3,8 +3,6 @@ package serve
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -54,13 +52,6 @@ func TestPage(t *testing.T) {
 		}
 		r.Show(load.Snapshot{At: iv.End, Phase: iv.Phase, Interval: iv, Rows: []measure.Interval{iv}})
 	}
-	shot := func(tab *testkit.Tab, name string) {
-		if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {
-			if err := os.WriteFile(filepath.Join(dir, name+".png"), tab.Screenshot(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	tab := b.OpenServer(t, s.url+"/#token="+s.secret, testkit.View{Width: 1280, Height: 900})
 	tab.Until(`document.querySelectorAll('#queue tbody tr').length === 2 && document.querySelectorAll('#reports tbody tr').length === 2 && Boolean(document.documentElement.dataset.frames)`)
 	for expression, want := range map[string]string{
@@ -75,7 +66,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
 	}
-	shot(tab, "server-1280")
+	tab.Keep("server-1280")
 
 	tab.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf(`button[aria-label="Cancel job %d"]`, second))))
 	tab.Until(fmt.Sprintf(`[...document.querySelectorAll('#queue tbody tr')].some((r) => r.cells[0].textContent === '%d' && r.cells[1].textContent.includes('cancelled'))`, second))
@@ -89,7 +80,7 @@ func TestPage(t *testing.T) {
 	tab.Until(`!document.getElementById('overlay').disabled && document.getElementById('overlay').textContent === 'Overlay 2 reports'`)
 	tab.SetView(testkit.View{Width: 360, Height: 800})
 	tab.Until(`document.documentElement.scrollWidth <= 360`)
-	shot(tab, "server-360")
+	tab.Keep("server-360")
 	if got := tab.Problems(); len(got) != 1 || !strings.Contains(got[0], "400 (Bad Request)") { // of the wrong filter
 		t.Errorf("the browser says %q", got)
 	}

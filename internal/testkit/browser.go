@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -288,6 +289,18 @@ func (tab *Tab) Screenshot() []byte {
 		tab.t.Fatal(err)
 	}
 	return b
+}
+
+// Keep writes a screenshot, NAME.png, to the folder that PAGE_SCREENSHOTS names, if it names one.
+func (tab *Tab) Keep(name string) {
+	tab.t.Helper()
+	folder := os.Getenv("PAGE_SCREENSHOTS")
+	if folder == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), tab.Screenshot(), 0o600); err != nil {
+		tab.t.Fatal(err)
+	}
 }
 
 // command returns a step that sends a command of the browser's protocol.

@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/conn"
 	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/testkit"
 	"carronade/target"
 )
 
@@ -87,7 +88,7 @@ func TestInspect(t *testing.T) {
 // A server that never answers ends with the deadline.
 func TestInspectBlackHole(t *testing.T) {
 	t.Parallel()
-	silent := serveConns(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
+	silent := testkit.Listen(t, func(nc *net.TCPConn) { io.Copy(io.Discard, nc) })
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	began := time.Now()

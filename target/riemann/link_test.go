@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/conn"
 	"carronade/internal/socket"
+	"carronade/internal/testkit"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 )
@@ -147,7 +148,7 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 	const events = 100_000 // more bytes than sockets buffer
 	got := make(chan int64, 1)
 	var met atomic.Bool
-	addr := serveConns(t, func(nc net.Conn) {
+	addr := testkit.Listen(t, func(nc *net.TCPConn) {
 		if !met.Swap(true) { // the probe
 			var head [riemann.FrameHead]byte
 			io.ReadFull(nc, head[:])
@@ -155,7 +156,7 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 			io.Copy(io.Discard, nc)
 			return
 		}
-		nc.(*net.TCPConn).SetReadBuffer(4 << 10)
+		nc.SetReadBuffer(4 << 10)
 		var head [riemann.FrameHead]byte
 		if _, err := io.ReadFull(nc, head[:]); err != nil {
 			return

@@ -15,33 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/wire/riemann"
 	"carronade/measure"
 	"carronade/target"
 )
-
-// serveConns calls f with every connection to its address.
-func serveConns(t *testing.T, f func(net.Conn)) (addr string) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			nc, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer nc.Close()
-				f(nc)
-			}()
-		}
-	}()
-	return ln.Addr().String()
-}
 
 // Open reports whatever is wrong with an address, with a hint.
 func TestOpenErrors(t *testing.T) {
@@ -52,11 +30,11 @@ func TestOpenErrors(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	const closed = closedPort
-	silent := serveConns(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
-	closing := serveConns(t, func(net.Conn) {})
+	silent := testkit.Listen(t, func(nc *net.TCPConn) { io.Copy(io.Discard, nc) })
+	closing := testkit.Listen(t, func(*net.TCPConn) {})
 	// Like the real server, it takes a TLS hello for a frame and waits for the
 	// rest of it.
-	waiting := serveConns(t, func(nc net.Conn) {
+	waiting := testkit.Listen(t, func(nc *net.TCPConn) {
 		b := make([]byte, 4)
 		if _, err := io.ReadFull(nc, b); err != nil || b[0] != 0 {
 			io.Copy(io.Discard, nc)
@@ -66,7 +44,7 @@ func TestOpenErrors(t *testing.T) {
 		nc.Write([]byte(riemann.Ack))
 		io.Copy(io.Discard, nc)
 	})
-	endless := serveConns(t, func(nc net.Conn) {
+	endless := testkit.Listen(t, func(nc *net.TCPConn) {
 		io.WriteString(nc, "HTTP/1.1 101 Switching Protocols\r\n")
 		for err := error(nil); err == nil; {
 			_, err = nc.Write([]byte("X: " + strings.Repeat("y", 8<<10) + "\r\n"))
@@ -151,7 +129,7 @@ func TestFacts(t *testing.T) {
 		{"a sink", sink, map[string]any{"discards": true, "standin": true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			addr := serveConns(t, func(raw net.Conn) {
+			addr := testkit.Listen(t, func(raw *net.TCPConn) {
 				nc := tls.Server(raw, certs.server)
 				buf := make([]byte, 64<<10)
 				for {
@@ -188,7 +166,7 @@ func TestFacts(t *testing.T) {
 func TestSurveyAsksForTheName(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	addr := serveConns(t, func(nc net.Conn) {
+	addr := testkit.Listen(t, func(nc *net.TCPConn) {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := nc.Read(buf)

@@ -210,7 +210,7 @@ func TestHTTPReconnects(t *testing.T) {
 func TestEndlessAnswer(t *testing.T) {
 	t.Parallel()
 	var served atomic.Int64
-	addr := serveConns(t, func(nc net.Conn) {
+	addr := testkit.Listen(t, func(nc *net.TCPConn) {
 		defer nc.Close()
 		if served.Add(1) == 1 {
 			io.WriteString(nc, "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n") // the probe
