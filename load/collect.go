@@ -78,7 +78,7 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 	}
 	r.pages.addError(identities(&r.result.Warmup))
 	r.pages.addError(identities(&r.result.Measurement))
-	r.pages.addError(c.checkSums())
+	r.pages.addError(c.checkSums(r.result.Intervals))
 	r.err = errors.Join(r.pages.errs...)
 	close(r.done)
 }
@@ -305,15 +305,15 @@ func (c *collector) closeRest(now time.Duration) {
 	}
 }
 
-// checkSums checks that the series adds up to the phases.
-func (c *collector) checkSums() error {
+// checkSums checks that the intervals add up to the phases.
+func (c *collector) checkSums(intervals []measure.Interval) error {
 	want := measure.Counts{}
 	for i := range c.total {
 		want.Add(c.total[i].Counts)
 	}
 	got := measure.Counts{}
-	for _, iv := range c.series.Intervals() {
-		got.Add(iv.Counts)
+	for i := range intervals {
+		got.Add(intervals[i].Counts)
 	}
 	if got != want {
 		return fmt.Errorf("the intervals add up to %+v, the phases to %+v", got, want)

@@ -52,8 +52,8 @@ type Reading struct {
 	gapMu          sync.Mutex
 	gap            time.Duration // longest time between arrivals
 	gapAt          time.Duration
-	gaps           time.Duration // sum of those over stallAfter
-	stalls         measure.Stall // the individual gaps over stallAfter
+	gaps           time.Duration // sum of those over StallAfter
+	stalls         measure.Stall // the individual gaps over StallAfter
 	measurementAt  time.Duration
 	measurementEnd time.Duration // end of the measurement: later arrivals do not count
 
@@ -265,7 +265,7 @@ func (r *Reading) noteArrival(at time.Duration) {
 		if gap > r.gap {
 			r.gap, r.gapAt = gap, since
 		}
-		if gap > stallAfter {
+		if gap > StallAfter {
 			r.gaps += gap
 			r.stalls.Add(since, at)
 		}

@@ -306,10 +306,10 @@ func commonStalls(of []*Result, length time.Duration) measure.Stall {
 		}
 	}
 	// Gaps too short to be listed: the shortest of the longest ones is an upper bound.
-	out := measure.Stall{Longest: min(longest.Longest, stallAfter), LongestAt: longest.LongestAt}
+	out := measure.Stall{Longest: min(longest.Longest, StallAfter), LongestAt: longest.LongestAt}
 	var sum time.Duration
 	for _, s := range common {
-		if s.Length <= stallAfter {
+		if s.Length <= StallAfter {
 			continue
 		}
 		out.Count++

@@ -449,7 +449,7 @@ func (r *Run) noteAnswer(o *Outcome, since time.Duration) {
 	if o.Done-since < leastFreeze {
 		since = o.Done
 	}
-	if gap := int64(since) - r.lastAnswer.Load(); gap > min(r.longest.Load(), int64(stallAfter)) {
+	if gap := int64(since) - r.lastAnswer.Load(); gap > min(r.longest.Load(), int64(StallAfter)) {
 		r.noteGap(since, o.Acked > 0)
 	}
 	if o.Acked > 0 {
@@ -476,7 +476,7 @@ func (r *Run) noteGap(until time.Duration, acked bool) {
 		r.longest.Store(int64(gap))
 		r.longestAt = since
 	}
-	if gap > stallAfter {
+	if gap > StallAfter {
 		from, to := max(since, r.counted), r.clipEnd(until)
 		r.stalled += max(0, to-from)
 		r.counted = max(r.counted, to)
@@ -509,8 +509,8 @@ func (r *Run) noteOpenGap() {
 	}
 }
 
-// stallAfter is the time without an answer beyond which it is a stall.
-const stallAfter = 100 * time.Millisecond
+// StallAfter is the longest time without an answer that is not a stall.
+const StallAfter = 100 * time.Millisecond
 
 func storeMax(a *atomic.Int64, v int64) {
 	for {

@@ -132,8 +132,8 @@ func (d *Document) check(l *workload.Limit, t *Totals, times *Times, rate float6
 	case "retries":
 		return of(float64(t.Retries))
 	case "longest-stall":
-		if d.Mode == load.Consuming && d.Stall.LongestS == 0 && l.Value < leastStall && t.Consumed > 0 {
-			return undecided("gaps of up to %s are not known in a run that waited at the end of the logs", seconds(leastStall))
+		if d.Mode == load.Consuming && d.Stall.LongestS == 0 && l.Value < load.StallAfter.Seconds() && t.Consumed > 0 {
+			return undecided("gaps of up to %s are not known in a run that waited at the end of the logs", seconds(load.StallAfter.Seconds()))
 		}
 		return d.blame(of(d.Stall.LongestS))
 	case "outage":

@@ -383,14 +383,11 @@ func (s *Stall) longest() string { return seconds(s.LongestS) + " (at " + second
 // Each returns the stalls, only the longest if there were very many. An older report has just
 // the longest one.
 func (s *Stall) Each() []Span {
-	if s.Spans == nil && s.LongestS >= leastStall {
+	if s.Spans == nil && s.LongestS >= load.StallAfter.Seconds() {
 		return []Span{{AtS: s.LongestAtS, LengthS: s.LongestS}}
 	}
 	return s.Spans
 }
-
-// leastStall is the shortest gap in the answers that counts as a stall, in seconds.
-const leastStall = 0.1
 
 func stall(s *measure.Stall) Stall {
 	out := Stall{LongestS: s.Longest.Seconds(), LongestAtS: s.LongestAt.Seconds(), Share: s.Share, Count: s.Count, Spans: []Span{}}

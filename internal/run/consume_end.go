@@ -15,9 +15,8 @@ import (
 const untilEnd = "until-end"
 
 const (
-	shortestStall = 100 * time.Millisecond // gaps that are longer are stalls
-	lateWord      = 200 * time.Millisecond // by how much a system may exceed its patience before it says again that there is nothing
-	muchWaiting   = 0.1                    // of the measurement: less does not change the rate much
+	lateWord    = 200 * time.Millisecond // by how much a system may exceed its patience before it says again that there is nothing
+	muchWaiting = 0.1                    // of the measurement: less does not change the rate much
 )
 
 // waitedAtEnd judges the time from the last event that a run read until its end. If the system said
@@ -31,10 +30,13 @@ func (e *execution) waitedAtEnd(r *load.Result, src load.Source) []string {
 	end, length := r.Measurement.End, r.Measurement.Length()
 	tail := r.Stall.Spans[len(r.Stall.Spans)-1]
 	emptied := answering.Emptied()
-	if tail.At+tail.Length != end || len(emptied) == 0 || slices.Min(emptied) <= 0 {
+	if tail.At+tail.Length != end || len(emptied) == 0 {
 		return nil
 	}
 	first, patience := slices.Min(emptied), answering.Patience()+lateWord
+	if first <= 0 {
+		return nil
+	}
 	word := max(first, tail.At) // one log may be silent while others are read
 	if end-word <= patience {
 		word = end
@@ -60,7 +62,7 @@ func moveLastStall(s *measure.Stall, tail measure.Span, word, end, length time.D
 	s.Spans = s.Spans[:len(s.Spans)-1]
 	s.Count--
 	s.Share = max(0, s.Share-float64(tail.Length)/float64(length))
-	if end-word > shortestStall {
+	if end-word > load.StallAfter {
 		s.Add(word, end)
 		s.Share += float64(end-word) / float64(length)
 	}
