@@ -73,7 +73,7 @@ var Packages = []Package{
 	{Name: "internal/fault", May: []string{"internal/system", "load", "units"}},
 	{Name: "internal/workload", May: []string{"internal/fault", "internal/secret", "load", "measure", "payload", "target", "units"}},
 	{Name: "internal/layout"},
-	{Name: "internal/find", May: []string{"internal/layout", "internal/stats", "internal/system", "units"}, Tests: []string{"internal/judge"}},
+	{Name: "internal/find", May: []string{"internal/layout", "internal/stats", "internal/system", "measure", "units"}, Tests: []string{"internal/judge"}},
 	{Name: "internal/fleet", May: []string{"internal/report", "internal/run", "internal/system", "internal/workload", "load", "measure", "target"}},
 	{Name: "internal/report", May: []string{"internal/fault", "internal/find", "internal/layout", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/store", May: []string{"internal/report", "internal/secret", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/fault", "internal/find", "internal/store/sqlite", "internal/testkit/reporttest", "target/..."}},

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/measure"
 )
 
 // Options say what to search for, and how.
@@ -74,8 +75,8 @@ type Tried struct {
 	Report   string        `json:"report,omitempty"`
 	Achieved float64       `json:"achieved"` // events a second
 	Elapsed  time.Duration `json:"elapsed_ns"`
-	Times    []Quantile    `json:"times,omitempty"` // of the limited times
-	Trust    Trust         `json:"trust,omitempty"`
+	Times    []Quantile    `json:"times,omitempty"`   // of the limited times
+	Trust    measure.Level `json:"trust,omitempty"`   // noisy or not trusted; empty: trusted
 	Verdict  *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
 }
 

@@ -4,16 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"carronade/measure"
 	"carronade/units"
-)
-
-// A Trust says how far the generator may have affected a trial. Empty: not at all that is known.
-type Trust string
-
-// The levels below trusted, by the words of reports.
-const (
-	Noisy      Trust = "noisy"
-	NotTrusted Trust = "not trusted"
 )
 
 // Deciding counts the trials that an answer rests on, and those of them that the generator may have
@@ -35,9 +27,9 @@ func (a *Answer) deciding() *Deciding {
 		}
 		d.Trials++
 		switch t.Trust {
-		case Noisy:
+		case measure.Noisy:
 			d.Noisy++
-		case NotTrusted:
+		case measure.NotTrusted:
 			d.NotTrusted++
 		}
 	}
@@ -69,8 +61,8 @@ func (d *Deciding) text() string {
 	var parts []string
 	for _, of := range []struct {
 		n    int
-		word Trust
-	}{{d.NotTrusted, NotTrusted}, {d.Noisy, Noisy}} {
+		word measure.Level
+	}{{d.NotTrusted, measure.NotTrusted}, {d.Noisy, measure.Noisy}} {
 		switch {
 		case of.n == 1:
 			parts = append(parts, fmt.Sprintf("1 was %s", of.word))

@@ -3,11 +3,13 @@ package find
 import (
 	"testing"
 	"time"
+
+	"carronade/measure"
 )
 
 // An answer counts the trials that it rests on, and those of them that the generator may have affected.
 func TestDeciding(t *testing.T) {
-	trial := func(role Role, rate float64, inFlight int, result Result, trust Trust) Tried {
+	trial := func(role Role, rate float64, inFlight int, result Result, trust measure.Level) Tried {
 		tried := Tried{Trial: Trial{Role: role, Rate: rate, Concurrency: inFlight}, Trust: trust}
 		if result != "" {
 			tried.Verdict = &Verdict{Result: result}
@@ -22,18 +24,18 @@ func TestDeciding(t *testing.T) {
 		says string
 	}{
 		{"the ends", Answer{Holds: 900, Fails: 1000, Trials: []Tried{
-			trial(Probe, 0, 8, "", NotTrusted), trial(Search, 500, 0, Pass, NotTrusted), trial(Search, 900, 0, Pass, ""), trial(Confirm, 900, 0, Pass, Noisy),
-			trial(Confirm, 1000, 0, Fail, NotTrusted), trial(Confirm, 1000, 0, Fail, NotTrusted), trial(Confirm, 1000, 0, Invalid, NotTrusted), trial(Again, 900, 0, Pass, Noisy),
+			trial(Probe, 0, 8, "", measure.NotTrusted), trial(Search, 500, 0, Pass, measure.NotTrusted), trial(Search, 900, 0, Pass, ""), trial(Confirm, 900, 0, Pass, measure.Noisy),
+			trial(Confirm, 1000, 0, Fail, measure.NotTrusted), trial(Confirm, 1000, 0, Fail, measure.NotTrusted), trial(Confirm, 1000, 0, Invalid, measure.NotTrusted), trial(Again, 900, 0, Pass, measure.Noisy),
 		}}, Deciding{Trials: 4, Noisy: 1, NotTrusted: 2}, "of 4 trials that the answer rests on, 2 were not trusted and 1 was noisy" + remark},
-		{"one end", Answer{Fails: 1000, Trials: []Tried{trial(Search, 1000, 0, Fail, Noisy)}}, Deciding{Trials: 1, Noisy: 1}, "of 1 trial that the answer rests on, 1 was noisy" + remark},
-		{"trusted", Answer{Holds: 900, Trials: []Tried{trial(Confirm, 900, 0, Pass, ""), trial(Typical, 720, 0, Pass, Noisy)}}, Deciding{Trials: 1}, ""},
+		{"one end", Answer{Fails: 1000, Trials: []Tried{trial(Search, 1000, 0, Fail, measure.Noisy)}}, Deciding{Trials: 1, Noisy: 1}, "of 1 trial that the answer rests on, 1 was noisy" + remark},
+		{"trusted", Answer{Holds: 900, Trials: []Tried{trial(Confirm, 900, 0, Pass, ""), trial(Typical, 720, 0, Pass, measure.Noisy)}}, Deciding{Trials: 1}, ""},
 		{"reading", Answer{Holds: 900, Fails: 950, Trials: []Tried{
-			trial(WarmUp, 0, 0, "", NotTrusted), trial(Read, 0, 0, Pass, Noisy), trial(Read, 0, 0, Pass, ""), trial(Read, 0, 0, Invalid, NotTrusted),
+			trial(WarmUp, 0, 0, "", measure.NotTrusted), trial(Read, 0, 0, Pass, measure.Noisy), trial(Read, 0, 0, Pass, ""), trial(Read, 0, 0, Invalid, measure.NotTrusted),
 		}}, Deciding{Trials: 2, Noisy: 1}, "of 2 trials that the answer rests on, 1 was noisy" + remark},
 		{"requests in flight", Answer{Knee: &Knee{Enough: 8, Below: 7, Best: 32}, Trials: []Tried{
-			trial(Search, 0, 4, "", NotTrusted), trial(Search, 0, 8, "", Noisy), trial(Confirm, 0, 7, "", ""), trial(Confirm, 0, 32, "", Noisy),
+			trial(Search, 0, 4, "", measure.NotTrusted), trial(Search, 0, 8, "", measure.Noisy), trial(Confirm, 0, 7, "", ""), trial(Confirm, 0, 32, "", measure.Noisy),
 		}}, Deciding{Trials: 3, Noisy: 2}, "of 3 trials that the answer rests on, 2 were noisy" + remark},
-		{"no end", Answer{Trials: []Tried{trial(Search, 1000, 0, Undecided, Noisy)}}, Deciding{}, ""},
+		{"no end", Answer{Trials: []Tried{trial(Search, 1000, 0, Undecided, measure.Noisy)}}, Deciding{}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.a.Deciding = tt.a.deciding()
@@ -60,7 +62,7 @@ func TestDecidingOfASearch(t *testing.T) {
 	_, history := newServer(1, exponential).find(o)
 	for i := range history {
 		if history[i].Trial.Role == Confirm {
-			history[i].Trust = Noisy
+			history[i].Trust = measure.Noisy
 		}
 	}
 	_, a := o.Next(history)

@@ -3,6 +3,8 @@ package find
 import (
 	"math"
 	"time"
+
+	"carronade/measure"
 )
 
 // A TimeLimit is a limit on a quantile of a time, such as p99<50ms.
@@ -88,8 +90,8 @@ type Outcome struct {
 	Broken string
 	// Generator says why the outcome says nothing of the system. Empty: it does.
 	Generator string
-	// Trust says whether the report is noisy or not trusted.
-	Trust Trust
+	// Trust is Noisy or NotTrusted as in the report; empty: trusted.
+	Trust measure.Level
 	// Doubt says why the generator may be the cause of what is wrong, if the report is not
 	// trusted.
 	Doubt string

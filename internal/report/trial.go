@@ -39,7 +39,7 @@ func byShare(l *workload.Limit) bool {
 func TrialOutcome(o *find.Options, t find.Trial, d *Document, limits []workload.Limit, elapsed time.Duration) find.Outcome {
 	out := find.Outcome{Trial: t, ReportID: d.ID, Achieved: d.Totals.EventsPerS, Elapsed: elapsed}
 	if l := d.TrustLevel(); l != measure.Trusted {
-		out.Trust = find.Trust(l)
+		out.Trust = l
 	}
 	if s := d.System; s != nil && s.Died {
 		out.Dead = "the system ended"

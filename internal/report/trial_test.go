@@ -58,7 +58,7 @@ func trialReport(late uint64) *Document {
 // An outcome says how far the generator may have affected its trial.
 func TestTrialTrust(t *testing.T) {
 	o := &find.Options{Times: TimeLimits(limitsOf(t, "p99<50ms"))}
-	for level, want := range map[measure.Level]find.Trust{measure.Trusted: "", measure.Noisy: find.Noisy, measure.NotTrusted: find.NotTrusted} {
+	for level, want := range map[measure.Level]measure.Level{measure.Trusted: "", measure.Noisy: measure.Noisy, measure.NotTrusted: measure.NotTrusted} {
 		for _, role := range []find.Role{find.Probe, find.Confirm} {
 			d := trialReport(0)
 			d.Trust = measure.Trust{OK: level != measure.NotTrusted, Level: level}
