@@ -84,7 +84,7 @@ func (h *Histogram) code(c *rowCoder) {
 }
 
 // A rowCoder writes values to the end of data, or reads them from its beginning, so that one function
-// does both. What it reads was written here.
+// does both. It reads only what a rowCoder of this process wrote.
 type rowCoder struct {
 	data  []byte
 	reads bool

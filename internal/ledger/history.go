@@ -9,7 +9,7 @@ import (
 // them are recognized. Without stamps nothing else distinguishes a copy from a foreign
 // piece.
 type history struct {
-	max     int        // so many keys are remembered, and up to two blocks more
+	max     int        // number of keys to remember; up to two blocks more are kept
 	blocks  []keyBlock // the oldest first; all but the last one are full
 	checked int        // how many of the oldest blocks were compared with the pieces that were read but not identified
 	evicted bool       // some keys were forgotten

@@ -52,7 +52,7 @@ func onlyToken(token string) func(token string) (user string, ok bool) {
 // NewGuard returns a guard. user returns whose token it is, and false for one that is not
 // valid; it must take the same time for each. names are names of the server besides those
 // of loopback, without ports; also the host that it listens on, as it was given. The address
-// that stands for all of them is no name: browsers send requests of any page for it to this machine.
+// of all interfaces, such as 0.0.0.0, is not accepted: a browser sends requests of any page for it to this machine.
 func NewGuard(user func(token string) (string, bool), names ...string) *Guard {
 	g := &Guard{user: user, names: map[string]bool{"localhost": true}}
 	g.Refuse = func(w http.ResponseWriter, _ *http.Request, text string, status int) { http.Error(w, text, status) }

@@ -10,8 +10,8 @@ import (
 	"carronade/load"
 )
 
-// TestWaitedAtEnd: a run that read everything and went on says so. What it waited for then is no stall of
-// the system, as long as the system says that there is nothing.
+// TestWaitedAtEnd: a run that continued after it had read everything says so. That wait is not a stall of
+// the system while the system says that there are no events.
 func TestWaitedAtEnd(t *testing.T) {
 	const text = "the end of the logs was reached at 2 s, and nothing came in the 6 s after it: the rate includes that wait (without it 100/s)"
 	for _, tt := range []struct {

@@ -217,7 +217,7 @@ func TestExecEnds(t *testing.T) {
 	}
 }
 
-// over is a context that has ended, though nobody has seen it yet.
+// over is a context that has ended, but whose Done channel does not say so.
 type over struct{ context.Context }
 
 func (over) Err() error { return context.Canceled }

@@ -14,7 +14,7 @@ func TestEmptyLog(t *testing.T) {
 	const at = 20 * time.Second
 	for _, tt := range []struct {
 		name     string
-		until    time.Duration // there is no connection from at until then
+		until    time.Duration // the end of the time without a connection, which begins at at
 		blackout float64       // s
 		ok       bool          // the limit holds
 	}{

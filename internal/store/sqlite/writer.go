@@ -83,7 +83,7 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 	return err
 }
 
-// beat records that the process is alive: store.ErrGone if the report is no longer its own.
+// beat records that the process is alive. It returns store.ErrGone if another process owns the report, or it was deleted.
 func (w *writer) beat(ctx context.Context, tx *sql.Tx) error {
 	r, err := tx.ExecContext(ctx, "UPDATE reports SET beat = ? WHERE n = ? AND owner = ?", time.Now().Unix(), w.n, w.owner)
 	if err != nil {
