@@ -1,3 +1,5 @@
+//go:build conformance
+
 package acceptance
 
 import (
@@ -9,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit"
+	"carronade/internal/testkit/browser"
 )
 
 // TestPictures opens the pages of a Kafka, a Riemann and an APM report in Chromium,
@@ -29,7 +31,7 @@ func TestPictures(t *testing.T) {
 	for _, s := range runs {
 		s.wait(runTimeout).want(t, 0)
 	}
-	b := testkit.StartBrowser(t)
+	b := browser.Start(t)
 	for _, kind := range append(kinds, "several") {
 		t.Run(kind, func(t *testing.T) {
 			path := filepath.Join(dir, kind+".html")
@@ -38,12 +40,12 @@ func TestPictures(t *testing.T) {
 				args = []string{"report", "export", "last", "last~1", "last~2", "--as", "html", "--out", path}
 			}
 			runAt(t, home, args...).want(t, 0)
-			tab := b.Open(t, path, testkit.View{})
+			tab := b.Open(t, path, browser.View{})
 			tab.Until(`document.documentElement.dataset.drawn === "all"`)
-			if n := testkit.Eval[int](tab, `[...document.querySelectorAll("figure .plot")].reduce((n, p) => n + (p.querySelector("canvas") ? p.chart.f.series.length + (p.chart.f.heat ? 1 : 0) : 0), 0)`); n < 20 {
+			if n := browser.Eval[int](tab, `[...document.querySelectorAll("figure .plot")].reduce((n, p) => n + (p.querySelector("canvas") ? p.chart.f.series.length + (p.chart.f.heat ? 1 : 0) : 0), 0)`); n < 20 {
 				t.Errorf("lines and maps on the page: got %d, want those of all pictures", n)
 			}
-			for name, v := range map[string]testkit.View{
+			for name, v := range map[string]browser.View{
 				"1280-light": {Width: 1280},
 				"1280-dark":  {Width: 1280, Dark: true},
 				"360-light":  {Width: 360, Height: 800, Touch: true},
@@ -52,7 +54,7 @@ func TestPictures(t *testing.T) {
 				tab.SetView(v)
 				tab.Until(fmt.Sprintf(`document.documentElement.clientWidth === %d`, v.Width))
 				tab.Until(`document.documentElement.dataset.drawn === "all" && [...document.querySelectorAll(".plot")].every((p) => Math.abs(p.clientWidth - p.querySelector("canvas").clientWidth) < 2)`)
-				if w := testkit.Eval[int64](tab, `document.documentElement.scrollWidth`); w > v.Width {
+				if w := browser.Eval[int64](tab, `document.documentElement.scrollWidth`); w > v.Width {
 					t.Errorf("%s: got a page %d pixels wide", name, w)
 				}
 				screenshot := tab.Screenshot()

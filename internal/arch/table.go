@@ -30,7 +30,7 @@ var protocol = []string{"load", "measure", "payload", "target", "units"}
 var open = []string{"examples/...", "target/..."}
 
 // testPackages may be imported by the tests of any package.
-var testPackages = []string{"internal/testkit/kafkatest", "internal/testkit", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+var testPackages = []string{"internal/testkit/assert", "internal/testkit/browser", "internal/testkit/kafkatest", "internal/testkit", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
 // Packages is the table of docs/architecture.md. Imports go only downwards, and only
 // app imports internal/cli.
@@ -130,6 +130,8 @@ var Packages = []Package{
 
 	{Name: "internal/arch"},
 	{Name: "internal/testkit"},
+	{Name: "internal/testkit/assert"},
+	{Name: "internal/testkit/browser", May: []string{"internal/testkit"}},
 	{Name: "internal/testkit/kafkatest", May: []string{"internal/testkit"}},
 	{Name: "internal/acceptance", Tests: []string{"internal/system", "internal/trace"}},
 	{Name: "internal/bench", May: []string{"internal/report", "internal/store/sqlite", "internal/testkit", "internal/testkit/kafkatest", "internal/testkit/reporttest"}},

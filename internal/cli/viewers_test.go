@@ -12,14 +12,12 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"carronade/internal/live"
 	"carronade/internal/report"
-	"carronade/internal/testkit"
 	"carronade/measure"
 )
 
@@ -235,38 +233,6 @@ func TestWebLinger(t *testing.T) {
 	if code := p.end(t); code != 0 {
 		t.Errorf("exit %d, want 0; it said:\n%s", code, p.said.String())
 	}
-}
-
-// TestLivePageInABrowser: the page of a real run against a server that is watched.
-func TestLivePageInABrowser(t *testing.T) {
-	t.Parallel()
-	b := testkit.StartBrowser(t)
-	c := child(t, "kafka", "--in-memory")
-	p := startTrusted(t, "run", "kafka://"+c.Addr()+"/t", "--rate", "2k/s", "--warmup", "1s", "--slo", "p99<50ms", "--slo", "service.p99<20ms",
-		"--system-pid", strconv.Itoa(c.Pid()), "--web", "--quiet", "--no-calibrate")
-	p.until(t, "live page")
-	m := page.FindStringSubmatch(p.said.String())
-	tab := b.OpenServer(t, m[1]+"#token="+m[2], testkit.View{})
-	tab.Until(`Number(document.documentElement.dataset.frames) >= 5`)
-	tab.Until(`document.querySelector("#c-cores .legend")?.textContent.includes("system") && document.querySelector("#c-memory .legend").textContent.includes("system")`)
-	if got := testkit.Eval[string](tab, `document.getElementById("state").textContent`); !strings.HasPrefix(got, "measurement, ") {
-		t.Errorf("the state: got %q", got)
-	}
-	if got := testkit.Eval[string](tab, `[...document.querySelectorAll("#now dt")].map((e) => e.textContent).join()`); !strings.HasPrefix(got, "offered,sent,acked,failed,response p50,response p99") {
-		t.Errorf("the numbers of the last second: got %q", got)
-	}
-	p.interrupt(t)
-	tab.Until(`!document.getElementById("result").hidden`)
-	p.end(t)
-	if got := testkit.Eval[string](tab, `document.getElementById("result").textContent`); !strings.Contains(got, "acked") || !strings.Contains(got, "p99 < 50 ms") {
-		t.Errorf("the result: got %q", got)
-	}
-	if file := os.Getenv("LIVE_SCREENSHOT"); file != "" {
-		if err := os.WriteFile(file, tab.Screenshot(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tab.Check()
 }
 
 // TestFramesOfASearch: each trial says which it is, what it offers, the limits, also the one that a

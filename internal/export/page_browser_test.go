@@ -1,3 +1,5 @@
+//go:build conformance
+
 package export
 
 import (
@@ -12,7 +14,7 @@ import (
 
 	"carronade/internal/picture"
 	"carronade/internal/report"
-	"carronade/internal/testkit"
+	"carronade/internal/testkit/browser"
 )
 
 // colors makes a function of a chart that returns the color of a pixel as #rrggbb, or none.
@@ -37,16 +39,16 @@ func values(figure string) string {
 const ready = `document.documentElement.dataset.ready !== undefined`
 
 func TestInABrowser(t *testing.T) {
-	b := testkit.StartBrowser(t)
+	b := browser.Start(t)
 	// Opening a page is slow on a busy machine, so the subtests share one page.
-	shared := b.Open(t, file(t, measured("a", 60, 1)), testkit.View{})
+	shared := b.Open(t, file(t, measured("a", 60, 1)), browser.View{})
 	shared.Until(`document.documentElement.dataset.drawn === "all"`)
-	desktop := func(t *testing.T) *testkit.Tab {
+	desktop := func(t *testing.T) *browser.Tab {
 		tab := shared.For(t)
 		tab.Do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll(".tools button")].find((b) => b.textContent === "Whole run").click()`))
 		return tab
 	}
-	eval := func(tab *testkit.Tab, js string) string { return testkit.Eval[string](tab, js) }
+	eval := func(tab *browser.Tab, js string) string { return browser.Eval[string](tab, js) }
 
 	t.Run("the pointer reads values", func(t *testing.T) {
 		tab := desktop(t)
@@ -80,7 +82,7 @@ func TestInABrowser(t *testing.T) {
 		d := measured("f", 60, 1)
 		d.Stall = report.Stall{LongestS: 6, LongestAtS: 20}
 		d.Freezes = report.Freezes{Count: 2, Longest: []report.Freeze{{AtS: 21, LengthS: 3}, {AtS: 50, LengthS: 0.02}}}
-		tab := b.Open(t, file(t, d), testkit.View{})
+		tab := b.Open(t, file(t, d), browser.View{})
 		tab.Until(`document.documentElement.dataset.drawn === "all"`)
 		// The edge of the stall is at the top, and those of the freezes are at the bottom.
 		got := eval(tab, `(() => {
@@ -97,7 +99,7 @@ func TestInABrowser(t *testing.T) {
 			t.Errorf("colors of a stall, a freeze within it, a short freeze, and between them:\ngot  %s\nwant %s", got, want)
 		}
 		press := `document.querySelectorAll("#f-throughput .legend li:not([data-s]) button[aria-pressed]").length`
-		if got := testkit.Eval[int](tab, press); got != 0 {
+		if got := browser.Eval[int](tab, press); got != 0 {
 			t.Errorf("%d of the legend's shades can be hidden, want none", got)
 		}
 		tab.Keep("freezes")
@@ -110,7 +112,7 @@ func TestInABrowser(t *testing.T) {
 			iv := &d.Intervals[i]
 			iv.Histograms, iv.Response, iv.Service, iv.EndToEnd = nil, nil, nil, nil
 		}
-		tab := b.Open(t, file(t, d), testkit.View{})
+		tab := b.Open(t, file(t, d), browser.View{})
 		tab.Until(`document.documentElement.dataset.drawn === "all"`)
 		// The cells of a stretch of time, and the pixels of lines in it.
 		const count = `((figure, from, to, names) => {
@@ -134,7 +136,7 @@ func TestInABrowser(t *testing.T) {
 			{"lines in a gap", `("service", 21, 39, ` + lines + `)`, false},
 			{"lines after it", `("service", 41, 59, ` + lines + `)`, true},
 		} {
-			if n := testkit.Eval[int](tab, count+tt.got); (n >= 4) != tt.some || !tt.some && n > 0 {
+			if n := browser.Eval[int](tab, count+tt.got); (n >= 4) != tt.some || !tt.some && n > 0 {
 				t.Errorf("%s: %d colors", tt.what, n)
 			}
 		}
@@ -145,7 +147,7 @@ func TestInABrowser(t *testing.T) {
 		tab := desktop(t)
 		show(tab, "throughput")
 		count := `document.querySelector("#f-throughput .plot").chart.plot.series.filter((s) => s.show).length`
-		before := testkit.Eval[int](tab, count)
+		before := browser.Eval[int](tab, count)
 		press := `(() => { const b = document.querySelector("#f-throughput .legend button"); b.click(); return b.getAttribute("aria-pressed") })()`
 		if got := eval(tab, press); got != "false" {
 			t.Errorf("pressed: got %q, want false", got)
@@ -189,7 +191,7 @@ func TestInABrowser(t *testing.T) {
 		tab.Do(chromedp.KeyEvent("0"))
 		tab.Until(`document.getElementById("shown").textContent === "the whole run"`)
 		// Every control can be reached and has a name.
-		nameless := testkit.Eval[int](tab, `[...document.querySelectorAll("button,[tabindex],a")].filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim())).length`)
+		nameless := browser.Eval[int](tab, `[...document.querySelectorAll("button,[tabindex],a")].filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim())).length`)
 		if nameless != 0 {
 			t.Errorf("controls without a name: got %d", nameless)
 		}
@@ -200,7 +202,7 @@ func TestInABrowser(t *testing.T) {
 		background := `getComputedStyle(document.documentElement).backgroundColor`
 		for _, dark := range []bool{false, true} {
 			tab := desktop(t)
-			tab.SetView(testkit.View{Dark: dark})
+			tab.SetView(browser.View{Dark: dark})
 			want := map[bool]string{false: "rgb(255, 255, 255)", true: "rgb(18, 22, 27)"}
 			if got := eval(tab, background); got != want[dark] {
 				t.Errorf("the screen's theme, dark %v: got %s, want %s", dark, got, want[dark])
@@ -223,12 +225,12 @@ func TestInABrowser(t *testing.T) {
 
 	t.Run("on a phone nothing exceeds the width", func(t *testing.T) {
 		tab := desktop(t)
-		tab.SetView(testkit.View{Width: 360, Height: 800, Touch: true})
+		tab.SetView(browser.View{Width: 360, Height: 800, Touch: true})
 		tab.Until(`document.documentElement.clientWidth === 360 && [...document.querySelectorAll(".plot canvas")].every((c) => c.clientWidth < 360)`)
-		if got := testkit.Eval[int](tab, `document.documentElement.scrollWidth`); got > 360 {
+		if got := browser.Eval[int](tab, `document.documentElement.scrollWidth`); got > 360 {
 			t.Errorf("width: got %d, want at most 360", got)
 		}
-		if got := testkit.Eval[float64](tab, `Math.min(...document.querySelector("#f-throughput .plot").chart.plot.axes.map((a) => parseFloat(a.font[0]) / devicePixelRatio))`); got < 10 {
+		if got := browser.Eval[float64](tab, `Math.min(...document.querySelector("#f-throughput .plot").chart.plot.axes.map((a) => parseFloat(a.font[0]) / devicePixelRatio))`); got < 10 {
 			t.Errorf("smallest text of a picture: got %v pixels, want 10", got)
 		}
 		tab.Check()
@@ -239,12 +241,12 @@ func TestInABrowser(t *testing.T) {
 		show(tab, "end-to-end-map")
 		tab.Do(chromedp.Focus(chromedp.CSS("#f-end-to-end-map .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight))
 		row := `document.querySelector("#f-end-to-end-map .plot").chart.row`
-		before := testkit.Eval[int](tab, row)
+		before := browser.Eval[int](tab, row)
 		tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowUp))
 		if got := eval(tab, `document.getElementById("said").textContent`); !strings.HasPrefix(got, "1 s to 2 s: ") || !strings.HasSuffix(got, "in the whole column 100") {
 			t.Errorf("announced: got %q, want a cell of the second second", got)
 		}
-		if got, want := testkit.Eval[int](tab, row), max(before-2, 0)+1; got != want {
+		if got, want := browser.Eval[int](tab, row), max(before-2, 0)+1; got != want {
 			t.Errorf("row: got %d after %d, want %d", got, before, want)
 		}
 		tab.Check()
@@ -262,7 +264,7 @@ func TestInABrowser(t *testing.T) {
 
 	t.Run("on paper", func(t *testing.T) {
 		tab := desktop(t)
-		tab.SetView(testkit.View{Dark: true, Print: true})
+		tab.SetView(browser.View{Dark: true, Print: true})
 		if got := eval(tab, `getComputedStyle(document.documentElement).backgroundColor + getComputedStyle(document.getElementById("tools")).display`); got != "rgb(255, 255, 255)none" {
 			t.Errorf("on paper: got %s, want white and without buttons", got)
 		}
@@ -272,7 +274,7 @@ func TestInABrowser(t *testing.T) {
 			for (let y = b.top; y < b.top + b.height; y++) if (color(b.left + b.width / 2, y) === "` + picture.ColorsOf(picture.Light).Tones[picture.Blue] + `") return true;
 			return false;
 		})()`)
-		tab.SetView(testkit.View{})
+		tab.SetView(browser.View{})
 		tab.Check()
 	})
 
@@ -285,7 +287,7 @@ func TestInABrowser(t *testing.T) {
 		values := []float64{0, 0.00123, 0.5, 1, 1.5, 9.996, 12.34, 99.96, 999.4, 1000, 1023, 1024, 1500, 59_999, 61_000, 123_456, 3.6e6, 1e9, 7.7e9}
 		for _, u := range units {
 			in, _ := json.Marshal(values)
-			got := testkit.Eval[[]string](tab, fmt.Sprintf(`%s.map((v) => format(v, %q))`, in, string(u)))
+			got := browser.Eval[[]string](tab, fmt.Sprintf(`%s.map((v) => format(v, %q))`, in, string(u)))
 			for i, v := range values {
 				if want := picture.Format(v, u); got[i] != want {
 					t.Errorf("%v %s: the page prints %q, the program %q", v, u, got[i], want)
@@ -295,8 +297,8 @@ func TestInABrowser(t *testing.T) {
 	})
 
 	t.Run("without script", func(t *testing.T) {
-		tab := b.Open(t, file(t, measured("a", 20, 1)), testkit.View{NoScript: true})
-		if got := testkit.Eval[int](tab, `document.querySelectorAll(".plot svg .line").length`); got < 20 {
+		tab := b.Open(t, file(t, measured("a", 20, 1)), browser.View{NoScript: true})
+		if got := browser.Eval[int](tab, `document.querySelectorAll(".plot svg .line").length`); got < 20 {
 			t.Errorf("lines in the static pictures: got %d, want those of all", got)
 		}
 		tab.Check()
@@ -304,12 +306,12 @@ func TestInABrowser(t *testing.T) {
 
 	t.Run("external text is never executed", func(t *testing.T) {
 		for _, n := range []int{1, 2} {
-			tab := b.Open(t, file(t, hostileReports(n)...), testkit.View{})
+			tab := b.Open(t, file(t, hostileReports(n)...), browser.View{})
 			tab.Until(`document.documentElement.dataset.drawn === "all"`)
 			for _, f := range []string{"throughput", "classes"} {
 				hover(tab, f, 0.51)
 			}
-			if got := testkit.Eval[bool](tab, `globalThis.harmed === undefined && document.querySelectorAll("img").length === 0`); !got {
+			if got := browser.Eval[bool](tab, `globalThis.harmed === undefined && document.querySelectorAll("img").length === 0`); !got {
 				t.Error("external text became markup")
 			}
 			tab.Check()
@@ -317,7 +319,7 @@ func TestInABrowser(t *testing.T) {
 	})
 
 	t.Run("several reports overlay", func(t *testing.T) {
-		tab := b.Open(t, file(t, measured("first", 60, 1), measured("second", 40, 2)), testkit.View{})
+		tab := b.Open(t, file(t, measured("first", 60, 1), measured("second", 40, 2)), browser.View{})
 		tab.Until(ready)
 		hover(tab, "throughput", 0.25)
 		got := eval(tab, values("throughput"))
@@ -328,7 +330,7 @@ func TestInABrowser(t *testing.T) {
 	})
 
 	t.Run("an hour opens", func(t *testing.T) {
-		tab := b.Open(t, file(t, measured("a", 3600, 1)), testkit.View{})
+		tab := b.Open(t, file(t, measured("a", 3600, 1)), browser.View{})
 		t.Logf("an hour of 3,600 intervals is usable after %.0f ms", opened(tab))
 		tab.Check()
 	})
@@ -336,9 +338,9 @@ func TestInABrowser(t *testing.T) {
 
 // opened is the time in ms from the start of loading a page to reading a value in a
 // picture.
-func opened(tab *testkit.Tab) float64 {
+func opened(tab *browser.Tab) float64 {
 	tab.Until(ready)
-	return testkit.Eval[float64](tab, `(() => {
+	return browser.Eval[float64](tab, `(() => {
 		const p = document.querySelector("#f-throughput .u-over"), begin = performance.now();
 		p.closest(".plot").chart.plot.setCursor({left: p.clientWidth / 2, top: 20});
 		if (!document.querySelector("#f-throughput .legend b").textContent) return 1e6;
@@ -349,11 +351,11 @@ func opened(tab *testkit.Tab) float64 {
 // A page of an hour of intervals must be usable within a second.
 func BenchmarkAnHourOpens(bench *testing.B) {
 	const within = 1000 // ms
-	b := testkit.StartBrowser(bench)
+	b := browser.Start(bench)
 	path := file(bench, measured("a", 3600, 1))
 	best := 1e9
 	for bench.Loop() {
-		best = min(best, opened(b.Open(bench, path, testkit.View{})))
+		best = min(best, opened(b.Open(bench, path, browser.View{})))
 	}
 	bench.ReportMetric(best, "ms/page")
 	if best > within {
@@ -362,7 +364,7 @@ func BenchmarkAnHourOpens(bench *testing.B) {
 }
 
 // hover moves the pointer to a fraction of the width of a picture's plot.
-func hover(tab *testkit.Tab, figure string, at float64) {
+func hover(tab *browser.Tab, figure string, at float64) {
 	show(tab, figure)
 	x, y := place(tab, figure, at)
 	// A chart ignores a pointer that did not move, and it may be here already, in another tab.
@@ -370,13 +372,13 @@ func hover(tab *testkit.Tab, figure string, at float64) {
 }
 
 // show scrolls to a picture, which is then drawn.
-func show(tab *testkit.Tab, figure string) {
+func show(tab *browser.Tab, figure string) {
 	tab.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector("#f-%s .plot").scrollIntoView({block: "center", behavior: "instant"})`, figure)))
 	tab.Until(fmt.Sprintf(`document.querySelector("#f-%s .plot canvas") !== null`, figure))
 }
 
 // drag selects a stretch of time.
-func drag(tab *testkit.Tab, figure string, from, to float64) {
+func drag(tab *browser.Tab, figure string, from, to float64) {
 	hover(tab, figure, from)
 	x, y := place(tab, figure, from)
 	end, _ := place(tab, figure, to)
@@ -388,8 +390,8 @@ func drag(tab *testkit.Tab, figure string, from, to float64) {
 	)
 }
 
-func place(tab *testkit.Tab, figure string, at float64) (x, y float64) {
-	p := testkit.Eval[[]float64](tab, fmt.Sprintf(`(() => {
+func place(tab *browser.Tab, figure string, at float64) (x, y float64) {
+	p := browser.Eval[[]float64](tab, fmt.Sprintf(`(() => {
 		const r = document.querySelector("#f-%s .u-over").getBoundingClientRect();
 		return [r.left + %v * r.width, r.top + 60];
 	})()`, figure, at))

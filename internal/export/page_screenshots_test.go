@@ -1,3 +1,5 @@
+//go:build conformance
+
 package export
 
 import (
@@ -6,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"carronade/internal/testkit"
+	"carronade/internal/testkit/browser"
 )
 
 // Screenshots of any page for inspection: PAGE_SCREENSHOTS=FOLDER PAGE_FILES=GLOB.
@@ -19,9 +21,9 @@ func TestScreenshots(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("files like %s: %v, %v", glob, files, err)
 	}
-	b := testkit.StartBrowser(t)
+	b := browser.Start(t)
 	for _, file := range files {
-		for _, v := range []testkit.View{
+		for _, v := range []browser.View{
 			{Width: 1280, Height: 900},
 			{Width: 1280, Height: 900, Dark: true},
 			{Width: 360, Height: 800, Touch: true},

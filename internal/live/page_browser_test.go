@@ -1,3 +1,5 @@
+//go:build conformance
+
 package live
 
 import (
@@ -9,63 +11,14 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"carronade/internal/testkit"
-	"carronade/load"
-	"carronade/measure"
+	"carronade/internal/testkit/browser"
 )
-
-// example sends a run of n seconds to a hub.
-func example(t testing.TB, hub *Hub, id string, from, to int) *Recorder {
-	r := NewRecorder(id, Run{
-		Target: "null://example", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: Seconds(time.Second), Schedule: true, Processors: 2,
-		Limits: []Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}, {Text: "throughput >= 900/s", Name: "throughput", Value: 900}},
-		Labels: map[string]string{"team": "ingest"},
-	}, func(e Event) {
-		if err := hub.Take(e); err != nil {
-			t.Error(err)
-		}
-	})
-	seconds(r, from, to)
-	return r
-}
-
-// seconds adds the intervals from one second to another.
-func seconds(r *Recorder, from, to int) {
-	for i := from; i < to; i++ {
-		h, s, d := measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
-		for k := range 100 {
-			h.Record(time.Duration(2+k%7+i%5) * time.Millisecond)
-			s.Record(time.Duration(1+k%3) * time.Millisecond)
-			d.Record(time.Duration(50+k) * time.Microsecond)
-		}
-		iv := measure.Interval{
-			Phase: measure.Measurement, Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second,
-			Counts:   measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000 - uint64(i%3), Failed: uint64(i % 3), Bytes: 100000},
-			Set:      measure.Set{Response: h, Service: s, SendDelay: d},
-			InFlight: uint64(5 + i%4), LagEvents: -1,
-			Generator: measure.Usage{CPU: 200 * time.Millisecond, RSS: 40 << 20},
-		}
-		if i%20 == 7 { // the system did not answer
-			iv.Counts.Acked, iv.Counts.Failed, iv.Response, iv.Service = 0, 0, nil, nil
-		}
-		if i < 5 {
-			iv.Phase = measure.WarmUp
-		}
-		snap := load.Snapshot{At: iv.End, Phase: iv.Phase, Interval: iv, Rows: []measure.Interval{iv}}
-		if i%30 == 25 {
-			snap.Freezes, snap.Frozen = 1, 30*time.Millisecond
-		}
-		r.Figures("system", []measure.Figure{{Name: "CPU", Unit: "cores", Value: 0.5 + float64(i%10)/20}, {Name: "memory", Unit: "bytes", Value: 100e6 + 1e6*float64(i)}, {Name: "GC pause", Unit: "ms", Value: float64(i % 6)}})
-		r.Figures("host", []measure.Figure{{Name: "CPU", Unit: "cores", Value: 1.2}})
-		r.Show(snap)
-	}
-}
 
 // TestInABrowser: the page needs the token, shows the run from its beginning, follows it
 // and the next one, and ends with the result.
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
-	b := testkit.StartBrowser(t)
+	b := browser.Start(t)
 	hub := NewHub()
 	s, err := OpenPage("127.0.0.1:0", hub)
 	if err != nil {
@@ -73,24 +26,24 @@ func TestInABrowser(t *testing.T) {
 	}
 	defer s.Close()
 	r := example(t, hub, "abc", 0, 90)
-	text := func(tab *testkit.Tab, id string) string {
-		return testkit.Eval[string](tab, `document.getElementById("`+id+`").textContent`)
+	text := func(tab *browser.Tab, id string) string {
+		return browser.Eval[string](tab, `document.getElementById("`+id+`").textContent`)
 	}
 	address, _, _ := strings.Cut(s.URL(), "#")
 
-	stranger := b.OpenServer(t, address, testkit.View{})
+	stranger := b.OpenServer(t, address, browser.View{})
 	stranger.Until(`document.documentElement.dataset.state === "refused"`)
 	if got := text(stranger, "state"); !strings.Contains(got, "needs its token") {
 		t.Errorf("without the token: got %q", got)
 	}
-	without := b.OpenServer(t, address, testkit.View{NoScript: true})
-	if got := testkit.Eval[string](without, `document.querySelector("noscript").textContent`); !strings.Contains(got, "terminal") {
+	without := b.OpenServer(t, address, browser.View{NoScript: true})
+	if got := browser.Eval[string](without, `document.querySelector("noscript").textContent`); !strings.Contains(got, "terminal") {
 		t.Errorf("without scripts: got %q", got)
 	}
 
-	tab := b.OpenServer(t, s.URL(), testkit.View{})
+	tab := b.OpenServer(t, s.URL(), browser.View{})
 	tab.Until(`document.documentElement.dataset.frames === "90"`)
-	if got := testkit.Eval[string](tab, `location.hash + document.cookie`); got != "" {
+	if got := browser.Eval[string](tab, `location.hash + document.cookie`); got != "" {
 		t.Errorf("the script sees the token: %q", got)
 	}
 	tab.Until(`document.documentElement.dataset.state === "live"`)
@@ -100,7 +53,7 @@ func TestInABrowser(t *testing.T) {
 	if got, want := text(tab, "sum"), "offered91,000"; !strings.Contains(got, want) {
 		t.Errorf("since start: got %q, want %q in it", got, want)
 	}
-	if got := testkit.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`); got != 8 {
+	if got := browser.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`); got != 8 {
 		t.Errorf("got %d charts, want 8", got)
 	}
 
@@ -110,28 +63,28 @@ func TestInABrowser(t *testing.T) {
 		t.Errorf("the keyboard says %q, want %q", got, want)
 	}
 	tab.Until(`document.getElementById("at").textContent === "at 2 s"`)
-	if got := testkit.Eval[string](tab, `document.querySelector("#c-cores .legend").textContent`); !strings.Contains(got, "system0.55") {
+	if got := browser.Eval[string](tab, `document.querySelector("#c-cores .legend").textContent`); !strings.Contains(got, "system0.55") {
 		t.Errorf("the values at the cursor: got %q, want those of the second second", got)
 	}
 	tab.Do(chromedp.KeyEvent(kb.Tab))
 	// A line is hidden and shown.
 	press := `(() => { const b = document.querySelector("#c-rates .legend button"); b.click(); return b.getAttribute("aria-pressed") })()`
-	if got := testkit.Eval[string](tab, press) + testkit.Eval[string](tab, press); got != "falsetrue" {
+	if got := browser.Eval[string](tab, press) + browser.Eval[string](tab, press); got != "falsetrue" {
 		t.Errorf("pressed twice: got %q", got)
 	}
 
-	tab.SetView(testkit.View{Width: 1280, Dark: true})
+	tab.SetView(browser.View{Width: 1280, Dark: true})
 	tab.Keep("live-1280-dark")
-	tab.SetView(testkit.View{Width: 360, Height: 800, Touch: true})
+	tab.SetView(browser.View{Width: 360, Height: 800, Touch: true})
 	tab.Until(`document.querySelector(".uplot").clientWidth < 360`)
-	if got := testkit.Eval[int](tab, `document.documentElement.scrollWidth`); got > 360 {
+	if got := browser.Eval[int](tab, `document.documentElement.scrollWidth`); got > 360 {
 		t.Errorf("the page is %d wide on a screen of 360", got)
 	}
 	tab.Keep("live-360")
-	tab.SetView(testkit.View{})
+	tab.SetView(browser.View{})
 
 	// A reload, as another tab, sees everything with the cookie alone.
-	again := b.OpenServer(t, address, testkit.View{})
+	again := b.OpenServer(t, address, browser.View{})
 	again.Until(`document.documentElement.dataset.frames === "91"`)
 
 	// It ends with the report's verdicts.
@@ -155,7 +108,7 @@ func TestInABrowser(t *testing.T) {
 	tab.Until(`document.getElementById("about").textContent.includes("def") && document.documentElement.dataset.state === "live"`)
 
 	// An address can name a run.
-	one := b.OpenServer(t, address+"?run=abc", testkit.View{})
+	one := b.OpenServer(t, address+"?run=abc", browser.View{})
 	one.Until(`document.documentElement.dataset.frames === "91" && !document.getElementById("result").hidden`)
 	one.Check()
 
@@ -170,7 +123,7 @@ func TestInABrowser(t *testing.T) {
 // as lines with texts.
 func TestTrialOfASearch(t *testing.T) {
 	t.Parallel()
-	b := testkit.StartBrowser(t)
+	b := browser.Start(t)
 	hub := NewHub()
 	s, err := OpenPage("127.0.0.1:0", hub)
 	if err != nil {
@@ -188,10 +141,10 @@ func TestTrialOfASearch(t *testing.T) {
 	})
 	r.Plan(Mark{Text: "trial 3, search: 1 k/s"}, Mark{At: Seconds(12 * time.Second), Text: "a step"})
 	seconds(r, 0, 20)
-	tab := b.OpenServer(t, s.URL(), testkit.View{})
+	tab := b.OpenServer(t, s.URL(), browser.View{})
 	tab.Until(`document.documentElement.dataset.frames === "20"`)
 	tab.Keep("live-find")
-	legend := testkit.Eval[string](tab, `document.querySelector("#c-rates .legend").textContent + document.querySelector("#c-response .legend").textContent`)
+	legend := browser.Eval[string](tab, `document.querySelector("#c-rates .legend").textContent + document.querySelector("#c-response .legend").textContent`)
 	for _, want := range []string{"so far: holds 900/s", "so far: fails 1.2 k/s", "limit: p99 < 20 ms"} {
 		if !strings.Contains(legend, want) {
 			t.Errorf("the legends lack %q: %s", want, legend)
@@ -199,7 +152,7 @@ func TestTrialOfASearch(t *testing.T) {
 	}
 	// The colors at places of a chart: above, within and below the band, on the line of the limit,
 	// and at the line of a remark.
-	got := testkit.Eval[string](tab, `(() => {
+	got := browser.Eval[string](tab, `(() => {
 		const names = new Map(["background", "band", "ink", "muted", "freeze"].map((n) => [getComputedStyle(document.documentElement).getPropertyValue("--" + n).trim(), n]));
 		const at = (id, x, y, high) => {
 			const u = document.querySelector("#c-" + id + " .plot").chart.plot, { canvas } = u.ctx, copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
@@ -213,7 +166,7 @@ func TestTrialOfASearch(t *testing.T) {
 	if want := "none, band, none, ink, muted none"; !strings.HasPrefix(got, "none, band, none, ink") || !strings.HasSuffix(got, "muted none") {
 		t.Errorf("colors: got %q, want %q", got, want)
 	}
-	if got := testkit.Eval[string](tab, `document.getElementById("remarks").textContent`); !strings.Contains(got, "12 s a step") || !strings.Contains(got, "0 s trial 3, search: 1 k/s") {
+	if got := browser.Eval[string](tab, `document.getElementById("remarks").textContent`); !strings.Contains(got, "12 s a step") || !strings.Contains(got, "0 s trial 3, search: 1 k/s") {
 		t.Errorf("remarks: got %q", got)
 	}
 	tab.Check()
@@ -222,14 +175,14 @@ func TestTrialOfASearch(t *testing.T) {
 // TestFromTheBeginning: a page that was opened before anything was sent shows what comes.
 func TestFromTheBeginning(t *testing.T) {
 	t.Parallel()
-	b := testkit.StartBrowser(t)
+	b := browser.Start(t)
 	hub := NewHub()
 	s, err := OpenPage("127.0.0.1:0", hub)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	tab := b.OpenServer(t, s.URL(), testkit.View{})
+	tab := b.OpenServer(t, s.URL(), browser.View{})
 	tab.Until(`document.getElementById("state").textContent === "waiting for a run"`)
 	r := example(t, hub, "abc", 0, 0)
 	tab.Until(`document.documentElement.dataset.state === "live"`)

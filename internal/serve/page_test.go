@@ -1,3 +1,5 @@
+//go:build conformance
+
 package serve
 
 import (
@@ -10,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"carronade/internal/live"
-	"carronade/internal/testkit"
+	"carronade/internal/testkit/browser"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -18,7 +20,7 @@ import (
 // TestPage: the page shows the run in progress, the queue and the stored reports, cancels a job,
 // filters reports, and overlays two of them.
 func TestPage(t *testing.T) {
-	b := testkit.StartBrowser(t)
+	b := browser.Start(t)
 	s := newTestSite(t)
 	s.outcome = func(args []string, stdout, stderr io.Writer) int {
 		if args[1] == "export" {
@@ -52,7 +54,7 @@ func TestPage(t *testing.T) {
 		}
 		r.Show(load.Snapshot{At: iv.End, Phase: iv.Phase, Interval: iv, Rows: []measure.Interval{iv}})
 	}
-	tab := b.OpenServer(t, s.url+"/#token="+s.secret, testkit.View{Width: 1280, Height: 900})
+	tab := b.OpenServer(t, s.url+"/#token="+s.secret, browser.View{Width: 1280, Height: 900})
 	tab.Until(`document.querySelectorAll('#queue tbody tr').length === 2 && document.querySelectorAll('#reports tbody tr').length === 2 && Boolean(document.documentElement.dataset.frames)`)
 	for expression, want := range map[string]string{
 		`document.querySelector('#queue tbody tr').cells[0].textContent`:         fmt.Sprint(second), // the newest first
@@ -62,7 +64,7 @@ func TestPage(t *testing.T) {
 		`String(document.querySelectorAll('#team b').length)`:                    "0",
 		`document.getElementById('title').textContent`:                           "produce kafka://127.0.0.1:9092/t",
 	} {
-		if got := testkit.Eval[string](tab, expression); got != want {
+		if got := browser.Eval[string](tab, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
 	}
@@ -78,7 +80,7 @@ func TestPage(t *testing.T) {
 
 	tab.Do(chromedp.Click(chromedp.CSS(`input[aria-label="Choose report aaaa1111"]`)), chromedp.Click(chromedp.CSS(`input[aria-label="Choose report bbbb2222"]`)))
 	tab.Until(`!document.getElementById('overlay').disabled && document.getElementById('overlay').textContent === 'Overlay 2 reports'`)
-	tab.SetView(testkit.View{Width: 360, Height: 800})
+	tab.SetView(browser.View{Width: 360, Height: 800})
 	tab.Until(`document.documentElement.scrollWidth <= 360`)
 	tab.Keep("server-360")
 	if got := tab.Problems(); len(got) != 1 || !strings.Contains(got[0], "400 (Bad Request)") { // of the wrong filter

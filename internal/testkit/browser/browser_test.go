@@ -1,4 +1,6 @@
-package testkit
+//go:build conformance
+
+package browser
 
 import (
 	"os"
@@ -10,7 +12,7 @@ import (
 
 // The problems of a page are found; otherwise every check of a page would pass.
 func TestProblemsAreSeen(t *testing.T) {
-	b := StartBrowser(t)
+	b := Start(t)
 	for _, c := range []struct{ name, body, want string }{
 		{"an exception", `<script>throw new Error("that was it")</script>`, "that was it"},
 		{"an error on the console", `<script>console.error("oh", "dear")</script>`, "dear"},

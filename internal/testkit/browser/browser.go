@@ -1,4 +1,9 @@
-package testkit
+// Package browser runs a headless Chromium for tests of pages: kept off the network, with what
+// its pages print on the console and request.
+//
+// Its invariant: if the check of a tab finds nothing, its page requested only its own file, or
+// its own server, and caused no error, warning or violation of its policies.
+package browser
 
 import (
 	"cmp"
@@ -19,6 +24,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	runtime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"carronade/internal/testkit"
 )
 
 // Timeouts for a busy machine: of a step in a page, and of a browser.
@@ -30,11 +37,11 @@ const (
 // browserNames are the possible names of Chromium's program.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
 
-// FindBrowser returns the path of a Chromium. Without one, it skips the test and says how to
+// Find returns the path of a Chromium. Without one, it skips the test and says how to
 // get it; scripts/deps, which `make test` runs, installs it.
-func FindBrowser(t testing.TB) string {
+func Find(t testing.TB) string {
 	t.Helper()
-	Need(t, "Chromium")
+	testkit.Need(t, "Chromium")
 	for _, n := range browserNames {
 		if path, err := exec.LookPath(n); err == nil {
 			return path
@@ -47,10 +54,10 @@ func FindBrowser(t testing.TB) string {
 // A Browser is a running Chromium. It ends with the test that started it.
 type Browser struct{ ctx context.Context }
 
-// StartBrowser starts a headless Chromium.
-func StartBrowser(t testing.TB) *Browser {
+// Start starts a headless Chromium.
+func Start(t testing.TB) *Browser {
 	t.Helper()
-	path := FindBrowser(t)
+	path := Find(t)
 	ctx, cancel := context.WithTimeout(context.Background(), browserTimeout)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
