@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,9 +31,7 @@ func TestAnswersByWhenTheyCame(t *testing.T) {
 				if r.Measurement.Batches != 16 || r.Measurement.Answers != tt.measurement || r.Drain.Answers != drained {
 					t.Errorf("%d batches, answered %d in the measurement and %d in the drain; want 16, %d, %d", r.Measurement.Batches, r.Measurement.Answers, r.Drain.Answers, tt.measurement, drained)
 				}
-				if got := r.Measurement.AnswersPerSecond(); got != float64(tt.measurement) {
-					t.Errorf("%v answers a second, want %d", got, tt.measurement)
-				}
+				assert.Equal(t, r.Measurement.AnswersPerSecond(), float64(tt.measurement), "answers a second", tt.measurement)
 			})
 		})
 	}
@@ -69,9 +68,7 @@ func TestNeverSentIsNotAnswered(t *testing.T) {
 		f := newFake(Single(), 1, constantly(5*time.Millisecond))
 		u := &unwritten{f, &unwrittenLane{f.lanes[0], 1}}
 		r, err := Fire(t.Context(), Plan{Schedule: Constant(10), BatchEvents: 1, Measurement: Limits{Time: time.Second}, Portable: true}, u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if r.Measurement.Failed != 10 || r.Measurement.Answers != 0 || r.Drain.Answers != 0 {
 			t.Errorf("%d failed, %d and %d answers; want 10, none", r.Measurement.Failed, r.Measurement.Answers, r.Drain.Answers)
 		}

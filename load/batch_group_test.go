@@ -5,10 +5,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -43,21 +43,11 @@ func TestBatchGroupsDoNotMatter(t *testing.T) {
 			}
 			want, _ := fire(0)
 			got, most := fire(64)
-			if most != 100 {
-				t.Errorf("at most %d batches in flight, want exactly 100", most)
-			}
-			if d := cmp.Diff(want.Measurement.Counts, got.Measurement.Counts); d != "" {
-				t.Errorf("counts (-one by one, +batch groups):\n%s", d)
-			}
-			if d := cmp.Diff(want.Warmup.Counts, got.Warmup.Counts); d != "" {
-				t.Errorf("warm-up (-one by one, +batch groups):\n%s", d)
-			}
-			if !got.Measurement.Service.Equal(want.Measurement.Service) {
-				t.Error("service times differ")
-			}
-			if got.Measurement.InFlight != want.Measurement.InFlight {
-				t.Errorf("%v in flight, want %v", got.Measurement.InFlight, want.Measurement.InFlight)
-			}
+			assert.Equal(t, most, 100, "at most batches in flight")
+			assert.Same(t, got.Measurement.Counts, want.Measurement.Counts, "counts (-one by one, +batch groups)")
+			assert.Same(t, got.Warmup.Counts, want.Warmup.Counts, "warm-up (-one by one, +batch groups)")
+			assert.True(t, got.Measurement.Service.Equal(want.Measurement.Service), "service times differ")
+			assert.Equal(t, got.Measurement.InFlight, want.Measurement.InFlight, "in flight")
 		})
 	}
 }
@@ -123,21 +113,15 @@ func TestStatuses(t *testing.T) {
 		})
 		res := fireTest(t, Plan{Schedule: Constant(100), BatchEvents: 5, Measurement: Limits{Time: 3 * time.Second}}, f)
 		want := measure.Statuses{{Code: 202, Batches: 45, Events: 225}, {Code: 503, Batches: 15, Events: 75}}
-		if d := cmp.Diff(want, res.Measurement.Statuses); d != "" {
-			t.Errorf("(-want +got)\n%s", d)
-		}
+		assert.Same(t, res.Measurement.Statuses, want)
 		var sum measure.Statuses
 		var failed measure.Classes
 		for _, iv := range res.Intervals {
 			sum.Merge(iv.Statuses)
 			failed.Merge(iv.Classes)
 		}
-		if d := cmp.Diff(measure.Classes{{Class: Throttled.String(), Events: 75, Batches: 15}}, failed); d != "" {
-			t.Errorf("failures of the series (-want +got)\n%s", d)
-		}
-		if d := cmp.Diff(want, sum); d != "" {
-			t.Errorf("the series does not add up to the measurement (-want +got)\n%s", d)
-		}
+		assert.Same(t, failed, measure.Classes{{Class: Throttled.String(), Events: 75, Batches: 15}}, "failures of the series")
+		assert.Same(t, sum, want, "the series does not add up to the measurement")
 	})
 }
 
@@ -160,9 +144,7 @@ func TestTraceLeavesBatchGroups(t *testing.T) {
 				plan := Plan{BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: events}}
 				batches, calls, most := 0, 0, 0
 				plan.Trace = func(thread int, out []Outcome) {
-					if thread != 0 {
-						t.Errorf("thread %d, want only thread 0", thread)
-					}
+					assert.Equal(t, thread, 0, "thread")
 					calls++
 					for i := range out {
 						batches += out[i].count()
@@ -173,12 +155,8 @@ func TestTraceLeavesBatchGroups(t *testing.T) {
 					plan.Observe = func([]Outcome) {}
 				}
 				fireTest(t, plan, f)
-				if batches != events {
-					t.Errorf("%d batches traced, want %d", batches, events)
-				}
-				if got := most > 1; got != tt.groups {
-					t.Errorf("at most %d batches as one, want batch groups: %v", most, tt.groups)
-				}
+				assert.Equal(t, batches, events, "batches traced")
+				assert.Equal(t, most > 1, tt.groups, "at most %d batches as one, want batch groups", most)
 			})
 		})
 	}

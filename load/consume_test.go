@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"errors"
 	"math"
@@ -67,9 +68,7 @@ func TestIdleExplained(t *testing.T) {
 				began := time.Now()
 				plan := ReadPlan{Idle: second, Portable: true, Explained: func() time.Duration { return tt.until(time.Since(began)) }}
 				r, err := Consume(t.Context(), plan, src)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if got := r.Measurement.Length(); r.Stopped != ByIdle || got < tt.length || got > tt.length+100*time.Millisecond {
 					t.Errorf("ended by %s after %v, want idle after %v", r.Stopped, got, tt.length)
 				}
@@ -99,29 +98,21 @@ func TestConsumeLimits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.src.tick, tt.plan.Portable = time.Millisecond, true
 				tt.plan.Watch = func(s Snapshot) {
-					if s.Rebalance != 7*time.Millisecond {
-						t.Errorf("a snapshot has %v without an assignment", s.Rebalance)
-					}
+					assert.Equal(t, s.Rebalance, 7*time.Millisecond, "a snapshot without an assignment")
 				}
 				r, err := Consume(t.Context(), tt.plan, &tt.src)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if r.Stopped != tt.why || r.Measurement.Consumed != tt.consumed || r.Measurement.Length() != tt.length {
 					t.Errorf("stopped by %q, %d events in %v; want %q, %d, %v", r.Stopped, r.Measurement.Consumed, r.Measurement.Length(), tt.why, tt.consumed, tt.length)
 				}
-				if r.Stall.Longest != tt.longest {
-					t.Errorf("longest time without an arrival %v, want %v", r.Stall.Longest, tt.longest)
-				}
+				assert.Equal(t, r.Stall.Longest, tt.longest, "longest time without an arrival")
 				var rows uint64
 				for _, iv := range r.Intervals {
 					if iv.Phase == "measurement" {
 						rows += iv.Consumed
 					}
 				}
-				if rows != tt.consumed {
-					t.Errorf("the intervals add up to %d, want %d", rows, tt.consumed)
-				}
+				assert.Equal(t, rows, tt.consumed, "the intervals add up to")
 			})
 		})
 	}
@@ -184,12 +175,8 @@ func TestGaps(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.plan.Portable = true
 				r, err := Consume(t.Context(), tt.plan, &twoLaneSource{at: tt.at})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if r.Measurement.Consumed != tt.consumed {
-					t.Errorf("consumed %d, want %d", r.Measurement.Consumed, tt.consumed)
-				}
+				assert.OK(t, err)
+				assert.Equal(t, r.Measurement.Consumed, tt.consumed, "consumed")
 				if r.Stall.Longest != tt.longest || r.Stall.LongestAt != tt.from {
 					t.Errorf("longest time without an arrival %v at %v, want %v at %v", r.Stall.Longest, r.Stall.LongestAt, tt.longest, tt.from)
 				}
@@ -207,9 +194,7 @@ func TestSourceFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		want := errors.New("no such log")
 		r, err := Consume(t.Context(), ReadPlan{Measurement: Limits{Time: time.Minute}, Portable: true}, &tickSource{err: want})
-		if !errors.Is(err, want) || r == nil || r.Stopped != ByTarget {
-			t.Errorf("got %v and %+v", err, r)
-		}
+		assert.True(t, errors.Is(err, want) && r != nil && r.Stopped == ByTarget, "got %v and %+v", err, r)
 	})
 }
 
@@ -240,18 +225,12 @@ func TestSourceThatDoesNotStop(t *testing.T) {
 					r.Stop(Interrupted)
 				}
 				res, err := r.Wait()
-				if took := time.Since(began); took != tt.took {
-					t.Errorf("it ended after %v, want %v", took, tt.took)
-				}
-				if (err != nil) != tt.fails {
-					t.Errorf("error %v", err)
-				}
+				assert.Equal(t, time.Since(began), tt.took, "it ended after")
+				assert.Equal(t, (err != nil), tt.fails, "error %v", err)
 				if res.Stopped != Interrupted || res.Measurement.Length() != time.Second {
 					t.Errorf("stopped by %q after %v", res.Stopped, res.Measurement.Length())
 				}
-				if res.Whole == tt.abort {
-					t.Errorf("whole: got %v of a reading without a limit", res.Whole)
-				}
+				assert.True(t, res.Whole != tt.abort, "whole: got %v of a reading without a limit", res.Whole)
 				<-s.closed
 			})
 		})
@@ -283,12 +262,8 @@ func TestWholeReading(t *testing.T) {
 				time.Sleep(time.Second)
 				r.Stop(Interrupted)
 				res, err := r.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if res.Whole != tt.want || res.Stopped != Interrupted {
-					t.Errorf("whole: got %v, stopped by %q", res.Whole, res.Stopped)
-				}
+				assert.OK(t, err)
+				assert.True(t, res.Whole == tt.want && res.Stopped == Interrupted, "whole: got %v, stopped by %q", res.Whole, res.Stopped)
 			})
 		})
 	}
@@ -311,9 +286,7 @@ func TestStoppedBeforeStart(t *testing.T) {
 				}
 				r.Start()
 				res, err := r.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if res.Stopped != Interrupted || res.Measurement.Consumed != 0 || res.Measurement.Length() != 0 {
 					t.Errorf("stopped by %q, %d events in %v", res.Stopped, res.Measurement.Consumed, res.Measurement.Length())
 				}
@@ -322,9 +295,7 @@ func TestStoppedBeforeStart(t *testing.T) {
 		t.Run("run, "+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, err := New(Plan{Schedule: Constant(1000), Measurement: Limits{Time: time.Minute}, Portable: true}, newFake(RoundRobin(1), 1, constantly(time.Millisecond)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if tt.abort {
 					r.Abort()
 				} else {
@@ -332,9 +303,7 @@ func TestStoppedBeforeStart(t *testing.T) {
 				}
 				r.Start()
 				res, err := r.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if res.Stopped != Interrupted || res.Measurement.Offered != 0 || res.Measurement.Sent != 0 {
 					t.Errorf("stopped by %q, offered %d, sent %d", res.Stopped, res.Measurement.Offered, res.Measurement.Sent)
 				}

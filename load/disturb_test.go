@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -43,9 +44,7 @@ func TestDisturbancesRemembered(t *testing.T) {
 		{"before all", -time.Millisecond, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := l.at(tt.due); got != tt.want {
-				t.Errorf("an event due at %v was delayed by %v at most, want %v", tt.due, got, tt.want)
-			}
+			assert.Equal(t, l.at(tt.due), tt.want, "an event due at %v was delayed by at most", tt.due)
 		})
 	}
 }

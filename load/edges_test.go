@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -38,15 +39,11 @@ func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 				}
 				p.Portable = true
 				r, err := Fire(ctx, p, newFake(Single(), 1, constantly(5*time.Second)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if got := r.Measurement.InFlight; got < tt.want-0.01 || got > tt.want+0.01 {
 					t.Errorf("%.2f in flight over the measurement, want %.2f", got, tt.want)
 				}
-				if got := r.Measurement.InFlightPeak; got != tt.most {
-					t.Errorf("%d in flight at most, want %d", got, tt.most)
-				}
+				assert.Equal(t, r.Measurement.InFlightPeak, tt.most, "in flight at most")
 			})
 		})
 	}
@@ -60,13 +57,9 @@ func TestInFlightPeakBetweenIntervals(t *testing.T) {
 		r := fireTest(t, Plan{Schedule: Constant(10), Linger: 250 * time.Millisecond, MaxInFlight: 1, Measurement: Limits{Time: 4 * time.Second}},
 			newFake(Single(), 1, constantly(30*time.Millisecond)))
 		for i, iv := range r.Intervals {
-			if iv.InFlight > 0 {
-				t.Errorf("%d in flight at the end of interval %d, want none", iv.InFlight, i)
-			}
+			assert.True(t, iv.InFlight <= 0, "%d in flight at the end of interval %d, want none", iv.InFlight, i)
 		}
-		if got := r.Measurement.InFlightPeak; got != 3 {
-			t.Errorf("%d in flight at most, want 3", got)
-		}
+		assert.Equal(t, r.Measurement.InFlightPeak, 3, "in flight at most")
 		if float64(r.Measurement.InFlightPeak) < r.Measurement.InFlight {
 			t.Errorf("%d in flight at most, and %v in the mean", r.Measurement.InFlightPeak, r.Measurement.InFlight)
 		}
@@ -110,15 +103,9 @@ func TestRetryOfTheUnwritten(t *testing.T) {
 		f := newFake(Single(), 1, constantly(5*time.Millisecond))
 		u := &unwritten{f, &unwrittenLane{f.lanes[0], 2}}
 		r, err := Fire(t.Context(), Plan{Schedule: Constant(10), BatchEvents: 1, Retry: 3, Measurement: Limits{Time: time.Second}, Portable: true}, u)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := r.Measurement.Service.Max(); got != 5*time.Millisecond {
-			t.Errorf("service time up to %v, want 5ms", got)
-		}
-		if got := r.Measurement.Response.Max(); got != 7*time.Millisecond {
-			t.Errorf("response time up to %v, want 7ms", got)
-		}
+		assert.OK(t, err)
+		assert.Equal(t, r.Measurement.Service.Max(), 5*time.Millisecond, "service time up to")
+		assert.Equal(t, r.Measurement.Response.Max(), 7*time.Millisecond, "response time up to")
 	})
 }
 
@@ -141,15 +128,9 @@ func TestTimeInALibrary(t *testing.T) {
 				})
 				tt.plan.BatchEvents, tt.plan.Measurement, tt.plan.Portable = 1, Limits{Time: time.Second}, true
 				r, err := Fire(t.Context(), tt.plan, f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := r.Measurement.Service.Max(); got != tt.upper {
-					t.Errorf("service time up to %v, want %v", got, tt.upper)
-				}
-				if got := r.Measurement.Lower.Service.Max(); got != tt.lower {
-					t.Errorf("its lower value is up to %v, want %v", got, tt.lower)
-				}
+				assert.OK(t, err)
+				assert.Equal(t, r.Measurement.Service.Max(), tt.upper, "service time up to")
+				assert.Equal(t, r.Measurement.Lower.Service.Max(), tt.lower, "its lower value is up to")
 			})
 		})
 	}
@@ -172,12 +153,8 @@ func TestRetriesCutShortAreObserved(t *testing.T) {
 				}
 			},
 		}, n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Measurement.Failed != 1 || seen != 1 {
-			t.Errorf("%d failed, %d of them observed; want 1 each", r.Measurement.Failed, seen)
-		}
+		assert.OK(t, err)
+		assert.True(t, r.Measurement.Failed == 1 && seen == 1, "%d failed, %d of them observed; want 1 each", r.Measurement.Failed, seen)
 	})
 }
 
@@ -199,9 +176,7 @@ func TestUnansweredAreNoFailures(t *testing.T) {
 		if r.Stopped != ByTime || r.Measurement.Unknown < 1000 {
 			t.Errorf("stopped by %q after %d events", r.Stopped, r.Measurement.Unknown)
 		}
-		if shown == 0 || known != shown {
-			t.Errorf("%d of %d snapshots say that nothing is acknowledged", known, shown)
-		}
+		assert.True(t, shown != 0 && known == shown, "%d of %d snapshots say that nothing is acknowledged", known, shown)
 	})
 }
 
@@ -321,9 +296,7 @@ func TestStall(t *testing.T) {
 func checkStalls(t *testing.T, r *Result) {
 	t.Helper()
 	if len(r.Stall.Spans) != int(r.Stall.Count) {
-		if r.Stall.Count <= measure.MostSpans {
-			t.Errorf("%d stalls, and %d are kept", r.Stall.Count, len(r.Stall.Spans))
-		}
+		assert.True(t, r.Stall.Count > measure.MostSpans, "%d stalls, and %d are kept", r.Stall.Count, len(r.Stall.Spans))
 		return
 	}
 	var sum time.Duration
@@ -386,17 +359,13 @@ func TestStallWithoutConnection(t *testing.T) {
 				f.downFrom, f.downUntil = tt.away, tt.back
 				tt.plan.BatchEvents, tt.plan.MaxInFlight, tt.plan.Portable = 1, cmp.Or(tt.plan.MaxInFlight, 10), true
 				run, err := New(tt.plan, f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				run.Start()
 				if tt.stop > 0 {
 					time.AfterFunc(tt.stop, func() { run.Stop(Interrupted) })
 				}
 				r, err := run.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if got := r.Stall.Longest; (got - tt.longest).Abs() > 20*ms {
 					t.Errorf("longest %v, want %v", got, tt.longest)
 				}
@@ -417,9 +386,7 @@ func TestStallWithoutConnection(t *testing.T) {
 func TestFullShareOfACount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fireTest(t, Plan{BatchEvents: 1, MaxInFlight: 10, Measurement: Limits{Events: 15}}, newFake(Single(), 1, constantly(100*time.Millisecond)))
-		if r.Full < 0.999 {
-			t.Errorf("the bound was full for %.2f of the measurement, want all", r.Full)
-		}
+		assert.True(t, r.Full >= 0.999, "the bound was full for %.2f of the measurement, want all", r.Full)
 	})
 }
 
@@ -464,15 +431,11 @@ func TestNoLaneForEver(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				r, err := Fire(ctx, tt.plan, w)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if r.Measurement.Unsent != tt.want || r.Measurement.Sent != 0 {
 					t.Errorf("unsent %d, sent %d, want %d, 0", r.Measurement.Unsent, r.Measurement.Sent, tt.want)
 				}
-				if tt.name != "counted" && r.Stopped == Interrupted {
-					t.Error("only the interruption ended the run")
-				}
+				assert.True(t, tt.name == "counted" || r.Stopped != Interrupted, "only the interruption ended the run")
 			})
 		})
 	}
@@ -496,9 +459,7 @@ func TestGateOfASchedule(t *testing.T) {
 				g := NewGate()
 				tt.plan.Gate, tt.plan.Portable, tt.plan.BatchEvents, tt.plan.MaxInFlight = g, true, 7, 50
 				r, err := New(tt.plan, newFake(RoundRobin(3), 1, constantly(time.Millisecond)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				r.Start()
 				for range 10 {
 					time.Sleep(10 * time.Millisecond)
@@ -508,15 +469,9 @@ func TestGateOfASchedule(t *testing.T) {
 				g.Close()
 				time.AfterFunc(2*time.Minute, func() { r.Stop(Interrupted) })
 				res, err := r.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := res.Warmup.Acked + res.Measurement.Acked; got != 100 {
-					t.Errorf("acked %d, want the 100 that were fed", got)
-				}
-				if res.Stopped != ByFeed {
-					t.Errorf("stopped by %q, want %q", res.Stopped, ByFeed)
-				}
+				assert.OK(t, err)
+				assert.Equal(t, res.Warmup.Acked+res.Measurement.Acked, 100, "acked")
+				assert.Equal(t, res.Stopped, ByFeed, "stopped by")
 				if got := res.Measurement.End; got > 210*time.Millisecond {
 					t.Errorf("the measurement ended after %v", got)
 				}

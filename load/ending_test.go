@@ -5,8 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -63,24 +62,16 @@ func TestStopFiresWhatWaits(t *testing.T) {
 				p := tt.plan
 				p.Schedule, p.Linger, p.Portable, p.MaxInFlight = Constant(1000), 10*time.Millisecond, true, max(p.MaxInFlight, 1)
 				r, err := New(p, tt.of(newFake(RoundRobin(tt.streams), 1, constantly(tt.service))))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				r.Start()
 				time.Sleep(995*time.Millisecond + 500*time.Microsecond)
 				r.Stop(tt.why)
 				res, err := r.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				h := &res.Measurement
 				got := measure.Counts{Offered: h.Offered, Sent: h.Sent, Acked: h.Acked, Dropped: h.Dropped, Unsent: h.Unsent}
-				if d := cmp.Diff(tt.want, got); d != "" {
-					t.Errorf("(-want +got):\n%s", d)
-				}
-				if res.Whole != tt.whole {
-					t.Errorf("whole: got %v", res.Whole)
-				}
+				assert.Same(t, got, tt.want)
+				assert.Equal(t, res.Whole, tt.whole, "whole")
 				if h.Censored.Count() != h.Unsent || h.Sent > 0 && h.Batching.Max() > 10*time.Millisecond {
 					t.Errorf("%d ages of %d unsent events, batched for at most %v", h.Censored.Count(), h.Unsent, h.Batching.Max())
 				}
@@ -106,9 +97,7 @@ func TestStopEndsWithItsDrain(t *testing.T) {
 				p := Plan{Schedule: Constant(1000), Linger: 490 * time.Millisecond, MaxInFlight: 1, Overload: Drop, Portable: true, Drain: 5 * time.Second}
 				f := newFake(RoundRobin(2), 1, constantly(time.Second))
 				r, err := New(p, f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				began := time.Now()
 				r.Start()
 				time.Sleep(495*time.Millisecond + 500*time.Microsecond)
@@ -118,15 +107,9 @@ func TestStopEndsWithItsDrain(t *testing.T) {
 					r.Abort()
 				}
 				res, err := r.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if took := time.Since(began); took != tt.took {
-					t.Errorf("it ended after %v, want %v", took, tt.took)
-				}
-				if got := min(1, res.Measurement.Acked); got != tt.acked {
-					t.Errorf("%d events were answered", res.Measurement.Acked)
-				}
+				assert.OK(t, err)
+				assert.Equal(t, time.Since(began), tt.took, "it ended after")
+				assert.Equal(t, min(1, res.Measurement.Acked), tt.acked, "%d events were answered", res.Measurement.Acked)
 			})
 		})
 	}
@@ -156,9 +139,7 @@ func TestWhole(t *testing.T) {
 				p := tt.plan
 				p.BatchEvents, p.Portable = 1, true
 				r, err := New(p, newFake(Single(), 1, constantly(50*time.Millisecond)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				r.Start()
 				time.Sleep(time.Second)
 				r.Stop(Interrupted)
@@ -166,12 +147,8 @@ func TestWhole(t *testing.T) {
 					r.Abort()
 				}
 				res, err := r.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if res.Whole != tt.want || res.Stopped != Interrupted {
-					t.Errorf("whole: got %v, stopped by %q", res.Whole, res.Stopped)
-				}
+				assert.OK(t, err)
+				assert.True(t, res.Whole == tt.want && res.Stopped == Interrupted, "whole: got %v, stopped by %q", res.Whole, res.Stopped)
 			})
 		})
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -71,8 +72,6 @@ func TestLaneHeap(t *testing.T) {
 		if top := th.freest.top(); top >= 0 {
 			got = th.lanes[top]
 		}
-		if got != want {
-			t.Fatalf("step %d: %+v is on top, want %+v", step, got, want)
-		}
+		assert.Must(t, got == want, "step %d: %+v is on top, want %+v", step, got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -71,26 +72,16 @@ func TestFrozenSender(t *testing.T) {
 					Schedule: Constant(200), MaxInFlight: tt.bound, BatchEvents: 1,
 					Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 				}, f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				h := &res.Measurement
-				if got := over(h.Response); got != tt.response {
-					t.Errorf("%d response times over 20 ms, want %d", got, tt.response)
-				}
-				if got := over(h.SendDelay); got != tt.sendSlow {
-					t.Errorf("%d send delays over 20 ms, want %d", got, tt.sendSlow)
-				}
-				if got := h.SendDelay.Count(); got != 600 {
-					t.Errorf("%d send delays, want one for each of 600 events", got)
-				}
+				assert.Equal(t, over(h.Response), tt.response, "response times over 20 ms")
+				assert.Equal(t, over(h.SendDelay), tt.sendSlow, "send delays over 20 ms")
+				assert.Equal(t, h.SendDelay.Count(), 600, "send delays")
 				for name, low := range map[string]*measure.Histogram{"response": h.Lower.Response, "service": h.Lower.Service} {
 					if got := low.Max(); got > time.Millisecond {
 						t.Errorf("lower value of %s: %v at most, want 1 ms", name, got)
 					}
-					if got := low.Percentile(50); got != time.Millisecond {
-						t.Errorf("lower value of %s: p50 %v, want 1 ms", name, got)
-					}
+					assert.Equal(t, low.Percentile(50), time.Millisecond, "lower value of %s: p50", name)
 					if got := low.Count(); got < 400 {
 						t.Errorf("lower value of %s: %d recorded, want most of 600", name, got)
 					}
@@ -141,24 +132,16 @@ func TestFrozenReader(t *testing.T) {
 					Schedule: Constant(200), MaxInFlight: tt.bound, BatchEvents: 1,
 					Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 				}, f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				r.Start()
 				if !tt.stated {
 					time.AfterFunc(thaw-time.Nanosecond, func() { r.watchdog.note(frozeProcess, frozenAt, thaw) })
 				}
 				res, err := r.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				h := &res.Measurement
-				if got := over(h.Response); got != tt.response {
-					t.Errorf("%d response times over 20 ms, want %d", got, tt.response)
-				}
-				if got := over(h.Service); got != tt.service {
-					t.Errorf("%d service times over 20 ms, want %d", got, tt.service)
-				}
+				assert.Equal(t, over(h.Response), tt.response, "response times over 20 ms")
+				assert.Equal(t, over(h.Service), tt.service, "service times over 20 ms")
 				if got := over(h.SendDelay); got < min(tt.sendSlow, 1) || tt.sendSlow == 0 && got > 0 {
 					t.Errorf("%d send delays over 20 ms, want about %d", got, tt.sendSlow)
 				}
@@ -186,9 +169,7 @@ func TestFrozenTargetIsNotBlamed(t *testing.T) {
 				Schedule: Constant(200), MaxInFlight: bound, BatchEvents: 1,
 				Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 			}, f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			h := &res.Measurement
 			if !h.Response.Equal(h.Lower.Response) || !h.Service.Equal(h.Lower.Service) {
 				t.Errorf("bound %d: upper and lower values differ: response %v and %v at p99", bound, h.Response.Percentile(99), h.Lower.Response.Percentile(99))

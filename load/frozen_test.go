@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -170,22 +171,12 @@ func TestFrozenTarget(t *testing.T) {
 					Schedule: Constant(200), MaxInFlight: tt.bound, BatchEvents: 1,
 					Overload: tt.overload, Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 				}, f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				h := &res.Measurement
-				if h.Offered != 600 {
-					t.Errorf("offered %d, want 600", h.Offered)
-				}
-				if got := over(h.Response); got != tt.response {
-					t.Errorf("%d response times over 20 ms, want %d", got, tt.response)
-				}
-				if got := over(h.Service); got != tt.service {
-					t.Errorf("%d service times over 20 ms, want %d", got, tt.service)
-				}
-				if h.Dropped != tt.dropped {
-					t.Errorf("dropped %d, want %d", h.Dropped, tt.dropped)
-				}
+				assert.Equal(t, h.Offered, 600, "offered")
+				assert.Equal(t, over(h.Response), tt.response, "response times over 20 ms")
+				assert.Equal(t, over(h.Service), tt.service, "service times over 20 ms")
+				assert.Equal(t, h.Dropped, tt.dropped, "dropped")
 				if h.Unsent != 0 || h.Failed != 0 || h.Unknown != 0 {
 					t.Errorf("unsent %d failed %d unknown %d, want none", h.Unsent, h.Failed, h.Unknown)
 				}

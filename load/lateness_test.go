@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"slices"
 	"testing"
@@ -11,9 +12,7 @@ import (
 func TestLateness(t *testing.T) {
 	const wait, span = time.Millisecond, 20 * time.Millisecond
 	late := Lateness(t.Context(), wait, span)
-	if len(late) == 0 || len(late) > int(span/wait) || late[0] < 0 || !slices.IsSorted(late) {
-		t.Errorf("got %v", late)
-	}
+	assert.True(t, len(late) != 0 && len(late) <= int(span/wait) && late[0] >= 0 && slices.IsSorted(late), "got %v", late)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if got := Lateness(ended, wait, span); len(got) != 0 {

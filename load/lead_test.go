@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"runtime"
 	"slices"
 	"testing"
@@ -47,9 +48,7 @@ func TestLead(t *testing.T) {
 					plan.StartAt = time.Now().Add(tt.start)
 				}
 				r, err := Fire(t.Context(), plan, f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if want := -clients * leadPerConnection; f.began != want {
 					t.Errorf("the target was started at %v, want %v", f.began, want)
 				}
@@ -71,9 +70,7 @@ func TestLeadStopped(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &connectedTarget{fake: newFake(RoundRobin(10_000), 10_000, nil)}
 				r, err := New(Plan{Schedule: Constant(1000), Threads: 1, Measurement: Limits{Time: time.Second}, Portable: true}, f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				f.ready = func() { stop(r) }
 				r.Start()
 				res, err := r.Wait()
@@ -193,9 +190,7 @@ func TestCollectEarly(t *testing.T) {
 					}
 				}
 				r, err := New(Plan{Schedule: Constant(1000), BatchEvents: 1, Threads: 1, Measurement: Limits{Time: time.Second}, Portable: true}, p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				h := &fakeMemory{bytes: tt.bytes, takes: tt.takes, run: r}
 				r.memory = h
 				r.Start()
@@ -203,16 +198,12 @@ func TestCollectEarly(t *testing.T) {
 				if tt.clients < manyConnections {
 					want = 300 * time.Millisecond // without a lead, time 0 comes before the connections
 				}
-				if got := r.Now(); got != want {
-					t.Errorf("the start returned at %v, want %v", got, want)
-				}
+				assert.Equal(t, r.Now(), want, "the start returned at")
 				if _, err := r.Wait(); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
-				if !slices.Equal(h.began, tt.collected) {
-					t.Errorf("collections began at %v, want %v", h.began, tt.collected)
-				}
+				assert.True(t, slices.Equal(h.began, tt.collected), "collections began at %v, want %v", h.began, tt.collected)
 			})
 		})
 	}

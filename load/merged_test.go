@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -38,9 +39,7 @@ func TestSnapshotsHaveMergedRows(t *testing.T) {
 						seen[keyOf(&s.Merged[i])] = s.Merged[i]
 					}
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				merged, missing := 0, 0
 				for i := range r.Intervals {
 					iv := &r.Intervals[i]
@@ -57,9 +56,7 @@ func TestSnapshotsHaveMergedRows(t *testing.T) {
 						t.Fatalf("the snapshot had %+v of a row, the result has %+v", got.Counts, iv.Counts)
 					}
 				}
-				if merged < 400 || missing > 2 {
-					t.Errorf("no snapshot had %d of %d merged rows", missing, merged)
-				}
+				assert.True(t, merged >= 400 && missing <= 2, "no snapshot had %d of %d merged rows", missing, merged)
 			})
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -23,9 +24,7 @@ func newTestMix(t testing.TB, weights []float64, fakes ...*fake) *Mix {
 		parts = append(parts, Part{Name: fmt.Sprint("part ", i), Weight: w, Target: fakes[i]})
 	}
 	m, err := NewMix(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return m
 }
 
@@ -123,9 +122,7 @@ func TestMixOfThreeOnThreads(t *testing.T) {
 		res, err := Fire(t.Context(), Plan{
 			Concurrency: 9, BatchEvents: 4, Threads: 3, Measurement: Limits{Events: 40_000}, Portable: true,
 		}, newTestMix(t, weights, fakes...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for i, want := range []float64{4000, 12_000, 24_000} {
 			if got := float64(res.Parts[i].Sent); math.Abs(got-want) > 3*4 {
 				t.Errorf("part %d sent %v, want %v", i, got, want)
@@ -151,22 +148,16 @@ func TestScheduledMix(t *testing.T) {
 			Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 20, Overload: Drop, WarmupTime: time.Second,
 			Measurement: Limits{Time: 3 * time.Second}, Drain: 100 * time.Millisecond, Portable: true,
 		}, newTestMix(t, []float64{2, 8, 0}, newFake(RoundRobin(3), 1, constantly(time.Millisecond)), slow, newFake(Single(), 1, constantly(time.Millisecond))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		var sum measure.Counts
 		for i, want := range []uint64{600, 2400, 0} {
 			p := res.Parts[i]
 			sum.Add(p.Counts)
-			if p.Offered != want {
-				t.Errorf("part %d was offered %d, want %d", i, p.Offered, want)
-			}
+			assert.Equal(t, p.Offered, want, "part %d was offered", i)
 		}
 		whole := res.Measurement.Counts
 		sum.WireBytes = whole.WireBytes
-		if sum != whole {
-			t.Errorf("the parts add up to\n%+v, the run to\n%+v", sum, whole)
-		}
+		assert.Equal(t, sum, whole, "the parts add up to, the run to")
 		if p := res.Parts[0]; p.Acked != 600 || p.Response.Max() > 2*time.Millisecond || p.InFlight < 0.19 || p.InFlight > 0.21 {
 			t.Errorf("the first part: %d acked within %v, %.2f in flight; want 600 within 1ms, 0.2 in flight", p.Acked, p.Response.Max(), p.InFlight)
 		}
@@ -188,15 +179,11 @@ func TestMixEndsWithItems(t *testing.T) {
 				{Name: "write", Weight: 1, Target: newFake(Single(), 1, constantly(time.Millisecond))},
 				{Name: "read", Weight: 4, Target: newFake(Single(), 1, constantly(time.Millisecond)), Gate: g},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			plan.BatchEvents, plan.Portable = 1, true
 			time.AfterFunc(time.Hour, func() { panic("the run does not end") })
 			res, err := Fire(t.Context(), plan, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if res.Stopped != ByFeed || res.Parts[1].Acked != 80 || res.Parts[0].Acked < 19 || res.Parts[0].Acked > 21 {
 				t.Errorf("stopped by %q with %d and %d acked, want %q with 20 and 80", res.Stopped, res.Parts[0].Acked, res.Parts[1].Acked, ByFeed)
 			}
@@ -274,22 +261,16 @@ func TestSchedulesOfAMix(t *testing.T) {
 					{Name: "steady", Schedule: Constant(1000), Target: steady},
 					{Name: "bursts", Schedule: Burst(100, 200*time.Millisecond), Target: bursts},
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				plan := tt.plan
 				plan.Schedule, plan.MaxInFlight, plan.BatchEvents, plan.Portable = Constant(1), 1000, 1, true
 				res, err := Fire(t.Context(), plan, m)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				for i, p := range res.Parts {
 					if p.Offered != tt.want[i] || p.Acked != tt.want[i] {
 						t.Errorf("%s: offered %d, acked %d, want %d", p.Name, p.Offered, p.Acked, tt.want[i])
 					}
-					if late := p.SendDelay.Max(); late != 0 {
-						t.Errorf("%s: %v late", p.Name, late)
-					}
+					assert.Equal(t, p.SendDelay.Max(), 0, "%s:  late", p.Name)
 				}
 				if res.Measurement.Offered != tt.want[0]+tt.want[1] || res.Measurement.End > tt.until+60*time.Millisecond {
 					t.Errorf("%d offered, the measurement ended at %v", res.Measurement.Offered, res.Measurement.End)

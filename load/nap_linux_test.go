@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -76,14 +77,10 @@ func TestMinSleep(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &asyncTarget{}
 				r, err := New(Plan{Schedule: Constant(tt.rate), BatchEvents: 1, MaxInFlight: 10_000, Measurement: Limits{Time: length}, Portable: true}, f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				r.Start()
 				res, err := r.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				want := uint64(tt.rate * length.Seconds())
 				if h := res.Measurement; h.Acked != want || h.Dropped+h.Unsent > 0 {
 					t.Errorf("%+v, want %d acked", h.Counts, want)
@@ -119,12 +116,8 @@ func TestAnswersEndAWaitForTheBound(t *testing.T) {
 				th.block(th.lanes[1], 0)
 			}
 			th.inbox.filled.Store(tt.filled)
-			if got := th.prepareSleep(tt.length, !th.wantsRoom()); got != tt.sleeps {
-				t.Errorf("it sleeps: %v, want %v", got, tt.sleeps)
-			}
-			if got := th.shortSleep.Load(); got != tt.napping {
-				t.Errorf("answers wait: %v, want %v", got, tt.napping)
-			}
+			assert.Equal(t, th.prepareSleep(tt.length, !th.wantsRoom()), tt.sleeps, "it sleeps")
+			assert.Equal(t, th.shortSleep.Load(), tt.napping, "answers wait")
 		})
 	}
 }

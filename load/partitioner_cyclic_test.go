@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 
@@ -25,12 +26,8 @@ func TestBlocks(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.partitioner.Event(tt.stream, tt.k); got != tt.want {
-				t.Errorf("Event(%d, %d) = %d, want %d", tt.stream, tt.k, got, tt.want)
-			}
-			if got := tt.partitioner.Streams(); got != tt.streams {
-				t.Errorf("%d streams, want %d", got, tt.streams)
-			}
+			assert.Equal(t, tt.partitioner.Event(tt.stream, tt.k), tt.want, "Event(%d, %d)", tt.stream, tt.k)
+			assert.Equal(t, tt.partitioner.Streams(), tt.streams, "streams")
 		})
 	}
 }

@@ -1,10 +1,10 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -22,18 +22,10 @@ func TestSequence(t *testing.T) {
 	for k := range uint64(5) {
 		got = append(got, d.Event(2, k))
 	}
-	if diff := cmp.Diff([]uint64{0, 2, 3, 4, 6}, got); diff != "" {
-		t.Error(diff)
-	}
-	if got := d.Event(1, 0); got != math.MaxUint64 {
-		t.Errorf("a stream outside the cycle has event %d", got)
-	}
-	if got := d.Before(1, 100); got != 0 {
-		t.Errorf("a stream outside the cycle has %d events", got)
-	}
-	if got := d.Event(0, math.MaxUint64); got != math.MaxUint64 {
-		t.Errorf("an event beyond all numbers is %d", got)
-	}
+	assert.Same(t, got, []uint64{0, 2, 3, 4, 6})
+	assert.Equal(t, d.Event(1, 0), math.MaxUint64, "a stream outside the cycle has event")
+	assert.Equal(t, d.Before(1, 100), 0, "a stream outside the cycle events")
+	assert.Equal(t, d.Event(0, math.MaxUint64), math.MaxUint64, "an event beyond all numbers")
 }
 
 func TestWholeShares(t *testing.T) {
@@ -52,9 +44,7 @@ func TestWholeShares(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, wholeShares(tt.weights)); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, wholeShares(tt.weights), tt.want)
 		})
 	}
 }
@@ -96,9 +86,7 @@ func TestPartitionersPanic(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
+				assert.True(t, recover() != nil, "no panic")
 			}()
 			tt.make()
 		})

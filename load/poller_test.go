@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"sync"
 	"testing"
 	"time"
@@ -88,9 +89,7 @@ func TestThreadsWaitInTheirTarget(t *testing.T) {
 			a := &pollTarget{instantTarget: instantTarget{room: 7}, woken: make(chan struct{}, 1)}
 			tt.plan.BatchEvents, tt.plan.MaxInFlight = 7, 3
 			r, err := Fire(t.Context(), tt.plan, a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if r.Measurement.Acked != 700 || !a.ready || !a.left || a.waits < 700/7/3 {
 				t.Errorf("acked %d in %d waits, ready: %v, left: %v; want 700 with three batches in flight, ready and left", r.Measurement.Acked, a.waits, a.ready, a.left)
 			}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -59,9 +60,7 @@ func TestPortions(t *testing.T) {
 		limit := rapid.SampledFrom([]uint64{0, 777}).Draw(rt, "events")
 		warm := rapid.SampledFrom([]time.Duration{0, 333 * time.Millisecond}).Draw(rt, "warm-up")
 		schedule, err := ParseShapeSeed(shape, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		partitioner := RoundRobin(streams)
 		if rapid.Bool().Draw(rt, "by key") {
 			rng := rand.New(rand.NewPCG(seed, 2))
@@ -176,16 +175,12 @@ func TestLease(t *testing.T) {
 			return at + time.Millisecond, Outcome{}
 		})
 		r, err := New(Plan{Schedule: Constant(1000), Measurement: Limits{Time: 5 * time.Second}, Lease: &lease, Portable: true}, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		r.Start()
 		time.Sleep(900 * time.Millisecond)
 		lease.Store(int64(2 * time.Second)) // renewed
 		res, err := r.Wait()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if res.Stopped != ByLease || last >= 2*time.Second || last < 1900*time.Millisecond {
 			t.Errorf("stopped by %q, sent last at %v: want %q, just before 2s", res.Stopped, last, ByLease)
 		}
@@ -204,9 +199,7 @@ func TestStartAt(t *testing.T) {
 			return now + time.Millisecond, Outcome{}
 		})
 		res, err := Fire(t.Context(), Plan{Schedule: Constant(100), StartAt: at, Measurement: Limits{Time: time.Second}, Portable: true}, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if !first.Equal(at) || res.Measurement.Sent != 100 {
 			t.Errorf("the first event was sent %v after the start, %d in all", first.Sub(at), res.Measurement.Sent)
 		}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -30,9 +31,7 @@ func TestIndexSet(t *testing.T) {
 				all = append(all, k)
 			}
 		}
-		if !slices.Equal(got, all) {
-			t.Fatalf("from %d on there are %v, want %v", from, got, all)
-		}
+		assert.Must(t, slices.Equal(got, all), "from %d on there are %v, want %v", from, got, all)
 	}
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,21 +50,15 @@ func TestStreamWithoutLane(t *testing.T) {
 					Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1000, Overload: tt.overload,
 					Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 				}, w)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if r.Measurement.Dropped != tt.dropped || r.Measurement.Acked != 300-tt.dropped {
 					t.Errorf("dropped %d, acked %d", r.Measurement.Dropped, r.Measurement.Acked)
 				}
 				if tt.overload == Drop {
 					return
 				}
-				if got := r.Measurement.Queueing.Max(); got != time.Second {
-					t.Errorf("queueing took %v at most, want 1s", got)
-				}
-				if got := r.Measurement.SendDelay.Max(); got != 0 {
-					t.Errorf("send delay %v, want none", got)
-				}
+				assert.Equal(t, r.Measurement.Queueing.Max(), time.Second, "queueing took at most")
+				assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "send delay")
 				if got, want := r.Measurement.Response.Max(), 1001*time.Millisecond; got != want {
 					t.Errorf("response time %v at most, want %v", got, want)
 				}
@@ -109,22 +104,12 @@ func TestFullLane(t *testing.T) {
 				Schedule: Constant(1000), BatchEvents: perBatch, MaxInFlight: 1000,
 				Measurement: Limits{Time: time.Second}, Portable: true,
 			}, n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Measurement.Acked != 1000 {
-				t.Errorf("acked %d, want 1000", r.Measurement.Acked)
-			}
-			if got := r.Measurement.SendDelay.Max(); got != 0 {
-				t.Errorf("send delay %v, want none", got)
-			}
-			if got := r.Measurement.Queueing.Max(); got != 300*time.Millisecond {
-				t.Errorf("queueing took %v at most, want 300ms", got)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, r.Measurement.Acked, 1000, "acked")
+			assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "send delay")
+			assert.Equal(t, r.Measurement.Queueing.Max(), 300*time.Millisecond, "queueing took at most")
 			// Queued batches keep growing if their size is not fixed.
-			if perBatch == 0 && r.Measurement.Batches > 710 {
-				t.Errorf("%d batches: queued batches did not grow", r.Measurement.Batches)
-			}
+			assert.True(t, perBatch != 0 || r.Measurement.Batches <= 710, "%d batches: queued batches did not grow", r.Measurement.Batches)
 		})
 	}
 }
@@ -174,22 +159,14 @@ func TestMovedStream(t *testing.T) {
 			Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1000,
 			Measurement: Limits{Time: time.Second}, Portable: true,
 		}, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		m := &r.Measurement
-		if m.Acked != 100 {
-			t.Errorf("acked %d, want 100", m.Acked)
-		}
+		assert.Equal(t, m.Acked, 100, "acked")
 		if got, want := m.Response.Max(), refuse+time.Millisecond; got != want {
 			t.Errorf("response time %v at most, want %v", got, want)
 		}
-		if got := m.Queueing.Max(); got != refuse {
-			t.Errorf("queueing took %v at most, want %v", got, refuse)
-		}
-		if got := m.SendDelay.Max(); got != 0 {
-			t.Errorf("send delay %v, want none", got)
-		}
+		assert.Equal(t, m.Queueing.Max(), refuse, "queueing took at most")
+		assert.Equal(t, m.SendDelay.Max(), 0, "send delay")
 	})
 }
 
@@ -201,9 +178,7 @@ func TestBuffer(t *testing.T) {
 			Schedule: Constant(200), BatchEvents: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 500, EventBytes: 10,
 			Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 		}, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		// 100 events are due while the one in flight is frozen; 50 of them fit.
 		if d := r.Measurement.Dropped; d < 50 || d > 52 {
 			t.Errorf("dropped %d, want about the 50 that do not fit into the buffer", d)
@@ -220,9 +195,7 @@ func TestBufferOfStreams(t *testing.T) {
 			Schedule: Ramp(100, 300, 3*time.Second), BatchEvents: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 500, EventBytes: 10,
 			Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 		}, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		// From 1 s to 1.5 s 92 events are due while one is frozen; each of four streams
 		// has room for 12.5.
 		if d := r.Measurement.Dropped; d < 38 || d > 44 {

@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -26,9 +26,7 @@ func fireTest(t *testing.T, p Plan, f *fake) *Result {
 	t.Helper()
 	p.Portable = true
 	res, err := Fire(t.Context(), p, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return res
 }
 
@@ -152,15 +150,9 @@ func TestThreadsDoNotMatter(t *testing.T) {
 	want := run(1, 8)
 	for _, clients := range []int{2, 8} {
 		got := run(clients, 8)
-		if d := cmp.Diff(want.Measurement.Counts, got.Measurement.Counts); d != "" {
-			t.Errorf("%d clients: counts (-1 client, +%d):\n%s", clients, clients, d)
-		}
-		if !got.Measurement.Response.Equal(want.Measurement.Response) {
-			t.Errorf("%d clients: response times differ", clients)
-		}
-		if !got.Measurement.Service.Equal(want.Measurement.Service) {
-			t.Errorf("%d clients: service times differ", clients)
-		}
+		assert.Same(t, got.Measurement.Counts, want.Measurement.Counts, "%d clients: counts (-1 client, +%d)", clients, clients)
+		assert.True(t, got.Measurement.Response.Equal(want.Measurement.Response), "%d clients: response times differ", clients)
+		assert.True(t, got.Measurement.Service.Equal(want.Measurement.Service), "%d clients: service times differ", clients)
 	}
 }
 
@@ -196,14 +188,10 @@ func TestLimits(t *testing.T) {
 		check  func(t *testing.T, r *Result)
 	}{
 		{"time", Plan{Measurement: Limits{Time: time.Second}}, nil, ByTime, func(t *testing.T, r *Result) {
-			if got := r.Measurement.Length(); got != time.Second {
-				t.Errorf("the measurement lasted %v", got)
-			}
+			assert.Equal(t, r.Measurement.Length(), time.Second, "the measurement lasted")
 		}},
 		{"events", Plan{Measurement: Limits{Events: 1234}}, nil, ByEvents, func(t *testing.T, r *Result) {
-			if r.Measurement.Sent != 1234 {
-				t.Errorf("sent %d", r.Measurement.Sent)
-			}
+			assert.Equal(t, r.Measurement.Sent, 1234, "sent")
 		}},
 		{"events of a schedule", Plan{Schedule: Constant(100), Measurement: Limits{Events: 50}}, nil, ByEvents, func(t *testing.T, r *Result) {
 			if r.Measurement.Sent != 50 || r.Measurement.Length() < 490*time.Millisecond {
@@ -211,9 +199,7 @@ func TestLimits(t *testing.T) {
 			}
 		}},
 		{"bytes", Plan{Measurement: Limits{Bytes: 1000}}, nil, ByBytes, func(t *testing.T, r *Result) {
-			if r.Measurement.Bytes < 1000 || r.Measurement.Bytes > 1060 {
-				t.Errorf("%d bytes", r.Measurement.Bytes)
-			}
+			assert.True(t, r.Measurement.Bytes >= 1000 && r.Measurement.Bytes <= 1060, "%d bytes", r.Measurement.Bytes)
 		}},
 		{"failures", Plan{Measurement: Limits{Failures: 10}}, failing, ByFailures, func(t *testing.T, r *Result) {
 			if f := r.Measurement.Counts.Failed; f < 11 || f > 20 {
@@ -226,14 +212,10 @@ func TestLimits(t *testing.T) {
 			}
 		}},
 		{"warm-up by events", Plan{WarmupEvents: 100, Measurement: Limits{Events: 50}}, nil, ByEvents, func(t *testing.T, r *Result) {
-			if r.Warmup.Sent != 100 || r.Measurement.Sent != 50 {
-				t.Errorf("sent %d + %d", r.Warmup.Sent, r.Measurement.Sent)
-			}
+			assert.True(t, r.Warmup.Sent == 100 && r.Measurement.Sent == 50, "sent %d + %d", r.Warmup.Sent, r.Measurement.Sent)
 		}},
 		{"warm-up by time", Plan{Schedule: Constant(100), WarmupTime: time.Second, Measurement: Limits{Time: 2 * time.Second}}, nil, ByTime, func(t *testing.T, r *Result) {
-			if r.Warmup.Sent != 100 || r.Measurement.Sent != 200 {
-				t.Errorf("sent %d + %d", r.Warmup.Sent, r.Measurement.Sent)
-			}
+			assert.True(t, r.Warmup.Sent == 100 && r.Measurement.Sent == 200, "sent %d + %d", r.Warmup.Sent, r.Measurement.Sent)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -243,9 +225,7 @@ func TestLimits(t *testing.T) {
 					tt.answer = constantly(time.Millisecond)
 				}
 				r := fireTest(t, tt.plan, newFake(Single(), 1, tt.answer))
-				if r.Stopped != tt.why {
-					t.Errorf("stopped by %q, want %q", r.Stopped, tt.why)
-				}
+				assert.Equal(t, r.Stopped, tt.why, "stopped by")
 				tt.check(t, r)
 			})
 		})
@@ -258,9 +238,7 @@ func TestClosedLoop(t *testing.T) {
 		if r.Measurement.Sent != 400 || r.Mode != ClosedLoop {
 			t.Errorf("%s: concurrency 4 of 10 ms each sent %d in a second, want 400", r.Mode, r.Measurement.Sent)
 		}
-		if r.Measurement.Response != nil || r.Measurement.SendDelay != nil {
-			t.Error("a closed loop has response times or send delay")
-		}
+		assert.True(t, r.Measurement.Response == nil && r.Measurement.SendDelay == nil, "a closed loop has response times or send delay")
 		if got := r.Measurement.InFlight; got < 3.95 || got > 4.05 {
 			t.Errorf("%.2f in flight, want 4", got)
 		}
@@ -271,29 +249,21 @@ func TestClosedLoop(t *testing.T) {
 func TestConcurrencyIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fireTest(t, Plan{Concurrency: 12, MaxInFlight: 5, BatchEvents: 1, Measurement: Limits{Time: time.Second}}, newFake(Single(), 1, constantly(10*time.Millisecond)))
-		if got := r.Measurement.InFlightPeak; got != 12 {
-			t.Errorf("at most %d in flight on one connection, want 12", got)
-		}
+		assert.Equal(t, r.Measurement.InFlightPeak, 12, "at most in flight on one connection")
 	})
 }
 
 func TestStepsAreReportedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := ParseShape("steps(100/s:1s,200/s:1s,400/s:1s)")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		r := fireTest(t, Plan{Schedule: s, Steps: s.(Stepped).Steps(), BatchEvents: 1}, newFake(Single(), 1, constantly(time.Millisecond)))
 		var got []uint64
 		for _, st := range r.Steps {
 			got = append(got, st.Acked)
 		}
-		if d := cmp.Diff([]uint64{100, 200, 400}, got); d != "" {
-			t.Errorf("acked by step (-want +got):\n%s", d)
-		}
-		if r.Measurement.Acked != 700 {
-			t.Errorf("the measurement acked %d, want 700", r.Measurement.Acked)
-		}
+		assert.Same(t, got, []uint64{100, 200, 400}, "acked by step")
+		assert.Equal(t, r.Measurement.Acked, 700, "the measurement acked")
 	})
 }
 
@@ -310,9 +280,7 @@ func TestRetry(t *testing.T) {
 		if r.Measurement.Acked != 100 || r.Measurement.Batches != 100 || r.Measurement.Retries != 200 {
 			t.Errorf("acked %d in %d batches with %d retries, want 100, 100, 200", r.Measurement.Acked, r.Measurement.Batches, r.Measurement.Retries)
 		}
-		if got := r.Measurement.Service.Min(); got != 3*time.Millisecond {
-			t.Errorf("service time %v, want the 3 ms from the first write to the last answer", got)
-		}
+		assert.Equal(t, r.Measurement.Service.Min(), 3*time.Millisecond, "service time")
 	})
 }
 
@@ -321,9 +289,7 @@ func TestStopAndAbort(t *testing.T) {
 	for _, abort := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			r, err := New(Plan{Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1000, Portable: true}, newFake(Single(), 1, constantly(500*time.Millisecond)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			r.Start()
 			time.Sleep(time.Second - time.Microsecond)
 			r.Stop(Interrupted)
@@ -331,20 +297,14 @@ func TestStopAndAbort(t *testing.T) {
 				r.Abort()
 			}
 			res, err := r.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			want := measure.Counts{Offered: 100, Sent: 100, Acked: 100}
 			if abort {
 				want.Acked, want.Unknown = 50, 50
 			}
 			got := measure.Counts{Offered: res.Measurement.Offered, Sent: res.Measurement.Sent, Acked: res.Measurement.Acked, Unknown: res.Measurement.Unknown}
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("abort %v (-want +got):\n%s", abort, d)
-			}
-			if res.Stopped != Interrupted {
-				t.Errorf("stopped by %q", res.Stopped)
-			}
+			assert.Same(t, got, want, "abort %v", abort)
+			assert.Equal(t, res.Stopped, Interrupted, "stopped by")
 		})
 	}
 }
@@ -366,16 +326,12 @@ func TestInterruptedDrain(t *testing.T) {
 					Schedule: Until(Constant(100), time.Second), BatchEvents: 1, MaxInFlight: 1000, Portable: true,
 					Measurement: tt.limit, Drain: time.Minute,
 				}, newFake(Single(), 1, constantly(time.Hour)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				r.Start()
 				time.Sleep(3 * time.Second)
 				r.Stop(Interrupted)
 				res, err := r.Wait()
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if res.Measurement.Unknown != 100 || res.Measurement.Length() != tt.measurement || res.Stopped != Interrupted {
 					t.Errorf("%d unknown, a measurement of %v, stopped by %q; want 100, %v, %q", res.Measurement.Unknown, res.Measurement.Length(), res.Stopped, tt.measurement, Interrupted)
 				}
@@ -398,9 +354,7 @@ func TestUnsentIsCensored(t *testing.T) {
 		if r.Measurement.Unknown != 3 || r.Measurement.Unsent != 7 {
 			t.Errorf("unknown %d, unsent %d, want 3 and 7", r.Measurement.Unknown, r.Measurement.Unsent)
 		}
-		if got := r.Measurement.Censored.Max(); got != 2*time.Second {
-			t.Errorf("the oldest is %v, want the 2 s since it was due", got)
-		}
+		assert.Equal(t, r.Measurement.Censored.Max(), 2*time.Second, "the oldest")
 	})
 }
 
@@ -411,12 +365,8 @@ func TestIdentitiesCanFail(t *testing.T) {
 		t.Error(err)
 	}
 	for _, bad := range []measure.Counts{{Offered: 1}, {Offered: 1, Sent: 1}, {Sent: 1, Acked: 1}} {
-		if identities(&measure.Tally{Counts: bad}) == nil {
-			t.Errorf("%+v passes", bad)
-		}
+		assert.True(t, identities(&measure.Tally{Counts: bad}) != nil, "%+v passes", bad)
 	}
 	errs := errors.Join(identities(&good))
-	if errs != nil {
-		t.Error(errs)
-	}
+	assert.True(t, errs == nil, "%v", errs)
 }

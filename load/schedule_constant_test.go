@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 	"time"
@@ -34,9 +35,7 @@ func TestConstantCount(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Constant(tt.rate).Count(tt.t); got != tt.want {
-				t.Errorf("Constant(%v).Count(%v) = %d, want %d", tt.rate, tt.t, got, tt.want)
-			}
+			assert.Equal(t, Constant(tt.rate).Count(tt.t), tt.want, "Constant(%v).Count(%v)", tt.rate, tt.t)
 		})
 	}
 }
@@ -57,9 +56,7 @@ func TestConstantDue(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Constant(tt.rate).Due(tt.n); got != tt.want {
-				t.Errorf("Constant(%v).Due(%d) = %d, want %d", tt.rate, tt.n, got, tt.want)
-			}
+			assert.Equal(t, Constant(tt.rate).Due(tt.n), tt.want, "Constant(%v).Due(%d)", tt.rate, tt.n)
 		})
 	}
 }
@@ -79,9 +76,7 @@ func TestFraction(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			num, den := fraction(tt.rate)
-			if num != tt.num || den != tt.den {
-				t.Errorf("fraction(%v) = %d/%d, want %d/%d", tt.rate, num, den, tt.num, tt.den)
-			}
+			assert.True(t, num == tt.num && den == tt.den, "fraction(%v) = %d/%d, want %d/%d", tt.rate, num, den, tt.num, tt.den)
 		})
 	}
 }
@@ -99,9 +94,7 @@ func TestFractionIsTheRate(t *testing.T) {
 
 func TestCheckRate(t *testing.T) {
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), 1e13, 1e-7} {
-		if CheckRate(bad) == nil {
-			t.Errorf("CheckRate(%v) found nothing", bad)
-		}
+		assert.True(t, CheckRate(bad) != nil, "CheckRate(%v) found nothing", bad)
 	}
 	for _, good := range []float64{MinRate, 0.5, 1, 50_000, 10_000_001.5, MaxRate} {
 		if err := CheckRate(good); err != nil {

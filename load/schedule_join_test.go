@@ -1,10 +1,10 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -22,9 +22,7 @@ func TestJoined(t *testing.T) {
 		{Name: "0.000001/s", Rate: 1e-6, Start: 12 * time.Second, End: 13 * time.Second},
 		{Name: "2.5/s", Rate: 2.5, Start: 13 * time.Second, End: Never},
 	}
-	if diff := cmp.Diff(want, s.Steps()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, s.Steps(), want)
 	dues := []struct {
 		n    uint64
 		want time.Duration
@@ -38,47 +36,27 @@ func TestJoined(t *testing.T) {
 		{10_036, 15 * time.Second},
 	}
 	for _, d := range dues {
-		if got := s.Due(d.n); got != d.want {
-			t.Errorf("Due(%d) = %v, want %v", d.n, got, d.want)
-		}
+		assert.Equal(t, s.Due(d.n), d.want, "Due(%d)", d.n)
 	}
-	if got := s.Count(15*time.Second + 1); got != 10_037 {
-		t.Errorf("Count = %d, want 10,037", got)
-	}
-	if got := s.Rate(0); got != 1000 {
-		t.Errorf("Rate at the start = %v, want 1000", got)
-	}
-	if got := s.Rate(11500 * time.Millisecond); got != 20 {
-		t.Errorf("Rate = %v, want 20", got)
-	}
-	if got := s.End(); got != Never {
-		t.Errorf("End = %v, want never", got)
-	}
+	assert.Equal(t, s.Count(15*time.Second+1), 10_037, "Count, want 10,037")
+	assert.Equal(t, s.Rate(0), 1000, "Rate at the start")
+	assert.Equal(t, s.Rate(11500*time.Millisecond), 20, "Rate")
+	assert.Equal(t, s.End(), Never, "End")
 }
 
 func TestJoinedNeedsEnds(t *testing.T) {
 	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
+		assert.True(t, recover() != nil, "no panic")
 	}()
 	Joined(Constant(1), Constant(2))
 }
 
 func TestJoinedOfShort(t *testing.T) {
 	s := Joined(Ramp(0, 10, time.Second), Until(Burst(5, time.Second), 2*time.Second))
-	if got := s.Count(Never); got != 15 {
-		t.Errorf("%d events, want 15", got)
-	}
-	if got := s.Due(15); got != Never {
-		t.Errorf("an event after the end is due at %v", got)
-	}
-	if got := s.End(); got != 3*time.Second {
-		t.Errorf("End = %v, want 3s", got)
-	}
-	if got := s.Rate(time.Hour); got != 0 {
-		t.Errorf("Rate after the end = %v", got)
-	}
+	assert.Equal(t, s.Count(Never), 15, "events")
+	assert.Equal(t, s.Due(15), Never, "an event after the end is due at")
+	assert.Equal(t, s.End(), 3*time.Second, "End")
+	assert.Equal(t, s.Rate(time.Hour), 0, "Rate after the end")
 }
 
 // drawSchedule draws any schedule that ends after a few hours at most.
@@ -144,9 +122,7 @@ func TestLimit(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Limit(tt.s, tt.n).End(); got != tt.want {
-				t.Errorf("End = %v, want %v", got, tt.want)
-			}
+			assert.Equal(t, Limit(tt.s, tt.n).End(), tt.want, "End")
 		})
 	}
 }
@@ -166,9 +142,7 @@ func TestStepsAreKept(t *testing.T) {
 			t.Errorf("%s: the steps are lost", name)
 			continue
 		}
-		if diff := cmp.Diff(want, st.Steps()); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		assert.Same(t, st.Steps(), want, "%s", name)
 	}
 	if _, ok := Until(Constant(1), time.Second).(Stepped); ok {
 		t.Error("a constant rate has steps")

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"math/bits"
 	"sync"
@@ -24,9 +25,7 @@ func TestPoissonInOrder(t *testing.T) {
 	var last time.Duration
 	for n := range uint64(50_000) {
 		d := s.Due(n)
-		if d < last {
-			t.Fatalf("Due(%d) = %d, after %d", n, d, last)
-		}
+		assert.Must(t, d >= last, "Due(%d) = %d, after %d", n, d, last)
 		if c := s.Count(d); c > n {
 			t.Fatalf("Due(%d) = %d, but %d events are due before", n, d, c)
 		}
@@ -41,16 +40,12 @@ func TestPoissonRepeats(t *testing.T) {
 	a, b, c := Poisson(1000, 1), Poisson(1000, 1), Poisson(1000, 2)
 	same := 0
 	for _, n := range []uint64{9_999_999, 0, 12, 5_000_000_000, 13, 999} {
-		if a.Due(n) != b.Due(n) {
-			t.Errorf("event %d is due at %v and at %v", n, a.Due(n), b.Due(n))
-		}
+		assert.Equal(t, a.Due(n), b.Due(n), "event %d is due at and at", n)
 		if a.Due(n) == c.Due(n) {
 			same++
 		}
 	}
-	if same > 0 {
-		t.Errorf("another seed has %d events at the same times", same)
-	}
+	assert.True(t, same <= 0, "another seed has %d events at the same times", same)
 }
 
 // TestPoissonGaps compares the gaps with the exponential distribution by the
@@ -74,12 +69,8 @@ func TestPoissonGaps(t *testing.T) {
 		cum += float64(b)
 		ks = max(ks, math.Abs(cum/n-float64(i+1)/1000))
 	}
-	if ks > 1.63/math.Sqrt(n) {
-		t.Errorf("Kolmogorov-Smirnov distance %v of the gaps", ks)
-	}
-	if chi > 999+4*math.Sqrt(2*999) {
-		t.Errorf("chi square %v of the gaps over 999 degrees of freedom", chi)
-	}
+	assert.True(t, ks <= 1.63/math.Sqrt(n), "Kolmogorov-Smirnov distance %v of the gaps", ks)
+	assert.True(t, chi <= 999+4*math.Sqrt(2*999), "chi square %v of the gaps over 999 degrees of freedom", chi)
 
 	var sum, squares float64
 	const seconds = 5000
@@ -90,9 +81,7 @@ func TestPoissonGaps(t *testing.T) {
 	}
 	mean := sum / seconds
 	variance := squares/seconds - mean*mean
-	if math.Abs(mean-rate) > 4*math.Sqrt(rate/seconds) {
-		t.Errorf("%v events a second, want %v", mean, rate)
-	}
+	assert.True(t, math.Abs(mean-rate) <= 4*math.Sqrt(rate/seconds), "%v events a second, want %v", mean, rate)
 	if r := variance / rate; math.Abs(r-1) > 4*math.Sqrt(2./seconds) {
 		t.Errorf("variance of the count a second is %v of the mean, want 1", r)
 	}
@@ -108,9 +97,7 @@ func TestPoissonConcurrently(t *testing.T) {
 	for g := range 4 {
 		group.Go(func() {
 			for n := g; n < len(want); n += 3 {
-				if got := s.Due(uint64(n)); got != want[n] {
-					t.Errorf("Due(%d) = %v, want %v", n, got, want[n])
-				}
+				assert.Equal(t, s.Due(uint64(n)), want[n], "Due(%d)", n)
 			}
 		})
 	}

@@ -1,11 +1,11 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"math/big"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -29,9 +29,7 @@ func TestRampCount(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Ramp(tt.from, tt.to, tt.over).Count(tt.t); got != tt.want {
-				t.Errorf("Count(%v) = %d, want %d", tt.t, got, tt.want)
-			}
+			assert.Equal(t, Ramp(tt.from, tt.to, tt.over).Count(tt.t), tt.want, "Count(%v)", tt.t)
 		})
 	}
 }
@@ -120,9 +118,7 @@ func TestSegmentFast(t *testing.T) {
 			due(k)
 		}
 	})
-	if decided < asked/2 {
-		t.Errorf("%d of %d were decided", decided, asked)
-	}
+	assert.True(t, decided >= asked/2, "%d of %d were decided", decided, asked)
 }
 
 func TestStepsProperties(t *testing.T) {
@@ -166,24 +162,14 @@ func TestSteps(t *testing.T) {
 		{Name: "slow", Rate: 0.5, Start: 11 * time.Second, End: 14 * time.Second},
 		{Name: "0.5/s", Rate: 0.5, Start: 14 * time.Second, End: 17 * time.Second},
 	}
-	if diff := cmp.Diff(want, s.Steps()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, s.Steps(), want)
 	// The two slow steps are one and a half events each, and three together.
-	if got := s.Count(Never); got != 200_003 {
-		t.Errorf("%d events, want 200,003", got)
-	}
+	assert.Equal(t, s.Count(Never), 200_003, "events, want 200,003")
 	// The event after the pause is due when the rate is above 0 again, not when the
 	// events of the previous step are over.
-	if got := s.Due(200_000); got != 11*time.Second {
-		t.Errorf("event after the pause is due at %v, want 11s", got)
-	}
-	if got := s.Rate(10500 * time.Millisecond); got != 0 {
-		t.Errorf("rate in the pause: %v", got)
-	}
-	if got := s.Due(200_003); got != Never {
-		t.Errorf("an event after the end is due at %v", got)
-	}
+	assert.Equal(t, s.Due(200_000), 11*time.Second, "event after the pause is due at")
+	assert.Equal(t, s.Rate(10500*time.Millisecond), 0, "rate in the pause")
+	assert.Equal(t, s.Due(200_003), Never, "an event after the end is due at")
 }
 
 func TestStepsOfUnlikelyFractions(t *testing.T) {
@@ -225,9 +211,7 @@ func TestBadRampsAndSteps(t *testing.T) {
 		{"an absurd rate", checkSteps([]Step{{Rate: 1e15, End: 1}})},
 	}
 	for _, tt := range tests {
-		if tt.err == nil {
-			t.Errorf("%s: no error", tt.name)
-		}
+		assert.True(t, tt.err != nil, "%s: no error", tt.name)
 	}
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,25 +38,15 @@ func TestParseShape(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := ParseShape(tt.text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := s.End(); got != tt.end {
-				t.Errorf("End = %v, want %v", got, tt.end)
-			}
-			if got := s.Count(tt.at); got != tt.count {
-				t.Errorf("Count(%v) = %d, want %d", tt.at, got, tt.count)
-			}
-			if got := s.Rate(tt.at); got != tt.rate {
-				t.Errorf("Rate(%v) = %v, want %v", tt.at, got, tt.rate)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, s.End(), tt.end, "End")
+			assert.Equal(t, s.Count(tt.at), tt.count, "Count(%v)", tt.at)
+			assert.Equal(t, s.Rate(tt.at), tt.rate, "Rate(%v)", tt.at)
 			var steps int
 			if st, ok := s.(Stepped); ok {
 				steps = len(st.Steps())
 			}
-			if steps != tt.steps {
-				t.Errorf("%d steps, want %d", steps, tt.steps)
-			}
+			assert.Equal(t, steps, tt.steps, "steps")
 		})
 	}
 }
@@ -97,12 +88,8 @@ func TestParseShapeErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := ParseShape(tt.text)
-			if err == nil {
-				t.Fatalf("no error, but %v", s)
-			}
-			if !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%q does not say %q", err, tt.want)
-			}
+			assert.Must(t, err != nil, "no error, but %v", s)
+			assert.True(t, strings.Contains(err.Error(), tt.want), "%q does not say %q", err, tt.want)
 		})
 	}
 }
@@ -135,13 +122,9 @@ func TestShapeForms(t *testing.T) {
 		if _, err := ParseShape(rest); err != nil {
 			t.Error(err)
 		}
-		if len(line) > 80 {
-			t.Errorf("too wide: %s", line)
-		}
+		assert.True(t, len(line) <= 80, "too wide: %s", line)
 	}
-	if examples < 9 {
-		t.Errorf("only %d examples found", examples)
-	}
+	assert.True(t, examples >= 9, "only %d examples found", examples)
 }
 
 func FuzzParseShape(f *testing.F) {

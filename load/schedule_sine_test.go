@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 	"time"
@@ -32,9 +33,7 @@ func TestSineCount(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Sine(tt.mean, tt.amplitude, tt.period).Count(tt.t); got != tt.want {
-				t.Errorf("Count(%v) = %d, want %d", tt.t, got, tt.want)
-			}
+			assert.Equal(t, Sine(tt.mean, tt.amplitude, tt.period).Count(tt.t), tt.want, "Count(%v)", tt.t)
 		})
 	}
 }
@@ -55,9 +54,7 @@ func TestSineAtItsTrough(t *testing.T) {
 	var last uint64
 	for x := 749 * time.Millisecond; x < 751*time.Millisecond; x += 101 {
 		c := s.Count(x)
-		if c < last {
-			t.Fatalf("Count(%d) = %d after %d", x, c, last)
-		}
+		assert.Must(t, c >= last, "Count(%d) = %d after %d", x, c, last)
 		last = c
 	}
 	if got := s.Rate(750 * time.Millisecond); got > 1e-3 {
@@ -89,9 +86,7 @@ func TestBadSines(t *testing.T) {
 		{"a long period", 1, 1, 1000 * time.Hour},
 	}
 	for _, tt := range tests {
-		if checkSine(tt.mean, tt.amplitude, tt.period) == nil {
-			t.Errorf("%s: no error", tt.name)
-		}
+		assert.True(t, checkSine(tt.mean, tt.amplitude, tt.period) != nil, "%s: no error", tt.name)
 	}
 }
 
@@ -109,19 +104,11 @@ func TestBurst(t *testing.T) {
 		{"a week", 7 * 24 * time.Hour, 604_800_000},
 	}
 	for _, tt := range tests {
-		if got := s.Count(tt.t); got != tt.want {
-			t.Errorf("%s: Count(%d) = %d, want %d", tt.name, tt.t, got, tt.want)
-		}
+		assert.Equal(t, s.Count(tt.t), tt.want, "%s: Count(%d)", tt.name, tt.t)
 	}
-	if got := s.Due(1999); got != time.Second {
-		t.Errorf("Due(1999) = %v, want 1s", got)
-	}
-	if got := s.Due(math.MaxUint64); got != Never {
-		t.Errorf("the last number is due at %v", got)
-	}
-	if got := s.Rate(0); got != 1000 {
-		t.Errorf("Rate = %v, want 1000", got)
-	}
+	assert.Equal(t, s.Due(1999), time.Second, "Due(1999)")
+	assert.Equal(t, s.Due(math.MaxUint64), Never, "the last number is due at")
+	assert.Equal(t, s.Rate(0), 1000, "Rate")
 }
 
 func TestBurstProperties(t *testing.T) {

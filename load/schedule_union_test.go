@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"cmp"
 	"math"
 	"slices"
@@ -95,9 +96,7 @@ func TestUnionBeforeOfManyStreams(t *testing.T) {
 		parts = append(parts, Part{Name: "part", Schedule: countedSchedule{s, &asked}, Target: newFake(RoundRobin(streams), 1, nil)})
 	}
 	m, err := NewMix(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	p, plain := m.Partitioner(), unionPartitioner(of)
 	bounds := []uint64{0, 1, 1000, 123_456, math.MaxUint64}
 	for i := range of {
@@ -114,7 +113,5 @@ func TestUnionBeforeOfManyStreams(t *testing.T) {
 			}
 		}
 	}
-	if asked == 0 {
-		t.Error("the schedules were never asked")
-	}
+	assert.True(t, asked != 0, "the schedules were never asked")
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,15 +56,11 @@ func TestFirstFreeLane(t *testing.T) {
 						}
 					},
 				}, target)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if late != tt.late || r.Measurement.Dropped != tt.dropped || r.Measurement.Acked != 200-tt.dropped {
 					t.Errorf("%d late, %d dropped, %d acked; want %d, %d, %d", late, r.Measurement.Dropped, r.Measurement.Acked, tt.late, tt.dropped, 200-tt.dropped)
 				}
-				if used[0] == 0 || used[1] == 0 {
-					t.Errorf("batches by connection: %d; want both used", used)
-				}
+				assert.True(t, used[0] != 0 && used[1] != 0, "batches by connection: %d; want both used", used)
 			})
 		})
 	}
@@ -77,9 +74,7 @@ func TestNoFreeLane(t *testing.T) {
 		r, err := Fire(t.Context(), Plan{
 			Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1, Threads: 1, Measurement: Limits{Time: 3 * time.Second}, Drain: time.Minute, Portable: true,
 		}, sharingTarget{f})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		// The last is due at 2.99 s, and 300 take 150 rounds of 30 ms: 4.5 s.
 		if got := r.Measurement.Queueing.Max(); got < 1400*time.Millisecond || got > 1600*time.Millisecond {
 			t.Errorf("the longest queueing time is %v, want about 1.5 s", got)
@@ -102,16 +97,12 @@ func TestManyLanes(t *testing.T) {
 			r, err := Fire(t.Context(), Plan{
 				Schedule: Constant(float64(lanes)), BatchEvents: 1, MaxInFlight: 2, Threads: 1, Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 			}, sharingTarget{f})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if got := r.Measurement.Queueing.Max(); got != 0 || r.Measurement.Acked != 3*uint64(lanes) {
 				t.Errorf("%d lanes: %d acked, queueing took %v at most", lanes, r.Measurement.Acked, got)
 			}
 			for lane, n := range fired {
-				if n != 3 {
-					t.Fatalf("%d lanes: lane %d got %d batches, want 3", lanes, lane, n)
-				}
+				assert.Must(t, n == 3, "%d lanes: lane %d got %d batches, want 3", lanes, lane, n)
 			}
 		})
 	}
@@ -164,12 +155,8 @@ func TestLateTogether(t *testing.T) {
 			Schedule: Burst(20, 5*time.Millisecond), BatchEvents: 1, MaxInFlight: 2 * mostTogether, Threads: 1,
 			Measurement: Limits{Time: time.Second}, Portable: true,
 		}, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Measurement.Acked != rate {
-			t.Errorf("%d acked, want %d", r.Measurement.Acked, rate)
-		}
+		assert.OK(t, err)
+		assert.Equal(t, r.Measurement.Acked, rate, "acked")
 		late, written := 0, 0
 		for _, w := range p.writes {
 			written += w.batches

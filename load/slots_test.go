@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestSlotsStayFew: however many slots a bound has, and however many events were sent, a
@@ -34,9 +35,7 @@ func TestSlotsStayFew(t *testing.T) {
 					target = sharingTarget{f}
 				}
 				r, err := New(p, target)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				r.Start()
 				if _, err := r.Wait(); err != nil {
 					t.Fatal(err)
@@ -48,14 +47,10 @@ func TestSlotsStayFew(t *testing.T) {
 						if got, most := len(ls.slots.ring), 16; got > most {
 							t.Errorf("lane %d has room for %d entries, want at most %d", ls.index, got, most)
 						}
-						if ls.slots.n != p.MaxInFlight {
-							t.Errorf("lane %d has %d slots, want %d", ls.index, ls.slots.n, p.MaxInFlight)
-						}
+						assert.Equal(t, ls.slots.n, p.MaxInFlight, "lane %d slots", ls.index)
 					}
 				}
-				if lanes != 2 {
-					t.Errorf("%d lanes, want 2", lanes)
-				}
+				assert.Equal(t, lanes, 2, "lanes")
 			})
 		})
 	}
@@ -103,14 +98,10 @@ func TestLateInPieces(t *testing.T) {
 			Schedule: Burst(uint64(events), time.Minute), BatchEvents: 1, MaxInFlight: events, Overload: Drop, Threads: 1,
 			Measurement: Limits{Time: time.Second}, Portable: true,
 		}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if res.Measurement.Acked != uint64(events) || late > 0 {
 			t.Errorf("%d acked, %d sent late; want %d, 0", res.Measurement.Acked, late, events)
 		}
-		if c.most != leastAtOnce {
-			t.Errorf("at most %d were fired and not written, want %d", c.most, leastAtOnce)
-		}
+		assert.Equal(t, c.most, leastAtOnce, "at most were fired and not written")
 	})
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"sync"
 	"testing"
@@ -78,15 +79,11 @@ func fireStage(t *testing.T, plan Plan, stage StagePlan, of *fakeFollower, targe
 	s := NewStage(stage, of, &plan)
 	plan.Completed = func() { s.CatchUp(time.Second, nil) }
 	r, err := New(plan, target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s.Start(r)
 	r.Start()
 	res, err := r.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return res, s.Result(res)
 }
 
@@ -122,9 +119,7 @@ func TestStage(t *testing.T) {
 				if h := got.Set.Response; h.Count() != 450 || h.Max() < 30*time.Millisecond || h.Max() > 31*time.Millisecond {
 					t.Errorf("response of reads up to %v, of %d", h.Max(), h.Count())
 				}
-				if got.Set.SendDelay.Max() != 0 {
-					t.Errorf("reads began %v late", got.Set.SendDelay.Max())
-				}
+				assert.Equal(t, got.Set.SendDelay.Max(), 0, "reads began late")
 			})
 		})
 	}
@@ -137,9 +132,7 @@ func TestStageInFlight(t *testing.T) {
 		of := &fakeFollower{takes: 10 * time.Millisecond}
 		plan := Plan{Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 100}}
 		_, got := fireStage(t, plan, StagePlan{MaxInFlight: 2}, of, newFake(Single(), 1, constantly(time.Millisecond)))
-		if of.most != 2 || got.Acked != 100 {
-			t.Errorf("%d reads at a time, %d read", of.most, got.Acked)
-		}
+		assert.True(t, of.most == 2 && got.Acked == 100, "%d reads at a time, %d read", of.most, got.Acked)
 		if late, response := got.Set.SendDelay.Max(), got.Set.Response.Max(); late != 0 || response < 300*time.Millisecond {
 			t.Errorf("late %v, response %v", late, response)
 		}
@@ -207,15 +200,11 @@ func TestStageGivenUp(t *testing.T) {
 		close(cancel)
 		plan.Completed = func() { s.CatchUp(time.Hour, cancel) }
 		r, err := New(plan, newFake(Single(), 1, constantly(time.Millisecond)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		s.Start(r)
 		r.Start()
 		res, err := r.Wait()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		time.Sleep(time.Minute)
 		got := s.Result(res)
 		if got.Acked != res.Measurement.Consumed || res.Measurement.EndToEnd.Count() != got.Acked || got.Acked+got.Unknown+got.Unread != 500 || got.Unread == 0 {

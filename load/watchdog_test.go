@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -36,12 +35,8 @@ func TestFreezes(t *testing.T) {
 		{At: 95 * ms, Length: 60 * ms, Who: frozeProcess, Cause: "stopped"},
 		{At: 300 * ms, Length: 20 * ms, Who: frozeReceiving},
 	}, Process: []measure.Freeze{{At: 95 * ms, Length: 60 * ms, Who: frozeProcess}}}
-	if diff := cmp.Diff(want, w.end()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]time.Duration{50 * ms, 60 * ms, 20 * ms}, asked); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
-	}
+	assert.Same(t, w.end(), want)
+	assert.Same(t, asked, []time.Duration{50 * ms, 60 * ms, 20 * ms}, "asked")
 }
 
 // TestFreezesOfAnInterval: a freeze belongs to the interval in which it ended, and a thread's
@@ -82,9 +77,7 @@ func TestLateEvidence(t *testing.T) {
 	for _, at := range []time.Duration{435 * ms, 540 * ms, 551 * ms, 700 * ms} {
 		w.findCauses(at)
 	}
-	if diff := cmp.Diff([]time.Duration{300 * ms, 20 * ms, 451 * ms}, asked); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
-	}
+	assert.Same(t, asked, []time.Duration{300 * ms, 20 * ms, 451 * ms}, "asked")
 	if got := w.end().Longest; len(got) != 2 || got[0].Cause != "stopped" || got[1].Cause != "" {
 		t.Errorf("got %+v, want the cause of the longer one", got)
 	}
@@ -99,9 +92,7 @@ func TestWatchdogPauses(t *testing.T) {
 	watching := func(want bool) {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); (w.beat.Load() > 0) != want; <-time.After(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("watching is still %v", !want)
-			}
+			assert.Must(t, !time.Now().After(deadline), "watching is still %v", !want)
 		}
 	}
 	for range 3 {
@@ -141,9 +132,7 @@ func TestKnow(t *testing.T) {
 				t.Fatalf("%d to %d: first %v, %d are new; want %v, %d", from, to, first, fresh, wantFirst, want)
 			}
 			for i := 1; i < len(w.known); i++ {
-				if w.known[i-1].to > w.known[i].from {
-					t.Fatalf("not in order: %v", w.known)
-				}
+				assert.Must(t, w.known[i-1].to <= w.known[i].from, "not in order: %v", w.known)
 			}
 		}
 	}

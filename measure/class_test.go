@@ -1,9 +1,8 @@
 package measure
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestClasses(t *testing.T) {
@@ -14,10 +13,6 @@ func TestClasses(t *testing.T) {
 	b.Add("authorization", 5, 1)
 	b.Merge(a)
 	want := Classes{{"authorization", 5, 1}, {"refused", 2, 2}, {"timeout", 4, 2}}
-	if d := cmp.Diff(want, b); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff(Classes{{"refused", 2, 2}, {"timeout", 4, 2}}, a); d != "" {
-		t.Error("Merge changed its argument:", d)
-	}
+	assert.Same(t, b, want)
+	assert.Same(t, a, Classes{{"refused", 2, 2}, {"timeout", 4, 2}}, "%v", "Merge changed its argument:")
 }

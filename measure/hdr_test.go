@@ -1,10 +1,10 @@
 package measure
 
 import (
+	"carronade/internal/testkit/assert"
 	"compress/zlib"
 	"encoding/base64"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -73,13 +73,9 @@ func TestEncodeHDR(t *testing.T) {
 func TestDecodeHDROfOthers(t *testing.T) {
 	h := skewed(10_000)
 	b, err := h.ToHDR().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got, err := DecodeHDR(string(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got.Refine(Summarize(h, nil, nil))
 	if !got.ToHDR().Equals(h.ToHDR()) || got.Percentile(99) != h.Percentile(99) {
 		t.Errorf("got p99 %v, want %v", got.Percentile(99), h.Percentile(99))
@@ -88,38 +84,26 @@ func TestDecodeHDROfOthers(t *testing.T) {
 
 func TestEncodeHDRNothing(t *testing.T) {
 	var none *Histogram
-	if got := none.EncodeHDR(); got != "" {
-		t.Errorf("got %q for a nil histogram", got)
-	}
+	assert.Equal(t, none.EncodeHDR(), "", "for a nil histogram")
 	got, err := DecodeHDR(NewHistogram().EncodeHDR())
-	if err != nil || got.Count() != 0 || got.Max() != 0 || got.Min() != 0 {
-		t.Errorf("got %v and %v, want an empty histogram", got, err)
-	}
+	assert.True(t, err == nil && got.Count() == 0 && got.Max() == 0 && got.Min() == 0, "got %v and %v, want an empty histogram", got, err)
 	got.Record(time.Second)
-	if got.Min() != time.Second {
-		t.Errorf("got a minimum of %v, want the only value", got.Min())
-	}
+	assert.Equal(t, got.Min(), time.Second, "got a minimum")
 }
 
 func TestRefineIgnoresOthers(t *testing.T) {
 	h, err := DecodeHDR(skewed(100).EncodeHDR())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	before := h.Max()
 	h.Refine(&Summary{Count: 99, Max: 1e9})
 	h.Refine(nil)
-	if h.Max() != before {
-		t.Errorf("got %v, want %v", h.Max(), before)
-	}
+	assert.Equal(t, h.Max(), before)
 }
 
 func TestDecodeHDRFaults(t *testing.T) {
 	ref := hdrhistogram.New(1, 1000, 2)
 	other, err := ref.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	good := skewed(1000).EncodeHDR()
 	tests := []struct{ name, text, want string }{
 		{"nothing", "", "not in V2"},
@@ -131,9 +115,7 @@ func TestDecodeHDRFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h, err := DecodeHDR(tt.text)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v and %v, want an error with %q", h, err, tt.want)
-			}
+			assert.ErrorHas(t, err, tt.want, "got %v and", h)
 		})
 	}
 }
@@ -148,9 +130,7 @@ func FuzzDecodeHDR(f *testing.F) {
 			return
 		}
 		again, err := DecodeHDR(h.EncodeHDR())
-		if err != nil || !again.Equal(h) {
-			t.Errorf("%q came back as another histogram: %v", text, err)
-		}
+		assert.True(t, err == nil && again.Equal(h), "%q came back as another histogram: %v", text, err)
 		_ = Summarize(h, nil, nil)
 	})
 }
@@ -169,9 +149,7 @@ func FuzzDecodeHDRInside(f *testing.F) {
 			return
 		}
 		again, err := DecodeHDR(h.EncodeHDR())
-		if err != nil || !again.Equal(h) {
-			t.Errorf("%x came back as another histogram: %v", counters, err)
-		}
+		assert.True(t, err == nil && again.Equal(h), "%x came back as another histogram: %v", counters, err)
 	})
 }
 

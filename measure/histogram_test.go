@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -79,9 +80,7 @@ func TestRank(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := rank(tt.p, tt.n); got != tt.want {
-				t.Errorf("rank(%v, %d): got %d, want %d", tt.p, tt.n, got, tt.want)
-			}
+			assert.Equal(t, rank(tt.p, tt.n), tt.want, "rank(%v, %d)", tt.p, tt.n)
 		})
 	}
 }
@@ -157,9 +156,7 @@ func TestOutOfRange(t *testing.T) {
 		want time.Duration
 	}{{1, 0}, {42, Lowest}, {57, Lowest}, {71, Highest}, {72, Over}, {100, Over}}
 	for _, tt := range tests {
-		if got := h.Percentile(tt.p); got != tt.want {
-			t.Errorf("p%v: got %v, want %v", tt.p, got, tt.want)
-		}
+		assert.Equal(t, h.Percentile(tt.p), tt.want, "p%v", tt.p)
 	}
 	if got, want := h.Max(), 100*time.Hour; got != want {
 		t.Errorf("max: got %v, want %v", got, want)

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
 )
@@ -18,9 +19,7 @@ func TestIndexed(t *testing.T) {
 		t.Errorf("rate %v, want 512.83", got)
 	}
 	x = Indexed{Before: 10, After: 4}
-	if got := x.Documents(); got != -6 {
-		t.Errorf("documents %d, want -6", got)
-	}
+	assert.Equal(t, x.Documents(), -6, "documents")
 	if _, ok := x.Share(); ok || x.Rate() != 0 {
 		t.Error("a share without expected documents, or a rate without a span")
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // AddLast joins nothing in a full series; the next Add does.
@@ -23,9 +24,7 @@ func TestSeriesAddLast(t *testing.T) {
 		s.Add(next())
 	}
 	s.AddLast(next())
-	if got := len(s.Intervals()); got != 11 {
-		t.Errorf("got %d rows, want 11", got)
-	}
+	assert.Equal(t, len(s.Intervals()), 11, "rows")
 	s.Add(next())
 	if got := len(s.Intervals()); got != 11 || len(s.Changed()) != 1 || s.Changed()[0].Length() != 2*time.Second {
 		t.Errorf("got %d rows, want two joined and the next", got)
@@ -43,18 +42,14 @@ func TestSeriesIsEven(t *testing.T) {
 		s.Add(Interval{Phase: "measurement", Start: at, End: at + time.Second})
 		rows := s.Intervals()
 		if i < most {
-			if len(s.Changed()) > 0 {
-				t.Fatalf("after %d: two rows were joined although there was room", i)
-			}
+			assert.Must(t, len(s.Changed()) <= 0, "after %d: two rows were joined although there was room", i)
 			continue
 		}
 		short, long := rows[0].Length(), rows[0].Length()
 		for _, iv := range rows[:most-1] { // the last one is not complete
 			short, long = min(short, iv.Length()), max(long, iv.Length())
 		}
-		if len(rows) != most || long > 2*short {
-			t.Fatalf("after %d: %d rows of %v to %v", i, len(rows), short, long)
-		}
+		assert.Must(t, len(rows) == most && long <= 2*short, "after %d: %d rows of %v to %v", i, len(rows), short, long)
 		if j := s.Changed(); before != most && len(s.Intervals()) == before {
 			t.Fatalf("after %d: joined %v with %d rows", i, j, before)
 		}
@@ -180,15 +175,9 @@ func TestSeriesOfAWeekIsBounded(t *testing.T) {
 	}
 	bytes := 0
 	for _, iv := range s.Intervals() {
-		if iv.Service.dense != nil {
-			t.Fatal("an interval of the series is not compact")
-		}
+		assert.Must(t, iv.Service.dense == nil, "an interval of the series is not compact")
 		bytes += cap(iv.Service.packed)
 	}
-	if len(s.Intervals()) != DefaultSeries {
-		t.Errorf("got %d intervals, want %d", len(s.Intervals()), DefaultSeries)
-	}
-	if bytes > 8<<20 {
-		t.Errorf("one histogram per interval takes %d bytes", bytes)
-	}
+	assert.Equal(t, len(s.Intervals()), DefaultSeries, "intervals")
+	assert.True(t, bytes <= 8<<20, "one histogram per interval takes %d bytes", bytes)
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
 
@@ -40,9 +41,7 @@ func TestStallsAreBounded(t *testing.T) {
 		at := time.Duration(i) * time.Second
 		s.Add(at, at+time.Duration(100+i%2)*time.Millisecond)
 	}
-	if s.Count != 2*MostSpans || len(s.Spans) != MostSpans {
-		t.Fatalf("%d stalls, %d kept", s.Count, len(s.Spans))
-	}
+	assert.Must(t, s.Count == 2*MostSpans && len(s.Spans) == MostSpans, "%d stalls, %d kept", s.Count, len(s.Spans))
 	short := 0
 	for i, x := range s.Spans {
 		if i > 0 && x.At <= s.Spans[i-1].At {
@@ -52,7 +51,5 @@ func TestStallsAreBounded(t *testing.T) {
 			short++
 		}
 	}
-	if short > 1 {
-		t.Errorf("%d short stalls are kept instead of long ones", short)
-	}
+	assert.True(t, short <= 1, "%d short stalls are kept instead of long ones", short)
 }

@@ -1,9 +1,8 @@
 package measure
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestStatuses(t *testing.T) {
@@ -16,10 +15,6 @@ func TestStatuses(t *testing.T) {
 	before := append(Statuses(nil), b...)
 	a.Merge(b)
 	want := Statuses{{202, 3, 30}, {400, 1, 1}, {503, 2, 15}}
-	if d := cmp.Diff(want, a); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-	if d := cmp.Diff(before, b); d != "" {
-		t.Errorf("Merge changed its argument:\n%s", d)
-	}
+	assert.Same(t, a, want)
+	assert.Same(t, b, before, "Merge changed its argument")
 }

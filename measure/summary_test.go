@@ -1,13 +1,13 @@
 package measure
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -34,9 +34,7 @@ func TestPercentilesCensored(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Percentiles(tt.h, tt.censored, []float64{99, 50})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -66,36 +64,22 @@ func TestOneWithoutAnAnswer(t *testing.T) {
 	}
 
 	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var back Summary
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(s.Percentiles, back.Percentiles); diff != "" {
-		t.Errorf("read back: %s", diff)
-	}
+	assert.OK(t, json.Unmarshal(text, &back))
+	assert.Same(t, back.Percentiles, s.Percentiles, "read back")
 
 	// Lower bounds stay distinct from known values of the same size, also after
 	// decoding: the 9,000th of 9,001 is p99.99, and only the last may be any time.
 	h = NewHistogram()
 	h.RecordN(time.Millisecond, 9000)
 	text, err = json.Marshal(Summarize(h, ages, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(text), `"censored":1,"at_least_from_us":500,"at_least_from_p":99.99`) {
-		t.Errorf("got %s", text)
-	}
+	assert.OK(t, err)
+	assert.True(t, strings.Contains(string(text), `"censored":1,"at_least_from_us":500,"at_least_from_p":99.99`), "got %s", text)
 	back = Summary{}
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(text, &back))
 	for _, v := range back.Percentiles {
-		if v.AtLeast != (v.P == 99.99) || v.D != time.Millisecond {
-			t.Errorf("p%v: got %v (at least: %v)", v.P, v.D, v.AtLeast)
-		}
+		assert.True(t, v.AtLeast == (v.P == 99.99) && v.D == time.Millisecond, "p%v: got %v (at least: %v)", v.P, v.D, v.AtLeast)
 	}
 }
 
@@ -117,9 +101,7 @@ func TestOlderSummary(t *testing.T) {
 	for _, tt := range stored {
 		t.Run(tt.name, func(t *testing.T) {
 			var s Summary
-			if err := json.Unmarshal([]byte(tt.text), &s); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal([]byte(tt.text), &s))
 			if s.CensoredMin != tt.ages || s.AtLeastFrom != tt.from {
 				t.Errorf("the smallest age is %v us, bounds are from p%v on; want %v, %v", s.CensoredMin, s.AtLeastFrom, tt.ages, tt.from)
 			}
@@ -161,23 +143,15 @@ func TestExtremesOfEventsWithoutAnswer(t *testing.T) {
 			}
 			s := Summarize(h, ages, nil)
 			text, err := json.Marshal(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var fields map[string]any
-			if err := json.Unmarshal(text, &fields); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(text, &fields))
 			delete(fields, "censored_mean_us")
 			delete(fields, "censored_max_us")
 			lacking, err := json.Marshal(fields)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var back, older Summary
-			if err := errors.Join(json.Unmarshal(text, &back), json.Unmarshal(lacking, &older)); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, errors.Join(json.Unmarshal(text, &back), json.Unmarshal(lacking, &older)))
 			for _, c := range []struct {
 				name       string
 				s          *Summary
@@ -185,13 +159,9 @@ func TestExtremesOfEventsWithoutAnswer(t *testing.T) {
 			}{{"summary", s, tt.mean, tt.most}, {"read back", &back, tt.mean, tt.most}, {"older", &older, tt.older, tt.peak}} {
 				mean, _ := c.s.Average()
 				most, _ := c.s.Largest()
-				if mean != c.mean || most != c.most {
-					t.Errorf("%s: mean %+v, max %+v; want %+v, %+v", c.name, mean, most, c.mean, c.most)
-				}
+				assert.True(t, mean == c.mean && most == c.most, "%s: mean %+v, max %+v; want %+v, %+v", c.name, mean, most, c.mean, c.most)
 				for _, v := range c.s.Percentiles {
-					if v.D > most.D {
-						t.Errorf("%s: p%v is %v, and the max %v", c.name, v.P, v.D, most.D)
-					}
+					assert.True(t, v.D <= most.D, "%s: p%v is %v, and the max %v", c.name, v.P, v.D, most.D)
 				}
 			}
 		})
@@ -222,13 +192,9 @@ func TestOlderReaders(t *testing.T) {
 			ages.RecordN(tt.age, tt.n)
 			s := Summarize(h, ages, nil)
 			text, err := json.Marshal(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var old map[string]float64
-			if err := json.Unmarshal(text, &old); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(text, &old))
 			if got, want := old["at_least_from_us"], Micros(tt.age); got != want {
 				t.Errorf("bounds are from %v us on, the smallest age is %v us", got, want)
 			}
@@ -285,23 +251,13 @@ func TestSummaryJSON(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := json.Marshal(tt.summary)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
-				t.Error(diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, string(got), tt.want)
 			var back *Summary
-			if err := json.Unmarshal(got, &back); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(got, &back))
 			again, err := json.Marshal(back)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(got), string(again)); diff != "" {
-				t.Errorf("read back and written: %s", diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, string(again), string(got), "read back and written")
 		})
 	}
 }
@@ -321,9 +277,7 @@ func TestPercentileKey(t *testing.T) {
 		{100, "p100_us"},
 	}
 	for _, tt := range tests {
-		if got := percentileKey(tt.p); got != tt.want {
-			t.Errorf("percentileKey(%v): got %q, want %q", tt.p, got, tt.want)
-		}
+		assert.Equal(t, percentileKey(tt.p), tt.want, "percentileKey(%v)", tt.p)
 		if got, ok := parsePercentileKey(tt.want); !ok || got != tt.p {
 			t.Errorf("parsePercentileKey(%q): got %v, %v; want %v", tt.want, got, ok, tt.p)
 		}

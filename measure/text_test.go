@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"math/rand/v2"
 	"testing"
@@ -31,16 +32,10 @@ func TestText(t *testing.T) {
 func recoded(t *testing.T, h *Histogram) *Histogram {
 	t.Helper()
 	text, err := json.Marshal(Set{Response: h})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var s Set
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
-	if s.Service != nil {
-		t.Fatal("a missing histogram exists after decoding")
-	}
+	assert.OK(t, json.Unmarshal(text, &s))
+	assert.Must(t, s.Service == nil, "a missing histogram exists after decoding")
 	return s.Response
 }
 
@@ -64,8 +59,6 @@ func FuzzText(f *testing.F) {
 		h.Record(time.Second)
 		h.Merge(&h)
 		h.Reset()
-		if h.Count() != 0 {
-			t.Fatal("not empty after Reset")
-		}
+		assert.Must(t, h.Count() == 0, "not empty after Reset")
 	})
 }

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"testing"
 )
@@ -8,9 +9,7 @@ import (
 func benchmarkGenerator(b *testing.B, s Spec) *Generator {
 	b.Helper()
 	g, err := New(s)
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, err)
 	return g
 }
 

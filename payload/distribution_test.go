@@ -2,6 +2,7 @@ package payload
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -37,9 +38,7 @@ func checkChiSquare(t *testing.T, counts, probabilities []float64) {
 	// freedom is very nearly normal.
 	k := float64(cells - 1)
 	z := (math.Cbrt(statistic/k) - (1 - 2/(9*k))) / math.Sqrt(2/(9*k))
-	if math.Abs(z) > 5 || cells < 2 {
-		t.Errorf("chi-square %.1f of %d cells is %.1f standard deviations off", statistic, cells, z)
-	}
+	assert.True(t, math.Abs(z) <= 5 && cells >= 2, "chi-square %.1f of %d cells is %.1f standard deviations off", statistic, cells, z)
 }
 
 func TestUniformKeys(t *testing.T) {
@@ -95,9 +94,7 @@ func TestZipf(t *testing.T) {
 			highest = max(highest, g.KeyNumber(n))
 		}
 		// P(k < x) is sqrt(x/keys) here: the highest of 10,000 is near the end.
-		if highest >= maxKeys || highest < maxKeys/1000*995 {
-			t.Errorf("the highest key is %d", highest)
-		}
+		assert.True(t, highest < maxKeys && highest >= maxKeys/1000*995, "the highest key is %d", highest)
 	})
 }
 
@@ -247,14 +244,10 @@ func TestCompression(t *testing.T) {
 			for _, codec := range codecs {
 				t.Run(fmt.Sprintf("%s/%s/%s", test.payload, size, codec.name), func(t *testing.T) {
 					compressed, err := codec.compress(batch)
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, err)
 					got := float64(compressed) / float64(len(batch))
 					t.Logf("%.3f", got)
-					if got < test.low || got > test.top {
-						t.Errorf("got %.3f, want %v to %v", got, test.low, test.top)
-					}
+					assert.True(t, got >= test.low && got <= test.top, "got %.3f, want %v to %v", got, test.low, test.top)
 				})
 			}
 		}
@@ -267,16 +260,12 @@ func TestText(t *testing.T) {
 	}
 	known := map[string]bool{}
 	for w := range strings.FieldsSeq(wordList) {
-		if len(w) > 15 || known[w] {
-			t.Errorf("word %q is too long or repeated", w)
-		}
+		assert.True(t, len(w) <= 15 && !known[w], "word %q is too long or repeated", w)
 		known[w] = true
 	}
 	value := string(generator(t, Spec{Payload: "text", Size: "1000"}).AppendValue(nil, 0))
 	all := strings.Split(value, " ")
 	for _, w := range all[:len(all)-1] {
-		if !known[w] {
-			t.Errorf("%q is not a word of the list", w)
-		}
+		assert.True(t, known[w], "%q is not a word of the list", w)
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 const goldenFile = "testdata/java.tsv"
@@ -16,21 +15,15 @@ const goldenFile = "testdata/java.tsv"
 // Functions and operators give what Java gives. testdata/Golden.java printed the values.
 func TestGolden(t *testing.T) {
 	if testkit.Update() {
-		if err := os.WriteFile(goldenFile, []byte(java(t)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(goldenFile, []byte(java(t)), 0o644))
 	}
 	data, err := os.ReadFile(goldenFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	tried := map[string]bool{}
 	rows := 0
 	for line := range strings.Lines(string(data)) {
 		text, want, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if !ok {
-			t.Fatalf("%q is not a row", line)
-		}
+		assert.Must(t, ok, "%q is not a row", line)
 		rows++
 		for i := range functions {
 			if strings.Contains(text, functions[i].name+"(") {
@@ -42,20 +35,14 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got := string(e.Append(nil, 0)); got != "<"+want+">" {
-			t.Errorf("%s: got %s, want <%s>", text, got, want)
-		}
+		assert.Equal(t, string(e.Append(nil, 0)), "<"+want+">", "%s", text, want)
 	}
-	if rows < 1000 {
-		t.Errorf("the golden file has only %d rows", rows)
-	}
+	assert.True(t, rows >= 1000, "the golden file has only %d rows", rows)
 	// These depend on the time, the environment or random numbers, and have other tests.
 	others := strings.Fields("date:formatNowIso8601 date:formatNowRfc1123 date:formatNowAmazonStyle env:get math:random path:random time:millisSinceEpoch time:nanos")
 	for i := range functions {
 		name := functions[i].name
-		if !tried[name] && !strings.Contains(strings.Join(others, " ")+" ", name+" ") {
-			t.Errorf("the golden file does not have %s", name)
-		}
+		assert.True(t, tried[name] || strings.Contains(strings.Join(others, " ")+" ", name+" "), "the golden file does not have %s", name)
 	}
 }
 
@@ -65,19 +52,13 @@ func TestGoldenIsOfJava(t *testing.T) {
 		t.Skip("java is missing")
 	}
 	data, err := os.ReadFile(goldenFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(data), java(t)); diff != "" {
-		t.Errorf("the golden file differs (-file +java):\n%s", diff)
-	}
+	assert.OK(t, err)
+	assert.Same(t, java(t), string(data), "the golden file differs (-file +java)")
 }
 
 func java(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "java", "-XX:TieredStopAtLevel=1", "testdata/Golden.java").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return string(out)
 }

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,13 +89,9 @@ func TestRefused(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := New(test.spec)
-			if err == nil {
-				t.Fatalf("got no error, want %q", test.err)
-			}
+			assert.Must(t, err != nil, "got no error, want %q", test.err)
 			for _, want := range []string{test.err, test.forms} {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error %q does not say %q", err, want)
-				}
+				assert.True(t, strings.Contains(err.Error(), want), "error %q does not say %q", err, want)
 			}
 			if got := strings.Count(err.Error(), "want "); got > 1 {
 				t.Errorf("error %q contains \"want \" %d times", err, got)
@@ -133,9 +130,7 @@ func TestFile(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(dir, "with, comma (and parentheses)")
-			if err := os.WriteFile(path, []byte(test.data), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(path, []byte(test.data), 0o600))
 			g := generator(t, Spec{Payload: strings.ReplaceAll(test.form, "PATH", path)})
 			longest := 0
 			for n, want := range test.want {
@@ -144,16 +139,12 @@ func TestFile(t *testing.T) {
 				}
 				longest = max(longest, len(want))
 			}
-			if got := g.MaxSize(); got != longest {
-				t.Errorf("got a maximum of %d, want %d", got, longest)
-			}
+			assert.Equal(t, g.MaxSize(), longest, "got a maximum")
 		})
 	}
 	t.Run("at random", func(t *testing.T) {
 		path := filepath.Join(dir, "numbers")
-		if err := os.WriteFile(path, []byte("0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path, []byte("0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"), 0o600))
 		g := generator(t, Spec{Seed: 1, Payload: "file(" + path + ", random)"})
 		counts := make([]float64, 10)
 		for n := range uint64(100000) {
@@ -187,26 +178,20 @@ func FuzzCut(f *testing.F) {
 		}
 		file := cut(data, delim)
 		if len(data) == 0 {
-			if file != nil {
-				t.Errorf("values from an empty file")
-			}
+			assert.True(t, file == nil, "values from an empty file")
 			return
 		}
 		var values []string
 		for n := range file.count() {
 			line := string(file.line(0, uint64(n)))
-			if strings.Contains(line, delim) {
-				t.Errorf("value %q contains the delimiter %q", line, delim)
-			}
+			assert.True(t, !strings.Contains(line, delim), "value %q contains the delimiter %q", line, delim)
 			if len(line) > file.max {
 				t.Errorf("value of %d bytes, maximum %d", len(line), file.max)
 			}
 			values = append(values, line)
 		}
 		got := strings.Join(values, delim)
-		if got != string(data) && got+delim != string(data) {
-			t.Errorf("got %q from %q split by %q", values, data, delim)
-		}
+		assert.True(t, got == string(data) || got+delim == string(data), "got %q from %q split by %q", values, data, delim)
 	})
 }
 

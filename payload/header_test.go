@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"strings"
 	"testing"
@@ -28,16 +29,12 @@ func TestHeadersOfEvents(t *testing.T) {
 			for i, want := range tt.want {
 				out, name := g.AppendHeader([]byte("before"), i, 7)
 				out = out[len("before"):]
-				if got := fmt.Sprintf("%s=%s", out[:name], out[name:]); got != want {
-					t.Errorf("got %s, want %s", got, want)
-				}
+				assert.Equal(t, fmt.Sprintf("%s=%s", out[:name], out[name:]), want)
 				if !tt.vary && (g.Headers()[i].Key+"="+string(g.Headers()[i].Value) != want || g.Headers()[i].Value == nil) {
 					t.Errorf("got %q of every event, want %s", g.Headers()[i], want)
 				}
 			}
-			if tt.vary && g.Headers() != nil {
-				t.Error("headers that vary are said to be those of every event")
-			}
+			assert.True(t, !tt.vary || g.Headers() == nil, "headers that vary are said to be those of every event")
 		})
 	}
 }
@@ -72,9 +69,7 @@ func TestExpressionsAreReproducible(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 400 {
-		t.Errorf("%d texts, want 400", len(seen))
-	}
+	assert.Equal(t, len(seen), 400, "texts")
 }
 
 func TestKeyExpressions(t *testing.T) {
@@ -85,14 +80,10 @@ func TestKeyExpressions(t *testing.T) {
 	seen := map[string]bool{}
 	for n := range uint64(1000) {
 		key := string(g.AppendKey(nil, n))
-		if !strings.HasPrefix(key, "user-") || len(key) > g.MaxKeySize() {
-			t.Fatalf("got %s", key)
-		}
+		assert.Must(t, strings.HasPrefix(key, "user-") && len(key) <= g.MaxKeySize(), "got %s", key)
 		seen[key] = true
 	}
-	if len(seen) < 500 {
-		t.Errorf("only %d keys", len(seen))
-	}
+	assert.True(t, len(seen) >= 500, "only %d keys", len(seen))
 	t.Setenv("CARRONADE_TEST_KEY", "a")
 	if env := generator(t, Spec{Key: `%{env:get("CARRONADE_TEST_KEY")}-${rnd.nextInt(9)}`}); !env.KeyUsesEnv() || g.KeyUsesEnv() || generator(t, Spec{Key: "seq"}).KeyUsesEnv() {
 		t.Errorf("keys use the environment: %t and %t", env.KeyUsesEnv(), g.KeyUsesEnv())
@@ -120,9 +111,7 @@ func TestExpressionErrors(t *testing.T) {
 		{Spec{Headers: []string{"a=${time:nanos()}"}, Pooled: true}, "events are made before the run here"},
 	} {
 		_, err := New(tt.spec)
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%+v: got %v, want %s", tt.spec, err, tt.want)
-		}
+		assert.ErrorHas(t, err, tt.want, "%+v", tt.spec)
 	}
 	if _, err := New(Spec{Headers: []string{"a=${time:nanos()}"}}); err != nil {
 		t.Errorf("a header as it is sent: %v", err)

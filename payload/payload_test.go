@@ -2,6 +2,7 @@ package payload
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"hash/crc32"
 	"strconv"
 	"strings"
@@ -15,9 +16,7 @@ import (
 func generator(t testing.TB, s Spec) *Generator {
 	t.Helper()
 	g, err := New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return g
 }
 
@@ -33,9 +32,7 @@ func TestDefaults(t *testing.T) {
 	}
 	got := facts{g.Size(7), g.MaxSize(), g.MaxKeySize(), g.MeanSize(), g.HasKey(), string(g.AppendKey(nil, 7)), len(g.Headers()), g.Describe()}
 	want := facts{Size: 100, Max: 100, Mean: 100, Says: "random, 100 B each; no key"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	assert.Same(t, got, want, "-want +")
 }
 
 // TestBytesAreStable: reports contain the seed, and repeating a run must give the same
@@ -63,9 +60,7 @@ func TestBytesAreStable(t *testing.T) {
 				b = g.AppendKey(g.AppendValue(b[:0], n), n)
 				sum.Write(b)
 			}
-			if got := sum.Sum32(); got != test.want {
-				t.Errorf("got %#x, want %#x", got, test.want)
-			}
+			assert.Equal(t, sum.Sum32(), test.want)
 		})
 	}
 }
@@ -170,9 +165,7 @@ func TestKeyText(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := string(generator(t, Spec{Key: test.key}).AppendKey(nil, test.n)); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, string(generator(t, Spec{Key: test.key}).AppendKey(nil, test.n)), test.want)
 		})
 	}
 	t.Run("names", func(t *testing.T) {
@@ -188,9 +181,7 @@ func TestKeyText(t *testing.T) {
 			}
 			seen[got] = true
 		}
-		if len(seen) != 10000 {
-			t.Errorf("got %d distinct names of 10,000", len(seen))
-		}
+		assert.Equal(t, len(seen), 10000, "distinct names of 10,000")
 	})
 	t.Run("one width", func(t *testing.T) {
 		g := generator(t, Spec{Key: "uniform(1001)"})
@@ -237,9 +228,7 @@ func TestLetters(t *testing.T) {
 		value := all.AppendValue(nil, n)
 		seen["all"][string(value)] = true
 		for _, c := range value {
-			if c < 'A' || c > 'Z' {
-				t.Fatalf("event %d is %q: want capital letters", n, value)
-			}
+			assert.Must(t, c >= 'A' && c <= 'Z', "event %d is %q: want capital letters", n, value)
 			counts[c-'A']++
 		}
 	}
@@ -247,9 +236,7 @@ func TestLetters(t *testing.T) {
 		t.Errorf("got %v different values, want %v", got, want)
 	}
 	for i, n := range counts {
-		if n < 40_000/26*0.8 || n > 40_000/26*1.2 {
-			t.Errorf("%c occurs %g times of 40,000", 'A'+i, n)
-		}
+		assert.True(t, n >= 40_000/26*0.8 && n <= 40_000/26*1.2, "%c occurs %g times of 40,000", 'A'+i, n)
 	}
 }
 
@@ -276,9 +263,7 @@ func TestChars(t *testing.T) {
 			}
 			for c, n := range counts {
 				want := 301_000 * float64(strings.Count(tt.set, string(rune(c)))) / float64(len(tt.set))
-				if n < 0.9*want || n > 1.1*want {
-					t.Errorf("%q occurs %g times, want %g", rune(c), n, want)
-				}
+				assert.True(t, n >= 0.9*want && n <= 1.1*want, "%q occurs %g times, want %g", rune(c), n, want)
 			}
 		})
 	}
@@ -292,9 +277,7 @@ func TestHeaders(t *testing.T) {
 		{"twice", []byte("a=b")},
 		{"source", []byte("again")},
 	}
-	if diff := cmp.Diff(want, g.Headers()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	assert.Same(t, g.Headers(), want, "-want +")
 	if got, want := g.Describe(), "random, 100 B each; no key; 4 headers, 39 B"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -311,9 +294,7 @@ func TestDescribe(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.want, func(t *testing.T) {
-			if got := generator(t, test.spec).Describe(); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, generator(t, test.spec).Describe(), test.want)
 		})
 	}
 }

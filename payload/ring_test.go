@@ -2,6 +2,7 @@ package payload
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -20,13 +21,9 @@ const mongooseSeed = "7a42d9c483244167"
 func mongooseRing(t testing.TB, seed string, size int) []byte {
 	t.Helper()
 	words, err := ParseTemplate("${int64:xorShift(this.last())}%{"+seedOf(t, seed)+"}", TemplateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	first, err := parseSeed(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	b := wordBytes(first)
 	for n := uint64(0); len(b) < size; n++ {
 		b = append(b, wordBytes(uint64(words.Integer(n)))...)
@@ -38,9 +35,7 @@ func mongooseRing(t testing.TB, seed string, size int) []byte {
 func seedOf(t testing.TB, seed string) string {
 	t.Helper()
 	n, err := parseSeed(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return fmt.Sprint(int64(n))
 }
 
@@ -65,9 +60,7 @@ func TestRingBytes(t *testing.T) {
 	for _, size := range []int{1, 7, 8, 9, 100, 4096} { // also with a part of a word
 		for _, seed := range []string{mongooseSeed, "1", "ffffffffffffffff", "-5"} {
 			n, err := parseSeed(seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if want := mongooseRing(t, seed, size); !bytes.Equal(newRing(n, size).data, want) {
 				t.Errorf("the ring of %s with %d bytes differs", seed, size)
 			}
@@ -87,13 +80,9 @@ func TestRingValues(t *testing.T) {
 		return b
 	}
 	g, err := New(Spec{Size: "1-350", Payload: "ring(100,${this.last() + 37}%{5},7a42d9c483244167)", Key: "number(36,${this.last() + 37}%{5},item-)"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	c, err := ParseCheck("ring(100,names(36,item-),7a42d9c483244167)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for n := range uint64(200) {
 		value, key := g.AppendValue(nil, n), g.AppendKey(nil, n)
 		offset := 5 + 37*(n+1)
@@ -106,9 +95,7 @@ func TestRingValues(t *testing.T) {
 		if len(key) > g.MaxKeySize() {
 			t.Errorf("a key of %d bytes, more than %d", len(key), g.MaxKeySize())
 		}
-		if !c.Value(0, key, value) || c.Value(0, g.AppendKey(nil, n+1), value) {
-			t.Errorf("event %d: the check confuses keys", n)
-		}
+		assert.True(t, c.Value(0, key, value) && !c.Value(0, g.AppendKey(nil, n+1), value), "event %d: the check confuses keys", n)
 	}
 }
 
@@ -123,22 +110,16 @@ func base36(n uint64) string {
 // TestRingFile: a ring of a file has its first bytes, or repeats them.
 func TestRingFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a,b(c).txt")
-	if err := os.WriteFile(path, []byte("abcdefg"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte("abcdefg"), 0o600))
 	for _, tt := range []struct {
 		size int
 		want string
 	}{{3, "abc"}, {7, "abcdefg"}, {18, "abcdefgabcdefgabcd"}} {
 		g, err := New(Spec{Size: "3", Payload: fmt.Sprintf("ring(%d,${this.last() + 1}%%{-1},file:%s)", tt.size, path)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		twice := tt.want + tt.want
 		for n := range uint64(tt.size) {
-			if got := string(g.AppendValue(nil, n)); got != twice[n:n+3] {
-				t.Errorf("ring of %d: value %d is %q", tt.size, n, got)
-			}
+			assert.Equal(t, string(g.AppendValue(nil, n)), twice[n:n+3], "ring of %d: value %d", tt.size, n)
 		}
 	}
 }
@@ -146,9 +127,7 @@ func TestRingFile(t *testing.T) {
 // TestRingErrors: a ring that is not one is refused, with its forms.
 func TestRingErrors(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(empty, nil, 0o600))
 	for text, want := range map[string]string{
 		"ring":                                 "is not a kind of payload|a size and a seed",
 		"ring(4MiB)":                           "a size and a seed",
@@ -169,9 +148,7 @@ func TestRingErrors(t *testing.T) {
 		for w := range strings.SplitSeq(want, "|") {
 			ok = ok || err != nil && strings.Contains(err.Error(), w)
 		}
-		if !ok {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
+		assert.True(t, ok, "%s: %v, want %s", text, err, want)
 	}
 	for text, want := range map[string]string{
 		"random":                         "is not a ring",
@@ -191,22 +168,16 @@ func TestRingVaries(t *testing.T) {
 	for text, want := range map[string]bool{
 		"ring(4MiB,ff)": false, "ring(4MiB,${this.last() + 1}%{0},ff)": true, "ring(4MiB,${7},ff)": false, "random": false,
 	} {
-		if got := (Spec{Payload: text}).Varies(); got != want {
-			t.Errorf("%s varies: %v", text, got)
-		}
+		assert.Equal(t, (Spec{Payload: text}).Varies(), want, "%s varies", text)
 	}
-	if !(Spec{Key: "number(10,${this.last() + 1}%{0})"}).Varies() {
-		t.Error("keys with a number do not vary")
-	}
+	assert.True(t, (Spec{Key: "number(10,${this.last() + 1}%{0})"}).Varies(), "keys with a number do not vary")
 }
 
 // TestCheckFindsAnyChange: without keys and lists, a value is one of the ring's pieces, and no
 // byte of it can change unnoticed, if it is long enough to have one place.
 func TestCheckFindsAnyChange(t *testing.T) {
 	c, err := ParseCheck("ring(64KiB,7a42d9c483244167)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ring := mongooseRing(t, mongooseSeed, 64<<10)
 	rapid.Check(t, func(t *rapid.T) {
 		offset, size := rapid.IntRange(0, 64<<10-1).Draw(t, "offset"), rapid.IntRange(0, 1000).Draw(t, "size")
@@ -227,9 +198,7 @@ func TestCheckFindsAnyChange(t *testing.T) {
 // TestCheckList: of a list, each value has its own offset and size.
 func TestCheckList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "items,1.csv")
-	if err := os.WriteFile(path, []byte("t/a,b,f,10,0/0\nt/b,ffff,3,0/0\nt/c,-7fffffffffffffff,3,0/0\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte("t/a,b,f,10,0/0\nt/b,ffff,3,0/0\nt/c,-7fffffffffffffff,3,0/0\n"), 0o600))
 	c, err := ParseCheck("ring(100,list(" + path + "),7a42d9c483244167)")
 	if err != nil || c.Items() != 3 {
 		t.Fatal(err, c)
@@ -248,9 +217,7 @@ func TestCheckList(t *testing.T) {
 		{2, ring[1:4], true},
 		{3, ring[15:25], false},
 	} {
-		if got := c.Value(tt.item, nil, tt.value); got != tt.want {
-			t.Errorf("item %d is %x: %v", tt.item, tt.value, got)
-		}
+		assert.Equal(t, c.Value(tt.item, nil, tt.value), tt.want, "item %d is %x", tt.item, tt.value)
 	}
 	for text, want := range map[string]string{
 		"t/a,f,10\n":          "f:1: \"t/a,f,10\" is not PATH,OFFSET,SIZE",

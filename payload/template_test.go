@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"regexp"
 	"strconv"
@@ -18,9 +19,7 @@ func environment(name string) (string, bool) {
 func parse(t testing.TB, text string) *Template {
 	t.Helper()
 	e, err := ParseTemplate(text, TemplateOptions{Seed: 1, Env: environment})
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	assert.OK(t, err, "%s", text)
 	return e
 }
 
@@ -67,9 +66,7 @@ func TestTexts(t *testing.T) {
 		t.Run(tt.text, func(t *testing.T) {
 			e := parse(t, tt.text)
 			got := made(e, 7)
-			if got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, got, tt.want)
 			if len(got) > e.MaxLen() {
 				t.Errorf("got %d bytes, at most %d", len(got), e.MaxLen())
 			}
@@ -170,9 +167,7 @@ func TestErrors(t *testing.T) {
 		t.Run(tt.text[:min(len(tt.text), 60)], func(t *testing.T) {
 			e, err := ParseTemplate(tt.text, TemplateOptions{Env: environment})
 			var wrong *TemplateError
-			if !errors.As(err, &wrong) {
-				t.Fatalf("got %v and %v, want an Error", e, err)
-			}
+			assert.Must(t, errors.As(err, &wrong), "got %v and %v, want an Error", e, err)
 			if wrong.Column != tt.column || !strings.Contains(wrong.Why, tt.why) {
 				t.Errorf("got %v, want at %d: ...%s...", err, tt.column, tt.why)
 			}
@@ -188,25 +183,19 @@ func TestEnvironmentIsNotShown(t *testing.T) {
 	} {
 		text := "${" + strings.ReplaceAll(strings.ReplaceAll(use, "%s", "env:get('SECRET')"), "%%", "%") + "}"
 		_, err := ParseTemplate(text, TemplateOptions{Env: environment})
-		if err == nil || strings.Contains(err.Error(), "hunter") {
-			t.Errorf("%s: got the error %v", text, err)
-		}
+		assert.True(t, err != nil && !strings.Contains(err.Error(), "hunter"), "%s: got the error %v", text, err)
 	}
 	var asked []string
 	_, err := ParseTemplate("${env:get('USER')} and ${1 + 1}", TemplateOptions{Env: func(name string) (string, bool) {
 		asked = append(asked, name)
 		return "x", true
 	}})
-	if err != nil || len(asked) != 1 || asked[0] != "USER" {
-		t.Errorf("got %v, and the names %q were looked up", err, asked)
-	}
+	assert.True(t, err == nil && len(asked) == 1 && asked[0] == "USER", "got %v, and the names %q were looked up", err, asked)
 	for text, want := range map[string]bool{
 		"a": false, "${env:get('USER')}": true, "%{env:get('USER')}": true, "${rnd.nextInt(5)}": false,
 		"${rnd.nextInt(env:get('LEVEL'))}": true, "${this.last() + 1}%{env:get('LEVEL')}": true, "${env:get('EMPTY') == '' ? 1 : 2}": true,
 	} {
-		if got := parse(t, text).UsesEnv(); got != want {
-			t.Errorf("%s: uses the environment: %t, want %t", text, got, want)
-		}
+		assert.Equal(t, parse(t, text).UsesEnv(), want, "%s: uses the environment", text)
 	}
 }
 
@@ -220,30 +209,20 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	parts := strings.Fields(made(a, 0))
-	if parts[0] == parts[1] {
-		t.Errorf("two calls draw the same number: %q", parts)
-	}
-	if made(a, 0) == made(a, 1) {
-		t.Error("two events have the same values")
-	}
+	assert.True(t, parts[0] != parts[1], "two calls draw the same number: %q", parts)
+	assert.True(t, made(a, 0) != made(a, 1), "two events have the same values")
 	other, err := ParseTemplate(text, TemplateOptions{Seed: 2})
-	if err != nil || made(other, 0) == made(a, 0) {
-		t.Errorf("two seeds have the same values, or %v", err)
-	}
+	assert.True(t, err == nil && made(other, 0) != made(a, 0), "two seeds have the same values, or %v", err)
 	path := regexp.MustCompile(`^([0-9a-f]/){1,4}$`)
 	depths := map[int]int{}
 	counts := make([]int, 5)
 	dirs, draws := parse(t, "${path:random(16, 4)}"), parse(t, "${math:random(5)}")
 	for n := range uint64(50000) {
 		p := made(dirs, n)
-		if !path.MatchString(p) {
-			t.Fatalf("event %d: the path %q", n, p)
-		}
+		assert.Must(t, path.MatchString(p), "event %d: the path %q", n, p)
 		depths[strings.Count(p, "/")]++
 		d, err := strconv.Atoi(made(draws, n))
-		if err != nil || d < 0 || d > 4 {
-			t.Fatalf("event %d: %d and %v", n, d, err)
-		}
+		assert.Must(t, err == nil && d >= 0 && d <= 4, "event %d: %d and %v", n, d, err)
 		counts[d]++
 	}
 	for d := 1; d <= 4; d++ {
@@ -252,9 +231,7 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	for d, got := range counts {
-		if got < 9500 || got > 10500 {
-			t.Errorf("%d of 50000 numbers are %d, want a fifth", got, d)
-		}
+		assert.True(t, got >= 9500 && got <= 10500, "%d of 50000 numbers are %d, want a fifth", got, d)
 	}
 }
 
@@ -278,9 +255,7 @@ func TestSequence(t *testing.T) {
 	} {
 		e := parse(t, tt.text)
 		for i, n := range tt.order {
-			if got := made(e, n); got != tt.want[i] {
-				t.Errorf("%s: event %d: got %s, want %s", tt.text, n, got, tt.want[i])
-			}
+			assert.Equal(t, made(e, n), tt.want[i], "%s: event %d", tt.text, n)
 		}
 	}
 	// A random walk is the same, in whatever order its values are asked for.
@@ -310,9 +285,7 @@ func TestSequenceMarks(t *testing.T) {
 		t.Errorf("%d marks, each %d blocks", len(q.marks), q.stride)
 	}
 	for _, n := range []uint64{5, last / 3, last / 2, last, last + 5*blockEvents, 0} {
-		if got := q.at(ctx{event: n}); got != n+1 {
-			t.Errorf("event %d: got %d", n, got)
-		}
+		assert.Equal(t, q.at(ctx{event: n}), n+1, "event %d", n)
 	}
 }
 
@@ -332,9 +305,7 @@ func TestRefresh(t *testing.T) {
 				e    *Template
 				want int64
 			}{{live, now}, {once, start}, {refreshed, start + i/10*1000}, {counter, 41 + i/10}} {
-				if got := made(tt.e, 0); got != strconv.FormatInt(tt.want, 10) {
-					t.Errorf("after %d ms: got %s, want %d", 100*i, got, tt.want)
-				}
+				assert.Equal(t, made(tt.e, 0), strconv.FormatInt(tt.want, 10), "after %d ms", 100*i, tt.want)
 			}
 			draws = append(draws, made(draw, uint64(i)))
 			time.Sleep(100 * time.Millisecond)
@@ -356,9 +327,7 @@ func TestNow(t *testing.T) {
 			"${time:nanos()}":                "1769864759250400000",
 			`%{date:format("yyyyMMdd.HHmmss.SSS").format(date:from(time:millisSinceEpoch()))}`: "20260131.130559.250",
 		} {
-			if got := made(parse(t, text), 0); got != want {
-				t.Errorf("%s: got %s, want %s", text, got, want)
-			}
+			assert.Equal(t, made(parse(t, text), 0), want, "%s", text)
 		}
 	})
 }
@@ -406,9 +375,7 @@ func TestUses(t *testing.T) {
 	} {
 		for use, want := range map[TemplateUse]bool{Live: true, Repeatable: tt.repeatable, Ahead: tt.ahead} {
 			_, err := ParseTemplate(tt.text, TemplateOptions{Use: use})
-			if got := err == nil; got != want {
-				t.Errorf("%s, use %d: got %v", tt.text, use, err)
-			}
+			assert.Equal(t, err == nil, want, "%s, use %d: got %v", tt.text, use, err)
 			if err != nil && !strings.Contains(tt.text, "this") && !strings.Contains(err.Error(), "%{...} is evaluated once") {
 				t.Errorf("%s: the error %q has no hint", tt.text, err)
 			}
@@ -416,9 +383,7 @@ func TestUses(t *testing.T) {
 	}
 	_, err := ParseTemplate("a ${1 + time:nanos()}", TemplateOptions{Use: Repeatable})
 	var wrong *TemplateError
-	if !errors.As(err, &wrong) || wrong.Column != 9 {
-		t.Errorf("got %v, want the column of time:nanos", err)
-	}
+	assert.True(t, errors.As(err, &wrong) && wrong.Column == 9, "got %v, want the column of time:nanos", err)
 }
 
 func TestConstant(t *testing.T) {
@@ -426,9 +391,7 @@ func TestConstant(t *testing.T) {
 		"": true, "a": true, "%{rnd.nextInt(5)}": true, "${pi * 2}": true, "$${rnd.nextInt(5)}": true, "#{1}": true, "${env:get('USER')}": true,
 		"${rnd.nextInt(5)}": false, "#{rnd.nextInt(5)}": false, "#{1}%{2}": false, "${this.last()}%{2}": false, "${time:nanos()}": false,
 	} {
-		if got := parse(t, text).Constant(); got != want {
-			t.Errorf("%s: constant: %t, want %t", text, got, want)
-		}
+		assert.Equal(t, parse(t, text).Constant(), want, "%s: constant", text)
 	}
 }
 
@@ -457,12 +420,8 @@ func TestCut(t *testing.T) {
 func TestTables(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range append(append(ExpressionFunctions(), ExpressionValues()...), ExpressionOperators()...) {
-		if w.Form == "" || w.Result == "" || w.Help == "" || strings.HasSuffix(w.Help, ".") || seen[w.Form] {
-			t.Errorf("the row %q", w)
-		}
+		assert.True(t, w.Form != "" && w.Result != "" && w.Help != "" && !strings.HasSuffix(w.Help, ".") && !seen[w.Form], "the row %q", w)
 		seen[w.Form] = true
 	}
-	if len(seen) < 45 {
-		t.Errorf("only %d rows", len(seen))
-	}
+	assert.True(t, len(seen) >= 45, "only %d rows", len(seen))
 }

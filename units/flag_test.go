@@ -1,6 +1,7 @@
 package units
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
@@ -37,9 +38,7 @@ func TestFlag(t *testing.T) {
 		{"the highest", FlagRate(MaxRate), "1000G/s"},
 		{"no number", FlagRate(math.NaN()), "0/s"},
 	} {
-		if tt.got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, tt.got, tt.want)
-		}
+		assert.Equal(t, tt.got, tt.want, "%s", tt.name)
 	}
 }
 

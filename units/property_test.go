@@ -1,6 +1,7 @@
 package units
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"math"
 	"strconv"
@@ -105,23 +106,17 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		d, err := ParseDuration(s)
 		refused(t, err)
-		if d < 0 {
-			t.Errorf("duration %q: got %d", s, d)
-		}
+		assert.True(t, d >= 0, "duration %q: got %d", s, d)
 		// The printed form of whatever was parsed can be parsed again.
 		if _, err := ParseDuration(FormatDuration(d)); err != nil {
 			t.Errorf("duration %q: %v", s, err)
 		}
 		size, err := ParseSize(s)
 		refused(t, err)
-		if size < 0 {
-			t.Errorf("size %q: got %d", s, size)
-		}
+		assert.True(t, size >= 0, "size %q: got %d", s, size)
 		rate, err := ParseRate(s)
 		refused(t, err)
-		if !(rate >= 0 && rate <= MaxRate) {
-			t.Errorf("rate %q: got %v", s, rate)
-		}
+		assert.True(t, rate >= 0 && rate <= MaxRate, "rate %q: got %v", s, rate)
 		if _, err := ParseRate(FormatRate(rate)); err != nil {
 			t.Errorf("rate %q: %v", s, err)
 		}
@@ -132,9 +127,7 @@ func FuzzParse(f *testing.F) {
 		}
 		share, err := ParseShare(s)
 		refused(t, err)
-		if !(share >= 0 && share <= 1) {
-			t.Errorf("share %q: got %v", s, share)
-		}
+		assert.True(t, share >= 0 && share <= 1, "share %q: got %v", s, share)
 	})
 }
 

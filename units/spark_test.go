@@ -1,6 +1,7 @@
 package units
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 )
@@ -23,9 +24,7 @@ func TestSpark(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Spark(tt.values, tt.base, tt.ascii); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, Spark(tt.values, tt.base, tt.ascii), tt.want)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package units
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
@@ -31,9 +32,7 @@ func check[T comparable](t *testing.T, parse func(string) (T, error), rows []row
 					parts[2] = "one of these two" // and the reason has the examples
 				}
 				for _, part := range parts {
-					if !strings.Contains(err.Error(), part) {
-						t.Errorf("%q: error %q does not say %q", r.text, err, part)
-					}
+					assert.True(t, strings.Contains(err.Error(), part), "%q: error %q does not say %q", r.text, err, part)
 				}
 			}
 		})
@@ -270,9 +269,7 @@ func TestFormat(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if test.got != test.want {
-				t.Errorf("got %q, want %q", test.got, test.want)
-			}
+			assert.Equal(t, test.got, test.want)
 		})
 	}
 }

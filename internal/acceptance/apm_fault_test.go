@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"compress/gzip"
 	"encoding/pem"
 	"fmt"
@@ -123,9 +124,7 @@ func TestAPMAnswers(t *testing.T) {
 			if s := d.Totals.Statuses; tt.status != 0 && (len(s) != 1 || s[0].Code != tt.status || s[0].Events != got.Acked+got.Failed) || tt.status == 0 && len(s) > 1 {
 				t.Errorf("statuses %+v, want %d alone", s, tt.status)
 			}
-			if !strings.Contains(e.stdout, tt.says) {
-				t.Errorf("the report does not contain %q: %+v", tt.says, d.Failures)
-			}
+			assert.True(t, strings.Contains(e.stdout, tt.says), "the report does not contain %q: %+v", tt.says, d.Failures)
 		})
 	}
 }
@@ -146,9 +145,7 @@ func TestAPMQueueFull(t *testing.T) {
 			accepted, refused = accepted || s.Code == 202 && iv.StartS < 0.5, refused || s.Code == 503 && iv.StartS >= 1
 		}
 	}
-	if !accepted || !refused {
-		t.Error("the intervals do not show when the answers changed")
-	}
+	assert.True(t, accepted && refused, "the intervals do not show when the answers changed")
 }
 
 // TestAPMStopsReading freezes the server for a second: the response times show
@@ -162,9 +159,7 @@ func TestAPMStopsReading(t *testing.T) {
 	freeze := r.freezeFor(time.Second)
 	d := s.wait(runTimeout).succeeded(t).document(t)
 	d.checkFreeze(t, freeze, measurement, 1.1)
-	if d.Totals.Acked != 20_000 {
-		t.Errorf("acked %d of 20000", d.Totals.Acked)
-	}
+	assert.Equal(t, d.Totals.Acked, 20_000, "acked of 20000")
 }
 
 // TestAPMRefusals: a target that cannot be used ends the program with an error, a

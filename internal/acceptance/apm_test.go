@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // indexed is the report's part about the store behind the system.
@@ -86,9 +87,7 @@ func TestAPMIndexed(t *testing.T) {
 			"--json-file", file, "--system-git", commitRepo(t, "trace-apm-server"),
 			"--system-flag", "max-event=200KiB", "--system-flag-format", "--{name}={value}", "--full").wantOneOf(t, 0, 3).stdout
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		d := ended{stdout: string(text)}.document(t)
 		d.checkIndexed(t, 0)
 		if *d.Indexed.Share != 1 || !strings.Contains(page, "100.00% of the "+thousands(d.Indexed.Expected)+" expected") {
@@ -113,9 +112,7 @@ func TestAPMIndexed(t *testing.T) {
 			"branch trace-apm-server", "revision " + facts["revision"].(string) + " of " + strconv.Itoa(time.Now().UTC().Year()) + "-",
 			"flags max-event=200KiB",
 		} {
-			if !strings.Contains(unwrapped, want) {
-				t.Errorf("the page does not say %q:\n%s", want, page)
-			}
+			assert.True(t, strings.Contains(unwrapped, want), "the page does not say %q:\n%s", want, page)
 		}
 	})
 
@@ -138,18 +135,12 @@ func TestAPMIndexed(t *testing.T) {
 		block := func(on bool) {
 			t.Helper()
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, node.URL+"/traces-apm-default/_settings", strings.NewReader(`{"index.blocks.write":`+strconv.FormatBool(on)+`}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			req.Header.Set("Content-Type", "application/json")
 			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			res.Body.Close()
-			if res.StatusCode != http.StatusOK {
-				t.Fatalf("block writes: %s", res.Status)
-			}
+			assert.Must(t, res.StatusCode == http.StatusOK, "block writes: %s", res.Status)
 		}
 		block(true)
 		defer block(false)
@@ -181,9 +172,7 @@ func TestAPMWatched(t *testing.T) {
 	if d.System == nil || d.System.PeakRSS < 1<<20 || d.System.Died {
 		t.Fatalf("system %+v", d.System)
 	}
-	if err := server.cmd.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Fatal("a system that the program did not start was stopped")
-	}
+	assert.OK(t, server.cmd.Process.Signal(syscall.Signal(0)), "a system that the program did not start was stopped")
 	s := start(t, append(args, "60s")...)
 	s.awaitStderr(progressText)
 	pause(t, time.Second)
@@ -193,8 +182,6 @@ func TestAPMWatched(t *testing.T) {
 	if took := time.Since(killed); took > 20*time.Second { // the run would last a minute
 		t.Errorf("the run ended %v after its system", took)
 	}
-	if d.Stopped != "system ended" || !d.System.Died {
-		t.Errorf("stopped by %q, system %+v", d.Stopped, d.System)
-	}
+	assert.True(t, d.Stopped == "system ended" && d.System.Died, "stopped by %q, system %+v", d.Stopped, d.System)
 	run(t, append(args, "1s")...).want(t, 2).says(t, pid, "hint:") // the process is gone
 }

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -21,9 +22,7 @@ func TestAsHeyAPM(t *testing.T) {
 	const token = "canary-of-hey-apm"
 	home := t.TempDir()
 	file := filepath.Join(home, "token")
-	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte(token), 0o600))
 	server := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--secret-token", "file:"+file, "--error", "queue-full@30%", "--delay", "40ms")
 	reported := func(t *testing.T, args ...string) (e ended, ds []document) {
 		t.Helper()
@@ -37,16 +36,12 @@ func TestAsHeyAPM(t *testing.T) {
 		paths, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		for _, path := range paths { // in their order
 			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if strings.Contains(string(data), token) || strings.Contains(e.stdout+e.stderr, token) {
 				t.Error("the token is in the report or the output")
 			}
 			var d document
-			if err := json.Unmarshal(data, &d); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(data, &d))
 			ds = append(ds, d)
 		}
 		return e, ds
@@ -57,14 +52,10 @@ func TestAsHeyAPM(t *testing.T) {
 		t.Parallel()
 		e, ds := reported(t, "-base-url", "http://"+server.addr+"/", "-header", header, "-profile", "tiny", "-run", "2s")
 		tables := tablesOf(t, e.stdout)
-		if len(tables) != 3 || len(ds) != 3 {
-			t.Fatalf("%d tables and %d reports, want 3:\n%s", len(tables), len(ds), e.stdout)
-		}
+		assert.Must(t, len(tables) == 3 && len(ds) == 3, "%d tables and %d reports, want 3:\n%s", len(tables), len(ds), e.stdout)
 		for i, d := range ds {
 			tables[i].checkAgainst(t, &d)
-			if d.Totals.Acked == 0 {
-				t.Errorf("nothing was acked: %+v", d.Totals)
-			}
+			assert.True(t, d.Totals.Acked != 0, "nothing was acked: %+v", d.Totals)
 		}
 	})
 	t.Run("a test", func(t *testing.T) {
@@ -76,9 +67,7 @@ func TestAsHeyAPM(t *testing.T) {
 			}
 			e, ds := reported(t, args...)
 			m := regexp.MustCompile(`\n(\d+\.\d\d) ms / request\n`).FindStringSubmatch(e.stdout)
-			if m == nil || len(ds) != 1 {
-				t.Fatalf("%d reports, and:\n%s", len(ds), e.stdout)
-			}
+			assert.Must(t, m != nil && len(ds) == 1, "%d reports, and:\n%s", len(ds), e.stdout)
 			ms, _ := strconv.ParseFloat(m[1], 64)
 			d := &ds[0]
 			if !strict {
@@ -87,9 +76,7 @@ func TestAsHeyAPM(t *testing.T) {
 					t.Errorf("%v ms a request, want %v", ms, want)
 				}
 				line := fmt.Sprintf(" , accepted %.1fkb / sec\n", d.Totals.BytesPerS/1e3)
-				if !strings.Contains(e.stdout, line) {
-					t.Errorf("no %q in\n%s", line, e.stdout)
-				}
+				assert.True(t, strings.Contains(e.stdout, line), "no %q in\n%s", line, e.stdout)
 				var pushed float64
 				m = regexp.MustCompile(`\npushed ([\d.]+)kb / sec`).FindStringSubmatch(e.stdout)
 				if m != nil {
@@ -108,9 +95,7 @@ func TestAsHeyAPM(t *testing.T) {
 	t.Run("agents", func(t *testing.T) {
 		t.Parallel()
 		e, ds := reported(t, "-apm-url", "http://"+server.addr, "-apm-secret", token, "-run", "2s", "-tf", "1ms", "-ef", "2ms", "-sm", "3", "-sx", "3", "-t", "1000")
-		if len(ds) != 2 {
-			t.Fatalf("%d reports, want 2", len(ds))
-		}
+		assert.Must(t, len(ds) == 2, "%d reports, want 2", len(ds))
 		got := map[string]float64{}
 		for line := range strings.Lines(e.stdout) {
 			m := regexp.MustCompile(`^([a-z -][a-z %-]*?) \.+ ([\d.]+)\n$`).FindStringSubmatch(line)
@@ -169,9 +154,7 @@ func (tb *table) checkAgainst(t *testing.T, d *document) {
 	var total uint64
 	for _, s := range d.Totals.Statuses {
 		total += s.Batches
-		if tb.codes[s.Code] != s.Batches {
-			t.Errorf("[%d] is %d, the report has %d", s.Code, tb.codes[s.Code], s.Batches)
-		}
+		assert.Equal(t, tb.codes[s.Code], s.Batches, "[%d], the report", s.Code)
 	}
 	if tb.total != total || len(tb.codes) != len(d.Totals.Statuses) {
 		t.Errorf("total %d, the report has %d: %v and %v", tb.total, total, tb.codes, d.Totals.Statuses)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestAsHeyAPMUnderTest: given the address of Elasticsearch and the server's
@@ -29,9 +30,7 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 			if counts++; counts > 1 {
 				answer["count"] = 109
 			}
-			if !strings.HasPrefix(r.URL.Path, "/apm-*/") {
-				t.Errorf("counted in %s", r.URL.Path)
-			}
+			assert.True(t, strings.HasPrefix(r.URL.Path, "/apm-*/"), "counted in %s", r.URL.Path)
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			t.Error(err)
@@ -42,13 +41,9 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 	e := run(t, "as", "hey-apm", "--report-json", file, "-base-url", "http://"+server.addr, "-apm-es-url", store.URL,
 		"-system-pid", strconv.Itoa(server.cmd.Process.Pid), "test", "1s", "1", "2", "3", "2").wantOneOf(t, 0, 3)
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	d, err := parseDocument(string(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	m := regexp.MustCompile(`\n\n(\d+) docs indexed \((\d+\.\d\d) / sec\)  \((\d+\.\d\d)% of expected\)\n\d+\.\d\d ms / request\n` +
 		`([\d.]+Mb) \(max RSS\)\n(\d+\.\d{3}) memory efficiency \(accepted data volume per minute / memory used\)\nsaving report\nreport \S+ saved in \S+\n\z`).FindStringSubmatch(e.stdout)
 	if m == nil || d.Indexed == nil || d.System == nil || d.System.Memory == nil {
@@ -59,9 +54,7 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 		fmt.Sprintf("%.1fMb", float64(d.System.PeakRSS)/1e6), fmt.Sprintf("%.3f", *d.System.Memory),
 	}
 	for i, w := range want {
-		if m[i+1] != w {
-			t.Errorf("it prints %q, the report has %q:\n%s", m[i+1], w, e.stdout)
-		}
+		assert.Equal(t, m[i+1], w, "it prints, the report:\n%s", e.stdout)
 	}
 }
 
@@ -74,9 +67,7 @@ func TestAsHeyAPMKeepsTheRevision(t *testing.T) {
 	git := func(dir string, args ...string) string {
 		t.Helper()
 		out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...).Output()
-		if err != nil {
-			t.Fatalf("git %v: %v", args, err)
-		}
+		assert.OK(t, err, "git %v", args)
 		return strings.TrimSpace(string(out))
 	}
 	writeFile(t, filepath.Join(theirs, "VERSION"), "of the revision\n")
@@ -95,16 +86,12 @@ func TestAsHeyAPMKeepsTheRevision(t *testing.T) {
 		t.Errorf("it built %q, %v", text, err)
 	}
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var d struct {
 		System struct{ Facts map[string]any }
 	}
 	decode(t, string(data), &d)
-	if d.System.Facts["revision"] != rev {
-		t.Errorf("the report is of %v, want %s", d.System.Facts["revision"], rev)
-	}
+	assert.True(t, d.System.Facts["revision"] == rev, "the report is of %v, want %s", d.System.Facts["revision"], rev)
 }
 
 // TestAsHeyAPMSavesInElasticsearch: the report of the test command is saved where
@@ -119,7 +106,5 @@ func TestAsHeyAPMSavesInElasticsearch(t *testing.T) {
 	}
 	place := strings.Replace(node.URL, "http://", "elasticsearch://", 1) + "/heyapm"
 	list := run(t, "report", "list", "--store", place, "--columns", "label.as,label.round").want(t, 0).stdout
-	if !strings.Contains(list, "hey-apm") || !strings.Contains(list, "saved") {
-		t.Errorf("the store has\n%s", list)
-	}
+	assert.True(t, strings.Contains(list, "hey-apm") && strings.Contains(list, "saved"), "the store has\n%s", list)
 }

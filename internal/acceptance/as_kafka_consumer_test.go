@@ -13,6 +13,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -31,9 +32,7 @@ func TestConsumerGrammar(t *testing.T) {
 		"2018-05-24 17:44:44:025, 2018-05-24 17:48:14:125, 75859.4952, 361.0638, 40722223, 193823.0509",
 	} {
 		s := side{out: "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec\n" + row + "\n"}
-		if err := s.parse(consumerForms2018); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.parse(consumerForms2018))
 		s.checkColumns(t, 0)
 	}
 	for _, row := range []string{
@@ -55,18 +54,14 @@ func (s *side) checkColumns(t *testing.T, slack time.Duration) {
 	t.Helper()
 	at := func(name string) time.Time {
 		x, err := time.Parse("2006-01-02 15:04:05.000", strings.Join([]string{s.fields[name][0][:19], s.fields[name][0][20:]}, "."))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return x
 	}
 	took := at("total.end").Sub(at("total.start"))
 	for field, rate := range map[string]string{"total.mb": "total.mbs", "total.messages": "total.rate"} {
 		n, r := s.number(t, field), s.number(t, rate)
 		upper, lower := n/max(took-slack, 1).Seconds(), n/(took+slack).Seconds()
-		if r > upper*1.0001+1e-4 || r < lower*0.9999-1e-4 {
-			t.Errorf("%s: %g in %v are not %g per second", field, n, took, r)
-		}
+		assert.True(t, r <= upper*1.0001+1e-4 && r >= lower*0.9999-1e-4, "%s: %g in %v are not %g per second", field, n, took, r)
 	}
 }
 
@@ -141,24 +136,14 @@ func runAs(t *testing.T, forms []form, code int, args ...string) (side, reported
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
 	e := run(t, append([]string{"as"}, append(args, "--report-json", file)...)...)
-	if e.code != code && e.code != 3 {
-		t.Fatalf("exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
-	}
+	assert.Must(t, e.code == code || e.code == 3, "exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
 	s := side{who: "ours", out: e.stdout, errs: e.stderr}
-	if err := s.parse(forms); err != nil {
-		t.Fatalf("%v\n%s", err, e.stdout)
-	}
+	assert.OK(t, s.parse(forms), "%s", e.stdout)
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var d reported
-	if err := json.Unmarshal(data, &d); err != nil {
-		t.Fatal(err)
-	}
-	if d.Labels["as"] != args[0] {
-		t.Errorf("the report is labelled %q", d.Labels)
-	}
+	assert.OK(t, json.Unmarshal(data, &d))
+	assert.Equal(t, d.Labels["as"], args[0], "the report is labelled %q", d.Labels)
 	return s, d
 }
 
@@ -172,9 +157,7 @@ func (d *reported) endToEnd(t *testing.T) (us []float64) {
 			continue
 		}
 		h, err := hdrhistogram.Decode([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for _, bar := range h.Distribution() {
 			for range bar.Count {
 				us = append(us, float64(bar.To))
@@ -191,9 +174,7 @@ func (d *reported) endToEnd(t *testing.T) (us []float64) {
 // wantClose checks that two numbers agree within the precision of the output.
 func wantClose(t *testing.T, what string, printed, reported, within float64) {
 	t.Helper()
-	if math.Abs(printed-reported) > within {
-		t.Errorf("%s: printed %g, the report has %g", what, printed, reported)
-	}
+	assert.True(t, math.Abs(printed-reported) <= within, "%s: printed %g, the report has %g", what, printed, reported)
 }
 
 // The consumer's rows agree with the report.
@@ -205,9 +186,7 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 	from := []string{"kafka-consumer-perf-test", "--bootstrap-server", s.addr, "--topic", "t", "--timeout", "4000"} // longer than a busy machine stops
 
 	simple, d := runAs(t, consumerForms, 0, append(from, "--num-records", "50000")...)
-	if d.Totals.Consumed != 50_000 || d.Totals.Missing != 0 {
-		t.Errorf("the report has %+v", d.Totals)
-	}
+	assert.True(t, d.Totals.Consumed == 50_000 && d.Totals.Missing == 0, "the report has %+v", d.Totals)
 	wantClose(t, "messages", simple.number(t, "total.messages"), float64(d.Totals.Consumed), 0)
 	wantClose(t, "MB", simple.number(t, "total.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
 	wantClose(t, "messages a second", simple.number(t, "total.rate"), d.Totals.EventsPerS, 1e-3)
@@ -225,9 +204,7 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 	joined := 0.0
 	for _, ms := range rows.fields["row.rebalance"] {
 		x, err := strconv.ParseFloat(ms, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		joined += x
 	}
 	wantClose(t, "rebalance of all rows", joined, d.Totals.RebalanceS*1e3, 0.5*float64(len(rows.fields["row.rebalance"])))

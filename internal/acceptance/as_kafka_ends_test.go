@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -22,9 +23,7 @@ func TestShareConsumerAgreesWithReport(t *testing.T) {
 	broker.Tool(t, "kafka.admin.ConfigCommand", "--alter", "--entity-type", "groups", "--entity-name", topic, "--add-config", "share.auto.offset.reset=earliest")
 	s, d := runAs(t, shareForms, 0, "kafka-share-consumer-perf-test", "--bootstrap-server", broker.Bootstrap(), "--topic", topic, "--group", topic,
 		"--num-records", "15000", "--threads", "2", "--show-consumer-stats", "--timeout", "30000")
-	if d.Totals.Consumed != 15_000 {
-		t.Errorf("the report has %+v", d.Totals)
-	}
+	assert.Equal(t, d.Totals.Consumed, 15_000, "the report has %+v", d.Totals)
 	wantClose(t, "records", s.number(t, "total.messages"), float64(d.Totals.Consumed), 0)
 	wantClose(t, "MB", s.number(t, "total.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
 	wantClose(t, "records a second", s.number(t, "total.rate"), d.Totals.EventsPerS, 1e-3)
@@ -37,16 +36,10 @@ func TestShareConsumerAgreesWithReport(t *testing.T) {
 	sum := uint64(0)
 	for i, text := range s.fields["consumer.messages"] {
 		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		mb, err := strconv.ParseFloat(s.fields["consumer.mb"][i], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n != members.Events[i] {
-			t.Errorf("consumer %d has %d records, the report %d", i+1, n, members.Events[i])
-		}
+		assert.OK(t, err)
+		assert.Equal(t, n, members.Events[i], "consumer %d records, the report", i+1)
 		wantClose(t, "MB of a consumer", mb, float64(members.Bytes[i])/(1<<20), 5e-5)
 		sum += n
 	}
@@ -80,21 +73,15 @@ func TestAsKafkaConsumerInterrupted(t *testing.T) {
 			s.signal(syscall.SIGINT)
 			e := s.wait(runTimeout).want(t, 130)
 			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var d reported
-			if err := json.Unmarshal(data, &d); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(data, &d))
 			forms := consumerForms
 			if strict {
 				forms = consumerDetails
 			}
 			got := side{who: carronadeSide, out: e.stdout}
-			if err := got.parse(forms); err != nil {
-				t.Fatalf("%v\n%s", err, e.stdout)
-			}
+			assert.OK(t, got.parse(forms), "%s", e.stdout)
 			if strict {
 				if last := got.number(t, "row.messages"); last <= 0 || last > float64(d.Totals.Consumed) || len(got.lines) != 1 {
 					t.Errorf("the last row has %g of %d records; lines %q", last, d.Totals.Consumed, got.lines)
@@ -135,9 +122,7 @@ func TestAsKafkaConsumersSay(t *testing.T) {
 	server := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0")
 	run(t, "run", "kafka://"+server.addr+"/t", "--count", "100", "--size", "10", "--quiet").wantOneOf(t, 0, 3)
 	file := filepath.Join(t.TempDir(), "client.properties")
-	if err := os.WriteFile(file, []byte("made.up=1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte("made.up=1\n"), 0o600))
 	for _, args := range []string{
 		"kafka-consumer-perf-test --bootstrap-server PLAINTEXT://" + server.addr + " --topic t --num-records 100 --command-config " + file + " ssl.key.password=hunter2",
 		"kafka-e2e-latency --bootstrap-server PLAINTEXT://" + server.addr + " --topic t --num-records 10 --producer-acks 1 --record-size 10 --command-config " + file + " ssl.key.password=hunter2",

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,25 +18,17 @@ func runProducer(t *testing.T, code int, args ...string) (side, *document) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
 	e := run(t, append([]string{"as", "kafka-producer-perf-test", "--report-json", file}, args...)...)
-	if e.code != code && e.code != 3 {
-		t.Fatalf("exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
-	}
+	assert.Must(t, e.code == code || e.code == 3, "exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
 	s := side{who: carronadeSide, out: e.stdout, errs: e.stderr}
 	forms := steadyForms
 	if slices.Contains(args, "2018") { // its windows have another form
 		forms = producerForms2018
 	}
-	if err := s.parse(forms); err != nil {
-		t.Fatalf("%v\n%s", err, e.stdout)
-	}
+	assert.OK(t, s.parse(forms), "%s", e.stdout)
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	d, err := parseDocument(string(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return s, d
 }
 
@@ -94,13 +87,9 @@ func TestAsKafkaProducerSums(t *testing.T) {
 					want = append(want, iv.Acked)
 				}
 			}
-			if len(got) != len(want) {
-				t.Fatalf("windows of %d, the report has intervals of %d", got, want)
-			}
+			assert.Must(t, len(got) == len(want), "windows of %d, the report has intervals of %d", got, want)
 			for i := range got {
-				if got[i] != want[i] {
-					t.Errorf("windows of %d, the report has intervals of %d", got, want)
-				}
+				assert.Equal(t, got[i], want[i], "windows of %d, the report has intervals of %d", got, want)
 			}
 		})
 	}
@@ -154,9 +143,7 @@ func TestAsKafkaWarnsOnce(t *testing.T) {
 	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
 	s, _ := runProducer(t, 0, "--topic", "t", "--num-records", "100", "--record-size", "10", "--throughput", "-1", "--bootstrap-server", server.addr, "--command-property", "made.up=1")
 	const warning = "warning: the client property made.up has no meaning"
-	if n := strings.Count(s.errs, warning); n != 1 {
-		t.Errorf("it prints %q %d times:\n%s", warning, n, s.errs)
-	}
+	assert.Equal(t, strings.Count(s.errs, warning), 1, "it prints %q  times:\n%s", warning, s.errs)
 }
 
 // An unreachable broker is not a usage error: exit code 2, with a hint.

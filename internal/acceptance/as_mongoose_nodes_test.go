@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -96,9 +97,7 @@ func TestMongooseNodes(t *testing.T) {
 		t.Errorf("results: %v", found)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var r struct {
 		Fleet struct {
 			Agents []struct {
@@ -107,9 +106,7 @@ func TestMongooseNodes(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(text, &r))
 	if got, want := fmt.Sprint(r.Fleet.Agents), fmt.Sprintf("[{entry complete 500} {%s complete 500}]", node.addr); got != want {
 		t.Errorf("the machines: %s, want %s", got, want)
 	}
@@ -117,9 +114,7 @@ func TestMongooseNodes(t *testing.T) {
 	start := node.ask("POST", "/run", "", map[string]string{"defaults": fmt.Sprintf(
 		`{"storage": {"net": {"node": {"addrs": [%q]}}}, "item": {"data": {"size": "1KB"}, "output": {"path": %q}}, "load": {"op": {"limit": {"rate": 100}}, "step": {"id": "api"}}}`, broker.addr, topic)})
 	id := start.id
-	if start.status != http.StatusAccepted || id == "" {
-		t.Fatalf("POST /run: %+v", start)
-	}
+	assert.Must(t, start.status == http.StatusAccepted && id != "", "POST /run: %+v", start)
 	if a := node.ask("POST", "/run", "", nil); a.status != http.StatusConflict {
 		t.Errorf("a second run: %+v", a)
 	}
@@ -154,9 +149,7 @@ func TestMongooseNodes(t *testing.T) {
 		t.Errorf("the total of the scenario's step: %s", text)
 	}
 	logs, err := filepath.Glob(filepath.Join(home, ".mongoose/4.2.11/log/none_*/messages.log"))
-	if err != nil || len(logs) != 1 {
-		t.Fatalf("logs of the scenario: %v, %v", logs, err)
-	}
+	assert.Must(t, err == nil && len(logs) == 1, "logs of the scenario: %v, %v", logs, err)
 	if said, err := os.ReadFile(logs[0]); err != nil || !strings.Contains(string(said), "the home is undefined") {
 		t.Errorf("the script says %s, %v", said, err)
 	}

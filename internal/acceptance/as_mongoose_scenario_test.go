@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -21,16 +22,12 @@ func TestMongooseScenarios(t *testing.T) {
 	brokers := "--storage-net-node-addrs=" + broker.Bootstrap()
 	write := func(t *testing.T, name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o644))
 	}
 	play := func(t *testing.T, name string, swap []string, args ...string) ended {
 		t.Helper()
 		text, err := os.ReadFile(filepath.Join("../compat/mongoose/testdata/listings", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		write(t, name, strings.NewReplacer(swap...).Replace(string(text)))
 		return startMongoose(t, home, append(args, brokers, "--run-scenario="+name)...).wait(runTimeout).wantOneOf(t, 0, 3)
 	}
@@ -47,9 +44,7 @@ func TestMongooseScenarios(t *testing.T) {
 		}
 		readRows := func(name string, want int) [][]string {
 			rows := testkit.CSV(t, filepath.Join(home, ".mongoose/4.2.11/log/e2e", name))
-			if len(rows) != want {
-				t.Fatalf("%s: %d rows, want %d", name, len(rows), want)
-			}
+			assert.Must(t, len(rows) == want, "%s: %d rows, want %d", name, len(rows), want)
 			return rows
 		}
 		rows := readRows("op.trace.csv", 2*records)
@@ -58,27 +53,21 @@ func TestMongooseScenarios(t *testing.T) {
 				return 0
 			}
 			n, err := strconv.ParseInt(row[column], 10, 64)
-			if err != nil {
-				t.Fatalf("row %v: %v", row, err)
-			}
+			assert.OK(t, err, "row %v", row)
 			return n
 		}
 		const path, op, status, start, duration, latency = 1, 2, 3, 4, 5, 6
 		created, began, took := make(map[string]int64), make(map[string]int64), make(map[string]int64)
 		read, later := 0, 0
 		for _, row := range rows {
-			if row[status] != "4" {
-				t.Fatalf("row %v: not a success", row)
-			}
+			assert.Must(t, row[status] == "4", "row %v: not a success", row)
 			if row[op] == "1" {
 				began[row[path]] = number(row, start)
 				created[row[path]] = number(row, start) + number(row, duration)
 				continue
 			}
 			acked, ok := created[row[path]]
-			if !ok || row[op] != "2" {
-				t.Fatalf("row %v: read before it was created", row)
-			}
+			assert.Must(t, ok && row[op] == "2", "row %v: read before it was created", row)
 			took[row[path]] = number(row, start) + number(row, latency) - acked
 			if read++; number(row, start)+number(row, latency) > acked {
 				later++
@@ -124,9 +113,7 @@ func TestMongooseScenarios(t *testing.T) {
 					t.Errorf("%+v does not have the headers %s", r, want)
 				}
 			}
-			if varies := file == "header_expressions.js"; varies != (len(different) > 1) {
-				t.Errorf("%d different headers", len(different))
-			}
+			assert.Equal(t, file == "header_expressions.js", (len(different) > 1), "%d different headers", len(different))
 		})
 	}
 

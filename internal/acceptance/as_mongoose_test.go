@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -39,9 +40,7 @@ func results(t *testing.T, out string) map[string]string {
 	_, text, ok := strings.Cut(out, "---\n# Results ####")
 	_, text, ok2 := strings.Cut(text, "\n")
 	text, after, ok3 := strings.Cut(text, "\n...\n")
-	if !ok || !ok2 || !ok3 || after != "" {
-		t.Fatalf("no results in\n%s", out)
-	}
+	assert.Must(t, ok && ok2 && ok3 && after == "", "no results in\n%s", out)
 	found := make(map[string]string)
 	var above [3]string
 	line := regexp.MustCompile(`^((?:- |  )(?:  ){0,2})([A-Z][^:]*): *(\S*)$`)
@@ -63,9 +62,7 @@ func results(t *testing.T, out string) map[string]string {
 func (r mongooseStep) number(t *testing.T, label string) float64 {
 	t.Helper()
 	x, err := strconv.ParseFloat(r.results[label], 64)
-	if err != nil {
-		t.Fatalf("%s: %v, of %v", label, err, r.results)
-	}
+	assert.OK(t, err, "%s: , of %v", label, r.results)
 	return x
 }
 
@@ -81,9 +78,7 @@ type mongooseStep struct {
 func (r mongooseStep) row(t *testing.T, name string) map[string]string {
 	t.Helper()
 	all := testkit.CSV(t, filepath.Join(r.dir, name))
-	if len(all) != 2 {
-		t.Fatalf("%s: %d lines", name, len(all))
-	}
+	assert.Must(t, len(all) == 2, "%s: %d lines", name, len(all))
 	row := make(map[string]string)
 	for i, column := range all[0] {
 		row[column] = all[1][i]
@@ -96,19 +91,13 @@ func (r mongooseStep) row(t *testing.T, name string) map[string]string {
 func TestMongooseTyped(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/coming-from/mongoose.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	_, functions, ok := strings.Cut(string(text), "```sh\n")
 	functions, _, ok2 := strings.Cut(functions, "```\n")
-	if !ok || !ok2 {
-		t.Fatal("there are no functions in the document")
-	}
+	assert.Must(t, ok && ok2, "there are no functions in the document")
 	bin := t.TempDir()
 	for _, name := range []string{"carronade", "java", "docker"} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\nprintf '%s|' "+name+` "$@"`+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\nprintf '%s|' "+name+` "$@"`+"\n"), 0o755))
 	}
 	for typed, want := range map[string]string{
 		`java -jar mongoose-base-4.2.11.jar --item-data-size=1 "--run-comment=two words"`: "carronade|as|mongoose|--item-data-size=1|--run-comment=two words|",
@@ -133,9 +122,7 @@ func TestAsMongoose(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
 	host, port, err := net.SplitHostPort(broker.Bootstrap())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	home := t.TempDir()
 	steps := 0
 	step := func(t *testing.T, args ...string) mongooseStep {
@@ -156,9 +143,7 @@ func TestAsMongoose(t *testing.T) {
 			"TPAvg[op/s]": "Throughput [op/s]/Mean", "BWAvg[MB/s]": "Bandwidth [MB/s]/Mean", "DurationAvg[us]": "Operations Duration [us]/Avg",
 			"DurationMed[us]": "Operations Duration [us]/Med", "LatencyMax[us]": "Operations Latency [us]/Max", "OpType": "Operation Type",
 		} {
-			if total[column] != r.results[label] {
-				t.Errorf("%s: metrics.total.csv has %s, the results %s", label, total[column], r.results[label])
-			}
+			assert.Equal(t, total[column], r.results[label], "%s: metrics.total.csv, the results", label)
 		}
 		return r
 	}
@@ -169,9 +154,7 @@ func TestAsMongoose(t *testing.T) {
 		r := step(t, "--load-batch-size=200", "--load-op-limit-count=2000000", "--storage-driver-threads=1", "--storage-driver-limit-concurrency=0",
 			"--item-data-size=1", "--storage-driver-limit-queue-input=5000", brokers, "--item-output-path="+topic)
 		d, err := parseDocument(string(r.report))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if got := r.number(t, "Operations Count/Successful"); got != float64(d.Totals.Acked) || got != 2_000_000 || float64(broker.EndSum(t, topic)) != got {
 			t.Errorf("%v records, the report has %d and the broker %d", got, d.Totals.Acked, broker.EndSum(t, topic))
 		}
@@ -197,13 +180,9 @@ func TestAsMongoose(t *testing.T) {
 		r := step(t, "--storage-driver-type=kafka", "--storage-net-node-addrs="+host, "--storage-net-node-port="+port, "--item-data-size=1KB", "--load-op-limit-count=100",
 			"--item-output-path=/"+topic, "--output-metrics-trace-persist", "--item-output-file=items.csv", "--storage-driver-record-key-enabled", "--storage-driver-record-headers=a:b")
 		trace, err := os.ReadFile(filepath.Join(r.dir, "op.trace.csv"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		items, err := os.ReadFile(filepath.Join(home, "items.csv"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		row := regexp.MustCompile(`^` + regexp.QuoteMeta(broker.Bootstrap()) + `,(` + topic + `/\w+),1,4,\d{16},(\d+),(\d+),,1024$`)
 		sum, n := 0.0, 0
 		for line := range strings.Lines(string(trace)) {
@@ -253,9 +232,7 @@ func TestAsMongoose(t *testing.T) {
 				Totals    totals
 				Intervals []interval
 			}
-			if err := json.Unmarshal(tt.r.report, &d); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(tt.r.report, &d))
 			acked := uint64(0)
 			for _, iv := range d.Intervals {
 				acked += iv.Acked

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"fmt"
 	"os"
@@ -24,16 +25,12 @@ func equalValues(t *testing.T, addr, topic string, n int) (equal int) {
 	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableClientMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	seen := make(map[string]bool, n)
 	for read := 0; read < n; {
 		fetches := cl.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			t.Fatalf("read %d of %d records: %v", read, n, err)
-		}
+		assert.OK(t, fetches.Err(), "read %d of %d records", read, n)
 		fetches.EachRecord(func(r *kgo.Record) {
 			if read++; seen[string(r.Value)] {
 				equal++
@@ -50,9 +47,7 @@ func awaitRecords(t *testing.T, addr, topic string, n int64) {
 	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.DisableClientMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	for has := int64(0); has < n; {
 		has = 0
@@ -121,13 +116,9 @@ func TestAsKafkaProducerWire(t *testing.T) {
 		run(t, "run", "kafka://"+server.addr+"/fresh-"+codec, "--profile", "java", "--create-topic", "auto", "--payload", "letters", "--size", "100", "--fresh",
 			"--compression", codec, "--count", fmt.Sprint(enoughRecords), "--quiet", "--json-file", file).wantOneOf(t, 0, 3)
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		fresh, err := parseDocument(string(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		got, want := as.wholeRun(), fresh.wholeRun()
 		perRecord, wanted := float64(got.WireBytes)/float64(got.Acked), float64(want.WireBytes)/float64(want.Acked)
 		if e := as.Encoding; e.Events != "fresh" || e.Codec != codec || e.CodecMeasured == nil || *e.CodecMeasured != 1 {

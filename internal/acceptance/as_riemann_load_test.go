@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestAsRiemannLoad runs the command published in 2013, by a link with the script's
@@ -31,9 +32,7 @@ func TestAsRiemannLoad(t *testing.T) {
 			server := startStandin(t, "riemann", "--listen", "127.0.0.1:0", "--discard")
 			dir := t.TempDir()
 			link, file := filepath.Join(dir, "riemann-load.sh"), filepath.Join(dir, "report.json")
-			if err := os.Symlink(program, link); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.Symlink(program, link))
 			s := prepare(t, append(tt.args, server.addr, "--report-json", file)...)
 			s.cmd.Path, s.cmd.Args[0], s.cmd.Dir = link, link, dir
 			s.begin()
@@ -42,13 +41,9 @@ func TestAsRiemannLoad(t *testing.T) {
 			e := s.wait(30*time.Second).want(t, 130)
 
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var d document
-			if err := json.Unmarshal(text, &d); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(text, &d))
 			last := lastBlock(t, e.stdout)
 			for name, want := range map[string]float64{
 				"acks.count":           float64(d.Totals.Acked) / tt.batch,
@@ -70,13 +65,9 @@ func TestAsRiemannLoad(t *testing.T) {
 					t.Errorf("%s is %v, want %v", name, got, want)
 				}
 			}
-			if d.Totals.Acked == 0 {
-				t.Error("nothing was acked")
-			}
+			assert.True(t, d.Totals.Acked != 0, "nothing was acked")
 			folders, _ := filepath.Glob(filepath.Join(dir, "[0-9]*"))
-			if len(folders) != 1 {
-				t.Fatalf("folders of reports: %q", folders)
-			}
+			assert.Must(t, len(folders) == 1, "folders of reports: %q", folders)
 			for name, want := range map[string]float64{
 				"acks": float64(d.Totals.Acked) / tt.batch, "event-acks": float64(d.Totals.Acked), "sends": float64(d.Totals.Batches),
 				"throughput": float64(d.Totals.WireBytes), "unacked": 0, "rtt": -1,
@@ -86,9 +77,7 @@ func TestAsRiemannLoad(t *testing.T) {
 					t.Fatalf("%s.csv has %d rows, want one per second", name, n)
 				}
 				for i, row := range rows {
-					if row[0] != float64(i+1) {
-						t.Errorf("%s.csv: row %d is of second %v", name, i+1, row[0])
-					}
+					assert.Equal(t, row[0], float64(i+1), "%s.csv: row %d is of second", name, i+1)
 				}
 				if got := rows[len(rows)-1][1]; want >= 0 && got != want {
 					t.Errorf("%s.csv ends with %v, want %v", name, got, want)
@@ -107,9 +96,7 @@ func TestAsRiemannLoad(t *testing.T) {
 func lastBlock(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	_, block, ok := strings.Cut(text[max(strings.LastIndex(text, "====\n"), 0):], "\n")
-	if !ok {
-		t.Fatalf("no block:\n%.2000s", text)
-	}
+	assert.Must(t, ok, "no block:\n%.2000s", text)
 	out, metric := map[string]float64{}, ""
 	for line := range strings.Lines(block) {
 		line = strings.TrimRight(line, "\n")
@@ -125,9 +112,7 @@ func lastBlock(t *testing.T, text string) map[string]float64 {
 		}
 		value, _, _ = strings.Cut(strings.TrimSuffix(value, "s"), " ")
 		v, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			t.Errorf("%s: %v", line, err)
-		}
+		assert.True(t, err == nil, "%s: %v", line, err)
 		out[metric+"."+strings.TrimSpace(name)] = v
 	}
 	return out
@@ -140,9 +125,7 @@ func csvRows(t *testing.T, path string) (out [][]float64) {
 		var numbers []float64
 		for _, cell := range row {
 			v, err := strconv.ParseFloat(cell, 64)
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
+			assert.OK(t, err, "%s", path)
 			numbers = append(numbers, v)
 		}
 		out = append(out, numbers)

@@ -12,15 +12,14 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
 // decode parses a document that the program printed.
 func decode(t *testing.T, text string, to any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), to); err != nil {
-		t.Fatalf("%v in\n%.2000s", err, text)
-	}
+	assert.OK(t, json.Unmarshal([]byte(text), to), "in\n%.2000s", text)
 }
 
 // A collatedGroup is a group in the output of collate --json.
@@ -94,17 +93,13 @@ func TestSeedCollate(t *testing.T) {
 	}
 
 	groups := collate(t, place, "no-rum", "branch=trace-apm-server")
-	if len(groups) != 2 {
-		t.Fatalf("%d groups, want one for each concurrency", len(groups))
-	}
+	assert.Must(t, len(groups) == 2, "%d groups, want one for each concurrency", len(groups))
 	for i, concurrency := range []string{"20", "1"} { // the newest first
 		g := groups[i]
 		if g.equal("concurrency") != concurrency || g.equal("branch") != "trace-apm-server" || g.equal("events") != "10" {
 			t.Errorf("group %d shares %+v", i+1, g.Equal)
 		}
-		if len(g.Rows) != 2 {
-			t.Fatalf("group %d has %d rows, want two", i+1, len(g.Rows))
-		}
+		assert.Must(t, len(g.Rows) == 2, "group %d has %d rows, want two", i+1, len(g.Rows))
 		for k, on := range []string{"false", "true"} {
 			r := g.Rows[k]
 			if id := ids[concurrency+" "+on]; fmt.Sprint(r.Value) != on || !slices.Equal(r.Reports, []string{id}) {
@@ -122,15 +117,11 @@ func TestSeedCollate(t *testing.T) {
 		at := 0
 		for _, name := range append(slices.Clone(seedColumns), "no-rum") {
 			i := strings.Index(l[at:], name)
-			if i < 0 {
-				t.Fatalf("no column %q in its place in %q", name, l)
-			}
+			assert.Must(t, i >= 0, "no column %q in its place in %q", name, l)
 			at += i + len(name)
 		}
 	}
-	if strings.Count(text, "report id") != 2 {
-		t.Errorf("want two tables:\n%s", text)
-	}
+	assert.Equal(t, strings.Count(text, "report id"), 2, "want two tables:\n%s", text)
 
 	// The newest report is compared with earlier ones, and there are none.
 	run(t, "verify", "-n", "168h", "branch=trace-apm-server", "duration=500ms", "events=10", "spans=10", "frames=10", "concurrency=1", "limit=-1", "--untrusted", "--store", place).
@@ -159,9 +150,7 @@ func TestSeedCollate(t *testing.T) {
 			{"report", "table", "--side", "produce", "--as", "csv"},
 		} {
 			local := run(t, append(args, "--store", place)...).want(t, 0).stdout
-			if got := run(t, append(args, "--store", remote)...).want(t, 0).stdout; got != local {
-				t.Errorf("%v differs:\n%s\nfrom the file:\n%s", args, got, local)
-			}
+			assert.Equal(t, run(t, append(args, "--store", remote)...).want(t, 0).stdout, local, "%v differs\nfrom the file", args)
 		}
 	})
 }
@@ -236,12 +225,8 @@ func TestSeedSeries(t *testing.T) {
 	table := func(side string) (out []map[string]float64) {
 		text := run(t, "report", "table", "--side", side, "--as", "csv", "--store", place).want(t, 0).stdout
 		all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(all) != 1+len(counts) {
-			t.Fatalf("%d lines to %s, want one for each of %v:\n%s", len(all)-1, side, counts, text)
-		}
+		assert.OK(t, err)
+		assert.Must(t, len(all) == 1+len(counts), "%d lines to %s, want one for each of %v:\n%s", len(all)-1, side, counts, text)
 		for _, line := range all[1:] {
 			row := map[string]float64{}
 			for i, cell := range line {
@@ -273,8 +258,6 @@ func TestSeedSeries(t *testing.T) {
 	for _, want := range []string{
 		"| count | MB/s | avg | max | p50 | p95 | p99 | p99.9 |", "| start | end | MB | MB/s | nMsg | nMsg/s |", "| 10,000 |", "| 100,000 |",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
+		assert.True(t, strings.Contains(text, want), "no %q in\n%s", want, text)
 	}
 }

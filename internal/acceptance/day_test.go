@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestDay runs examples/day.sh, a day's work of a new user. The script itself requires the exit
@@ -22,9 +23,7 @@ func TestDay(t *testing.T) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its servers
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("examples/day.sh: %v\n%s", err, out)
-	}
+	assert.OK(t, err, "examples/day.sh: \n%s", out)
 	for _, want := range []string{
 		`holds +verify: nothing was lost or altered`, // the demo
 		`holds +p99 < 1 s: |holds\? +p99 < 1 s: `,
@@ -40,8 +39,6 @@ func TestDay(t *testing.T) {
 		`batches`,
 		`(?m)^day.sh: done$`,
 	} {
-		if !regexp.MustCompile(want).Match(out) {
-			t.Errorf("examples/day.sh does not print %s:\n%s", want, out)
-		}
+		assert.True(t, regexp.MustCompile(want).Match(out), "examples/day.sh does not print %s:\n%s", want, out)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -60,9 +61,7 @@ func TestDelivery(t *testing.T) {
 		return
 	}
 	batches, records := broker.Node(1).Dump(t, topics...), broker.Consume(t, deliveredEvents*len(sent), topics...)
-	if len(records) != deliveredEvents*len(sent) {
-		t.Errorf("the console consumer printed %d events, want %d", len(records), deliveredEvents*len(sent))
-	}
+	assert.Equal(t, len(records), deliveredEvents*len(sent), "the console consumer printed events")
 	for _, d := range sent {
 		t.Run(d.name, func(t *testing.T) {
 			of := slices.DeleteFunc(slices.Clone(batches), func(b kafkatest.Batch) bool { return b.Topic != d.topic })
@@ -90,9 +89,7 @@ func (d *delivery) send(t *testing.T, broker *kafkatest.Cluster) {
 	if d.all.Acked != deliveredEvents || doc.Totals.Acked != deliveredEvents || d.all.Sent != deliveredEvents {
 		t.Errorf("totals: %+v, want %d acked", doc.Totals.counts, deliveredEvents)
 	}
-	if got := broker.EndSum(t, d.topic); got != int64(d.all.Acked) {
-		t.Errorf("the end offsets grew by %d, acked are %d", got, d.all.Acked)
-	}
+	assert.Equal(t, broker.EndSum(t, d.topic), int64(d.all.Acked), "the end offsets grew by, acked are %d", d.all.Acked)
 }
 
 // checkRecords checks the records of a delivery that Kafka's consumer found, among all.
@@ -115,12 +112,8 @@ func (d *delivery) checkRecords(t *testing.T, records []kafkatest.Record) {
 		}
 		eventBytes += uint64(len(r.Key) + len(r.Value) + len(headers) - len(":,:"))
 	}
-	if len(seen) != deliveredEvents {
-		t.Errorf("the console consumer printed %d events with the headers %s, want %d", len(seen), headers, deliveredEvents)
-	}
-	if d.all.Bytes != eventBytes {
-		t.Errorf("the report counts %d bytes of events, Kafka's consumer %d", d.all.Bytes, eventBytes)
-	}
+	assert.Equal(t, len(seen), deliveredEvents, "the console consumer printed events with the headers %s", headers)
+	assert.Equal(t, d.all.Bytes, eventBytes, "the report counts bytes of events, Kafka's consumer")
 }
 
 // checkBatches compares what DumpLogSegments found with what was sent.
@@ -136,9 +129,7 @@ func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec str
 	compressed, count := 0, 0
 	for _, b := range batches {
 		at := fmt.Sprintf("partition %d, batch at %d", b.Partition, b.Base)
-		if !b.Valid {
-			t.Errorf("%s: its checksum is wrong", at)
-		}
+		assert.True(t, b.Valid, "%s: its checksum is wrong", at)
 		if b.Base != ends[b.Partition] || b.Last-b.Base+1 != int64(b.Count) || len(b.Records) != b.Count {
 			t.Errorf("%s: offsets %d to %d, claims %d records, contains %d, expected to begin at %d", at, b.Base, b.Last, b.Count, len(b.Records), ends[b.Partition])
 		}
@@ -161,16 +152,10 @@ func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec str
 		}
 		next[w] = b.BaseSequence + b.Count
 	}
-	if count != events {
-		t.Errorf("the segments contain %d events, want %d", count, events)
-	}
+	assert.Equal(t, count, events, "the segments contain events")
 	// A client may leave a batch uncompressed if it would not shrink.
-	if compressed*2 < len(batches) {
-		t.Errorf("%d of %d batches are compressed with %s", compressed, len(batches), codec)
-	}
-	if len(ends) != 3 {
-		t.Errorf("%d partitions were written, want 3", len(ends))
-	}
+	assert.True(t, compressed*2 >= len(batches), "%d of %d batches are compressed with %s", compressed, len(batches), codec)
+	assert.Equal(t, len(ends), 3, "partitions were written")
 }
 
 // TestVerify sends to a topic that contains an older run's records and reads back
@@ -188,13 +173,9 @@ func TestVerify(t *testing.T) {
 				all := d.wholeRun()
 				d.checkLedger(t, all.Acked)
 				end := broker.EndSum(t, topic)
-				if got := uint64(end - before); got != all.Acked {
-					t.Errorf("the end offsets grew by %d, acked are %d", got, all.Acked)
-				}
+				assert.Equal(t, uint64(end-before), all.Acked, "the end offsets grew by, acked")
 				before = end
-				if d.Totals.Offered != 20_000 {
-					t.Errorf("the measurement offered %d events, want 20000", d.Totals.Offered)
-				}
+				assert.Equal(t, d.Totals.Offered, 20_000, "the measurement offered events")
 			})
 		}
 	}
@@ -248,9 +229,7 @@ func TestConsume(t *testing.T) {
 		t.Parallel()
 		d := run(t, "run", topicURL(broker, topic), "--op", "consume", "--engine", "client", "--group", topic, "--clients", "2",
 			"--count", strconv.Itoa(events), "--idle-timeout", "15s", "--json", "--quiet").succeeded(t).document(t)
-		if d.Totals.Consumed != events {
-			t.Errorf("the group consumed %d events, want %d", d.Totals.Consumed, events)
-		}
+		assert.Equal(t, d.Totals.Consumed, events, "the group consumed events")
 	})
 }
 
@@ -272,9 +251,7 @@ func TestRoundTrip(t *testing.T) {
 			topic := broker.CreateTopic(t, 2, 1)
 			d := run(t, append([]string{"run", topicURL(broker, topic), "--op", "roundtrip", "--rate", "2000/s", "--for", "2s", "--json", "--quiet"}, tt.flags...)...).
 				succeeded(t).document(t)
-			if d.Totals.Acked != 4000 {
-				t.Errorf("acked %d events, want 4000", d.Totals.Acked)
-			}
+			assert.Equal(t, d.Totals.Acked, 4000, "acked events")
 			switch e2e := d.EndToEnd; {
 			case e2e == nil:
 				t.Error("the report has no end_to_end")
@@ -283,9 +260,7 @@ func TestRoundTrip(t *testing.T) {
 			case d.Response == nil || e2e.P50US <= 0 || e2e.MaxUS < e2e.P50US:
 				t.Errorf("end_to_end: %+v", *e2e)
 			}
-			if got := broker.EndSum(t, topic); got != 4000 {
-				t.Errorf("the end offsets grew by %d, want 4000", got)
-			}
+			assert.Equal(t, broker.EndSum(t, topic), 4000, "the end offsets grew by")
 		})
 	}
 	t.Run("concurrency", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -165,9 +166,7 @@ var requiredNames = []string{
 func (e ended) document(t testing.TB) *document {
 	t.Helper()
 	d, err := parseDocument(e.stdout)
-	if err != nil {
-		t.Fatalf("%v\nstderr:\n%.4000s\nstdout:\n%.2000s", err, e.stderr, e.stdout)
-	}
+	assert.OK(t, err, "stderr:\n%.4000s\nstdout:\n%.2000s", e.stderr, e.stdout)
 	return d
 }
 
@@ -315,9 +314,7 @@ func TestConserved(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bad := strings.Replace(good, tt.from, tt.to, 1)
-			if bad == good {
-				t.Fatal("the case changes nothing")
-			}
+			assert.Must(t, bad != good, "the case changes nothing")
 			if _, err := parseDocument(bad); err == nil {
 				t.Error("the checks found nothing")
 			}

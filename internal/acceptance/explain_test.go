@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -39,9 +40,7 @@ func explained(t *testing.T, place string) (hits, of int, text string) {
 	t.Helper()
 	var x explanation
 	decode(t, run(t, "explain", "--store", place, "--json").want(t, 0).stdout, &x)
-	if x.Schema != "carronade.explain/1" {
-		t.Errorf("the schema is %q", x.Schema)
-	}
+	assert.Equal(t, x.Schema, "carronade.explain/1", "the schema")
 	for _, g := range x.Groups {
 		for _, f := range g.Findings {
 			if f.From == "system" && f.Name == "GC pause" {
@@ -58,9 +57,7 @@ func TestExplainPauses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	place, log := filepath.Join(dir, "r.db"), filepath.Join(dir, "gc.log")
-	if err := os.WriteFile(log, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(log, nil, 0o600))
 	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:1")
 	s := start(t, "run", "kafka://"+server.addr+"/t", "--rate", "500/s", "--for", "11s", "--store", place,
 		"--system-pid", strconv.Itoa(server.cmd.Process.Pid), "--system-gc-log", log)
@@ -71,9 +68,7 @@ func TestExplainPauses(t *testing.T) {
 		pause(t, time.Duration(after)*time.Millisecond)
 		began := time.Now()
 		for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
-			if err := server.cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, server.cmd.Process.Signal(sig))
 			if sig == syscall.SIGSTOP {
 				pause(t, length)
 			}
@@ -85,24 +80,18 @@ func TestExplainPauses(t *testing.T) {
 	}
 	s.wait(runTimeout).wantOneOf(t, 0, 3) // a busy machine may make it untrusted
 	hits, of, text := explained(t, place)
-	if hits < stalls-1 {
-		t.Errorf("%d of %d incidents are explained by the %d pauses:\n%s", hits, of, stalls, text)
-	}
+	assert.True(t, hits >= stalls-1, "%d of %d incidents are explained by the %d pauses:\n%s", hits, of, stalls, text)
 }
 
 // appendLine adds a line to a file, as a JVM does.
 func appendLine(t *testing.T, name, line string) {
 	t.Helper()
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if _, err := fmt.Fprintln(f, line); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, f.Close())
 }
 
 // TestExplainKafka: full collections that jcmd forces in a real Kafka explain the stalls and the
@@ -134,7 +123,5 @@ func TestExplainKafka(t *testing.T) {
 	s.wait(runTimeout).wantOneOf(t, 0, 3)
 	hits, of, text := explained(t, place)
 	t.Logf("%d of %d incidents coincide with %d forced collections:\n%s", hits, of, forced, text)
-	if hits < forced/2 {
-		t.Errorf("%d incidents are explained by the %d collections", hits, forced)
-	}
+	assert.True(t, hits >= forced/2, "%d incidents are explained by the %d collections", hits, forced)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -54,9 +55,7 @@ func TestLeaderKilled(t *testing.T) {
 			d := ends[engine].succeeded(t).document(t)
 			all := d.wholeRun()
 			d.checkLedger(t, all.Acked)
-			if d.Totals.Offered != 30_000 {
-				t.Errorf("offered %d events, want 30000", d.Totals.Offered)
-			}
+			assert.Equal(t, d.Totals.Offered, 30_000, "offered events")
 			if got := c.EndSum(t, topics[engine]); got != int64(all.Acked+d.Ledger.Recovered) {
 				t.Errorf("the end offsets grew by %d; acked are %d, recovered %d", got, all.Acked, d.Ledger.Recovered)
 			}
@@ -89,12 +88,8 @@ func TestLeaderMoved(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			d := sessions[engine].wait(runTimeout).succeeded(t).document(t)
 			d.checkLedger(t, 8000)
-			if d.Totals.Failed+d.Totals.Unknown != 0 {
-				t.Errorf("a moved leader cost events: %+v, %+v", d.Totals.counts, d.Failures)
-			}
-			if got := c.EndSum(t, topics[engine]); got != 8000 {
-				t.Errorf("the end offsets grew by %d, want 8000", got)
-			}
+			assert.Equal(t, d.Totals.Failed+d.Totals.Unknown, 0, "a moved leader cost events: %+v, %+v", d.Totals.counts, d.Failures)
+			assert.Equal(t, c.EndSum(t, topics[engine]), 8000, "the end offsets grew by")
 		})
 	}
 }
@@ -157,9 +152,7 @@ func TestRestarted(t *testing.T) {
 			for _, i := range last {
 				acked += i.Acked
 			}
-			if acked == 0 {
-				t.Errorf("nothing was acked in the last intervals: %+v", last)
-			}
+			assert.True(t, acked != 0, "nothing was acked in the last intervals: %+v", last)
 			all := d.wholeRun()
 			got := uint64(c.EndSum(t, topics[engine]))
 			// franz-go, as applications use it, sends a batch again if the connection
@@ -167,9 +160,7 @@ func TestRestarted(t *testing.T) {
 			if got < all.Acked || engine == "wire" && got > all.Acked+all.Unknown {
 				t.Errorf("the end offsets grew by %d; acked %d, unknown %d", got, all.Acked, all.Unknown)
 			}
-			if all.Failed+all.Unknown > 0 && len(d.Failures) == 0 {
-				t.Error("no failure is named")
-			}
+			assert.True(t, all.Failed+all.Unknown <= 0 || len(d.Failures) != 0, "no failure is named")
 			if d.Stall.LongestS < 0.5 && all.Unknown == 0 && all.Failed == 0 && (d.Response == nil || d.Response.MaxUS < 1e6) {
 				t.Errorf("the report does not show the dead broker: %+v", d.Stall)
 			}
@@ -208,9 +199,7 @@ func TestFrozen(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := tt.run.wait(runTimeout).succeeded(t).document(t)
 
-			if d.Response == nil || d.Queueing == nil || d.Service == nil {
-				t.Fatal("the report has no response, queueing or service")
-			}
+			assert.Must(t, d.Response != nil && d.Queueing != nil && d.Service != nil, "the report has no response, queueing or service")
 			d.checkFreeze(t, freeze, measurement, 1.05)
 			if d.Response.Count != 45_000 || d.Totals.Acked != 45_000 {
 				t.Errorf("response counts %d events, acked are %d, want 45000", d.Response.Count, d.Totals.Acked)
@@ -250,9 +239,7 @@ func TestTooLarge(t *testing.T) {
 			if d.Totals.Acked != 0 || d.Totals.Failed != 20 || d.failed("too-large") != 20 {
 				t.Errorf("totals %+v, failures %+v: want 20 events too-large", d.Totals.counts, d.Failures)
 			}
-			if got := broker.EndSum(t, topic); got != 0 {
-				t.Errorf("%d records arrived nevertheless", got)
-			}
+			assert.Equal(t, broker.EndSum(t, topic), 0, "records arrived nevertheless")
 		})
 	}
 	t.Run("a limit is exceeded", func(t *testing.T) {

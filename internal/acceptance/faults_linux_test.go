@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -33,9 +34,7 @@ func scores(t *testing.T, d *document, name string) (fault, heal faultScore) {
 		t.Logf("  the worst, %s", s.Lanes[s.Worst].times())
 		t.Logf("  baseline %+v", s.Baseline)
 	}
-	if fault.Kind != "fault" || heal.Kind != "heal" {
-		t.Errorf("got a %s and a %s", fault.Kind, heal.Kind)
-	}
+	assert.True(t, fault.Kind == "fault" && heal.Kind == "heal", "got a %s and a %s", fault.Kind, heal.Kind)
 	return fault, heal
 }
 
@@ -59,9 +58,7 @@ func TestSlowNetworkOfKafka(t *testing.T) {
 		// The delay lasts for ten seconds, and what became due up to then is late.
 		within(t, "in limit", fault.Whole.Back, 5, 20)
 	}
-	if d.Totals.Failed+d.Totals.Unknown > 0 {
-		t.Errorf("a slow network cost events: %+v", d.Failures)
-	}
+	assert.True(t, d.Totals.Failed+d.Totals.Unknown <= 0, "a slow network cost events: %+v", d.Failures)
 }
 
 // TestLostPacketsOfKafka drops packets that arrive at a real Kafka with three nodes, which has a
@@ -83,9 +80,7 @@ func TestLostPacketsOfKafka(t *testing.T) {
 	// A lost packet is sent again after 200 ms, and then later and later: with six of ten lost, some
 	// partition stands still for seconds.
 	within(t, "blackout of the worst partition", worst.Blackout, 0.5, 40)
-	if worst.Over == 0 {
-		t.Error("no event was late")
-	}
+	assert.True(t, worst.Over != 0, "no event was late")
 	if out, err := exec.Command("ip", "netns", "exec", m.name, "iptables", "-S", "INPUT").CombinedOutput(); err != nil || strings.Contains(string(out), "carronade") {
 		t.Errorf("the rule is still there: %v: %s", err, out)
 	}
@@ -134,9 +129,7 @@ func TestNodeOfKafka(t *testing.T) {
 			worst := fault.Lanes[fault.Worst]
 			// The others notice after 4 s that a node is gone, and then lead its partitions.
 			within(t, "blackout of the worst partition", worst.Blackout, 0.5, 30)
-			if d.Totals.Acked == 0 {
-				t.Error("nothing was acked")
-			}
+			assert.True(t, d.Totals.Acked != 0, "nothing was acked")
 			t.Logf("problems %q", d.Problems)
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -77,9 +78,7 @@ type faultScore struct {
 // within checks a time of a score.
 func within(t *testing.T, what string, got *faultTime, low, high float64) {
 	t.Helper()
-	if got == nil || got.More || got.S < low || got.S > high {
-		t.Errorf("%s: got %+v, want %v s to %v s", what, got, low, high)
-	}
+	assert.True(t, got != nil && !got.More && got.S >= low && got.S <= high, "%s: got %+v, want %v s to %v s", what, got, low, high)
 }
 
 // TestFaultOfStandin: a run stops the system that it started for two seconds, and its score says
@@ -102,9 +101,7 @@ func TestFaultOfStandin(t *testing.T) {
 	if len(fault.Lanes) != 4 || fault.Worst < 0 {
 		t.Errorf("there are scores of %d partitions, the worst %d", len(fault.Lanes), fault.Worst)
 	}
-	if fault.Baseline.Why == "" {
-		t.Error("two seconds are a baseline")
-	}
+	assert.True(t, fault.Baseline.Why != "", "two seconds are a baseline")
 }
 
 // TestFaultOfReading: a run that only reads stops the system for two seconds and lets it go on, while
@@ -119,9 +116,7 @@ func TestFaultOfReading(t *testing.T) {
 			t.Parallel()
 			s := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:4")
 			writer := exec.Command(program, "run", "kafka://"+s.addr+"/t", "--rate", "500/s", "--for", "60s", "--quiet", "--no-store")
-			if err := testkit.Launch(writer); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, testkit.Launch(writer))
 			t.Cleanup(func() { _ = writer.Process.Kill(); _ = writer.Wait() })
 			d := run(t, "run", "kafka://"+s.addr+"/t", "--op", "consume", "--engine", engine, "--for", "7s", "--json", "--slo", "outage<20s", "--slo", "longest-stall<20s",
 				"--fault", fmt.Sprintf("3s:stop=pid:%d,2s", s.cmd.Process.Pid)).wantOneOf(t, 0, 3).document(t)
@@ -162,13 +157,9 @@ func TestKilledNode(t *testing.T) {
 	if d.Faults == nil || len(d.Faults.Scores) != 1 {
 		t.Fatalf("got the scores %+v, want that of a fault", d.Faults)
 	}
-	if d.Totals.Offered != 4000 {
-		t.Errorf("offered %d events of 4000: the run ended with its system", d.Totals.Offered)
-	}
+	assert.Equal(t, d.Totals.Offered, 4000, "offered events of 4000: the run ended with its system")
 	for _, reason := range d.Trust.Reasons {
-		if strings.Contains(reason, "ended by itself") {
-			t.Errorf("the run killed it: %s", reason)
-		}
+		assert.True(t, !strings.Contains(reason, "ended by itself"), "the run killed it: %s", reason)
 	}
 	t.Logf("the whole:%s", d.Faults.Scores[0].Whole.times())
 }
@@ -194,9 +185,7 @@ func TestFaultsThatCannotBeMade(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := run(t, append([]string{"run", "null://", "--rate", "100/s", "--for", "2s", "--no-store"}, tt.flags...)...).want(t, 2)
-			if e.stdout != "" {
-				t.Errorf("it has a report: %.200s", e.stdout)
-			}
+			assert.Equal(t, e.stdout, "", "it has a report")
 			e.says(t, tt.want)
 		})
 	}
@@ -211,14 +200,10 @@ func TestExecMarks(t *testing.T) {
 	for _, s := range d.Faults.Scores {
 		if s.Kind == "fault" {
 			found = true
-			if s.AtS < 1.4 || s.BoundS < 0.4 {
-				t.Errorf("a command of a second at 1 s is marked at %v s ± %v s", s.AtS, s.BoundS)
-			}
+			assert.True(t, s.AtS >= 1.4 && s.BoundS >= 0.4, "a command of a second at 1 s is marked at %v s ± %v s", s.AtS, s.BoundS)
 		}
 	}
-	if !found {
-		t.Errorf("the command is not among %+v", d.Faults.Scores)
-	}
+	assert.True(t, found, "the command is not among %+v", d.Faults.Scores)
 }
 
 // TestFaultScores stops and kills the leader of most partitions of a real Kafka with three nodes, at
@@ -242,13 +227,9 @@ func TestFaultScores(t *testing.T) {
 					"--fault", "35s:" + action,
 				}, load.flags...)...).wantOneOf(t, 0, 1, 3, 4).document(t)
 				revive(t, c)
-				if d.Faults == nil || len(d.Faults.Scores) == 0 {
-					t.Fatal("the score is missing")
-				}
+				assert.Must(t, d.Faults != nil && len(d.Faults.Scores) != 0, "the score is missing")
 				s := d.Faults.Scores[0]
-				if len(s.Lanes) != 6 {
-					t.Fatalf("%d partitions have scores, want 6", len(s.Lanes))
-				}
+				assert.Must(t, len(s.Lanes) == 6, "%d partitions have scores, want 6", len(s.Lanes))
 				worst := s.Lanes[s.Worst]
 				t.Logf("%s, whole:%s", s.Name, s.Whole.times())
 				t.Logf("the worst, %s", worst.times())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -58,9 +59,7 @@ func TestFindOfTargets(t *testing.T) {
 			if a.Holds > capacity*(1+within) || a.Ending == "found" && (a.Fails < capacity*(1-2*within) || a.Bottleneck == nil) {
 				t.Errorf("got %+v, want an interval around %v", a, capacity)
 			}
-			if len(a.Trials) < 4 {
-				t.Errorf("got %+v", a)
-			}
+			assert.True(t, len(a.Trials) >= 4, "got %+v", a)
 		})
 	}
 }
@@ -93,9 +92,7 @@ func TestFindOfKafka(t *testing.T) {
 			e := start(t, append([]string{"find", "--quiet"}, tt.args(t)...)...).wait(8*time.Minute).wantOneOf(t, 0, 3, 4)
 			t.Logf("exit code %d in %v\n%s%s", e.code, e.elapsed, e.stdout, e.stderr)
 			for _, want := range []string{"/s", "trials in ", "carronade report list label.find="} {
-				if !strings.Contains(e.stdout, want) {
-					t.Errorf("%q is missing in the answer:\n%s", want, e.stdout)
-				}
+				assert.True(t, strings.Contains(e.stdout, want), "%q is missing in the answer:\n%s", want, e.stdout)
 			}
 		})
 	}

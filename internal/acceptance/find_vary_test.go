@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -75,9 +76,7 @@ func TestFindCeilingsOfKafka(t *testing.T) {
 	}
 	t.Log(e.stdout)
 	for _, row := range []string{"acks 1 \u2192 all ", "compression none \u2192 lz4 ", "batch-size 16KiB \u2192 256KiB ", "acks \u00d7 batch-size ", "best cell"} {
-		if !strings.Contains(e.stdout, row) {
-			t.Errorf("the table has no row %q", row)
-		}
+		assert.True(t, strings.Contains(e.stdout, row), "the table has no row %q", row)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/trace"
 	"carronade/measure"
 )
@@ -41,9 +42,7 @@ func fireRaw(t *testing.T, agents int, flags ...string) (d *document, all, respo
 	var acked uint64
 	for _, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(folder, "*.parquet"))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("traces of an agent: %v, %v", files, err)
-		}
+		assert.Must(t, err == nil && len(files) == 1, "traces of an agent: %v, %v", files, err)
 		err = trace.Read(files[0], func(_ time.Time, r *trace.Row) error {
 			if r.Acked > 0 {
 				all = append(all, time.Duration(r.Done-*r.Sent))
@@ -52,9 +51,7 @@ func fireRaw(t *testing.T, agents int, flags ...string) (d *document, all, respo
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 	if acked != d.Totals.Acked || uint64(len(all)) != d.Service.Count {
 		t.Errorf("the traces have %d acked events in %d batches, the report %d in %d", acked, len(all), d.Totals.Acked, d.Service.Count)

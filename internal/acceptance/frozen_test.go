@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"slices"
 	"testing"
 	"time"
@@ -46,12 +47,8 @@ func (d *document) checkFreeze(t *testing.T, f frozen, measurement time.Duration
 func (d *document) checkQueueing(t *testing.T, f frozen, queueing bool) {
 	t.Helper()
 	got := d.Queueing.MaxUS / 1e6
-	if queueing && got < f.least.Seconds()*0.9 {
-		t.Errorf("queueing is %.3f s at most: it lacks the waiting for the bound", got)
-	}
-	if !queueing && got > f.least.Seconds()*0.5+d.Freezes.TotalS {
-		t.Errorf("queueing is %.3f s at most though the bound is wide", got)
-	}
+	assert.True(t, !queueing || got >= f.least.Seconds()*0.9, "queueing is %.3f s at most: it lacks the waiting for the bound", got)
+	assert.True(t, queueing || got <= f.least.Seconds()*0.5+d.Freezes.TotalS, "queueing is %.3f s at most though the bound is wide", got)
 }
 
 // TestStopped: a generator that is stopped and continued reports that as its longest
@@ -75,13 +72,9 @@ func TestStopped(t *testing.T) {
 			d := s.wait(runTimeout).wantOneOf(t, 0, 3).document(t)
 			// A busy machine may stop it too, even for longer; that has another cause.
 			i := slices.IndexFunc(d.Freezes.Longest, func(f freeze) bool { return f.Cause == "stopped and continued" })
-			if i < 0 || d.Freezes.Count == 0 {
-				t.Fatalf("the freeze is not listed, or not with its cause: %+v", d.Freezes)
-			}
+			assert.Must(t, i >= 0 && d.Freezes.Count != 0, "the freeze is not listed, or not with its cause: %+v", d.Freezes)
 			f := d.Freezes.Longest[i]
-			if f.Who != "process" {
-				t.Errorf("got %q frozen, want the process", f.Who)
-			}
+			assert.Equal(t, f.Who, "process", "frozen")
 			if f.LengthS < stopped.least.Seconds()*0.8 || f.LengthS > stopped.most.Seconds()+5 {
 				t.Errorf("got a freeze of %v s, want %v to %v", f.LengthS, stopped.least, stopped.most)
 			}

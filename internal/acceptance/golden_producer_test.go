@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -43,9 +44,7 @@ const producerRates = `(?P<rate>\d+\.\d{6}) records/sec \((?P<mb>\d+\.\d\d) MB/s
 // wantRecords checks that a topic has n records.
 func wantRecords(n int64) func(*testing.T, *kafkatest.Cluster, string, side) {
 	return func(t *testing.T, broker *kafkatest.Cluster, topic string, s side) {
-		if got := broker.EndSum(t, topic); got != n {
-			t.Errorf("%s: the topic has %d records, want %d", s.who, got, n)
-		}
+		assert.Equal(t, broker.EndSum(t, topic), n, "%s: the topic records", s.who)
 	}
 }
 

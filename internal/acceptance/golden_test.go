@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -192,9 +193,7 @@ func (g *golden) ourCommand(t *testing.T, ctx context.Context, args []string) *e
 	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"as", g.tool}, args)...)
 	if g.linked {
 		link := filepath.Join(t.TempDir(), g.tool+".sh")
-		if err := os.Symlink(program, link); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Symlink(program, link))
 		cmd = exec.CommandContext(ctx, link, args...)
 	}
 	home := t.TempDir()
@@ -240,9 +239,7 @@ func (g *golden) runSide(t *testing.T, broker *kafkatest.Cluster, dir, who strin
 		t.Errorf("%s: exit %d, want %d", who, s.code, g.code)
 	}
 	for _, words := range g.says {
-		if s.where(words) == "" {
-			t.Errorf("%s does not print %q", who, words)
-		}
+		assert.True(t, s.where(words) != "", "%s does not print %q", who, words)
 	}
 	if err := s.parse(g.forms); err != nil {
 		t.Errorf("%s: %v", who, err)
@@ -301,8 +298,6 @@ func (s *side) number(t *testing.T, name string) float64 {
 		t.Fatalf("%s: no line has %s:\n%s", s.who, name, s.out)
 	}
 	x, err := strconv.ParseFloat(texts[len(texts)-1], 64)
-	if err != nil {
-		t.Fatalf("%s: %s: %v", s.who, name, err)
-	}
+	assert.OK(t, err, "%s: %s", s.who, name)
 	return x
 }

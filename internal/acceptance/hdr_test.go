@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -22,17 +23,11 @@ func TestHDR(t *testing.T) {
 	read := func(tag string) (uint64, string) {
 		cmd := exec.Command("java", "-cp", filepath.Join(kafkatest.Jars(t), "*"), "org.HdrHistogram.HistogramLogProcessor", "-i", log, "-tag", tag)
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("HistogramLogProcessor: %v\n%s", err, out)
-		}
+		assert.OK(t, err, "HistogramLogProcessor: \n%s", out)
 		m := totalCount.FindSubmatch(out)
-		if m == nil {
-			t.Fatalf("HistogramLogProcessor found no histograms of %s:\n%s", tag, out)
-		}
+		assert.Must(t, m != nil, "HistogramLogProcessor found no histograms of %s:\n%s", tag, out)
 		n, err := strconv.ParseUint(string(m[1]), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return n, string(out)
 	}
 	if n, out := read("response"); n != d.Response.Count || n != 6000 {

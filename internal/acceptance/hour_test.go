@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"os"
 	"testing"
@@ -33,13 +34,9 @@ func TestHourIsSmall(t *testing.T) {
 			} `json:"generator"`
 		} `json:"intervals"`
 	}
-	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal([]byte(e.stdout), &d))
 	n := len(d.Intervals)
-	if n < 5 {
-		t.Fatalf("got %d intervals", n)
-	}
+	assert.Must(t, n >= 5, "got %d intervals", n)
 	first, last := d.Intervals[0], d.Intervals[n-1]
 	for i := range d.Intervals {
 		if iv := d.Intervals[i]; iv.EndS <= settled.Seconds() {
@@ -50,9 +47,7 @@ func TestHourIsSmall(t *testing.T) {
 		}
 	}
 	t.Logf("at most %d MiB", d.Generator.MaxRSS>>20)
-	if d.Generator.MaxRSS > most {
-		t.Errorf("it took %d bytes, want at most %d", d.Generator.MaxRSS, most)
-	}
+	assert.True(t, d.Generator.MaxRSS <= most, "it took %d bytes, want at most %d", d.Generator.MaxRSS, most)
 	if last.Generator.RSS > first.Generator.RSS+growth {
 		t.Errorf("from %.0f s to %.0f s it grew from %d to %d bytes, want at most %d more", first.EndS, last.EndS, first.Generator.RSS, last.Generator.RSS, growth)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -21,9 +22,7 @@ func TestInterrupted(t *testing.T) {
 	t.Run("connecting", func(t *testing.T) {
 		t.Parallel()
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer l.Close()
 		s := start(t, "run", "kafka://"+l.Addr().String()+"/t", "--count", "1", "--json")
 		_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute))
@@ -62,9 +61,7 @@ func TestInterrupted(t *testing.T) {
 			s.awaitStderr(progressText)
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
-			if d.Totals.Acked == 0 {
-				t.Errorf("nothing was acked: %+v", d.Totals.counts)
-			}
+			assert.True(t, d.Totals.Acked != 0, "nothing was acked: %+v", d.Totals.counts)
 		})
 		t.Run(engine+"/consuming", func(t *testing.T) {
 			t.Parallel()
@@ -108,9 +105,7 @@ func TestInterruptedFrozen(t *testing.T) {
 			pause(t, 4*time.Second) // the measurement is over, and answers are missing
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
-			if d.Totals.Unknown+d.Totals.Unsent == 0 {
-				t.Errorf("the frozen broker left no event unanswered: %+v", d.Totals.counts)
-			}
+			assert.True(t, d.Totals.Unknown+d.Totals.Unsent != 0, "the frozen broker left no event unanswered: %+v", d.Totals.counts)
 		})
 		t.Run(engine+"/twice", func(t *testing.T) {
 			s := begin(t, "--drain", "60s")
@@ -157,15 +152,11 @@ func TestDiskFull(t *testing.T) {
 	})
 	t.Run("json file", func(t *testing.T) {
 		e := run(t, "run", url, "--count", "100", "--json-file", full(t), "--quiet").want(t, 2).says(t, "error:", "space")
-		if !strings.Contains(e.stdout, "acked") {
-			t.Errorf("the report is not on stdout:\n%s", e.stdout)
-		}
+		assert.True(t, strings.Contains(e.stdout, "acked"), "the report is not on stdout:\n%s", e.stdout)
 	})
 	t.Run("stdout", func(t *testing.T) {
 		out, err := os.OpenFile(full(t), os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer out.Close()
 		s := prepare(t, "run", url, "--count", "100", "--json", "--quiet")
 		s.cmd.Stdout = out
@@ -183,9 +174,7 @@ func TestStdoutClosed(t *testing.T) {
 	for _, form := range []string{"--json", "--quiet"} {
 		t.Run(form, func(t *testing.T) {
 			read, write, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			s := prepare(t, "run", url, "--count", "100", form)
 			s.cmd.Stdout = write
 			s.begin()
@@ -193,9 +182,7 @@ func TestStdoutClosed(t *testing.T) {
 			read.Close()
 			e := s.wait(runTimeout)
 			for _, unwanted := range []string{"panic", "broken pipe", "error:"} {
-				if strings.Contains(e.stderr, unwanted) {
-					t.Errorf("it prints %q:\n%s", unwanted, e.stderr)
-				}
+				assert.True(t, !strings.Contains(e.stderr, unwanted), "it prints %q:\n%s", unwanted, e.stderr)
 			}
 		})
 	}

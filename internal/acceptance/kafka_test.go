@@ -13,6 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -45,9 +46,7 @@ func TestPartitioner(t *testing.T) {
 					t.Errorf("key %q is in partition %d, Kafka's producer puts it into %d (%v)", r.Key, r.Partition, want, ok)
 				}
 			}
-			if len(records) != keys {
-				t.Errorf("%d records arrived, want %d", len(records), keys)
-			}
+			assert.Equal(t, len(records), keys, "records arrived")
 		})
 	}
 }
@@ -80,23 +79,17 @@ func TestThrottled(t *testing.T) {
 				Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: &id}},
 				Ops:    []kadm.AlterClientQuotaOp{{Key: "producer_byte_rate", Value: quota}},
 			}})
-			if err != nil || len(results) != 1 || results[0].Err != nil {
-				t.Fatalf("set a quota: %v, %+v", err, results)
-			}
+			assert.Must(t, err == nil && len(results) == 1 && results[0].Err == nil, "set a quota: %v, %+v", err, results)
 			// A broker throttles only when the average over its window of 11 s exceeds
 			// the quota, so 1 MB of events is late by about 9 s.
 			e := run(t, "run", topicURL(broker, topic), "--engine", engine, "--client-id", id, "--rate", "200/s", "--for", "5s", "--size", "1000", "--batch-size", "8KiB",
 				"--client-metrics", "--drain", "60s", "--json", "--quiet").succeeded(t)
 			d := e.document(t)
-			if d.Totals.Acked != 1000 {
-				t.Errorf("a quota failed events: %+v, %+v", d.Totals.counts, d.Failures)
-			}
+			assert.Equal(t, d.Totals.Acked, 1000, "a quota failed events: %+v, %+v", d.Totals.counts, d.Failures)
 			if d.Response == nil || d.Response.MaxUS < 2e6 {
 				t.Errorf("the quota does not show: %+v", d.Response)
 			}
-			if !strings.Contains(strings.ToLower(e.stdout), "throttle") {
-				t.Error("the report does not mention throttling")
-			}
+			assert.True(t, strings.Contains(strings.ToLower(e.stdout), "throttle"), "the report does not mention throttling")
 			if got := broker.EndSum(t, topic); got != int64(d.wholeRun().Acked) {
 				t.Errorf("the end offsets grew by %d, acked are %d", got, d.wholeRun().Acked)
 			}
@@ -135,9 +128,7 @@ func TestTransactions(t *testing.T) {
 			if tt.abort == "0%" && (got != 3000 || d.Totals.Acked != 3000) {
 				t.Errorf("%d records are committed, acked are %d, want 3000", got, d.Totals.Acked)
 			}
-			if tt.abort != "0%" && (got == 0 || got >= 3000) {
-				t.Errorf("%d records of 3000 are committed, want about half", got)
-			}
+			assert.True(t, tt.abort == "0%" || got != 0 && got < 3000, "%d records of 3000 are committed, want about half", got)
 		})
 	}
 }
@@ -155,9 +146,7 @@ func TestJavaProfile(t *testing.T) {
 		}
 		next += b.Count
 	}
-	if next != 2000 {
-		t.Errorf("%d events are on the disk, want 2000", next)
-	}
+	assert.Equal(t, next, 2000, "events are on the disk")
 }
 
 // topicsReport is the JSON output of the operations on topics.
@@ -174,9 +163,7 @@ func topicsOp(t *testing.T, code int, args ...string) topicsReport {
 	t.Helper()
 	e := run(t, append([]string{"topics"}, append(args, "--json")...)...).want(t, code)
 	var r topicsReport
-	if err := json.Unmarshal([]byte(e.stdout), &r); err != nil {
-		t.Fatalf("%v\n%.2000s", err, e.stdout)
-	}
+	assert.OK(t, json.Unmarshal([]byte(e.stdout), &r), "%.2000s", e.stdout)
 	return r
 }
 
@@ -190,9 +177,7 @@ func TestTopics(t *testing.T) {
 	exist := func(want int) (n int) {
 		for deadline := time.Now().Add(10 * time.Second); ; pause(t, 200*time.Millisecond) {
 			all, err := broker.Admin(t).ListTopics(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			n = 0
 			for topic, d := range all {
 				if strings.HasPrefix(topic, name) && d.Err == nil {
@@ -249,9 +234,7 @@ func TestOthers(t *testing.T) {
 		for _, engine := range engines {
 			for _, flag := range []string{"--decode", "--until-end"} {
 				d := run(t, "run", topicURL(broker, topic), "--op", "consume", "--engine", engine, "--until-end", flag, "--json", "--quiet").wantOneOf(t, 0, 3).document(t)
-				if d.Totals.Consumed != 20_000 {
-					t.Errorf("%s %s: consumed %d events, want 20000", engine, flag, d.Totals.Consumed)
-				}
+				assert.Equal(t, d.Totals.Consumed, 20_000, "%s %s: consumed events", engine, flag)
 			}
 		}
 	})
@@ -259,26 +242,18 @@ func TestOthers(t *testing.T) {
 		topic := broker.CreateTopic(t, 2, 1)
 		run(t, "run", topicURL(broker, topic), "--count", "20000", "--compression", "gzip", "--quiet").wantOneOf(t, 0, 3)
 		out := broker.Tool(t, "ConsumerPerformance", "--topic", topic, "--num-records", "20000", "--timeout", "60000")
-		if !strings.Contains(out, " 20000,") {
-			t.Errorf("kafka-consumer-perf-test prints:\n%s", out)
-		}
+		assert.True(t, strings.Contains(out, " 20000,"), "kafka-consumer-perf-test prints:\n%s", out)
 	})
 	t.Run("kcat", func(t *testing.T) {
 		kcat, err := exec.LookPath("kcat")
-		if err != nil {
-			t.Fatal("kcat is missing: apt-get install kcat, or run scripts/deps as root")
-		}
+		assert.OK(t, err, "kcat is missing: apt-get install kcat, or run scripts/deps as root")
 		topic := broker.CreateTopic(t, 1, 1)
 		run(t, "run", topicURL(broker, topic), "--count", "1000", "--size", "50", "--payload", "text", "--compression", "lz4", "--quiet").wantOneOf(t, 0, 3)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		out, err := exec.CommandContext(ctx, kcat, "-b", broker.Bootstrap(), "-C", "-t", topic, "-e", "-q", "-f", "%S\n").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Count(string(out), "50\n"); got != 1000 {
-			t.Errorf("kcat read %d events of 50 bytes, want 1000", got)
-		}
+		assert.OK(t, err)
+		assert.Equal(t, strings.Count(string(out), "50\n"), 1000, "kcat read events of 50 bytes")
 	})
 }
 

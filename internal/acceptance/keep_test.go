@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,9 +30,7 @@ func TestKilledGenerator(t *testing.T) {
 			pause(t, time.Second)
 		}
 		running := runAt(t, home, "report", "list").want(t, 0).stdout
-		if !strings.Contains(running, "running") && i < 2 {
-			t.Errorf("the list does not mark the run that is in progress:\n%s", running)
-		}
+		assert.True(t, strings.Contains(running, "running") || i >= 2, "the list does not mark the run that is in progress:\n%s", running)
 		s.signal(syscall.SIGKILL)
 		<-s.done
 		list := runAt(t, home, "report", "list").want(t, 0).stdout
@@ -42,9 +41,7 @@ func TestKilledGenerator(t *testing.T) {
 			killed, _, _ = strings.Cut(strings.Split(list, "\n")[1], " ")
 			text := runAt(t, home, "report", "show", killed).want(t, 0).stdout
 			for _, want := range []string{"the program was killed", "NOT TRUSTED", "partial", killed} {
-				if !strings.Contains(text, want) {
-					t.Errorf("the report of a killed run does not say %q:\n%s", want, text)
-				}
+				assert.True(t, strings.Contains(text, want), "the report of a killed run does not say %q:\n%s", want, text)
 			}
 			d := runAt(t, home, "report", "export", killed, "--as", "json").want(t, 0).document(t)
 			if d.Totals.Acked == 0 || d.Totals.Sent != d.Totals.Acked+d.Totals.Failed+d.Totals.Unknown || len(d.Intervals) < 3 {

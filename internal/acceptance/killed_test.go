@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -33,9 +34,7 @@ func list(t testing.TB, home string) []listed {
 		Reports []listed `json:"reports"`
 	}
 	e := runAt(t, home, "report", "list", "--all", "--json", "--columns", "stopped,partial,throughput").want(t, 0)
-	if err := json.Unmarshal([]byte(e.stdout), &l); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal([]byte(e.stdout), &l))
 	return l.Reports
 }
 
@@ -46,33 +45,25 @@ func TestGeneratorKilled(t *testing.T) {
 	home := t.TempDir()
 	runAt(t, home, "run", "null://", "--rate", "1k/s", "--for", "300ms", "--quiet").wantOneOf(t, 0, 3)
 	before := list(t, home)
-	if len(before) != 1 {
-		t.Fatalf("got %d reports of one run", len(before))
-	}
+	assert.Must(t, len(before) == 1, "got %d reports of one run", len(before))
 	s := prepare(t, "run", "null://", "--rate", "1k/s", "--for", "5m", "--interval", "100ms")
 	s.home = home
 	s.begin()
 	awaitIntervals(t, home, 3)
 	now := list(t, home)
-	if len(now) != 2 || !now[0].Running || now[1].Running {
-		t.Fatalf("got %+v, want a run in progress and one that has ended", now)
-	}
+	assert.Must(t, len(now) == 2 && now[0].Running && !now[1].Running, "got %+v, want a run in progress and one that has ended", now)
 	if e := runAt(t, home, "report", "list"); !strings.Contains(e.stdout, "  running") {
 		t.Errorf("list does not mark the run in progress:\n%s", e.stdout)
 	}
 	runAt(t, home, "report", "delete", now[0].ID).want(t, 2).says(t, "has not ended", "hint: ")
-	if err := s.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.cmd.Process.Kill())
 	<-s.done
 	if e := runAt(t, home, "report", "list"); !strings.Contains(e.stdout, "  killed") {
 		t.Errorf("list does not mark the killed run:\n%s", e.stdout)
 	}
 	e := runAt(t, home, "report", "show", now[0].ID).want(t, 0)
 	for _, text := range []string{"partial", "the program was killed", "acked"} {
-		if !strings.Contains(e.stdout, text) {
-			t.Errorf("show does not say %q of a killed run:\n%s", text, e.stdout)
-		}
+		assert.True(t, strings.Contains(e.stdout, text), "show does not say %q of a killed run:\n%s", text, e.stdout)
 	}
 	if e := runAt(t, home, "report", "show", "last", "--json").want(t, 0); !strings.Contains(e.stdout, now[0].ID) {
 		t.Errorf("last is not the killed run, which ended last:\n%.300s", e.stdout)
@@ -151,8 +142,6 @@ func TestKillsAtRandomMoments(t *testing.T) {
 			ended++
 		}
 	}
-	if ended < complete {
-		t.Errorf("%d runs ended with their reports, and there are %d reports", complete, ended)
-	}
+	assert.True(t, ended >= complete, "%d runs ended with their reports, and there are %d reports", complete, ended)
 	t.Logf("%d kills: %d runs had ended, %d left a partial report", rounds, ended, killed)
 }

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -93,9 +94,7 @@ func TestClean(t *testing.T) {
 						w.end()
 						e.wantOneOf(t, 0, 3)
 						report, err := readTrust(e.stdout)
-						if err != nil {
-							t.Fatal(err)
-						}
+						assert.OK(t, err)
 						f.Level, f.LostMS, f.NotChecked = report.level, w.total.Seconds()*1e3, ""
 						if f.Level != trusted {
 							t.Logf("%s: %q %q; this machine did not run the test for %v in total, %v at most at a time", f.Level, report.reasons, report.doubts, w.total.Round(time.Millisecond), w.longest.Round(time.Millisecond))

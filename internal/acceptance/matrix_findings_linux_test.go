@@ -3,6 +3,7 @@ package acceptance
 import (
 	"bufio"
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -48,21 +49,15 @@ type findings struct {
 func openFindings(t *testing.T, path string) *findings {
 	t.Helper()
 	exe, err := impairedProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	text, err := os.ReadFile(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	fs := &findings{path: path, build: fmt.Sprintf("%.12x", sha256.Sum256(text)), all: map[string]finding{}}
 	if path == "" {
 		return fs
 	}
 	text, err = os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
+	assert.Must(t, err == nil || os.IsNotExist(err), "%v", err)
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -82,9 +77,7 @@ func (fs *findings) add(t *testing.T, f finding) {
 		return
 	}
 	line, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	out, err := os.OpenFile(fs.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
 		_, err = out.Write(append(line, '\n'))
@@ -92,9 +85,7 @@ func (fs *findings) add(t *testing.T, f finding) {
 			err = e
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }
 
 // close ends a complete matrix: the next one starts from the beginning.

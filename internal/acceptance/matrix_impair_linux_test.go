@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // This file contains the impairments of a run: of the generator, or of the system.
@@ -84,9 +85,7 @@ func impairments() (all []impairment) {
 	}})
 	add(impairment{name: "quota of 20 %", fitsShortRun: true, possible: func() error { _, err := limitCPU(0); return err }, during: func(t *testing.T, generator, _ int) {
 		undo, err := limitCPU(generator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		pause(t, 1500*time.Millisecond)
 		undo()
 	}})
@@ -164,20 +163,14 @@ func limitCPU(pid int) (undo func(), err error) {
 func startHogs(t *testing.T, n int) (stop func()) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var ends []func()
 	for range n {
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), hogEnv+"=1")
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := testkit.Launch(cmd); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
+		assert.OK(t, testkit.Launch(cmd))
 		ends = append(ends, sync.OnceFunc(func() {
 			_ = in.Close()
 			_ = cmd.Process.Kill()
@@ -198,20 +191,14 @@ func startHogs(t *testing.T, n int) (stop func()) {
 func slowPipe(t *testing.T, dir string, d time.Duration) string {
 	t.Helper()
 	path := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.Mkfifo(path, 0o600))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	const setPipeSize = 1031 // F_SETPIPE_SZ
 	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), setPipeSize, 4096); errno != 0 {
 		t.Fatal(errno)
 	}
-	if err := syscall.SetNonblock(int(f.Fd()), true); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.SetNonblock(int(f.Fd()), true))
 	closed := make(chan struct{})
 	t.Cleanup(func() { close(closed) })
 	go func() {

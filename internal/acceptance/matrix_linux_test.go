@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -113,9 +114,7 @@ func (c *cell) args(length time.Duration) (args []string, checked string) {
 func (c *cell) runCell(t *testing.T, length time.Duration, start time.Duration) (f finding) {
 	t.Helper()
 	exe, err := impairedProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	f.Cell = c.name()
 	dir := t.TempDir()
 	record, trace := filepath.Join(dir, "record.csv"), filepath.Join(dir, "trace.parquet")
@@ -140,9 +139,7 @@ func (c *cell) runCell(t *testing.T, length time.Duration, start time.Duration) 
 	system.stop()
 	e.wantOneOf(t, 0, 1, 3)
 	reported, err := readStatement(e.stdout, checked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	f.Level = reported.level
 	if c.system && reported.level == notTrusted && blamesGenerator(reported.reasons) {
 		// If this machine kept the test itself from running, the generator was late too.
@@ -152,13 +149,9 @@ func (c *cell) runCell(t *testing.T, length time.Duration, start time.Duration) 
 		}
 	}
 	batches, err := readTrace(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	served, err := readRecord(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if reported.dropped > 0 {
 		f.NotChecked = fmt.Sprintf("%d rows of the trace are missing", reported.dropped)
 		return f
@@ -167,13 +160,9 @@ func (c *cell) runCell(t *testing.T, length time.Duration, start time.Duration) 
 	if err == nil {
 		err = causal(pairs)
 	}
-	if err != nil {
-		t.Fatalf("joining the trace with the record: %v", err)
-	}
+	assert.OK(t, err, "joining the trace with the record")
 	actual := truthOf(checked, pairs, c.system)
-	if len(actual.most) == 0 {
-		t.Fatalf("nothing was joined: %d batches, %d rows of the record", len(batches), len(served))
-	}
+	assert.Must(t, len(actual.most) != 0, "nothing was joined: %d batches, %d rows of the record", len(batches), len(served))
 	f.Breaches = breaches(reported, actual)
 	return f
 }
@@ -233,9 +222,7 @@ func TestImpaired(t *testing.T) {
 	default:
 		all, length = sampleCells(all, 5), 3*time.Second
 	}
-	if len(all) == 0 {
-		t.Fatal("there is nothing to run")
-	}
+	assert.Must(t, len(all) != 0, "there is nothing to run")
 	fs := openFindings(t, path)
 	earlier, skipped, failed := len(fs.all), map[string]int{}, 0
 	for i := range all {

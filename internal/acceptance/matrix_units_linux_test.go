@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,9 +54,7 @@ func TestTruth(t *testing.T) {
 			if err == nil {
 				err = causal(pairs)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			got := truthOf(tt.what, pairs, tt.stopped)
 			if least, most := got.least.percentile(100), got.most.percentile(100); least != tt.least || most != tt.most {
 				t.Errorf("the longest took %v to %v us, want %v to %v", least, most, tt.least, tt.most)
@@ -89,9 +88,7 @@ func TestTruthEndToEnd(t *testing.T) {
 			fetch(0, 0, 14)
 			fetch(1, tt.asked, max(tt.asked, 100)+5)
 			pairs, err := join(batches, record)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			got := truthOf(ofEndToEnd, pairs[1:], false)
 			least, most := got.least.percentile(100)/1e3, got.most.percentile(100)/1e3
 			if least < float64(tt.least)-0.1 || most > float64(tt.most)+0.1 {
@@ -118,14 +115,10 @@ func TestJoin(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			pairs, err := join([]batch{b}, tt.record)
 			if tt.want != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("got %v, want an error with %q", err, tt.want)
-				}
+				assert.ErrorHas(t, err, tt.want)
 				return
 			}
-			if err != nil || pairs[0].by != s {
-				t.Errorf("got %+v and %v", pairs, err)
-			}
+			assert.True(t, err == nil && pairs[0].by == s, "got %+v and %v", pairs, err)
 		})
 	}
 	b.partition, b.offset = 0, 7
@@ -150,9 +143,7 @@ func TestFindings(t *testing.T) {
 		_, err = f.WriteString(old)
 		f.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	again := openFindings(t, path)
 	if len(again.all) != 2 || len(again.all["a / x / stopped"].Breaches) != 1 {
 		t.Errorf("got %+v", again.all)

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -172,9 +173,7 @@ func TestBreaches(t *testing.T) {
 			var actual truth
 			actual.add(tt.least*1000, tt.most*1000, 10)
 			got := breaches(statement{level: tt.level, lower: same(tt.lower), upper: same(tt.upper)}, actual)
-			if len(got) != tt.want {
-				t.Errorf("got %q, want %d breaches", got, tt.want)
-			}
+			assert.Equal(t, len(got), tt.want, "got %q breaches", got)
 		})
 	}
 }
@@ -186,9 +185,7 @@ func TestPercentile(t *testing.T) {
 	s.add(1000, 98)
 	s.add(5000, 1)
 	for p, want := range map[float64]float64{50: 1, 98: 1, 98.5: 5, 99: 5, 99.5: 9} {
-		if got := s.percentile(p); got != want {
-			t.Errorf("p%v is %v us, want %v", p, got, want)
-		}
+		assert.Equal(t, s.percentile(p), want, "p%v us", p)
 	}
 }
 
@@ -210,9 +207,7 @@ func TestStated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := readStatement(tt.report, ofResponse)
 			if tt.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.fails) {
-					t.Errorf("got %v, want an error with %q", err, tt.fails)
-				}
+				assert.ErrorHas(t, err, tt.fails)
 				return
 			}
 			if err != nil || got.level != tt.level || got.lower["p99_us"] != tt.lower || got.upper["p99_us"] != tt.upper {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // An edit replaces a text of a file, which has it once.
@@ -44,17 +45,11 @@ func TestNewTarget(t *testing.T) {
 	tree := copyOfTree(t)
 	for _, name := range []string{"kind.go", "lines_test.go"} {
 		file := filepath.Join(tree, "target", "lines", name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(tree, "examples", "lines", name), file); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		assert.OK(t, os.Rename(filepath.Join(tree, "examples", "lines", name), file))
 		replace(t, file, edit{"package main\n", "package lines\n"})
 	}
-	if err := os.RemoveAll(filepath.Join(tree, "examples", "lines")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.RemoveAll(filepath.Join(tree, "examples", "lines")))
 	for name, edits := range newTargetEdits {
 		replace(t, filepath.Join(tree, filepath.FromSlash(name)), edits...)
 	}
@@ -76,9 +71,7 @@ func TestNewTarget(t *testing.T) {
 	s.cmd.Path = exe
 	s.begin()
 	d := s.wait(runTimeout).wantOneOf(t, 0, 3).document(t) // 3: this machine is busy, which does not matter here
-	if d.Totals.Acked != 5000 {
-		t.Errorf("acked %d of 5000", d.Totals.Acked)
-	}
+	assert.Equal(t, d.Totals.Acked, 5000, "acked of 5000")
 }
 
 // copyOfTree copies what is needed to build and test the program.
@@ -86,18 +79,12 @@ func copyOfTree(t *testing.T) string {
 	t.Helper()
 	tree := t.TempDir()
 	for _, name := range []string{"app", "examples", "internal", "load", "measure", "payload", "target", "units"} {
-		if err := os.CopyFS(filepath.Join(tree, name), os.DirFS(filepath.Join("../..", name))); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.CopyFS(filepath.Join(tree, name), os.DirFS(filepath.Join("../..", name))))
 	}
 	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
 		data, err := os.ReadFile(filepath.Join("../..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(tree, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
+		assert.OK(t, os.WriteFile(filepath.Join(tree, name), data, 0o644))
 	}
 	return tree
 }
@@ -106,9 +93,7 @@ func copyOfTree(t *testing.T) string {
 func replace(t *testing.T, file string, edits ...edit) {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	text := string(data)
 	for _, e := range edits {
 		if n := strings.Count(text, e.old); n != 1 {
@@ -116,9 +101,7 @@ func replace(t *testing.T, file string, edits ...edit) {
 		}
 		text = strings.Replace(text, e.old, e.text, 1)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 // linesServer starts a server of the protocol of examples/lines, which takes all lines, and returns

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"regexp"
 	"strings"
 	"testing"
@@ -34,9 +35,7 @@ func TestOutageIsNotSteady(t *testing.T) {
 			for _, c := range d.Checks {
 				failed = failed || c.Name == "steady" && !c.OK
 			}
-			if !failed {
-				t.Errorf("--slo steady holds: %+v", d.Checks)
-			}
+			assert.True(t, failed, "--slo steady holds: %+v", d.Checks)
 		})
 	}
 }

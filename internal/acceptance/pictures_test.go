@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/browser"
 )
 
@@ -63,9 +64,7 @@ func TestPictures(t *testing.T) {
 					t.Errorf("%s: the screenshot does not show a page: %v", name, err)
 				}
 				if folder := os.Getenv("PAGE_SCREENSHOTS"); folder != "" {
-					if err := os.WriteFile(filepath.Join(folder, kind+"-"+name+".png"), screenshot, 0o600); err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, os.WriteFile(filepath.Join(folder, kind+"-"+name+".png"), screenshot, 0o600))
 				}
 			}
 			tab.Check()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -35,13 +36,9 @@ func TestPipeline(t *testing.T) {
 	if send.Totals.Acked != 100_000 || read.Totals.Acked != 100_000 || read.Totals.Offered != 100_000 {
 		t.Errorf("sent %+v, read %+v", send.Totals, read.Totals)
 	}
-	if got := c.EndSum(t, topic); got != 100_000 {
-		t.Errorf("the end offsets grew by %d", got)
-	}
+	assert.Equal(t, c.EndSum(t, topic), 100_000, "the end offsets grew by")
 	d := e.document(t)
-	if d.EndToEnd == nil {
-		t.Fatal("no end-to-end times")
-	}
+	assert.Must(t, d.EndToEnd != nil, "no end-to-end times")
 	t.Logf("end to end: max %.1f ms", d.EndToEnd.MaxUS/1000)
 }
 
@@ -60,7 +57,5 @@ func TestPipelineLeaderMoved(t *testing.T) {
 		pause(t, time.Second)
 	}
 	_, read := stages(t, s.wait(runTimeout).wantOneOf(t, 0, 3))
-	if read.Totals.Acked != 8000 {
-		t.Errorf("read %+v", read.Totals)
-	}
+	assert.Equal(t, read.Totals.Acked, 8000, "read %+v", read.Totals)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -59,9 +60,7 @@ func TestProfile(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`{"order":%d,"customer":%d,"note":"%s"}`, 10_000+i, 5000+7*i, strings.Repeat("as soon as possible ", 1+i%3*4)))
 	}
 	payloads := filepath.Join(dir, "payloads.txt")
-	if err := os.WriteFile(payloads, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(payloads, []byte(strings.Join(lines, "\n")), 0o644))
 	broker.Tool(t, "ProducerPerformance", "--topic", topic, "--num-records", "20000", "--payload-file", payloads, "--throughput", "8000", "--command-property", "compression.type=lz4")
 
 	file := filepath.Join(dir, "fitted.yaml")
@@ -71,9 +70,7 @@ func TestProfile(t *testing.T) {
 		t.Fatalf("the profile of the perf tool's topic: %+v", before)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil || strings.Contains(string(text), "customer") {
-		t.Fatalf("the workload: %v\n%s", err, text)
-	}
+	assert.Must(t, err == nil && !strings.Contains(string(text), "customer"), "the workload: %v\n%s", err, text)
 	run(t, "run", "-f", file, "--quiet").wantOneOf(t, 0, 3)
 	after := profile(t, topicURL(broker, topic+"-again"), "-o", filepath.Join(dir, "again.yaml")).Parameters
 	if math.Abs(after.Sizes.Mean/p.Sizes.Mean-1) > 0.05 || math.Abs(after.Content.Ratio/p.Content.Ratio-1) > 0.05 || after.Batches.Codec != "lz4" {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -25,13 +26,9 @@ const refusalTimeout = 15 * time.Second
 func refused(t *testing.T, args ...string) ended {
 	t.Helper()
 	e := start(t, append([]string{"run"}, args...)...).wait(refusalTimeout+15*time.Second).want(t, 2)
-	if e.elapsed > refusalTimeout {
-		t.Errorf("it took %v to give up", e.elapsed)
-	}
+	assert.True(t, e.elapsed <= refusalTimeout, "it took %v to give up", e.elapsed)
 	e.says(t, "error:", "hint:")
-	if e.stdout != "" {
-		t.Errorf("stdout is not empty: %.500s", e.stdout)
-	}
+	assert.Equal(t, e.stdout, "", "stdout is not empty")
 	return e
 }
 
@@ -39,9 +36,7 @@ func refused(t *testing.T, args ...string) ended {
 func silentAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
 }
@@ -87,9 +82,7 @@ func TestMismatch(t *testing.T) {
 	t.Parallel()
 	plain, secure := kafkatest.Shared(t), kafkatest.SharedSecure(t)
 	secret := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(secret, []byte("not-the-password-8741"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(secret, []byte("not-the-password-8741"), 0o600))
 	topic := secure.CreateTopic(t, 1, 1)
 	mallory := secure.ClientProperties(t, kafkatest.Mallory, kafkatest.ScramSHA512)
 	tests := []struct {
@@ -128,9 +121,7 @@ func TestMismatch(t *testing.T) {
 				t.Parallel()
 				e := refused(t, append(tt.args, "--engine", engine, "--count", "1")...).says(t, tt.says...)
 				for _, secret := range []string{"not-the-password-8741", kafkatest.Password(kafkatest.Mallory)} {
-					if strings.Contains(e.stderr+e.stdout, secret) {
-						t.Errorf("the password is shown:\n%s", e.stderr)
-					}
+					assert.True(t, !strings.Contains(e.stderr+e.stdout, secret), "the password is shown:\n%s", e.stderr)
 				}
 			})
 		}
@@ -164,9 +155,7 @@ func TestAutoCreated(t *testing.T) {
 	topic := kafkatest.TopicName(t)
 	e := run(t, "run", topicURL(broker, topic), "--count", "100", "--json", "--quiet").succeeded(t)
 	e.document(t)
-	if got := broker.EndSum(t, topic); got != 100 {
-		t.Errorf("the end offsets grew by %d, want 100", got)
-	}
+	assert.Equal(t, broker.EndSum(t, topic), 100, "the end offsets grew by")
 	if !strings.Contains(e.stdout, "partitions") || !strings.Contains(e.stdout, "replicas") {
 		t.Errorf("the report does not contain the topic's partitions and replicas")
 	}
@@ -200,9 +189,7 @@ func TestSecured(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
 		return "file:" + path
 	}
 	password := file("password", kafkatest.Password(kafkatest.Alice))
@@ -231,9 +218,7 @@ func TestSecured(t *testing.T) {
 				if d := e.document(t); d.Totals.Acked != each {
 					t.Errorf("acked %d events, want %d", d.Totals.Acked, each)
 				}
-				if strings.Contains(e.stdout+e.stderr, kafkatest.Password(kafkatest.Alice)) {
-					t.Error("the password is shown")
-				}
+				assert.True(t, !strings.Contains(e.stdout+e.stderr, kafkatest.Password(kafkatest.Alice)), "the password is shown")
 				if tt.name == "unverified" && !strings.Contains(e.stdout, "skip-verify") {
 					t.Error("the report does not show that certificates were not verified")
 				}

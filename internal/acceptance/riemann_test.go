@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"testing"
 	"time"
@@ -23,27 +24,17 @@ func TestRiemannKilled(t *testing.T) {
 			d := s.wait(runTimeout).succeeded(t).document(t)
 			second.kill()
 			all := d.Totals
-			if all.Offered != 12_000 {
-				t.Errorf("offered %d, want 12000", all.Offered)
-			}
-			if all.Unknown == 0 {
-				t.Error("no event is unknown, although the server was killed with events in flight")
-			}
-			if all.Acked < 6_000 {
-				t.Errorf("acked %d events of 12000: the run did not continue", all.Acked)
-			}
-			if len(d.Failures) == 0 {
-				t.Error("no failure is named")
-			}
+			assert.Equal(t, all.Offered, 12_000, "offered")
+			assert.True(t, all.Unknown != 0, "no event is unknown, although the server was killed with events in flight")
+			assert.True(t, all.Acked >= 6_000, "acked %d events of 12000: the run did not continue", all.Acked)
+			assert.True(t, len(d.Failures) != 0, "no failure is named")
 			late := uint64(0)
 			for _, iv := range d.Intervals {
 				if iv.StartS >= 4.9 {
 					late += iv.Acked
 				}
 			}
-			if late == 0 {
-				t.Error("no event was acked after the server came back")
-			}
+			assert.True(t, late != 0, "no event was acked after the server came back")
 		})
 	}
 }
@@ -71,9 +62,7 @@ func TestRiemannFrozen(t *testing.T) {
 			pause(t, time.Second)
 			freeze := r.freezeFor(time.Second)
 			d := s.wait(runTimeout).succeeded(t).document(t)
-			if d.Response == nil || d.Queueing == nil || d.Service == nil {
-				t.Fatal("the report has no response, queueing or service")
-			}
+			assert.Must(t, d.Response != nil && d.Queueing != nil && d.Service != nil, "the report has no response, queueing or service")
 			d.checkFreeze(t, freeze, measurement, 1.05)
 			if d.Totals.Acked != 10_000 || d.Response.Count != 10_000 {
 				t.Errorf("acked %d, response times of %d, want 10000", d.Totals.Acked, d.Response.Count)
@@ -93,9 +82,7 @@ func TestRiemannStopsReading(t *testing.T) {
 	pause(t, time.Second)
 	freeze := r.freezeFor(time.Second)
 	d := s.wait(runTimeout).succeeded(t).document(t)
-	if d.Totals.Acked != 1_000_000 {
-		t.Errorf("acked %d of 1000000", d.Totals.Acked)
-	}
+	assert.Equal(t, d.Totals.Acked, 1_000_000, "acked of 1000000")
 	d.checkFreeze(t, freeze, measurement, 1.1)
 	if delay := d.SendDelay.P99US / 1e6; delay > freeze.least.Seconds()/2+d.Freezes.TotalS {
 		t.Errorf("send delay p99 is %.3f s: a full socket is not a delay of the generator", delay)

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -28,9 +29,7 @@ func checkNoSecrets(t *testing.T, s *session, e ended, dir string) {
 			texts[path] = string(text)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 	if _, err := os.Stat(filepath.Join(s.home, "carronade", "reports.db")); err == nil {
 		// The store compresses reports: search their exported texts.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -123,12 +124,8 @@ func (p *printedCommand) check(t *testing.T) {
 	dir := t.TempDir()
 	args := strings.Fields(strings.NewReplacer(p.replacements...).Replace(p.line))
 	link := filepath.Join(dir, args[0])
-	if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(program, link); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.MkdirAll(filepath.Dir(link), 0o700))
+	assert.OK(t, os.Symlink(program, link))
 	run := prepare(t, args[1:]...)
 	run.cmd.Path, run.cmd.Args[0], run.cmd.Dir, run.home = link, link, dir, dir
 	run.begin()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // Variables that name real servers for the tests TestServer*. Without them these
@@ -49,14 +50,10 @@ func TestServerAddresses(t *testing.T) {
 	for in, want := range map[string]string{
 		"h:8200": "apm+http://h:8200", "https://h": "apm+https://h", "apm+http://h:1/p": "apm+http://h:1/p",
 	} {
-		if got := apmURL(in); got != want {
-			t.Errorf("%s: got %s, want %s", in, got, want)
-		}
+		assert.Equal(t, apmURL(in), want, "%s", in)
 	}
 	for in, want := range map[string]string{"h": "h:5555", "h:1": "h:1", "riemann://h:2": "h:2", "::1": "[::1]:5555"} {
-		if got := riemannHost(in); got != want {
-			t.Errorf("%s: got %s, want %s", in, got, want)
-		}
+		assert.Equal(t, riemannHost(in), want, "%s", in)
 	}
 }
 

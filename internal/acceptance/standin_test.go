@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A standin is a stand-in that runs in its own process.
@@ -23,14 +24,10 @@ func startStandin(t testing.TB, kind string, args ...string) *standin {
 	t.Helper()
 	r := &standin{t: t, cmd: exec.Command(program, append([]string{"standin", kind}, args...)...)}
 	out, err := r.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var stderr strings.Builder
 	r.cmd.Stderr = &stderr
-	if err := testkit.Launch(r.cmd); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, testkit.Launch(r.cmd))
 	t.Cleanup(r.kill)
 	lines := bufio.NewScanner(out)
 	for r.addr == "" && lines.Scan() {

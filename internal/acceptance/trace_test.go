@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -28,12 +29,8 @@ type traceReport struct {
 func readTraceReport(t *testing.T, e ended) traceReport {
 	t.Helper()
 	var d traceReport
-	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
-		t.Fatalf("%v, of:\n%.1000s", err, e.stdout)
-	}
-	if d.Trace == nil || d.Trace.Dropped > 0 || d.Trace.Error != "" {
-		t.Fatalf("the report's trace: %+v", d.Trace)
-	}
+	assert.OK(t, json.Unmarshal([]byte(e.stdout), &d), "of:\n%.1000s", e.stdout)
+	assert.Must(t, d.Trace != nil && d.Trace.Dropped <= 0 && d.Trace.Error == "", "the report's trace: %+v", d.Trace)
 	return d
 }
 
@@ -63,9 +60,7 @@ func TestTrace(t *testing.T) {
 			all := d.wholeRun()
 			duckdb, pandas := testkit.ReadParquet(t, path)
 			for reader, got := range map[string]testkit.ParquetFile{"DuckDB": duckdb, "pandas": pandas} {
-				if uint64(got.Rows) != of.Trace.Rows {
-					t.Errorf("%s finds %d rows, the report says %d", reader, got.Rows, of.Trace.Rows)
-				}
+				assert.Equal(t, uint64(got.Rows), of.Trace.Rows, "%s finds %d rows, the report says", reader, got.Rows)
 				if tt.rows != nil && uint64(got.Rows) != tt.rows(d) {
 					t.Errorf("%s finds %d rows, the report counts %d", reader, got.Rows, tt.rows(d))
 				}
@@ -99,17 +94,13 @@ func endToEnd(t *testing.T, s *session, d *document, of traceReport) {
 	export.home = s.home
 	export.begin()
 	rows, err := csv.NewReader(strings.NewReader(export.wait(runTimeout).want(t, 0).stdout)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if of.Samples == nil || of.Samples.Of != d.EndToEnd.Count || uint64(len(rows)) != of.Samples.Of/of.Samples.Every {
 		t.Fatalf("%d rows, samples %+v, of %d events", len(rows), of.Samples, d.EndToEnd.Count)
 	}
 	last := -1.0
 	for _, r := range rows {
-		if len(r) != 3 || !strings.Contains(r[0], "/") {
-			t.Fatalf("got %q", r)
-		}
+		assert.Must(t, len(r) == 3 && strings.Contains(r[0], "/"), "got %q", r)
 		start, err1 := strconv.ParseFloat(r[1], 64)
 		took, err2 := strconv.ParseFloat(r[2], 64)
 		if err1 != nil || err2 != nil || start < last || took < d.EndToEnd.MinUS || took > d.EndToEnd.MaxUS {
@@ -136,17 +127,13 @@ func TestTraceCutShort(t *testing.T) {
 			awaitGrowth(t, path, &size) // the first rows, of less than two seconds if the run began late
 			awaitGrowth(t, path, &size)
 			if tt.kill {
-				if err := s.cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, s.cmd.Process.Kill())
 				<-s.done
 			} else {
 				s.signal(os.Interrupt)
 				e := s.wait(15*time.Second).wantOneOf(t, 130)
 				d, of := e.document(t), readTraceReport(t, e)
-				if of.Trace.Rows != d.wholeRun().Batches {
-					t.Errorf("%d rows of %d batches", of.Trace.Rows, d.wholeRun().Batches)
-				}
+				assert.Equal(t, of.Trace.Rows, d.wholeRun().Batches, "rows batches")
 			}
 			duckdb, pandas := testkit.ReadParquet(t, path)
 			if duckdb.Rows < 10_000 || duckdb.Rows != pandas.Rows || duckdb.Most["sequence"] != duckdb.Rows-1 {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // TestSystemEndsWithProgram interrupts a run at each of its stages, once and twice:
@@ -63,9 +64,7 @@ func TestSystemEndsWithProgram(t *testing.T) {
 			s.awaitStderr(tt.at)
 			left := func() string { return pgrep(t, "-af", "(sleep "+mark+"|listen "+regexp.QuoteMeta(addr)+")") }
 			for end := time.Now().Add(time.Minute); left() == ""; pause(t, 20*time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatal("nothing was started, so this tests nothing")
-				}
+				assert.Must(t, !time.Now().After(end), "nothing was started, so this tests nothing")
 			}
 			pause(t, 500*time.Millisecond) // the other processes, and those that leave their group
 			for _, sig := range tt.signals {
@@ -84,9 +83,7 @@ func TestSystemEndsWithProgram(t *testing.T) {
 			}
 			if tt.killed {
 				d := e.document(t)
-				if !strings.Contains(strings.Join(d.Warnings, "; "), "TERM and was killed") {
-					t.Errorf("warnings %q", d.Warnings)
-				}
+				assert.True(t, strings.Contains(strings.Join(d.Warnings, "; "), "TERM and was killed"), "warnings %q", d.Warnings)
 			}
 		})
 	}
@@ -99,9 +96,7 @@ func pgrep(t *testing.T, args ...string) string {
 	if e, ok := errors.AsType[*exec.ExitError](err); ok && e.ExitCode() == 1 {
 		return ""
 	}
-	if err != nil {
-		t.Fatalf("this test finds processes with pgrep (of procps): %v", err)
-	}
+	assert.OK(t, err, "this test finds processes with pgrep (of procps)")
 	return string(out)
 }
 
@@ -121,9 +116,7 @@ func TestSystemEndsWhenKilled(t *testing.T) {
 		return pid
 	}
 	pid := there()
-	if pid == 0 {
-		t.Fatal("nothing was started, so this tests nothing")
-	}
+	assert.Must(t, pid != 0, "nothing was started, so this tests nothing")
 	s.signal(syscall.SIGKILL)
 	for range 200 {
 		if there() == 0 {
@@ -169,24 +162,16 @@ func TestSystemDiesAtOnce(t *testing.T) {
 			}, tt.args...)...)
 			s.awaitStderr(progressText)
 			text, err := os.ReadFile(pidFile)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := system.End(pid); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
+			assert.OK(t, system.End(pid))
 			killed := time.Now()
 			d := s.wait(runTimeout).want(t, 3).document(t)
 			if took := time.Since(killed); took > 20*time.Second { // the run would last a minute
 				t.Errorf("the run ended %v after its system", took)
 			}
-			if d.Stopped != "system ended" {
-				t.Errorf("stopped by %q", d.Stopped)
-			}
+			assert.Equal(t, d.Stopped, "system ended", "stopped by")
 		})
 	}
 }
@@ -204,9 +189,7 @@ func TestSystemPrintsSecret(t *testing.T) {
 			script := filepath.Join(t.TempDir(), "server.sh")
 			writeFile(t, script, "echo refused "+canary+" again\nexit 3\n")
 			e := run(t, "run", "apm+http://127.0.0.1:"+freePort(t), "--count", "5", tt.flag, tt.value, "--system-cmd", "sh "+script).want(t, 2).says(t, "refused *** again")
-			if strings.Contains(e.stdout+e.stderr, canary) {
-				t.Errorf("the secret is shown:\n%s", e.stderr)
-			}
+			assert.True(t, !strings.Contains(e.stdout+e.stderr, canary), "the secret is shown:\n%s", e.stderr)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -44,16 +45,10 @@ func TestSystemKilled(t *testing.T) {
 			s.awaitStderr(progressText)
 			pause(t, time.Second)
 			out, err := exec.Command("pgrep", "-P", strconv.Itoa(s.cmd.Process.Pid)).Output()
-			if err != nil {
-				t.Fatalf("the program has no child: %v", err)
-			}
+			assert.OK(t, err, "the program has no child")
 			pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := system.End(pid); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
+			assert.OK(t, system.End(pid))
 			killed := time.Now()
 			d := s.wait(runTimeout).want(t, 3).document(t)
 			if took := time.Since(killed); took > 20*time.Second { // the run would last a minute
@@ -88,9 +83,7 @@ func TestSystemIsItsOwn(t *testing.T) {
 		if s == nil || s.PeakRSS == 0 || s.Memory == nil || s.Died || name == "large" && (s.CPUS <= 0 || s.PerCPU == nil) { // CPU time has a resolution of 10 ms
 			t.Fatalf("%s: %+v", name, s)
 		}
-		if !strings.Contains(fmt.Sprint(s.Facts["command"]), "standin riemann") {
-			t.Errorf("%s: facts %v", name, s.Facts)
-		}
+		assert.True(t, strings.Contains(fmt.Sprint(s.Facts["command"]), "standin riemann"), "%s: facts %v", name, s.Facts)
 	}
 	if small.System.PeakRSS > large.System.PeakRSS*3/4 {
 		t.Errorf("the small run's system had %d bytes resident, the large one's before it %d", small.System.PeakRSS, large.System.PeakRSS)
@@ -132,9 +125,7 @@ func TestSystemRevision(t *testing.T) {
 		t.Fatalf("facts %v", d.System)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "server.sh"))
-	if err != nil || !strings.Contains(string(text), "dirty") {
-		t.Errorf("the user's folder was changed: %s, %v", text, err)
-	}
+	assert.True(t, err == nil && strings.Contains(string(text), "dirty"), "the user's folder was changed: %s, %v", text, err)
 	if _, err := os.Stat(filepath.Join(dir, "built.sh")); err == nil {
 		t.Error("it was built in the user's folder")
 	}
@@ -164,9 +155,7 @@ func TestSystemRefusals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			addr := "127.0.0.1:" + freePort(t)
 			e := run(t, append([]string{"run", "riemann://" + addr, "--count", "10"}, tt.args...)...).want(t, 2).says(t, tt.says...).says(t, "hint:")
-			if strings.Contains(e.stderr+e.stdout, "c4n4ry") {
-				t.Errorf("the secret is shown:\n%s", e.stderr)
-			}
+			assert.True(t, !strings.Contains(e.stderr+e.stdout, "c4n4ry"), "the secret is shown:\n%s", e.stderr)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -37,9 +38,7 @@ func (d *document) checkBalance(t testing.TB) {
 		t.Errorf("%d of %d events are accounted for: %+v", got, l.Acked, *l)
 	}
 	for _, g := range l.Logs {
-		if got := g.Read + g.Lost + g.Unread + g.Compacted; got != g.Acked {
-			t.Errorf("%s: %d of %d events are accounted for: %+v", g.Log, got, g.Acked, g)
-		}
+		assert.Equal(t, g.Read+g.Lost+g.Unread+g.Compacted, g.Acked, "%s:  events are accounted for: %+v", g.Log, g)
 	}
 }
 
@@ -76,9 +75,7 @@ func TestVerifiedRemoved(t *testing.T) {
 			if res, err := broker.Admin(t).DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
 				t.Fatal(err, res.Error())
 			}
-			if err := system.Continue(s.cmd.Process.Pid); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, system.Continue(s.cmd.Process.Pid))
 			d := s.wait(runTimeout).wantUnlessSlow(t, 4).document(t)
 			l := d.Ledger
 			// With transactions, some of the offsets are those of commit markers.
@@ -92,9 +89,7 @@ func TestVerifiedRemoved(t *testing.T) {
 			d.checkBalance(t)
 			ok, cannotTell, text := d.verify(t)
 			want := fmt.Sprintf("cannot tell: %s of %s were removed before they were read (retention or deletion)", thousands(l.Unread), thousands(l.Acked))
-			if ok || !cannotTell || text != want {
-				t.Errorf("got %q (%v, %v), want %q", text, ok, cannotTell, want)
-			}
+			assert.True(t, !ok && cannotTell && text == want, "got %q (%v, %v), want %q", text, ok, cannotTell, want)
 		})
 	}
 }
@@ -156,9 +151,7 @@ func TestVerifiedRetentionAndCompaction(t *testing.T) {
 				}
 			case strings.Contains(tt.name, "more keys"):
 				e.wantUnlessSlow(t, 4)
-				if l.Unread == 0 || l.Compacted != 0 {
-					t.Error("events of keys that did not fit into memory are not reported as unread")
-				}
+				assert.True(t, l.Unread != 0 && l.Compacted == 0, "events of keys that did not fit into memory are not reported as unread")
 			default:
 				e.wantUnlessSlow(t, 0)
 				if l.Unread != 0 || l.Compacted == 0 && !strings.Contains(tt.name, "as it goes") || l.Method != "stamps" {
@@ -208,28 +201,20 @@ func TestVerifiedTransactions(t *testing.T) {
 				t.Errorf("a fifth of the transactions was to be aborted: %v; the ledger %+v", tx, *l)
 			}
 			got := run(t, "run", topicURL(broker, topic), "--op", "consume", "--isolation", "committed", "--until-end", "--json", "--quiet").wantOneOf(t, 0, 3).document(t)
-			if got.Totals.Consumed != l.Committed {
-				t.Errorf("a reader of committed events gets %d, the ledger says %d", got.Totals.Consumed, l.Committed)
-			}
+			assert.Equal(t, got.Totals.Consumed, l.Committed, "a reader of committed events gets, the ledger says")
 		})
 	}
 	t.Run("an open transaction of another client", func(t *testing.T) {
 		testkit.OnlyConformance(t, "waits for 10 s")
 		topic := broker.CreateTopic(t, 1, 1)
 		other, err := kgo.NewClient(append(broker.ClientOpts(), kgo.TransactionalID(topic), kgo.DefaultProduceTopic(topic))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer other.Close()
-		if err := other.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, other.BeginTransaction())
 		s := start(t, append([]string{"run", topicURL(broker, topic), "--rate", "1000/s", "--for", "4s"}, append(args[:len(args)-1:len(args)-1], "--drain", "5s")...)...)
 		s.awaitStderr(progressText)
 		pause(t, time.Second)
-		if err := other.ProduceSync(t.Context(), kgo.StringRecord("open")).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, other.ProduceSync(t.Context(), kgo.StringRecord("open")).FirstErr())
 		d := s.wait(runTimeout).wantUnlessSlow(t, 4).document(t)
 		l := d.Ledger
 		if l.Lost != 0 || l.Unread == 0 || l.Removed != 0 || l.CommittedRead >= l.Committed || l.Phantom != 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -57,12 +58,8 @@ func TestWords(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			e := start(t, tt.args...).wait(20*time.Second).want(t, 2).says(t, append([]string{"error:"}, tt.says...)...)
-			if strings.Contains(e.stderr, "canary-5512") {
-				t.Error("the password is shown")
-			}
-			if strings.Contains(e.stderr, "refused") {
-				t.Error("it connected before it checked its arguments")
-			}
+			assert.True(t, !strings.Contains(e.stderr, "canary-5512"), "the password is shown")
+			assert.True(t, !strings.Contains(e.stderr, "refused"), "it connected before it checked its arguments")
 		})
 	}
 }
@@ -80,9 +77,7 @@ func TestWorkloadFile(t *testing.T) {
 	t.Run("good", func(t *testing.T) {
 		name := file(t, "target: "+topicURL(broker, topic)+"\ncount: 200\nsize: 10\n")
 		d := run(t, "run", "-f", name, "--count", "300", "--json", "--quiet").succeeded(t).document(t)
-		if d.Totals.Acked != 300 {
-			t.Errorf("acked %d events, want the flag's 300", d.Totals.Acked)
-		}
+		assert.Equal(t, d.Totals.Acked, 300, "acked events")
 	})
 	for _, tt := range []struct{ name, text, says string }{
 		{"unknown key", "target: kafka://127.0.0.1:1/t\ncompresion: lz4\n", "compression"},
@@ -108,21 +103,15 @@ func TestReport(t *testing.T) {
 				t.Errorf("line %d is %d columns wide: %q", n+1, len([]rune(line)), line)
 			}
 		}
-		if strings.ContainsRune(e.stdout+e.stderr, '\x1b') {
-			t.Error("an escape sequence is printed without a terminal")
-		}
+		assert.True(t, !strings.ContainsRune(e.stdout+e.stderr, '\x1b'), "an escape sequence is printed without a terminal")
 		for _, word := range []string{"response", "service", "p99", "seed", topic} {
-			if !strings.Contains(e.stdout, word) {
-				t.Errorf("the report does not contain %q:\n%s", word, e.stdout)
-			}
+			assert.True(t, strings.Contains(e.stdout, word), "the report does not contain %q:\n%s", word, e.stdout)
 		}
 	})
 	t.Run("more percentiles", func(t *testing.T) {
 		e := run(t, "run", topicURL(broker, topic), "--rate", "1000/s", "--for", "1s", "--percentiles", "25,75", "--json", "--quiet").succeeded(t)
 		var d struct{ Response map[string]float64 }
-		if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, json.Unmarshal([]byte(e.stdout), &d))
 		for _, name := range []string{"p25_us", "p75_us", "p99_us", "p9999_us"} {
 			if _, ok := d.Response[name]; !ok {
 				t.Errorf("response has no %s: %v", name, d.Response)
@@ -144,19 +133,13 @@ func TestReport(t *testing.T) {
 				document
 				Replaces string
 			}
-			if err := dec.Decode(&d); err != nil {
-				t.Fatal(err)
-			}
-			if d.Totals.Acked != 100 {
-				t.Errorf("repetition %d acked %d events", n, d.Totals.Acked)
-			}
+			assert.OK(t, dec.Decode(&d))
+			assert.Equal(t, d.Totals.Acked, 100, "repetition %d acked events", n)
 			if d.Replaces == "" { // on a busy machine, others replace those that were not trusted
 				n++
 			}
 		}
-		if n != 3 {
-			t.Errorf("got %d repetitions, want 3", n)
-		}
+		assert.Equal(t, n, 3, "repetitions")
 	})
 	t.Run("acks 0", func(t *testing.T) {
 		d := run(t, "run", topicURL(broker, topic), "--acks", "0", "--count", "5000", "--json", "--quiet").succeeded(t).document(t)
@@ -172,12 +155,8 @@ func TestReport(t *testing.T) {
 		}
 		e := run(t, args...)
 		d := e.document(t)
-		if d.Totals.Dropped == 0 || d.Totals.Offered != 200_000 {
-			t.Errorf("totals: %+v", d.Totals.counts)
-		}
-		if e.code != 0 && e.code != 3 {
-			t.Errorf("exit %d: drops change the exit code only through a limit", e.code)
-		}
+		assert.True(t, d.Totals.Dropped != 0 && d.Totals.Offered == 200_000, "totals: %+v", d.Totals.counts)
+		assert.True(t, e.code == 0 || e.code == 3, "exit %d: drops change the exit code only through a limit", e.code)
 		run(t, append(args, "--slo", "dropped<=10")...).wantOneOf(t, 1, 3)
 	})
 }

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"carronade/internal/testkit/assert"
 	"maps"
 	"os"
 	"path/filepath"
@@ -8,19 +9,13 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestTree checks the real tree against the rules.
 func TestTree(t *testing.T) {
 	r, err := Check(os.DirFS("../.."), Packages)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Files < 20 {
-		t.Fatalf("read %d Go files: the tree was not found", r.Files)
-	}
+	assert.OK(t, err)
+	assert.Must(t, r.Files >= 20, "read %d Go files: the tree was not found", r.Files)
 	for _, f := range append(r.Findings, Unused(r.Edges, Packages)...) {
 		t.Error(f)
 	}
@@ -29,9 +24,7 @@ func TestTree(t *testing.T) {
 		for e := range r.Edges {
 			used = used || e.Test() && covers(p, e.To)
 		}
-		if !used {
-			t.Errorf("the tests of any package may import %s, and none does: remove it", p)
-		}
+		assert.True(t, used, "the tests of any package may import %s, and none does: remove it", p)
 	}
 }
 
@@ -40,9 +33,7 @@ func TestTree(t *testing.T) {
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Packages {
-		if seen[r.Name] {
-			t.Errorf("%s has two rows", r.Name)
-		}
+		assert.True(t, !seen[r.Name], "%s has two rows", r.Name)
 		seen[r.Name] = true
 		if r.Name != "app" {
 			for _, to := range r.May {
@@ -167,16 +158,12 @@ func TestFindings(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := Check(fstest.MapFS{tt.file: {Data: []byte(tt.src)}}, packages)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var got []string
 			for _, f := range r.Findings {
 				got = append(got, f.String())
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("findings (-want +got):\n%s", diff)
-			}
+			assert.Same(t, got, tt.want, "findings")
 		})
 	}
 }
@@ -203,9 +190,7 @@ func TestUnusedException(t *testing.T) {
 			for _, f := range Unused(map[Edge]bool{{"run", "units", "a.go"}: true, tt.edge: true}, packages) {
 				got = append(got, f.String())
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 	packages[2].May = append(packages[2].May, "load")
@@ -248,9 +233,7 @@ func TestUnused(t *testing.T) {
 			for _, f := range Unused(edges, packages) {
 				got = append(got, f.String())
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }

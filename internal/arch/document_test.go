@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // The table of packages is written into two files. There it ends before a line that it
@@ -117,21 +118,13 @@ func TestDocument(t *testing.T) {
 		{linter, linterHead, linterEnd, linterText(Packages)},
 	} {
 		data, err := os.ReadFile(tt.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		before, rest, ok := strings.Cut(string(data), tt.head)
-		if !ok {
-			t.Fatalf("%s has no table of packages", tt.file)
-		}
+		assert.Must(t, ok, "%s has no table of packages", tt.file)
 		end := strings.Index("\n"+rest, "\n"+tt.end)
-		if end < 0 {
-			t.Fatalf("the table in %s has no end", tt.file)
-		}
+		assert.Must(t, end >= 0, "the table in %s has no end", tt.file)
 		if testkit.Update() {
-			if err := os.WriteFile(tt.file, []byte(before+tt.head+tt.want+rest[end:]), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(tt.file, []byte(before+tt.head+tt.want+rest[end:]), 0o644))
 			continue
 		}
 		if diff := cmp.Diff(rest[:end], tt.want); diff != "" {
@@ -177,23 +170,17 @@ func TestLinterText(t *testing.T) {
           deny: [{pkg: carronade/, desc: the table of packages does not allow it}]
           allow: [carronade/c$, carronade/g$]
 `
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, want)
 }
 
 // TestSentences checks that the document says of each package what it is for, or says it
 // of its folder.
 func TestSentences(t *testing.T) {
 	data, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	_, rest, _ := strings.Cut(string(data), "| package | one sentence |\n")
 	sentences, _, ok := strings.Cut(rest, "\n\n")
-	if !ok {
-		t.Fatalf("%s has no table of sentences", document)
-	}
+	assert.Must(t, ok, "%s has no table of sentences", document)
 	for _, r := range Packages {
 		if r.Name == "." || strings.HasSuffix(r.Name, "/...") {
 			continue
@@ -202,8 +189,6 @@ func TestSentences(t *testing.T) {
 		for name != "." && !strings.Contains(sentences, "`"+name+"`") {
 			name = path.Dir(name)
 		}
-		if name == "." {
-			t.Errorf("%s has no sentence about %s", document, r.Name)
-		}
+		assert.True(t, name != ".", "%s has no sentence about %s", document, r.Name)
 	}
 }

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,13 +11,9 @@ import (
 // TestMakefile: the Makefile names no package that is gone.
 func TestMakefile(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	names := regexp.MustCompile(`(?:^|[\s/])((?:internal|target)/[a-z/]+[a-z])`).FindAllSubmatch(text, -1)
-	if len(names) < 20 {
-		t.Fatalf("found %d names of packages", len(names))
-	}
+	assert.Must(t, len(names) >= 20, "found %d names of packages", len(names))
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join("..", "..", string(name[1]))); err != nil {
 			t.Error(err)

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"carronade/internal/testkit/assert"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -10,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // A requirement is a module that a go.mod requires.
@@ -91,9 +90,7 @@ func modules(tree fs.FS) (findings []string, err error) {
 func TestModules(t *testing.T) {
 	for _, dir := range []string{"../..", "../../internal/tools/release", "../../examples/lines"} {
 		findings, err := modules(os.DirFS(dir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for _, f := range findings {
 			t.Errorf("%s/go.mod: %s", dir, f)
 		}
@@ -104,13 +101,9 @@ func TestModules(t *testing.T) {
 // compiler refuses it our internal packages. It is built with the same versions.
 func TestExampleModule(t *testing.T) {
 	own, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	example, err := os.ReadFile("../../examples/lines/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	first, _, _ := strings.Cut(string(example), "\n")
 	if name := strings.TrimPrefix(first, "module "); name == Module || strings.HasPrefix(name, Module+"/") {
 		t.Errorf("the example's module is %s, which may import internal packages of %s", name, Module)
@@ -142,12 +135,8 @@ func TestModulesFindings(t *testing.T) {
 				"y/go.mod": {Data: []byte("module y\n")},
 				"y/y.go":   {Data: []byte("package y\nimport _ \"a.org/c\"\n")},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, got, tt.want)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -17,15 +18,11 @@ func TestPicturesOfDocuments(t *testing.T) {
 	const limit = 100 << 10
 	image := regexp.MustCompile(`!\[([^\]]*)\]\(([^)\s]+)\)`)
 	texts, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	found := 0
 	for _, path := range append(texts, "../../README.md") {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for _, m := range image.FindAllStringSubmatch(string(text), -1) {
 			found++
 			if strings.TrimSpace(m[1]) == "" {
@@ -62,7 +59,5 @@ func TestPicturesOfDocuments(t *testing.T) {
 			}
 		}
 	}
-	if found == 0 {
-		t.Error("no document contains a picture")
-	}
+	assert.True(t, found != 0, "no document contains a picture")
 }

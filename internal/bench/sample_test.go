@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // Real output of Kafka 4.3.1's tools.
@@ -26,9 +27,7 @@ const (
 
 func TestReadProducerPerf(t *testing.T) {
 	got, err := readProducerPerf(producerPerfOut)
-	if err != nil || got != 1536885.245902 {
-		t.Errorf("got %v, %v, want the steady state's 1536885.245902", got, err)
-	}
+	assert.True(t, err == nil && got == 1536885.245902, "got %v, %v, want the steady state's 1536885.245902", got, err)
 	if _, err := readProducerPerf("4000000 records sent, 1.0 records/sec"); err == nil {
 		t.Error("an output without a steady state passed")
 	}
@@ -49,12 +48,8 @@ func TestReadConsumerPerf(t *testing.T) {
 func TestReadDocument(t *testing.T) {
 	const good = `{"totals":{"sent":10,"acked":10,"elapsed_s":2,"events_per_s":5,"bytes_per_s":500},"send_delay":{"p50_us":56},"trust":{"ok":true}}`
 	d, err := readDocument(&processResult{out: []byte(good)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d.Totals.EventsPS != 5 || d.SendDelay.P50 != 56 || !d.Trust.OK {
-		t.Errorf("got %+v", d)
-	}
+	assert.OK(t, err)
+	assert.True(t, d.Totals.EventsPS == 5 && d.SendDelay.P50 == 56 && d.Trust.OK, "got %+v", d)
 	if _, err := readDocument(&processResult{out: []byte(good), code: 3}); err != nil {
 		t.Errorf("an untrusted run is a result: %v", err)
 	}
@@ -77,9 +72,7 @@ func TestStatusBytes(t *testing.T) {
 	if got, want := statusBytes([]byte(status), "VmRSS:"), uint64(20<<20); got != want {
 		t.Errorf("got %d, want %d", got, want)
 	}
-	if got := statusBytes([]byte("Name:\tx\n"), "VmRSS:"); got != 0 {
-		t.Errorf("got %d without the line, want 0", got)
-	}
+	assert.Equal(t, statusBytes([]byte("Name:\tx\n"), "VmRSS:"), 0, "without the line")
 }
 
 func TestSettings(t *testing.T) {
@@ -100,30 +93,20 @@ func TestSettings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv(tt.key, tt.value)
 			_, err := FromEnv()
-			if (err != nil) != tt.bad {
-				t.Errorf("got error %v, want one: %v", err, tt.bad)
-			}
-			if err != nil && !strings.Contains(err.Error(), tt.key) {
-				t.Errorf("the error does not name %s: %v", tt.key, err)
-			}
+			assert.Equal(t, (err != nil), tt.bad, "got error %v, want one", err)
+			assert.True(t, err == nil || strings.Contains(err.Error(), tt.key), "the error does not name %s: %v", tt.key, err)
 		})
 	}
 	s := Settings{Scale: 0.1}
-	if got := s.scaled(5 * time.Second); got != time.Second {
-		t.Errorf("got %v for 5 s at a tenth, want 1 s", got)
-	}
-	if got := s.records(20_000_000); got != 2_000_000 {
-		t.Errorf("got %d records, want 2000000", got)
-	}
+	assert.Equal(t, s.scaled(5*time.Second), time.Second, "for 5 s at a tenth")
+	assert.Equal(t, s.records(20_000_000), 2_000_000, "records")
 }
 
 // TestLoop runs the bare writer against its sink, as processes.
 func TestLoop(t *testing.T) {
 	u := &Suite{dir: t.TempDir()}
 	r, e, err := u.loop(t.Context(), "tcp-writer", "-to", startSink(t).addr, "-for", "50ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if r.Bytes < 1<<20 || r.seconds() < 0.05 || e.cpu <= 0 {
 		t.Errorf("got %d bytes in %v s with %v of CPU", r.Bytes, r.seconds(), e.cpu)
 	}
@@ -131,9 +114,7 @@ func TestLoop(t *testing.T) {
 
 func TestReadGem(t *testing.T) {
 	n, took, err := readGem("20000\n5.0001\n")
-	if err != nil || n != 20000 || took != 5.0001 {
-		t.Errorf("got %v, %v, %v", n, took, err)
-	}
+	assert.True(t, err == nil && n == 20000 && took == 5.0001, "got %v, %v, %v", n, took, err)
 	for _, bad := range []string{"", "Riemann::Client::TcpSocket: connection refused", "0\n5\n", "7"} {
 		if _, _, err := readGem(bad); err == nil {
 			t.Errorf("%q passed", bad)
@@ -154,9 +135,7 @@ Transfer/sec:      9.40MB
 
 func TestReadWrk(t *testing.T) {
 	n, perS, err := readWrk(wrkOut)
-	if err != nil || n != 268696 || perS != 127984.06 {
-		t.Errorf("got %v, %v, %v, want 268696 and 127984.06", n, perS, err)
-	}
+	assert.True(t, err == nil && n == 268696 && perS == 127984.06, "got %v, %v, %v, want 268696 and 127984.06", n, perS, err)
 	before, after, _ := strings.Cut(wrkOut, "Requests/sec")
 	for name, bad := range map[string]string{
 		"nothing":       "",
@@ -180,9 +159,7 @@ func TestTree(t *testing.T) {
 	testkit.Need(t, "a shell")
 	const want = 5
 	tree, err := startTree(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer tree.stop()
 	path := fmt.Sprintf("/proc/%d/task/%d/children", tree.pid, tree.pid)
 	text, err := os.ReadFile(path)
@@ -190,9 +167,7 @@ func TestTree(t *testing.T) {
 		t.Skip("the children of a process can be read on Linux only: ", err)
 	}
 	children := strings.Fields(string(text))
-	if got := len(children) + 1; got != want {
-		t.Errorf("got %d processes, want %d", got, want)
-	}
+	assert.Equal(t, len(children)+1, want, "processes")
 	tree.stop()
 	for _, pid := range children {
 		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil {

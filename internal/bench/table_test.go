@@ -1,14 +1,13 @@
 package bench
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestSpread(t *testing.T) {
@@ -23,9 +22,7 @@ func TestSpread(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, spreadOf(tt.in)); diff != "" {
-				t.Errorf("spread (-want +got):\n%s", diff)
-			}
+			assert.Same(t, spreadOf(tt.in), tt.want, "spread")
 		})
 	}
 	if got := spreadOf(nil); got.N != 0 || !math.IsNaN(got.Median) {
@@ -59,9 +56,7 @@ func TestVerdict(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.line.verdict(); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, tt.line.verdict(), tt.want)
 		})
 	}
 }
@@ -82,9 +77,7 @@ func TestTable(t *testing.T) {
 | open | sent, off by | 0 % |  |  | at most 0.100 % |  | yes |
 | consume | events/s | java: a/b ||||| not measured |
 `
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("table (-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, want, "table")
 }
 
 func TestShow(t *testing.T) {
@@ -105,9 +98,7 @@ func TestShow(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.m.show(tt.v); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, tt.m.show(tt.v), tt.want)
 		})
 	}
 }
@@ -117,12 +108,8 @@ func TestBest(t *testing.T) {
 		samples: map[string][]sample{"a": {{eventsPerS: 1}}, "b": {{eventsPerS: 3}}, "c": {{eventsPerS: 2}}},
 		faults:  map[string]error{"d": errors.New("it\nbroke")},
 	}
-	if got := r.best(eventsPerS, "d", "a", "b", "c"); got != "b" {
-		t.Errorf("got %s as the best, want b", got)
-	}
-	if got := r.best(eventsPerS, "d"); got != "d" {
-		t.Errorf("got %s, want the only one", got)
-	}
+	assert.Equal(t, r.best(eventsPerS, "d", "a", "b", "c"), "b", "as the best")
+	assert.Equal(t, r.best(eventsPerS, "d"), "d")
 	if got, want := r.fault("a", "d"), "d: it; broke"; got != want {
 		t.Errorf("got fault %q, want %q", got, want)
 	}
@@ -137,9 +124,7 @@ func TestGroups(t *testing.T) {
 		}
 		seen[g.name] = true
 	}
-	if len(seen) == 0 {
-		t.Error("no groups")
-	}
+	assert.True(t, len(seen) != 0, "no groups")
 }
 
 func TestPublish(t *testing.T) {
@@ -155,19 +140,13 @@ func TestPublish(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "page.md")
-			if err := os.WriteFile(path, []byte(tt.before), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(path, []byte(tt.before), 0o644))
 			if err := Publish(path, "new\n"); (err != nil) != tt.bad {
 				t.Errorf("got error %v, want one: %v", err, tt.bad)
 			}
 			got, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
-				t.Errorf("page (-want +got):\n%s", diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, string(got), tt.want, "page")
 		})
 	}
 	fresh := filepath.Join(t.TempDir(), "new.md")
@@ -176,9 +155,7 @@ func TestPublish(t *testing.T) {
 	}
 	// The page that make bench updates has a place for the table.
 	doc, err := os.ReadFile("../../docs/performance.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if !strings.Contains(string(doc), tableBegins) || !strings.Contains(string(doc), tableEnds) {
 		t.Error("docs/performance.md has no place for the table")
 	}

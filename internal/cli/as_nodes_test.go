@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/fleet"
+	"carronade/internal/testkit/assert"
 )
 
 // TestUnusable: each node that cannot take part is named.
@@ -21,7 +22,5 @@ func TestUnusable(t *testing.T) {
 	}
 	want := "node b is busy with run 7 | wait for its end, or use other nodes\n" +
 		"node c has version 0 of carronade, this machine " + fleetVersion() + " | use the same version everywhere"
-	if strings.Join(got, "\n") != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, strings.Join(got, "\n"), want, "got %q", got)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/compat"
+	"carronade/internal/testkit/assert"
 )
 
 // Every tool takes the flags that it has in common with the others, and has no flag
@@ -15,9 +16,7 @@ func TestCommonFlags(t *testing.T) {
 	for _, tool := range oldTools() {
 		t.Run(tool.Name, func(t *testing.T) {
 			own, common, err := tool.Split([]string{"--store", "a.db", "--label", "a=b", "--no-store"})
-			if err != nil || len(own) > 0 || len(common.Keep) != 3 {
-				t.Errorf("%q is left, %+v, %v", own, common, err)
-			}
+			assert.True(t, err == nil && len(own) <= 0 && len(common.Keep) == 3, "%q is left, %+v, %v", own, common, err)
 			var help bytes.Buffer
 			p := &compat.Program{Called: tool.Name, Args: []string{"--help"}, In: strings.NewReader(""), Out: &help, Err: &help}
 			if _, err := tool.Main(t.Context(), p); err != nil {

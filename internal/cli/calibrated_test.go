@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 )
@@ -22,9 +23,7 @@ func TestCalibrationFor(t *testing.T) {
 			d.Add(settings[i], "the test's "+settings[i], settings[i+1])
 		}
 		w, err := workload.Resolve(s.Kinds, &d, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return w
 	}
 	const kafka, riemann, apm = "kafka://127.0.0.1:9092/t", "riemann://127.0.0.1", "apm+http://127.0.0.1"
@@ -71,9 +70,7 @@ func TestCalibrationFor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := s.calibrationFor(tt.of, tt.bytes)
-			if got == nil {
-				t.Fatal("got none")
-			}
+			assert.Must(t, got != nil, "got none")
 			if got.EventBytes != tt.wantBytes || got.Clients != tt.clients || got.Instead != tt.instead {
 				t.Errorf("got %.0f bytes, %d clients, instead %q; want %.0f, %d, %q", got.EventBytes, got.Clients, got.Instead, tt.wantBytes, tt.clients, tt.instead)
 			}

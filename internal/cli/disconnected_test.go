@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit/assert"
 )
 
 // A server that is killed leaves events of which it is not known whether it took them. They are not
@@ -23,9 +24,7 @@ func TestUnknownIsNotRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			server, err := standin.Spawn(t.Context(), carronade(t), tt.name, "--listen", "127.0.0.1:0", "--delay", "300ms")
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			t.Cleanup(func() { _ = server.Stop() })
 			args := []string{"run", strings.Replace(tt.url, "ADDR", server.Addr(), 1), "--rate", "1k/s", "--for", "5s", "--request-timeout", "1s", "--no-store", "--json"}
 			if tt.name == "kafka" {
@@ -33,9 +32,7 @@ func TestUnknownIsNotRefused(t *testing.T) {
 			}
 			p := start(t, args...)
 			p.until(t, "measurement")
-			if err := syscall.Kill(server.Pid(), syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, syscall.Kill(server.Pid(), syscall.SIGKILL))
 			p.end(t)
 			var d struct {
 				Classes map[string]uint64 `json:"classes"`

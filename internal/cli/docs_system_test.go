@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // exampleStore is the address of Elasticsearch in the examples.
@@ -54,17 +55,13 @@ const exampleServer = "#!/bin/sh\nexec carronade standin apm --listen 127.0.0.1:
 func exampleRepository(t *testing.T, dir string, swap *strings.Replacer) {
 	t.Helper()
 	dir = filepath.Join(dir, "apm-server")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Mkdir(dir, 0o755))
 	for name, text := range map[string]string{
 		"Makefile":   "apm-server: server.sh\n\tcp server.sh apm-server\n\tchmod +x apm-server\n",
 		"server.sh":  swap.Replace(exampleServer),
 		".gitignore": "apm-server\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-qm", "a server"}, {"branch", "trace-apm-server"}} {
 		cmd := exec.Command(testkit.Program(t, "git"), append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)

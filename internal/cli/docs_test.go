@@ -23,6 +23,7 @@ import (
 	"carronade/internal/cli"
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/payload"
@@ -37,9 +38,7 @@ func documents(t *testing.T) []string {
 	list := []string{root + "/README.md"}
 	for _, dir := range []string{"/docs/*.md", "/docs/targets/*.md", "/docs/coming-from/*.md"} {
 		found, err := filepath.Glob(root + dir)
-		if err != nil || len(found) == 0 {
-			t.Fatalf("got %d documents and %v, want some", len(found), err)
-		}
+		assert.Must(t, err == nil && len(found) != 0, "got %d documents and %v, want some", len(found), err)
 		list = append(list, found...)
 	}
 	return list
@@ -90,9 +89,7 @@ func addresses(t *testing.T, text string) []string {
 			args = append(s.args[:len(s.args):len(s.args)], "--listen", free, "--udp", free)
 		}
 		c, err := standin.Spawn(t.Context(), carronade(t), args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		t.Cleanup(func() { _ = c.Stop() })
 		pairs = append(pairs, s.addr, c.Addr())
 	}
@@ -121,12 +118,8 @@ func startTeam(t *testing.T, dir string) []string {
 	cmd := exec.Command(carronade(t), "serve", "--text-port", "0", "--http-port", "0")
 	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir+"/data")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
 			t.Error(err)
@@ -135,9 +128,7 @@ func startTeam(t *testing.T, dir string) []string {
 	var pairs []string
 	lines := bufio.NewScanner(out)
 	for _, documented := range []string{"127.0.0.1:8234", "127.0.0.1:8235"} {
-		if !lines.Scan() {
-			t.Fatal("the server of a team does not listen")
-		}
+		assert.Must(t, lines.Scan(), "the server of a team does not listen")
 		pairs = append(pairs, documented, strings.Fields(lines.Text())[2])
 	}
 	go io.Copy(io.Discard, out)
@@ -151,21 +142,15 @@ func startNode(t *testing.T, dir string) []string {
 	cmd := exec.Command(carronade(t), "as", "mongoose", "--run-node", "--load-step-node-port=0", "--run-port=0")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_DATA_HOME="+dir+"/data", "HOME="+dir)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
 			t.Error(err)
 		}
 	})
 	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		t.Fatal("the node does not listen")
-	}
+	assert.Must(t, lines.Scan(), "the node does not listen")
 	addr, _, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "node "), ": ")
 	go io.Copy(io.Discard, out)
 	return []string{"127.0.0.1:1099", addr}
@@ -185,9 +170,7 @@ func (e *example) startMember(t *testing.T, dir string) (end func()) {
 	cmd.Dir, cmd.Env = dir, env
 	var words bytes.Buffer
 	cmd.Stderr = &words
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	end = func() {
 		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
 			t.Errorf("%s: %v\n%s", e.command, err, words.String())
@@ -209,9 +192,7 @@ func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 20 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		p, err := net.ListenPacket("udp", l.Addr().String())
 		l.Close()
 		if err == nil {
@@ -237,16 +218,12 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 	var list []document
 	for _, path := range documents(t) {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if blocks := examples(string(data)); len(blocks) > 0 {
 			list = append(list, document{path, string(data), blocks})
 		}
 	}
-	if len(list) == 0 {
-		t.Error("no document has an example")
-	}
+	assert.True(t, len(list) != 0, "no document has an example")
 	// The longest begins first, so that the others run beside it.
 	slices.SortStableFunc(list, func(a, b document) int { return len(b.blocks) - len(a.blocks) })
 	for _, d := range list {
@@ -285,9 +262,7 @@ func carronade(t testing.TB) string {
 	t.Helper()
 	testkit.Need(t, "minutes: it runs the program")
 	exe, err := exec.LookPath("carronade")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return exe
 }
 
@@ -295,9 +270,7 @@ func carronade(t testing.TB) string {
 func child(t testing.TB, args ...string) *standin.Child {
 	t.Helper()
 	c, err := standin.Spawn(t.Context(), carronade(t), append(args[:len(args):len(args)], "--listen", "127.0.0.1:0")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { _ = c.Stop() })
 	return c
 }
@@ -344,12 +317,8 @@ func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 	t.Helper()
 	if name, ok := strings.CutPrefix(e.command, "cat "); ok {
 		path := filepath.Join(dir, strings.TrimPrefix(name, "~/"))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(swap.Replace(strings.Join(e.want, "\n"))+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.OK(t, os.WriteFile(path, []byte(swap.Replace(strings.Join(e.want, "\n"))+"\n"), 0o644))
 		return
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -464,9 +433,7 @@ func matches(want, got []string) bool {
 // created.
 func TestEveryCommandOfReportsRuns(t *testing.T) {
 	data, err := os.ReadFile(root + "/docs/reports.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	fence, inFile := "", false
 	for i, line := range strings.Split(string(data), "\n") {
 		switch {
@@ -500,9 +467,7 @@ func TestMatchesCanFail(t *testing.T) {
 		{"rows", mask([]string{"hhddkorr  kafka"}), mask([]string{"k3v9x2ab  kafka"}), true},
 		{"numbers", mask([]string{"acked  12,345  1.2 ms ▁▂▃"}), mask([]string{"acked 9 80 us ▇ ▇"}), true},
 	} {
-		if got := matches(tt.want, tt.got); got != tt.ok {
-			t.Errorf("%s: got %v, want %v", tt.name, got, tt.ok)
-		}
+		assert.Equal(t, matches(tt.want, tt.got), tt.ok, "%s", tt.name)
 	}
 }
 
@@ -513,9 +478,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	texts := make(map[string]string)
 	for _, path := range documents(t) {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		texts[path] = string(data)
 	}
 	parts := map[string]string{
@@ -549,17 +512,13 @@ func TestEverySettingIsDocumented(t *testing.T) {
 			}
 			texts[path] = before + begin + want + end + after
 		}
-		if found != 1 {
-			t.Errorf("%d documents have the marks of %q, want one", found, name)
-		}
+		assert.Equal(t, found, 1, "documents have the marks of %q", name)
 	}
 	if !testkit.Update() {
 		return
 	}
 	for path, text := range texts {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 }
 
@@ -633,15 +592,11 @@ var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 // Links between documents lead to existing files.
 func TestLinksOfDocuments(t *testing.T) {
 	decisions, err := filepath.Glob(root + "/docs/decisions/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	found := 0
 	for _, path := range append(documents(t), decisions...) {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
 			found++
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
@@ -649,7 +604,5 @@ func TestLinksOfDocuments(t *testing.T) {
 			}
 		}
 	}
-	if found == 0 {
-		t.Error("no document has a link")
-	}
+	assert.True(t, found != 0, "no document has a link")
 }

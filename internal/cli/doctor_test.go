@@ -16,6 +16,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/trust"
 	"carronade/target"
 )
@@ -36,9 +37,7 @@ func examine(t *testing.T, args ...string) (*trust.Examination, int) {
 	case r.Spoils():
 		want = 1
 	}
-	if code != want {
-		t.Errorf("%v: exit code %d, want %d", args, code, want)
-	}
+	assert.Equal(t, code, want, "%v: exit code", args)
 	return &r, code
 }
 
@@ -69,15 +68,11 @@ func TestDoctor(t *testing.T) {
 	locked := spawn(t, "kafka", "--in-memory", "--sasl", "PLAIN:alice:right")
 	index, server := spawn(t, "riemann"), spawn(t, "apm")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	closed := ln.Addr().String()
 	ln.Close()
 	file := filepath.Join(t.TempDir(), "w.yaml")
-	if err := os.WriteFile(file, []byte("target: apm+http://"+server+"\nrate: 1k/s\nfor: 1s\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte("target: apm+http://"+server+"\nrate: 1k/s\nfor: 1s\n"), 0o600))
 	mix := filepath.Join(t.TempDir(), "mix.yaml")
 	if err := os.WriteFile(mix, []byte("rate: 1k/s\nfor: 1s\nparts:\n  - {target: apm+http://"+server+", weight: 1}\n  - {target: riemann://"+index+", weight: 1}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -106,9 +101,7 @@ func TestDoctor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r, _ := examine(t, tt.args...)
 			i := slices.IndexFunc(r.Findings, func(e trust.ExaminationEntry) bool { return e.Check == tt.check })
-			if i < 0 || r.Answered != tt.answered {
-				t.Fatalf("answered %v, and no %q: got %+v", r.Answered, tt.check, r.Findings)
-			}
+			assert.Must(t, i >= 0 && r.Answered == tt.answered, "answered %v, and no %q: got %+v", r.Answered, tt.check, r.Findings)
 			e := r.Findings[i]
 			if tt.want != "" && e.Level != tt.level || !strings.Contains(e.Found, tt.want) {
 				t.Errorf("got %v: %s, want %v: %s", e.Level, e.Found, tt.level, tt.want)
@@ -138,17 +131,13 @@ func TestDoctorText(t *testing.T) {
 	broker := spawn(t, "kafka", "--in-memory")
 	for _, args := range [][]string{{"doctor"}, {"doctor", "kafka://" + broker + "/t"}, {"doctor", "kafka://" + broker + "/t", "--full"}} {
 		out, words, _ := run(t, args...)
-		if words != "" || strings.Contains(out, "\x1b") {
-			t.Errorf("%v: got %q\n%s", args, words, out)
-		}
+		assert.True(t, words == "" && !strings.Contains(out, "\x1b"), "%v: got %q\n%s", args, words, out)
 		for l := range strings.Lines(out) {
 			if layout.Width(strings.TrimRight(l, "\n")) > layout.Columns {
 				t.Errorf("%v: a line of more than %d columns: %s", args, layout.Columns, l)
 			}
 		}
-		if slices.Contains(args, "--full") != strings.Contains(out, "\nTarget\n") {
-			t.Errorf("%v: got\n%s", args, out)
-		}
+		assert.Equal(t, slices.Contains(args, "--full"), strings.Contains(out, "\nTarget\n"), "%v: got\n%s", args, out)
 	}
 }
 

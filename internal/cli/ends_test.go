@@ -1,11 +1,10 @@
 package cli
 
 import (
+	"carronade/internal/testkit/assert"
 	"slices"
 	"sync"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestEnds: everything that several concurrent runs have started is stopped, in
@@ -33,7 +32,5 @@ func TestEnds(t *testing.T) {
 	third(nil)
 	e.stopAll()
 	slices.Sort(ended)
-	if diff := cmp.Diff([]string{"first", "next"}, ended); diff != "" {
-		t.Errorf("ended (-want +got):\n%s", diff)
-	}
+	assert.Same(t, ended, []string{"first", "next"}, "ended")
 }

@@ -13,20 +13,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/cli"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
 // The workloads in examples are valid.
 func TestExampleWorkloads(t *testing.T) {
 	files, err := filepath.Glob("../../examples/workloads/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("got %v and %v, want some", files, err)
-	}
+	assert.Must(t, err == nil && len(files) != 0, "got %v and %v, want some", files, err)
 	for _, path := range files {
 		docs, err := workload.ReadFile(path)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 		for _, doc := range docs {
 			if _, err := workload.Resolve(cli.Kinds(), nil, doc); err != nil {
 				t.Errorf("%s: %v", path, err)
@@ -40,13 +37,9 @@ func TestExampleWorkloads(t *testing.T) {
 func TestExampleSeries(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../examples/workloads/series.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	docs, err := workload.Read("series.yaml", bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	type step struct {
 		op    string
 		count uint64
@@ -55,32 +48,22 @@ func TestExampleSeries(t *testing.T) {
 	topics := map[string][]string{}
 	for _, doc := range docs {
 		w, err := workload.Resolve(cli.Kinds(), nil, doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		got = append(got, step{w.Op, w.Count("count")})
 		topics[w.Target()] = append(topics[w.Target()], w.Op)
 	}
 	want := []step{
 		{"produce", 1e4}, {"consume", 1e4}, {"produce", 1e7}, {"consume", 1e7}, {"produce", 1e8}, {"consume", 1e8},
 	}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(step{})); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	if len(topics) != 3 {
-		t.Errorf("topics are %v, want one for each size", topics)
-	}
+	assert.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(step{})))
+	assert.Equal(t, len(topics), 3, "topics are %v, want one for each size", topics)
 
 	const trial = "carronade run -f series.yaml --count 10k --label series=trial"
-	if !bytes.Contains(text, []byte("#   "+trial+"\n")) {
-		t.Errorf("the file does not have %q", trial)
-	}
+	assert.True(t, bytes.Contains(text, []byte("#   "+trial+"\n")), "the file does not have %q", trial)
 	dir := t.TempDir()
 	server := child(t, "kafka", "--in-memory")
 	text = bytes.ReplaceAll(text, []byte("127.0.0.1:9092"), []byte(server.Addr()))
-	if err := os.WriteFile(filepath.Join(dir, "series.yaml"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "series.yaml"), text, 0o600))
 	c := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(trial, "carronade", carronade(t), 1)+" --json-file report.json")
 	c.Dir = dir
 	c.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "CARRONADE_TEST_UNTRUSTED=none")
@@ -89,9 +72,7 @@ func TestExampleSeries(t *testing.T) {
 	}
 	for i, s := range want {
 		data, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("report.%d.json", i+1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		var d struct {
 			Op     string
 			Totals struct{ Acked, Consumed uint64 }

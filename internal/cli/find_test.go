@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/cli"
 	"carronade/internal/standin"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -60,9 +61,7 @@ func (p *process) answer(t *testing.T) (a answer) {
 	if err := json.Unmarshal(p.out.Bytes(), &a); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, p.out.String(), p.said.String())
 	}
-	if a.Schema != "carronade.find/1" || len(a.Limits) != 1 || a.Limits[0] != "p99 < 20 ms" {
-		t.Errorf("got %+v", a)
-	}
+	assert.True(t, a.Schema == "carronade.find/1" && len(a.Limits) == 1 && a.Limits[0] == "p99 < 20 ms", "got %+v", a)
 	return a
 }
 
@@ -82,13 +81,9 @@ func compareTrials(t *testing.T, store string, a *answer) {
 	t.Helper()
 	for i, one := range a.Trials {
 		out, err := exec.Command(carronade(t), "report", "export", one.Report, "--as", "json", "--store", store).Output()
-		if err != nil {
-			t.Fatalf("trial %d, %+v: %v", i+1, one, err)
-		}
+		assert.OK(t, err, "trial %d, %+v", i+1, one)
 		var d reported
-		if err := json.Unmarshal(out, &d); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, json.Unmarshal(out, &d))
 		if d.Labels["find"] != a.ID || d.Labels["find-role"] != one.Role || d.Partial || d.Totals.Achieved != one.Achieved || d.EndedAt.Sub(d.StartedAt) != one.Elapsed {
 			t.Errorf("trial %d: got %+v, its report says %+v", i+1, one, d)
 		}
@@ -105,9 +100,7 @@ func TestFind(t *testing.T) {
 		t.Fatalf("exit code %d; it said:\n%s", code, p.said.String())
 	}
 	a := p.answer(t)
-	if len(a.Trials) == 0 || a.Trials[0].Role != "probe" {
-		t.Fatalf("got %+v", a)
-	}
+	assert.Must(t, len(a.Trials) != 0 && a.Trials[0].Role == "probe", "got %+v", a)
 	for i, one := range a.Trials {
 		if probe := one.Role == "probe"; probe && (i > 0 && a.Trials[i-1].Role != "probe" || one.Verdict != nil) || !probe && one.Rate <= 0 {
 			t.Errorf("trial %d: got %+v", i+1, one)
@@ -129,9 +122,7 @@ func TestFindInterrupted(t *testing.T) {
 		t.Errorf("exit code: got %d, want 130; it said:\n%s", got, p.said.String())
 	}
 	a := p.answer(t)
-	if a.Ending != "stopped" || a.Why != "interrupted" || len(a.Trials) == 0 {
-		t.Errorf("got %+v", a)
-	}
+	assert.True(t, a.Ending == "stopped" && a.Why == "interrupted" && len(a.Trials) != 0, "got %+v", a)
 	compareTrials(t, store, &a)
 }
 
@@ -140,9 +131,7 @@ func TestFindOfASystemThatDies(t *testing.T) {
 	t.Parallel()
 	p, server, _, _ := startFind(t, longSearch...)
 	p.until(t, "trial 2")
-	if err := server.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, server.Stop())
 	if got := p.end(t); got != 2 {
 		t.Errorf("exit code: got %d, want 2; it said:\n%s", got, p.said.String())
 	}
@@ -158,9 +147,7 @@ func TestFindResumed(t *testing.T) {
 	t.Parallel()
 	p, _, store, again := startFind(t, longSearch...)
 	p.until(t, "trial 2")
-	if err := p.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Process.Kill())
 	_ = p.Wait()
 	id := searchID(t, store)
 	resume := func(runs int) answer {
@@ -183,9 +170,7 @@ func TestFindResumed(t *testing.T) {
 	}
 	lived := resume(2) // at least a trial that was stored, and one that ran
 	replayed := resume(1)
-	if len(lived.Trials) < 2 || len(replayed.Trials) < len(lived.Trials) {
-		t.Fatalf("got %+v\nand %+v", lived, replayed)
-	}
+	assert.Must(t, len(lived.Trials) >= 2 && len(replayed.Trials) >= len(lived.Trials), "got %+v\nand %+v", lived, replayed)
 	for i := range lived.Trials {
 		if a, b := lived.Trials[i], replayed.Trials[i]; !reflect.DeepEqual(a, b) {
 			t.Errorf("trial %d: got %+v\nreplayed %+v", i+1, a, b)
@@ -205,13 +190,9 @@ func TestFindResumed(t *testing.T) {
 func searchID(t *testing.T, store string) string {
 	t.Helper()
 	out, err := exec.Command(carronade(t), "report", "list", "--columns", "label.find", "--store", store, "--json").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	found := regexp.MustCompile(`label\.find": *"(s[0-9a-z]{7})"`).FindStringSubmatch(string(out))
-	if found == nil {
-		t.Fatalf("no trial has a label:\n%s", out)
-	}
+	assert.Must(t, found != nil, "no trial has a label:\n%s", out)
 	return found[1]
 }
 
@@ -235,9 +216,7 @@ func TestOtherSearchesResumed(t *testing.T) {
 			args := append([]string{"find", "apm+http://" + server.Addr(), "--store", store}, tt.flags...)
 			p := startTrusted(t, args...)
 			p.until(t, tt.until)
-			if err := p.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, p.Process.Kill())
 			_ = p.Wait()
 			series := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(p.said.String())
 			var id string
@@ -292,9 +271,7 @@ func TestFindOfOtherTargets(t *testing.T) {
 					t.Errorf("%q is missing in\n%s%s", want, p.out.String(), p.said.String())
 				}
 			}
-			if code != tt.code {
-				t.Errorf("exit code %d, want %d", code, tt.code)
-			}
+			assert.Equal(t, code, tt.code, "exit code")
 		})
 	}
 }
@@ -310,9 +287,7 @@ func TestFindOfLosses(t *testing.T) {
 		t.Errorf("exit code: got %d, want 130; it said:\n%s", got, p.said.String())
 	}
 	var a answer
-	if err := json.Unmarshal(p.out.Bytes(), &a); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(p.out.Bytes(), &a))
 	if len(a.Limits) != 1 || a.Limits[0] != "not-found = 0" || len(a.Trials) == 0 || a.Trials[0].Role != "warm-up" || !strings.Contains(p.said.String(), " achieved\nplan: ") {
 		t.Errorf("got %+v; it said:\n%s", a, p.said.String())
 	}
@@ -339,11 +314,7 @@ func TestUnacknowledged(t *testing.T) {
 			d.Add(name, name, value)
 		}
 		w, err := workload.Resolve(cli.Kinds(), &d, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := w.Unacknowledged(); got != tt.want {
-			t.Errorf("%v: got %v, want %v", tt.settings, got, tt.want)
-		}
+		assert.OK(t, err)
+		assert.Equal(t, w.Unacknowledged(), tt.want, "%v", tt.settings)
 	}
 }

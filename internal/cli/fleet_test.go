@@ -15,6 +15,7 @@ import (
 	nats "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -94,9 +95,7 @@ func reportOf(t *testing.T, p *process) (r fleetReport) {
 		t.Fatalf("%v\n%s\n%s", err, p.out.String(), p.said.String())
 	}
 	c := r.Totals
-	if c.Offered != c.Sent+c.Dropped+c.Unsent || c.Sent != c.Acked+c.Failed+c.Unknown {
-		t.Errorf("the counts do not add up: %+v", c)
-	}
+	assert.True(t, c.Offered == c.Sent+c.Dropped+c.Unsent && c.Sent == c.Acked+c.Failed+c.Unknown, "the counts do not add up: %+v", c)
 	return r
 }
 
@@ -109,12 +108,8 @@ func TestFleet(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s", code, p.said.String())
 	}
 	r := reportOf(t, p)
-	if r.Totals.Offered != 6000 || r.Totals.Acked != 6000 {
-		t.Errorf("offered %d, acked %d, want 6000", r.Totals.Offered, r.Totals.Acked)
-	}
-	if len(r.Fleet.Agents) != 2 || r.Fleet.SkewUS <= 0 {
-		t.Fatalf("fleet: %+v", r.Fleet)
-	}
+	assert.True(t, r.Totals.Offered == 6000 && r.Totals.Acked == 6000, "offered %d, acked %d, want 6000", r.Totals.Offered, r.Totals.Acked)
+	assert.Must(t, len(r.Fleet.Agents) == 2 && r.Fleet.SkewUS > 0, "fleet: %+v", r.Fleet)
 	for i, want := range []struct {
 		name     string
 		from, to int
@@ -167,9 +162,7 @@ func TestFleetLost(t *testing.T) {
 		}
 		p := f.run(t, args...)
 		p.until(t, "measurement  2 s")
-		if err := f.agents["b"].Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, f.agents["b"].Process.Kill())
 		p.until(t, "agent b is lost")
 		if code := p.end(t); code == 0 {
 			t.Errorf("keep going %v: exit code %d:\n%s", keep, code, p.said.String())
@@ -181,9 +174,7 @@ func TestFleetLost(t *testing.T) {
 		if keep && (r.Totals.Offered != 24_000 || r.Fleet.Agents[0].Sent != 12_000 || r.Totals.Unsent < 6000) {
 			t.Errorf("the other did not go on: %+v, %+v", r.Totals, r.Fleet)
 		}
-		if !keep && r.Totals.Offered >= 24_000 {
-			t.Errorf("the run did not end early: %+v", r.Totals)
-		}
+		assert.True(t, keep || r.Totals.Offered < 24_000, "the run did not end early: %+v", r.Totals)
 	}
 }
 
@@ -249,9 +240,7 @@ func TestFleetVerified(t *testing.T) {
 
 	p := f.run(t, target, "--rate", "1k/s", "--for", "30s", "--verify", "--fleet-reader", "c")
 	p.until(t, "measurement  2 s")
-	if err := f.agents["c"].Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, f.agents["c"].Process.Kill())
 	p.until(t, "agent c is lost")
 	if code := p.end(t); code == 0 {
 		t.Errorf("without the agent that reads: exit code %d", code)
@@ -299,15 +288,11 @@ func TestFleetNATS(t *testing.T) {
 	var users []*nats.NkeyUser
 	user := func(name, publish, subscribe string) (path string) {
 		pair, err := nkeys.CreateUser()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		key, _ := pair.PublicKey()
 		seed, _ := pair.Seed()
 		path = filepath.Join(dir, name)
-		if err := os.WriteFile(path, seed, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path, seed, 0o600))
 		users = append(users, &nats.NkeyUser{Nkey: key, Permissions: &nats.Permissions{
 			Publish: &nats.SubjectPermission{Allow: []string{publish}}, Subscribe: &nats.SubjectPermission{Allow: []string{subscribe}},
 		}})
@@ -315,17 +300,13 @@ func TestFleetNATS(t *testing.T) {
 	}
 	operator, a, b := user("operator", "f.*.down", "f.*.up"), user("a", "f.a.up", "f.a.down"), user("b", "f.b.up", "f.b.down")
 	server, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, Nkeys: users})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	server.Start()
 	t.Cleanup(func() {
 		server.Shutdown()
 		server.WaitForShutdown()
 	})
-	if !server.ReadyForConnections(time.Minute) {
-		t.Fatal("the NATS server is not ready")
-	}
+	assert.Must(t, server.ReadyForConnections(time.Minute), "the NATS server is not ready")
 	url := "nats://" + server.Addr().String()
 	f := &testFleet{data: filepath.Join(dir, "fleet"), agents: map[string]*process{}}
 	for _, c := range []struct{ args, want string }{
@@ -356,9 +337,7 @@ func TestFleetNATS(t *testing.T) {
 
 func signal(t *testing.T, p *process, s syscall.Signal) {
 	t.Helper()
-	if err := p.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Process.Signal(s))
 }
 
 // TestFleetRecover: when the program that commands a run is killed, its agents stop by
@@ -369,16 +348,12 @@ func TestFleetRecover(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "reports.db")
 	p := f.run(t, "null://", "--rate", "2k/s", "--for", "60s", "--store", store)
 	p.until(t, "measurement  2 s")
-	if err := p.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Process.Kill())
 	for _, a := range f.agents {
 		a.until(t, "has ended")
 	}
 	recovered := start(t, "fleet", "recover", "last", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
-	if code := recovered.end(t); code != 3 {
-		t.Errorf("exit code %d, want 3: it was not interrupted", code)
-	}
+	assert.Equal(t, recovered.end(t), 3, "exit code, want 3: it was not interrupted")
 	r := reportOf(t, recovered)
 	if !r.doubts("recovered from the agents") || len(r.Fleet.Agents) != 2 || r.Totals.Acked < 4000 || r.Totals.Acked > 30_000 {
 		t.Errorf("recovered: %+v %+v %+v", r.Trust, r.Totals, r.Fleet)
@@ -418,9 +393,7 @@ func TestFleetMarks(t *testing.T) {
 			Notes  []string
 		}
 	}
-	if err := json.Unmarshal(p.out.Bytes(), &r); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(p.out.Bytes(), &r))
 	got := r.Faults
 	if len(got.Marks) != 1 || got.Marks[0].Name != "pull the plug" || got.Marks[0].AtS < 1 || got.Marks[0].AtS > 4 || got.Marks[0].BoundS <= 0 || len(got.Scores) != 0 || len(got.Notes) != 1 {
 		t.Errorf("faults %+v", got)

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"os/exec"
@@ -18,18 +19,14 @@ import (
 func TestGateOfCI(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(root + "/docs/reports.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	script := ""
 	for _, b := range examples(string(text)) {
 		if b.command == "cat gate.sh" {
 			script = strings.Join(b.want, "\n")
 		}
 	}
-	if !strings.Contains(script, "set -e\n") || !strings.Contains(script, "--repeat 8 ") {
-		t.Fatalf("the script is %q", script)
-	}
+	assert.Must(t, strings.Contains(script, "set -e\n") && strings.Contains(script, "--repeat 8 "), "the script is %q", script)
 	for _, tt := range []struct {
 		name      string
 		untrusted string // runs
@@ -53,18 +50,14 @@ func TestGateOfCI(t *testing.T) {
 			code := 0
 			if err := cmd.Run(); err != nil {
 				var exit *exec.ExitError
-				if !errors.As(err, &exit) {
-					t.Fatal(err)
-				}
+				assert.Must(t, errors.As(err, &exit), "%v", err)
 				code = exit.ExitCode()
 			}
 			if code != tt.code {
 				t.Errorf("got %d, want %d\n%s", code, tt.code, words.String())
 			}
 			found, err := filepath.Glob(filepath.Join(dir, "*.*"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			for i := range found {
 				found[i] = filepath.Base(found[i])
 			}

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -25,9 +24,7 @@ func TestGeneratesAreKept(t *testing.T) {
 	for i := range maxGenerates + 5 {
 		all[fmt.Sprintf("key-%03d", i)] = report.Generates{EventsPerS: float64(i), At: at.Add(time.Duration(i) * time.Hour)}
 	}
-	if err := keepGenerates(all); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, keepGenerates(all))
 	got := keptGenerates()
 	_, oldest := got["key-004"]
 	newest := got[fmt.Sprintf("key-%03d", maxGenerates+4)]
@@ -35,13 +32,9 @@ func TestGeneratesAreKept(t *testing.T) {
 		t.Errorf("got %d of them, the oldest %v, the newest %+v", len(got), oldest, newest)
 	}
 	path, err := generatesPath()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, text := range []string{"", "null", "[1]", "{\"a\":"} {
-		if err := os.WriteFile(filepath.Clean(path), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(filepath.Clean(path), []byte(text), 0o600))
 		if got := keptGenerates(); got == nil || len(got) != 0 {
 			t.Errorf("from %q: got %v", text, got)
 		}
@@ -58,16 +51,12 @@ func TestGeneratingDistinguishesWorkloads(t *testing.T) {
 			d.Add(settings[i], "--"+settings[i], settings[i+1])
 		}
 		w, err := workload.Resolve(s.Kinds, &d, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return hashOf(s.generating(w))
 	}
 	base := of()
 	for _, same := range [][]string{{"for", "5s"}, {"acks", "all"}, {"label", "a=b"}, {"size", "100"}} {
-		if diff := cmp.Diff(base, of(same...)); diff != "" {
-			t.Errorf("%q is another workload: %s", same, diff)
-		}
+		assert.Same(t, of(same...), base, "%q is another workload", same)
 	}
 	seen := map[string][]string{base: nil}
 	for _, other := range [][]string{

@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"bufio"
+	"carronade/internal/testkit/assert"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -58,9 +59,7 @@ func TestDashboardsInPrometheus(t *testing.T) {
 			for _, q := range b.all() {
 				n := tt.samples(t, q, began)
 				t.Logf("%4d samples: %s %s", n, q.Name, q.LegendFormat)
-				if n == 0 || q.Instant && n != all {
-					t.Errorf("%s: %d samples: %s", q.Name, n, q.Expr)
-				}
+				assert.True(t, n != 0 && (!q.Instant || n == all), "%s: %d samples: %s", q.Name, n, q.Expr)
 			}
 		})
 	}
@@ -78,20 +77,14 @@ func startPrometheus(t *testing.T, program string, flags ...string) *prometheus 
 	text := `{global: {scrape_interval: 500ms, scrape_timeout: 500ms}, scrape_configs: [` +
 		`{job_name: runs, file_sd_configs: [{files: [runs.json]}]}, ` +
 		`{job_name: pushes, honor_labels: true, file_sd_configs: [{files: [pushes.json]}]}]}`
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(config, []byte(text), 0o600))
 	addr := freeAddress(t)
 	p.url = "http://" + addr
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, program, append([]string{"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(p.dir, "data"), "--web.listen-address=" + addr}, flags...)...)
 	words, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	t.Cleanup(func() { cancel(); _ = cmd.Wait() })
 	watchdog := time.AfterFunc(time.Minute, cancel)
 	defer watchdog.Stop()
@@ -112,16 +105,10 @@ func startPrometheus(t *testing.T, program string, flags ...string) *prometheus 
 func (p *prometheus) scrape(t *testing.T, job string, addrs ...string) {
 	t.Helper()
 	text, err := json.Marshal([]map[string]any{{"targets": addrs}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	temp := filepath.Join(p.dir, job+".new")
-	if err := os.WriteFile(temp, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(temp, filepath.Join(p.dir, job+".json")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(temp, text, 0o600))
+	assert.OK(t, os.Rename(temp, filepath.Join(p.dir, job+".json")))
 }
 
 // await asks until the query has a result.
@@ -157,9 +144,7 @@ func (p *prometheus) samples(t *testing.T, q boardQuery, began time.Time) int {
 func (p *prometheus) query(t *testing.T, legend, how string, values url.Values) (n int) {
 	t.Helper()
 	resp, err := http.PostForm(p.url+"/api/v1/"+how, values) //nolint:noctx // the server ends with the test
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer resp.Body.Close()
 	type pair = [2]any // time, value
 	var answer struct {
@@ -172,9 +157,7 @@ func (p *prometheus) query(t *testing.T, legend, how string, values url.Values) 
 			}
 		}
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.NewDecoder(resp.Body).Decode(&answer))
 	if answer.Error != "" {
 		t.Errorf("%s: %s", values.Get("query"), answer.Error)
 	}

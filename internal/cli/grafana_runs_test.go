@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net/http"
@@ -58,14 +59,10 @@ func publishedRuns(t *testing.T, pushes *pushes, length string) (runs []publishe
 func scrapePage(t *testing.T, addr string) (out []*dto.MetricFamily) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer resp.Body.Close()
 	d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
 	for {

@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -46,12 +47,8 @@ type boardQuery struct {
 func readBoard(t *testing.T, file string) (b board) {
 	t.Helper()
 	data, err := os.ReadFile(root + "/packaging/grafana/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, json.Unmarshal(data, &b))
 	return b
 }
 
@@ -112,9 +109,7 @@ func selectors(t *testing.T, expr string) (metrics []promSelector, joined, kept 
 		var names []string
 		for m := range strings.SplitSeq(strings.Trim(text, "{}"), ", ") {
 			part := promMatcher.FindStringSubmatch(m)
-			if part == nil {
-				t.Fatalf("cannot read the matcher %q of %s", m, expr)
-			}
+			assert.Must(t, part != nil, "cannot read the matcher %q of %s", m, expr)
 			names = append(names, part[1])
 		}
 		matchers = append(matchers, names)
@@ -138,9 +133,7 @@ func selectors(t *testing.T, expr string) (metrics []promSelector, joined, kept 
 
 func TestSelectors(t *testing.T) {
 	metrics, joined, kept := selectors(t, `sum by (le) (rate(a_bucket{x=~"$x", y="1"}[$__rate_interval]) * on (job, x) group_left (id) b{id=~"$run"} and c)`)
-	if got := fmt.Sprint(metrics, joined, kept); got != "[{a_bucket [x y]} {b [id]} {c []}] [job x] [le id]" {
-		t.Errorf("got %s", got)
-	}
+	assert.Equal(t, fmt.Sprint(metrics, joined, kept), "[{a_bucket [x y]} {b [id]} {c []}] [job x] [le id]")
 }
 
 // exports are metrics and the labels that they have in any of several runs.
@@ -160,9 +153,7 @@ func (e exports) add(metric string, labels ...string) {
 func (e exports) check(t *testing.T, q boardQuery) (used []string) {
 	t.Helper()
 	metrics, joined, kept := selectors(t, q.Expr)
-	if len(metrics) == 0 {
-		t.Errorf("%s: no metric in %q", q.Name, q.Expr)
-	}
+	assert.True(t, len(metrics) != 0, "%s: no metric in %q", q.Name, q.Expr)
 	somewhere := make(map[string]bool)
 	for _, m := range metrics {
 		used = append(used, m.metric)
@@ -173,9 +164,7 @@ func (e exports) check(t *testing.T, q boardQuery) (used []string) {
 		}
 		maps.Copy(somewhere, labels)
 		for _, l := range append(m.labels, joined...) {
-			if !labels[l] {
-				t.Errorf("%s: %s has no label %s: %s", q.Name, m.metric, l, q.Expr)
-			}
+			assert.True(t, labels[l], "%s: %s has no label %s: %s", q.Name, m.metric, l, q.Expr)
 		}
 	}
 	for _, m := range legendLabel.FindAllStringSubmatch(q.LegendFormat+q.TitleFormat+q.TextFormat, -1) {
@@ -223,13 +212,9 @@ func TestDashboardsShowWhatRunsExport(t *testing.T) {
 			b := readBoard(t, tt.file)
 			unused := maps.Clone(tt.has)
 			queries := b.all()
-			if len(queries) < 40 {
-				t.Errorf("only %d queries", len(queries))
-			}
+			assert.True(t, len(queries) >= 40, "only %d queries", len(queries))
 			for _, q := range queries {
-				if q.Datasource != (boardSource{"prometheus", "${datasource}"}) {
-					t.Errorf("%s: its data source is %v", q.Name, q.Datasource)
-				}
+				assert.Equal(t, q.Datasource, (boardSource{"prometheus", "${datasource}"}), "%s: its data source", q.Name)
 				for _, metric := range tt.has.check(t, q) {
 					delete(unused, metric)
 				}
@@ -255,13 +240,9 @@ func TestDashboardsCanBeImported(t *testing.T) {
 			if v.Type == "datasource" && (v.Name != "datasource" || v.Current.Value != "${DS_PROMETHEUS}") {
 				t.Errorf("%s: the data source is %v", file, v)
 			}
-			if v.Type == "query" && !labelValues.MatchString(v.Definition) {
-				t.Errorf("%s: variable %s is %q", file, v.Name, v.Definition)
-			}
+			assert.True(t, v.Type != "query" || labelValues.MatchString(v.Definition), "%s: variable %s is %q", file, v.Name, v.Definition)
 		}
-		if !slices.Equal(names[2:], []string{"datasource", "target", "op", "run"}) {
-			t.Errorf("%s: variables %q", file, names)
-		}
+		assert.True(t, slices.Equal(names[2:], []string{"datasource", "target", "op", "run"}), "%s: variables %q", file, names)
 		for _, q := range b.all() {
 			for _, m := range regexp.MustCompile(`\$(\w+)`).FindAllStringSubmatch(q.Expr, -1) {
 				if !slices.Contains(names, m[1]) {

@@ -17,6 +17,7 @@ import (
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -45,9 +46,7 @@ func inProcess(t *testing.T, files map[string]string) (s *session, out *bytes.Bu
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
 	path = func(name string) string { return filepath.Join(dir, name) }
 	for name, text := range files {
-		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path(name), []byte(text), 0o600))
 	}
 	out = new(bytes.Buffer)
 	p := &Program{Kinds: Kinds(), In: strings.NewReader(""), Out: out, Err: new(bytes.Buffer), Measured: untrusted()}
@@ -80,13 +79,9 @@ func TestInterleave(t *testing.T) {
 		"b.yaml": "{target: 'null://', count: 400}",
 	})
 	base, candidate, err := s.interleave(t.Context(), interleaving(path, "a.yaml", "b.yaml", 2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	kept, err := sqlite.Open(t.Context(), path("reports.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer kept.Close()
 	type run struct {
 		side int
@@ -96,9 +91,7 @@ func TestInterleave(t *testing.T) {
 	for side, ids := range [][]string{base, candidate} {
 		for i, id := range ids {
 			d, err := kept.Get(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			all = append(all, run{side, d})
 			if want := uint64(300 + 100*side); d.Totals.Acked != want {
 				t.Errorf("side %d: %d events, want %d", side, d.Totals.Acked, want)
@@ -106,9 +99,7 @@ func TestInterleave(t *testing.T) {
 			if d.Repetition != i+1 || d.Repetitions != 2 {
 				t.Errorf("side %d: repetition %d of %d, want %d of 2", side, d.Repetition, d.Repetitions, i+1)
 			}
-			if own := d.Labels["own"] == "yes" && d.Labels["side"] == "a"; own != (side == 0) {
-				t.Errorf("side %d: labels %v", side, d.Labels)
-			}
+			assert.Equal(t, d.Labels["own"] == "yes" && d.Labels["side"] == "a", (side == 0), "side %d: labels %v", side, d.Labels)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b run) int { return a.d.StartedAt.Compare(b.d.StartedAt) })
@@ -116,9 +107,7 @@ func TestInterleave(t *testing.T) {
 	for _, r := range all {
 		order += string("AB"[r.side])
 	}
-	if order != "ABBA" {
-		t.Errorf("ran %s, want ABBA", order)
-	}
+	assert.Equal(t, order, "ABBA", "ran")
 	if rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}}); err != nil || len(rows) != 4 {
 		t.Errorf("the store has %d reports, %v; want 4", len(rows), err)
 	}
@@ -153,9 +142,7 @@ func TestInterleaveWithoutAStore(t *testing.T) {
 		"a.yaml": "{target: 'null://', count: 10}",
 	})
 	t.Setenv("CARRONADE_CONFIG", path("own.yaml"))
-	if err := os.WriteFile(path("own.yaml"), []byte("no-store: true\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path("own.yaml"), []byte("no-store: true\n"), 0o600))
 	base, candidate, err := s.interleave(t.Context(), command.Interleaving{Base: path("a.yaml"), Candidate: path("a.yaml"), Sizes: []int{1}})
 	if err == nil || !strings.Contains(err.Error(), "would not be kept") || len(base)+len(candidate) > 0 {
 		t.Errorf("got %v, %v and %v; want an error before any run", base, candidate, err)
@@ -180,9 +167,7 @@ func TestInterleaveEndsEarly(t *testing.T) {
 		{"other.yaml", "the sides are of different operations: "},
 	} {
 		_, _, err := s.interleave(t.Context(), interleaving(path, "one.yaml", tt.file, 1))
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want %q", tt.file, err, tt.want)
-		}
+		assert.ErrorHas(t, err, tt.want, "%s", tt.file)
 		if _, err := os.Stat(path("reports.db")); err == nil {
 			t.Errorf("%s: a store was created, so something ran", tt.file)
 		}
@@ -203,9 +188,7 @@ func TestInterleaveEndsEarly(t *testing.T) {
 func sides(t *testing.T, place string, ids ...[]string) string {
 	t.Helper()
 	kept, err := sqlite.Open(t.Context(), place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer kept.Close()
 	type run struct {
 		name string
@@ -216,9 +199,7 @@ func sides(t *testing.T, place string, ids ...[]string) string {
 	for side, of := range ids {
 		for _, id := range of {
 			d, err := kept.Get(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			name := fmt.Sprintf("%c%d", "AB"[side], d.Repetition)
 			runs, names[id] = append(runs, run{name, d}), name
 		}
@@ -256,12 +237,8 @@ func TestInterleaveReplacesUntrustedRuns(t *testing.T) {
 			j := interleaving(path, "a.yaml", "b.yaml", 2)
 			j.Untrusted = tt.untrusted
 			base, candidate, err := s.interleave(t.Context(), j)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := sides(t, j.Place, base, candidate); got != tt.want {
-				t.Errorf("ran %s\nwant %s", got, tt.want)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, sides(t, j.Place, base, candidate), tt.want, "ran\nwant")
 			said := s.Err.(*bytes.Buffer).String()
 			if !strings.Contains(said, tt.says) || tt.says == "" && strings.Contains(said, "not trusted") {
 				t.Errorf("it said %q, want %q", said, tt.says)
@@ -296,22 +273,16 @@ func TestInterleaveUntilThereIsAVerdict(t *testing.T) {
 			j.Enough = func(_ context.Context, kept store.Store, base, candidate []string) (bool, error) {
 				asked = append(asked, fmt.Sprintf("%d+%d", len(base), len(candidate)))
 				rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}})
-				if err != nil || len(rows) != len(base)+len(candidate) {
-					t.Errorf("the store has %d reports, %v", len(rows), err)
-				}
+				assert.True(t, err == nil && len(rows) == len(base)+len(candidate), "the store has %d reports, %v", len(rows), err)
 				return len(base) >= tt.enough, nil
 			}
 			base, candidate, err := s.interleave(t.Context(), j)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if got := sides(t, j.Place, base, candidate); got != tt.want || strings.Join(asked, " ") != tt.asked {
 				t.Errorf("ran %s, asked %q\nwant %s, %q", got, asked, tt.want, tt.asked)
 			}
 			spent := strings.Contains(s.Err.(*bytes.Buffer).String(), "the budget of 1 ns is spent after 1 and 1 runs")
-			if spent != (tt.budget == time.Nanosecond) {
-				t.Errorf("it said %q", s.Err)
-			}
+			assert.Equal(t, spent, (tt.budget == time.Nanosecond), "it said %q", s.Err)
 		})
 	}
 }

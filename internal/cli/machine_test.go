@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"carronade/internal/testkit/assert"
 	"path/filepath"
 	"testing"
 )
@@ -10,9 +11,7 @@ import (
 func TestAbsoluteStore(t *testing.T) {
 	t.Chdir(t.TempDir())
 	here, err := filepath.Abs("reports.db")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for place, want := range map[string]string{
 		"reports.db": here, "./reports.db": here, here: here, "sqlite://reports.db": "sqlite://" + here,
 		"elasticsearch://127.0.0.1:9200": "elasticsearch://127.0.0.1:9200",

@@ -19,6 +19,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -63,9 +64,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "minutes: the scripts run loads")
 	files, err := filepath.Glob("testdata/script/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("got %d scripts and %v, want some", len(files), err)
-	}
+	assert.Must(t, err == nil && len(files) != 0, "got %d scripts and %v, want some", len(files), err)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/browser"
 )
 
@@ -36,9 +37,7 @@ func TestLivePageInABrowser(t *testing.T) {
 		t.Errorf("the result: got %q", got)
 	}
 	if file := os.Getenv("LIVE_SCREENSHOT"); file != "" {
-		if err := os.WriteFile(file, tab.Screenshot(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(file, tab.Screenshot(), 0o600))
 	}
 	tab.Check()
 }

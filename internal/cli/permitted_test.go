@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/serve"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -26,15 +27,11 @@ func TestLoads(t *testing.T) {
 		"help run": false, "run --unknown": false, "unknown": false, "": false,
 	} {
 		work.Go(func() {
-			if got := s.loads(strings.Fields(line)); got != want {
-				t.Errorf("%q: %v", line, got)
-			}
+			assert.Equal(t, s.loads(strings.Fields(line)), want, "%q", line)
 		})
 	}
 	work.Wait()
-	if s.pprof.cpu != "own" {
-		t.Errorf("the session's own flags changed: %q", s.pprof.cpu)
-	}
+	assert.Equal(t, s.pprof.cpu, "own", "the session's own flags changed")
 }
 
 // harmless are the words in help for values that are neither a file, an address, a command nor a
@@ -71,7 +68,5 @@ func TestRulesKnowEverySetting(t *testing.T) {
 			}
 		}
 	}
-	if refused < 50 {
-		t.Errorf("only %d settings were tried", refused)
-	}
+	assert.True(t, refused >= 50, "only %d settings were tried", refused)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"carronade/internal/cli"
+	"carronade/internal/testkit/assert"
 )
 
 // A command line is a value: several run in one process independently.
@@ -37,9 +38,7 @@ func TestProgramsSideBySide(t *testing.T) {
 		if err := json.Unmarshal(outs[i].Bytes(), &d); err != nil {
 			t.Fatalf("%v\n%s", err, outs[i].String())
 		}
-		if got := d.Totals.Acked.String(); got != n {
-			t.Errorf("--count %s: got %s acked", n, got)
-		}
+		assert.Equal(t, d.Totals.Acked.String(), n, "--count acked")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -24,22 +25,16 @@ func TestReplayLabels(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			doc, err := replayed(&report.Document{ID: "r1", Workload: json.RawMessage(`{"target": "null://", "for": "1s", "label": ` + tt.give + `}`)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var got []string
 			for _, e := range doc.Entries {
 				if e.Name == "label" {
 					got = append(got, e.Values...)
 				}
 			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.True(t, slices.Equal(got, tt.want), "got %q, want %q", got, tt.want)
 			w, err := workload.Resolve(Kinds(), nil, doc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if len(w.Labels()) != len(tt.want) {
 				t.Errorf("got %v", w.Labels())
 			}

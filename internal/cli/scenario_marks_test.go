@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"carronade/internal/testkit/assert"
 	"slices"
 	"strings"
 	"testing"
@@ -42,13 +43,9 @@ mark("fault", "too late");
 		`a mark is a fault, a heal or a note, not`,
 		`no step that takes marks is in progress`, `start it with marks: true`,
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("it did not say %q:\n%s", want, said)
-		}
+		assert.True(t, strings.Contains(said, want), "it did not say %q:\n%s", want, said)
 	}
-	if code != 2 {
-		t.Errorf("exit code %d", code)
-	}
+	assert.Equal(t, code, 2, "exit code")
 	r := scenarioIn(t, store)
 	var marks []string
 	for _, m := range r.Scenario.Marks {

@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/cli"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A scenarioReport is what the tests read of the report of a scenario.
@@ -61,9 +62,7 @@ func startScenario(t *testing.T, source string, args ...string) (p *process, sto
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "test.js")
-	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte(source), 0o600))
 	store = filepath.Join(dir, "reports.db")
 	return startTrusted(t, append([]string{"scenario", path, "--store", store}, args...)...), store
 }
@@ -72,25 +71,17 @@ func startScenario(t *testing.T, source string, args ...string) (p *process, sto
 func stored(t *testing.T, store, reference string, into any) {
 	t.Helper()
 	out, err := exec.Command(carronade(t), "report", "export", reference, "--as", "json", "--store", store).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(out, into); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	assert.OK(t, err)
+	assert.OK(t, json.Unmarshal(out, into), "%s", out)
 }
 
 // scenarioIn is the report of the only scenario in a store.
 func scenarioIn(t *testing.T, store string) (r scenarioReport) {
 	t.Helper()
 	out, err := exec.Command(carronade(t), "report", "list", "mode=scenario", "--json", "--store", store).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ids := regexp.MustCompile(`"id": ?"([a-z0-9]+)"`).FindSubmatch(out)
-	if ids == nil {
-		t.Fatalf("no scenario in %s", out)
-	}
+	assert.Must(t, ids != nil, "no scenario in %s", out)
 	stored(t, store, string(ids[1]), &r)
 	return r
 }
@@ -110,9 +101,7 @@ func TestScenarioKilled(t *testing.T) {
 	p, store := startScenario(t, threeSteps)
 	p.until(t, "step 3 three")
 	p.until(t, "no limit was given")
-	if err := p.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Process.Kill())
 	_ = p.Wait()
 	r := scenarioIn(t, store)
 	if r.Schema != "carronade.scenario/1" || r.Stopped != "killed" || !r.Partial || !slices.Equal(r.steps(), []string{"one", "two"}) {
@@ -165,9 +154,7 @@ await run("null://", { name: "last", rate: "100/s" });
 		t.Errorf("exit code %d; it said:\n%s", code, p.said.String())
 	}
 	r := scenarioIn(t, store)
-	if r.Stopped != "time" || r.Partial || !slices.Equal(r.steps(), []string{"back", "beside", "last"}) {
-		t.Errorf("got %+v", r)
-	}
+	assert.True(t, r.Stopped == "time" && !r.Partial && slices.Equal(r.steps(), []string{"back", "beside", "last"}), "got %+v", r)
 	if back, beside := r.Scenario.Steps[0], r.Scenario.Steps[1]; back.StartS > beside.StartS || back.EndS < beside.EndS {
 		t.Errorf("they did not run side by side: %+v, %+v", back, beside)
 	}
@@ -190,13 +177,9 @@ func TestScenarioOfManySteps(t *testing.T) {
 func TestExampleScenarios(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(root + "/docs/scenarios.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	files, err := filepath.Glob(root + "/examples/scenarios/*.js")
-	if err != nil || len(files) != 12 {
-		t.Fatalf("got %d and %v, want twelve", len(files), err)
-	}
+	assert.Must(t, err == nil && len(files) == 12, "got %d and %v, want twelve", len(files), err)
 	swaps := []string{`slo: "p99<50ms", budget: "5m"`, `slo: "p99<20ms", budget: "6s"`, `"30s"`, `"500ms"`, `"10s"`, `"300ms"`, `"5s"`, `"200ms"`, `"2s"`, `"20ms"`, `"5m"`, `"6s"`, `p99<50ms`, `p99<1h`, `100_000`, `2000`, `const limit = 50_000`, `const limit = 1e12`}
 	for _, s := range [][]string{{"kafka", "127.0.0.1:9092"}, {"riemann", "127.0.0.1:5555"}, {"apm", "127.0.0.1:8200"}} {
 		server := child(t, s[0])
@@ -208,20 +191,12 @@ func TestExampleScenarios(t *testing.T) {
 		name := filepath.Base(path)
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(string(page), "("+"../examples/scenarios/"+name+")") {
-				t.Errorf("docs/scenarios.md does not have it")
-			}
+			assert.OK(t, err)
+			assert.True(t, strings.Contains(string(page), "("+"../examples/scenarios/"+name+")"), "docs/scenarios.md does not have it")
 			command := regexp.MustCompile(`(?m)^//   (.*carronade scenario ` + regexp.QuoteMeta(name) + `.*)$`).FindSubmatch(text)
-			if command == nil {
-				t.Fatal("it does not say how it is run")
-			}
+			assert.Must(t, command != nil, "it does not say how it is run")
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(swap.Replace(string(text))), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(swap.Replace(string(text))), 0o600))
 			if name == "09-baseline.js" { // a run that is comparable, on a machine of any speed
 				before := exec.Command(carronade(t), "run", "null://", "--rate", "1/s", "--for", "2s", "--store", store)
 				before.Env = append(os.Environ(), "CARRONADE_TEST_UNTRUSTED=none")

@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"io"
 	"net"
@@ -25,12 +26,8 @@ func startServe(t *testing.T, args ...string) (server *exec.Cmd, text string) {
 	server.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir())
 	server.Stderr = os.Stderr
 	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, server.Start())
 	t.Cleanup(func() {
 		if err := server.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
@@ -50,9 +47,7 @@ func startServe(t *testing.T, args ...string) (server *exec.Cmd, text string) {
 func TestPortTaken(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	for flag, other := range map[string]string{"--text-port": "--http-port", "--http-port": "--text-port"} {
@@ -75,9 +70,7 @@ func resident(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	m := residentLine.FindSubmatch(text)
-	if err != nil || m == nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	assert.Must(t, err == nil && m != nil, "%v: %s", err, text)
 	n, _ := strconv.Atoi(string(m[1]))
 	return n << 10
 }
@@ -88,9 +81,7 @@ func TestIdleSessions(t *testing.T) {
 	session := func() {
 		t.Helper()
 		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		t.Cleanup(func() { conn.Close() })
 		conn.SetDeadline(time.Now().Add(time.Minute))
 		var text []byte
@@ -108,7 +99,5 @@ func TestIdleSessions(t *testing.T) {
 	}
 	after := resident(t, server.Process.Pid)
 	t.Logf("%.1f MiB with one session, %.1f MiB with 64", float64(before)/(1<<20), float64(after)/(1<<20))
-	if after-before > 30<<20 {
-		t.Errorf("63 idle sessions take %d KiB", (after-before)>>10)
-	}
+	assert.True(t, after-before <= 30<<20, "63 idle sessions take %d KiB", (after-before)>>10)
 }

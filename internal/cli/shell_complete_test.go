@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"carronade/internal/testkit/assert"
 	"slices"
 	"strings"
 	"testing"
@@ -32,9 +33,7 @@ func TestCompletionsOfALine(t *testing.T) {
 			words := strings.Split(tt.line, " ")
 			got := s.completions(words)
 			got = slices.DeleteFunc(got, func(c string) bool { return !strings.HasPrefix(c, words[len(words)-1]) })
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.True(t, slices.Equal(got, tt.want), "got %q, want %q", got, tt.want)
 		})
 	}
 }

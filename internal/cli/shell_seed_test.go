@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // amount is a number in an answer, and volume one in the words of the tool: 1.6Mb.
@@ -59,9 +60,7 @@ func TestShellElasticsearch(t *testing.T) {
 	revision := func(remote, branch string) string {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), "git", "-C", repo, "ls-remote", remote, "refs/heads/"+branch).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return strings.Fields(string(out))[0]
 	}
 	es, apm := node.URL, "http://"+address

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // startShell begins a session with a real server and a real repository, whose system is
@@ -22,18 +23,14 @@ func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 	t.Helper()
 	testkit.Need(t, "minutes: it runs loads")
 	exe, err := exec.LookPath("carronade")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	dir := t.TempDir()
 	address, repo = freeAddress(t), filepath.Join(dir, "apm-server")
 	for name, text := range map[string]string{
 		"server.sh": "#!/bin/sh\nexec carronade standin apm --listen " + address + " " + flags + "\n",
 		"Makefile":  "all:\n\tcp server.sh apm-server\n\tchmod +x apm-server\n\techo made\n",
 	} {
-		if err := errors.Join(os.MkdirAll(repo, 0o755), os.WriteFile(filepath.Join(repo, name), []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, errors.Join(os.MkdirAll(repo, 0o755), os.WriteFile(filepath.Join(repo, name), []byte(text), 0o644)))
 	}
 	fork, author := filepath.Join(dir, "fork"), []string{"-c", "user.name=a", "-c", "user.email=a@b"}
 	for _, args := range [][]string{
@@ -54,12 +51,8 @@ func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 	server.Env = append(os.Environ(), "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "CARRONADE_TEST_UNTRUSTED=none", "NO_COLOR=1")
 	server.Stderr = os.Stderr
 	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, server.Start())
 	t.Cleanup(func() {
 		if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
 			t.Error(err)
@@ -71,9 +64,7 @@ func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 	}
 	go io.Copy(io.Discard, out)
 	conn, err := net.Dial("tcp", port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	d = newTypist(t, conn)
 	d.expect("type 'help' for help\n>>> ")
 	return d, repo, address

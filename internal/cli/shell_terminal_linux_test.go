@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"io"
 	"os"
@@ -25,30 +26,20 @@ type screen struct {
 func onTerminal(t *testing.T, args ...string) *screen {
 	t.Helper()
 	far, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s := &screen{far: far, cmd: exec.Command(carronade(t), args...)}
 	n, err := unix.IoctlGetInt(int(far.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(far.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, unix.IoctlSetPointerInt(int(far.Fd()), unix.TIOCSPTLCK, 0))
 	s.resize(t, 80)
 	near, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = near, near, near
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	s.cmd.Env = append(os.Environ(), "TERM=xterm", "CARRONADE_TEST_UNTRUSTED=none")
 	err = s.cmd.Start()
 	near.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s.typist = newTypist(t, struct {
 		io.Reader
 		io.WriteCloser
@@ -59,9 +50,7 @@ func onTerminal(t *testing.T, args ...string) *screen {
 // resize changes the width of the terminal. The program gets a signal.
 func (s *screen) resize(t *testing.T, columns uint16) {
 	t.Helper()
-	if err := unix.IoctlSetWinsize(int(s.far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, unix.IoctlSetWinsize(int(s.far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
 }
 
 // ends waits for the program, whose exit code must be 0.

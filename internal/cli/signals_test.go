@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit/assert"
 )
 
 // A process is the running program, whose messages are read during the run.
@@ -49,13 +50,9 @@ func begin(t *testing.T, cmd *exec.Cmd) *process {
 	p.Env = append(append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "LANG=C.UTF-8"), p.Env...)
 	p.Stdout = &p.out
 	r, err := p.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	p.words = bufio.NewReader(r)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Start())
 	watchdog := time.AfterFunc(time.Minute, func() { _ = p.Process.Kill() })
 	t.Cleanup(func() { watchdog.Stop(); _ = p.Process.Kill() })
 	return p
@@ -78,9 +75,7 @@ func (p *process) until(t *testing.T, text string) {
 
 func (p *process) interrupt(t *testing.T) {
 	t.Helper()
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Process.Signal(os.Interrupt))
 }
 
 // end waits for the process and returns its exit code.
@@ -90,9 +85,7 @@ func (p *process) end(t *testing.T) int {
 	p.said.Write(rest)
 	err := p.Wait()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
+	assert.Must(t, err == nil || errors.As(err, &exit), "%v", err)
 	if status, ok := p.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		t.Fatalf("ended by %v; it said:\n%s", status.Signal(), p.said.String())
 	}
@@ -119,9 +112,7 @@ func TestInterruptStopsAndReports(t *testing.T) {
 			}
 			p.until(t, "measurement")
 			p.interrupt(t)
-			if got := p.end(t); got != 130 {
-				t.Errorf("exit code: got %d, want 130", got)
-			}
+			assert.Equal(t, p.end(t), 130, "exit code")
 			var d struct {
 				Partial bool
 				Stopped string
@@ -143,9 +134,7 @@ func TestNohup(t *testing.T) {
 	p := begin(t, exec.Command("sh", "-c", `trap '' HUP; exec "$0" "$@"`, carronade(t),
 		"run", "null://", "--rate", "1k/s", "--for", "1500ms", "--interval", "50ms", "--json"))
 	p.until(t, "measurement")
-	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Process.Signal(syscall.SIGHUP))
 	if got := p.end(t); got != 0 && got != 3 { // 3: this machine is busy with the other tests
 		t.Errorf("exit code: got %d, want 0; it said:\n%s", got, p.said.String())
 	}
@@ -156,24 +145,18 @@ func TestNohup(t *testing.T) {
 	if err := json.Unmarshal(p.out.Bytes(), &d); err != nil {
 		t.Fatalf("the report: %v\n%s", err, p.out.String())
 	}
-	if d.Stopped != "time" || d.Totals.Offered != 1500 {
-		t.Errorf("got %+v, want a complete run", d)
-	}
+	assert.True(t, d.Stopped == "time" && d.Totals.Offered == 1500, "got %+v, want a complete run", d)
 }
 
 // A run can be interrupted while it connects to a listener that never answers.
 func TestInterruptWhileConnecting(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	p := start(t, "run", "kafka://"+l.Addr().String()+"/t", "--rate", "1k/s")
 	c, err := l.Accept() // now it is connecting
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer c.Close()
 	p.interrupt(t)
 	if got := p.end(t); got != 130 {
@@ -188,25 +171,19 @@ func TestInterruptWhileConnecting(t *testing.T) {
 func TestSecondInterruptExitsAtOnce(t *testing.T) {
 	t.Parallel()
 	broker, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--discard", "--listen", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer broker.Stop()
 	p := start(t, "run", "kafka://"+broker.Addr()+"/t", "--rate", "1k/s", "--interval", "50ms", "--drain", "1m")
 	p.until(t, "measurement")
 	signal := func(sig syscall.Signal) {
-		if err := syscall.Kill(broker.Pid(), sig); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, syscall.Kill(broker.Pid(), sig))
 	}
 	signal(syscall.SIGSTOP) // from now on the server does not answer, and the drain waits
 	defer signal(syscall.SIGCONT)
 	p.interrupt(t)
 	p.until(t, "drain")
 	p.interrupt(t)
-	if got := p.end(t); got != 130 {
-		t.Errorf("exit code: got %d, want 130", got)
-	}
+	assert.Equal(t, p.end(t), 130, "exit code")
 	if p.out.Len() > 0 {
 		t.Errorf("it reported after all:\n%s", p.out.String())
 	}
@@ -217,9 +194,7 @@ func TestSecondInterruptExitsAtOnce(t *testing.T) {
 func TestReaderOfStdoutCloses(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r.Close()
 	cmd := exec.Command(carronade(t), "run", "null://", "--count", "1000", "--quiet")
 	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir())
@@ -247,9 +222,7 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 	var words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = full, &words
 	_ = cmd.Run()
-	if got := cmd.ProcessState.ExitCode(); got != 2 {
-		t.Errorf("exit code: got %d, want 2", got)
-	}
+	assert.Equal(t, cmd.ProcessState.ExitCode(), 2, "exit code")
 	if !strings.Contains(words.String(), "error: cannot write to stdout: no space left on device") {
 		t.Errorf("got %q", words.String())
 	}
@@ -260,9 +233,7 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 func TestMetricsLinger(t *testing.T) {
 	t.Parallel()
 	refusing, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--in-memory", "--listen", "127.0.0.1:0", "--topic", "t:1", "--error", "invalid-record@100%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	refuses := "kafka://" + refusing.Addr() + "/t"
 	for _, tt := range []struct {
 		name   string
@@ -280,14 +251,10 @@ func TestMetricsLinger(t *testing.T) {
 			_, rest, _ := strings.Cut(p.said.String(), "the last metrics stay at ")
 			url, _, _ := strings.Cut(rest, " ")
 			resp, err := http.Get(url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer resp.Body.Close()
 			body, err := io.ReadAll(resp.Body)
-			if err != nil || !strings.Contains(string(body), tt.series+"\n") {
-				t.Errorf("want %s, got %v\n%s", tt.series, err, body)
-			}
+			assert.True(t, err == nil && strings.Contains(string(body), tt.series+"\n"), "want %s, got %v\n%s", tt.series, err, body)
 			p.interrupt(t)
 			if got := p.end(t); got != tt.code {
 				t.Errorf("exit code: got %d, want %d; it said:\n%s", got, tt.code, p.said.String())

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -20,19 +21,13 @@ func TestSLOSubject(t *testing.T) {
 			t.Errorf("%s: %v", words[i+1], err)
 		}
 	}
-	if limits == 0 {
-		t.Error("the example has no limit")
-	}
+	assert.True(t, limits != 0, "the example has no limit")
 	text := sloText(nil)
 	for _, r := range workload.LimitResults() {
-		if !strings.Contains(text, "\n  "+r.Name+" ") {
-			t.Errorf("help slo does not list %s", r.Name)
-		}
+		assert.True(t, strings.Contains(text, "\n  "+r.Name+" "), "help slo does not list %s", r.Name)
 	}
 	for _, from := range workload.MetricSources() {
-		if !strings.Contains(text, "\n  "+from+".NAME ") {
-			t.Errorf("help slo does not list the metrics of %s", from)
-		}
+		assert.True(t, strings.Contains(text, "\n  "+from+".NAME "), "help slo does not list the metrics of %s", from)
 	}
 }
 
@@ -41,9 +36,7 @@ func TestUsualSettingsExist(t *testing.T) {
 	kinds := Kinds()
 	for _, group := range usual {
 		for _, name := range group.names {
-			if usualSetting(name, kinds) == nil {
-				t.Errorf("--%s is among the usual flags, and does not exist", name)
-			}
+			assert.True(t, usualSetting(name, kinds) != nil, "--%s is among the usual flags, and does not exist", name)
 		}
 	}
 }

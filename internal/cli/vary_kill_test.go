@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"carronade/internal/testkit/assert"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -26,9 +27,7 @@ func TestResumeAfterTheEnd(t *testing.T) {
 			p.until(t, "run 2 of 4")
 			p.until(t, "measurement")
 			if how == "killed" {
-				if err := p.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, p.Process.Kill())
 				_ = p.Wait()
 			} else {
 				p.interrupt(t)

@@ -10,6 +10,7 @@ import (
 	"carronade/internal/judge"
 	"carronade/internal/store/sqlite"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // varied runs null:// with several values, and returns what went to stdout and stderr.
@@ -28,17 +29,11 @@ func varied(t *testing.T, s *session, path func(string) string, args ...string) 
 func TestResume(t *testing.T) {
 	s, _, path := inProcess(t, nil)
 	out, said, err := varied(t, s, path)
-	if err != nil {
-		t.Fatalf("%v: %s", err, said)
-	}
+	assert.OK(t, err, "%s", said)
 	series := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(said)
-	if series == nil {
-		t.Fatalf("it does not name the series: %s", said)
-	}
+	assert.Must(t, series != nil, "it does not name the series: %s", said)
 	kept, err := sqlite.Open(t.Context(), path("reports.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer kept.Close()
 	again, said, err := varied(t, s, path, "--resume", series[1])
 	if err != nil || !strings.Contains(said, "6 of 6 runs are there") || again != out {
@@ -46,9 +41,7 @@ func TestResume(t *testing.T) {
 	}
 
 	rows, err := command.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
-	if err != nil || len(rows) != 6 {
-		t.Fatalf("%d rows, %v", len(rows), err)
-	}
+	assert.Must(t, err == nil && len(rows) == 6, "%d rows, %v", len(rows), err)
 	if plan := rows[0].Text("label." + judge.PlanLabel); !regexp.MustCompile(`^p[0-9a-f]{11}$`).MatchString(plan) {
 		t.Errorf("the plan %q is not a letter and a hash", plan)
 	}
@@ -57,17 +50,13 @@ func TestResume(t *testing.T) {
 		cell, round, _ := judge.CellOf(&rows[i])
 		missing = append(missing, strings.Join([]string{"seed=" + string(rune('1'+cell)), "repetition " + string(rune('1'+round)) + " of 2"}, ", "))
 	}
-	if err := kept.Delete(t.Context(), rows[0].ID, rows[1].ID); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, kept.Delete(t.Context(), rows[0].ID, rows[1].ID))
 	_, said, err = varied(t, s, path, "--resume", series[1])
 	if err != nil || !strings.Contains(said, "4 of 6 runs are there") || strings.Count(said, "kept as") != 2 {
 		t.Errorf("%v, it said %s", err, said)
 	}
 	for _, m := range missing {
-		if !strings.Contains(said, m) {
-			t.Errorf("it did not run %s again: %s", m, said)
-		}
+		assert.True(t, strings.Contains(said, m), "it did not run %s again: %s", m, said)
 	}
 	if rows, err = command.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...); err != nil || len(rows) != 6 {
 		t.Errorf("%d rows, %v", len(rows), err)

@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"bufio"
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,28 +52,20 @@ func runWithViewers(b *testing.B, store string, viewers int) float64 {
 	cmd := exec.Command(carronade(b), args...)
 	cmd.Env = append(os.Environ(), "CARRONADE_TEST_UNTRUSTED=none")
 	said, err := cmd.StderrPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, err)
+	assert.OK(b, cmd.Start())
 	lines := bufio.NewReader(said)
 	var watching sync.WaitGroup
 	if viewers >= 0 {
 		text, err := lines.ReadString('\n')
 		m := page.FindStringSubmatch(text)
-		if err != nil || m == nil {
-			b.Fatalf("%q, %v", text, err)
-		}
+		assert.Must(b, err == nil && m != nil, "%q, %v", text, err)
 		for range viewers {
 			watching.Go(func() { watch(m[1], m[2]) })
 		}
 	}
 	rest, _ := io.ReadAll(lines)
-	if err := cmd.Wait(); err != nil {
-		b.Fatalf("%v: %s", err, rest)
-	}
+	assert.OK(b, cmd.Wait(), "%s", rest)
 	watching.Wait()
 	return float64(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()) / 10e9 * 100
 }

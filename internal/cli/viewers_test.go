@@ -18,6 +18,7 @@ import (
 
 	"carronade/internal/live"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -35,9 +36,7 @@ type reader struct {
 func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.Env = append(cmd.Env, live.FramesVariable+"=3")
 	got := &reader{all: map[string]*live.Series{}, done: map[string]*live.Done{}, last: make(chan error, 1)}
@@ -90,9 +89,7 @@ func TestFramesAddUp(t *testing.T) {
 				time.AfterFunc(1300*time.Millisecond, func() { p.interrupt(t) })
 			}
 			p.end(t)
-			if err := <-frames.last; err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, <-frames.last)
 			n := 0
 			for in := json.NewDecoder(&p.out); ; n++ {
 				var d report.Document
@@ -117,9 +114,7 @@ func TestFramesAddUp(t *testing.T) {
 						warm.Add(*all[i].Warmup)
 					}
 				}
-				if got != want {
-					t.Errorf("the frames add up to\n%+v, the report's phases to\n%+v", got, want)
-				}
+				assert.Equal(t, got, want, "the frames add up to, the report's phases to")
 				got.Subtract(warm)
 				if total := live.CountsOf(d.Totals.Counts); got != total {
 					t.Errorf("without the warm-up they add up to\n%+v, the report's totals are\n%+v", got, total)
@@ -151,30 +146,22 @@ func TestLivePage(t *testing.T) {
 	get := func(path string) io.Reader {
 		t.Helper()
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		q.Header.Set("Authorization", "Bearer "+m[2])
 		a, err := http.DefaultClient.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		t.Cleanup(func() { a.Body.Close() })
 		return a.Body
 	}
 	var runs []struct{ ID string }
 	for len(runs) == 0 { // it opens the target first
-		if err := json.NewDecoder(get("/runs")).Decode(&runs); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, json.NewDecoder(get("/runs")).Decode(&runs))
 	}
 	read := func(until string, lines *bufio.Reader) live.Frame {
 		t.Helper()
 		for {
 			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatalf("waiting for %s: %v", until, err)
-			}
+			assert.OK(t, err, "waiting for %s", until)
 			if strings.TrimSpace(line) == until {
 				data, _ := lines.ReadString('\n')
 				var f live.Frame
@@ -214,14 +201,10 @@ func TestWebLinger(t *testing.T) {
 	get := func(path string) string {
 		t.Helper()
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		q.Header.Set("Authorization", "Bearer "+m[2])
 		a, err := http.DefaultClient.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer a.Body.Close()
 		text, _ := io.ReadAll(a.Body)
 		return string(text)
@@ -248,9 +231,7 @@ func TestFramesOfASearch(t *testing.T) {
 	p.until(t, ", at most ") // a trial of which something is known before
 	p.interrupt(t)
 	p.end(t)
-	if err := <-frames.last; err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, <-frames.last)
 	if len(frames.began) < 2 {
 		t.Fatalf("got %d trials, want more; it said:\n%s", len(frames.began), p.said.String())
 	}
@@ -262,14 +243,10 @@ func TestFramesOfASearch(t *testing.T) {
 		if len(run.Limits) != 1 || run.Limits[0].Text != "p99 < 1 s" || run.Limits[0].Value != 1 {
 			t.Errorf("trial %d: limits %+v", i+1, run.Limits)
 		}
-		if i == 0 && run.Search.Holds+run.Search.Fails > 0 {
-			t.Errorf("the first trial knows of the ceiling: %+v", run.Search)
-		}
+		assert.True(t, i != 0 || run.Search.Holds+run.Search.Fails <= 0, "the first trial knows of the ceiling: %+v", run.Search)
 		known = known || run.Search.Holds+run.Search.Fails > 0
 	}
-	if !known {
-		t.Error("no trial says what is known of the ceiling")
-	}
+	assert.True(t, known, "no trial says what is known of the ceiling")
 
 	cmd = exec.Command(carronade(t), "run", "null://", "--shape", "steps(1k/s:1s,2k/s:1s)", "--warmup", "1s", "--quiet", "--no-calibrate")
 	cmd.Env = []string{"CARRONADE_TEST_UNTRUSTED=none"}
@@ -277,9 +254,7 @@ func TestFramesOfASearch(t *testing.T) {
 	p = begin(t, cmd)
 	cmd.ExtraFiles[0].Close()
 	p.end(t)
-	if err := <-frames.last; err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, <-frames.last)
 	var marks []string
 	for _, f := range frames.all[frames.of].After(0) {
 		for _, m := range f.Marks {
@@ -299,9 +274,7 @@ func TestFramesWithoutReader(t *testing.T) {
 	t.Parallel()
 	for _, reads := range []bool{false, true} {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		cmd := exec.Command(carronade(t), "run", "null://", "--rate", "1k/s", "--for", "300ms", "--no-calibrate", "--quiet")
 		cmd.ExtraFiles = []*os.File{w}
 		cmd.Env = []string{live.FramesVariable + "=3", "CARRONADE_TEST_UNTRUSTED=none"}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/compat"
+	"carronade/internal/testkit/assert"
 )
 
 // wide finds the lines of a page that a terminal of 80 columns would break. It
@@ -57,9 +58,7 @@ func TestHelpWidth(t *testing.T) {
 		}
 	}
 	walk(s.root())
-	if pages < 30 {
-		t.Errorf("%d pages of help: where are the commands?", pages)
-	}
+	assert.True(t, pages >= 30, "%d pages of help: where are the commands?", pages)
 	for _, sub := range subjects() {
 		wide(t, "help "+sub.name, sub.text(s))
 	}
@@ -72,9 +71,7 @@ func TestHelpWidth(t *testing.T) {
 			}
 			said.Reset()
 		}
-		if said.Len() == 0 {
-			t.Errorf("%s: no help", tool.Name)
-		}
+		assert.True(t, said.Len() != 0, "%s: no help", tool.Name)
 		wide(t, "as "+tool.Name, said.String())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // TestWorst combines the outcomes of repetitions, in either order.
@@ -40,8 +41,6 @@ func TestExitText(t *testing.T) {
 		"1": "events were lost or corrupted, or a consumer read aborted ones",
 		"4": "events were removed before they were read, or the reading did not reach them",
 	} {
-		if !strings.Contains(said[code], want) {
-			t.Errorf("code %s: got %q, want %q in it", code, said[code], want)
-		}
+		assert.True(t, strings.Contains(said[code], want), "code %s: got %q, want %q in it", code, said[code], want)
 	}
 }

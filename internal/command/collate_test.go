@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // with sets a flag of a report's system.
@@ -53,9 +54,7 @@ func TestCollate(t *testing.T) {
 		t.Fatal(words)
 	}
 	lines, err := csv.NewReader(&s.out).ReadAll()
-	if err != nil || len(lines) != 3 {
-		t.Errorf("%d lines of CSV (%v), want a head and two rows", len(lines), err)
-	}
+	assert.True(t, err == nil && len(lines) == 3, "%d lines of CSV (%v), want a head and two rows", len(lines), err)
 	if code, words := s.run("collate", "tracing", "--all", "--json"); code != system.ExitOK {
 		t.Fatal(words)
 	}
@@ -89,9 +88,7 @@ func TestCollatePictures(t *testing.T) {
 			continue
 		}
 		for _, want := range wants {
-			if !strings.Contains(string(data), want) {
-				t.Errorf("%s lacks %q:\n%.3000s", name, want, data)
-			}
+			assert.True(t, strings.Contains(string(data), want), "%s lacks %q:\n%.3000s", name, want, data)
 		}
 	}
 	if code, words := s.run("collate", "tracing", "--png"); code != system.ExitFailed || !strings.Contains(words, "--png belongs to --pictures") {

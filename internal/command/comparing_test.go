@@ -20,6 +20,7 @@ import (
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 	"carronade/load"
 	"carronade/measure"
@@ -228,9 +229,7 @@ func TestCompareJSON(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(s.out.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(s.out.Bytes(), &got))
 	if r := got.Pairs[0].Rows[0]; got.Schema != "carronade.comparison/1" || got.Verdict != "worse" || r.Field != "throughput" || r.Verdict != "worse" || !r.Primary {
 		t.Errorf("got %+v", got)
 	}
@@ -238,14 +237,10 @@ func TestCompareJSON(t *testing.T) {
 		t.Fatalf("got %d, %s", code, words)
 	}
 	b, err := os.ReadFile(filepath.Join(pictures, "compare-response.svg"))
-	if err != nil || !bytes.Contains(b, []byte("<svg")) {
-		t.Errorf("no picture: %v", err)
-	}
+	assert.True(t, err == nil && bytes.Contains(b, []byte("<svg")), "no picture: %v", err)
 	// The picture names the same difference and interval as the table.
 	for _, want := range []string{"Response p99: base 20 ms", "interval 0.0% .. 0.0%"} {
-		if !bytes.Contains(b, []byte(want)) {
-			t.Errorf("%q is not in the picture", want)
-		}
+		assert.True(t, bytes.Contains(b, []byte(want)), "%q is not in the picture", want)
 	}
 }
 
@@ -286,9 +281,7 @@ func TestVerify(t *testing.T) {
 	s.repeat(3, "main", "abcdef9", time.Hour, 40e3)
 	pictures := filepath.Join(t.TempDir(), "p")
 	code, words := s.run("verify", "branch=main", "--effect", "8%", "--json", "--pictures", pictures, "--png")
-	if code != system.ExitBroken || words != "" {
-		t.Fatalf("a revision that is a fifth slower: %d, %s", code, words)
-	}
+	assert.Must(t, code == system.ExitBroken && words == "", "a revision that is a fifth slower: %d, %s", code, words)
 	var got struct{ Schema, Verdict string }
 	if err := json.Unmarshal(s.out.Bytes(), &got); err != nil || got.Schema != "carronade.verification/1" || got.Verdict != "worse" {
 		t.Errorf("got %+v, %v", got, err)
@@ -418,9 +411,7 @@ func confirm(level string) int {
 // More runs confirm a regression, or do not.
 func TestConfirm(t *testing.T) {
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, tt := range []struct {
 		name    string
 		command string
@@ -459,9 +450,7 @@ func TestConfirmBeyondTheLimit(t *testing.T) {
 	s := newTestStore(t)
 	s.keep("", "", 40*time.Hour, 50e3)
 	oldest, err := s.store.Rows(t.Context(), store.Query{Fields: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s.keep("", "", 40*time.Hour, 50e3, func(d *report.Document) { d.StartedAt = oldest[0].At })
 	rnd := rand.New(rand.NewPCG(6, 6))
 	for i := range 29 {
@@ -490,8 +479,6 @@ func TestWords(t *testing.T) {
 		{"feature/x", "feature/x"},
 		{" , ", ""},
 	} {
-		if got := strings.Join(words(tt.side), "|"); got != tt.want {
-			t.Errorf("%q: got %q, want %q", tt.side, got, tt.want)
-		}
+		assert.Equal(t, strings.Join(words(tt.side), "|"), tt.want, "%q", tt.side)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -37,9 +37,7 @@ func TestArgs(t *testing.T) {
 			if w, ok := errors.AsType[*Words](err); ok {
 				got, hint = w.Error(), w.Hint
 			}
-			if got != tt.want || hint != tt.hint {
-				t.Errorf("got %q (%q), want %q (%q)", got, hint, tt.want, tt.hint)
-			}
+			assert.True(t, got == tt.want && hint == tt.hint, "got %q (%q), want %q (%q)", got, hint, tt.want, tt.hint)
 		})
 	}
 }
@@ -93,21 +91,15 @@ func TestSettings(t *testing.T) {
 	var s Settings
 	fs := pflag.NewFlagSet("tool", pflag.ContinueOnError)
 	s.Bind(fs, []target.Kind{cannon{}})
-	if err := fs.Parse([]string{"--calibre", "32", "--rate=5/s", "--loud", "--calibre", "68"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, fs.Parse([]string{"--calibre", "32", "--rate=5/s", "--loud", "--calibre", "68"}))
 	for name, want := range map[string]string{"calibre": "68", "rate": "5/s", "loud": "true", "for": ""} {
-		if got := s.Last(name); got != want {
-			t.Errorf("--%s: got %q, want %q", name, got, want)
-		}
+		assert.Equal(t, s.Last(name), want, "--%s", name)
 	}
 	var typed []string
 	for _, e := range s.Doc.Entries {
 		typed = append(typed, e.Name+"="+strings.Join(e.Values, ","))
 	}
-	if diff := cmp.Diff([]string{"calibre=32", "rate=5/s", "loud=true", "calibre=68"}, typed); diff != "" {
-		t.Errorf("typed (-want +got):\n%s", diff)
-	}
+	assert.Same(t, typed, []string{"calibre=32", "rate=5/s", "loud=true", "calibre=68"}, "typed")
 	if row, ok := SettingOf(fs.Lookup("calibre")); !ok || row.Kind != "cannon" {
 		t.Errorf("--calibre is not a setting of cannon: %+v", row)
 	}
@@ -129,8 +121,6 @@ func TestDidYouMean(t *testing.T) {
 		{"colate", "did you mean carronade collate?"},
 		{"xyzzy", "there are two"},
 	} {
-		if got := DidYouMean(tt.typed, []string{"collate", "compare"}, "carronade %s", "there are two"); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.typed, got, tt.want)
-		}
+		assert.Equal(t, DidYouMean(tt.typed, []string{"collate", "compare"}, "carronade %s", "there are two"), tt.want, "%s", tt.typed)
 	}
 }

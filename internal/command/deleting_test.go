@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // A deletion names what it deleted, as long as that is readable.
@@ -23,8 +24,6 @@ func TestDeletedNames(t *testing.T) {
 		}
 	}
 	for n, want := range map[int]string{5: strings.Join(ids[:5], " "), 7: strings.Join(ids[:4], " ") + " and 3 others"} {
-		if got := few(ids[:n]); got != want {
-			t.Errorf("%d: got %s, want %s", n, got, want)
-		}
+		assert.Equal(t, few(ids[:n]), want, "%d", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
+	"carronade/internal/testkit/assert"
 )
 
 // A watched store calls a function before each report is read.
@@ -29,27 +30,17 @@ func (w *watched) Get(ctx context.Context, id string) (*report.Document, error) 
 func TestExportOneByOne(t *testing.T) {
 	const n = 5
 	s, err := sqlite.Open(t.Context(), filled(t, n, 3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	dir := filepath.Join(t.TempDir(), "out")
 	w := &watched{Store: s, read: func(before int) {
 		files, err := os.ReadDir(dir)
-		if err != nil {
-			t.Error(err)
-		}
-		if len(files) != before {
-			t.Errorf("got %d files after %d reports were read", len(files), before)
-		}
+		assert.True(t, err == nil, "%v", err)
+		assert.Equal(t, len(files), before, "files after reports were read")
 	}}
 	c := &commands{}
-	if err := c.doExport(t.Context(), w, &exporting{as: "hdr", out: dir}, []string{"op=produce"}); err != nil {
-		t.Fatal(err)
-	}
-	if w.n != n {
-		t.Errorf("%d reports were read, want %d", w.n, n)
-	}
+	assert.OK(t, c.doExport(t.Context(), w, &exporting{as: "hdr", out: dir}, []string{"op=produce"}))
+	assert.Equal(t, w.n, n, "reports were read")
 	if files, err := os.ReadDir(dir); err != nil || len(files) != n {
 		t.Errorf("%d files, %v, want %d", len(files), err, n)
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"carronade/internal/testkit/assert"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -11,16 +12,12 @@ import (
 // would then see its end.
 func TestTryPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.Mkfifo(path, 0o600))
 	done := make(chan error, 1)
 	go func() { done <- TryFile(path) }()
 	select {
 	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 	case <-time.After(20 * time.Second):
 		t.Fatal("it waits for the pipe's reader")
 	}

@@ -1,14 +1,13 @@
 package command
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestWriteFile: the contents of a folder before, and after a file was written
@@ -17,18 +16,12 @@ func TestWriteFile(t *testing.T) {
 	const path = "report.json"
 	put := func(t *testing.T, name, text string, mode fs.FileMode) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(name, []byte(text), 0o600))
+		assert.OK(t, os.Chmod(name, mode))
 	}
 	link := func(t *testing.T, name, to string) {
 		t.Helper()
-		if err := os.Symlink(to, name); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Symlink(to, name))
 	}
 	for _, tt := range []struct {
 		name   string
@@ -48,9 +41,7 @@ func TestWriteFile(t *testing.T) {
 		},
 		{
 			"a link to a link in a folder", func(t *testing.T) {
-				if err := os.Mkdir("kept", 0o755); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.Mkdir("kept", 0o755))
 				put(t, "kept/b.json", "old", 0o640)
 				link(t, "kept/a.json", "b.json")
 				link(t, path, "kept/a.json")
@@ -70,14 +61,10 @@ func TestWriteFile(t *testing.T) {
 			t.Chdir(t.TempDir())
 			// The mode of any new file: the umask cannot be read.
 			fresh, err := os.Create(filepath.Join(t.TempDir(), "fresh"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer fresh.Close()
 			info, err := fresh.Stat()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			for name, text := range tt.want {
 				if text == "new" {
 					tt.want[name] += " " + info.Mode().String()
@@ -85,12 +72,8 @@ func TestWriteFile(t *testing.T) {
 			}
 			tt.before(t)
 			before := contents(t)
-			if err := TryFile(path); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(before, contents(t)); diff != "" {
-				t.Errorf("the try left (-before +after):\n%s", diff)
-			}
+			assert.OK(t, TryFile(path))
+			assert.Same(t, contents(t), before, "the try left (-before +after)")
 			full := errors.New("full")
 			err = WriteFile(path, func(w io.Writer) error {
 				if _, err := io.WriteString(w, "new"); err != nil || !tt.fails {
@@ -98,12 +81,8 @@ func TestWriteFile(t *testing.T) {
 				}
 				return full
 			})
-			if tt.fails != errors.Is(err, full) || !tt.fails && err != nil {
-				t.Errorf("error %v", err)
-			}
-			if diff := cmp.Diff(tt.want, contents(t)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.True(t, tt.fails == errors.Is(err, full) && (tt.fails || err == nil), "error %v", err)
+			assert.Same(t, contents(t), tt.want)
 		})
 	}
 }
@@ -130,9 +109,7 @@ func contents(t *testing.T) map[string]string {
 		got[path] = string(text) + " " + info.Mode().String()
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return got
 }
 
@@ -140,27 +117,17 @@ func contents(t *testing.T) map[string]string {
 // it is.
 func TestWriteFileRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Symlink("b", "a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("a", "b"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir("folder", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Symlink("b", "a"))
+	assert.OK(t, os.Symlink("a", "b"))
+	assert.OK(t, os.Mkdir("folder", 0o755))
 	for _, path := range []string{"a", "folder", "no/such/folder"} {
 		for name, err := range map[string]error{
 			"TryFile":   TryFile(path),
 			"WriteFile": WriteFile(path, func(io.Writer) error { t.Error("it is written"); return nil }),
 		} {
 			var at *fs.PathError
-			if !errors.As(err, &at) {
-				t.Errorf("%s(%s): %v, want where and why", name, path, err)
-			}
+			assert.True(t, errors.As(err, &at), "%s(%s): %v, want where and why", name, path, err)
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"a": "-> b", "b": "-> a"}, contents(t)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, contents(t), map[string]string{"a": "-> b", "b": "-> a"})
 }

@@ -13,6 +13,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -37,9 +38,7 @@ func outcomes(t *testing.T, data []byte) []string {
 			} `xml:"testcase"`
 		} `xml:"testsuite"`
 	}
-	if err := xml.Unmarshal(data, &all); err != nil {
-		t.Fatalf("%v\n%s", err, data)
-	}
+	assert.OK(t, xml.Unmarshal(data, &all), "%s", data)
 	var out []string
 	failures, skipped := 0, 0
 	for _, s := range all.Suites {
@@ -78,9 +77,7 @@ func TestCompareAsJUnit(t *testing.T) {
 	s.repeat(7, "slower", "0123456789cc", 2*day, 40e3)
 	few := s.repeat(2, "few", "0123456789dd", 2*day, 40e3)
 	code, words := s.run("compare", "main", "slower", "--metric", "throughput", "--junit", "--gate")
-	if code != system.ExitBroken {
-		t.Errorf("got %d, %s; want the exit code of the gate", code, words)
-	}
+	assert.Equal(t, code, system.ExitBroken, "%s", words)
 	got := outcomes(t, s.out.Bytes())
 	has(t, got, "compare main with slower: ", "| throughput | failed: base ", "candidate 40", "(95% interval -", ": worse")
 	has(t, got, "| response p99 | passed: ", "same within 3%")
@@ -158,9 +155,7 @@ func TestExploratoryRowsDoNotFail(t *testing.T) {
 func TestVerifyAsJUnit(t *testing.T) {
 	testkit.Need(t, "a second")
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	slower := func(s *testStore) {
 		s.repeat(8, "main", "aaaa", 3*day, 50e3)
 		s.repeat(8, "main", "bbbb", 2*day, 40e3)
@@ -211,9 +206,7 @@ func TestVerifyAsJUnit(t *testing.T) {
 			tt.keep(s)
 			t.Setenv("CONFIRM_STORE", s.path)
 			code, words := s.run(append([]string{"verify", "--junit"}, tt.args...)...)
-			if code != tt.code {
-				t.Fatalf("got %d, %s; want %d", code, words, tt.code)
-			}
+			assert.Must(t, code == tt.code, "got %d, %s; want %d", code, words, tt.code)
 			got := outcomes(t, s.out.Bytes())
 			for _, parts := range tt.want {
 				has(t, got, parts...)

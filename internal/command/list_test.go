@@ -11,6 +11,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -55,9 +56,7 @@ func TestOutcome(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			row := rowOf(t, tt.change)
-			if got := outcome(&row); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, outcome(&row), tt.want)
 		})
 	}
 }
@@ -74,16 +73,12 @@ func TestListWidth(t *testing.T) {
 	lines := func(columns int) []string {
 		var out bytes.Buffer
 		c := &commands{ReportTools{Console: Console{Out: &out, Columns: columns}}}
-		if err := c.usualTable(rows, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.usualTable(rows, time.Now()))
 		return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	}
 	whole := strings.Join(lines(0), "\n")
 	for _, want := range []string{"kafka orders-of-the-whole-company roundtrip", "tool=kafka-producer-perf-test", strings.TrimSpace(rows[1].Text("note"))} {
-		if !strings.Contains(whole, want) {
-			t.Errorf("got\n%s\nwant %q in it, uncut", whole, want)
-		}
+		assert.True(t, strings.Contains(whole, want), "got\n%s\nwant %q in it, uncut", whole, want)
 	}
 	for _, columns := range []int{80, 120, 160} {
 		got := lines(columns)
@@ -118,13 +113,9 @@ func TestNarrowList(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		c := &commands{ReportTools{Console: Console{Out: &out, Columns: tt.columns}}}
-		if err := c.usualTable([]store.Row{r}, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.usualTable([]store.Row{r}, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)))
 		lines := strings.Split(out.String(), "\n")
-		if got := strings.Join(strings.Fields(lines[0]), " "); got != tt.want {
-			t.Errorf("%d columns: got %q, want %q", tt.columns, got, tt.want)
-		}
+		assert.Equal(t, strings.Join(strings.Fields(lines[0]), " "), tt.want, "%d columns", tt.columns)
 		for _, line := range lines {
 			if n := layout.Width(line); tt.columns > 0 && n > tt.columns {
 				t.Errorf("a line of %d columns in %d: %s", n, tt.columns, line)
@@ -157,9 +148,7 @@ func TestListColumns(t *testing.T) {
 			t.Errorf("%s: exit %d, %s\n%s", tt.columns, got.code, got.words, got.out)
 			continue
 		}
-		if head := strings.Join(strings.Fields(lines[0]), " "); head != tt.head {
-			t.Errorf("%s: got the columns %q, want %q", tt.columns, head, tt.head)
-		}
+		assert.Equal(t, strings.Join(strings.Fields(lines[0]), " "), tt.head, "%s: got the columns", tt.columns)
 		if row := strings.Join(strings.Fields(lines[1]), " "); !regexp.MustCompile(tt.row).MatchString(row) {
 			t.Errorf("%s: got %q, want %s", tt.columns, row, tt.row)
 		}
@@ -184,8 +173,6 @@ func TestFailIfNone(t *testing.T) {
 		if got.code != tt.code || !strings.Contains(got.words, tt.words) || tt.words == "" && got.words != "" {
 			t.Errorf("%s: exit %d, %q, want %d, %q", tt.name, got.code, got.words, tt.code, tt.words)
 		}
-		if strings.Contains(tt.name, "JSON") && !strings.Contains(got.out, `"reports": []`) {
-			t.Errorf("%s: got %s", tt.name, got.out)
-		}
+		assert.True(t, !strings.Contains(tt.name, "JSON") || strings.Contains(got.out, `"reports": []`), "%s: got %s", tt.name, got.out)
 	}
 }

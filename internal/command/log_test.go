@@ -7,6 +7,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store/sqlite"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 )
 
@@ -14,22 +15,14 @@ import (
 func TestLogOnATerminal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	s, err := sqlite.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	const made = "\x1b[31mmaking\x1b[0m\nmade\n"
 	const text = "\x1b[31mred\x1b[0m\n\x1b]0;a title\a\nthe last line\n"
 	d := reporttest.Document(1, 2)
 	d.System = &report.System{Facts: map[string]any{}, LastLines: []string{}, Output: report.NewOutput(text, 0), BuildOutput: report.NewOutput(made, 9)}
-	if err := d.Seal(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Put(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Seal())
+	assert.OK(t, s.Put(t.Context(), d))
+	assert.OK(t, s.Close())
 	if r := runs(t, "log", "--store", path); r.out != text {
 		t.Errorf("got %q (%s), want %q", r.out, r.words, text)
 	}

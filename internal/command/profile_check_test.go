@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/traffic"
 )
 
@@ -26,9 +27,7 @@ func TestCheckOfContents(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &checking{Holds: true}
 			c.content(tt.got, tt.want)
-			if len(c.Distances) != tt.rows || c.Holds != tt.holds {
-				t.Fatalf("got %+v, want %d with %v", c, tt.rows, tt.holds)
-			}
+			assert.Must(t, len(c.Distances) == tt.rows && c.Holds == tt.holds, "got %+v, want %d with %v", c, tt.rows, tt.holds)
 			if tt.rows > 0 && !strings.HasSuffix(c.Distances[0].words, tt.words) {
 				t.Errorf("got %q, want %q", c.Distances[0].words, tt.words)
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/traffic"
 )
 
@@ -44,9 +45,7 @@ func TestFinish(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 			got, want := fmt.Sprint(src.Whole, src.Interrupted, src.Broken), fmt.Sprint(tt.whole, tt.ctx.Err() != nil, map[bool]int{true: 1}[tt.cut && tt.err != nil])
-			if got != want {
-				t.Errorf("whole, interrupted, broken: got %s, want %s", got, want)
-			}
+			assert.Equal(t, got, want, "whole, interrupted, broken")
 		})
 	}
 }

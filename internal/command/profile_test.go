@@ -14,6 +14,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/apm"
 	"carronade/internal/wire/riemann"
 	"carronade/internal/workload"
@@ -43,9 +44,7 @@ func fitted(t *testing.T, path string, args ...string) (out, words string, err e
 func agents(t *testing.T, requests int) []byte {
 	t.Helper()
 	mk, err := apm.NewMaker(apm.Makeup{Events: apm.Range{Min: 1, Max: 9}, Spans: apm.Range{Max: 4}, Frames: apm.Range{Min: 2, Max: 2}, Mix: [apm.Kinds]int{6, 0, 2, 1, 1}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var out []byte
 	for n := range requests {
 		b := mk.Make(uint64(n))
@@ -100,9 +99,7 @@ func files(t *testing.T) map[string][]byte {
 		rows = append(rows, tableRow{fmt.Sprint("secret ", i%100), fmt.Sprint("a secret value ", i*i), time.UnixMilli(1767323045000 + int64(i)*2)})
 	}
 	var table bytes.Buffer
-	if err := parquet.Write(&table, rows); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, parquet.Write(&table, rows))
 	return map[string][]byte{"apm": agents(t, 200), "riemann": messages, "pcap": pcap(pieces), "ndjson": lines, "parquet": table.Bytes()}
 }
 
@@ -111,36 +108,22 @@ func TestWorkloadsAreValid(t *testing.T) {
 	for kind, data := range files(t) {
 		t.Run(kind, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file")
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(path, data, 0o600))
 			out, words, err := fitted(t, path)
-			if err != nil {
-				t.Fatalf("got %v\n%s", err, words)
-			}
+			assert.OK(t, err, "%s", words)
 			docs, err := workload.Read(kind, strings.NewReader(out))
-			if err != nil {
-				t.Fatalf("got %v of\n%s", err, out)
-			}
+			assert.OK(t, err, "of\n%s", out)
 			w, err := workload.Resolve([]target.Kind{kafka.Kind{}, targetriemann.Kind{}, targetapm.Kind{}}, nil, docs[0])
-			if err != nil {
-				t.Fatalf("got %v of\n%s", err, out)
-			}
-			if w.String("rate") == "" && w.String("shape") == "" {
-				t.Errorf("got no schedule in\n%s", out)
-			}
-			if !strings.Contains(strings.Join(strings.Fields(words), " "), "all that it has") {
-				t.Errorf("got the summary\n%s", words)
-			}
+			assert.OK(t, err, "of\n%s", out)
+			assert.True(t, w.String("rate") != "" || w.String("shape") != "", "got no schedule in\n%s", out)
+			assert.True(t, strings.Contains(strings.Join(strings.Fields(words), " "), "all that it has"), "got the summary\n%s", words)
 			asJSON, _, err := fitted(t, path, "--json")
 			var d profileDocument
 			if err != nil || json.Unmarshal([]byte(asJSON), &d) != nil || d.Schema != profileSchema || d.Source.Kind != kind || d.Workload != out {
 				t.Errorf("got %v and %.200s", err, asJSON)
 			}
 			for _, text := range []string{out, words, asJSON} {
-				if strings.Contains(text, "secret") {
-					t.Errorf("got something of what was read in\n%s", text)
-				}
+				assert.True(t, !strings.Contains(text, "secret"), "got something of what was read in\n%s", text)
 			}
 			for line := range strings.Lines(out + words) {
 				if len(line) > 81 && !strings.HasPrefix(line, "- ") && !strings.HasPrefix(line, "warning: ") {
@@ -158,13 +141,9 @@ func TestRequestsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	path, kept := filepath.Join(dir, "file"), filepath.Join(dir, "kept")
 	data := agents(t, 20)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, data, 0o600))
 	out, _, err := fitted(t, path, "--keep-samples", kept)
-	if err != nil || !strings.Contains(out, "corpus: "+kept+"\n") {
-		t.Fatalf("got %v and\n%s", err, out)
-	}
+	assert.Must(t, err == nil && strings.Contains(out, "corpus: "+kept+"\n"), "got %v and\n%s", err, out)
 	if got, err := os.ReadFile(kept); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("got %d bytes and %v, want the %d of the requests", len(got), err, len(data))
 	}
@@ -175,9 +154,7 @@ func TestTheSourceIsNotReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	data := []byte("{\"value\":\"v\"}\n")
 	for _, flag := range []string{"--output", "--keep-samples"} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path, data, 0o600))
 		_, _, err := fitted(t, path, flag, filepath.Join(filepath.Dir(path), ".", "file"))
 		if got, _ := os.ReadFile(path); err == nil || !strings.Contains(err.Error(), "it is the file that is read") || !bytes.Equal(got, data) {
 			t.Errorf("%s: got %v, and the file has %q", flag, err, got)
@@ -189,9 +166,7 @@ func TestTruncatedFilesAreRefused(t *testing.T) {
 	for kind, data := range files(t) {
 		t.Run(kind, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file")
-			if err := os.WriteFile(path, data[:len(data)-20], 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(path, data[:len(data)-20], 0o600))
 			_, _, err := fitted(t, path)
 			var w *Words
 			if !errors.As(err, &w) || w.Hint == "" || !strings.HasPrefix(w.Error(), path+", as "+kind) {
@@ -212,8 +187,6 @@ func TestScalarsAreQuoted(t *testing.T) {
 		{`id=${string:format("%02d", 1)}`, `"id=${string:format(\"%02d\", 1)}"`},
 	}
 	for _, test := range tests {
-		if got := scalar(test.value); got != test.want {
-			t.Errorf("got %s of %s, want %s", got, test.value, test.want)
-		}
+		assert.Equal(t, scalar(test.value), test.want, "of %s", test.value)
 	}
 }

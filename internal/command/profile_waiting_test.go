@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/units"
 )
 
@@ -59,9 +60,7 @@ func TestNamedPipe(t *testing.T) {
 				} else if err != nil {
 					text = err.Error()
 				}
-				if !strings.Contains(text, tt.want) {
-					t.Errorf("got %q, want %q in it", text, tt.want)
-				}
+				assert.True(t, strings.Contains(text, tt.want), "got %q, want %q in it", text, tt.want)
 			case <-time.After(30 * time.Second):
 				t.Fatal("it still waits")
 			}

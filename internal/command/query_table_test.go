@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/target/riemann"
 )
 
@@ -52,9 +51,7 @@ web-03  nginx req rate  ok     64.4122  13:00:22   60
 			var out bytes.Buffer
 			q := &querying{Console: Console{Out: &out}, all: tt.all}
 			q.table(tt.events, now)
-			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Same(t, out.String(), tt.want)
 			for line := range strings.Lines(out.String()) {
 				if n := len([]rune(line)); n > 81 {
 					t.Errorf("%d columns: %q", n, line)
@@ -67,13 +64,9 @@ web-03  nginx req rate  ok     64.4122  13:00:22   60
 // NaN and infinity are strings in JSON, and no events are an empty list.
 func TestAnswer(t *testing.T) {
 	data, err := json.Marshal(answerOf("riemann://a", "true", []riemann.Event{{Metric: math.NaN()}, {Metric: float32(math.Inf(-1))}, {Metric: 1.5}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	want := `{"schema":"carronade.query/1","target":"riemann://a","query":"true","count":3,"events":[{"metric":"NaN"},{"metric":"-Inf"},{"metric":1.5}]}`
-	if diff := cmp.Diff(want, string(data)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, string(data), want)
 	if data, err = json.Marshal(answerOf("riemann://a", "true", nil)); err != nil || !strings.Contains(string(data), `"events":[]`) {
 		t.Errorf("got %s and %v, want an empty list", data, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/store/sqlite"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 )
 
@@ -22,17 +23,11 @@ func filled(t *testing.T, n, intervals int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "reports.db")
 	s, err := sqlite.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for i := range n {
-		if err := s.Put(t.Context(), reporttest.Document(i+1, intervals)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Put(t.Context(), reporttest.Document(i+1, intervals)))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Close())
 	return path
 }
 
@@ -44,9 +39,7 @@ func wrecked(t *testing.T, n int, wreck func(b []byte) []byte) string {
 	if err == nil {
 		err = os.WriteFile(path, wreck(b), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return path
 }
 

@@ -1,6 +1,9 @@
 package command
 
-import "testing"
+import (
+	"carronade/internal/testkit/assert"
+	"testing"
+)
 
 // The values of flags are read by name, and an unknown name panics, so that any
 // test finds it.
@@ -21,9 +24,7 @@ func TestSettingsByName(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s of no setting: nothing happened", name)
-				}
+				assert.True(t, recover() != nil, "%s of no setting: nothing happened", name)
 			}()
 			ask("metrics-adr")
 		}()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // closing is a store that counts how many times it is closed.
@@ -39,26 +40,18 @@ func TestOpeningDo(t *testing.T) {
 			s := &closing{err: tt.close}
 			fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 			open := Stores(func(_ context.Context, place string) (store.Store, error) {
-				if place != "here.db" {
-					t.Errorf("got the place %q, want here.db", place)
-				}
+				assert.Equal(t, place, "here.db", "got the place")
 				return s, tt.open
 			}).Bind(fs)
-			if err := fs.Parse([]string{"--store", "here.db"}); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, fs.Parse([]string{"--store", "here.db"}))
 			ran := false
 			err := open.Do(t.Context(), func(got store.Store) error {
 				ran = true
-				if got != store.Store(s) || s.closed > 0 {
-					t.Errorf("the job got %v, closed %d times", got, s.closed)
-				}
+				assert.True(t, got == store.Store(s) && s.closed <= 0, "the job got %v, closed %d times", got, s.closed)
 				return tt.job
 			})
 			for _, want := range tt.want {
-				if !errors.Is(err, want) {
-					t.Errorf("got %v, want %v", err, want)
-				}
+				assert.True(t, errors.Is(err, want), "got %v, want %v", err, want)
 			}
 			if len(tt.want) == 0 && err != nil || s.closed != tt.closed || ran == (tt.open != nil) {
 				t.Errorf("got %v, closed %d times, ran %v; want it closed %d times", err, s.closed, ran, tt.closed)

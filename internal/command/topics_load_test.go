@@ -6,6 +6,7 @@ import (
 	"time"
 
 	standinkafka "carronade/internal/standin/kafka"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -17,9 +18,7 @@ import (
 // requests; Each gets the result of every operation.
 func TestLoad(t *testing.T) {
 	srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { srv.Close() })
 	c := Console{Note: t.Logf, Warn: func(text string) { t.Log(text) }}
 	run := func(w cluster.TopicLoad) (*cluster.TopicResult, *load.Result, []cluster.TopicDone) {
@@ -29,9 +28,7 @@ func TestLoad(t *testing.T) {
 		var doc workload.Document
 		doc.Add("target", "test", "kafka://"+srv.Addr())
 		where, r, of, err := LoadTopics(t.Context(), c, kafka.Kind{}, &doc, w)
-		if err != nil || where != "kafka://"+srv.Addr() {
-			t.Fatalf("at %q: %v", where, err)
-		}
+		assert.Must(t, err == nil && where == "kafka://"+srv.Addr(), "at %q: %v", where, err)
 		h := &of.Measurement
 		var sum measure.Counts
 		service, failing := uint64(0), uint64(0)
@@ -66,9 +63,7 @@ func TestLoad(t *testing.T) {
 	}
 	started := time.Time{}
 	_, of, _ = run(cluster.TopicLoad{Op: cluster.OpListTopics, Started: func(at time.Time) { started = at }})
-	if started.IsZero() || !started.Equal(of.Started) {
-		t.Errorf("it began at %v, the report says %v", started, of.Started)
-	}
+	assert.True(t, !started.IsZero() && started.Equal(of.Started), "it began at %v, the report says %v", started, of.Started)
 	r, of, _ = run(cluster.TopicLoad{Op: cluster.OpListTopics, Times: 4, Rate: 1000})
 	if r.Done != 4 || of.Mode != load.OpenLoop || of.Measurement.Response.Count() != 4 || of.Measurement.SendDelay.Count() != 4 || of.Measurement.Queueing.Count() != 4 || of.Measurement.Batching.Count() != 4 {
 		t.Errorf("list: got %+v", r)

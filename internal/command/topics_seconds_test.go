@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 	"carronade/target/kafka/cluster"
 )
@@ -111,9 +112,7 @@ func TestSecondsFates(t *testing.T) {
 	if got := rows[0].Classes; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("classes are %+v, want %+v", got, want)
 	}
-	if len(seen) != 6 || !seen[1].Certain || seen[4].Certain {
-		t.Errorf("saw %+v", seen)
-	}
+	assert.True(t, len(seen) == 6 && seen[1].Certain && !seen[4].Certain, "saw %+v", seen)
 }
 
 // The send delay of a request counts for each of its operations, and is not in

@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/run"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/target/kafka"
@@ -18,26 +19,18 @@ import (
 func TestTopicsFileIsReadOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "names")
 	text := []byte("# names\na\n\n b \n")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, text, 0o600))
 	var doc workload.Document
 	doc.Add("target", "target", "kafka://127.0.0.1:9092")
 	w, err := workload.Resolve([]target.Kind{kafka.Kind{}}, &doc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	f := &topicFlags{op: cluster.OpDeleteTopics, file: path}
 	names, err := f.names([]string{"kafka://127.0.0.1:9092"}, w)
-	if err != nil || !slices.Equal(names, []string{"a", "b"}) {
-		t.Fatalf("got %v and %v", names, err)
-	}
+	assert.Must(t, err == nil && slices.Equal(names, []string{"a", "b"}), "got %v and %v", names, err)
 	if err := os.WriteFile(path, nil, 0o600); err != nil { // a pipe has nothing more
 		t.Fatal(err)
 	}
 	job := f.job([]string{"kafka://127.0.0.1:9092"}, &cluster.TopicLoad{Op: f.op, Names: names}, w)
 	i := slices.IndexFunc(job.Settings, func(s run.TopicsSetting) bool { return s.Name == report.TopicsFileHash })
-	if i < 0 || job.Settings[i].Values[0] != run.TopicsHash(text) {
-		t.Errorf("got %+v, want the hash of what was read", job.Settings)
-	}
+	assert.True(t, i >= 0 && job.Settings[i].Values[0] == run.TopicsHash(text), "got %+v, want the hash of what was read", job.Settings)
 }

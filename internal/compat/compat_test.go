@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"carronade/internal/testkit/assert"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,18 +20,14 @@ func TestFind(t *testing.T) {
 		if tool, ok := Find(tools, called); ok {
 			got = tool.Name
 		}
-		if got != want {
-			t.Errorf("%q finds %q, want %q", called, got, want)
-		}
+		assert.Equal(t, got, want, "%q finds", called)
 	}
 }
 
 // Kafka's own runner runs what its first argument names.
 func TestRunsOthers(t *testing.T) {
 	for called, want := range map[string]bool{"kafka-run-class": true, "./bin/kafka-run-class.sh": true, "kafka-run": false, "carronade": false} {
-		if got := RunsOthers(called); got != want {
-			t.Errorf("%q: %v, want %v", called, got, want)
-		}
+		assert.Equal(t, RunsOthers(called), want, "%q", called)
 	}
 }
 
@@ -54,9 +51,7 @@ func TestSplit(t *testing.T) {
 	} {
 		own, got, err := tt.tool.Split(strings.Fields(tt.args))
 		if tt.err != "" {
-			if err == nil || err.Error() != tt.err {
-				t.Errorf("%q: error %v, want %q", tt.args, err, tt.err)
-			}
+			assert.True(t, err != nil && err.Error() == tt.err, "%q: error %v, want %q", tt.args, err, tt.err)
 			continue
 		}
 		if err != nil || !slices.Equal(own, strings.Fields(tt.own)) || !reflect.DeepEqual(got, tt.want) {

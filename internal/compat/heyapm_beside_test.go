@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,9 +19,7 @@ func TestHeyDumpBody(t *testing.T) {
 		t.Fatalf("dump: %+v", got)
 	}
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var body struct {
 		Transactions []struct {
 			Spans []struct {

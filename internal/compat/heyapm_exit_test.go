@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -71,9 +72,7 @@ func TestHeyExit(t *testing.T) {
 		} {
 			t.Run(tt.name+"/"+mode, func(t *testing.T) {
 				got := runHeyToolWith(t, tt.reportOf, tt.strict, args...)
-				if got.Code != tt.want || got.Err != nil {
-					t.Errorf("exit %d, %v, want %d", got.Code, got.Err, tt.want)
-				}
+				assert.True(t, got.Code == tt.want && got.Err == nil, "exit %d, %v, want %d", got.Code, got.Err, tt.want)
 				if !strings.Contains(got.Errs, tt.warning) || tt.want == 0 && !tt.strict && strings.Contains(got.Errs, "were not accepted") {
 					t.Errorf("stderr has no %q:\n%s", tt.warning, got.Errs)
 				}
@@ -89,9 +88,7 @@ func TestHeyExit(t *testing.T) {
 func TestHeySecretsOfFlags(t *testing.T) {
 	got := runHeyTool(t, false, "-api-key", "env:TOKEN", "-apm-es-url", "http://es:9200", "-apm-es-auth", "u:env:ES", "-es-url", "http://es:9200", "-es-auth", "u:env:ES")
 	for name, want := range map[string]string{"api-key": "-api-key", "index-user": "-apm-es-auth", "index-password": "-apm-es-auth", "store": "-es-url"} {
-		if flag := got.flags[0][name]; flag != want {
-			t.Errorf("%s is given by %q, want %q", name, flag, want)
-		}
+		assert.Equal(t, got.flags[0][name], want, "%s is given by", name)
 	}
 }
 
@@ -117,17 +114,11 @@ func TestHeyBenchmark(t *testing.T) {
 		}},
 	}
 	code, err := a.benchmark(t.Context())
-	if code != 1 || err != nil {
-		t.Errorf("exit %d, %v", code, err)
-	}
+	assert.True(t, code == 1 && err == nil, "exit %d, %v", code, err)
 	for _, want := range []string{"bench=warm up", "bench=large transactions", "bench=transactions spans and errors high load"} {
-		if !slices.Contains(labels, want) {
-			t.Errorf("no label %q in %q", want, labels)
-		}
+		assert.True(t, slices.Contains(labels, want), "no label %q in %q", want, labels)
 	}
-	if n := strings.Count(o.String(), "transactions sent ."); n != len(heyRounds()) {
-		t.Errorf("%d results, want %d", n, len(heyRounds()))
-	}
+	assert.Equal(t, strings.Count(o.String(), "transactions sent ."), len(heyRounds()), "results")
 }
 
 // A benchmark ends at an interrupt, and warns of flags without effect.
@@ -149,9 +140,7 @@ func TestHeyBenchmarkInterrupted(t *testing.T) {
 		},
 	}
 	code, err := HeyAPM.Main(ctx, p)
-	if code != system.ExitInterrupted || err != nil || rounds != 1 {
-		t.Errorf("exit %d, %v, after %d rounds", code, err, rounds)
-	}
+	assert.True(t, code == system.ExitInterrupted && err == nil && rounds == 1, "exit %d, %v, after %d rounds", code, err, rounds)
 	for _, want := range []string{"warning: -t has no effect with -bench\n", "warning: -rm has no effect here", "warning: -bench does not delete documents", "interrupted: the benchmark is incomplete\n"} {
 		if !strings.Contains(e.String(), want) {
 			t.Errorf("stderr has no %q:\n%s", want, e.String())
@@ -212,9 +201,7 @@ func TestHeyBenchmarkExit(t *testing.T) {
 			if code, err := a.benchmark(ctx); code != tt.want || err != nil {
 				t.Errorf("exit %d, %v, want %d", code, err, tt.want)
 			}
-			if tt.stop && round == len(heyRounds()) {
-				t.Error("the benchmark continued after the interrupt")
-			}
+			assert.True(t, !tt.stop || round != len(heyRounds()), "the benchmark continued after the interrupt")
 		})
 	}
 }

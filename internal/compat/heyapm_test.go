@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -116,17 +117,11 @@ report indexed in elasticsearch
 
 func TestHeyLegacy(t *testing.T) {
 	got := runHeyTool(t, false, "-base-url", "http://h:1/")
-	if !heyTablesForm.MatchString(got.Out) {
-		t.Errorf("stdout has the wrong form:\n%s", got.Out)
-	}
-	if !heyLogForm.MatchString(got.Errs) {
-		t.Errorf("stderr has the wrong form:\n%s", got.Errs)
-	}
+	assert.True(t, heyTablesForm.MatchString(got.Out), "stdout has the wrong form:\n%s", got.Out)
+	assert.True(t, heyLogForm.MatchString(got.Errs), "stderr has the wrong form:\n%s", got.Errs)
 	want := "http://h:1/v1/errors 1\n  [202]\t900 responses (90.00%) \n  [503]\t100 responses (10.00%) \n  total\t1000 responses (90.00 rps)\n" +
 		"\n  3 errors:\n  [2]\tread: connection reset by peer\n  [1]\tno answer within 3s\n\nhttp://h:1/v1/transactions 2\n"
-	if !strings.Contains(got.Out, want) {
-		t.Errorf("no\n%s\nin\n%s", want, got.Out)
-	}
+	assert.True(t, strings.Contains(got.Out, want), "no\n%s\nin\n%s", want, got.Out)
 	if n := len(got.Workloads); n != 3 || got.Code != 1 || got.Err != nil {
 		t.Errorf("%d workloads, exit %d, %v", n, got.Code, got.Err)
 	}
@@ -134,9 +129,7 @@ func TestHeyLegacy(t *testing.T) {
 		"[info] starting worker for http://h:1/v1/transactions\n", "healthcheck gets no requests", "[info] no more time left to make requests\n",
 		"[info] stopped cleanly after time expired\n",
 	} {
-		if !strings.Contains(got.Errs, want) {
-			t.Errorf("stderr has no %q:\n%s", want, got.Errs)
-		}
+		assert.True(t, strings.Contains(got.Errs, want), "stderr has no %q:\n%s", want, got.Errs)
 	}
 }
 
@@ -165,9 +158,7 @@ failed ....................... 6
 server errors ................ [503 Service Unavailable: queue is full]
 
 `
-	if got.Out != want {
-		t.Errorf("got\n%swant\n%s", got.Out, want)
-	}
+	assert.Equal(t, got.Out, want, "gotwant")
 	r := heyResult{strict: true}
 	r.add(&heyStream{name: "transactions"}, heyAnswered())
 	r.add(&heyStream{name: "errors"}, heyAnswered())
@@ -255,35 +246,23 @@ func TestHeyFlags(t *testing.T) {
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			got := runHeyTool(t, tt.strict, tt.args...)
-			if tt.want != nil && len(got.Workloads) == 0 {
-				t.Fatalf("no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
-			}
+			assert.Must(t, tt.want == nil || len(got.Workloads) != 0, "no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
 			for name, want := range tt.want {
 				if last := got.Last(); last[name] != want {
 					t.Errorf("%s is %q, want %q", name, last[name], want)
 				}
 			}
-			if !strings.Contains(got.Errs, tt.warning) {
-				t.Errorf("stderr has no %q:\n%s", tt.warning, got.Errs)
-			}
-			if strings.Contains(got.Errs+got.Out, "hunter2") {
-				t.Error("the secret is printed")
-			}
+			assert.True(t, strings.Contains(got.Errs, tt.warning), "stderr has no %q:\n%s", tt.warning, got.Errs)
+			assert.True(t, !strings.Contains(got.Errs+got.Out, "hunter2"), "the secret is printed")
 			for _, settings := range got.Workloads {
 				for name, v := range settings {
-					if strings.Contains(v, "hunter2") {
-						t.Errorf("the secret is in %s", name)
-					}
+					assert.True(t, !strings.Contains(v, "hunter2"), "the secret is in %s", name)
 				}
 			}
 			for _, text := range got.secrets {
-				if text != "hunter2secret" && text != "Bearer hunter2secret" {
-					t.Errorf("a reference means %q", text)
-				}
+				assert.True(t, text == "hunter2secret" || text == "Bearer hunter2secret", "a reference means %q", text)
 			}
-			if os.Getenv("CARRONADE_AS_HEY_APM_1") != "" {
-				t.Error("the secret outlives the run")
-			}
+			assert.Equal(t, os.Getenv("CARRONADE_AS_HEY_APM_1"), "", "the secret outlives the run")
 		})
 	}
 	var o heyOptions
@@ -354,9 +333,7 @@ func TestHeyUsage(t *testing.T) {
 			if !strings.Contains(got.Errs, tt.errs) || got.Code != tt.code || !strings.Contains(msg, tt.err) || tt.err == "" && msg != "" {
 				t.Errorf("exit %d, error %q, stderr %q", got.Code, msg, got.Errs)
 			}
-			if strings.Contains(msg+got.Errs+got.Out, "hunter2") {
-				t.Error("the secret is printed")
-			}
+			assert.True(t, !strings.Contains(msg+got.Errs+got.Out, "hunter2"), "the secret is printed")
 		})
 	}
 }
@@ -373,14 +350,10 @@ func TestHeyPayloads(t *testing.T) {
 		t.Fatalf("exit %d, %v", got.Code, got.Err)
 	}
 	data, err := os.ReadFile("tiny.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	dumped := regexp.MustCompile(`\Aloadbeat:\n  targets:\n(?:    - concurrent: \d+\n      qps: \d+\.\d{5}\n      method: (?:POST|GET)\n      url: \S+\n` +
 		`(?:      headers:\n        - Content-Type:application/json\n      body: >\n        \{.*\}\n)?\n)+\z`)
-	if !dumped.Match(data) {
-		t.Errorf("tiny.yml has another form:\n%.2000s", data)
-	}
+	assert.True(t, dumped.Match(data), "tiny.yml has another form:\n%.2000s", data)
 	if got = runHeyTool(t, false, "-dump", "-profile", "rum"); got.Code != 0 || got.Err != nil {
 		t.Fatalf("exit %d, %v", got.Code, got.Err)
 	}
@@ -388,9 +361,7 @@ func TestHeyPayloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLines := regexp.MustCompile(`(?:        - Content-Type:application/x-ndjson\n      body: \|\n(?:        \{.*\}\n)+\n.*\n.*\n.*\n.*\n.*\n){2}`)
-	if !wantLines.Match(append(data, "\n\n\n"...)) {
-		t.Errorf("rum.yml has another form:\n%.2000s", data)
-	}
+	assert.True(t, wantLines.Match(append(data, "\n\n\n"...)), "rum.yml has another form:\n%.2000s", data)
 	for _, tt := range []struct {
 		name       string
 		part, want int
@@ -407,9 +378,7 @@ func TestHeyPayloads(t *testing.T) {
 	} {
 		w := heyWork{heyPart: heyProfiles[tt.name][tt.part]}
 		plain, gzipped, _, err := w.body()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if n := len(plain); n < tt.want*9/10 || n > tt.want*12/10 || gzipped >= n {
 			t.Errorf("part %d of %s has bodies of %d bytes, %d compressed, want %d", tt.part, tt.name, n, gzipped, tt.want)
 		}
@@ -427,7 +396,5 @@ func TestHeyServe(t *testing.T) {
 		t.Error("a run")
 		return nil, errors.New("a run")
 	})
-	if served != 1 || got.Code != 0 {
-		t.Errorf("served %d times, exit code %d", served, got.Code)
-	}
+	assert.True(t, served == 1 && got.Code == 0, "served %d times, exit code %d", served, got.Code)
 }

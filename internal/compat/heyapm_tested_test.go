@@ -7,14 +7,13 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
 // The time per request is not the inverse of the request rate.
 func TestHeyTested(t *testing.T) {
-	if !heyTestedForm.MatchString(heySample) {
-		t.Error("the grammar rejects the sample")
-	}
+	assert.True(t, heyTestedForm.MatchString(heySample), "the grammar rejects the sample")
 	for _, tt := range []struct {
 		name   string
 		strict bool
@@ -69,9 +68,7 @@ func TestHeyTested(t *testing.T) {
 	}
 	got := runHeyTool(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
 	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "concurrency": "4", "for": "30s", "intake": "v1"} {
-		if len(got.Workloads) != 1 || got.Workloads[0][name] != want {
-			t.Fatalf("%s is not %q: %v", name, want, got.Workloads)
-		}
+		assert.Must(t, len(got.Workloads) == 1 && got.Workloads[0][name] == want, "%s is not %q: %v", name, want, got.Workloads)
 	}
 }
 
@@ -89,9 +86,7 @@ func TestHeyKeptLines(t *testing.T) {
 		}
 	}
 	for _, c := range []Kept{{Why: "it could not be stored"}, {Why: "the store is turned off (no-store)"}} {
-		if got := heyKeptLines(c); got != "not saving this report: "+c.Why+"\n" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, heyKeptLines(c), "not saving this report: "+c.Why+"\n")
 	}
 	for place, want := range map[string]string{
 		"elasticsearch.db": "saved in elasticsearch.db", "/a/elasticsearch": "saved in /a/elasticsearch",

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 )
@@ -12,11 +13,7 @@ func TestJavaDouble(t *testing.T) {
 		0.001: "0.001", 0.00012: "1.2E-4", 3.5356e-4: "3.5356E-4", 9999999: "9999999.0", 8494458.703573164: "8494458.703573164",
 		1e7: "1.0E7", 12345678.5: "1.23456785E7", 123456789: "1.23456789E8", math.Inf(1): "Infinity", math.Inf(-1): "-Infinity",
 	} {
-		if got := JavaDouble(x); got != want {
-			t.Errorf("%g is %s, want %s", x, got, want)
-		}
+		assert.Equal(t, JavaDouble(x), want, "%g", x)
 	}
-	if got := JavaDouble(math.NaN()); got != "NaN" {
-		t.Errorf("NaN is %s", got)
-	}
+	assert.Equal(t, JavaDouble(math.NaN()), "NaN", "NaN")
 }

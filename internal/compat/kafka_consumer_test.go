@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -165,9 +166,7 @@ func TestConsumerLines(t *testing.T) {
 // Arguments become a workload's settings.
 func TestConsumerWorkload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.properties")
-	if err := os.WriteFile(file, []byte("fetch.max.bytes=1000\nclient.id=me\nlinger.ms=5\ngroup.id=x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte("fetch.max.bytes=1000\nclient.id=me\nlinger.ms=5\ngroup.id=x\n"), 0o600))
 	for _, tt := range []struct {
 		name string
 		args string
@@ -220,14 +219,10 @@ func TestConsumerWorkload(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runConsumerTool(t, Program{}, strings.Fields(tt.args)...)
 			for name, want := range tt.want {
-				if got.Last()[name] != want {
-					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
-				}
+				assert.Equal(t, got.Last()[name], want, "%s", name)
 			}
 			errs := strings.ReplaceAll(got.Errs, "warning: count: 1 event missing from the number asked for\n", "")
-			if !regexp.MustCompile(`\A` + tt.errs + `\z`).MatchString(errs) {
-				t.Errorf("stderr %q, want %q", errs, tt.errs)
-			}
+			assert.True(t, regexp.MustCompile(`\A`+tt.errs+`\z`).MatchString(errs), "stderr %q, want %q", errs, tt.errs)
 		})
 	}
 	if got := runConsumerTool(t, Program{Strict: true}, strings.Fields("--zookeeper a:1 --topic t --messages 5 --threads 3")...); got.Last()["count"] != "15" {
@@ -336,9 +331,7 @@ func TestConsumerMetrics(t *testing.T) {
 	got := runConsumerTool(t, Program{}, strings.Fields("--bootstrap-server h:1 --topic t --num-records 12000 --print-metrics --hide-header")...)
 	_, table, ok := strings.Cut(got.Out, "\n\n")
 	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
-	if !ok || len(lines) < 8 {
-		t.Fatalf("no table of metrics:\n%s", got.Out)
-	}
+	assert.Must(t, ok && len(lines) >= 8, "no table of metrics:\n%s", got.Out)
 	value := strings.Index(lines[0], "Value")
 	for i, line := range lines[1:] {
 		if !regexp.MustCompile(`\A[a-z-]+:[a-z-]+:\{client-id=perf-consumer-client(, node-id=node-1|, topic=t, partition=0)?\} +: (\d+\.\d{3}|carronade .*)\z`).MatchString(line) || line[value-3:value] != " : " {
@@ -354,9 +347,7 @@ func TestConsumerMetrics(t *testing.T) {
 		"consumer-fetch-manager-metrics:records-lag:{client-id=perf-consumer-client, topic=t, partition=0} : 7.000",
 		"carronade:fetch-total:{client-id=perf-consumer-client, node-id=node-1} +: 3.000",
 	} {
-		if !regexp.MustCompile(want).MatchString(table) {
-			t.Errorf("no %s:\n%s", want, table)
-		}
+		assert.True(t, regexp.MustCompile(want).MatchString(table), "no %s:\n%s", want, table)
 	}
 }
 
@@ -387,9 +378,7 @@ func TestConsumerAbsentTopic(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := Program{Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --timeout 2000 --hide-header " + tt.more), Strict: tt.strict}
 			got := runTool(t.Context(), t, tt.tool, p, func(*workload.Document, Observer) (*report.Document, error) { return doc, nil })
-			if wait := got.Last()["wait-topic"]; wait != "2000ms" {
-				t.Errorf("wait-topic %q", wait)
-			}
+			assert.Equal(t, got.Last()["wait-topic"], "2000ms", "wait-topic")
 			if got.Err != nil || got.Code != tt.code || got.Out != tt.want || !strings.Contains(got.Errs, "warning: count: 5 events missing") {
 				t.Errorf("exit %d, error %v, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Err, got.Errs, got.Out, tt.want)
 			}

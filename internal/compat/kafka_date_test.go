@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 	"time"
@@ -28,9 +29,7 @@ func TestDateFormat(t *testing.T) {
 	} {
 		t.Run(tt.pattern, func(t *testing.T) {
 			f, err := parseDate(tt.pattern)
-			if (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
-				t.Fatalf("error %v, want %q", err, tt.err)
-			}
+			assert.Must(t, (err == nil) == (tt.err == "") && (err == nil || err.Error() == tt.err), "error %v, want %q", err, tt.err)
 			if got := f.format(at); err == nil && got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -41,9 +40,7 @@ func TestDateFormat(t *testing.T) {
 // Afternoons and zones.
 func TestDateFormatOthers(t *testing.T) {
 	f, err := parseDate("K h k a z X")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got, want := f.format(time.Date(2026, 1, 1, 13, 0, 0, 0, time.UTC)), "1 1 13 PM UTC Z"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

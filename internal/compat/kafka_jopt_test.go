@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"carronade/internal/testkit/assert"
 	"cmp"
 	"slices"
 	"strings"
@@ -42,14 +43,10 @@ func TestJopt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := parseJopt(jopts, strings.Fields(tt.args))
 			if tt.err != "" {
-				if err == nil || err.Error() != tt.err {
-					t.Errorf("error %v, want %q", err, tt.err)
-				}
+				assert.True(t, err != nil && err.Error() == tt.err, "error %v, want %q", err, tt.err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			got := make(map[string]string)
 			for _, name := range v.names() {
 				got[name] = strings.Join(v.all(name), " ")
@@ -61,9 +58,7 @@ func TestJopt(t *testing.T) {
 				t.Errorf("got %q and %q", got, v.rest)
 			}
 			for name, want := range tt.want {
-				if got[name] != want {
-					t.Errorf("%s is %q, want %q", name, got[name], want)
-				}
+				assert.Equal(t, got[name], want, "%s", name)
 			}
 		})
 	}
@@ -72,9 +67,7 @@ func TestJopt(t *testing.T) {
 func TestJoptValues(t *testing.T) {
 	parse := func(args string) *joptValues {
 		v, err := parseJopt(jopts, strings.Fields(args))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return v
 	}
 	for _, tt := range []struct {
@@ -129,9 +122,7 @@ func TestJoptTable(t *testing.T) {
 		"--timeout [Long: milliseconds]               How long. (default: 10000)\n",
 		"--from-latest                                From the end.\n",
 	} {
-		if !strings.Contains(usage, want) {
-			t.Errorf("usage lacks %q:\n%s", want, usage)
-		}
+		assert.True(t, strings.Contains(usage, want), "usage lacks %q:\n%s", want, usage)
 	}
 }
 
@@ -150,9 +141,7 @@ func FuzzJopt(f *testing.F) {
 		for _, name := range v.names() {
 			n += len(v.all(name))
 		}
-		if n > len(args) {
-			t.Errorf("%q became %d values", args, n)
-		}
+		assert.True(t, n <= len(args), "%q became %d values", args, n)
 		if topic := v.all("topic"); len(topic) == 1 {
 			if got, err := v.text("topic"); err != nil || got != topic[0] {
 				t.Errorf("topic is %q, %v; want %q", got, err, topic[0])

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -72,9 +73,7 @@ func TestLatencyLines(t *testing.T) {
 // Arguments become a workload's settings.
 func TestLatencyWorkload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.properties")
-	if err := os.WriteFile(file, []byte("linger.ms=5\nmax.poll.records=1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte("linger.ms=5\nmax.poll.records=1\n"), 0o600))
 	const named = "--bootstrap-server a:1,b:2 --topic t --num-records 5 --producer-acks all --record-size 20 "
 	for _, tt := range []struct {
 		name, args string
@@ -100,13 +99,9 @@ func TestLatencyWorkload(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runLatencyTool(t, Program{}, strings.Fields(tt.args)...)
 			for name, want := range tt.want {
-				if got.Last()[name] != want {
-					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
-				}
+				assert.Equal(t, got.Last()[name], want, "%s", name)
 			}
-			if !regexp.MustCompile(`\A` + tt.errs + `\z`).MatchString(got.Errs) {
-				t.Errorf("stderr %q, want %q", got.Errs, tt.errs)
-			}
+			assert.True(t, regexp.MustCompile(`\A`+tt.errs+`\z`).MatchString(got.Errs), "stderr %q, want %q", got.Errs, tt.errs)
 		})
 	}
 }

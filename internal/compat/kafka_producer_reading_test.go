@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 )
@@ -32,12 +33,8 @@ func TestProducerReadArgs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := runProducerTool(t, Program{Args: strings.Fields(producerArgs + "--throughput -1 " + tt.args), Generation: tt.generation})
-			if got := s.Last()["profile"]; got != tt.profile {
-				t.Errorf("the profile is %q, want %q", got, tt.profile)
-			}
-			if !grammar[tt.lines].MatchString(s.Out) {
-				t.Errorf("lines are not those of %s:\n%s", tt.lines, s.Out)
-			}
+			assert.Equal(t, s.Last()["profile"], tt.profile, "the profile")
+			assert.True(t, grammar[tt.lines].MatchString(s.Out), "lines are not those of %s:\n%s", tt.lines, s.Out)
 			if note, _, _ := strings.Cut(s.Errs, "\n"); tt.note != "" && note != tt.note || strings.Contains(s.Errs, "note: these") != (tt.note != "") {
 				t.Errorf("stderr %q, want %q", s.Errs, tt.note)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -93,9 +94,7 @@ func TestProducerGrammar(t *testing.T) {
 		{"4.3", "Warmup first 3000 records. Steady state results will print after the complete test summary.\n" + today + "In steady state.\n" + today + summary + steady, true},
 		{"4.3", steady, false},
 	} {
-		if got := grammar[tt.generation].MatchString(tt.text); got != tt.want {
-			t.Errorf("%s: %v, want %v:\n%s", tt.generation, got, tt.want, tt.text)
-		}
+		assert.Equal(t, grammar[tt.generation].MatchString(tt.text), tt.want, "%s: :\n%s", tt.generation, tt.text)
 	}
 }
 
@@ -131,9 +130,7 @@ func TestProducerLines(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args, o, err := KafkaProducer.Split(strings.Fields(tt.args))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			s := runProducerTool(t, Program{Args: args, Strict: tt.strict, Generation: o.Generation})
 			if !grammar[tt.generation].MatchString(s.Out) || !strings.Contains(s.Out, tt.want) {
 				t.Errorf("want lines of %s with\n%s\ngot\n%s", tt.generation, tt.want, s.Out)
@@ -150,9 +147,7 @@ func TestProducerFlags(t *testing.T) {
 	dir := t.TempDir()
 	file, records, none := filepath.Join(dir, "client.properties"), filepath.Join(dir, "records"), filepath.Join(dir, "none")
 	for name, text := range map[string]string{file: "acks=1\nclient.id=mine\nbootstrap.servers=b:2\ntransactional.id=theirs\n", records: "a-b-c\nd"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	const rate = "--throughput -1 "
 	tested := map[string]bool{}
@@ -211,17 +206,13 @@ func TestProducerFlags(t *testing.T) {
 		tested[tt.name] = true
 		t.Run(tt.name, func(t *testing.T) {
 			args, o, err := KafkaProducer.Split(strings.Fields(tt.args))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			s := runProducerTool(t, Program{Args: args, Generation: o.Generation})
 			if (s.Workloads == nil) != tt.refused || s.Err != nil {
 				t.Fatalf("ran: %v, want %v (%v)\n%s%s", s.Workloads != nil, !tt.refused, s.Err, s.Out, s.Errs)
 			}
 			for name, want := range tt.want {
-				if got := s.Last()[name]; got != want {
-					t.Errorf("%s is %q, want %q", name, got, want)
-				}
+				assert.Equal(t, s.Last()[name], want, "%s", name)
 			}
 			if !strings.Contains(strings.Join(strings.Fields(s.Out+s.Errs), " "), strings.Join(strings.Fields(tt.text), " ")) {
 				t.Errorf("the output lacks %q:\n%s%s", tt.text, s.Out, s.Errs)
@@ -229,9 +220,7 @@ func TestProducerFlags(t *testing.T) {
 		})
 	}
 	for _, f := range producerFlags {
-		if !tested[f.name] {
-			t.Errorf("%s is not tested", f.name)
-		}
+		assert.True(t, tested[f.name], "%s is not tested", f.name)
 	}
 }
 
@@ -248,9 +237,7 @@ func TestProducerFreshIsTheTools(t *testing.T) {
 		}
 		return &report.Document{Stopped: load.ByEvents}, nil
 	})
-	if from != KafkaProducer.Name {
-		t.Errorf("fresh comes from %q, want %q", from, KafkaProducer.Name)
-	}
+	assert.Equal(t, from, KafkaProducer.Name, "fresh comes from")
 }
 
 // With --strict and --generation 2018 all records have one payload. With --strict
@@ -311,9 +298,7 @@ func TestProducerNoReport(t *testing.T) {
 // An ordinary command line causes no warning.
 func TestProducerNoRemarks(t *testing.T) {
 	s := runProducerTool(t, Program{Args: strings.Fields(producerArgs + servers + "--throughput 50 --command-property acks=1")})
-	if strings.Contains(s.Errs, "warning: --") || strings.Contains(s.Errs, "no effect") {
-		t.Error(s.Errs)
-	}
+	assert.True(t, !strings.Contains(s.Errs, "warning: --") && !strings.Contains(s.Errs, "no effect"), "%v", s.Errs)
 }
 
 // An invalid topic is refused with Kafka's message: an address without a topic
@@ -328,9 +313,7 @@ func TestProducerTopicNames(t *testing.T) {
 	} {
 		s := runProducerTool(t, Program{Args: []string{"--topic", name, "--num-records", "5", "--record-size", "5", "--throughput", "5", "--bootstrap-server", "a:1"}})
 		refused := s.Workloads == nil && s.Code == 1 && strings.Contains(s.Errs, `Exception in thread "main" org.apache.kafka.common.errors.InvalidTopicException: Topic name is invalid: `) && strings.Contains(s.Errs, want)
-		if refused != (want != "") {
-			t.Errorf("%q: exit %d, %q, ran: %v; want %q", name, s.Code, s.Errs, s.Workloads != nil, want)
-		}
+		assert.Equal(t, refused, (want != ""), "%q: exit %d, %q, ran: %v; want %q", name, s.Code, s.Errs, s.Workloads != nil, want)
 	}
 	if s := runProducerTool(t, Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}}); s.Workloads != nil || s.Code != 1 {
 		t.Errorf("a payload file without a name: exit %d, ran: %v", s.Code, s.Workloads != nil)
@@ -340,9 +323,7 @@ func TestProducerTopicNames(t *testing.T) {
 // A blank is a valid expression.
 func TestProducerDelimiterIsVerbatim(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "records")
-	if err := os.WriteFile(file, []byte("a b, c, d"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte("a b, c, d"), 0o600))
 	for delimiter, want := range map[string]string{" ": "4", ", ": "3", ",": "3", `\x20`: "4", ",|b": "4"} {
 		s := runProducerTool(t, Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", file, "--payload-delimiter", delimiter, "--throughput", "5", "--bootstrap-server", "a:1"}})
 		if !strings.Contains(s.Out, "Number of records read: "+want+"\n") {
@@ -421,9 +402,7 @@ func TestProducerFailedAndUntrusted(t *testing.T) {
 				}
 				return d, nil
 			})
-			if s.Code != tt.code || s.Err != nil {
-				t.Errorf("exit %d, %v, want %d", s.Code, s.Err, tt.code)
-			}
+			assert.True(t, s.Code == tt.code && s.Err == nil, "exit %d, %v, want %d", s.Code, s.Err, tt.code)
 		})
 	}
 }
@@ -438,15 +417,11 @@ func TestProducerMetrics(t *testing.T) {
 		return ph
 	}
 	g, _ := producerReading{lines: of43, clientGeneration: of43}.options(map[string][]string{"--num-records": {"4"}, "--record-size": {"1"}, "--throughput": {"-1"}, "--topic": {"t"}, "--bootstrap-server": {"a:1"}}, false)
-	if err := g.read(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, g.read())
 	m := producerMetrics(&report.Document{Phases: []report.Phase{phase(1, 40), phase(3, 20)}}, g)
 	for name, want := range map[string]string{
 		"record-send-total": "4.000", "request-latency-avg": "25.000", "request-latency-max": "80.000", "record-queue-time-avg": "NaN",
 	} {
-		if got := m.values["producer-metrics:"+name+":{client-id=perf-producer-client}"]; got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		assert.Equal(t, m.values["producer-metrics:"+name+":{client-id=perf-producer-client}"], want, "%s", name)
 	}
 }

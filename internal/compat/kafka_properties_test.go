@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,13 +11,9 @@ import (
 
 func TestProperties(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "client.properties")
-	if err := os.WriteFile(file, []byte("acks=1\ngroup.id=g\nlinger.ms = 5\nmade.up=1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte("acks=1\ngroup.id=g\nlinger.ms = 5\nmade.up=1\n"), 0o600))
 	p, err := readProperties(file, []string{"acks=all", "sasl.jaas.config=M required username=\"a=b\";"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for name, want := range map[string]string{"acks": "all", "group.id": "g", "linger.ms": "5", "sasl.jaas.config": "M required username=\"a=b\";"} {
 		if got, ok := p.get(name); !ok || got != want {
 			t.Errorf("%s is %q, %v; want %q", name, got, ok, want)
@@ -32,9 +29,7 @@ func TestProperties(t *testing.T) {
 		got = append(got, e.Name+" by "+e.Where)
 	}
 	want := []string{"client-config by --producer.config", "client-property by --producer-props", "client-property by --producer-props"}
-	if !slices.Equal(got, want) {
-		t.Errorf("settings %q, want %q", got, want)
-	}
+	assert.True(t, slices.Equal(got, want), "settings %q, want %q", got, want)
 	for op, want := range map[string][]string{"produce": {"group.id"}, "consume": {"acks", "linger.ms"}, "roundtrip": nil} {
 		if got := p.unused(op); !slices.Equal(got, want) {
 			t.Errorf("%s does not use %q, want %q", op, got, want)

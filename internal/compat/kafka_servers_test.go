@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 )
@@ -25,9 +26,7 @@ func TestUnknownOption(t *testing.T) {
 		"ssl.key.password=hunter2":      "warning: unknown option ssl.key.password is ignored\n",
 		`x=M username="a" password=hu=`: "warning: unknown option x is ignored\n",
 	} {
-		if got := unknownOption(arg); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, unknownOption(arg), want)
 	}
 }
 
@@ -40,9 +39,7 @@ func TestHosts(t *testing.T) {
 		"SASL_SSL://a:1 , PLAINTEXT://b": "a:1,b",
 		"":                               "",
 	} {
-		if got := hostList(list); got != want {
-			t.Errorf("%q: got %q, want %q", list, got, want)
-		}
+		assert.Equal(t, hostList(list), want, "%q", list)
 	}
 }
 

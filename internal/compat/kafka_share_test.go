@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 )
@@ -64,9 +65,7 @@ func TestShareLines(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args, o, err := KafkaShare.Split(strings.Fields("--bootstrap-server h:1 --topic t " + tt.args))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			got := runShareTool(t, Program{Strict: tt.strict, Generation: o.Generation}, args...)
 			if got.Out != tt.out || got.Code != tt.code {
 				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, tt.out)
@@ -77,9 +76,7 @@ func TestShareLines(t *testing.T) {
 
 func TestShareWorkload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.properties")
-	if err := os.WriteFile(file, []byte("acks=1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte("acks=1\n"), 0o600))
 	const acks = `warning: the client property acks has no meaning for the operation consume and is ignored\n`
 	for _, tt := range []struct {
 		name, args string
@@ -102,14 +99,10 @@ func TestShareWorkload(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runShareTool(t, Program{}, strings.Fields("--bootstrap-server a:1,b:2 --topic t "+tt.args)...)
 			for name, want := range tt.want {
-				if got.Last()[name] != want {
-					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
-				}
+				assert.Equal(t, got.Last()[name], want, "%s", name)
 			}
 			errs := strings.ReplaceAll(got.Errs, "warning: count: 1 event missing from the number asked for\n", "")
-			if !regexp.MustCompile(`\A` + tt.errs + `\z`).MatchString(errs) {
-				t.Errorf("stderr %q, want %q", got.Errs, tt.errs)
-			}
+			assert.True(t, regexp.MustCompile(`\A`+tt.errs+`\z`).MatchString(errs), "stderr %q, want %q", got.Errs, tt.errs)
 		})
 	}
 	got := runShareTool(t, Program{Generation: "4.3"}, strings.Fields("--bootstrap-server a:1 --topic t --messages 12000 --hide-header --consumer.config "+file)...)
@@ -182,9 +175,7 @@ func TestShareExit(t *testing.T) {
 func TestShareMetrics(t *testing.T) {
 	got := runShareTool(t, Program{}, strings.Fields("--bootstrap-server h:1 --topic t --num-records 12000 --threads 2 --print-metrics --hide-header")...)
 	tables := strings.Split(got.Out, "\n\n")
-	if len(tables) != 3 {
-		t.Fatalf("%d tables:\n%s", len(tables)-1, got.Out)
-	}
+	assert.Must(t, len(tables) == 3, "%d tables:\n%s", len(tables)-1, got.Out)
 	for i, n := range []string{"7000", "5000"} {
 		id := "{client-id=perf-share-consumer-client-" + string(rune('1'+i)) + "}"
 		for _, want := range []string{"consumer-share-fetch-manager-metrics:records-consumed-total:" + id + " : " + n + ".000", "consumer-share-fetch-manager-metrics:bytes-consumed-total:" + id + " +: " + n + "00.000"} {

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"regexp"
 	"strings"
@@ -34,9 +35,7 @@ func refused(t *testing.T, run func(*testing.T, Program, ...string) toolResult, 
 func allTested[T any](t *testing.T, file string, options []T, name func(T) string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, o := range options {
 		if !regexp.MustCompile(`--` + regexp.QuoteMeta(name(o)) + `\b`).Match(data) {
 			t.Errorf("--%s is not tested", name(o))

@@ -4,15 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
 // An element of the sorted times is found by its number.
 func TestNthTime(t *testing.T) {
 	h := measure.NewHistogram()
-	if got := NthTime(h, 0); got != 0 {
-		t.Errorf("without times: %v", got)
-	}
+	assert.Equal(t, NthTime(h, 0), 0, "without times")
 	h.RecordN(time.Millisecond, 3)
 	h.RecordN(2*time.Millisecond, 2)
 	for n, want := range map[uint64]time.Duration{0: time.Millisecond, 2: time.Millisecond, 3: 2 * time.Millisecond, 4: 2 * time.Millisecond, 9: 2 * time.Millisecond} {

@@ -17,6 +17,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -62,14 +63,10 @@ func runRiemannTool(t *testing.T, strict bool, args ...string) (got riemannTrial
 	})
 	got.files = map[string]string{}
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		got.files[filepath.Base(path)] = string(data)
 	}
 	return got
@@ -97,9 +94,7 @@ const (
 func riemannBlocks(t *testing.T, text string) (out []string) {
 	t.Helper()
 	heads := riemannBlockForm.FindAllStringIndex(text, -1)
-	if len(heads) == 0 || heads[0][0] != 0 {
-		t.Fatalf("the output does not begin with a time:\n%s", text)
-	}
+	assert.Must(t, len(heads) != 0 && heads[0][0] == 0, "the output does not begin with a time:\n%s", text)
 	for i, h := range heads {
 		if head := text[h[0]:h[1]]; len(head) != 81 {
 			t.Errorf("a first line of %d characters, want 80 and a newline: %q", len(head), head)
@@ -109,9 +104,7 @@ func riemannBlocks(t *testing.T, text string) (out []string) {
 			end = heads[i+1][0]
 		}
 		body := text[h[1]:end]
-		if !riemannGroupForm.MatchString(body) {
-			t.Errorf("a block of the wrong form:\n%s", body)
-		}
+		assert.True(t, riemannGroupForm.MatchString(body), "a block of the wrong form:\n%s", body)
 		out = append(out, body)
 	}
 	return out
@@ -177,17 +170,13 @@ func TestRiemannConsole(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runRiemannTool(t, tt.strict)
 			all := riemannBlocks(t, got.Out)
-			if len(all) != tt.count {
-				t.Fatalf("%d blocks, want %d", len(all), tt.count)
-			}
+			assert.Must(t, len(all) == tt.count, "%d blocks, want %d", len(all), tt.count)
 			for _, want := range tt.last {
 				if last := all[len(all)-1]; !strings.Contains(last, want) {
 					t.Errorf("the last block has no\n%s\nin\n%s", want, last)
 				}
 			}
-			if got.Code != system.ExitInterrupted || got.Err != nil {
-				t.Errorf("exit %d, %v", got.Code, got.Err)
-			}
+			assert.True(t, got.Code == system.ExitInterrupted && got.Err == nil, "exit %d, %v", got.Code, got.Err)
 			if reported := strings.Contains(got.Errs, "3 messages were not acked: refused: overloaded\n"); reported == tt.strict {
 				t.Errorf("stderr: %s", got.Errs)
 			}
@@ -231,21 +220,15 @@ func TestRiemannFiles(t *testing.T) {
 		{"times since the beginning", strict.files["rtt.csv"], "\n3,0.001,0.02,0.00285,"},
 		{"unacked messages", got.files["unacked.csv"], "1,100\n2,200\n3,300\n4,0\n"},
 	} {
-		if !strings.Contains(tt.text, tt.want) {
-			t.Errorf("%s: no %q in\n%s", tt.name, tt.want, tt.text)
-		}
+		assert.True(t, strings.Contains(tt.text, tt.want), "%s: no %q in\n%s", tt.name, tt.want, tt.text)
 	}
 	for name, data := range got.files {
 		if !strings.HasSuffix(name, ".png") {
 			continue
 		}
-		if !strings.Contains(got.files["plots.html"], `src="`+name+`"`) {
-			t.Errorf("plots.html does not show %s", name)
-		}
+		assert.True(t, strings.Contains(got.files["plots.html"], `src="`+name+`"`), "plots.html does not show %s", name)
 		img, err := png.DecodeConfig(strings.NewReader(data))
-		if err != nil || img.Width != 1600 || img.Height != 400 {
-			t.Errorf("%s is %d x %d, %v", name, img.Width, img.Height, err)
-		}
+		assert.True(t, err == nil && img.Width == 1600 && img.Height == 400, "%s is %d x %d, %v", name, img.Width, img.Height, err)
 	}
 }
 
@@ -279,13 +262,9 @@ func TestRiemannFlags(t *testing.T) {
 				testkit.Need(t, "a second")
 			}
 			got := runRiemannTool(t, tt.strict, tt.args...)
-			if got.Last() == nil {
-				t.Fatalf("no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
-			}
+			assert.Must(t, got.Last() != nil, "no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
 			for name, want := range tt.want {
-				if got.Last()[name] != want {
-					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
-				}
+				assert.Equal(t, got.Last()[name], want, "%s", name)
 			}
 			if !strings.Contains(got.Errs, tt.warning) || tt.warning == "" && strings.Contains(got.Errs, "warning") {
 				t.Errorf("stderr has no %q:\n%s", tt.warning, got.Errs)
@@ -369,9 +348,7 @@ func TestRiemannAverage(t *testing.T) {
 	for range 5 {
 		m.add(100, time.Second)
 	}
-	if got := m.minutes(0); got != 100 {
-		t.Errorf("after five seconds %v, want 100", got)
-	}
+	assert.Equal(t, m.minutes(0), 100, "after five seconds")
 	for range 60 {
 		m.add(0, time.Second)
 	}
@@ -395,12 +372,8 @@ func TestRiemannReservoir(t *testing.T) {
 		}
 		s.add(h, time.Duration(at)*time.Second)
 	}
-	if len(s.priorityHeap) != reservoirSize {
-		t.Errorf("%d values, want %d", len(s.priorityHeap), reservoirSize)
-	}
-	if got := s.quantile(0.5); got != time.Second {
-		t.Errorf("the median is %v, want 1s", got)
-	}
+	assert.Equal(t, len(s.priorityHeap), reservoirSize, "values")
+	assert.Equal(t, s.quantile(0.5), time.Second, "the median")
 	s = newReservoir()
 	for i, v := range []time.Duration{time.Millisecond, time.Second} { // a second apart: both are kept
 		h := measure.NewHistogram()
@@ -430,9 +403,7 @@ func TestRiemannShortRemainder(t *testing.T) {
 	for _, m.at = range []time.Duration{time.Second, 2 * time.Second, 2020 * time.Millisecond} {
 		f.row(m)
 	}
-	if err := f.close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, f.close())
 	got, err := os.ReadFile(filepath.Join(dir, "unacked.csv"))
 	if want := gaugeHeader + "\n1,0\n2,0\n3,0\n"; err != nil || string(got) != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)

@@ -16,6 +16,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -60,9 +61,7 @@ func (f *sangrenelFake) run(t *testing.T, strict bool, args ...string) sangrenel
 			for _, entry := range d.Entries {
 				r.settings[entry.Name] = strings.Join(entry.Values, " ")
 			}
-			if observer.ZeroP99 != strict {
-				t.Errorf("ZeroP99 is %v, want the value of --strict", observer.ZeroP99)
-			}
+			assert.Equal(t, observer.ZeroP99, strict, "ZeroP99")
 			observer.Opened()
 			observer.Interval(load.Snapshot{Phase: "measurement", Interval: f.interval})
 			for _, err := range f.published {
@@ -240,9 +239,7 @@ func TestSangrenelTopicOfGeneration(t *testing.T) {
 				return &report.Document{Stopped: load.Interrupted, Trust: measure.Trust{OK: true}}, nil
 			},
 		})
-		if err != nil || got != want {
-			t.Errorf("generation %q: create-topic is %q, want %q (%v)", name, got, want, err)
-		}
+		assert.True(t, err == nil && got == want, "generation %q: create-topic is %q, want %q (%v)", name, got, want, err)
 	}
 }
 
@@ -265,9 +262,7 @@ func TestSangrenelBins(t *testing.T) {
 		"         2.799ms - 3ms --------------------------------------------------",
 		"",
 	}, "\n")
-	if got := bins(h); got != want {
-		t.Errorf("got\n%s", got)
-	}
+	assert.Equal(t, bins(h), want)
 }
 
 // The lines about Graphite have the form of Go's log package.
@@ -320,9 +315,7 @@ func TestSangrenelExit(t *testing.T) {
 // Arguments become a workload's settings.
 func TestSangrenelWorkload(t *testing.T) {
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -357,9 +350,7 @@ func TestSangrenelWorkload(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := newSangrenelFake().run(t, false, tt.args...).settings
 			for name, want := range tt.want {
-				if got[name] != want {
-					t.Errorf("%s is %q, want %q", name, got[name], want)
-				}
+				assert.Equal(t, got[name], want, "%s", name)
 			}
 		})
 	}
@@ -391,9 +382,7 @@ func TestSangrenelUnusedFlags(t *testing.T) {
 					warned = append(warned, what)
 				}
 			}
-			if !slices.Equal(warned, tt.want) {
-				t.Errorf("got %q, want %q", warned, tt.want)
-			}
+			assert.True(t, slices.Equal(warned, tt.want), "got %q, want %q", warned, tt.want)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -109,9 +110,7 @@ func TestToolResult(t *testing.T) {
 	}
 	errRefused := errors.New("connection refused")
 	s = runTool(t.Context(), t, tool, Program{Called: "link"}, func(*workload.Document, Observer) (*report.Document, error) { return nil, errRefused })
-	if s.Code != 4 || !errors.Is(s.Err, errRefused) || s.Out != "called link []\n" || len(s.Workloads) != 1 {
-		t.Errorf("%+v", s)
-	}
+	assert.True(t, s.Code == 4 && errors.Is(s.Err, errRefused) && s.Out == "called link []\n" && len(s.Workloads) == 1, "%+v", s)
 	if s = runTool(t.Context(), t, &Tool{Main: func(context.Context, *Program) (int, error) { return 0, nil }}, Program{}, nil); s.Last()["x"] != "" || s.Last() != nil {
 		t.Errorf("%+v", s)
 	}

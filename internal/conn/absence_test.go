@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,7 +27,5 @@ func TestAbsence(t *testing.T) {
 		a.Note(fmt.Sprintf("c%02d:1", i), time.Second, "timeout")
 	}
 	got := a.Warnings()
-	if len(got) != mostAbsent+1 || got[mostAbsent] != "connecting to 14 other addresses failed, too" {
-		t.Errorf("got %q", got)
-	}
+	assert.True(t, len(got) == mostAbsent+1 && got[mostAbsent] == "connecting to 14 other addresses failed, too", "got %q", got)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -47,23 +48,17 @@ func TestCheckURL(t *testing.T) {
 	} {
 		t.Run(tt.url, func(t *testing.T) {
 			u, err := url.Parse(tt.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			err = CheckURL(u, "read it", "log in so", "settings are flags")
 			if tt.wrong == "" {
-				if err != nil {
-					t.Errorf("got %v, want none", err)
-				}
+				assert.True(t, err == nil, "got %v, want none", err)
 				return
 			}
 			var e *target.Error
 			if !errors.As(err, &e) || e.Doing != "read it" || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(e.Hint, tt.hint) {
 				t.Fatalf("got %v, want %q with a hint on %s", err, tt.wrong, tt.hint)
 			}
-			if strings.Contains(err.Error()+e.Hint, "canary") {
-				t.Errorf("the error reveals the secret: %v", err)
-			}
+			assert.True(t, !strings.Contains(err.Error()+e.Hint, "canary"), "the error reveals the secret: %v", err)
 		})
 	}
 }
@@ -78,8 +73,6 @@ func TestListenAddress(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		assert.Equal(t, got, want, "%q", text)
 	}
 }

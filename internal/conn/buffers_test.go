@@ -2,6 +2,7 @@ package conn
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"testing"
 )
 
@@ -9,9 +10,7 @@ import (
 func TestBorrow(t *testing.T) {
 	for _, n := range []int{0, 1, 1 << buffers.Least, 1<<buffers.Least + 1, 5000, 1 << mostClass, 1<<mostClass + 1} {
 		b := Borrow(n)
-		if len(b) != 0 || cap(b) < n {
-			t.Errorf("borrowed %d bytes: length %d, capacity %d", n, len(b), cap(b))
-		}
+		assert.True(t, len(b) == 0 && cap(b) >= n, "borrowed %d bytes: length %d, capacity %d", n, len(b), cap(b))
 		if n <= 1<<mostClass && cap(b) > max(2*n, 1<<buffers.Least) {
 			t.Errorf("borrowed %d bytes: a capacity of %d is more than twice that", n, cap(b))
 		}
@@ -38,7 +37,5 @@ func TestGrow(t *testing.T) {
 // Borrowing and returning allocates nothing.
 func TestBorrowAllocatesNothing(t *testing.T) {
 	Return(Borrow(3000))
-	if n := testing.AllocsPerRun(100, func() { Return(Borrow(3000)) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(100, func() { Return(Borrow(3000)) }), 0, "allocations")
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -25,9 +26,7 @@ func secured(t *testing.T) (addr, ca string) {
 	srv := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(srv.Close)
 	ca = filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pemOf(srv.Certificate().Raw), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(ca, pemOf(srv.Certificate().Raw), 0o600))
 	return srv.Listener.Addr().String(), ca
 }
 
@@ -46,9 +45,7 @@ func TestDial(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := ReadMaterial(tt.given)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			d := Dialer{Timeout: 10 * time.Second, SendBuffer: 32 << 10, RecvBuffer: 32 << 10}
 			if d.TLS, err = m.Config(); err != nil {
 				t.Fatal(err)
@@ -68,17 +65,13 @@ func TestDial(t *testing.T) {
 			}
 		})
 	}
-	if !SpeaksTLS(t.Context(), addr) {
-		t.Error("TLS is not detected")
-	}
+	assert.True(t, SpeaksTLS(t.Context(), addr), "TLS is not detected")
 }
 
 func TestMaterialErrors(t *testing.T) {
 	_, ca := secured(t)
 	junk := filepath.Join(t.TempDir(), "junk.pem")
-	if err := os.WriteFile(junk, []byte("no PEM"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(junk, []byte("no PEM"), 0o600))
 	for _, tt := range []struct {
 		name  string
 		given target.Values
@@ -112,9 +105,7 @@ func TestInterrupt(t *testing.T) {
 	if _, err := here.Read(make([]byte, 1)); !IsTimeout(err) {
 		t.Errorf("got %v, want a timeout", err)
 	}
-	if stop() {
-		t.Error("stop reports that it was in time")
-	}
+	assert.True(t, !stop(), "stop reports that it was in time")
 	if stop = Interrupt(t.Context(), here); !stop() {
 		t.Error("stop reports that it was too late")
 	}
@@ -126,9 +117,7 @@ func TestInterrupt(t *testing.T) {
 
 func TestNoServer(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	addr := ln.Addr().String()
 	go func() {
 		for {
@@ -139,9 +128,7 @@ func TestNoServer(t *testing.T) {
 			nc.Close()
 		}
 	}()
-	if SpeaksTLS(t.Context(), addr) {
-		t.Error("a server that closes the connection is taken for one that speaks TLS")
-	}
+	assert.True(t, !SpeaksTLS(t.Context(), addr), "a server that closes the connection is taken for one that speaks TLS")
 	ln.Close()
 	d := Dialer{Timeout: 5 * time.Second}
 	if _, err := d.Dial(t.Context(), addr); !IsRefused(err) || IsTimeout(err) || IsConnectionClosed(err) {

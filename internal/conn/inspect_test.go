@@ -9,23 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
 func TestContact(t *testing.T) {
 	addr, ca := secured(t)
 	m, err := ReadMaterial(target.Values{"tls-ca": {ca}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	trusting, err := m.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	closed := ln.Addr().String()
 	ln.Close()
 	_, port, _ := net.SplitHostPort(addr)
@@ -48,13 +43,9 @@ func TestContact(t *testing.T) {
 			worst, text := target.LevelOK, ""
 			for _, f := range c.Findings(time.Now()) {
 				worst, text = max(worst, f.Level), text+f.Found+"\n"
-				if f.Level >= target.LevelNote && (f.Effect == "" || f.Mend == "") {
-					t.Errorf("%+v lacks its effect or what changes it", f)
-				}
+				assert.True(t, f.Level < target.LevelNote || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
 			}
-			if worst != tt.level || !strings.Contains(text, tt.want) {
-				t.Errorf("got %v: %s, want %v: %s", worst, text, tt.level, tt.want)
-			}
+			assert.True(t, worst == tt.level && strings.Contains(text, tt.want), "got %v: %s, want %v: %s", worst, text, tt.level, tt.want)
 		})
 	}
 	Restrict(func(string) *NotAllowedError {
@@ -111,8 +102,6 @@ func (timeoutError) Timeout() bool { return true }
 
 func TestIsLocal(t *testing.T) {
 	for addr, want := range map[string]bool{"127.0.0.1:1": true, "[::1]:1": true, "localhost:1": true, "192.0.2.1:1": false, "kafka.example.org:1": false, "127.9.9.9": true} {
-		if got := IsLocal(addr); got != want {
-			t.Errorf("%s: got %v", addr, got)
-		}
+		assert.Equal(t, IsLocal(addr), want, "%s", addr)
 	}
 }

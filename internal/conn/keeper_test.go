@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"errors"
 	"testing"
@@ -77,9 +78,7 @@ func TestKeeper(t *testing.T) {
 					if ending == "closed" && over() {
 						return nil, ErrClosed
 					}
-					if over() {
-						t.Errorf("attempt %d after the end", n)
-					}
+					assert.True(t, !over(), "attempt %d after the end", n)
 					if waited := time.Since(ended); n > 0 && last != AtOnce && (waited < pause*8/10 || waited > pause*12/10+1) {
 						t.Errorf("attempt %d after %v, want %v plus or minus a fifth", n, waited, pause)
 					} else if n > 0 && last == AtOnce && waited > 0 {
@@ -152,17 +151,13 @@ func TestKeeper(t *testing.T) {
 			} else {
 				k.Run(keeping, have)
 			}
-			if !over() {
-				t.Error("it ended too early")
-			}
+			assert.True(t, over(), "it ended too early")
 			if failed > wantFailed || failed < wantFailed-1 { // the last one may be cut off by the end
 				t.Errorf("%d failed attempts reported, want %d", failed, wantFailed)
 			}
 			calls := n
 			time.Sleep(time.Hour)
-			if n != calls || open != 0 {
-				t.Errorf("after the end, %d attempts were made, and %d connections are open", n-calls, open)
-			}
+			assert.True(t, n == calls && open == 0, "after the end, %d attempts were made, and %d connections are open", n-calls, open)
 		})
 	})
 }
@@ -170,9 +165,7 @@ func TestKeeper(t *testing.T) {
 // TestOutage: an outage begins with the first error, and has the last one.
 func TestOutage(t *testing.T) {
 	var o Outage
-	if o.Longer(time.Hour, 0) {
-		t.Error("there is an outage before any error")
-	}
+	assert.True(t, !o.Longer(time.Hour, 0), "there is an outage before any error")
 	o.Note(time.Second, errRefused)
 	last := errors.New("no route")
 	o.Note(2*time.Second, last)

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/socket"
+	"carronade/internal/testkit/assert"
 )
 
 // A testLane sends batches over one connection at a time. A batch is a frame, and is
@@ -339,9 +340,7 @@ func TestLink(t *testing.T) {
 			<-ended
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if p.dials != dials {
-				t.Errorf("%d attempts to connect after the end", p.dials-dials)
-			}
+			assert.Equal(t, p.dials, dials, "%d attempts to connect after the end", p.dials-dials)
 			for i, b := range l.batches {
 				outcomes[b.outcome]++
 				switch {
@@ -356,9 +355,7 @@ func TestLink(t *testing.T) {
 		})
 	})
 	for _, outcome := range []string{"acked", "unknown", "failed"} {
-		if outcomes[outcome] == 0 {
-			t.Errorf("no batch was %s: %v", outcome, outcomes)
-		}
+		assert.True(t, outcomes[outcome] != 0, "no batch was %s: %v", outcome, outcomes)
 	}
 }
 
@@ -394,16 +391,12 @@ func TestAttachAfterAShortWrite(t *testing.T) {
 			t.Errorf("the flusher wrote %q, %v", got, err)
 		}
 		synctest.Wait()
-		if !k.standing {
-			t.Error("the flusher of a connection whose writes block has ended")
-		}
+		assert.True(t, k.standing, "the flusher of a connection whose writes block has ended")
 		l.mu.Lock()
 		k.Bury(ErrClosed)
 		l.mu.Unlock()
 		synctest.Wait()
-		if k.standing {
-			t.Error("the flusher has not ended with the connection")
-		}
+		assert.True(t, !k.standing, "the flusher has not ended with the connection")
 		there.Close()
 	})
 }

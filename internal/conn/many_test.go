@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -32,13 +33,9 @@ func TestMany(t *testing.T) {
 			now.Add(-1)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for i, times := range made {
-			if times != 1 {
-				t.Errorf("%d connections: number %d was made %d times", n, i, times)
-			}
+			assert.Equal(t, times, 1, "%d connections: number %d was made times", n, i)
 		}
 		if got, want := most.Load(), int64(min(n, atOnce)); got != want {
 			t.Errorf("%d connections: %d at the same time, want %d", n, got, want)
@@ -59,9 +56,7 @@ func TestManyFails(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	if !errors.Is(err, refused) {
-		t.Errorf("got %v, want %v", err, refused)
-	}
+	assert.True(t, errors.Is(err, refused), "got %v, want %v", err, refused)
 	if n := begun.Load(); n > 2*atOnce {
 		t.Errorf("%d of %d attempts were begun", n, 10*atOnce)
 	}
@@ -94,18 +89,12 @@ func TestManyFiles(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			err := enoughFiles(tt.n, tt.open, tt.most)
 			if tt.want == "" {
-				if err != nil {
-					t.Errorf("got %v", err)
-				}
+				assert.True(t, err == nil, "got %v", err)
 				return
 			}
 			e := (*target.Error)(nil)
-			if !errors.As(err, &e) {
-				t.Fatalf("got %v, want a target.Error", err)
-			}
-			if e.Err.Error() != tt.want {
-				t.Errorf("got %q, want %q", e.Err, tt.want)
-			}
+			assert.Must(t, errors.As(err, &e), "got %v, want a target.Error", err)
+			assert.Equal(t, e.Err.Error(), tt.want, "got %q", e.Err)
 			if want := fmt.Sprintf("ulimit -n %d", 2*(tt.open+tt.n+OtherFiles)); !strings.Contains(e.Hint, want) {
 				t.Errorf("the hint is %q, want %q in it", e.Hint, want)
 			}
@@ -125,9 +114,7 @@ func TestOpenFiles(t *testing.T) {
 	before := openFiles()
 	for range 40 {
 		f, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer f.Close()
 	}
 	if got := openFiles() - before; got < 30 { // others may end meanwhile

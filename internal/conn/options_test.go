@@ -1,6 +1,9 @@
 package conn
 
-import "testing"
+import (
+	"carronade/internal/testkit/assert"
+	"testing"
+)
 
 // TestOptions checks which connection options reports are grouped by. For
 // connect-timeout that depends on the kind.
@@ -16,16 +19,12 @@ func TestOptions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rows := Options("connections", tt.connect)
-			if len(rows) != len(tt.want) {
-				t.Fatalf("got %d rows, want %v", len(rows), tt.want)
-			}
+			assert.Must(t, len(rows) == len(tt.want), "got %d rows, want %v", len(rows), tt.want)
 			for i, row := range rows {
 				independent := true
 				if row.Name == "connect-timeout" {
 					independent = tt.connect.Independent
-					if row.Default != tt.connect.Default {
-						t.Errorf("got the default %s, want %s", row.Default, tt.connect.Default)
-					}
+					assert.Equal(t, row.Default, tt.connect.Default, "got the default")
 				}
 				if row.Name != tt.want[i] || row.Independent != independent || row.Group != "connections" || row.Help == "" {
 					t.Errorf("got %+v, want %s, independent %v and explained", row, tt.want[i], independent)

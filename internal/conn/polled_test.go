@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/socket"
+	"carronade/internal/testkit/assert"
 )
 
 // TestPolledReaders: connections that share the buffer of a poller read their own answers,
@@ -44,9 +45,7 @@ func TestPolledReaders(t *testing.T) {
 		for i := range connections {
 			nc, there := loopback(t)
 			here, ok := p.Take(nc)
-			if !ok {
-				t.Fatal("the connection was not taken")
-			}
+			assert.Must(t, ok, "the connection was not taken")
 			got, done := start(here, 0)
 			sizes := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 5000), rapid.IntRange(20_000, 200_000)), 1, 8).Draw(r, "sizes")
 			var stream []byte

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/socket"
+	"carronade/internal/testkit/assert"
 )
 
 // A frame is an answer of these tests: a length in four bytes, and its bytes.
@@ -149,9 +150,7 @@ func TestReaderReset(t *testing.T) {
 	if _, err := there.Write([]byte{0, 0}); err != nil {
 		t.Fatal(err)
 	}
-	if err := there.SetLinger(0); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, there.SetLinger(0))
 	there.Close()
 	<-done
 	if len(got.ended) != 1 || got.ended[0] == nil {
@@ -163,17 +162,13 @@ func TestReaderReset(t *testing.T) {
 func loopback(t testing.TB) (here net.Conn, there *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	if here, err = net.Dial("tcp", ln.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
 	accepted, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { here.Close(); accepted.Close() })
 	return here, accepted.(*net.TCPConn)
 }

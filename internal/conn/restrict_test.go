@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"net"
 	"testing"
@@ -9,9 +10,7 @@ import (
 // TestRestrict: no connection is made to an address that is not allowed.
 func TestRestrict(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	addr := ln.Addr().String()
 	why := errors.New("not there")
@@ -26,9 +25,7 @@ func TestRestrict(t *testing.T) {
 	if _, err := d.Dial(t.Context(), addr); !errors.Is(err, why) || Hint(err, false) != "ask" {
 		t.Errorf("got %v (%s)", err, Hint(err, false))
 	}
-	if SpeaksTLS(t.Context(), addr) {
-		t.Error("TLS was tried")
-	}
+	assert.True(t, !SpeaksTLS(t.Context(), addr), "TLS was tried")
 	end := Own(addr)
 	conn, err := d.Dial(t.Context(), addr)
 	if err != nil {

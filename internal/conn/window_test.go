@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/socket"
+	"carronade/internal/testkit/assert"
 )
 
 // TestWindow: however writes cut requests, and whichever are answered meanwhile, a window
@@ -148,7 +149,5 @@ func TestWindowAllocatesNothing(t *testing.T) {
 			w.Pop()
 		}
 	})
-	if n != 0 || began == 0 {
-		t.Errorf("%v allocations for three of %d requests", n, began)
-	}
+	assert.True(t, n == 0 && began != 0, "%v allocations for three of %d requests", n, began)
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -72,9 +73,7 @@ func TestEdges(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := edges(readings(c.x...), "", false, c.lasts)
-			if len(got) != len(c.want) {
-				t.Fatalf("got %v, want %v", got, c.want)
-			}
+			assert.Must(t, len(got) == len(c.want), "got %v, want %v", got, c.want)
 			for i, s := range got {
 				if s.Start != c.want[i] || s.End != c.want[i]+time.Second {
 					t.Errorf("got %v to %v, want the second from %v on", s.Start, s.End, c.want[i])

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -196,8 +197,6 @@ func TestOverlapsAroundTheEnds(t *testing.T) {
 		{5 * second, 3*second + 500*time.Millisecond, true},      // at 8.5 s
 		{9500 * time.Millisecond, 9500 * time.Millisecond, true}, // at 9 s
 	} {
-		if got := overlaps(active, span{c.at, c.at}, 0, 10*second, c.shift); got != c.want {
-			t.Errorf("%v shifted by %v: got %v, want %v", c.at, c.shift, got, c.want)
-		}
+		assert.Equal(t, overlaps(active, span{c.at, c.at}, 0, 10*second, c.shift), c.want, "%v shifted by %v", c.at, c.shift)
 	}
 }

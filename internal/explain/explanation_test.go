@@ -13,6 +13,7 @@ import (
 	"carronade/internal/fault"
 	"carronade/internal/layout"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -69,13 +70,9 @@ func addStalls(d *report.Document) {
 func text(t *testing.T, x *Explanation) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := x.Text(&b, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, x.Text(&b, layout.Style{}))
 	for line := range strings.Lines(b.String()) {
-		if layout.Width(strings.TrimSuffix(line, "\n")) > layout.Columns {
-			t.Errorf("wider than %d columns: %q", layout.Columns, line)
-		}
+		assert.True(t, layout.Width(strings.TrimSuffix(line, "\n")) <= layout.Columns, "wider than %d columns: %q", layout.Columns, line)
 	}
 	return strings.Join(strings.Fields(b.String()), " ")
 }
@@ -94,9 +91,7 @@ func TestExplainReading(t *testing.T) {
 		m.From, m.Name, m.LengthS = "client", "connection lost", 0
 	}
 	x := Explain(d)
-	if len(x.Groups) != 1 || x.Groups[0].Unexplained != 0 {
-		t.Fatalf("got %+v, want one group, all of it explained", x)
-	}
+	assert.Must(t, len(x.Groups) == 1 && x.Groups[0].Unexplained == 0, "got %+v, want one group, all of it explained", x)
 	if got, want := text(t, x), "all 6 began within 20 ms of a lost connection"; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %q in it", got, want)
 	}
@@ -134,18 +129,12 @@ func TestExplain(t *testing.T) {
 		"the system's processes", // they were not watched
 	} {
 		if want == "the system's processes" {
-			if strings.Contains(got, want) {
-				t.Errorf("%q, although CPU was read:\n%s", want, got)
-			}
+			assert.True(t, !strings.Contains(got, want), "%q, although CPU was read:\n%s", want, got)
 			continue
 		}
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in:\n%s", want, got)
-		}
+		assert.True(t, strings.Contains(got, want), "no %q in:\n%s", want, got)
 	}
-	if strings.Contains(got, "unexplained") {
-		t.Errorf("all are explained:\n%s", got)
-	}
+	assert.True(t, !strings.Contains(got, "unexplained"), "all are explained:\n%s", got)
 	b, err := json.Marshal(x)
 	if err != nil || !strings.Contains(string(b), `"schema":"carronade.explain/1"`) || strings.Contains(string(b), "null") {
 		t.Errorf("%v: %s", err, b)
@@ -164,9 +153,7 @@ func TestNothingExplainsIt(t *testing.T) {
 		"unexplained nothing that was watched explains the 6: 400 ms at 9.3 s; 400 ms at 17.3 s; 400 ms at 28.3 s; and 3 more",
 		"nothing that could be compared", "the pauses of a JVM's collector: --system-gc-log FILE",
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in:\n%s", want, got)
-		}
+		assert.True(t, strings.Contains(got, want), "no %q in:\n%s", want, got)
 	}
 }
 
@@ -207,14 +194,10 @@ func TestIncidentTexts(t *testing.T) {
 		{"spike", Incident{AtS: 17, P99US: &spike, UsualUS: &usual}, "61.4 ms, usually 4.3 ms, at 17 s"},
 		{"step", Incident{AtS: 40, BeforePerS: &before, AfterPerS: &after}, "50 k/s to 32 k/s at 40 s"},
 	} {
-		if got := c.in.text(c.kind); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		assert.Equal(t, c.in.text(c.kind), c.want)
 	}
 	f := Finding{From: "host", Name: "I/O pressure", Change: "peak", Hits: 1, Of: 1, WithinS: 1, Corrected: 0.012}
-	if got := f.sentence("spike"); got != "it came within 1 s of a peak of I/O pressure (this machine); by chance in 1.2%" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, f.sentence("spike"), "it came within 1 s of a peak of I/O pressure (this machine); by chance in 1.2%")
 }
 
 // TestOneStep: a step and the cause that came with it, in a run that is long enough for a series of
@@ -349,9 +332,7 @@ func TestStepsMeet(t *testing.T) {
 	rest.EventsPerS, rest.Offered, rest.Acked, rest.Response = 600, 600, 600, summary(7*time.Millisecond)
 	d.Intervals = slices.Replace(d.Intervals, 30, 31, half, rest)
 	r, _ := inputOf(d)
-	if len(r.Intervals) != 60 {
-		t.Fatalf("%d intervals, want 60", len(r.Intervals))
-	}
+	assert.Must(t, len(r.Intervals) == 60, "%d intervals, want 60", len(r.Intervals))
 	if got := r.Intervals[25]; got.Rate != 1000 || got.Due != 1000 || got.P99 < 6*time.Millisecond {
 		t.Errorf("got %+v", got)
 	}

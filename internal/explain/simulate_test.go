@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -153,9 +154,7 @@ func (w *world) climb(r *input) {
 func limit(t *testing.T, what string, n, of int, most float64) {
 	t.Helper()
 	share := float64(n) / float64(of)
-	if share > most+3*math.Sqrt(most*(1-most)/float64(of)) {
-		t.Errorf("%s: %d of %d, want at most %g", what, n, of, most)
-	}
+	assert.True(t, share <= most+3*math.Sqrt(most*(1-most)/float64(of)), "%s: %d of %d, want at most %g", what, n, of, most)
 }
 
 const planted = "planted" // the name of the cause to find

@@ -21,6 +21,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 	"carronade/measure"
@@ -101,9 +102,7 @@ func document(t testing.TB, change func(in *report.Input)) *report.Document {
 func written(t testing.TB, format string, o Options, ds ...*report.Document) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, format, Of(ds...), o); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, Write(&b, format, Of(ds...), o))
 	return b.String()
 }
 
@@ -113,9 +112,7 @@ func TestGolden(t *testing.T) {
 	for _, name := range []string{"markdown", "csv", "percentiles", "junit", "e2e-csv"} {
 		t.Run(name, func(t *testing.T) {
 			f, err := Named(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			testkit.Golden(t, filepath.Join("testdata", name+f.Ext), written(t, name, Options{}, d))
 		})
 	}
@@ -130,12 +127,8 @@ func TestCSV(t *testing.T) {
 		}
 	})
 	rows, err := csv.NewReader(strings.NewReader(written(t, "csv", Options{}, d, other))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(rows) != 1+5+5 {
-		t.Fatalf("%d rows, want a head and ten", len(rows))
-	}
+	assert.OK(t, err)
+	assert.Must(t, len(rows) == 1+5+5, "%d rows, want a head and ten", len(rows))
 	cell := func(row int, name string) string { return rows[row][slices.Index(rows[0], name)] }
 	for _, tt := range []struct {
 		row        int
@@ -162,22 +155,16 @@ func TestCSV(t *testing.T) {
 		{6, "response_count", ""}, // nothing is due in a closed loop
 		{6, "service_count", "100"},
 	} {
-		if got := cell(tt.row, tt.name); got != tt.want {
-			t.Errorf("row %d, %s: got %q, want %q", tt.row, tt.name, got, tt.want)
-		}
+		assert.Equal(t, cell(tt.row, tt.name), tt.want, "row %d, %s", tt.row, tt.name)
 	}
 	// The sums of the series are the totals.
 	acked := 0
 	for i := 2; i <= 5; i++ {
 		n, err := strconv.Atoi(cell(i, "acked"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		acked += n
 	}
-	if uint64(acked) != d.Totals.Acked {
-		t.Errorf("the series has %d acked events, the report %d", acked, d.Totals.Acked)
-	}
+	assert.Equal(t, uint64(acked), d.Totals.Acked, "the series has %d acked events, the report", acked)
 }
 
 // TestColumnsAreKept: docs/reports.md promises the columns.
@@ -185,12 +172,8 @@ func TestColumnsAreKept(t *testing.T) {
 	got := strings.Join(seriesColumns()[:24], " ")
 	want := "id phase start_s end_s offered sent dropped unsent acked failed unknown consumed retries batches answered bytes acked_bytes wire_bytes " +
 		"events_per_s in_flight lag_events response_count response_mean_us response_min_us"
-	if got != want {
-		t.Errorf("the series begins with\n%s\nand began with\n%s", got, want)
-	}
-	if n := len(seriesColumns()); n != 71 {
-		t.Errorf("%d columns, and there were 71", n)
-	}
+	assert.Equal(t, got, want, "the series begins with\nand began with")
+	assert.Equal(t, len(seriesColumns()), 71, "columns, and there were 71")
 	if last := seriesColumns()[69:]; last[0] != "generator_gc_cpu_s" || last[1] != "response_at_least_from_p" {
 		t.Errorf("the series ends with %q", last)
 	}
@@ -199,14 +182,10 @@ func TestColumnsAreKept(t *testing.T) {
 // TestDocumented: docs/reports.md lists every format and every column.
 func TestDocumented(t *testing.T) {
 	b, err := os.ReadFile("../../docs/reports.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	text := string(b)
 	for _, f := range Formats {
-		if !strings.Contains(text, "`"+f.Name+"`") {
-			t.Errorf("docs/reports.md does not have the format %s", f.Name)
-		}
+		assert.True(t, strings.Contains(text, "`"+f.Name+"`"), "docs/reports.md does not have the format %s", f.Name)
 	}
 	for i, c := range seriesColumns() {
 		if strings.Contains(text, "`"+c+"`") {
@@ -217,9 +196,7 @@ func TestDocumented(t *testing.T) {
 				c = rest // the same for each time
 			}
 		}
-		if !strings.Contains(text, "`"+c+"`") {
-			t.Errorf("docs/reports.md does not have the column %s", c)
-		}
+		assert.True(t, strings.Contains(text, "`"+c+"`"), "docs/reports.md does not have the column %s", c)
 	}
 }
 
@@ -233,12 +210,8 @@ func TestHDRIsTheLogOfTheRun(t *testing.T) {
 	for _, iv := range result().Intervals {
 		log.Interval(&iv)
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(live.String(), written(t, "hdr", Options{}, d)); diff != "" {
-		t.Errorf("(-during the run, +from the report):\n%s", diff)
-	}
+	assert.OK(t, log.Close())
+	assert.Same(t, written(t, "hdr", Options{}, d), live.String(), "(-during the run, +from the report)")
 }
 
 // dataLine is a line of a percentile distribution.
@@ -253,9 +226,7 @@ func TestReadByJava(t *testing.T) {
 		in.Result.Measurement.Censored, in.Result.Intervals[4].Censored = nil, nil
 	})
 	path := filepath.Join(t.TempDir(), "run.hlog")
-	if err := os.WriteFile(path, []byte(written(t, "hdr", Options{}, d)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte(written(t, "hdr", Options{}, d)), 0o600))
 	for _, tag := range []string{"response", "service", "send_delay"} {
 		out := kafkatest.Tool(t, "org.HdrHistogram.HistogramLogProcessor", "-i", path, "-tag", tag, "-outputValueUnitRatio", "1")
 		ours := written(t, "percentiles", Options{Time: tag}, d)
@@ -307,9 +278,7 @@ func TestPercentilesOfADeadSystem(t *testing.T) {
 		"#[At least =  1096704.000, No answer      =          997]",
 		"# 997 of 3,997 events had no answer: from percentile 0.775000 on,",
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in\n%s", want, got)
-		}
+		assert.True(t, strings.Contains(got, want), "no %q in\n%s", want, got)
 	}
 	// The table and the report agree on values and on bounds.
 	at := func(p float64) float64 {
@@ -351,12 +320,8 @@ func TestPercentilesOfOneWithoutAnAnswer(t *testing.T) {
 	ages.Record(500 * time.Microsecond)
 	var b bytes.Buffer
 	first, err := distribution(&b, h, ages, ticksPerHalf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first.P < 99.9 || !first.AtLeast || first.D < 10*time.Millisecond {
-		t.Errorf("bounds from p%v on, %v", first.P, first.D)
-	}
+	assert.OK(t, err)
+	assert.True(t, first.P >= 99.9 && first.AtLeast && first.D >= 10*time.Millisecond, "bounds from p%v on, %v", first.P, first.D)
 	if first, err = distribution(&b, h, nil, ticksPerHalf); err != nil || first.AtLeast {
 		t.Errorf("all were answered, and p%v is a bound (%v)", first.P, err)
 	}
@@ -368,20 +333,14 @@ func TestJUnit(t *testing.T) {
 		in.Problems = []string{"--hdr: no space left on device"}
 	})
 	var got xmlSuites
-	if err := xml.Unmarshal([]byte(written(t, "junit", Options{}, document(t, nil), broken)), &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, xml.Unmarshal([]byte(written(t, "junit", Options{}, document(t, nil), broken)), &got))
 	if got.Tests != 8 || got.Failures != 2 || got.Errors != 2 || len(got.Suites) != 2 {
 		t.Errorf("%d tests, %d failures, %d errors in %d suites; want 8, 2, 2 in 2", got.Tests, got.Failures, got.Errors, len(got.Suites))
 	}
 	trust := got.Suites[1].Cases[1]
-	if trust.Error == nil || trust.Error.Message != "it was  too slow" {
-		t.Errorf("got %+v", trust)
-	}
+	assert.True(t, trust.Error != nil && trust.Error.Message == "it was  too slow", "got %+v", trust)
 	var b bytes.Buffer
-	if err := JUnit(&b, []Suite{{Name: "verify", Cases: []Case{{Name: "p99", Skipped: true, Text: "cannot tell"}}}}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, JUnit(&b, []Suite{{Name: "verify", Cases: []Case{{Name: "p99", Skipped: true, Text: "cannot tell"}}}}))
 	if !strings.Contains(b.String(), `<skipped message="cannot tell">`) {
 		t.Errorf("got %s", b.String())
 	}
@@ -391,24 +350,16 @@ func TestJUnit(t *testing.T) {
 // both are read back unchanged.
 func TestJSONReadBack(t *testing.T) {
 	d := document(t, nil)
-	if err := d.Seal(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Seal())
 	one, err := report.Read(strings.NewReader(written(t, "json", Options{}, d)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if err := one.Check(); err != nil {
 		t.Error(err)
 	}
 	lines := strings.Split(strings.TrimSpace(written(t, "json", Options{}, d, d)), "\n")
-	if len(lines) != 2 || !json.Valid([]byte(lines[0])) {
-		t.Fatalf("%d lines", len(lines))
-	}
+	assert.Must(t, len(lines) == 2 && json.Valid([]byte(lines[0])), "%d lines", len(lines))
 	two, err := report.Read(strings.NewReader(lines[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if err := two.Check(); err != nil {
 		t.Error(err)
 	}
@@ -441,12 +392,8 @@ func TestRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
 			err := Write(&b, tt.format, Of(tt.ds...), tt.o)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q", err, tt.want)
-			}
-			if errors.As(err, &lacking) != tt.lacks {
-				t.Errorf("%v is a MissingError: %v", err, !tt.lacks)
-			}
+			assert.ErrorHas(t, err, tt.want)
+			assert.Equal(t, errors.As(err, &lacking), tt.lacks, "%v is a MissingError: %v", err, !tt.lacks)
 		})
 	}
 }
@@ -490,9 +437,7 @@ func TestReportsAreReadLazily(t *testing.T) {
 				}
 				yield(nil, damaged)
 			}}, Options{})
-			if !errors.Is(err, damaged) {
-				t.Errorf("error %v, want that of the last report", err)
-			}
+			assert.True(t, errors.Is(err, damaged), "error %v, want that of the last report", err)
 		})
 	}
 }
@@ -505,9 +450,7 @@ func TestEmpty(t *testing.T) {
 		var b bytes.Buffer
 		err := Write(&b, f.Name, Of(d), Options{Picture: "throughput"})
 		lacking := new(MissingError)
-		if err != nil && !errors.As(err, &lacking) {
-			t.Errorf("%s: %v", f.Name, err)
-		}
+		assert.True(t, err == nil || errors.As(err, &lacking), "%s: %v", f.Name, err)
 		if f.Name != "html" && strings.Contains(b.String(), "NaN") { // the script of a page may contain the word
 			t.Errorf("%s contains NaN:\n%s", f.Name, b.String())
 		}
@@ -518,30 +461,22 @@ func TestEmpty(t *testing.T) {
 func TestPictures(t *testing.T) {
 	d, other := document(t, nil), document(t, func(in *report.Input) { in.ID = "other" })
 	names := Pictures([]*report.Document{d})
-	if len(names) < 5 || names[0] != "throughput" {
-		t.Fatalf("pictures: %q", names)
-	}
+	assert.Must(t, len(names) >= 5 && names[0] == "throughput", "pictures: %q", names)
 	for _, name := range names[:testkit.Cases(len(names), 3)] {
 		svg := written(t, "svg", Options{Picture: name}, d)
 		if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		small, err := png.DecodeConfig(strings.NewReader(written(t, "png", Options{Picture: name, Scale: 1}, d)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		usual, err := png.DecodeConfig(strings.NewReader(written(t, "png", Options{Picture: name}, d)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if small.Width < 300 || usual.Width != 2*small.Width {
 			t.Errorf("%s: %d pixels wide, %d at the default scale", name, small.Width, usual.Width)
 		}
 	}
 	alone, both := written(t, "svg", Options{Picture: "throughput"}, d), written(t, "svg", Options{Picture: "throughput"}, d, other)
-	if !strings.Contains(both, "other") || strings.Contains(alone, "other") {
-		t.Error("reports are not overlaid")
-	}
+	assert.True(t, strings.Contains(both, "other") && !strings.Contains(alone, "other"), "reports are not overlaid")
 	if dark := written(t, "svg", Options{Picture: "throughput", Dark: true}, d); dark == alone {
 		t.Error("the dark picture equals the light one")
 	}

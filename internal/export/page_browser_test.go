@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/picture"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/browser"
 )
 
@@ -55,9 +56,7 @@ func TestInABrowser(t *testing.T) {
 		hover(tab, "throughput", 0.51)
 		got := eval(tab, values("throughput"))
 		for _, want := range []string{"around 30.5 s", "offered1 k/s", "sent1 k/s", "acked9"} {
-			if !strings.Contains(got, want) {
-				t.Errorf("values at the pointer: got %q, want %q in it", got, want)
-			}
+			assert.True(t, strings.Contains(got, want), "values at the pointer: got %q, want %q in it", got, want)
 		}
 		at := func(figure string) string {
 			return eval(tab, fmt.Sprintf(`(() => { const u = document.querySelector("#f-%s .plot").chart.plot; return format(u.posToVal(u.cursor.left, "x"), "s") })()`, figure))
@@ -95,13 +94,9 @@ func TestInABrowser(t *testing.T) {
 		want := strings.ReplaceAll(strings.Join([]string{
 			blue + " " + c.Stall + " " + c.Stall, blue + " " + c.Freeze + " " + orange, c.Background + " " + c.Freeze + " " + orange, c.Background + " " + c.Background + " " + c.Background,
 		}, ", "), c.Background, "none")
-		if got != want {
-			t.Errorf("colors of a stall, a freeze within it, a short freeze, and between them:\ngot  %s\nwant %s", got, want)
-		}
+		assert.Equal(t, got, want, "colors of a stall, a freeze within it, a short freeze, and between them:\ngot\nwant")
 		press := `document.querySelectorAll("#f-throughput .legend li:not([data-s]) button[aria-pressed]").length`
-		if got := browser.Eval[int](tab, press); got != 0 {
-			t.Errorf("%d of the legend's shades can be hidden, want none", got)
-		}
+		assert.Equal(t, browser.Eval[int](tab, press), 0, "of the legend's shades can be hidden")
 		tab.Keep("freezes")
 		tab.Check()
 	})
@@ -149,13 +144,9 @@ func TestInABrowser(t *testing.T) {
 		count := `document.querySelector("#f-throughput .plot").chart.plot.series.filter((s) => s.show).length`
 		before := browser.Eval[int](tab, count)
 		press := `(() => { const b = document.querySelector("#f-throughput .legend button"); b.click(); return b.getAttribute("aria-pressed") })()`
-		if got := eval(tab, press); got != "false" {
-			t.Errorf("pressed: got %q, want false", got)
-		}
+		assert.Equal(t, eval(tab, press), "false", "pressed")
 		tab.Until(fmt.Sprintf("%s === %d", count, before-1))
-		if got := eval(tab, press); got != "true" {
-			t.Errorf("pressed again: got %q, want true", got)
-		}
+		assert.Equal(t, eval(tab, press), "true", "pressed again")
 		tab.Until(fmt.Sprintf("%s === %d", count, before))
 		tab.Check()
 	})
@@ -192,9 +183,7 @@ func TestInABrowser(t *testing.T) {
 		tab.Until(`document.getElementById("shown").textContent === "the whole run"`)
 		// Every control can be reached and has a name.
 		nameless := browser.Eval[int](tab, `[...document.querySelectorAll("button,[tabindex],a")].filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim())).length`)
-		if nameless != 0 {
-			t.Errorf("controls without a name: got %d", nameless)
-		}
+		assert.Equal(t, nameless, 0, "controls without a name")
 		tab.Check()
 	})
 
@@ -204,20 +193,14 @@ func TestInABrowser(t *testing.T) {
 			tab := desktop(t)
 			tab.SetView(browser.View{Dark: dark})
 			want := map[bool]string{false: "rgb(255, 255, 255)", true: "rgb(18, 22, 27)"}
-			if got := eval(tab, background); got != want[dark] {
-				t.Errorf("the screen's theme, dark %v: got %s, want %s", dark, got, want[dark])
-			}
+			assert.Equal(t, eval(tab, background), want[dark], "the screen's theme, dark %v", dark)
 			press := `(() => { const b = [...document.querySelectorAll(".tools button")].find((b) => b.textContent.startsWith("Theme")); b.click(); return b.textContent })()`
 			for _, next := range []struct {
 				text string
 				dark bool
 			}{{"Theme: light", false}, {"Theme: dark", true}, {"Theme: auto", dark}} {
-				if got := eval(tab, press); got != next.text {
-					t.Errorf("the button: got %q, want %q", got, next.text)
-				}
-				if got := eval(tab, background); got != want[next.dark] {
-					t.Errorf("%s: got %s, want %s", next.text, got, want[next.dark])
-				}
+				assert.Equal(t, eval(tab, press), next.text, "the button")
+				assert.Equal(t, eval(tab, background), want[next.dark], "%s", next.text)
 			}
 			tab.Check()
 		}
@@ -256,9 +239,7 @@ func TestInABrowser(t *testing.T) {
 		tab := desktop(t)
 		show(tab, "response")
 		press := `(() => { const b = document.querySelector("#f-response .how button"); b.click(); return b.textContent + " " + document.querySelector("#f-response .plot").chart.plot.scales.y.distr })()`
-		if got := eval(tab, press) + ", " + eval(tab, press); got != "linear scale 1, log scale 3" {
-			t.Errorf("pressed twice: got %q", got)
-		}
+		assert.Equal(t, eval(tab, press)+", "+eval(tab, press), "linear scale 1, log scale 3", "pressed twice")
 		tab.Check()
 	})
 

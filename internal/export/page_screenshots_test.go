@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/browser"
 )
 
@@ -18,9 +19,7 @@ func TestScreenshots(t *testing.T) {
 		t.Skip("PAGE_FILES selects the pages for screenshots, and PAGE_SCREENSHOTS the folder")
 	}
 	files, err := filepath.Glob(glob)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("files like %s: %v, %v", glob, files, err)
-	}
+	assert.Must(t, err == nil && len(files) != 0, "files like %s: %v, %v", glob, files, err)
 	b := browser.Start(t)
 	for _, file := range files {
 		for _, v := range []browser.View{
@@ -36,9 +35,7 @@ func TestScreenshots(t *testing.T) {
 			name := fmt.Sprintf("%s-%d-%s.png", filepath.Base(file[:len(file)-len(filepath.Ext(file))]), v.Width, theme)
 			tab := b.Open(t, file, v)
 			tab.Until(`document.documentElement.dataset.drawn === "all"`)
-			if err := os.WriteFile(filepath.Join(dir, name), tab.Screenshot(), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(filepath.Join(dir, name), tab.Screenshot(), 0o600))
 			tab.Check()
 		}
 	}

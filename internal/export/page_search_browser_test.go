@@ -5,6 +5,7 @@ package export
 import (
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/browser"
 )
 
@@ -25,9 +26,7 @@ func TestSearchInABrowser(t *testing.T) {
 	for _, tt := range []struct{ of, want string }{
 		{"(0, 0)", "p99 holds filled"}, {"(0, 1)", "p99 holds filled"}, {"(1, 0)", "p99 fails line"}, {"(2, 0)", "p99 undecided or not judged line"},
 	} {
-		if got := browser.Eval[string](tab, at+tt.of); got != tt.want {
-			t.Errorf("trial %s: got %q, want %q", tt.of, got, tt.want)
-		}
+		assert.Equal(t, browser.Eval[string](tab, at+tt.of), tt.want, "trial %s", tt.of)
 	}
 	tab.Check()
 }

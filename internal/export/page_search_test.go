@@ -7,6 +7,7 @@ import (
 
 	"carronade/internal/find"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -36,19 +37,13 @@ func pageSearched() *report.Document {
 func TestSearch(t *testing.T) {
 	got := pageWritten(t, pageSearched())
 	for _, want := range []string{"Ceiling of kafka://127.0.0.1:9092/orders", "ceiling 948 to 997/s", "f-load-latency-response", "label.find=f1234567", "&lt;script&gt;late", "limit p99 &lt; 50 ms"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %s", want)
-		}
+		assert.True(t, strings.Contains(got, want), "no %s", want)
 	}
 	for _, not := range []string{"Numbers of the measurement", "<script>late"} {
-		if strings.Contains(got, not) {
-			t.Errorf("it has %s", not)
-		}
+		assert.True(t, !strings.Contains(got, not), "it has %s", not)
 	}
 	both := pageWritten(t, pageSearched(), measured("b", 8, 1))
 	for _, want := range []string{"Numbers of the measurement", "Trials of f1234567", "f-throughput"} {
-		if !strings.Contains(both, want) {
-			t.Errorf("beside a run: no %s", want)
-		}
+		assert.True(t, strings.Contains(both, want), "beside a run: no %s", want)
 	}
 }

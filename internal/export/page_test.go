@@ -15,6 +15,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -98,18 +99,14 @@ func hostileReports(n int) []*report.Document {
 func pageWritten(t testing.TB, ds ...*report.Document) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := writePage(&b, ds...); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, writePage(&b, ds...))
 	return b.String()
 }
 
 func file(t testing.TB, ds ...*report.Document) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, []byte(pageWritten(t, ds...)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte(pageWritten(t, ds...)), 0o600))
 	return path
 }
 
@@ -132,9 +129,7 @@ func TestExternalTextIsEscaped(t *testing.T) {
 				count[m[1]]++
 			}
 			for name, want := range map[string]int{"script": 2, "style": 1, "link": 1, "meta": 5, "img": 0, "iframe": 0, "object": 0, "embed": 0, "base": 0, "form": 0} {
-				if count[name] != want {
-					t.Errorf("elements %s: got %d, want %d", name, count[name], want)
-				}
+				assert.Equal(t, count[name], want, "elements %s", name)
 			}
 			if strings.Contains(got, " style=") || strings.Contains(strings.ReplaceAll(got, script(), ""), " onerror=\"") {
 				t.Error("an attribute that the policy forbids")
@@ -151,17 +146,13 @@ func TestReadable(t *testing.T) {
 	d.Phases = append(d.Phases, report.Phase{Name: "a\u2066b", StartS: 7, EndS: 8})
 	got := pageWritten(t, d)
 	for _, bad := range []string{"\u202e", "\u2066", "\x1b", "\xff"} {
-		if strings.Contains(got, bad) {
-			t.Errorf("the page has %q", bad)
-		}
+		assert.True(t, !strings.Contains(got, bad), "the page has %q", bad)
 	}
 	if want := "a\uFFFDb\uFFFDc"; !strings.Contains(got, want) {
 		t.Errorf("the page has no %q", want)
 	}
 	for name, s := range map[string]string{"style": style(), "script": script()} {
-		if !strings.Contains(got, s) {
-			t.Errorf("the page's %s is changed", name)
-		}
+		assert.True(t, strings.Contains(got, s), "the page's %s is changed", name)
 	}
 }
 
@@ -173,9 +164,7 @@ func TestNoExternalReferences(t *testing.T) {
 			t.Errorf("the page refers to %q", u)
 		}
 	}
-	if !strings.Contains(got, `content="default-src &#39;none&#39;; script-src &#39;sha256-`) {
-		t.Error("the page has no policy")
-	}
+	assert.True(t, strings.Contains(got, `content="default-src &#39;none&#39;; script-src &#39;sha256-`), "the page has no policy")
 }
 
 // The page without data is far below a mebibyte; a run of an hour adds only data.
@@ -218,9 +207,7 @@ func TestNumbersWithoutScript(t *testing.T) {
 		`<html lang="en">`, `<a class="skip" href="#pictures">`, `role="img"`, `<th scope="col">response</th>`,
 		`<th scope="row">p99.9</th>`, "The report as text", "<desc id=\"p-throughput-d\">", `aria-label="Pictures"`,
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the page has no %s", want)
-		}
+		assert.True(t, strings.Contains(got, want), "the page has no %s", want)
 	}
 }
 
@@ -242,9 +229,7 @@ func TestFreezes(t *testing.T) {
 		"<td>sending thread</td>", "<td>stopped and continued</td>", "<span> generator froze</span>", "<span> stall</span>",
 		`[8.2,9.2,"",2]`, `[8,10,"",1]`, `[12,12.5,"",1]`, "Stalls of the system (2)", `class="freeze"`,
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the page has no %s", want)
-		}
+		assert.True(t, strings.Contains(got, want), "the page has no %s", want)
 	}
 }
 
@@ -267,9 +252,7 @@ func TestMachines(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := pageWritten(t, tt.ds...)
 			for _, want := range []string{generator, module, `<th scope="row">disk sda</th><td>firmware EMT02B6Q</td>`, tt.want} {
-				if n := strings.Count(got, want); n != 1 {
-					t.Errorf("%d times in the page: %s", n, want)
-				}
+				assert.Equal(t, strings.Count(got, want), 1, "times in the page: %s", want)
 			}
 		})
 	}
@@ -294,9 +277,7 @@ func TestPageParts(t *testing.T) {
 		}
 		got := strings.Split(pageWritten(t, d), `<script type="application/json"`)[0]
 		for _, want := range []string{`<th scope="row">orders</th>`, `<th scope="row">payments</th>`} {
-			if !strings.Contains(got, want) {
-				t.Errorf("%d sent: the page has no %s", sent, want)
-			}
+			assert.True(t, strings.Contains(got, want), "%d sent: the page has no %s", sent, want)
 		}
 	}
 }

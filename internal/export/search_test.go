@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/find"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -33,12 +34,8 @@ func searched() *report.Document {
 // CSV has a row for each trial and percentile, all of the same length.
 func TestSearchCSV(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(written(t, "csv", Options{}, searched(), searched()))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(rows) != 1+2*3 {
-		t.Fatalf("%d rows", len(rows))
-	}
+	assert.OK(t, err)
+	assert.Must(t, len(rows) == 1+2*3, "%d rows", len(rows))
 	if got := strings.Join(rows[3], ","); got != "f1234567,2,confirm,948,0,1,60,947,abcd2346,holds,0.3 % | late,0.003,0.002,0.005,response,99,30000,20000,40000" {
 		t.Errorf("got %s", got)
 	}
@@ -54,25 +51,17 @@ func TestSearchCSV(t *testing.T) {
 func TestSearchMarkdown(t *testing.T) {
 	got := written(t, "markdown", Options{}, searched())
 	for _, want := range []string{"## Ceiling of null://", "**ceiling 948 to 997/s", "### Trials", `0.3 % \| late`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %s in\n%s", want, got)
-		}
+		assert.True(t, strings.Contains(got, want), "no %s in\n%s", want, got)
 	}
-	if strings.Contains(got, "### Events") {
-		t.Errorf("it has counts:\n%s", got)
-	}
+	assert.True(t, !strings.Contains(got, "### Events"), "it has counts:\n%s", got)
 }
 
 func TestSearchJUnit(t *testing.T) {
 	got := written(t, "junit", Options{}, searched())
 	for _, want := range []string{`tests="2" failures="0" errors="0"`, `testcase name="at-least"`, `name="answer" value="ceiling 948 to 997/s`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %s in\n%s", want, got)
-		}
+		assert.True(t, strings.Contains(got, want), "no %s in\n%s", want, got)
 	}
-	if strings.Contains(got, "throughput") {
-		t.Errorf("it has a throughput:\n%s", got)
-	}
+	assert.True(t, !strings.Contains(got, "throughput"), "it has a throughput:\n%s", got)
 	broken := searched()
 	broken.Search.AtLeast = 960
 	if got := written(t, "junit", Options{}, broken); !strings.Contains(got, `failures="1"`) {

@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -45,9 +46,7 @@ func plainText(t *testing.T, format string, d *report.Document) string {
 	var text string
 	if format == "brief" {
 		var b bytes.Buffer
-		if err := d.Brief(&b, layout.Style{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, d.Brief(&b, layout.Style{}))
 		text = b.String()
 	} else {
 		text = written(t, format, Options{}, d)
@@ -68,17 +67,13 @@ func TestOneView(t *testing.T) {
 			d := fullReport(t, level)
 			all := d.Verdicts()
 			for _, s := range []report.Subject{report.OnSystem, report.OnEnd, report.OnOutput, report.OnTrust, report.OnGenerator, report.OnLimit, report.OnWarning} {
-				if !slices.ContainsFunc(all, func(v report.Verdict) bool { return v.On == s }) {
-					t.Errorf("no verdict on subject %d", s)
-				}
+				assert.True(t, slices.ContainsFunc(all, func(v report.Verdict) bool { return v.On == s }), "no verdict on subject %d", s)
 			}
 			for _, format := range []string{"brief", "text", "markdown", "html"} {
 				text := plainText(t, format, d)
 				for _, v := range all {
 					for _, s := range v.Sentences() {
-						if !strings.Contains(text, s) {
-							t.Errorf("%s does not say %q", format, s)
-						}
+						assert.True(t, strings.Contains(text, s), "%s does not say %q", format, s)
 					}
 				}
 				if !strings.Contains(text, d.Headline()) {
@@ -96,9 +91,7 @@ func TestOneView(t *testing.T) {
 			for _, format := range []string{"text", "markdown", "html"} {
 				text := plainText(t, format, d)
 				for _, s := range []string{"pooled: 7,000 different ones", "0% of the work of zstd"} {
-					if !strings.Contains(text, s) {
-						t.Errorf("%s does not say %q", format, s)
-					}
+					assert.True(t, strings.Contains(text, s), "%s does not say %q", format, s)
 				}
 			}
 			// A limit that is not decided has one word everywhere.
@@ -114,9 +107,7 @@ func TestOneView(t *testing.T) {
 				t.Errorf("against it is only %q", d.Against())
 			}
 			var suites xmlSuites
-			if err := xml.Unmarshal([]byte(written(t, "junit", Options{}, d)), &suites); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, xml.Unmarshal([]byte(written(t, "junit", Options{}, d)), &suites))
 			failed, errs := 1, 1 // the limit, and the disk with the interruption
 			if level == measure.NotTrusted {
 				errs++

@@ -1,11 +1,11 @@
 package fault_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"carronade/internal/fault"
+	"carronade/internal/testkit/assert"
 )
 
 func TestParse(t *testing.T) {
@@ -50,9 +50,7 @@ func TestParse(t *testing.T) {
 		got, err := fault.Parse(tt.text)
 		switch {
 		case tt.err != "":
-			if err == nil || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%s: got %v, want an error with %q", tt.text, err, tt.err)
-			}
+			assert.ErrorHas(t, err, tt.err, "%s", tt.text)
 		case err != nil || got != tt.want || got.String() != tt.name:
 			t.Errorf("%s: got %+v (%s), %v, want %+v (%s)", tt.text, got, got.String(), err, tt.want, tt.name)
 		}
@@ -94,13 +92,9 @@ func TestOverlaps(t *testing.T) {
 		{"5s:disk-full=/a,2s", "6s:disk-full=/b,2s", true},
 	} {
 		a, err := fault.Parse(tt.a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		b, err := fault.Parse(tt.b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if got := []bool{a.Overlaps(&b), b.Overlaps(&a)}; got[0] != tt.want || got[1] != tt.want {
 			t.Errorf("%s and %s: got %v, want %v", tt.a, tt.b, got, tt.want)
 		}

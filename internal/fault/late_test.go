@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"carronade/internal/fault"
+	"carronade/internal/testkit/assert"
 )
 
 // TestLateEffect: what begins long after a fault is not of it, unless its heal is not long ago.
@@ -24,12 +25,8 @@ func TestLateEffect(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			x := trial{rate: 100, each: 1000000, length: 200 * second, stalls: map[int][]span{-1: {tt.stall}}, marks: tt.marks}
 			s := x.scores(t)[0]
-			if s.ObservedS != tt.observed {
-				t.Errorf("it was observed for %v s, want %v s", s.ObservedS, tt.observed)
-			}
-			if noticed := s.Whole.Noticed != nil; noticed != tt.noticed {
-				t.Errorf("noticed %v, want %v", s.Whole.Noticed, tt.noticed)
-			}
+			assert.Equal(t, s.ObservedS, tt.observed, "it was observed for s s")
+			assert.Equal(t, s.Whole.Noticed != nil, tt.noticed, "noticed %v", s.Whole.Noticed)
 			switch later := s.Later; {
 			case tt.noticed && later != nil:
 				t.Errorf("a later blackout of %+v, want none", later)

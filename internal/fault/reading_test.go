@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"carronade/internal/fault"
+	"carronade/internal/testkit/assert"
 )
 
 // A reading is a run that only reads, as a script: each lane has events at a distance while it is not
@@ -72,9 +73,7 @@ func TestReading(t *testing.T) {
 	)
 	short := func(t *testing.T, what string, got *fault.Time) {
 		t.Helper()
-		if got != nil && got.S > 0.1 {
-			t.Errorf("%s has a blackout of %+v", what, got)
-		}
+		assert.True(t, got == nil || got.S <= 0.1, "%s has a blackout of %+v", what, got)
 	}
 	for _, tt := range []struct {
 		name  string
@@ -155,9 +154,7 @@ func TestReading(t *testing.T) {
 			reading{every: []time.Duration{10 * ms, 10 * ms}, lanes: 2, stalls: map[int][]span{-1: {{40*second - 55*ms, time.Hour}}}, marks: []fault.Mark{faultAt(at)}, length: 40 * second},
 			func(t *testing.T, s []fault.Score) {
 				for _, n := range append(s[0].Lanes, s[0].Whole) {
-					if n.Blackout == nil || n.Blackout.More {
-						t.Errorf("a blackout of %+v", n.Blackout)
-					}
+					assert.True(t, n.Blackout != nil && !n.Blackout.More, "a blackout of %+v", n.Blackout)
 				}
 			},
 		},
@@ -182,9 +179,7 @@ func TestReading(t *testing.T) {
 			"two faults",
 			reading{every: []time.Duration{10 * ms}, stalls: map[int][]span{-1: {{at, at + second}, {at + 5*second, at + 7*second}}}, marks: []fault.Mark{faultAt(at), healAt(at + second), faultAt(at + 5*second)}},
 			func(t *testing.T, s []fault.Score) {
-				if len(s) != 3 {
-					t.Fatalf("%d scores, want 3", len(s))
-				}
+				assert.Must(t, len(s) == 3, "%d scores, want 3", len(s))
 				wantTime(t, "blackout", s[0].Whole.Blackout, 1)
 				wantTime(t, "blackout of the second", s[2].Whole.Blackout, 2)
 				if s[2].Whole.Floor == nil {
@@ -208,9 +203,7 @@ func TestReading(t *testing.T) {
 			"silent since an earlier fault",
 			reading{every: []time.Duration{10 * ms, 10 * ms}, lanes: 2, stalls: map[int][]span{1: {{at, at + 20*second}}}, marks: []fault.Mark{faultAt(at), faultAt(at + 15*second)}},
 			func(t *testing.T, s []fault.Score) {
-				if s[1].Worst != 1 {
-					t.Errorf("the worst lane is %d, want 1", s[1].Worst)
-				}
+				assert.Equal(t, s[1].Worst, 1, "the worst lane")
 				wantTime(t, "blackout", s[1].Lanes[1].Blackout, 5)
 				wantTime(t, "first event", s[1].Lanes[1].FirstAck, 5)
 			},
@@ -270,9 +263,7 @@ func TestReading(t *testing.T) {
 			func(t *testing.T, s []fault.Score) {
 				short(t, "the whole", s[0].Whole.Blackout)
 				wantTime(t, "later", s[0].Later, 2)
-				if s[0].ObservedS != 60 {
-					t.Errorf("observed for %v s, want a minute", s[0].ObservedS)
-				}
+				assert.Equal(t, s[0].ObservedS, 60, "observed for s")
 			},
 		},
 	} {

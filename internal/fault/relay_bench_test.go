@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // BenchmarkRelay measures what the relay costs without a delay: how many bytes a second it carries, how
@@ -85,9 +86,7 @@ type way struct {
 func (w way) dial(b *testing.B, addr string) net.Conn {
 	b.Helper()
 	c, err := w.connect(addr)
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, err)
 	b.Cleanup(func() { c.Close() })
 	return c
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func TestMain(m *testing.M) {
@@ -31,9 +32,7 @@ func echo(t testing.TB) string {
 func start(t testing.TB) *Relay {
 	t.Helper()
 	r, err := StartRelay(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(r.Close)
 	return r
 }
@@ -43,9 +42,7 @@ func TestRelay(t *testing.T) {
 	t.Parallel()
 	r, addr := start(t), echo(t)
 	c, err := r.Dial(t.Context(), addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer c.Close()
 	sent := make([]byte, 8<<20)
 	for i := range sent {
@@ -67,15 +64,9 @@ func TestRelay(t *testing.T) {
 		}
 	})
 	got, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, sent) {
-		t.Errorf("%d bytes arrived, which differ from the %d that were sent", len(got), len(sent))
-	}
-	if n := r.Connections(); n != 1 {
-		t.Errorf("%d connections, want 1", n)
-	}
+	assert.OK(t, err)
+	assert.True(t, bytes.Equal(got, sent), "%d bytes arrived, which differ from the %d that were sent", len(got), len(sent))
+	assert.Equal(t, r.Connections(), 1, "connections")
 }
 
 // TestDelay: a round trip takes at least as long as the delay, and no longer when it has ended.
@@ -84,9 +75,7 @@ func TestDelay(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	r, addr := start(t), echo(t)
 	c, err := r.Dial(t.Context(), addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer c.Close()
 	trip := func() time.Duration {
 		began := time.Now()
@@ -108,24 +97,18 @@ func TestDelay(t *testing.T) {
 	if got := least(5); got >= delay {
 		t.Errorf("a round trip takes %v before the delay", got)
 	}
-	if err := r.Delay(t.Context(), delay); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Delay(t.Context(), delay))
 	if got := trip(); got < delay {
 		t.Errorf("a round trip takes %v, want at least %v", got, delay)
 	}
 	began := time.Now()
 	d, err := r.Dial(t.Context(), addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	d.Close()
 	if got := time.Since(began); got < delay {
 		t.Errorf("a connection takes %v, want at least %v", got, delay)
 	}
-	if err := r.Delay(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Delay(t.Context(), 0))
 	if got := least(5); got >= delay {
 		t.Errorf("a round trip takes %v after the delay", got)
 	}
@@ -136,15 +119,11 @@ func TestDialErrors(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	closed := ln.Addr().String()
 	ln.Close()
 	_, err = r.Dial(t.Context(), closed)
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("got %v, want that the connection was refused", err)
-	}
+	assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "got %v, want that the connection was refused", err)
 	if _, direct := net.Dial("tcp", closed); err == nil || err.Error() != direct.Error() {
 		t.Errorf("got %q, without the relay it is %q", err, direct)
 	}
@@ -159,9 +138,7 @@ func TestDialErrors(t *testing.T) {
 	if _, err := (&Relay{addr: r.addr, token: "another"}).Dial(t.Context(), echo(t)); err == nil {
 		t.Error("another program can connect through the relay")
 	}
-	if n := r.Connections(); n != 0 {
-		t.Errorf("%d connections, want none", n)
-	}
+	assert.Equal(t, r.Connections(), 0, "connections")
 }
 
 // resetting starts a system that answers the first byte of a connection, and then resets it.
@@ -179,9 +156,7 @@ func TestReset(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	c, err := r.Dial(t.Context(), resetting(t, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer c.Close()
 	if _, err := c.Write([]byte("x")); err != nil {
 		t.Fatal(err)
@@ -195,13 +170,9 @@ func TestReset(t *testing.T) {
 func TestResetInOrder(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	if err := r.Delay(t.Context(), 200*time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.Delay(t.Context(), 200*time.Millisecond))
 	c, err := r.Dial(t.Context(), resetting(t, "the last words"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer c.Close()
 	began := time.Now()
 	if _, err := c.Write([]byte("x")); err != nil {
@@ -214,9 +185,7 @@ func TestResetInOrder(t *testing.T) {
 	if took := time.Since(began); took < 200*time.Millisecond {
 		t.Errorf("the reset came after %v", took)
 	}
-	if late := r.Late(); late != 0 {
-		t.Errorf("late by %v before an answer", late)
-	}
+	assert.Equal(t, r.Late(), 0, "late by before an answer")
 	if err := r.Delay(t.Context(), 0); err != nil || r.Late() <= 0 {
 		t.Errorf("late by %v, %v: no piece is passed on exactly in time", r.Late(), err)
 	}
@@ -226,9 +195,7 @@ func TestResetInOrder(t *testing.T) {
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	s := &server{token: "t"}
 	s.delay.Store(int64(time.Hour))
@@ -240,9 +207,7 @@ func TestGivenUp(t *testing.T) {
 		}
 	}()
 	c, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if _, err := c.Write([]byte("t 127.0.0.1:1\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -273,9 +238,7 @@ func TestEnd(t *testing.T) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	if how := r.Ended(); how != "" {
-		t.Errorf("it has ended: %s", how)
-	}
+	assert.Equal(t, r.Ended(), "", "it has ended")
 	r.child.Kill()
 	<-r.Died()
 	if got, want := r.Ended(), "signal: killed"; got != want {
@@ -305,12 +268,8 @@ func TestLateAnswer(t *testing.T) {
 	}
 	r.said <- answer{Number: 1, Late: 7}
 	r.said <- answer{Number: 2, Late: 9}
-	if err := r.Delay(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.Late(); got != 9 {
-		t.Errorf("it was late by %d ns, want that of the second answer: 9", got)
-	}
+	assert.OK(t, r.Delay(t.Context(), 0))
+	assert.Equal(t, r.Late(), 9, "it was late by ns, want that of the second answer: 9")
 	r.said <- answer{Error: "no"}
 	if err := r.Delay(t.Context(), 0); err == nil || err.Error() != "delay connections: no" {
 		t.Errorf("got %v", err)
@@ -343,26 +302,20 @@ func TestWaiting(t *testing.T) {
 				p := &pipe{all: new(paths)}
 				p.change.L = &p.mu
 				p.all.bytes.Store(tt.others)
-				if !p.put(piece{data: make([]byte, tt.bytes)}) {
-					t.Fatal("it is broken")
-				}
+				assert.Must(t, p.put(piece{data: make([]byte, tt.bytes)}), "it is broken")
 				taken := false
 				go func() {
 					p.put(piece{data: make([]byte, 1)})
 					taken = true
 				}()
 				synctest.Wait()
-				if taken == tt.waits {
-					t.Errorf("it was taken: %v", taken)
-				}
+				assert.True(t, taken != tt.waits, "it was taken: %v", taken)
 				p.mu.Lock()
 				p.bytes = 0
 				p.change.Broadcast()
 				p.mu.Unlock()
 				synctest.Wait()
-				if !taken {
-					t.Error("it waits forever")
-				}
+				assert.True(t, taken, "it waits forever")
 			})
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/fault"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -37,9 +38,7 @@ func TestClosedForms(t *testing.T) {
 				stalls: map[int][]span{-1: {{at, end}}}, marks: []fault.Mark{faultAt(at), healAt(end)},
 			}
 			scores := x.scores(t)
-			if len(scores) != 2 {
-				t.Fatalf("got %d scores, want 2", len(scores))
-			}
+			assert.Must(t, len(scores) == 2, "got %d scores, want 2", len(scores))
 			n, limit := scores[0].Whole, 0.05
 			wantTime(t, "noticed", n.Noticed, limit)
 			wantTime(t, "blackout", n.Blackout, tt.d)
@@ -53,9 +52,7 @@ func TestClosedForms(t *testing.T) {
 				t.Errorf("floor %v, want 0", show(n.Floor))
 			}
 			p := n.Predicted
-			if p == nil {
-				t.Fatalf("no prediction: %s", n.NotPredicted)
-			}
+			assert.Must(t, p != nil, "no prediction: %s", n.NotPredicted)
 			wantNumber(t, "headroom", &p.Headroom, 1/tt.rho)
 			if math.Abs(p.CatchUpS-tt.d*tt.rho/(1-tt.rho)) > 0.02*tt.d/(1-tt.rho)/(1-tt.rho) {
 				t.Errorf("predicted catch-up %v", p.CatchUpS)
@@ -219,15 +216,11 @@ func TestScriptedStalls(t *testing.T) {
 			},
 			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
-				if n.Predicted == nil {
-					t.Fatalf("no prediction: %s", n.NotPredicted)
-				}
+				assert.Must(t, n.Predicted != nil, "no prediction: %s", n.NotPredicted)
 				if h := n.Predicted.Headroom; h < 1.7 || h > 1.9 {
 					t.Errorf("the headroom is %v, want 1.8", h)
 				}
-				if n.Drained == nil || !n.Drained.More {
-					t.Errorf("drained in %+v, and more events than before wait at the end", n.Drained)
-				}
+				assert.True(t, n.Drained != nil && n.Drained.More, "drained in %+v, and more events than before wait at the end", n.Drained)
 			},
 		},
 		{
@@ -321,9 +314,7 @@ func TestScriptedStalls(t *testing.T) {
 				wantTime(t, "noticed", n.Noticed, 0)
 				wantTime(t, "blackout", n.Blackout, 2)
 				wantTime(t, "back", n.Back, 2)
-				if n := s[0].Errors["rejected"]; n != 2000 {
-					t.Errorf("%d rejected, want 2000", n)
-				}
+				assert.Equal(t, s[0].Errors["rejected"], 2000, "rejected")
 				if n.Predicted != nil || !strings.Contains(n.NotPredicted, "dropped or failed") {
 					t.Errorf("predicted %+v: nothing was left to catch up with", n.Predicted)
 				}
@@ -364,9 +355,7 @@ func TestScriptedStalls(t *testing.T) {
 			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
 				for what, got := range map[string]*fault.Time{"blackout": n.Blackout, "first ack": n.FirstAck, "back": n.Back, "drained": n.Drained} {
-					if got == nil || !got.More || got.S < 9.9 {
-						t.Errorf("%s: %+v, want more than 10 s", what, got)
-					}
+					assert.True(t, got != nil && got.More && got.S >= 9.9, "%s: %+v, want more than 10 s", what, got)
 				}
 			},
 		},
@@ -397,9 +386,7 @@ func TestScriptedStalls(t *testing.T) {
 					t.Fatalf("the second fault comes too early for a baseline of its own: %+v", s)
 				}
 				wantTime(t, "blackout", s[2].Whole.Blackout, 2)
-				if s[0].ObservedS != 10 {
-					t.Errorf("observed for %v s, want until the next fault", s[0].ObservedS)
-				}
+				assert.Equal(t, s[0].ObservedS, 10, "observed for s")
 			},
 		},
 	} {
@@ -416,9 +403,7 @@ func TestHealOfItsFault(t *testing.T) {
 	}}
 	s := x.scores(t)
 	want := []float64{0, 30, 0, 30, 30}
-	if len(s) != len(want) {
-		t.Fatalf("%d scores, want %d", len(s), len(want))
-	}
+	assert.Must(t, len(s) == len(want), "%d scores, want %d", len(s), len(want))
 	for i := range s {
 		if b := s[i].Baseline; b.FromS != want[i] || b.Why != "" {
 			t.Errorf("%s %s: its baseline is %+v, want one from %v s on", s[i].Kind, s[i].Name, b, want[i])
@@ -488,23 +473,15 @@ func TestRecorderForgets(t *testing.T) {
 		}
 		return due
 	}
-	if got := sum(0, 20*time.Minute); got != 0 {
-		t.Errorf("%d events of long ago are kept", got)
-	}
-	if got := sum(30*time.Minute-30*second, 40*time.Minute); got != 3*10*630 {
-		t.Errorf("%d events around the mark, want %d", got, 3*10*630)
-	}
-	if got := rec.Window(-1, 50*time.Minute, time.Hour).Waiting; got != 6 {
-		t.Errorf("%d events waited, want 6", got)
-	}
+	assert.Equal(t, sum(0, 20*time.Minute), 0, "events of long ago are kept")
+	assert.Equal(t, sum(30*time.Minute-30*second, 40*time.Minute), 3*10*630, "events around the mark")
+	assert.Equal(t, rec.Window(-1, 50*time.Minute, time.Hour).Waiting, 6, "events waited")
 	if got := rec.Chunks(); got > 100 { // 13 minutes around the mark and at the end, in chunks of 10 s
 		t.Errorf("%d chunks are kept", got)
 	}
 	// An outcome that comes after its time was dropped still counts.
 	rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: time.Minute, DueLast: time.Minute}, Done: time.Hour, Acked: 1}})
-	if got := rec.Window(-1, 50*time.Minute, time.Hour).Waiting; got != 7 {
-		t.Errorf("%d events waited, want 7", got)
-	}
+	assert.Equal(t, rec.Window(-1, 50*time.Minute, time.Hour).Waiting, 7, "events waited")
 }
 
 // TestManyLanes: with more partitions than are scored, the whole is.
@@ -571,9 +548,7 @@ func TestUnsent(t *testing.T) {
 	if d := dead.Drained; d == nil || !d.More {
 		t.Errorf("drained after %+v", d)
 	}
-	if dead.Over < 2990 || dead.NotAcked == nil || *dead.NotAcked != 1 || s[0].Worst != 1 {
-		t.Errorf("got %+v", dead)
-	}
+	assert.True(t, dead.Over >= 2990 && dead.NotAcked != nil && *dead.NotAcked == 1 && s[0].Worst == 1, "got %+v", dead)
 	if b := s[0].Lanes[0].Blackout; b != nil && b.S > 0.1 {
 		t.Errorf("the other lane has a blackout of %+v", b)
 	}
@@ -586,12 +561,8 @@ func TestOldFailures(t *testing.T) {
 	for at := time.Duration(0); at < end; at += 100 * time.Millisecond {
 		rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Done: at, Failed: 1, Class: load.Timeout}})
 	}
-	if got := rec.Errors(end-30*second, end)["timeout"]; got != 300 {
-		t.Errorf("%d timeouts in the last 30 s, want 300", got)
-	}
-	if got := rec.Errors(0, end/2)["timeout"]; got != 0 {
-		t.Errorf("%d timeouts of long ago are kept", got)
-	}
+	assert.Equal(t, rec.Errors(end-30*second, end)["timeout"], 300, "timeouts in the last 30 s")
+	assert.Equal(t, rec.Errors(0, end/2)["timeout"], 0, "timeouts of long ago are kept")
 	if since, full, errors := rec.Full(); full || errors {
 		t.Errorf("the memory is full: %v, %v, %v", since, full, errors)
 	}
@@ -619,9 +590,7 @@ func TestLongAfter(t *testing.T) {
 			if b := s.Whole.Blackout; b == nil || b.More || b.S > 0.3 {
 				t.Errorf("the blackout is %+v", b)
 			}
-			if s.ObservedS != 600 {
-				t.Errorf("observed for %v s, want ten minutes", s.ObservedS)
-			}
+			assert.Equal(t, s.ObservedS, 600, "observed for s")
 		})
 	}
 }
@@ -648,9 +617,7 @@ func TestFull(t *testing.T) {
 				}
 			}
 			since, full, _ := rec.Full()
-			if full != tt.full || full && (since < time.Minute || since >= end) {
-				t.Fatalf("full %v since %v", full, since)
-			}
+			assert.Must(t, full == tt.full && (!full || since >= time.Minute && since < end), "full %v since %v", full, since)
 			for i, c := range rec.Window(-1, 0, min(since, end)).Cells {
 				if want := uint32(threads * tt.of); i%100 == 0 && c.Acked != want {
 					t.Errorf("%d acks in bin %d, want %d", c.Acked, i, want)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/fault"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -156,14 +157,10 @@ func (x *trial) scores(t *testing.T) (out []fault.Score) {
 		}
 		plan.Dropped = rec.Dropped
 		for _, m := range x.marks {
-			if !rec.Mark(m) {
-				t.Fatal("a mark was refused")
-			}
+			assert.Must(t, rec.Mark(m), "a mark was refused")
 		}
 		res, err := load.Fire(t.Context(), plan, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		answers := time.Duration(0)
 		last.Range(func(_, at any) bool { answers = max(answers, at.(time.Duration)); return true })
 		in := fault.Input{
@@ -186,9 +183,7 @@ func within(got, want float64) bool {
 
 func wantTime(t *testing.T, what string, got *fault.Time, want float64) {
 	t.Helper()
-	if got == nil || got.More || !within(got.S, want) {
-		t.Errorf("%s: got %+v, want %.3f s", what, got, want)
-	}
+	assert.True(t, got != nil && !got.More && within(got.S, want), "%s: got %+v, want %.3f s", what, got, want)
 }
 
 func wantNumber(t *testing.T, what string, got *float64, want float64) {

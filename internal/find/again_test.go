@@ -1,6 +1,7 @@
 package find
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
@@ -56,9 +57,7 @@ func TestAgain(t *testing.T) {
 			if a.Ending != tt.ending || a.Holds != tt.holds || a.Fails != tt.fails || !strings.Contains(a.Why, tt.why) {
 				t.Errorf("got %s, holds %v, fails %v: %s", a.Ending, a.Holds, a.Fails, a.Why)
 			}
-			if len(a.Trials) != len(tt.trials) {
-				t.Errorf("%d trials of %d", len(a.Trials), len(tt.trials))
-			}
+			assert.Equal(t, len(a.Trials), len(tt.trials), "trials")
 			if inverted := strings.Contains(tt.name, "above a failure"); (len(a.Inversions) > 0) != inverted {
 				t.Errorf("inversions: %q", a.Inversions)
 			}
@@ -118,9 +117,7 @@ func TestCurveKnee(t *testing.T) {
 		if k := (&Answer{Trials: tt.trials}).CurveKnee(); k != nil {
 			got = k.String()
 		}
-		if got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
-		}
+		assert.Equal(t, got, tt.want, "%s", tt.name)
 	}
 }
 

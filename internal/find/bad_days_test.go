@@ -1,6 +1,7 @@
 package find
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
@@ -171,9 +172,7 @@ func TestBudgetTooSmall(t *testing.T) {
 	} {
 		o := &Options{Times: []TimeLimit{{Name: "max<1s", Within: time.Second, Quantile: 1}}, Precision: 0.02, Budget: tt.budget, From: 20}
 		next, a := o.Next(nil)
-		if next != nil || a.Ending != Stopped || !strings.Contains(a.Why, tt.says) {
-			t.Errorf("%v: got %+v and %+v", tt.budget, next, a)
-		}
+		assert.True(t, next == nil && a.Ending == Stopped && strings.Contains(a.Why, tt.says), "%v: got %+v and %+v", tt.budget, next, a)
 	}
 }
 
@@ -242,8 +241,6 @@ func TestNoAnswer(t *testing.T) {
 		for ; a == nil; next, a = o.Next(history) {
 			history = append(history, Outcome{Trial: *next, Broken: tt.broken})
 		}
-		if a.Ending != None || a.Why != tt.want {
-			t.Errorf("got %+v", a)
-		}
+		assert.True(t, a.Ending == None && a.Why == tt.want, "got %+v", a)
 	}
 }

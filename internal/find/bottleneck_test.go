@@ -1,6 +1,7 @@
 package find
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
@@ -126,13 +127,9 @@ func TestBottleneckText(t *testing.T) {
 		{[]Outcome{at(Search, 500, 0.4), at(Search, 800, 0.7), at(Search, 900, 0.8), at(Search, 1000, 0.9)}, 1000, "nothing that was watched was at its limit because of the load; the fullest: processors of the system 45% of 2; memory of this machine 12.5% of 24 GiB"},
 		{[]Outcome{{}, {}}, 1000, "too few trials to tell"},
 	} {
-		if got := bottleneck(tt.history, tt.fails).Text(); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
+		assert.Equal(t, bottleneck(tt.history, tt.fails).Text(), tt.want)
 	}
-	if bottleneck(history, 0) != nil {
-		t.Error("no bottleneck was named where no rate fails")
-	}
+	assert.True(t, bottleneck(history, 0) == nil, "no bottleneck was named where no rate fails")
 	data, err := json.Marshal(bottleneck(history, 1000))
 	if err != nil || !strings.HasPrefix(string(data), `{"limits":[{"resource":"processors of the system","used":1.97,"bound":2,"unit":"processors","least":0.98,"least_rate":500}],"watched":[`) {
 		t.Errorf("got %s, %v", data, err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -49,9 +50,7 @@ func TestDeciding(t *testing.T) {
 					says = r.Text
 				}
 			}
-			if got != tt.want || says != tt.says {
-				t.Errorf("got %+v, %q; want %+v, %q", got, says, tt.want, tt.says)
-			}
+			assert.True(t, got == tt.want && says == tt.says, "got %+v, %q; want %+v, %q", got, says, tt.want, tt.says)
 		})
 	}
 }

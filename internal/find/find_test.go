@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func p99(x time.Duration) []TimeLimit {
@@ -18,9 +19,7 @@ func p99(x time.Duration) []TimeLimit {
 func seeds(t *testing.T, few int) int {
 	if text := os.Getenv("CARRONADE_TEST_SEEDS"); text != "" {
 		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return n
 	}
 	return testkit.Cases(few, (few+4)/5)
@@ -38,9 +37,7 @@ func (c *tally) wrongf(t *testing.T, format string, args ...any) {
 
 func (c *tally) check(t *testing.T) {
 	t.Helper()
-	if c.wrong*20 > c.searches {
-		t.Errorf("%d of %d searches answered wrongly", c.wrong, c.searches)
-	}
+	assert.True(t, c.wrong*20 <= c.searches, "%d of %d searches answered wrongly", c.wrong, c.searches)
 }
 
 // The true ceiling of queues with a closed form lies in the answered interval.

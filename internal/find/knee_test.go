@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/stats"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // loop is a system under a closed loop: one server, and a delay before it that does not load it.
@@ -108,9 +109,7 @@ func TestKnee(t *testing.T) {
 					tried++
 				}
 			}
-			if tried < kneeTrials {
-				t.Errorf("seed %d: %d in flight decides after %d trials", seed, n, tried)
-			}
+			assert.True(t, tried >= kneeTrials, "seed %d: %d in flight decides after %d trials", seed, n, tried)
 		}
 		if text := a.Headline(""); !strings.HasPrefix(text, "enough: ") || !strings.Contains(text, "in flight: ") {
 			t.Errorf("got %q", text)

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 	"time"
@@ -11,9 +12,7 @@ func TestProgress(t *testing.T) {
 	s := newServer(1, exponential)
 	o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute}
 	a, history := s.find(o)
-	if a.Ending != Found {
-		t.Fatalf("got %+v", a)
-	}
+	assert.Must(t, a.Ending == Found, "got %+v", a)
 	left := o.Budget
 	for i := range history {
 		p := o.Progress(history[:i+1])
@@ -37,9 +36,7 @@ func TestProgress(t *testing.T) {
 		t.Errorf("after a soak in which the system died: %+v", p)
 	}
 	planned, p := o.Progress(history[:6]), o.Progress(history)
-	if p.Holds != a.Holds || p.Fails != a.Fails {
-		t.Errorf("got %+v, want %v to %v", p, a.Holds, a.Fails)
-	}
+	assert.True(t, p.Holds == a.Holds && p.Fails == a.Fails, "got %+v, want %v to %v", p, a.Holds, a.Fails)
 	if got := o.Plan(&planned); !strings.HasPrefix(got, "plan: an answer 6.") || !strings.Contains(got, "% wide, which is what 10m allow; 2% would take ") {
 		t.Errorf("got %q", got)
 	}
@@ -56,11 +53,7 @@ func TestProgress(t *testing.T) {
 		{Progress{Holds: 900, Left: 90 * time.Second}, "900/s holds, at most 1m30s left"},
 		{Progress{Fails: 900}, "900/s fails, at most 0 s left"},
 	} {
-		if got := tt.p.Text(); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
+		assert.Equal(t, tt.p.Text(), tt.want)
 	}
-	if got := o.Plan(&Progress{Precision: 0.02}); got != "plan: an answer 2% wide, within 10m" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, o.Plan(&Progress{Precision: 0.02}), "plan: an answer 2% wide, within 10m")
 }

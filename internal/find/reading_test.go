@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/layout"
+	"carronade/internal/testkit/assert"
 )
 
 // reader makes the outcome of the n-th trial of a search for the ceiling of reading.
@@ -64,9 +65,7 @@ func TestReading(t *testing.T) {
 					if next, a = o.Next(history); a != nil {
 						break
 					}
-					if next.Rate != 0 || next.Concurrency != 0 || next.Measure < time.Second {
-						t.Fatalf("got %+v", next)
-					}
+					assert.Must(t, next.Rate == 0 && next.Concurrency == 0 && next.Measure >= time.Second, "got %+v", next)
 					out := tt.read(rnd, len(history))
 					out.Trial, out.Elapsed = *next, next.Measure
 					history = append(history, out)

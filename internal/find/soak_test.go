@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // A server that is slower once its credits are spent, within the soak, does not sustain the lower
@@ -61,9 +62,7 @@ func TestSoakOfAStationarySystem(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d searches were accused", accused, n)
-	if accused*20 > n {
-		t.Errorf("%d of %d stationary systems did not sustain the lower end", accused, n)
-	}
+	assert.True(t, accused*20 <= n, "%d of %d stationary systems did not sustain the lower end", accused, n)
 }
 
 // A backlog that grows makes a soak worse, also where no limit sees it.
@@ -97,13 +96,9 @@ func TestSoakCutShort(t *testing.T) {
 	}
 	o.Interrupted = false
 	next, _ := o.Next(history)
-	if next == nil || next.Role != Soak {
-		t.Fatalf("got %+v, want the soak", next)
-	}
+	assert.Must(t, next != nil && next.Role == Soak, "got %+v, want the soak", next)
 	_, a := o.Next(append(history, Outcome{Trial: *next, Dead: "the system ended"}))
-	if a == nil || a.Ending != Died || a.Holds != next.Rate || a.ExitCode(0) != system.ExitFailed {
-		t.Errorf("got %+v", a)
-	}
+	assert.True(t, a != nil && a.Ending == Died && a.Holds == next.Rate && a.ExitCode(0) == system.ExitFailed, "got %+v", a)
 	_, a = o.Next(append(history, Outcome{Trial: *next, Generator: "the generator was slow"}))
 	if a == nil || a.Soak == nil || a.Soak.Result != Invalid || a.ExitCode(0) != system.ExitCannotTell || a.ExitCode(a.Holds) != system.ExitOK || a.ExitCode(2*a.Holds) != system.ExitBroken {
 		t.Errorf("got %+v", a)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestFiles compares the base that is shipped with the output. internal/tools/release
@@ -19,16 +20,12 @@ import (
 func TestManifestFiles(t *testing.T) {
 	const dir = "../../packaging/kubernetes"
 	files, err := manifestFiles(ManifestOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, f := range files {
 		testkit.Golden(t, filepath.Join(dir, f.Name), string(f.Data))
 	}
 	there, err := filepath.Glob(dir + "/*")
-	if err != nil || len(there) != len(files) {
-		t.Errorf("got %d files in %s and %v, want %d", len(there), dir, err, len(files))
-	}
+	assert.True(t, err == nil && len(there) == len(files), "got %d files in %s and %v, want %d", len(there), dir, err, len(files))
 }
 
 // TestManifest compares the output for the options of testdata.
@@ -42,9 +39,7 @@ func TestManifest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Manifest(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			testkit.Golden(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".yaml"), string(got))
 		})
 	}
@@ -97,9 +92,7 @@ func checkObjects(t *testing.T, target string, manifest []byte) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatalf("%q: %v", target, err)
-		}
+		assert.OK(t, err, "%q", target)
 		kinds += object.Kind + " "
 		if object.Kind == "StatefulSet" {
 			args = object.Spec.Template.Spec.Containers[0].Args
@@ -129,9 +122,7 @@ func TestManifestRefuses(t *testing.T) {
 		`"\x1b[m" is not a pattern`: {AllowTargets: []string{"\x1b[m"}},
 	} {
 		_, err := Manifest(o)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: got %v, want %s", o, err, want)
-		}
+		assert.ErrorHas(t, err, want, "%+v", o)
 	}
 }
 

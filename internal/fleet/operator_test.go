@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/run"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -24,13 +25,9 @@ func TestUnreadableInterval(t *testing.T) {
 		participants: []*participant{{row: report.Agent{Name: "a", To: 1}}},
 	}
 	good, err := packSnapshot(&load.Snapshot{At: time.Second, Phase: measure.Measurement}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	result, err := pack(&run.Measured{Result: &load.Result{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for i, data := range [][]byte{good, good[:len(good)-3], []byte("x")} {
 		r.take(frameOf{Agent: "a", Number: uint64(i + 1), Data: data})
 		r.take(intervalClosed{Number: uint64(i + 1)})
@@ -38,15 +35,11 @@ func TestUnreadableInterval(t *testing.T) {
 	r.take(resultOf{Agent: "a", Data: result})
 	r.take(runFinished{Outcome: runOutcome{State: stateComplete, Agents: []agentOutcome{{Name: "a", Result: true}}}})
 	g, err := r.combine()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if len(g.Faults) != 1 || !strings.Contains(g.Faults[0], "agent a: 2 of its intervals cannot be read; the first of them is number 2: not compressed as expected") {
 		t.Errorf("faults %q", g.Faults)
 	}
-	if len(said) != 2 {
-		t.Errorf("said %q", said)
-	}
+	assert.Equal(t, len(said), 2, "said %q", said)
 }
 
 // TestOtherProtocol: an agent that speaks another version of the protocol is refused with that
@@ -61,9 +54,7 @@ func TestOtherProtocol(t *testing.T) {
 		f := &Fleet{Bus: Routes{"a": {Through: through, Agent: "a"}, "b": {Through: silent, Agent: "b"}}, Agents: []string{"a", "b"}, Config: Config{Logf: t.Logf}}
 		infos := f.Look(context.Background(), f.Agents)
 		err := f.Silent(f.Agents, infos)
-		if err == nil || !strings.Contains(err.Error(), "agent a: it speaks version 1 of the fleet's protocol, this program version 2") {
-			t.Errorf("got %v", err)
-		}
+		assert.ErrorHas(t, err, "agent a: it speaks version 1 of the fleet's protocol, this program version 2")
 		if err := f.Silent([]string{"b"}, infos); err == nil || err.Error() != "b did not answer" {
 			t.Errorf("got %v", err)
 		}

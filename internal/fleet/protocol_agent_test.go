@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"strings"
 	"testing"
@@ -81,9 +82,7 @@ func TestAgentRefuses(t *testing.T) {
 	}
 	h.load()
 	ms, do := h.tell(message{Kind: kindRecover})
-	if len(do) > 0 || refusal(ms) != "" {
-		t.Errorf("recovered by its own operator: %v, %v", ms, do)
-	}
+	assert.True(t, len(do) <= 0 && refusal(ms) == "", "recovered by its own operator: %v, %v", ms, do)
 	h.now++
 	h.a.Receive(h.now, &message{Kind: kindLoad, Run: "other", Session: "t", Incarnation: "i", Version: "1", Layout: "hdr", Hash: sum(nil, nil)})
 	if ms, do := h.a.Take(); !strings.Contains(refusal(ms), "busy with run r") || len(do) > 0 {
@@ -162,16 +161,12 @@ func TestAgentWindow(t *testing.T) {
 				acked++
 			}
 		}
-		if size > windowBytes {
-			t.Errorf("%d bytes are under way", size)
-		}
+		assert.True(t, size <= windowBytes, "%d bytes are under way", size)
 		if size == 0 {
 			h.now += 1100 * time.Millisecond
 		}
 	}
-	if !bytes.Equal(got, result) {
-		t.Errorf("%d bytes arrived, want %d", len(got), len(result))
-	}
+	assert.True(t, bytes.Equal(got, result), "%d bytes arrived, want %d", len(got), len(result))
 }
 
 // TestAgentLease: the engine may send until 5 s after the newest status that was
@@ -183,17 +178,13 @@ func TestAgentLease(t *testing.T) {
 	}
 	h.start()
 	confirmed := h.now - 1 // see beat
-	if got := h.a.LeaseEnd(); got != confirmed+Lease {
-		t.Errorf("the lease ends at %v, want %v", got, confirmed+Lease)
-	}
+	assert.Equal(t, h.a.LeaseEnd(), confirmed+Lease, "the lease ends at")
 	// A message from before confirms nothing new; one from the future is not believed.
 	h.now += time.Second
 	for _, heard := range []time.Duration{confirmed - time.Second, confirmed, h.now + time.Minute} {
 		h.beats++
 		h.tell(message{Kind: kindBeat, Number: h.beats, Want: wantGo, Heard: heard})
-		if got := h.a.LeaseEnd(); got != confirmed+Lease {
-			t.Errorf("after the confirmation of %v the lease ends at %v, want %v", heard, got, confirmed+Lease)
-		}
+		assert.Equal(t, h.a.LeaseEnd(), confirmed+Lease, "after the confirmation of %v the lease ends at", heard)
 	}
 	if next := h.a.Next(); next > confirmed+Lease+1 {
 		t.Errorf("the next tick is at %v", next)
@@ -213,14 +204,10 @@ func TestAgentLease(t *testing.T) {
 	if got, _ := h.spool.Look("r"); got.Records != 1 || !strings.Contains(string(got.End), `"lapsed":true`) {
 		t.Errorf("the spool has %+v", got)
 	}
-	if h.a.Run() != "r" {
-		t.Error("it is not busy, although its operator is there")
-	}
+	assert.Equal(t, h.a.Run(), "r", "it is not busy, although its operator is there")
 	h.now += 2 * Lease
 	h.a.Tick(h.now)
-	if h.a.Run() != "" {
-		t.Error("it stays busy without an operator")
-	}
+	assert.Equal(t, h.a.Run(), "", "it stays busy without an operator")
 }
 
 // TestAgentRecoversTorn: a process ended while it wrote its result. Only the frames

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestClock: whatever the delays of the two ways, and with clocks that are an hour
@@ -36,9 +37,7 @@ func TestClock(t *testing.T) {
 			received := sent + up + time.Duration(rnd.Int64N(int64(jitter)))
 			answered := received + time.Duration(rnd.Int64N(int64(time.Millisecond)))
 			now = answered + down + time.Duration(rnd.Int64N(int64(jitter)))
-			if !c.Add(sent, other(received), other(answered), now) {
-				t.Fatalf("seed %d: an exchange was refused", seed)
-			}
+			assert.Must(t, c.Add(sent, other(received), other(answered), now), "seed %d: an exchange was refused", seed)
 		}
 		check := func(at time.Duration) {
 			got, bound := c.At(at)
@@ -62,9 +61,7 @@ func TestClock(t *testing.T) {
 				exchange()
 			}
 		}
-		if c.Steps() != 0 {
-			t.Errorf("seed %d: %d steps, but no clock was set", seed, c.Steps())
-		}
+		assert.Equal(t, c.Steps(), 0, "seed %d:  steps, but no clock was set", seed)
 	}
 }
 
@@ -77,9 +74,7 @@ func TestClockDrift(t *testing.T) {
 		c.Add(at, theirs, theirs, at+500*time.Microsecond)
 	}
 	c.fit()
-	if math.Abs(c.slope-80e-6) > 2e-6 || c.rate > 70e-6 {
-		t.Errorf("the slope is %v ± %v, want 80e-6", c.slope, c.rate)
-	}
+	assert.True(t, math.Abs(c.slope-80e-6) <= 2e-6 && c.rate <= 70e-6, "the slope is %v ± %v, want 80e-6", c.slope, c.rate)
 	_, near := c.At(time.Minute)
 	_, far := c.At(2 * time.Minute)
 	if near > 400*time.Microsecond || far-near < 3*time.Millisecond || far-near > 5*time.Millisecond {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"carronade/internal/testkit/assert"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -26,9 +27,7 @@ func newFar(t *testing.T, change func(*runConfig)) *far {
 		change(&cfg)
 	}
 	c, err := newCoordinator(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	f := &far{t: t, c: c, now: time.Second}
 	f.pass(2 * time.Second)
 	return f
@@ -129,9 +128,7 @@ func TestCoordinatorRecords(t *testing.T) {
 	}
 	f.say(message{Kind: kindPart, Number: 5, Data: []byte("the result")})
 	f.end(4, 1, "the result")
-	if slices.Contains(f.events, "resultOf") {
-		t.Error("the result is complete without frame 3")
-	}
+	assert.True(t, !slices.Contains(f.events, "resultOf"), "the result is complete without frame 3")
 	f.frame(3, "c")
 	if want := "abcd"; f.frames != want || f.beat.Acked != 5 {
 		t.Errorf("acked %d, frames %q", f.beat.Acked, f.frames)
@@ -140,18 +137,12 @@ func TestCoordinatorRecords(t *testing.T) {
 		t.Errorf("the events are %q, want %q", f.events, want)
 	}
 	f.pass(10 * time.Second)
-	if f.beat.Want == wantRelease || f.c.Done() {
-		t.Error("released before the report was stored")
-	}
+	assert.True(t, f.beat.Want != wantRelease && !f.c.Done(), "released before the report was stored")
 	f.c.Release(f.now)
 	f.take()
-	if f.beat.Want != wantRelease || f.c.Done() {
-		t.Errorf("the beat is %+v", f.beat)
-	}
+	assert.True(t, f.beat.Want == wantRelease && !f.c.Done(), "the beat is %+v", f.beat)
 	f.say(message{Kind: kindStatus, Phase: phaseReleased})
-	if !f.c.Done() || f.c.Next() != never {
-		t.Error("not done after the release")
-	}
+	assert.True(t, f.c.Done() && f.c.Next() == never, "not done after the release")
 }
 
 // TestCoordinatorDamage: a report that is not what the agent made is not a result.
@@ -193,9 +184,7 @@ func TestCoordinatorOther(t *testing.T) {
 	}
 	f.c.Receive(f.now, "b", &message{Kind: kindStatus, Run: "r", Session: "s", Incarnation: "i", Phase: phaseEnded, Now: f.now + 2*time.Hour})
 	f.take()
-	if len(f.events) != before {
-		t.Errorf("the events are %q", f.events)
-	}
+	assert.Equal(t, len(f.events), before, "the events are %q", f.events)
 }
 
 // TestCoordinatorDead: who was called dead stays so. Its report is taken while others

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -98,9 +99,7 @@ func TestMessageText(t *testing.T) {
 	m := messages()[5]
 	m.Err = "a\x1b[31mb\n" + strings.Repeat("\x00", 1<<20)
 	data := m.Encode()
-	if len(data) > maxMessage {
-		t.Fatalf("a status of %d bytes", len(data))
-	}
+	assert.Must(t, len(data) <= maxMessage, "a status of %d bytes", len(data))
 	got, err := decodeMessage(data)
 	if err != nil || !strings.HasPrefix(got.Err, `a\u001b[31mb\u000a\u0000`) {
 		t.Errorf("the text came back as %.60q, %v", got.Err, err)
@@ -124,20 +123,14 @@ func FuzzDecodeMessage(f *testing.F) {
 			return
 		}
 		again, err := decodeMessage(m.Encode())
-		if err != nil {
-			t.Fatalf("%s is refused when it is sent on: %v", data, err)
-		}
+		assert.OK(t, err, "%s is refused when it is sent on", data)
 		a, _ := json.Marshal(m)
 		b, _ := json.Marshal(again)
-		if !bytes.Equal(a, b) || !bytes.Equal(m.Data, again.Data) {
-			t.Errorf("%s %q became %s %q", a, m.Data, b, again.Data)
-		}
+		assert.True(t, bytes.Equal(a, b) && bytes.Equal(m.Data, again.Data), "%s %q became %s %q", a, m.Data, b, again.Data)
 		// Neither side fails, whatever it gets.
 		agent := newAgentProtocol(Info{Name: "a", Incarnation: "i", Version: "1"}, NewMemorySpool())
 		c, err := newCoordinator(runConfig{Run: "r-1", Session: "s", Version: "1", Agents: []string{"a"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		c.Tick(1)
 		pong := messages()[1]
 		pong.Sent = 1

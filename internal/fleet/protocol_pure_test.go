@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"carronade/internal/testkit/assert"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,19 +16,13 @@ import (
 // all that as arguments, so a simulation decides it.
 func TestProtocolIsPure(t *testing.T) {
 	files, err := filepath.Glob("protocol*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
-	if len(files) < 5 {
-		t.Fatalf("got the files %q, want those of the protocol", files)
-	}
+	assert.Must(t, len(files) >= 5, "got the files %q, want those of the protocol", files)
 	set := token.NewFileSet()
 	for _, name := range files {
 		file, err := parser.ParseFile(set, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for _, problem := range impure(file) {
 			t.Errorf("%s: %s", set.Position(problem.at), problem.what)
 		}
@@ -52,9 +47,7 @@ func f(c chan int, d time.Duration) {
 	_ = load.Never
 }`
 	file, err := parser.ParseFile(token.NewFileSet(), "protocol.go", source, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got []string
 	for _, problem := range impure(file) {
 		got = append(got, problem.what)
@@ -63,9 +56,7 @@ func f(c chan int, d time.Duration) {
 		"imports net/http", "imports carronade/load", "uses a channel", "starts a goroutine", "uses a channel", "uses a channel", "uses a channel",
 		"calls time.After", "calls time.Now",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
 }
 
 // An impurity is what a state machine must not do.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,9 +47,7 @@ func (g *simGame) mustPlay(t *testing.T) runOutcome {
 
 func (g *simGame) want(t *testing.T, o runOutcome, s runState, reasons ...string) {
 	t.Helper()
-	if o.State != s {
-		t.Errorf("the run is %s: %q; want %s", o.State, o.Reasons, s)
-	}
+	assert.Equal(t, o.State, s, "the run: %q", o.Reasons)
 	for _, r := range reasons {
 		if !slices.ContainsFunc(o.Reasons, func(have string) bool { return strings.Contains(have, r) }) {
 			t.Errorf("the reasons are %q; want %q", o.Reasons, r)
@@ -60,9 +59,7 @@ func TestComplete(t *testing.T) {
 	g := newGoodWorld(t, 4, nil)
 	o := g.mustPlay(t)
 	g.want(t, o, stateComplete)
-	if len(o.Reasons) > 0 || o.Skew == 0 || o.Skew > 10*time.Millisecond {
-		t.Errorf("reasons %q, skew %v", o.Reasons, o.Skew)
-	}
+	assert.True(t, len(o.Reasons) <= 0 && o.Skew != 0 && o.Skew <= 10*time.Millisecond, "reasons %q, skew %v", o.Reasons, o.Skew)
 	for i, a := range o.Agents {
 		if a.State != stateComplete || a.Frames != 10 || !a.Result || a.Incarnation != g.agents[i].incarnation() || a.BoundStart == 0 || a.BoundEnd > 10*time.Millisecond || a.MinRTT < 2900*time.Microsecond {
 			t.Errorf("%+v", a)
@@ -210,9 +207,7 @@ func TestRecover(t *testing.T) {
 		if a.Frames != uint64(len(e.frames)) || a.Frames < 3 || a.Result != (i < 2) {
 			t.Errorf("%d of %d frames, %+v", a.Frames, len(e.frames), a)
 		}
-		if e.lastFired > 13*time.Second {
-			t.Errorf("agent %s fired until %v, without an operator", a.Name, e.lastFired)
-		}
+		assert.True(t, e.lastFired <= 13*time.Second, "agent %s fired until %v, without an operator", a.Name, e.lastFired)
 		if runs, _ := g.agents[i].spool.Runs(); len(runs) > 0 {
 			t.Errorf("agent %s still has the runs %q", a.Name, runs)
 		}

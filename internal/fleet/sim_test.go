@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestFleet runs agents and an operator in simulated worlds, one for each seed: with a
@@ -73,9 +74,7 @@ func TestFleet(t *testing.T) {
 		return
 	}
 	for _, want := range []string{"good: complete", "bad: complete", "worst: complete", "worst: marked", "worst: aborted", "worst: cancelled"} {
-		if ends[want] == 0 {
-			t.Errorf("no world ended as %q: %v", want, ends)
-		}
+		assert.True(t, ends[want] != 0, "no world ended as %q: %v", want, ends)
 	}
 }
 

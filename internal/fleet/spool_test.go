@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"os"
@@ -14,9 +15,7 @@ import (
 func openSpool(t *testing.T, dir string) *FileSpool {
 	t.Helper()
 	s, err := OpenSpool(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return s
 }
 
@@ -33,9 +32,7 @@ func TestSpool(t *testing.T) {
 				t.Errorf("a record of a run that is not there: %v", err)
 			}
 			for _, run := range []string{"b", "a"} {
-				if err := s.Begin(run, []byte("head of "+run)); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, s.Begin(run, []byte("head of "+run)))
 			}
 			if err := s.Begin("b", nil); !errors.Is(err, ErrSpooled) {
 				t.Errorf("a run that is there: %v", err)
@@ -45,9 +42,7 @@ func TestSpool(t *testing.T) {
 					t.Fatal(n, err)
 				}
 			}
-			if err := s.End("b", []byte("end")); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, s.End("b", []byte("end")))
 			if names, err := s.Runs(); !slices.Equal(names, []string{"a", "b"}) || err != nil {
 				t.Errorf("runs %q, %v", names, err)
 			}
@@ -84,9 +79,7 @@ func TestSpool(t *testing.T) {
 func TestSpoolTorn(t *testing.T) {
 	dir := t.TempDir()
 	s := openSpool(t, dir)
-	if err := s.Begin("run", []byte("header")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Begin("run", []byte("header")))
 	var want [][]byte
 	for i := range 4 {
 		want = append(want, fmt.Appendf(nil, "record %d", i))
@@ -94,20 +87,14 @@ func TestSpoolTorn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.End("run", []byte("end")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.End("run", []byte("end")))
 	s.Close()
 	name := filepath.Join(dir, "run", spoolFile)
 	whole, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	try := func(what string, data []byte) {
 		t.Helper()
-		if err := os.WriteFile(name, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(name, data, 0o600))
 		s := openSpool(t, dir)
 		defer s.Close()
 		got, err := s.Look("run")
@@ -173,12 +160,8 @@ func FuzzSpool(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x00hx"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "run", spoolFile), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Mkdir(filepath.Join(dir, "run"), 0o700))
+		assert.OK(t, os.WriteFile(filepath.Join(dir, "run", spoolFile), data, 0o600))
 		s := openSpool(t, dir)
 		defer s.Close()
 		got, err := s.Look("run")
@@ -199,15 +182,11 @@ func TestRemoveOlder(t *testing.T) {
 	s := openSpool(t, dir)
 	defer s.Close()
 	for _, run := range []string{"a", "b", "c"} {
-		if err := s.Begin(run, []byte("head")); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Begin(run, []byte("head")))
 	}
 	now := time.Now()
 	for _, run := range []string{"a", "c"} {
-		if err := os.Chtimes(filepath.Join(dir, run, spoolFile), now, now.Add(-2*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Chtimes(filepath.Join(dir, run, spoolFile), now, now.Add(-2*time.Hour)))
 	}
 	if removed, err := s.RemoveOlder(now.Add(-time.Hour)); err != nil || !slices.Equal(removed, []string{"a", "c"}) {
 		t.Errorf("removed %q, %v", removed, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/run"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -67,9 +68,7 @@ func (w *wire) through(t *testing.T, m *message) *message {
 	data := m.Encode()
 	w.bytes += len(data)
 	got, err := decodeMessage(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return got
 }
 
@@ -203,9 +202,7 @@ func TestTraffic(t *testing.T) {
 					kept += len(r)
 				}
 				data, err := packSnapshot(s, records)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				frames += len(data)
 				w.a.Frame(w.now, data)
 				whole.Result.Intervals = append(whole.Result.Intervals, s.Rows[0])
@@ -217,17 +214,13 @@ func TestTraffic(t *testing.T) {
 			during := (w.bytes - begin) / seconds
 			whole.Records = compress(f.records.Rest())
 			data, err := pack(&whole)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			for w.a.Ended(w.now, data, nil); !w.over; {
 				w.to(t, w.now+100*time.Millisecond)
 			}
 			rate := (w.bytes - begin) / seconds
 			t.Logf("%d bytes a second, with the result %d; frames %d, of which records take %d before they are compressed; result %d", during, rate, frames/seconds, kept/seconds, len(data))
-			if rate > most {
-				t.Errorf("%d bytes a second with the result, at most %d", rate, most)
-			}
+			assert.True(t, rate <= most, "%d bytes a second with the result, at most %d", rate, most)
 		})
 	}
 }

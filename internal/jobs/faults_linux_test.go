@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target/targettest"
 )
 
@@ -17,9 +18,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	dir := testkit.Mount(t, "4096k")
 	q := open(t, Options{Dir: filepath.Join(dir, "data")})
 	wait(t, q, submit(t, q, request("x")).ID)
-	if err := q.Close(soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, q.Close(soon(t)))
 	testkit.Seal(t, dir)
 	for _, data := range []string{filepath.Join(dir, "data"), filepath.Join(dir, "new")} {
 		if _, err := Open(t.Context(), Options{Dir: data}); !errors.Is(err, ErrReadOnly) || targettest.HintOf(err) == "" || !strings.Contains(err.Error(), data) {
@@ -57,9 +56,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	appears(t, gate+".printed")
 	free := func() {
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Remove(ballast))
 	}
 	free()
 	touch(t, gate+".free")
@@ -81,9 +78,7 @@ func TestFullDisk(t *testing.T) {
 	testkit.Fill(t, dir)
 	touch(t, gate+".end")
 	for ctx := soon(t); problems.Load() == 0; runtime.Gosched() {
-		if ctx.Err() != nil {
-			t.Fatal("the end of the job was stored on a full disk")
-		}
+		assert.OK(t, ctx.Err(), "the end of the job was stored on a full disk")
 	}
 	if got, err := q.Job(t.Context(), j.ID); err != nil || got.State != Running {
 		t.Errorf("got %+v and %v, want a running job until its end is stored", got, err)

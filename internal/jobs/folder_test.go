@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"carronade/internal/sqlitefile"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 	"carronade/target/targettest"
 )
@@ -21,9 +22,7 @@ func TestFoldersThatAreRefused(t *testing.T) {
 		return func(t *testing.T, path string) {
 			t.Helper()
 			db, err := sql.Open("sqlite", "file:"+path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer db.Close()
 			if _, err := db.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
@@ -38,29 +37,21 @@ func TestFoldersThatAreRefused(t *testing.T) {
 		{"newer", alter("PRAGMA user_version = 99"), ErrNewer},
 		{"of another program", alter("PRAGMA application_id = 7"), ErrForeign},
 		{"a text", func(t *testing.T, path string) {
-			if err := os.WriteFile(path, bytes.Repeat([]byte("dear diary "), 100), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(path, bytes.Repeat([]byte("dear diary "), 100), 0o600))
 		}, ErrForeign},
 		{"cut", func(t *testing.T, path string) {
-			if err := os.Truncate(path, 10_000); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.Truncate(path, 10_000))
 		}, ErrDamaged},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			q := open(t, Options{Dir: dir})
 			wait(t, q, submit(t, q, request("x")).ID)
-			if err := q.Close(soon(t)); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, q.Close(soon(t)))
 			path := filepath.Join(dir, "jobs.db")
 			tt.do(t, path)
 			before, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var said *target.Error
 			for range 2 { // it is not left locked
 				if _, err := Open(t.Context(), Options{Dir: dir}); !errors.Is(err, tt.want) || !errors.As(err, &said) || said.Hint == "" {
@@ -79,15 +70,11 @@ func TestMigration(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	q := open(t, Options{Dir: dir})
 	wait(t, q, submit(t, q, request("x")).ID)
-	if err := q.Close(soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, q.Close(soon(t)))
 	next := format
 	next.Steps = append(next.Steps[:len(next.Steps):len(next.Steps)], "ALTER TABLE jobs ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
 	db, err := next.Prepare(t.Context(), filepath.Join(dir, "jobs.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var stars int
 	if err := db.QueryRowContext(t.Context(), "SELECT stars FROM jobs").Scan(&stars); err != nil || stars != 3 {
 		t.Errorf("got %d and %v", stars, err)
@@ -120,25 +107,17 @@ func TestOpenFails(t *testing.T) {
 	j := submit(t, q, request("a", "drains", "until:"+gate))
 	later := submit(t, q, request("b", "note:"+gate+".ran|"))
 	until(t, q, j.ID, running)
-	if err := q.Close(soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, q.Close(soon(t)))
 	bad := filepath.Join(dir, "running", "99")
 	for _, err := range []error{os.Rename(alive(t), filepath.Join(dir, "running", "1")), os.Mkdir(bad, 0o700)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 	if _, err := Open(t.Context(), Options{Dir: dir, Parallel: 2}); err == nil || targettest.HintOf(err) == "" {
 		t.Fatalf("got %v, want an error with a hint", err)
 	}
-	if exists(gate + ".ran") {
-		t.Error("a job has run")
-	}
+	assert.True(t, !exists(gate+".ran"), "a job has run")
 	for _, name := range []string{bad, filepath.Join(dir, "running", "1")} {
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Remove(name))
 	}
 	q = open(t, Options{Dir: dir})
 	if j := wait(t, q, later.ID); j.State != Done {
@@ -156,9 +135,7 @@ func TestModes(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.True(t, err == nil, "%v", err)
 }
 
 // No jobs.db crashes the server, or keeps it from ending.
@@ -166,25 +143,17 @@ func FuzzOpen(f *testing.F) {
 	program := []string{os.Args[0]}
 	dir := f.TempDir()
 	q, err := Open(f.Context(), Options{Dir: dir, Program: program, QueuedPerUser: 4})
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	for range 3 {
 		j, _, err := q.Submit(f.Context(), request("x", "out:hello"))
 		if err == nil {
 			_, err = q.Wait(f.Context(), j.ID)
 		}
-		if err != nil {
-			f.Fatal(err)
-		}
+		assert.OK(f, err)
 	}
-	if err := q.Close(f.Context()); err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, q.Close(f.Context()))
 	whole, err := os.ReadFile(filepath.Join(dir, "jobs.db"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	f.Add(whole)
 	f.Add(whole[:len(whole)-8192])
 	f.Add(whole[:50])
@@ -196,14 +165,10 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "jobs.db"), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(filepath.Join(dir, "jobs.db"), b, 0o600))
 		q, err := Open(t.Context(), Options{Dir: dir, Program: []string{filepath.Join(dir, "no program")}})
 		if err != nil {
-			if targettest.HintOf(err) == "" {
-				t.Errorf("got %v without a hint", err)
-			}
+			assert.True(t, targettest.HintOf(err) != "", "got %v without a hint", err)
 			return
 		}
 		list, _ := q.Jobs(t.Context(), Filter{})

@@ -20,6 +20,7 @@ import (
 
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target/targettest"
 )
 
@@ -94,9 +95,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 
 	q := open(t, Options{Dir: filepath.Join(dir, "data"), Parallel: 2, KeepEnded: 1 << 20})
 	list, err := q.Jobs(t.Context(), Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	starts, ends := make(map[string]int), make(map[string]int)
 	for i := range list {
 		list[i] = wait(t, q, list[i].ID)
@@ -131,9 +130,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 			place[j.System] = at
 		}
 	}
-	if len(accepted) > 0 {
-		t.Errorf("jobs are lost: %v", accepted)
-	}
+	assert.True(t, len(accepted) <= 0, "jobs are lost: %v", accepted)
 	for k := range 2 {
 		if l := lines(t, filepath.Join(dir, fmt.Sprintf("system %d.overlap", k))); len(l) > 0 {
 			t.Errorf("two jobs of system %d ran at once: %q", k, l)
@@ -157,12 +154,8 @@ func killServer(t *testing.T, dir string, round int, first bool, delay time.Dura
 	var words bytes.Buffer
 	cmd.Stderr = &words
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	begun, read := make(chan struct{}, mostPerServer), make(chan struct{})
 	accepted := make(map[string]int64)
 	go func() {
@@ -209,9 +202,7 @@ func TestLeftover(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	// Its only job ignores the death of its server.
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|deaf|%s", roleVariable, dir, ready))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }()
 	appears(t, ready)
 	_ = cmd.Process.Kill()
@@ -222,9 +213,7 @@ func TestLeftover(t *testing.T) {
 		t.Errorf("got %+v and %v", j, err)
 	}
 	j, ahead, err := q.Submit(t.Context(), request("x", "alone:"+filepath.Join(dir, "x")))
-	if err != nil || ahead != 1 {
-		t.Errorf("got %d jobs ahead and %v, want the leftover", ahead, err)
-	}
+	assert.True(t, err == nil && ahead == 1, "got %d jobs ahead and %v, want the leftover", ahead, err)
 	if j := wait(t, q, j.ID); j.State != Done {
 		t.Errorf("got %+v", j)
 	}
@@ -238,21 +227,15 @@ func TestLeftover(t *testing.T) {
 func TestUnknownLeftover(t *testing.T) {
 	for _, content := range []string{"", "{", `{"host":"elsewhere","pid":7,"start":"1"}`, `{"pid":-1}`} {
 		path := filepath.Join(t.TempDir(), "1")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path, []byte(content), 0o600))
 		lock, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer lock.Close()
 		if ok, err := system.TryLock(lock, false); !ok || err != nil {
 			t.Skip("this system has no locks")
 		}
 		l, err := openLeftover(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer l.file.Close()
 		closing := make(chan struct{})
 		if ended, err := l.await(time.Millisecond, closing); ended || !errors.Is(err, errRemains) {
@@ -273,9 +256,7 @@ func TestUnknownLeftover(t *testing.T) {
 	}
 	// When the queue is closed, the next server has to wait.
 	l, err := openLeftover(alive(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.file.Close()
 	closing := make(chan struct{})
 	close(closing)
@@ -288,13 +269,9 @@ func TestUnknownLeftover(t *testing.T) {
 func alive(t *testing.T) string {
 	t.Helper()
 	b, err := json.Marshal(system.Self())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	path := filepath.Join(t.TempDir(), "1")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, b, 0o600))
 	return path
 }
 
@@ -315,12 +292,8 @@ func TestInUse(t *testing.T) {
 	dir = t.TempDir()
 	id, ok := system.Identify(os.Getppid())
 	b, err := json.Marshal(holder{Identity: id, Machine: "here"})
-	if err != nil || !ok {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "lock"), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err == nil && ok, "%v", err)
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "lock"), b, 0o600))
 	if _, err := Open(t.Context(), Options{Dir: dir}); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "on here") {
 		t.Errorf("got %v, want %v", err, ErrInUse)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/target/targettest"
 )
 
@@ -179,18 +180,14 @@ func request(system string, steps ...string) Request {
 func submit(t *testing.T, q *Queue, r Request) Job {
 	t.Helper()
 	j, _, err := q.Submit(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return j
 }
 
 func wait(t *testing.T, q *Queue, id int64) Job {
 	t.Helper()
 	j, err := q.Wait(soon(t), id)
-	if err != nil {
-		t.Fatalf("job %d: %v", id, err)
-	}
+	assert.OK(t, err, "job %d", id)
 	return j
 }
 
@@ -200,9 +197,7 @@ func until(t *testing.T, q *Queue, id int64, wanted func(j Job) bool) Job {
 	for ctx := soon(t); ; {
 		changed := q.Changed()
 		j, err := q.Job(ctx, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if wanted(j) {
 			return j
 		}
@@ -222,9 +217,7 @@ func printed(t *testing.T, q *Queue, id int64, line string) {
 	ctx, stop := context.WithCancel(soon(t))
 	defer stop()
 	err := q.Output(ctx, id, true, &seeker{want: line})
-	if !errors.Is(err, errSeen) {
-		t.Fatalf("job %d did not print %q: %v", id, line, err)
-	}
+	assert.Must(t, errors.Is(err, errSeen), "job %d did not print %q: %v", id, line, err)
 }
 
 var errSeen = errors.New("seen")
@@ -246,9 +239,7 @@ func (s *seeker) Write(p []byte) (int, error) {
 func outputOf(t *testing.T, q *Queue, id int64, follow bool) string {
 	t.Helper()
 	var b strings.Builder
-	if err := q.Output(soon(t), id, follow, &b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, q.Output(soon(t), id, follow, &b))
 	return b.String()
 }
 
@@ -256,25 +247,19 @@ func outputOf(t *testing.T, q *Queue, id int64, follow bool) string {
 func appears(t *testing.T, path string) {
 	t.Helper()
 	for ctx := soon(t); !exists(path); runtime.Gosched() {
-		if ctx.Err() != nil {
-			t.Fatalf("%s does not appear", path)
-		}
+		assert.OK(t, ctx.Err(), "%s does not appear", path)
 	}
 }
 
 // touch makes a file, for which a job waits.
 func touch(t *testing.T, path string) {
 	t.Helper()
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, nil, 0o600))
 }
 
 func lines(t *testing.T, path string) []string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
-	}
+	assert.Must(t, err == nil || errors.Is(err, os.ErrNotExist), "%v", err)
 	return strings.FieldsFunc(string(b), func(r rune) bool { return r == '\n' })
 }

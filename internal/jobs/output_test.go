@@ -15,15 +15,14 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // newOutput makes an output for tests.
 func newOutput(t *testing.T, limit int64) *output {
 	t.Helper()
 	o, err := createOutput(filepath.Join(t.TempDir(), "1.log"), limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(o.release)
 	return o
 }
@@ -41,9 +40,7 @@ func checkNumbered(t *testing.T, text string, last int) (gone int) {
 	for l := range strings.Lines(text) {
 		if m := removed.FindStringSubmatch(strings.TrimSuffix(l, "\n")); m != nil {
 			n, err := strconv.Atoi(strings.ReplaceAll(m[1], ",", ""))
-			if err != nil || n%width != 0 {
-				t.Fatalf("%q is not a number of whole lines", l)
-			}
+			assert.Must(t, err == nil && n%width == 0, "%q is not a number of whole lines", l)
 			gone += n
 			next += n / width
 			continue
@@ -53,9 +50,7 @@ func checkNumbered(t *testing.T, text string, last int) (gone int) {
 		}
 		next++
 	}
-	if next != last+1 {
-		t.Fatalf("got the lines before %d, want %d", next, last+1)
-	}
+	assert.Must(t, next == last+1, "got the lines before %d, want %d", next, last+1)
 	return gone
 }
 
@@ -68,14 +63,10 @@ func TestOutputIsBounded(t *testing.T) {
 	for i := range last + 1 {
 		all += len(numbered(i))
 		o.add([]byte(numbered(i)))
-		if o.size > limit {
-			t.Fatalf("the file has %d bytes, want %d at most", o.size, limit)
-		}
+		assert.Must(t, o.size <= limit, "the file has %d bytes, want %d at most", o.size, limit)
 		if i%1000 == 0 || i == last {
 			b, err := os.ReadFile(o.file.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			gone := checkNumbered(t, string(b), i)
 			if kept := all - gone; kept < min(all, limit/2) {
 				t.Errorf("%d bytes are kept of %d", kept, all)
@@ -87,9 +78,7 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 	o.finish()
 	var b bytes.Buffer
-	if err := o.copyTo(t.Context(), &b, true); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, o.copyTo(t.Context(), &b, true))
 	checkNumbered(t, b.String(), last)
 }
 
@@ -104,13 +93,9 @@ func TestOutputWithoutLines(t *testing.T) {
 		}
 		for range pieces {
 			o.add(bytes.Repeat([]byte("x"), size))
-			if o.size > limit {
-				t.Fatalf("the file has %d bytes after writes of %d, want %d at most", o.size, size, limit)
-			}
+			assert.Must(t, o.size <= limit, "the file has %d bytes after writes of %d, want %d at most", o.size, size, limit)
 		}
-		if o.end() != int64(pieces*size) {
-			t.Errorf("got %d bytes in all, want %d", o.end(), pieces*size)
-		}
+		assert.Equal(t, o.end(), int64(pieces*size), "bytes in all", pieces*size)
 	}
 }
 
@@ -181,21 +166,13 @@ func FuzzOutput(f *testing.F) {
 		}
 		o.finish()
 		var b bytes.Buffer
-		if err := o.copyTo(t.Context(), &b, true); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, o.copyTo(t.Context(), &b, true))
 		file, err := os.ReadFile(o.file.Name())
-		if err != nil || !bytes.Equal(file, b.Bytes()) {
-			t.Fatalf("a reader gets other text than the file has: %v", err)
-		}
-		if len(file) > leastOutput {
-			t.Errorf("the file has %d bytes", len(file))
-		}
+		assert.Must(t, err == nil && bytes.Equal(file, b.Bytes()), "a reader gets other text than the file has: %v", err)
+		assert.True(t, len(file) <= leastOutput, "the file has %d bytes", len(file))
 		if o.cut > 0 {
 			want := append(append(bytes.Clone(all[:o.head]), missing(o.cut)...), all[o.head+o.cut:]...)
-			if !bytes.Equal(file, want) {
-				t.Error("the file has other text than was written")
-			}
+			assert.True(t, bytes.Equal(file, want), "the file has other text than was written")
 		} else if !bytes.Equal(file, all) {
 			t.Error("the file has other text than was written")
 		}
@@ -222,9 +199,7 @@ func TestFollow(t *testing.T) {
 			<-release
 			return len(p), nil
 		}))
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 	})
 	texts := make([]bytes.Buffer, 3)
 	for i := range texts {
@@ -275,23 +250,15 @@ func TestOutputSoFar(t *testing.T) {
 	runs := submit(t, q, request("x", "out:one", "err:two", "out:three", "until:"+gate, "out:four"))
 	queued := submit(t, q, request("x", "out:later"))
 	printed(t, q, runs.ID, "three")
-	if got := outputOf(t, q, runs.ID, false); got != "one\ntwo\nthree\n" {
-		t.Errorf("got %q", got)
-	}
-	if got := outputOf(t, q, queued.ID, false); got != "" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, outputOf(t, q, runs.ID, false), "one\ntwo\nthree\n")
+	assert.Equal(t, outputOf(t, q, queued.ID, false), "")
 	if err := q.Cancel(t.Context(), queued.ID); err != nil {
 		t.Error(err)
 	}
-	if got := outputOf(t, q, queued.ID, true); got != "" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, outputOf(t, q, queued.ID, true), "")
 	touch(t, gate)
 	wait(t, q, runs.ID)
-	if got := outputOf(t, q, runs.ID, false); got != "one\ntwo\nthree\nfour\n" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, outputOf(t, q, runs.ID, false), "one\ntwo\nthree\nfour\n")
 	if err := q.Output(t.Context(), 9, false, io.Discard); !errors.Is(err, ErrNoJob) {
 		t.Errorf("got %v, want %v", err, ErrNoJob)
 	}

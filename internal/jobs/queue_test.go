@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target/targettest"
 )
 
@@ -50,9 +51,7 @@ func TestStates(t *testing.T) {
 		if diff := cmp.Diff(got, stored); diff != "" || err != nil {
 			t.Errorf("stored otherwise (%v):\n%s", err, diff)
 		}
-		if exists(q.folder.running(j.ID)) {
-			t.Error("a file for the running process was left")
-		}
+		assert.True(t, !exists(q.folder.running(j.ID)), "a file for the running process was left")
 	}
 }
 
@@ -67,17 +66,13 @@ func TestRequest(t *testing.T) {
 	}
 	j := submit(t, q, r)
 	got := wait(t, q, j.ID)
-	if !reflect.DeepEqual(got.Request, r) {
-		t.Errorf("got %+v, want %+v", got.Request, r)
-	}
+	assert.True(t, reflect.DeepEqual(got.Request, r), "got %+v, want %+v", got.Request, r)
 	if out, want := outputOf(t, q, j.ID, false), "\ntwo\nlines \xff\n"+dir+"\nb=c\n\n"; out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
 	j = submit(t, q, request("", "folder"))
 	wait(t, q, j.ID)
-	if out := outputOf(t, q, j.ID, false); out != q.folder.path("files")+"\n" {
-		t.Errorf("got the folder %q", out)
-	}
+	assert.Equal(t, outputOf(t, q, j.ID, false), q.folder.path("files")+"\n", "got the folder")
 }
 
 func TestInvalidRequests(t *testing.T) {
@@ -129,9 +124,7 @@ func TestPlaces(t *testing.T) {
 	for i, system := range []string{"a", "a", "b", "c", "a"} {
 		wait1.System = system
 		j, ahead, err := q.Submit(t.Context(), wait1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if want := []int{0, 1, 0, 1, 2}[i]; ahead != want {
 			t.Errorf("job %d: got %d jobs ahead, want %d", j.ID, ahead, want)
 		}
@@ -147,9 +140,7 @@ func TestPlaces(t *testing.T) {
 	var before time.Time
 	for _, id := range []int64{ids[0], ids[1], ids[4]} {
 		j := wait(t, q, id)
-		if j.Started.Before(before) {
-			t.Errorf("job %d started before the one ahead of it ended", id)
-		}
+		assert.True(t, !j.Started.Before(before), "job %d started before the one ahead of it ended", id)
 		before = j.Ended
 	}
 	wait(t, q, ids[3])
@@ -189,9 +180,7 @@ func TestOverlappingSystems(t *testing.T) {
 	for i, system := range []string{"k://a,b", "k://b,c", "k://c,d", "k://d", "x://a,b", "k://ab"} {
 		r := request(system, "out:up", "until:"+gate)
 		j, ahead, err := q.Submit(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if want := []int{0, 1, 1, 1, 0, 0}[i]; ahead != want {
 			t.Errorf("%s: got %d jobs ahead, want %d", system, ahead, want)
 		}
@@ -207,9 +196,7 @@ func TestOverlappingSystems(t *testing.T) {
 	var before Job
 	for _, id := range ids[:4] { // each waits for the one before it, also the last: it is younger
 		j := wait(t, q, id)
-		if j.Started.Before(before.Ended) {
-			t.Errorf("job %d started before job %d ended", j.ID, before.ID)
-		}
+		assert.True(t, !j.Started.Before(before.Ended), "job %d started before job %d ended", j.ID, before.ID)
 		before = j
 	}
 }
@@ -226,9 +213,7 @@ func TestOldestFirst(t *testing.T) {
 	var before time.Time
 	for id := range int64(7) {
 		j := wait(t, q, id+1)
-		if j.Started.Before(before) {
-			t.Errorf("job %d started before an older one", j.ID)
-		}
+		assert.True(t, !j.Started.Before(before), "job %d started before an older one", j.ID)
 		before = j.Started
 	}
 }
@@ -258,19 +243,13 @@ func TestThousandJobs(t *testing.T) {
 	work.Wait()
 	wait(t, q, 2*each)
 	list, err := q.Jobs(t.Context(), Filter{})
-	if err != nil || len(list) != 2*each {
-		t.Fatalf("got %d jobs and %v", len(list), err)
-	}
+	assert.Must(t, err == nil && len(list) == 2*each, "got %d jobs and %v", len(list), err)
 	var want []string
 	for _, j := range list {
-		if j.State != Done {
-			t.Errorf("got %+v", j)
-		}
+		assert.Equal(t, j.State, Done, "got %+v", j)
 		want = append(want, j.Args[0])
 	}
-	if diff := cmp.Diff(want, lines(t, filepath.Join(dir, "ran"))); diff != "" {
-		t.Errorf("ran in another order:\n%s", diff)
-	}
+	assert.Same(t, lines(t, filepath.Join(dir, "ran")), want, "ran in another order")
 	if l := lines(t, filepath.Join(dir, "overlaps")); len(l) > 0 {
 		t.Errorf("%d times two ran at once", len(l))
 	}
@@ -298,9 +277,7 @@ func TestCancel(t *testing.T) {
 	if j := wait(t, q, first.ID); j.State != Cancelled || j.Exit != 130 || j.Reason != "cancelled while it ran" {
 		t.Errorf("got %+v", j)
 	}
-	if out := outputOf(t, q, first.ID, false); out != "up\ndraining\n" {
-		t.Errorf("got %q: it did not drain", out)
-	}
+	assert.Equal(t, outputOf(t, q, first.ID, false), "up\ndraining\n", "it did not drain")
 	if j := wait(t, q, third.ID); j.State != Done || j.Exit != 4 {
 		t.Errorf("got %+v", j)
 	}
@@ -425,9 +402,7 @@ func TestKept(t *testing.T) {
 			t.Errorf("%v\n%s", err, diff)
 		}
 		entries, _ := os.ReadDir(q.folder.path("output"))
-		if len(entries) != len(want) {
-			t.Errorf("got %v, want the output of %v", entries, want)
-		}
+		assert.Equal(t, len(entries), len(want), "got %v, want the output of %v", entries, want)
 	}
 	check(4, 5)
 	if err := q.Output(t.Context(), 3, true, io.Discard); !errors.Is(err, ErrNoJob) {
@@ -461,9 +436,7 @@ func TestClose(t *testing.T) {
 	ended := make(chan Job, 1)
 	go func() {
 		j, err := q.Wait(soon(t), deaf.ID)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 		ended <- j
 	}()
 	followed := make(chan error, 1)
@@ -491,9 +464,7 @@ func TestClose(t *testing.T) {
 		"Cancel": q.Cancel(t.Context(), queued.ID),
 		"Output": q.Output(t.Context(), drains.ID, true, io.Discard),
 	} {
-		if !errors.Is(err, ErrClosed) {
-			t.Errorf("%s: got %v, want %v", name, err, ErrClosed)
-		}
+		assert.True(t, errors.Is(err, ErrClosed), "%s: got %v, want %v", name, err, ErrClosed)
 	}
 
 	touch(t, gate)
@@ -504,9 +475,7 @@ func TestClose(t *testing.T) {
 	if j := wait(t, q, drains.ID); j.State != Interrupted || j.Exit != 130 || j.Reason != "the server was stopped while it ran" {
 		t.Errorf("got %+v", j)
 	}
-	if out := outputOf(t, q, drains.ID, false); out != "up\ndraining\n" {
-		t.Errorf("got %q: it did not drain", out)
-	}
+	assert.Equal(t, outputOf(t, q, drains.ID, false), "up\ndraining\n", "it did not drain")
 }
 
 // A job that was cancelled before Close is not interrupted again: it would end
@@ -516,13 +485,9 @@ func TestCloseAfterCancel(t *testing.T) {
 	q := open(t, Options{Dir: dir})
 	j := submit(t, q, request("a", "late:300", "out:up", "until:never"))
 	printed(t, q, j.ID, "up")
-	if err := q.Cancel(t.Context(), j.ID); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, q.Cancel(t.Context(), j.ID))
 	printed(t, q, j.ID, "draining")
-	if err := q.Close(soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, q.Close(soon(t)))
 	q = open(t, Options{Dir: dir})
 	if j := wait(t, q, j.ID); j.State != Cancelled || j.Exit != 130 {
 		t.Errorf("got %+v", j)
@@ -555,9 +520,7 @@ func TestFrames(t *testing.T) {
 	got := make(map[int64]string)
 	q := open(t, Options{Frames: func(id int64, r io.Reader) {
 		b, err := io.ReadAll(r)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 		mu.Lock()
 		got[id] = string(b)
 		mu.Unlock()
@@ -568,13 +531,9 @@ func TestFrames(t *testing.T) {
 	wait(t, q, submit(t, q, request("x")).ID)
 	mu.Lock()
 	defer mu.Unlock()
-	if diff := cmp.Diff(map[int64]string{1: "one two", 2: ""}, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, got, map[int64]string{1: "one two", 2: ""})
 	q = open(t, Options{})
 	j := submit(t, q, request("x", "env:"+FramesVariable))
 	wait(t, q, j.ID)
-	if out := outputOf(t, q, j.ID, false); out != "\n" {
-		t.Errorf("got %q, want no variable for frames", out)
-	}
+	assert.Equal(t, outputOf(t, q, j.ID, false), "\n")
 }

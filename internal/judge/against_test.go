@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // With a baseline the newest revision is compared with exactly its reports: not
@@ -62,16 +63,12 @@ func TestAgainst(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := Verify(tt.rows, VerifyOptions{SameSystem: tt.same, Against: &Baseline{Name: "them", Rows: tt.baseline}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if len(v.Groups) != 1 || v.Verdict != tt.verdict {
 				t.Errorf("got %d groups and %q, want 1 and %q", len(v.Groups), v.Verdict, tt.verdict)
 			}
 			var b bytes.Buffer
-			if err := v.Text(&b, layout.Style{}); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, v.Text(&b, layout.Style{}))
 			if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, strings.Join(strings.Fields(tt.says), " ")) || !strings.HasPrefix(text, "verify against them ") {
 				t.Errorf("got\n%s\nwant %q in it", b.String(), tt.says)
 			}

@@ -4,9 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // Settings that brokers do not have and settings that are not known are
@@ -79,16 +78,12 @@ func TestBrokersThatDoNotDescribe(t *testing.T) {
 				if f.Severe {
 					text = "!" + text
 				}
-				if f.About != "servers" {
-					t.Errorf("got a finding about %s: %s", f.About, f.Text)
-				}
+				assert.Equal(t, f.About, "servers", "got a finding about: %s", f.Text)
 				got = append(got, text)
 			}
 			slices.Sort(got)
 			slices.Sort(tt.want)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/stats"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // ceilings are searches with these lower ends whose intervals are of one width.
@@ -48,9 +49,7 @@ func TestCompareCeilings(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j := CompareCeilings(tt.base, tt.candidate, DefaultEffect, stats.Defaults)
-			if j.Verdict != tt.want || !strings.Contains(j.Why, tt.why) {
-				t.Errorf("got %s, %q, want %s", j.Verdict, j.Why, tt.want)
-			}
+			assert.True(t, j.Verdict == tt.want && strings.Contains(j.Why, tt.why), "got %s, %q, want %s", j.Verdict, j.Why, tt.want)
 			if j.Base.Median != nil && *j.Base.Median != tt.base[len(tt.base)/2].Holds && len(tt.base)%2 == 1 {
 				t.Errorf("got %v before, want the median of the lower ends", *j.Base.Median)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // TestCollateAhead: with too few repetitions for a test, a row is marked as ahead
@@ -111,9 +112,7 @@ func TestCollateAheadForms(t *testing.T) {
 	write := func(form func(*bytes.Buffer) error) string {
 		t.Helper()
 		var b bytes.Buffer
-		if err := form(&b); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, form(&b))
 		return b.String()
 	}
 	if text := write(func(b *bytes.Buffer) error { return c.Text(b, layout.Style{}, 0) }); !strings.Contains(text, " 75 k/s^ ") || !strings.Contains(text, "  ^ ahead, unproven: ") {
@@ -126,16 +125,12 @@ func TestCollateAheadForms(t *testing.T) {
 		t.Errorf("as Markdown:\n%s", text)
 	}
 	all, err := csv.NewReader(strings.NewReader(write(func(b *bytes.Buffer) error { return c.CSV(b) }))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if i := slices.Index(all[0], "ahead"); i != len(all[0])-1 || all[1][i] != "" || all[2][i] != "throughput" {
 		t.Errorf("as CSV: %q", all)
 	}
 	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got struct {
 		Groups []struct {
 			Rows []struct {
@@ -143,9 +138,7 @@ func TestCollateAheadForms(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(text, &got))
 	if m := got.Groups[0].Rows[1].Measured["throughput"]; m.Ahead == nil || !*m.Ahead || m.Best == nil || *m.Best {
 		t.Errorf("as JSON: %s", text)
 	}

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -59,9 +58,7 @@ func withClients(rows []store.Row, clients func(concurrency float64) float64) (o
 func collated(t *testing.T, rows []store.Row, words ...string) *Collation {
 	t.Helper()
 	c, err := tryCollate(rows, words...)
-	if err != nil {
-		t.Fatalf("collate %s: %v", strings.Join(words, " "), err)
-	}
+	assert.OK(t, err, "collate %s", strings.Join(words, " "))
 	return c
 }
 
@@ -207,9 +204,7 @@ func TestCollate(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := shape(collated(t, tt.rows, tt.words...)); got != tt.want {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
+			assert.Equal(t, shape(collated(t, tt.rows, tt.words...)), tt.want)
 		})
 	}
 }
@@ -232,9 +227,7 @@ func TestCollateKeepsApart(t *testing.T) {
 			row("a", start, fields{"flag.x": "1", "revision": "aa", "target.topic.partitions": 3.0}),
 			row("b", start.Add(time.Minute), fields{"flag.x": "2", "revision": "aa", "target.topic.partitions": 3.0}, tt.differ),
 		}
-		if got := shape(collated(t, rows, "x", "--all")); got != "2: b | 1: a" {
-			t.Errorf("%s: got %s, want two groups", tt.name, got)
-		}
+		assert.Equal(t, shape(collated(t, rows, "x", "--all")), "2: b | 1: a", "%s", tt.name)
 		if got := collated(t, rows, "x"); len(got.Groups) != 0 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "no two of 2 reports differ only in x: the closest, b and a, also differ in ") {
 			t.Errorf("%s: got %d groups and the notes %q", tt.name, len(got.Groups), got.Notes)
 		}
@@ -244,12 +237,8 @@ func TestCollateKeepsApart(t *testing.T) {
 		row("a", start, fields{"flag.x": "1", "label.who": "me"}),
 		row("b", start.Add(time.Minute), fields{"flag.x": "2", "label.who": "you"}),
 	}
-	if got := shape(collated(t, rows, "x")); got != "1: a, 2: b" {
-		t.Errorf("another label: got %s, want one group", got)
-	}
-	if got := shape(collated(t, rows, "who", "x=1", "--all")); got != "me: a" {
-		t.Errorf("by a label: got %s", got)
-	}
+	assert.Equal(t, shape(collated(t, rows, "x")), "1: a, 2: b", "another label")
+	assert.Equal(t, shape(collated(t, rows, "who", "x=1", "--all")), "me: a", "by a label")
 }
 
 // TestCollateFollows: settings that follow from VAR may differ within a group,
@@ -272,17 +261,13 @@ func TestCollateFollows(t *testing.T) {
 	// One value of VAR has two of them: the setting follows from something
 	// else.
 	other := derived(row("other", at(2), fields{"spans": 1.0, "flag.n": "1"}), 40)
-	if got := shape(collated(t, []store.Row{one, ten, other}, "n", "--all")); got != "1: other | 10: ten | 1: one" {
-		t.Errorf("got %s, want it in a separate group", got)
-	}
+	assert.Equal(t, shape(collated(t, []store.Row{one, ten, other}, "n", "--all")), "1: other | 10: ten | 1: one")
 	// The way a topic is created decides its partitions.
 	topics := []store.Row{
 		row("three", at(0), fields{"target.topic.partitions": 3.0, "target": "kafka://h:1/three"}),
 		row("many", at(1), fields{"target.topic.partitions": 15.0, "target": "kafka://h:1/many"}),
 	}
-	if got := shape(collated(t, topics, "target.topic.partitions")); got != "3: three, 15: many" {
-		t.Errorf("by partitions: got %s", got)
-	}
+	assert.Equal(t, shape(collated(t, topics, "target.topic.partitions")), "3: three, 15: many", "by partitions")
 }
 
 func TestCollateRevisions(t *testing.T) {
@@ -304,9 +289,7 @@ func TestCollateRevisions(t *testing.T) {
 		{"revisions stay on their branches", []string{"revision", "--sort=revision_date"}, "cc: pr-new, dd: pr-old | bb: main-new, aa: main-old"},
 	} {
 		c := collated(t, rows, tt.words...)
-		if got := shape(c); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
-		}
+		assert.Equal(t, shape(c), tt.want, "%s", tt.name)
 	}
 	if c := collated(t, rows, "branch"); c.Groups[0].Rows[0].Older != 1 {
 		t.Errorf("%d reports of older revisions, want 1", c.Groups[0].Rows[0].Older)
@@ -341,9 +324,7 @@ func TestCollateBest(t *testing.T) {
 		{"a fifth more, five times", sides(5, 1.2), nil},
 		{"once", sides(1, 2), nil},
 	} {
-		if diff := cmp.Diff(tt.want, best(tt.rows)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		assert.Same(t, best(tt.rows), tt.want, "%s", tt.name)
 	}
 	// Lower bounds do not keep a time from being the best unless they might
 	// decide it.

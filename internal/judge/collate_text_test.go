@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/layout"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // A table that is too wide for a terminal is split into several, each of which
@@ -24,9 +23,7 @@ func TestCollateFitsItsTerminal(t *testing.T) {
 	rows[3] = runs(2, "b", 3, 60e3, 0.012, 0.02, fields{"flag." + variable: "true"})[0]
 	for _, columns := range []int{0, 40, 80, 200} {
 		var b bytes.Buffer
-		if err := collated(t, rows, variable).Text(&b, layout.Style{ASCII: true}, columns); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, collated(t, rows, variable).Text(&b, layout.Style{ASCII: true}, columns))
 		text := b.String()
 		var heads []string
 		for line := range strings.Lines(text) {
@@ -43,9 +40,7 @@ func TestCollateFitsItsTerminal(t *testing.T) {
 		} else if narrow && slices.ContainsFunc(heads, func(h string) bool { return !strings.HasPrefix(h, variable[:10]) }) {
 			t.Errorf("not all tables begin with VAR: %q", heads)
 		}
-		if !strings.Contains(text, "b2 !2") {
-			t.Errorf("the text does not say that two of three are untrusted:\n%s", text)
-		}
+		assert.True(t, strings.Contains(text, "b2 !2"), "the text does not say that two of three are untrusted:\n%s", text)
 	}
 }
 
@@ -71,18 +66,12 @@ bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s     174 ms      
 
 func TestCollateText(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, heyAPMReports(tracing, false), tracing, "branch=trace-apm-server").Text(&b, layout.Style{}, 0); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(heyAPMTable, b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.OK(t, collated(t, heyAPMReports(tracing, false), tracing, "branch=trace-apm-server").Text(&b, layout.Style{}, 0))
+	assert.Same(t, b.String(), heyAPMTable)
 	both := func(style layout.Style) string {
 		rows := append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...)
 		var b bytes.Buffer
-		if err := collated(t, rows, "x").Text(&b, style, 0); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, collated(t, rows, "x").Text(&b, style, 0))
 		return b.String()
 	}
 	if text := both(layout.Style{ASCII: true}); strings.ContainsRune(text, '\u00b1') || !strings.Contains(text, "+-") || strings.Contains(text, "\x1b") {
@@ -124,9 +113,7 @@ func TestCollateFlags(t *testing.T) {
 		t.Errorf("the last columns:\n%s", b.String())
 	}
 	b.Reset()
-	if err := collated(t, heyAPMReports(tracing, false), "concurrency", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, collated(t, heyAPMReports(tracing, false), "concurrency", "-n=1").Text(&b, layout.Style{}, 0))
 	if text := b.String(); strings.Contains(text, "flags") || !strings.Contains(text, tracing+" true") {
 		t.Errorf("flags that do not differ:\n%s", text)
 	}
@@ -157,9 +144,7 @@ func TestCollateNothingToCompare(t *testing.T) {
 		"markdown": func(c *Collation, b *bytes.Buffer) error { return c.Markdown(b) },
 	} {
 		var b bytes.Buffer
-		if err := write(collated(t, rows, "acks"), &b); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, write(collated(t, rows, "acks"), &b))
 		if text := strings.Join(strings.Fields(b.String()), " "); !strings.HasSuffix(text, want) || strings.Count(b.String(), "\n") > 4 {
 			t.Errorf("%s: got\n%s\nwant only: %s", form, b.String(), want)
 		}
@@ -185,22 +170,16 @@ func TestCollateNamesRowsAndFacts(t *testing.T) {
 		rows = append(rows, row("n"+x, at.Add(time.Minute), fields{"flag.x": x, "kind": "null", "target": "null://", "acks": nil, "rate": nil}))
 	}
 	var b bytes.Buffer
-	if err := collated(t, rows, "x").Text(&b, layout.Style{}, 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, collated(t, rows, "x").Text(&b, layout.Style{}, 0))
 	text := b.String()
 	for part, n := range map[string]int{
 		"retention.ms of-a": 1, "retention.ms of-b": 1, "target kafka://h:9092/a": 2, "cleanup.policy": 0, "partitions": 0,
 		"started           rate  acks  throughput": 4, "  7k/s     1 ": 8, "rate 7k/s": 0, "started           throughput": 1,
 	} {
-		if got := strings.Count(text, part); got != n {
-			t.Errorf("%q is there %d times, want %d:\n%s", part, got, n, text)
-		}
+		assert.Equal(t, strings.Count(text, part), n, "%q is there times:\n%s", part, text)
 	}
 	b.Reset()
-	if err := collated(t, rows, "x").CSV(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, collated(t, rows, "x").CSV(&b))
 	if head, _, _ := strings.Cut(b.String(), "\n"); !strings.HasPrefix(head, "group,acks,for,rate,target,target.topic.settings.retention.ms,x,reports,report_id") {
 		t.Errorf("the CSV begins with %s", head)
 	}
@@ -210,9 +189,7 @@ func TestCollateMarkdown(t *testing.T) {
 	rows := append(runs(1, "a", 8, 50e3, 0.012, 0.0001, fields{"flag.x": "a|b"}), runs(2, "b", 8, 60e3, 0.012, 0.0001, fields{"flag.x": "c"})...)
 	var b bytes.Buffer
 	cut := runs(3, "cut", 1, 50e3, 0.012, 0.0001, fields{"flag.x": "c", "partial": true, "stopped": "interrupted"})
-	if err := collated(t, append(rows, cut...), "x").Markdown(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, collated(t, append(rows, cut...), "x").Markdown(&b))
 	const want = "### collate x\n\nfor `30s`\n\n" + `| report id | started | runs | rate | acks | throughput | response p50 | p99 | p99.9 | max rss | cpu | effic | x |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 | a7 | 2026-10-01 02:07 | 8 | 50k/s | all | 50 k/s `
@@ -228,13 +205,9 @@ func TestCollateMarkdown(t *testing.T) {
 
 func TestCollateCSV(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, heyAPMReports(tracing, true), "branch", "branch=trace-apm-server").CSV(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, collated(t, heyAPMReports(tracing, true), "branch", "branch=trace-apm-server").CSV(&b))
 	all, err := csv.NewReader(&b).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if len(all) != 9 { // a head, four groups of two
 		t.Fatalf("%d lines, want 9", len(all))
 	}
@@ -249,29 +222,19 @@ func TestCollateCSV(t *testing.T) {
 		"group": "1", "concurrency": "20", "branch": "trace-apm-server", "reports": "1", "report_id": "958l1oly", "revision": "c961d664fbe5",
 		"revision_date": "2018-05-18T10:21:00Z", "flags": tracing + "=true", "throughput": "349.6", "throughput_spread": "", "efficiency": "0.564", "best": "",
 	} {
-		if got := at(1, name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		assert.Equal(t, at(1, name), want, "%s", name)
 	}
-	if got := spreadsheetSafe("=cmd()"); got != "'=cmd()" {
-		t.Errorf("a formula is written as %q", got)
-	}
-	if got := spreadsheetSafe("-1.5"); got != "-1.5" {
-		t.Errorf("a number is written as %q", got)
-	}
+	assert.Equal(t, spreadsheetSafe("=cmd()"), "'=cmd()", "a formula is written as")
+	assert.Equal(t, spreadsheetSafe("-1.5"), "-1.5", "a number is written as")
 }
 
 // Every format marks lower bounds.
 func TestCollateCSVOfLowerBounds(t *testing.T) {
 	var b bytes.Buffer
 	rows := append(bounded(runs(1, "a", 3, 50e3, 0.012, 0.02, fields{"flag.x": "1"})), runs(2, "b", 3, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...)
-	if err := collated(t, rows, "x").CSV(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, collated(t, rows, "x").CSV(&b))
 	all, err := csv.NewReader(&b).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	last := len(all[0]) - 3 // after it come the number of noisy runs, and what is ahead
 	if all[0][last] != "at_least" || all[1][last] != "response_p99" || all[2][last] != "" {
 		t.Errorf("got %q, %q, %q", all[0][last], all[1][last], all[2][last])
@@ -281,9 +244,7 @@ func TestCollateCSVOfLowerBounds(t *testing.T) {
 func TestCollateJSON(t *testing.T) {
 	c := collated(t, append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...), "x")
 	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got struct {
 		Schema   string
 		Variable string
@@ -302,9 +263,7 @@ func TestCollateJSON(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(text, &got))
 	if got.Schema != CollateSchema || got.Variable != "flag.x" || len(got.Groups) != 1 || len(got.Groups[0].Rows) != 2 || len(got.Groups[0].Equal) == 0 {
 		t.Fatalf("got %+v", got)
 	}
@@ -359,29 +318,19 @@ func TestCollateFields(t *testing.T) {
 		var few []store.Row
 		for i := range rows {
 			b, err := rows[i].MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			r, err := d.Row(b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if first.Match(&r) {
 				few = append(few, r)
 			}
 		}
-		if len(first) > 0 && len(few) == len(rows) {
-			t.Errorf("%v: the store could apply no filter", words)
-		}
+		assert.True(t, len(first) <= 0 || len(few) != len(rows), "%v: the store could apply no filter", words)
 		text := func(rows []store.Row) string {
 			var b bytes.Buffer
-			if err := collated(t, rows, words...).Text(&b, layout.Style{}, 0); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, collated(t, rows, words...).Text(&b, layout.Style{}, 0))
 			return b.String()
 		}
-		if diff := cmp.Diff(text(rows), text(few)); diff != "" {
-			t.Errorf("%v (-all fields +requested fields):\n%s", words, diff)
-		}
+		assert.Same(t, text(few), text(rows), "%v (-all fields +requested fields)", words)
 	}
 }

@@ -11,11 +11,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/layout"
 	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // verdicts are those of the primary rows.
@@ -171,17 +170,11 @@ func TestCompare(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := Compare(tt.base, tt.candidate, tt.o)
 			if err != nil || tt.err != "" {
-				if err == nil || err.Error() != tt.err {
-					t.Fatalf("got %v, want %q", err, tt.err)
-				}
+				assert.Must(t, err != nil && err.Error() == tt.err, "got %v, want %q", err, tt.err)
 				return
 			}
-			if diff := cmp.Diff(tt.want, verdicts(c)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-			if c.Verdict != tt.verdict {
-				t.Errorf("verdict: got %q, want %q", c.Verdict, tt.verdict)
-			}
+			assert.Same(t, verdicts(c), tt.want)
+			assert.Equal(t, c.Verdict, tt.verdict, "verdict")
 			checkPage(t, c.Text)
 			checkJSON(t, c)
 		})
@@ -205,9 +198,7 @@ func TestFindingsCountRuns(t *testing.T) {
 		for _, f := range findings(tt.base, candidate) {
 			got = append(got, f.Text)
 		}
-		if len(got) != 1 || got[0] != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
+		assert.True(t, len(got) == 1 && got[0] == tt.want, "got %q, want %q", got, tt.want)
 	}
 }
 
@@ -283,9 +274,7 @@ func TestFindings(t *testing.T) {
 				}
 				got = append(got, s)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -295,9 +284,7 @@ func TestAttachmentsDiffer(t *testing.T) {
 	one, other := fields{"attachment.server.properties": "#1"}, fields{"attachment.server.properties": "#2"}
 	got := between(runs(1, "a", 6, 1, 1, 0.01, one), runs(2, "b", 6, 1, 1, 0.01, other))
 	want := []Finding{{true, "servers", "the attached server.properties differs (report show --json has both)"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	assert.Same(t, got, want)
 	if got := between(runs(1, "a", 6, 1, 1, 0.01, one), runs(2, "b", 6, 1, 1, 0.01, one)); len(got) != 0 {
 		t.Errorf("got %+v for equal files", got)
 	}
@@ -332,9 +319,7 @@ func TestAttachmentsAreComparedByOriginals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := between(runs(1, "a", 6, 1, 1, 0.01, tt.base), runs(2, "b", 6, 1, 1, 0.01, tt.candidate))
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -344,14 +329,10 @@ func TestSevereFindingsComeFirst(t *testing.T) {
 	got := between(runs(1, "a", 6, 1, 1, 0.01), runs(2, "b", 6, 1, 1, 0.01, fields{"seed": 2.0, "target": "kafka://x:1/t", "version": "2", "host.cpu": "other"}))
 	severe := true
 	for _, f := range got {
-		if f.Severe && !severe {
-			t.Errorf("%+v comes after one that is not severe", f)
-		}
+		assert.True(t, !f.Severe || severe, "%+v comes after one that is not severe", f)
 		severe = f.Severe
 	}
-	if len(got) != 4 || got[0].About != "client" || !got[1].Severe {
-		t.Errorf("got %+v", got)
-	}
+	assert.True(t, len(got) == 4 && got[0].About == "client" && got[1].Severe, "got %+v", got)
 }
 
 func TestComparisonText(t *testing.T) {
@@ -359,14 +340,10 @@ func TestComparisonText(t *testing.T) {
 		runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"branch": "main", "revision": "aa"}),
 		append(runs(2, "b", 8, 46e3, 0.0125, 0.02, fields{"branch": "pr", "revision": "bb", "version": "1.1.0"}), runs(3, "u", 2, 1, 1, 0.1, fields{"trusted": false})...),
 		CompareOptions{BaseName: "branch=main", CandidateName: "branch=pr"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	golden(t, "compare.txt", c.Text)
 	var b bytes.Buffer
-	if err := c.Text(&b, layout.Style{Color: true}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.Text(&b, layout.Style{Color: true}))
 	if !strings.Contains(b.String(), layout.Red+"worse") {
 		t.Errorf("the verdict worse is not red:\n%s", b.String())
 	}
@@ -384,17 +361,11 @@ func TestOnlyPrimaryRowsDecide(t *testing.T) {
 		}
 	}
 	c, err := Compare(base, candidate, CompareOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, r := range c.Pairs[0].Rows {
-		if r.Field == "max_rss" && (r.Verdict != stats.Worse || r.Primary) {
-			t.Errorf("memory: %v, primary %v", r.Verdict, r.Primary)
-		}
+		assert.True(t, r.Field != "max_rss" || r.Verdict == stats.Worse && !r.Primary, "memory: %v, primary %v", r.Verdict, r.Primary)
 	}
-	if c.Verdict != "same" {
-		t.Errorf("got %q, want same", c.Verdict)
-	}
+	assert.Equal(t, c.Verdict, "same")
 }
 
 // checkPage checks that a text fits its columns and has no color unless
@@ -402,9 +373,7 @@ func TestOnlyPrimaryRowsDecide(t *testing.T) {
 func checkPage(t *testing.T, text func(io.Writer, layout.Style) error) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := text(&b, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, text(&b, layout.Style{}))
 	for line := range strings.Lines(b.String()) {
 		line = strings.TrimSuffix(line, "\n")
 		if utf8.RuneCountInString(line) > layout.Columns || strings.Contains(line, "\x1b") || strings.HasSuffix(line, " ") {
@@ -417,13 +386,9 @@ func checkPage(t *testing.T, text func(io.Writer, layout.Style) error) {
 func checkJSON(t *testing.T, v any) {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, list := range []string{"reports", "left_out", "findings", "differs", "workload", "rows", "distribution", "unpaired", "pairs", "revisions", "steps", "groups"} {
-		if bytes.Contains(b, []byte(`"`+list+`":null`)) {
-			t.Errorf("%s is null", list)
-		}
+		assert.True(t, !bytes.Contains(b, []byte(`"`+list+`":null`)), "%s is null", list)
 	}
 }
 
@@ -452,9 +417,7 @@ func TestReplacedRuns(t *testing.T) {
 	}{{8, 0, 2, "worse"}, {8, 0, 3, "cannot tell"}, {8, 3, 1, "worse"}, {8, 4, 1, "cannot tell"}, {8, 4, 4, "worse"}, {40, 4, 0, "worse"}} {
 		base, candidate := side(1, "a", tt.n, tt.base, 0.012), side(2, "b", 8, tt.candidate, 0.024)
 		c, err := Compare(base, candidate, CompareOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if c.Verdict != tt.want {
 			t.Errorf("%d and %d replaced: got %q (%s), want %q", tt.base, tt.candidate, c.Verdict, c.Pairs[0].Reason, tt.want)
 		}
@@ -480,9 +443,7 @@ func TestOneDifference(t *testing.T) {
 		return rows
 	}
 	c, err := Compare(two(1, "a", 0, 1, 2), two(2, "b", 0, 1, 2, 3), CompareOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r := c.Pairs[0].Rows[0]
 	for _, d := range c.Pairs[0].Distribution {
 		if d.Time == "response" && d.At == "p99" {
@@ -495,9 +456,7 @@ func TestOneDifference(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := c.Text(&b, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.Text(&b, layout.Style{}))
 	difference, interval := r.change()
 	for _, want := range []string{difference, interval} {
 		if n := strings.Count(strings.Join(strings.Fields(b.String()), " "), want); n < 2 {
@@ -517,9 +476,7 @@ func TestWorkloadsAreJudgedTogether(t *testing.T) {
 	}
 	base, candidate := side("a", "1k/s", 100, 101, 102, 103, 104, 105), side("b", "1k/s", 104.5, 106, 107, 108, 109, 102.5) // the U-test says 0.026
 	c, err := Compare(base, candidate, CompareOptions{})
-	if err != nil || c.Verdict != Worse {
-		t.Fatalf("alone: got %+v, %v", c, err)
-	}
+	assert.Must(t, err == nil && c.Verdict == Worse, "alone: got %+v, %v", c, err)
 	base = append(base, side("c", "2k/s", 100, 100.1, 100.2, 100.3, 100.4, 100.5)...)
 	candidate = append(candidate, side("d", "2k/s", 100.05, 100.15, 100.25, 100.35, 100.45, 100.55)...)
 	if c, err = Compare(base, candidate, CompareOptions{}); err != nil || c.Verdict != CannotTell {

@@ -12,6 +12,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // A verdict stays if it would be the same with lower bounds as bad as possible.
@@ -40,9 +41,7 @@ func TestVerdictsAgainstLowerBounds(t *testing.T) {
 			bounded(base[:tt.base])
 			bounded(candidate[:tt.candidate])
 			c, err := Compare(base, candidate, CompareOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			r := rowOf(c, "response_p99")
 			if r.Field != "response_p99" || r.Verdict != tt.want || r.Why != tt.why {
 				t.Errorf("%s: got %q (%s), want %q (%s)", r.Field, r.Verdict, r.Why, tt.want, tt.why)
@@ -56,13 +55,9 @@ func TestVerdictsAgainstLowerBounds(t *testing.T) {
 func TestLowerBoundsAreShown(t *testing.T) {
 	text := func(base, candidate []store.Row) map[string]string {
 		c, err := Compare(base, candidate, CompareOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		var b bytes.Buffer
-		if err := c.Text(&b, layout.Style{ASCII: true}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.Text(&b, layout.Style{ASCII: true}))
 		lines := map[string]string{}
 		for line := range strings.Lines(b.String()) {
 			for _, name := range []string{"response p99 ", "throughput ", "p99 ", "p50 "} {
@@ -144,9 +139,7 @@ func TestLowerBoundsOfAHistory(t *testing.T) {
 			rows := p99History(tt.p99, 24)
 			bounded(rows[tt.from:tt.to])
 			v, err := Verify(rows, VerifyOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			r := v.Groups[0].Rows[1]
 			if r.Gate != tt.want || r.Base.AtLeast != tt.shown[0] || r.Candidate.AtLeast != tt.shown[1] {
 				t.Errorf("%s: got %q (%s), bounds %v, %v; want %q, %v", r.Field, r.Gate, r.Reason, r.Base.AtLeast, r.Candidate.AtLeast, tt.want, tt.shown)
@@ -170,9 +163,7 @@ func TestStepFromLowerBounds(t *testing.T) {
 	}
 	bounded(rows[:12])
 	v, err := Verify(rows, VerifyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if s := v.Groups[0].Steps; len(s) != 1 || s[0].Stands || !s[0].Doubtful || v.Verdict != CannotTell {
 		t.Errorf("got %q with %+v, want %q with a step that may not be one", v.Verdict, s, CannotTell)
 	}
@@ -193,14 +184,10 @@ func TestEffectBesideZero(t *testing.T) {
 	}
 	page := func(base, candidate []store.Row) string {
 		c, err := Compare(base, candidate, CompareOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		checkPage(t, c.Text)
 		var b bytes.Buffer
-		if err := c.Text(&b, layout.Style{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.Text(&b, layout.Style{}))
 		return strings.Join(strings.Fields(b.String()), " ")
 	}
 	many := func(seed uint64, prefix string) []store.Row { return runs(seed, prefix, 8, 50e3, 0.012, 0.0002) }
@@ -218,9 +205,7 @@ func TestEffectBesideZero(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, want := range tt.want {
-				if !strings.Contains(tt.got, want) {
-					t.Errorf("%q is not in\n%s", want, tt.got)
-				}
+				assert.True(t, strings.Contains(tt.got, want), "%q is not in\n%s", want, tt.got)
 			}
 		})
 	}
@@ -239,9 +224,7 @@ func TestHistoryWithAnOutage(t *testing.T) {
 		return 1
 	})
 	v, err := Verify(rows, VerifyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s := v.Groups[0].Steps
 	if len(s) != 1 || !s[0].Relative || math.Abs(s[0].Change+0.2) > 0.02 || !strings.HasPrefix(v.Groups[0].Rows[0].Reason, "-2") && !strings.HasPrefix(v.Groups[0].Rows[0].Reason, "-1") {
 		t.Errorf("got %+v, %q", s, v.Groups[0].Rows[0].Reason)
@@ -277,9 +260,7 @@ func TestConfirmKnowsOldReports(t *testing.T) {
 		}))
 	}
 	v, err := Verify(rows, VerifyOptions{})
-	if err != nil || v.Verdict != Worse || v.Groups[0].Older != 40 {
-		t.Fatalf("got %v, %v", v, err)
-	}
+	assert.Must(t, err == nil && v.Verdict == Worse && v.Groups[0].Older == 40, "got %v, %v", v, err)
 	if again, err := v.Confirm(rows, VerifyOptions{}); err == nil {
 		t.Errorf("%d old reports were taken for new ones", len(again.Groups[0].Confirmed.Reports))
 	}
@@ -288,9 +269,7 @@ func TestConfirmKnowsOldReports(t *testing.T) {
 	v.RegisterKnown([]store.Row{{ID: "beyond"}})
 	beyond := row("beyond", start.Add(-time.Hour))
 	again, err := v.Confirm(append([]store.Row{beyond}, append(rows, fresh)...), VerifyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if c := again.Groups[0].Confirmed; len(c.Reports) != 1 || c.Reports[0] != "new" || !c.Again {
 		t.Errorf("got %+v, want only the new one", c)
 	}
@@ -315,9 +294,7 @@ func TestGateFromZero(t *testing.T) {
 	set(rows[:8], "response_p99", 0)
 	set(rows[8:], "response_p99", 0, 0.002)
 	v, err := Verify(rows, VerifyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	throughput, p99 := v.Groups[0].Rows[0], v.Groups[0].Rows[1]
 	if throughput.Gate != NotWorse || throughput.Reason != "" {
 		t.Errorf("throughput: got %q (%s), want not worse", throughput.Gate, throughput.Reason)
@@ -339,9 +316,7 @@ func TestConfirmedByLowerBounds(t *testing.T) {
 		}
 	}
 	v, err := Verify(p99History(p99(0.030), 24), VerifyOptions{})
-	if err != nil || v.Verdict != Worse {
-		t.Fatalf("got %+v, %v, want worse", v, err)
-	}
+	assert.Must(t, err == nil && v.Verdict == Worse, "got %+v, %v, want worse", v, err)
 	for _, tt := range []struct {
 		p99            float64
 		bounds         bool

@@ -8,14 +8,13 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // golden compares a text with a file.
 func golden(t *testing.T, name string, text func(io.Writer, layout.Style) error) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := text(&b, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, text(&b, layout.Style{}))
 	testkit.Golden(t, filepath.Join("testdata", name), b.String())
 }

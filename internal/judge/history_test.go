@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // An outage is worse than anything, and a level that was always 0 has not
@@ -28,9 +29,7 @@ func TestWorseBy(t *testing.T) {
 		{"nothing, as before", 0, 0, stats.More, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := worseBy(tt.before, tt.now, tt.better); got != tt.want {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
+			assert.Equal(t, worseBy(tt.before, tt.now, tt.better), tt.want)
 		})
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // elastic is an Elasticsearch behind a system.
@@ -44,37 +43,27 @@ func TestElasticsearchBehind(t *testing.T) {
 			a := runs(1, "a", 8, 50e3, 0.012, 0.01, rev("aaaa"), tt.one, fields{"flag.x": "1"})
 			b := later(runs(2, "b", 8, 30e3, 0.012, 0.01, rev("aaaa"), tt.two, fields{"flag.x": "2"}), time.Hour)
 			c, err := Collate(append(a[:8:8], b...), CollateOptions{Var: "x", SameSystem: tt.same, Now: start})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if got := len(c.Groups) == 1 && len(c.Groups[0].Rows) == 2; got != tt.equal {
 				t.Errorf("collate x: got %s and %q, want one group: %v", shape(c), c.Notes, tt.equal)
 			}
 
 			cmpd, err := Compare(a, b, CompareOptions{SameSystem: tt.same})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var severe []string
 			for _, f := range cmpd.Pairs[0].Findings {
 				if f.Severe {
 					severe = append(severe, f.Text)
 				}
 			}
-			if got := strings.Join(severe, "; "); got != tt.severe {
-				t.Errorf("compare: got severe findings %q, want %q", got, tt.severe)
-			}
+			assert.Equal(t, strings.Join(severe, "; "), tt.severe, "compare: got severe findings")
 
 			old := runs(3, "o", 8, 50e3, 0.012, 0.01, rev("aaaa"), tt.one)
 			slow := later(runs(4, "n", 8, 30e3, 0.012, 0.01, rev("bbbb"), tt.two), time.Hour)
 			v, err := Verify(append(old[:8:8], slow...), VerifyOptions{SameSystem: tt.same})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			want := map[bool]string{true: Worse, false: CannotTell}[tt.equal]
-			if v.Verdict != want {
-				t.Errorf("verify: got %q, want %q", v.Verdict, want)
-			}
+			assert.Equal(t, v.Verdict, want, "verify")
 			if !tt.equal && (len(v.Groups) != 2 || len(v.Groups[0].OtherSystems) != 1 || !strings.Contains(v.Groups[0].OtherSystems[0], " with Elasticsearch 8.")) {
 				t.Errorf("verify: got %d groups, %+v elsewhere", len(v.Groups), v.Groups[0].OtherSystems)
 			}
@@ -95,17 +84,13 @@ func TestCollateElasticsearch(t *testing.T) {
 	rows := append(runs(1, "a", 6, 50e3, 0.012, 0.01, elastic("one:9200", "8.1.0", 1)), later(runs(2, "b", 6, 30e3, 0.012, 0.01, elastic("two:9200", "8.2.0", 3)), time.Hour)...)
 	for _, name := range []string{indexAddress, "elastic_url", indexStore, indexNodes, indexPrefix + "version"} {
 		c, err := Collate(rows, CollateOptions{Var: name, Now: start})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if len(c.Groups) != 1 || len(c.Groups[0].Rows) != 2 {
 			t.Errorf("%s: got %s and %q, want one group of two rows", name, shape(c), c.Notes)
 		}
 	}
 	f, err := store.ParseFilters([]string{"target.index.version=8.2.0", "target.index.nodes>1"}, start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got, err := applyFilters(rows, f); err != nil || len(got) != 6 {
 		t.Errorf("got %d reports, %v; want the 6 of 8.2.0", len(got), err)
 	}
@@ -119,14 +104,10 @@ func TestComparePairsElasticsearch(t *testing.T) {
 	}
 	one, two := elastic("es:9200", "8.1.0", 1), elastic("es:9200", "8.2.0", 1)
 	c, err := Compare(append(on(1, "a", one), on(2, "A", two)...), append(on(3, "B", two), on(4, "b", one)...), CompareOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got []string
 	for _, p := range c.Pairs {
 		got = append(got, p.Base[0]+" "+p.Candidate[0])
 	}
-	if diff := cmp.Diff([]string{"A0 B0", "a0 b0"}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	assert.Same(t, got, []string{"A0 B0", "a0 b0"})
 }

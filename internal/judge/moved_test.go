@@ -9,6 +9,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // lowered makes rows noisy: without the generator's delays their p99 is this
@@ -53,9 +54,7 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 			base := lowered(runs(1, "a", 10, level, p99, 0.005), tt.base)
 			candidate := lowered(runs(2, "b", 10, level, p99*tt.factor, 0.005), tt.candidate)
 			c, err := Compare(base, candidate, CompareOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			r := rowOf(c, "response_p99")
 			if r.Field != "response_p99" || r.Verdict != tt.want || r.Widened != tt.widened || (r.Why == movedWords) != (tt.want == stats.Unknown) {
 				t.Errorf("%s: got %q (%s), widened %v; want %q, %v", r.Field, r.Verdict, r.Why, r.Widened, tt.want, tt.widened)
@@ -70,9 +69,7 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 				t.Errorf("throughput: got %q, widened %v", got.Verdict, got.Widened)
 			}
 			var b bytes.Buffer
-			if err := c.Text(&b, layout.Style{}); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, c.Text(&b, layout.Style{}))
 			text := strings.Join(strings.Fields(b.String()), " ")
 			if got, want := strings.Contains(text, "response p99: "+widenedWords), tt.widened && tt.want != stats.Unknown; got != want {
 				t.Errorf("the text says that the interval is wider: got %v, want %v", got, want)
@@ -105,9 +102,7 @@ func TestRatesOfNoisyRuns(t *testing.T) {
 			base := runs(1, "a", 10, 50e3, 0.012, 0.002, closed, fields{"mode": tt.mode})
 			candidate := runs(2, "b", 10, 50e3*tt.factor, 0.012, 0.002, closed, fields{"mode": tt.mode, "freeze_total": tt.frozen})
 			c, err := Compare(base, candidate, CompareOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if r := rowOf(c, "throughput"); r.Field != "throughput" || r.Verdict != tt.want {
 				t.Errorf("%s: got %q (%s), want %q", r.Field, r.Verdict, r.Why, tt.want)
 			}
@@ -135,9 +130,7 @@ func TestGateOfNoisyRuns(t *testing.T) {
 			old := lowered(runs(1, "a", 10, 50e3, 0.012, 0.002, fields{"branch": "main", "revision": "1111111", "revision_date": start}), tt.base)
 			young := lowered(runs(2, "b", 10, 50e3, 0.012*tt.factor, 0.002, fields{"branch": "main", "revision": "2222222", "revision_date": start.AddDate(0, 0, 1)}), tt.candidate)
 			v, err := Verify(append(old, young...), VerifyOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			g := v.Groups[0]
 			r := g.Rows[len(g.Rows)-1]
 			if r.Field != "response_p99" || r.Gate != tt.want || r.Reason != tt.why || g.Noisy != 20 {
@@ -154,9 +147,7 @@ func TestFieldsOfNoisyRuns(t *testing.T) {
 		"compare": CompareFields(), "verify": VerifyFields(nil), "collate": CollateFields(CollateOptions{Var: "rate"}),
 	} {
 		for _, want := range []string{"trust_level", "response_lower_p99", "service_lower_p99", "end_to_end_lower_p99", "freeze_total", "mode", "elapsed"} {
-			if !slices.Contains(fields, want) {
-				t.Errorf("%s does not ask for %s", name, want)
-			}
+			assert.True(t, slices.Contains(fields, want), "%s does not ask for %s", name, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
+	"carronade/internal/testkit/assert"
 )
 
 func TestParts(t *testing.T) {
@@ -31,9 +32,7 @@ func TestParts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Compare(runs(1, "a", 6, level, p99, 0.01, c.base), runs(2, "b", 6, level, p99, 0.01, c.candidate), CompareOptions{BaseName: "a", CandidateName: "b"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			list := got.Pairs[0].Parts
 			for _, side := range []func(p *Part) *float64{func(p *Part) *float64 { return p.BaseMean }, func(p *Part) *float64 { return p.CandidateMean }} {
 				sum := 0.0
@@ -47,9 +46,7 @@ func TestParts(t *testing.T) {
 				}
 			}
 			var b bytes.Buffer
-			if err := got.Text(&b, layout.Style{}); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, got.Text(&b, layout.Style{}))
 			text := strings.Join(strings.Fields(b.String()), " ")
 			if shown := strings.Contains(text, "of the response"); shown != c.shown || !strings.Contains(text, c.say) {
 				t.Errorf("shown %v, want %v, with %q:\n%s", shown, c.shown, c.say, b.String())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // Facts that a target reports about the run and its client differ from run to
@@ -33,8 +34,6 @@ func TestFactsOfARunAreNotOfServers(t *testing.T) {
 		for _, f := range got {
 			severe = severe || f.Severe
 		}
-		if severe != tt.found {
-			t.Errorf("%s: %+v", tt.name, got)
-		}
+		assert.Equal(t, severe, tt.found, "%s: %+v", tt.name, got)
 	}
 }

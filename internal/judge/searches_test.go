@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // searches are the rows of n searches of a revision, whose ceilings lie around a level.
@@ -42,9 +43,7 @@ func TestCompareSearches(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := Compare(tt.base, tt.candidate, CompareOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if got := c.verdict(); got != tt.want || c.Pairs[0].Rows[0].Field != "ceiling" {
 				t.Errorf("got %s by %s, want %s", got, c.Pairs[0].Rows[0].Field, tt.want)
 			}
@@ -60,9 +59,7 @@ func TestVerifySearches(t *testing.T) {
 	}{{948, NotWorse}, {800, Worse}} {
 		rows := append(searches(1, "abc1", 10, 948, 0.005), searches(2, "abc2", 10, tt.level, 0.005)...)
 		v, err := Verify(rows, VerifyOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if v.Verdict != tt.want || v.Groups[0].Rows[0].Field != "ceiling" {
 			t.Errorf("at %v: got %s by %s, want %s", tt.level, v.Verdict, v.Groups[0].Rows[0].Field, tt.want)
 		}
@@ -73,9 +70,7 @@ func TestVerifySearches(t *testing.T) {
 func TestCollateSearches(t *testing.T) {
 	rows := append(searches(1, "abc1", 2, 948, 0.005), searches(2, "abc2", 2, 700, 0.005)...)
 	c, err := Collate(rows, CollateOptions{Var: "revision"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	l := &c.Groups[0].Rows[0]
 	if cell, ok := l.Cells["ceiling"]; !ok || cell.N != 2 {
 		t.Errorf("got %+v", l.Cells)

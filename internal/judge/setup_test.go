@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/layout"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 )
 
 // brokers are five alike machines, as carronade host --json describes them: a
@@ -29,9 +28,7 @@ func brokers(t *testing.T) (out []any) {
 	}`
 	for i := range 5 {
 		var h any
-		if err := json.Unmarshal(fmt.Appendf(nil, machine, i+1), &h); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, json.Unmarshal(fmt.Appendf(nil, machine, i+1), &h))
 		out = append(out, h)
 	}
 	return out
@@ -61,9 +58,7 @@ func setupOf(t *testing.T) *Setup {
 func TestSetup(t *testing.T) {
 	s := setupOf(t)
 	var b bytes.Buffer
-	if err := s.Text(&b, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Text(&b, layout.Style{}))
 	const want = `Machine of the generator
   name          lab
   system        linux, amd64
@@ -102,18 +97,14 @@ Settings
   linger        5ms (by default)
 
 `
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, b.String(), want)
 }
 
 func TestSetupMarkdown(t *testing.T) {
 	s := setupOf(t)
 	s.Machines = s.Machines[:1]
 	var b bytes.Buffer
-	if err := s.Markdown(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Markdown(&b))
 	const want = `### Machine of the generator
 
 | machine |  |
@@ -144,19 +135,13 @@ func TestSetupMarkdown(t *testing.T) {
 | linger | 5ms (by default) | all |
 
 `
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, b.String(), want)
 }
 
 // TestSetupOfNothing has reports of older programs, without a description.
 func TestSetupOfNothing(t *testing.T) {
 	out, err := json.Marshal(SetupOf(&report.Document{ID: "a", Host: "a text", Hosts: []any{nil, map[string]any{}}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	const want = `{"machines":[],"software":[{"name":"generator","text":"carronade"},{"name":"target","text":""}],"settings":[]}`
-	if diff := cmp.Diff(want, string(out)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, string(out), want)
 }

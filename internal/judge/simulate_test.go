@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/store"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // noisyRuns are runs whose numbers vary by their own noise.
@@ -70,9 +71,7 @@ func TestVerdictErrorRates(t *testing.T) {
 			different, worse := 0.0, 0.0
 			for range trials {
 				c, err := Compare(noisyRuns(rnd, "a", tt.n, 0.012, tt.noise), noisyRuns(rnd, "b", tt.n, 0.012*tt.factor, tt.noise), CompareOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				switch c.Verdict {
 				case Worse:
 					worse++
@@ -99,9 +98,7 @@ func TestErrorRateOfLooks(t *testing.T) {
 	for range Looks {
 		sum += LookAlpha
 	}
-	if sum > 0.05+1e-12 {
-		t.Errorf("the errors of the looks add up to %v", sum)
-	}
+	assert.True(t, sum <= 0.05+1e-12, "the errors of the looks add up to %v", sum)
 	most := Looks[len(Looks)-1]
 	for _, tt := range []struct {
 		name        string
@@ -120,9 +117,7 @@ func TestErrorRateOfLooks(t *testing.T) {
 				base, candidate := noisyRuns(rnd, "a", most, 0.012, tt.noise), noisyRuns(rnd, "b", most, 0.012*tt.factor, tt.noise)
 				for _, n := range Looks {
 					c, err := Compare(base[:n], candidate[:n], CompareOptions{Alpha: LookAlpha})
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, err)
 					if r := c.Pairs[0].Rows[0]; r.Confidence != 1-LookAlpha {
 						t.Fatalf("an interval of %v, want %v", r.Confidence, 1-LookAlpha)
 					}

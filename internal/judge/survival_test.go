@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // ending makes rows end in a way that leaves them without a verdict.
@@ -80,9 +81,7 @@ func TestVerifyOfRunsThatDied(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := Verify(tt.rows, tt.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if len(v.Groups) != 1 {
 				t.Fatalf("got %d groups, want 1: %+v", len(v.Groups), v.Groups)
 			}
@@ -113,9 +112,7 @@ func TestVerifyOfAWorkloadThatIsBehind(t *testing.T) {
 		}
 	}
 	v, err := Verify(slices.Concat(one, other, elsewhere), VerifyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got := map[string]string{}
 	for _, g := range v.Groups {
 		acks := g.like.Text("acks")
@@ -134,9 +131,7 @@ func TestVerifyOfAWorkloadThatIsBehind(t *testing.T) {
 func TestVerifyStepBeforeWhatCannotBeJudged(t *testing.T) {
 	rows := history(1, 20, 1, 0.01, fallAt(10, 0.8))
 	v, err := Verify(append(rows[:19:19], ending(rows[19:], "killed")...), VerifyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	g := v.Groups[0]
 	if g.Verdict != Worse || len(g.Steps) != 1 || g.Survival.Gate != CannotTell || len(g.Revisions) != 20 {
 		t.Errorf("got %q, %d steps, %+v, %d revisions", g.Verdict, len(g.Steps), g.Survival, len(g.Revisions))
@@ -154,12 +149,8 @@ func TestVerifyWithoutRevisionsOfRunsThatDied(t *testing.T) {
 	for stopped, want := range map[string]string{"interrupted": NotWorse, "system ended": Worse, "killed": CannotTell} {
 		last := ending(rows[7:], stopped)
 		v, err := Verify(append(rows[:7:7], last...), VerifyOptions{Effects: Effects{All: 0.1}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v.Verdict != want {
-			t.Errorf("%s: got %q, want %q", stopped, v.Verdict, want)
-		}
+		assert.OK(t, err)
+		assert.Equal(t, v.Verdict, want, "%s", stopped)
 	}
 }
 
@@ -169,9 +160,7 @@ func TestConfirmOfRunsThatDied(t *testing.T) {
 	rows := history(1, 3, 6, 0.005, level)
 	rows = append(rows[:12:12], ending(rows[12:], "system ended")...)
 	first, err := Verify(rows, VerifyOptions{})
-	if err != nil || first.Verdict != Worse {
-		t.Fatalf("%v, %v", first, err)
-	}
+	assert.Must(t, err == nil && first.Verdict == Worse, "%v, %v", first, err)
 	fresh := history(9, 3, 6, 0.005, level)[12:]
 	for i := range fresh {
 		fresh[i].ID, fresh[i].At = fmt.Sprintf("new%d", i), fresh[i].At.Add(time.Hour)
@@ -187,9 +176,7 @@ func TestConfirmOfRunsThatDied(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := first.Confirm(append(rows[:18:18], tt.fresh...), VerifyOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if c := v.Groups[0].Confirmed; v.Verdict != tt.want || c == nil || c.Again != (tt.want == Worse) {
 				t.Errorf("got %q, %+v", v.Verdict, c)
 			}
@@ -204,9 +191,7 @@ func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
 	rows := history(1, 3, 6, 0.005, fallAt(2, 0.8))
 	rows = append(ending(rows[:1], "system ended"), rows[1:]...)
 	first, err := Verify(rows, VerifyOptions{})
-	if err != nil || first.Verdict != Worse || first.Groups[0].Survival.Gate != NotWorse {
-		t.Fatalf("%v, %v", first, err)
-	}
+	assert.Must(t, err == nil && first.Verdict == Worse && first.Groups[0].Survival.Gate == NotWorse, "%v, %v", first, err)
 	fresh := history(9, 3, 6, 0.005, level)[12:14]
 	for i := range fresh {
 		fresh[i].ID, fresh[i].At = fmt.Sprintf("new%d", i), fresh[i].At.Add(time.Hour)
@@ -223,9 +208,7 @@ func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := first.Confirm(slices.Concat(rows, tt.fresh), VerifyOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			g := v.Groups[0]
 			if c := g.Confirmed; v.Verdict != tt.want || g.Verdict != tt.want || c == nil || c.Again != (tt.want == Worse) || !slices.Equal(c.Reports, tt.reports) {
 				t.Errorf("got %q, %q, %+v", v.Verdict, g.Verdict, c)
@@ -277,9 +260,7 @@ func TestCompareOfRunsThatDied(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := Compare(tt.base, tt.candidate, CompareOptions{})
 			if err != nil || tt.err != "" {
-				if err == nil || err.Error() != tt.err {
-					t.Fatalf("got %v, want %q", err, tt.err)
-				}
+				assert.Must(t, err != nil && err.Error() == tt.err, "got %v, want %q", err, tt.err)
 				return
 			}
 			p := c.Pairs[0]
@@ -318,9 +299,7 @@ func TestAlternatingRunsWithSomeLeftOut(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	for _, f := range between(append(a[:1:1], cut...), b) {
-		if f.About == "time" {
-			t.Errorf("got %+v", f)
-		}
+		assert.True(t, f.About != "time", "got %+v", f)
 	}
 	if got := timeFindings(a[:1], b[:1]); len(got) != 0 {
 		t.Errorf("one run on each side: got %+v", got)

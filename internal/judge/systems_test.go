@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // A system is its address with its port, unless a label names it, the run started
@@ -34,9 +33,7 @@ func TestIdentity(t *testing.T) {
 		{"started by the run, elsewhere", "kafka://h:9092/t", fields{"system-cmd": "ssh h kafka"}, "kafka://h:9092/t kafka://h:9092"},
 	} {
 		r := row("a", start, fields{"target": tt.target}, tt.given)
-		if got := identity(&r, tt.target) + " " + systemOf(&r); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
-		}
+		assert.Equal(t, identity(&r, tt.target)+" "+systemOf(&r), tt.want, "%s", tt.name)
 	}
 }
 
@@ -73,9 +70,7 @@ func TestTwoPorts(t *testing.T) {
 			both := append(old, slow...)
 
 			v, err := Verify(both, VerifyOptions{SameSystem: tt.same})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if want := map[int]string{1: Worse, 2: CannotTell}[tt.systems]; len(v.Groups) != tt.systems || v.Verdict != want {
 				t.Errorf("verify: got %d groups and %q, want %d and %q", len(v.Groups), v.Verdict, tt.systems, want)
 			}
@@ -90,9 +85,7 @@ func TestTwoPorts(t *testing.T) {
 
 			other := at(runs(3, "other", 8, 30e3, 0.012, 0.01, two, tt.two, fields{"flag.x": "2", "revision": "aaaa"}), 1)
 			found, err := Collate(append(old[:8:8], other...), CollateOptions{Var: "x", SameSystem: tt.same, Now: start})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			switch {
 			case tt.systems == 1 && (len(found.Groups) != 1 || len(found.Groups[0].Rows) != 2):
 				t.Errorf("collate: got %s, want one group of two rows: %q", shape(found), found.Notes)
@@ -101,9 +94,7 @@ func TestTwoPorts(t *testing.T) {
 			}
 
 			c, err := Compare(old, slow, CompareOptions{SameSystem: tt.same})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			severe := ""
 			for _, f := range c.Pairs[0].Findings {
 				if f.Severe {
@@ -148,9 +139,7 @@ func TestComparePairsSystems(t *testing.T) {
 		{"one has no partner", append(a1, a2...), b1, []string{"a0 b0", "the base alone has 6 reports of rate 50k/s, for 30s, acks all on kafka://h:2"}},
 		{"nothing says which", append(a1, a2...), b3, []string{"no system is on both sides: the base's reports are of kafka://h:2, kafka://h:1 and the candidate's of kafka://h:3"}},
 	} {
-		if diff := cmp.Diff(tt.want, pairsOf(tt.base, tt.candidate)); diff != "" {
-			t.Errorf("%s: (-want +got)\n%s", tt.name, diff)
-		}
+		assert.Same(t, pairsOf(tt.base, tt.candidate), tt.want, "%s", tt.name)
 	}
 }
 
@@ -165,9 +154,7 @@ func TestConfirmSameSystem(t *testing.T) {
 		alarm[8+i].At = alarm[8+i].At.Add(time.Hour)
 	}
 	first, err := Verify(alarm, o)
-	if err != nil || first.Verdict != Worse {
-		t.Fatalf("%v, %v", first, err)
-	}
+	assert.Must(t, err == nil && first.Verdict == Worse, "%v, %v", first, err)
 	v, err := first.Confirm(append(alarm, on(3, "again", "3", "bbbb", 30e3)...), o)
 	if err != nil || v.Verdict != Worse || v.Groups[0].Confirmed == nil || len(v.Groups[0].Confirmed.Reports) != 8 {
 		t.Errorf("got %+v, %v", v, err)

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/layout"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // series has the same number of events produced and then consumed, in
@@ -58,13 +57,9 @@ func fromMS(t time.Time) store.Value {
 func tableText(t *testing.T, rows []store.Row, side string) string {
 	t.Helper()
 	table, err := TableOf(rows, side)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var b bytes.Buffer
-	if err := table.Text(&b, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, table.Text(&b, layout.Style{}))
 	return b.String()
 }
 
@@ -109,16 +104,10 @@ MB: 1,048,576 bytes; times are UTC
 `},
 	} {
 		table, err := TableOf(series(), tt.side)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		var b bytes.Buffer
-		if err := tt.form(table, &b); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tt.want, b.String()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.side, diff)
-		}
+		assert.OK(t, tt.form(table, &b))
+		assert.Same(t, b.String(), tt.want, "%s", tt.side)
 		if want := map[string]int{Producing: 1}[tt.side]; len(table.LeftOut) != want {
 			t.Errorf("%s: %v are left out", tt.side, table.LeftOut)
 		}
@@ -128,9 +117,7 @@ MB: 1,048,576 bytes; times are UTC
 func TestTableText(t *testing.T) {
 	text := tableText(t, series(), Producing)
 	for _, want := range []string{"produced\n", "      count    MB/s", "     10,000   18.46", "times are response times", "left out"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
+		assert.True(t, strings.Contains(text, want), "no %q in\n%s", want, text)
 	}
 }
 
@@ -151,9 +138,7 @@ func TestTableWithMissingTimes(t *testing.T) {
 		"times of runs with a schedule are response times, of the", "!: the generator was the limit",
 		"20!", ">= 12.00 ms", "    4  0.00", "    8  0.00", "4.00 ms",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
+		assert.True(t, strings.Contains(text, want), "no %q in\n%s", want, text)
 	}
 }
 
@@ -166,50 +151,36 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 		}
 	}
 	table, err := TableOf([]store.Row{bound}, Producing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var b bytes.Buffer
-	if err := table.CSV(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, table.CSV(&b))
 	if !strings.HasSuffix(b.String(), ",bound,true,p99,false,50k/s,all\n") {
 		t.Errorf("got %s", b.String())
 	}
 	text, err := json.Marshal(table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got struct {
 		Runs []struct {
 			AtLeast   []string `json:"at_least"`
 			Untrusted bool     `json:"untrusted"`
 		} `json:"runs"`
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(text, &got))
 	if r := got.Runs[0]; !r.Untrusted || !slices.Equal(r.AtLeast, []string{"p99_ms"}) {
 		t.Errorf("got %+v", r)
 	}
 
 	table, err = TableOf([]store.Row{row("shaky", start, fields{"op": "produce", "elapsed": 2.0, "sent": 20.0, "acked": 20.0, "acked_bytes": 2048.0, "trust_level": "noisy"})}, Producing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	b.Reset()
-	if err := table.Text(&b, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, table.Text(&b, layout.Style{}))
 	for _, want := range []string{" 20~ ", "~: noisy, "} {
 		if !strings.Contains(strings.Join(strings.Fields(" "+b.String()+" "), " "), strings.TrimSpace(want)) {
 			t.Errorf("got %s, want %q in it", b.String(), want)
 		}
 	}
 	b.Reset()
-	if err := table.CSV(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, table.CSV(&b))
 	if !strings.HasSuffix(b.String(), ",shaky,false,,true,50k/s,all\n") || !table.Runs[0].Noisy {
 		t.Errorf("got %s", b.String())
 	}
@@ -239,19 +210,13 @@ func TestTableFields(t *testing.T) {
 	var few []store.Row
 	for _, r := range series() {
 		b, err := r.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		r, err = d.Row(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		few = append(few, r)
 	}
 	for _, side := range []string{Producing, Consuming} {
-		if diff := cmp.Diff(tableText(t, series(), side), tableText(t, few, side)); diff != "" {
-			t.Errorf("%s (-all fields +requested fields):\n%s", side, diff)
-		}
+		assert.Same(t, tableText(t, few, side), tableText(t, series(), side), "%s (-all fields +requested fields)", side)
 	}
 }
 
@@ -268,15 +233,11 @@ func TestTableLikeRiemannLoad(t *testing.T) {
 		row("r2", start, none, fields{"op": "send", "throughput": 0.5, "elapsed": 10.0, "sent": 5.0, "trusted": false}),
 	}
 	table, err := TableOf(rows, Producing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	before := tableText(t, rows, Producing)
 	table = table.InColumnsOf(LikeRiemannLoad)
 	var b bytes.Buffer
-	if err := table.Text(&b, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, table.Text(&b, layout.Style{}))
 	const want = `produced
   count  send rate  ack rate  un-acked    most        RTT       RTT p99  Mbit/s  id
      5!      0.5/s         -         -       -          -             -       -  r2
@@ -285,21 +246,13 @@ func TestTableLikeRiemannLoad(t *testing.T) {
   mean and the most in flight; Mbit/s: 1,000,000 bits on the connections; times
   are service times; !: the generator was the limit
 `
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, b.String(), want)
 	b.Reset()
-	if err := table.CSV(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, table.CSV(&b))
 	const csv = `count,sent/s,acked/s,un-acked,un-acked most,RTT ms,RTT p99 ms,Mbit/s,report,untrusted,at_least,noisy,rate
 5,0.5000,,,,,,,r2,true,,false,
 999000,100000.0000,99900.0000,15000.40,21000,200.000,900.000,17.6000,r1,false,RTT p99,false,
 `
-	if diff := cmp.Diff(csv, b.String()); diff != "" {
-		t.Errorf("CSV (-want +got):\n%s", diff)
-	}
-	if after := tableText(t, rows, Producing); after != before {
-		t.Errorf("the table in Kafka's columns changed:\n%s", after)
-	}
+	assert.Same(t, b.String(), csv, "CSV")
+	assert.Equal(t, tableText(t, rows, Producing), before, "the table in Kafka's columns changed")
 }

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // part are runs, some of which have further fields.
@@ -56,9 +55,7 @@ func TestUnknownFactsDoNotDiffer(t *testing.T) {
 				}
 				got = append(got, text)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -90,16 +87,10 @@ func TestUnknownVariables(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := Verify(tt.rows, VerifyOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(v.Groups) != tt.groups {
-				t.Errorf("verify: got %d groups, want %d", len(v.Groups), tt.groups)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, len(v.Groups), tt.groups, "verify groups")
 			c, err := Collate(known(tt.rows), CollateOptions{Var: "concurrency", All: true, Now: start})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if len(c.Groups) != tt.groups {
 				t.Errorf("collate: got %s, want %d groups", shape(c), tt.groups)
 			}

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/store"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // history is revisions of a branch, a day apart, each with several runs, whose
@@ -103,9 +102,7 @@ func TestVerify(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := Verify(tt.rows, tt.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			g := v.Groups[0]
 			if v.Verdict != tt.want || g.Verdict != tt.want || len(v.Groups) != 1 {
 				t.Errorf("got %q, want %q: %+v", v.Verdict, tt.want, g.Rows)
@@ -126,9 +123,7 @@ func TestNoiseAdvisesOnlyAllowedEffects(t *testing.T) {
 		want  bool
 	}{{0.05, true}, {1, false}} {
 		v, err := Verify(history(1, 8, 1, tt.noise, level), VerifyOptions{Effects: Effects{All: 0.01}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		got := v.Groups[0].Rows[0].Reason
 		if strings.Contains(got, "--effect") != tt.want || !strings.Contains(got, "more repetitions of this revision") {
 			t.Errorf("noise of %v: got %q", tt.noise, got)
@@ -155,9 +150,7 @@ func TestVerifyGroups(t *testing.T) {
 		other[i].ID = "c" + other[i].ID
 	}
 	v, err := Verify(slices.Concat(good, bad, other), VerifyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got := map[string]string{}
 	for _, g := range v.Groups {
 		got[workloadWords(g.Workload)+" "+g.Branch] = g.Verdict
@@ -165,12 +158,8 @@ func TestVerifyGroups(t *testing.T) {
 	want := map[string]string{
 		"rate 50k/s, for 30s, acks all main": NotWorse, "rate 50k/s, for 30s, acks 1 main": Worse, "rate 50k/s, for 30s, acks all pr": CannotTell,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if v.Verdict != Worse {
-		t.Errorf("got %q, want the worst", v.Verdict)
-	}
+	assert.Same(t, got, want)
+	assert.Equal(t, v.Verdict, Worse)
 }
 
 // Reports without a revision are distinguished by time: the repetitions of one
@@ -191,9 +180,7 @@ func TestVerifyWithoutRevisions(t *testing.T) {
 		}
 	}
 	v, err := Verify(rows, VerifyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	g := v.Groups[0]
 	if len(g.Revisions) != 8 || len(g.Revisions[0].Reports) != 3 || g.Verdict != Worse {
 		t.Errorf("got %d revisions, %d reports in the first, verdict %q", len(g.Revisions), len(g.Revisions[0].Reports), g.Verdict)
@@ -213,9 +200,7 @@ func TestRevisionsAreOrderedByTheirDates(t *testing.T) {
 		t.Errorf("the oldest is %s with %d reports", first.name, len(first.rows))
 	}
 	dirty := row("d", start, fields{"revision": "aa", "unstaged_changes": true})
-	if got := revisionName(&dirty); got != "aa+changes" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, revisionName(&dirty), "aa+changes")
 }
 
 // The gate is wrong as rarely as promised: 60 revisions with one run each that
@@ -236,9 +221,7 @@ func TestVerifyRates(t *testing.T) {
 			by = 1.05
 		}
 		v, err := Verify(history(uint64(trial), revisions, 1, 0.02, fallAt(at, by)), VerifyOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if slices.ContainsFunc(v.Groups[0].Steps, func(s DatedStep) bool {
 			day := start.Add(time.Duration(at)*24*time.Hour - time.Hour)
 			return s.Field == "throughput" && s.Date.Sub(day).Abs() <= 2*24*time.Hour && s.Worse == (by < 1)
@@ -260,15 +243,9 @@ func TestVerifyRates(t *testing.T) {
 	}
 	t.Logf("of %d: %d steps dated within 2 revisions; without a step %d alarms, %d of them exits of 1; %d of %d steps for the worse missed by the exit code",
 		trials, near, alarms, worseFound, missed, trials/2)
-	if near < trials*90/100 {
-		t.Errorf("%d of %d steps were dated within 2 revisions, want 90%%", near, trials)
-	}
-	if alarms > trials*5/100 {
-		t.Errorf("%d false alarms in %d, want at most 5%%", alarms, trials)
-	}
-	if missed > trials/2*10/100 {
-		t.Errorf("%d of %d steps for the worse did not fail the gate", missed, trials/2)
-	}
+	assert.True(t, near >= trials*90/100, "%d of %d steps were dated within 2 revisions, want 90%%", near, trials)
+	assert.True(t, alarms <= trials*5/100, "%d false alarms in %d, want at most 5%%", alarms, trials)
+	assert.True(t, missed <= trials/2*10/100, "%d of %d steps for the worse did not fail the gate", missed, trials/2)
 }
 
 // A confirming run decides whether an alarm is kept.
@@ -282,9 +259,7 @@ func TestConfirm(t *testing.T) {
 		return out
 	}
 	first, err := Verify(alarm, VerifyOptions{})
-	if err != nil || first.Verdict != Worse {
-		t.Fatalf("%v, %v", first, err)
-	}
+	assert.Must(t, err == nil && first.Verdict == Worse, "%v, %v", first, err)
 	for _, tt := range []struct {
 		name string
 		rows []store.Row
@@ -299,9 +274,7 @@ func TestConfirm(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := first.Confirm(tt.rows, VerifyOptions{})
 			if err != nil || tt.err != "" {
-				if err == nil || err.Error() != tt.err {
-					t.Fatalf("got %v, want %q", err, tt.err)
-				}
+				assert.Must(t, err != nil && err.Error() == tt.err, "got %v, want %q", err, tt.err)
 				return
 			}
 			if v.Verdict != tt.want {
@@ -324,9 +297,7 @@ func TestVerifyNothing(t *testing.T) {
 
 func TestVerificationText(t *testing.T) {
 	v, err := Verify(history(1, 40, 1, 0.02, fallAt(30, 0.9)), VerifyOptions{Asked: "branch=main", Since: start.Add(-time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	golden(t, "verify.txt", v.Text)
 }
 
@@ -353,9 +324,7 @@ func TestVerifyTopics(t *testing.T) {
 		listed[i].ID = "list" + listed[i].ID
 	}
 	v, err := Verify(append(rows, listed...), VerifyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got := map[string]string{}
 	for _, g := range v.Groups {
 		got[g.Op] = g.Verdict

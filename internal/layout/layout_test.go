@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -23,9 +24,7 @@ func TestWrap(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Wrap(tt.text, tt.n)); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, Wrap(tt.text, tt.n), tt.want)
 		})
 	}
 }
@@ -45,12 +44,8 @@ func TestCut(t *testing.T) {
 		{"a\rb", 3, "a b", "a b"},
 	}
 	for _, tt := range tests {
-		if got := Cut(tt.text, tt.n); got != tt.end {
-			t.Errorf("%q at %d: got %q, want %q", tt.text, tt.n, got, tt.end)
-		}
-		if got := CutMiddle(tt.text, tt.n); got != tt.middle {
-			t.Errorf("%q at %d in the middle: got %q, want %q", tt.text, tt.n, got, tt.middle)
-		}
+		assert.Equal(t, Cut(tt.text, tt.n), tt.end, "%q at %d", tt.text, tt.n)
+		assert.Equal(t, CutMiddle(tt.text, tt.n), tt.middle, "%q at %d in the middle", tt.text, tt.n)
 	}
 }
 
@@ -79,14 +74,10 @@ func TestTable(t *testing.T) {
 				tt.table.Row(r...)
 			}
 			got := tt.table.Lines(tt.columns, Style{})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, got, tt.want)
 			tt.table.Paint(1, Red)
 			colored := strings.Join(tt.table.Lines(tt.columns, Style{Color: true}), "\n")
-			if !strings.Contains(colored, Red+"x") && !strings.Contains(colored, Red+" ") {
-				t.Errorf("nothing is red: %q", colored)
-			}
+			assert.True(t, strings.Contains(colored, Red+"x") || strings.Contains(colored, Red+" "), "nothing is red: %q", colored)
 			if diff := cmp.Diff(strings.Join(tt.want, "\n"), strings.NewReplacer(Red, "", Dim, "", Plain, "").Replace(colored)); diff != "" {
 				t.Errorf("color moves a column: %s", diff)
 			}
@@ -109,12 +100,8 @@ func TestPage(t *testing.T) {
 		strings.Repeat(" ", 16) + strings.TrimSpace(strings.Repeat("word ", 4)) + "\n" +
 		"  a label that is wider than its column text\n  a remark\n  a  1\n"
 	var b strings.Builder
-	if err := p.To(&b); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, strings.NewReplacer(Bold, "", Yellow, "", Dim, "", Plain, "").Replace(b.String())); diff != "" {
-		t.Error(diff)
-	}
+	assert.OK(t, p.To(&b))
+	assert.Same(t, strings.NewReplacer(Bold, "", Yellow, "", Dim, "", Plain, "").Replace(b.String()), want)
 	if on, off := strings.Count(b.String(), "\x1b["), strings.Count(b.String(), Plain); on != 2*off || off != 4 {
 		t.Errorf("%d codes, of which %d end a color", on, off)
 	}
@@ -132,9 +119,7 @@ func TestHang(t *testing.T) {
 		{"", "one two three", 7, "one two\nthree"},
 		{"error: ", "one two three", 14, "error: one two three"},
 	} {
-		if got := Hang(tt.label, tt.text, tt.n); got != tt.want {
-			t.Errorf("%q in %d columns: got %q, want %q", tt.text, tt.n, got, tt.want)
-		}
+		assert.Equal(t, Hang(tt.label, tt.text, tt.n), tt.want, "%q in %d columns", tt.text, tt.n)
 	}
 }
 
@@ -144,9 +129,7 @@ func FuzzWrap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, n int) {
 		n = max(n%200, 1)
 		for _, l := range Wrap(text, n) {
-			if Width(l) > n || strings.ContainsAny(l, "\x1b\r\n") || !utf8.ValidString(l) {
-				t.Fatalf("%q at %d: %q", text, n, l)
-			}
+			assert.Must(t, Width(l) <= n && !strings.ContainsAny(l, "\x1b\r\n") && utf8.ValidString(l), "%q at %d: %q", text, n, l)
 		}
 		if Width(Cut(text, n)) > n || Width(CutMiddle(text, n)) > n {
 			t.Fatalf("%q at %d: %q, %q", text, n, Cut(text, n), CutMiddle(text, n))

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/xml"
 	"html"
 	"strings"
@@ -20,9 +21,7 @@ func TestText(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var w Markup
 			w.Text(c.text)
-			if got := w.String(); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			assert.Equal(t, w.String(), c.want)
 			if got := string(Readable([]byte(c.text))); html.EscapeString(got) != c.want {
 				t.Errorf("readable: got %q, want the text of %q", got, c.want)
 			}
@@ -43,13 +42,9 @@ func TestElements(t *testing.T) {
 
 func TestNumberAndID(t *testing.T) {
 	for v, want := range map[float64]string{1: "1", 1.25: "1.2", -0.01: "0", -3.5: "-3.5", 1e6: "1000000"} {
-		if got := Number(v); got != want {
-			t.Errorf("%v: got %s, want %s", v, got, want)
-		}
+		assert.Equal(t, Number(v), want, "%v", v)
 	}
-	if got := MarkupID(" Host, bytes/s <x> "); got != "host-bytes-s-x" {
-		t.Errorf("identifier: got %q", got)
-	}
+	assert.Equal(t, MarkupID(" Host, bytes/s <x> "), "host-bytes-s-x", "identifier")
 }
 
 // Any text results in XML with one element and that text.

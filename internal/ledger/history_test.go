@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 )
@@ -11,9 +12,7 @@ func TestHistory(t *testing.T) {
 	for _, most := range []int{256, 1000, 20_000} {
 		l := one(false, int64(most)*64)
 		g := &l.logs[0]
-		if g.history.max != most {
-			t.Fatalf("it remembers %d keys, want %d", g.history.max, most)
-		}
+		assert.Must(t, g.history.max == most, "it remembers %d keys, want %d", g.history.max, most)
 		nth := func(i int) key { return key{uint32(i) * 2654435761, int32(i%120 + 1)} }
 		for i := range 3 * most {
 			g.remember(nth(i))
@@ -56,12 +55,8 @@ func TestHistoryOfLargePieces(t *testing.T) {
 	}
 	i := 0
 	g.history.blocks[0].each(func(k key) {
-		if k != want[i] {
-			t.Errorf("key %d is %v, want %v", i, k, want[i])
-		}
+		assert.Equal(t, k, want[i], "key %d", i)
 		i++
 	})
-	if i != len(want) {
-		t.Errorf("%d keys, want %d", i, len(want))
-	}
+	assert.Equal(t, i, len(want), "keys")
 }

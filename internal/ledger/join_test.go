@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -95,9 +95,7 @@ func TestJoin(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			j, got := collect(sameLog)
 			tt.do(j)
-			if diff := cmp.Diff(tt.want, *got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, *got, tt.want)
 		})
 	}
 }
@@ -128,9 +126,7 @@ func TestJoinByStamps(t *testing.T) {
 				j.Fired(unknown(1, 5, 3))
 				j.Arrived(a)
 			}
-			if diff := cmp.Diff(want, *got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, *got, want)
 		})
 	}
 }
@@ -205,9 +201,7 @@ func TestJoinIsBounded(t *testing.T) {
 		t.Errorf("%d arrivals are kept", n)
 	}
 	j.Arrived([]load.Arrival{{Base: 2490, Events: 1}})
-	if len(*got) != 1 {
-		t.Errorf("%d calls, want one for the newest batch", len(*got))
-	}
+	assert.Equal(t, len(*got), 1, "calls")
 }
 
 func TestJoinOfARecreatedLog(t *testing.T) {
@@ -216,12 +210,8 @@ func TestJoinOfARecreatedLog(t *testing.T) {
 	j.Fired([]load.Outcome{ackedBatch(2, 10, 5, 3)})
 	j.Arrived([]load.Arrival{{Base: 3, Events: 5, At: 1}})
 	want := []paired{{First: 10, Events: 5, Acked: 5, Place: 3, At: 1, Seq: 2}}
-	if diff := cmp.Diff(want, *got); diff != "" {
-		t.Error(diff)
-	}
-	if j.gone() != 10 {
-		t.Errorf("%d given up, want 10", j.gone())
-	}
+	assert.Same(t, *got, want)
+	assert.Equal(t, j.gone(), 10, "given up")
 }
 
 func TestJoinConcurrently(t *testing.T) {
@@ -249,9 +239,7 @@ func TestJoinConcurrently(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if events != 3*2*n {
-		t.Errorf("%d events paired, want %d", events, 3*2*n)
-	}
+	assert.Equal(t, events, 3*2*n, "events paired")
 }
 
 func BenchmarkJoin(b *testing.B) {
@@ -354,9 +342,7 @@ func TestJoinEarliest(t *testing.T) {
 			tt.arrival.Base, tt.arrival.Events = 50, 10
 			j.Arrived([]load.Arrival{tt.arrival})
 			j.Fired([]load.Outcome{o})
-			if got != tt.want {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
+			assert.Equal(t, got, tt.want)
 		})
 	}
 }

@@ -3,8 +3,7 @@ package ledger
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -109,9 +108,7 @@ func TestCompacted(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := New(Config{Logs: 1, Start: []int64{100}, LogOf: sameLog, RunID: thisRun, Stamped: true, Keys: evenOdd})
 			tt.do(l)
-			if diff := cmp.Diff(tt.want, totals(l.Verdict(whole(l, tt.complete), nil))); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, totals(l.Verdict(whole(l, tt.complete), nil)), tt.want)
 		})
 	}
 }

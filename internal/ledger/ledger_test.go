@@ -6,8 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -138,9 +137,7 @@ func TestVerdict(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := one(false, 0)
 			tt.do(l)
-			if diff := cmp.Diff(tt.want, totals(l.Verdict(whole(l, tt.complete), tt.ends))); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, totals(l.Verdict(whole(l, tt.complete), tt.ends)), tt.want)
 		})
 	}
 }
@@ -260,9 +257,7 @@ func TestVerdictOfStamps(t *testing.T) {
 				}
 				want := tt.want
 				want.Complete = true
-				if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-					t.Errorf("%s: %s", order, diff)
-				}
+				assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want, "%s", order)
 			}
 		})
 	}
@@ -287,16 +282,10 @@ func TestNothingAcknowledged(t *testing.T) {
 				}
 				l.Fired([]load.Outcome{o})
 			}
-			if l.logs[0].recovered == 0 {
-				t.Error("memory was not short: nothing is tested")
-			}
-			if got := l.Verdict(whole(l, true), nil).Contradicted; got != 3*n/100 {
-				t.Errorf("%d events were refused and found, want %d", got, 3*n/100)
-			}
+			assert.True(t, l.logs[0].recovered != 0, "memory was not short: nothing is tested")
+			assert.Equal(t, l.Verdict(whole(l, true), nil).Contradicted, 3*n/100, "events were refused and found")
 			want := measure.Ledger{Complete: true, Read: 3 * n, Recovered: 3 * n}
-			if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 		})
 	}
 }
@@ -318,9 +307,7 @@ func TestForgottenOriginals(t *testing.T) {
 		}
 	}
 	want := measure.Ledger{Complete: true, Acked: uint64(total), Read: uint64(total) + 2, Duplicated: 1, Inexact: 1}
-	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 }
 
 // TestSumsFindWhatIsMissing reads back with so little memory that windows keep only
@@ -346,9 +333,7 @@ func TestSumsFindWhatIsMissing(t *testing.T) {
 	// For the window that lacks one event the checksums prove nothing; the one that is
 	// missing completely is simply lost.
 	want := measure.Ledger{Complete: true, Acked: n, Read: n - lost, Lost: lost, Inexact: windowSize - 1}
-	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 }
 
 // TestMemoryIsBounded reports far more than fits, of each kind, and checks the heap.
@@ -445,17 +430,13 @@ func TestConcurrently(t *testing.T) {
 	})
 	group.Wait()
 	want := measure.Ledger{Complete: true, Acked: 2 * logs * n, Read: 2 * logs * n}
-	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 }
 
 func TestNames(t *testing.T) {
 	l := New(Config{Logs: 2, Names: []string{"events-0"}, LogOf: sameLog})
 	v := l.Verdict(whole(l, true), nil)
-	if v.Logs[0].Log != "events-0" || v.Logs[1].Log != "1" || v.Method != "batches" {
-		t.Errorf("%+v", v)
-	}
+	assert.True(t, v.Logs[0].Log == "events-0" && v.Logs[1].Log == "1" && v.Method == "batches", "%+v", v)
 }
 
 // Events that were read and no longer exist at the end are lost, as far as that can be

@@ -3,9 +3,9 @@ package ledger
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -130,9 +130,7 @@ func TestUnreadSums(t *testing.T) {
 		}
 	}
 	want := measure.Ledger{Acked: n, Read: 999, Lost: windowSize + 1, Unread: n - windowSize - 1000, Inexact: 999}
-	if diff := cmp.Diff(want, totals(l.Verdict(nil, nil))); diff != "" {
-		t.Errorf("lost: %s", diff)
-	}
+	assert.Same(t, totals(l.Verdict(nil, nil)), want, "lost")
 	for _, end := range []int64{windowSize - 7, windowSize, windowSize + 600} {
 		l.Removed(0, 0, end)
 		want.Removed = uint64(min(end, windowSize))
@@ -140,9 +138,7 @@ func TestUnreadSums(t *testing.T) {
 			want.Removed++
 		}
 		want.Lost, want.Unread = windowSize+1-want.Removed, n-windowSize-1000+want.Removed
-		if diff := cmp.Diff(want, totals(l.Verdict(nil, nil))); diff != "" {
-			t.Errorf("removed up to %d: %s", end, diff)
-		}
+		assert.Same(t, totals(l.Verdict(nil, nil)), want, "removed up to %d", end)
 	}
 }
 
@@ -155,18 +151,12 @@ func TestUnreadStamps(t *testing.T) {
 	}
 	l.Arrived([]load.Arrival{a})
 	want := measure.Ledger{Acked: 10, Read: 4, Unread: 6}
-	if diff := cmp.Diff(want, totals(l.Verdict(nil, nil))); diff != "" {
-		t.Errorf("unread: %s", diff)
-	}
+	assert.Same(t, totals(l.Verdict(nil, nil)), want, "unread")
 	want.Complete, want.Lost, want.Unread = true, 6, 0
-	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-		t.Errorf("lost: %s", diff)
-	}
+	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want, "lost")
 	l.Removed(0, 100, 101)
 	want.Lost, want.Unread, want.Removed = 5, 1, 1
-	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-		t.Errorf("deleted: %s", diff)
-	}
+	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want, "deleted")
 }
 
 // TestInterleavedStreams delays a log of two streams until the rest is compressed to
@@ -189,18 +179,14 @@ func TestInterleavedStreams(t *testing.T) {
 	for i := int64(1); i < n; i++ {
 		fire(i, int32(i%2), uint64(10+i/2))
 	}
-	if g.entries > 20 {
-		t.Fatalf("%d entries are left of %d: nothing is interleaved", g.entries, n)
-	}
+	assert.Must(t, g.entries <= 20, "%d entries are left of %d: nothing is interleaved", g.entries, n)
 	fire(0, 0, 5)
 	// The last one comes after all others of its stream in the log.
 	l.Arrived([]load.Arrival{piece1(n, 1, n+1), piece1(n+1, 1, n+2)})
 	fire(n, 1, 9)
 	fire(n+1, 1, 1000)
 	want := measure.Ledger{Complete: true, Acked: n + 2, Read: n + 2, Reordered: 1}
-	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 }
 
 // TestAfterDecisions recreates a log: events that come after everything so far are in
@@ -214,9 +200,7 @@ func TestAfterDecisions(t *testing.T) {
 	l.Fired([]load.Outcome{ack(10, 1, 0, 50), ack(4, 1, 1, 51), ack(11, 1, 2, 52)})
 	l.Arrived([]load.Arrival{piece1(0, 1, 50), piece1(1, 1, 51), piece1(2, 1, 52)})
 	want := measure.Ledger{Complete: true, Acked: 13, Read: 13, Inexact: 1}
-	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 }
 
 // TestSkippedHoles reads in order past holes and a lost piece, with the answers of
@@ -235,13 +219,9 @@ func TestSkippedHoles(t *testing.T) {
 			l.Arrived([]load.Arrival{piece1(place(i), step, uint32(i+1))})
 		}
 	}
-	if g.next < (n-20)*step {
-		t.Errorf("decided only up to %d of %d", g.next, n*step)
-	}
+	assert.True(t, g.next >= (n-20)*step, "decided only up to %d of %d", g.next, n*step)
 	want := measure.Ledger{Complete: true, Acked: n * step, Read: (n - 1) * step, Lost: step}
-	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 }
 
 // An acked piece whose window keeps only sums, and which is found in another window, is

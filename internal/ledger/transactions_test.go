@@ -3,8 +3,7 @@ package ledger
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -96,9 +95,7 @@ func TestTransactions(t *testing.T) {
 			}
 			l.FinishVisible(whole(l, tt.whole))
 			tt.want.Complete = tt.whole
-			if diff := cmp.Diff(tt.want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, totals(l.Verdict(whole(l, true), nil)), tt.want)
 		})
 	}
 }

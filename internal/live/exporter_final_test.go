@@ -1,6 +1,7 @@
 package live
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"encoding/json"
 	"net"
@@ -37,9 +38,7 @@ func TestTargetAndOp(t *testing.T) {
 	url, bodies := otlpCollector(t, func() {})
 	addr, lines := listen(t)
 	h, err := OpenExporter(ExporterOptions{MetricsAddr: "0", OTLP: url, Graphite: addr, Prefix: "lab"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	h.Begin(withSecret)
 	h.Show(counted(1))
 
@@ -49,9 +48,7 @@ func TestTargetAndOp(t *testing.T) {
 			for _, l := range m.Label {
 				got[l.GetName()] = l.GetValue()
 			}
-			if got["target"] != shownTarget || got["op"] != "produce" {
-				t.Errorf("Prometheus: %s has %v", name, got)
-			}
+			assert.True(t, got["target"] == shownTarget && got["op"] == "produce", "Prometheus: %s has %v", name, got)
 		}
 	}
 	if w := h.Close(context.Background()); w != nil {
@@ -67,9 +64,7 @@ func TestTargetAndOp(t *testing.T) {
 		for _, a := range attributes {
 			got[a.Key] = a.Value.String
 		}
-		if got["target"] != shownTarget || got["op"] != "produce" {
-			t.Errorf("OTLP: %s has %v", name, got)
-		}
+		assert.True(t, got["target"] == shownTarget && got["op"] == "produce", "OTLP: %s has %v", name, got)
 	}
 	for _, m := range body.ResourceMetrics[0].ScopeMetrics[0].Metrics {
 		switch {
@@ -97,9 +92,7 @@ func TestTargetAndOp(t *testing.T) {
 
 func TestTagValue(t *testing.T) {
 	for given, want := range map[string]string{"a;b c\n": "a_b_c_", "~x": "_~x", "": "_", "null://": "null://"} {
-		if got := tagValue(given); got != want {
-			t.Errorf("%q became %q, want %q", given, got, want)
-		}
+		assert.Equal(t, tagValue(given), want, "%q became", given)
 	}
 }
 
@@ -138,9 +131,7 @@ func TestFinalPushed(t *testing.T) {
 			n++
 		}
 	}
-	if n != 3 {
-		t.Errorf("Graphite got %d intervals, want 3", n)
-	}
+	assert.Equal(t, n, 3, "Graphite intervals")
 }
 
 // A collector that refuses the final values is named in a warning.
@@ -169,9 +160,7 @@ func TestSlowGetsLast(t *testing.T) {
 		<-more
 	})
 	h, err := OpenExporter(ExporterOptions{OTLP: url})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	h.Begin(exported)
 	h.Show(counted(1))
 	<-first
@@ -181,17 +170,13 @@ func TestSlowGetsLast(t *testing.T) {
 	h.End()
 	close(more)
 	w := h.Close(context.Background())
-	if len(w) != 1 || !strings.Contains(w[0], "was too slow for 6 intervals") {
-		t.Errorf("warnings %q", w)
-	}
+	assert.True(t, len(w) == 1 && strings.Contains(w[0], "was too slow for 6 intervals"), "warnings %q", w)
 	var end otlpRequest
 	for len(last) > 0 {
 		end = <-last
 	}
 	for _, m := range end.ResourceMetrics[0].ScopeMetrics[0].Metrics {
-		if m.Name == "carronade.run_active" && m.Gauge.Points[0].Int != "0" {
-			t.Error("the last push is not that of the end")
-		}
+		assert.True(t, m.Name != "carronade.run_active" || m.Gauge.Points[0].Int == "0", "the last push is not that of the end")
 	}
 }
 
@@ -199,9 +184,7 @@ func TestSlowGetsLast(t *testing.T) {
 func TestPageStays(t *testing.T) {
 	addr, lines := listen(t)
 	h := openedExporter(t, ExporterOptions{MetricsAddr: "0", Graphite: addr})
-	if !h.Shown() || (*Exporter)(nil).Shown() {
-		t.Error("an exporter with metrics shows none, or one without shows some")
-	}
+	assert.True(t, h.Shown() && !(*Exporter)(nil).Shown(), "an exporter with metrics shows none, or one without shows some")
 	h.End()
 	if w := h.Flush(context.Background()); w != nil {
 		t.Errorf("warnings %q", w)

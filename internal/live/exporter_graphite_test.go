@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -47,9 +48,7 @@ func TestGraphiteAccepted(t *testing.T) {
 						}
 					}
 				}
-				if got := strings.Join(got, " "); got != want {
-					t.Errorf("zeros %v: got %s, want %s", zeros, got, want)
-				}
+				assert.Equal(t, strings.Join(got, " "), want, "zeros %v", zeros)
 			}
 		})
 	}
@@ -73,9 +72,7 @@ func TestPublished(t *testing.T) {
 				Logf: func(format string, args ...any) { t.Errorf("logged: "+format, args...) },
 			})
 			h.Close(context.Background())
-			if len(published) != 3 {
-				t.Fatalf("called %d times for three intervals", len(published))
-			}
+			assert.Must(t, len(published) == 3, "called %d times for three intervals", len(published))
 			for range 3 {
 				if err := <-published; (err != nil) != tt.failed {
 					t.Errorf("published %v", err)

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"testing"
 
@@ -10,9 +11,7 @@ import (
 // Labels may be invalid UTF-8; the page stays valid.
 func TestInvalidLabels(t *testing.T) {
 	h, err := OpenExporter(ExporterOptions{MetricsAddr: "0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer h.Close(context.Background())
 	h.Begin(ExportedRun{ID: "k3f9z0ab", Labels: map[string]string{"team": "a\xff"}})
 	h.Show(counted(1))

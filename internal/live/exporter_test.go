@@ -22,6 +22,7 @@ import (
 	metricspb "go.opentelemetry.io/proto/slim/otlp/collector/metrics/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -54,9 +55,7 @@ func openedExporter(t *testing.T, o ExporterOptions) *Exporter {
 	t.Helper()
 	o.Version = "v1"
 	h, err := OpenExporter(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	h.Begin(exported)
 	for n := range 3 {
 		h.Show(counted(n + 1))
@@ -70,9 +69,7 @@ func scrape(t *testing.T, addr, accept string) map[string]*dto.MetricFamily {
 	r, _ := http.NewRequest(http.MethodGet, "http://"+addr+"/metrics", nil)
 	r.Header.Set("Accept", accept)
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer resp.Body.Close()
 	out := make(map[string]*dto.MetricFamily)
 	d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
@@ -103,9 +100,7 @@ func TestPrometheus(t *testing.T) {
 			} {
 				f := got[name]
 				if f == nil {
-					if want != 0 {
-						t.Errorf("%s is missing", name)
-					}
+					assert.Equal(t, want, 0, "%s is missing", name)
 					continue
 				}
 				m := f.Metric[0]
@@ -131,9 +126,7 @@ func TestPrometheus(t *testing.T) {
 			if accept != "text/plain" && (service.GetSchema() != scale || len(service.PositiveSpan) == 0) {
 				t.Errorf("no native buckets: %v", service)
 			}
-			if got["carronade_response_seconds"] != nil {
-				t.Error("there are response times of a run that has none")
-			}
+			assert.True(t, got["carronade_response_seconds"] == nil, "there are response times of a run that has none")
 			labels := make(map[string]string)
 			for _, l := range got["carronade_run_info"].GetMetric()[0].GetLabel() {
 				labels[l.GetName()] = l.GetValue()
@@ -142,27 +135,21 @@ func TestPrometheus(t *testing.T) {
 				t.Errorf("run_info has %v", labels)
 			}
 			codes := got["carronade_answers_total"].GetMetric()
-			if len(codes) != 2 || codes[0].GetCounter().GetValue() != 297 {
-				t.Errorf("answers %v", codes)
-			}
+			assert.True(t, len(codes) == 2 && codes[0].GetCounter().GetValue() == 297, "answers %v", codes)
 		})
 	}
 	h.End()
 	if got := scrape(t, h.Addr(), "text/plain"); got["carronade_run_active"].Metric[0].GetGauge().GetValue() != 0 || got["carronade_acked_events_total"] == nil {
 		t.Error("after its end, the run is shown as active, or its metrics are gone")
 	}
-	if !model.LegacyValidation.IsValidMetricName("carronade_acked_events_total") {
-		t.Error("a name that Prometheus does not accept")
-	}
+	assert.True(t, model.LegacyValidation.IsValidMetricName("carronade_acked_events_total"), "a name that Prometheus does not accept")
 }
 
 // listen receives lines.
 func listen(t *testing.T) (addr string, lines <-chan string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { ln.Close() })
 	to := make(chan string, 1000)
 	go func() {
@@ -189,9 +176,7 @@ func TestGraphite(t *testing.T) {
 	got := make(map[string][]string)
 	for l := range lines {
 		f := strings.Fields(l)
-		if len(f) != 3 {
-			t.Fatalf("line %q", l)
-		}
+		assert.Must(t, len(f) == 3, "line %q", l)
 		if at, err := strconv.ParseInt(f[2], 10, 64); err != nil || time.Since(time.Unix(at, 0)).Abs() > time.Minute {
 			t.Errorf("line %q", l)
 		}
@@ -227,41 +212,29 @@ func TestGraphite(t *testing.T) {
 	} {
 		v := got[name]
 		if want == "" {
-			if v != nil {
-				t.Errorf("%s was sent", name)
-			}
+			assert.True(t, v == nil, "%s was sent", name)
 			continue
 		}
-		if len(v) != 3 || v[0] != want {
-			t.Errorf("%s is %q, want %s first of three", name, v, want)
-		}
+		assert.True(t, len(v) == 3 && v[0] == want, "%s is %q, want %s first of three", name, v, want)
 	}
 }
 
 // An absent collector does not delay the run, and causes a warning.
 func TestAbsent(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	addr := ln.Addr().String()
 	ln.Close()
 	logged := make(chan string, 10)
 	h, err := OpenExporter(ExporterOptions{Graphite: addr, OTLP: "http://" + addr, Logf: func(f string, a ...any) { logged <- fmt.Sprintf(f, a...) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	h.Begin(exported)
 	for n := range 3 {
 		h.Show(counted(n + 1))
 	}
 	w := h.Close(context.Background())
-	if len(w) != 2 || !strings.Contains(w[0], "did not get 3 intervals") || !strings.Contains(w[1], "refused") {
-		t.Errorf("warnings %q", w)
-	}
-	if len(logged) != 2 {
-		t.Errorf("%d messages, want one for each of the two collectors", len(logged))
-	}
+	assert.True(t, len(w) == 2 && strings.Contains(w[0], "did not get 3 intervals") && strings.Contains(w[1], "refused"), "warnings %q", w)
+	assert.Equal(t, len(logged), 2, "messages")
 }
 
 // A collector that does not answer is given up, and the run is not delayed.
@@ -271,9 +244,7 @@ func TestStuck(t *testing.T) {
 	defer s.Close()
 	defer close(block)
 	h, err := OpenExporter(ExporterOptions{OTLP: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	h.Begin(exported)
 	began := time.Now()
 	for n := range 100 {
@@ -282,9 +253,7 @@ func TestStuck(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	w := h.Close(ctx)
-	if len(w) != 1 || !strings.Contains(w[0], "100 intervals") {
-		t.Errorf("warnings %q", w)
-	}
+	assert.True(t, len(w) == 1 && strings.Contains(w[0], "100 intervals"), "warnings %q", w)
 	if took := time.Since(began); took > collectorTimeout-time.Second {
 		t.Errorf("it delayed the run for %v", took)
 	}
@@ -303,9 +272,7 @@ func TestOTLP(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(body, &one.body)
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 		// It must be a valid message for OpenTelemetry's types, without unknown
 		// fields.
 		var parsed metricspb.ExportMetricsServiceRequest
@@ -327,9 +294,7 @@ func TestOTLP(t *testing.T) {
 	for range 3 {
 		last = <-got
 	}
-	if last.path != "/v1/metrics" || last.auth != "Bearer x" {
-		t.Errorf("sent to %s with %q", last.path, last.auth)
-	}
+	assert.True(t, last.path == "/v1/metrics" && last.auth == "Bearer x", "sent to %s with %q", last.path, last.auth)
 	of := last.body.ResourceMetrics[0]
 	values := make(map[string]otlpMetric)
 	for _, m := range of.ScopeMetrics[0].Metrics {
@@ -339,28 +304,20 @@ func TestOTLP(t *testing.T) {
 		t.Errorf("acked %+v", m.Sum)
 	}
 	p := values["carronade.service"].Exponential.Points[0]
-	if p.Count != "300" || p.Scale != scale || math.Abs(p.Sum-0.6) > 1e-9 || p.Min != 1e-3 || p.Max != 3e-3 {
-		t.Errorf("service %+v", p)
-	}
+	assert.True(t, p.Count == "300" && p.Scale == scale && math.Abs(p.Sum-0.6) <= 1e-9 && p.Min == 1e-3 && p.Max == 3e-3, "service %+v", p)
 	var n int64
 	for i, text := range p.Positive.Counts {
 		c, _ := strconv.ParseInt(text, 10, 64)
 		n += c
 		end := math.Exp2(float64(p.Positive.Offset+i+1) / (1 << scale)) // the bucket's end, by the specification
-		if c != 0 && (end < 1e-3*0.999999 || end > 3e-3*1.025) {
-			t.Errorf("bucket up to %v has %d", end, c)
-		}
+		assert.True(t, c == 0 || end >= 1e-3*0.999999 && end <= 3e-3*1.025, "bucket up to %v has %d", end, c)
 	}
-	if n != 300 {
-		t.Errorf("%d in buckets, want 300", n)
-	}
+	assert.Equal(t, n, 300, "in buckets")
 	attrs := make(map[string]string)
 	for _, a := range of.Resource.Attributes {
 		attrs[a.Key] = a.Value.String
 	}
-	if attrs["service.name"] != "carronade" || attrs["carronade.label.branch"] != "main" {
-		t.Errorf("resource %v", attrs)
-	}
+	assert.True(t, attrs["service.name"] == "carronade" && attrs["carronade.label.branch"] == "main", "resource %v", attrs)
 }
 
 // A refusal is reported with the collector's message and without our header.
@@ -381,17 +338,13 @@ func TestBuckets(t *testing.T) {
 	for _, s := range []float64{1e-6, 2e-6, 9.999e-4, 1e-3, 1.0001e-3, 0.5, 1, 1.5, 2, 3600} {
 		i := bucket(s)
 		low, high := math.Exp2(float64(i-1)/(1<<scale)), math.Exp2(float64(i)/(1<<scale))
-		if s <= low*(1-1e-9) || s > high*(1+1e-9) {
-			t.Errorf("%v is in the bucket from %v to %v", s, low, high)
-		}
+		assert.True(t, s > low*(1-1e-9) && s <= high*(1+1e-9), "%v is in the bucket from %v to %v", s, low, high)
 	}
 }
 
 func TestOpenFails(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	for _, tt := range []struct {
 		name string
@@ -422,13 +375,9 @@ func TestOpenFails(t *testing.T) {
 // Without a destination nothing is published.
 func TestNowhere(t *testing.T) {
 	h, err := OpenExporter(ExporterOptions{})
-	if h != nil || err != nil {
-		t.Fatalf("got %v, %v", h, err)
-	}
+	assert.Must(t, h == nil && err == nil, "got %v, %v", h, err)
 	h.Begin(exported)
 	h.Show(counted(1))
 	h.End()
-	if h.Addr() != "" || h.Close(context.Background()) != nil {
-		t.Error("a nil exporter returned something")
-	}
+	assert.True(t, h.Addr() == "" && h.Close(context.Background()) == nil, "a nil exporter returned something")
 }

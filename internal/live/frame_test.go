@@ -14,9 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -157,15 +156,11 @@ func TestFramesAddUp(t *testing.T) {
 			r.Show(x.next())
 			frames := series.After(0)
 			got, warm := sum(frames)
-			if got != want.Totals {
-				t.Errorf("the measurement's frames add up to %+v, want %+v", got, want.Totals)
-			}
+			assert.Equal(t, got, want.Totals, "the measurement's frames add up to")
 			if w := want.Warmup; w != nil && warm != *w || w == nil && warm != (Counts{}) {
 				t.Errorf("the warm-up's frames add up to %+v, want %+v", warm, w)
 			}
-			if last == nil || last.Totals != want.Totals {
-				t.Errorf("the end: got %+v, want %+v", last, want)
-			}
+			assert.True(t, last != nil && last.Totals == want.Totals, "the end: got %+v, want %+v", last, want)
 			if d := len(frames) - tt.frames; d < -60 || d > 60 || tt.n < 100 && d != 0 {
 				t.Errorf("got %d frames, want %d", len(frames), tt.frames)
 			}
@@ -219,9 +214,7 @@ func TestMergedPercentiles(t *testing.T) {
 	if f.Response != want || f.SendDelay != Micros(x.all.SendDelay.Percentile(99)) || f.From != 0 || f.To != Seconds(100*time.Second) {
 		t.Errorf("got %+v in %+v, want %+v", f.Response, f, want)
 	}
-	if len(got) != 3 {
-		t.Errorf("got %d spans that end at frame 100, want 3", len(got))
-	}
+	assert.Equal(t, len(got), 3, "spans that end at frame 100")
 }
 
 // TestNothingMeasured: percentiles of nothing are null, and so is an unknown lag.
@@ -235,9 +228,7 @@ func TestNothingMeasured(t *testing.T) {
 	})
 	r.Show(load.Snapshot{Interval: measure.Interval{End: time.Second, LagEvents: -1}})
 	for _, want := range []string{`"response":{"p50_us":null,"p90_us":null,"p99_us":null,"max_us":null}`, `"lag":null`, `"send_delay_p99_us":null`} {
-		if !strings.Contains(string(line), want) {
-			t.Errorf("got %s, want %s in it", line, want)
-		}
+		assert.True(t, strings.Contains(string(line), want), "got %s, want %s in it", line, want)
 	}
 	var back Frame
 	if err := json.Unmarshal(line, &back); err != nil || back.Response.P99 != NoTime || back.Lag != -1 {
@@ -289,15 +280,9 @@ func TestSize(t *testing.T) {
 	t.Parallel()
 	f := largest()
 	line, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(line) > mostFrameBytes {
-		t.Errorf("a frame has %d bytes, want %d at most:\n%s", len(line), mostFrameBytes, line)
-	}
-	if len(f.Gauges) < 5 || len(f.Marks) < 3 {
-		t.Errorf("got %d gauges and %d marks, want more", len(f.Gauges), len(f.Marks))
-	}
+	assert.OK(t, err)
+	assert.True(t, len(line) <= mostFrameBytes, "a frame has %d bytes, want %d at most:\n%s", len(line), mostFrameBytes, line)
+	assert.True(t, len(f.Gauges) >= 5 && len(f.Marks) >= 3, "got %d gauges and %d marks, want more", len(f.Gauges), len(f.Marks))
 }
 
 func TestGauges(t *testing.T) {
@@ -317,14 +302,10 @@ func TestGauges(t *testing.T) {
 	r.Figures("host", []measure.Figure{{Name: "CPU", Unit: "cores", Value: 1}, {Name: "disk read", Value: 9}})
 	r.Figures("system", []measure.Figure{{Name: "CPU", Unit: "cores", Value: 0.5}, {Name: "GCs", Value: 7, Total: true}})
 	second()
-	if diff := cmp.Diff([]Gauge{{"host", "CPU", "cores", 1}, {"system", "CPU", "cores", 0.5}}, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, got, []Gauge{{"host", "CPU", "cores", 1}, {"system", "CPU", "cores", 0.5}})
 	r.Figures("system", nil) // it did not answer: a gap
 	second()
-	if diff := cmp.Diff([]Gauge{{"host", "CPU", "cores", 1}}, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, got, []Gauge{{"host", "CPU", "cores", 1}})
 	many := make([]measure.Figure, 20)
 	for i := range many {
 		many[i] = measure.Figure{Name: string(rune('a' + i))}
@@ -351,9 +332,7 @@ func TestImportantGauges(t *testing.T) {
 		got = append(got, g.From+" "+g.Name)
 	}
 	want := "system CPU, system RSS, system PSS, system processes, system threads, system open files, system disk read, system disk written, system heap after GC, system GC pause, system GC, system x"
-	if text := strings.Join(got, ", "); text != want {
-		t.Errorf("got %s, want %s", text, want)
-	}
+	assert.Equal(t, strings.Join(got, ", "), want)
 }
 
 // TestTenHours: a run of ten hours takes at most 2 MB.
@@ -381,9 +360,7 @@ func TestTenHours(t *testing.T) {
 			} else {
 				f.Marks = nil
 			}
-			if err := s.Add(&f); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, s.Add(&f))
 		}
 	}
 	if n := s.Bytes(); n > 2<<20 {
@@ -417,16 +394,10 @@ func TestSeriesKeeps(t *testing.T) {
 			f.Response = Times{NoTime, NoTime, NoTime, NoTime, 0}
 		}
 		want = append(want, f)
-		if err := s.Add(&f); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Add(&f))
 	}
-	if diff := cmp.Diff(want, s.After(0)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(want[70:], s.After(70)); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, s.After(0), want)
+	assert.Same(t, s.After(70), want[70:])
 	if got := s.After(3 * perBlock); len(got) != 0 {
 		t.Errorf("after the last: %d frames, want none", len(got))
 	}
@@ -436,9 +407,7 @@ func TestSeriesRefuses(t *testing.T) {
 	t.Parallel()
 	var s Series
 	ok := Frame{Number: 10, Span: 1}
-	if err := s.Add(&ok); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Add(&ok))
 	for _, f := range []Frame{{Number: 10, Span: 1}, {Number: 9, Span: 1}, {Number: 11}, {Number: 11, Span: 7}, {Number: 11, Span: -1}, {Number: 15, Span: 10}, {Number: 20000, Span: 10000}, {Number: -10, Span: 10}, {Number: math.MinInt64, Span: 1}} {
 		if err := s.Add(&f); !errors.Is(err, errFrame) {
 			t.Errorf("number %d, span %d: got %v, want an error", f.Number, f.Span, err)
@@ -479,9 +448,7 @@ func TestSlowReader(t *testing.T) {
 		}
 		w.mu.Unlock()
 		close(slow.release)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, w.Close())
 		var s Series
 		var done *Done
 		err := ReadFrames(&slow.got, func(e Event) error {
@@ -490,9 +457,7 @@ func TestSlowReader(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		got, warm := sum(s.After(0))
 		want := x.done()
 		if got != want.Totals || warm != *want.Warmup || done == nil || done.Totals != want.Totals {
@@ -533,9 +498,7 @@ func TestRead(t *testing.T) {
 	if err := ReadFrames(strings.NewReader("{\"id\":\"a\",\"run\":{}}\n{\"id\":\"b\",\"other\":1}\n"), take); err != nil || strings.Join(ids, "") != "ab" {
 		t.Errorf("got %v and %v, want a and b", ids, err)
 	}
-	if err := ReadFrames(strings.NewReader("{}\n{\"frame\":[]}\n"), take); err == nil || !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("got %v, want an error in line 2", err)
-	}
+	assert.ErrorHas(t, ReadFrames(strings.NewReader("{}\n{\"frame\":[]}\n"), take), "line 2")
 	if err := ReadFrames(strings.NewReader(strings.Repeat("x", longestLine+1)), take); err == nil {
 		t.Error("a line that is too long was accepted")
 	}
@@ -554,12 +517,8 @@ func TestLimitOf(t *testing.T) {
 		"send-delay.p99<10ms": {Text: "send-delay.p99 < 10 ms", Time: "send_delay", Percentile: 99, Name: "send-delay.p99", Upper: true, Value: 0.01},
 	} {
 		l, err := workload.ParseLimit(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, LimitOf(&l, "response")); diff != "" {
-			t.Errorf("%s: %s", text, diff)
-		}
+		assert.OK(t, err)
+		assert.Same(t, LimitOf(&l, "response"), want, "%s", text)
 	}
 }
 
@@ -592,9 +551,7 @@ func TestMissingFrames(t *testing.T) {
 	t.Parallel()
 	var s Series
 	for _, f := range [][2]int64{{1, 1}, {2, 1}, {7, 1}, {10, 10}, {11, 1}, {19, 1}, {20, 1}, {20, 10}, {21, 1}} {
-		if err := s.Add(&Frame{Number: f[0], Span: f[1]}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Add(&Frame{Number: f[0], Span: f[1]}))
 	}
 	for after, want := range map[int64]string{
 		0: "10/10 20/10 21/1", 7: "10/10 20/10 21/1", 10: "20/10 21/1", 18: "19/1 20/1 21/1", 20: "21/1", 21: "",
@@ -603,9 +560,7 @@ func TestMissingFrames(t *testing.T) {
 		for _, f := range s.After(after) {
 			got = append(got, fmt.Sprintf("%d/%d", f.Number, f.Span))
 		}
-		if text := strings.Join(got, " "); text != want {
-			t.Errorf("after %d: got %s, want %s", after, text, want)
-		}
+		assert.Equal(t, strings.Join(got, " "), want, "after %d", after)
 	}
 }
 
@@ -632,7 +587,5 @@ func TestPlannedMarks(t *testing.T) {
 		r.Show(s)
 	}
 	want := []string{"1: 0s trial 1", "1: 0s froze for 20 ms, the longest so far", "2: 1.5s 2k/s", "4: 3s froze for 1.2 s, the longest so far"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	assert.True(t, slices.Equal(got, want), "got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }

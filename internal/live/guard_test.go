@@ -1,6 +1,7 @@
 package live
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"net"
 	"net/http"
@@ -57,9 +58,7 @@ func TestHosts(t *testing.T) {
 		"0.0.0.0": 421, "0.0.0.0:80": 421, "[::]:80": 421,
 	} {
 		w := do(h, "GET", "/data", "", func(r *http.Request) { r.Host = host; r.Header.Set("Authorization", "Bearer "+token) })
-		if w.Code != want {
-			t.Errorf("host %q: got %d, want %d", host, w.Code, want)
-		}
+		assert.Equal(t, w.Code, want, "host %q", host)
 	}
 }
 
@@ -129,12 +128,8 @@ func TestOrigins(t *testing.T) {
 				r.Header.Set("Sec-Fetch-Site", tt.site)
 			}
 		})
-		if w.Code != tt.want {
-			t.Errorf("%s: got %d, want %d", tt.name, w.Code, tt.want)
-		}
-		if got := w.Header().Get("Access-Control-Allow-Origin"); got != "" {
-			t.Errorf("%s: other pages are allowed: %q", tt.name, got)
-		}
+		assert.Equal(t, w.Code, tt.want, "%s", tt.name)
+		assert.Equal(t, w.Header().Get("Access-Control-Allow-Origin"), "", "%s: other pages are allowed", tt.name)
 	}
 }
 
@@ -175,7 +170,5 @@ func TestHeaders(t *testing.T) {
 func TestNewToken(t *testing.T) {
 	t.Parallel()
 	a, b := newToken(), newToken()
-	if len(a) != 32 || a == b {
-		t.Errorf("got %s and %s, want two of 128 bits", a, b)
-	}
+	assert.True(t, len(a) == 32 && a != b, "got %s and %s, want two of 128 bits", a, b)
 }

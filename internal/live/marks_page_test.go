@@ -1,6 +1,7 @@
 package live
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net/http"
@@ -13,9 +14,7 @@ import (
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	s, err := OpenPage("127.0.0.1:0", NewHub())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	base, token, _ := strings.Cut(s.URL(), "/#token=")
 	var got []string
@@ -40,23 +39,17 @@ func TestMarks(t *testing.T) {
 	post := func(run, token, kind, origin, body string) (int, string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/api/runs/"+run+"/marks", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", kind)
 		if origin != "" {
 			r.Header.Set("Origin", origin)
 		}
 		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer res.Body.Close()
 		text, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return res.StatusCode, string(text)
 	}
 	const json, fault = "application/json", `{"kind": "fault", "name": " the plug "}`
@@ -81,9 +74,7 @@ func TestMarks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, text := post(tt.run, tt.token, tt.kind, tt.origin, tt.body)
-			if code != tt.code || !strings.Contains(text, tt.want) {
-				t.Errorf("got %d %q, want %d %q", code, text, tt.code, tt.want)
-			}
+			assert.True(t, code == tt.code && strings.Contains(text, tt.want), "got %d %q, want %d %q", code, text, tt.code, tt.want)
 		})
 	}
 	if want := "fault the plug, fault the plug, heal the plug"; strings.Join(got, ", ") != want {
@@ -110,13 +101,9 @@ func TestMarksOfAll(t *testing.T) {
 	t.Parallel()
 	m, r := new(marks), &marked{from: map[string]int{}}
 	for i := range mostRemote {
-		if err := m.reserve(r, string(rune('a'+i%4))); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, m.reserve(r, string(rune('a'+i%4))))
 	}
-	if err := m.reserve(r, "x"); err == nil || !strings.Contains(err.Error(), "takes at most 32 marks over HTTP") {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorHas(t, m.reserve(r, "x"), "takes at most 32 marks over HTTP")
 	m.release(r, "a")
 	if err := m.reserve(r, "x"); err != nil {
 		t.Error(err)

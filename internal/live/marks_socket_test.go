@@ -12,15 +12,14 @@ import (
 	"time"
 
 	"carronade/internal/live"
+	"carronade/internal/testkit/assert"
 )
 
 // home makes a folder for sockets with a short name, which sockets need.
 func home(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	return dir
@@ -35,14 +34,10 @@ func TestSend(t *testing.T) {
 	var waited time.Duration
 	s, err := live.ListenForMarks("", "run1", func(kind, name string, from, to time.Time) (atS, boundS float64, err error) {
 		got, waited = kind+" "+name, to.Sub(from)
-		if time.Since(to) > time.Minute {
-			t.Errorf("it arrived at %v", to)
-		}
+		assert.True(t, time.Since(to) <= time.Minute, "it arrived at %v", to)
 		return 12, 0.5, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	socket := filepath.Join(dir, "carronade", "run1.sock")
 	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
@@ -52,12 +47,8 @@ func TestSend(t *testing.T) {
 		t.Errorf("its folder is %v, %v", info, err)
 	}
 	atS, boundS, err := live.SendMark("", "run1", "fault", "a name", time.Now().Add(-time.Second))
-	if err != nil || atS != 12 || boundS != 0.5 {
-		t.Errorf("got %v, %v, %v", atS, boundS, err)
-	}
-	if got != "fault a name" || waited < time.Second {
-		t.Errorf("the run got %q, %v after the start of the program", got, waited)
-	}
+	assert.True(t, err == nil && atS == 12 && boundS == 0.5, "got %v, %v, %v", atS, boundS, err)
+	assert.True(t, got == "fault a name" && waited >= time.Second, "the run got %q, %v after the start of the program", got, waited)
 	if alive := live.Alive(""); len(alive) != 1 || alive[0] != "run1" {
 		t.Errorf("alive: %v", alive)
 	}
@@ -79,15 +70,11 @@ func TestSend(t *testing.T) {
 func TestBadRequests(t *testing.T) {
 	dir := home(t)
 	s, err := live.ListenForMarks("", "run2", marked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	for _, text := range []string{"{}\n", "no json\n", strings.Repeat("x", 8<<10) + "\n", `{"name":"x","waited_ns":-5}` + "\n"} {
 		c, err := net.Dial("unix", filepath.Join(dir, "carronade", "run2.sock"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		_, _ = c.Write([]byte(text))
 		answer := make([]byte, 1<<10)
 		n, _ := c.Read(answer)
@@ -104,37 +91,27 @@ func TestBadRequests(t *testing.T) {
 // TestKilled: another run replaces the socket that a killed run left behind.
 func TestKilled(t *testing.T) {
 	dir := filepath.Join(home(t), "carronade")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Mkdir(dir, 0o700))
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "run3.sock"), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	l.SetUnlinkOnClose(false)
 	l.Close()
 	if all, alive := live.MarkedRuns(""), live.Alive(""); len(all) != 1 || len(alive) != 0 {
 		t.Errorf("runs %v, alive %v", all, alive)
 	}
 	s, err := live.ListenForMarks("", "run3", marked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s.Close()
 }
 
 // TestSweep: the socket of a run that was killed goes away with the next run, others do not.
 func TestSweep(t *testing.T) {
 	dir := filepath.Join(home(t), "carronade")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Mkdir(dir, 0o700))
 	socket := func(id string, age time.Duration, listens bool) string {
 		path := filepath.Join(dir, id+".sock")
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		l.SetUnlinkOnClose(false)
 		if !listens {
 			l.Close()
@@ -142,16 +119,12 @@ func TestSweep(t *testing.T) {
 			t.Cleanup(func() { l.Close() })
 		}
 		at := time.Now().Add(-age)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Chtimes(path, at, at))
 		return path
 	}
 	killed, fresh, alive := socket("killed", time.Hour, false), socket("fresh", 0, false), socket("alive", time.Hour, true)
 	s, err := live.ListenForMarks("", "run2", marked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	for path, want := range map[string]bool{killed: false, fresh: true, alive: true} {
 		if _, err := os.Lstat(path); (err == nil) != want {
@@ -165,15 +138,11 @@ func TestOwner(t *testing.T) {
 	home(t)
 	for _, r := range []struct{ owner, id string }{{"ann", "runa"}, {"bob", "runb"}, {"", "run0"}} {
 		s, err := live.ListenForMarks(r.owner, r.id, marked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer s.Close()
 	}
 	for owner, want := range map[string]string{"ann": "runa", "bob": "runb", "carl": "", "": "run0 runa runb"} {
-		if got := strings.Join(live.Alive(owner), " "); got != want {
-			t.Errorf("%q finds %q, want %q", owner, got, want)
-		}
+		assert.Equal(t, strings.Join(live.Alive(owner), " "), want, "%q finds", owner)
 		for _, id := range []string{"runa", "runb", "run0"} {
 			_, _, err := live.SendMark(owner, id, "fault", "x", time.Now())
 			if own := strings.Contains(want, id); own != (err == nil) || !own && !errors.Is(err, live.ErrNoRun) {

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/browser"
 )
 
@@ -21,9 +22,7 @@ func TestInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	hub := NewHub()
 	s, err := OpenPage("127.0.0.1:0", hub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	r := example(t, hub, "abc", 0, 90)
 	text := func(tab *browser.Tab, id string) string {
@@ -43,9 +42,7 @@ func TestInABrowser(t *testing.T) {
 
 	tab := b.OpenServer(t, s.URL(), browser.View{})
 	tab.Until(`document.documentElement.dataset.frames === "90"`)
-	if got := browser.Eval[string](tab, `location.hash + document.cookie`); got != "" {
-		t.Errorf("the script sees the token: %q", got)
-	}
+	assert.Equal(t, browser.Eval[string](tab, `location.hash + document.cookie`), "", "the script sees the token")
 	tab.Until(`document.documentElement.dataset.state === "live"`)
 	tab.Keep("live-1280")
 	seconds(r, 90, 91)
@@ -53,9 +50,7 @@ func TestInABrowser(t *testing.T) {
 	if got, want := text(tab, "sum"), "offered91,000"; !strings.Contains(got, want) {
 		t.Errorf("since start: got %q, want %q in it", got, want)
 	}
-	if got := browser.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`); got != 8 {
-		t.Errorf("got %d charts, want 8", got)
-	}
+	assert.Equal(t, browser.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`), 8, "charts")
 
 	// The keyboard reads values, the same moment in all charts.
 	tab.Do(chromedp.Focus(chromedp.CSS("#c-response .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight))
@@ -69,9 +64,7 @@ func TestInABrowser(t *testing.T) {
 	tab.Do(chromedp.KeyEvent(kb.Tab))
 	// A line is hidden and shown.
 	press := `(() => { const b = document.querySelector("#c-rates .legend button"); b.click(); return b.getAttribute("aria-pressed") })()`
-	if got := browser.Eval[string](tab, press) + browser.Eval[string](tab, press); got != "falsetrue" {
-		t.Errorf("pressed twice: got %q", got)
-	}
+	assert.Equal(t, browser.Eval[string](tab, press)+browser.Eval[string](tab, press), "falsetrue", "pressed twice")
 
 	tab.SetView(browser.View{Width: 1280, Dark: true})
 	tab.Keep("live-1280-dark")
@@ -126,9 +119,7 @@ func TestTrialOfASearch(t *testing.T) {
 	b := browser.Start(t)
 	hub := NewHub()
 	s, err := OpenPage("127.0.0.1:0", hub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	r := NewRecorder("abc", Run{
 		Target: "null://example", Op: "produce", Interval: Seconds(time.Second), Schedule: true,
@@ -146,9 +137,7 @@ func TestTrialOfASearch(t *testing.T) {
 	tab.Keep("live-find")
 	legend := browser.Eval[string](tab, `document.querySelector("#c-rates .legend").textContent + document.querySelector("#c-response .legend").textContent`)
 	for _, want := range []string{"so far: holds 900/s", "so far: fails 1.2 k/s", "limit: p99 < 20 ms"} {
-		if !strings.Contains(legend, want) {
-			t.Errorf("the legends lack %q: %s", want, legend)
-		}
+		assert.True(t, strings.Contains(legend, want), "the legends lack %q: %s", want, legend)
 	}
 	// The colors at places of a chart: above, within and below the band, on the line of the limit,
 	// and at the line of a remark.
@@ -178,9 +167,7 @@ func TestFromTheBeginning(t *testing.T) {
 	b := browser.Start(t)
 	hub := NewHub()
 	s, err := OpenPage("127.0.0.1:0", hub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	tab := b.OpenServer(t, s.URL(), browser.View{})
 	tab.Until(`document.getElementById("state").textContent === "waiting for a run"`)

@@ -3,6 +3,7 @@ package live
 import (
 	"bufio"
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -125,9 +126,7 @@ func TestStream(t *testing.T) {
 		want := func(want string) {
 			t.Helper()
 			synctest.Wait()
-			if got := ids(v.text()); got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			assert.Equal(t, ids(v.text()), want)
 		}
 		want("1 2 3") // all from the beginning
 		seconds(r, 3, 4)
@@ -141,9 +140,7 @@ func TestStream(t *testing.T) {
 		hub.Close()
 		want("end")
 		<-ended
-		if got := v.head.Get("X-Accel-Buffering") + v.head.Get("Content-Type"); got != "notext/event-stream" {
-			t.Errorf("headers: got %q", got)
-		}
+		assert.Equal(t, v.head.Get("X-Accel-Buffering")+v.head.Get("Content-Type"), "notext/event-stream", "headers")
 	})
 }
 
@@ -169,9 +166,7 @@ func TestResume(t *testing.T) {
 			got := ids(v.text())
 			cancel()
 			<-ended
-			if got != tt.want {
-				t.Errorf("%s after %s: got %q, want %q", tt.path, tt.last, got, tt.want)
-			}
+			assert.Equal(t, got, tt.want, "%s after %s", tt.path, tt.last)
 		}
 	})
 }
@@ -199,16 +194,12 @@ func TestSlowViewer(t *testing.T) {
 		if got := ids(slow.text()); got != "2 3 4 5 6 7 8 9" { // nothing is lost within a minute
 			t.Errorf("the slow one got %q", got)
 		}
-		if got := ids(quick.text()); got != "2 3 4 5 6 7 8 9" {
-			t.Errorf("the quick one got %q", got)
-		}
+		assert.Equal(t, ids(quick.text()), "2 3 4 5 6 7 8 9", "the quick one")
 		slow.allow(0)
 		began := time.Now()
 		seconds(r, 9, 10)
 		<-ended
-		if took := time.Since(began); took != writeTimeout {
-			t.Errorf("it was cut after %v, want %v", took, writeTimeout)
-		}
+		assert.Equal(t, time.Since(began), writeTimeout, "it was cut after")
 		hub.Close()
 		synctest.Wait()
 	})
@@ -239,17 +230,13 @@ func TestViewersAreLimited(t *testing.T) {
 		synctest.Wait()
 		v := newViewer(-1)
 		<-v.view(ctx, hub, "/runs/a/events", "")
-		if v.code != http.StatusServiceUnavailable {
-			t.Errorf("one too many: got %d, want 503", v.code)
-		}
+		assert.Equal(t, v.code, http.StatusServiceUnavailable, "one too many")
 		cancel()
 		synctest.Wait()
 		v = newViewer(-1)
 		ended := v.view(t.Context(), hub, "/runs/a/events", "")
 		synctest.Wait()
-		if ids(v.text()) != "1" {
-			t.Error("a viewer was refused after the others left")
-		}
+		assert.Equal(t, ids(v.text()), "1", "a viewer was refused after the others left")
 		hub.Close()
 		<-ended
 	})
@@ -279,9 +266,7 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	hub := NewHub()
 	s, err := OpenPage("0", hub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r := example(t, hub, "a", 0, 30)
 	base, token, _ := strings.Cut(s.URL(), "#token=")
 	if !strings.HasPrefix(base, "http://127.0.0.1:") || len(token) != 32 || s.IsPublic() {
@@ -300,14 +285,10 @@ func TestPage(t *testing.T) {
 			change(q)
 		}
 		a, err := client.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer a.Body.Close()
 		b, err := io.ReadAll(a.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return answer{a.StatusCode, a.Header}, string(b)
 	}
 	for path, kind := range map[string]string{"/": "text/html", "/app.js": "text/javascript", "/theme.css": "text/css", "/uplot.js": "text/javascript", "/api/runs": "application/json"} {
@@ -340,9 +321,7 @@ func TestPage(t *testing.T) {
 	}
 	_, text := get("/api/runs/a/series?from=11", func(q *http.Request) { q.Header.Set("Accept-Encoding", "gzip") })
 	z, err := gzip.NewReader(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got series
 	if err := json.NewDecoder(z).Decode(&got); err != nil || len(got.Frames) != 20 || got.Frames[0].Number != 11 || got.Done != nil {
 		t.Errorf("the series from 11: got %d frames, %v", len(got.Frames), err)
@@ -360,24 +339,18 @@ func TestCloseWithOpenPages(t *testing.T) {
 	t.Parallel()
 	hub := NewHub()
 	s, err := OpenPage("127.0.0.1:0", hub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r := example(t, hub, "a", 0, 1)
 	base, token, _ := strings.Cut(s.URL(), "#token=")
 	q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"api/runs/a/events", nil)
 	q.Header.Set("Authorization", "Bearer "+token)
 	a, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer a.Body.Close()
 	lines := bufio.NewReader(a.Body)
 	for {
 		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if strings.HasPrefix(line, "data:") {
 			break
 		}
@@ -390,9 +363,7 @@ func TestCloseWithOpenPages(t *testing.T) {
 	if got := ids(string(rest)); err != nil || !strings.HasSuffix(got, "done end") {
 		t.Errorf("at the end: got %q, %v, want its totals", got, err)
 	}
-	if took > 10*time.Second {
-		t.Errorf("Close took %v", took)
-	}
+	assert.True(t, took <= 10*time.Second, "Close took %v", took)
 }
 
 func TestListenErrors(t *testing.T) {
@@ -403,9 +374,7 @@ func TestListenErrors(t *testing.T) {
 		}
 	}
 	s, err := OpenPage("0.0.0.0:0", NewHub())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	if !s.IsPublic() || !strings.HasPrefix(s.URL(), "http://127.0.0.1:") {
 		t.Errorf("all addresses: got %s, public %t", s.URL(), s.IsPublic())
@@ -424,9 +393,7 @@ func TestPageIsSmall(t *testing.T) {
 			n += len(a.gzip)
 		}
 	}
-	if n > 60<<10 {
-		t.Errorf("the page has %d bytes, want 60 KB at most", n)
-	}
+	assert.True(t, n <= 60<<10, "the page has %d bytes, want 60 KB at most", n)
 	t.Logf("the page has %d bytes", n)
 }
 
@@ -439,9 +406,7 @@ func TestKilledProcess(t *testing.T) {
 		{ID: "a", Run: &Run{Target: "null://"}}, {ID: "a", Done: &Done{Headline: "fine"}}, {ID: "b", Run: &Run{Target: "null://"}},
 	} {
 		line, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		lines.Write(append(line, '\n'))
 	}
 	hub := NewHub()

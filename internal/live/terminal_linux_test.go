@@ -1,6 +1,7 @@
 package live
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"os"
 	"testing"
@@ -12,25 +13,15 @@ import (
 func openTerminal(t *testing.T, columns uint16) *os.File {
 	t.Helper()
 	far, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { far.Close() })
 	fd := int(far.Fd())
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	assert.OK(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
 	near, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { near.Close() })
 	return near
 }
@@ -52,9 +43,7 @@ func TestDetectTerminal(t *testing.T) {
 			if got.Rewrite != tt.rewrite || got.Color != tt.color {
 				t.Errorf("got rewrite %v and color %v, want %v and %v", got.Rewrite, got.Color, tt.rewrite, tt.color)
 			}
-			if got.Columns() != 97 {
-				t.Errorf("columns: got %d, want 97", got.Columns())
-			}
+			assert.Equal(t, got.Columns(), 97, "columns")
 		})
 	}
 }

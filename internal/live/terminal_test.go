@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/layout"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -110,9 +111,7 @@ func TestStatusOnATerminal(t *testing.T) {
 	w := NewWatcher(scr, Terminal{Rewrite: true, Columns: func() int { return scr.columns }})
 	fmt.Fprintln(scr, "$ carronade run")
 	w.Phase("connecting to 127.0.0.1:9092")
-	if diff := cmp.Diff("$ carronade run\nconnecting to 127.0.0.1:9092", scr.String()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, scr.String(), "$ carronade run\nconnecting to 127.0.0.1:9092")
 	for i := range 3 {
 		w.Show(snapshot(i + 1))
 	}
@@ -123,9 +122,7 @@ measurement   3 s   17 s left
   42 in flight   nothing failed`
 	// A sparkline fills its line.
 	want = strings.Replace(want, "150,000 acked", "150,000 acked   ███", 1)
-	if diff := cmp.Diff(want, scr.String()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, scr.String(), want)
 
 	bad := snapshot(4)
 	bad.Total.Failed, bad.Total.Unknown = 1200, 7
@@ -137,9 +134,7 @@ measurement   4 s   16 s left
   50 k/s acked   4.77 MiB/s   200,000 acked   ████
   response p50 >= 2 s   p99 >= 6 s   max >= 6 s
   42 in flight   1,200 failed   7 unknown`
-	if diff := cmp.Diff(want, scr.String()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, scr.String(), want)
 
 	w.Message("warning: leader of bench-0 moved")
 	w.Show(snapshot(5))
@@ -149,12 +144,8 @@ measurement   4 s   16 s left
 	w.Close()
 	w.Close()
 	w.Show(snapshot(6))
-	if diff := cmp.Diff("$ carronade run\nwarning: leader of bench-0 moved", scr.String()); diff != "" {
-		t.Errorf("the status was not erased:\n%s", diff)
-	}
-	if scr.row != 2 || scr.col != 0 {
-		t.Errorf("the cursor is left in row %d, column %d", scr.row, scr.col)
-	}
+	assert.Same(t, scr.String(), "$ carronade run\nwarning: leader of bench-0 moved", "the status was not erased")
+	assert.True(t, scr.row == 2 && scr.col == 0, "the cursor is left in row %d, column %d", scr.row, scr.col)
 }
 
 // At any width no line wraps, and the status is erased completely.
@@ -193,9 +184,7 @@ func TestNarrowedTerminal(t *testing.T) {
 	w.Close()
 	// The lines have 22, 43, 41 and 33 columns, so they now take 1, 2, 2 and 2
 	// rows.
-	if diff := cmp.Diff("\r\x1b[7A\x1b[J", out.String()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, out.String(), "\r\x1b[7A\x1b[J")
 }
 
 // The bytes of one redraw: one write, nothing blanked in between, and the cursor
@@ -214,17 +203,11 @@ func TestBytesOfARedraw(t *testing.T) {
 		"  response p50 3 ms   p99 3 ms   max 9 ms\x1b[K\n" +
 		"  \x1b[2m42 in flight   \x1b[0m\x1b[31m3 failed\x1b[0m\x1b[K\n" +
 		"\x1b[J"
-	if diff := cmp.Diff(want, writes.buf.String()); diff != "" {
-		t.Error(diff)
-	}
-	if writes.n != 1 {
-		t.Errorf("got %d writes, want one", writes.n)
-	}
+	assert.Same(t, writes.buf.String(), want)
+	assert.Equal(t, writes.n, 1, "writes")
 	s.At += 10 * time.Millisecond
 	w.Show(s)
-	if writes.n != 1 {
-		t.Error("redrawn after 10 ms")
-	}
+	assert.Equal(t, writes.n, 1, "redrawn after 10 ms")
 }
 
 type countingWriter struct {
@@ -275,12 +258,8 @@ func TestPlainLines(t *testing.T) {
 			w := NewWatcher(&out, Terminal{})
 			w.Show(tt.s)
 			w.Close()
-			if diff := cmp.Diff(tt.want+"\n", out.String()); diff != "" {
-				t.Error(diff)
-			}
-			if strings.Contains(out.String(), "\x1b") {
-				t.Error("ANSI codes without a terminal")
-			}
+			assert.Same(t, out.String(), tt.want+"\n")
+			assert.True(t, !strings.Contains(out.String(), "\x1b"), "ANSI codes without a terminal")
 		})
 	}
 }
@@ -326,9 +305,7 @@ func TestQuiet(t *testing.T) {
 
 func TestDetect(t *testing.T) {
 	f, err := os.Create(t.TempDir() + "/file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
 	tests := []struct {
 		name  string
@@ -344,15 +321,9 @@ func TestDetect(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Detect(f, func(k string) string { return tt.env[k] })
-			if got.Rewrite || got.Color {
-				t.Error("a file is taken for a terminal")
-			}
-			if got.ASCII != tt.ascii {
-				t.Errorf("ASCII: got %v, want %v", got.ASCII, tt.ascii)
-			}
-			if got.Columns() != 0 {
-				t.Errorf("a file has %d columns", got.Columns())
-			}
+			assert.True(t, !got.Rewrite && !got.Color, "a file is taken for a terminal")
+			assert.Equal(t, got.ASCII, tt.ascii, "ASCII")
+			assert.Equal(t, got.Columns(), 0, "a file columns")
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 )
@@ -71,9 +72,7 @@ func TestColorsForTheColorBlind(t *testing.T) {
 			for i := range Red + 1 {
 				for k := range i {
 					got := distance(seenBy(m, c.Tones[i]), seenBy(m, c.Tones[k]))
-					if got < 0.06 {
-						t.Errorf("%s, %s: tones %d and %d are %.3f apart, want 0.06", name, who, i, k, got)
-					}
+					assert.True(t, got >= 0.06, "%s, %s: tones %d and %d are %.3f apart, want 0.06", name, who, i, k, got)
 				}
 			}
 		}

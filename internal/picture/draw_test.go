@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // hostile is external text that would be harmful if it were not escaped.
@@ -27,9 +28,7 @@ func wellFormed(t *testing.T, name string, b []byte) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatalf("%s is not XML: %v", name, err)
-		}
+		assert.OK(t, err, "%s is not XML", name)
 		if e, ok := tok.(xml.StartElement); ok && (e.Name.Local == "script" || e.Name.Local == "image" || e.Name.Local == "foreignObject") {
 			t.Errorf("%s has an element %s", name, e.Name.Local)
 		}
@@ -55,14 +54,10 @@ func TestSVG(t *testing.T) {
 			for _, f := range Of(c.ds...) {
 				for _, theme := range []Theme{Auto, Light, Dark}[:testkit.Cases(3, 1)] {
 					var b bytes.Buffer
-					if err := f.SVG(&b, theme); err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, f.SVG(&b, theme))
 					wellFormed(t, f.Name, b.Bytes())
 					for _, want := range []string{`role="img"`, "<title id=", "<desc id=", `aria-labelledby="` + f.Name + "-t " + f.Name + `-d"`} {
-						if !strings.Contains(b.String(), want) {
-							t.Errorf("%s: no %s", f.Name, want)
-						}
+						assert.True(t, strings.Contains(b.String(), want), "%s: no %s", f.Name, want)
 					}
 					if got := strings.Contains(b.String(), "prefers-color-scheme"); got != (theme == Auto) {
 						t.Errorf("%s follows the screen's theme: got %v, want %v", f.Name, got, theme == Auto)
@@ -86,16 +81,10 @@ func TestPNGOf(t *testing.T) {
 	for _, size := range []image.Point{{1600, 400}, {600, 900}, {300, 60}} {
 		for _, f := range Of(measured("a", 20, 1)) {
 			var b bytes.Buffer
-			if err := f.PNGOf(&b, Light, 1.25, size); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, f.PNGOf(&b, Light, 1.25, size))
 			m, err := png.Decode(&b)
-			if err != nil {
-				t.Fatalf("%s is not a PNG: %v", f.Name, err)
-			}
-			if got := m.Bounds().Size(); got != size {
-				t.Errorf("%s: got %v, want %v", f.Name, got, size)
-			}
+			assert.OK(t, err, "%s is not a PNG", f.Name)
+			assert.Equal(t, m.Bounds().Size(), size, "%s", f.Name)
 			if size.Y < 400 {
 				continue // too low for all
 			}
@@ -119,16 +108,10 @@ func TestPNG(t *testing.T) {
 				continue
 			}
 			var b bytes.Buffer
-			if err := f.PNG(&b, c.theme, c.scale); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, f.PNG(&b, c.theme, c.scale))
 			m, err := png.Decode(&b)
-			if err != nil {
-				t.Fatalf("%s is not a PNG: %v", f.Name, err)
-			}
-			if got := m.Bounds().Dx(); got != c.wide {
-				t.Errorf("%s: got %d pixels wide, want %d", f.Name, got, c.wide)
-			}
+			assert.OK(t, err, "%s is not a PNG", f.Name)
+			assert.Equal(t, m.Bounds().Dx(), c.wide, "%s pixels wide", f.Name)
 			background := rgba(ColorsOf(c.theme).Background)
 			if got := m.At(1, 1); got != background {
 				t.Errorf("%s: got %v in the corner, want the background %v", f.Name, got, background)
@@ -148,9 +131,7 @@ func TestPNG(t *testing.T) {
 					t.Errorf("%s: no pixel of %s, the color of %q", f.Name, tone, s.Name)
 				}
 			}
-			if f.Heat != nil && !seen[rgba(ColorsOf(c.theme).Heat[heatLevels-1])] {
-				t.Errorf("%s: no pixel of the highest level", f.Name)
-			}
+			assert.True(t, f.Heat == nil || seen[rgba(ColorsOf(c.theme).Heat[heatLevels-1])], "%s: no pixel of the highest level", f.Name)
 		}
 	}
 }
@@ -169,16 +150,12 @@ func TestThinKeepsExtremes(t *testing.T) {
 		p = append(p, point{float64(i) / 100, y})
 	}
 	got := thin([][]point{p}, rect{0, 0, 100, 100}, 1)[0]
-	if len(got) > 4*101 {
-		t.Errorf("points: got %d, want at most four per column", len(got))
-	}
+	assert.True(t, len(got) <= 4*101, "points: got %d, want at most four per column", len(got))
 	lo, hi := 50.0, 50.0
 	for _, q := range got {
 		lo, hi = min(lo, q.y), max(hi, q.y)
 	}
-	if lo != 1 || hi != 99 {
-		t.Errorf("extremes: got %v and %v, want 1 and 99", lo, hi)
-	}
+	assert.True(t, lo == 1 && hi == 99, "extremes: got %v and %v, want 1 and 99", lo, hi)
 }
 
 func TestTicks(t *testing.T) {
@@ -206,9 +183,7 @@ func TestTicks(t *testing.T) {
 					got = append(got, k.text)
 				}
 			}
-			if s := strings.Join(got, " "); s != c.want {
-				t.Errorf("ticks:\n got %s\nwant %s", s, c.want)
-			}
+			assert.Equal(t, strings.Join(got, " "), c.want, "ticks:\n\nwant")
 		})
 	}
 }
@@ -235,9 +210,7 @@ func TestFormat(t *testing.T) {
 		{math.NaN(), Plain, "-"},
 		{math.Inf(1), Micros, "-"},
 	} {
-		if got := Format(c.v, c.unit); got != c.want {
-			t.Errorf("%v %s: got %q, want %q", c.v, c.unit, got, c.want)
-		}
+		assert.Equal(t, Format(c.v, c.unit), c.want, "%v %s", c.v, c.unit)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"carronade/internal/fault"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 )
 
 // TestFaultMarks: a fault is shaded until it was mended, or until the limit holds again, and its
@@ -24,9 +25,7 @@ func TestFaultMarks(t *testing.T) {
 		},
 	}
 	f, ok := ByName(Of(d), "throughput")
-	if !ok {
-		t.Fatal("the throughput is missing")
-	}
+	assert.Must(t, ok, "the throughput is missing")
 	var shaded, moments []Mark
 	for _, m := range f.Marks {
 		switch {

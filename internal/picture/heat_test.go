@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -72,9 +73,7 @@ func TestRowsOfAMap(t *testing.T) {
 		{"below the map: the lowest row", 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := h.row(c.v); got != c.want {
-				t.Errorf("row of %v: got %d, want %d", c.v, got, c.want)
-			}
+			assert.Equal(t, h.row(c.v), c.want, "row of %v", c.v)
 		})
 	}
 	if got := heatEdges(7, 7); len(got) != 2 || !(got[0] < 7) || got[1] != 7 {
@@ -88,9 +87,7 @@ func TestLevels(t *testing.T) {
 		n    uint64
 		want int
 	}{{1, 0}, {2, 1}, {1000, heatLevels - 1}, {999, heatLevels - 1}} {
-		if got := h.level(c.n); got != c.want {
-			t.Errorf("level of %d in %d: got %d, want %d", c.n, h.Most, got, c.want)
-		}
+		assert.Equal(t, h.level(c.n), c.want, "level of %d in %d", c.n, h.Most)
 	}
 }
 
@@ -111,9 +108,7 @@ func TestCurve(t *testing.T) {
 	for _, p := range []float64{50, 90, 99, 99.9} {
 		got, ok := s.stepAt(1 / (1 - p/100))
 		want := measure.Micros(h.Percentile(p))
-		if !ok || math.Abs(got-want) > want*0.02 {
-			t.Errorf("p%v on the curve: got %v, want %v within 2 %%", p, got, want)
-		}
+		assert.True(t, ok && math.Abs(got-want) <= want*0.02, "p%v on the curve: got %v, want %v within 2 %%", p, got, want)
 	}
 }
 
@@ -137,9 +132,7 @@ func TestCurveOfBounds(t *testing.T) {
 	}
 	over := figure(t, figures, "response")
 	table := over.Table(40)
-	if got := table.Rows[0][3]; got != ">= 1 s" {
-		t.Errorf("p99 in the table: got %q, want %q", got, ">= 1 s")
-	}
+	assert.Equal(t, table.Rows[0][3], ">= 1 s", "p99 in the table")
 }
 
 func TestDistributionIsComplete(t *testing.T) {
@@ -149,8 +142,6 @@ func TestDistributionIsComplete(t *testing.T) {
 		for _, v := range s.Y {
 			sum += v
 		}
-		if math.Abs(sum-100) > 1e-6 {
-			t.Errorf("%s: got %v %% in all bars, want 100", s.Name, sum)
-		}
+		assert.True(t, math.Abs(sum-100) <= 1e-6, "%s: got %v %% in all bars, want 100", s.Name, sum)
 	}
 }

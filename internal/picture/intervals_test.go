@@ -2,6 +2,7 @@ package picture
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 )
@@ -31,9 +32,7 @@ func TestIntervals(t *testing.T) {
 		case s.kind == textShape && strings.Contains(s.class, "end"):
 			names[s.text] = s.at.y
 			plotLeft = s.at.x
-			if s.at.x-measureText(s.text, fontSize) < 0 {
-				t.Errorf("the name %q begins left of the picture", s.text)
-			}
+			assert.True(t, s.at.x-measureText(s.text, fontSize) >= 0, "the name %q begins left of the picture", s.text)
 		case s.kind == fill && s.class == "bar":
 			dots += len(s.rects)
 		case s.kind == curve && len(s.paths) > 1:
@@ -46,17 +45,13 @@ func TestIntervals(t *testing.T) {
 			}
 		}
 	}
-	if dots != 3 {
-		t.Errorf("%d dots, want 3", dots)
-	}
+	assert.Equal(t, dots, 3, "dots")
 	for _, name := range f.Y.Labels {
 		if _, ok := names[name]; !ok {
 			t.Errorf("no name %q among %v", name, names)
 		}
 	}
-	if names["acks 1 to all"] >= names["linger 1ms to 5ms"] {
-		t.Error("the last name is not at the top")
-	}
+	assert.True(t, names["acks 1 to all"] < names["linger 1ms to 5ms"], "the last name is not at the top")
 	if said := f.Describe(); !strings.Contains(said, "acks 1 to all -31% (-35% to -27%)") {
 		t.Errorf("it is described as %q", said)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // frozen is a report of a run in which the system stalled, and the generator froze
@@ -30,35 +31,23 @@ func TestFreezesAndStalls(t *testing.T) {
 	figures := Of(frozen())
 	for _, name := range []string{"throughput", "response", "response-map"}[:testkit.Cases(3, 1)] {
 		f, ok := ByName(figures, name)
-		if !ok {
-			t.Fatalf("no figure %s", name)
-		}
+		assert.Must(t, ok, "no figure %s", name)
 		var drawing, pixels bytes.Buffer
-		if err := f.SVG(&drawing, Light); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, f.SVG(&drawing, Light))
 		for class, want := range map[string]int{`class="stall"`: 3, `class="freeze"`: 3, ">generator froze<": 1, ">stall<": 1} { // one of each in the legend
-			if got := strings.Count(drawing.String(), class); got != want {
-				t.Errorf("%s: got %d of %s, want %d", name, got, class, want)
-			}
+			assert.Equal(t, strings.Count(drawing.String(), class), want, "%s of %s", name, class)
 		}
 		if got := f.Describe(); !strings.Contains(got, "The generator did not run from 8.2 s to 9.2 s.") || !strings.Contains(got, "The system answered nothing from 3 s to 3.5 s.") {
 			t.Errorf("description of %s: got %q", name, got)
 		}
 		for _, theme := range []Theme{Light, Dark} {
 			pixels.Reset()
-			if err := f.PNG(&pixels, theme, 1); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, f.PNG(&pixels, theme, 1))
 			if dir := os.Getenv("PICTURES"); dir != "" {
-				if err := os.WriteFile(filepath.Join(dir, name+[]string{"", "-light", "-dark"}[theme]+".png"), pixels.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.WriteFile(filepath.Join(dir, name+[]string{"", "-light", "-dark"}[theme]+".png"), pixels.Bytes(), 0o600))
 			}
 			m, err := png.Decode(&pixels)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			c := ColorsOf(theme)
 			left := map[string]int{c.Stall: 0, c.Freeze: 0}
 			for y := range m.Bounds().Dy() {
@@ -71,9 +60,7 @@ func TestFreezesAndStalls(t *testing.T) {
 				}
 			}
 			for color, n := range left {
-				if n < 500 {
-					t.Errorf("%s, theme %d: %d pixels of %s", name, theme, n, color)
-				}
+				assert.True(t, n >= 500, "%s, theme %d: %d pixels of %s", name, theme, n, color)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -42,9 +43,7 @@ func TestFiguresOfAReport(t *testing.T) {
 		"memory", "cpu", "collector", "figures-server-events", "percentiles", "distribution",
 		"end-to-end-map", "response-map", "service-map",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("figures:\n got %v\nwant %v", got, want)
-	}
+	assert.True(t, slices.Equal(got, want), "figures:\n got %v\nwant %v", got, want)
 }
 
 func TestLines(t *testing.T) {
@@ -97,9 +96,7 @@ func TestSparseReports(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := names(Of(c.d))
-			if !slices.Equal(got, c.want) {
-				t.Errorf("figures: got %v, want %v", got, c.want)
-			}
+			assert.True(t, slices.Equal(got, c.want), "figures: got %v, want %v", got, c.want)
 			// Also beside a complete report.
 			for _, f := range Of(full, c.d) {
 				var b strings.Builder
@@ -125,13 +122,9 @@ func TestRatesOfShortIntervals(t *testing.T) {
 	i := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == "acked" })
 	got := f.Series[i].Y
 	want := []float64{1000, 1000, 1000 / 1.002}
-	if len(got) != len(want) {
-		t.Fatalf("rates: got %v, want %v", got, want)
-	}
+	assert.Must(t, len(got) == len(want), "rates: got %v, want %v", got, want)
 	for k := range want {
-		if math.Abs(got[k]-want[k]) > 0.01 {
-			t.Errorf("rates: got %v, want %v", got, want)
-		}
+		assert.True(t, math.Abs(got[k]-want[k]) <= 0.01, "rates: got %v, want %v", got, want)
 	}
 }
 
@@ -205,9 +198,7 @@ func TestUnanswered(t *testing.T) {
 		delete(d.Intervals[i].Histograms, "response")
 	}
 	curve := figure(t, Of(d), "percentiles")
-	if got := curve.Series[0].Name; got != "response, at least" {
-		t.Errorf("nothing was answered: the first line is %q, want the bounds", got)
-	}
+	assert.Equal(t, curve.Series[0].Name, "response, at least", "nothing was answered: the first line")
 }
 
 // An interval without readings is a gap in the line.
@@ -220,7 +211,5 @@ func TestHoles(t *testing.T) {
 		t.Errorf("the gap: got it at %d of %v, want it at 4", got, f.Series[0].Y)
 	}
 	x, y := f.scales(rect{0, 0, 100, 100})
-	if got := len(pathsOf(&f.Series[0], x, y)); got != 2 {
-		t.Errorf("parts of the line: got %d, want 2", got)
-	}
+	assert.Equal(t, len(pathsOf(&f.Series[0], x, y)), 2, "parts of the line")
 }

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/find"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 )
 
 // searched is the report of a search with trials of each result.
@@ -36,9 +37,7 @@ func searched(id string) *report.Document {
 // Every trial that is valid is a point with its interval, and results differ by shape.
 func TestLoadLatency(t *testing.T) {
 	figures := Of(searched("f1234567"))
-	if len(figures) != 1 || figures[0].Name != "load-latency-response" {
-		t.Fatalf("got %d figures", len(figures))
-	}
+	assert.Must(t, len(figures) == 1 && figures[0].Name == "load-latency-response", "got %d figures", len(figures))
 	f := &figures[0]
 	points, shapes := map[string]int{}, map[Symbol]bool{}
 	for i := range f.Series {
@@ -47,31 +46,23 @@ func TestLoadLatency(t *testing.T) {
 			continue
 		}
 		points[s.Name] = len(s.X)
-		if shapes[s.Symbol] {
-			t.Errorf("%s has the symbol of another series", s.Name)
-		}
+		assert.True(t, !shapes[s.Symbol], "%s has the symbol of another series", s.Name)
 		shapes[s.Symbol] = true
 		if len(s.Lo) != len(s.X) || len(s.Hi) != len(s.X) {
 			t.Errorf("%s has points without an interval", s.Name)
 		}
 	}
 	for name, want := range map[string]int{"p99 holds": 2, "p99 fails": 1, "p99 undecided or not judged": 2, "p50 of a trial": 5} {
-		if points[name] != want {
-			t.Errorf("%s: %d points, want %d", name, points[name], want)
-		}
+		assert.Equal(t, points[name], want, "%s:  points", name)
 	}
 	limit := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == "limit p99 < 50 ms" })
-	if limit < 0 || f.Series[limit].Y[0] != 50_000 {
-		t.Errorf("no line of the limit in %+v", f.Series)
-	}
+	assert.True(t, limit >= 0 && f.Series[limit].Y[0] == 50_000, "no line of the limit in %+v", f.Series)
 	if len(f.Marks) != 2 || f.Marks[0].Text != "ceiling 800 to 840/s" || f.Marks[0].From != 800 || f.Marks[0].To != 840 || f.Marks[1].Text != "knee" || f.Marks[1].From != 500 {
 		t.Errorf("marks: %+v", f.Marks)
 	}
 	said := f.Describe()
 	for _, want := range []string{"ceiling 800 to 840/s.", "p99 fails: 90 ms at 840/s (45 ms to 180 ms)."} {
-		if !strings.Contains(said, want) {
-			t.Errorf("it does not say %q: %s", want, said)
-		}
+		assert.True(t, strings.Contains(said, want), "it does not say %q: %s", want, said)
 	}
 	if table := f.Table(40); len(table.Rows) != 10 || len(table.Head) != 5 || table.Rows[0][0] != "500/s" {
 		t.Errorf("table: %+v", table)
@@ -80,9 +71,7 @@ func TestLoadLatency(t *testing.T) {
 	for _, s := range d.shapes {
 		for _, p := range s.paths {
 			for _, at := range p {
-				if at.x < 0 || at.x > d.w || at.y < 0 || at.y > d.h {
-					t.Errorf("%s reaches %v, outside of the picture", s.class, at)
-				}
+				assert.True(t, at.x >= 0 && at.x <= d.w && at.y >= 0 && at.y <= d.h, "%s reaches %v, outside of the picture", s.class, at)
 			}
 		}
 	}
@@ -100,9 +89,7 @@ func TestLoadLatency(t *testing.T) {
 func TestLoadLatencyOfSeveral(t *testing.T) {
 	figures := Of(searched("f1"), searched("f2"), measured("r1", 5, 1))
 	f, ok := ByName(figures, "load-latency-response")
-	if !ok || len(f.Marks) != 0 {
-		t.Fatalf("got %+v", f)
-	}
+	assert.Must(t, ok && len(f.Marks) == 0, "got %+v", f)
 	if !slices.ContainsFunc(f.Series, func(s Series) bool { return s.Name == "f2: p99 fails" && s.Report == 1 }) {
 		t.Errorf("got %+v", f.Series)
 	}

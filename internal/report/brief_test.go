@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -39,9 +40,7 @@ func TestBriefFits(t *testing.T) {
 			if name == "overloaded" || name == "huge" {
 				most = worstScreen
 			}
-			if len(lines) > most {
-				t.Errorf("%d lines, want %d at most:\n%s", len(lines), most, text)
-			}
+			assert.True(t, len(lines) <= most, "%d lines, want %d at most:\n%s", len(lines), most, text)
 			for i, l := range lines {
 				if layout.Width(l) > layout.Columns {
 					t.Errorf("line %d has %d columns: %q", i+1, layout.Width(l), l)
@@ -66,9 +65,7 @@ func TestBriefHidesNothing(t *testing.T) {
 				if d.TrustLevel() == measure.NotTrusted && slices.Contains(d.Trust.Doubts, want) {
 					continue
 				}
-				if !strings.Contains(text, flat(layout.Clean(want))) {
-					t.Errorf("no %q in\n%s", want, text)
-				}
+				assert.True(t, strings.Contains(text, flat(layout.Clean(want))), "no %q in\n%s", want, text)
 			}
 		})
 	}
@@ -102,14 +99,10 @@ func TestBriefSays(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			text := briefly(t, Build(inputs[tt.name]()))
 			for _, want := range tt.says {
-				if !strings.Contains(flat(text), want) {
-					t.Errorf("it does not say %q:\n%s", want, text)
-				}
+				assert.True(t, strings.Contains(flat(text), want), "it does not say %q:\n%s", want, text)
 			}
 			for _, not := range tt.never {
-				if strings.Contains(flat(text), not) {
-					t.Errorf("it says %q:\n%s", not, text)
-				}
+				assert.True(t, !strings.Contains(flat(text), not), "it says %q:\n%s", not, text)
 			}
 		})
 	}
@@ -124,8 +117,6 @@ func TestLoadInFewWords(t *testing.T) {
 		columns int
 		want    string
 	}{{80, "rate 10k/s, size 100, verify"}, {27, "rate 10k/s, size 100, ..."}, {15, "rate 10k/s, ..."}, {3, ""}} {
-		if got := d.Load(tt.columns); got != tt.want {
-			t.Errorf("%d columns: got %q, want %q", tt.columns, got, tt.want)
-		}
+		assert.Equal(t, d.Load(tt.columns), tt.want, "%d columns", tt.columns)
 	}
 }

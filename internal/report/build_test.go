@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -16,13 +17,9 @@ import (
 func encode(t *testing.T, d *Document) map[string]any {
 	t.Helper()
 	var file bytes.Buffer
-	if err := d.WriteJSON(&file); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.WriteJSON(&file))
 	var doc map[string]any
-	if err := json.Unmarshal(file.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(file.Bytes(), &doc))
 	return doc
 }
 
@@ -34,14 +31,10 @@ func at(t *testing.T, doc any, path string) any {
 		switch x := doc.(type) {
 		case map[string]any:
 			v, ok := x[name]
-			if !ok {
-				t.Fatalf("%s: no %q", path, name)
-			}
+			assert.Must(t, ok, "%s: no %q", path, name)
 			doc = v
 		case []any:
-			if len(x) == 0 {
-				t.Fatalf("%s: an empty list", path)
-			}
+			assert.Must(t, len(x) != 0, "%s: an empty list", path)
 			doc = x[0]
 		default:
 			t.Fatalf("%s: %v has no %q", path, doc, name)
@@ -64,9 +57,7 @@ func TestPromisedNames(t *testing.T) {
 			for _, path := range always {
 				at(t, doc, path)
 			}
-			if got := at(t, doc, "schema"); got != Schema {
-				t.Errorf("schema: got %v, want %v", got, Schema)
-			}
+			assert.Equal(t, at(t, doc, "schema"), Schema, "schema")
 			if _, err := time.Parse(time.RFC3339, at(t, doc, "started_at").(string)); err != nil {
 				t.Error(err)
 			}
@@ -94,24 +85,14 @@ func TestPromisedNames(t *testing.T) {
 	})
 	t.Run("response times without answers", func(t *testing.T) {
 		doc := encode(t, Build(interrupted()))
-		if got := at(t, doc, "response.censored"); got != 100.0 {
-			t.Errorf("censored: got %v, want 100", got)
-		}
-		if got := at(t, doc, "service.count"); got != 0.0 {
-			t.Errorf("service times: got %v, want 0", got)
-		}
+		assert.Equal(t, at(t, doc, "response.censored"), 100.0, "censored")
+		assert.Equal(t, at(t, doc, "service.count"), 0.0, "service times")
 	})
 	t.Run("consume", func(t *testing.T) {
 		doc := encode(t, Build(consume()))
-		if got := at(t, doc, "lag_events.bench-b"); got != 70_000.0 {
-			t.Errorf("lag_events: got %v", got)
-		}
-		if got := at(t, doc, "totals.fetch_s"); got != 9.69 {
-			t.Errorf("fetch_s: got %v", got)
-		}
-		if got := at(t, doc, "totals.missing"); got != 1e6 {
-			t.Errorf("missing: got %v", got)
-		}
+		assert.Equal(t, at(t, doc, "lag_events.bench-b"), 70_000.0, "lag_events")
+		assert.Equal(t, at(t, doc, "totals.fetch_s"), 9.69, "fetch_s")
+		assert.Equal(t, at(t, doc, "totals.missing"), 1e6, "missing")
 	})
 	t.Run("client metrics", func(t *testing.T) {
 		at(t, encode(t, Build(overloaded())), "client_metrics.0.throttle_s")
@@ -196,9 +177,7 @@ func TestExitCode(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := openLoop()
 			tt.alter(&in)
-			if got := Build(in).ExitCode(); got != tt.want {
-				t.Errorf("got %d, want %d", got, tt.want)
-			}
+			assert.Equal(t, Build(in).ExitCode(), tt.want)
 		})
 	}
 }
@@ -229,9 +208,7 @@ func TestClock(t *testing.T) {
 		{3600e6, "1h00m"},
 	}
 	for _, tt := range tests {
-		if got := clock(tt.us); got != tt.want {
-			t.Errorf("clock(%v): got %q, want %q", tt.us, got, tt.want)
-		}
+		assert.Equal(t, clock(tt.us), tt.want, "clock(%v)", tt.us)
 	}
 }
 
@@ -273,12 +250,8 @@ func FuzzRead(f *testing.F) {
 		var file bytes.Buffer
 		d := Build(input())
 		d.Intervals = d.Intervals[:min(len(d.Intervals), 2)]
-		if err := d.Seal(); err != nil {
-			f.Fatal(err)
-		}
-		if err := d.WriteJSON(&file); err != nil {
-			f.Fatal(err)
-		}
+		assert.OK(f, d.Seal())
+		assert.OK(f, d.WriteJSON(&file))
 		f.Add(file.String())
 	}
 	f.Add(`{"schema":"carronade.report/1"}`)
@@ -289,12 +262,8 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		var page bytes.Buffer
-		if err := d.Text(&page, layout.Style{}); err != nil {
-			t.Fatal(err)
-		}
-		if strings.ContainsAny(page.String(), "\x1b\r") {
-			t.Errorf("control characters from %q", text)
-		}
+		assert.OK(t, d.Text(&page, layout.Style{}))
+		assert.True(t, !strings.ContainsAny(page.String(), "\x1b\r"), "control characters from %q", text)
 		_ = d.Check()
 		_ = d.Histogram("response")
 		Assemble(d, d.Intervals)
@@ -408,9 +377,7 @@ func TestVerified(t *testing.T) {
 				t.Errorf("got %+v, want %v, %v, %q", c, tt.ok, tt.cannotTell, tt.text)
 			}
 			var page strings.Builder
-			if err := d.Text(&page, layout.Style{}); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, d.Text(&page, layout.Style{}))
 			flat := strings.Join(strings.Fields(page.String()), " ")
 			for _, want := range tt.says {
 				if want = strings.Join(strings.Fields(want), " "); !strings.Contains(flat, want) {
@@ -481,9 +448,7 @@ func TestBatchesHaveAboutSoManyEvents(t *testing.T) {
 			m.Sent = tt.events
 		}
 		var text bytes.Buffer
-		if err := Build(tt.in).Text(&text, layout.Style{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, Build(tt.in).Text(&text, layout.Style{}))
 		if !strings.Contains(text.String(), tt.want) {
 			t.Errorf("%d events in %d batches: want %q in\n%s", tt.events, tt.batches, tt.want, text.String())
 		}
@@ -499,9 +464,7 @@ func TestEndedByHand(t *testing.T) {
 			t.Errorf("whole %v: partial %v, exit %d", whole, d.Partial, d.ExitCode())
 		}
 		var b strings.Builder
-		if err := d.Text(&b, layout.Style{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, d.Text(&b, layout.Style{}))
 		if strings.Contains(b.String(), "  ended ") != whole || strings.Contains(b.String(), "  partial ") == whole {
 			t.Errorf("whole %v:\n%s", whole, b.String())
 		}
@@ -517,9 +480,7 @@ func TestCPUShareOfAShortMeasurement(t *testing.T) {
 	}{{time.Second, "CPU           10 ms, 0.5% of 2 processors\n"}, {4 * time.Millisecond, "CPU           10 ms\n"}} {
 		r := &load.Result{Mode: load.Consuming, Measurement: measure.Tally{Name: measure.Measurement, End: tt.measurement}, Usage: measure.Usage{CPU: 10 * time.Millisecond}}
 		var b strings.Builder
-		if err := Build(Input{Result: r, Processors: 2}).Text(&b, layout.Style{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, Build(Input{Result: r, Processors: 2}).Text(&b, layout.Style{}))
 		if !strings.Contains(b.String(), tt.want) {
 			t.Errorf("a measurement of %v: no %q in\n%s", tt.measurement, tt.want, b.String())
 		}
@@ -549,26 +510,16 @@ func TestMostInFlight(t *testing.T) {
 	in.Result.Measurement.InFlightPeak = 777
 	d := Build(in)
 	doc := encode(t, d)
-	if got := at(t, doc, "totals.in_flight_peak"); got != 777.0 {
-		t.Errorf("the peak is %v", got)
-	}
-	if got := at(t, doc, "totals.in_flight_max"); got != 44.0 {
-		t.Errorf("%v at the end of an interval, want 44", got)
-	}
+	assert.Equal(t, at(t, doc, "totals.in_flight_peak"), 777.0, "the peak")
+	assert.Equal(t, at(t, doc, "totals.in_flight_max"), 44.0, "at the end of an interval")
 	var text strings.Builder
-	if err := d.Text(&text, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(flat(text.String()), "most in flight 777") {
-		t.Errorf("the peak is not printed:\n%s", &text)
-	}
+	assert.OK(t, d.Text(&text, layout.Style{}))
+	assert.True(t, strings.Contains(flat(text.String()), "most in flight 777"), "the peak is not printed:\n%s", &text)
 	var old Document
 	if err := json.Unmarshal([]byte(`{"schema":"carronade.report/1","mode":"open loop","totals":{"sent":10,"acked":10,"rate_of":"acked","in_flight_mean":3.5,"in_flight_max":7}}`), &old); err != nil {
 		t.Fatal(err)
 	}
-	if n := old.Totals.MostInFlight(); n != 7 {
-		t.Errorf("an older report has %d in flight at most, want 7", n)
-	}
+	assert.Equal(t, old.Totals.MostInFlight(), 7, "an older report in flight at most")
 	if again, err := json.Marshal(old.Totals); err != nil || strings.Contains(string(again), "in_flight_peak") {
 		t.Errorf("an older report has a peak: %s, %v", again, err)
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 )
@@ -23,9 +24,7 @@ func TestCiteIsACommand(t *testing.T) {
 		},
 	}
 	want := `'kafka://h:9092/t?x=1' --op produce --rate 10k --header a=1 --header 'b=two words' --header 'c=it'\''s' --verify --fresh=false --partitions 0,1`
-	if got := d.CommandArgs(); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	assert.Equal(t, d.CommandArgs(), want)
 	d.Workload = struct {
 		Verify bool `json:"verify"`
 	}{true} // as in a report that was just made

@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -34,9 +33,7 @@ func fields(t *testing.T, typ reflect.Type, prefix string, seen map[reflect.Type
 			out = append(out, fields(t, ft, prefix, seen)...)
 			continue
 		}
-		if tag == "" {
-			t.Fatalf("%s.%s has no JSON name", typ, f.Name)
-		}
+		assert.Must(t, tag != "", "%s.%s has no JSON name", typ, f.Name)
 		if tag == "-" {
 			continue
 		}
@@ -93,9 +90,7 @@ var docRow = regexp.MustCompile("(?m)^\\| `([a-z0-9_.\\[\\]]+)` \\| ([^|]+) \\| 
 // and meaning, and no others.
 func TestDocumentIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/report.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got, want []string
 	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
 		if strings.HasPrefix(m[1], "times.") {
@@ -106,22 +101,16 @@ func TestDocumentIsDocumented(t *testing.T) {
 	for _, f := range fields(t, reflect.TypeFor[Document](), "", map[reflect.Type]string{}) {
 		want = append(want, f.path+": "+f.kind)
 	}
-	if len(want) < 100 {
-		t.Fatalf("the document has %d fields?", len(want))
-	}
+	assert.Must(t, len(want) >= 100, "the document has %d fields?", len(want))
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/report.md (-fields +rows):\n%s", diff)
-	}
+	assert.Same(t, got, want, "docs/report.md (-fields +rows)")
 }
 
 // The documented rows of a time are those of a summary.
 func TestTimesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/report.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got, want []string
 	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
 		if name, ok := strings.CutPrefix(m[1], "times."); ok {
@@ -129,44 +118,30 @@ func TestTimesAreDocumented(t *testing.T) {
 		}
 	}
 	data, err := json.Marshal(measure.Summarize(measure.NewHistogram(), nil, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var names map[string]any
-	if err := json.Unmarshal(data, &names); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(data, &names))
 	for name := range names {
 		want = append(want, name)
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/report.md (-fields +rows):\n%s", diff)
-	}
-	if !strings.Contains(string(page), "`"+Schema+"`") {
-		t.Errorf("docs/report.md does not name the schema %s", Schema)
-	}
+	assert.Same(t, got, want, "docs/report.md (-fields +rows)")
+	assert.True(t, strings.Contains(string(page), "`"+Schema+"`"), "docs/report.md does not name the schema %s", Schema)
 }
 
 // docs/report.md lists every reason why a run ends, and every mode.
 func TestValuesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/report.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	rows := make(map[string]string)
 	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
 		rows[m[1]] = m[4]
 	}
 	for r := range endings {
-		if !strings.Contains(rows["stopped"], "`"+string(r)+"`") {
-			t.Errorf("the row of stopped lacks %s", r)
-		}
+		assert.True(t, strings.Contains(rows["stopped"], "`"+string(r)+"`"), "the row of stopped lacks %s", r)
 	}
 	for _, mode := range []load.Mode{load.OpenLoop, load.ClosedLoop, load.FullSpeed, load.Consuming} {
-		if !strings.Contains(rows["mode"], "`"+string(mode)+"`") {
-			t.Errorf("the row of mode lacks %s", mode)
-		}
+		assert.True(t, strings.Contains(rows["mode"], "`"+string(mode)+"`"), "the row of mode lacks %s", mode)
 	}
 }

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/layout"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -55,17 +54,13 @@ func measured(seconds int) Input {
 func sealed(t *testing.T, in Input) *Document {
 	t.Helper()
 	d := Build(in)
-	if err := d.Seal(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Seal())
 	return d
 }
 
 func TestIDOf(t *testing.T) {
 	for run, want := range map[uint64]string{0: "00000000", 35: "0000000z", 1<<64 - 1: strconv.FormatUint(1<<64-1, 36)[5:]} {
-		if got := IDOf(run); got != want {
-			t.Errorf("%d: got %q, want %q", run, got, want)
-		}
+		assert.Equal(t, IDOf(run), want, "%d", run)
 	}
 }
 
@@ -75,17 +70,11 @@ func TestSeal(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
 			d := sealed(t, input())
-			if err := d.Check(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, d.Check())
 			var file bytes.Buffer
-			if err := d.WriteJSON(&file); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, d.WriteJSON(&file))
 			read, err := Read(bytes.NewReader(file.Bytes()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if err := read.Check(); err != nil {
 				t.Errorf("as a file: %v", err)
 			}
@@ -94,34 +83,24 @@ func TestSeal(t *testing.T) {
 				t.Errorf("sealed again: got %s, want %s (%v)", read.Hash, d.Hash, err)
 			}
 			var line bytes.Buffer
-			if err := json.Compact(&line, file.Bytes()); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Compact(&line, file.Bytes()))
 			if read, err = Read(&line); err != nil || read.Check() != nil {
 				t.Errorf("in a line: %v", err)
 			}
 			head, err := d.Head()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var rows [][]byte
 			for i := range d.Intervals {
 				e, err := d.Intervals[i].Encode()
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				rows = append(rows, e.JSON)
 			}
 			joined, err := Join(head, rows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if err := joined.Check(); err != nil {
 				t.Errorf("in parts: %v", err)
 			}
-			if diff := cmp.Diff(jsonOf(t, d), jsonOf(t, joined)); diff != "" {
-				t.Errorf("in parts (-want +got):\n%s", diff)
-			}
+			assert.Same(t, jsonOf(t, joined), jsonOf(t, d), "in parts")
 		})
 	}
 }
@@ -129,18 +108,14 @@ func TestSeal(t *testing.T) {
 func jsonOf(t *testing.T, d *Document) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := d.WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.WriteJSON(&b))
 	return b.String()
 }
 
 func TestTampered(t *testing.T) {
 	whole := jsonOf(t, sealed(t, measured(4)))
 	swap := func(old, with string) string {
-		if !strings.Contains(whole, old) {
-			t.Fatalf("no %q in the report", old)
-		}
+		assert.Must(t, strings.Contains(whole, old), "no %q in the report", old)
 		return strings.Replace(whole, old, with, 1)
 	}
 	rows := strings.Split(whole, "\"histograms\": {")
@@ -157,16 +132,12 @@ func TestTampered(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d, err := Read(strings.NewReader(tt.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			err = d.Check()
 			var tampered *Tampered
 			switch {
 			case tt.text == whole:
-				if err != nil {
-					t.Error(err)
-				}
+				assert.True(t, err == nil, "%v", err)
 			case !errors.As(err, &tampered) || !strings.Contains(err.Error(), tt.want):
 				t.Errorf("got %v, want a Tampered with %q", err, tt.want)
 			}
@@ -179,22 +150,16 @@ func TestTampered(t *testing.T) {
 func TestFieldsOfLaterPrograms(t *testing.T) {
 	d := sealed(t, measured(3))
 	head, err := d.Head()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	later := []byte(`{"later":{"x":1.50},` + string(head[1:]))
 	var rows [][]byte
 	for i := range d.Intervals {
 		e, err := d.Intervals[i].Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		rows = append(rows, []byte(`{"later":2,`+string(e.JSON[1:])))
 	}
 	found, err := Join(later, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	found.Hash = found.computedHash // as the later program sealed it
 	if err := found.Check(); err != nil {
 		t.Error(err)
@@ -215,9 +180,7 @@ func TestReadFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(tt.text))
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want an error with %q", err, tt.want)
-			}
+			assert.ErrorHas(t, err, tt.want)
 		})
 	}
 }
@@ -227,9 +190,7 @@ func TestReadFaults(t *testing.T) {
 func TestHistogram(t *testing.T) {
 	in := measured(5)
 	d, err := Read(strings.NewReader(jsonOf(t, Build(in))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	measurement := in.Result.Measurement.Set
 	measurement.Each(func(name string, h **measure.Histogram) {
 		got := d.Histogram(name)
@@ -261,13 +222,9 @@ func TestAssemble(t *testing.T) {
 	begun := in
 	begun.Result = &load.Result{Started: in.Result.Started, Mode: in.Result.Mode, Stopped: load.Killed}
 	head, err := Read(strings.NewReader(jsonOf(t, Build(begun))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	kept, err := Read(strings.NewReader(jsonOf(t, whole)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	d := Assemble(head, kept.Intervals)
 	if err := d.Check(); err != nil {
 		t.Error(err)
@@ -285,9 +242,7 @@ func TestAssemble(t *testing.T) {
 		t.Errorf("a mean of %v us, want %v", d.Response.Mean, whole.Response.Mean)
 	}
 	d.Response.Mean = whole.Response.Mean
-	if diff := cmp.Diff(whole.Response, d.Response); diff != "" {
-		t.Errorf("response (-want +got):\n%s", diff)
-	}
+	assert.Same(t, d.Response, whole.Response, "response")
 	if got, want := d.Batching.Count, whole.Batching.Count; got != want {
 		t.Errorf("batching: got %d, want %d", got, want)
 	}
@@ -295,9 +250,7 @@ func TestAssemble(t *testing.T) {
 		t.Errorf("got phases %+v", d.Phases)
 	}
 	again := Assemble(head, kept.Intervals)
-	if again.Hash != d.Hash {
-		t.Error("the same parts made another report")
-	}
+	assert.Equal(t, again.Hash, d.Hash, "the same parts made another report")
 	var text bytes.Buffer
 	if err := d.Text(&text, layout.Style{}); err != nil || !strings.Contains(text.String(), "the program was killed") {
 		t.Errorf("the text does not say that the program was killed (%v):\n%s", err, text.String())
@@ -328,9 +281,7 @@ func TestAssembleLittle(t *testing.T) {
 func TestTextOfEvidence(t *testing.T) {
 	d := sealed(t, measured(3))
 	var text bytes.Buffer
-	if err := d.Text(&text, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Text(&text, layout.Style{}))
 	for _, want := range []string{"noted         before the change", "attached      server.properties (17 B)", "report        0a1b2c3d, hash " + d.Hash[:12]} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
@@ -368,40 +319,28 @@ func TestLaterFieldsAreKept(t *testing.T) {
 		`"phase": `, `"later": "<2>", "phase": `,
 	).Replace(jsonOf(t, d)))
 	read, err := Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	read.Hash = read.computedHash // as the later program sealed it
 	read.raw = bytes.Replace(read.raw, []byte(d.Hash), []byte(read.computedHash), 1)
 	text := jsonOf(t, read)
 	for _, want := range []string{`"later": {`, `"x": 1.50`, `"later": "<2>"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("written without %s", want)
-		}
+		assert.True(t, strings.Contains(text, want), "written without %s", want)
 	}
 	head, err := read.Head()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var rows [][]byte
 	for i := range read.Intervals {
 		e, err := read.Intervals[i].Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		rows = append(rows, e.JSON)
 	}
 	stored, err := Join(head, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if err := stored.Check(); err != nil {
 		t.Errorf("from a store: %v", err)
 	}
 	again, err := Read(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if err := again.Check(); err != nil {
 		t.Errorf("from the file: %v", err)
 	}
@@ -429,12 +368,8 @@ func TestAssemblePhaseBoundary(t *testing.T) {
 			head := &Document{Settings: []Setting{{Name: "warmup", Value: tt.warmup}}}
 			head.Totals.RateOf = RateAcked
 			d := Assemble(head, rows)
-			if got := d.Phases[0].Totals.EventsPerS; got != tt.warm {
-				t.Errorf("warm-up: got %v events/s, want %v", got, tt.warm)
-			}
-			if got := d.Totals.EventsPerS; got != tt.measurement {
-				t.Errorf("measurement: got %v events/s, want %v", got, tt.measurement)
-			}
+			assert.Equal(t, d.Phases[0].Totals.EventsPerS, tt.warm, "warm-up events/s")
+			assert.Equal(t, d.Totals.EventsPerS, tt.measurement, "measurement events/s")
 		})
 	}
 }

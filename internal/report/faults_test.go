@@ -7,6 +7,7 @@ import (
 
 	"carronade/internal/fault"
 	"carronade/internal/layout"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/measure"
 )
@@ -41,9 +42,7 @@ func TestFaultsText(t *testing.T) {
 		p := &layout.Page{}
 		d.faults(p, brief)
 		var b bytes.Buffer
-		if err := p.To(&b); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, p.To(&b))
 		for line := range strings.Lines(b.String()) {
 			if n := layout.Width(strings.TrimRight(line, "\n")); n > layout.Columns {
 				t.Errorf("%d columns: %s", n, line)
@@ -94,9 +93,7 @@ func TestFirstAckOfNoBlackout(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := &Document{Faults: &Faults{LimitS: 0.1, Scores: tt.scores}}
 			rows := d.FaultRows(true)
-			if got := rows[len(rows)-1][3]; got != tt.want {
-				t.Errorf("the first ack is %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, rows[len(rows)-1][3], tt.want, "the first ack")
 		})
 	}
 }
@@ -117,9 +114,7 @@ func TestReadingFaults(t *testing.T) {
 	p := &layout.Page{}
 	d.faults(p, true)
 	var b bytes.Buffer
-	if err := p.To(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.To(&b))
 	text := strings.Join(strings.Fields(b.String()), " ")
 	for _, want := range []string{"first event in limit", "whole run - 2 s 2 s - - -", "partition 3, the worst - 6.1 s 2 s - - -", "blackout: no event, although there were some"} {
 		if !strings.Contains(text, want) {
@@ -177,18 +172,14 @@ func TestUnansweredFaults(t *testing.T) {
 	d := faulty()
 	d.Totals.RateOf, d.Faults.Scores = RateSent, nil
 	l, err := workload.ParseLimit("outage<1s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if c := d.CheckLimits([]workload.Limit{l})[0]; !c.CannotTell || !strings.Contains(c.Text, "nothing is acknowledged") {
 		t.Errorf("got %+v", c)
 	}
 	p := &layout.Page{}
 	d.faults(p, false)
 	var b bytes.Buffer
-	if err := p.To(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.To(&b))
 	if strings.Contains(b.String(), "after the measurement") {
 		t.Errorf("got\n%s", b.String())
 	}
@@ -236,9 +227,7 @@ func TestFaultLimits(t *testing.T) {
 				tt.change(d.Faults)
 			}
 			l, err := workload.ParseLimit(tt.limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			c := d.CheckLimits([]workload.Limit{l})[0]
 			if c.OK != tt.ok || c.CannotTell != tt.open || !strings.Contains(c.Text, tt.text) {
 				t.Errorf("got %+v, want ok %v, cannot tell %v, %q", c, tt.ok, tt.open, tt.text)
@@ -259,9 +248,7 @@ func TestFaultSummary(t *testing.T) {
 		runs = append(runs, d)
 	}
 	var b bytes.Buffer
-	if err := FaultSummary(&b, layout.Style{}, runs); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, FaultSummary(&b, layout.Style{}, runs))
 	words := func(label string) []string {
 		for line := range strings.Lines(b.String()) {
 			if f := strings.Fields(line); len(f) > 0 && f[0] == label {

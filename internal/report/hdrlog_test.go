@@ -15,6 +15,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/measure"
 )
@@ -45,18 +46,14 @@ func TestLogReadByGo(t *testing.T) {
 	for _, iv := range rows {
 		log.Interval(&iv)
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, log.Close())
 
 	got := map[string]*hdrhistogram.Histogram{}
 	lines := 0
 	r := hdrhistogram.NewHistogramLogReader(&file)
 	for {
 		h, err := r.NextIntervalHistogram()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if h == nil {
 			break
 		}
@@ -74,9 +71,7 @@ func TestLogReadByGo(t *testing.T) {
 	if want := 2 * len(rows); lines != want {
 		t.Errorf("got %d lines, want %d", lines, want)
 	}
-	if !got["service"].Equals(sum.ToHDR()) {
-		t.Error("the lines of a tag do not add up to the sum")
-	}
+	assert.True(t, got["service"].Equals(sum.ToHDR()), "the lines of a tag do not add up to the sum")
 	if got["warm-up.service"].TotalCount() != 500 || got["response"].TotalCount() != 0 {
 		t.Errorf("got %d service times of the warm-up and %d response times", got["warm-up.service"].TotalCount(), got["response"].TotalCount())
 	}
@@ -86,17 +81,13 @@ func TestLogReadByGo(t *testing.T) {
 func TestLogReadByJava(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.hlog")
 	log, err := CreateLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	log.Begin(started, "carronade")
 	rows, sum := serviceSeries()
 	for _, iv := range rows {
 		log.Interval(&iv)
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, log.Close())
 	out := kafkatest.Tool(t, "org.HdrHistogram.HistogramLogProcessor", "-i", path, "-tag", "service", "-outputValueUnitRatio", "1")
 	// The output has two tables: one of the intervals, and one of percentiles,
 	// with lines of value, percentile, count, 1/(1-percentile).
@@ -132,9 +123,7 @@ func TestLogReadByJava(t *testing.T) {
 		}
 		checked++
 	}
-	if checked < 10 || !total {
-		t.Errorf("%d percentiles compared, total found: %v, in:\n%s", checked, total, out)
-	}
+	assert.True(t, checked >= 10 && total, "%d percentiles compared, total found: %v, in:\n%s", checked, total, out)
 }
 
 // A disk that fills up during the run is reported once, at the end.
@@ -152,9 +141,7 @@ func TestLogOnAFullDisk(t *testing.T) {
 	if !errors.Is(err, full) || !strings.Contains(err.Error(), "write the HDR log run.hlog: ") {
 		t.Errorf("got %v, want the disk's error with the log's name", err)
 	}
-	if w.refused != 1 {
-		t.Errorf("tried %d times after the error", w.refused-1)
-	}
+	assert.Equal(t, w.refused, 1, "tried %d times after the error", w.refused-1)
 	if again := log.Close(); !errors.Is(again, full) {
 		t.Errorf("second Close: got %v", again)
 	}
@@ -166,9 +153,7 @@ func TestLogOnAFullFile(t *testing.T) {
 		return // other systems have no such file; TestLogOnAFullDisk covers them
 	}
 	log, err := CreateLog("/dev/full")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	log.Begin(started)
 	if got, want := fmt.Sprint(log.Close()), "write the HDR log /dev/full: no space left on device"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -194,9 +179,7 @@ func (f *filling) Write(p []byte) (int, error) {
 
 func TestCreateLogSaysWhere(t *testing.T) {
 	_, err := CreateLog(filepath.Join(t.TempDir(), "no", "such", "directory"))
-	if !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "create the HDR log: ") {
-		t.Errorf("got %v", err)
-	}
+	assert.True(t, errors.Is(err, os.ErrNotExist) && strings.HasPrefix(err.Error(), "create the HDR log: "), "got %v", err)
 }
 
 func TestLogBeginsItself(t *testing.T) {

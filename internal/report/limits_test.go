@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -99,9 +100,7 @@ func TestCheckLimits(t *testing.T) {
 		{"keeps-up", open, "too short"},
 	} {
 		l, err := workload.ParseLimit(c.limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		check(t, limited(), &l, c.want, c.text)
 	}
 }
@@ -149,9 +148,7 @@ func TestLimitsInDoubt(t *testing.T) {
 		{"service.mean<1.3ms", "broken", ">= 1.4 ms"},
 	} {
 		l, err := workload.ParseLimit(c.limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		check(t, d, &l, c.want, c.text)
 	}
 }
@@ -171,9 +168,7 @@ func TestStepsHold(t *testing.T) {
 		return d
 	}
 	l, err := workload.ParseLimit("p99<20ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, c := range []struct {
 		p99                     []int
 		ok                      bool

@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/trust"
 	"carronade/load"
 	"carronade/measure"
@@ -78,9 +79,7 @@ func TestTheSystemComesFirst(t *testing.T) {
 				t.Errorf("got %q, want it to begin with %q", got, tt.sentence)
 			}
 			var b bytes.Buffer
-			if err := d.Text(&b, layout.Style{}); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, d.Text(&b, layout.Style{}))
 			first, _, _ := strings.Cut(b.String(), "trusted ")
 			if !strings.Contains(first, tt.line) {
 				t.Errorf("%q does not come before trust:\n%.600s", tt.line, b.String())
@@ -88,9 +87,7 @@ func TestTheSystemComesFirst(t *testing.T) {
 			if strings.Count(b.String(), "not steady ") > 1 || strings.Count(b.String(), "taken: ") > 1 {
 				t.Errorf("repeated:\n%.900s", b.String())
 			}
-			if got := d.ExitCode(); got != tt.code {
-				t.Errorf("exit %d, want %d", got, tt.code)
-			}
+			assert.Equal(t, d.ExitCode(), tt.code, "exit")
 			if d.Mode != load.OpenLoop || len(d.Limits()) != 0 {
 				t.Errorf("limits: %+v", d.Limits())
 			}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
@@ -30,17 +31,11 @@ func TestOutput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := newOutput(tt.text, tt.cut, tt.most)
 			b, err := json.Marshal(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var read Output
-			if err := json.Unmarshal(b, &read); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(b, &read))
 			got, err := read.Text()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if !strings.HasSuffix(tt.text, got) || got == "" || (got != tt.text) != tt.shortened {
 				t.Errorf("got %d bytes of %d", len(got), len(tt.text))
 			}
@@ -52,9 +47,7 @@ func TestOutput(t *testing.T) {
 			}
 		})
 	}
-	if NewOutput("", 0) != nil {
-		t.Error("nothing printed is something")
-	}
+	assert.True(t, NewOutput("", 0) == nil, "nothing printed is something")
 }
 
 // FuzzOutput: any stored text gives either a bounded text or an error.

@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -34,9 +35,7 @@ func aScenario(t *testing.T) *Document {
 			Marks: []ScenarioMark{{TimeS: 10, At: "jobs/night.js:4:1", Text: "the broker restarts"}, {TimeS: 30, At: "jobs/night.js:8:1", Text: "the end"}},
 		},
 	}
-	if err := d.Seal(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Seal())
 	return d
 }
 
@@ -44,40 +43,24 @@ func aScenario(t *testing.T) *Document {
 func TestScenarioIsReadAgain(t *testing.T) {
 	d := aScenario(t)
 	var b bytes.Buffer
-	if err := d.WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.WriteJSON(&b))
 	got, err := Read(bytes.NewReader(b.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if err := got.Check(); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(d.Scenario, got.Scenario, cmp.AllowUnexported(Check{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if strings.Contains(b.String(), `"intervals"`) || got.IsRun() || len(got.Steps) > 0 {
-		t.Error("it has measurements")
-	}
+	assert.NoDiff(t, cmp.Diff(d.Scenario, got.Scenario, cmp.AllowUnexported(Check{})))
+	assert.True(t, !strings.Contains(b.String(), `"intervals"`) && !got.IsRun() && len(got.Steps) <= 0, "it has measurements")
 	other, err := Read(strings.NewReader(strings.Replace(b.String(), `"fill"`, `"feel"`, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if other.Check() == nil {
-		t.Error("another name of a step has the same hash")
-	}
+	assert.OK(t, err)
+	assert.True(t, other.Check() != nil, "another name of a step has the same hash")
 }
 
 func TestScenarioText(t *testing.T) {
 	d := aScenario(t)
 	var brief, full bytes.Buffer
-	if err := d.Brief(&brief, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Text(&full, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Brief(&brief, layout.Style{}))
+	assert.OK(t, d.Text(&full, layout.Style{}))
 	for _, want := range []string{
 		"scenario jobs/night.js 5k/s a b",
 		"3 steps in 1m30s, 2 of them did not end well, 1 of 2 checks not met",
@@ -94,9 +77,7 @@ func TestScenarioText(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(brief.String()) {
-		if layout.Width(strings.TrimRight(line, "\n")) > layout.Columns {
-			t.Errorf("a line is too long: %q", line)
-		}
+		assert.True(t, layout.Width(strings.TrimRight(line, "\n")) <= layout.Columns, "a line is too long: %q", line)
 	}
 	if cite := Cite(d); !strings.HasPrefix(cite, "3 steps in ") || !strings.Contains(cite, "jobs/night.js 5k/s 'a b'") {
 		t.Errorf("cited: %s", cite)
@@ -106,9 +87,7 @@ func TestScenarioText(t *testing.T) {
 		many.Scenario.Steps = append(many.Scenario.Steps, ScenarioStep{Number: n, Kind: "run", Exit: system.ExitBroken})
 	}
 	brief.Reset()
-	if err := many.Brief(&brief, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, many.Brief(&brief, layout.Style{}))
 	if !strings.Contains(brief.String(), "and 72 more") || !strings.Contains(brief.String(), "97 steps: 4, 5, 6, 7, 8 and 92 more; a limit does not hold") {
 		t.Errorf("many steps:\n%s", brief.String())
 	}
@@ -134,9 +113,7 @@ func TestScenarioExitCode(t *testing.T) {
 	} {
 		d := aScenario(t)
 		tt.change(d)
-		if got := d.ExitCode(); got != tt.want {
-			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
-		}
+		assert.Equal(t, d.ExitCode(), tt.want, "%s", tt.name)
 	}
 }
 
@@ -150,51 +127,33 @@ func TestScenarioIsAssembled(t *testing.T) {
 	phases := map[string]bool{}
 	for _, i := range []int{1, 0, 2} {
 		e, err := EncodeStep(&want[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if phases[e.Phase] || e.StartS != want[i].StartS || e.EndS != want[i].EndS {
-			t.Errorf("step %d replaces another: %+v", i+1, e)
-		}
+		assert.OK(t, err)
+		assert.True(t, !phases[e.Phase] && e.StartS == want[i].StartS && e.EndS == want[i].EndS, "step %d replaces another: %+v", i+1, e)
 		phases[e.Phase] = true
 		rows = append(rows, e.JSON)
 	}
 	checks, marks := d.Scenario.Checks, d.Scenario.Marks
 	for i := range checks {
 		e, err := EncodeCheck(i+1, &checks[i])
-		if err != nil || phases[e.Phase] {
-			t.Errorf("check %d: %v, %+v", i+1, err, e)
-		}
+		assert.True(t, err == nil && !phases[e.Phase], "check %d: %v, %+v", i+1, err, e)
 		phases[e.Phase] = true
 		rows = append(rows, e.JSON)
 	}
 	for i := range marks {
 		e, err := EncodeMark(i+1, &marks[i])
-		if err != nil || phases[e.Phase] || e.StartS != marks[i].TimeS {
-			t.Errorf("mark %d: %v, %+v", i+1, err, e)
-		}
+		assert.True(t, err == nil && !phases[e.Phase] && e.StartS == marks[i].TimeS, "mark %d: %v, %+v", i+1, err, e)
 		phases[e.Phase] = true
 		rows = append(rows, e.JSON)
 	}
 	d.Scenario.Steps, d.Scenario.Checks, d.Scenario.Marks = []ScenarioStep{}, []ScenarioCheck{}, nil
 	head, err := d.Head()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	read, err := Join(head, append(rows, []byte(`{"phase":"another program's"}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got := Assemble(read, read.Intervals)
-	if diff := cmp.Diff(want, got.Scenario.Steps); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(checks, got.Scenario.Checks, cmp.AllowUnexported(Check{})); diff != "" {
-		t.Errorf("checks (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(marks, got.Scenario.Marks); diff != "" {
-		t.Errorf("marks (-want +got):\n%s", diff)
-	}
+	assert.Same(t, got.Scenario.Steps, want, "steps")
+	assert.NoDiff(t, cmp.Diff(checks, got.Scenario.Checks, cmp.AllowUnexported(Check{})), "checks")
+	assert.Same(t, got.Scenario.Marks, marks, "marks")
 	if err := got.Check(); err != nil || got.Stopped != load.Killed || !got.Partial || len(got.Intervals) > 0 || got.EndedAt.Sub(got.StartedAt) < 21*time.Second {
 		t.Errorf("%v: got %s, %v, %d intervals, %v to %v", err, got.Stopped, got.Partial, len(got.Intervals), got.StartedAt, got.EndedAt)
 	}

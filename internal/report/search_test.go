@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/find"
 	"carronade/internal/layout"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -45,17 +46,11 @@ func searched() *Document {
 // of a run.
 func TestSearchReadBack(t *testing.T) {
 	d := searched()
-	if err := d.Seal(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Seal())
 	var first bytes.Buffer
-	if err := d.WriteJSON(&first); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.WriteJSON(&first))
 	var fields map[string]any
-	if err := json.Unmarshal(first.Bytes(), &fields); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(first.Bytes(), &fields))
 	for _, name := range []string{"totals", "intervals", "response", "Search"} {
 		if _, ok := fields[name]; ok {
 			t.Errorf("it has the field %s", name)
@@ -69,9 +64,7 @@ func TestSearchReadBack(t *testing.T) {
 		t.Errorf("got %+v", read)
 	}
 	head, err := read.Head()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	// Fields of a later program stay, and are part of the hash.
 	later := strings.Replace(string(head), `"ending"`, `"later":1,"ending"`, 1)
 	if read, err = Join([]byte(later), nil); err != nil || read.Check() == nil {
@@ -92,9 +85,7 @@ func TestSearchReadBack(t *testing.T) {
 // docs/report.md names every field of an answer.
 func TestSearchIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/report.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	_, section, _ := strings.Cut(string(page), "## Searches")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var check func(typ reflect.Type)
@@ -121,20 +112,12 @@ func TestSearchText(t *testing.T) {
 	d := searched()
 	d.Search.Deciding = &find.Deciding{Trials: 5, Noisy: 2}
 	var brief, full bytes.Buffer
-	if err := d.Brief(&brief, layout.Style{}, Condition{Name: "report", Text: "f1234567"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Text(&full, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Brief(&brief, layout.Style{}, Condition{Name: "report", Text: "f1234567"}))
+	assert.OK(t, d.Text(&full, layout.Style{}))
 	for _, text := range []string{brief.String(), full.String()} {
-		if !strings.HasPrefix(text, "ceiling 948 to 997/s (p99 < 50 ms); limited by:") {
-			t.Errorf("it begins with %.60s", text)
-		}
+		assert.True(t, strings.HasPrefix(text, "ceiling 948 to 997/s (p99 < 50 ms); limited by:"), "it begins with %.60s", text)
 		for _, want := range []string{"inversion", "knee", "precision", "trust         of 5 trials that the answer rests on, 2 were noisy", "produce kafka://127.0.0.1:9092/orders, acks all", "holds: 0.3 %"} {
-			if !strings.Contains(text, want) {
-				t.Errorf("no %s in\n%s", want, text)
-			}
+			assert.True(t, strings.Contains(text, want), "no %s in\n%s", want, text)
 		}
 		for line := range strings.SplitSeq(text, "\n") {
 			if layout.Width(line) > layout.Columns {
@@ -168,9 +151,7 @@ func TestSearchVerdicts(t *testing.T) {
 		for _, v := range d.Verdicts() {
 			got += v.Label + ": " + strings.Join(v.Sentences(), "; ") + "\n"
 		}
-		if !strings.Contains(got, tt.want) {
-			t.Errorf("%s: got\n%s", tt.ending, got)
-		}
+		assert.True(t, strings.Contains(got, tt.want), "%s: got\n%s", tt.ending, got)
 	}
 }
 
@@ -193,8 +174,6 @@ func TestSearchExitCode(t *testing.T) {
 		{find.Answer{Ending: find.Irregular}, 0, 4},
 		{find.Answer{Ending: find.Died, Holds: 900}, 0, 2},
 	} {
-		if got := (&Search{Answer: &tt.a, AtLeast: tt.atLeast}).ExitCode(); got != tt.want {
-			t.Errorf("%s, at least %v: got %d, want %d", tt.a.Ending, tt.atLeast, got, tt.want)
-		}
+		assert.Equal(t, (&Search{Answer: &tt.a, AtLeast: tt.atLeast}).ExitCode(), tt.want, "%s, at least %v", tt.a.Ending, tt.atLeast)
 	}
 }

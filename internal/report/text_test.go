@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/layout"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -439,52 +438,32 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 	t.Run(file, func(t *testing.T) {
 		d := Build(input())
 		var text bytes.Buffer
-		if err := write(d, &text, layout.Style{}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, write(d, &text, layout.Style{}))
 		for i, l := range strings.Split(text.String(), "\n") {
 			if layout.Width(l) > layout.Columns {
 				t.Errorf("line %d has %d columns: %q", i+1, layout.Width(l), l)
 			}
-			if strings.TrimRight(l, " ") != l {
-				t.Errorf("line %d ends in blanks: %q", i+1, l)
-			}
+			assert.Equal(t, strings.TrimRight(l, " "), l, "line %d ends in blanks", i+1)
 		}
-		if strings.Contains(text.String(), "\x1b") {
-			t.Error("ANSI codes without color")
-		}
+		assert.True(t, !strings.Contains(text.String(), "\x1b"), "ANSI codes without color")
 		testkit.Golden(t, filepath.Join("testdata", file), text.String())
 
 		// A stored report prints the same.
 		var file, again bytes.Buffer
-		if err := d.WriteJSON(&file); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, d.WriteJSON(&file))
 		stored, err := Read(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := write(stored, &again, layout.Style{}); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(text.String(), again.String()); diff != "" {
-			t.Errorf("printed after reading (-before +after):\n%s", diff)
-		}
+		assert.OK(t, err)
+		assert.OK(t, write(stored, &again, layout.Style{}))
+		assert.Same(t, again.String(), text.String(), "printed after reading (-before +after)")
 
 		// Color does not change the text.
 		var colored bytes.Buffer
-		if err := write(d, &colored, layout.Style{Color: true}); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(colored.String(), "\x1b[1m") {
-			t.Error("no color")
-		}
+		assert.OK(t, write(d, &colored, layout.Style{Color: true}))
+		assert.True(t, strings.Contains(colored.String(), "\x1b[1m"), "no color")
 		if on, ends := strings.Count(colored.String(), "\x1b["), strings.Count(colored.String(), layout.Plain); on != 2*ends {
 			t.Errorf("%d codes, %d of them resets", on, ends)
 		}
-		if diff := cmp.Diff(text.String(), stripped(colored.String())); diff != "" {
-			t.Errorf("colored:\n%s", diff)
-		}
+		assert.Same(t, stripped(colored.String()), text.String(), "colored")
 	})
 }
 
@@ -503,25 +482,17 @@ func stripped(s string) string {
 
 func TestGoldenFilesHaveTests(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
+	assert.Must(t, err == nil && len(files) != 0, "no golden files: %v", err)
 	for _, f := range files {
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f), ".txt"), ".brief")
-		if inputs[name] == nil {
-			t.Errorf("%s has no test: delete it", f)
-		}
+		assert.True(t, inputs[name] != nil, "%s has no test: delete it", f)
 	}
 }
 
 func TestASCII(t *testing.T) {
 	var text bytes.Buffer
-	if err := Build(openLoop()).Text(&text, layout.Style{ASCII: true}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, Build(openLoop()).Text(&text, layout.Style{ASCII: true}))
 	for _, r := range text.String() {
-		if r > 0x7e {
-			t.Fatalf("got %q in ASCII text", r)
-		}
+		assert.Must(t, r <= 0x7e, "got %q in ASCII text", r)
 	}
 }

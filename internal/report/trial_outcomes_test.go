@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/find"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -44,19 +45,11 @@ func TestTrialOutcomes(t *testing.T) {
 	partial.Partial = true
 	answer := &Document{Search: &Search{}}
 	out, last, err := TrialOutcomes(o, limits, sequence(stored(find.Search, 7), partial, answer, stored(find.Confirm, 0)))
-	if err != nil || len(out) != 2 {
-		t.Fatalf("got %+v, %v", out, err)
-	}
+	assert.Must(t, err == nil && len(out) == 2, "got %+v, %v", out, err)
 	want := find.Trial{Role: find.Search, Rate: 100, Settle: 2 * time.Second, Measure: 4 * time.Second, Slot: time.Second}
-	if out[0].Trial != want || out[0].Elapsed != 7*time.Second || out[1].Trial.Role != find.Confirm {
-		t.Errorf("got %+v", out)
-	}
-	if got := out[0].Slots[1].Over[0]; got != 7 {
-		t.Errorf("%d events took longer than 85 ms, want 7", got)
-	}
-	if last.Labels[RoleLabel] != "confirm" || last.Intervals != nil {
-		t.Errorf("got %+v", last)
-	}
+	assert.True(t, out[0].Trial == want && out[0].Elapsed == 7*time.Second && out[1].Trial.Role == find.Confirm, "got %+v", out)
+	assert.Equal(t, out[0].Slots[1].Over[0], 7, "events took longer than 85 ms")
+	assert.True(t, last.Labels[RoleLabel] == "confirm" && last.Intervals == nil, "got %+v", last)
 	limits = limitsOf(t, "end-to-end.p99<1s")
 	o = &find.Options{Times: TimeLimits(limits)}
 	var none *NoDataError
@@ -107,9 +100,7 @@ func TestSearchReport(t *testing.T) {
 	}
 	s.Of.System = &System{Facts: map[string]any{"revision": "abc"}, PeakRSSBytes: 5}
 	d, err := SearchReport(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if d.ID != "f1234567" || d.Labels[RoleLabel] != AnswerRole || d.Labels["team"] != "blue" || s.Of.Labels[RoleLabel] != "confirm" || !d.Trust.OK || d.Check() != nil || d.Partial {
 		t.Errorf("got %+v", d)
 	}
@@ -117,9 +108,7 @@ func TestSearchReport(t *testing.T) {
 	for _, one := range d.Settings {
 		names += one.Name + "=" + one.Value + ";"
 	}
-	if names != "acks=all;slo=p99 < 50 ms, max < 1 s;" {
-		t.Errorf("settings: %s", names)
-	}
+	assert.Equal(t, names, "acks=all;slo=p99 < 50 ms, max < 1 s;", "settings")
 	if w := d.Workload.(map[string]any); len(w) != 2 || d.System.PeakRSSBytes != 0 || d.System.Facts["revision"] != "abc" {
 		t.Errorf("got %+v and %+v", w, d.System)
 	}
@@ -139,9 +128,7 @@ func TestQuantiles(t *testing.T) {
 	o := &find.Options{Times: TimeLimits(limits)}
 	trial := find.Trial{Role: find.Search, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
 	out := TrialOutcome(o, trial, trialReport(7), limits, time.Second)
-	if len(out.Times) != 3 {
-		t.Fatalf("got %+v", out.Times)
-	}
+	assert.Must(t, len(out.Times) == 3, "got %+v", out.Times)
 	near := func(got, want time.Duration) bool { return math.Abs(got.Seconds()/want.Seconds()-1) < 0.02 }
 	if q := out.Times[0]; q.P != 50 || !near(q.At, time.Millisecond) {
 		t.Errorf("p50: %+v", q)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/find"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/measure"
 )
@@ -15,9 +16,7 @@ func limitsOf(t *testing.T, texts ...string) (out []workload.Limit) {
 	t.Helper()
 	for _, text := range texts {
 		l, err := workload.ParseLimit(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		out = append(out, l)
 	}
 	return out
@@ -138,9 +137,7 @@ func TestTrialOutcomeOf(t *testing.T) {
 			tt.alter(d)
 			trial := find.Trial{Role: find.Search, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
 			v := o.Judge(TrialOutcome(o, trial, d, limits, 6*time.Second))
-			if v.Result != tt.result || !strings.Contains(v.Why, tt.why) {
-				t.Errorf("got %+v, want %s", v, tt.result)
-			}
+			assert.True(t, v.Result == tt.result && strings.Contains(v.Why, tt.why), "got %+v, want %s", v, tt.result)
 		})
 	}
 	limits := limitsOf(t, "p99<1s", "server.heap<5")

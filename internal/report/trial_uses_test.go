@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/find"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -38,9 +39,7 @@ func TestTrialUses(t *testing.T) {
 	check := func(want map[string]float64) {
 		t.Helper()
 		all := uses(d)
-		if len(all) != len(want) {
-			t.Errorf("got %+v", all)
-		}
+		assert.Equal(t, len(all), len(want), "got %+v", all)
 		for i := range all {
 			if w, ok := want[all[i].Resource]; !ok || math.Abs((all[i].Used/all[i].Bound)-w) > 1e-9 {
 				t.Errorf("got %+v, want %v", all[i], w)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -54,12 +55,8 @@ func TestEncoding(t *testing.T) {
 					codec = strings.Join(v.Sentences(), " ")
 				}
 			}
-			if events != tt.events || codec != tt.codec {
-				t.Errorf("got %q and %q, want %q and %q", events, codec, tt.events, tt.codec)
-			}
-			if slices.Contains(d.Against(), codec) && codec != "" {
-				t.Error("the share counts against the run")
-			}
+			assert.True(t, events == tt.events && codec == tt.codec, "got %q and %q, want %q and %q", events, codec, tt.events, tt.codec)
+			assert.True(t, !slices.Contains(d.Against(), codec) || codec == "", "the share counts against the run")
 		})
 	}
 }

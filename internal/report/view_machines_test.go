@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/layout"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // server describes a machine of a cluster.
@@ -29,13 +28,9 @@ func described(t *testing.T, hs ...system.Host) (out []any) {
 	t.Helper()
 	for i := range hs {
 		data, err := json.Marshal(&hs[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		var v any
-		if err := json.Unmarshal(data, &v); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, json.Unmarshal(data, &v))
 		out = append(out, v)
 	}
 	return out
@@ -64,9 +59,7 @@ func TestMachines(t *testing.T) {
 		"Machines of the system; names: k1, k2 (3 alike); files /: ext4, 100 GiB",
 		"Machine of the system; name: k3; files /: ext4, 20 GiB free of 100 GiB",
 	}
-	if diff := cmp.Diff(want, titles(MachinesOf(a, b, b, old))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, titles(MachinesOf(a, b, b, old)), want)
 	if got := old.Machines(); got != nil {
 		t.Errorf("of a report without a description: got %v", got)
 	}
@@ -81,12 +74,8 @@ func TestMachinesInText(t *testing.T) {
 	in.Host, in.Hosts = server("lab", 1, "EMT02B6Q"), described(t, server("k1", 1, "1"), server("k2", 2, "1"), bad)
 	d := Build(in)
 	var text, brief bytes.Buffer
-	if err := d.Text(&text, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Brief(&brief, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Text(&text, layout.Style{}))
+	assert.OK(t, d.Brief(&brief, layout.Style{}))
 	for _, want := range []string{
 		"Machine of the generator\n  name          lab\n", "  module        DIMM_A1, 32 GiB, DDR4, 2134 MT/s, Samsung, M393A4K40CB1-CRC\n",
 		"  disk sda      932 GiB, Samsung SSD 850 EVO 1TB, firmware EMT02B6Q\n", "  raid md0      raid1, of sda1 and sdb1\n",
@@ -96,15 +85,9 @@ func TestMachinesInText(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, text.String())
 		}
 	}
-	if strings.ContainsAny(text.String(), "\x1b\a") {
-		t.Error("a control character of a description is in the text")
-	}
+	assert.True(t, !strings.ContainsAny(text.String(), "\x1b\a"), "a control character of a description is in the text")
 	for l := range strings.Lines(text.String()) {
-		if layout.Width(strings.TrimSuffix(l, "\n")) > layout.Columns {
-			t.Errorf("too wide: %q", l)
-		}
+		assert.True(t, layout.Width(strings.TrimSuffix(l, "\n")) <= layout.Columns, "too wide: %q", l)
 	}
-	if strings.Contains(brief.String(), "DIMM_A1") {
-		t.Error("the first page has the machines")
-	}
+	assert.True(t, !strings.Contains(brief.String(), "DIMM_A1"), "the first page has the machines")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -42,17 +43,13 @@ func TestNeverStored(t *testing.T) {
 		r.Measurement.Counts = counts
 		in.Ledger = &measure.Ledger{Acked: 39_960, Read: 39_960 + c.recovered, Recovered: c.recovered, Lost: c.lost, Complete: true}
 		d := Build(in)
-		if got := first(d); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
+		assert.Equal(t, first(d), c.want, "%s", c.name)
 		code := system.ExitOK
 		if c.lost > 0 {
 			code = system.ExitBroken
 		}
 		d.Trust.OK = c.lost == 0 // a loss goes before what the generator did
-		if got := d.ExitCode(); got != code {
-			t.Errorf("%s: exit %d, want %d", c.name, got, code)
-		}
+		assert.Equal(t, d.ExitCode(), code, "%s: exit", c.name)
 	}
 }
 
@@ -72,9 +69,7 @@ func TestMostlyFailed(t *testing.T) {
 		r.Classes = map[string]uint64{"too-large": c.failed, "timeout": 1}
 		r.Failures = []measure.Failure{{Class: "timeout", Text: "late"}, {Class: "too-large", Text: "MESSAGE_TOO_LARGE: The message is too large."}}
 		in.Trust = measure.Trust{Reasons: []string{"the generator was late"}}
-		if got := first(Build(in)); got != c.want {
-			t.Errorf("%d failed: got %q, want %q", c.failed, got, c.want)
-		}
+		assert.Equal(t, first(Build(in)), c.want, "%d failed", c.failed)
 	}
 }
 
@@ -151,9 +146,7 @@ func TestOutageText(t *testing.T) {
 			}
 			d.Intervals = append(d.Intervals, row(i, p, counts))
 		}
-		if got := d.outageText(); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
+		assert.Equal(t, d.outageText(), c.want, "%s", c.name)
 	}
 	if got := (&Document{Steady: measure.Steady{Outage: "x"}}).outageText(); got != "" { // an older report
 		t.Errorf("got %q without a time", got)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/layout"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -95,17 +96,13 @@ func TestOutageIsSeen(t *testing.T) {
 		4: {P: 99, D: 2 * time.Second, AtLeast: true},
 		6: {P: 99, D: 5 * time.Millisecond},
 	} {
-		if got[at] != want {
-			t.Errorf("at %v s: got %v, want %v", at, got[at], want)
-		}
+		assert.Equal(t, got[at], want, "at %v s", at)
 	}
 	if v, ok := got[2]; ok {
 		t.Errorf("at 2 s: got %v, want nothing: no answer came, and the waiting events are younger than a row", v)
 	}
 	var b strings.Builder
-	if err := d.Text(&b, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Text(&b, layout.Style{}))
 	for _, want := range []string{"  4 s", ">= 1.00 s", ">= 2.00 s"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in the text:\n%s", want, b.String())

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -32,18 +33,14 @@ func TestWaitedAtEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.k.feed = 10 * time.Millisecond
 				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.k, "op=consume", "for=8s", "idle-timeout=1h")})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				got := ""
 				for _, w := range d.Warnings {
 					if strings.Contains(w, "end of the logs") {
 						got = strings.ReplaceAll(w, "\u00a0", " ")
 					}
 				}
-				if got != tt.warning {
-					t.Errorf("the warning is %q, want %q", got, tt.warning)
-				}
+				assert.Equal(t, got, tt.warning, "the warning")
 				if s := &d.Stall; d.Stopped != load.ByTime || s.Count != tt.stalls || math.Abs(s.LongestS-tt.longest) > 0.02 || math.Abs(s.Share-tt.share) > 0.01 || len(s.Spans) != int(s.Count) {
 					t.Errorf("ended by %s, stalls %+v; want %d, the longest %v s, %v of the time", d.Stopped, *s, tt.stalls, tt.longest, tt.share)
 				}

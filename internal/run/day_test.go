@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -79,13 +80,9 @@ func TestLongRunIsSmall(t *testing.T) {
 						}
 					},
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				document := heapInUse()
-				if err := d.WriteJSON(io.Discard); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, d.WriteJSON(io.Discard))
 				begin, five, full, last := at[time.Minute], at[5*time.Minute], at[time.Hour], at[long-time.Minute]
 				for _, m := range []struct {
 					name      string

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 )
@@ -24,13 +25,9 @@ func TestEndsWithItsSystem(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{noAnswers: tt.mute}
 				s, err := m.Open(t.Context(), target.Spec{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				r, err := load.New(load.Plan{Schedule: load.Constant(1000), Measurement: load.Limits{Time: time.Hour}, Drain: time.Hour, Portable: true}, s.Target())
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				died := make(chan struct{})
 				var at time.Time
 				time.AfterFunc(10*time.Second, func() { at = time.Now(); close(died) })
@@ -43,9 +40,7 @@ func TestEndsWithItsSystem(t *testing.T) {
 				if took := time.Since(at); took > tt.most || took > time.Second/2 {
 					t.Errorf("it ended %v after its system, want %v at most", took, tt.most)
 				}
-				if res.Stopped != load.BySystem {
-					t.Errorf("stopped by %q", res.Stopped)
-				}
+				assert.Equal(t, res.Stopped, load.BySystem, "stopped by")
 			})
 		})
 	}

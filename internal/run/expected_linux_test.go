@@ -11,6 +11,7 @@ import (
 	"carronade/internal/sut"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 )
@@ -46,9 +47,7 @@ func TestEndOfSystem(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := sut.Start(t.Context(), sut.Spec{Command: "sleep 1000"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			t.Cleanup(func() { _ = s.Stop() })
 			w := resolve(t, &fakeKind{}, "rate=100/s", "for=1h")
 			w.Kind, w.URL = nodes{w.Kind}, &url.URL{Scheme: "fake", Host: tt.hosts}
@@ -56,9 +55,7 @@ func TestEndOfSystem(t *testing.T) {
 			e := &execution{Job: Job{Workload: w}, system: &underTest{System: s}, session: asked}
 			rec := fault.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
 			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}}
-			if e.goesOn() || e.endedAlone() != "" {
-				t.Error("it has ended before it did")
-			}
+			assert.True(t, !e.goesOn() && e.endedAlone() == "", "it has ended before it did")
 			pid := s.Members()[0]
 			if !tt.own {
 				pid = sleeper(t)
@@ -68,26 +65,16 @@ func TestEndOfSystem(t *testing.T) {
 			}
 			j.signal(t.Context(), t.Context(), &fault.Fault{Action: fault.Kill, What: fault.PID, Number: pid})
 			if tt.crashes {
-				if err := system.End(s.Members()[0]); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, system.End(s.Members()[0]))
 			}
 			<-s.Died()
-			if got := e.goesOn(); got != tt.goesOn {
-				t.Errorf("it goes on: %t, want %t", got, tt.goesOn)
-			}
-			if got := e.endedAlone() == ""; got != tt.goesOn {
-				t.Errorf("the end was expected: %t, want %t", got, tt.goesOn)
-			}
+			assert.Equal(t, e.goesOn(), tt.goesOn, "it goes on")
+			assert.Equal(t, e.endedAlone() == "", tt.goesOn, "the end was expected")
 			var r load.Result
 			e.interrupted(&r)
-			if got := r.Stopped == load.Interrupted; got != tt.goesOn {
-				t.Errorf("an interrupt of the waiting counts: %t, want %t", got, tt.goesOn)
-			}
+			assert.Equal(t, r.Stopped == load.Interrupted, tt.goesOn, "an interrupt of the waiting counts")
 			e.survey(t.Context(), new(outcome))
-			if got := asked.n == 1; got != tt.goesOn {
-				t.Errorf("the final state was asked for: %t, want %t", got, tt.goesOn)
-			}
+			assert.Equal(t, asked.n == 1, tt.goesOn, "the final state was asked for")
 			asking := make(chan load.Reason, 1)
 			over := make(chan struct{})
 			end := sync.OnceFunc(func() { close(over) })
@@ -95,9 +82,7 @@ func TestEndOfSystem(t *testing.T) {
 				end()
 			}
 			e.stopFleet(t.Context(), func(why load.Reason) { asking <- why; end() }, over)
-			if got := len(asking) == 0; got != tt.goesOn {
-				t.Errorf("a fleet goes on: %t, want %t", got, tt.goesOn)
-			}
+			assert.Equal(t, len(asking) == 0, tt.goesOn, "a fleet goes on")
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,9 +41,7 @@ func TestExplains(t *testing.T) {
 			{"long after it", free + afterFault + 1, false},
 			{"with a disk that is still full", time.Hour, true},
 		} {
-			if got := b.explains(at(tt.at)); got != tt.want {
-				t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)
-			}
+			assert.Equal(t, b.explains(at(tt.at)), tt.want, "%s", tt.name)
 		}
 	})
 }

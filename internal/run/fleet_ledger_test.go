@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -35,9 +36,7 @@ func TestFleetLedger(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			sends, reads := NewRecords(), NewRecords()
 			sends.times, sends.logOf = true, func(int32) int32 { return 0 }
-			if err := reads.found(&Logs{Names: []string{"t-0"}, Starts: []int64{40}}); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, reads.found(&Logs{Names: []string{"t-0"}, Starts: []int64{40}}))
 			for k := range batches {
 				due := time.Duration(k) * 20 * time.Millisecond
 				o := load.Outcome{Acked: events, Place: int64(40 + k*events), Sum: uint32(1000 + k), Sent: due + time.Millisecond}
@@ -156,9 +155,7 @@ func TestFleetLedgerEarly(t *testing.T) {
 	sends.left = [2]uint64{7, 0}
 	f := &fleetLedger{verify: true, logOf: map[int32]int32{}, waiting: mostEarly}
 	f.take(sends.Rest()[0])
-	if f.left != [2]uint64{7, 0} {
-		t.Errorf("got %v events without a record, want 7", f.left)
-	}
+	assert.Equal(t, f.left, [2]uint64{7, 0}, "events without a record")
 }
 
 // TestFleetLedgerLost: events of a generator that was lost before it delivered their records are

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 	"carronade/target"
 )
@@ -73,22 +74,14 @@ func TestGaugeReader(t *testing.T) {
 				Points: []measure.Point{{At: time.Second, Value: -2}, {At: 4 * time.Second, Value: -5}, {At: 5 * time.Second, Value: -6}},
 			},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("gauges (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(map[string][]int{"server": {2, 0, 0, 2, 2}, "system": {0, 0, 0, 0, 0}}, seen); diff != "" {
-			t.Errorf("seen during the run (-want +got):\n%s", diff)
-		}
-		if asks != 7 {
-			t.Errorf("got %d requests to the slow source, want 7", asks)
-		}
+		assert.Same(t, got, want, "gauges")
+		assert.Same(t, seen, map[string][]int{"server": {2, 0, 0, 2, 2}, "system": {0, 0, 0, 0, 0}}, "seen during the run")
+		assert.Equal(t, asks, 7, "requests to the slow source")
 		wantWords := []string{
 			"reading the server's own metrics failed once: not now",
 			"the system's own metrics could not be read: context deadline exceeded",
 		}
-		if diff := cmp.Diff(wantWords, words); diff != "" {
-			t.Errorf("words (-want +got):\n%s", diff)
-		}
+		assert.Same(t, words, wantWords, "words")
 	})
 }
 
@@ -179,13 +172,9 @@ func TestReportHasGauges(t *testing.T) {
 				w := resolve(t, &m.fakeKind, tt.set...)
 				w.Kind = m
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: w})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				figureSeries := slices.DeleteFunc(doc.Gauges, func(g report.Gauge) bool { return g.From == "host" })
-				if len(figureSeries) != 1 {
-					t.Fatalf("got %d gauges of the server, want 1", len(figureSeries))
-				}
+				assert.Must(t, len(figureSeries) == 1, "got %d gauges of the server, want 1", len(figureSeries))
 				g := figureSeries[0]
 				if g.From != "server" || g.Before == nil || *g.Before != 0 || g.After == nil || *g.After < tt.after || len(g.Points) < 2 {
 					t.Errorf("got %+v, want before 0 and %g or more after", g, tt.after)

@@ -17,6 +17,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -24,9 +25,7 @@ import (
 func sleeper(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command(testkit.Program(t, "sleep"), "60")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd.Process.Pid
 }
@@ -35,9 +34,7 @@ func sleeper(t *testing.T) int {
 func state(t *testing.T, pid int) string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	_, rest, _ := strings.Cut(string(text), ") ")
 	return rest[:1]
 }
@@ -55,9 +52,7 @@ func TestStoppedAtExit(t *testing.T) {
 			Started: func(f func()) { mu.Lock(); end = f; mu.Unlock() },
 			Marked:  func(fault.Mark) { marked <- struct{}{} },
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 		done <- d
 	}()
 	<-marked
@@ -82,9 +77,7 @@ func TestStoppedAtExit(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if end != nil {
-		t.Error("after the run there is still something to undo")
-	}
+	assert.True(t, end == nil, "after the run there is still something to undo")
 }
 
 // TestStoppedAndGone: a fault has no heal if its process ended while it stood still.
@@ -130,18 +123,14 @@ func TestFaultRefused(t *testing.T) {
 	}
 	_, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=9s", "fault=1s:stop=pid:1,1s")})
 	var e *target.Error
-	if !errors.As(err, &e) || e.Hint != "name the process: stop=pid:N" {
-		t.Errorf("got %v, want a hint", err)
-	}
+	assert.True(t, errors.As(err, &e) && e.Hint == "name the process: stop=pid:N", "got %v, want a hint", err)
 }
 
 // TestOtherProcess: a fault is not made to the process that has the number of an ended one.
 func TestOtherProcess(t *testing.T) {
 	pid := sleeper(t)
 	was, ok := system.Identify(pid)
-	if !ok {
-		t.Fatal("the process is not known")
-	}
+	assert.Must(t, ok, "the process is not known")
 	was.Start += "0"
 	j := &injector{named: map[int]system.Identity{pid: was}}
 	f := &fault.Fault{Action: fault.Kill, What: fault.PID, Number: pid}
@@ -173,26 +162,18 @@ func TestExec(t *testing.T) {
 				Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "at=0s", "exec="+tt.command), Abort: done,
 				Marked: func(fault.Mark) { close(done) },
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if n := len(d.Faults.Marks); n != 1 {
 				t.Fatalf("%d marks, want 1", n)
 			}
 			name := d.Faults.Marks[0].Name
 			problems := strings.Join(slices.DeleteFunc(d.Problems, func(s string) bool { return !strings.HasPrefix(s, "--exec ") }), "; ")
-			if strings.Contains(name+problems, "hunter2x") {
-				t.Errorf("a secret is in the report: %s; %s", name, problems)
-			}
-			if tt.mark != "" && name != tt.mark {
-				t.Errorf("the mark is %q, want %q", name, tt.mark)
-			}
+			assert.True(t, !strings.Contains(name+problems, "hunter2x"), "a secret is in the report: %s; %s", name, problems)
+			assert.True(t, tt.mark == "" || name == tt.mark, "the mark is %q, want %q", name, tt.mark)
 			if !strings.Contains(problems, tt.problem) || tt.problem == "" && problems != "" {
 				t.Errorf("the problems are %q, want %q", problems, tt.problem)
 			}
-			if len(problems) > 1000 {
-				t.Errorf("the problem has %d bytes", len(problems))
-			}
+			assert.True(t, len(problems) <= 1000, "the problem has %d bytes", len(problems))
 		})
 	}
 }
@@ -204,13 +185,9 @@ func TestExecEnds(t *testing.T) {
 	stop := make(chan struct{})
 	time.AfterFunc(300*time.Millisecond, func() { close(stop) })
 	d, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=2h", "at=0s", "exec=sleep 600; true", "at=1h", "exec=true"), Abort: stop})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, want := range []string{"it was still running when the run ended", "1 command of --exec not run: the run ended before"} {
-		if !strings.Contains(strings.Join(d.Problems, "; "), want) {
-			t.Errorf("the problems are %q, without %q", d.Problems, want)
-		}
+		assert.True(t, strings.Contains(strings.Join(d.Problems, "; "), want), "the problems are %q, without %q", d.Problems, want)
 	}
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
@@ -244,9 +221,7 @@ func TestInterruptHeals(t *testing.T) {
 			Workload: resolve(t, &fakeKind{noAnswers: true}, "rate=100/s", "for=1h", "drain=1h", fmt.Sprintf("fault=0s:stop=pid:%d,1h", pid)), Abort: abort,
 			Marked: func(m fault.Mark) { marked <- m },
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 		done <- d
 	}()
 	<-marked
@@ -274,9 +249,7 @@ func TestRestartCutOff(t *testing.T) {
 		Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "system-cmd=sleep 1000", "fault=0s:restart=system,1h"), Abort: marked,
 		Marked: func(fault.Mark) { close(marked) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if want := "--fault restart system: the run ended before the system was ready again"; !slices.Contains(d.Problems, want) {
 		t.Errorf("the problems are %q, want %q", d.Problems, want)
 	}
@@ -294,9 +267,7 @@ func TestFillsDisk(t *testing.T) {
 			Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "system-cmd=sleep 1000", "fault=0s:disk-full="+dir+",1h"), Abort: abort,
 			Marked: func(m fault.Mark) { full <- m },
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 		done <- d
 	}()
 	if m := <-full; m.Name != "disk-full "+dir {

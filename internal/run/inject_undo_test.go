@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/fault"
+	"carronade/internal/testkit/assert"
 )
 
 // TestUndoneLater: what could not be undone stays known, is tried again, and the report says what
@@ -53,12 +54,8 @@ func TestUndoneLater(t *testing.T) {
 				j.undoRest()
 				printed = strings.Join(j.problems, "; ")
 			}
-			if printed != tt.want {
-				t.Errorf("got %q, want %q", printed, tt.want)
-			}
-			if j.lasting[u] != tt.left {
-				t.Errorf("it is among those that are not undone: %v, want %v", j.lasting[u], tt.left)
-			}
+			assert.Equal(t, printed, tt.want)
+			assert.Equal(t, j.lasting[u], tt.left, "it is among those that are not undone")
 			if marks := rec.Marks(); len(marks) != tt.heals {
 				t.Errorf("the marks are %+v, want %d", marks, tt.heals)
 			}

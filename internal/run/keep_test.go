@@ -20,6 +20,7 @@ import (
 	"carronade/internal/secret"
 	"carronade/internal/store"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 )
@@ -96,9 +97,7 @@ func TestKeeping(t *testing.T) {
 					Stored: func(_ *report.Document, err error) { calls, got = calls+1, err },
 					Logf:   func(format string, _ ...any) { words = append(words, format) },
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if asked := strings.Join(tt.store.asked, " "); asked != tt.asked || calls != 1 || !errors.Is(got, tt.want) {
 					t.Errorf("got the calls %q, %d results and %v; want %q, 1 and %v", asked, calls, got, tt.asked, tt.want)
 				}
@@ -115,9 +114,7 @@ func TestKeeping(t *testing.T) {
 				} else if !slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, "not saved during") }) {
 					t.Errorf("no message says so: %q", words)
 				}
-				if strings.Contains(d.Note, "hunter2") || d.Note == "" {
-					t.Errorf("the note is %q", d.Note)
-				}
+				assert.True(t, !strings.Contains(d.Note, "hunter2") && d.Note != "", "the note is %q", d.Note)
 				if took := time.Since(began); tt.most > 0 && took > tt.most {
 					t.Errorf("it took %v, want %v at most", took, tt.most)
 				}
@@ -156,12 +153,8 @@ func TestAttach(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	w := resolve(t, &fakeKind{}, "count=1")
@@ -169,15 +162,11 @@ func TestAttach(t *testing.T) {
 		file("server.properties", "threads=8\nssl.key.password=hunter2\n"), file("b/server.properties", "threads=9\n"),
 		file("full.txt", strings.Repeat("x", mostAttached)), file("empty.txt", ""),
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if len(got) != 4 || got[0].Text != "threads=8\nssl.key.password=***\n" || got[0].Name != "server.properties" || got[1].Name != "server.properties (2)" {
 		t.Errorf("got %+v", got[:2])
 	}
-	if got[0].Original != "" {
-		t.Errorf("got the hash %q without a key", got[0].Original)
-	}
+	assert.Equal(t, got[0].Original, "", "got the hash without a key")
 	faults := []struct{ name, path, want string }{
 		{"missing", filepath.Join(dir, "missing"), "no such file"},
 		{"a folder", dir, "is a directory"},
@@ -211,9 +200,7 @@ func TestAttachmentKey(t *testing.T) {
 	}
 	key := func() []byte {
 		key, err := AttachmentKey()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return key
 	}
 	original := func(text string, key []byte) string {
@@ -221,13 +208,9 @@ func TestAttachmentKey(t *testing.T) {
 	}
 	dir := home()
 	one := key()
-	if !bytes.Equal(one, key()) || len(one) != keyLength {
-		t.Errorf("got the key %x, and another one the second time", one)
-	}
+	assert.True(t, bytes.Equal(one, key()) && len(one) == keyLength, "got the key %x, and another one the second time", one)
 	data, err := system.DataDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	path := filepath.Join(data, "carronade", "attachments.key")
 	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v", info, err)
@@ -247,23 +230,17 @@ func TestAttachmentKey(t *testing.T) {
 		t.Errorf("got %s with one key, %s with another", got, other)
 	}
 	data, _ = system.DataDir()
-	if err := os.WriteFile(filepath.Join(data, "carronade", "attachments.key"), []byte("short"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(data, "carronade", "attachments.key"), []byte("short"), 0o600))
 	if _, err := AttachmentKey(); err == nil || !strings.Contains(err.Error(), "is not a key") {
 		t.Errorf("got %v for a file without a key", err)
 	}
 	if runtime.GOOS != "windows" {
-		if err := os.Chmod(filepath.Join(data, "carronade", "attachments.key"), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Chmod(filepath.Join(data, "carronade", "attachments.key"), 0o640))
 		if _, err := AttachmentKey(); err == nil || !strings.Contains(err.Error(), "other users can read") {
 			t.Errorf("got %v for a key of others", err)
 		}
 	}
-	if got := original(text, nil); got != "" {
-		t.Errorf("got %q without a key", got)
-	}
+	assert.Equal(t, original(text, nil), "", "without a key")
 }
 
 // Many processes that begin at once have one key.

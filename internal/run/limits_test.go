@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -31,9 +32,7 @@ func TestLimits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &c.kind, c.set...)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				text := ""
 				for _, l := range d.Checks {
 					if text = l.Text; !l.OK {
@@ -74,9 +73,7 @@ func TestAbortOnFail(t *testing.T) {
 					c.set = append(c.set, "max-in-flight=1000")
 				}
 				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, c.set...)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if e := d.Totals.ElapsedS; d.Stopped != c.stopped || e < c.least || e > c.most {
 					t.Errorf("ended by %s after %v s, want %s after %v to %v", d.Stopped, e, c.stopped, c.least, c.most)
 				}
@@ -87,9 +84,7 @@ func TestAbortOnFail(t *testing.T) {
 				if !strings.Contains(c.name, "step") && !strings.HasPrefix(c.name, "holds") {
 					want = system.ExitBroken
 				}
-				if code := d.ExitCode(); code != want {
-					t.Errorf("exit %d, want %d: %+v", code, want, d.Checks)
-				}
+				assert.Equal(t, d.ExitCode(), want, "exit: %+v", d.Checks)
 			})
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // What is wrong with the machine is a warning of the report, once, and the report that was
@@ -26,25 +27,19 @@ func TestMachineWarnings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &fakeKind{}, "count=10"), Host: tt.host})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				n := 0
 				for _, text := range d.Warnings {
 					if strings.HasPrefix(text, "the clock source") {
 						n++
-						if tt.want == "" || !strings.HasPrefix(text, tt.want) || !strings.Contains(text, "; ") {
-							t.Errorf("got %q", text)
-						}
+						assert.True(t, tt.want != "" && strings.HasPrefix(text, tt.want) && strings.Contains(text, "; "), "got %q", text)
 					}
 				}
 				if n > 1 || n == 0 && tt.want != "" || d.ExitCode() != system.ExitOK {
 					t.Errorf("%d warnings, exit code %d: %q; trust: %q", n, d.ExitCode(), d.Warnings, d.Trust.Reasons)
 				}
 				var stored bytes.Buffer
-				if err := d.WriteJSON(&stored); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, d.WriteJSON(&stored))
 				read, err := report.Read(&stored)
 				if err != nil || !slices.Equal(read.Warnings, d.Warnings) || read.ExitCode() != d.ExitCode() {
 					t.Errorf("the stored report differs (%v): got %q", err, read.Warnings)

@@ -3,11 +3,10 @@ package run
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/fault"
 	"carronade/internal/ledger"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -40,9 +39,7 @@ func TestDeliver(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			plan, err := resolve(t, &fakeKind{}, tt.load, "for=1h", "marks=true").Plan()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			m := &marking{plan: &plan}
 			f := &report.Faults{Scores: []fault.Score{faultAt(20, 20), heal, faultAt(40, 20)}}
 			m.deliver(&outcome{faults: f, ledger: &tt.total}, &readback{places: tt.places}, load.RoundRobin(2))
@@ -50,15 +47,9 @@ func TestDeliver(t *testing.T) {
 			for i := range f.Scores {
 				got = append(got, f.Scores[i].Delivery)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.rest, f.Elsewhere); diff != "" {
-				t.Errorf("elsewhere: -want +got:\n%s", diff)
-			}
-			if known := tt.rest != nil; known != (len(f.Notes) == 0) {
-				t.Errorf("the notes are %q", f.Notes)
-			}
+			assert.Same(t, got, tt.want, "-want +")
+			assert.Same(t, f.Elsewhere, tt.rest, "elsewhere: -want +")
+			assert.Equal(t, tt.rest != nil, (len(f.Notes) == 0), "the notes are %q", f.Notes)
 		})
 	}
 }

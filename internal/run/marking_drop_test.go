@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/fault"
+	"carronade/internal/testkit/assert"
 )
 
 // TestDroppedAreScored: the events that a run drops while its system takes none are in the score of the
@@ -18,9 +19,7 @@ func TestDroppedAreScored(t *testing.T) {
 			Portable: true, Workload: resolve(t, k, "rate=100/s", "for=1m", "overload=drop", "marks=true"),
 			Marks: markAt(t, from),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if len(d.Faults.Scores) != 1 {
 			t.Fatalf("%d scores, want 1", len(d.Faults.Scores))
 		}

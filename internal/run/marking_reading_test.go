@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -27,9 +28,7 @@ func TestEmptyLog(t *testing.T) {
 				d, err := Execute(t.Context(), Job{
 					Portable: true, Workload: resolve(t, k, "op=consume", "for=1m", "idle-timeout=1h", "slo=outage<3s"), Marks: markAt(t, at),
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if len(d.Faults.Scores) != 1 {
 					t.Fatalf("%d scores, want 1", len(d.Faults.Scores))
 				}
@@ -50,9 +49,7 @@ func TestNotBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &fakeKind{feed: 10 * time.Millisecond, lostFrom: 20 * time.Second, lostUntil: time.Hour}
 		d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, k, "op=consume", "for=5m", "at=200s", "exec=true")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if d.Stopped != load.ByIdle || d.Totals.ElapsedS > 21 {
 			t.Errorf("ended by %s after %v s, want %s after 20 s", d.Stopped, d.Totals.ElapsedS, load.ByIdle)
 		}

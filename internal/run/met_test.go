@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -23,15 +24,11 @@ func TestCameBack(t *testing.T) {
 			Workload: resolve(t, m, "op=roundtrip", "concurrency=1", "count=25", "batch-events=1"),
 			Facts:    func(facts map[string]any) { found = facts },
 			Opened: func() {
-				if found == nil {
-					t.Error("Opened was called before Facts")
-				}
+				assert.True(t, found != nil, "Opened was called before Facts")
 			},
 			CameBack: func(d time.Duration) { met = append(met, d) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		var sum time.Duration
 		for _, d := range met {
 			sum += d
@@ -62,9 +59,7 @@ func TestOutcomes(t *testing.T) {
 					}
 				},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if acked != 30 || doc.Totals.Acked != 30 || service.Count() != doc.Service.Count || file != "" && doc.Trace.Rows == 0 {
 				t.Errorf("saw %d events in %d batches, the report has %d in %d", acked, service.Count(), doc.Totals.Acked, doc.Service.Count)
 			}
@@ -83,8 +78,6 @@ func TestPermit(t *testing.T) {
 			Opened: func() { opened = true },
 			Watch:  func(load.Snapshot) { t.Error("the run began") },
 		})
-		if !errors.Is(err, refused) || doc != nil || opened {
-			t.Errorf("got %v and %v, opened %v; want the error alone", doc, err, opened)
-		}
+		assert.True(t, errors.Is(err, refused) && doc == nil && !opened, "got %v and %v, opened %v; want the error alone", doc, err, opened)
 	})
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"testing"
 	"time"
@@ -14,9 +15,7 @@ func TestMomentsLeftOut(t *testing.T) {
 		m.add("client", "connection lost", began, time.Duration(i))
 	}
 	m.add("client", "leader changed", began, 0)
-	if n := len(m.kept[momentKey{"client", "connection lost"}]); n != mostMoments {
-		t.Errorf("%d are kept, want %d", n, mostMoments)
-	}
+	assert.Equal(t, len(m.kept[momentKey{"client", "connection lost"}]), mostMoments, "are kept")
 	if got, want := fmt.Sprint(m.remarks()), `["connection lost" of the client happened 1,234 times: the report has the 1,000 longest]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/target/null"
@@ -34,9 +35,7 @@ func TestPipelines(t *testing.T) {
 					doc.Add(name, "--"+name, v)
 				}
 				w, err := workload.Resolve([]target.Kind{null.Kind{}}, &doc, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				ctx, abort := context.Background(), make(chan struct{})
 				if tt.interrupt > 0 {
 					var stop context.CancelFunc
@@ -44,9 +43,7 @@ func TestPipelines(t *testing.T) {
 					time.AfterFunc(tt.interrupt, func() { stop(); close(abort) })
 				}
 				d, err := Execute(ctx, Job{Workload: w, Version: "test", Portable: true, Abort: abort})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if len(d.Parts) != 2 || d.Parts[0].Name != "send" || d.Parts[1].Name != "read" {
 					t.Fatalf("parts %+v", d.Parts)
 				}
@@ -63,9 +60,7 @@ func TestPipelines(t *testing.T) {
 				for _, c := range d.Checks {
 					if c.Name == "read" {
 						text = c.Text
-						if c.OK != (tt.read == 2000) {
-							t.Errorf("the check: %+v", c)
-						}
+						assert.Equal(t, c.OK, (tt.read == 2000), "the check: %+v", c)
 					}
 				}
 				if text != tt.check || d.ExitCode() != tt.code {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -74,9 +75,7 @@ func TestRecords(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	r := NewRecords()
 	r.times, r.due, r.logOf = true, dueAt, func(stream int32) int32 { return stream + 10 }
-	if err := r.found(&Logs{Names: []string{"t-0"}, Starts: []int64{5}, Stamped: true}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, r.found(&Logs{Names: []string{"t-0"}, Starts: []int64{5}, Stamped: true}))
 	var sent []load.Outcome
 	var read []load.Arrival
 	first := map[int32]uint64{}
@@ -90,13 +89,9 @@ func TestRecords(t *testing.T) {
 		r.Arrived(0, []load.Arrival{a})
 	}
 	chunks := r.Take(0, 1)
-	if len(chunks) != 1 {
-		t.Fatalf("took %d chunks, want 1", len(chunks))
-	}
+	assert.Must(t, len(chunks) == 1, "took %d chunks, want 1", len(chunks))
 	chunks = append(chunks, r.Rest()...)
-	if len(chunks) < 3 || len(r.Rest()) > 0 {
-		t.Fatalf("%d chunks; want several, and none left", len(chunks))
-	}
+	assert.Must(t, len(chunks) >= 3 && len(r.Rest()) <= 0, "%d chunks; want several, and none left", len(chunks))
 	i, k, logs := 0, 0, 0
 	for _, chunk := range chunks {
 		err := readRecords(chunk, func(rec *recorded) {
@@ -116,13 +111,9 @@ func TestRecords(t *testing.T) {
 				logs++
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
-	if i != len(sent) || k != len(read) || logs != 1 {
-		t.Errorf("%d outcomes, %d arrivals and %d logs came back", i, k, logs)
-	}
+	assert.True(t, i == len(sent) && k == len(read) && logs == 1, "%d outcomes, %d arrivals and %d logs came back", i, k, logs)
 }
 
 func sameOutcome(t *testing.T, got *recorded, want load.Outcome) {
@@ -139,9 +130,7 @@ func sameOutcome(t *testing.T, got *recorded, want load.Outcome) {
 		t.Fatalf("times of %+v, want %+v", o, want)
 	}
 	for k, due := range got.dues {
-		if due != dueAt(o.Stream, o.First+uint64(k)) {
-			t.Fatalf("event %d of %+v was due at %v", k, o, due)
-		}
+		assert.Must(t, due == dueAt(o.Stream, o.First+uint64(k)), "event %d of %+v was due at %v", k, o, due)
 	}
 	if (got.dues == nil) != (want.DueFirst == want.DueLast) {
 		t.Fatalf("%d due times of %+v", len(got.dues), want)
@@ -157,16 +146,10 @@ func TestRecordsFull(t *testing.T) {
 	r.Arrived(0, []load.Arrival{{Events: 4}})
 	var left [2]uint64
 	for _, chunk := range r.Rest() {
-		if err := readRecords(chunk, func(rec *recorded) { left = rec.left }); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, readRecords(chunk, func(rec *recorded) { left = rec.left }))
 	}
-	if left != [2]uint64{7, 4} {
-		t.Errorf("left out: %v, want 7 acked and 4 arrived", left)
-	}
-	if (*Records)(nil).Take(0, 1) != nil {
-		t.Error("a nil list has records")
-	}
+	assert.Equal(t, left, [2]uint64{7, 4}, "left out")
+	assert.True(t, (*Records)(nil).Take(0, 1) == nil, "a nil list has records")
 }
 
 // FuzzRecords: no bytes of another machine make the program fail or need much memory.
@@ -188,9 +171,7 @@ func FuzzRecords(f *testing.F) {
 				t.Errorf("%+v", o)
 			}
 		})
-		if err != nil && !errors.Is(err, errRecords) {
-			t.Errorf("another error: %v", err)
-		}
+		assert.True(t, err == nil || errors.Is(err, errRecords), "another error: %v", err)
 	})
 }
 
@@ -205,9 +186,7 @@ func TestRecordsOfIntervals(t *testing.T) {
 	read := func(chunks [][]byte) (all []uint64) {
 		t.Helper()
 		for _, chunk := range chunks {
-			if err := readRecords(chunk, func(rec *recorded) { all = append(all, rec.outcome.First) }); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, readRecords(chunk, func(rec *recorded) { all = append(all, rec.outcome.First) }))
 		}
 		return all
 	}

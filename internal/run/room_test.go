@@ -1,6 +1,7 @@
 package run
 
 import (
+	"carronade/internal/testkit/assert"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -25,9 +26,7 @@ func TestRoomPercent(t *testing.T) {
 		{"no collection yet", 100, 0, mib, 100},
 		{"a huge heap", 10, 4096 * mib, 4096 * mib, 1},
 	} {
-		if got := roomPercent(tt.asked, tt.live, tt.kept); got != tt.want {
-			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
-		}
+		assert.Equal(t, roomPercent(tt.asked, tt.live, tt.kept), tt.want, "%s", tt.name)
 	}
 }
 
@@ -49,9 +48,7 @@ func TestHeapRoomIsRestored(t *testing.T) {
 	b.keep(24 << 20)
 	both := gcPercent()
 	runtime.KeepAlive(ballast)
-	if one >= 80 || both >= one {
-		t.Errorf("got %d and %d, want less than 80, and less with two", one, both)
-	}
+	assert.True(t, one < 80 && both < one, "got %d and %d, want less than 80, and less with two", one, both)
 	a.keep(0)
 	if got := gcPercent(); got <= both || got >= 80 {
 		t.Errorf("got %d after one ended, want more than %d and less than 80", got, both)

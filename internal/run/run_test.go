@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
@@ -250,9 +251,7 @@ func resolve(t *testing.T, m *fakeKind, pairs ...string) *workload.Workload {
 		d.Add(name, "--"+name, v)
 	}
 	w, err := workload.Resolve([]target.Kind{m}, &d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return w
 }
 
@@ -299,18 +298,12 @@ func TestInterruptions(t *testing.T) {
 				}
 				began := time.Now()
 				doc, err := Execute(ctx, Job{Portable: true, Workload: resolve(t, &tt.m, tt.set...), Abort: abort})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if took := time.Since(began); took > tt.most {
 					t.Errorf("it took %v, want %v at most", took, tt.most)
 				}
-				if got := doc.Stopped == load.Interrupted; got != tt.interrupted {
-					t.Errorf("stopped by %q", doc.Stopped)
-				}
-				if tt.interrupted && doc.Partial == tt.whole {
-					t.Errorf("partial: got %v", doc.Partial)
-				}
+				assert.Equal(t, doc.Stopped == load.Interrupted, tt.interrupted, "stopped by %q", doc.Stopped)
+				assert.True(t, !tt.interrupted || doc.Partial != tt.whole, "partial: got %v", doc.Partial)
 				<-tt.m.session.ended
 			})
 		})
@@ -335,12 +328,8 @@ func TestConcurrencyOfARoundTrip(t *testing.T) {
 					pairs = append(pairs, "batch-events=3")
 				}
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, pairs...)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := doc.Totals.Sent; got != tt.events {
-					t.Errorf("sent %d events, want %d", got, tt.events)
-				}
+				assert.OK(t, err)
+				assert.Equal(t, doc.Totals.Sent, tt.events, "sent events")
 				<-tt.m.session.ended
 			})
 		})
@@ -353,9 +342,7 @@ func TestDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &fakeKind{consumeDelay: time.Millisecond, head: 50}
 		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if l := doc.Ledger; l.Lost != 0 || l.Unread != 50 || l.Removed != 50 || l.Inexact != 0 || l.Read != 150 {
 			t.Errorf("lost %d, unread %d, removed %d, inexact %d, read %d; want 0, 50, 50, 0, 150", l.Lost, l.Unread, l.Removed, l.Inexact, l.Read)
 		}
@@ -373,9 +360,7 @@ func TestDeletedUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &fakeKind{consumeDelay: time.Millisecond, head: 50, headErr: errors.New("not the leader")}
 		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if l := doc.Ledger; l.Lost != 0 || l.Unread != 50 || l.Removed != 0 || l.Read != 150 || l.Complete {
 			t.Errorf("lost %d, unread %d, removed %d, read %d, complete %v; want 0, 50, 0, 150, false", l.Lost, l.Unread, l.Removed, l.Read, l.Complete)
 		}
@@ -395,9 +380,7 @@ func TestNoReportWithoutSending(t *testing.T) {
 	w := resolve(t, m, "count=1")
 	w.Kind = refusing{m}
 	doc, err := Execute(t.Context(), Job{Portable: true, Workload: w})
-	if doc != nil || !errors.Is(err, errRefused) {
-		t.Errorf("got %v and %v", doc, err)
-	}
+	assert.True(t, doc == nil && errors.Is(err, errRefused), "got %v and %v", doc, err)
 }
 
 var errRefused = errors.New("connection refused")

@@ -18,6 +18,7 @@ import (
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -113,15 +114,11 @@ func TestSeries(t *testing.T) {
 					}
 					want := asEngine(rows, late, most)
 					got := s.end(want)
-					if len(got) != len(want) || len(got) > most+2 {
-						t.Fatalf("got %d rows, want %d", len(got), len(want))
-					}
+					assert.Must(t, len(got) == len(want) && len(got) <= most+2, "got %d rows, want %d", len(got), len(want))
 					for i := range want {
 						fresh := form.Interval(&want[i])
 						a, b := encodingOf(t, &fresh), encodingOf(t, &got[i])
-						if !bytes.Equal(a, b) {
-							t.Fatalf("row %d: got\n%s\nwant\n%s", i, b, a)
-						}
+						assert.Must(t, bytes.Equal(a, b), "row %d: got\n%s\nwant\n%s", i, b, a)
 					}
 					if few := 3; s.atEnd > few {
 						t.Errorf("%d of %d rows were encoded at the end, want at most %d", s.atEnd, len(got), few)
@@ -136,9 +133,7 @@ func TestSeries(t *testing.T) {
 func encodingOf(t *testing.T, iv *report.Interval) []byte {
 	t.Helper()
 	b, err := json.Marshal(iv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return b
 }
 
@@ -166,9 +161,7 @@ func (s *sink) covers(t *testing.T, rows []report.Interval, but int) {
 	missing := 0
 	for i := range rows {
 		sum, err := rows[i].Sum()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if !has[sum] {
 			missing++
 		}
@@ -219,24 +212,16 @@ func begin(tb testing.TB, rows []measure.Interval) *hourRun {
 	h := &hourRun{path: filepath.Join(tb.TempDir(), "reports.db")}
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, h.path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.OK(tb, err)
 	tb.Cleanup(func() { _ = s.Close() })
 	h.store = s
 	h.result = &load.Result{Started: time.Now(), Ended: time.Now(), Mode: load.OpenLoop, Stopped: load.ByTime, Intervals: asEngine(rows, true, measure.DefaultSeries)}
 	head := report.Build(report.Input{ID: report.IDOf(NewID()), Result: &load.Result{Mode: load.OpenLoop, Started: h.result.Started}})
-	if err := head.Seal(); err != nil {
-		tb.Fatal(err)
-	}
+	assert.OK(tb, head.Seal())
 	w, err := s.Begin(ctx, head)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.OK(tb, err)
 	h.e = &execution{Job: Job{Store: s, Stored: func(_ *report.Document, err error) {
-		if err != nil {
-			tb.Fatal(err)
-		}
+		assert.OK(tb, err)
 	}}, writer: w, series: newSeries(report.Series{Mode: load.OpenLoop}, w)}
 	h.e.Version = head.ID
 	engine := newMirror(load.OpenLoop)
@@ -249,9 +234,7 @@ func begin(tb testing.TB, rows []measure.Interval) *hourRun {
 		if n := len(kept.Intervals); err == nil && n > 0 && kept.Intervals[n-1].EndS == last {
 			return h
 		}
-		if time.Now().After(deadline) {
-			tb.Fatalf("not all of %d rows are stored after a minute (%v)", len(rows), err)
-		}
+		assert.Must(tb, !time.Now().After(deadline), "not all of %d rows are stored after a minute (%v)", len(rows), err)
 	}
 }
 
@@ -263,12 +246,8 @@ func (h *hourRun) end(tb testing.TB) {
 
 func (h *hourRun) size(tb testing.TB) int64 {
 	tb.Helper()
-	if err := h.store.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	assert.OK(tb, h.store.Close())
 	info, err := os.Stat(h.path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.OK(tb, err)
 	return info.Size()
 }

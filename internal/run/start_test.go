@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A run whose first seconds are slower gets a warning, which names the warm-up that covers
@@ -21,9 +22,7 @@ func TestStartWarned(t *testing.T) {
 			var err error
 			m := &fakeKind{perBatch: 1, slowFor: slow}
 			doc, err = Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, append(set, "rate=1k/s", "for=20s")...)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 		})
 		return doc
 	}
@@ -34,12 +33,8 @@ func TestStartWarned(t *testing.T) {
 	for _, slow := range []time.Duration{time.Second, 3 * time.Second}[:testkit.Cases(2, 1)] {
 		doc := execute(t, slow)
 		i := slices.IndexFunc(doc.Warnings, func(w string) bool { return strings.Contains(w, unlike) })
-		if i < 0 {
-			t.Fatalf("%v: got warnings %q", slow, doc.Warnings)
-		}
-		if doc.ExitCode() != execute(t, 0).ExitCode() {
-			t.Errorf("%v: the exit code is %d", slow, doc.ExitCode())
-		}
+		assert.Must(t, i >= 0, "%v: got warnings %q", slow, doc.Warnings)
+		assert.Equal(t, doc.ExitCode(), execute(t, 0).ExitCode(), "%v: the exit code", slow)
 		if !slices.ContainsFunc(doc.Verdicts(), func(v report.Verdict) bool { return v.On == report.OnWarning && strings.Contains(v.Texts[0], unlike) }) {
 			t.Errorf("%v: not in the report: %v", slow, doc.Verdicts())
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 )
@@ -68,9 +69,7 @@ func TestWatchProgress(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, err := tt.kind.Open(t.Context(), target.Spec{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				began := time.Now()
 				var got []string
 				e := &execution{Job: Job{Logf: func(format string, args ...any) {
@@ -85,9 +84,7 @@ func TestWatchProgress(t *testing.T) {
 				} else {
 					tt.plan.Portable = true
 					r, err := load.New(tt.plan, s.Target())
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, err)
 					r.Start()
 					time.Sleep(time.Millisecond / 2)
 					l, end = sendingProgress(r, s.Target()), func() { r.Abort(); _, _ = r.Wait() }
@@ -96,9 +93,7 @@ func TestWatchProgress(t *testing.T) {
 				time.Sleep(155 * time.Second)
 				unguard()
 				end()
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("said (-want +got):\n%s", diff)
-				}
+				assert.Same(t, got, tt.want, "said")
 			})
 		})
 	}
@@ -145,13 +140,9 @@ func TestWatchedStages(t *testing.T) {
 func TestPendingIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := (&fakeKind{noAnswers: true}).Open(t.Context(), target.Spec{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		r, err := load.New(load.Plan{Portable: true}, s.Target())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		r.Start()
 		time.Sleep(time.Second)
 		_, waits := sendingProgress(r, wordy{s.Target()})()

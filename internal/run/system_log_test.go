@@ -1,6 +1,7 @@
 package run
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,13 +11,9 @@ import (
 // The log has the newest lines, and never more than the limit.
 func TestSystemLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "system.log")
-	if err := os.WriteFile(path+".1", []byte("of an earlier run\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path+".1", []byte("of an earlier run\n"), 0o600))
 	l, err := openSystemLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	shown := 0
 	add := l.beside(func(string) { shown++ })
 	add("first")
@@ -35,16 +32,12 @@ func TestSystemLog(t *testing.T) {
 	l.close()
 	add("after")
 	old, err := os.ReadFile(path + ".1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	data, err := os.ReadFile(path)
 	if err != nil || !strings.HasSuffix(string(data), "\nlast\n") || len(old)+len(data) > mostSystemLog || len(old) != mostSystemLog/2 {
 		t.Errorf("%v: %d and %d bytes", err, len(old), len(data))
 	}
-	if shown != 20 {
-		t.Errorf("%d lines shown", shown)
-	}
+	assert.Equal(t, shown, 20, "lines shown")
 	if _, err := openSystemLog(filepath.Join(path, "x")); err == nil || !strings.Contains(err.Error(), "write --system-log") {
 		t.Errorf("a folder that is a file: %v", err)
 	}

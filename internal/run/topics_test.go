@@ -13,6 +13,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -46,19 +47,13 @@ func TestTopics(t *testing.T) {
 			tt.job.Load = loaded(&load.Result{})
 			tt.job.Labels, tt.job.Note = map[string]string{"a": "b"}, "why"
 			d, err := Topics(t.Context(), tt.job)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			settings := d.Workload.(map[string]any)
 			tt.want["target"] = brokers
 			for name, want := range tt.want {
-				if settings[name] != want {
-					t.Errorf("%s: got %v, want %v", name, settings[name], want)
-				}
+				assert.Equal(t, settings[name], want, "%s", name)
 			}
-			if len(settings) != len(tt.want) {
-				t.Errorf("got %v, want %v", settings, tt.want)
-			}
+			assert.Equal(t, len(settings), len(tt.want), "got %v, want %v", settings, tt.want)
 			if d.Op != tt.want["op"] || d.Target != brokers || d.Labels["a"] != "b" || d.Note != "why" || d.Hash == "" {
 				t.Errorf("got op %q, target %q, labels %v, note %q, hash %q", d.Op, d.Target, d.Labels, d.Note, d.Hash)
 			}
@@ -76,9 +71,7 @@ func TestTopicsAreJudged(t *testing.T) {
 		Set: measure.Set{SendDelay: slow, Response: slow}, Lower: measure.Lower{Response: quick},
 	}}
 	d, err := Topics(t.Context(), TopicsJob{Op: "list", Rate: 1, Load: loaded(late)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if d.Trust.OK || len(d.Trust.Reasons) != 1 || d.Totals.AnswersPerS != 3 {
 		t.Errorf("got %+v, %g answers/s", d.Trust, d.Totals.AnswersPerS)
 	}
@@ -100,20 +93,14 @@ func TestTopicsAreCited(t *testing.T) {
 		t.Run(tt.job.Op, func(t *testing.T) {
 			tt.job.Load = func(context.Context, func()) (string, *load.Result, error) { return tt.at, &load.Result{}, nil }
 			d, err := Topics(t.Context(), tt.job)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if got := report.Cite(d); !strings.Contains(got, tt.want) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 			var text bytes.Buffer
-			if err := d.WriteJSON(&text); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, d.WriteJSON(&text))
 			var read report.Document
-			if err := json.Unmarshal(text.Bytes(), &read); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(text.Bytes(), &read))
 			if got := report.Cite(&read); !strings.Contains(got, tt.want) {
 				t.Errorf("after it was read: %s", got)
 			}
@@ -140,12 +127,8 @@ func TestTopicsAreWhole(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.job.Load = loaded(&load.Result{Stopped: tt.stopped, Measurement: measure.Tally{Name: measure.Measurement, End: time.Second}, Classes: map[string]uint64{load.Canceled.String(): tt.canceled}})
 			d, err := Topics(t.Context(), tt.job)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d.Partial != tt.partial {
-				t.Errorf("partial: got %v", d.Partial)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, d.Partial, tt.partial, "partial")
 		})
 	}
 }
@@ -154,9 +137,7 @@ func TestTopicsAreWhole(t *testing.T) {
 // has none.
 func TestTopicsAreKept(t *testing.T) {
 	kept, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "reports.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer kept.Close()
 	calls := 0
 	job := TopicsJob{Op: "list", Store: kept, Load: loaded(&load.Result{Started: time.Now(), Ended: time.Now()}), Stored: func(_ *report.Document, err error) {
@@ -167,9 +148,7 @@ func TestTopicsAreKept(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	d, err := Topics(ctx, job)
-	if err != nil || calls != 1 {
-		t.Fatalf("got %v and %d results of storing", err, calls)
-	}
+	assert.Must(t, err == nil && calls == 1, "got %v and %d results of storing", err, calls)
 	if _, err := kept.Get(t.Context(), d.ID); err != nil {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -64,9 +65,7 @@ func TestTransactions(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{consumeDelay: time.Millisecond, stamped: true, sees: tt.sees, aborted: 40}
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				doc.Trust.OK = true // in virtual time it says nothing
 				l := *doc.Ledger
 				got := measure.Ledger{CommittedRead: l.CommittedRead, Phantom: l.Phantom, Lost: l.Lost}

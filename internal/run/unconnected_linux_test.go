@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -44,25 +45,17 @@ func TestUnconnected(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{perBatch: 1, consumeDelay: time.Millisecond, lostFrom: tt.from, lostUntil: tt.until}
 				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, append(tt.set, "rate=100/s", "for=5m", "drain=10s")...)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if e := d.Totals.ElapsedS; d.Stopped != tt.stopped || e < tt.least || e > tt.most {
 					t.Errorf("ended by %s after %v s, want %s after %v to %v", d.Stopped, e, tt.stopped, tt.least, tt.most)
 				}
 				if got, want := d.Partial, tt.stopped == load.ByLoss; got != want {
 					t.Errorf("cut short: %t, want %t", got, want)
 				}
-				if code := d.ExitCode(); code != tt.exit {
-					t.Errorf("exit %d, want %d: %+v; %+v; %q", code, tt.exit, d.Trust, d.Checks, d.Problems)
-				}
-				if len(d.Faults.Scores) == 0 {
-					t.Fatal("the fault has no score")
-				}
+				assert.Equal(t, d.ExitCode(), tt.exit, "exit: %+v; %+v; %q", d.Trust, d.Checks, d.Problems)
+				assert.Must(t, len(d.Faults.Scores) != 0, "the fault has no score")
 				black := d.Faults.Scores[0].Whole.Blackout
-				if black == nil || black.More == (tt.until < ever) || black.S < 49 {
-					t.Errorf("the blackout is %+v", black)
-				}
+				assert.True(t, black != nil && black.More != (tt.until < ever) && black.S >= 49, "the blackout is %+v", black)
 			})
 		})
 	}
@@ -95,21 +88,15 @@ func TestUnconnectedReading(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{feed: 10 * time.Millisecond, lostFrom: 20 * time.Second, lostUntil: tt.until}
 				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, append(tt.set, "op=consume", "for=5m")...)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if e := d.Totals.ElapsedS; d.Stopped != tt.stopped || e < tt.least || e > tt.most {
 					t.Errorf("ended by %s after %v s, want %s after %v to %v", d.Stopped, e, tt.stopped, tt.least, tt.most)
 				}
 				if got, want := d.Partial, tt.stopped == load.ByLoss; got != want {
 					t.Errorf("cut short: %t, want %t", got, want)
 				}
-				if code := d.ExitCode(); code != tt.exit {
-					t.Errorf("exit %d, want %d: %+v; %+v; %q", code, tt.exit, d.Trust, d.Checks, d.Problems)
-				}
-				if len(d.Faults.Scores) == 0 {
-					t.Fatal("the fault has no score")
-				}
+				assert.Equal(t, d.ExitCode(), tt.exit, "exit: %+v; %+v; %q", d.Trust, d.Checks, d.Problems)
+				assert.Must(t, len(d.Faults.Scores) != 0, "the fault has no score")
 				black := d.Faults.Scores[0].Whole.Blackout
 				if black == nil || black.More == (tt.until < ever) || black.S < tt.blackout-0.2 || black.S > tt.blackout+2 {
 					t.Errorf("the blackout is %+v, want %v s", black, tt.blackout)
@@ -138,16 +125,10 @@ func TestIdleWithoutConnection(t *testing.T) {
 					m.feed = 10 * time.Millisecond
 				}
 				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=consume")})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if d.Stopped != load.ByIdle {
-					t.Errorf("ended by %s", d.Stopped)
-				}
+				assert.OK(t, err)
+				assert.Equal(t, d.Stopped, load.ByIdle, "ended by")
 				const warning = "nothing arrived for 10s (--idle-timeout) because there was no connection: there may be more to read"
-				if got := slices.Contains(d.Warnings, warning); got != tt.want {
-					t.Errorf("the warnings are %q", d.Warnings)
-				}
+				assert.Equal(t, slices.Contains(d.Warnings, warning), tt.want, "the warnings are %q", d.Warnings)
 				<-m.session.ended
 			})
 		})

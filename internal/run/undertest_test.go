@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -52,9 +53,7 @@ func TestOtherHosts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "host.json")
-			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(path, []byte(tt.text), 0o600))
 			got, err := otherHosts([]string{path})
 			switch {
 			case tt.want == "" && (err != nil || len(got) != 1):

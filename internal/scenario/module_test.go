@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A fake runs no steps. What becomes of one is in its target.
@@ -91,9 +92,7 @@ type result struct {
 func run(t *testing.T, f *fake, source string, change func(*Options)) result {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var out result
 	o := Options{
 		Script:  Script{Path: "test.js", Source: source, Args: []string{"one", "two"}, Seed: 1, Depth: 200},
@@ -194,15 +193,9 @@ try { check(await run("a"), "nonsense"); } catch (e) { console.log(e.message); }
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := run(t, &fake{}, tt.source, nil)
-			if got.reason != ByScript || got.fault != nil {
-				t.Errorf("got %s, %v", got.reason, got.fault)
-			}
-			if d := cmp.Diff(tt.printed, got.printed); d != "" {
-				t.Errorf("printed (-want +got):\n%s", d)
-			}
-			if d := cmp.Diff(tt.started, got.started); d != "" {
-				t.Errorf("started (-want +got):\n%s", d)
-			}
+			assert.True(t, got.reason == ByScript && got.fault == nil, "got %s, %v", got.reason, got.fault)
+			assert.Same(t, got.printed, tt.printed, "printed")
+			assert.Same(t, got.started, tt.started, "started")
 		})
 	}
 }
@@ -263,9 +256,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := run(t, &fake{}, tt.source, nil)
-			if got.reason != ByFault || got.fault == nil {
-				t.Fatalf("got %s, %v", got.reason, got.fault)
-			}
+			assert.Must(t, got.reason == ByFault && got.fault != nil, "got %s, %v", got.reason, got.fault)
 			same := got.fault.At == tt.at || tt.text == "" && strings.HasPrefix(got.fault.At, tt.at) || strings.HasSuffix(tt.at, ":1") && strings.HasPrefix(got.fault.At, strings.TrimSuffix(tt.at, "1"))
 			if !same || !strings.Contains(got.fault.Text, tt.text) || !strings.Contains(got.fault.Hint, tt.hint) {
 				t.Errorf("got %q: %q (%q), want %q: %q (%q)", got.fault.At, got.fault.Text, got.fault.Hint, tt.at, tt.text, tt.hint)
@@ -371,9 +362,7 @@ func kill(t *testing.T, pid string) {
 	if err == nil {
 		err = p.Kill()
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	assert.True(t, err == nil, "%v", err)
 }
 
 // When the process of the script is killed, the scenario ends with the steps that have ended.
@@ -389,9 +378,7 @@ func TestKilledChild(t *testing.T) {
 		o.Print = func(text string) {
 			before(text)
 			number, err := os.ReadFile(pid)
-			if err != nil {
-				t.Error(err)
-			}
+			assert.True(t, err == nil, "%v", err)
 			kill(t, strings.TrimSpace(string(number)))
 		}
 	})
@@ -421,9 +408,7 @@ console.log(Math.random(), before, Date.now() >= before + 2, new Date(before).ge
 // A script that only sleeps has an end when it is checked, also if the sleeps are short.
 func TestDrySleeps(t *testing.T) {
 	bounds := DefaultBounds()
-	if bounds.Sleeps <= 0 || bounds.Slept <= 0 {
-		t.Errorf("got %+v, want bounds on sleeps", bounds)
-	}
+	assert.True(t, bounds.Sleeps > 0 && bounds.Slept > 0, "got %+v, want bounds on sleeps", bounds)
 	bounds.Sleeps, bounds.Slept = bounds.Sleeps/20, bounds.Slept/20
 	for _, time := range []string{"1s", "10m", "0s"} {
 		got := run(t, &fake{}, `import { sleep, run } from "carronade"; await run("a"); while (true) await sleep("`+time+`");`, func(o *Options) {
@@ -447,7 +432,5 @@ func TestMarks(t *testing.T) {
 func TestDry(t *testing.T) {
 	f := &fake{}
 	got := run(t, f, `import { sleep } from "carronade"; const from = Date.now(); await sleep("5h"); await Promise.all([sleep("2h"), sleep("1h")]); console.log((Date.now() - from) / 3600e3);`, func(o *Options) { o.Script.Dry = true })
-	if got.reason != ByScript || len(got.printed) != 1 || got.printed[0] != "7" {
-		t.Errorf("got %+v", got)
-	}
+	assert.True(t, got.reason == ByScript && len(got.printed) == 1 && got.printed[0] == "7", "got %+v", got)
 }

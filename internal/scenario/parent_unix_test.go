@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func init() {
@@ -84,18 +85,14 @@ func (s *stopping) Report(string, string) (json.RawMessage, error) {
 func runChild(t *testing.T, language string, compute time.Duration) (Reason, *Fault) {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r := &stopping{}
 	reason, fault, err := Run(t.Context(), Options{
 		Script: Script{Path: "test.js", Language: language}, Command: []string{exe}, Runner: r,
 		Memory: 32 << 20, Compute: compute, MaxSteps: 10,
 		Print: func(text string) { r.pid, _ = strconv.Atoi(text) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return reason, fault
 }
 

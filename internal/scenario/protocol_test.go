@@ -2,14 +2,13 @@ package scenario
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // What is written is read again, one line at a time.
@@ -22,18 +21,12 @@ func TestLines(t *testing.T) {
 		{Do: doEnd, Fault: &Fault{At: "a.js:3:4", Text: "no", Hint: strings.Repeat("long ", 1e5)}},
 	}
 	for i := range want {
-		if err := l.write(&want[i]); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, l.write(&want[i]))
 	}
 	for i := range want {
 		var got request
-		if err := l.read(&got); err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(want[i], got); d != "" {
-			t.Errorf("line %d (-want +got):\n%s", i+1, d)
-		}
+		assert.OK(t, l.read(&got))
+		assert.Same(t, got, want[i], "line %d", i+1)
 	}
 	if err := l.read(&request{}); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v at the end", err)
@@ -49,9 +42,7 @@ func TestBadLines(t *testing.T) {
 		{"another type", "[]\n", "cannot unmarshal"},
 		{"a line that is too long", strings.Repeat("x", mostLine+1) + "\n", errLongLine.Error()},
 	} {
-		if err := newLines(strings.NewReader(tt.text), nil).read(&request{}); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
-		}
+		assert.ErrorHas(t, newLines(strings.NewReader(tt.text), nil).read(&request{}), tt.want, "%s", tt.name)
 	}
 	if err := newLines(nil, io.Discard).write(strings.Repeat("x", mostLine)); !errors.Is(err, errLongLine) {
 		t.Errorf("got %v for a long value", err)
@@ -78,9 +69,7 @@ func FuzzLines(f *testing.F) {
 // The clock of a script adds up what it computes, and nothing else.
 func TestClock(t *testing.T) {
 	c := newClock()
-	if c.spent() != 0 {
-		t.Error("time was spent before the script began")
-	}
+	assert.Equal(t, c.spent(), 0, "time was spent before the script began")
 	c.begin()
 	for c.spent() < time.Millisecond {
 	}
@@ -101,7 +90,5 @@ func TestSaid(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	if len(s.String()) != mostSaid {
-		t.Errorf("kept %d bytes", len(s.String()))
-	}
+	assert.Equal(t, len(s.String()), mostSaid, "kept bytes")
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"path/filepath"
@@ -27,9 +28,7 @@ func TestReadSource(t *testing.T) {
 			}
 			source := strings.Repeat("x", max(tt.size, 0))
 			if tt.size >= 0 {
-				if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.WriteFile(path, []byte(source), 0o600))
 			}
 			got, err := ReadSource(path)
 			if !errors.Is(err, tt.want) || err == nil && got != source || err != nil && (got != "" || strings.Contains(err.Error(), path)) {

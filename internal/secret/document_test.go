@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 )
@@ -52,9 +53,7 @@ func TestDocument(t *testing.T) {
 				m.Add(canary)
 			}
 			got := m.Document(tt.text)
-			if strings.Contains(got, canary) || !strings.Contains(got, tt.want) {
-				t.Errorf("got\n%s\nwant in it\n%s", got, tt.want)
-			}
+			assert.True(t, !strings.Contains(got, canary) && strings.Contains(got, tt.want), "got\n%s\nwant in it\n%s", got, tt.want)
 		})
 	}
 }
@@ -66,9 +65,7 @@ func FuzzDocument(f *testing.F) {
 		var m Mask
 		m.Add(canary)
 		once := m.Document(a + canary + b)
-		if strings.Contains(once, canary) {
-			t.Errorf("got %q, which holds the secret", once)
-		}
+		assert.True(t, !strings.Contains(once, canary), "got %q, which holds the secret", once)
 		var fresh Mask
 		_, _ = fresh.Document(a+"\n"+b), fresh.Args([]string{a, b})
 	})

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 )
@@ -161,9 +162,7 @@ func TestDocumentKeeps(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
-			if got := m.Document(test.text); got != test.text {
-				t.Errorf("got\n%s\nof\n%s", got, test.text)
-			}
+			assert.Equal(t, m.Document(test.text), test.text, "got\nof")
 		})
 	}
 }
@@ -235,9 +234,7 @@ func TestCommandHides(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
 			got := m.Command(test.args)
-			if strings.Contains(got, s) || test.want != "" && got != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
-			}
+			assert.True(t, !strings.Contains(got, s) && (test.want == "" || got == test.want), "got  %s\nwant %s", got, test.want)
 			whole := s
 			for _, more := range []string{"-" + s, "--" + s, "a " + s, "a/" + s, `a"` + s} {
 				if strings.Contains(strings.Join(test.args, " "), more) {
@@ -266,12 +263,8 @@ func TestWordsBehindAnAddress(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m Mask
-			if got := m.Args([]string{tt.arg})[0]; got != tt.shown {
-				t.Errorf("got %s, want %s", got, tt.shown)
-			}
-			if got := m.Text(tt.line); got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
+			assert.Equal(t, m.Args([]string{tt.arg})[0], tt.shown)
+			assert.Equal(t, m.Text(tt.line), tt.want)
 		})
 	}
 }

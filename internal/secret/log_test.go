@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // Secrets on other lines than their names, and in XML and pairs, are not in what Log
@@ -79,9 +80,7 @@ func TestWithoutCut(t *testing.T) {
 		{"a line of 30 bytes, and no more", "a line of 30 bytes, and no more"},
 		{"kestrel-55", "kestrel-55"}, // it was not cut
 	} {
-		if got := m.WithoutCut(tt.line, 30); got != tt.want {
-			t.Errorf("%q: got %q, want %q", tt.line, got, tt.want)
-		}
+		assert.Equal(t, m.WithoutCut(tt.line, 30), tt.want, "%q", tt.line)
 	}
 }
 

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"carronade/internal/testkit/assert"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -78,18 +79,12 @@ func TestStemsCoverTheNames(t *testing.T) {
 		all     stems
 	}{{names, wordStems}, {keys, wordStems}, {pass, wordStems}, {word, wordStems}, {auth.String(), authStems}, {scheme.String(), schemeStems}} {
 		re, err := syntax.Parse(tt.pattern, syntax.Perl)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		all := texts(t, re)
 		for _, text := range all {
-			if !lower(text).mayHave(tt.all) {
-				t.Errorf("%q, of the pattern %.30s, has no stem", text, tt.pattern)
-			}
+			assert.True(t, lower(text).mayHave(tt.all), "%q, of the pattern %.30s, has no stem", text, tt.pattern)
 		}
-		if len(all) < 2 {
-			t.Errorf("%.30s has the texts %q only", tt.pattern, all)
-		}
+		assert.True(t, len(all) >= 2, "%.30s has the texts %q only", tt.pattern, all)
 	}
 }
 
@@ -103,13 +98,9 @@ func TestFoldedCharacters(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"pa\u017f\u017fword=x", "to\u212aen=x", "\u00e4 password=x"} {
-		if !lower(text).mayHave(wordStems) {
-			t.Errorf("%q has no stem", text)
-		}
+		assert.True(t, lower(text).mayHave(wordStems), "%q has no stem", text)
 	}
-	if lower("a line of a log, \u00fcber alles").mayHave(wordStems) {
-		t.Error("a text with umlauts seems to have a stem")
-	}
+	assert.True(t, !lower("a line of a log, \u00fcber alles").mayHave(wordStems), "a text with umlauts seems to have a stem")
 }
 
 // FuzzStems: a text without stems does not match.
@@ -119,9 +110,7 @@ func FuzzStems(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, p := range patterns {
-			if p.re.MatchString(s) && !lower(s).mayHave(p.all) {
-				t.Errorf("%q matches %s and has none of its stems", s, p.name)
-			}
+			assert.True(t, !p.re.MatchString(s) || lower(s).mayHave(p.all), "%q matches %s and has none of its stems", s, p.name)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,9 +11,7 @@ import (
 
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(path, []byte("of a file\r\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte("of a file\r\n"), 0o600))
 	t.Setenv("TOKEN", "of the environment")
 	var unset Unset
 	for _, tt := range []struct {
@@ -29,12 +28,8 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, referred, err := Read(tt.give)
-			if got != tt.want || referred != tt.referred {
-				t.Errorf("got %q, %v; want %q, %v", got, referred, tt.want, tt.referred)
-			}
-			if (err != nil) != (tt.fails != nil) || tt.fails != nil && !tt.fails(err) {
-				t.Errorf("error %v", err)
-			}
+			assert.True(t, got == tt.want && referred == tt.referred, "got %q, %v; want %q, %v", got, referred, tt.want, tt.referred)
+			assert.True(t, (err != nil) == (tt.fails != nil) && (tt.fails == nil || tt.fails(err)), "error %v", err)
 		})
 	}
 }

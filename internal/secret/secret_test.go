@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"carronade/internal/testkit/assert"
 	"slices"
 	"strings"
 	"testing"
@@ -48,9 +49,7 @@ func TestCommand(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
 			got := m.Command(test.args)
-			if got != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
-			}
+			assert.Equal(t, got, test.want)
 			if strings.Contains(strings.Join(test.args, " "), canary) {
 				line := "the server says " + canary + " aloud"
 				if got := m.Text(line); strings.Contains(got, canary) {
@@ -74,9 +73,7 @@ func TestValue(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
-			if got := m.Value(test.setting, test.value); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, m.Value(test.setting, test.value), test.want)
 			if strings.Contains(test.value, canary) && strings.Contains(m.Text("say "+canary), canary) {
 				t.Error("the mask does not know the secret")
 			}
@@ -94,9 +91,7 @@ func TestLine(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
-			if got := m.Line(test.line); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
+			assert.Equal(t, m.Line(test.line), test.want)
 		})
 	}
 }
@@ -106,9 +101,7 @@ func TestLineIsReadAgain(t *testing.T) {
 	for _, line := range []string{"srv -e", `sh -c 'it'\''s; echo "$X"'`, `a "b c" '' d\ e`, "{tree}/srv {flags} *"} {
 		var m Mask
 		want, err := Split(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if got, err := Split(m.Line(line)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %q (%v), want %q", line, got, err, want)
 		}
@@ -143,9 +136,7 @@ func TestText(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := m.Text(test.text); got != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
-			}
+			assert.Equal(t, m.Text(test.text), test.want)
 		})
 	}
 }
@@ -161,9 +152,7 @@ func TestKnownInOtherForms(t *testing.T) {
 		{"base64 without its last sign", "x YSZiP2M+PmR+fng y", "x *** y"},
 		{"base64 for addresses", "x YSZiP2M-PmR-fng y", "x *** y"},
 	} {
-		if got := m.Text(tt.text); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
-		}
+		assert.Equal(t, m.Text(tt.text), tt.want, "%s", tt.name)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"carronade/internal/jobs"
 	"carronade/internal/live"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 	"carronade/target/apm"
 	"carronade/target/kafka"
@@ -79,9 +80,7 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 	t.Setenv("CARRONADE_TEST_JOB", "1") // for the processes of jobs
 	o.Dir = dir
 	q, err := jobs.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		if err := q.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -104,9 +103,7 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 		},
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s.url = "http://" + l.Addr().String()
 	s.hub = live.NewHub()
 	site := NewSite(SiteOptions{API: api, Hub: s.hub, Tokens: s.tokens, Host: "127.0.0.1"})
@@ -191,9 +188,7 @@ func TestJobs(t *testing.T) {
 		seen <- b.String()
 	}()
 	s.want(http.StatusAccepted, "POST", fmt.Sprintf("/api/v1/jobs/%d/cancel", first), "")
-	if text := <-seen; text != "run kafka://127.0.0.1:9092/t wait\n" {
-		t.Errorf("output %q", text)
-	}
+	assert.Equal(t, <-seen, "run kafka://127.0.0.1:9092/t wait\n", "output")
 	if job, err := s.queue.Wait(t.Context(), first); err != nil || job.State != jobs.Cancelled {
 		t.Errorf("%+v, %v", job, err)
 	}
@@ -227,9 +222,7 @@ func (w stopWriter) Write([]byte) (int, error) {
 func TestRefusedRequests(t *testing.T) {
 	s := newTestSite(t)
 	bob, err := s.tokens.Add("bob")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	id := s.submit("run", "null://", "wait")
 	awaitOutput(t, s.queue, id)
 	header := func(name, value string) func(*http.Request) {
@@ -243,9 +236,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	host := func(h string) func(*http.Request) { return func(r *http.Request) { r.Host = h } }
 	run := `{"args":["run","null://"]}`
-	if err := os.Mkdir(filepath.Join(s.folder, "folder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Mkdir(filepath.Join(s.folder, "folder"), 0o700))
 	for _, c := range []struct {
 		name, method, path, body string
 		change                   func(*http.Request)
@@ -322,18 +313,14 @@ func TestCommands(t *testing.T) {
 		{"ann", "report", "export", "--as=json", "--", "--store=x"},
 		{"ann", "report", "export", "--as=html", "--", "a", "b"},
 	}
-	if !slices.EqualFunc(s.ran, want, slices.Equal[[]string]) {
-		t.Errorf("ran %q", s.ran)
-	}
+	assert.True(t, slices.EqualFunc(s.ran, want, slices.Equal[[]string]), "ran %q", s.ran)
 }
 
 func TestFiles(t *testing.T) {
 	s := newTestSite(t)
 	s.want(http.StatusOK, "PUT", "/api/v1/files/a/load.yaml", "target: x", `"bytes": 9`)
 	s.want(http.StatusOK, "PUT", "/api/v1/files/a/load.yaml", "target: yy", `"bytes": 10`)
-	if text := s.want(http.StatusOK, "GET", "/api/v1/files/a/load.yaml", ""); text != "target: yy" {
-		t.Errorf("%q", text)
-	}
+	assert.Equal(t, s.want(http.StatusOK, "GET", "/api/v1/files/a/load.yaml", ""), "target: yy")
 	if err := os.Symlink("/etc", filepath.Join(s.folder, "etc")); err != nil {
 		t.Skip(err)
 	}
@@ -349,9 +336,7 @@ func TestFiles(t *testing.T) {
 		t.Error("a file was written through a link")
 	}
 	entries, err := os.ReadDir(filepath.Join(s.folder, "a"))
-	if err != nil || len(entries) != 1 {
-		t.Errorf("%v, %v", entries, err)
-	}
+	assert.True(t, err == nil && len(entries) == 1, "%v, %v", entries, err)
 }
 
 // TestFilesAreLimited: what is sent is bounded, and what an earlier server did not receive to its end is
@@ -361,13 +346,9 @@ func TestFilesAreLimited(t *testing.T) {
 	write := func(name string, size int64) {
 		t.Helper()
 		f, err := os.Create(filepath.Join(s.folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer f.Close()
-		if err := f.Truncate(size); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, f.Truncate(size))
 	}
 	write(".part-old", 5)
 	removeParts(s.folder)
@@ -383,57 +364,37 @@ func TestFilesAreLimited(t *testing.T) {
 	s.want(http.StatusInsufficientStorage, "PUT", "/api/v1/files/b", "x")
 	s.want(http.StatusOK, "PUT", "/api/v1/files/f1", "x")
 	entries, err := os.ReadDir(s.folder)
-	if err != nil || len(entries) != mostFiles {
-		t.Errorf("%d files, want %d: %v", len(entries), mostFiles, err)
-	}
-	if text := s.want(http.StatusOK, "GET", "/api/v1/files/a", ""); text != "9876543210" {
-		t.Errorf("%q", text)
-	}
+	assert.True(t, err == nil && len(entries) == mostFiles, "%d files, want %d: %v", len(entries), mostFiles, err)
+	assert.Equal(t, s.want(http.StatusOK, "GET", "/api/v1/files/a", ""), "9876543210")
 }
 
 // TestSession: the page exchanges the token for a cookie.
 func TestSession(t *testing.T) {
 	s := newTestSite(t)
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	client := http.Client{Jar: jar}
 	post := func(path, body, origin string) int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		if origin != "" {
 			r.Header.Set("Origin", origin)
 		}
 		answer, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		answer.Body.Close()
 		return answer.StatusCode
 	}
-	if got := post("/api/session", `{"token":"x"}`, ""); got != http.StatusUnauthorized {
-		t.Errorf("wrong token: %d", got)
-	}
+	assert.Equal(t, post("/api/session", `{"token":"x"}`, ""), http.StatusUnauthorized, "wrong token")
 	if got := post("/api/session", `{"token":"`+s.secret+`"}`, ""); got != http.StatusNoContent {
 		t.Fatalf("right token: %d", got)
 	}
 	run := `{"args":["run","null://"]}`
-	if got := post("/api/v1/jobs", run, ""); got != http.StatusForbidden {
-		t.Errorf("a write without an origin: %d", got)
-	}
-	if got := post("/api/v1/jobs", run, s.url); got != http.StatusCreated {
-		t.Errorf("a write of the page: %d", got)
-	}
-	if err := s.tokens.Remove("ann"); err != nil {
-		t.Fatal(err)
-	}
-	if got := post("/api/v1/jobs", run, s.url); got != http.StatusUnauthorized {
-		t.Errorf("after its token was removed: %d", got)
-	}
+	assert.Equal(t, post("/api/v1/jobs", run, ""), http.StatusForbidden, "a write without an origin")
+	assert.Equal(t, post("/api/v1/jobs", run, s.url), http.StatusCreated, "a write of the page")
+	assert.OK(t, s.tokens.Remove("ann"))
+	assert.Equal(t, post("/api/v1/jobs", run, s.url), http.StatusUnauthorized, "after its token was removed")
 }
 
 // TestEndWithReader: a client that follows a job does not delay the end of the site.
@@ -442,14 +403,10 @@ func TestEndWithReader(t *testing.T) {
 	s := newTestSite(t)
 	id := s.submit("run", "null://", "wait")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r.Header.Set("Authorization", "Bearer "+s.secret)
 	answer, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer answer.Body.Close()
 	s.stop()
 	if _, err := io.ReadAll(answer.Body); err == nil {
@@ -462,9 +419,7 @@ func TestOpenAPI(t *testing.T) {
 	var doc struct {
 		Paths map[string]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(openAPI, &doc); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(openAPI, &doc))
 	var documented, served []string
 	for path, methods := range doc.Paths {
 		for m := range methods {
@@ -476,9 +431,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	slices.Sort(documented)
 	slices.Sort(served)
-	if !slices.Equal(documented, served) {
-		t.Errorf("documented %q\nserved %q", documented, served)
-	}
+	assert.True(t, slices.Equal(documented, served), "documented %q\nserved %q", documented, served)
 }
 
 func TestSystemOf(t *testing.T) {
@@ -503,8 +456,6 @@ func TestSystemOf(t *testing.T) {
 		"run kafka://a/t riemann://b":                  jobs.Everything,
 		"":                                             jobs.Everything,
 	} {
-		if got := SystemOf(kinds, strings.Fields(line)); got != want {
-			t.Errorf("%q: %q, want %q", line, got, want)
-		}
+		assert.Equal(t, SystemOf(kinds, strings.Fields(line)), want, "%q", line)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"carronade/internal/jobs"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestThousandSubmissions: jobs that two users submit at once for one system, in several spellings, never
@@ -30,9 +31,7 @@ func TestThousandSubmissions(t *testing.T) {
 	script := `mkdir here || echo "$2" >> overlaps; echo "$2" >> ran; rmdir here`
 	s := openTestSite(t, jobs.Options{Program: []string{"/bin/sh", "-c", script}, Parallel: 3, QueuedPerUser: 1000}, func(l net.Listener) net.Listener { return l })
 	bob, err := s.tokens.Add("bob")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	targets := []string{"kafka://localhost/t", "kafka://127.0.0.1:9092/u", "kafka://LOCALHOST:9092,b/t", "kafka://b,localhost./t"}
 	const each = 500
 	var work sync.WaitGroup
@@ -56,9 +55,7 @@ func TestThousandSubmissions(t *testing.T) {
 				}
 				io.Copy(io.Discard, a.Body)
 				a.Body.Close()
-				if a.StatusCode != http.StatusCreated {
-					t.Errorf("status %d", a.StatusCode)
-				}
+				assert.Equal(t, a.StatusCode, http.StatusCreated, "status")
 			}
 		})
 	}
@@ -126,9 +123,7 @@ func TestThousandConnections(t *testing.T) {
 	conns := make([]net.Conn, 0, 1000)
 	for range cap(conns) {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer conn.Close()
 		conns = append(conns, conn)
 	}
@@ -148,9 +143,7 @@ func TestThousandConnections(t *testing.T) {
 	s.want(http.StatusOK, "GET", "/api/v1/status", "", `"user": "ann"`)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.most > mostConnections {
-		t.Errorf("%d connections were open at once", c.most)
-	}
+	assert.True(t, c.most <= mostConnections, "%d connections were open at once", c.most)
 }
 
 // TestSlowReader: a job does not wait for a client that follows its output and reads nothing.
@@ -158,14 +151,10 @@ func TestSlowReader(t *testing.T) {
 	s := newTestSite(t)
 	id := s.submit("run", "null://", "print")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r.Header.Set("Authorization", "Bearer "+s.secret)
 	a, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer a.Body.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"carronade/internal/live"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/browser"
 	"carronade/load"
 	"carronade/measure"
@@ -64,9 +65,7 @@ func TestPage(t *testing.T) {
 		`String(document.querySelectorAll('#team b').length)`:                    "0",
 		`document.getElementById('title').textContent`:                           "produce kafka://127.0.0.1:9092/t",
 	} {
-		if got := browser.Eval[string](tab, expression); got != want {
-			t.Errorf("%s is %q, want %q", expression, got, want)
-		}
+		assert.Equal(t, browser.Eval[string](tab, expression), want, "%s", expression)
 	}
 	tab.Keep("server-1280")
 

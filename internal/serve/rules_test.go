@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -15,14 +16,10 @@ func rules(t *testing.T) (*Rules, string) {
 	t.Helper()
 	base := t.TempDir()
 	for _, dir := range []string{"files/sub", "builds/repo", "builds2", "other"} {
-		if err := os.MkdirAll(filepath.Join(base, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.MkdirAll(filepath.Join(base, dir), 0o700))
 	}
 	for _, file := range []string{"files/a.yaml", "other/b.yaml"} {
-		if err := os.WriteFile(filepath.Join(base, file), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(filepath.Join(base, file), nil, 0o600))
 	}
 	for link, to := range map[string]string{"files/in": "a.yaml", "files/out": "../other/b.yaml", "files/nothing": "../other/none", "files/dir": "../other", "builds/out": "../other"} {
 		if err := os.Symlink(to, filepath.Join(base, link)); err != nil {

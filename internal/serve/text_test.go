@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"carronade/internal/testkit/assert"
 	"context"
 	"errors"
 	"fmt"
@@ -31,9 +32,7 @@ func echo(_ context.Context, conn io.ReadWriter, user string) error {
 func startText(t *testing.T, p *TextPort) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- p.Serve(ctx, l) }()
@@ -49,9 +48,7 @@ func startText(t *testing.T, p *TextPort) string {
 func dialText(t *testing.T, address string) *bufio.ReadWriter {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(time.Minute))
 	return bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
@@ -62,9 +59,7 @@ func say(t *testing.T, c *bufio.ReadWriter, text string) {
 	if _, err := c.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.Flush())
 }
 
 func expect(t *testing.T, c *bufio.ReadWriter, want string) {
@@ -78,9 +73,7 @@ func expect(t *testing.T, c *bufio.ReadWriter, want string) {
 func expectEnd(t *testing.T, c *bufio.ReadWriter) {
 	t.Helper()
 	rest, err := io.ReadAll(c)
-	if len(rest) > 0 || errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("%q, %v", rest, err)
-	}
+	assert.Must(t, len(rest) <= 0 && !errors.Is(err, context.DeadlineExceeded), "%q, %v", rest, err)
 	if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
 		t.Fatal("the connection stays open")
 	}
@@ -102,9 +95,7 @@ func TestTextPortLogin(t *testing.T) {
 	t.Parallel() // wrong tokens are answered late
 	tokens := OpenTokens(t.TempDir())
 	secret, err := tokens.Add("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	address := startText(t, &TextPort{Tokens: tokens, Session: echo})
 
 	c := dialText(t, address)
@@ -156,17 +147,13 @@ func TestTextPortFull(t *testing.T) {
 	}()
 	for range cap(conns) {
 		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		conns = append(conns, c)
 	}
 	last := conns[len(conns)-1]
 	last.SetDeadline(time.Now().Add(time.Minute))
 	text, err := io.ReadAll(last)
-	if !strings.HasPrefix(string(text), "error: 64 sessions are open") {
-		t.Errorf("%q, %v", text, err)
-	}
+	assert.True(t, strings.HasPrefix(string(text), "error: 64 sessions are open"), "%q, %v", text, err)
 	for _, c := range conns[:mostSessions] {
 		c.Close()
 	}
@@ -177,9 +164,7 @@ func TestTextPortFull(t *testing.T) {
 func TestTextPortLogins(t *testing.T) {
 	tokens := OpenTokens(t.TempDir())
 	secret, err := tokens.Add("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	address := startText(t, &TextPort{Tokens: tokens, Session: echo})
 	silent := make([]*bufio.ReadWriter, 0, mostLogins+100)
 	for range cap(silent) {
@@ -212,13 +197,9 @@ func TestTextPortLoginLimit(t *testing.T) {
 			began := time.Now()
 			go io.WriteString(mine, text)
 			io.Copy(io.Discard, mine)
-			if took := time.Since(began); took != loginLimit {
-				t.Errorf("%q: it ended after %s, want %s", text, took, loginLimit)
-			}
+			assert.Equal(t, time.Since(began), loginLimit, "%q: it ended after", text)
 			synctest.Wait()
-			if len(p.logins) > 0 || p.open > 0 {
-				t.Errorf("%q: it is still counted", text)
-			}
+			assert.True(t, len(p.logins) <= 0 && p.open <= 0, "%q: it is still counted", text)
 		})
 	}
 }

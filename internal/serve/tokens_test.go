@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"os"
@@ -17,17 +18,11 @@ func TestTokens(t *testing.T) {
 		t.Fatalf("%v, %v", all, err)
 	}
 	ann, err := tokens.Add("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	bob, err := tokens.Add("bob")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	own := tokens.AddOwn("owner")
-	if len(ann) < 22 || ann == bob {
-		t.Errorf("tokens %q and %q", ann, bob)
-	}
+	assert.True(t, len(ann) >= 22 && ann != bob, "tokens %q and %q", ann, bob)
 	other := OpenTokens(dir) // of another process
 	for secret, want := range map[string]string{ann: "ann", bob: "bob", own: "", "": "", ann + "x": "", ann[1:]: ""} {
 		if user, ok := other.User(secret); user != want || ok != (want != "") {
@@ -39,20 +34,14 @@ func TestTokens(t *testing.T) {
 	}
 	path := filepath.Join(dir, "tokens.json")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, secret := range []string{ann, bob, own} {
-		if strings.Contains(string(text), secret) {
-			t.Error("the file contains a token")
-		}
+		assert.True(t, !strings.Contains(string(text), secret), "the file contains a token")
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if err := tokens.Remove("ann"); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, tokens.Remove("ann"))
 	if _, ok := other.User(ann); ok {
 		t.Error("a token that was removed is valid")
 	}
@@ -68,9 +57,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	// With a damaged file no token is valid, and it is not overwritten.
-	if err := os.WriteFile(path, []byte("[{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte("[{"), 0o600))
 	if _, ok := other.User(bob); ok {
 		t.Error("a damaged file lets a user in")
 	}
@@ -85,20 +72,12 @@ func TestTokens(t *testing.T) {
 func TestLimiter(t *testing.T) {
 	var l limiter
 	now := time.Unix(1000, 0)
-	if !l.allowed("a", now) {
-		t.Error("the first try waits")
-	}
+	assert.True(t, l.allowed("a", now), "the first try waits")
 	l.failed("a", now)
-	if l.allowed("a", now.Add(tryEvery-1)) {
-		t.Error("a second try within a second")
-	}
-	if !l.allowed("b", now) || !l.allowed("a", now.Add(tryEvery)) {
-		t.Error("others wait, or it waits for too long")
-	}
+	assert.True(t, !l.allowed("a", now.Add(tryEvery-1)), "a second try within a second")
+	assert.True(t, l.allowed("b", now) && l.allowed("a", now.Add(tryEvery)), "others wait, or it waits for too long")
 	for i := range 3 * mostTries {
 		l.failed(fmt.Sprint(i), now)
 	}
-	if len(l.next) > mostTries {
-		t.Errorf("%d addresses are remembered", len(l.next))
-	}
+	assert.True(t, len(l.next) <= mostTries, "%d addresses are remembered", len(l.next))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"carronade/internal/jobs"
+	"carronade/internal/testkit/assert"
 )
 
 // TestCompletions: commands, flags, reports, branches, topics, jobs and names, each where it belongs.
@@ -72,9 +73,7 @@ func TestCompletions(t *testing.T) {
 			got := s.completions(t.Context(), tt.line[:begin], tt.line[begin:])
 			got = slices.DeleteFunc(got, func(c string) bool { return !strings.HasPrefix(c, tt.line[begin:]) })
 			slices.Sort(got)
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("%q: got %q, want %q", tt.line, got, tt.want)
-			}
+			assert.True(t, slices.Equal(got, tt.want), "%q: got %q, want %q", tt.line, got, tt.want)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"carronade/internal/jobs"
+	"carronade/internal/testkit/assert"
 )
 
 // TestCtrlC: it ends a command that waits and leaves the jobs running. At the prompt it cancels them.
@@ -45,9 +46,7 @@ func TestCtrlC(t *testing.T) {
 		d.until("more")
 		typeKeys("not finished\x03")
 		d.until("job 1 cancelled")
-		if state() != jobs.Cancelled {
-			t.Errorf("the job is %s", state())
-		}
+		assert.Equal(t, state(), jobs.Cancelled, "the job")
 		typeKeys("wait\r") // for nothing
 		typeKeys("quit\r")
 		d.until("bye!")
@@ -83,9 +82,7 @@ func TestKeys(t *testing.T) {
 	k.cancel() // before the command has begun
 	k.during(func() { ended++ })
 	k.cancel()
-	if ended != 2 {
-		t.Errorf("the command was ended %d times", ended)
-	}
+	assert.Equal(t, ended, 2, "the command was ended times")
 	k.ask(true)
 	typed("yes")
 	read("yes")

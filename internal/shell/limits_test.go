@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,9 +27,7 @@ func TestPermit(t *testing.T) {
 	contains(t, d.do("report list branch=x"), "ran report list branch=x")
 	contains(t, d.do("apm switch master"), "using "+dir+": master, ")
 	contains(t, d.do("test 30s 1 2 3 4 -E x=file:/etc/passwd"), "this session may not read files")
-	if err := os.Symlink("/etc", filepath.Join(filepath.Dir(dir), "link")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Symlink("/etc", filepath.Join(filepath.Dir(dir), "link")))
 	contains(t, d.do("apm use "+filepath.Join(filepath.Dir(dir), "link")), "this session may use only folders in ")
 	if len(q.args()) != 0 {
 		t.Errorf("jobs %q", q.args())
@@ -58,9 +57,7 @@ func TestDocker(t *testing.T) {
 	q := newFakeQueue()
 	d := talk(t, Options{Queue: q})
 	write(t, filepath.Join(bin, "docker"), "#!/bin/sh\necho Cannot connect to the daemon >&2\nexit 1\n")
-	if err := os.Chmod(filepath.Join(bin, "docker"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(filepath.Join(bin, "docker"), 0o755))
 	contains(t, d.do("apm use docker "+dir), "apm use docker: the daemon does not answer: Cannot connect to the daemon (hint: start docker, or apm use <dir>)")
 	write(t, filepath.Join(bin, "docker"), "#!/bin/sh\necho 27\n")
 	wants(t, d.do("apm use docker "+dir), "using docker\n")

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"io"
@@ -56,12 +57,8 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, _, err := c.names.parse(c.line)
-			if fmt.Sprint(err) != c.err && (err != nil || c.err != "") {
-				t.Fatalf("error %v, want %q", err, c.err)
-			}
-			if !reflect.DeepEqual(got, c.want) {
-				t.Errorf("commands %q, want %q", got, c.want)
-			}
+			assert.Must(t, fmt.Sprint(err) == c.err || err == nil && c.err == "", "error %v, want %q", err, c.err)
+			assert.True(t, reflect.DeepEqual(got, c.want), "commands %q, want %q", got, c.want)
 		})
 	}
 }
@@ -98,9 +95,7 @@ func TestLines(t *testing.T) {
 					break
 				}
 			}
-			if text := strings.Join(got, "|"); text != c.want {
-				t.Errorf("lines %q, want %q", text, c.want)
-			}
+			assert.Equal(t, strings.Join(got, "|"), c.want, "lines")
 		})
 	}
 }
@@ -117,9 +112,7 @@ func FuzzLines(f *testing.F) {
 			if err == nil && (len(line) > MaxLine || !isText(line) || strings.ContainsAny(line, "\r\n\x00\x1b")) {
 				t.Fatalf("line %q", line)
 			}
-			if err != nil && !isText(err.Error()) {
-				t.Fatalf("error %q", err)
-			}
+			assert.Must(t, err == nil || isText(err.Error()), "error %q", err)
 			if errors.Is(err, io.EOF) || errors.Is(err, errHTTP) {
 				return
 			}
@@ -156,9 +149,7 @@ func FuzzParse(f *testing.F) {
 		}
 		commands, _, _ := n.parse(line)
 		for _, c := range commands {
-			if len(c) == 0 {
-				t.Fatalf("%q: an empty command", line)
-			}
+			assert.Must(t, len(c) != 0, "%q: an empty command", line)
 		}
 	})
 }
@@ -168,13 +159,9 @@ func FuzzPrintable(f *testing.F) {
 	f.Add("a\x1b[31m\x9b\u202e\xff")
 	f.Fuzz(func(t *testing.T, s string) {
 		p := Printable(s)
-		if !isText(p) || strings.Contains(p, "\t") {
-			t.Fatalf("Printable(%q) = %q", s, p)
-		}
+		assert.Must(t, isText(p) && !strings.Contains(p, "\t"), "Printable(%q) = %q", s, p)
 		c := cleaner{to: func(text string) {
-			if !isText(strings.ReplaceAll(text, "\n", "")) {
-				t.Fatalf("cleaned %q: %q", s, text)
-			}
+			assert.Must(t, isText(strings.ReplaceAll(text, "\n", "")), "cleaned %q: %q", s, text)
 		}}
 		c.Write([]byte(s))
 		c.end()

@@ -21,6 +21,7 @@ import (
 
 	"carronade/internal/jobs"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A fakeElasticsearch answers as Elasticsearch does.
@@ -82,18 +83,14 @@ func repository(t *testing.T) (dir, revision string) {
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(testkit.Program(t, "git"), append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v: %s", args, err, out)
-	}
+	assert.OK(t, err, "git %v: : %s", args, out)
 	return strings.TrimSpace(string(out))
 }
 
@@ -101,26 +98,20 @@ func git(t *testing.T, dir string, args ...string) string {
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
 
 func wants(t *testing.T, got, want string) {
 	t.Helper()
-	if got != want {
-		t.Errorf("answer\n%s\nwant\n%s", got, want)
-	}
+	assert.Equal(t, got, want, "answer\nwant")
 }
 
 func contains(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, p := range parts {
-		if !strings.Contains(text, p) {
-			t.Errorf("%q is not in\n%s", p, text)
-		}
+		assert.True(t, strings.Contains(text, p), "%q is not in\n%s", p, text)
 	}
 }
 
@@ -219,9 +210,7 @@ func TestCollate(t *testing.T) {
 			rowOf("958l1oly", "true", 7.7e6, 4.0e6, 349.6, 0.222, 0.706, 428.3e6, 0.564, "ahead"),
 		},
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var ran string
 	o := Options{Queue: newFakeQueue(), Color: true, Run: runPrinting(string(doc), &ran)}
 	d := talk(t, o)
@@ -271,9 +260,7 @@ func TestPasswords(t *testing.T) {
 		t.Errorf("jobs %q, commands %q: no reference to the password", q.args(), ran)
 	}
 	files, err := os.ReadDir(home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if info, _ := os.Stat(home); info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder has mode %v", info.Mode())
 	}
@@ -291,9 +278,7 @@ func TestPasswords(t *testing.T) {
 			}
 		}
 	}
-	if holds != 1 {
-		t.Errorf("%d files hold the password", holds)
-	}
+	assert.Equal(t, holds, 1, "files hold the password")
 
 	// The next session of the user knows it.
 	d = talk(t, Options{Queue: q, Home: home})
@@ -320,9 +305,7 @@ func TestReset(t *testing.T) {
 	d.until("? yes or no: ")
 	wants(t, d.do("yes"), "")
 	wants(t, strings.Join(q.args(), "|"), "as hey-apm -apm-es-url "+es.url+" elasticsearch reset --yes")
-	if es.deleted.Load() != nil {
-		t.Error("the session deleted, not the job")
-	}
+	assert.True(t, es.deleted.Load() == nil, "the session deleted, not the job")
 }
 
 // Two users: one queue, settings of their own, and no control characters from each other.
@@ -338,9 +321,7 @@ func TestTwoSessions(t *testing.T) {
 	contains(t, ann.do("define"), "nothing to show")
 	got := ann.do("status")
 	contains(t, got, "running "+ID("run null:// --rate 1k/s")+"  [run null:// --rate 1k/s]\n2 commands queued\n", `[run \x1b]0;x\x07\u202e ']  of b\x1b[2Job`)
-	if strings.ContainsAny(got, "\x1b\a") || strings.Contains(got, "\u202e") {
-		t.Errorf("control characters in %q", got)
-	}
+	assert.True(t, !strings.ContainsAny(got, "\x1b\a") && !strings.Contains(got, "\u202e"), "control characters in %q", got)
 	contains(t, ann.do("cancel 3"), "the job belongs to another user")
 	contains(t, bob.do("cancel"), "no job of yours is running")
 	contains(t, bob.do("cancel 77"), "no job 77 is queued or running (hint: status lists the jobs)")
@@ -351,9 +332,7 @@ func TestTwoSessions(t *testing.T) {
 	wants(t, ann.until("d\n"), "\n"+`a\x1b[2Jb`+"\nc\t")
 	q.end(1, jobs.Failed, 2, "the target is \x1b[31mdown")
 	contains(t, ann.until(promptText), `job 1 ended with exit code 2: the target is \x1b[31mdown`+"\n")
-	if strings.Contains(bob.transcript(), "2Jb") {
-		t.Error("output of ann's job reached bob")
-	}
+	assert.True(t, !strings.Contains(bob.transcript(), "2Jb"), "output of ann's job reached bob")
 
 	// An owner may cancel what others run.
 	owner := talk(t, Options{Queue: q, User: "root", Owner: true})
@@ -373,15 +352,11 @@ func TestDisconnect(t *testing.T) {
 				t.Error(err)
 			}
 			q.mu.Lock()
-			if q.reading > 0 {
-				t.Error("the session ended before those that follow its jobs")
-			}
+			assert.True(t, q.reading <= 0, "the session ended before those that follow its jobs")
 			q.mu.Unlock()
 		}
 		list, _ := q.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.Queued, jobs.Running}})
-		if len(list) != 3 {
-			t.Errorf("%d jobs are left", len(list))
-		}
+		assert.Equal(t, len(list), 3, "jobs are left")
 
 		// The output waits for who comes back.
 		q.print(1, "line\n")
@@ -394,9 +369,7 @@ func TestDisconnect(t *testing.T) {
 		contains(t, d.do("detach"), "nothing is attached\n")
 		q.print(1, "unseen\n")
 		d.do("status")
-		if strings.Contains(d.transcript(), "unseen") {
-			t.Error("output after detach")
-		}
+		assert.True(t, !strings.Contains(d.transcript(), "unseen"), "output after detach")
 		d.do("attach 1")
 		d.send("quit\n")
 		d.until("bye!\n")
@@ -450,9 +423,7 @@ func TestTail(t *testing.T) {
 	write(t, filepath.Join(home, "apm.log"), b.String()+"WARN slow \x1b[2J\nERROR down\n")
 	got := d.do("apm tail")
 	contains(t, got, "INFO line 22\n", yellow+`WARN slow \x1b[2J`, red+"ERROR down", "[time now ")
-	if strings.Contains(got, "line 21") {
-		t.Errorf("more than 10 lines: %s", got)
-	}
+	assert.True(t, !strings.Contains(got, "line 21"), "more than 10 lines: %s", got)
 	for _, line := range []string{"apm tail -n 2 INFO", "apm tail -2 INFO", "apm tail INFO -n2"} {
 		if got := d.do(line); strings.Count(got, "INFO line 2") != 2 || strings.Contains(got, "line 27") {
 			t.Errorf("%s: %q", line, got)
@@ -489,9 +460,7 @@ func TestAddresses(t *testing.T) {
 		wants(t, d.do(line), "not that one\n")
 	}
 	kept, err := os.ReadDir(home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, f := range kept {
 		if strings.HasPrefix(f.Name(), "password") {
 			t.Errorf("%s is kept", f.Name())

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"carronade/internal/testkit/assert"
 	"crypto/tls"
 	"net"
 	"net/http/httptest"
@@ -23,12 +24,8 @@ func TestAbort(t *testing.T) {
 				done <- tls.Server(there, &tls.Config{Certificates: srv.TLS.Certificates}).Handshake()
 			}()
 			c := tls.Client(here, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test's own
-			if err := c.Handshake(); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-done; err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, c.Handshake())
+			assert.OK(t, <-done)
 			return c
 		}},
 	}
@@ -40,9 +37,7 @@ func TestAbort(t *testing.T) {
 			if _, err := here.Write([]byte{1}); err == nil {
 				t.Error("the connection is open, want it closed")
 			}
-			if err := there.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, there.SetReadDeadline(time.Now().Add(20*time.Second)))
 			if n, err := there.Read(make([]byte, 100)); n > 0 || err == nil {
 				t.Errorf("got %d bytes, %v: want none, and the end", n, err)
 			}

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"carronade/internal/testkit/assert"
 	"net"
 	"testing"
 	"time"
@@ -17,14 +18,10 @@ func polledPair(t *testing.T) (p *Poller, c *Conn, peer net.Conn, now func() tim
 		t.Skip("this kernel has no epoll_pwait2")
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	nc, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if peer, err = ln.Accept(); err != nil {
 		t.Fatal(err)
 	}
@@ -100,9 +97,7 @@ func TestArrival(t *testing.T) {
 			t.Skip("this kernel does not stamp packets")
 		}
 		for known, rounds := 0, 0; known < 10; rounds++ {
-			if rounds == 1000 {
-				t.Fatalf("patient %v: of %d arrivals only %d are known", patient, rounds, known)
-			}
+			assert.Must(t, rounds != 1000, "patient %v: of %d arrivals only %d are known", patient, rounds, known)
 			looked := p.looked
 			if _, err := peer.Write([]byte("answer")); err != nil {
 				t.Fatal(err)
@@ -166,14 +161,10 @@ func TestTogether(t *testing.T) {
 	stopped := now() // so that no pause shortens what is left of a wait
 	p.now = func() time.Duration { return stopped }
 	p.Wait(stopped+mostUnread-time.Microsecond, true, false)
-	if !p.unstamped.Load() && p.found.woken {
-		t.Error("it waited for answers instead of leaving them unread")
-	}
+	assert.True(t, p.unstamped.Load() || !p.found.woken, "it waited for answers instead of leaving them unread")
 	c.Together()
 	p.Wait(stopped+mostUnread-time.Microsecond, true, false)
-	if !p.found.woken {
-		t.Error("it left answers unread although they come in shared reads")
-	}
+	assert.True(t, p.found.woken, "it left answers unread although they come in shared reads")
 	for _, oversleep := range []time.Duration{0, mostUnreadShared} {
 		p.oversleep = oversleep
 		p.Wait(stopped+mostUnreadShared/2, true, false)
@@ -214,7 +205,5 @@ func TestLongWait(t *testing.T) {
 		p.Wait(until, true, false)
 		early = until - now()
 	}
-	if !p.unstamped.Load() && early > 0 {
-		t.Errorf("all sleeps ended early, the last one by %v", early)
-	}
+	assert.True(t, p.unstamped.Load() || early <= 0, "all sleeps ended early, the last one by %v", early)
 }

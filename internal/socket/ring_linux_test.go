@@ -2,6 +2,7 @@ package socket
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"net"
 	"runtime"
@@ -23,9 +24,7 @@ func newRing(t testing.TB, buffers, size int) *Ring {
 	if errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
 		t.Skip("no io_uring here: ", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -38,9 +37,7 @@ func newRing(t testing.TB, buffers, size int) *Ring {
 func unixPair(t testing.TB) (here, there int) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		unix.Close(fds[0])
 		unix.Close(fds[1])
@@ -88,9 +85,7 @@ func TestSendAndReceive(t *testing.T) {
 			}
 		}
 	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("received %.60q..., want %.60q...", got, want)
-	}
+	assert.True(t, bytes.Equal(got, want), "received %.60q..., want %.60q...", got, want)
 	unix.Shutdown(here, unix.SHUT_WR)
 	if c := await(t, r, 1)[0]; c.Tag != 7 || c.N != 0 || c.Err != 0 || c.More || c.Data != nil {
 		t.Errorf("at the end %+v, want nothing, without More", c)
@@ -106,17 +101,13 @@ func TestManySubmissions(t *testing.T) {
 		r.Send(here, []byte{byte(i)}, uint64(i))
 	}
 	for i, c := range await(t, r, n) {
-		if c.Tag != uint64(i) || c.N != 1 {
-			t.Fatalf("completion %d is %+v", i, c)
-		}
+		assert.Must(t, c.Tag == uint64(i) && c.N == 1, "completion %d is %+v", i, c)
 	}
 	got := make([]byte, n+1)
 	if k, err := unix.Read(there, got); k != n || err != nil || got[n-1] != byte(n-1) {
 		t.Errorf("read %d bytes, %v; want %d", k, err, n)
 	}
-	if r.queued != 0 {
-		t.Errorf("%d are queued, want none", r.queued)
-	}
+	assert.Equal(t, r.queued, 0, "are queued")
 }
 
 // A send accepts what fits, and then nothing; when there is room again, the watch
@@ -131,22 +122,16 @@ func TestRingFullSocket(t *testing.T) {
 		if c.Err == syscall.EAGAIN {
 			break
 		}
-		if c.Err != 0 || c.N == 0 || c.N > len(p) {
-			t.Fatalf("sent %+v", c)
-		}
+		assert.Must(t, c.Err == 0 && c.N != 0 && c.N <= len(p), "sent %+v", c)
 	}
 	r.Watch(here, unix.POLLOUT, false, 2)
-	if err := r.Enter(1, time.Millisecond, true); err != 0 {
-		t.Errorf("submitting and waiting: %v, want no error", err)
-	}
+	assert.Equal(t, r.Enter(1, time.Millisecond, true), 0, "submitting and waiting")
 	for _, most := range []time.Duration{0, time.Millisecond} {
 		err := syscall.EINTR // the runtime's own signals
 		for err == syscall.EINTR {
 			err = r.Enter(1, most, most == 0)
 		}
-		if err != syscall.ETIME {
-			t.Errorf("waiting %v for room: %v, want a timeout", most, err)
-		}
+		assert.Equal(t, err, syscall.ETIME, "waiting %v for room", most)
 	}
 	for {
 		n, _, err := unix.Recvfrom(there, p, unix.MSG_DONTWAIT)
@@ -208,9 +193,7 @@ func TestReadAndDrop(t *testing.T) {
 	for left := 1_000_000 - 10; left > 0; {
 		r.Discard(there, left, 2)
 		c := await(t, r, 1)[0]
-		if c.Tag != 2 || c.N <= 0 || c.N > left || c.Err != 0 {
-			t.Fatalf("discarded %+v of %d", c, left)
-		}
+		assert.Must(t, c.Tag == 2 && c.N > 0 && c.N <= left && c.Err == 0, "discarded %+v of %d", c, left)
 		left -= c.N
 	}
 	r.Read(there, p, 3)
@@ -227,9 +210,7 @@ func TestReadAndDrop(t *testing.T) {
 func TestWatchAndCancel(t *testing.T) {
 	r := newRing(t, 4, 16)
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer unix.Close(wake)
 	_, there := unixPair(t)
 	r.Watch(wake, unix.POLLIN, true, 1)
@@ -251,42 +232,30 @@ func TestWatchAndCancel(t *testing.T) {
 	r.CancelAll(3)
 	left := map[uint64]bool{1: true, 2: true, 3: true}
 	for _, c := range await(t, r, 3) {
-		if c.More || !left[c.Tag] || c.Tag != 3 && c.Err != syscall.ECANCELED {
-			t.Errorf("canceled %+v", c)
-		}
+		assert.True(t, !c.More && left[c.Tag] && (c.Tag == 3 || c.Err == syscall.ECANCELED), "canceled %+v", c)
 		delete(left, c.Tag)
 	}
-	if len(left) > 0 {
-		t.Errorf("%v did not end", left)
-	}
+	assert.True(t, len(left) <= 0, "%v did not end", left)
 }
 
 // tcpDescriptors returns the descriptors of both ends of a TCP connection.
 func tcpDescriptors(t testing.TB) (here, there int) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	conn, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer conn.Close()
 	other, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer other.Close()
 	fd := func(c net.Conn) (fd int) {
 		raw, err := c.(*net.TCPConn).SyscallConn()
 		if err == nil {
 			err = errors.Join(raw.Control(func(n uintptr) { fd, err = unix.FcntlInt(n, unix.F_DUPFD_CLOEXEC, 0) }), err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		t.Cleanup(func() { unix.Close(fd) })
 		return fd
 	}
@@ -301,9 +270,7 @@ func TestReset(t *testing.T) {
 	r.Enter(0, 0, true)
 	unix.SetsockoptLinger(there, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer unix.Close(null)
 	unix.Dup3(null, there, unix.O_CLOEXEC) // closes it, and leaves the number taken
 	if c := await(t, r, 1)[0]; c.Err != syscall.ECONNRESET || c.More {
@@ -352,17 +319,13 @@ func TestReceiveTimes(t *testing.T) {
 	}
 	defer r.Close()
 	here, there := tcpDescriptors(t)
-	if err := unix.SetsockoptInt(there, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, unix.SetsockoptInt(there, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1))
 	r.Recv(there, 7)
 	before := time.Now()
 	// The kernel starts to note times in the background, after the option is set:
 	// the first packets may have none.
 	for stamped := false; !stamped; {
-		if time.Since(before) > 30*time.Second {
-			t.Fatal("no packet has a time")
-		}
+		assert.Must(t, time.Since(before) <= 30*time.Second, "no packet has a time")
 		want := []byte("an answer of more than one buffer")
 		if _, err := unix.Write(here, want); err != nil {
 			t.Fatal(err)
@@ -374,9 +337,7 @@ func TestReceiveTimes(t *testing.T) {
 				t.Fatalf("%q of %q: %v", got, want, err)
 			}
 			for c, ok := r.Next(); ok; c, ok = r.Next() {
-				if c.Err != 0 || c.N != len(c.Data) || c.N == 0 || c.N > 16 {
-					t.Fatalf("completion %+v", c)
-				}
+				assert.Must(t, c.Err == 0 && c.N == len(c.Data) && c.N != 0 && c.N <= 16, "completion %+v", c)
 				got = append(got, c.Data...)
 				messages, err := unix.ParseSocketControlMessage(c.Control)
 				if err != nil || len(messages) > 1 || len(messages) == 1 && messages[0].Header.Type != unix.SCM_TIMESTAMPNS {
@@ -392,8 +353,6 @@ func TestReceiveTimes(t *testing.T) {
 				r.Release(&c)
 			}
 		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("received %q, want %q", got, want)
-		}
+		assert.True(t, bytes.Equal(got, want), "received %q, want %q", got, want)
 	}
 }

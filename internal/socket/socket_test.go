@@ -2,6 +2,7 @@ package socket
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net"
@@ -15,18 +16,12 @@ import (
 func pair(t testing.TB) (here, there *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	conn, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	other, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { conn.Close(); other.Close() })
 	return conn.(*net.TCPConn), other.(*net.TCPConn)
 }
@@ -58,24 +53,16 @@ func TestWritePieces(t *testing.T) {
 					conn = struct{ net.Conn }{here}
 				}
 				w := NewWriter(conn, clock())
-				if !direct && w.Direct() {
-					t.Fatal("a wrapped connection is taken for a plain one")
-				}
+				assert.Must(t, direct || !w.Direct(), "a wrapped connection is taken for a plain one")
 				w.Reset()
-				if n := w.Add(pieces, tt.skip); n != len(tt.want) {
-					t.Errorf("added %d bytes, want %d", n, len(tt.want))
-				}
+				assert.Equal(t, w.Add(pieces, tt.skip), len(tt.want), "added bytes")
 				if n, err := w.Write(true); n != len(tt.want) || err != nil {
 					t.Fatalf("wrote %d bytes, %v", n, err)
 				}
-				if w.Began() <= 0 {
-					t.Error("no time")
-				}
+				assert.True(t, w.Began() > 0, "no time")
 				here.Close()
 				got, err := io.ReadAll(there)
-				if string(got) != tt.want || err != nil {
-					t.Errorf("got %q, %v; want %q", got, err, tt.want)
-				}
+				assert.True(t, string(got) == tt.want && err == nil, "got %q, %v; want %q", got, err, tt.want)
 			})
 		}
 	}
@@ -89,9 +76,7 @@ func TestAddIsBounded(t *testing.T) {
 	for i := range many {
 		many[i] = []byte("x")
 	}
-	if n := w.Add(many, 0); n != mostPieces {
-		t.Errorf("added %d pieces, want %d", n, mostPieces)
-	}
+	assert.Equal(t, w.Add(many, 0), mostPieces, "added pieces")
 }
 
 // Without wait, a full socket accepts nothing and Write does not block; with it, the
@@ -108,17 +93,13 @@ func TestFullSocket(t *testing.T) {
 		w.Reset()
 		w.Add([][]byte{sent}, at)
 		n, err := w.Write(false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if n == 0 {
 			break
 		}
 		at += n
 	}
-	if at == len(sent) {
-		t.Fatal("the socket never filled")
-	}
+	assert.Must(t, at != len(sent), "the socket never filled")
 	got := make(chan []byte)
 	go func() {
 		b, _ := io.ReadAll(there)
@@ -128,9 +109,7 @@ func TestFullSocket(t *testing.T) {
 		w.Reset()
 		w.Add([][]byte{sent}, at)
 		n, err := w.Write(true)
-		if err != nil || n == 0 {
-			t.Fatalf("wrote %d, %v", n, err)
-		}
+		assert.Must(t, err == nil && n != 0, "wrote %d, %v", n, err)
 		at += n
 	}
 	here.Close()
@@ -152,9 +131,7 @@ func TestBrokenConnection(t *testing.T) {
 		w.Add([][]byte{make([]byte, 64<<10)}, 0)
 		_, err = w.Write(true)
 	}
-	if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
-		t.Errorf("got %v, want a reset", err)
-	}
+	assert.True(t, errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE), "got %v, want a reset", err)
 
 	here, _ = pair(t)
 	w = NewWriter(here, clock())
@@ -165,9 +142,7 @@ func TestBrokenConnection(t *testing.T) {
 		w.Add([][]byte{make([]byte, 64<<10)}, 0)
 		_, err = w.Write(true)
 	}
-	if !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got %v, want that it was closed", err)
-	}
+	assert.True(t, errors.Is(err, net.ErrClosed), "got %v, want that it was closed", err)
 }
 
 // A blocking write that waited for the other side is slow.
@@ -188,9 +163,7 @@ func TestSlow(t *testing.T) {
 			if n, err := w.Write(false); n != 3 || err != nil {
 				t.Fatalf("wrote %d, %v", n, err)
 			}
-			if w.Slow() != tt.want {
-				t.Errorf("after %v: slow is %v, want %v", tt.after, w.Slow(), tt.want)
-			}
+			assert.Equal(t, w.Slow(), tt.want, "after %v: slow", tt.after)
 		}
 	})
 }

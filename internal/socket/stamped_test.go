@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net"
@@ -14,9 +15,7 @@ import (
 func tcpPair(t *testing.T) (ours, theirs net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	if ours, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)
@@ -67,9 +66,7 @@ func TestStampedLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		known = s.Arrived(asked, now()) > 0
-		if now() > time.Minute {
-			t.Fatal("the kernel reports no arrival times")
-		}
+		assert.Must(t, now() <= time.Minute, "the kernel reports no arrival times")
 	}
 	asked := now()
 	if _, err := theirs.Write(make([]byte, 6)); err != nil {
@@ -91,12 +88,8 @@ func TestStampedLate(t *testing.T) {
 			t.Errorf("arrived at %v, between %v and %v by its sender, read at %v (%v later than that)", at, asked, arrived, read, late)
 		}
 	}
-	if at := s.Arrived(now(), now()); at != 0 {
-		t.Errorf("arrived at %v, before it can have", at)
-	}
-	if at := s.Arrived(0, -time.Hour); at != 0 {
-		t.Errorf("arrived at %v by a clock that was set", at)
-	}
+	assert.Equal(t, s.Arrived(now(), now()), 0, "arrived at, before it can have")
+	assert.Equal(t, s.Arrived(0, -time.Hour), 0, "arrived at by a clock that was set")
 }
 
 // TestStampedReads: a read waits, obeys the deadline, and ends with the connection,
@@ -121,21 +114,15 @@ func TestStampedReads(t *testing.T) {
 			if _, err := theirs.Write([]byte("later")); err != nil {
 				t.Fatal(err)
 			}
-			if text := <-got; text != "later" {
-				t.Errorf("got %q", text)
-			}
+			assert.Equal(t, <-got, "later")
 			if at := s.Arrived(0, time.Hour); tt.name == "wrapped" && at != 0 {
 				t.Errorf("arrived at %v, want not known", at)
 			}
-			if err := ours.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, ours.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
 			if _, err := s.Read(b); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("got %v at the deadline", err)
 			}
-			if err := ours.SetReadDeadline(time.Time{}); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, ours.SetReadDeadline(time.Time{}))
 			theirs.Close()
 			if n, err := s.Read(b); n != 0 || !errors.Is(err, io.EOF) {
 				t.Errorf("got %d bytes, %v at the end", n, err)
@@ -157,7 +144,5 @@ func TestStampedAllocatesNothing(t *testing.T) {
 		}
 		s.Arrived(0, time.Hour)
 	})
-	if n > 0 {
-		t.Errorf("%v allocations per read", n)
-	}
+	assert.True(t, n <= 0, "%v allocations per read", n)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 var recipes = Format{ID: 7, Patience: 10 * time.Second, Steps: []string{"CREATE TABLE recipes (name TEXT) STRICT"}}
@@ -16,32 +17,24 @@ func TestCreatedMeanwhile(t *testing.T) {
 	for range testkit.Cases(20, 4) {
 		path := filepath.Join(t.TempDir(), "recipes.db")
 		a, err := recipes.Connect(path, "_pragma=journal_mode(WAL)")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer a.Close()
 		if err := recipes.CheckOwner(t.Context(), a); err != nil { // the file exists now, and is empty
 			t.Fatal(err)
 		}
 		b, err := recipes.Connect(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer b.Close()
 		migrated := make(chan error, 1)
 		go func() { migrated <- recipes.Migrate(t.Context(), a) }()
 		for done := false; !done; {
 			select {
 			case err := <-migrated:
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				done = true
 			default:
 			}
-			if err := recipes.CheckOwner(t.Context(), b); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, recipes.CheckOwner(t.Context(), b))
 		}
 	}
 }

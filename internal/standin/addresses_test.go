@@ -1,9 +1,8 @@
 package standin
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestAddresses(t *testing.T) {
@@ -18,9 +17,7 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, addresses(test.line)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Same(t, addresses(test.line), test.want)
 		})
 	}
 }

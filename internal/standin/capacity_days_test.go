@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
@@ -16,9 +17,7 @@ func feed(t *testing.T, s *Queue, from, seconds, rate float64) (took float64) {
 	for i := range int(seconds * rate) {
 		arrived := at(from + float64(i)/rate)
 		done, ok := s.Arrive(arrived, 1)
-		if !ok {
-			t.Fatal("refused")
-		}
+		assert.Must(t, ok, "refused")
 		took = done.Sub(arrived).Seconds()
 	}
 	return took
@@ -26,9 +25,7 @@ func feed(t *testing.T, s *Queue, from, seconds, rate float64) (took float64) {
 
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
-	if math.Abs(got-want) > 0.01*math.Abs(want)+0.002 {
-		t.Errorf("%s is %.4f, want about %.4f", what, got, want)
-	}
+	assert.True(t, math.Abs(got-want) <= 0.01*math.Abs(want)+0.002, "%s is %.4f, want about %.4f", what, got, want)
 }
 
 // TestCollapse: after an overload the server is slower until it has caught up, so a
@@ -41,22 +38,16 @@ func TestCollapse(t *testing.T) {
 	// 1,250/s: the wait grows by 0.25 s each second of arrivals, and is 1 s after 4
 	// to 5 s. From then on only 500/s are served.
 	feed(t, s, 10, 4, 1200)
-	if s.collapsed {
-		t.Error("it collapsed before an event waited longer than 1 s")
-	}
+	assert.True(t, !s.collapsed, "it collapsed before an event waited longer than 1 s")
 	feed(t, s, 14, 2, 1200)
-	if !s.collapsed {
-		t.Fatal("it did not collapse")
-	}
+	assert.Must(t, s.collapsed, "it did not collapse")
 	before := feed(t, s, 16, 10, 900)
 	after := feed(t, s, 26, 10, 900)
 	// Of 900/s it serves 500/s, so each second of arrivals needs 1.8 s.
 	near(t, "the growth of the response at 900/s after the collapse", after-before, 8)
 	// At 400/s it catches up: then it has its capacity again.
 	last := feed(t, s, 36, 200, 400)
-	if s.collapsed {
-		t.Errorf("it has not recovered, with a last response of %.3f s", last)
-	}
+	assert.True(t, !s.collapsed, "it has not recovered, with a last response of %.3f s", last)
 	near(t, "a response after the recovery", feed(t, s, 236, 10, 900), 0.001)
 }
 
@@ -108,9 +99,7 @@ func TestNoFreeCredits(t *testing.T) {
 		s.Arrive(epoch, 50_000)
 		took := feed(t, s, 1, 300, 1100)
 		// 330,000 events at 1,000/s need 330 s, which is 30 s more than they come in.
-		if math.Abs(took-30) > 2.5 {
-			t.Errorf("%s: the last event took %.2f s, want about 30", service, took)
-		}
+		assert.True(t, math.Abs(took-30) <= 2.5, "%s: the last event took %.2f s, want about 30", service, took)
 	}
 }
 
@@ -152,9 +141,7 @@ func TestTogether(t *testing.T) {
 	done, _ := s.Arrive(epoch, 1)
 	near(t, "a service with credits, cold", done.Sub(epoch).Seconds(), 0.001)
 	s.Arrive(epoch, 100_000)
-	if !s.collapsed {
-		t.Fatal("it did not collapse")
-	}
+	assert.Must(t, s.collapsed, "it did not collapse")
 	done, _ = s.Arrive(epoch, 1)
 	next, _ := s.Arrive(epoch, 1000)
 	near(t, "1,000 services with credits, warm, after a collapse", next.Sub(done).Seconds(), 0.5)
@@ -186,14 +173,10 @@ func TestParseSettings(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := ParseSettings(test.in)
 			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("got %v, want an error with %q", err, test.err)
-				}
+				assert.ErrorHas(t, err, test.err)
 				return
 			}
-			if err != nil || got.String() != test.want {
-				t.Errorf("got %q, %v; want %q", got, err, test.want)
-			}
+			assert.True(t, err == nil && got.String() == test.want, "got %q, %v; want %q", got, err, test.want)
 			if again, err := ParseSettings(got.String()); err != nil || again != got {
 				t.Errorf("got %v, %v from %q, want the same", again, err, got)
 			}
@@ -234,9 +217,7 @@ func TestCheckCapacity(t *testing.T) {
 			if err := test.o.Check(); err != nil {
 				got = err.Error()
 			}
-			if !strings.Contains(got, test.want) || test.want == "" && got != "" {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.True(t, strings.Contains(got, test.want) && (test.want != "" || got == ""), "got %q, want %q", got, test.want)
 		})
 	}
 }
@@ -246,13 +227,9 @@ func TestBindCapacity(t *testing.T) {
 	var o CapacityOptions
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	o.Bind(fs)
-	if err := fs.Parse([]string{"--server", "rate=5/s,service=constant", "--collapse", "--credits", "1m@6/s", "--warm=3s"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, fs.Parse([]string{"--server", "rate=5/s,service=constant", "--collapse", "--credits", "1m@6/s", "--warm=3s"}))
 	want := CapacityOptions{CapacitySettings{5, Service{Kind: Constant}, 1, 100_000, 0}, time.Second, Credits{time.Minute, 6}, 3 * time.Second}
-	if o != want {
-		t.Errorf("got %+v, want %+v", o, want)
-	}
+	assert.Equal(t, o, want)
 	if err := fs.Parse([]string{"--collapse=2s"}); err != nil || o.Collapse != 2*time.Second {
 		t.Errorf("got %v, %v from --collapse=2s", o.Collapse, err)
 	}

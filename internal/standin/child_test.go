@@ -22,6 +22,7 @@ import (
 	"carronade/internal/standin/apm"
 	"carronade/internal/standin/kafka"
 	"carronade/internal/standin/riemann"
+	"carronade/internal/testkit/assert"
 )
 
 // parentEnv makes the test's binary a parent that spawns a stand-in, prints its
@@ -44,36 +45,24 @@ func TestMain(m *testing.M) {
 
 func TestSpawn(t *testing.T) {
 	child, err := standin.Spawn(t.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if child.Pid() == os.Getpid() {
-		t.Error("the child is this process")
-	}
+	assert.OK(t, err)
+	assert.True(t, child.Pid() != os.Getpid(), "the child is this process")
 	cl, err := kgo.NewClient(kgo.SeedBrokers(child.Addr()), kgo.DefaultProduceTopic("t"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for i := range 100 {
 		cl.Produce(ctx, &kgo.Record{Value: fmt.Appendf(nil, "value %d", i)}, nil)
 	}
-	if err := cl.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if got := child.Usage(); got != 0 {
-		t.Errorf("got %v of CPU before the end, want 0", got)
-	}
+	assert.OK(t, cl.Flush(ctx))
+	assert.Equal(t, child.Usage(), 0, "of CPU before the end")
 	for range 2 { // twice is not an error
 		if err := child.Stop(); err != nil {
 			t.Fatalf("%v; it said: %s", err, child.Output())
 		}
 	}
-	if runtime.GOOS != "windows" && child.Usage() <= 0 {
-		t.Error("the child used no CPU")
-	}
+	assert.True(t, runtime.GOOS == "windows" || child.Usage() > 0, "the child used no CPU")
 	if want := "took 100 events"; !strings.Contains(child.Output(), want) {
 		t.Errorf("got output %q, want it to contain %q", child.Output(), want)
 	}
@@ -82,23 +71,15 @@ func TestSpawn(t *testing.T) {
 func TestSpawnAPM(t *testing.T) {
 	t.Setenv("CANARY", "sesame")
 	child, err := standin.Spawn(t.Context(), "", "apm", "--listen", "127.0.0.1:0", "--secret-token", "env:CANARY", "--max-event", "100KiB", "--error", "event@100%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+child.Addr()+"/intake/v2/events", strings.NewReader(
 		`{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}`+"\n"+`{"metricset":{"samples":{"a":{"value":1}},"timestamp":1}}`+"\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r.Header.Set("Authorization", "Bearer sesame")
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	resp.Body.Close()
-	if resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("got %d, want 400 by the rule", resp.StatusCode)
-	}
+	assert.Equal(t, resp.StatusCode, http.StatusBadRequest)
 	if err := child.Stop(); err != nil {
 		t.Fatalf("%v; it said: %s", err, child.Output())
 	}
@@ -110,14 +91,10 @@ func TestSpawnAPM(t *testing.T) {
 // TestSpawnAddresses spawns a stand-in that listens on several addresses.
 func TestSpawnAddresses(t *testing.T) {
 	child, err := standin.Spawn(t.Context(), "", "riemann", "--listen", "127.0.0.1:0", "--udp", "127.0.0.1:0", "--ws", "127.0.0.1:0", "--discard")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, addr := range []string{child.Addr(), child.AddrOf("ws")} {
 		nc, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer nc.Close()
 	}
 	if child.AddrOf("udp") == "" || child.AddrOf("tls") != "" {
@@ -133,9 +110,7 @@ func TestSpawnAddresses(t *testing.T) {
 
 func TestSpawnFails(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer taken.Close()
 	tests := []struct {
 		name string
@@ -155,9 +130,7 @@ func TestSpawnFails(t *testing.T) {
 			if err == nil {
 				t.Fatalf("it listens on %s, want an error", child.Addr())
 			}
-			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want it to contain %q", err, test.want)
-			}
+			assert.True(t, strings.Contains(err.Error(), test.want), "got %v, want it to contain %q", err, test.want)
 		})
 	}
 }
@@ -165,9 +138,7 @@ func TestSpawnFails(t *testing.T) {
 func TestSpawnEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	child, err := standin.Spawn(ctx, "", "kafka", "--listen", "127.0.0.1:0", "--in-memory")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	cancel()
 	<-child.Ended()
 	if err := child.Stop(); err != nil {
@@ -177,16 +148,10 @@ func TestSpawnEndsWithContext(t *testing.T) {
 
 func TestChildKilled(t *testing.T) {
 	child, err := standin.Spawn(t.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	process, err := os.FindProcess(child.Pid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, process.Kill())
 	<-child.Ended()
 	if err := child.Stop(); err == nil {
 		t.Error("got no error from stopping a child that had ended, want one")
@@ -199,28 +164,16 @@ func TestParentKilled(t *testing.T) {
 	parent.Env = append(os.Environ(), parentEnv+"=1")
 	parent.Stderr = os.Stderr
 	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, parent.Start())
 	defer func() { _ = parent.Wait() }()
 	addr, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	nc, err := net.Dial("tcp", strings.TrimSpace(addr))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer nc.Close()
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, parent.Process.Kill())
+	assert.OK(t, nc.SetReadDeadline(time.Now().Add(20*time.Second)))
 	if _, err := nc.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("got %v, want the stand-in's end to close the connection", err)
 	}
@@ -235,32 +188,20 @@ func TestStandalone(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "standin", "kafka", "--listen", "127.0.0.1:0")
 	cmd.Env = append(os.Environ(), "CARRONADE_STANDIN_CHILD=1")
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer stdin.Close()
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	lines := bufio.NewReader(out)
 	first, err := lines.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if !strings.HasPrefix(first, "listening on 127.0.0.1:") || strings.HasSuffix(first, ":0\n") {
 		t.Errorf("got %q, want the address", first)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	rest, err := io.ReadAll(lines)
-	if err != nil || len(rest) > 0 {
-		t.Errorf("got %q, %v after the address, want nothing", rest, err)
-	}
+	assert.True(t, err == nil && len(rest) <= 0, "got %q, %v after the address, want nothing", rest, err)
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v, want no error", err)
 	}

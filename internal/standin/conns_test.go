@@ -2,6 +2,7 @@ package standin
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net"
@@ -37,9 +38,7 @@ func TestAcceptRetries(t *testing.T) {
 		defer here.Close()
 		var got []net.Conn
 		Accept(&scarceListener{nc: there}, func(nc net.Conn) { got = append(got, nc) })
-		if len(got) != 1 || got[0] != there {
-			t.Errorf("served %v, want one connection", got)
-		}
+		assert.True(t, len(got) == 1 && got[0] == there, "served %v, want one connection", got)
 	})
 }
 
@@ -68,9 +67,7 @@ func TestConns(t *testing.T) {
 		t.Errorf("%d are open, and %d were counted; want 2 and 2", len(conns.Open), len(counted))
 	}
 	conns.Close()
-	if !closed(clients[2]) || !closed(clients[3]) {
-		t.Error("Close leaves connections open")
-	}
+	assert.True(t, closed(clients[2]) && closed(clients[3]), "Close leaves connections open")
 	ends[2](errors.New("a frame that was cut off"))
 	ends[3](net.ErrClosed)
 	conns.Serving.Wait()
@@ -79,7 +76,5 @@ func TestConns(t *testing.T) {
 	}
 	late, there := net.Pipe()
 	defer late.Close()
-	if conns.Enter(there, 4) != nil || !closed(late) {
-		t.Error("a connection is served after Close")
-	}
+	assert.True(t, conns.Enter(there, 4) == nil && closed(late), "a connection is served after Close")
 }

@@ -1,13 +1,12 @@
 package standin
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"io"
 	"net"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 type wrapper struct{ net.Conn }
@@ -39,14 +38,10 @@ func TestDepartures(t *testing.T) {
 				got = append(got, time.Since(begin)-delay)
 			}
 			want := []time.Duration{0, 20 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("arrivals (-want +got):\n%s", diff)
-			}
+			assert.Same(t, got, want, "arrivals")
 			d.NotBefore(begin.Add(time.Second))
 			d.Wait(t.Context())
-			if got := time.Since(begin); got != time.Second+delay {
-				t.Errorf("waited until %v, want 1s and the delay", got)
-			}
+			assert.Equal(t, time.Since(begin), time.Second+delay, "waited until")
 			// The end of the connection does not overtake what is written now.
 			go func() {
 				if _, err := there.Write([]byte("y")); err != nil {
@@ -88,9 +83,7 @@ func TestWaitForNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		DeparturesOf(there).Wait(ctx)
-		if !SleepUntil(ctx.Done(), time.Time{}) || time.Since(begin) != 0 {
-			t.Errorf("waited %v, want no time", time.Since(begin))
-		}
+		assert.True(t, SleepUntil(ctx.Done(), time.Time{}) && time.Since(begin) == 0, "waited %v, want no time", time.Since(begin))
 	})
 }
 
@@ -101,14 +94,10 @@ func TestNoDepartures(t *testing.T) {
 	defer here.Close()
 	defer there.Close()
 	d := DeparturesOf(wrapper{here})
-	if d != nil {
-		t.Fatal("a plain connection has departures")
-	}
+	assert.Must(t, d == nil, "a plain connection has departures")
 	d.NotBefore(time.Now().Add(time.Hour))
 	d.Wait(t.Context())
 	listenWithFaults(t, 0, Stall{Every: time.Hour, Length: time.Second}, func(t *testing.T, _, there net.Conn) {
-		if DeparturesOf(there) != nil {
-			t.Error("a connection that only stalls has departures")
-		}
+		assert.True(t, DeparturesOf(there) == nil, "a connection that only stalls has departures")
 	})
 }

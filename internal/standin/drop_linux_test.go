@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"carronade/internal/testkit/assert"
 	"net"
 	"testing"
 	"time"
@@ -14,24 +15,18 @@ func TestTryDropWithOtherConnections(t *testing.T) {
 		t.Skip("this kernel drops nothing")
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	for range 3 {
 		other, err := net.Dial("tcp", ln.Addr().String()) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer other.Close()
 	}
 	result := make(chan bool, 1)
 	go func() { result <- tryDrop(ln) }()
 	select {
 	case supported := <-result:
-		if !supported {
-			t.Error("the trial reports that bytes are not dropped")
-		}
+		assert.True(t, supported, "the trial reports that bytes are not dropped")
 	case <-time.After(30 * time.Second):
 		t.Error("it waits for another client")
 	}

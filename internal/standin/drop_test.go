@@ -2,6 +2,7 @@ package standin
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net"
@@ -12,9 +13,7 @@ import (
 func dropPair(t *testing.T) (in, out net.Conn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	if out, err = net.Dial("tcp", ln.Addr().String()); err != nil { //nolint:noctx // a test
 		t.Fatal(err)
@@ -40,9 +39,7 @@ func TestDrop(t *testing.T) {
 		}
 	}()
 	for i := range rounds {
-		if err := d.Drop(size); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, d.Drop(size))
 		var b [1]byte
 		if _, err := io.ReadFull(in, b[:]); err != nil || b[0] != byte(i) {
 			t.Fatalf("after round %d: got %d, %v", i, b[0], err)
@@ -66,7 +63,5 @@ func TestNewDropperWhereItCannot(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()
-	if NewDropper(a) != nil {
-		t.Error("a pipe's bytes are dropped in the kernel")
-	}
+	assert.True(t, NewDropper(a) == nil, "a pipe's bytes are dropped in the kernel")
 }

@@ -1,11 +1,11 @@
 package standin
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"math"
 	"net"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,9 +34,7 @@ func TestStallLeft(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.stall.Left(test.since); got != test.want {
-				t.Errorf("got %v, want %v", got, test.want)
-			}
+			assert.Equal(t, test.stall.Left(test.since), test.want)
 		})
 	}
 }
@@ -53,9 +51,7 @@ func withDepartures(t *testing.T, delay time.Duration, stall Stall, timed bool, 
 	synctest.Test(t, func(t *testing.T) {
 		here, inner := net.Pipe()
 		there, err := WithFaults(oneListener{inner}, delay, stall, timed, time.Now()).Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer here.Close()
 		defer there.Close()
 		f(t, here, there)
@@ -90,9 +86,7 @@ func TestFaultDelay(t *testing.T) {
 		}
 		// Each is delayed independently: they do not queue behind each other.
 		want := []time.Duration{5 * time.Millisecond, 7 * time.Millisecond, 9 * time.Millisecond}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("arrivals (-want +got):\n%s", diff)
-		}
+		assert.Same(t, got, want, "arrivals")
 	})
 }
 
@@ -157,9 +151,7 @@ func TestStall(t *testing.T) {
 				if _, err := io.ReadFull(here, b[:]); err != nil {
 					t.Fatal(err)
 				}
-				if got := time.Since(begin); got != test.want {
-					t.Errorf("answered at %v, want %v", got, test.want)
-				}
+				assert.Equal(t, time.Since(begin), test.want, "answered at")
 			})
 		})
 	}
@@ -184,14 +176,10 @@ func TestParseStall(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := ParseStall(test.in)
 			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("got error %v, want one with %q", err, test.err)
-				}
+				assert.ErrorHas(t, err, test.err, "got error")
 				return
 			}
-			if err != nil || got != test.want {
-				t.Errorf("got %v, %v; want %v", got, err, test.want)
-			}
+			assert.True(t, err == nil && got == test.want, "got %v, %v; want %v", got, err, test.want)
 		})
 	}
 }
@@ -208,12 +196,8 @@ func TestDice(t *testing.T) {
 		return sides
 	}
 	sides := draw(1)
-	if diff := cmp.Diff(sides, draw(1)); diff != "" {
-		t.Errorf("the same seed draws different sides (-first +second):\n%s", diff)
-	}
-	if cmp.Equal(sides, draw(2)) {
-		t.Error("another seed draws the same sides")
-	}
+	assert.Same(t, draw(1), sides, "the same seed draws different sides (-first +second)")
+	assert.True(t, !cmp.Equal(sides, draw(2)), "another seed draws the same sides")
 	for i, share := range shares {
 		got := 0.0
 		for _, side := range sides {
@@ -226,9 +210,7 @@ func TestDice(t *testing.T) {
 			t.Errorf("side %d: got %v of %d draws, want about %v", i, got, n, want)
 		}
 	}
-	if got := NewDice(1).Draw(); got != -1 {
-		t.Errorf("dice without sides: got %d, want -1", got)
-	}
+	assert.Equal(t, NewDice(1).Draw(), -1, "dice without sides")
 }
 
 func TestBindFaults(t *testing.T) {
@@ -237,9 +219,7 @@ func TestBindFaults(t *testing.T) {
 	var stall Stall
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	BindFaults(fs, &delay, &stall)
-	if err := fs.Parse([]string{"--delay", "5ms", "--stall", "10s/1s"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, fs.Parse([]string{"--delay", "5ms", "--stall", "10s/1s"}))
 	if want := (Stall{10 * time.Second, time.Second}); delay != 5*time.Millisecond || stall != want {
 		t.Errorf("got %v and %v, want 5ms and %v", delay, stall, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 var epoch = time.Unix(1_000_000_000, 0)
@@ -16,9 +17,7 @@ var epoch = time.Unix(1_000_000_000, 0)
 func settings(t testing.TB, s string) CapacitySettings {
 	t.Helper()
 	v, err := ParseSettings(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return v
 }
 
@@ -116,9 +115,7 @@ func responses(t *testing.T, queue string, rho float64, seed uint64) (next func(
 		due += gap / (1000 * rho)
 		arrived := at(due)
 		done, ok := s.Arrive(arrived, 1)
-		if !ok {
-			t.Fatal("refused")
-		}
+		assert.Must(t, ok, "refused")
 		return done.Sub(arrived).Seconds() * 1000
 	}
 }
@@ -145,18 +142,14 @@ func TestMeanService(t *testing.T) {
 				s := NewQueue(CapacityOptions{Server: settings(t, fmt.Sprintf("rate=3M/s,service=%s,servers=%d,queue=1m", service, servers))})
 				const n = 1_000_000
 				done, ok := s.Arrive(epoch, n)
-				if !ok {
-					t.Fatal("refused")
-				}
+				assert.Must(t, ok, "refused")
 				// A saturated server serves at its rate.
 				got := float64(n) / done.Sub(epoch).Seconds()
 				tolerance := 0.0001
 				if service != "constant" {
 					tolerance = 0.02
 				}
-				if math.Abs(got/3e6-1) > tolerance {
-					t.Errorf("serves %.0f/s, want 3,000,000", got)
-				}
+				assert.True(t, math.Abs(got/3e6-1) <= tolerance, "serves %.0f/s, want 3,000,000", got)
 			})
 		}
 	}
@@ -233,9 +226,7 @@ func TestConstant(t *testing.T) {
 		last := epoch
 		for range 50_000 {
 			done, _ := s.Arrive(epoch, 1)
-			if done.Before(last) {
-				t.Fatal("a sum of service times overflowed")
-			}
+			assert.Must(t, !done.Before(last), "a sum of service times overflowed")
 			last = done
 		}
 	})

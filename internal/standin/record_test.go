@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestRecord: every request has a line, and their times are in order. The times
@@ -24,28 +25,18 @@ func TestRecord(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "record.csv")
 			r, err := OpenRecord(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			before := r.now()
 			raw, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			ln := r.WrapOuter(WithFaults(r.WrapInner(raw), tt.delay, Stall{}, false, time.Now()))
 			client, err := net.Dial("tcp", raw.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer client.Close()
 			server, err := ln.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			c := RecordedConnOf(server)
-			if c == nil {
-				t.Fatal("the connection is not recorded")
-			}
+			assert.Must(t, c != nil, "the connection is not recorded")
 			pass := func(from, to net.Conn, n int) {
 				t.Helper()
 				if _, err := from.Write(make([]byte, n)); err != nil {
@@ -76,16 +67,12 @@ func TestRecord(t *testing.T) {
 			}
 			c.Received(message) // and no answer
 			for _, end := range []func() error{server.Close, raw.Close, r.Close} {
-				if err := end(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, end())
 			}
 			after := r.now() // a write may end after its peer has read the answer
 
 			rows := testkit.CSV(t, path)
-			if len(rows) != 6 || cmp.Diff(RecordColumns, joined(rows[0])) != "" {
-				t.Fatalf("%q, want a head and 5 rows", rows)
-			}
+			assert.Must(t, len(rows) == 6 && cmp.Diff(RecordColumns, joined(rows[0])) == "", "%q, want a head and 5 rows", rows)
 			// The line of the request without an answer is written at once, before
 			// those whose answers are still delayed.
 			want := map[string]string{
@@ -98,9 +85,7 @@ func TestRecord(t *testing.T) {
 				}
 				arrived, began, ended := number(t, row[7]), number(t, row[8]), number(t, row[9])
 				if seq == "1" || seq == "4" {
-					if began != NoRecord || ended != NoRecord {
-						t.Errorf("row %s is answered: %q", seq, row)
-					}
+					assert.True(t, began == NoRecord && ended == NoRecord, "row %s is answered: %q", seq, row)
 					continue
 				}
 				if arrived < before || began < arrived+int64(tt.delay) || ended < began || ended > after {
@@ -128,9 +113,7 @@ func number(t *testing.T, s string) int64 {
 		return NoRecord
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return n
 }
 
@@ -138,17 +121,11 @@ func number(t *testing.T, s string) int64 {
 func TestNone(t *testing.T) {
 	t.Parallel()
 	r, err := OpenRecord("")
-	if err != nil || r != nil {
-		t.Fatalf("got %v and %v", r, err)
-	}
+	assert.Must(t, err == nil && r == nil, "got %v and %v", r, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
-	if r.WrapInner(ln) != ln || r.WrapOuter(ln) != ln {
-		t.Error("the listener is wrapped")
-	}
+	assert.True(t, r.WrapInner(ln) == ln && r.WrapOuter(ln) == ln, "the listener is wrapped")
 	var c *RecordedConn
 	c.Received(RecordedRequest{})
 	c.Answered()
@@ -195,9 +172,7 @@ func TestCloseDuringWrite(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "record.csv")
 	r, err := OpenRecord(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	slow := &slowConn{written: make(chan struct{}), closed: make(chan struct{})}
 	c := &RecordedConn{Conn: slow, r: r, name: "client"}
 	r.conns[c] = struct{}{}
@@ -205,14 +180,8 @@ func TestCloseDuringWrite(t *testing.T) {
 	c.Received(RecordedRequest{Kind: "message", Partition: NoRecord, Offset: NoRecord, Events: 1})
 	go server.Write([]byte("answer"))
 	<-slow.written
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, server.Close())
+	assert.OK(t, r.Close())
 	rows := testkit.CSV(t, path)
-	if len(rows) != 2 || rows[1][8] == "" || rows[1][9] == "" {
-		t.Errorf("%q, want one row with its answer", rows)
-	}
+	assert.True(t, len(rows) == 2 && rows[1][8] != "" && rows[1][9] != "", "%q, want one row with its answer", rows)
 }

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"carronade/internal/testkit/assert"
 	"io"
 	"net"
 	"testing"
@@ -23,9 +24,7 @@ func TestSkimUrgentData(t *testing.T) {
 				send := func(c *net.TCPConn) {
 					write(t, c, test.before)
 					raw, err := c.SyscallConn()
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, err)
 					var sent error
 					err = raw.Write(func(fd uintptr) bool {
 						_, sent = unix.SendmsgN(int(fd), []byte{'!'}, nil, nil, unix.MSG_OOB)
@@ -40,9 +39,7 @@ func TestSkimUrgentData(t *testing.T) {
 				wantAnswers(t, c, test.answers)
 				send(c)
 				wantAnswers(t, c, test.answers)
-				if err := c.CloseWrite(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, c.CloseWrite())
 				if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
 					t.Errorf("got %q, %v; want the end", rest, err)
 				}

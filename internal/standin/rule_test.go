@@ -1,12 +1,11 @@
 package standin
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestParseRule(t *testing.T) {
@@ -36,21 +35,13 @@ func TestParseRule(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := ParseRule(test.in, "LATE@SHARE", byName)
 			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("got error %v, want one with %q", err, test.err)
-				}
+				assert.ErrorHas(t, err, test.err, "got error")
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, got, test.want)
 			again, err := ParseRule(got.String(), "LATE@SHARE", byName)
-			if err != nil || again != got {
-				t.Errorf("got %v, %v from %q, want the same rule", again, err, got)
-			}
+			assert.True(t, err == nil && again == got, "got %v, %v from %q, want the same rule", again, err, got)
 		})
 	}
 }
@@ -78,9 +69,7 @@ func TestCheckRules(t *testing.T) {
 			if err := CheckRules(test.delay, test.lists...); err != nil {
 				got = err.Error()
 			}
-			if !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.True(t, strings.HasPrefix(got, test.want) && (test.want != "" || got == ""), "got %q, want %q", got, test.want)
 		})
 	}
 }
@@ -93,7 +82,5 @@ func TestDiceOf(t *testing.T) {
 			t.Fatalf("got side %d, want 1", got)
 		}
 	}
-	if got := NewRuleDice[int](1, nil).Draw(); got != -1 {
-		t.Errorf("got side %d without rules, want -1", got)
-	}
+	assert.Equal(t, NewRuleDice[int](1, nil).Draw(), -1, "got side without rules")
 }

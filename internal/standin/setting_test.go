@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"os"
@@ -30,14 +31,10 @@ func TestFlags(t *testing.T) {
 		t.Helper()
 		got := ""
 		fs.VisitAll(func(f *pflag.Flag) { got += fmt.Sprintf("%s %s %q, ", f.Name, f.Value.Type(), f.Value) })
-		if got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
+		assert.Equal(t, got, want)
 	}
 	shows(`many number "", one number "", pause duration "", size size "", `)
-	if err := fs.Parse([]string{"--size", "2KiB", "--pause", "5ms", "--one", "7", "--many", "1", "--many", "2"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, fs.Parse([]string{"--size", "2KiB", "--pause", "5ms", "--one", "7", "--many", "1", "--many", "2"}))
 	if size != 2048 || pause != 5*time.Millisecond || one != 7 || len(many) != 2 {
 		t.Errorf("got %d, %v, %d and %v", size, pause, one, many)
 	}
@@ -47,9 +44,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s is accepted, want an error", bad)
 		}
 	}
-	if one != 7 || len(many) != 2 || size != 2048 {
-		t.Error("a refused flag has changed a value")
-	}
+	assert.True(t, one == 7 && len(many) == 2 && size == 2048, "a refused flag has changed a value")
 }
 
 func TestTLS(t *testing.T) {

@@ -2,6 +2,7 @@ package standin
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -134,9 +135,7 @@ func skimBothWays(t *testing.T, test func(t *testing.T, s *lettersServer)) {
 	for _, way := range []string{"ring servers", "goroutines"} {
 		t.Run(way, func(t *testing.T) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			t.Cleanup(func() { ln.Close() })
 			s := &lettersServer{t: t, ln: ln}
 			if way == "ring servers" {
@@ -226,9 +225,7 @@ func TestSkimEnds(t *testing.T) {
 				c, _, ended := s.connect()
 				write(t, c, test.send)
 				if test.half {
-					if err := c.CloseWrite(); err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, c.CloseWrite())
 				}
 				if got, err := io.ReadAll(c); err != nil || string(got) != test.answers {
 					t.Errorf("got %d bytes, %.40q, %v; want %d, and the end", len(got), got, err, len(test.answers))
@@ -315,23 +312,17 @@ func TestRingServersClose(t *testing.T) {
 		for i, ended := range open {
 			select {
 			case err := <-ended:
-				if err == nil {
-					t.Errorf("connection %d ended without an error", i)
-				}
+				assert.True(t, err != nil, "connection %d ended without an error", i)
 			default:
 				t.Errorf("connection %d has not ended", i)
 			}
 		}
 		both.Wait()
 		c, err := net.Dial("tcp", s.ln.Addr().String()) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer c.Close()
 		late, err := s.ln.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if s.rings.adopt(late, new(letters), func(error) { t.Error("ended was called") }) {
 			t.Error("a connection was adopted after Close")
 		}
@@ -349,9 +340,7 @@ func TestRingServersLeave(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
 	defer there.Close()
-	if rings.adopt(there, new(letters), func(error) { t.Error("ended was called") }) {
-		t.Fatal("a pipe was adopted")
-	}
+	assert.Must(t, !rings.adopt(there, new(letters), func(error) { t.Error("ended was called") }), "a pipe was adopted")
 	go io.WriteString(here, "a")
 	if _, err := io.ReadFull(there, make([]byte, 1)); err != nil {
 		t.Error(err)

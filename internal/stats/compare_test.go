@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -113,9 +114,7 @@ func TestFamilyIsJudgedTogether(t *testing.T) {
 		Base: []float64{100, 101, 102, 103, 104, 105}, Candidate: []float64{104.5, 106, 107, 108, 109, 102.5}, Better: More,
 	}
 	alone := Family([]Row{odd}, Options{})[0]
-	if alone.P > 0.05 || alone.Verdict != Better {
-		t.Fatalf("alone: %v, p %v", alone.Verdict, alone.P)
-	}
+	assert.Must(t, alone.P <= 0.05 && alone.Verdict == Better, "alone: %v, p %v", alone.Verdict, alone.P)
 	rows := []Row{odd}
 	for range 3 {
 		rows = append(rows, Row{Base: around(6, 100, 0.02), Candidate: around(6, 100.3, 0.02), Better: More})
@@ -167,17 +166,13 @@ func TestMedian(t *testing.T) {
 			if e.N != len(tt.sample) || e.Median != tt.median || e.Lo != tt.lo || e.Hi != tt.hi {
 				t.Errorf("got %+v, want %v [%v, %v]", e, tt.median, tt.lo, tt.hi)
 			}
-			if e.Bounded() && e.Confidence < 0.95 {
-				t.Errorf("confidence %v", e.Confidence)
-			}
+			assert.True(t, !e.Bounded() || e.Confidence >= 0.95, "confidence %v", e.Confidence)
 		})
 	}
 	if e := Median(nil, 0.95); e.N != 0 || !math.IsNaN(e.Median) || e.Bounded() {
 		t.Errorf("empty sample: %+v", e)
 	}
-	if got := (&Estimate{N: 2, Median: 10, Min: 9, Max: 11, Lo: -inf, Hi: inf}).Spread(); got != 0.1 {
-		t.Errorf("spread of two: got %v, want 0.1", got)
-	}
+	assert.Equal(t, (&Estimate{N: 2, Median: 10, Min: 9, Max: 11, Lo: -inf, Hi: inf}).Spread(), 0.1, "spread of two")
 }
 
 // A sample belongs to the caller: no function sorts it.
@@ -186,9 +181,7 @@ func TestSamplesAreNotModified(t *testing.T) {
 	Compare(a, b, More, Options{})
 	Median(a, 0.95)
 	Steps(a, StepDefaults)
-	if !slices.Equal(a, []float64{3, 1, 2, 6, 5, 4}) || !slices.Equal(b, []float64{9, 8, 7, 12, 11, 10}) {
-		t.Errorf("got %v and %v", a, b)
-	}
+	assert.True(t, slices.Equal(a, []float64{3, 1, 2, 6, 5, 4}) && slices.Equal(b, []float64{9, 8, 7, 12, 11, 10}), "got %v and %v", a, b)
 }
 
 func TestBest(t *testing.T) {
@@ -255,9 +248,7 @@ func TestPredictionIsOfTheMediansThatAreShown(t *testing.T) {
 func TestTies(t *testing.T) {
 	base := []float64{5, 5, 5, 5, 5, 5}
 	c := Compare(base, []float64{5, 6, 6, 6, 6, 6}, Less, Options{})
-	if c.Verdict != Worse || c.Difference.Lo != 0 || c.Difference.Center <= 0 {
-		t.Errorf("got %v, p %v, %+v", c.Verdict, c.P, c.Difference)
-	}
+	assert.True(t, c.Verdict == Worse && c.Difference.Lo == 0 && c.Difference.Center > 0, "got %v, p %v, %+v", c.Verdict, c.P, c.Difference)
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for range 4000 {
 		n, values := 6+rnd.IntN(2), 3+rnd.IntN(8)
@@ -276,12 +267,8 @@ func TestTies(t *testing.T) {
 
 // The test and the interval are exact for samples of the same sizes.
 func TestExactLimitIsTheTests(t *testing.T) {
-	if exactLimit != moremath.MannWhitneyExactLimit {
-		t.Errorf("got %d, and the test's is %d", exactLimit, moremath.MannWhitneyExactLimit)
-	}
+	assert.Equal(t, moremath.MannWhitneyExactLimit, exactLimit, "and the test's")
 	for _, tt := range []struct{ n, want int }{{5, 3}, {6, 6}, {21, 143}, {30, 318}, {50, 966}} {
-		if got := rejected(tt.n, tt.n, 0.05); got != tt.want {
-			t.Errorf("%d values: got %d, want %d", tt.n, got, tt.want)
-		}
+		assert.Equal(t, rejected(tt.n, tt.n, 0.05), tt.want, "%d values", tt.n)
 	}
 }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"math"
 	"slices"
@@ -59,13 +60,9 @@ func TestKnownEffects(t *testing.T) {
 		return v
 	})
 	f, err := d.Analyze(values, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	JudgeEffects(f)
-	if f.Noise > 1e-9 || f.Degrees != 11 {
-		t.Errorf("noise %g with %d degrees, want none with 11", f.Noise, f.Degrees)
-	}
+	assert.True(t, f.Noise <= 1e-9 && f.Degrees == 11, "noise %g with %d degrees, want none with 11", f.Noise, f.Degrees)
 	for name, want := range map[string]float64{"A": 0.69*1.1 - 1, "B": 0.2, "B:2": 2, "C": 0.1, "A*C": 0.21, "A*B": 0, "B:2*C": 0} {
 		e := effectNamed(t, d, f, name)
 		if math.Abs(e.Share-want) > 1e-9 || (e.Verdict == EffectFound) != (want != 0) {
@@ -85,14 +82,10 @@ func TestKnownEffects(t *testing.T) {
 // nowhere else.
 func TestAliases(t *testing.T) {
 	d, err := Screen(ResolutionIV, letters(6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	values := made(d, 2, func(c []int, _ int) float64 { return 1 + 0.5*float64(c[0]*c[3]) })
 	f, err := d.Analyze(values, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	groups, strong := 0, ""
 	for _, e := range f.Effects {
 		if e.Term.Main() {
@@ -117,12 +110,8 @@ func TestDriftWithMissingValues(t *testing.T) {
 	})
 	values[0][3], values[1][0], values[3][0] = math.NaN(), math.NaN(), math.NaN()
 	f, err := d.Analyze(values, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.Noise > 1e-9 || f.Degrees != 13-4-3 {
-		t.Errorf("noise %g with %d degrees, want none with 6", f.Noise, f.Degrees)
-	}
+	assert.OK(t, err)
+	assert.True(t, f.Noise <= 1e-9 && f.Degrees == 13-4-3, "noise %g with %d degrees, want none with 6", f.Noise, f.Degrees)
 	for name, want := range map[string]float64{"A": 1, "B": 0, "A*B": 0} {
 		if e := effectNamed(t, d, f, name); math.Abs(e.Share-want) > 1e-9 {
 			t.Errorf("%s: %g, want %g", name, e.Share, want)
@@ -144,9 +133,7 @@ func TestLeastNoise(t *testing.T) {
 	d, _ := Grid(letters(2))
 	values := made(d, 3, func(c []int, _ int) float64 { return 100 * (1 + 0.02*float64(c[0])) })
 	f, err := d.Analyze(values, 0.03)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	JudgeEffects(f)
 	// 2 x 0.03/sqrt(12) x t(0.975, 6)
 	if e := effectNamed(t, d, f, "A"); f.Noise != 0.03 || e.Verdict != NoEffect || math.Abs(math.Log(e.Hi+1)-math.Log(1.02)-2*0.03/math.Sqrt(12)*2.4469) > 1e-4 {
@@ -163,9 +150,7 @@ func TestIncomplete(t *testing.T) {
 		return values
 	}
 	f, err := d.Analyze(with(1, 2, math.NaN()), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if e := effectNamed(t, d, f, "A"); math.Abs(e.Share-1) > 0.02 || f.Degrees != 5 {
 		t.Errorf("A %g with %d degrees, want about 1 with 5", e.Share, f.Degrees)
 	}

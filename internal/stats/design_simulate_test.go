@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // simulations is how many experiments are simulated: a few by default, or as many as the
@@ -19,9 +20,7 @@ func simulations(t *testing.T) int {
 		return 20
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("CARRONADE_TEST_SCREENS=%s is not a number of simulations", text)
-	}
+	assert.Must(t, err == nil && n >= 1, "CARRONADE_TEST_SCREENS=%s is not a number of simulations", text)
 	return n
 }
 
@@ -53,9 +52,7 @@ func simulated(t *testing.T, d *Design, seed uint64, effects int) (found, wrong 
 		}
 	}
 	fit, err := d.Analyze(values, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	JudgeEffects(fit)
 	for _, e := range fit.Effects {
 		isReal := e.Term.Main() && e.Term.Of[0][0].Factor < effects
@@ -76,13 +73,9 @@ func simulated(t *testing.T, d *Design, seed uint64, effects int) (found, wrong 
 func TestFindsKnownEffects(t *testing.T) {
 	n := simulations(t)
 	screen, err := Screen(ResolutionIV, letters(8))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	grid, err := Grid(letters(5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, c := range []struct {
 		name string
 		d    *Design
@@ -104,9 +97,7 @@ func TestFindsKnownEffects(t *testing.T) {
 			}
 		}
 		t.Logf("%s: found in %d of %d, a false one in %d", c.name, found, n, wrong)
-		if c.real > 0 && float64(found) < 0.8*float64(n) {
-			t.Errorf("%s: found in %d of %d, want 80 %%", c.name, found, n)
-		}
+		assert.True(t, c.real <= 0 || float64(found) >= 0.8*float64(n), "%s: found in %d of %d, want 80 %%", c.name, found, n)
 		if float64(wrong) > max(1, 0.05*float64(n)) { // one of twenty is 5 %, too
 			t.Errorf("%s: a false effect in %d of %d, want at most 5 %%", c.name, wrong, n)
 		}
@@ -137,9 +128,7 @@ func TestBestCell(t *testing.T) {
 				}
 				return math.Exp(log)
 			}), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			best, rivals := f.Best(More)
 			if best != truly && !slices.Contains(rivals, truly) {
 				missed++
@@ -168,9 +157,7 @@ func TestIntervalsInclude(t *testing.T) {
 			values[seed%8][seed/8%2] = math.NaN()
 		}
 		f, err := d.Analyze(values, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if e := effectNamed(t, d, f, "B"); e.Lo > simEffect || e.Hi < simEffect {
 			missed++
 		}

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,20 +20,14 @@ func letters(n int) []Factor {
 // A grid has each combination once, and is refused when it is too large.
 func TestGrid(t *testing.T) {
 	d, err := Grid([]Factor{{"a", []string{"1", "2"}}, {"b", []string{"x", "y", "z"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got []string
 	for i := range d.Cells {
 		got = append(got, fmt.Sprint(d.Settings(i)))
 	}
 	want := []string{"[a=1 b=x]", "[a=1 b=y]", "[a=1 b=z]", "[a=2 b=x]", "[a=2 b=y]", "[a=2 b=z]"}
-	if !slices.Equal(got, want) {
-		t.Errorf("cells %v, want %v", got, want)
-	}
-	if d.Rounds() != 3 {
-		t.Errorf("%d rounds, want 3", d.Rounds())
-	}
+	assert.True(t, slices.Equal(got, want), "cells %v, want %v", got, want)
+	assert.Equal(t, d.Rounds(), 3, "rounds")
 	if _, err := Grid(letters(6)); !errors.Is(err, ErrTooManyCells) {
 		t.Errorf("six factors: %v, want too many cells", err)
 	}
@@ -57,9 +52,7 @@ func TestScreens(t *testing.T) {
 			d, err := Screen(want.kind, letters(k))
 			n := want.cells[k]
 			if n == 0 {
-				if !errors.Is(err, ErrTooManyCells) {
-					t.Errorf("%s of %d: %v, want too many cells", want.kind, k, err)
-				}
+				assert.True(t, errors.Is(err, ErrTooManyCells), "%s of %d: %v, want too many cells", want.kind, k, err)
 				continue
 			}
 			if err != nil || len(d.Cells) != n {
@@ -97,17 +90,11 @@ func checkOrthogonal(t *testing.T, d *Design) {
 	}
 	k := len(d.Factors)
 	for a := range k {
-		if sum(a) != 0 {
-			t.Errorf("%s: factor %d is not balanced", name, a)
-		}
+		assert.Equal(t, sum(a), 0, "%s: factor %d is not balanced", name, a)
 		for b := a + 1; b < k; b++ {
-			if sum(a, b) != 0 {
-				t.Errorf("%s: factors %d and %d are not orthogonal", name, a, b)
-			}
+			assert.Equal(t, sum(a, b), 0, "%s: factors %d and %d are not orthogonal", name, a, b)
 			for c := b + 1; c < k && d.Kind != PlackettBurman; c++ {
-				if sum(a, b, c) != 0 {
-					t.Errorf("%s: the interaction of %d and %d is mixed with %d", name, a, b, c)
-				}
+				assert.Equal(t, sum(a, b, c), 0, "%s: the interaction of %d and %d is mixed with %d", name, a, b, c)
 			}
 		}
 	}
@@ -134,13 +121,9 @@ func TestOrder(t *testing.T) {
 	order := d.Order(4, 7)
 	for i, round := range order {
 		sorted := slices.Sorted(slices.Values(round))
-		if !slices.Equal(sorted, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
-			t.Errorf("round %d runs %v", i, round)
-		}
+		assert.True(t, slices.Equal(sorted, []int{0, 1, 2, 3, 4, 5, 6, 7}), "round %d runs %v", i, round)
 	}
-	if slices.Equal(order[0], order[1]) && slices.Equal(order[1], order[2]) {
-		t.Error("all rounds have one order")
-	}
+	assert.True(t, !slices.Equal(order[0], order[1]) || !slices.Equal(order[1], order[2]), "all rounds have one order")
 	if fmt.Sprint(d.Order(4, 7)) != fmt.Sprint(order) || fmt.Sprint(d.Order(4, 8)) == fmt.Sprint(order) {
 		t.Error("the seed does not decide the order")
 	}

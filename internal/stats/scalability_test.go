@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -40,9 +41,7 @@ func TestFitScalabilityNoisy(t *testing.T) {
 		for range 50 {
 			n, x := curve(want, 256, func() float64 { return 0.01 * rnd.NormFloat64() })
 			got, ok := FitScalability(n, x)
-			if !ok || got.Residual > 0.05 || got.Sigma < 0 || got.Kappa < 0 {
-				t.Fatalf("got %+v, want %+v", got, want)
-			}
+			assert.Must(t, ok && got.Residual <= 0.05 && got.Sigma >= 0 && got.Kappa >= 0, "got %+v, want %+v", got, want)
 			for _, k := range n {
 				if off := got.At(k)/want.At(k) - 1; math.Abs(off) > 0.03 {
 					t.Errorf("at %v: got %v, want %v", k, got.At(k), want.At(k))

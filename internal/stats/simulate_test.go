@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // noise is how much equal runs differ, as the standard deviation of the
@@ -75,12 +76,8 @@ func TestErrorRates(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			some, right := found(1, trials, tt.n, tt.factor, tt.o)
 			t.Logf("called different in %.2f%%, rightly in %.2f%%", 100*some, 100*right)
-			if some > tt.most {
-				t.Errorf("called different in %.2f%% of trials, want at most %.0f%%", 100*some, 100*tt.most)
-			}
-			if right < tt.least {
-				t.Errorf("found in %.2f%% of trials, want at least %.0f%%", 100*right, 100*tt.least)
-			}
+			assert.True(t, some <= tt.most, "called different in %.2f%% of trials, want at most %.0f%%", 100*some, 100*tt.most)
+			assert.True(t, right >= tt.least, "found in %.2f%% of trials, want at least %.0f%%", 100*right, 100*tt.least)
 		})
 	}
 }
@@ -173,9 +170,7 @@ func TestFewErrorRates(t *testing.T) {
 				found++
 			}
 		}
-		if found/trials > 0.05 {
-			t.Errorf("%d and %d shares of failures: called different in %.1f%% of trials", n, n, 100*found/trials)
-		}
+		assert.True(t, found/trials <= 0.05, "%d and %d shares of failures: called different in %.1f%% of trials", n, n, 100*found/trials)
 	}
 }
 
@@ -264,9 +259,7 @@ func TestPredictionErrorRates(t *testing.T) {
 				if c.Verdict == Worse {
 					right++
 				}
-				if !c.Predicted {
-					t.Fatal("not compared with the predicted next level")
-				}
+				assert.Must(t, c.Predicted, "not compared with the predicted next level")
 			}
 			t.Logf("different in %.1f%%, worse in %.1f%%", 100*different/trials, 100*right/trials)
 			if different/trials > tt.most || right/trials < tt.least {

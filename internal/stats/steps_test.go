@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A step is found where it is, and none where there is none, as often as
@@ -41,12 +42,8 @@ func TestStepRates(t *testing.T) {
 		}
 	}
 	t.Logf("of %d trials: %d steps found within 2 revisions, %d of them alone; %d false alarms", trials, near, alone, alarms)
-	if near < trials*90/100 {
-		t.Errorf("%d of %d steps were found within 2 revisions, want 90%%", near, trials)
-	}
-	if alarms > trials*5/100 {
-		t.Errorf("%d of %d series without a step had one, want at most 5%%", alarms, trials)
-	}
+	assert.True(t, near >= trials*90/100, "%d of %d steps were found within 2 revisions, want 90%%", near, trials)
+	assert.True(t, alarms <= trials*5/100, "%d of %d series without a step had one, want at most 5%%", alarms, trials)
 }
 
 // A series without a step has one as often as allowed, neither more nor much
@@ -61,9 +58,7 @@ func TestStepAlpha(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d", alarms, trials)
-	if alarms < trials*6/100 || alarms > trials*14/100 {
-		t.Errorf("%d of %d series without a step had one, want 10%%", alarms, trials)
-	}
+	assert.True(t, alarms >= trials*6/100 && alarms <= trials*14/100, "%d of %d series without a step had one, want 10%%", alarms, trials)
 }
 
 // The running sums equal the energy distance.
@@ -83,9 +78,7 @@ func TestEnergyIsTheDefinition(t *testing.T) {
 				}
 			}
 		}
-		if at != wantAt || math.Abs(q-want) > 1e-6 {
-			t.Fatalf("got %d (%v), want %d (%v): %v", at, q, wantAt, want, x)
-		}
+		assert.Must(t, at == wantAt && math.Abs(q-want) <= 1e-6, "got %d (%v), want %d (%v): %v", at, q, wantAt, want, x)
 	}
 }
 
@@ -135,18 +128,14 @@ func TestSteps(t *testing.T) {
 			for _, s := range steps {
 				got = append(got, s.At)
 			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("got %v, want %v: %+v", got, tt.want, steps)
-			}
+			assert.True(t, slices.Equal(got, tt.want), "got %v, want %v: %+v", got, tt.want, steps)
 			if again := Steps(tt.series, StepDefaults); !slices.Equal(again, steps) {
 				t.Errorf("second call: %+v", again)
 			}
 		})
 	}
 	s := Steps(slices.Concat(flat(10, 100), flat(10, 90)), StepDefaults)[0]
-	if s.Before != 100.1 || math.Abs(s.Change+0.1) > 0.002 || s.P > 0.05 {
-		t.Errorf("got %+v, want from 100 by -10%%", s)
-	}
+	assert.True(t, s.Before == 100.1 && math.Abs(s.Change+0.1) <= 0.002 && s.P <= 0.05, "got %+v, want from 100 by -10%%", s)
 }
 
 func BenchmarkSteps(b *testing.B) {

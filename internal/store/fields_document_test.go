@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -74,17 +75,13 @@ func independentTable() string {
 // writes them.
 func TestDocument(t *testing.T) {
 	data, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	text := string(data)
 	for name, want := range map[string]string{"fields": fieldsTable(), "independent": independentTable()} {
 		begin, end := fmt.Sprintf("<!-- %s: made from the code -->\n", name), fmt.Sprintf("<!-- end of %s -->", name)
 		before, rest, ok := strings.Cut(text, begin)
 		got, after, ok2 := strings.Cut(rest, end)
-		if !ok || !ok2 {
-			t.Fatalf("%s has no markers of %q", document, name)
-		}
+		assert.Must(t, ok && ok2, "%s has no markers of %q", document, name)
 		if testkit.Update() {
 			text = before + begin + want + end + after
 		} else if diff := cmp.Diff(want, got); diff != "" {
@@ -92,8 +89,6 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	if testkit.Update() {
-		if err := os.WriteFile(document, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(document, []byte(text), 0o644))
 	}
 }

@@ -4,8 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/target/apm"
@@ -208,7 +207,5 @@ func TestIndependentSettings(t *testing.T) {
 		got["facts"] = append(got["facts"], name)
 	}
 	slices.Sort(got["facts"])
-	if diff := cmp.Diff(storedSettings, got); diff != "" {
-		t.Errorf("the independent settings no longer match those of stored reports (-stored +now):\n%s", diff)
-	}
+	assert.Same(t, got, storedSettings, "the independent settings no longer match those of stored reports (-stored +now)")
 }

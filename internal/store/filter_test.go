@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target/targettest"
 )
 
@@ -92,13 +93,9 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: %v", tt.filter, err)
 			continue
 		}
-		if got := fs.Match(&r); got != tt.want {
-			t.Errorf("%s: got %v, want %v", tt.filter, got, tt.want)
-		}
+		assert.Equal(t, fs.Match(&r), tt.want, "%s", tt.filter)
 		m := NewMatcher(fs)
-		if got := m.Match(&r); got != tt.want {
-			t.Errorf("%s by a matcher: got %v, want %v", tt.filter, got, tt.want)
-		}
+		assert.Equal(t, m.Match(&r), tt.want, "%s by a matcher", tt.filter)
 	}
 }
 
@@ -136,9 +133,7 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 			t.Errorf("%s: no error", tt.filter)
 			continue
 		}
-		if !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: got %q, want it to say %q", tt.filter, err, tt.says)
-		}
+		assert.True(t, strings.Contains(err.Error(), tt.says), "%s: got %q, want it to say %q", tt.filter, err, tt.says)
 		if got := targettest.HintOf(err); !strings.Contains(got, tt.hint) {
 			t.Errorf("%s: the hint is %q, want it to contain %q", tt.filter, got, tt.hint)
 		}
@@ -161,9 +156,7 @@ func TestMatcherReportsUnknownFields(t *testing.T) {
 		{"no rows", "anything=1", nil, false},
 	} {
 		fs, err := ParseFilters([]string{"id=none", tt.filter}, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		m := NewMatcher(fs)
 		for _, r := range tt.rows {
 			m.Match(r)
@@ -190,15 +183,9 @@ func TestMixedKinds(t *testing.T) {
 		{"events<11", true, false},
 	} {
 		fs, err := ParseFilters([]string{tt.filter}, now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := fs.Match(&number); got != tt.number {
-			t.Errorf("%s with 10: got %v", tt.filter, got)
-		}
-		if got := fs.Match(&span); got != tt.span {
-			t.Errorf("%s with 10-20: got %v", tt.filter, got)
-		}
+		assert.OK(t, err)
+		assert.Equal(t, fs.Match(&number), tt.number, "%s with 10", tt.filter)
+		assert.Equal(t, fs.Match(&span), tt.span, "%s with 10-20", tt.filter)
 	}
 }
 
@@ -217,16 +204,12 @@ func TestParseLast(t *testing.T) {
 		{"", Last{}, false},
 	} {
 		got, err := ParseLast(tt.text)
-		if got != tt.want || (err == nil) != tt.ok {
-			t.Errorf("%q: got %+v, %v", tt.text, got, err)
-		}
+		assert.True(t, got == tt.want && (err == nil) == tt.ok, "%q: got %+v, %v", tt.text, got, err)
 	}
 	if got := (Last{Age: time.Hour}).Since(now); !got.Equal(now.Add(-time.Hour)) {
 		t.Errorf("since is %v", got)
 	}
-	if !(Last{N: 3}).Since(now).IsZero() {
-		t.Error("a number has an age")
-	}
+	assert.True(t, (Last{N: 3}).Since(now).IsZero(), "a number has an age")
 }
 
 // FuzzFilter: any text is either a filter or an error with a hint, and any
@@ -239,9 +222,7 @@ func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		fs, err := ParseFilters([]string{text}, now)
 		if err != nil {
-			if targettest.HintOf(err) == "" {
-				t.Fatalf("%q: %v, and no hint", text, err)
-			}
+			assert.Must(t, targettest.HintOf(err) != "", "%q: %v, and no hint", text, err)
 			return
 		}
 		m := NewMatcher(fs)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 )
 
 func TestQueue(t *testing.T) {
@@ -62,12 +63,8 @@ func TestQueue(t *testing.T) {
 					<-time.After(3100 * time.Millisecond) // no pause ends at this moment
 				}
 				q.Close()
-				if got := fmt.Sprint(kept); got != "["+tt.want+"]" {
-					t.Errorf("got %s, want [%s]", got, tt.want)
-				}
-				if tries != tt.tries {
-					t.Errorf("tried %d times, want %d", tries, tt.tries)
-				}
+				assert.Equal(t, fmt.Sprint(kept), "["+tt.want+"]", "", tt.want)
+				assert.Equal(t, tries, tt.tries, "tried times")
 			})
 		})
 	}

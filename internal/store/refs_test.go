@@ -9,6 +9,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 	"carronade/target"
 )
@@ -17,16 +18,12 @@ import (
 func filled(t *testing.T, n int) (store.Store, []*report.Document) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "reports.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	ds := make([]*report.Document, n)
 	for i := range ds {
 		ds[i] = reporttest.Document(i, 0)
-		if err := s.Put(t.Context(), ds[i]); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Put(t.Context(), ds[i]))
 	}
 	return s, ds
 }
@@ -34,9 +31,7 @@ func filled(t *testing.T, n int) (store.Store, []*report.Document) {
 func TestResolve(t *testing.T) {
 	s, ds := filled(t, 40)
 	running, err := s.Begin(t.Context(), reporttest.Head(40))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer func() { _ = running.Abandon(t.Context()) }()
 	shared := "" // the first letter of several reports
 	letters := make(map[string]int)
@@ -45,9 +40,7 @@ func TestResolve(t *testing.T) {
 			shared = d.ID[:1]
 		}
 	}
-	if shared == "" {
-		t.Fatal("no two of 40 reports begin with the same letter")
-	}
+	assert.Must(t, shared != "", "no two of 40 reports begin with the same letter")
 	id := ds[7].ID
 	misspelt := strings.Map(func(r rune) rune {
 		if r == rune(id[4]) {
@@ -81,9 +74,7 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := store.Resolve(t.Context(), s, tt.ref)
-			if got != tt.want {
-				t.Errorf("%q: got %q (%v), want %q", tt.ref, got, err, tt.want)
-			}
+			assert.Equal(t, got, tt.want, "%q (%v)", tt.ref, err)
 			if tt.err == "" {
 				return
 			}
@@ -132,12 +123,8 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := store.Choose(t.Context(), s, tt.words, tt.query)
-			if strings.Join(got, " ") != strings.Join(tt.want, " ") {
-				t.Errorf("got %v (%v), want %v", got, err, tt.want)
-			}
-			if tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
-				t.Errorf("got %v, want %q", err, tt.err)
-			}
+			assert.Equal(t, strings.Join(got, " "), strings.Join(tt.want, " "), "got %v (%v), want %v", got, err, tt.want)
+			assert.True(t, tt.err == "" || err != nil && strings.Contains(err.Error(), tt.err), "got %v, want %q", err, tt.err)
 		})
 	}
 }
@@ -147,9 +134,7 @@ func FuzzResolve(f *testing.F) {
 		f.Add(ref)
 	}
 	s, err := sqlite.Open(f.Context(), filepath.Join(f.TempDir(), "reports.db"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, ref string) {
 		if id, err := store.Resolve(t.Context(), s, ref); err == nil {

@@ -9,17 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func encoded(t testing.TB, r Row) []byte {
 	t.Helper()
 	b, err := r.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return b
 }
 
@@ -38,12 +35,8 @@ func TestCodec(t *testing.T) {
 	for name, want := range map[string]Row{"produced": RowOf(producedReport()), "consumed": RowOf(consumedReport()), "odd": odd, "empty": {At: time.Unix(0, 0).UTC(), Fields: []Field{}}} {
 		b := encoded(t, want)
 		got, err := UnmarshalRow(b)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.OK(t, err, "%s", name)
+		assert.Same(t, got, want, "%s", name)
 		if again := encoded(t, got); !slices.Equal(b, again) {
 			t.Errorf("%s: decoding and encoding changes it", name)
 		}
@@ -64,9 +57,7 @@ func TestDecoderSelects(t *testing.T) {
 		d := NewRowDecoder(fields)
 		for range 2 { // the second row has a known shape
 			r, err := d.Row(b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			out = nil
 			for _, f := range r.Fields {
 				out = append(out, f.Name)
@@ -87,18 +78,12 @@ func TestDecoderSelects(t *testing.T) {
 		{"nothing", []string{}, nil},
 		{"an unknown name", []string{"nonsense"}, nil},
 	} {
-		if diff := cmp.Diff(tt.want, names(tt.ask...)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		assert.Same(t, names(tt.ask...), tt.want, "%s", tt.name)
 	}
 	for _, name := range []string{"rate", "branch", "flag.workers", "host.cpu", "system-mem"} {
-		if !slices.Contains(names(AllIndependent), name) {
-			t.Errorf("the independent variables lack %s", name)
-		}
+		assert.True(t, slices.Contains(names(AllIndependent), name), "the independent variables lack %s", name)
 	}
-	if slices.Contains(names(AllIndependent), "throughput") {
-		t.Error("throughput is among the independent variables")
-	}
+	assert.True(t, !slices.Contains(names(AllIndependent), "throughput"), "throughput is among the independent variables")
 }
 
 // many makes n rows that differ like those of a real store: in what was
@@ -152,9 +137,7 @@ func TestRowsAreSmall(t *testing.T) {
 	}
 	used := heap() - before
 	t.Logf("%d rows of %d fields and %d bytes: %.1f MiB", n, len(rows[0].Fields), len(kept[0]), float64(used)/(1<<20))
-	if used > most {
-		t.Errorf("%d rows take %d bytes, want at most %d", n, used, most)
-	}
+	assert.True(t, used <= most, "%d rows take %d bytes, want at most %d", n, used, most)
 	runtime.KeepAlive(rows)
 }
 
@@ -184,20 +167,14 @@ func FuzzUnmarshalRow(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(r.Fields) > len(data) {
-			t.Fatalf("%d fields from %d bytes", len(r.Fields), len(data))
-		}
+		assert.Must(t, len(r.Fields) <= len(data), "%d fields from %d bytes", len(r.Fields), len(data))
 		for i := 1; i < len(r.Fields); i++ {
 			if r.Fields[i-1].Name >= r.Fields[i].Name {
 				t.Fatalf("%q before %q", r.Fields[i-1].Name, r.Fields[i].Name)
 			}
 		}
 		again, err := UnmarshalRow(encoded(t, r))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(again.Fields) != len(r.Fields) || again.ID != r.ID {
-			t.Fatal("encoding and decoding changes it")
-		}
+		assert.OK(t, err)
+		assert.Must(t, len(again.Fields) == len(r.Fields) && again.ID == r.ID, "encoding and decoding changes it")
 	})
 }

@@ -9,11 +9,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/fault"
 	"carronade/internal/find"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -106,9 +105,7 @@ func consumedReport() *report.Document {
 // TestRowOf checks the fields of a report, and how they are shown.
 func TestRowOf(t *testing.T) {
 	r := RowOf(producedReport())
-	if !slices.IsSortedFunc(r.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) }) {
-		t.Error("fields are not sorted")
-	}
+	assert.True(t, slices.IsSortedFunc(r.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) }), "fields are not sorted")
 	for _, tt := range []struct {
 		name string
 		want Value
@@ -177,12 +174,8 @@ func TestRowOf(t *testing.T) {
 			t.Errorf("%s is absent", tt.name)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
-		if got.String() != tt.show {
-			t.Errorf("%s is shown as %q, want %q", tt.name, got, tt.show)
-		}
+		assert.Same(t, got, tt.want, "%s", tt.name)
+		assert.Equal(t, got.String(), tt.show, "%s is shown as %q", tt.name, got)
 	}
 	for _, absent := range []string{"label", "system-flag", "flag.ignored", "system.pid", "target.said", "consumed", "read", "target.said.a text with blanks"} {
 		if v, ok := r.Get(absent); ok {
@@ -220,16 +213,10 @@ func TestRowOfStoredReport(t *testing.T) {
 	for name, d := range map[string]*report.Document{"produced": producedReport(), "consumed": consumedReport(), "searched": searchedReport()} {
 		want := RowOf(d)
 		var b bytes.Buffer
-		if err := d.WriteJSON(&b); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, d.WriteJSON(&b))
 		kept, err := report.Read(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, RowOf(kept)); diff != "" {
-			t.Errorf("%s (-made +read):\n%s", name, diff)
-		}
+		assert.OK(t, err)
+		assert.Same(t, RowOf(kept), want, "%s (-made +read)", name)
 	}
 }
 
@@ -309,9 +296,7 @@ func TestFieldsAreListed(t *testing.T) {
 		}
 	}
 	for name := range listed {
-		if !made[name] && !strings.HasPrefix(name, "system.host.") {
-			t.Errorf("%s is listed and never made", name)
-		}
+		assert.True(t, made[name] || strings.HasPrefix(name, "system.host."), "%s is listed and never made", name)
 	}
 }
 
@@ -351,16 +336,10 @@ func TestTargetIsShownAsTyped(t *testing.T) {
 		d := consumedReport()
 		d.Target = typed
 		r := RowOf(d)
-		if got := r.Text("target"); got != want {
-			t.Errorf("%s: got %q, want %q", typed, got, want)
-		}
+		assert.Equal(t, r.Text("target"), want, "%s", typed)
 		f, err := ParseFilters([]string{"target=" + want}, began)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !f.Match(&r) {
-			t.Errorf("%s does not meet target=%s", typed, want)
-		}
+		assert.OK(t, err)
+		assert.True(t, f.Match(&r), "%s does not meet target=%s", typed, want)
 	}
 }
 
@@ -386,9 +365,7 @@ func TestFactsBeyondTheLimitsHaveAChecksum(t *testing.T) {
 				sum := func(last string) Value {
 					r := RowOf(settings(tt.n, last))
 					v, ok := r.Get(object + RestName)
-					if ok != tt.want {
-						t.Errorf("%s: got a checksum: %v, want %v", object, ok, tt.want)
-					}
+					assert.Equal(t, ok, tt.want, "%s: got a checksum", object)
 					return v
 				}
 				a, again, b := sum("1"), sum("1"), sum("2")
@@ -438,9 +415,7 @@ func TestLongFactsAreDistinguished(t *testing.T) {
 	for _, name := range []string{"target.topic.leaders", "target.topic.settings.follower.replication.throttled.replicas", "attachment.server_1_.properties", "original.server_1_.properties"} {
 		x, ok := a.Get(name)
 		y, _ := b.Get(name)
-		if !ok || x.Equal(y) || len(x.Text) > mostText {
-			t.Errorf("%s: got %v %q and %q", name, ok, x.Text, y.Text)
-		}
+		assert.True(t, ok && !x.Equal(y) && len(x.Text) <= mostText, "%s: got %v %q and %q", name, ok, x.Text, y.Text)
 		same := RowOf(facts("1"))
 		if again, _ := same.Get(name); !again.Equal(x) {
 			t.Errorf("%s: got %q of the same", name, again.Text)
@@ -449,9 +424,7 @@ func TestLongFactsAreDistinguished(t *testing.T) {
 	if x, _ := a.Get("target.topic.settings.follower.replication.throttled.replicas"); !x.Independent {
 		t.Error("a long setting of a topic is not independent")
 	}
-	if n := len(a.Under("target.broker_settings.")); n != mostOwn+1 {
-		t.Errorf("got %d settings of brokers, want %d and a checksum of the rest", n, mostOwn)
-	}
+	assert.Equal(t, len(a.Under("target.broker_settings.")), mostOwn+1, "settings of brokers", mostOwn)
 	if got := shortened(strings.Repeat("\u00e9", 200)); len(got) > mostText || !utf8.ValidString(got) {
 		t.Errorf("got %q", got)
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 )
 
@@ -32,15 +33,9 @@ func TestValue(t *testing.T) {
 		{Value{Text: "master"}, "master", "master", "master"},
 		{Value{}, "", "", ""},
 	} {
-		if got := tt.v.String(); got != tt.show {
-			t.Errorf("%+v is shown as %q, want %q", tt.v, got, tt.show)
-		}
-		if got := tt.v.Plain(); got != tt.plain {
-			t.Errorf("%+v is plainly %q, want %q", tt.v, got, tt.plain)
-		}
-		if got := tt.v.Any(); got != tt.json {
-			t.Errorf("%+v is %v in JSON, want %v", tt.v, got, tt.json)
-		}
+		assert.Equal(t, tt.v.String(), tt.show, "%+v is shown as", tt.v)
+		assert.Equal(t, tt.v.Plain(), tt.plain, "%+v is plainly", tt.v)
+		assert.Equal(t, tt.v.Any(), tt.json, "%+v in JSON", tt.v)
 	}
 }
 
@@ -55,12 +50,8 @@ func TestCompareValues(t *testing.T) {
 			case i > k:
 				want = 1
 			}
-			if got := a.Compare(b); got != want {
-				t.Errorf("%v against %v is %d, want %d", a, b, got, want)
-			}
-			if got := a.Equal(b); got != (i == k) {
-				t.Errorf("%v equals %v: %v", a, b, got)
-			}
+			assert.Equal(t, a.Compare(b), want, "%v against %v", a, b)
+			assert.Equal(t, a.Equal(b), (i == k), "%v equals %v", a, b)
 		}
 	}
 	if !(Value{Kind: KindDuration, Num: 1, Text: "1s"}).Equal(Value{Kind: KindDuration, Num: 1, Text: "1000ms"}) {
@@ -73,9 +64,7 @@ func TestGuess(t *testing.T) {
 		"10": KindNumber, "-1": KindNumber, "1.5": KindNumber, "1e3": KindNumber, "30s": KindDuration, "1KiB": KindSize, "2MB": KindSize, "true": KindBool,
 		"10k": KindText, "10-20": KindText, "lz4": KindText, "": KindText, "NaN": KindText, "Inf": KindText, "0x10": KindText, "1.2.3": KindText, "sha256:1": KindText,
 	} {
-		if got := guess(text).Kind; got != want {
-			t.Errorf("%q is a %s, want a %s", text, got, want)
-		}
+		assert.Equal(t, guess(text).Kind, want, "%q is a", text)
 	}
 }
 
@@ -112,13 +101,9 @@ func TestCanonical(t *testing.T) {
 		"duration": "for", "limit": "system-mem", "report_id": "id", "revision_date": "revision_date", "latency": "per_batch",
 		"response_p99.9": "response_p999", "end_to_end_p99.99": "end_to_end_p9999", "a_p1.5": "a_p1.5", "x": "x",
 	} {
-		if got := Canonical(name); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		assert.Equal(t, Canonical(name), want, "%s", name)
 	}
 	for alias, name := range aliases {
-		if !isKnown(name) {
-			t.Errorf("%s is an alias of %s, which is not a field", alias, name)
-		}
+		assert.True(t, isKnown(name), "%s is an alias of %s, which is not a field", alias, name)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -25,20 +26,14 @@ func sh(t testing.TB, dir string, args ...string) string {
 	cmd := exec.Command(testkit.Program(t, "git"), append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always"}, args...)...)
 	cmd.Env = append(cleanEnv(os.Environ()), "GIT_CONFIG_NOSYSTEM=1", "GIT_COMMITTER_DATE=2018-05-18T10:21:00+02:00")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v: %s", args, err, out)
-	}
+	assert.OK(t, err, "git %v: : %s", args, out)
 	return strings.TrimSpace(string(out))
 }
 
 func write(t testing.TB, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	assert.OK(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
 // project creates a repository with a file that names its commit.
@@ -63,20 +58,12 @@ func TestRead(t *testing.T) {
 	dir := project(t)
 	head := sh(t, dir, "rev-parse", "HEAD")
 	index, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	// If a file looks modified, a plain git status would rewrite the index.
-	if err := os.Chtimes(filepath.Join(dir, "which"), time.Now(), time.Unix(1_500_000_000, 0)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chtimes(filepath.Join(dir, "which"), time.Now(), time.Unix(1_500_000_000, 0)))
 	f, err := ReadGit(t.Context(), filepath.Join(dir, "."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.Branch != "main" || f.Revision != head || f.Dirty || f.Untracked != 0 {
-		t.Errorf("got %+v, want main at %s, clean", f, head)
-	}
+	assert.OK(t, err)
+	assert.True(t, f.Branch == "main" && f.Revision == head && !f.Dirty && f.Untracked == 0, "got %+v, want main at %s, clean", f, head)
 	if want := time.Date(2018, 5, 18, 8, 21, 0, 0, time.UTC); !f.Date.Equal(want) {
 		t.Errorf("got the date %v, want %v", f.Date, want)
 	}
@@ -94,9 +81,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %+v, %v with a change, want dirty", f, err)
 	}
 	after, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
-	if err != nil || string(after) != string(index) {
-		t.Error("reading rewrote the user's index")
-	}
+	assert.True(t, err == nil && string(after) == string(index), "reading rewrote the user's index")
 	sh(t, dir, "stash", "--quiet")
 	sh(t, dir, "checkout", "--quiet", "--detach")
 	if f, err = ReadGit(t.Context(), dir); err != nil || f.Branch != "main" {
@@ -144,9 +129,7 @@ func snapshot(t testing.TB, dir string) map[string]string {
 		out[name] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return out
 }
 
@@ -186,9 +169,7 @@ func TestMake(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			b, err := MakeBuild(t.Context(), order(test.rev))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer b.Release()
 			if b.Revision != test.revision || b.Branch != test.branch || b.Cached != test.cached || b.Dirty {
 				t.Errorf("got %+v, want %s of %q, cached %v", b, test.revision, test.branch, test.cached)
@@ -210,13 +191,9 @@ func TestMake(t *testing.T) {
 	}
 	after := snapshot(t, dir)
 	for name, was := range before {
-		if after[name] != was {
-			t.Errorf("%s changed in the user's folder", name)
-		}
+		assert.Equal(t, after[name], was, "%s changed in the user's folder", name)
 	}
-	if len(after) != len(before) {
-		t.Errorf("got %d files in the user's folder, want the original %d", len(after), len(before))
-	}
+	assert.Equal(t, len(after), len(before), "files in the user's folder")
 }
 
 func TestMakeFetches(t *testing.T) {
@@ -233,22 +210,16 @@ func TestMakeFetches(t *testing.T) {
 	}
 	for _, rev := range []string{"axw/trace-apm-server", "trace-apm-server"} {
 		b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: rev, Fetch: "axw", Cache: cache})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		b.Release()
 		if b.Revision != want || b.Branch != "trace-apm-server" {
 			t.Errorf("%s: got %s of %q, want %s of trace-apm-server", rev, b.Revision, b.Branch, want)
 		}
 	}
 	b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: "main", Fetch: "axw", Cache: cache})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	b.Release()
-	if b.Revision != main {
-		t.Errorf("got %s, want the fetched %s, not the clone's older main", b.Revision, main)
-	}
+	assert.Equal(t, b.Revision, main, "want the fetched, not the clone's older main")
 	if got := sh(t, dir, "branch", "--remotes"); strings.Contains(got, "trace-apm-server") {
 		t.Errorf("got %q in the user's repository, want nothing fetched there", got)
 	}
@@ -267,13 +238,9 @@ func TestMakeOfAShallowClone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shallow")
 	sh(t, t.TempDir(), "clone", "--quiet", "--depth", "1", "file://"+upstream, dir)
 	b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: "git log --oneline"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer b.Release()
-	if b.Revision != head {
-		t.Errorf("got %s, want %s", b.Revision, head)
-	}
+	assert.Equal(t, b.Revision, head)
 }
 
 func TestMakeFails(t *testing.T) {
@@ -293,18 +260,12 @@ func TestMakeFails(t *testing.T) {
 			test.order.Dir, test.order.Cache = dir, cache
 			_, err := MakeBuild(t.Context(), test.order)
 			var e *target.Error
-			if !errors.As(err, &e) {
-				t.Fatalf("got %v, want a *target.Error", err)
-			}
+			assert.Must(t, errors.As(err, &e), "got %v, want a *target.Error", err)
 			text := e.Error() + " " + e.Hint
 			for _, want := range test.want {
-				if !strings.Contains(text, want) {
-					t.Errorf("got %q, want it to contain %q", text, want)
-				}
+				assert.True(t, strings.Contains(text, want), "got %q, want it to contain %q", text, want)
 			}
-			if strings.Contains(text, canary) {
-				t.Errorf("got %q, which contains the secret", text)
-			}
+			assert.True(t, !strings.Contains(text, canary), "got %q, which contains the secret", text)
 			if _, log, ok := strings.Cut(e.Hint, "its output is in "); ok && test.order.Within == 0 {
 				if got, err := os.ReadFile(log); err != nil || string(got) != "broken with token=***\n" {
 					t.Errorf("got the log %q, %v, want the build's output", got, err)
@@ -313,9 +274,7 @@ func TestMakeFails(t *testing.T) {
 		})
 	}
 	all, err := CachedBuilds(cache)
-	if err != nil || len(all) != 2 || !all[0].Failed {
-		t.Errorf("got %+v, %v, want the two failed builds", all, err)
-	}
+	assert.True(t, err == nil && len(all) == 2 && all[0].Failed, "got %+v, %v, want the two failed builds", all, err)
 	// A failed build is built again.
 	marker := filepath.Join(t.TempDir(), "marker")
 	o := BuildOrder{Dir: dir, Cache: cache, Command: "test -e " + marker}
@@ -324,22 +283,16 @@ func TestMakeFails(t *testing.T) {
 	}
 	write(t, marker, "")
 	b, err := MakeBuild(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	b.Release()
-	if b.Cached {
-		t.Error("a failed build was taken from the cache")
-	}
+	assert.True(t, !b.Cached, "a failed build was taken from the cache")
 }
 
 func TestMakeIsCanceled(t *testing.T) {
 	dir := project(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := MakeBuild(ctx, BuildOrder{Dir: dir, Cache: t.TempDir(), Command: "echo begun; sleep 1000", Output: func(string) { cancel() }})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want it canceled", err)
-	}
+	assert.True(t, errors.Is(err, context.Canceled), "got %v, want it canceled", err)
 }
 
 // TestMakeAtOnce: if several runs need the same build at the same time, it is
@@ -370,19 +323,13 @@ func TestCache(t *testing.T) {
 	for _, text := range []string{"a", "b", "c"} {
 		commit(t, dir, text)
 		b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: "head -c 100000 /dev/zero > big", Bound: CacheBound{Builds: 3}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		builds = append(builds, b)
 		old := time.Now().Add(time.Duration(len(builds)-10) * time.Hour)
-		if err := os.Chtimes(filepath.Join(filepath.Dir(b.Tree), entryFile), old, old); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Chtimes(filepath.Join(filepath.Dir(b.Tree), entryFile), old, old))
 	}
 	all, err := CachedBuilds(cache)
-	if err != nil || len(all) != 3 {
-		t.Fatalf("got %d, %v, want three builds", len(all), err)
-	}
+	assert.Must(t, err == nil && len(all) == 3, "got %d, %v, want three builds", len(all), err)
 	if all[0].Revision != builds[2].Revision || !all[0].InUse || all[0].Bytes < 100_000 || all[0].Branch != "" && all[0].Branch != "main" {
 		t.Errorf("got %+v first, want the one used last, in use", all[0])
 	}
@@ -411,9 +358,7 @@ func TestCache(t *testing.T) {
 	}
 	// A revision that was removed is built again.
 	b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache})
-	if err != nil || b.Cached {
-		t.Fatalf("got %+v, %v, want it built again", b, err)
-	}
+	assert.Must(t, err == nil && !b.Cached, "got %+v, %v, want it built again", b, err)
 	b.Release()
 }
 
@@ -422,15 +367,11 @@ func TestCacheBoundsItself(t *testing.T) {
 	for _, text := range []string{"a", "b", "c"} {
 		commit(t, dir, text)
 		b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Bound: CacheBound{Builds: 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		b.Release()
 	}
 	all, err := CachedBuilds(cache)
-	if err != nil || len(all) != 1 {
-		t.Errorf("got %d builds, %v, want one", len(all), err)
-	}
+	assert.True(t, err == nil && len(all) == 1, "got %d builds, %v, want one", len(all), err)
 }
 
 func FuzzEntry(f *testing.F) {

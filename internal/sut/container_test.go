@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -22,20 +23,14 @@ func fakeEngine(t testing.TB) string {
 	t.Helper()
 	bin := t.TempDir()
 	dir, err := os.MkdirTemp("", "engine")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	// The last call of the engine may write there while the test ends.
 	t.Cleanup(func() {
 		testkit.Until(t, "the end of the engine's folder", func() bool { return os.RemoveAll(dir) == nil })
 	})
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(exe, filepath.Join(bin, "docker")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, os.Symlink(exe, filepath.Join(bin, "docker")))
 	t.Setenv("PATH", bin)
 	t.Setenv("FAKE_ENGINE", dir)
 	return dir
@@ -44,9 +39,7 @@ func fakeEngine(t testing.TB) string {
 func calls(t testing.TB, dir string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "calls"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return string(data)
 }
 
@@ -65,9 +58,7 @@ func TestImage(t *testing.T) {
 	}
 	facts := s.Facts()
 	for name, want := range map[string]any{"engine": "docker", "image": "server:1", "image_id": "sha256:feed", "memory_limit_bytes": int64(4 << 30), "cpu_limit": 1.5} {
-		if facts[name] != want {
-			t.Errorf("got %s = %v, want %v", name, facts[name], want)
-		}
+		assert.Equal(t, facts[name], want, "got %s", name)
 	}
 	if _, ok := facts["pid"]; ok {
 		t.Error("the client's process id is in the facts")
@@ -76,24 +67,16 @@ func TestImage(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
-	if alive(pid) {
-		t.Error("the container's process is still there")
-	}
+	assert.True(t, !alive(pid), "the container's process is still there")
 	log := calls(t, dir)
 	for _, want := range []string{
 		"--label carronade.system=1 --env " + roleEnv + " --env PASSWORD --memory 4294967296 --memory-swap 4294967296 --cpus 1.5 --publish 127.0.0.1:8200:8200 --network=host server:1 " + addr + " -E a=1\n",
 		"stop -t 10 carronade-", "rm --force --volumes carronade-",
 	} {
-		if !strings.Contains(log, want) {
-			t.Errorf("got the calls\n%swant them to contain %q", log, want)
-		}
+		assert.True(t, strings.Contains(log, want), "got the calls\n%swant them to contain %q", log, want)
 	}
-	if strings.Contains(log, canary) {
-		t.Error("the secret is in the engine's command line")
-	}
-	if s.Totals().Peak == 0 {
-		t.Error("its peak is not known")
-	}
+	assert.True(t, !strings.Contains(log, canary), "the secret is in the engine's command line")
+	assert.True(t, s.Totals().Peak != 0, "its peak is not known")
 	noCanary(t, s)
 }
 
@@ -122,9 +105,7 @@ func TestContainer(t *testing.T) {
 	addr := free(t)
 	cmd := exec.Command("docker", "run", "--name", "theirs", "server:1", addr)
 	cmd.Env = append(os.Environ(), roleEnv+"=serve")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	defer func() { _ = cmd.Wait() }()
 	box := &container{program: cmd.Path, name: "theirs"}
 	testkit.Until(t, "the container", func() bool { return box.inspect(t.Context()) == nil && box.facts().State.Pid > 0 })
@@ -141,9 +122,7 @@ func TestContainer(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
-	if !alive(box.facts().State.Pid) {
-		t.Error("a container that was not started here was ended")
-	}
+	assert.True(t, alive(box.facts().State.Pid), "a container that was not started here was ended")
 	if log := calls(t, dir); strings.Contains(log, "stop") || strings.Contains(log, "rm ") {
 		t.Errorf("got the calls\n%swant none that ends a container", log)
 	}
@@ -186,14 +165,10 @@ func TestEngineFails(t *testing.T) {
 				t.Fatal("it started, want an error")
 			}
 			var e *target.Error
-			if !errors.As(err, &e) {
-				t.Fatalf("got %v, want a *target.Error", err)
-			}
+			assert.Must(t, errors.As(err, &e), "got %v, want a *target.Error", err)
 			text := e.Error() + " / " + e.Hint
 			for _, want := range test.want {
-				if !strings.Contains(text, want) {
-					t.Errorf("got %q, want it to contain %q", text, want)
-				}
+				assert.True(t, strings.Contains(text, want), "got %q, want it to contain %q", text, want)
 			}
 		})
 	}
@@ -212,12 +187,8 @@ func TestPodman(t *testing.T) {
 	dir := t.TempDir()
 	exe, _ := os.Executable()
 	data, err := os.ReadFile(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "server"), data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "server"), data, 0o755))
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM scratch\nCOPY server /server\nENTRYPOINT [\"/server\"]\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -257,9 +228,7 @@ func TestPause(t *testing.T) {
 	dir := fakeEngine(t)
 	addr := free(t)
 	s := start(t, Spec{Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Listen: []string{addr}, ReadyWithin: 20 * time.Second})
-	if !s.InContainer() {
-		t.Error("it is not in a container")
-	}
+	assert.True(t, s.InContainer(), "it is not in a container")
 	pid := s.Members()[0]
 	state := func(want bool) {
 		testkit.Until(t, "the state of its process", func() bool {
@@ -267,13 +236,9 @@ func TestPause(t *testing.T) {
 			return err == nil && strings.Contains(string(data), ") T ") == want
 		})
 	}
-	if err := s.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Pause(t.Context()))
 	state(true)
-	if err := s.Unpause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Unpause(t.Context()))
 	state(false)
 	if log := calls(t, dir); !strings.Contains(log, "\npause carronade-") || !strings.Contains(log, "\nunpause carronade-") {
 		t.Errorf("got the calls\n%s", log)

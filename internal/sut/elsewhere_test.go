@@ -3,6 +3,7 @@
 package sut
 
 import (
+	"carronade/internal/testkit/assert"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -16,9 +17,7 @@ func TestElsewhere(t *testing.T) {
 	defer vars.Close()
 	began := time.Now()
 	s, err := Start(t.Context(), Spec{Vars: vars.URL + "/debug/vars", Listen: []string{free(t)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %v: it must not wait for the target's address", took)
 	}
@@ -39,9 +38,7 @@ func TestElsewhere(t *testing.T) {
 // A system without a repository has the revision that the user gives.
 func TestRevisionInWords(t *testing.T) {
 	s, err := Start(t.Context(), Spec{Revision: "4.1.0-rc2", Listen: []string{free(t)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Stop()
 	if f := s.Facts(); f["revision"] != "4.1.0-rc2" || f["revision_date"] != nil || f["branch"] != nil {
 		t.Errorf("the facts are %v", f)

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func TestGCPause(t *testing.T) {
@@ -51,9 +50,7 @@ func TestGCLog(t *testing.T) {
 	write := func(how int, text string) {
 		t.Helper()
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|how, 0o644)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer f.Close()
 		if _, err := f.WriteString(text); err != nil {
 			t.Fatal(err)
@@ -67,16 +64,12 @@ func TestGCLog(t *testing.T) {
 	want := func(what string, count, sum, longest, heap float64) {
 		t.Helper()
 		got, err := g.Figures(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w := map[string]float64{"GC pauses": count, "GC pause time [ms]": sum, "GC pause longest [ms]": longest}
 		if heap >= 0 {
 			w["heap after GC [bytes]"] = heap * (1 << 20)
 		}
-		if diff := cmp.Diff(w, figures(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
+		assert.Same(t, figures(got), w, "%s", what)
 	}
 	write(os.O_TRUNC, line(100))
 	want("what was there before", 0, 0, 0, -1)
@@ -91,9 +84,7 @@ func TestGCLog(t *testing.T) {
 	write(os.O_TRUNC, line(2))
 	want("truncated", 1, 2, 2, 2)
 	write(os.O_APPEND, line(7))
-	if err := os.Rename(name, name+".0"); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Rename(name, name+".0"))
 	write(os.O_TRUNC, line(4))
 	want("rotated", 2, 11, 7, 4)
 	write(os.O_APPEND, strings.Repeat("x", 5*mostLogLine)+" GC(1) Pause 1.0ms\n"+line(6))
@@ -128,13 +119,9 @@ func TestGCLogIsMissing(t *testing.T) {
 // One log that cannot be read does not hide the pauses of the others.
 func TestGCLogWithOneUnreadable(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "gc-1.log"), []byte("GC(0) Pause Young 8M->4M(9M) 3.000ms\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "gc-1.log"), []byte("GC(0) Pause Young 8M->4M(9M) 3.000ms\n"), 0o644))
 	bad := filepath.Join(dir, "gc-0.log")
-	if err := os.Symlink(filepath.Join(dir, "gone"), bad); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Symlink(filepath.Join(dir, "gone"), bad))
 	g := newGCLog(filepath.Join(dir, "gc-%p.log"), true)
 	defer g.Close()
 	for _, want := range []float64{1, 0} {
@@ -146,9 +133,7 @@ func TestGCLogWithOneUnreadable(t *testing.T) {
 	if w := strings.Join(g.Warnings(), "\n"); !strings.Contains(w, "gc-0.log") || !strings.Contains(w, "of the other logs") {
 		t.Errorf("warnings %q, want one that names the log", w)
 	}
-	if err := os.Remove(bad); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Remove(bad))
 	if there, err := g.Read(t.Context()); !there || err != nil || g.Warnings() != nil {
 		t.Errorf("got %v, %v and the warnings %q after its removal", there, err, g.Warnings())
 	}
@@ -183,9 +168,7 @@ func TestGCLogOfAJVM(t *testing.T) {
 			g := newGCLog(log, true)
 			defer g.Close()
 			got, err := g.Figures(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			f := figures(got)
 			if f["GC pauses"] < 2 || f["GC pause time [ms]"] <= 0 || f["GC pause longest [ms]"] > f["GC pause time [ms]"] {
 				t.Errorf("got %v, want the pauses of at least two collections", f)

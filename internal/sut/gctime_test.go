@@ -1,6 +1,7 @@
 package sut
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"testing"
@@ -54,12 +55,8 @@ func TestPausesHaveTimes(t *testing.T) {
 	write := func(text string, at time.Duration) {
 		t.Helper()
 		old, _ := os.ReadFile(name)
-		if err := os.WriteFile(name, append(old, text...), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(name, start.Add(at), start.Add(at)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(name, append(old, text...), 0o600))
+		assert.OK(t, os.Chtimes(name, start.Add(at), start.Add(at)))
 	}
 	var began []time.Duration
 	var lengths []time.Duration

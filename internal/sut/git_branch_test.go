@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // The branch of a revision that several contain is the default branch, else the one
@@ -44,9 +45,7 @@ func TestBranchOfARevision(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b, err := MakeBuild(t.Context(), BuildOrder{Dir: tt.dir, Revision: tt.revision, Branch: tt.given, Cache: t.TempDir()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			b.Release()
 			if b.Branch != tt.want || b.Revision != tt.revision {
 				t.Errorf("got %.12s of %q, want %.12s of %q", b.Revision, b.Branch, tt.revision, tt.want)
@@ -74,14 +73,10 @@ func TestBuildOfAnotherBranch(t *testing.T) {
 		var text []byte
 		for _, branch := range []string{"first", "second"} {
 			b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Branch: branch, Command: tt.command, Cache: cache})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			text, err = os.ReadFile(filepath.Join(b.Tree, "out"))
 			b.Release()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 		}
 		if got := string(text); !strings.Contains(got, tt.want) || strings.Contains(got, canary) {
 			t.Errorf("%s: got %q, want %q", tt.command, got, tt.want)
@@ -114,15 +109,11 @@ func TestBranchOfManyBranches(t *testing.T) {
 			script += "echo 'fatal: unknown field name: ahead-behind' >&2; exit 128;;\nesac\n"
 		}
 		script += "exec '" + git + "' \"$@\"\n"
-		if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
 		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 		got := branchWith(t.Context(), dir, dir, first)
 		text, err := os.ReadFile(calls)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if n := strings.Count(string(text), "call"); n > 60 || isNew && n > 5 || !isNew && got == "" || isNew && got != "near" {
 			t.Errorf("new: %v: got %q after %d calls", isNew, got, n)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -31,17 +32,13 @@ func TestJVM(t *testing.T) {
 		t.Skip("Java is not installed")
 	}
 	source := filepath.Join(t.TempDir(), "Churn.java")
-	if err := os.WriteFile(source, []byte(churn), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(source, []byte(churn), 0o644))
 	t.Setenv("JAVA_TOOL_OPTIONS", "-Xmx64m")
 	for _, command := range []string{"java " + source, "sh -c 'java " + source + "; exit 1'"} {
 		t.Run(command[:2], func(t *testing.T) {
 			s := start(t, Spec{Command: command, JVMGC: true, Ready: "log:collected", ReadyWithin: time.Minute, Logf: t.Logf})
 			got, err := s.Figures(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			pauses, _ := figure(got, "GC pauses")
 			sum, _ := figure(got, "GC pause time")
 			longest, _ := figure(got, "GC pause longest")
@@ -96,9 +93,7 @@ log.dirs=%[3]s/data
 	pauses := 0.0
 	testkit.Until(t, "a pause", func() bool {
 		got, err := s.Figures(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		n, _ := figure(got, "GC pauses")
 		pauses += n
 		return pauses > 0

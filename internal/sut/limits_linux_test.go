@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -20,9 +21,7 @@ func fakeGroups(t testing.TB, controllers, handed string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"cgroup.controllers": controllers, "cgroup.subtree_control": handed} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	madeGroup = func(dir string) {
 		for _, name := range []string{"memory.max", "memory.swap.max", "cpu.max", "cgroup.kill", "memory.events"} {
@@ -36,23 +35,15 @@ func fakeGroups(t testing.TB, controllers, handed string) string {
 func TestLimits(t *testing.T) {
 	dir := fakeGroups(t, "cpuset cpu io memory pids\n", "cpu\n")
 	l, err := limitsIn(dir, "x", 4<<30, 1.5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for name, want := range map[string]string{"x/memory.max": "4294967296", "x/memory.swap.max": "0", "x/cpu.max": "150000 100000", "cgroup.subtree_control": "+memory"} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
 			t.Errorf("got %q, %v in %s, want %q", got, err, name, want)
 		}
 	}
-	if l.outOfMemory() {
-		t.Error("got out of memory before a process was ended at the limit")
-	}
-	if err := os.WriteFile(filepath.Join(l.dir, "memory.events"), []byte("oom 3\noom_kill 1\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if !l.outOfMemory() {
-		t.Error("out of memory was not noticed")
-	}
+	assert.True(t, !l.outOfMemory(), "got out of memory before a process was ended at the limit")
+	assert.OK(t, os.WriteFile(filepath.Join(l.dir, "memory.events"), []byte("oom 3\noom_kill 1\n"), 0o644))
+	assert.True(t, l.outOfMemory(), "out of memory was not noticed")
 	l.kill()
 	if got, err := os.ReadFile(filepath.Join(l.dir, "cgroup.kill")); err != nil || string(got) != "1" {
 		t.Errorf("got %q, %v, want the group ended", got, err)
@@ -96,12 +87,8 @@ func TestLimitsFail(t *testing.T) {
 
 func TestParents(t *testing.T) {
 	const mounts = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n41 31 0:38 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n"
-	if got := unifiedMount(mounts); got != "/sys/fs/cgroup/unified" {
-		t.Errorf("got %q", got)
-	}
-	if got := unifiedMount("1 2 3\n\n - cgroup2 \n"); got != "" {
-		t.Errorf("got %q from invalid lines, want nothing", got)
-	}
+	assert.Equal(t, unifiedMount(mounts), "/sys/fs/cgroup/unified")
+	assert.Equal(t, unifiedMount("1 2 3\n\n - cgroup2 \n"), "", "from invalid lines")
 	tests := []struct {
 		name, own string
 		want      []string
@@ -125,9 +112,7 @@ func TestParents(t *testing.T) {
 // group.
 func TestGroupHere(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	mount := unifiedMount(string(mounts))
 	if mount == "" {
 		t.Skip("no cgroup of version 2 is mounted")
@@ -140,9 +125,7 @@ func TestGroupHere(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "127.0.0.1:0")
 	cmd.Env = append(os.Environ(), roleEnv+"=stubborn")
 	l.apply(cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	group, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", cmd.Process.Pid))
 	if err != nil || !strings.Contains(string(group), filepath.Base(l.dir)) {
 		t.Errorf("got %q, %v, want it in %s", group, err, l.dir)

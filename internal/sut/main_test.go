@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -149,9 +150,7 @@ func specOf(t testing.TB, role string, args ...string) Spec {
 func start(t testing.TB, spec Spec) *System {
 	t.Helper()
 	s, err := Start(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { _ = s.Stop() })
 	return s
 }
@@ -160,9 +159,7 @@ func start(t testing.TB, spec Spec) *System {
 func get(t testing.TB, addr, path string) {
 	t.Helper()
 	res, err := http.Get("http://" + addr + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	res.Body.Close()
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/secret"
+	"carronade/internal/testkit/assert"
 )
 
 // An output keeps whole lines of the end, within its limit, and counts the rest.
@@ -31,9 +32,7 @@ func TestOutputKeepsTheEnd(t *testing.T) {
 		for i := range tt.lines {
 			o.add(fmt.Sprint("line ", i))
 		}
-		if len(o.buf) >= 2*tt.most && tt.most > 6 {
-			t.Errorf("%d bytes are kept, with a limit of %d", len(o.buf), tt.most)
-		}
+		assert.True(t, len(o.buf) < 2*tt.most || tt.most <= 6, "%d bytes are kept, with a limit of %d", len(o.buf), tt.most)
 		got, cut, _ := o.text(func(s string) string { return s }, time.Hour)
 		if got != tt.want || cut != tt.cut {
 			t.Errorf("%d lines in %d bytes: got %q and %d before it, want %q and %d", tt.lines, tt.most, got, cut, tt.want, tt.cut)
@@ -54,18 +53,14 @@ func TestOutputOfASystem(t *testing.T) {
 		shown = append(shown, line)
 	}
 	s := start(t, spec)
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Stop())
 	want := "listening on " + addr + " password=***\nbye\n"
 	if got, cut, _ := s.Output(); got != want || cut != 0 {
 		t.Errorf("got %q, %d before it, want %q", got, cut, want)
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if got := strings.Join(shown, "\n") + "\n"; got != want {
-		t.Errorf("got %q while it ran, want %q", got, want)
-	}
+	assert.Equal(t, strings.Join(shown, "\n")+"\n", want, "while it ran")
 }
 
 // Masking a long output ends in time: its last lines are kept, all of them masked,

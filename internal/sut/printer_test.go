@@ -1,6 +1,7 @@
 package sut
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"slices"
 	"testing"
@@ -49,14 +50,10 @@ func TestPrinterEnds(t *testing.T) {
 			p.add("line")
 		}
 		p.close()
-		if len(*shown) != 0 {
-			t.Error("it waited for what is not shown")
-		}
+		assert.Equal(t, len(*shown), 0, "it waited for what is not shown")
 		release()
 		<-p.done
-		if last := (*shown)[len(*shown)-1]; last != "1 line not shown" {
-			t.Errorf("got %q at the end", last)
-		}
+		assert.Equal(t, (*shown)[len(*shown)-1], "1 line not shown", "at the end")
 	})
 	(*printer)(nil).close()
 }

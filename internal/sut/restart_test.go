@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestRestart: a system that is restarted has not ended, all its processes are others, and Stop ends
@@ -16,9 +17,7 @@ import (
 func TestRestart(t *testing.T) {
 	testkit.Program(t, "sh")
 	s, err := Start(t.Context(), Spec{Command: "sh -c 'sleep 1000 & sleep 1000; true'"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	before := s.Members()
 	gone := 0
 	if err := s.Restart(t.Context(), 10*time.Millisecond, func() {
@@ -26,21 +25,15 @@ func TestRestart(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if gone != 0 || len(before) == 0 {
-		t.Errorf("%d processes before, %d after they were killed", len(before), gone)
-	}
+	assert.True(t, gone == 0 && len(before) != 0, "%d processes before, %d after they were killed", len(before), gone)
 	after := s.Members()
 	for end := time.Now().Add(time.Minute); len(after) == 0; after = s.Members() { // one that executes a program is found by the next look
-		if time.Now().After(end) {
-			t.Fatal("no process after it")
-		}
+		assert.Must(t, !time.Now().After(end), "no process after it")
 		<-time.After(time.Millisecond)
 	}
 	for _, a := range after {
 		for _, b := range before {
-			if a == b {
-				t.Errorf("process %d is still there", a)
-			}
+			assert.True(t, a != b, "process %d is still there", a)
 		}
 	}
 	select {
@@ -60,9 +53,7 @@ func TestRestart(t *testing.T) {
 func TestRestartIsCanceled(t *testing.T) {
 	testkit.Program(t, "sh")
 	s, err := Start(t.Context(), Spec{Command: "sleep 1000"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := s.Restart(ctx, time.Hour, cancel); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
@@ -71,9 +62,7 @@ func TestRestartIsCanceled(t *testing.T) {
 		t.Error(err)
 	}
 	found, err := Start(t.Context(), Spec{Vars: "http://127.0.0.1:1/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if err := found.Restart(t.Context(), 0, func() {}); err == nil {
 		t.Error("a system that was not started here is restarted")
 	}

@@ -13,6 +13,7 @@ import (
 	"carronade/internal/secret"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A system does not get the secrets that this process keeps in its environment.
@@ -20,9 +21,7 @@ func TestSystemHasNoSecretsOfThisProcess(t *testing.T) {
 	testkit.Program(t, "sh")
 	t.Setenv(system.OwnEnv+"HEY_APM_1", canary)
 	s := start(t, Spec{Command: "sh -c 'env; echo ready to serve; exec sleep 1000'", Ready: "log:ready to serve", ReadyWithin: 20 * time.Second, Logf: t.Logf})
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Stop())
 	if got, _, _ := s.Output(); !strings.Contains(got, "PATH=") || strings.Contains(got, system.OwnEnv) || strings.Contains(got, canary) {
 		t.Errorf("it got %s", got)
 	}
@@ -35,9 +34,7 @@ func TestOutputOfLongLines(t *testing.T) {
 		Command: "sh -c 'printf %08187d 0; echo " + canary + "; echo ready to serve; exec sleep 1000'", Secrets: []string{canary},
 		Ready: "log:ready to serve", ReadyWithin: 20 * time.Second, Logf: t.Logf,
 	})
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Stop())
 	if got, _, _ := s.Output(); !strings.Contains(got, "0***\n") || strings.Contains(got, canary[:2]) {
 		t.Errorf("got %q", got[max(0, len(got)-100):])
 	}
@@ -47,9 +44,7 @@ func TestOutputOfLongLines(t *testing.T) {
 // it may not have known them.
 func TestBuildOutputIsMasked(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "build.log")
-	if err := os.WriteFile(log, []byte("built with "+canary+"\nenvironment:\n  password: |\n    x7-plain\nmade\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(log, []byte("built with "+canary+"\nenvironment:\n  password: |\n    x7-plain\nmade\n"), 0o600))
 	s := start(t, Spec{Build: &Build{Log: log}, Secrets: []string{canary}, Logf: t.Logf})
 	got, cut, late, err := s.BuildOutput()
 	if want := "built with ***\nenvironment:\n  password: ***\n    ***\nmade\n"; got != want || cut != 0 || late || err != nil {

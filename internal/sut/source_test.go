@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -69,23 +68,15 @@ func TestVars(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			answer.body = test.body
 			s, err := expvarSource(url+"/debug/vars", nil, newFilter(test.filter))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer s.Close()
 			got, err := s.Figures(t.Context())
 			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("got %v, want an error that contains %q", err, test.err)
-				}
+				assert.ErrorHas(t, err, test.err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, figures(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, figures(got), test.want)
 		})
 	}
 }
@@ -119,19 +110,13 @@ func TestMetrics(t *testing.T) {
 	answer, url := answering(t)
 	answer.body = fmt.Sprintf(metricsText, 10, 10)
 	s, err := prometheusSource(url+"/metrics", nil, newFilter(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	at := time.Unix(1000, 0)
 	s.now = func() time.Time { return at }
 	got, err := s.Figures(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]float64{"queue": 4, "queue_max": 9}, figures(got)); diff != "" {
-		t.Errorf("first (-want +got):\n%s", diff)
-	}
+	assert.OK(t, err)
+	assert.Same(t, figures(got), map[string]float64{"queue": 4, "queue_max": 9}, "first")
 	at = at.Add(2 * time.Second)
 	answer.body = fmt.Sprintf(metricsText, 16, 10)
 	if got, err = s.Figures(t.Context()); err != nil {
@@ -141,9 +126,7 @@ func TestMetrics(t *testing.T) {
 		"queue": 4, "queue_max": 9, `http_requests_total{code="200",path="/a\"} b"} [/s]`: 3,
 		"took_sum [/s]": 3, "took_count [/s]": 3, "lag_count [/s]": 3, "made_total [/s]": 3,
 	}
-	if diff := cmp.Diff(want, figures(got)); diff != "" {
-		t.Errorf("second (-want +got):\n%s", diff)
-	}
+	assert.Same(t, figures(got), want, "second")
 	at = at.Add(time.Second)
 	answer.body = fmt.Sprintf(metricsText, 2, 10)
 	if got, err = s.Figures(t.Context()); err != nil || figures(got)["made_total [/s]"] != 2 {
@@ -155,9 +138,7 @@ func TestMetricsNamed(t *testing.T) {
 	answer, url := answering(t)
 	answer.body = fmt.Sprintf(metricsText, 10, 10)
 	s, err := prometheusSource(url, nil, newFilter([]string{"lag", "took_bucket{*0.1*}", "http_*"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	at := time.Unix(1000, 0)
 	s.now = func() time.Time { return at }
 	if _, err = s.Figures(t.Context()); err != nil {
@@ -165,13 +146,9 @@ func TestMetricsNamed(t *testing.T) {
 	}
 	at = at.Add(time.Second)
 	got, err := s.Figures(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	want := map[string]float64{`lag{quantile="0.5"}`: 3, `took_bucket{le="0.1"} [/s]`: 0, `http_requests_total{code="200",path="/a\"} b"} [/s]`: 0}
-	if diff := cmp.Diff(want, figures(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, figures(got), want)
 	answer.body = "<html>no metrics</html>"
 	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "no metrics in Prometheus's") {
 		t.Errorf("got %v, want no metrics", err)
@@ -186,9 +163,7 @@ func TestSourceFails(t *testing.T) {
 	}
 	answer, url := answering(t)
 	s, err := expvarSource(strings.Replace(url, "http://", "http://me:"+canary+"@", 1), http.Header{"authorization": {"ApiKey other-" + canary}}, filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if strings.Contains(s.URL(), canary) {
 		t.Errorf("got the URL %s, which shows the login", s.URL())
 	}
@@ -224,14 +199,10 @@ func TestSourceIsBounded(t *testing.T) {
 	}
 	answer.body = b.String()
 	s, err := prometheusSource(url, nil, filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for range 3 {
 		got, err := s.Figures(t.Context())
-		if err != nil || len(got) > mostSourceFigures {
-			t.Errorf("got %d figures, %v, want at most %d", len(got), err, mostSourceFigures)
-		}
+		assert.True(t, err == nil && len(got) <= mostSourceFigures, "got %d figures, %v, want at most %d", len(got), err, mostSourceFigures)
 	}
 	if len(s.before) > mostSourceFigures {
 		t.Errorf("%d counters are remembered, want at most %d", len(s.before), mostSourceFigures)
@@ -263,9 +234,7 @@ func TestFilter(t *testing.T) {
 		{"a*,!ab", "ab", false},
 	}
 	for _, test := range tests {
-		if got := newFilter([]string{test.pattern}).Selects(test.name); got != test.want {
-			t.Errorf("%q selects %q: got %v, want %v", test.pattern, test.name, got, test.want)
-		}
+		assert.Equal(t, newFilter([]string{test.pattern}).Selects(test.name), test.want, "%q selects %q", test.pattern, test.name)
 	}
 }
 

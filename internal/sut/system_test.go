@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 	"carronade/target"
 )
@@ -47,9 +48,7 @@ func TestCommand(t *testing.T) {
 	}
 	get(t, addr, "/hold?mib=64")
 	got, err := s.Figures(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if v, _ := figure(got, "RSS"); v < 64<<20 {
 		t.Errorf("got RSS %v, want the 64 MiB that it holds", v)
 	}
@@ -70,15 +69,11 @@ func TestCommand(t *testing.T) {
 	default:
 	}
 	pid := s.Facts()["pid"].(int)
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Stop())
 	if err := s.Stop(); err != nil {
 		t.Errorf("stopped twice: %v", err)
 	}
-	if alive(pid) {
-		t.Errorf("process %d is still there", pid)
-	}
+	assert.True(t, !alive(pid), "process %d is still there", pid)
 	select {
 	case <-s.Died():
 		t.Error("a system that was stopped is said to have died")
@@ -88,9 +83,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("got the last lines %q, want its bye: it must get TERM", lines)
 	}
 	total := s.Totals()
-	if total.Peak < 64<<20 || total.CPU <= 0 {
-		t.Errorf("got %+v in all, want a peak of 64 MiB and processor time", total)
-	}
+	assert.True(t, total.Peak >= 64<<20 && total.CPU > 0, "got %+v in all, want a peak of 64 MiB and processor time", total)
 	facts := s.Facts()
 	if flags, _ := facts["flags"].(map[string]any); flags["output.file"] != "a b" || flags["es.password"] != "***" {
 		t.Errorf("got the flags %v, want them distinguished, without the secret", flags)
@@ -105,12 +98,8 @@ func TestCommand(t *testing.T) {
 func noCanary(t testing.TB, s *System) {
 	t.Helper()
 	text, err := json.Marshal([]any{s.Facts(), s.Warnings(), s.LastLines(), s.Exit()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(text), canary) {
-		t.Errorf("a secret is shown: %s", text)
-	}
+	assert.OK(t, err)
+	assert.True(t, !strings.Contains(string(text), canary), "a secret is shown: %s", text)
 }
 
 // TestPeaksAreIndependent runs a large system and then a small one.
@@ -122,9 +111,7 @@ func TestPeaksAreIndependent(t *testing.T) {
 		spec.Listen = []string{addr}
 		s := start(t, spec)
 		get(t, addr, "/hold?mib="+mib)
-		if err := s.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Stop())
 		peaks = append(peaks, s.Totals().Peak)
 	}
 	if peaks[0] < 128<<20 || peaks[1] > 64<<20 {
@@ -160,9 +147,7 @@ func TestNoExtraRequests(t *testing.T) {
 	s := start(t, Spec{Vars: web.URL})
 	s.Begin(t.Context())
 	s.Finish(t.Context())
-	if asked != 0 {
-		t.Errorf("the source got %d requests, want only those of Figures", asked)
-	}
+	assert.Equal(t, asked, 0, "the source requests")
 }
 
 // TestKill ends everything that was started, even if it ignores TERM, without
@@ -189,9 +174,7 @@ func TestKill(t *testing.T) {
 		t.Errorf("it took %v: it waits as after TERM", took)
 	}
 	for _, pid := range []int{s.child.Pid(), child} {
-		if alive(pid) {
-			t.Errorf("process %d is still there", pid)
-		}
+		assert.True(t, !alive(pid), "process %d is still there", pid)
 	}
 }
 
@@ -281,13 +264,9 @@ func TestStartFails(t *testing.T) {
 			}
 			text := e.Error() + " / " + e.Hint
 			for _, want := range test.want {
-				if !strings.Contains(text, want) {
-					t.Errorf("got %q, want it to contain %q", text, want)
-				}
+				assert.True(t, strings.Contains(text, want), "got %q, want it to contain %q", text, want)
 			}
-			if strings.Contains(text, canary) {
-				t.Errorf("a secret is shown: %s", text)
-			}
+			assert.True(t, !strings.Contains(text, canary), "a secret is shown: %s", text)
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("it took %v", took)
 			}
@@ -316,9 +295,7 @@ func TestReadyTakesAStatus(t *testing.T) {
 	start(t, spec)
 	get(t, addr, "/status?code=503")
 	s := &System{web: newWeb(), ready: readiness{url: "http://" + addr + "/"}}
-	if err := s.try(t.Context()); err == nil || !strings.Contains(err.Error(), "503") {
-		t.Errorf("got %v, want 503 to mean not ready", err)
-	}
+	assert.ErrorHas(t, s.try(t.Context()), "503")
 	get(t, addr, "/status?code=204")
 	if err := s.try(t.Context()); err != nil {
 		t.Error(err)
@@ -363,13 +340,9 @@ func TestDies(t *testing.T) {
 				t.Fatal("Died was not closed")
 			}
 			got := s.Exit()
-			if got.After <= 0 || got.At.IsZero() {
-				t.Error("the time of its end is missing")
-			}
+			assert.True(t, got.After > 0 && !got.At.IsZero(), "the time of its end is missing")
 			got.After, got.At = 0, time.Time{}
-			if got != test.want {
-				t.Errorf("got %+v, want %+v", got, test.want)
-			}
+			assert.Equal(t, got, test.want)
 			facts := s.Facts()
 			lines := fmt.Sprint(facts["last_lines"])
 			if facts["exit"] != test.want.Status || !strings.Contains(lines, test.last) {
@@ -381,9 +354,7 @@ func TestDies(t *testing.T) {
 			if err := s.Stop(); err != nil {
 				t.Errorf("stopping what died: %v", err)
 			}
-			if s.Totals().Peak == 0 {
-				t.Error("its peak is lost")
-			}
+			assert.True(t, s.Totals().Peak != 0, "its peak is lost")
 			noCanary(t, s)
 		})
 	}
@@ -397,12 +368,8 @@ func TestStubborn(t *testing.T) {
 	s := start(t, spec)
 	pid := s.Facts()["pid"].(int)
 	err := s.Stop()
-	if err == nil || !strings.Contains(err.Error(), "did not end within 300ms of TERM and was killed") {
-		t.Errorf("got %v, want an error that says so", err)
-	}
-	if alive(pid) {
-		t.Errorf("process %d is still there", pid)
-	}
+	assert.ErrorHas(t, err, "did not end within 300ms of TERM and was killed")
+	assert.True(t, !alive(pid), "process %d is still there", pid)
 }
 
 // TestLeavesNoProcess stops a system whose child is in its own session and
@@ -451,9 +418,7 @@ func TestForks(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
-	if alive(pid) {
-		t.Error("the process in the background is still there")
-	}
+	assert.True(t, !alive(pid), "the process in the background is still there")
 }
 
 // TestForkDies kills the process that went into the background.
@@ -478,9 +443,7 @@ func TestPID(t *testing.T) {
 	addr := free(t)
 	cmd := exec.Command(os.Args[0], addr)
 	cmd.Env = append(os.Environ(), roleEnv+"=serve")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	defer func() { _ = cmd.Wait() }()
 	s := start(t, Spec{PID: cmd.Process.Pid, Listen: []string{addr}, ReadyWithin: 10 * time.Second})
 	if got := s.Facts(); got["pid"] != cmd.Process.Pid || got["process"] == "" {
@@ -493,12 +456,8 @@ func TestPID(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
-	if !alive(cmd.Process.Pid) {
-		t.Fatal("a process that was not started here was ended")
-	}
-	if e := s.Exit(); e != (Exit{}) {
-		t.Errorf("got %+v for a system that is still running, want nothing", e)
-	}
+	assert.Must(t, alive(cmd.Process.Pid), "a process that was not started here was ended")
+	assert.Equal(t, s.Exit(), (Exit{}), "for a system that is still running")
 
 	s = start(t, Spec{PID: cmd.Process.Pid})
 	_ = cmd.Process.Kill()
@@ -515,9 +474,7 @@ func TestPID(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Setenv("SUT_TEST_PASSWORD", canary)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("2-merlin-4410\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "token"), []byte("2-merlin-4410\n"), 0o600))
 	var lines []string
 	seen := make(chan struct{})
 	spec := specOf(t, "environment", "first", "{flags}", "last")
@@ -538,9 +495,7 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("got %q, want it in %s", lines[1], dir)
 	}
 	facts := s.Facts()
-	if got := fmt.Sprint(facts["environment"]); got != "["+roleEnv+" SUT_PLAIN SUT_SECRET]" {
-		t.Errorf("got the environment %s, want names alone", got)
-	}
+	assert.Equal(t, fmt.Sprint(facts["environment"]), "["+roleEnv+" SUT_PLAIN SUT_SECRET]", "got the environment")
 	if flags := facts["flags"].(map[string]any); flags["x"] != "file:"+filepath.Join(dir, "token") || flags["n"] != "1" {
 		t.Errorf("got the flags %v, want the reference and not the secret", flags)
 	}
@@ -548,9 +503,7 @@ func TestEnvironment(t *testing.T) {
 	s.mu.Lock()
 	raw := s.tail.lines[0]
 	s.mu.Unlock()
-	if !strings.Contains(raw, canary) {
-		t.Errorf("got %q, want the system to get the secret itself", raw)
-	}
+	assert.True(t, strings.Contains(raw, canary), "got %q, want the system to get the secret itself", raw)
 }
 
 // TestGit uses a folder with uncommitted changes: the run continues, with a
@@ -563,9 +516,7 @@ func TestGit(t *testing.T) {
 		}
 	}
 	file := filepath.Join(dir, "server.go")
-	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte("x"), 0o644))
 	if out, err := exec.Command("git", "-C", dir, "add", file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -585,9 +536,7 @@ func TestGit(t *testing.T) {
 func TestBuild(t *testing.T) {
 	testkit.Program(t, "sh")
 	tree := t.TempDir()
-	if err := os.WriteFile(filepath.Join(tree, "serve.sh"), []byte("echo serving $1 in $(pwd); exec sleep 1000"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(tree, "serve.sh"), []byte("echo serving $1 in $(pwd); exec sleep 1000"), 0o644))
 	b := &Build{GitFacts: GitFacts{Branch: "main", Revision: strings.Repeat("ab", 20), Date: time.Unix(0, 0)}, Tree: tree, Cached: true}
 	s := start(t, Spec{Command: "sh {tree}/serve.sh {branch}", Build: b, Ready: "log:serving main in " + tree, ReadyWithin: 10 * time.Second})
 	if f := s.Facts(); f["revision"] != b.Revision || f["branch"] != "main" || f["build_cached"] != true || f["unstaged_changes"] != false {
@@ -599,9 +548,7 @@ func TestEfficiency(t *testing.T) {
 	// The output in hey-apm's README: 1.6 MB/s accepted, 157.7 MB at most; its
 	// 0.596 was computed before both were rounded.
 	got, ok := Efficiency(30*1_600_000, 30*time.Second, 157_700_000)
-	if !ok || math.Abs(got-0.596) > 0.02 {
-		t.Errorf("got %v, %v, want 0.6", got, ok)
-	}
+	assert.True(t, ok && math.Abs(got-0.596) <= 0.02, "got %v, %v, want 0.6", got, ok)
 	for _, bad := range []struct {
 		over time.Duration
 		peak uint64

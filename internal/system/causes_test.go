@@ -1,6 +1,7 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"runtime/metrics"
 	"testing"
@@ -94,9 +95,7 @@ func TestCauses(t *testing.T) {
 			c.Look()
 			m.at = 1500 * time.Millisecond
 			tt.happen(m, c)
-			if got := c.Why(tt.length); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, c.Why(tt.length), tt.want)
 		})
 	}
 }
@@ -112,9 +111,7 @@ func TestCausesBefore(t *testing.T) {
 	m.at = time.Second
 	c.Look()
 	m.at = 1100 * time.Millisecond
-	if got := c.Why(80 * time.Millisecond); got != "" {
-		t.Errorf("got %q for what was before", got)
-	}
+	assert.Equal(t, c.Why(80*time.Millisecond), "", "for what was before")
 	m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1140000\n")
 	m.at = 1300 * time.Millisecond
 	for range 2 {
@@ -175,9 +172,7 @@ func TestPaused(t *testing.T) {
 	if got, want := now.paused(&before), time.Millisecond; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := now.paused(&now); got != 0 {
-		t.Errorf("got %v without a pause", got)
-	}
+	assert.Equal(t, now.paused(&now), 0, "without a pause")
 }
 
 // TestCountsWaits: a kernel that does not count how long threads waited is
@@ -199,9 +194,7 @@ func TestCountsWaits(t *testing.T) {
 		{"no such files", newCauses(now, nil), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.c.CountsWaits(); got != tt.want {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
+			assert.Equal(t, tt.c.CountsWaits(), tt.want)
 		})
 	}
 }
@@ -214,9 +207,7 @@ func TestCausesHere(t *testing.T) {
 	if got := c.Why(time.Hour); got != "" && c.root == nil {
 		t.Errorf("got %q", got)
 	}
-	if c.root != nil && len(c.past[0].waits) == 0 && text(c.root, "proc/self/schedstat") != "" {
-		t.Error("no thread's waiting was read")
-	}
+	assert.True(t, c.root == nil || len(c.past[0].waits) != 0 || text(c.root, "proc/self/schedstat") == "", "no thread's waiting was read")
 }
 
 func BenchmarkCauses(b *testing.B) {

@@ -1,6 +1,9 @@
 package system
 
-import "testing"
+import (
+	"carronade/internal/testkit/assert"
+	"testing"
+)
 
 // TestCgroupParents: the limits of the groups above the process's own hold too, and the lowest one
 // counts.
@@ -73,21 +76,11 @@ func TestCgroupParents(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			root := tree(tt.files)
 			g := findCgroup(root)
-			if got := g.cpuLimit(root); got != tt.cpu {
-				t.Errorf("processors: got %v, want %v", got, tt.cpu)
-			}
-			if got := g.memoryLimit(root, 1<<40); got != tt.memory {
-				t.Errorf("memory: got %d, want %d", got, tt.memory)
-			}
-			if got := tightest(g.memoryLimits(root, 1<<40)); got != tt.tightest {
-				t.Errorf("memory that is left: got %+v, want %+v", got, tt.tightest)
-			}
-			if got := tightest(g.taskLimits(root)); got != tt.tasks {
-				t.Errorf("tasks: got %+v, want %+v", got, tt.tasks)
-			}
-			if got := g.throttled(root); got != tt.throttled {
-				t.Errorf("throttled: got %d, want %d", got, tt.throttled)
-			}
+			assert.Equal(t, g.cpuLimit(root), tt.cpu, "processors")
+			assert.Equal(t, g.memoryLimit(root, 1<<40), tt.memory, "memory")
+			assert.Equal(t, tightest(g.memoryLimits(root, 1<<40)), tt.tightest, "memory that is left")
+			assert.Equal(t, tightest(g.taskLimits(root)), tt.tasks, "tasks")
+			assert.Equal(t, g.throttled(root), tt.throttled, "throttled")
 		})
 	}
 }

@@ -5,43 +5,31 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func TestDiskFill(t *testing.T) {
 	dir := testkit.Mount(t, "1m")
-	if err := CanFill(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, CanFill(dir))
 	write := func(bytes int) error { return os.WriteFile(filepath.Join(dir, "data"), make([]byte, bytes), 0o600) }
-	if err := write(100 << 10); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, write(100<<10))
 	d, err := NewDiskFill(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	n, err := d.Fill(t.Context())
-	if err != nil || n < 900<<10 {
-		t.Fatalf("%d bytes were taken: %v", n, err)
-	}
+	assert.Must(t, err == nil && n >= 900<<10, "%d bytes were taken: %v", n, err)
 	if err := write(200 << 10); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v, want that the disk is full", err)
 	}
 	// What becomes free is taken, too.
-	if err := os.Remove(filepath.Join(dir, "data")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Remove(filepath.Join(dir, "data")))
 	more, err := d.Fill(t.Context())
-	if err != nil || more < n+90<<10 {
-		t.Errorf("%d bytes are taken, before %d: %v", more, n, err)
-	}
+	assert.True(t, err == nil && more >= n+90<<10, "%d bytes are taken, before %d: %v", more, n, err)
 	if err := write(4 << 10); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v, want that the disk is full", err)
 	}
@@ -59,9 +47,7 @@ func TestDiskFill(t *testing.T) {
 
 func TestDiskFillEnds(t *testing.T) {
 	d, err := NewDiskFill(testkit.Mount(t, "1m"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer d.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -73,9 +59,7 @@ func TestDiskFillEnds(t *testing.T) {
 func TestCanFill(t *testing.T) {
 	dir := testkit.Mount(t, "1m")
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, nil, 0o600))
 	for _, tt := range []struct {
 		name, folder string
 		others       []string
@@ -89,15 +73,11 @@ func TestCanFill(t *testing.T) {
 		{"a filesystem without files", "/proc", nil, "make a file in /proc"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := CanFill(tt.folder, tt.others...); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q", err, tt.want)
-			}
+			assert.ErrorHas(t, CanFill(tt.folder, tt.others...), tt.want)
 		})
 	}
 	t.Chdir(dir)
-	if err := CanFill(dir); err == nil || !strings.Contains(err.Error(), "it must be mounted apart") {
-		t.Errorf("the working folder: got %v", err)
-	}
+	assert.ErrorHas(t, CanFill(dir), "it must be mounted apart", "the working folder")
 	t.Chdir("/")
 }
 
@@ -105,18 +85,12 @@ func TestCanFill(t *testing.T) {
 func TestCanFillPool(t *testing.T) {
 	below, dir := testkit.Mount(t, "1m"), t.TempDir()
 	for _, name := range []string{"lower", "upper", "work"} {
-		if err := os.Mkdir(filepath.Join(below, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.Mkdir(filepath.Join(below, name), 0o700))
 	}
 	if err := unix.Mount("overlay", dir, "overlay", 0, "lowerdir="+below+"/lower,upperdir="+below+"/upper,workdir="+below+"/work"); err != nil {
 		t.Skip(err)
 	}
 	defer func() { _ = unix.Unmount(dir, 0) }()
-	if err := CanFill(dir); err == nil || !strings.Contains(err.Error(), "is on OverlayFS, whose filesystems share their space") {
-		t.Errorf("got %v", err)
-	}
-	if pooled[0x9123683e] != "Btrfs" {
-		t.Error("Btrfs is not refused")
-	}
+	assert.ErrorHas(t, CanFill(dir), "is on OverlayFS, whose filesystems share their space")
+	assert.Equal(t, pooled[0x9123683e], "Btrfs", "Btrfs is not refused")
 }

@@ -1,10 +1,9 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // device is a memory device of SMBIOS.
@@ -35,9 +34,7 @@ func TestMemoryModules(t *testing.T) {
 		{Bytes: 64 << 30, Type: "DDR5", Speed: 5600, Maker: "Micron", Locator: "DIMM 0"},
 		{Bytes: 512 << 10, Maker: "QEMU", Locator: "DIMM 0"},
 	}
-	if diff := cmp.Diff(want, memoryModules(table)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, memoryModules(table), want)
 	for n := range table { // cut anywhere
 		memoryModules(table[:n])
 	}
@@ -60,9 +57,7 @@ func TestMemoryModule(t *testing.T) {
 		Bytes: 32 << 30, Type: "DDR4", Speed: 2134, Rated: 2400, Maker: "Samsung", Part: "M393A4K40CB1-CRC",
 		Locator: "DIMM_A1", Bank: "NODE 1", Form: "DIMM", Rank: 2, ECC: true,
 	}}
-	if diff := cmp.Diff(want, memoryModules(b)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, memoryModules(b), want)
 }
 
 // ataPage is page 0x89 of an ATA disk.
@@ -131,9 +126,7 @@ func TestProcessors(t *testing.T) {
 			{Name: "sdb", Model: "short", Firmware: "0001", Bytes: 4096},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, want)
 }
 
 func TestHardware(t *testing.T) {
@@ -190,21 +183,15 @@ func TestHardware(t *testing.T) {
 		Network:   []Interface{{Name: "eth0", Mbit: 10000, MTU: 9000, Driver: "ixgbe"}, {Name: "eth1"}},
 		Container: "kubernetes", PressureStalls: true,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, want)
 	got = Hardware{}
 	describeHardware(&got, tree(nil), nil)
-	if diff := cmp.Diff(Hardware{}, got); diff != "" {
-		t.Errorf("without files (-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, Hardware{}, "without files")
 }
 
 func TestCountList(t *testing.T) {
 	for s, want := range map[string]int{"": 0, "0": 1, "0-3": 4, "0-3,8": 5, "x": 0, "3-1": 0, "0-": 0, "0-99999999999": 0} {
-		if got := countList(s); got != want {
-			t.Errorf("%q: got %d, want %d", s, got, want)
-		}
+		assert.Equal(t, countList(s), want, "%q", s)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func TestIdentity(t *testing.T) {
@@ -35,9 +36,7 @@ func TestIdentityOfTheKilled(t *testing.T) {
 		t.Skip(err)
 	}
 	id, ok := Identify(cmd.Process.Pid)
-	if !ok {
-		t.Error("a running process was not found")
-	}
+	assert.True(t, ok, "a running process was not found")
 	if alive, known := id.Alive(); !alive || !known {
 		t.Errorf("got alive %v, known %v for a running process, want both", alive, known)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func TestListenerOf(t *testing.T) {
@@ -35,9 +36,7 @@ func TestListenerOf(t *testing.T) {
 // one machine often are, are not taken for each other.
 func TestListenerOfAddress(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	if pid, err := ListenerOf([]net.IP{net.IPv4(127, 0, 0, 2)}, port); err == nil {
@@ -55,9 +54,7 @@ func TestListenerOfAddress(t *testing.T) {
 
 func TestMaySignal(t *testing.T) {
 	child := exec.Command(testkit.Program(t, "sleep"), "60")
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, child.Start())
 	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
 	if err := MaySignal(child.Process.Pid); err != nil {
 		t.Error(err)

@@ -3,6 +3,7 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,9 +17,7 @@ func TestCloseLocked(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	open := func() *os.File {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return f
 	}
 	first, second := open(), open()
@@ -27,16 +26,12 @@ func TestCloseLocked(t *testing.T) {
 		t.Fatalf("locked %v: %v", ok, err)
 	}
 	child, err := unix.Dup(int(first.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer unix.Close(child)
 	if ok, err := TryLock(second, false); ok || err != nil {
 		t.Fatalf("locked twice %v: %v", ok, err)
 	}
-	if err := CloseLocked(first); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, CloseLocked(first))
 	if ok, err := TryLock(second, false); !ok || err != nil {
 		t.Errorf("locked again %v: %v", ok, err)
 	}

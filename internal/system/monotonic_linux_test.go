@@ -1,6 +1,7 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
 
@@ -12,9 +13,7 @@ import (
 func TestMonotonicOf(t *testing.T) {
 	clock := func() int64 {
 		var ts unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts))
 		return ts.Nano()
 	}
 	before := clock()

@@ -3,6 +3,7 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,9 +16,7 @@ import (
 func TestListenOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	l, err := ListenOwn(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
@@ -30,9 +29,7 @@ func TestListenOwn(t *testing.T) {
 		t.Fatalf("a socket that was left behind: %v", err)
 	}
 	l.Close()
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, nil, 0o600))
 	if _, err := ListenOwn(path); err == nil {
 		t.Error("a file was replaced")
 	}
@@ -58,7 +55,5 @@ func TestListenOwnAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	got := syscall.Umask(want)
-	if got != want {
-		t.Errorf("the umask is %#o, want %#o", got, want)
-	}
+	assert.Equal(t, got, want, "the umask")
 }

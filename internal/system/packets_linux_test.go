@@ -1,6 +1,7 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"os/exec"
@@ -28,9 +29,7 @@ func apart(t *testing.T) int {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	own, err := NetworkOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for range 1000 {
 		if its, err := NetworkOf(cmd.Process.Pid); err == nil && its != own {
 			return cmd.Process.Pid
@@ -55,24 +54,14 @@ func TestPackets(t *testing.T) {
 	pid := apart(t)
 	before := rules(t, pid)
 	p, err := OpenPackets(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := rules(t, pid); got != before {
-		t.Errorf("opening it changed the rules:\n%s", got)
-	}
-	if err := p.Drop(0.05); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.Equal(t, rules(t, pid), before, "opening it changed the rules")
+	assert.OK(t, p.Drop(0.05))
 	if got := rules(t, pid); !strings.Contains(got, "--probability 0.0") || !strings.Contains(got, "DROP") {
 		t.Errorf("the rules are\n%s", got)
 	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := rules(t, pid); got != before {
-		t.Errorf("after the end the rules are\n%s", got)
-	}
+	assert.OK(t, p.Close())
+	assert.Equal(t, rules(t, pid), before, "after the end the rules are")
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
@@ -98,9 +87,7 @@ func TestPacketsRefused(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if err := os.WriteFile(filepath.Join(dir, "iptables"), []byte("#!/bin/sh\necho no chain >&2; exit 3\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "iptables"), []byte("#!/bin/sh\necho no chain >&2; exit 3\n"), 0o700))
 	if _, err := OpenPackets(pid); err == nil || !strings.HasSuffix(err.Error(), "in the network of the system: no chain") {
 		t.Errorf("got %v", err)
 	}
@@ -111,12 +98,8 @@ func TestPacketsStay(t *testing.T) {
 	pid := apart(t)
 	before := rules(t, pid)
 	p, err := OpenPackets(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Drop(0.05); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, p.Drop(0.05))
 	program := p.rules[0][0]
 	p.rules[0][0] = "/bin/false"
 	if err := p.Close(); err == nil || len(p.rules) != 1 {
@@ -126,17 +109,11 @@ func TestPacketsStay(t *testing.T) {
 	if out, err := exec.Command("sh", "-c", p.ByHand()).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v: %s", p.ByHand(), err, out)
 	}
-	if got := rules(t, pid); got != before {
-		t.Errorf("after the command the rules are\n%s", got)
-	}
-	if err := p.Drop(0.05); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, rules(t, pid), before, "after the command the rules are")
+	assert.OK(t, p.Drop(0.05))
 	p.rules = p.rules[1:]
 	if err := p.Close(); err != nil || p.ByHand() != "" {
 		t.Errorf("got %v, by hand %q", err, p.ByHand())
 	}
-	if got := rules(t, pid); got != before {
-		t.Errorf("after the end the rules are\n%s", got)
-	}
+	assert.Equal(t, rules(t, pid), before, "after the end the rules are")
 }

@@ -1,6 +1,9 @@
 package system
 
-import "testing"
+import (
+	"carronade/internal/testkit/assert"
+	"testing"
+)
 
 func TestParseStat(t *testing.T) {
 	const tail = " S 7 42 42 0 -1 4194560 100 200 6 0 11 22 33 44 20 0 5 0 987 1000000 321 18446744073709551615 1 1"
@@ -19,9 +22,7 @@ func TestParseStat(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, ok := parseStat([]byte(test.line))
-			if ok != test.ok || ok && got != test.want {
-				t.Errorf("got %+v, %v, want %+v, %v", got, ok, test.want, test.ok)
-			}
+			assert.True(t, ok == test.ok && (!ok || got == test.want), "got %+v, %v, want %+v, %v", got, ok, test.want, test.ok)
 		})
 	}
 }
@@ -34,9 +35,7 @@ func TestInterfaces(t *testing.T) {
   eth1:7 2 0 0 0 0 0 0 8 4 0 0 0 0 0 0
 `
 	in, out, lo := interfaces([]byte(dev))
-	if in != 1007 || out != 308 || lo != 5000 {
-		t.Errorf("got %d received, %d sent, %d over loopback, want 1007, 308, 5000", in, out, lo)
-	}
+	assert.True(t, in == 1007 && out == 308 && lo == 5000, "got %d received, %d sent, %d over loopback, want 1007, 308, 5000", in, out, lo)
 }
 
 func FuzzProc(f *testing.F) {

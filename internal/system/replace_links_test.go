@@ -1,6 +1,7 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,9 +14,7 @@ func TestMakeFile(t *testing.T) {
 	path := filepath.Join(dir, "file")
 	none := func(string, string) error { return errors.ErrUnsupported }
 	for i, link := range []func(string, string) error{none, os.Link} {
-		if err := makeFile(path, []byte{byte(i)}, link); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, makeFile(path, []byte{byte(i)}, link))
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != "\x00" {
 		t.Errorf("the file has %q, %v", got, err)

@@ -9,23 +9,20 @@ import (
 	"testing"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 func TestReplaceFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	for _, text := range []string{"first", "second, longer", ""} {
-		if err := system.ReplaceFile(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, system.ReplaceFile(path, []byte(text)))
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
 			t.Fatalf("the file has %q, %v, want %q", got, err, text)
 		}
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, want 0600", info.Mode())
 	}
@@ -33,23 +30,17 @@ func TestReplaceFile(t *testing.T) {
 		t.Errorf("in a folder that is missing: %v", err)
 	}
 	// What a rename cannot replace leaves nothing behind.
-	if err := os.MkdirAll(filepath.Join(dir, "folder", "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.MkdirAll(filepath.Join(dir, "folder", "x"), 0o700))
 	if err := system.ReplaceFile(filepath.Join(dir, "folder"), nil); err == nil {
 		t.Error("a folder was replaced")
 	}
 	all, err := os.ReadDir(dir)
-	if err != nil || len(all) != 2 {
-		t.Errorf("%v %v, want the file and the folder", all, err)
-	}
+	assert.True(t, err == nil && len(all) == 2, "%v %v, want the file and the folder", all, err)
 }
 
 func TestCreateFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := system.CreateFile(path, []byte("one")); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, system.CreateFile(path, []byte("one")))
 	if err := system.CreateFile(path, []byte("two")); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("again: %v, want fs.ErrExist", err)
 	}

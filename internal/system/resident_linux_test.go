@@ -1,6 +1,7 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"syscall"
 	"testing"
@@ -10,9 +11,7 @@ import (
 func TestResident(t *testing.T) {
 	before := Resident(os.Getpid())
 	b, err := syscall.Mmap(-1, 0, 64<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer syscall.Munmap(b)
 	for i := 0; i < len(b); i += os.Getpagesize() {
 		b[i] = 1
@@ -20,12 +19,8 @@ func TestResident(t *testing.T) {
 	if after := Resident(os.Getpid()); before == 0 || after < before+48<<20 {
 		t.Errorf("got %d and then %d bytes", before, after)
 	}
-	if got := Resident(1 << 30); got != 0 {
-		t.Errorf("got %d bytes of a process that does not exist", got)
-	}
+	assert.Equal(t, Resident(1<<30), 0, "bytes of a process that does not exist")
 	for CPUOf(os.Getpid()) == 0 {
 	}
-	if got := CPUOf(1 << 30); got != 0 {
-		t.Errorf("a process that does not exist took %v", got)
-	}
+	assert.Equal(t, CPUOf(1<<30), 0, "a process that does not exist took")
 }

@@ -1,9 +1,9 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -22,12 +22,8 @@ func TestSignalsReachOnlyTheMember(t *testing.T) {
 	other.Env = append(os.Environ(), roleEnv+"=wait")
 	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := other.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, other.Start())
 	tree.members[0].pid = other.Process.Pid // as if the number had been reused for it
 	tree.Signal(other.Process.Pid, true)
 	killGroup(other.Process, false) // as after the end of a leader of that number
@@ -47,9 +43,7 @@ func TestTreeSignal(t *testing.T) {
 			p := startRole(t, "wait", "")
 			p.line(t)
 			openTree(t, p.cmd.Process.Pid, "").Signal(p.cmd.Process.Pid, test.kill)
-			if err := p.cmd.Wait(); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want it %s", err, test.want)
-			}
+			assert.ErrorHas(t, p.cmd.Wait(), test.want)
 		})
 	}
 }

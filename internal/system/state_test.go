@@ -1,13 +1,12 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"net"
 	"os"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestReadState(t *testing.T) {
@@ -48,9 +47,7 @@ func TestReadState(t *testing.T) {
 		}, State{Read: true, Clocks: []string{}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, readState(tree(tt.files))); diff != "" {
-				t.Errorf("state (-want +got):\n%s", diff)
-			}
+			assert.Same(t, readState(tree(tt.files)), tt.want, "state")
 		})
 	}
 	if got := readState(nil); got.Read {
@@ -78,9 +75,7 @@ func TestRouteTo(t *testing.T) {
 		}
 	}
 	own, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, a := range own { // an address of this machine is reached without leaving it
 		n, ok := a.(*net.IPNet)
 		if !ok || n.IP.To4() == nil {
@@ -97,9 +92,7 @@ func TestRouteTo(t *testing.T) {
 
 func TestLoopbackSpeed(t *testing.T) {
 	got, err := LoopbackSpeed(t.Context(), 20*time.Millisecond)
-	if err != nil || got <= 0 {
-		t.Errorf("got %v and %v", got, err)
-	}
+	assert.True(t, err == nil && got > 0, "got %v and %v", got, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := LoopbackSpeed(ctx, time.Hour); err == nil {

@@ -1,14 +1,13 @@
 package system
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // tree returns a file system with these files, by their paths.
@@ -107,9 +106,7 @@ func TestDescribeFiles(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var got Host
 			describeFiles(&got, tree(test.files))
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Same(t, got, test.want)
 		})
 	}
 }
@@ -139,32 +136,22 @@ func TestHostString(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.host.String(); got != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
-			}
+			assert.Equal(t, test.host.String(), test.want)
 		})
 	}
 }
 
 func TestDescribe(t *testing.T) {
 	h := Describe()
-	if h.OS != runtime.GOOS || h.Cores < 1 || h.Go == "" {
-		t.Errorf("got %+v", h)
-	}
+	assert.True(t, h.OS == runtime.GOOS && h.Cores >= 1 && h.Go != "", "got %+v", h)
 	if runtime.GOOS == "linux" && (h.Kernel == "" || h.Memory == 0 || h.Limits.OpenFiles == 0 || h.Limits.LocalPorts == 0) {
 		t.Errorf("got %+v, want kernel, memory and limits", h)
 	}
 	b, err := json.Marshal(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	back, err := ParseHost(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(h, back); diff != "" {
-		t.Errorf("JSON loses something (-want +got):\n%s", diff)
-	}
+	assert.OK(t, err)
+	assert.Same(t, back, h, "JSON loses something")
 }
 
 func TestParseHostFails(t *testing.T) {
@@ -209,16 +196,10 @@ func TestSampler(t *testing.T) {
 		t.Errorf("got %d pauses of up to %v, want those of at least two collections", u.GCPauses, u.GCPauseMax)
 	}
 	if runtime.GOOS == "linux" {
-		if u.RSS < 32<<20 {
-			t.Errorf("got %d bytes resident, want more than the 32 MiB just written", u.RSS)
-		}
-		if u.MaxRSS < u.RSS {
-			t.Errorf("got a largest of %d below the %d resident", u.MaxRSS, u.RSS)
-		}
+		assert.True(t, u.RSS >= 32<<20, "got %d bytes resident, want more than the 32 MiB just written", u.RSS)
+		assert.True(t, u.MaxRSS >= u.RSS, "got a largest of %d below the %d resident", u.MaxRSS, u.RSS)
 	}
-	if w.Count > 0 && (w.Max <= 0 || w.P99 > w.Max) {
-		t.Errorf("got %+v, want P99 up to Max", w)
-	}
+	assert.True(t, w.Count <= 0 || w.Max > 0 && w.P99 <= w.Max, "got %+v, want P99 up to Max", w)
 	runtime.KeepAlive(sink)
 	if u := s.Sample(); u.GCPauses > 50 {
 		t.Errorf("got %d pauses in the next sample, want only those since the last sample", u.GCPauses)
@@ -275,9 +256,7 @@ func TestWatch(t *testing.T) {
 				root[name] = &fstest.MapFile{Data: []byte(data)}
 			}
 			got := append(w.Troubles(), w.Remarks()...)
-			if len(got) != len(test.want) {
-				t.Fatalf("got %d troubles, want %d: %q", len(got), len(test.want), got)
-			}
+			assert.Must(t, len(got) == len(test.want), "got %d troubles, want %d: %q", len(got), len(test.want), got)
 			for i := range got {
 				if !strings.Contains(got[i], test.want[i]) {
 					t.Errorf("got %q, want it to contain %q", got[i], test.want[i])

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // roleEnv makes the test binary run as a process of a tree.
@@ -120,13 +121,9 @@ func startRole(t testing.TB, role, tag string) *roleProcess {
 		t.Fatal(err)
 	}
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	p.out = bufio.NewReader(out)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.cmd.Start())
 	t.Cleanup(func() {
 		p.in.Close()
 		_ = p.cmd.Wait()
@@ -137,18 +134,14 @@ func startRole(t testing.TB, role, tag string) *roleProcess {
 func (p *roleProcess) line(t testing.TB) string {
 	t.Helper()
 	s, err := p.out.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return strings.TrimSpace(s)
 }
 
 func openTree(t testing.TB, pid int, tag string) *Tree {
 	t.Helper()
 	tree, err := OpenTree(pid, tag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(tree.Close)
 	return tree
 }
@@ -164,12 +157,8 @@ func TestTree(t *testing.T) {
 	if l.RSS < 4<<20 || l.PSS == 0 || l.PSS > l.RSS*11/10 || l.Peak < l.RSS {
 		t.Errorf("got RSS %d, PSS %d, peak %d: want some MiB, less of what is shared, and a peak no lower", l.RSS, l.PSS, l.Peak)
 	}
-	if got := len(tree.Members()); got != 4 {
-		t.Errorf("got %d members, want 4", got)
-	}
-	if !tree.Alive() || !tree.known[tree.root] {
-		t.Error("the tree is not alive")
-	}
+	assert.Equal(t, len(tree.Members()), 4, "members")
+	assert.True(t, tree.Alive() && tree.known[tree.root], "the tree is not alive")
 	p.in.Close()
 	_ = p.cmd.Wait()
 	for deadline := time.Now().Add(10 * time.Second); tree.Alive(); {
@@ -301,9 +290,7 @@ func TestTreeAllocates(t *testing.T) {
 	for range 25 {
 		least = min(least, testing.AllocsPerRun(2, func() { tree.Look() }))
 	}
-	if least > 1 {
-		t.Errorf("a look allocates %v times, want at most once", least)
-	}
+	assert.True(t, least <= 1, "a look allocates %v times, want at most once", least)
 }
 
 func TestLookFigures(t *testing.T) {
@@ -318,12 +305,8 @@ func TestLookFigures(t *testing.T) {
 		"RSS bytes": 10, "PSS bytes": 5, "processes ": 2, "threads ": 3, "open files ": 4, "CPU cores": 1.5,
 		"disk read bytes/s": 2000, "disk written bytes/s": 0, "read bytes/s": 0, "written bytes/s": 0, "received bytes/s": 4, "sent bytes/s": 0, "page faults 1/s": 3,
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
-	if got := len(l.Figures(&Look{})); got != 5 {
-		t.Errorf("got %d figures without a look before, want the 5 sizes", got)
-	}
+	assert.Equal(t, fmt.Sprint(got), fmt.Sprint(want), "got  %v\nwant %v", got, want)
+	assert.Equal(t, len(l.Figures(&Look{})), 5, "figures without a look before")
 }
 
 // BenchmarkTree looks at a tree of 20 processes. A look may take 10 ms: 1 % of

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -36,9 +35,7 @@ func TestVitals(t *testing.T) {
 		"memory available bytes": 7, "disk read bytes/s": 51200, "disk written bytes/s": 256000, "disk queue requests": 1.5,
 		"page faults 1/s": 3, "paged out bytes/s": float64(os.Getpagesize()), "throttled %": 25, "received bytes/s": 100, "sent bytes/s": 0, "loopback bytes/s": 400,
 	}
-	if diff := cmp.Diff(want, asMap(now.figures(&before, 2*time.Second))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, asMap(now.figures(&before, 2*time.Second)), want)
 	if got := now.figures(&before, 0); got != nil {
 		t.Errorf("got %v over no time, want nothing", got)
 	}
@@ -65,17 +62,13 @@ func TestVitalsHere(t *testing.T) {
 		return at
 	}
 	got, err := v.Figures(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	v.Close()
 	if runtime.GOOS != "linux" {
 		return
 	}
 	f := asMap(got)
-	if f["memory available bytes"] <= 0 || f["CPU cores"] > float64(runtime.NumCPU())*2 {
-		t.Errorf("got %v", f)
-	}
+	assert.True(t, f["memory available bytes"] > 0 && f["CPU cores"] <= float64(runtime.NumCPU())*2, "got %v", f)
 	if _, ok := f["loopback bytes/s"]; !ok {
 		t.Errorf("got %v, want the loopback, too", f)
 	}

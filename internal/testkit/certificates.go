@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"carronade/internal/testkit/assert"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -102,9 +103,7 @@ func (c *Certificate) Files(t testing.TB) (cert, key string) {
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for path, text := range map[string][]byte{cert: c.Cert, key: c.Key} {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path, text, 0o600))
 	}
 	return cert, key
 }

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/csv"
 	"os"
 	"testing"
@@ -10,13 +11,9 @@ import (
 func CSV(tb testing.TB, path string) [][]string {
 	tb.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.OK(tb, err)
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		tb.Fatalf("%s: %v", path, err)
-	}
+	assert.OK(tb, err, "%s", path)
 	return rows
 }

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,9 +17,7 @@ func fakeMaven(t *testing.T, jars ...string) (calls func() int) {
 	for _, j := range jars {
 		script += "echo jar >jars/" + j + "\n"
 	}
-	if err := os.WriteFile(filepath.Join(dir, "mvn"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "mvn"), []byte(script), 0o755))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return func() int {
 		data, _ := os.ReadFile(filepath.Join(dir, "calls"))
@@ -44,25 +43,17 @@ func TestFetchOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := calls(); got != 1 {
-		t.Errorf("Maven ran %d times, want 1", got)
-	}
+	assert.Equal(t, calls(), 1, "Maven ran times")
 	left, err := filepath.Glob(filepath.Join(cache, "*.part-*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	assert.True(t, err == nil && len(left) <= 0, "left behind: %v, %v", left, err)
 }
 
 func TestFetchRepairs(t *testing.T) {
 	fakeMaven(t, testBundle.Needs...)
 	cache := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(cache, testBundle.Name), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.MkdirAll(filepath.Join(cache, testBundle.Name), 0o755))
 	dir, err := testBundle.fetch(t.Context(), cache)
-	if err != nil || !testBundle.complete(dir) {
-		t.Errorf("an incomplete cache is not repaired: %v", err)
-	}
+	assert.True(t, err == nil && testBundle.complete(dir), "an incomplete cache is not repaired: %v", err)
 }
 
 func TestFetchFails(t *testing.T) {

@@ -1,12 +1,11 @@
 package testkit
 
 import (
+	"carronade/internal/testkit/assert"
 	"flag"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write golden files, and what documents have from the code")
@@ -18,18 +17,12 @@ func Update() bool { return *update }
 func Golden(t testing.TB, path, got string) {
 	t.Helper()
 	if Update() {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil { //nolint:gosec // a file of the tree
 			t.Fatal(err)
 		}
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; -update writes it", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it):\n%s", path, diff)
-	}
+	assert.OK(t, err, "-update writes it")
+	assert.Same(t, got, string(want), "%s (-want +got; -update writes it)", path)
 }

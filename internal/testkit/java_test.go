@@ -1,6 +1,9 @@
 package testkit
 
-import "testing"
+import (
+	"carronade/internal/testkit/assert"
+	"testing"
+)
 
 func TestJavaVersion(t *testing.T) {
 	tests := []struct {
@@ -14,9 +17,7 @@ func TestJavaVersion(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := javaVersionIn(tt.text); got != tt.want {
-				t.Errorf("got %d, want %d", got, tt.want)
-			}
+			assert.Equal(t, javaVersionIn(tt.text), tt.want)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"os"
@@ -36,12 +37,8 @@ func TestLaunchEndsWithParent(t *testing.T) {
 	parent.Env = append(os.Environ(), parentEnv+"=1")
 	parent.Stderr = os.Stderr
 	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, parent.Start())
 	var child int
 	if _, err := fmt.Fscan(out, &child); err != nil {
 		t.Fatal(err)
@@ -49,9 +46,7 @@ func TestLaunchEndsWithParent(t *testing.T) {
 	if group, err := syscall.Getpgid(child); err != nil || group != child {
 		t.Errorf("got group %d, %v; want its own, %d", group, err, child)
 	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, parent.Process.Kill())
 	_ = parent.Wait() // its error is that it was killed
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)

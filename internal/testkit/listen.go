@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"carronade/internal/testkit/assert"
 	"net"
 	"testing"
 )
@@ -10,9 +11,7 @@ import (
 func Listen(t testing.TB, serve func(c *net.TCPConn)) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { ln.Close() })
 	go func() {
 		for {

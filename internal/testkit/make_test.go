@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"path/filepath"
@@ -34,9 +35,7 @@ func TestMakeOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := calls.Load(); got != 1 {
-		t.Errorf("it was made %d times, want 1", got)
-	}
+	assert.Equal(t, calls.Load(), 1, "it was made times")
 }
 
 // A file that could not be made is absent, and is made again.

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,9 +30,7 @@ func Fill(t testing.TB, dir string) (ballast string) {
 	t.Helper()
 	ballast = filepath.Join(dir, "ballast")
 	f, err := os.OpenFile(ballast, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
 	for block := make([]byte, 4096); ; {
 		if _, err := f.Write(block); err != nil {
@@ -43,7 +42,5 @@ func Fill(t testing.TB, dir string) (ballast string) {
 // Seal makes a mounted file system read-only.
 func Seal(t testing.TB, dir string) {
 	t.Helper()
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 }

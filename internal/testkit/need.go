@@ -1,14 +1,13 @@
 package testkit
 
 import (
-	"os"
 	"os/exec"
 	"testing"
 )
 
-// Need is called by a test that needs more than Go and a moment: real servers, browsers,
-// other languages, or minutes. It says what. With -short the test is skipped, so that the
-// others pass quickly where only Go is installed, and without a network.
+// Need is called by a test that needs more than Go and a moment. It says what. With -short the
+// test is skipped, so that the others pass quickly where only Go is installed, and without a
+// network.
 func Need(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
@@ -16,13 +15,13 @@ func Need(t testing.TB, what string) {
 	}
 }
 
-// OnlyConformance skips a test, or a part of one, that takes long by nature: make
-// conformance runs it (CARRONADE_TEST_CONFORMANCE), make test does not. why says how long,
-// and what make test has instead.
+// OnlyConformance skips a test, or a part of one, that takes long by nature, or needs real
+// servers or a quiet machine: make conformance runs it, make test does not. why says what it
+// needs, and what make test has instead. Benchmarks are not skipped.
 func OnlyConformance(t testing.TB, why string) {
 	t.Helper()
-	if os.Getenv("CARRONADE_TEST_CONFORMANCE") == "" {
-		t.Skip(why + "; set CARRONADE_TEST_CONFORMANCE=1")
+	if _, bench := t.(*testing.B); !Conformance && !bench {
+		t.Skip("with -tags conformance: " + why)
 	}
 }
 

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"context"
 	"encoding/json"
 	"os"
@@ -69,9 +70,7 @@ func ReadParquet(t testing.TB, path string) (duckdb, pandas ParquetFile) {
 		Pandas ParquetFile `json:"pandas"`
 	}
 	out := python(t, parquetScript, path)
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatalf("testkit: %v, of:\n%s", err, out)
-	}
+	assert.OK(t, json.Unmarshal(out, &got), "testkit: , of:\n%s", out)
 	return got.DuckDB, got.Pandas
 }
 
@@ -79,20 +78,16 @@ func ReadParquet(t testing.TB, path string) (duckdb, pandas ParquetFile) {
 func PythonEnv(t testing.TB) []string {
 	t.Helper()
 	l, err := pythonLibrary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return append(os.Environ(), "PYTHONPATH="+l.dir, "PYTHONDONTWRITEBYTECODE=1")
 }
 
 // python runs a script with the packages and returns its stdout.
 func python(t testing.TB, script string, args ...string) []byte {
 	t.Helper()
-	Need(t, "Python, DuckDB and pandas")
+	OnlyConformance(t, "Python, DuckDB and pandas")
 	l, err := pythonLibrary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), parquetTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"context"
 	"encoding/json"
 	"net"
@@ -19,9 +20,7 @@ const clientTimeout = time.Minute
 func RiemannClient(t testing.TB, addr string, args ...string) string {
 	t.Helper()
 	out, err := TryRiemannClient(t, addr, args...)
-	if err != nil {
-		t.Fatalf("riemann-client %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
+	assert.OK(t, err, "riemann-client %s: \n%s", strings.Join(args, " "), out)
 	return out
 }
 
@@ -29,15 +28,11 @@ func RiemannClient(t testing.TB, addr string, args ...string) string {
 // client wrote to standard error.
 func TryRiemannClient(t testing.TB, addr string, args ...string) (string, error) {
 	t.Helper()
-	Need(t, "riemann-client")
+	OnlyConformance(t, "riemann-client")
 	exe, err := exec.LookPath("riemann-client")
-	if err != nil {
-		t.Fatal("this test needs riemann-client: apt-get install riemann-c-client")
-	}
+	assert.OK(t, err, "this test needs riemann-client: apt-get install riemann-c-client")
 	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return runClient(t, exe, append(args, host, port)...)
 }
 
@@ -45,15 +40,11 @@ func TryRiemannClient(t testing.TB, addr string, args ...string) (string, error)
 // returns the script's standard output. A script that fails, fails the test.
 func RiemannRuby(t testing.TB, script string, args ...string) string {
 	t.Helper()
-	Need(t, "Ruby and its client of Riemann")
+	OnlyConformance(t, "Ruby and its client of Riemann")
 	exe, err := exec.LookPath("ruby")
-	if err != nil {
-		t.Fatal("this test needs ruby and its client: apt-get install ruby-riemann-client")
-	}
+	assert.OK(t, err, "this test needs ruby and its client: apt-get install ruby-riemann-client")
 	out, err := runClient(t, exe, append([]string{"-rjson", "-ropenssl", "-rriemann/client", "-e", script}, args...)...)
-	if err != nil {
-		t.Fatalf("ruby: %v\n%s", err, out)
-	}
+	assert.OK(t, err, "ruby: \n%s", out)
 	return out
 }
 
@@ -141,9 +132,7 @@ func RiemannRubySend(t testing.TB, addr string, udp bool, certs *Certificates, h
 func RiemannRubyQuery(t testing.TB, addr string, certs *Certificates, query string) []RiemannEvent {
 	t.Helper()
 	quoted, err := json.Marshal(query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	// In a ruby string, #{ begins code.
 	text := strings.ReplaceAll(string(quoted), "#", `\#`)
 	return riemannEvents(t, RiemannRuby(t, rubyConnect+"QUERY = "+text+"\n"+rubyPrint, rubyArgs(t, addr, certs)...))
@@ -151,9 +140,7 @@ func RiemannRubyQuery(t testing.TB, addr string, certs *Certificates, query stri
 
 func rubyArgs(t testing.TB, addr string, certs *Certificates) []string {
 	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	args := []string{host, port}
 	if certs != nil {
 		args = append(args, certs.CA, certs.ClientCert, certs.ClientKey)
@@ -163,8 +150,6 @@ func rubyArgs(t testing.TB, addr string, certs *Certificates) []string {
 
 func riemannEvents(t testing.TB, out string) (all []RiemannEvent) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
-		t.Fatalf("%v, of:\n%s", err, out)
-	}
+	assert.OK(t, json.Unmarshal([]byte(out), &all), "of:\n%s", out)
 	return all
 }

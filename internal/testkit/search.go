@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -53,11 +54,9 @@ var (
 // and leaves the node running and intact.
 func SharedSearch(t testing.TB) *SearchNode {
 	t.Helper()
-	Need(t, "a real OpenSearch")
+	OnlyConformance(t, "a real OpenSearch")
 	n, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return n
 }
 
@@ -65,15 +64,11 @@ func SharedSearch(t testing.TB) *SearchNode {
 // test.
 func StartSearch(t testing.TB, name string) *SearchNode {
 	t.Helper()
-	Need(t, "a real OpenSearch or Elasticsearch")
+	OnlyConformance(t, "a real OpenSearch or Elasticsearch")
 	r, err := releaseOf(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	n, err := startSearch(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(n.close)
 	return n
 }
@@ -123,13 +118,9 @@ func (n *SearchNode) Add(t testing.TB, index string, documents int) {
 			b.WriteString(`{"create":{}}` + "\n" + `{"@timestamp":"2026-11-21T00:00:00Z","service":{"name":"test"}}` + "\n")
 		}
 		res, err := http.Post(n.URL+"/"+index+"/_bulk?refresh=true", "application/x-ndjson", &b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			t.Fatalf("testkit: index into %s: %s", index, res.Status)
-		}
+		assert.Must(t, res.StatusCode == http.StatusOK, "testkit: index into %s: %s", index, res.Status)
 	}
 }
 

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -14,9 +15,7 @@ func TestSharedSearch(t *testing.T) {
 	index := SearchIndex(t, "apm")
 	n.Add(t, index, 7000)
 	res, err := http.Get(n.URL + "/" + index + "/_count")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer res.Body.Close()
 	var got struct{ Count int }
 	if err := json.NewDecoder(res.Body).Decode(&got); err != nil || got.Count != 7000 {

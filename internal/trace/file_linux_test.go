@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"carronade/internal/testkit/assert"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -10,9 +11,7 @@ import (
 // A pipe without a reader is refused at once.
 func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.Mkfifo(path, 0o600))
 	if _, err := Create(Options{Path: path}); err == nil || !strings.Contains(err.Error(), "it is a pipe") {
 		t.Errorf("got %v, want that it is a pipe", err)
 	}

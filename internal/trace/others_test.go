@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -17,17 +16,13 @@ func TestReadByOthers(t *testing.T) {
 	const rows = 30_000
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	disk, err := openFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	o := Options{
 		Phases: []string{"warm-up", "measurement"}, Started: time.Now(), Partition: func(s int32) int32 { return s % 3 },
 		Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) { return append(dst, "key ü"...), k%2 == 0 },
 	}
 	tr, err := create(o, sizes{blocks: 16, page: 1000, group: 8000}, disk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	go tr.write()
 	out := outcomes(rows)
 	want := testkit.ParquetFile{
@@ -111,8 +106,6 @@ func TestReadByOthers(t *testing.T) {
 	}
 	duckdb, pandas := testkit.ReadParquet(t, path)
 	for name, got := range map[string]testkit.ParquetFile{"DuckDB": duckdb, "pandas": pandas} {
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want, +got):\n%s", name, diff)
-		}
+		assert.Same(t, got, want, "%s (-want, +got)", name)
 	}
 }

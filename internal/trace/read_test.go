@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -21,9 +20,7 @@ func TestRead(t *testing.T) {
 	began := time.Date(2026, 11, 21, 9, 0, 0, 123_456_000, time.UTC)
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	out, err := openFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	tr, err := create(Options{ // with several pages per group, and several groups
 		Path: path, Every: 1, Phases: []string{"warm-up", "measurement"}, Started: began,
 		Due:       func(_ int32, k uint64) time.Duration { return time.Duration(k) },
@@ -32,9 +29,7 @@ func TestRead(t *testing.T) {
 			return strconv.AppendUint(dst, k, 36), k%3 > 0
 		},
 	}, sizes{blocks: 4, page: 300, group: 1000}, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	go tr.write()
 	f := tr.Feed()
 	for i := range 700 {
@@ -49,25 +44,17 @@ func TestRead(t *testing.T) {
 	}
 	want, got := read(t, path), []line(nil)
 	err = Read(path, func(at time.Time, r *Row) error {
-		if !at.Equal(began) {
-			t.Fatalf("the run began at %s, want %s", at, began)
-		}
+		assert.Must(t, at.Equal(began), "the run began at %s, want %s", at, began)
 		got = append(got, copyOf(r))
 		return nil
 	})
-	if err != nil || len(got) != 2800 {
-		t.Fatalf("%d rows and %v, want 2800", len(got), err)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	assert.Must(t, err == nil && len(got) == 2800, "%d rows and %v, want 2800", len(got), err)
+	assert.Same(t, got, want)
 	stop := errors.New("enough")
 	if err := Read(path, func(time.Time, *Row) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v, want the callback's error", err)
 	}
-	if err := os.WriteFile(path, []byte("no trace"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte("no trace"), 0o644))
 	if err := Read(path, nil); err == nil {
 		t.Error("a file that is not a trace was read")
 	}
@@ -95,17 +82,13 @@ func FuzzRead(f *testing.F) {
 	tr, err := Create(Options{Path: path, Every: 1, Phases: []string{"measurement"}, Started: time.Now(), Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) {
 		return strconv.AppendUint(dst, k, 36), k%3 > 0
 	}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	tr.Feed().Add([]load.Outcome{{Batch: load.Batch{Events: 9, DueFirst: -1, DueLast: -1, Bytes: 900}, Sent: 14, Done: 20, Acked: 7, Failed: 2, Class: load.Timeout}})
 	if r := tr.Close(); r.Err != nil {
 		f.Fatal(r.Err)
 	}
 	complete, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	n := len(complete) - 8 - int(binary.LittleEndian.Uint32(complete[len(complete)-8:]))
 	pages := complete[len(magic):n]
 	rows := func(b []byte) (rows int, err error) {

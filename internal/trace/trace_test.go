@@ -22,6 +22,7 @@ import (
 
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -57,9 +58,7 @@ type line struct {
 func read(t testing.TB, path string) []line {
 	t.Helper()
 	rows, err := parquet.ReadFile[line](path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return rows
 }
 
@@ -71,14 +70,10 @@ func written(t testing.TB, o Options, out []load.Outcome) ([]line, Result) {
 		o.Phases = []string{"measurement"}
 	}
 	tr, err := Create(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	tr.Feed().Add(out)
 	r := tr.Close()
-	if r.Err != nil || r.Dropped > 0 {
-		t.Fatalf("%+v", r)
-	}
+	assert.Must(t, r.Err == nil && r.Dropped <= 0, "%+v", r)
 	return read(t, o.Path), r
 }
 
@@ -162,12 +157,8 @@ func TestRows(t *testing.T) {
 			}
 			tt.o.Phases = []string{"warm-up", "measurement"}
 			got, r := written(t, tt.o, []load.Outcome{o})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("rows (-want, +got):\n%s", diff)
-			}
-			if r.Rows != uint64(len(tt.want)) {
-				t.Errorf("%d rows, but the result has %d", len(tt.want), r.Rows)
-			}
+			assert.Same(t, got, tt.want, "rows (-want, +got)")
+			assert.Equal(t, r.Rows, uint64(len(tt.want)), "%d rows, but the result", len(tt.want))
 		})
 	}
 }
@@ -177,9 +168,7 @@ func TestRows(t *testing.T) {
 func TestConsumed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	tr, err := Create(Options{Path: path, Phases: []string{"measurement"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	m := tr.SharedFeed()
 	out := outcomes(100)
 	var all sync.WaitGroup
@@ -211,9 +200,7 @@ func TestConsumed(t *testing.T) {
 		case l.Sequence%2 == 1:
 			want.Requested = new(l.Done + 1)
 		}
-		if diff := cmp.Diff(want, times{l.Requested, l.Consumed}); diff != "" {
-			t.Errorf("batch %d: %s", l.Sequence, diff)
-		}
+		assert.Same(t, times{l.Requested, l.Consumed}, want, "batch %d", l.Sequence)
 	}
 }
 
@@ -252,13 +239,9 @@ func TestManyRows(t *testing.T) {
 	const rows, feeds = 50_017, 3
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	disk, err := openFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	tr, err := create(Options{Phases: []string{"measurement"}}, sizes{blocks: 16, page: 1000, group: 20_000}, disk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	go tr.write()
 	out := outcomes(rows)
 	var all sync.WaitGroup
@@ -278,9 +261,7 @@ func TestManyRows(t *testing.T) {
 	}
 	all.Wait()
 	r := tr.Close()
-	if r.Rows != rows || r.Dropped != 0 || r.Err != nil {
-		t.Fatalf("%+v, want %d rows", r, rows)
-	}
+	assert.Must(t, r.Rows == rows && r.Dropped == 0 && r.Err == nil, "%+v, want %d rows", r, rows)
 	seen := make([]bool, rows)
 	for _, l := range read(t, path) {
 		want := &out[l.Sequence]
@@ -290,17 +271,11 @@ func TestManyRows(t *testing.T) {
 		seen[l.Sequence] = true
 	}
 	for i, s := range seen {
-		if !s {
-			t.Fatalf("batch %d is missing", i)
-		}
+		assert.Must(t, s, "batch %d is missing", i)
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Size() != r.Bytes {
-		t.Errorf("the file has %v bytes, but the result has %d", info.Size(), r.Bytes)
-	}
+	assert.OK(t, err)
+	assert.Equal(t, info.Size(), r.Bytes, "the file bytes, but the result")
 }
 
 // TestWriterTooSlow: if the writer cannot keep up, rows are dropped and counted,
@@ -311,15 +286,11 @@ func TestWriterTooSlow(t *testing.T) {
 			d := &memory{}
 			few := sizes{blocks: 4, page: 1000, group: 7000}
 			tr, err := create(Options{Phases: []string{"measurement"}, Every: every}, few, &file{f: d})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			f := tr.Feed()
 			out := outcomes(2 * 4 * blockRows) // the writer does not run yet
 			f.Add(out)
-			if n := tr.made.Load(); n != few.blocks {
-				t.Errorf("%d blocks were made, want %d", n, few.blocks)
-			}
+			assert.Equal(t, tr.made.Load(), few.blocks, "blocks were made")
 			go tr.write()
 			r := tr.Close()
 			all := uint64(0)
@@ -328,9 +299,7 @@ func TestWriterTooSlow(t *testing.T) {
 				w.set(&out[i], absent, absent)
 				all += tr.rowsOf(&w)
 			}
-			if r.Rows+r.Dropped != all || r.Dropped == 0 || r.Rows == 0 {
-				t.Errorf("%+v: want %d rows and dropped ones together", r, all)
-			}
+			assert.True(t, r.Rows+r.Dropped == all && r.Dropped != 0 && r.Rows != 0, "%+v: want %d rows and dropped ones together", r, all)
 			if got := d.rows(t, len(d.b)); uint64(got) != r.Rows {
 				t.Errorf("the file has %d rows, but the result has %d", got, r.Rows)
 			}
@@ -343,9 +312,7 @@ func TestManyFeeds(t *testing.T) {
 	const feeds = 200
 	d := &memory{}
 	tr, err := create(Options{Phases: []string{"measurement"}}, sizes{blocks: 4, page: 1000, group: 7000}, &file{f: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	out := outcomes(1)
 	for range feeds {
 		tr.Feed().Add(out) // the writer does not run yet
@@ -396,9 +363,7 @@ func (m *memory) Close() error { return nil }
 func (m *memory) rows(t testing.TB, n int) int64 {
 	t.Helper()
 	f, err := parquet.OpenFile(bytes.NewReader(m.b[:n]), int64(n))
-	if err != nil {
-		t.Fatalf("the file cannot be read: %v", err)
-	}
+	assert.OK(t, err, "the file cannot be read")
 	r := parquet.NewGenericReader[line](f)
 	defer r.Close()
 	rows := make([]line, f.NumRows()+1)
@@ -413,9 +378,7 @@ func (m *memory) rows(t testing.TB, n int) int64 {
 func grown(t testing.TB, d *memory, groups, each int) *Trace {
 	t.Helper()
 	tr, err := create(Options{Phases: []string{"measurement"}, About: map[string]string{"version": "1"}}, defaultSizes, &file{f: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	out := outcomes(groups * each)
 	for i := range out {
 		var r row
@@ -446,16 +409,12 @@ func TestKilled(t *testing.T) {
 			}
 			if len(half.b) == len(now.b) { // if it was overwritten: only the first half
 				copy(half.b[len(half.b)/2:], now.b[len(now.b)/2:])
-				if got := half.rows(t, len(half.b)); got != before {
-					t.Errorf("half of write %d: %d rows, want %d", i, got, before)
-				}
+				assert.Equal(t, half.rows(t, len(half.b)), before, "half of write %d:  rows", i)
 			}
 		}
 		call(&now)
 		got := now.rows(t, len(now.b))
-		if got != before && got != before+300 && before >= 0 {
-			t.Errorf("after write %d: %d rows, before it %d", i, got, before)
-		}
+		assert.True(t, got == before || got == before+300 || before < 0, "after write %d: %d rows, before it %d", i, got, before)
 		before = got
 	}
 	if before != 1500 || len(d.calls) < 5*(2+colCount) {
@@ -485,18 +444,14 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("room for %d bytes: the file has %d rows, but the result has %d", room, got, r.Rows)
 		}
 	}
-	if diff := cmp.Diff(map[uint64]bool{0: true, 300: true, 600: true, 900: true}, seen); diff != "" {
-		t.Errorf("not every number of row groups occurred: %s", diff)
-	}
+	assert.Same(t, seen, map[uint64]bool{0: true, 300: true, 600: true, 900: true}, "not every number of row groups occurred")
 }
 
 // TestDevices: paths that are not regular files.
 func TestDevices(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err == nil {
 		tr, err := Create(Options{Path: "/dev/full", Phases: []string{"measurement"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		tr.Feed().Add(outcomes(10))
 		r := tr.Close()
 		if got, want := fmt.Sprint(r.Err), "write /dev/full: no space left on device"; got != want || r.Dropped != 10 {
@@ -517,17 +472,13 @@ func TestDevices(t *testing.T) {
 func TestReadWhileItGrows(t *testing.T) {
 	d := &memory{}
 	tr := grown(t, d, 1, 10)
-	if got := d.rows(t, len(d.b)); got != 10 {
-		t.Errorf("%d rows", got)
-	}
+	assert.Equal(t, d.rows(t, len(d.b)), 10, "rows")
 	go tr.write()
 	f := tr.Feed()
 	out := outcomes(2)
 	out[1].Done = out[0].Done + time.Second
 	f.Add(out) // adding the second hands over both
-	if f.b != nil {
-		t.Error("the rows were not handed over")
-	}
+	assert.True(t, f.b == nil, "the rows were not handed over")
 	if r := tr.Close(); r.Rows != 12 {
 		t.Errorf("%+v", r)
 	}
@@ -538,13 +489,9 @@ func TestReadWhileItGrows(t *testing.T) {
 func TestBegan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	out, err := openFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	tr, err := create(Options{Path: path}, sizes{blocks: 4, page: 10, group: 20}, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	at := time.Now().Add(-time.Minute)
 	tr.Began(at)
 	go tr.write()
@@ -554,18 +501,12 @@ func TestBegan(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer file.Close()
 	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	meta, err := readFooter(file, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got []string
 	for _, kv := range meta.KeyValueMetadata {
 		if kv.Key == startedMonotonic {
@@ -574,14 +515,10 @@ func TestBegan(t *testing.T) {
 	}
 	want, ok := system.MonotonicOf(at)
 	if !ok {
-		if got != nil {
-			t.Errorf("got %q, though the clock is not available", got)
-		}
+		assert.True(t, got == nil, "got %q, though the clock is not available", got)
 		return
 	}
-	if len(got) != 1 {
-		t.Fatalf("got %q, want one number", got)
-	}
+	assert.Must(t, len(got) == 1, "got %q, want one number", got)
 	n, err := strconv.ParseInt(got[0], 10, 64)
 	if d := time.Duration(n - want); err != nil || d < -time.Millisecond || d > time.Millisecond {
 		t.Errorf("got %s and %v, want %d", got[0], err, want)
@@ -592,9 +529,7 @@ func TestBegan(t *testing.T) {
 func TestBufferBound(t *testing.T) {
 	for feeds, want := range map[int]float64{1: 64, 64: 64, 100: 100} {
 		tr, err := Create(Options{Path: filepath.Join(t.TempDir(), "t.parquet")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for range feeds {
 			tr.Feed()
 		}

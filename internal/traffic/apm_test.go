@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/apm"
 )
 
@@ -15,9 +16,7 @@ import (
 func recorded(t testing.TB, m apm.Makeup, requests int) []byte {
 	t.Helper()
 	mk, err := apm.NewMaker(m, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var out []byte
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for n := range requests {
@@ -48,13 +47,9 @@ func TestAPMReadsRequests(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			data := recorded(t, test.m, 50)
-			if !IsAPM(data) {
-				t.Fatal("the requests are not recognized")
-			}
+			assert.Must(t, IsAPM(data), "the requests are not recognized")
 			got, err := readAPM(data)
-			if err != nil || len(got) != 50 {
-				t.Fatalf("got %d requests and %v, want 50", len(got), err)
-			}
+			assert.Must(t, err == nil && len(got) == 50, "got %d requests and %v, want 50", len(got), err)
 			mk, _ := apm.NewMaker(test.m, 1)
 			for n, r := range got {
 				var counts apm.Counts
@@ -99,9 +94,7 @@ func TestAPMRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := readAPM([]byte(test.data))
 			var at *Error
-			if !errors.As(err, &at) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
+			assert.True(t, errors.As(err, &at) && strings.Contains(err.Error(), test.want), "got %v, want %q", err, test.want)
 		})
 	}
 }

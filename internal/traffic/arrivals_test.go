@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/units"
 )
@@ -15,9 +16,7 @@ import (
 func arrivals(t *testing.T, shape string, n uint64) *Arrivals {
 	t.Helper()
 	s, err := load.ParseShape(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var a Arrivals
 	end := s.End()
@@ -58,9 +57,7 @@ func TestPaceFitRecoversParameters(t *testing.T) {
 					t.Errorf("got %s in %s, want %s", got[i+1], f.Shape, want)
 				}
 			}
-			if f.Error > 0.05 {
-				t.Errorf("got a distance of %.3f, want at most 0.05", f.Error)
-			}
+			assert.True(t, f.Error <= 0.05, "got a distance of %.3f, want at most 0.05", f.Error)
 		})
 	}
 }
@@ -75,9 +72,7 @@ func number(t *testing.T, text string) float64 {
 		return d.Seconds()
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return f
 }
 
@@ -87,17 +82,13 @@ func TestPaceOfSteps(t *testing.T) {
 		t.Fatalf("got %s %s with a distance of %.3f, want steps within 0.02", f.Family, f.Shape, f.Error)
 	}
 	s, err := load.ParseShape(f.Shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, want := range []struct {
 		at   time.Duration
 		rate float64
 	}{{2500 * time.Millisecond, 1000}, {7500 * time.Millisecond, 4000}, {12 * time.Second, 500}} {
 		got := float64(s.Count(want.at+500*time.Millisecond) - s.Count(want.at-500*time.Millisecond))
-		if math.Abs(got-want.rate) > 0.05*want.rate {
-			t.Errorf("got %.0f/s at %v of %s, want %.0f/s", got, want.at, f.Shape, want.rate)
-		}
+		assert.True(t, math.Abs(got-want.rate) <= 0.05*want.rate, "got %.0f/s at %v of %s, want %.0f/s", got, want.at, f.Shape, want.rate)
 	}
 }
 
@@ -113,9 +104,7 @@ func TestDispersion(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.shape, func(t *testing.T) {
 			d, ok := arrivals(t, test.shape, 100_000).Dispersion(100)
-			if !ok || d.Index < test.from || d.Index > test.to {
-				t.Errorf("got %+v, want an index from %v to %v", d, test.from, test.to)
-			}
+			assert.True(t, ok && d.Index >= test.from && d.Index <= test.to, "got %+v, want an index from %v to %v", d, test.from, test.to)
 		})
 	}
 }
@@ -132,9 +121,7 @@ func TestArrivalsOutOfOrder(t *testing.T) {
 	for _, n := range a.bins {
 		total += n
 	}
-	if total != 4 {
-		t.Errorf("got %d events in bins, want 4", total)
-	}
+	assert.Equal(t, total, 4, "events in bins")
 	if f := a.Fit(1); f.Family != NoPace {
 		t.Errorf("got %s of 4 events, want none", f.Family)
 	}

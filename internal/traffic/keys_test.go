@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/payload"
 )
 
@@ -14,9 +15,7 @@ import (
 func drawn(t *testing.T, key string, seed uint64, n int) *Keys {
 	t.Helper()
 	g, err := payload.New(payload.Spec{Seed: seed, Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	k := NewKeys()
 	var b []byte
 	for i := range n {
@@ -56,9 +55,7 @@ func TestKeyFitRecoversParameters(t *testing.T) {
 			if math.Abs(float64(f.Keys)-test.keys) > 0.03*test.keys && test.zipf < 2 {
 				t.Errorf("got %d keys, want %.0f", f.Keys, test.keys)
 			}
-			if f.Error > 0.02 {
-				t.Errorf("got a distance of %.4f, want at most 0.02", f.Error)
-			}
+			assert.True(t, f.Error <= 0.02, "got a distance of %.4f, want at most 0.02", f.Error)
 			if !f.Exact || f.DistinctLow != f.Distinct || f.DistinctHigh != f.Distinct {
 				t.Errorf("got %d distinct keys in [%d, %d], exact %v: want them exact", f.Distinct, f.DistinctLow, f.DistinctHigh, f.Exact)
 			}
@@ -98,9 +95,7 @@ func TestKeysBeyondTheTable(t *testing.T) {
 	if k.Exact() || math.Abs(got-distinct) > 4*relative*distinct || relative > 0.04 {
 		t.Errorf("got %.0f distinct keys with a relative error of %.3f, want %d within four of them", got, relative, distinct)
 	}
-	if k.used > k.most {
-		t.Errorf("got %d entries, want at most %d", k.used, k.most)
-	}
+	assert.True(t, k.used <= k.most, "got %d entries, want at most %d", k.used, k.most)
 	if f := k.Fit(true); math.Abs(f.TopShare-0.25) > 0.01 || f.Exact {
 		t.Errorf("got a top share of %.3f, exact %v, want 0.25 of an estimate", f.TopShare, f.Exact)
 	}
@@ -122,9 +117,7 @@ func TestKeyDistance(t *testing.T) {
 	if d := a.Distance(drawn(t, "uniform(1000)", 1, 100_000)); d < 0.3 {
 		t.Errorf("got %.4f between zipf and uniform, want more than 0.3", d)
 	}
-	if d := a.Distance(a); d != 0 {
-		t.Errorf("got %v to itself, want 0", d)
-	}
+	assert.Equal(t, a.Distance(a), 0, "to itself")
 }
 
 func TestKeysByLog(t *testing.T) {
@@ -134,11 +127,7 @@ func TestKeysByLog(t *testing.T) {
 		k.Add(key, int32(i%4))
 		k.Add(key, int32(i%4))
 	}
-	if got := k.Single(); got != 1 {
-		t.Errorf("got %v of the keys in one log, want all", got)
-	}
+	assert.Equal(t, k.Single(), 1, "of the keys in one log")
 	k.Add([]byte("1"), 3)
-	if got := k.Single(); got != 0.99 {
-		t.Errorf("got %v of the keys in one log, want 0.99", got)
-	}
+	assert.Equal(t, k.Single(), 0.99, "of the keys in one log")
 }

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"bufio"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"strings"
 	"testing"
@@ -38,9 +39,7 @@ func TestNDJSONReadsRecords(t *testing.T) {
 			for i := range w.Headers {
 				same = same && string(g.Headers[i].Name) == string(w.Headers[i].Name) && string(g.Headers[i].Value) == string(w.Headers[i].Value)
 			}
-			if !same {
-				t.Errorf("got %+v, want %+v", g, w)
-			}
+			assert.True(t, same, "got %+v, want %+v", g, w)
 		})
 	}
 }
@@ -59,9 +58,7 @@ func TestNDJSONRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			err := readNDJSON(test.data, &found{})
 			var at *Error
-			if !errors.As(err, &at) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
+			assert.True(t, errors.As(err, &at) && strings.Contains(err.Error(), test.want), "got %v, want %q", err, test.want)
 		})
 	}
 }
@@ -77,9 +74,7 @@ func FuzzNDJSON(f *testing.F) {
 			t.Errorf("got %v, want an error that says where", err)
 		}
 		for _, r := range got.records {
-			if r.Time < 0 || r.Size < 0 || r.Log < -1 {
-				t.Errorf("got %+v", r)
-			}
+			assert.True(t, r.Time >= 0 && r.Size >= 0 && r.Log >= -1, "got %+v", r)
 		}
 	})
 }

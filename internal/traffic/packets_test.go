@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/apm"
 	"carronade/internal/wire/kafka"
 )
@@ -67,13 +68,9 @@ func produce(t testing.TB, version int16, codec kafka.Codec, partition int32, re
 		plain = kafka.AppendRecord(plain, int32(i), fmt.Appendf(nil, "key %d", i), bytes.Repeat([]byte("v"), 50), kafka.AppendHeaders(nil, []kafka.RecordHeader{{Key: "h", Value: []byte("x")}}))
 	}
 	z, err := kafka.NewCompressor(codec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	batch, err := z.Append(make([]byte, kafka.HeaderSize), plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	h := kafka.Header{Length: int32(len(batch) - 12), Attributes: int16(codec), LastOffsetDelta: int32(records - 1), BaseTimestamp: 1767323045000, MaxTimestamp: 1767323045000, ProducerID: -1, NumRecords: int32(records)}
 	h.Put(batch)
 	f := kafka.ProduceFormat{Version: version, ClientID: "client", Acks: 1, Topic: "orders"}
@@ -191,9 +188,7 @@ func TestPacketsOfManyChunks(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for rest := request; len(rest) > 0; {
 		n := min(len(rest), 1400)
-		if err := c.Data(1, rest[:n]); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.Data(1, rest[:n]))
 		rest = rest[n:]
 	}
 	runtime.ReadMemStats(&after)

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -51,9 +52,7 @@ func table[T any](t testing.TB, rows []T) []byte {
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, w.Close())
 	return out.Bytes()
 }
 
@@ -73,9 +72,7 @@ func TestParquetReadsATable(t *testing.T) {
 		rows = append(rows, r)
 	}
 	data := table(t, rows)
-	if !IsParquet(data) {
-		t.Fatal("the file is not recognized")
-	}
+	assert.Must(t, IsParquet(data), "the file is not recognized")
 	var got found
 	used, err := readParquet(data, &got)
 	if err != nil || len(got.records) != 1000 || strings.Join(used, " ") != "key Value timestamp partition" {
@@ -124,9 +121,7 @@ func TestParquetRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := readParquet(test.data, &found{})
 			var at *Error
-			if !errors.As(err, &at) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
+			assert.True(t, errors.As(err, &at) && strings.Contains(err.Error(), test.want), "got %v, want %q", err, test.want)
 		})
 	}
 }
@@ -173,9 +168,7 @@ func TestParquetDamaged(t *testing.T) {
 			t.Fatalf("got %d MiB for a file of %d bytes", got, len(data))
 		}
 	}
-	if refused < 500 {
-		t.Errorf("got %d refused files of 3000, want more than 500", refused)
-	}
+	assert.True(t, refused >= 500, "got %d refused files of 3000, want more than 500", refused)
 }
 
 // A footer of many empty parts is refused before they take memory: each byte would take hundreds.
@@ -214,9 +207,7 @@ func TestParquetPagesAreBounded(t *testing.T) {
 				var out bytes.Buffer
 				w := parquet.NewGenericWriter[pageRow](&out, parquet.Compression(test.codec), parquet.DataPageVersion(version))
 				_, err := w.Write([]pageRow{{make([]byte, size)}, {[]byte("small")}})
-				if err := errors.Join(err, w.Close()); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, errors.Join(err, w.Close()))
 				data := out.Bytes()
 				var got found
 				if _, err := readParquet(data, &got); err != nil || len(got.records) != 2 || len(got.records[0].Value) != size {
@@ -231,13 +222,9 @@ func TestParquetPagesAreBounded(t *testing.T) {
 						claims++
 					}
 				}
-				if claims == 0 {
-					t.Fatal("no size was found in the file")
-				}
+				assert.Must(t, claims != 0, "no size was found in the file")
 				_, err = readParquet(data, &found{})
-				if !errors.Is(err, errPageSize) {
-					t.Errorf("got %v, want %v", err, errPageSize)
-				}
+				assert.True(t, errors.Is(err, errPageSize), "got %v, want %v", err, errPageSize)
 			})
 		}
 	}
@@ -262,18 +249,14 @@ func TestParquetDeltaIsBounded(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if err := w.Close(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, w.Close())
 				data := out.Bytes()
 				var got found
 				if _, err := readParquet(data, &got); err != nil || len(got.records) != rows || len(data) > size*rows/10 {
 					t.Fatalf("got %d records of %d bytes and %v", len(got.records), len(data), err)
 				}
 				file, err := openParquet(bytes.NewReader(data), int64(len(data)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				check := func(most int64) error {
 					return checkPages(bytes.NewReader(data), int64(len(data)), format.Snappy, &file.Metadata().RowGroups[0].Columns[0].MetaData, optional, most)
 				}
@@ -292,9 +275,7 @@ func TestParquetDeltaIsBounded(t *testing.T) {
 func TestDeltaSum(t *testing.T) {
 	list := func(numbers ...int32) []byte {
 		b, err := new(delta.BinaryPackedEncoding).EncodeInt32(nil, numbers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return b
 	}
 	many := make([]int32, 1000)

@@ -3,6 +3,7 @@ package traffic
 import (
 	"bufio"
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
@@ -143,9 +144,7 @@ func TestConnectionsArePutTogether(t *testing.T) {
 				b.segment(at+int64(i)*1000, test.from, test.to, start+1+uint32(p.from), 16, text[p.from:p.to])
 			}
 			streams, counts, err := readAll(b.out.Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			got := streams[Flow{test.from, test.to}]
 			if got == nil || !bytes.Equal(got.data, text) || counts.Gaps != 0 || got.last < at {
 				t.Errorf("got %d bytes and %+v, want %d without gaps", len(got.data), counts, len(text))
@@ -160,9 +159,7 @@ func TestGaps(t *testing.T) {
 	b.segment(at, client, server, 110, 16, []byte("def"))
 	b.segment(at, client, server, 113, 17, []byte("ghi"))
 	streams, counts, err := readAll(b.out.Bytes())
-	if !streams[flow].ended {
-		t.Error("the stream of a connection that was closed did not end")
-	}
+	assert.True(t, streams[flow].ended, "the stream of a connection that was closed did not end")
 	if err != nil || string(streams[flow].data) != "|abc|defghi" || counts.Gaps != 1 {
 		t.Errorf("got %q, %+v and %v, want |abc|defghi with one gap", streams[flow].data, counts, err)
 	}
@@ -175,9 +172,7 @@ func TestEarlyBytesAreBounded(t *testing.T) {
 		b.segment(at, client, server, 1_000_000+uint32(i)*60_000, 16, make([]byte, 30_000))
 	}
 	_, counts, err := readAll(b.out.Bytes())
-	if err != nil || counts.Gaps < 30 {
-		t.Errorf("got %+v and %v, want gaps", counts, err)
-	}
+	assert.True(t, err == nil && counts.Gaps >= 30, "got %+v and %v, want gaps", counts, err)
 }
 
 // Many small segments do not cost much more than their bytes, nor the time to search all of them.
@@ -217,9 +212,7 @@ func TestReadRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, _, err := readAll(test.data)
 			var where *PacketError
-			if !errors.As(err, &where) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
+			assert.True(t, errors.As(err, &where) && strings.Contains(err.Error(), test.want), "got %v, want %q", err, test.want)
 		})
 	}
 }
@@ -239,8 +232,6 @@ func FuzzRead(f *testing.F) {
 		for _, s := range streams {
 			total += len(s.data)
 		}
-		if total > len(data)+len(streams)+int(counts.Gaps) {
-			t.Errorf("got %d bytes of %d", total, len(data))
-		}
+		assert.True(t, total <= len(data)+len(streams)+int(counts.Gaps), "got %d bytes of %d", total, len(data))
 	})
 }

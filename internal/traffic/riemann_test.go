@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 )
 
@@ -38,9 +39,7 @@ func readRiemann(data []byte) (messages, events int, err error) {
 
 func TestRiemannReadsMessages(t *testing.T) {
 	data := frames(100)
-	if !IsRiemann(data) || !IsRiemann(data[:50]) {
-		t.Error("the messages are not recognized")
-	}
+	assert.True(t, IsRiemann(data) && IsRiemann(data[:50]), "the messages are not recognized")
 	if messages, events, err := readRiemann(data); err != nil || messages != 100 || events != 200 {
 		t.Errorf("got %d messages of %d events and %v, want 100 of 200", messages, events, err)
 	}
@@ -62,9 +61,7 @@ func TestRiemannRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, _, err := readRiemann(test.data)
 			var at *Error
-			if !errors.As(err, &at) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
+			assert.True(t, errors.As(err, &at) && strings.Contains(err.Error(), test.want), "got %v, want %q", err, test.want)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/payload"
 )
 
@@ -13,9 +14,7 @@ import (
 func events(t testing.TB, spec payload.Spec, n int) []Record {
 	t.Helper()
 	g, err := payload.New(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	out := make([]Record, n)
 	for i := range out {
 		r := Record{Log: int32(i / 10 % 3), Time: 1767323045e9 + int64(i)*1e6, Value: g.AppendValue([]byte{}, uint64(i)), Keyed: g.HasKey(), Key: g.AppendKey(nil, uint64(i))}
@@ -47,18 +46,12 @@ func TestProfileOfASample(t *testing.T) {
 	if len(p.Headers) != 2 || p.Headers[0].Name != "a" || p.Headers[0].Distinct != 1 || p.Headers[1].Distinct != 50 || p.Headers[1].Share != 1 {
 		t.Errorf("got headers %+v, want a with one value and n with 50", p.Headers)
 	}
-	if p.Content != (Content{Codec: "lz4", Ratio: 0.25, Of: "batches", Bytes: 8e6}) {
-		t.Errorf("got content %+v, want a quarter by lz4", p.Content)
-	}
-	if p.Pace.Family != ConstantPace || math.Abs(p.Pace.Rate-1000) > 1 {
-		t.Errorf("got %+v, want 1000/s", p.Pace)
-	}
+	assert.Equal(t, p.Content, (Content{Codec: "lz4", Ratio: 0.25, Of: "batches", Bytes: 8e6}), "got content")
+	assert.True(t, p.Pace.Family == ConstantPace && math.Abs(p.Pace.Rate-1000) <= 1, "got %+v, want 1000/s", p.Pace)
 	if l := p.Partitions; l.Partitions != 4 || l.Used != 3 || l.Smallest != 0 || math.Abs(l.Skew-4./3) > 0.01 {
 		t.Errorf("got partitions %+v, want 3 of 4 used", l)
 	}
-	if p.Batches.Batches != 2000 || p.Batches.Events.Text != "10" {
-		t.Errorf("got batches %+v, want 2000 of 10", p.Batches)
-	}
+	assert.True(t, p.Batches.Batches == 2000 && p.Batches.Events.Text == "10", "got batches %+v, want 2000 of 10", p.Batches)
 }
 
 func TestContentOfValues(t *testing.T) {
@@ -133,9 +126,7 @@ func TestSizeDistanceOfNulls(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, got := range []float64{tt.a.SizeDistance(tt.b), tt.b.SizeDistance(tt.a)} {
-				if math.Abs(got-tt.want) > 1e-9 {
-					t.Errorf("got %v, want %v", got, tt.want)
-				}
+				assert.True(t, math.Abs(got-tt.want) <= 1e-9, "got %v, want %v", got, tt.want)
 			}
 		})
 	}
@@ -167,9 +158,7 @@ func TestKeyDistanceWithoutKeys(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, got := range []float64{tt.a.KeyDistance(tt.b), tt.b.KeyDistance(tt.a)} {
-				if math.Abs(got-tt.want) > 1e-9 {
-					t.Errorf("got %v, want %v", got, tt.want)
-				}
+				assert.True(t, math.Abs(got-tt.want) <= 1e-9, "got %v, want %v", got, tt.want)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/payload"
 )
 
@@ -13,9 +14,7 @@ import (
 func sized(t *testing.T, size string, seed uint64, n int) *Sizes {
 	t.Helper()
 	g, err := payload.New(payload.Spec{Seed: seed, Size: size})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var s Sizes
 	for i := range n {
 		s.Add(g.Size(uint64(i)), 1)
@@ -45,9 +44,7 @@ func TestSizeFitRecoversParameters(t *testing.T) {
 			if f.Family != test.family || test.text != "" && f.Text != test.text {
 				t.Fatalf("got %s %.60s, want %s %s", f.Family, f.Text, test.family, test.text)
 			}
-			if f.Error > 0.02 {
-				t.Errorf("got a distance of %.4f, want at most 0.02", f.Error)
-			}
+			assert.True(t, f.Error <= 0.02, "got a distance of %.4f, want at most 0.02", f.Error)
 			if d := s.Distance(sized(t, f.Text, 2, 50_000)); d > 0.02 {
 				t.Errorf("got %.4f from a sample of the fit, %.60s, want at most 0.02", d, f.Text)
 			}

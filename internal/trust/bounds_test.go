@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -50,9 +49,7 @@ func TestLevels(t *testing.T) {
 					t.Errorf("got %q, ok %v; want %q", got.Level, got.OK, w.want)
 				}
 				if w.want == measure.Trusted {
-					if len(got.Bounds) > 0 {
-						t.Errorf("got bounds %v", got.Bounds)
-					}
+					assert.True(t, len(got.Bounds) <= 0, "got bounds %v", got.Bounds)
 					return
 				}
 				want := measure.Bound{Time: c.name, P: 99, Upper: measure.Micros(w.upper), Lower: measure.Micros(w.lower), Level: w.want}
@@ -94,13 +91,9 @@ func TestBoundsOfSteps(t *testing.T) {
 		"response p99 5 ms in the step of 2 k/s, up to 1 ms of it from the generator",
 		"service p99 4 ms in the step of 3 k/s, up to 1 ms of it from the generator",
 	}
-	if diff := cmp.Diff(want, got.Doubts); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, got.Doubts, want)
 	for _, b := range got.Bounds {
-		if b.Step != "2 k/s" && b.Step != "3 k/s" {
-			t.Errorf("got a bound of %q: %+v", b.Step, b)
-		}
+		assert.True(t, b.Step == "2 k/s" || b.Step == "3 k/s", "got a bound of %q: %+v", b.Step, b)
 	}
 	// A single step is the complete measurement.
 	r.Steps = []measure.Tally{bad}
@@ -145,9 +138,7 @@ func TestWhichPercentiles(t *testing.T) {
 			for _, b := range got.Bounds {
 				ps = append(ps, b.P)
 			}
-			if diff := cmp.Diff(tt.marked, ps); diff != "" {
-				t.Errorf("bounds (-want +got): %s", diff)
-			}
+			assert.Same(t, ps, tt.marked, "bounds")
 			if got.Level != tt.level || (len(got.Reasons) == 1) != (tt.said != "") || tt.said != "" && !strings.HasPrefix(got.Reasons[0], tt.said) {
 				t.Errorf("got %q, reasons %q; want %q, %q", got.Level, got.Reasons, tt.level, tt.said)
 			}
@@ -189,9 +180,7 @@ func TestStep(t *testing.T) {
 					got = b.Level
 				}
 			}
-			if got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
+			assert.Equal(t, got, tt.want)
 		})
 	}
 }
@@ -210,9 +199,7 @@ func TestNoStep(t *testing.T) {
 	h.Service, h.Lower.Service = upper, lower
 	for _, b := range bounds(in) {
 		if b.P == 50 {
-			if b.Level != measure.Noisy {
-				t.Errorf("got %s, want %s", b.Level, measure.Noisy)
-			}
+			assert.Equal(t, b.Level, measure.Noisy)
 			return
 		}
 	}

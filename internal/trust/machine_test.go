@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -161,16 +162,12 @@ func TestMachine(t *testing.T) {
 			tt.plant(&f)
 			all := MachineFindings(&f)
 			i := slices.IndexFunc(all, func(c target.Finding) bool { return c.Check == tt.check })
-			if i < 0 {
-				t.Fatalf("no finding %q", tt.check)
-			}
+			assert.Must(t, i >= 0, "no finding %q", tt.check)
 			c := all[i]
 			if c.Level != tt.level || !strings.Contains(sentence(&c), tt.want) {
 				t.Errorf("got %v: %s, want %v: %s", c.Level, sentence(&c), tt.level, tt.want)
 			}
-			if c.Level >= note && (c.Effect == "" || c.Mend == "") {
-				t.Errorf("%+v lacks its effect or what changes it", c)
-			}
+			assert.True(t, c.Level < note || c.Effect != "" && c.Mend != "", "%+v lacks its effect or what changes it", c)
 		})
 	}
 }
@@ -180,9 +177,7 @@ func TestGoodMachine(t *testing.T) {
 	f := good()
 	seen := map[string]bool{}
 	for _, c := range MachineFindings(&f) {
-		if c.Level != target.LevelOK || c.Found == "" || seen[c.Check] {
-			t.Errorf("got %+v", c)
-		}
+		assert.True(t, c.Level == target.LevelOK && c.Found != "" && !seen[c.Check], "got %+v", c)
 		seen[c.Check] = true
 	}
 	// Nothing is known of another system, and nothing is called fine or wrong there but
@@ -218,9 +213,7 @@ func TestMachineRemarks(t *testing.T) {
 			after := before
 			tt.plant(&host, &after)
 			got := MachineRemarks(&host, &before, &after, 10*time.Second, tt.send, 0)
-			if len(got) != len(tt.want) {
-				t.Fatalf("got %q, want %q", got, tt.want)
-			}
+			assert.Must(t, len(got) == len(tt.want), "got %q, want %q", got, tt.want)
 			for i := range got {
 				if !strings.HasPrefix(got[i], tt.want[i]) {
 					t.Errorf("got %q, want %q", got[i], tt.want[i])
@@ -247,18 +240,14 @@ func TestExaminationText(t *testing.T) {
 	r := report()
 	for _, full := range []bool{false, true} {
 		var b bytes.Buffer
-		if err := r.Text(&b, layout.Style{}, 0, full); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, r.Text(&b, layout.Style{}, 0, full))
 		text := b.String()
 		for l := range strings.Lines(text) {
 			if layout.Width(strings.TrimRight(l, "\n")) > layout.Columns {
 				t.Errorf("a line of more than %d columns: %s", layout.Columns, l)
 			}
 		}
-		if strings.Contains(text, "\x1b") {
-			t.Error("a control character of a system is printed")
-		}
+		assert.True(t, !strings.Contains(text, "\x1b"), "a control character of a system is printed")
 		if full != strings.Contains(text, "a long text") || !strings.HasPrefix(text, "1 error, 1 warning, 1 note on this machine and kafka://a:9092/t\n") {
 			t.Errorf("full %v: got\n%s", full, text)
 		}
@@ -282,16 +271,12 @@ func TestExaminationText(t *testing.T) {
 
 func TestExaminationJSON(t *testing.T) {
 	b, err := json.Marshal(report())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var back Examination
 	if err := json.Unmarshal(b, &back); err != nil || back.Worst != target.LevelError || len(back.Findings) != len(report().Findings) {
 		t.Errorf("got %+v and %v", back, err)
 	}
-	if !strings.Contains(string(b), `{"about":"target","check":"topic","level":"error","found":"the topic t`) {
-		t.Errorf("got %s", b)
-	}
+	assert.True(t, strings.Contains(string(b), `{"about":"target","check":"topic","level":"error","found":"the topic t`), "got %s", b)
 	if err := json.Unmarshal([]byte(`{"worst": "terrible"}`), &back); err == nil {
 		t.Error("an unknown level is accepted")
 	}
@@ -301,12 +286,8 @@ func TestExaminationJSON(t *testing.T) {
 func TestReadMachine(t *testing.T) {
 	f := ReadMachine(t.Context())
 	w := f.Window
-	if f.Host.Cores < 1 || w.Length <= 0 || len(w.Late) == 0 || w.ClockRead <= 0 || w.Loopback <= 0 {
-		t.Errorf("got %+v", w)
-	}
-	if f.Host.OS == "linux" && (w.Busy < 0 || !f.State.Read) {
-		t.Errorf("the files of this machine are not read: %+v", f.State)
-	}
+	assert.True(t, f.Host.Cores >= 1 && w.Length > 0 && len(w.Late) != 0 && w.ClockRead > 0 && w.Loopback > 0, "got %+v", w)
+	assert.True(t, f.Host.OS != "linux" || w.Busy >= 0 && f.State.Read, "the files of this machine are not read: %+v", f.State)
 }
 
 func TestIsCommand(t *testing.T) {
@@ -314,8 +295,6 @@ func TestIsCommand(t *testing.T) {
 		"echo tsc > /sys/x": true, "sudo sysctl -w a=1": true, "some-configs --alter --topic t": true,
 		"give --compression lz4": false, "stop the other programs": false, "carronade calibrate": false, "": false, "re-elect leaders": false,
 	} {
-		if got := isCommand(text); got != want {
-			t.Errorf("%q: got %v", text, got)
-		}
+		assert.Equal(t, isCommand(text), want, "%q", text)
 	}
 }

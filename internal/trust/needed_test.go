@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -38,9 +39,7 @@ func TestNeeded(t *testing.T) {
 			for range runs {
 				sum += noisy(dice, 400, c.spread, c.lag, 0).needed().Seconds() / runs
 			}
-			if math.Abs(sum-c.want) > 0.15*c.want {
-				t.Errorf("got %.1f s, want about %.1f s", sum, c.want)
-			}
+			assert.True(t, math.Abs(sum-c.want) <= 0.15*c.want, "got %.1f s, want about %.1f s", sum, c.want)
 		})
 	}
 }
@@ -70,12 +69,8 @@ func TestNeededOfLittle(t *testing.T) {
 		"nothing": {}, "two values": noisy(rand.New(rand.NewPCG(1, 1)), 2, 0.1, 0, 0),
 		"zeros": {at: []float64{1, 2, 3}, weight: []float64{1, 1, 1}, value: []float64{0, 0, 0}},
 	} {
-		if got := s.needed(); got != 0 {
-			t.Errorf("%s: got %v, want 0", name, got)
-		}
+		assert.Equal(t, s.needed(), 0, "%s", name)
 	}
 	constant := &series{at: []float64{1, 2, 3}, weight: []float64{1, 1, 1}, value: []float64{7, 7, 7}}
-	if got := constant.needed(); got != LeastSeries*time.Second {
-		t.Errorf("constant values: got %v, want the least length", got)
-	}
+	assert.Equal(t, constant.needed(), LeastSeries*time.Second, "constant values")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -190,9 +191,7 @@ func TestOutage(t *testing.T) {
 			if got.OK != tt.ok || !got.OK && !got.Known || math.Abs(got.Silent-tt.silent) > 1e-9 {
 				t.Errorf("got ok %v, known %v, silent %v; want %v, silent %v", got.OK, got.Known, got.Silent, tt.ok, tt.silent)
 			}
-			if !strings.Contains(got.Text, tt.want) {
-				t.Errorf("got %q, want something with %q", got.Text, tt.want)
-			}
+			assert.True(t, strings.Contains(got.Text, tt.want), "got %q, want something with %q", got.Text, tt.want)
 			if tt.ok != (got.Outage == "") || !strings.HasPrefix(got.Text, got.Outage) {
 				t.Errorf("got the outage %q within the text %q", got.Outage, got.Text)
 			}

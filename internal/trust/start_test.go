@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -156,13 +157,9 @@ func TestStart(t *testing.T) {
 				test.alter(test.run)
 			}
 			got := Start(test.run)
-			if (got == "") != (test.want == nil) {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, (got == ""), (test.want == nil), "got %q, want %q", got, test.want)
 			for _, w := range test.want {
-				if !strings.Contains(got, w) {
-					t.Errorf("got %q, want it to contain %q", got, w)
-				}
+				assert.True(t, strings.Contains(got, w), "got %q, want it to contain %q", got, w)
 			}
 		})
 	}

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -399,9 +398,7 @@ func TestWaysOut(t *testing.T) {
 				got  []string
 				want string
 			}{{late.Reasons, tt.late}, {late.Notes, tt.busy}, {full.Reasons, tt.full}} {
-				if len(c.got) != 1 || !strings.HasSuffix(c.got[0], c.want) {
-					t.Errorf("got %q, want the end %q", c.got, c.want)
-				}
+				assert.True(t, len(c.got) == 1 && strings.HasSuffix(c.got[0], c.want), "got %q, want the end %q", c.got, c.want)
 			}
 		})
 	}
@@ -487,9 +484,7 @@ func TestSteadyIgnoresIncompleteIntervals(t *testing.T) {
 	late.Counts = measure.Counts{Acked: 7}
 	in = slices.Insert(in, 3, late)
 	got := rows(in, 0, time.Minute)
-	if diff := cmp.Diff(4, len(got)); diff != "" {
-		t.Error(diff)
-	}
+	assert.Same(t, len(got), 4)
 	if got[3].Acked != 1007 || got[3].Offered != 1000 {
 		t.Errorf("two rows of an interval: got %+v", got[3].Counts)
 	}
@@ -509,13 +504,9 @@ func TestClocksThatDiffer(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := clockDifference(tt.wall, tt.monotonic)
-			if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
-				t.Errorf("got %q, want something with %q", got, tt.want)
-			}
+			assert.True(t, (tt.want != "" || got == "") && strings.Contains(got, tt.want), "got %q, want something with %q", got, tt.want)
 		})
 	}
 	now := time.Now()
-	if got := clock(&load.Result{Started: now, Ended: now.Add(time.Minute)}); got != "" {
-		t.Errorf("a calm minute: got %q", got)
-	}
+	assert.Equal(t, clock(&load.Result{Started: now, Ended: now.Add(time.Minute)}), "", "a calm minute")
 }

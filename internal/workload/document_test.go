@@ -1,12 +1,11 @@
 package workload
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestParseDocument(t *testing.T) {
@@ -26,16 +25,12 @@ func TestParseDocument(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			doc, err := ParseDocument("f.yaml", []byte(tt.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			got := map[string][]string{}
 			for _, e := range doc.Entries {
 				got[e.Name] = e.Values
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -58,9 +53,7 @@ func TestParseDocumentFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParseDocument("f.yaml", []byte(tt.in))
-			if err == nil {
-				t.Fatal("got no error")
-			}
+			assert.Must(t, err != nil, "got no error")
 			if got := err.Error(); !strings.HasPrefix(got, "f.yaml") || !strings.Contains(got, tt.want) {
 				t.Errorf("got %q, want f.yaml and %q in it", got, tt.want)
 			}
@@ -101,21 +94,15 @@ func TestParseDocuments(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			docs, err := ParseDocuments("f.yaml", []byte(tt.in))
 			if tt.fault != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.fault) {
-					t.Fatalf("got %v, want an error with %q", err, tt.fault)
-				}
+				assert.Must(t, err != nil && strings.Contains(err.Error(), tt.fault), "got %v, want an error with %q", err, tt.fault)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var got []string
 			for _, d := range docs {
 				got = append(got, d.Entries[0].Where)
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -135,9 +122,7 @@ func FuzzParseDocument(f *testing.F) {
 			}
 		}()
 		doc, err := ParseDocument("f", data)
-		if (doc == nil) == (err == nil) {
-			t.Fatalf("got %v and %v, want either a document or an error", doc, err)
-		}
+		assert.Must(t, (doc == nil) != (err == nil), "got %v and %v, want either a document or an error", doc, err)
 		if err == nil {
 			_, _ = Resolve(kinds, nil, doc)
 		}
@@ -161,8 +146,6 @@ func TestNearest(t *testing.T) {
 		{"fro", "for"},
 		{"four", "for"},
 	} {
-		if got := Nearest(tt.text, among); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.text, got, tt.want)
-		}
+		assert.Equal(t, Nearest(tt.text, among), tt.want, "%s", tt.text)
 	}
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"strings"
 	"testing"
@@ -114,9 +115,7 @@ func TestHostile(t *testing.T) {
 			_, err := ParseDocuments("f.yaml", []byte(text))
 			took := time.Since(began)
 			t.Logf("%v", took)
-			if took > 10*time.Second {
-				t.Errorf("it took %v", took)
-			}
+			assert.True(t, took <= 10*time.Second, "it took %v", took)
 			if err == nil || !strings.HasPrefix(err.Error(), "f.yaml") || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want f.yaml and %q in an error", err, tt.want)
 			}
@@ -136,9 +135,7 @@ func TestIndicators(t *testing.T) {
 				data = []byte(text + strings.Repeat("[", mostIndicators) + "'") // no quote: it is behind a colon
 			}
 			const want = "has too many characters with a meaning in YAML"
-			if err := checkScan("f.yaml", data); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want %q", err, want)
-			}
+			assert.ErrorHas(t, checkScan("f.yaml", data), want)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"strings"
@@ -92,9 +93,7 @@ func TestLimitNames(t *testing.T) {
 				ok = true
 			}
 		}
-		if !ok {
-			t.Errorf("%s cannot be used", name)
-		}
+		assert.True(t, ok, "%s cannot be used", name)
 	}
 }
 
@@ -108,9 +107,7 @@ func FuzzParseLimit(f *testing.F) {
 			return
 		}
 		again, err := ParseLimit(l.Text)
-		if err != nil || again != l {
-			t.Errorf("%q: parsed again: %+v, %v; want %+v", l.Text, again, err, l)
-		}
+		assert.True(t, err == nil && again == l, "%q: parsed again: %+v, %v; want %+v", l.Text, again, err, l)
 		_ = l.String()
 	})
 }
@@ -118,9 +115,7 @@ func FuzzParseLimit(f *testing.F) {
 // TestDocumented: docs/workload.md has a row for each result.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/workload.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	kinds := map[LimitKind]string{RateKind: "rate", ShareKind: "share", CountKind: "count", DurationKind: "time", SizeKind: "size"}
 	for _, r := range LimitResults() {
 		if row := "| `" + r.Name + "` | " + kinds[r.Kind] + " | " + r.Help + " |\n"; !strings.Contains(string(page), row) {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
 )
@@ -19,9 +20,7 @@ func TestLimitsOfFiles(t *testing.T) {
 		{"slo: [lost=0]\n", []string{"lost = 0"}, 0, true},
 	} {
 		file, err := ParseDocument("load.yaml", []byte("target: cannon://a:1/t\nrate: 10k/s\n"+c.file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w, err := Resolve(kinds, nil, file)
 		if err != nil {
 			t.Errorf("%q: %v", c.file, err)
@@ -35,9 +34,7 @@ func TestLimitsOfFiles(t *testing.T) {
 			t.Errorf("%q: limits %q, delay %v, verify %v; want %q, %v, %v", c.file, got, w.Duration("abort-on-fail"), w.Verify(), c.limits, c.delay, c.verify)
 		}
 		for i := range min(len(got), len(c.limits)) {
-			if got[i] != c.limits[i] {
-				t.Errorf("%q: limit %q, want %q", c.file, got[i], c.limits[i])
-			}
+			assert.Equal(t, got[i], c.limits[i], "%q: limit", c.file)
 		}
 		for _, l := range w.Limits() { // a percentile with a limit is in the report
 			if l.Stat == PercentileStat && l.Percentile == 99.5 && len(w.Percentiles()) != 1 {

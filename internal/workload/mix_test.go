@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 )
@@ -41,9 +40,7 @@ func mixOf(t *testing.T, text string, given ...string) (*Workload, error) {
 
 func TestResolveParts(t *testing.T) {
 	w, err := mixOf(t, mixText, "for=5s", "clients=3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	type part struct {
 		Name, Target, Op           string
 		Weight                     float64
@@ -60,42 +57,26 @@ func TestResolveParts(t *testing.T) {
 		{"heavy", "gun://b:2", "produce", 3.5, "", "36", "", "5s", ""},
 		{"produce 2", "cannon://a:1/t", "produce", 1, "1", "", "", "5s", "3"},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("parts (-want +got):\n%s", d)
-	}
+	assert.Same(t, got, want, "parts")
 	if w.Op != Mix || w.Target() != "cannon://a:1/t, gun://b:2" || w.String("for") != "5s" || w.Has("acks") {
 		t.Errorf("the whole: %s %s for %s, acks %q", w.Op, w.Target(), w.String("for"), w.String("acks"))
 	}
 	plan, err := w.Plan()
-	if err != nil || plan.Schedule == nil || plan.Measurement.Time.Seconds() != 5 {
-		t.Errorf("the plan is %+v, %v", plan, err)
-	}
-	if w.OpenEnded() {
-		t.Error("a mix with a time has no end")
-	}
+	assert.True(t, err == nil && plan.Schedule != nil && plan.Measurement.Time.Seconds() == 5, "the plan is %+v, %v", plan, err)
+	assert.True(t, !w.OpenEnded(), "a mix with a time has no end")
 }
 
 // TestPartsAgain: the JSON of a workload with parts is a file with the same parts.
 func TestPartsAgain(t *testing.T) {
 	w, err := mixOf(t, mixText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	data, err := json.Marshal(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	again, err := mixOf(t, string(data))
-	if err != nil {
-		t.Fatalf("%v: %s", err, data)
-	}
+	assert.OK(t, err, "%s", data)
 	second, err := json.Marshal(again)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(second) != string(data) {
-		t.Errorf("%s\nbecame\n%s", data, second)
-	}
+	assert.OK(t, err)
+	assert.Equal(t, string(second), string(data), "%s\nbecame\n%s", data, second)
 	i := slices.IndexFunc(w.Settings(), func(r Resolved) bool { return r.Name == "parts" })
 	if i < 0 || !w.Settings()[i].Independent || !strings.Contains(w.Settings()[i].Text(), "heavy: weight 3.5, produce gun://b:2 calibre=36") {
 		t.Errorf("the settings are %+v", w.Settings())
@@ -106,13 +87,9 @@ func TestPartsAgain(t *testing.T) {
 // JSON is a file with the same parts.
 func TestPartsWithRates(t *testing.T) {
 	w, err := mixOf(t, "target: gun://a\nfor: 10s\nwarmup: 2s\nparts: [{name: steady, rate: 500/s}, {name: bursts, shape: 'burst(600,2s)', target: gun://b}]\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	p, err := w.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got := p.Schedule.Count(12 * time.Second); got != 500*12+600*5+600 { // the burst begins after the warm-up at its mean rate
 		t.Errorf("%d events in 12 s", got)
 	}
@@ -120,23 +97,15 @@ func TestPartsWithRates(t *testing.T) {
 		t.Errorf("shares %v and %v", a, b)
 	}
 	counted, err := mixOf(t, "target: gun://a\ncount: 250\nparts: [{rate: 1000/s}, {shape: 'burst(100,200ms)'}]\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if a, b := counted.Parts()[0].Weight, counted.Parts()[1].Weight; a != 150 || b != 100 {
 		t.Errorf("of 250 events the parts have %v and %v", a, b)
 	}
-	if w.Has("rate") || w.Has("shape") {
-		t.Error("the whole has a rate or a shape")
-	}
+	assert.True(t, !w.Has("rate") && !w.Has("shape"), "the whole has a rate or a shape")
 	data, err := json.Marshal(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	again, err := mixOf(t, string(data))
-	if err != nil {
-		t.Fatalf("%v: %s", err, data)
-	}
+	assert.OK(t, err, "%s", data)
 	second, err := json.Marshal(again)
 	if err != nil || string(second) != string(data) || !strings.Contains(string(data), `"shape":"burst(600,2s)"`) {
 		t.Errorf("%v\n%s\nbecame\n%s", err, data, second)
@@ -180,9 +149,7 @@ func TestPartsFaults(t *testing.T) {
 // TestFaultOfTheWholeIsSaidOnce: a wrong setting of the whole is in all parts.
 func TestFaultOfTheWholeIsSaidOnce(t *testing.T) {
 	_, err := mixOf(t, "target: gun://a\nrate: fast\nparts: [{weight: 1}, {weight: 2}]\n")
-	if err == nil || strings.Count(err.Error(), "fast") != 1 {
-		t.Errorf("got %v, want one error", err)
-	}
+	assert.True(t, err != nil && strings.Count(err.Error(), "fast") == 1, "got %v, want one error", err)
 }
 
 // opening is a kind of which sessions can be opened, unless its URL says no.
@@ -224,30 +191,18 @@ func TestOpenParts(t *testing.T) {
 	kinds := []target.Kind{opening{closed: &closed}}
 	open := func(text string) (target.Session, error) {
 		doc, err := ParseDocument("mix.yaml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w, err := Resolve(kinds, nil, doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		spec, err := w.Spec()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return w.Kind.Open(t.Context(), spec)
 	}
 	s, err := open("count: 100\nparts: [{name: a, weight: 1, target: opening://a}, {name: b, weight: 3, target: opening://b}]\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	want := map[string]any{"parts": map[string]any{"a": map[string]any{"host": "a", "count": uint64(25)}, "b": map[string]any{"host": "b", "count": uint64(75)}}}
-	if d := cmp.Diff(want, s.Facts()); d != "" {
-		t.Errorf("facts (-want +got):\n%s", d)
-	}
-	if d := cmp.Diff([]string{"a: careful", "b: careful"}, s.Warnings()); d != "" {
-		t.Error(d)
-	}
+	assert.Same(t, s.Facts(), want, "facts")
+	assert.Same(t, s.Warnings(), []string{"a: careful", "b: careful"})
 	if err := s.Close(); err != nil || closed != 2 {
 		t.Errorf("%d sessions were closed, want 2: %v", closed, err)
 	}
@@ -255,7 +210,5 @@ func TestOpenParts(t *testing.T) {
 	if _, err := open("parts: [{name: a, target: opening://a}, {name: b, target: opening://no}]\n"); err == nil || !strings.Contains(err.Error(), "part b: not today") {
 		t.Errorf("a part that cannot be opened: %v", err)
 	}
-	if closed != 1 {
-		t.Errorf("%d sessions were closed after a part could not be opened, want the first", closed)
-	}
+	assert.Equal(t, closed, 1, "sessions were closed after a part could not be opened")
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 )
@@ -86,27 +87,17 @@ func TestSystemIsMasked(t *testing.T) {
 				d.Add(name, "--"+name, v)
 			}
 			w, err := Resolve(kinds, &d, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			text, err := w.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if strings.Contains(string(text), canary) || !strings.Contains(string(text), tt.want) {
 				t.Errorf("the workload shows %s, want %s in it", text, tt.want)
 			}
 			again, err := Read("report.json", strings.NewReader(string(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			_, err = Resolve(kinds, &Document{}, again[0])
-			if got := err == nil; got != tt.filled {
-				t.Errorf("as a workload again: %v", err)
-			}
-			if err != nil && !strings.Contains(err.Error(), "the placeholder of a secret") {
-				t.Errorf("got %v, want the reason", err)
-			}
+			assert.Equal(t, err == nil, tt.filled, "as a workload again: %v", err)
+			assert.True(t, err == nil || strings.Contains(err.Error(), "the placeholder of a secret"), "got %v, want the reason", err)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
@@ -72,13 +73,9 @@ func flags(pairs ...string) *Document {
 
 func TestResolvePriorities(t *testing.T) {
 	file, err := ParseDocument("load.yaml", []byte("target: cannon://a:1/t\nrate: 10k/s\nfor: 20s\nlinger: 1ms\nheader: {a: 1}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	w, err := Resolve(kinds, flags("rate=20k/s", "header=b=2", "header=c=3"), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	type row struct {
 		Text string
 		From Origin
@@ -94,16 +91,10 @@ func TestResolvePriorities(t *testing.T) {
 		"overload": {"queue", FromDefault}, "retry": {"0", FromDefault},
 		"acks": {"1", FromDefault}, "header": {"b=2 c=3", FromFlag}, "clients": {"1", FromDefault},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("settings (-want +got):\n%s", d)
-	}
+	assert.Same(t, got, want, "settings")
 	spec, err := w.Spec()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !spec.Given["header"] || spec.Given["acks"] {
-		t.Errorf("given: got %v, want header and not acks", spec.Given)
-	}
+	assert.OK(t, err)
+	assert.True(t, spec.Given["header"] && !spec.Given["acks"], "given: got %v, want header and not acks", spec.Given)
 }
 
 // A limiter keeps to the in-flight limit itself.
@@ -126,9 +117,7 @@ func TestResolveInFlightWithoutEffect(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, err := Resolve(kinds, tt.flags, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			limiting, err := Resolve([]target.Kind{limiter{}}, tt.flags, nil)
 			if err != nil || len(limiting.Warnings) > 0 {
 				t.Errorf("of a kind with its own limit: warnings %q, %v", limiting.Warnings, err)
@@ -146,28 +135,16 @@ func TestResolveInFlightWithoutEffect(t *testing.T) {
 
 func TestResolvePriorityOfPresets(t *testing.T) {
 	w, err := Resolve(kinds, flags("target=cannon://h:1", "password=env:JAVA", "acks=0"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got := w.Duration("linger"); got != time.Millisecond || w.values["linger"].from != FromPreset {
 		t.Errorf("linger: got %v, want the preset 1ms", got)
 	}
-	if got := w.String("acks"); got != "0" {
-		t.Errorf("acks: got %s, want 0 as given", got)
-	}
-	if w.Has("group") {
-		t.Error("got a preset that does not apply to the operation")
-	}
-	if d := cmp.Diff([]string{"a warning"}, w.Warnings); d != "" {
-		t.Errorf("warnings (-want +got):\n%s", d)
-	}
+	assert.Equal(t, w.String("acks"), "0", "acks")
+	assert.True(t, !w.Has("group"), "got a preset that does not apply to the operation")
+	assert.Same(t, w.Warnings, []string{"a warning"}, "warnings")
 	spec, err := w.Spec()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if spec.Given["linger"] || !spec.Given["acks"] {
-		t.Errorf("given: got %v, want acks and not linger", spec.Given)
-	}
+	assert.OK(t, err)
+	assert.True(t, !spec.Given["linger"] && spec.Given["acks"], "given: got %v, want acks and not linger", spec.Given)
 }
 
 func TestResolveFaults(t *testing.T) {
@@ -250,19 +227,13 @@ func TestResolveFaults(t *testing.T) {
 				}
 			}
 			_, err := Resolve(kinds, tt.flags, file)
-			if err == nil {
-				t.Fatal("got no error")
-			}
+			assert.Must(t, err != nil, "got no error")
 			if got := err.Error(); !strings.Contains(got, tt.want) {
 				t.Errorf("error: got %q, want %q in it", got, tt.want)
 			}
-			if strings.Contains(err.Error(), "canary") {
-				t.Errorf("the error repeats a secret: %q", err)
-			}
+			assert.True(t, !strings.Contains(err.Error(), "canary"), "the error repeats a secret: %q", err)
 			var e *Error
-			if !errors.As(err, &e) {
-				t.Fatalf("got a %T, want an *Error", err)
-			}
+			assert.Must(t, errors.As(err, &e), "got a %T, want an *Error", err)
 			if !strings.Contains(e.Hint, tt.hint) || strings.Contains(e.Hint, "canary") {
 				t.Errorf("hint: got %q, want %q in it", e.Hint, tt.hint)
 			}
@@ -272,13 +243,9 @@ func TestResolveFaults(t *testing.T) {
 
 func TestResolveJoinsFaults(t *testing.T) {
 	_, err := Resolve(kinds, flags("target=cannon://h:1", "rate=0", "count=0"), nil)
-	if err == nil {
-		t.Fatal("got no error")
-	}
+	assert.Must(t, err != nil, "got no error")
 	for _, want := range []string{"--rate", "--count"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("got %q, want %s in it", err, want)
-		}
+		assert.True(t, strings.Contains(err.Error(), want), "got %q, want %s in it", err, want)
 	}
 }
 
@@ -300,12 +267,8 @@ func TestParseTargetHosts(t *testing.T) {
 			t.Errorf("%s: %v", tt.text, err)
 			continue
 		}
-		if d := cmp.Diff(tt.want, Hosts(u)); d != "" {
-			t.Errorf("%s: hosts (-want +got):\n%s", tt.text, d)
-		}
-		if u.Path != tt.path {
-			t.Errorf("%s: path: got %q, want %q", tt.text, u.Path, tt.path)
-		}
+		assert.Same(t, Hosts(u), tt.want, "%s: hosts", tt.text)
+		assert.Equal(t, u.Path, tt.path, "%s: path", tt.text)
 	}
 }
 
@@ -333,43 +296,27 @@ func TestPlan(t *testing.T) {
 			}
 		}},
 		{"a warm-up by events, without", flags(to, "warmup=500"), func(t *testing.T, p load.Plan) {
-			if p.WarmupTime != 0 || p.WarmupEvents != 500 {
-				t.Errorf("got %v and %d", p.WarmupTime, p.WarmupEvents)
-			}
+			assert.True(t, p.WarmupTime == 0 && p.WarmupEvents == 500, "got %v and %d", p.WarmupTime, p.WarmupEvents)
 		}},
 		{"steps after a warm-up", flags(to, "shape=steps(1k/s:1s,2k/s:1s)", "warmup=2s"), func(t *testing.T, p load.Plan) {
-			if len(p.Steps) != 2 || p.Steps[1].Start != time.Second {
-				t.Errorf("steps: got %+v", p.Steps)
-			}
-			if got := p.Schedule.Count(4 * time.Second); got != 2000+1000+2000 {
-				t.Errorf("events: got %d, want 5000", got)
-			}
+			assert.True(t, len(p.Steps) == 2 && p.Steps[1].Start == time.Second, "steps: got %+v", p.Steps)
+			assert.Equal(t, p.Schedule.Count(4*time.Second), 2000+1000+2000, "events")
 		}},
 		{"concurrency above the in-flight limit", flags(to, "concurrency=500"), func(t *testing.T, p load.Plan) {
-			if p.Concurrency != 500 || p.MaxInFlight != 500 {
-				t.Errorf("got concurrency %d, %d in flight", p.Concurrency, p.MaxInFlight)
-			}
+			assert.True(t, p.Concurrency == 500 && p.MaxInFlight == 500, "got concurrency %d, %d in flight", p.Concurrency, p.MaxInFlight)
 		}},
 		{"concurrency and an in-flight limit", flags(to, "concurrency=500", "max-in-flight=5"), func(t *testing.T, p load.Plan) {
-			if p.MaxInFlight != 5 {
-				t.Errorf("got %d in flight, want 5", p.MaxInFlight)
-			}
+			assert.Equal(t, p.MaxInFlight, 5, "in flight")
 		}},
 		{"a closed round trip sends single events", flags(to, "op=roundtrip", "concurrency=1"), func(t *testing.T, p load.Plan) {
-			if p.BatchEvents != 1 {
-				t.Errorf("got %d events a batch, want 1", p.BatchEvents)
-			}
+			assert.Equal(t, p.BatchEvents, 1, "events a batch")
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, err := Resolve(kinds, tt.flags, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			p, err := w.Plan()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			tt.check(t, p)
 		})
 	}
@@ -378,40 +325,24 @@ func TestPlan(t *testing.T) {
 // The workload of a report can be run again.
 func TestMarshalJSONIsAWorkloadFile(t *testing.T) {
 	w, err := Resolve(kinds, flags("target=cannon://a:1,b:2/t", "rate=5k/s", "header=k=v", "header=x=y", "password=env:P", "idempotent=true"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	first, err := json.Marshal(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	file, err := ParseDocument("report.json", first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	again, err := Resolve(kinds, nil, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	second, err := json.Marshal(again)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(first), string(second)); d != "" {
-		t.Errorf("(-first +second):\n%s", d)
-	}
+	assert.OK(t, err)
+	assert.Same(t, string(second), string(first), "(-first +second)")
 }
 
 // A value may contain a secret that only its option knows.
 func TestSettingsAreShownByTheirOption(t *testing.T) {
 	w, err := Resolve(kinds, flags("target=cannon://a:1", "property=a=hidden", "property=b=hidden"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	document, err := json.Marshal(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	texts := string(document)
 	for _, r := range w.Settings() {
 		texts += r.Text()
@@ -420,20 +351,14 @@ func TestSettingsAreShownByTheirOption(t *testing.T) {
 		t.Errorf("got %s, want a... and b... instead of the hidden parts", texts)
 	}
 	spec, err := w.Spec()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]string{"a=hidden", "b=hidden"}, spec.Options.List("property")); d != "" {
-		t.Errorf("for the target (-want +got):\n%s", d)
-	}
+	assert.OK(t, err)
+	assert.Same(t, spec.Options.List("property"), []string{"a=hidden", "b=hidden"}, "for the target")
 }
 
 // A limit that unknown events reached says so.
 func TestChecksCountUnknownEvents(t *testing.T) {
 	w, err := Resolve(kinds, flags("target=cannon://h:1/t", "failure-rate=1%", "failures=20"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, tt := range []struct {
 		stopped load.Reason
 		want    []string
@@ -447,9 +372,7 @@ func TestChecksCountUnknownEvents(t *testing.T) {
 		for _, c := range w.Checks(r) {
 			got = append(got, c.Text)
 		}
-		if d := cmp.Diff(tt.want, got); d != "" {
-			t.Errorf("ended by %s (-want +got):\n%s", tt.stopped, d)
-		}
+		assert.Same(t, got, tt.want, "ended by %s", tt.stopped)
 	}
 }
 
@@ -473,19 +396,13 @@ func TestChecksOnlyLimitsThatWereSet(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, err := Resolve(kinds, tt.flags, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var got []verdict
 			for _, c := range w.Checks(bad) {
 				got = append(got, verdict{c.Name, c.OK})
-				if c.Text == "" {
-					t.Errorf("%s has no text", c.Name)
-				}
+				assert.True(t, c.Text != "", "%s has no text", c.Name)
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -494,13 +411,9 @@ func TestTableIsConsistent(t *testing.T) {
 	for _, k := range []target.Kind{nil, cannon{}, gun{}} {
 		seen := map[string]bool{}
 		for _, s := range Table(k) {
-			if seen[s.Name] {
-				t.Errorf("%s is in the table twice", s.Name)
-			}
+			assert.True(t, !seen[s.Name], "%s is in the table twice", s.Name)
 			seen[s.Name] = true
-			if s.Kind == "" && s.Help == "" {
-				t.Errorf("%s has no help", s.Name)
-			}
+			assert.True(t, s.Kind != "" || s.Help != "", "%s has no help", s.Name)
 			if s.Default != "" {
 				if err := s.Check(s.Default); err != nil {
 					t.Errorf("%s: its default: %v", s.Name, err)
@@ -519,28 +432,20 @@ func TestSchemaIsJSON(t *testing.T) {
 			} `json:"workload"`
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(Schema(kinds), &schema); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(Schema(kinds), &schema))
 	if len(schema.AnyOf) != 2 || schema.AnyOf[1]["type"] != "array" {
 		t.Errorf("the schema accepts %v, want a workload and a list of them", schema.AnyOf)
 	}
 	v := schema.Defs.Workload
 	for _, name := range []string{"target", "rate", "acks", "calibre"} {
-		if v.Properties[name] == nil {
-			t.Errorf("the schema lacks %s", name)
-		}
+		assert.True(t, v.Properties[name] != nil, "the schema lacks %s", name)
 	}
-	if v.Properties["json"] != nil {
-		t.Error("the schema accepts --json in a file")
-	}
+	assert.True(t, v.Properties["json"] == nil, "the schema accepts --json in a file")
 }
 
 func TestMinorSettings(t *testing.T) {
 	w, err := Resolve(kinds, flags("target=cannon://h:1", "label=a=b", "retry=0", "rate=1/s"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got := map[string]bool{}
 	for _, r := range w.Settings() {
 		got[r.Name] = !r.Minor
@@ -549,9 +454,7 @@ func TestMinorSettings(t *testing.T) {
 		"rate": true, "retry": true, "seed": true, "acks": true, "linger": true, "max-in-flight": true, "overload": true,
 		"op": false, "label": false, "repeat": false, "drain": false, "interval": false, "clients": false,
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("shown (-want +got):\n%s", d)
-	}
+	assert.Same(t, got, want, "shown")
 }
 
 // Whatever is typed for a target, no error repeats the text before an @.
@@ -561,9 +464,7 @@ func FuzzParseTarget(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		kind, u, err := ParseTarget(kinds, text)
-		if (err == nil) != (kind != nil && u != nil) {
-			t.Fatalf("got %v, %v and %v", kind, u, err)
-		}
+		assert.Must(t, (err == nil) == (kind != nil && u != nil), "got %v, %v and %v", kind, u, err)
 		if strings.ContainsAny(text, "/?#@") {
 			return
 		}
@@ -585,7 +486,5 @@ func (mirror) Verifies() bool    { return true }
 // A kind that does not consume may still verify, if it says so.
 func TestVerifier(t *testing.T) {
 	w, err := Resolve([]target.Kind{mirror{}}, flags("target=mirror://h", "verify=true"), nil)
-	if err != nil || !w.Verify() {
-		t.Errorf("got %v, want a workload that verifies", err)
-	}
+	assert.True(t, err == nil && w.Verify(), "got %v, want a workload that verifies", err)
 }

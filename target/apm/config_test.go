@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -72,15 +73,9 @@ func TestBadOptions(t *testing.T) {
 				_, err = parseConfig(s)
 			}
 			var said *target.Error
-			if !errors.As(err, &said) {
-				t.Fatalf("got %v, want an error with a hint", err)
-			}
-			if !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %q, want %q in it", err, tt.want)
-			}
-			if !strings.Contains(said.Hint, tt.hint) {
-				t.Errorf("hint %q, want %q in it", said.Hint, tt.hint)
-			}
+			assert.Must(t, errors.As(err, &said), "got %v, want an error with a hint", err)
+			assert.True(t, strings.Contains(err.Error(), tt.want), "got %q, want %q in it", err, tt.want)
+			assert.True(t, strings.Contains(said.Hint, tt.hint), "hint %q, want %q in it", said.Hint, tt.hint)
 			if text := err.Error() + said.Hint; strings.Contains(text, "kestrel-9271") {
 				t.Errorf("the secret is in %q", text)
 			}
@@ -132,9 +127,7 @@ func TestConnections(t *testing.T) {
 			s := spec(t, "apm+https://127.0.0.1:1", tt.options)
 			s.Concurrency = tt.concurrency
 			c, err := parseConfig(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if c.clients != tt.wantLanes || c.depth != tt.wantEach {
 				t.Errorf("%d connections with %d in flight, want %d with %d", c.clients, c.depth, tt.wantLanes, tt.wantEach)
 			}
@@ -147,17 +140,13 @@ func TestHead(t *testing.T) {
 	c, err := parseConfig(spec(t, "apm+http://a,b:81/prefix/", map[string]string{
 		"secret-token": "env:APM_TEST_TOKEN", "verbose": "true", "gzip": "1", "header": "User-Agent: me\x00X-Tenant: 7\x00Cookie: env:APM_TEST_TOKEN",
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if want := []string{"a:8200", "b:81"}; !slices.Equal(c.bases, want) {
 		t.Errorf("bases %v, want %v", c.bases, want)
 	}
 	want := "POST /prefix/intake/v2/events?verbose HTTP/1.1\r\nHost: a:8200\r\nContent-Type: application/x-ndjson\r\nContent-Encoding: gzip\r\n" +
 		"User-Agent: me\r\nX-Tenant: 7\r\nCookie: kestrel-9271\r\nAuthorization: Bearer kestrel-9271\r\nContent-Length: 12\r\n\r\n"
-	if got := string(c.head("a:8200", 12)); got != want {
-		t.Errorf("got\n%q, want\n%q", got, want)
-	}
+	assert.Equal(t, string(c.head("a:8200", 12)), want)
 	if got, want := len(c.secrets), 2; got != want {
 		t.Errorf("%d secrets are known, want %d", got, want)
 	}
@@ -172,9 +161,7 @@ func TestShowHeader(t *testing.T) {
 		{"reference", "Authorization: env:TOKEN", "Authorization: env:TOKEN"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := showHeader(tt.text); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, showHeader(tt.text), tt.want)
 		})
 	}
 }
@@ -189,34 +176,22 @@ func TestCorpus(t *testing.T) {
 {"error":{"id":"01020304050607080102030405060708","log":{"message":"m"},"timestamp":1700000001000000}}
 `
 	file := filepath.Join(t.TempDir(), "corpus.ndjson")
-	if err := os.WriteFile(file, []byte(recorded), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte(recorded), 0o600))
 	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"corpus": file}).Options, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.most != 2 || m.fixed {
-		t.Errorf("up to %d events, all the same: %v; want up to 2, of several sizes", m.most, m.fixed)
-	}
+	assert.OK(t, err)
+	assert.True(t, m.most == 2 && !m.fixed, "up to %d events, all the same: %v; want up to 2, of several sizes", m.most, m.fixed)
 	cycles, err := m.cycles(3, 1, func(int, int) []byte { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	// Three lanes share two requests: the third sends the first one again, with
 	// other ids.
 	var sent [][]byte
 	for _, b := range cycles {
 		_, left, _ := b.at(0)
 		r, err := b.prepare(0, left, 1800000000000000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		sent = append(sent, bytes.Clone(r.bytes))
 	}
-	if bytes.Count(sent[0], []byte("\n")) != 3 || bytes.Count(sent[1], []byte("\n")) != 2 {
-		t.Errorf("sent %q", sent)
-	}
+	assert.True(t, bytes.Count(sent[0], []byte("\n")) == 3 && bytes.Count(sent[1], []byte("\n")) == 2, "sent %q", sent)
 	if bytes.Equal(sent[0], sent[2]) || len(sent[0]) != len(sent[2]) {
 		t.Errorf("the same request with the same ids twice:\n%s\n%s", sent[0], sent[2])
 	}

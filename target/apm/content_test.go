@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/apm"
 	"carronade/load"
 )
@@ -25,9 +26,7 @@ func ids(t *testing.T, bodies [][]byte) (ids map[string]int, oldest time.Time) {
 				ID        string `json:"id"`
 				Timestamp int64  `json:"timestamp"`
 			}
-			if err := json.Unmarshal(line, &l); err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
+			assert.OK(t, json.Unmarshal(line, &l), "%s", line)
 			for kind, e := range l {
 				if kind == "metadata" {
 					continue
@@ -74,12 +73,8 @@ func TestFreshIDs(t *testing.T) {
 			}
 			bodies, _ := s.taken()
 			all, oldest := ids(t, bodies)
-			if got := uint64(len(all)); got != tt.events {
-				t.Errorf("%d different ids, want %d", got, tt.events)
-			}
-			if oldest.Before(began.Add(-10 * time.Minute)) {
-				t.Errorf("the oldest event has the time %v", oldest)
-			}
+			assert.Equal(t, uint64(len(all)), tt.events, "different ids")
+			assert.True(t, !oldest.Before(began.Add(-10*time.Minute)), "the oldest event has the time %v", oldest)
 		})
 	}
 }
@@ -101,9 +96,7 @@ func TestPartialRequests(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := newBodyPool(spec(t, "apm+http://h", tt.options).Options, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			b, err := m.source.makePartial(5)
 			if err != nil || b.Counts != tt.want {
 				t.Errorf("got %v, %v; want %v", b.Counts, err, tt.want)
@@ -120,9 +113,7 @@ func TestRepeatBody(t *testing.T) {
 	r := fire(t, open(t, s.url(), map[string]string{"repeat-body": "true", "clients": "3"}), plan(4000))
 	bodies, _ := s.taken()
 	for _, b := range bodies {
-		if !bytes.Equal(b, bodies[0]) {
-			t.Fatal("two different requests")
-		}
+		assert.Must(t, bytes.Equal(b, bodies[0]), "two different requests")
 	}
 	_, oldest := ids(t, bodies[:1])
 	if r.Measurement.Acked != 4000 || len(bodies) != 100 || oldest.Before(began.Add(-10*time.Minute)) {
@@ -145,36 +136,26 @@ func TestVolume(t *testing.T) {
 		t.Errorf("bytes %d, want %d", got, want)
 	}
 	written, read := sess.Wire()
-	if written == 0 || written > uint64(plain)*8/10 || read == 0 {
-		t.Errorf("%d bytes on the wire of %d, %d read", written, plain, read)
-	}
+	assert.True(t, written != 0 && written <= uint64(plain)*8/10 && read != 0, "%d bytes on the wire of %d, %d read", written, plain, read)
 }
 
 // A request that is sent again while it is still in flight is copied, with the
 // same ids.
 func TestBusyRequestIsCopied(t *testing.T) {
 	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	cycles, err := m.cycles(1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	b := cycles[0]
 	first, err := b.prepare(0, 4, 1800000000000000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	again, err := b.prepare(0, 4, 1800000000000000)
 	if err != nil || &first.bytes[0] == &again.bytes[0] || !bytes.Equal(first.bytes, again.bytes) {
 		t.Errorf("%v; the same memory: %v, the same bytes: %v", err, &first.bytes[0] == &again.bytes[0], bytes.Equal(first.bytes, again.bytes))
 	}
 	first.release()
 	next, err := b.prepare(0, 4, 1800000000000000)
-	if err != nil || next != first {
-		t.Errorf("%v; the request that is free again was not used", err)
-	}
+	assert.True(t, err == nil && next == first, "%v; the request that is free again was not used", err)
 	// The next pass over the cycle has other ids.
 	old := bytes.Clone(first.bytes)
 	first.release()

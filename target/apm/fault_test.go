@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -33,9 +34,7 @@ type scriptedServer struct {
 func newScriptedServer(t testing.TB, script func(n int, c net.Conn, r *bufio.Reader, length int) bool) *scriptedServer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s := &scriptedServer{ln: ln, script: script, conns: map[net.Conn]bool{}}
 	s.wg.Go(s.accept)
 	t.Cleanup(s.stop)
@@ -339,9 +338,7 @@ func TestRestart(t *testing.T) {
 	for _, b := range sess.Brokers() {
 		reconnects += b.Reconnects
 	}
-	if reconnects == 0 {
-		t.Error("no connection was made again")
-	}
+	assert.True(t, reconnects != 0, "no connection was made again")
 }
 
 // Without a schedule, the server closes connections while the sending thread waits
@@ -364,9 +361,7 @@ func TestRestarts(t *testing.T) {
 		for _, b := range sess.Brokers() {
 			reconnects += b.Reconnects
 		}
-		if reconnects < requests/101 {
-			t.Errorf("%d connections were made again, want one for each that was cut", reconnects)
-		}
+		assert.True(t, reconnects >= requests/101, "%d connections were made again, want one for each that was cut", reconnects)
 	})
 }
 
@@ -464,9 +459,7 @@ func TestFaultsOfHTTPLanes(t *testing.T) {
 			fire(t, open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "keep-alive": "false"}), load.Plan{
 				Measurement: load.Limits{Events: 25}, Observe: func(o []load.Outcome) { out = append(out, o...) },
 			})
-			if len(out) != 5 {
-				t.Fatalf("%d outcomes of 5 batches", len(out))
-			}
+			assert.Must(t, len(out) == 5, "%d outcomes of 5 batches", len(out))
 			o := out[3]
 			if o.Acked != tt.want.Acked || o.Failed != tt.want.Failed || o.Unknown != tt.want.Unknown || o.Class != tt.want.Class || o.Sent < 0 {
 				t.Errorf("got %+v, want %+v", o, tt.want)
@@ -483,9 +476,7 @@ func TestNeverSent(t *testing.T) {
 	s.stop()
 	var out []load.Outcome
 	fire(t, sess, load.Plan{Measurement: load.Limits{Events: 25}, Observe: func(o []load.Outcome) { out = append(out, o...) }})
-	if len(out) != 5 {
-		t.Fatalf("%d outcomes of 5 batches", len(out))
-	}
+	assert.Must(t, len(out) == 5, "%d outcomes of 5 batches", len(out))
 	for _, o := range out {
 		if o.Failed != 5 || o.Class != load.Refused || o.Sent >= 0 || o.Wire != 0 {
 			t.Errorf("got %+v, want 5 failed that were not sent", o)
@@ -509,13 +500,9 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 		k := newLink(l, here)
 		k.startedAt, l.link = tt.since, k
 		k.Kill(errServerClosed)
-		if got := l.lost(k); got != tt.want {
-			t.Errorf("up since %v: usable is %v, want %v", tt.since, got, tt.want)
-		}
+		assert.Equal(t, l.lost(k), tt.want, "up since %v: usable", tt.since)
 	}
-	if happened != 2 {
-		t.Errorf("%d lost connections are in the report, want 2", happened)
-	}
+	assert.Equal(t, happened, 2, "lost connections are in the report")
 }
 
 // A clockSink is a sink with a fixed time.

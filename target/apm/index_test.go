@@ -14,11 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/standin"
 	embedded "carronade/internal/standin/apm"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func TestMain(m *testing.M) {
@@ -67,18 +66,14 @@ func TestConfirm(t *testing.T) {
 			})
 			x, err := sess.Confirm(t.Context(), r.Measurement.Acked)
 			<-later
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if x.Before != uint64(tt.before) || x.Documents() != int64(tt.put) || x.Expected != 200 || !x.Stable {
 				t.Errorf("got %+v, want %d before and %d more", x, tt.before, tt.put)
 			}
 			if x.Store != "OpenSearch "+testkit.SearchVersion || x.HealthBefore == "" || x.HealthAfter == "" {
 				t.Errorf("store %q, health %q and %q", x.Store, x.HealthBefore, x.HealthAfter)
 			}
-			if (x.Note != "") != tt.note {
-				t.Errorf("note %q", x.Note)
-			}
+			assert.Equal(t, (x.Note != ""), tt.note, "note %q", x.Note)
 			if x.Span <= 0 || x.Rate() <= 0 {
 				t.Errorf("%v documents/s over %v", x.Rate(), x.Span)
 			}
@@ -125,9 +120,7 @@ func TestConfirmAfterTheQueue(t *testing.T) {
 	sess := open(t, "apm+"+server.URL, map[string]string{"index": store.URL, "index-still": still.String(), "index-wait": "10m"})
 	confirming.Store(true)
 	x, err := sess.Confirm(t.Context(), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if !x.Stable || x.Documents() != 10 || x.Queued == nil || *x.Queued != 0 {
 		t.Errorf("got %+v, want 10 documents, and nothing queued", x)
 	}
@@ -162,9 +155,7 @@ func TestIndexFacts(t *testing.T) {
 			t.Cleanup(store.Close)
 			sess := openIndexed(t, newIntake(t, false), map[string]string{"index": store.URL})
 			tt.want["address"], tt.want["pattern"] = store.URL, defaultPattern
-			if diff := cmp.Diff(tt.want, sess.Facts()["index"]); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			assert.Same(t, sess.Facts()["index"], tt.want)
 		})
 	}
 }
@@ -174,9 +165,7 @@ func TestConfirmNothing(t *testing.T) {
 	t.Parallel()
 	s := newIntake(t, false)
 	x, err := open(t, s.url(), nil).Confirm(t.Context(), 10)
-	if x != nil || err != nil {
-		t.Errorf("got %v, %v", x, err)
-	}
+	assert.True(t, x == nil && err == nil, "got %v, %v", x, err)
 }
 
 // The wait is bounded, for a store whose count never becomes stable, and for one
@@ -284,9 +273,7 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	var v map[string]any
 	err := json.Unmarshal([]byte(`{"a.b":{"c":1,"d.e":2},"a":{"b":{"f":3}},"g.h.i":4,"j":"5","k":{}}`), &v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, tt := range []struct {
 		name, path string
 		want       float64
@@ -319,9 +306,7 @@ func TestFigures(t *testing.T) {
 	t.Cleanup(s.Close)
 	sess := open(t, "apm+"+s.URL, nil)
 	figures, err := sess.Figures(t.Context())
-	if err != nil || len(figures) != 3 || figures[1].Value != 7 || figures[2].Unit != "bytes" {
-		t.Errorf("got %v, %v", figures, err)
-	}
+	assert.True(t, err == nil && len(figures) == 3 && figures[1].Value == 7 && figures[2].Unit == "bytes", "got %v, %v", figures, err)
 	if q := sess.queued(t.Context()); q == nil || *q != 7 {
 		t.Errorf("queued %v, want 7", q)
 	}

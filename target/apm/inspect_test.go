@@ -14,6 +14,7 @@ import (
 	"time"
 
 	standin "carronade/internal/standin/apm"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -52,9 +53,7 @@ func TestInspect(t *testing.T) {
 	}))
 	t.Cleanup(store.Close)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	closed := ln.Addr().String()
 	ln.Close()
 	for _, tt := range []struct {
@@ -81,26 +80,20 @@ func TestInspect(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			in, err := Kind{}.Inspect(ctx, spec(t, "apm+http://"+tt.target, tt.options))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			f := findingOf(in.Findings, tt.check)
 			if f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
 				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
 			}
 			for _, f := range in.Findings {
-				if f.Level >= target.LevelNote && (f.Effect == "" || f.Mend == "") {
-					t.Errorf("%+v lacks its effect or what changes it", f)
-				}
+				assert.True(t, f.Level < target.LevelNote || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
 			}
 		})
 	}
 	guarded := startStandin(t, standin.Options{SecretToken: "right"})
 	t.Setenv("APM_WRONG", "wrong")
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { silent.Close() })
 	for _, tt := range []struct {
 		name, target string

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -50,12 +51,8 @@ func TestEvaluate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &session{cfg: &config{}}
 			got := s.evaluate(tt.status, []byte(tt.body), !strings.HasSuffix(tt.body, cut), 10)
-			if got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
-			if got.acked+got.failed+got.unknown != 10 {
-				t.Errorf("%d of 10 events are accounted for", got.acked+got.failed+got.unknown)
-			}
+			assert.Equal(t, got, tt.want)
+			assert.Equal(t, got.acked+got.failed+got.unknown, 10, "of 10 events are accounted for")
 		})
 	}
 }
@@ -70,12 +67,8 @@ func FuzzEvaluate(f *testing.F) {
 		}
 		s := &session{cfg: &config{}}
 		v := s.evaluate(status, body, len(body)%2 == 0, 7)
-		if v.acked < 0 || v.failed < 0 || v.unknown < 0 || v.acked+v.failed+v.unknown != 7 {
-			t.Fatalf("%+v does not add up to 7", v)
-		}
-		if (v.acked < 7) != (v.class != load.OK) {
-			t.Fatalf("%+v: a class without a failure, or the reverse", v)
-		}
+		assert.Must(t, v.acked >= 0 && v.failed >= 0 && v.unknown >= 0 && v.acked+v.failed+v.unknown == 7, "%+v does not add up to 7", v)
+		assert.Must(t, (v.acked < 7) == (v.class != load.OK), "%+v: a class without a failure, or the reverse", v)
 		if strings.ContainsAny(v.text, "\r\n\x00") || len(v.text) > mostText+60 {
 			t.Fatalf("a text of %d bytes: %q", len(v.text), v.text)
 		}
@@ -91,9 +84,7 @@ func TestTally(t *testing.T) {
 		y.add("always")
 	}
 	all := y.all()
-	if got := all["always"]; got != 3*mostTexts {
-		t.Errorf("counted %d, want %d", got, 3*mostTexts)
-	}
+	assert.Equal(t, all["always"], 3*mostTexts, "counted")
 	if got, want := all["..."], uint64(2*mostTexts+1); len(all) != mostTexts+1 || got != want {
 		t.Errorf("%d texts and %d others, want %d and %d", len(all), got, mostTexts+1, want)
 	}

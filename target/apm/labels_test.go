@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	standin "carronade/internal/standin/apm"
+	"carronade/internal/testkit/assert"
 )
 
 // Labels by expressions are in every transaction, error, metricset and log, and spans have
@@ -23,9 +24,7 @@ func TestLabelsArrive(t *testing.T) {
 		s := newIntake(t, false)
 		options["gzip"] = gzip
 		r := fire(t, open(t, s.url(), options), plan(events))
-		if r.Measurement.Acked != events {
-			t.Fatalf("acked %d of %d", r.Measurement.Acked, events)
-		}
+		assert.Must(t, r.Measurement.Acked == events, "acked %d of %d", r.Measurement.Acked, events)
 		bodies, _ := s.taken()
 		kinds, orders := map[string]int{}, map[string]bool{}
 		for line := range bytes.Lines(bytes.Join(bodies, nil)) {
@@ -39,9 +38,7 @@ func TestLabelsArrive(t *testing.T) {
 			if bytes.HasPrefix(line, []byte(`{"metadata"`)) {
 				continue
 			}
-			if err := json.Unmarshal(line, &l); err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
+			assert.OK(t, json.Unmarshal(line, &l), "%s", line)
 			for kind, e := range l {
 				labels := e.Context.Tags
 				switch kind {
@@ -59,9 +56,7 @@ func TestLabelsArrive(t *testing.T) {
 				orders[labels["order"]] = true
 			}
 		}
-		if len(kinds) != 4 || len(orders) < 100 {
-			t.Errorf("gzip %s: %v events with %d different labels", gzip, kinds, len(orders))
-		}
+		assert.True(t, len(kinds) == 4 && len(orders) >= 100, "gzip %s: %v events with %d different labels", gzip, kinds, len(orders))
 	}
 }
 
@@ -71,13 +66,9 @@ func TestLabelsAreValid(t *testing.T) {
 	for _, intake := range []string{"v2", "rum-v2", "rum-v3", "v1"} {
 		s := startStandin(t, standin.Options{})
 		r := fire(t, open(t, "apm+http://"+s.Addr(), map[string]string{"intake": intake, optEventLabel: "order=${rnd.nextLong()}"}), plan(400))
-		if r.Measurement.Acked != 400 {
-			t.Errorf("%s: acked %d of 400: %v", intake, r.Measurement.Acked, r.Failures)
-		}
+		assert.Equal(t, r.Measurement.Acked, 400, "%s: acked of 400: %v", intake, r.Failures)
 		m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"intake": intake, optEventLabel: "order=o-${rnd.nextLong()}"}).Options, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if body := m.source.Make(3).Bytes; bytes.Count(body, []byte(`"order":"o-`)) != 10 {
 			t.Errorf("%s: the body has not ten labels: %s", intake, body)
 		}
@@ -89,13 +80,9 @@ func TestLabelsHideTheEnvironment(t *testing.T) {
 	const value = "hunter2&<more>"
 	t.Setenv("CARRONADE_TEST", value)
 	c, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: "a=%{env:get('CARRONADE_TEST')}"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	sent, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, text := range []string{value, string(sent), strconv.Quote(value)} {
 		if got := c.redactor.line("invalid label " + text); strings.Contains(got, "hunter2") || strings.Contains(got, "more") {
 			t.Errorf("got %q", got)
@@ -123,7 +110,5 @@ func TestLabelErrors(t *testing.T) {
 		}
 	}
 	_, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: "a=b", "corpus": "x"}))
-	if err == nil || !strings.Contains(err.Error(), "recorded") {
-		t.Errorf("labels and a corpus: got %v", err)
-	}
+	assert.ErrorHas(t, err, "recorded", "labels and a corpus")
 }

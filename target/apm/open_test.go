@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 	"carronade/target"
 )
@@ -29,9 +30,7 @@ func refused(t *testing.T, url string, options map[string]string) *target.Error 
 		t.Fatal("it opened")
 	}
 	var said *target.Error
-	if !errors.As(err, &said) {
-		t.Fatalf("got %v, want an error with a hint", err)
-	}
+	assert.Must(t, errors.As(err, &said), "got %v, want an error with a hint", err)
 	return said
 }
 
@@ -60,9 +59,7 @@ func TestOpenRefuses(t *testing.T) {
 		})
 	}
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	gone.Close()
 	old := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
 	t.Cleanup(old.Close)
@@ -97,9 +94,7 @@ func TestOpenRefuses(t *testing.T) {
 			if !strings.Contains(said.Error(), tt.want) || !strings.Contains(said.Hint, tt.hint) {
 				t.Errorf("got %q (hint: %q), want %q (hint: %q)", said, said.Hint, tt.want, tt.hint)
 			}
-			if strings.Contains(said.Error()+said.Hint, "kestrel-9271") {
-				t.Errorf("the secret is in %q (%q)", said, said.Hint)
-			}
+			assert.True(t, !strings.Contains(said.Error()+said.Hint, "kestrel-9271"), "the secret is in %q (%q)", said, said.Hint)
 		})
 	}
 }
@@ -125,14 +120,10 @@ func TestNoSecretIsShown(t *testing.T) {
 		sp := spec(t, s.url(), options)
 		sp.Logf = func(format string, args ...any) { log.WriteString(format) }
 		sess, err := Kind{}.Open(t.Context(), sp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		r := fire(t, sess.(*session), plan(40))
 		shown, err := json.Marshal(map[string]any{"facts": sess.Facts(), "warnings": sess.Warnings(), "failures": r.Failures, "clients": sess.(*session).Brokers()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if err := sess.Close(); err != nil {
 			t.Error(err)
 		}
@@ -146,9 +137,7 @@ func TestNoSecretIsShown(t *testing.T) {
 				sent = sent || strings.Contains(v[0], canary)
 			}
 		}
-		if !sent {
-			t.Errorf("%v: the secret was not sent", options)
-		}
+		assert.True(t, sent, "%v: the secret was not sent", options)
 	}
 }
 
@@ -157,9 +146,7 @@ func TestFacts(t *testing.T) {
 	s := newIntake(t, false)
 	sess := open(t, s.url(), map[string]string{"gzip": "1", "clients": "3"})
 	f := sess.Facts()
-	if got := f["version"]; got != "9.6.0" {
-		t.Errorf("version %v, want 9.6.0", got)
-	}
+	assert.Equal(t, f["version"], "9.6.0", "version")
 	request := f["request"].(map[string]any)
 	if got := request["compressed_to"].(float64); got <= 0.01 || got >= 0.9 {
 		t.Errorf("compressed to %v", got)
@@ -204,13 +191,9 @@ func TestShares(t *testing.T) {
 			sp := spec(t, tt.url, tt.options)
 			sp.Scheduled = tt.scheduled
 			s, err := Kind{}.Open(t.Context(), sp)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer s.Close()
-			if got := s.(*session).Shares(); got != tt.want {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
+			assert.Equal(t, s.(*session).Shares(), tt.want)
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 )
@@ -148,9 +149,7 @@ func open(t testing.TB, text string, options map[string]string) *session {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s, err := Kind{}.Open(ctx, spec(t, text, options))
-	if err != nil {
-		t.Fatalf("open %s: %v", text, err)
-	}
+	assert.OK(t, err, "open %s", text)
 	t.Cleanup(func() { s.Close() })
 	return s.(*session)
 }
@@ -163,8 +162,6 @@ func fire(t testing.TB, s *session, p load.Plan) *load.Result {
 		p.MaxInFlight = s.cfg.depth
 	}
 	r, err := load.Fire(t.Context(), p, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return r
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	standin "carronade/internal/standin/apm"
+	"carronade/internal/testkit/assert"
 
 	"carronade/internal/testkit"
 )
@@ -17,9 +18,7 @@ func startStandin(t testing.TB, o standin.Options) *standin.Server {
 	t.Helper()
 	o.Listen = "127.0.0.1:0"
 	s, err := standin.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -66,9 +65,7 @@ func TestStandinAcceptsAll(t *testing.T) {
 				maps.Copy(all, options)
 				sess := open(t, "apm+http://"+s.Addr(), all)
 				r := fire(t, sess, plan(503))
-				if r.Measurement.Acked != 503 {
-					t.Errorf("acked %d of 503: %v", r.Measurement.Acked, r.Failures)
-				}
+				assert.Equal(t, r.Measurement.Acked, 503, "acked of 503: %v", r.Failures)
 			})
 		}
 	}
@@ -87,9 +84,7 @@ func TestStandinCountsLogs(t *testing.T) {
 		t.Errorf("warnings %q", w)
 	}
 	kinds, _ := sess.Facts()["request"].(map[string]any)["kinds"].(map[string]any)
-	if kinds["log"] != 10.0 {
-		t.Errorf("kinds of a request %v, want 10 logs", kinds)
-	}
+	assert.Equal(t, kinds["log"], 10.0, "kinds of a request %v, want 10 logs", kinds)
 }
 
 // A server that is too old for logs refuses them. The report says so, by its version
@@ -122,13 +117,9 @@ func TestOldServerRefusesLogs(t *testing.T) {
 			}
 			sess := open(t, s.url(), map[string]string{"mix": tt.mix, "spans": "0"})
 			r := fire(t, sess, plan(40))
-			if failed := r.Measurement.Failed > 0; failed != tt.refuses {
-				t.Errorf("failed %d", r.Measurement.Failed)
-			}
+			assert.Equal(t, r.Measurement.Failed > 0, tt.refuses, "failed %d", r.Measurement.Failed)
 			w := strings.Join(sess.Warnings(), "\n")
-			if tt.want == "" && w != "" || !strings.Contains(w, tt.want) {
-				t.Errorf("warnings %q, want %q", w, tt.want)
-			}
+			assert.True(t, (tt.want != "" || w == "") && strings.Contains(w, tt.want), "warnings %q, want %q", w, tt.want)
 		})
 	}
 }
@@ -147,9 +138,7 @@ func TestIndexedThroughStandin(t *testing.T) {
 			sess := open(t, "apm+http://"+s.Addr(), options)
 			r := fire(t, sess, plan(2005))
 			x, err := sess.Confirm(t.Context(), r.Measurement.Acked)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if r.Measurement.Acked != 2005 || x.Expected != 2005 || x.Documents() != 2005-int64(lose) || !x.Stable {
 				t.Errorf("acked %d, indexed %+v; want 2005 and %d documents", r.Measurement.Acked, x, 2005-lose)
 			}

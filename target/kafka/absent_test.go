@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
 )
@@ -32,9 +33,7 @@ func TestWaitTopicInVain(t *testing.T) {
 			s.Op = cluster.OpConsume
 			began := time.Now()
 			session, err := open(t, s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if took := time.Since(began); took < 300*time.Millisecond {
 				t.Errorf("waited for %v, want 300ms or more", took)
 			}
@@ -44,13 +43,9 @@ func TestWaitTopicInVain(t *testing.T) {
 			if n := session.(target.Noticer).Notice(); n == "" || !strings.HasPrefix(tt.want, n) {
 				t.Errorf("the notice is %q", n)
 			}
-			if exists(t, c, "late") {
-				t.Error("the topic was created")
-			}
+			assert.True(t, !exists(t, c, "late"), "the topic was created")
 			src := session.Source()
-			if n := len(src.Logs()); n != 0 {
-				t.Errorf("%d logs", n)
-			}
+			assert.Equal(t, len(src.Logs()), 0, "logs")
 			if err := src.Receive(t.Context(), func() time.Duration { return 0 }, nil); err != nil {
 				t.Error(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/payload"
 	"carronade/target"
@@ -20,9 +21,7 @@ import (
 func generator(t testing.TB, s payload.Spec) *payload.Generator {
 	t.Helper()
 	g, err := payload.New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return g
 }
 
@@ -103,24 +102,16 @@ func TestBatchPoolFills(t *testing.T) {
 		templates int
 	}{{0, 1}, {256 << 10, 1}, {1 << 20, 4}, {3 << 20, 12}} {
 		s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: tt.pool})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(s.templates) != tt.templates {
-			t.Errorf("a pool of %d has %d templates, want %d", tt.pool, len(s.templates), tt.templates)
-		}
+		assert.OK(t, err)
+		assert.Equal(t, len(s.templates), tt.templates, "a pool of %d templates", tt.pool)
 		if err := s.free(); err != nil {
 			t.Error(err)
 		}
 	}
 	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, batchEvents: 1, pool: 64 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.free()
-	if len(s.templates) != mostTemplates {
-		t.Errorf("%d templates of one event, want %d", len(s.templates), mostTemplates)
-	}
+	assert.Equal(t, len(s.templates), mostTemplates, "templates of one event")
 }
 
 // The template of a batch depends only on the batch's stream and first event, and
@@ -132,20 +123,14 @@ func TestPick(t *testing.T) {
 	for stream := range int32(8) {
 		for first := uint64(0); first < 2000*2383; first += 2383 {
 			d := s.pick(stream, 0, first)
-			if d != s.pick(stream, 0, first) {
-				t.Fatal("a second call picked another template")
-			}
+			assert.Must(t, d == s.pick(stream, 0, first), "a second call picked another template")
 			seen[d]++
 		}
 	}
 	for d, n := range seen {
-		if n < 3000 || n > 5000 {
-			t.Errorf("template %p was picked %d times of 16000", d, n)
-		}
+		assert.True(t, n >= 3000 && n <= 5000, "template %p was picked %d times of 16000", d, n)
 	}
-	if len(seen) != 4 {
-		t.Errorf("%d of 4 templates are used", len(seen))
-	}
+	assert.Equal(t, len(seen), 4, "of 4 templates are used")
 }
 
 func TestStreams(t *testing.T) {
@@ -190,13 +175,9 @@ func TestStreams(t *testing.T) {
 			total := uint64(0)
 			for _, n := range perClient {
 				total += n
-				if n < events/uint64(tt.clients)-300 {
-					t.Errorf("clients get %v of %d events", perClient, events)
-				}
+				assert.True(t, n >= events/uint64(tt.clients)-300, "clients get %v of %d events", perClient, events)
 			}
-			if total != events {
-				t.Errorf("%d events divided, want %d", total, events)
-			}
+			assert.Equal(t, total, events, "events divided")
 		})
 	}
 }
@@ -234,28 +215,20 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer s.free()
 			if kept := s.rawBytes + s.compressedBytes; kept > tt.most || kept < tt.most/4 {
 				t.Errorf("%d bytes are kept, want at most %d, and not much less", kept, tt.most)
 			}
-			if (s.warning != "") != tt.warns {
-				t.Errorf("got the warning %q", s.warning)
-			}
+			assert.Equal(t, (s.warning != ""), tt.warns, "got the warning %q", s.warning)
 			for p, ds := range s.byPart {
-				if len(ds) == 0 {
-					t.Fatalf("partition %d has no batch", p)
-				}
+				assert.Must(t, len(ds) != 0, "partition %d has no batch", p)
 			}
 		})
 	}
 	gen := generator(t, payload.Spec{Size: "100", Key: "seq"})
 	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: cycleOf(gen, 12)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.free()
 	if s.warning != "" || s.byPart[0][0].size(s.byPart[0][0].events()) < 255<<10 {
 		t.Errorf("12 partitions: batches of %d bytes, %q; want full ones", s.byPart[0][0].size(s.byPart[0][0].events()), s.warning)
@@ -308,9 +281,7 @@ func TestBoundOfManyPartitions(t *testing.T) {
 			_, rest, _ := strings.Cut(message, "--pool ")
 			word, _, _ := strings.Cut(rest, " ")
 			pool, err := units.ParseSize(word)
-			if err != nil {
-				t.Fatalf("%q: %v", message, err)
-			}
+			assert.OK(t, err, "%q", message)
 			if again, failed := bound(pool); failed || tt.warns && again != "" {
 				t.Errorf("with --pool %s: got %q, failed %v; want no message", word, again, failed)
 			}
@@ -324,9 +295,7 @@ func TestFreshBatchPool(t *testing.T) {
 	t.Parallel()
 	c := eventsCluster(t, 200)
 	p := openProducer(t, c.ListenAddrs(), nil, "fresh=true", "partitioner=murmur2", "key=seq")
-	if p.batchPool.rawBytes > 256<<10 {
-		t.Errorf("the pool keeps %d bytes, which are never sent", p.batchPool.rawBytes)
-	}
+	assert.True(t, p.batchPool.rawBytes <= 256<<10, "the pool keeps %d bytes, which are never sent", p.batchPool.rawBytes)
 	if got := tally(newRig(t, p).send(3000)); got.acked != 3000 {
 		t.Errorf("%+v, want all acked", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target/kafka/cluster"
 )
 
@@ -35,9 +36,7 @@ func TestGroupLeavesASilentCoordinator(t *testing.T) {
 		ended = time.Now()
 		return true
 	})
-	if got.events != 100 {
-		t.Errorf("got %d events, want 100", got.events)
-	}
+	assert.Equal(t, got.events, 100, "events")
 	if took := time.Since(ended); took > 15*time.Second {
 		t.Errorf("it took %v to leave", took)
 	}

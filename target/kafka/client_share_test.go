@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
 )
@@ -21,9 +22,7 @@ import (
 func fromBeginning(t *testing.T, group string, opts ...kgo.Opt) {
 	t.Helper()
 	cl, err := kgo.NewClient(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	set := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
 	set.Name, set.Value = "share.auto.offset.reset", new("earliest")
@@ -32,13 +31,9 @@ func fromBeginning(t *testing.T, group string, opts ...kgo.Opt) {
 	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
 	req.Resources = append(req.Resources, of)
 	resp, err := req.RequestWith(t.Context(), cl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, r := range resp.Resources {
-		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, kerr.ErrorForCode(r.ErrorCode))
 	}
 }
 
@@ -62,9 +57,7 @@ func receiveShare(t *testing.T, src load.Source, n int) map[int32]int {
 			cancel()
 		}
 	})
-	if err != nil && !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	assert.Must(t, err == nil || errors.Is(err, context.Canceled), "%v", err)
 	return per
 }
 
@@ -85,17 +78,11 @@ func TestConsumeShareGroup(t *testing.T) {
 		events += n
 		bytes += facts["member_bytes"].([]uint64)[i]
 	}
-	if events != 3000 || bytes != 60_000 || len(facts["member_events"].([]uint64)) != 3 {
-		t.Errorf("facts are %v", facts)
-	}
+	assert.True(t, events == 3000 && bytes == 60_000 && len(facts["member_events"].([]uint64)) == 3, "facts are %v", facts)
 	for log, n := range src.Lag() {
-		if n != -1 {
-			t.Errorf("partition %d is %d behind, want -1: a share group does not know", log, n)
-		}
+		assert.Equal(t, n, -1, "partition %d behind, want -1: a share group does not know", log)
 	}
-	if src.Rebalancing() != 0 {
-		t.Errorf("%v without an assignment", src.Rebalancing())
-	}
+	assert.Equal(t, src.Rebalancing(), 0, "without an assignment")
 	// Only records produced since then are delivered.
 	put(t, c, records(40, 2, sized(20)))
 	again := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "share-group": {"s"}})

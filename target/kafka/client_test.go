@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
@@ -24,14 +25,10 @@ import (
 func launch(t testing.TB, s target.Session, plan load.Plan) *load.Result {
 	t.Helper()
 	run, err := load.New(plan, s.Target())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	run.Start()
 	res, err := run.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return res
 }
 
@@ -43,16 +40,12 @@ func stored(t testing.TB, c *kfake.Cluster, opts ...kgo.Opt) []*kgo.Record {
 		want += int(p.HighWatermark)
 	}
 	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics("t"), kgo.KeepControlRecords()}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	var recs []*kgo.Record
 	for seen := 0; seen < want; {
 		fs := cl.PollFetches(t.Context())
-		if err := fs.Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, fs.Err())
 		fs.EachRecord(func(r *kgo.Record) {
 			seen++
 			if !r.Attrs.IsControl() {
@@ -77,9 +70,7 @@ func TestClientProduce(t *testing.T) {
 		{name: "acks all, idempotent", given: map[string][]string{"idempotent": {"true"}}},
 		{name: "profile java", given: map[string][]string{"profile": {"java"}}, check: func(t *testing.T, recs []*kgo.Record) {
 			for _, r := range recs {
-				if r.ProducerID < 0 {
-					t.Fatal("a record of an idempotent producer has no producer id")
-				}
+				assert.Must(t, r.ProducerID >= 0, "a record of an idempotent producer has no producer id")
 			}
 		}},
 		{name: "one event a batch", plan: load.Plan{BatchEvents: 1}},
@@ -100,17 +91,13 @@ func TestClientProduce(t *testing.T) {
 		{name: "fresh", given: map[string][]string{"fresh": {"true"}, "key": {"seq"}}, check: func(t *testing.T, recs []*kgo.Record) {
 			seen := map[string]bool{}
 			for _, r := range recs {
-				if seen[string(r.Value)] || seen[string(r.Key)] {
-					t.Fatal("an event was sent twice")
-				}
+				assert.Must(t, !seen[string(r.Value)] && !seen[string(r.Key)], "an event was sent twice")
 				seen[string(r.Value)], seen[string(r.Key)] = true, true
 			}
 		}},
 		{name: "fixed partition", given: map[string][]string{"partitioner": {"fixed(2)"}}, check: func(t *testing.T, recs []*kgo.Record) {
 			for _, r := range recs {
-				if r.Partition != 2 {
-					t.Fatalf("a record is in partition %d", r.Partition)
-				}
+				assert.Must(t, r.Partition == 2, "a record is in partition %d", r.Partition)
 			}
 		}},
 		{name: "scheduled", plan: load.Plan{Schedule: load.Limit(load.Constant(20000), events)}},
@@ -121,9 +108,7 @@ func TestClientProduce(t *testing.T) {
 			given := map[string][]string{"engine": {cluster.EngineClient}}
 			maps.Copy(given, tt.given)
 			s, err := open(t, spec(t, urlOf(c, "t"), given))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			plan := tt.plan
 			if plan.Schedule == nil {
 				plan.Measurement.Events = events
@@ -140,17 +125,13 @@ func TestClientProduce(t *testing.T) {
 				t.Errorf("got %d sent, %d acked, want %d", res.Measurement.Sent, res.Measurement.Acked, events)
 			}
 			recs := stored(t, c)
-			if len(recs) != events {
-				t.Fatalf("%d records at the broker, want %d", len(recs), events)
-			}
+			assert.Must(t, len(recs) == events, "%d records at the broker, want %d", len(recs), events)
 			checkKeys(t, s.Target().(*franz.Producer), given["key"] != nil, out, recs)
 			var bytes int64
 			for _, r := range recs {
 				bytes += eventSize(r)
 			}
-			if int64(res.Measurement.Bytes) != bytes {
-				t.Errorf("got %d bytes, want %d", res.Measurement.Bytes, bytes)
-			}
+			assert.Equal(t, int64(res.Measurement.Bytes), bytes, "got %d bytes", res.Measurement.Bytes)
 			if tt.check != nil {
 				tt.check(t, recs)
 			}
@@ -171,9 +152,7 @@ func TestClientRequestTimeout(t *testing.T) {
 		return nil, nil, false
 	})
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "request-timeout": {"300ms"}, "delivery-timeout": {"1s"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	began := time.Now()
 	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 10}, Drain: 20 * time.Second})
 	if took := time.Since(began); took > 20*time.Second || res.Measurement.Unknown != 10 {
@@ -203,9 +182,7 @@ func TestClientKeepsToMaxRequest(t *testing.T) {
 	sp := spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "size": {"1000"}, "batch-size": {"10000"}, "max-request": {"20000"}})
 	sp.Linger = 50 * time.Millisecond
 	s, err := open(t, sp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}}); res.Measurement.Acked != 1000 {
 		t.Errorf("got %d acked, want 1000", res.Measurement.Acked)
 	}
@@ -218,13 +195,9 @@ func TestClientProduceWithoutAcks(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "acks": {"0"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	u, ok := s.(target.Unanswered)
-	if !ok || !u.Unanswered() {
-		t.Error("the session does not report that nothing is acknowledged")
-	}
+	assert.True(t, ok && u.Unanswered(), "the session does not report that nothing is acknowledged")
 	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}, Unanswered: true})
 	if res.Measurement.Sent != 1000 || res.Measurement.Unknown != 1000 || res.Measurement.Acked != 0 {
 		t.Errorf("got %d sent, %d unknown, %d acked, want 1000, 1000, 0", res.Measurement.Sent, res.Measurement.Unknown, res.Measurement.Acked)
@@ -248,9 +221,7 @@ func TestClientProduceFailures(t *testing.T) {
 			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: tt.err, Count: 1000})
 			given := map[string][]string{"engine": {cluster.EngineClient}}
 			s, err := open(t, spec(t, urlOf(c, "t"), given))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 100}})
 			if res.Measurement.Failed != 100 || res.Classes[tt.class.String()] != 100 {
 				t.Errorf("got %d failed, classes %v, want 100 of class %s", res.Measurement.Failed, res.Classes, tt.class)
@@ -269,9 +240,7 @@ func TestClientCloseCompletes(t *testing.T) {
 		return nil, nil, false
 	})
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	began := time.Now()
 	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 100}, Drain: 200 * time.Millisecond})
 	if res.Measurement.Sent != 100 || res.Measurement.Unknown != 100 {
@@ -288,31 +257,19 @@ func TestClientTransactions(t *testing.T) {
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
 		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(5000), 4000)})
-	if res.Measurement.Acked != 4000 {
-		t.Errorf("got %d acked, want 4000", res.Measurement.Acked)
-	}
+	assert.Equal(t, res.Measurement.Acked, 4000, "acked")
 	if err := s.Target().(*franz.Producer).Close(); err != nil { // ends the last transactions
 		t.Fatal(err)
 	}
 	f := s.Facts()["transactions"].(map[string]any)
 	committed, aborted := f["committed_events"].(uint64), f["aborted_events"].(uint64)
-	if committed+aborted != 4000 || aborted == 0 || committed == 0 {
-		t.Errorf("got %v, want 4000 events in committed and aborted ones", f)
-	}
-	if got := len(stored(t, c)); got != 4000 {
-		t.Errorf("%d records at the broker, want 4000", got)
-	}
+	assert.True(t, committed+aborted == 4000 && aborted != 0 && committed != 0, "got %v, want 4000 events in committed and aborted ones", f)
+	assert.Equal(t, len(stored(t, c)), 4000, "records at the broker")
 	got := drain(t, source(t, c, map[string][]string{"isolation": {"committed"}, "until-end": {"true"}}), nil)
-	if uint64(got.events) != committed {
-		t.Errorf("%d committed records were read, want %d", got.events, committed)
-	}
-	if w := strings.Join(s.Warnings(), "\n"); w != "" {
-		t.Errorf("got warnings %q", w)
-	}
+	assert.Equal(t, uint64(got.events), committed, "%d committed records were read", got.events)
+	assert.Equal(t, strings.Join(s.Warnings(), "\n"), "", "got warnings")
 }
 
 // A fenced producer cannot begin another transaction. Events sent after that fail, and
@@ -323,13 +280,9 @@ func TestClientTransactionsFenced(t *testing.T) {
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
 		"engine": {cluster.EngineClient}, "transactional-id": {"x"}, "transaction-interval": {"20ms"},
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	other, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.TransactionalID("x-0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer other.Close()
 	if _, _, err := other.ProducerID(t.Context()); err != nil {
 		t.Fatal(err)
@@ -358,13 +311,9 @@ func TestRoundTripStamps(t *testing.T) {
 			sp := spec(t, urlOf(c, "t"), map[string][]string{"engine": {engine}})
 			sp.Op, sp.Verify, sp.RunID = cluster.OpRoundTrip, true, 7
 			s, err := open(t, sp)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 2000}})
-			if res.Measurement.Acked != 2000 {
-				t.Fatalf("got %d acked, want 2000", res.Measurement.Acked)
-			}
+			assert.Must(t, res.Measurement.Acked == 2000, "got %d acked, want 2000", res.Measurement.Acked)
 			got := drain(t, s.Source(), func(r *read) bool { return r.events >= 2000 })
 			if got.events != 2000 || got.stamps != 2000 {
 				t.Errorf("got %d events and %d stamps, want 2000 of both", got.events, got.stamps)

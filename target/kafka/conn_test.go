@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
@@ -184,19 +185,13 @@ func TestConnectionResets(t *testing.T) {
 			for _, e := range endOffsets(t, c.ListenAddrs()) {
 				ends += int(e)
 			}
-			if got.failed > 0 {
-				t.Errorf("got %+v", got)
-			}
+			assert.True(t, got.failed <= 0, "got %+v", got)
 			if tt.given == nil {
-				if got.unknown == 0 {
-					t.Errorf("got %+v: no connection broke", got)
-				}
+				assert.True(t, got.unknown != 0, "got %+v: no connection broke", got)
 				checkAtMostOnce(t, p, out, readBack(t, c.ListenAddrs(), ends))
 				return
 			}
-			if got.acked != events || got.retries == 0 {
-				t.Errorf("got %+v", got)
-			}
+			assert.True(t, got.acked == events && got.retries != 0, "got %+v", got)
 			if strings.Contains(tt.name, "zstd") {
 				readBack(t, c.ListenAddrs(), events) // compressed events have no stamps
 				return
@@ -244,14 +239,10 @@ func TestBrokerReplaced(t *testing.T) {
 			p := openProducer(t, c.ListenAddrs(), withStamps, given...)
 			// Both brokers lead partitions, and then one disappears.
 			for part := range int32(4) {
-				if err := c.MoveTopicPartition("events", part, part%2); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, c.MoveTopicPartition("events", part, part%2))
 			}
 			run, err := load.New(load.Plan{Schedule: load.Constant(5000), Linger: time.Millisecond, Measurement: load.Limits{Time: 2 * time.Second}}, p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			replaced := make(chan struct{})
 			time.AfterFunc(300*time.Millisecond, func() {
 				n.setRefusing(true)
@@ -265,17 +256,11 @@ func TestBrokerReplaced(t *testing.T) {
 			})
 			run.Start()
 			res, err := run.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			<-replaced
 			h := res.Measurement.Counts
-			if h.Unsent > 0 || h.Failed > 0 || h.Acked+h.Unknown != 10_000 {
-				t.Errorf("%+v", h)
-			}
-			if given != nil && h.Acked != 10_000 {
-				t.Errorf("%+v", h)
-			}
+			assert.True(t, h.Unsent <= 0 && h.Failed <= 0 && h.Acked+h.Unknown == 10_000, "%+v", h)
+			assert.True(t, given == nil || h.Acked == 10_000, "%+v", h)
 		})
 	}
 }
@@ -290,13 +275,9 @@ func TestBrokerGone(t *testing.T) {
 	n.setRefusing(true)
 	out := r.send(100_000)
 	got := tally(out)
-	if got.failed == 0 || got.failed+got.unknown != 100_000 {
-		t.Fatalf("got %+v", got)
-	}
+	assert.Must(t, got.failed != 0 && got.failed+got.unknown == 100_000, "got %+v", got)
 	last := out[len(out)-1]
-	if last.Class != load.Refused || last.Text == "" || last.Sent != -1 {
-		t.Errorf("the last: %+v", last)
-	}
+	assert.True(t, last.Class == load.Refused && last.Text != "" && last.Sent == -1, "the last: %+v", last)
 }
 
 func TestSlowReader(t *testing.T) {
@@ -340,16 +321,12 @@ func TestBackpressureCountsForTheSystem(t *testing.T) {
 	out := r.send(60_000)
 	raised := 0
 	for _, o := range out {
-		if o.Free > o.Sent {
-			t.Errorf("free at %v, but sent at %v, before that", o.Free, o.Sent)
-		}
+		assert.True(t, o.Free <= o.Sent, "free at %v, but sent at %v, before that", o.Free, o.Sent)
 		if o.Free >= time.Duration(again.Load()) {
 			raised++
 		}
 	}
-	if raised == 0 {
-		t.Error("no batch waited behind the full socket")
-	}
+	assert.True(t, raised != 0, "no batch waited behind the full socket")
 }
 
 // An idempotent batch whose attempts are never answered ends as unknown.
@@ -367,9 +344,7 @@ func TestIdempotentSilence(t *testing.T) {
 	r.events = 10
 	out := r.send(30)
 	got := tally(out)
-	if got.retries == 0 {
-		t.Error("no retries")
-	}
+	assert.True(t, got.retries != 0, "no retries")
 	got.retries = 0
 	if want := (tallies{unknown: 30}); got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
@@ -387,9 +362,7 @@ func TestTopicCreatedAgain(t *testing.T) {
 			c := eventsCluster(t, 2)
 			p := openProducer(t, c.ListenAddrs(), withStamps, given...)
 			cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer cl.Close()
 			adm := kadm.NewClient(cl)
 			r := newRig(t, p)
@@ -478,9 +451,7 @@ func TestInvalidAnswers(t *testing.T) {
 			out := newRig(t, p).send(1)
 			o := out[0]
 			if tt.text == "" { // the first answer was right; the second one hits no batch
-				if o.Acked != 1 {
-					t.Errorf("%+v", o)
-				}
+				assert.Equal(t, o.Acked, 1, "%+v", o)
 				return
 			}
 			if o.Unknown != 1 || o.Class != load.Protocol || !strings.Contains(o.Text, tt.text) {
@@ -496,28 +467,18 @@ func TestViewOfMetadata(t *testing.T) {
 	b := newMetadataCache(configFor(t, c.ListenAddrs(), nil))
 	defer b.disconnect()
 	v, err := b.fetch(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(v.leaders) != 4 || len(v.brokers) != 2 || v.topicID == [16]byte{} {
-		t.Errorf("%+v", v)
-	}
+	assert.OK(t, err)
+	assert.True(t, len(v.leaders) == 4 && len(v.brokers) == 2 && v.topicID != [16]byte{}, "%+v", v)
 	b.changed = func(*view) {}
 	b.update(v)
 	to := 1 - v.leaders[2]
 	b.updateLeader(2, to, v.epochs[2]+1)
-	if got := b.view.Load().leaders[2]; got != to {
-		t.Errorf("leader %d, want %d", got, to)
-	}
+	assert.Equal(t, b.view.Load().leaders[2], to, "leader")
 	// A view that was fetched before is older.
 	b.update(v)
-	if got := b.view.Load().leaders[2]; got != to {
-		t.Errorf("an older view replaced a newer one")
-	}
+	assert.Equal(t, b.view.Load().leaders[2], to, "an older view replaced a newer one")
 	b.updateLeader(2, 99, v.epochs[2]+9) // an unknown broker
-	if got := b.view.Load().leaders[2]; got != to {
-		t.Errorf("leader %d", got)
-	}
+	assert.Equal(t, b.view.Load().leaders[2], to, "leader")
 	other := configFor(t, c.ListenAddrs(), func(c *cluster.Config) { c.Topic = "no-such-topic" })
 	if _, err := newProducer(context.Background(), other); err == nil || !strings.Contains(err.Error(), fmt.Sprint(kerr.UnknownTopicOrPartition.Message)) {
 		t.Errorf("error = %v", err)

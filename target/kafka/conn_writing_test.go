@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -61,18 +62,12 @@ func (r *rig) completedWithin(n int, most time.Duration) []load.Outcome {
 func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	conn, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	broker, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer broker.Close()
 	broker.(*net.TCPConn).SetReadBuffer(4 << 10)
 	conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
@@ -106,9 +101,7 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	}
 	// Only a part of the request may have been written when the connection ends.
 	n, err := io.Copy(io.Discard, broker)
-	if n >= 8<<20 {
-		t.Errorf("got %d bytes (%v): writing of the request went on", n, err)
-	}
+	assert.True(t, n < 8<<20, "got %d bytes (%v): writing of the request went on", n, err)
 }
 
 // The producer gives up a connection whose broker reads nothing, even if it does not
@@ -122,9 +115,7 @@ func TestBrokerReadsNothing(t *testing.T) {
 	r, l := openProducerOn(t, conn, 2, "batch-events=1", "request-timeout=4s")
 	sendEach(t, l, 2)
 	for _, o := range r.completedWithin(2, 30*time.Second) {
-		if o.Acked != 1 {
-			t.Errorf("got %+v, want it acked by the broker that reads", o)
-		}
+		assert.Equal(t, o.Acked, 1, "got %+v, want it acked by the broker that reads", o)
 	}
 }
 
@@ -171,9 +162,7 @@ func TestCloseWhileWriting(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, broker, int64(binary.BigEndian.Uint32(size[:]))); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, l.Close())
 	for _, o := range r.completedWithin(2, 5*time.Second) {
 		if o.Stream == 0 && o.Unknown != 1 {
 			t.Errorf("got %d failed (%s), want it unknown: the broker has read all of it", o.Failed, o.Text)

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target/kafka/cluster"
@@ -36,17 +37,13 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 				}
 			}
 			sess, err := open(t, s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			src := sess.Source()
 			known, answering := src.(load.Connected), src.(load.Answering)
 			if n, ok := known.Connected(); n != 0 || !ok {
 				t.Errorf("%d connections before it reads, %t; want 0", n, ok)
 			}
-			if p := answering.Patience(); p != 50*time.Millisecond {
-				t.Errorf("the broker waits for %v, want 50ms", p)
-			}
+			assert.Equal(t, answering.Patience(), 50*time.Millisecond, "the broker waits for")
 			var cut atomic.Bool // the next request for records ends its connection
 			c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
@@ -74,9 +71,7 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 			reach := func(what string, ok func() bool) {
 				t.Helper()
 				for deadline := time.Now().Add(20 * time.Second); !ok(); {
-					if time.Now().After(deadline) {
-						t.Fatalf("not reached: %s", what)
-					}
+					assert.Must(t, !time.Now().After(deadline), "not reached: %s", what)
 					select {
 					case err := <-done:
 						t.Fatalf("it ended: %v", err)
@@ -97,21 +92,15 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 			reach("empty partitions", func() bool { e := emptied(); return len(e) == 2 && e[0] > 0 && e[1] > 0 })
 			before := emptied()
 			reach("the word that they are still empty", func() bool { e := emptied(); return e[0] > before[0] && e[1] > before[1] })
-			if n := lost.Load(); n != 0 {
-				t.Errorf("%d connections were lost, want none", n)
-			}
+			assert.Equal(t, lost.Load(), 0, "connections were lost")
 			cut.Store(true)
 			reach("a lost connection", func() bool { return lost.Load() == 1 })
 			put(t, c, []*kgo.Record{{Partition: 0, Value: []byte("more")}, {Partition: 1, Value: []byte("more")}})
 			reach("what came after it", have(102))
 			cancel()
 			<-done
-			if n := lost.Load(); n != 1 {
-				t.Errorf("%d connections were lost, want 1: those that are closed at the end are not", n)
-			}
-			if got := sess.Facts()["lost_connections"]; got != uint64(1) {
-				t.Errorf("the facts have %v lost connections, want 1", got)
-			}
+			assert.Equal(t, lost.Load(), 1, "connections were lost, want 1: those that are closed at the end are")
+			assert.Equal[any](t, sess.Facts()["lost_connections"], uint64(1), "the facts lost connections")
 			if n, _ := known.Connected(); n != 0 {
 				t.Errorf("%d connections at the end, want 0", n)
 			}
@@ -119,9 +108,7 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 			for _, m := range sess.(interface{ Brokers() []measure.Client }).Brokers() {
 				reconnects, requests = reconnects+m.Reconnects, requests+m.Requests
 			}
-			if reconnects != 1 || requests < 3 {
-				t.Errorf("%d reconnects and %d requests, want 1 and some", reconnects, requests)
-			}
+			assert.True(t, reconnects == 1 && requests >= 3, "%d reconnects and %d requests, want 1 and some", reconnects, requests)
 		})
 	}
 }

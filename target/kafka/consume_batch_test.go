@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 )
@@ -25,9 +24,7 @@ func wireBatch(t testing.TB, base int64, codec kafka.Codec, deltas []int32, valu
 	}
 	if codec != kafka.None {
 		z, err := kafka.NewCompressor(codec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if recs, err = z.Append(nil, recs); err != nil {
 			t.Fatal(err)
 		}
@@ -100,22 +97,14 @@ func TestDecoderCountsWhatWasAskedFor(t *testing.T) {
 			d := decoder{decode: tt.decode, check: tt.decode}
 			p := &part{offset: tt.from, end: tt.end}
 			got, err := d.appendArrivals(p, &kafka.FetchPartition{Records: tt.records}, time.Second, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var pieces []piece
 			for _, a := range got {
 				pieces = append(pieces, piece{a.Base, a.Events, a.Bytes})
-				if a.Corrupt {
-					t.Errorf("the arrival at offset %d is marked corrupt", a.Base)
-				}
+				assert.True(t, !a.Corrupt, "the arrival at offset %d is marked corrupt", a.Base)
 			}
-			if diff := cmp.Diff(tt.want, pieces); diff != "" {
-				t.Errorf("arrivals (-want +got):\n%s", diff)
-			}
-			if p.offset != tt.next {
-				t.Errorf("got next offset %d, want %d", p.offset, tt.next)
-			}
+			assert.Same(t, pieces, tt.want, "arrivals")
+			assert.Equal(t, p.offset, tt.next, "got next offset")
 		})
 	}
 }
@@ -128,9 +117,7 @@ func TestDecoderFindsCorruption(t *testing.T) {
 		for _, check := range []bool{true, false} {
 			d := decoder{decode: check, check: check}
 			got, err := d.appendArrivals(&part{offset: 5, end: 100}, &kafka.FetchPartition{Records: b}, 1, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if len(got) != 1 || got[0].Events != 10 || got[0].Corrupt != check {
 				t.Errorf("%s, checked %v: got %+v, want one arrival of 10 events, corrupt %v", codec, check, got, check)
 			}
@@ -148,22 +135,16 @@ func TestDecoderReadsStamps(t *testing.T) {
 	vs[2][3] ^= 1
 	d := decoder{decode: true, check: true, stamps: true}
 	got, err := d.appendArrivals(&part{offset: 10, end: 100}, &kafka.FetchPartition{Records: wireBatch(t, 10, kafka.None, dense(3), vs, nil)}, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	want := []load.Stamp{
 		{Run: 9, Stream: 2, Index: 0, Offset: 10},
 		{Run: 9, Stream: 2, Index: 1, Offset: 11},
 		{Bad: true, Offset: 12},
 	}
-	if len(got) != 1 || len(got[0].Stamps) != 3 {
-		t.Fatalf("got %+v, want one arrival with 3 stamps", got)
-	}
+	assert.Must(t, len(got) == 1 && len(got[0].Stamps) == 3, "got %+v, want one arrival with 3 stamps", got)
 	// The other fields of a bad stamp have no meaning.
 	got[0].Stamps[2] = load.Stamp{Bad: got[0].Stamps[2].Bad, Offset: got[0].Stamps[2].Offset}
-	if diff := cmp.Diff(want, got[0].Stamps); diff != "" {
-		t.Errorf("stamps (-want +got):\n%s", diff)
-	}
+	assert.Same(t, got[0].Stamps, want, "stamps")
 }
 
 func TestDecoderSkipsAborted(t *testing.T) {
@@ -200,9 +181,7 @@ func TestDecoderSkipsAborted(t *testing.T) {
 		d := decoder{committed: committed}
 		p := &part{end: 1000}
 		got, err := d.appendArrivals(p, &kafka.FetchPartition{Records: log, Aborted: aborted}, 1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		var bases []int64
 		for _, a := range got {
 			bases = append(bases, a.Base)
@@ -211,12 +190,8 @@ func TestDecoderSkipsAborted(t *testing.T) {
 		if committed {
 			want = []int64{5, 17, 35}
 		}
-		if diff := cmp.Diff(want, bases); diff != "" {
-			t.Errorf("committed %v (-want +got):\n%s", committed, diff)
-		}
-		if p.offset != 40 {
-			t.Errorf("got next offset %d, want 40", p.offset)
-		}
+		assert.Same(t, bases, want, "committed %v", committed)
+		assert.Equal(t, p.offset, 40, "got next offset")
 	}
 }
 
@@ -231,16 +206,12 @@ func FuzzDecoder(f *testing.F) {
 		p := &part{offset: from, end: 1 << 62}
 		d := decoder{decode: decode, check: decode, stamps: decode, committed: !decode}
 		got, err := d.appendArrivals(p, &kafka.FetchPartition{Records: records, Aborted: []kafka.AbortedTransaction{{FirstOffset: from}}}, 1, nil)
-		if p.offset < from {
-			t.Fatalf("the offset moved back from %d to %d", from, p.offset)
-		}
+		assert.Must(t, p.offset >= from, "the offset moved back from %d to %d", from, p.offset)
 		if err != nil {
 			return
 		}
 		for _, a := range got {
-			if a.Events <= 0 || a.Bytes < -1 {
-				t.Fatalf("got %+v", a)
-			}
+			assert.Must(t, a.Events > 0 && a.Bytes >= -1, "got %+v", a)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/socket"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
 )
@@ -24,9 +25,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	}
 	const delay = 150 * time.Millisecond
 	c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got load.Arrival
 	var handling time.Duration
 	start := time.Now()
@@ -43,9 +42,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	p := &part{id: 0, end: 1 << 62}
 	st.added = []*part{p}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	if st.conn, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)
@@ -53,9 +50,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	defer st.conn.Close()
 	st.in = socket.NewStamped(st.conn)
 	broker, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer broker.Close()
 
 	// cycle sends a request, makes the broker answer with three events while more remain,
@@ -63,12 +58,8 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	offset := int64(0)
 	cycle := func(reading time.Duration, more int64) (own time.Duration) {
 		t.Helper()
-		if !st.takeAdded() {
-			t.Fatal("nothing to read")
-		}
-		if err := st.ask(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, st.takeAdded(), "nothing to read")
+		assert.OK(t, st.ask(t.Context()))
 		answer := kmsg.NewPtrFetchResponse()
 		answer.SetVersion(st.version)
 		topic := kmsg.NewFetchResponseTopic()
@@ -88,9 +79,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 		}
 		<-time.After(reading)
 		frame, err := st.answer()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if _, err := st.handle(frame); err != nil {
 			t.Fatal(err)
 		}
@@ -98,9 +87,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	}
 	for st.in.Arrived(0, src.now()) == 0 { // the kernel starts to report it a moment after it was asked to
 		cycle(0, 0)
-		if time.Since(start) > time.Minute {
-			t.Fatal("the kernel never reports when an answer arrived")
-		}
+		assert.Must(t, time.Since(start) <= time.Minute, "the kernel never reports when an answer arrived")
 	}
 	if own := cycle(delay, 0); own < delay || got.Earliest <= 0 {
 		t.Errorf("read %v late: got an own delay of %v", delay, own)
@@ -115,7 +102,5 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	if own := cycle(0, 0); own < delay {
 		t.Errorf("the rest after an answer %v late has a delay of %v", delay, own)
 	}
-	if st.parts[0].ownDelay != 0 {
-		t.Errorf("caught up, but the own delay is still %v", st.parts[0].ownDelay)
-	}
+	assert.Equal(t, st.parts[0].ownDelay, 0, "caught up, but the own delay is still")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
@@ -32,9 +33,7 @@ func batchOf(n int32) []byte {
 func TestFetcherDeliversBeforeAnError(t *testing.T) {
 	t.Parallel()
 	c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	delivered := 0
 	src := &wireSource{
 		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
@@ -72,22 +71,16 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 func TestFetcherEndsWhileABrokerIsSilent(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer l.Close()
 	c, err := cluster.ParseConfig(spec(t, "kafka://"+l.Addr().String()+"/t", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	st := newFetcher(&wireSource{cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1)}, fetcherKey{}, l.Addr().String())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- st.connect(ctx) }()
 	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer conn.Close()
 	if _, err := conn.Read(make([]byte, 64)); err != nil { // the request
 		t.Fatal(err)
@@ -95,9 +88,7 @@ func TestFetcherEndsWhileABrokerIsSilent(t *testing.T) {
 	cancel()
 	select {
 	case err := <-done:
-		if err == nil {
-			t.Error("got no error")
-		}
+		assert.True(t, err != nil, "got no error")
 	case <-time.After(10 * time.Second):
 		t.Error("still waiting for an answer after the end of the run")
 	}
@@ -131,16 +122,12 @@ func TestFetcherShrinks(t *testing.T) {
 			for i := range 2 * shrinkAfter {
 				st.shrink(tt.answers(i))
 			}
-			if got := st.buf == nil && st.decoder.marks == nil; got != tt.want {
-				t.Errorf("given back: %v, want %v", got, tt.want)
-			}
+			assert.Equal(t, st.buf == nil && st.decoder.marks == nil, tt.want, "given back")
 		})
 	}
 	st := &fetcher{buf: make([]byte, leastAnswer)}
 	for range 2 * shrinkAfter {
 		st.shrink(100)
 	}
-	if st.buf == nil {
-		t.Error("a buffer of the least size was given back")
-	}
+	assert.True(t, st.buf != nil, "a buffer of the least size was given back")
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
@@ -31,13 +31,9 @@ func put(t testing.TB, c *kfake.Cluster, recs []*kgo.Record, opts ...kgo.Opt) (b
 		kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic("t"),
 		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(time.Millisecond),
 	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
-	if err := cl.ProduceSync(t.Context(), recs...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cl.ProduceSync(t.Context(), recs...).FirstErr())
 	for _, r := range recs {
 		bytes += eventSize(r)
 	}
@@ -100,9 +96,7 @@ func drainFor(t testing.TB, most time.Duration, src load.Source, until func(*rea
 		mu.Lock()
 		defer mu.Unlock()
 		for _, a := range as {
-			if a.Events <= 0 || a.At <= 0 {
-				t.Errorf("an arrival without events or time: %+v", a)
-			}
+			assert.True(t, a.Events > 0 && a.At > 0, "an arrival without events or time: %+v", a)
 			got.events += int(a.Events)
 			got.per[a.Log] += int(a.Events)
 			got.spans[a.Log] = append(got.spans[a.Log], a.Base)
@@ -120,9 +114,7 @@ func drainFor(t testing.TB, most time.Duration, src load.Source, until func(*rea
 			cancel()
 		}
 	})
-	if err != nil && !(until != nil && errors.Is(err, context.Canceled)) {
-		t.Errorf("receive: %v", err)
-	}
+	assert.True(t, err == nil || (until != nil && errors.Is(err, context.Canceled)), "receive: %v", err)
 	for log, bases := range got.spans {
 		for i := 1; i < len(bases); i++ {
 			if bases[i] <= bases[i-1] {
@@ -139,9 +131,7 @@ func source(t testing.TB, c *kfake.Cluster, given map[string][]string) load.Sour
 	s := spec(t, urlOf(c, "t"), given)
 	s.Op = cluster.OpConsume
 	sess, err := open(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return sess.Source()
 }
 
@@ -179,21 +169,15 @@ func TestConsumeToTheEnd(t *testing.T) {
 				maps.Copy(given, tt.given)
 				src := source(t, c, given)
 				got := drain(t, src, nil)
-				if got.events != tt.n {
-					t.Errorf("got %d events, want %d", got.events, tt.n)
-				}
+				assert.Equal(t, got.events, tt.n, "events")
 				if tt.sized && (got.bytes != want || got.unsized > 0) {
 					t.Errorf("got %d bytes, and %d arrivals without a size, want %d bytes", got.bytes, got.unsized, want)
 				}
 				if !tt.sized && got.unsized == 0 {
 					t.Error("the size of a compressed batch that was only counted is known, want it unknown")
 				}
-				if got.corrupt > 0 {
-					t.Errorf("%d corrupt arrivals", got.corrupt)
-				}
-				if diff := cmp.Diff(make([]int64, 5), src.Lag()); diff != "" {
-					t.Errorf("behind (-want +got):\n%s", diff)
-				}
+				assert.True(t, got.corrupt <= 0, "%d corrupt arrivals", got.corrupt)
+				assert.Same(t, src.Lag(), make([]int64, 5), "behind")
 				if w, r := src.Wire(); w == 0 || r == 0 {
 					t.Errorf("got %d bytes written, %d read", w, r)
 				}
@@ -227,9 +211,7 @@ func TestConsumeFrom(t *testing.T) {
 		} {
 			t.Run(engine+" "+tt.name, func(t *testing.T) {
 				got := drain(t, source(t, c, map[string][]string{"engine": {engine}, "from": {tt.from}, "until-end": {"true"}}), nil)
-				if got.events != tt.n {
-					t.Errorf("got %d events, want %d", got.events, tt.n)
-				}
+				assert.Equal(t, got.events, tt.n, "events")
 				if tt.n > 0 && got.spans[0][0] != tt.first {
 					t.Errorf("the first arrival is at %d, want %d", got.spans[0][0], tt.first)
 				}
@@ -257,13 +239,9 @@ func TestConsumeFollowsLeaders(t *testing.T) {
 	}()
 	got := drain(t, src, func(r *read) bool { return r.events >= rounds*each })
 	<-done
-	if got.events != rounds*each {
-		t.Errorf("got %d events, want %d", got.events, rounds*each)
-	}
+	assert.Equal(t, got.events, rounds*each, "events")
 	for p, n := range got.per {
-		if n != rounds*each/4 {
-			t.Errorf("partition %d: got %d events, want %d", p, n, rounds*each/4)
-		}
+		assert.Equal(t, n, rounds*each/4, "partition %d events", p)
 	}
 }
 
@@ -280,9 +258,7 @@ func TestConsumeOutlivesLostConnections(t *testing.T) {
 		return nil, nil, false
 	})
 	got := drain(t, source(t, c, map[string][]string{"until-end": {"true"}, "fetch-partition-max": {"4000"}, "fetch-max": {"8000"}}), nil)
-	if got.events != 2000 {
-		t.Errorf("got %d events, want 2000", got.events)
-	}
+	assert.Equal(t, got.events, 2000, "events")
 }
 
 func TestConsumeWhatRetentionOvertook(t *testing.T) {
@@ -290,9 +266,7 @@ func TestConsumeWhatRetentionOvertook(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(1000, 1, sized(10)), kgo.ProducerBatchMaxBytes(1000))
 	src := source(t, c, map[string][]string{"until-end": {"true"}})
-	if err := c.DeleteRecords("t", 0, 700); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, c.DeleteRecords("t", 0, 700))
 	got := drain(t, src, nil)
 	if got.events != 300 || got.spans[0][0] != 700 {
 		t.Errorf("got %d events from offset %v, want 300 from 700", got.events, got.spans[0][:1])
@@ -317,9 +291,7 @@ func TestConsumeGivesUp(t *testing.T) {
 			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Err: tt.err, Count: 100})
 			src := source(t, c, map[string][]string{"until-end": {"true"}})
 			err := src.Receive(t.Context(), func() time.Duration { return 1 }, func(int, []load.Arrival) {})
-			if !errors.Is(err, tt.err) {
-				t.Errorf("got %v, want %v", err, tt.err)
-			}
+			assert.True(t, errors.Is(err, tt.err), "got %v, want %v", err, tt.err)
 		})
 	}
 }
@@ -329,20 +301,12 @@ func transactionsOf(t *testing.T, c *kfake.Cluster, each int) {
 	t.Helper()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t"), kgo.TransactionalID("x"),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	for _, how := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
-		if err := cl.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		if err := cl.ProduceSync(t.Context(), records(each, 1, sized(10))...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-		if err := cl.EndTransaction(t.Context(), how); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, cl.BeginTransaction())
+		assert.OK(t, cl.ProduceSync(t.Context(), records(each, 1, sized(10))...).FirstErr())
+		assert.OK(t, cl.EndTransaction(t.Context(), how))
 	}
 }
 
@@ -354,9 +318,7 @@ func TestConsumeTransactions(t *testing.T) {
 		for isolation, want := range map[string]int{"uncommitted": 300, "committed": 200} {
 			t.Run(engine+" "+isolation, func(t *testing.T) {
 				got := drain(t, source(t, c, map[string][]string{"engine": {engine}, "isolation": {isolation}, "until-end": {"true"}}), nil)
-				if got.events != want {
-					t.Errorf("got %d events, want %d", got.events, want)
-				}
+				assert.Equal(t, got.events, want, "events")
 			})
 		}
 	}
@@ -368,12 +330,8 @@ func TestConsumeGroup(t *testing.T) {
 	put(t, c, records(6000, 6, sized(20)))
 	src := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}, "clients": {"3"}, "until-end": {"true"}})
 	got := drain(t, src, nil)
-	if got.events != 6000 {
-		t.Errorf("got %d events, want 6000", got.events)
-	}
-	if src.Rebalancing() <= 0 {
-		t.Error("no time without an assignment, although joining a group takes time")
-	}
+	assert.Equal(t, got.events, 6000, "events")
+	assert.True(t, src.Rebalancing() > 0, "no time without an assignment, although joining a group takes time")
 	// Members without a partition have their assignment, too.
 	many := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "group": {"many"}, "clients": {"9"}})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -449,8 +407,6 @@ func FuzzEventBytes(f *testing.F) {
 	f.Add([]byte{0x80, 0x80, 0x80}, int32(5))
 	f.Fuzz(func(t *testing.T, recs []byte, n int32) {
 		got, err := eventBytes(recs, max(0, min(n, 1000)))
-		if err == nil && (got < 0 || got > int64(len(recs))) {
-			t.Fatalf("%d bytes of events in %d", got, len(recs))
-		}
+		assert.Must(t, err != nil || got >= 0 && got <= int64(len(recs)), "%d bytes of events in %d", got, len(recs))
 	})
 }

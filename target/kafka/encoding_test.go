@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
@@ -37,9 +38,7 @@ func TestEncoding(t *testing.T) {
 			asked := spec(t, urlOf(c, "t"), tt.given)
 			asked.BatchEvents = tt.plan.BatchEvents
 			s, err := open(t, asked)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if tt.plan.Measurement.Events == 0 {
 				tt.plan.Measurement.Events = 70
 			}

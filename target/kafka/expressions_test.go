@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	standinkafka "carronade/internal/standin/kafka"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 
 	"carronade/load"
@@ -30,15 +31,11 @@ func TestPartitionsWithoutEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0", InMemory: true, Topics: []standinkafka.Topic{{Name: "events", Partitions: 16}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			t.Cleanup(func() { srv.Close() })
 			given["partitioner"] = []string{"murmur2"}
 			session, err := Kind{}.Open(t.Context(), spec(t, fakeURL([]string{srv.Addr()}), given))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			t.Cleanup(func() { session.Close() })
 			const events = 500
 			if res := launch(t, session, load.Plan{Measurement: load.Limits{Events: events}}); res.Measurement.Acked != events {
@@ -66,9 +63,7 @@ func TestExpressionsArrive(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0", InMemory: true, Topics: []standinkafka.Topic{{Name: "events", Partitions: 3}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			t.Cleanup(func() { srv.Close() })
 			given := map[string][]string{
 				"key":    {"key-${this.last() + 1}%{-1}-${rnd.nextInt(1000)}"},
@@ -79,24 +74,16 @@ func TestExpressionsArrive(t *testing.T) {
 			s := spec(t, fakeURL(addrs), given)
 			s.Seed = 5
 			session, err := Kind{}.Open(t.Context(), s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			t.Cleanup(func() { session.Close() })
 			res := launch(t, session, load.Plan{Measurement: load.Limits{Events: events}})
-			if res.Measurement.Acked != events {
-				t.Fatalf("acked %d: %v", res.Measurement.Acked, res.Failures)
-			}
+			assert.Must(t, res.Measurement.Acked == events, "acked %d: %v", res.Measurement.Acked, res.Failures)
 			gen, err := payload.New(payload.Spec{Seed: 5, Key: given["key"][0], Headers: given["header"]})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			seen, size := map[uint64]bool{}, uint64(0)
 			for _, r := range readBack(t, addrs, events) {
 				n := eventOf(t, gen, r)
-				if seen[n] {
-					t.Fatalf("event %d arrived twice", n)
-				}
+				assert.Must(t, !seen[n], "event %d arrived twice", n)
 				seen[n] = true
 				at, err := strconv.ParseInt(string(r.Headers[2].Value), 10, 64)
 				if late := r.Timestamp.UnixMilli() - at; err != nil || late < -60_000 || late > 60_000 {
@@ -107,12 +94,8 @@ func TestExpressionsArrive(t *testing.T) {
 					size += uint64(len(h.Key) + len(h.Value))
 				}
 			}
-			if len(seen) != events {
-				t.Errorf("%d events of %d", len(seen), events)
-			}
-			if size != res.Measurement.Bytes {
-				t.Errorf("%d bytes of events, and the run counted %d", size, res.Measurement.Bytes)
-			}
+			assert.Equal(t, len(seen), events, "events")
+			assert.Equal(t, size, res.Measurement.Bytes, "bytes of events, and the run counted")
 		})
 	}
 }
@@ -125,9 +108,7 @@ func eventOf(t *testing.T, gen *payload.Generator, r *kgo.Record) uint64 {
 		t.Fatalf("got the headers %v", r.Headers)
 	}
 	n, err := strconv.ParseUint(string(r.Headers[0].Value), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if want := gen.AppendKey(nil, n); !bytes.Equal(r.Key, want) || !strings.HasPrefix(string(want), fmt.Sprintf("key-%d-", n)) {
 		t.Fatalf("event %d has the key %s, want %s", n, r.Key, want)
 	}
@@ -154,9 +135,7 @@ func TestExpressionsInPools(t *testing.T) {
 		}
 		values[string(r.Headers[0].Value)]++
 	}
-	if len(values) < 20 || len(values) > 500 {
-		t.Errorf("%d different values of 5000 events from a pool", len(values))
-	}
+	assert.True(t, len(values) >= 20 && len(values) <= 500, "%d different values of 5000 events from a pool", len(values))
 }
 
 // A key that is an expression is known to the ledger, as other fresh keys.
@@ -165,9 +144,7 @@ func TestExpressionKeyIsKnown(t *testing.T) {
 	c := eventsCluster(t, 2)
 	p := openProducer(t, c.ListenAddrs(), nil, "key=k${rnd.nextInt(100)}", "partitioner=murmur2")
 	out := newRig(t, p).send(2000)
-	if !p.cfg.Fresh {
-		t.Error("a key that varies comes from a pool")
-	}
+	assert.True(t, p.cfg.Fresh, "a key that varies comes from a pool")
 	checkKeys(t, p, true, out, readBack(t, c.ListenAddrs(), 2000))
 }
 
@@ -190,17 +167,11 @@ func TestExpressionOptions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1:9092/events", tt.given))
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("got %v, want %s", err, tt.err)
-				}
+				assert.ErrorHas(t, err, tt.err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if cfg.Fresh != tt.fresh {
-				t.Errorf("fresh: %t, want %t", cfg.Fresh, tt.fresh)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, cfg.Fresh, tt.fresh, "fresh")
 		})
 	}
 }
@@ -219,12 +190,8 @@ func TestRealExpressions(t *testing.T) {
 	records := c.Consume(t, 200, topic)
 	headers := map[string]bool{}
 	for _, r := range records {
-		if !header.MatchString(r.Headers) || !key.MatchString(r.Key) {
-			t.Fatalf("got the headers %s and the key %s", r.Headers, r.Key)
-		}
+		assert.Must(t, header.MatchString(r.Headers) && key.MatchString(r.Key), "got the headers %s and the key %s", r.Headers, r.Key)
 		headers[r.Headers] = true
 	}
-	if len(records) != 200 || len(headers) < 195 {
-		t.Errorf("%d records, %d different headers", len(records), len(headers))
-	}
+	assert.True(t, len(records) == 200 && len(headers) >= 195, "%d records, %d different headers", len(records), len(headers))
 }

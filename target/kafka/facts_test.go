@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -17,17 +18,13 @@ func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.NumBrokers(2), kfake.BrokerConfigs(map[string]string{"message.max.bytes": "123456"}))
 	s, err := open(t, spec(t, urlOf(c, "t"), nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got, _ := s.Facts()["broker_settings"].(map[string]string)
 	if got["message.max.bytes"] != "123456" || s.Facts()["brokers_described"] != 2 {
 		t.Errorf("got %v of %v brokers", got, s.Facts()["brokers_described"])
 	}
 	for _, name := range identifying {
-		if got[name] != "" {
-			t.Errorf("%s is reported", name)
-		}
+		assert.Equal(t, got[name], "", "%s is reported", name)
 	}
 }
 
@@ -37,9 +34,7 @@ func TestStandInsHaveNoRack(t *testing.T) {
 	for id, want := range map[string]bool{"carronade-standin": false, "carronade-discard": false, "another-s": true} {
 		c := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.NumBrokers(1), kfake.ClusterID(id))
 		s, err := open(t, spec(t, urlOf(c, "t"), nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		brokers, _ := s.Facts()["brokers"].([]map[string]any)
 		if len(brokers) != 1 {
 			t.Fatalf("got %v, want one broker", s.Facts()["brokers"])
@@ -58,14 +53,10 @@ func TestRealBrokersDescribeTheirSettings(t *testing.T) {
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	got, _ := s.Facts()["broker_settings"].(map[string]string)
 	t.Log(got)
-	if got["process.roles"] == "" {
-		t.Errorf("got %v, want the settings of a broker", got)
-	}
+	assert.True(t, got["process.roles"] != "", "got %v, want the settings of a broker", got)
 	for name, value := range got {
 		if slices.Contains(identifying, name) || strings.Contains(value, c.Bootstrap()) {
 			t.Errorf("%s=%s identifies this broker", name, value)

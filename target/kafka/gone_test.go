@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
 )
@@ -58,13 +59,9 @@ func TestGonePermanently(t *testing.T) {
 				t.Errorf("warnings in the report: %q", got)
 			}
 			got := tally(out)
-			if got.failed < events*4/10 || got.acked == 0 {
-				t.Errorf("%+v of %d events", got, events)
-			}
+			assert.True(t, got.failed >= events*4/10 && got.acked != 0, "%+v of %d events", got, events)
 			for _, o := range out {
-				if o.Failed > 0 && o.Class == load.OK || o.Failed > 0 && o.Text == "" {
-					t.Fatalf("failed without a reason: %+v", o)
-				}
+				assert.Must(t, (o.Failed <= 0 || o.Class != load.OK) && (o.Failed <= 0 || o.Text != ""), "failed without a reason: %+v", o)
 			}
 		})
 	}
@@ -82,20 +79,14 @@ func TestLeaderComesBack(t *testing.T) {
 	with := v.leaders
 	v.leaders = []int32{noLeader, with[1]}
 	p.senders[0].update(&v)
-	if l := <-q.ready; l != -1 {
-		t.Errorf("Ready(%d), want -1", l)
-	}
+	assert.Equal(t, <-q.ready, -1, "Ready()")
 	if l := p.Route(0); l == nil || l == before {
 		t.Errorf("lane %v serves a partition that had no leader for a long time", l)
 	}
 	v.leaders = with
 	p.senders[0].update(&v)
-	if l := p.Route(0); l != before {
-		t.Errorf("lane %v, want the leader's", l)
-	}
+	assert.Equal(t, p.Route(0), before, "lane")
 	for _, m := range p.Metrics() {
-		if m.Broker < 0 {
-			t.Errorf("metrics of a broker that does not exist: %+v", m)
-		}
+		assert.True(t, m.Broker >= 0, "metrics of a broker that does not exist: %+v", m)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/target"
 )
@@ -31,9 +32,7 @@ func inspect(t *testing.T, s target.Spec, within time.Duration) (target.Inspecti
 		t.Errorf("it took %v", took)
 	}
 	for _, f := range in.Findings {
-		if f.Level >= target.LevelNote && (f.Effect == "" || f.Mend == "") {
-			t.Errorf("%+v lacks its effect or what changes it", f)
-		}
+		assert.True(t, f.Level < target.LevelNote || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
 	}
 	return in, err
 }
@@ -56,9 +55,7 @@ func TestInspect(t *testing.T) {
 	writeFile(t, secret, "right")
 	unused := testkit.Listen(t, func(*net.TCPConn) {})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	closed := l.Addr().String()
 	l.Close()
 
@@ -88,16 +85,12 @@ func TestInspect(t *testing.T) {
 				delete(tt.spec.Options, "op")
 			}
 			in, err := inspect(t, tt.spec, 20*time.Second)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			f := findingOf(in.Findings, tt.check)
 			if f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
 				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
 			}
-			if tt.absent != "" && findingOf(in.Findings, tt.absent).Check != "" {
-				t.Errorf("got a finding %s", tt.absent)
-			}
+			assert.True(t, tt.absent == "" || findingOf(in.Findings, tt.absent).Check == "", "got a finding %s", tt.absent)
 		})
 	}
 	if in, err := inspect(t, spec(t, urlOf(plaintext, "t"), map[string][]string{"clients": {"4"}}), 20*time.Second); err != nil || in.Connections != 12 || len(in.Addresses) != 3 {
@@ -158,9 +151,7 @@ func TestInspectBlackHole(t *testing.T) {
 		return res, nil, true
 	})
 	in, err := inspect(t, spec(t, urlOf(c, "t"), nil), time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	f := findingOf(in.Findings, "advertised address")
 	if f.Level != target.LevelError || !strings.Contains(f.Found, "broker 7 advertises "+silent) || !strings.Contains(f.Effect, "leads 1 of the 1 partitions") {
 		t.Errorf("got %+v", f)
@@ -174,15 +165,11 @@ func TestInspectReal(t *testing.T) {
 	c := kafkatest.Shared(t)
 	topic := fillTopic(t, c, 3, 10, nil)
 	in, err := inspect(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"acks": {"all"}}), 20*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var text strings.Builder
 	for _, f := range in.Findings {
 		fmt.Fprintf(&text, "%s: %v: %s\n", f.Check, f.Level, f.Found)
-		if f.Level >= target.LevelWarning {
-			t.Errorf("got %+v", f)
-		}
+		assert.True(t, f.Level < target.LevelWarning, "got %+v", f)
 	}
 	for _, want := range []string{"by their API versions Kafka ", "topic: ok: the topic " + topic + " has 3 partitions", "min.insync.replicas is 1", "quotas: ok: ", "retention: ok: ", "cleanup.policy is delete"} {
 		if !strings.Contains(text.String(), want) {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -48,9 +49,7 @@ func TestWholeTopic(t *testing.T) {
 	t.Parallel()
 	starts, ends := []int64{0, 100, 7, 5000}, []int64{3000, 100, 8, 9000}
 	list := wholeTopic(starts, ends, false)
-	if list.n != 3000+1+4000 {
-		t.Fatalf("%d items, want 7001", list.n)
-	}
+	assert.Must(t, list.n == 3000+1+4000, "%d items, want 7001", list.n)
 	seen := map[[2]int64]bool{}
 	turns, last := 0, int32(-1)
 	for n := range list.n {
@@ -63,7 +62,5 @@ func TestWholeTopic(t *testing.T) {
 			turns, last = turns+1, part
 		}
 	}
-	if turns < 6 {
-		t.Errorf("the partitions took %d turns: they should alternate", turns)
-	}
+	assert.True(t, turns >= 6, "the partitions took %d turns: they should alternate", turns)
 }

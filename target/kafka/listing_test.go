@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -34,9 +35,7 @@ func placesIn(t testing.TB, path string) (all []place) {
 		}
 		return nil
 	})
-	if err != nil || topic != "events" {
-		t.Fatalf("topic %q: %v", topic, err)
-	}
+	assert.Must(t, err == nil && topic == "events", "topic %q: %v", topic, err)
 	return all
 }
 
@@ -44,9 +43,7 @@ func placesIn(t testing.TB, path string) (all []place) {
 func writeList(t testing.TB, lines string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list")
-	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte(lines), 0o600))
 	return path
 }
 
@@ -68,18 +65,12 @@ func TestListsWhatWasAcked(t *testing.T) {
 			s := spec(t, fakeURL(c.ListenAddrs()), given)
 			s.Clients = max(1, s.Options.Int("clients"))
 			sess, err := open(t, s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			r, err := load.Fire(ctx, load.Plan{BatchEvents: 7, Concurrency: 4, Measurement: load.Limits{Events: uint64(events)}}, sess.Target())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := sess.(target.Finisher).Finish(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
+			assert.OK(t, sess.(target.Finisher).Finish())
 			acked := int(r.Measurement.Acked)
 			if got := sess.Facts()["items_listed"]; got != uint64(acked) || acked < events {
 				t.Errorf("%v records listed, %d acked", got, acked)
@@ -90,9 +81,7 @@ func TestListsWhatWasAcked(t *testing.T) {
 				t.Fatalf("%d different records in the list, %d acked", n, acked)
 			}
 			for _, p := range got {
-				if p.offset < 20 {
-					t.Fatalf("%v is not of this run", p)
-				}
+				assert.Must(t, p.offset >= 20, "%v is not of this run", p)
 			}
 			var mu sync.Mutex
 			seen := 0
@@ -100,9 +89,7 @@ func TestListsWhatWasAcked(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, o := range out {
-					if o.Place < 20 {
-						t.Errorf("offset %d was read", o.Place)
-					}
+					assert.True(t, o.Place >= 20, "offset %d was read", o.Place)
 					seen += int(o.Events)
 				}
 			}}
@@ -111,14 +98,10 @@ func TestListsWhatWasAcked(t *testing.T) {
 			if int(read.Measurement.Acked) != acked || seen != acked {
 				t.Errorf("%d records read, %d seen, of %d: %v", read.Measurement.Acked, seen, acked, read.Failures)
 			}
-			if err := sess.(target.Finisher).Finish(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, sess.(target.Finisher).Finish())
 			of := placesIn(t, again)
 			slices.SortFunc(of, func(a, b place) int { return int(int64(a.part-b.part)*1e9 + a.offset - b.offset) })
-			if !slices.Equal(of, got) {
-				t.Errorf("the list of what was read has %d records, and differs", len(of))
-			}
+			assert.True(t, slices.Equal(of, got), "the list of what was read has %d records, and differs", len(of))
 		})
 	}
 }
@@ -141,12 +124,8 @@ func TestReadsInTheOrderOfTheList(t *testing.T) {
 	if !slices.Equal(got, want) || r.Measurement.Acked != 7 || r.Classes["rejected"] != 4 {
 		t.Errorf("%v read, %d acked, %v", got, r.Measurement.Acked, r.Failures)
 	}
-	if err := sess.(target.Finisher).Finish(); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(placesIn(t, out)); n != 7 {
-		t.Errorf("%d records are listed, want the 7 that were read", n)
-	}
+	assert.OK(t, sess.(target.Finisher).Finish())
+	assert.Equal(t, len(placesIn(t, out)), 7, "records are listed")
 }
 
 // TestAppendFound: of a batch with gaps, the list has the records that are there.
@@ -171,22 +150,16 @@ func TestListingLines(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "list")
 	out, err := kafka.CreateList(path, "events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	l := &listing{out: out, runs: make([]kafka.ListRun, 2)}
 	for i := range int64(2 * mostInLine) {
 		l.add(0, i, 1)
 		l.add(1, i, 1)
 	}
 	l.add(1, -1, 3)
-	if err := l.finish(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, l.finish())
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if want := "\n0,0,4096\n1,0,4096\n0,4096,4096\n1,4096,4096\n"; !strings.HasSuffix(string(text), want) {
 		t.Errorf("got %q", text)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target/targettest"
 )
 
@@ -27,9 +28,7 @@ func TestConnectionMemory(t *testing.T) {
 func spawnStandin(t testing.TB, args ...string) *standin.Child {
 	t.Helper()
 	child, err := standin.Spawn(t.Context(), "", append([]string{"kafka", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		if err := child.Stop(); err != nil {
 			t.Error(err)

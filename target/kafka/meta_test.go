@@ -1,11 +1,10 @@
 package kafka
 
 import (
-	"strings"
+	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -50,23 +49,13 @@ func TestReadView(t *testing.T) {
 			m.Topics = []kmsg.MetadataResponseTopic{{Topic: &other}, {Topic: &name, ErrorCode: tt.code, Partitions: tt.parts}}
 			v, err := readView(m, topic)
 			if tt.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
-					t.Errorf("error = %v, want %s", err, tt.wantErr)
-				}
+				assert.ErrorHas(t, err, tt.wantErr, "error")
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.leaders, v.leaders); diff != "" {
-				t.Errorf("leaders (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.epochs, v.epochs); diff != "" {
-				t.Errorf("epochs (-want +got):\n%s", diff)
-			}
-			if v.brokers[2] != "h:9002" {
-				t.Errorf("brokers %v", v.brokers)
-			}
+			assert.OK(t, err)
+			assert.Same(t, v.leaders, tt.leaders, "leaders")
+			assert.Same(t, v.epochs, tt.epochs, "epochs")
+			assert.Equal(t, v.brokers[2], "h:9002", "brokers %v", v.brokers)
 		})
 	}
 	if _, err := readView(kmsg.NewPtrMetadataResponse(), topic); err == nil {
@@ -88,9 +77,7 @@ func TestRouteWithoutLeader(t *testing.T) {
 	if l := p.Route(0); l != nil {
 		t.Errorf("lane %v serves a partition without a leader", l)
 	}
-	if p.Route(1) == nil {
-		t.Error("the other partition has no lane")
-	}
+	assert.True(t, p.Route(1) != nil, "the other partition has no lane")
 	select {
 	case l := <-q.ready:
 		t.Errorf("got Ready(%d), want no call", l)
@@ -98,12 +85,8 @@ func TestRouteWithoutLeader(t *testing.T) {
 	}
 	v.leaders = with
 	p.senders[0].update(&v)
-	if l := <-q.ready; l != -1 {
-		t.Errorf("Ready(%d), want -1", l)
-	}
-	if p.Route(0) == nil {
-		t.Error("no lane, although the partition has a leader")
-	}
+	assert.Equal(t, <-q.ready, -1, "Ready()")
+	assert.True(t, p.Route(0) != nil, "no lane, although the partition has a leader")
 }
 
 // A readySink is a quiet sink that passes on calls of Ready.

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
 	"carronade/target/targettest"
@@ -26,9 +27,7 @@ import (
 func fakeCluster(t testing.TB, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -74,9 +73,7 @@ func TestOpenExplainsErrors(t *testing.T) {
 		c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 	})
 	unused, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	notListening := unused.Addr().String()
 	unused.Close()
 	// A listener that reads everything and never answers.
@@ -122,22 +119,16 @@ func TestOpenExplainsErrors(t *testing.T) {
 			t.Parallel() // some take nearly openTimeout
 			began := time.Now()
 			_, err := open(t, spec(t, tt.url, tt.given))
-			if err == nil {
-				t.Fatal("Open succeeded, want an error")
-			}
+			assert.Must(t, err != nil, "Open succeeded, want an error")
 			if took := time.Since(began); took > 2*cluster.OpenTimeout { // the rest is for stalls of the machine
 				t.Errorf("Open took %s, want about %s at most", took, cluster.OpenTimeout)
 			}
-			if !strings.Contains(err.Error(), tt.wrong) {
-				t.Errorf("got %q, want an error with %q", err, tt.wrong)
-			}
+			assert.True(t, strings.Contains(err.Error(), tt.wrong), "got %q, want an error with %q", err, tt.wrong)
 			var e *target.Error
 			if !errors.As(err, &e) || !strings.Contains(e.Hint, tt.hint) {
 				t.Errorf("got %v with hint %q, want a hint with %q", err, targettest.HintOf(err), tt.hint)
 			}
-			if strings.Contains(err.Error()+targettest.HintOf(err), "canary") {
-				t.Errorf("the error contains the password: %v", err)
-			}
+			assert.True(t, !strings.Contains(err.Error()+targettest.HintOf(err), "canary"), "the error contains the password: %v", err)
 		})
 	}
 }
@@ -171,9 +162,7 @@ func TestOpenSecurely(t *testing.T) {
 				s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
 					"engine": {engine}, "tls-ca": {ca}, "sasl-mechanism": {mechanism}, "user": {"alice"}, "password": {"env:KAFKA_TEST_PASSWORD"},
 				}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if got, want := s.Facts()["security"], "SASL_SSL, "+mechanism+" as alice"; got != want {
 					t.Errorf("got security %q, want %q", got, want)
 				}
@@ -187,9 +176,7 @@ func TestOpenSecurely(t *testing.T) {
 			"sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n  username=\"alice\" password=\"canary\";\n"+
 			"ssl.truststore.type=PEM\nssl.truststore.location="+ca+"\n")
 		s, err := open(t, spec(t, "kafka:///t", map[string][]string{"client-config": {file}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if got, want := s.Facts()["security"], "SASL_SSL, SCRAM-SHA-512 as alice"; got != want {
 			t.Errorf("got security %q, want %q", got, want)
 		}
@@ -197,9 +184,7 @@ func TestOpenSecurely(t *testing.T) {
 	t.Run("any certificate", func(t *testing.T) {
 		c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.TLS(server))
 		s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"tls-insecure-skip-verify": {"true"}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if s.Facts()["tls_verified"] != false {
 			t.Errorf("the facts do not say that the certificate was not verified: %v", s.Facts())
 		}
@@ -224,28 +209,18 @@ func TestOpenCreatesTopics(t *testing.T) {
 			}
 			for _, want := range []any{tt.createdBy, nil} { // the topic exists the second time
 				s, err := open(t, spec(t, urlOf(c, tt.name), given))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				topic := s.Facts()["topic"].(map[string]any)
-				if topic["partitions"] != tt.partitions {
-					t.Errorf("got %v partitions, want %d", topic["partitions"], tt.partitions)
-				}
-				if topic["created_by"] != want {
-					t.Errorf("got created by %v, want %v", topic["created_by"], want)
-				}
+				assert.True(t, topic["partitions"] == tt.partitions, "got %v partitions, want %d", topic["partitions"], tt.partitions)
+				assert.Equal(t, topic["created_by"], want, "got created by")
 				// Only a topic that was created without a request is worth a notice.
 				notice, warning := "", ""
 				if want == "the broker" {
 					notice = "the topic auto did not exist, and the broker created it"
 					warning = "the broker created the topic auto with 5 partitions: check the name, or use --create-topic to choose them"
 				}
-				if got := s.(target.Noticer).Notice(); got != notice {
-					t.Errorf("got the notice %q, want %q", got, notice)
-				}
-				if got := strings.Join(s.Warnings(), "\n"); got != warning {
-					t.Errorf("got the warnings %q, want %q", got, warning)
-				}
+				assert.Equal(t, s.(target.Noticer).Notice(), notice, "got the notice")
+				assert.Equal(t, strings.Join(s.Warnings(), "\n"), warning, "got the warnings")
 				if tt.create != "" && topic["settings"].(map[string]string)["retention.ms"] != "60000" {
 					t.Errorf("got settings %v, want retention.ms=60000", topic["settings"])
 				}
@@ -278,18 +253,14 @@ func TestConsumingCreatesNoTopic(t *testing.T) {
 			if hint := targettest.HintOf(err); !strings.Contains(hint, "check the name") || !strings.Contains(hint, "--create-topic auto") {
 				t.Errorf("got the hint %q", hint)
 			}
-			if exists(t, c, s.URL.Path[1:]) {
-				t.Error("the topic was created")
-			}
+			assert.True(t, !exists(t, c, s.URL.Path[1:]), "the topic was created")
 			tt.given["create-topic"] = []string{"auto"}
 			s = spec(t, urlOf(c, "ordrs-"+tt.name), tt.given)
 			s.Op = cluster.OpConsume
 			if _, err := open(t, s); err != nil {
 				t.Error(err)
 			}
-			if !exists(t, c, s.URL.Path[1:]) {
-				t.Error("the topic was not created, but requested")
-			}
+			assert.True(t, exists(t, c, s.URL.Path[1:]), "the topic was not created, but requested")
 		})
 	}
 }
@@ -298,14 +269,10 @@ func TestConsumingCreatesNoTopic(t *testing.T) {
 func exists(t *testing.T, c *kfake.Cluster, topic string) bool {
 	t.Helper()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	listed, err := kadm.NewClient(cl).ListTopics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return listed.Has(topic)
 }
 

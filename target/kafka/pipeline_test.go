@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
@@ -26,9 +27,7 @@ func firePipeline(t *testing.T, url string, p load.Plan, given map[string][]stri
 	s.Clients = max(1, s.Options.Int("clients"))
 	s.BatchEvents, s.Concurrency = p.BatchEvents, p.Concurrency
 	sess, err := open(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	of, plan := sess.(target.Pipelined).Stage()
 	plan.Done = done
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -37,15 +36,11 @@ func firePipeline(t *testing.T, url string, p load.Plan, given map[string][]stri
 	stage := load.NewStage(plan, of, &p)
 	p.Completed = func() { stage.CatchUp(time.Minute, ctx.Done()) }
 	r, err := load.New(p, sess.Target())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	stage.Start(r)
 	r.Start()
 	res, err := r.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return res, stage.Result(res)
 }
 
@@ -85,9 +80,7 @@ func TestPipeline(t *testing.T) {
 			if sent != 6000 || read != 6000 || res.Measurement.Acked != 6000 || got.Acked != 6000 || got.Unread+got.Missed != 0 {
 				t.Errorf("sent %d, read %d; %+v, %d unread, %d without a place, %v", sent, read, got.Counts, got.Unread, got.Missed, got.Classes)
 			}
-			if res.Measurement.EndToEnd.Count() != 6000 {
-				t.Errorf("%d end-to-end times", res.Measurement.EndToEnd.Count())
-			}
+			assert.Equal(t, res.Measurement.EndToEnd.Count(), 6000, "end-to-end times")
 		})
 	}
 }

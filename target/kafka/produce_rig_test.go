@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
 )
@@ -193,9 +194,7 @@ func tally(out []load.Outcome) (c tallies) {
 func eventsCluster(t testing.TB, partitions int32, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.SeedTopics(partitions, "events"), kfake.NumBrokers(1)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -215,9 +214,7 @@ func openProducer(t testing.TB, addrs []string, change func(*cluster.Config), gi
 	t.Helper()
 	cfg := configFor(t, addrs, change, given...)
 	p, err := newProducer(context.Background(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -234,9 +231,7 @@ func configFor(t testing.TB, addrs []string, change func(*cluster.Config), given
 		opts[k] = append(opts[k], v)
 	}
 	cfg, err := cluster.ParseConfig(spec(t, fakeURL(addrs), opts))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if change != nil {
 		change(cfg)
 	}
@@ -247,27 +242,19 @@ func configFor(t testing.TB, addrs []string, change func(*cluster.Config), given
 func readBack(t testing.TB, addrs []string, want int, opts ...kgo.Opt) []*kgo.Record {
 	t.Helper()
 	cl, err := kgo.NewClient(append(opts, kgo.SeedBrokers(addrs...), kgo.ConsumeTopics("events"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, "events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	total := 0
 	ends.Each(func(o kadm.ListedOffset) { total += int(o.Offset) })
-	if total != want {
-		t.Fatalf("%d records at the broker, want %d", total, want)
-	}
+	assert.Must(t, total == want, "%d records at the broker, want %d", total, want)
 	var recs []*kgo.Record
 	for len(recs) < want {
 		fs := cl.PollFetches(ctx)
-		if err := fs.Err(); err != nil {
-			t.Fatalf("read back %d of %d: %v", len(recs), want, err)
-		}
+		assert.OK(t, fs.Err(), "read back %d of %d", len(recs), want)
 		fs.EachRecord(func(r *kgo.Record) { recs = append(recs, r) })
 	}
 	return recs
@@ -276,14 +263,10 @@ func readBack(t testing.TB, addrs []string, want int, opts ...kgo.Opt) []*kgo.Re
 func endOffsets(t testing.TB, addrs []string) map[int32]int64 {
 	t.Helper()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	listed, err := kadm.NewClient(cl).ListEndOffsets(context.Background(), "events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ends := map[int32]int64{}
 	listed.Each(func(o kadm.ListedOffset) { ends[o.Partition] = o.Offset })
 	return ends

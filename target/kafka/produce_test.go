@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	standinkafka "carronade/internal/standin/kafka"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -83,9 +84,7 @@ func TestProduceArrives(t *testing.T) {
 				at[place{p.LogOf(o.Stream), o.Place}] = o
 				bytes += o.Bytes
 			}
-			if len(at) != len(out) {
-				t.Errorf("%d batches at %d places", len(out), len(at))
-			}
+			assert.Equal(t, len(at), len(out), "batches at places")
 			got, seen := int64(0), map[int32]uint64{}
 			parts := map[int32]int{}
 			for _, rec := range recs {
@@ -109,13 +108,9 @@ func TestProduceArrives(t *testing.T) {
 					t.Fatalf("stamp %+v, %v in partition %d", s, ok, rec.Partition)
 				}
 			}
-			if got != bytes {
-				t.Errorf("%d bytes of events read back, outcomes say %d", got, bytes)
-			}
+			assert.Equal(t, got, bytes, "bytes of events read back, outcomes say")
 			checkKeys(t, p, p.cfg.Fresh && p.gen.HasKey(), out, recs)
-			if p.cfg.Partitioner.Kind == "fixed" && parts[2] != events {
-				t.Errorf("partitions: %v", parts)
-			}
+			assert.True(t, p.cfg.Partitioner.Kind != "fixed" || parts[2] == events, "partitions: %v", parts)
 			if p.cfg.Partitioner.Kind == "roundrobin" {
 				if diff := cmp.Diff(map[int32]int{0: int(total) / 4, 1: int(total) / 4, 2: int(total) / 4, 3: int(total) / 4}, parts); diff != "" {
 					t.Errorf("partitions (-want +got):\n%s", diff)
@@ -143,9 +138,7 @@ func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 		want.Batches++
 		want.Bytes += uint64(o.Wire)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("metrics (-outcomes +brokers):\n%s", diff)
-	}
+	assert.Same(t, got, want, "metrics (-outcomes +brokers)")
 	if w, _ := p.Wire(); w != want.Bytes {
 		t.Errorf("%d bytes written, outcomes say %d", w, want.Bytes)
 	}
@@ -166,9 +159,7 @@ func TestProduceStamps(t *testing.T) {
 		for i, r := range readBack(t, c.ListenAddrs(), 5) {
 			got, ok := kafka.ParseStamp(r.Value)
 			want := kafka.Stamp{Run: 5, Index: 40 + uint64(i)}
-			if !ok || got != want {
-				t.Errorf("%v: stamp %+v, %v, want %+v", given, got, ok, want)
-			}
+			assert.True(t, ok && got == want, "%v: stamp %+v, %v, want %+v", given, got, ok, want)
 		}
 	}
 }
@@ -181,9 +172,7 @@ func TestProduceOverTLS(t *testing.T) {
 	c := eventsCluster(t, 3, kfake.TLS(server))
 	for _, given := range [][]string{nil, {"fresh=true"}, idempotent} {
 		p := openProducer(t, c.ListenAddrs(), withStamps, append(given, "tls-ca="+ca)...)
-		if p.senders[0].lanes[0].link.Out.Direct() {
-			t.Fatal("the connection is written directly, without TLS")
-		}
+		assert.Must(t, !p.senders[0].lanes[0].link.Out.Direct(), "the connection is written directly, without TLS")
 		client = p.cfg.Security.TLS
 		r := newRig(t, p)
 		if got, want := tally(r.send(20_000)), (tallies{acked: 20_000}); got != want {
@@ -203,9 +192,7 @@ func TestProduceWithoutAcks(t *testing.T) {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
 	for _, o := range out {
-		if o.Done != o.Sent || o.Class != load.OK {
-			t.Errorf("sent %v, done %v, class %v", o.Sent, o.Done, o.Class)
-		}
+		assert.True(t, o.Done == o.Sent && o.Class == load.OK, "sent %v, done %v, class %v", o.Sent, o.Done, o.Class)
 	}
 	// Without answers, only the end offsets show when the events have arrived.
 	for got := 0; got < 20_000; {
@@ -213,9 +200,7 @@ func TestProduceWithoutAcks(t *testing.T) {
 		for _, end := range endOffsets(t, c.ListenAddrs()) {
 			got += int(end)
 		}
-		if r.Now() > 20*time.Second {
-			t.Fatalf("%d of 20000 arrived", got)
-		}
+		assert.Must(t, r.Now() <= 20*time.Second, "%d of 20000 arrived", got)
 	}
 }
 
@@ -238,9 +223,7 @@ func TestProduceVersions(t *testing.T) {
 			if got, want := tally(out), (tallies{acked: 3000}); got != want {
 				t.Fatalf("got %+v, want %+v", got, want)
 			}
-			if got := <-used; got != version {
-				t.Errorf("produced by v%d, want v%d", got, version)
-			}
+			assert.Equal(t, <-used, version, "produced by v")
 			readBack(t, c.ListenAddrs(), 3000)
 		})
 	}
@@ -257,9 +240,7 @@ func TestProduceRefusesOldBrokers(t *testing.T) {
 		t.Fatal("an old broker was accepted")
 	}
 	var e *target.Error
-	if !errors.As(err, &e) || !strings.Contains(e.Hint, "--engine client") {
-		t.Errorf("error %v has no hint", err)
-	}
+	assert.True(t, errors.As(err, &e) && strings.Contains(e.Hint, "--engine client"), "error %v has no hint", err)
 }
 
 func TestProduceFixedPartitionMustExist(t *testing.T) {
@@ -270,9 +251,7 @@ func TestProduceFixedPartitionMustExist(t *testing.T) {
 		p.Close()
 		t.Fatal("partition 2 of 2 was accepted")
 	}
-	if !strings.Contains(err.Error(), "no partition 2") {
-		t.Errorf("error = %v", err)
-	}
+	assert.True(t, strings.Contains(err.Error(), "no partition 2"), "error = %v", err)
 }
 
 func TestProduceClose(t *testing.T) {
@@ -288,28 +267,20 @@ func TestProduceClose(t *testing.T) {
 	l := p.Route(0)
 	for i := range 3 {
 		batch := []load.Batch{{Seq: uint64(i), First: uint64(i), Events: 1, DueFirst: -1}}
-		if l.Fire(batch) != 1 || batch[0].Bytes != 100 {
-			t.Fatalf("batch %d was not taken completely: %+v", i, batch)
-		}
+		assert.Must(t, l.Fire(batch) == 1 && batch[0].Bytes == 100, "batch %d was not taken completely: %+v", i, batch)
 		if i < 2 {
 			l.Flush()
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, l.Close())
 	r.check(r.outcomes, 3)
 	if got, want := tally(r.outcomes), (tallies{unknown: 2, failed: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	for _, o := range r.outcomes {
-		if o.Class != load.Canceled {
-			t.Errorf("class %v", o.Class)
-		}
+		assert.Equal(t, o.Class, load.Canceled, "class")
 	}
-	if l.Fire([]load.Batch{{Seq: 9, Events: 1}}) != 0 {
-		t.Error("a closed lane took a batch")
-	}
+	assert.Equal(t, l.Fire([]load.Batch{{Seq: 9, Events: 1}}), 0, "a closed lane took a batch")
 }
 
 // A batch that was certainly refused and waits for another attempt has failed when
@@ -322,9 +293,7 @@ func TestProduceCloseBetweenAttempts(t *testing.T) {
 		p := openProducer(t, c.ListenAddrs(), nil, given...)
 		r := newRig(t, p)
 		l := p.Route(0)
-		if l.Fire([]load.Batch{{Events: 7, DueFirst: -1}}) != 1 {
-			t.Fatal("not taken")
-		}
+		assert.Must(t, l.Fire([]load.Batch{{Events: 7, DueFirst: -1}}) == 1, "not taken")
 		l.Flush()
 		s := p.senders[0]
 		for refused := false; !refused; { // no outcome reports it
@@ -355,9 +324,7 @@ func (q *countSink) Ready(int, time.Duration)    {}
 // process, and causes none either.
 func TestProduceAllocatesNothing(t *testing.T) {
 	srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0", Discard: true, Topics: []standinkafka.Topic{{Name: "events", Partitions: 4}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer srv.Close()
 	for name, change := range map[string]func(*cluster.Config){
 		"plain":          nil,
@@ -421,9 +388,7 @@ func TestPrepare(t *testing.T) {
 	}
 	sendEach(t, l, partitions)
 	r.completedWithin(partitions, 20*time.Second)
-	if after := room(); after != before {
-		t.Errorf("slots, requests and the room of slices were %v, and are %v after the first request", before, after)
-	}
+	assert.Equal(t, room(), before, "slots, requests and the room of slices, and after the first request")
 }
 
 // checkKeys compares the keys that a target reports for its events with those of
@@ -442,9 +407,7 @@ func checkKeys(t *testing.T, p interface {
 	for _, o := range out {
 		for k := range o.Events {
 			key, ok := p.AppendKey(nil, o.Stream, o.First+uint64(k))
-			if ok != known {
-				t.Fatalf("the key of event %d of stream %d: known %v, want %v", o.First+uint64(k), o.Stream, ok, known)
-			}
+			assert.Must(t, ok == known, "the key of event %d of stream %d: known %v, want %v", o.First+uint64(k), o.Stream, ok, known)
 			keys[place{p.LogOf(o.Stream), o.Place + int64(k)}] = string(key)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/payload"
 	"carronade/target/kafka/cluster"
@@ -36,9 +37,7 @@ func TestChecksValues(t *testing.T) {
 				"compression": {tt.codec}, "engine": {tt.engine}, "fresh": {"true"},
 			})
 			sess, err := open(t, s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if r, err := load.Fire(ctx, load.Plan{BatchEvents: 9, Concurrency: 3, Measurement: load.Limits{Events: events}}, sess.Target()); err != nil || r.Measurement.Acked < events {
@@ -57,9 +56,7 @@ func TestChecksValues(t *testing.T) {
 			good := r.Measurement.Acked
 			// Another program's records, and one of ours with a bit changed.
 			gen, err := payload.New(payload.Spec{Size: "100", Payload: "ring(64KiB," + numbers + ",7a42d9c483244167)"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			altered := gen.AppendValue(nil, 3)
 			altered[50] ^= 4
 			putEvents(t, c, []*kgo.Record{
@@ -71,9 +68,7 @@ func TestChecksValues(t *testing.T) {
 			if r.Measurement.Acked != good+1 || r.Measurement.Counts.Failed != 2 || r.Classes["protocol"] != 2 || !strings.Contains(fmt.Sprint(r.Failures), "its value is not the one that was sent") {
 				t.Errorf("%d of %d read, %d failed: %v", r.Measurement.Acked, good+3, r.Measurement.Counts.Failed, r.Failures)
 			}
-			if err := sess2.(interface{ Finish() error }).Finish(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, sess2.(interface{ Finish() error }).Finish())
 			if n := len(placesIn(t, list)); uint64(n) != good+1 {
 				t.Errorf("%d records are listed, want the %d that were right", n, good+1)
 			}
@@ -87,9 +82,7 @@ func TestChecksList(t *testing.T) {
 	t.Parallel()
 	c := eventsCluster(t, 2)
 	gen, err := payload.New(payload.Spec{Size: "10-90", Payload: "ring(1000,${this.last() + 1}%{-1},ff)"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	putEvents(t, c, records(100, 2, func(i int) *kgo.Record { return &kgo.Record{Value: gen.AppendValue(nil, uint64(i))} }))
 	var places, lines strings.Builder
 	for i := 99; i >= 0; i-- { // record i is at offset i/2 of partition i%2
@@ -101,9 +94,7 @@ func TestChecksList(t *testing.T) {
 		fmt.Fprintf(&lines, "t/%d,%s,%d,0/0\n", i, strconv.FormatInt(int64(i), 16), size)
 	}
 	list := filepath.Join(t.TempDir(), "items.csv")
-	if err := os.WriteFile(list, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(list, []byte(lines.String()), 0o600))
 	r, _ := fireReads(t, c, load.Plan{BatchEvents: 10, Measurement: load.Limits{Events: 200}}, map[string][]string{
 		"items-in": {writeList(t, places.String())}, "check-values": {"ring(1000,list(" + list + "),ff)"}, "clients": {"2"}, "recycle": {"true"},
 	})

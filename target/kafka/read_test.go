@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target"
@@ -47,9 +48,7 @@ func fireReads(t testing.TB, c *kfake.Cluster, p load.Plan, given map[string][]s
 	s.Op = cluster.OpRead
 	s.Clients = max(1, s.Options.Int("clients"))
 	sess, err := open(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if n := sess.Target().(target.Finite).Events(); n > 0 {
@@ -58,9 +57,7 @@ func fireReads(t testing.TB, c *kfake.Cluster, p load.Plan, given map[string][]s
 		p.Gate.Close()
 	}
 	r, err := load.Fire(ctx, p, sess.Target())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return r, sess
 }
 
@@ -142,9 +139,7 @@ func TestReadsEveryRecordOnce(t *testing.T) {
 				t.Errorf("%s: stopped by %q, %d acked of %d bytes (%d in all), want %d of %d: %v", name, r.Stopped, r.Measurement.Acked, r.Measurement.AckedBytes, r.Measurement.Bytes, each*partitions, want, r.Failures)
 			}
 			for offset, n := range seen {
-				if n != partitions {
-					t.Fatalf("%s: offset %d was read %d times in %d partitions", name, offset, n, partitions)
-				}
+				assert.Must(t, n == partitions, "%s: offset %d was read %d times in %d partitions", name, offset, n, partitions)
 			}
 		}
 	}
@@ -160,13 +155,9 @@ func TestReadFails(t *testing.T) {
 		s := spec(t, fakeURL(c.ListenAddrs()), nil)
 		s.Op = cluster.OpRead
 		sess, err := open(t, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer cl.Close()
 		offsets := kadm.Offsets{}
 		offsets.Add(kadm.Offset{Topic: "events", Partition: 0, At: 60})
@@ -174,9 +165,7 @@ func TestReadFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := load.Fire(t.Context(), load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}}, sess.Target())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if r.Measurement.Acked != 40 || r.Measurement.Counts.Failed != 60 || r.Classes["rejected"] != 60 {
 			t.Errorf("%d acked, %d failed, %v; want 40, and 60 rejected", r.Measurement.Acked, r.Measurement.Counts.Failed, r.Failures)
 		}
@@ -235,12 +224,8 @@ func TestReadFollowsLeaders(t *testing.T) {
 	r, sess := fireReads(t, c, load.Plan{Concurrency: 6, BatchEvents: 3, Drain: time.Minute}, map[string][]string{"fetch-wait": {"50ms"}})
 	close(enough)
 	<-moved
-	if r.Measurement.Acked != 2000 {
-		t.Errorf("%d of 2000 records read: %v", r.Measurement.Acked, r.Failures)
-	}
-	if sess.Facts()["reads_retried"] == nil {
-		t.Error("no read was retried, so nothing was tested")
-	}
+	assert.Equal(t, r.Measurement.Acked, 2000, "of 2000 records read: %v", r.Failures)
+	assert.True(t, sess.Facts()["reads_retried"] != nil, "no read was retried, so nothing was tested")
 }
 
 // TestFindsRecords: an answer may begin before the records, end in the middle of them,
@@ -275,12 +260,8 @@ func TestFindsRecords(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			k := &readLink{c: &readClient{r: &itemReader{cfg: &cluster.Config{Decode: tt.decode}}}}
 			got := itemsFound{next: tt.from}
-			if err := k.find(&itemRead{next: tt.from, to: tt.to}, tt.records, &got); err != nil {
-				t.Fatal(err)
-			}
-			if got != tt.want {
-				t.Errorf("found %+v, want %+v", got, tt.want)
-			}
+			assert.OK(t, k.find(&itemRead{next: tt.from, to: tt.to}, tt.records, &got))
+			assert.Equal(t, got, tt.want, "found")
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	embedded "carronade/internal/standin/kafka"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
@@ -41,9 +42,7 @@ func fillTopic(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, g
 	t.Helper()
 	topic := c.CreateTopic(t, partitions, 1)
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, given))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if res := launch(t, s, load.Plan{Measurement: load.Limits{Events: n}}); res.Measurement.Acked != n {
 		t.Fatalf("got %d acked, want %d", res.Measurement.Acked, n)
 	}
@@ -57,22 +56,14 @@ func TestRealOpen(t *testing.T) {
 	topic := kafkatest.TopicName(t)
 	for _, createdBy := range []any{"the broker", nil} {
 		s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		f := s.Facts()
 		b := f["brokers"].([]map[string]any)
-		if len(b) != 1 || !strings.HasPrefix(fmt.Sprint(b[0]["version"]), "v4.") {
-			t.Errorf("got brokers %v, want one of version 4", b)
-		}
-		if got := f["topic"].(map[string]any)["created_by"]; got != createdBy {
-			t.Errorf("got created by %v, want %v", got, createdBy)
-		}
+		assert.True(t, len(b) == 1 && strings.HasPrefix(fmt.Sprint(b[0]["version"]), "v4."), "got brokers %v, want one of version 4", b)
+		assert.Equal(t, f["topic"].(map[string]any)["created_by"], createdBy, "got created by")
 	}
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), map[string][]string{"create-topic": {"partitions=7,replicas=1,retention.ms=60000"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if f := s.Facts()["topic"].(map[string]any); f["partitions"] != 7 || f["settings"].(map[string]string)["retention.ms"] != "60000" {
 		t.Errorf("got topic %v, want 7 partitions and a retention of a minute", f)
 	}
@@ -114,15 +105,11 @@ func TestRealRefusals(t *testing.T) {
 				given := map[string][]string{"engine": {engine}}
 				maps.Copy(given, tt.given)
 				_, err := open(t, spec(t, "kafka://"+tt.addr+"/"+topic, given))
-				if err == nil {
-					t.Fatal("Open succeeded, want an error")
-				}
+				assert.Must(t, err != nil, "Open succeeded, want an error")
 				if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(targettest.HintOf(err), tt.hint) {
 					t.Errorf("got %q with hint %q, want %q with hint %q", err, targettest.HintOf(err), tt.wrong, tt.hint)
 				}
-				if strings.Contains(err.Error()+targettest.HintOf(err), "canary") {
-					t.Errorf("the error contains the password: %v", err)
-				}
+				assert.True(t, !strings.Contains(err.Error()+targettest.HintOf(err), "canary"), "the error contains the password: %v", err)
 			})
 		}
 	}
@@ -174,9 +161,7 @@ func TestRealSecurity(t *testing.T) {
 				sp := spec(t, "kafka://"+tt.addr+"/"+topic, given)
 				sp.Op = cluster.OpConsume
 				in, err := open(t, sp)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if got := drain(t, in.Source(), nil); uint64(got.events) != sent {
 					t.Errorf("got %d events, want %d", got.events, sent)
 				}
@@ -205,9 +190,7 @@ func TestRealConsume(t *testing.T) {
 				s := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, reader)
 				s.Op = cluster.OpConsume
 				sess, err := open(t, s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				got := drain(t, sess.Source(), nil)
 				if got.events != n || got.corrupt > 0 {
 					t.Errorf("%s: got %d events, %d corrupt arrivals, want %d and none", name, got.events, got.corrupt, n)
@@ -217,9 +200,7 @@ func TestRealConsume(t *testing.T) {
 				}
 			}
 			for name, b := range bytes {
-				if b != bytes[cluster.EngineClient] {
-					t.Errorf("%s: got %d bytes, want %d as franz-go decodes them", name, b, bytes[cluster.EngineClient])
-				}
+				assert.Equal(t, b, bytes[cluster.EngineClient], "%s bytes as franz-go decodes them", name)
 			}
 		})
 	}
@@ -233,28 +214,20 @@ func TestRealTransactions(t *testing.T) {
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{
 		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"50ms"}, "transaction-abort": {"30%"}, "transactional-id": {topic},
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(4000), 6000)}); res.Measurement.Acked != 6000 {
 		t.Errorf("got %d acked, want 6000", res.Measurement.Acked)
 	}
-	if err := s.Target().(*franz.Producer).Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Target().(*franz.Producer).Close())
 	f := s.Facts()["transactions"].(map[string]any)
 	committed, aborted := f["committed_events"].(uint64), f["aborted_events"].(uint64)
-	if committed+aborted != 6000 || aborted == 0 {
-		t.Errorf("got %v, want 6000 events, some of them aborted", f)
-	}
+	assert.True(t, committed+aborted == 6000 && aborted != 0, "got %v, want 6000 events, some of them aborted", f)
 	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		for isolation, want := range map[string]uint64{"committed": committed, "uncommitted": 6000} {
 			sp := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}, "isolation": {isolation}, "until-end": {"true"}})
 			sp.Op = cluster.OpConsume
 			sess, err := open(t, sp)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if got := drain(t, sess.Source(), nil); uint64(got.events) != want {
 				t.Errorf("%s %s: got %d events, want %d", engine, isolation, got.events, want)
 			}
@@ -273,9 +246,7 @@ func TestRealTopics(t *testing.T) {
 		w.URL, w.Options, w.Given = s.URL, s.Options, s.Given
 		w.Names, w.PerRequest, w.Concurrency = names, 5, 3
 		res, err := Topics(t.Context(), w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		return res
 	}
 	if res := do(cluster.TopicLoad{Op: cluster.OpCreateTopics, Spec: cluster.TopicSpec{Partitions: 2, Replicas: 1}}); res.Done != 30 {
@@ -313,19 +284,13 @@ func TestRealConsumeSurvivesABroker(t *testing.T) {
 			in := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}})
 			in.Op = cluster.OpConsume
 			reader, err := open(t, in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			const events = 20_000
 			out, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}, "idempotent": {"true"}, "acks": {"all"}}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			leader := c.LeaderOf(t, topic, 0)
 			run, err := load.New(load.Plan{Schedule: load.Limit(load.Constant(2000), events), Drain: time.Minute}, out.Target())
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			run.Start()
 			killed := make(chan struct{})
 			go func() {
@@ -338,9 +303,7 @@ func TestRealConsumeSurvivesABroker(t *testing.T) {
 				delivered <- drainFor(t, time.Minute, reader.Source(), func(r *read) bool { return uint64(r.events) >= before+events })
 			}()
 			res, err := run.Wait()
-			if err != nil {
-				t.Error(err)
-			}
+			assert.True(t, err == nil, "%v", err)
 			<-killed
 			got := <-delivered
 			leader.Start(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
@@ -87,9 +88,7 @@ func TestRenewLogin(t *testing.T) {
 			got := tally(out)
 			switch {
 			case len(tt.given) == 1 && tt.given[0] == "acks=0":
-				if got.unknown != int(total) {
-					t.Errorf("%+v of %d events", got, total)
-				}
+				assert.Equal(t, got.unknown, int(total), "%+v of %d events", got, total)
 			case got.acked != int(total):
 				t.Errorf("%+v of %d events, want all acked", got, total)
 			}
@@ -102,15 +101,11 @@ func TestRenewLogin(t *testing.T) {
 			lost := p.Metrics()[0].Reconnects
 			if want := uint64(0); tt.refuse {
 				want = 1
-				if lost != want {
-					t.Errorf("%d connections ended, want the one whose login was refused", lost)
-				}
+				assert.Equal(t, lost, want, "connections ended")
 			} else if lost != want {
 				t.Errorf("%d connections ended, want none", lost)
 			}
-			if p.renewed.Load() == 0 {
-				t.Error("no login was renewed")
-			}
+			assert.True(t, p.renewed.Load() != 0, "no login was renewed")
 		})
 	}
 }
@@ -153,9 +148,7 @@ func TestRenewLoginAtTheStart(t *testing.T) {
 	if got := tally(r.send(total)); got.acked != total {
 		t.Errorf("%+v of %d events, want all acked", got, total)
 	}
-	if n := logins.Load() - first; n != 0 {
-		t.Errorf("%d logins while the mechanism failed, want none", n)
-	}
+	assert.Equal(t, logins.Load()-first, 0, "logins while the mechanism failed")
 	failing.Store(false)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -165,9 +158,7 @@ func TestRenewLoginAtTheStart(t *testing.T) {
 	if p.renewed.Load() == 0 || wrong.Load() > 0 {
 		t.Errorf("%d logins were renewed with %d requests between their parts, want one and none", p.renewed.Load(), wrong.Load())
 	}
-	if lost := p.Metrics()[0].Reconnects; lost != 0 {
-		t.Errorf("%d connections ended, want none", lost)
-	}
+	assert.Equal(t, p.Metrics()[0].Reconnects, 0, "connections ended")
 }
 
 // A slowMechanism takes a while for the first message while a test wants that.
@@ -240,9 +231,7 @@ func TestRealRenewLogin(t *testing.T) {
 			})
 			given.Verify = true
 			s, err := open(t, given)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			p := s.(*session).out.(*producer)
 			src := s.Source().(*wireSource)
 			ctx, cancel := context.WithCancel(context.Background())
@@ -277,13 +266,9 @@ func TestRealRenewLogin(t *testing.T) {
 			}
 			cancel()
 			<-done
-			if got := arrived.Load(); got != int64(total) {
-				t.Errorf("%d events arrived, want %d", got, total)
-			}
+			assert.Equal(t, arrived.Load(), int64(total), "events arrived", total)
 			for name, n := range map[string]uint64{"connections ended": p.Metrics()[0].Reconnects, "fetching connections ended": src.failedConns.Load()} {
-				if n != 0 {
-					t.Errorf("%d %s, want none", n, name)
-				}
+				assert.Equal(t, n, 0, "%s", name)
 			}
 			if p.renewed.Load() == 0 || src.renewed.Load() == 0 {
 				t.Errorf("logins renewed %d times while producing and %d while consuming, want once at least", p.renewed.Load(), src.renewed.Load())

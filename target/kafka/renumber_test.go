@@ -3,6 +3,7 @@ package kafka
 import (
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -21,9 +22,7 @@ func TestNewEpochSendsNothingTwice(t *testing.T) {
 	ps := &partitionState{pid: 7, epoch: 3, next: 30, needsEpoch: true}
 	doubtful, first, second := newSlot(0, true), newSlot(10, false), newSlot(20, false)
 	ps.queue = append(ps.queue, doubtful, first, second)
-	if !s.renumber(ps) {
-		t.Fatal("no new epoch")
-	}
+	assert.Must(t, s.renumber(ps), "no new epoch")
 	if len(ps.queue) != 2 || ps.queue[0] != first || ps.queue[1] != second {
 		t.Fatalf("%d batches are sent again, want the two that were certainly not appended", len(ps.queue))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
@@ -65,22 +66,16 @@ func checkAtMostOnce(t *testing.T, p *producer, out []load.Outcome, recs []*kgo.
 	found := map[event]bool{}
 	for _, r := range recs {
 		s, ok := kafka.ParseStamp(r.Value)
-		if !ok {
-			t.Fatal("no stamp")
-		}
+		assert.Must(t, ok, "no stamp")
 		e := event{s.Stream, s.Index}
-		if found[e] {
-			t.Fatalf("%+v is in the log twice", e)
-		}
+		assert.Must(t, !found[e], "%+v is in the log twice", e)
 		found[e] = true
 		if o := outcomes[e]; o == nil || o.Failed > 0 {
 			t.Fatalf("%+v is in the log, but its outcome is failed: %+v", e, o)
 		}
 	}
 	for e, o := range outcomes {
-		if o.Acked > 0 && !found[e] {
-			t.Fatalf("%+v was acked but is not in the log", e)
-		}
+		assert.Must(t, o.Acked <= 0 || found[e], "%+v was acked but is not in the log", e)
 	}
 }
 
@@ -104,9 +99,7 @@ func TestLeaderMoves(t *testing.T) {
 				}
 			})
 			got := tally(out)
-			if got.retries == 0 {
-				t.Errorf("leaders moved %d times and nothing was retried", moved)
-			}
+			assert.True(t, got.retries != 0, "leaders moved %d times and nothing was retried", moved)
 			got.retries = 0
 			if want := (tallies{acked: events}); got != want {
 				t.Fatalf("got %+v, want %+v", got, want)
@@ -184,9 +177,7 @@ func TestErrorsByClass(t *testing.T) {
 			if tt.unknown {
 				want = tallies{unknown: 10}
 			}
-			if got := tally(out); got != want {
-				t.Errorf("got %+v, want %+v", got, want)
-			}
+			assert.Equal(t, tally(out), want)
 			if o := out[0]; o.Class != tt.class || !strings.HasPrefix(o.Text, tt.err.Message+": ") || o.Place != -1 {
 				t.Errorf("class %v, text %q, place %d", o.Class, o.Text, o.Place)
 			}
@@ -207,9 +198,7 @@ func TestRetryUntilDeliveryTimeout(t *testing.T) {
 			p := openProducer(t, c.ListenAddrs(), nil, append(slices.Clone(given), "delivery-timeout="+limit.String())...)
 			out := newRig(t, p).send(10)
 			got := tally(out)
-			if got.retries == 0 {
-				t.Error("no retries")
-			}
+			assert.True(t, got.retries != 0, "no retries")
 			got.retries = 0
 			if want := (tallies{failed: 10}); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
@@ -244,9 +233,7 @@ func TestRetriableErrorsThenAcked(t *testing.T) {
 			r.events = 100
 			out := r.send(events)
 			got := tally(out)
-			if got.retries == 0 {
-				t.Error("no retries")
-			}
+			assert.True(t, got.retries != 0, "no retries")
 			got.retries = 0
 			if want := (tallies{acked: events}); got != want {
 				t.Fatalf("got %+v, want %+v", got, want)
@@ -279,13 +266,9 @@ func TestRefusedBatchBumpsEpoch(t *testing.T) {
 	r.events = 100
 	out := r.send(events)
 	got := tally(out)
-	if got.failed == 0 || got.unknown != 0 || got.acked+got.failed != events {
-		t.Fatalf("got %+v", got)
-	}
+	assert.Must(t, got.failed != 0 && got.unknown == 0 && got.acked+got.failed == events, "got %+v", got)
 	checkAtMostOnce(t, p, out, readBack(t, c.ListenAddrs(), got.acked))
-	if p.senders[0].epoch == 0 {
-		t.Error("the epoch is still 0")
-	}
+	assert.True(t, p.senders[0].epoch != 0, "the epoch is still 0")
 }
 
 // When all epochs are used, the producer requests another id.
@@ -309,15 +292,11 @@ func TestEpochsUsedUp(t *testing.T) {
 	r.events = 100
 	out := r.send(events)
 	got := tally(out)
-	if got.failed == 0 || got.unknown != 0 || got.acked+got.failed != events {
-		t.Fatalf("got %+v", got)
-	}
+	assert.Must(t, got.failed != 0 && got.unknown == 0 && got.acked+got.failed == events, "got %+v", got)
 	checkAtMostOnce(t, p, out, readBack(t, c.ListenAddrs(), got.acked))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pid == first {
-		t.Error("the producer id is still the first")
-	}
+	assert.True(t, s.pid != first, "the producer id is still the first")
 }
 
 // A broker's message is shown on terminals and in reports.
@@ -332,9 +311,7 @@ func TestPrintable(t *testing.T) {
 		{"cut within a letter", strings.Repeat("x", maxMessage-1) + "é", strings.Repeat("x", maxMessage-1) + "..."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := printable([]byte(tt.words)); got != tt.want {
-				t.Errorf("got %.60q..., want %.60q...", got, tt.want)
-			}
+			assert.Equal(t, printable([]byte(tt.words)), tt.want, "......")
 		})
 	}
 }
@@ -356,9 +333,7 @@ func TestProducerIDUnavailable(t *testing.T) {
 	cfg := configFor(t, c.ListenAddrs(), nil, "idempotent=true", "acks=all", "request-timeout=2s")
 	began := time.Now()
 	p, err := newProducer(t.Context(), cfg)
-	if !errors.Is(err, kerr.CoordinatorLoadInProgress) {
-		t.Errorf("got %v, want the broker's error", err)
-	}
+	assert.True(t, errors.Is(err, kerr.CoordinatorLoadInProgress), "got %v, want the broker's error", err)
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("opening took %v", took)
 	}
@@ -386,9 +361,7 @@ func TestProducerIDSilence(t *testing.T) {
 		return resp, nil, true
 	})
 	p, err := newProducer(ctx, configFor(t, c.ListenAddrs(), nil, "idempotent=true", "acks=all"))
-	if !errors.Is(err, kerr.CoordinatorLoadInProgress) {
-		t.Errorf("got %v, want the broker's error", err)
-	}
+	assert.True(t, errors.Is(err, kerr.CoordinatorLoadInProgress), "got %v, want the broker's error", err)
 	if err == nil {
 		p.Close()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 )
 
@@ -27,9 +28,7 @@ func sample(t *testing.T, c *kfake.Cluster, topic string, given map[string][]str
 			}
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -58,9 +57,7 @@ func TestSampleReadsATopic(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r, found, err := sample(t, c, test.topic, test.given, SampleWork{Count: test.count})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			got := 0
 			for _, n := range found {
 				got += n
@@ -90,7 +87,5 @@ func TestSampleRefuses(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "does not exist") || errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that the topic does not exist", err)
 	}
-	if c.TopicInfo("missing") != nil {
-		t.Error("reading a missing topic created it")
-	}
+	assert.True(t, c.TopicInfo("missing") == nil, "reading a missing topic created it")
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 	"carronade/target/targettest"
 )
@@ -16,7 +17,5 @@ func spec(t testing.TB, rawURL string, given map[string][]string) target.Spec {
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }

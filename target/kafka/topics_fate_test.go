@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
@@ -62,13 +63,9 @@ func TestTopicsUnknown(t *testing.T) {
 				t.Errorf("%d in a request: %s is certain: %v, of class %q", tt.each, d.Name, d.Certain, d.Class)
 			}
 		}
-		if len(seen) != 4 || !seen[3].Last || seen[0].Last != (tt.each == 1) {
-			t.Errorf("%d in a request: saw %+v", tt.each, seen)
-		}
+		assert.True(t, len(seen) == 4 && seen[3].Last && seen[0].Last == (tt.each == 1), "%d in a request: saw %+v", tt.each, seen)
 		for _, f := range res.Failures {
-			if f.Events != 1 || f.Batches != 1 {
-				t.Errorf("%d in a request: %+v", tt.each, f)
-			}
+			assert.True(t, f.Events == 1 && f.Batches == 1, "%d in a request: %+v", tt.each, f)
 		}
 	}
 	w.PerRequest, w.Names, w.Failures = 1, []string{"late", "left-out", "new", "new"}, 1
@@ -104,9 +101,7 @@ func TestTopicsCanceled(t *testing.T) {
 		}
 		res, err := Topics(ctx, w)
 		close(ended)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if res.Done != 4 || res.Unknown != 2 || res.Failed != 0 || res.Classes[load.Canceled.String()] != 2 || res.Service.Count() != 2 || res.Response.Count() != 2 || res.Censored.Count() != 1 || !res.Interrupted {
 			t.Errorf("%d times: got %d done, %d unknown, %d failed, %v, interrupted: %v", times, res.Done, res.Unknown, res.Failed, res.Classes, res.Interrupted)
 		}
@@ -174,8 +169,6 @@ func TestTopicsNoAnswer(t *testing.T) {
 		if n <= before {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("a client is still open:\n%s", stacks)
-		}
+		assert.Must(t, !time.Now().After(deadline), "a client is still open:\n%s", stacks)
 	}
 }

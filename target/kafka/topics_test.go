@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
 )
@@ -25,9 +26,7 @@ func topics(t *testing.T, c *kfake.Cluster, w cluster.TopicLoad) *cluster.TopicR
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	res, err := Topics(ctx, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if res.Operations != res.Done+res.Failed+res.Unknown {
 		t.Errorf("%d operations, %d done, %d failed and %d unknown", res.Operations, res.Done, res.Failed, res.Unknown)
 	}
@@ -73,9 +72,7 @@ func TestTopicsLife(t *testing.T) {
 	if res.Done != 100 || res.Failed != 1 {
 		t.Errorf("delete: got %d done, %d failed, want 100 and 1: %v", res.Done, res.Failed, res.Failures)
 	}
-	if c.TopicInfo("load-0") != nil {
-		t.Error("load-0 still exists")
-	}
+	assert.True(t, c.TopicInfo("load-0") == nil, "load-0 still exists")
 }
 
 func TestTopicsReadAndDeleteRecords(t *testing.T) {
@@ -83,15 +80,11 @@ func TestTopicsReadAndDeleteRecords(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(3, "t"), kfake.SeedTopics(1, "empty"))
 	want := put(t, c, records(3000, 3, sized(100)))
 	res := topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics, Names: []string{"t", "empty", "missing"}})
-	if res.Done != 2 || res.Failed != 1 {
-		t.Errorf("got %d done, %d failed, want 2 and 1: %v", res.Done, res.Failed, res.Failures)
-	}
+	assert.True(t, res.Done == 2 && res.Failed == 1, "got %d done, %d failed, want 2 and 1: %v", res.Done, res.Failed, res.Failures)
 	if res.Events != 3000 || int64(res.Bytes) != want || res.BytesWire {
 		t.Errorf("got %d events of %d bytes (as fetched: %v), want 3000 of %d", res.Events, res.Bytes, res.BytesWire, want)
 	}
-	if c.TopicInfo("missing") != nil {
-		t.Error("reading a missing topic created it")
-	}
+	assert.True(t, c.TopicInfo("missing") == nil, "reading a missing topic created it")
 	if res := topics(t, c, cluster.TopicLoad{Op: cluster.OpDeleteRecords, Names: []string{"t", "missing"}, Upto: 400}); res.Done != 1 || res.Failed != 1 {
 		t.Errorf("delete records: got %d done, %d failed: %v", res.Done, res.Failed, res.Failures)
 	}
@@ -123,9 +116,7 @@ func TestTopicsAtARate(t *testing.T) {
 		return nil, nil, false
 	})
 	res := topics(t, c, cluster.TopicLoad{Op: cluster.OpCreateTopics, Names: cluster.NumberedNames("x", 20), Rate: 100, Concurrency: 1})
-	if res.Elapsed < 190*time.Millisecond {
-		t.Errorf("20 requests at 100/s took %s", res.Elapsed)
-	}
+	assert.True(t, res.Elapsed >= 190*time.Millisecond, "20 requests at 100/s took %s", res.Elapsed)
 	// Requests due behind the slow one waited for it: this counts as response
 	// time, not as service time.
 	if res.Response.Percentile(50) < 100*time.Millisecond || res.Service.Percentile(50) > 100*time.Millisecond {
@@ -146,9 +137,7 @@ func TestTopicsInterrupted(t *testing.T) {
 		}
 	}
 	res, err := Topics(ctx, cluster.TopicLoad{Op: cluster.OpCreateTopics, URL: s.URL, Options: s.Options, Names: cluster.NumberedNames("x", 1000), Rate: 100, Each: interrupt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if !res.Interrupted || res.Operations+res.Unsent != 1000 || res.Unsent == 0 {
 		t.Errorf("got %d operations, %d unsent, interrupted %v", res.Operations, res.Unsent, res.Interrupted)
 	}

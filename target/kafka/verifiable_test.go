@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
@@ -22,9 +23,7 @@ func compactedTopic(t *testing.T, partitions int32, settings map[string]*string)
 	t.Helper()
 	c := fakeCluster(t)
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	if r, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, 1, settings, "t"); err != nil || r.Err != nil {
 		t.Fatal(err, r.Err)
@@ -56,13 +55,9 @@ func TestKeyHashes(t *testing.T) {
 			sp := spec(t, urlOf(c, "t"), tt.given)
 			sp.Options["key"], sp.Verify, sp.RunID = []string{"uniform(200)"}, true, 7
 			s, err := open(t, sp)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			k := s.Target().(target.Compacted)
-			if !k.Compacted() {
-				t.Fatal("the target does not report the topic as compacted")
-			}
+			assert.Must(t, k.Compacted(), "the target does not report the topic as compacted")
 			type event struct {
 				stream int32
 				index  uint64
@@ -76,9 +71,7 @@ func TestKeyHashes(t *testing.T) {
 					for n, h := range k.AppendKeyHashes(nil, &out[i].Batch) {
 						reported[event{out[i].Stream, out[i].First + uint64(n)}] = h
 					}
-					if out[i].Sum != 0 {
-						t.Errorf("an outcome has the checksum of a batch that the broker may rewrite")
-					}
+					assert.Equal(t, out[i].Sum, 0, "an outcome has the checksum of a batch that the broker may rewrite")
 				}
 			}})
 			found, keys := 0, map[uint64]bool{}
@@ -113,9 +106,7 @@ func TestSkipped(t *testing.T) {
 	given := spec(t, fakeURL(c.ListenAddrs()), nil)
 	given.Verify = true
 	s, err := open(t, given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	src := s.Source().(*wireSource)
 	r := newRig(t, s.(*session).out.(*producer))
 	r.events = 13
@@ -150,17 +141,13 @@ func TestUncommitted(t *testing.T) {
 	})
 	sp.Verify, sp.RunID = true, 7
 	s, err := open(t, sp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(5000), events)})
 	txn := s.(target.Transactional)
 	txn.EndTransactions()
 	aborted := map[[2]uint64]bool{}
 	txn.Uncommitted(func(stream int32, first, n uint64, is bool) {
-		if !is {
-			t.Errorf("the end of the transaction of %d events from %d of stream %d is unknown", n, first, stream)
-		}
+		assert.True(t, is, "the end of the transaction of %d events from %d of stream %d is unknown", n, first, stream)
 		for i := range n {
 			aborted[[2]uint64{uint64(stream), first + i}] = true
 		}
@@ -205,9 +192,7 @@ func TestVerifiable(t *testing.T) {
 				_, err := open(t, sp)
 				switch {
 				case !verify || tt.says == "":
-					if err != nil {
-						t.Errorf("verify %v: got %v", verify, err)
-					}
+					assert.True(t, err == nil, "verify %v: got %v", verify, err)
 				case err == nil:
 					t.Error("Open succeeded, want an error")
 				default:

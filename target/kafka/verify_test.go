@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/ledger"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/load"
 )
@@ -43,9 +44,7 @@ func TestRealVerifyChanged(t *testing.T) {
 			given := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, tt.given)
 			given.Verify = true
 			s, err := open(t, given)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			p := s.(*session).out.(*producer)
 			src := s.Source().(*wireSource)
 			l := ledger.New(ledger.Config{
@@ -79,9 +78,7 @@ func TestRealVerifyChanged(t *testing.T) {
 			if want := [7]uint64{events, events}; got != want {
 				t.Errorf("acked, read, lost, corrupted, recovered, foreign, inexact: got %v, want %v", got, want)
 			}
-			if v.Method != tt.method {
-				t.Errorf("got the method %q, want %q", v.Method, tt.method)
-			}
+			assert.Equal(t, v.Method, tt.method, "got the method")
 		})
 	}
 }
@@ -97,9 +94,7 @@ func TestRealGone(t *testing.T) {
 	given := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, nil)
 	given.Verify = true
 	s, err := open(t, given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	src := s.Source().(*wireSource)
 	r := newRig(t, s.(*session).out.(*producer))
 	r.send(events)
@@ -109,24 +104,18 @@ func TestRealGone(t *testing.T) {
 	gone := func() (sum uint64) {
 		t.Helper()
 		ns, err := src.Gone(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for _, n := range ns {
 			sum += n
 		}
 		return sum
 	}
-	if n := gone(); n != 0 {
-		t.Errorf("%d events are reported as gone, want none", n)
-	}
+	assert.Equal(t, gone(), 0, "events are reported as gone")
 	adm := c.Admin(t)
 	if _, err := adm.DeleteRecords(t.Context(), kadm.Offsets{topic: {0: {Topic: topic, Partition: 0, At: 1000}}}); err != nil {
 		t.Fatal(err)
 	}
-	if n := gone(); n != 0 {
-		t.Errorf("%d events are reported as gone after a deletion like retention's, want none", n)
-	}
+	assert.Equal(t, gone(), 0, "events are reported as gone after a deletion like retention's")
 	if _, err := adm.DeleteTopics(t.Context(), topic); err != nil {
 		t.Fatal(err)
 	}
@@ -139,9 +128,7 @@ func TestRealGone(t *testing.T) {
 			t.Fatal(err, resp.Err)
 		}
 	}
-	if n := gone(); n != events {
-		t.Errorf("%d events are reported as gone, want all %d", n, events)
-	}
+	assert.Equal(t, gone(), events, "events are reported as gone")
 	if w := strings.Join(src.Warnings(), " "); !strings.Contains(w, "its log no longer holds") {
 		t.Errorf("got the warnings %q", w)
 	}
@@ -168,9 +155,7 @@ func TestGoneByEpoch(t *testing.T) {
 			given := spec(t, fakeURL(c.ListenAddrs()), nil)
 			given.Verify = true
 			s, err := open(t, given)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			src := s.Source().(*wireSource)
 			newRig(t, s.(*session).out.(*producer)).send(1000)
 			drain(t, src, func(r *read) bool { return r.events == 1000 })

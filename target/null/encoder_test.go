@@ -3,6 +3,7 @@ package null
 import (
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -27,9 +28,7 @@ func TestPool(t *testing.T) {
 			}
 			v["size"], v["batch-size"] = []string{tt.size}, []string{"32KiB"}
 			opened, err := Kind{}.Open(t.Context(), target.Spec{Options: v, Seed: 1, BatchEvents: tt.perBatch})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			l := opened.(*session).lanes[0]
 			total := 0
 			for i := range l.encoder.templates {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/measure"
 	"carronade/target"
@@ -19,17 +20,13 @@ func TestFreshEventsOfClients(t *testing.T) {
 	}
 	v["fresh"], v["clients"] = []string{"true"}, []string{"3"}
 	opened, err := Kind{}.Open(t.Context(), target.Spec{Options: v, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if e := opened.(target.Encoded).Encoding(); e.Events != measure.Fresh || e.Distinct != 0 {
 		t.Errorf("encoding %+v, want fresh events", e)
 	}
 	v["fresh"] = []string{"false"}
 	pooled, err := Kind{}.Open(t.Context(), target.Spec{Options: v, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if e := pooled.(target.Encoded).Encoding(); e.Events != measure.Pooled || e.Distinct == 0 {
 		t.Errorf("encoding %+v, want pooled events", e)
 	}
@@ -42,9 +39,7 @@ func TestFreshEventsOfClients(t *testing.T) {
 	}
 	for i, a := range made {
 		for k, b := range made[:i] {
-			if bytes.Equal(a, b) {
-				t.Errorf("events %d and %d are equal", k, i)
-			}
+			assert.True(t, !bytes.Equal(a, b), "events %d and %d are equal", k, i)
 		}
 	}
 }

@@ -1,10 +1,10 @@
 package null_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
@@ -34,28 +34,20 @@ func TestExpressions(t *testing.T) {
 		v[name] = []string{text}
 	}
 	s, err := null.Kind{}.Open(t.Context(), target.Spec{Options: v, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if e := s.(target.Encoded).Encoding(); e.Events != measure.Fresh {
 		t.Errorf("the events are %s", e.Events)
 	}
 	r, err := load.Fire(t.Context(), load.Plan{Measurement: load.Limits{Events: 1000}}, s.Target())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	// A name of 3 bytes, 19 digits of time, 6 to 8 bytes of key, and the value.
 	if got := r.Measurement.Bytes; got < 1000*(10+3+19+6) || got > 1000*(10+3+19+8) {
 		t.Errorf("1000 events have %d bytes", got)
 	}
 	set, _, err := null.Kind{}.Presets(nil, v, nil)
-	if err != nil || set["fresh"] != "true" {
-		t.Errorf("presets %v, %v", set, err)
-	}
+	assert.True(t, err == nil && set["fresh"] == "true", "presets %v, %v", set, err)
 	err = null.Kind{}.Check(target.Spec{Options: v, Given: map[string]bool{"fresh": true}})
-	if err == nil || !strings.Contains(err.Error(), "events are made before the run") {
-		t.Errorf("the time in a pool: %v", err)
-	}
+	assert.ErrorHas(t, err, "events are made before the run", "the time in a pool")
 }
 
 // BenchmarkEvents measures how much one core can generate: 300 B events, encoded and

@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/socket"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 )
@@ -121,9 +122,7 @@ func TestLaneAllocatesNothing(t *testing.T) {
 	complete := func(n int32) {
 		batches[0] = load.Batch{Seq: seq, First: seq, Events: n, Batches: n, DueFirst: -1, DueLast: -1}
 		seq += uint64(n)
-		if l.Fire(batches) != 1 {
-			t.Fatal("not taken")
-		}
+		assert.Must(t, l.Fire(batches) == 1, "not taken")
 		l.flushUnwritten()
 		l.out, l.waiting = l.waiting, l.out[:0]
 		l.off, l.edge, l.outLast = 0, 0, l.queued
@@ -133,10 +132,6 @@ func TestLaneAllocatesNothing(t *testing.T) {
 		}
 	}
 	complete(100)
-	if n := testing.AllocsPerRun(1000, func() { complete(100) }); n != 0 {
-		t.Errorf("%v allocations for a batch group of 100 messages", n)
-	}
-	if n := testing.AllocsPerRun(1000, func() { complete(1) }); n != 0 {
-		t.Errorf("%v allocations for a message", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(1000, func() { complete(100) }), 0, "allocations for a batch group of 100 messages")
+	assert.Equal(t, testing.AllocsPerRun(1000, func() { complete(1) }), 0, "allocations for a message")
 }

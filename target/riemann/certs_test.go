@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // certificates are an authority, the configuration of a server that requires its
@@ -26,9 +27,7 @@ func newCertificates(t testing.TB) (c certificates) {
 	c.cert, c.key = ours.Sign("client").Files(t)
 	stranger := other.Sign("stranger")
 	c.untrusted = filepath.Join(t.TempDir(), "both.pem")
-	if err := os.WriteFile(c.untrusted, append(stranger.Cert, stranger.Key...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(c.untrusted, append(stranger.Cert, stranger.Key...), 0o600))
 	c.server = &tls.Config{
 		Certificates: []tls.Certificate{ours.Sign("server").Pair()},
 		ClientCAs:    ours.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,

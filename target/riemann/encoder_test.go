@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 )
 
@@ -17,9 +18,7 @@ import (
 func checkMessage(t testing.TB, s *shape, msg []byte, stream int32, first uint64, events int, now time.Time) {
 	t.Helper()
 	got, err := riemann.DecodeMsg(msg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var want riemann.Msg
 	for i := range events {
 		e := s.event(stream, first+uint64(i))
@@ -90,9 +89,7 @@ func TestEncoderAgrees(t *testing.T) {
 						checkBatchGroup(t, s, p, first, 5, n, now)
 					}
 				}
-				if p.size() != p.sizeOf(events) {
-					t.Errorf("size: got %d, want %d", p.size(), p.sizeOf(events))
-				}
+				assert.Equal(t, p.size(), p.sizeOf(events), "size")
 			})
 		}
 	}
@@ -102,9 +99,7 @@ func TestEncoderAgrees(t *testing.T) {
 func frame(t testing.TB, b []byte) []byte {
 	t.Helper()
 	msg, rest, err := riemann.NextFrame(b, riemann.MaxFrame)
-	if err != nil || msg == nil || len(rest) > 0 {
-		t.Fatalf("got message % x, rest % x, error %v", msg, rest, err)
-	}
+	assert.Must(t, err == nil && msg != nil && len(rest) <= 0, "got message % x, rest % x, error %v", msg, rest, err)
 	return msg
 }
 
@@ -128,9 +123,7 @@ func checkBatchGroup(t testing.TB, s *shape, p *encoder, first uint64, batches, 
 	if !bytes.Equal(got, want) || gotBytes != wantBytes {
 		t.Fatalf("a batch group of %d messages of %d events differs from the single messages: %d event bytes, want %d", batches, events, gotBytes, wantBytes)
 	}
-	if s.kind != riemann.Sint64 && own != gotBytes {
-		t.Fatalf("%d event bytes, want %d", gotBytes, own)
-	}
+	assert.Must(t, s.kind == riemann.Sint64 || own == gotBytes, "%d event bytes, want %d", gotBytes, own)
 }
 
 // TestBytesDoNotDependOnMessages: the same events have the same size, in one
@@ -142,9 +135,7 @@ func TestBytesDoNotDependOnMessages(t *testing.T) {
 	now := time.Unix(1700000000, 0)
 	_, a := single.batchGroup(nil, 0, 5000, 1, now)
 	_, b := bulk.batchGroup(nil, 0, 100, 50, now)
-	if a != b || a < 100000 {
-		t.Errorf("one by one %d bytes, in messages of 50 %d, want the same", a, b)
-	}
+	assert.True(t, a == b && a >= 100000, "one by one %d bytes, in messages of 50 %d, want the same", a, b)
 }
 
 // TestEncoderRepeatsContent: content repeats with the pool, and metrics do not.
@@ -156,36 +147,26 @@ func TestEncoderRepeatsContent(t *testing.T) {
 	a, _ := p.append(nil, 9, 1, now)
 	b, _ := p.append(nil, 9+s.period, 1, now.Add(time.Second))
 	x, err := riemann.DecodeMsg(a[4:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	y, err := riemann.DecodeMsg(b[4:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if x.Events[0].Metric == y.Events[0].Metric || x.Events[0].Time+1 != y.Events[0].Time {
 		t.Errorf("got %+v, then %+v, want another metric and a second more", x, y)
 	}
 	x.Events[0].Metric, x.Events[0].Time = y.Events[0].Metric, y.Events[0].Time
-	if diff := cmp.Diff(x, y); diff != "" {
-		t.Errorf("a period later: -want +got\n%s", diff)
-	}
+	assert.Same(t, y, x, "a period later: -want +")
 }
 
 func TestEncoderVerifies(t *testing.T) {
 	t.Parallel()
 	s, err := newShape(eventValues(nil), 1, 0xabcdef01, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	p := newEncoder(s, 12, 1)
 	now := time.Unix(1700000000, 0)
 	out, _ := p.batchGroup(nil, 9999999990, 3000, 1, now)
 	for i := uint64(9999999990); len(out) > 0; i++ {
 		msg, rest, err := riemann.NextFrame(out, 1000)
-		if err != nil || msg == nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err == nil && msg != nil, "%v", err)
 		checkMessage(t, s, msg, 12, i, 1, now)
 		m, _ := riemann.DecodeMsg(msg)
 		if run, stream, index, ok := parseService(m.Events[0].Service); run != 0xabcdef01 || stream != 12 || index != i%1e10 || !ok {
@@ -204,18 +185,14 @@ func TestOddClocks(t *testing.T) {
 		for _, now := range []time.Time{time.Unix(0, 0), time.Unix(1, 5000), time.Unix(1<<32, 0), time.Unix(1<<35-1, 0)} {
 			out, _ := p.append(nil, 1, 1, now)
 			m, err := riemann.DecodeMsg(out[4:])
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if got, ok := m.Events[0].When(); !ok || got.Unix() != now.Unix() {
 				t.Errorf("%s: got %v, want %v", form, got, now)
 			}
 		}
 		out, _ := p.append(nil, 1, 1, time.Unix(-5, 0))
 		m, err := riemann.DecodeMsg(out[4:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if got, _ := m.Events[0].When(); got.Unix() != 0 {
 			t.Errorf("%s, before 1970: got %v, want 1970", form, got)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/testkit/assert"
 
 	"carronade/load"
 )
@@ -21,17 +22,13 @@ func TestExpressionsArrive(t *testing.T) {
 			t.Fatalf("%s: %v, acked %d", target, err, r.Measurement.Acked)
 		}
 		found, err := ask(t, "riemann://"+srv.Addr(), nil, fmt.Sprintf(`service =~ "arrives %d %%"`, i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		seen := map[string]bool{}
 		for _, e := range found {
 			if order := e.Attributes["order"]; strings.HasPrefix(order, "o-") && len(order) == len("o-000000") {
 				seen[order] = true
 			}
 		}
-		if len(found) != 200 || len(seen) < 20 {
-			t.Errorf("%s: %d events, %d different orders", target, len(found), len(seen))
-		}
+		assert.True(t, len(found) == 200 && len(seen) >= 20, "%s: %d events, %d different orders", target, len(found), len(seen))
 	}
 }

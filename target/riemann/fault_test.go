@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/measure"
@@ -42,12 +43,8 @@ func runPlan(t *testing.T, s *session, p load.Plan) *load.Result {
 		p.MaxInFlight = 1000
 	}
 	r, err := load.Fire(ctx, p, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ctx.Err() != nil {
-		t.Fatalf("the run did not end in time: %+v, failures %+v", r.Measurement.Counts, r.Failures)
-	}
+	assert.OK(t, err)
+	assert.OK(t, ctx.Err(), "the run did not end in time: %+v, failures %+v", r.Measurement.Counts, r.Failures)
 	return r
 }
 
@@ -108,9 +105,7 @@ func TestResets(t *testing.T) {
 				}
 			}
 			run, err := load.New(tt.plan, sess)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			run.Start()
 			n := 0
 			tick(t, func() bool {
@@ -130,13 +125,9 @@ func TestResets(t *testing.T) {
 				return true
 			})
 			r, err := run.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			h := r.Measurement
-			if h.Unknown == 0 || h.Acked == 0 || h.Counts.Failed > 0 && tt.plan.Retry == 0 {
-				t.Errorf("%+v", h.Counts)
-			}
+			assert.True(t, h.Unknown != 0 && h.Acked != 0 && (h.Counts.Failed <= 0 || tt.plan.Retry != 0), "%+v", h.Counts)
 			if got := f.taken(); got < h.Acked {
 				t.Errorf("%d events acked, but the server accepted %d", h.Acked, got)
 			}
@@ -189,9 +180,7 @@ func TestAwayAndBack(t *testing.T) {
 			var s seen
 			tt.plan.BatchEvents, tt.plan.Observe = 1, s.observe
 			run, err := load.New(tt.plan, sess)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var came atomic.Int64
 			var back atomic.Bool
 			heard, started := make(chan time.Duration, 1), make(chan struct{})
@@ -214,9 +203,7 @@ func TestAwayAndBack(t *testing.T) {
 			run.Start()
 			close(started)
 			r, err := run.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			h, again := r.Measurement, <-heard
 			last, next := time.Duration(0), load.Never // acks around the end of the silence
 			for _, o := range s.all {
@@ -237,9 +224,7 @@ func TestAwayAndBack(t *testing.T) {
 				}
 				return
 			}
-			if h.Acked+h.Unknown != 600 {
-				t.Errorf("%+v", h.Counts)
-			}
+			assert.Equal(t, h.Acked+h.Unknown, 600, "%+v", h.Counts)
 			// One event was due per millisecond, so the index of the first event
 			// after the silence gives its due time.
 			due := time.Duration(uint64(tt.at)+h.Unknown) * time.Millisecond
@@ -355,9 +340,7 @@ func TestInvalidAnswers(t *testing.T) {
 			if tt.acked == 0 && (h.Unknown != 1 || r.Classes["protocol"] != 1 || !strings.Contains(r.Failures[0].Text, tt.text)) {
 				t.Errorf("%+v, failures %+v", h.Counts, r.Failures)
 			}
-			if tt.acked > 0 && h.Acked != tt.acked && h.Unknown != tt.acked {
-				t.Errorf("%+v, failures %+v", h.Counts, r.Failures)
-			}
+			assert.True(t, tt.acked <= 0 || h.Acked == tt.acked || h.Unknown == tt.acked, "%+v, failures %+v", h.Counts, r.Failures)
 		})
 	}
 }
@@ -382,9 +365,7 @@ func TestHalfClose(t *testing.T) {
 	if h.Unknown == 0 || h.Acked == 0 || h.Acked+h.Unknown != 20 || r.Classes["disconnected"] != h.Unknown {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}
-	if !strings.Contains(r.Failures[0].Text, "closed the connection") {
-		t.Errorf("failures %+v", r.Failures)
-	}
+	assert.True(t, strings.Contains(r.Failures[0].Text, "closed the connection"), "failures %+v", r.Failures)
 }
 
 // While a server does not read, the in-flight limit applies, messages that wait
@@ -417,16 +398,12 @@ func TestServerThatStopsReading(t *testing.T) {
 			}
 			raised := 0
 			for _, o := range s.all {
-				if o.Free > o.Sent {
-					t.Fatalf("free at %v, after it was sent at %v", o.Free, o.Sent)
-				}
+				assert.Must(t, o.Free <= o.Sent, "free at %v, after it was sent at %v", o.Free, o.Sent)
 				if o.Free > o.Ready+50*time.Millisecond {
 					raised++
 				}
 			}
-			if raised == 0 {
-				t.Error("no message waited behind the full socket")
-			}
+			assert.True(t, raised != 0, "no message waited behind the full socket")
 		})
 	}
 }
@@ -484,9 +461,7 @@ func TestRefusals(t *testing.T) {
 		for _, x := range r.Failures {
 			texts[x.Text] = x.Events
 		}
-		if texts["no three"] != 100 || texts["the server refused it without a reason"] != 100 {
-			t.Errorf("failures %+v", r.Failures)
-		}
+		assert.True(t, texts["no three"] == 100 && texts["the server refused it without a reason"] == 100, "failures %+v", r.Failures)
 		sess = openSession(t, specOf(t, "riemann://"+f.addr))
 	}
 }
@@ -501,15 +476,11 @@ func TestAbortWithFullSocket(t *testing.T) {
 	sess := openSession(t, spec)
 	f.pause(true)
 	run, err := load.New(load.Plan{BatchEvents: 100, MaxInFlight: 1000}, sess)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	run.Start()
 	whenFull(t, sess, 50*time.Millisecond, run.Abort)
 	r, err := run.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if h := r.Measurement; h.Unknown == 0 || h.Counts.Failed == 0 || r.Classes["canceled"] != h.Unknown+h.Counts.Failed {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}
@@ -524,8 +495,6 @@ func TestUnblockedMessageIsFreeWhenReady(t *testing.T) {
 	var s seen
 	runPlan(t, sess, load.Plan{Schedule: load.Constant(1000), Measurement: load.Limits{Time: 200 * time.Millisecond}, Observe: s.observe})
 	for _, o := range s.all {
-		if o.Free != o.Ready || o.Ready != o.DueFirst {
-			t.Fatalf("due at %v, ready at %v, free at %v", o.DueFirst, o.Ready, o.Free)
-		}
+		assert.Must(t, o.Free == o.Ready && o.Ready == o.DueFirst, "due at %v, ready at %v, free at %v", o.DueFirst, o.Ready, o.Free)
 	}
 }

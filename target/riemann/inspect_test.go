@@ -13,6 +13,7 @@ import (
 	"carronade/internal/conn"
 	standinriemann "carronade/internal/standin/riemann"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -58,17 +59,13 @@ func TestInspect(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			in, err := Kind{}.Inspect(ctx, tt.spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			f := findingOf(in.Findings, tt.check)
 			if f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
 				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
 			}
 			for _, f := range in.Findings {
-				if f.Level >= target.LevelNote && (f.Effect == "" || f.Mend == "") {
-					t.Errorf("%+v lacks its effect or what changes it", f)
-				}
+				assert.True(t, f.Level < target.LevelNote || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
 			}
 		})
 	}
@@ -159,9 +156,7 @@ func TestUDPCannotTell(t *testing.T) {
 		{"not allowed", &conn.NotAllowedError{Err: errors.New("not there")}, true, portUnknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := udpState(tt.err, tt.local); got != tt.want {
-				t.Errorf("got %d, want %d", got, tt.want)
-			}
+			assert.Equal(t, udpState(tt.err, tt.local), tt.want)
 		})
 	}
 	if f := udpFinding("192.0.2.1:5555", false); f.Level != target.LevelUnknown || !strings.Contains(f.Found, "is not known: "+whyUDP) {

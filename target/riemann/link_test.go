@@ -14,6 +14,7 @@ import (
 	"carronade/internal/conn"
 	"carronade/internal/socket"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 )
@@ -128,9 +129,7 @@ func TestAnswersWhileWriting(t *testing.T) {
 		t.Fatal(err)
 	}
 	sink.until(t, 2)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, l.Close())
 	if sink.acked != 1000 || sink.unknown != 1000 || sink.backwards > 0 || sink.early > 0 || sink.wrong > 0 {
 		t.Errorf("%d acked, %d unknown", sink.acked, sink.unknown)
 	}
@@ -179,15 +178,11 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 	l.Flush()
 	select {
 	case missing := <-got:
-		if missing <= 0 {
-			t.Error("the rest of the message was written")
-		}
+		assert.True(t, missing > 0, "the rest of the message was written")
 	case <-time.After(20 * time.Second):
 		t.Error("the connection did not end")
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, l.Close())
 }
 
 // A message in a write that has not returned when the run ends may have been
@@ -218,12 +213,8 @@ func TestCloseWhileWriting(t *testing.T) {
 		t.Fatal(err)
 	}
 	fire(2) // waits behind them
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if sink.unknown != 200 || sink.failed != 100 {
-		t.Errorf("%d unknown, %d failed; want 200 and 100", sink.unknown, sink.failed)
-	}
+	assert.OK(t, l.Close())
+	assert.True(t, sink.unknown == 200 && sink.failed == 100, "%d unknown, %d failed; want 200 and 100", sink.unknown, sink.failed)
 }
 
 // The pause after a connection grows only if it was of no use: nothing was answered on it, and
@@ -256,9 +247,7 @@ func TestNextAfterLost(t *testing.T) {
 					}
 				}
 				k.why = errServerClosed
-				if got := l.ended(k); got != tt.want {
-					t.Errorf("next is %d, want %d", got, tt.want)
-				}
+				assert.Equal(t, l.ended(k), tt.want, "next")
 			})
 		})
 	}
@@ -271,9 +260,7 @@ func newTestLane(t testing.TB, events int, written bool) (*lane, *countingSink) 
 	t.Helper()
 	spec := specOf(t, "riemann://127.0.0.1:1")
 	c, err := parseConfig(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	sink := newCountingSink()
 	p := newEncoder(c.shape, 0, 1)
 	c.widest = p.size()
@@ -282,9 +269,7 @@ func newTestLane(t testing.TB, events int, written bool) (*lane, *countingSink) 
 	here, there := net.Pipe()
 	t.Cleanup(func() { here.Close(); there.Close() })
 	l.link = newLink(l, here)
-	if l.Fire([]load.Batch{{Events: int32(events), Batches: int32(events), DueFirst: -1, DueLast: -1}}) != 1 {
-		t.Fatal("not taken")
-	}
+	assert.Must(t, l.Fire([]load.Batch{{Events: int32(events), Batches: int32(events), DueFirst: -1, DueLast: -1}}) == 1, "not taken")
 	l.flushUnwritten()
 	if written {
 		l.out, l.waiting = l.waiting, l.out
@@ -324,17 +309,13 @@ func FuzzAnswers(f *testing.F) {
 			b = b[n:]
 			rest, err = k.processAnswers(rest, socket.Arrival{Last: sink.Now()})
 		}
-		if !written && sink.batches > 0 {
-			t.Errorf("%d batches completed, but none was sent", sink.batches)
-		}
+		assert.True(t, written || sink.batches <= 0, "%d batches completed, but none was sent", sink.batches)
 		l.lost(k, errServerClosed)
 		completed := sink.batches
 		if written && completed != messages || sink.wrong > 0 {
 			t.Errorf("%d batches completed, %d out of order", completed, sink.wrong)
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, l.Close())
 		if sink.batches != messages || sink.acked+sink.failed+sink.unknown != messages || sink.wrong > 0 {
 			t.Errorf("%d batches completed, %d out of order; %d acked, %d failed, %d unknown", sink.batches, sink.wrong, sink.acked, sink.failed, sink.unknown)
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/measure"
 	"carronade/target"
@@ -102,9 +103,7 @@ func TestOpenErrors(t *testing.T) {
 				t.Fatal("it opened")
 			}
 			var e *target.Error
-			if !errors.As(err, &e) {
-				t.Fatalf("an error without a hint: %v", err)
-			}
+			assert.Must(t, errors.As(err, &e), "an error without a hint: %v", err)
 			if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(e.Hint, tt.hint) {
 				t.Errorf("got %v (%s), want %q and the hint %q", err, e.Hint, tt.wrong, tt.hint)
 			}
@@ -145,16 +144,12 @@ func TestFacts(t *testing.T) {
 			s := openSession(t, specOf(t, "riemann+tls://"+addr, "tls-ca="+certs.ca, "tls-cert="+certs.cert, "tls-key="+certs.key))
 			f := s.Facts()
 			for k, want := range tt.want {
-				if f[k] != want {
-					t.Errorf("%s: got %v, want %v", k, f[k], want)
-				}
+				assert.Equal(t, f[k], want, "%s", k)
 			}
 			if v, _ := f["tls"].(string); !strings.HasPrefix(v, "TLS 1.3, ") {
 				t.Errorf("tls: got %q", v)
 			}
-			if f["address"] != addr || f["transport"] != "riemann+tls" || f["events"] == nil {
-				t.Errorf("got %v", f)
-			}
+			assert.True(t, f["address"] == addr && f["transport"] == "riemann+tls" && f["events"] != nil, "got %v", f)
 			if e := s.Encoding(); e.Events != measure.Pooled || e.Distinct == 0 || e.CodecMeasured != nil {
 				t.Errorf("encoding %+v, want pooled events without a codec", e)
 			}
@@ -184,12 +179,8 @@ func TestSurveyAsksForTheName(t *testing.T) {
 	if name := s.Facts()["server"]; name != nil {
 		t.Fatalf("the server was known at the start: %v", name)
 	}
-	if err := target.Surveyor(s).Survey(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if name := s.Facts()["server"]; name != "db7" {
-		t.Errorf("got the name %v at the end, want db7", name)
-	}
+	assert.OK(t, target.Surveyor(s).Survey(t.Context()))
+	assert.Equal(t, s.Facts()["server"], "db7", "got the name at the end")
 }
 
 func TestParseTarget(t *testing.T) {

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/target"
 )
@@ -36,13 +35,9 @@ func TestStandinFacts(t *testing.T) {
 		}
 		got, err := ask(t, "riemann://"+srv.Addr(), nil, "true")
 		for _, e := range got {
-			if e.Service == standinService {
-				t.Errorf("discarding %t: every query finds %+v", discard, e)
-			}
+			assert.True(t, e.Service != standinService, "discarding %t: every query finds %+v", discard, e)
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 	}
 }
 
@@ -50,9 +45,7 @@ func TestStandinFacts(t *testing.T) {
 func put(t testing.TB, addr string, events ...riemann.Event) {
 	t.Helper()
 	nc, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer nc.Close()
 	if _, err := nc.Write(riemann.AppendFramed(nil, &riemann.Msg{Events: events})); err != nil {
 		t.Fatal(err)
@@ -66,9 +59,7 @@ func put(t testing.TB, addr string, events ...riemann.Event) {
 func ask(t testing.TB, text string, v target.Values, query string) ([]Event, error) {
 	t.Helper()
 	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	return Query(ctx, u, v, query)
@@ -102,17 +93,13 @@ func TestQuery(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := ask(t, tt.url, tt.values, tt.query)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			for i := range got {
 				if tt.want[i].TTL == 60 { // the server's default
 					got[i].TTL = 60
 				}
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -123,9 +110,7 @@ func TestQueryErrors(t *testing.T) {
 	certs := newCertificates(t)
 	secure := serve(t, certs.server)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	closed.Close()
 	for _, tt := range []struct {
 		name, url, query string
@@ -148,9 +133,7 @@ func TestQueryErrors(t *testing.T) {
 			t.Parallel()
 			_, err := ask(t, tt.url, tt.values, tt.query)
 			var targetErr *target.Error
-			if !errors.As(err, &targetErr) {
-				t.Fatalf("got %v, want an error with a hint", err)
-			}
+			assert.Must(t, errors.As(err, &targetErr), "got %v, want an error with a hint", err)
 			if !strings.Contains(err.Error(), tt.want) || !strings.Contains(targetErr.Hint, tt.hint) {
 				t.Errorf("got %q (%s), want %q and a hint with %q", err, targetErr.Hint, tt.want, tt.hint)
 			}
@@ -158,9 +141,7 @@ func TestQueryErrors(t *testing.T) {
 	}
 	t.Run("over TLS", func(t *testing.T) {
 		got, err := ask(t, "riemann+tls://"+secure.addr, target.Values{"tls-ca": {certs.ca}, "tls-cert": {certs.cert}, "tls-key": {certs.key}}, "true")
-		if err != nil || len(got) != 0 {
-			t.Errorf("got %d events, %v", len(got), err)
-		}
+		assert.True(t, err == nil && len(got) == 0, "got %d events, %v", len(got), err)
 	})
 }
 
@@ -188,9 +169,7 @@ func TestQueryStrangeAnswers(t *testing.T) {
 			a := &asker{addr: "x", dial: func(context.Context) (net.Conn, error) { return here, nil }}
 			defer a.close()
 			_, err := a.ask(t.Context(), "true")
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q", err, tt.want)
-			}
+			assert.ErrorHas(t, err, tt.want)
 			if targetErr := (*answerError)(nil); errors.As(err, &targetErr) != (tt.name == "no index") || targetErr != nil && !targetErr.noIndex() {
 				t.Errorf("the error is a %T", err)
 			}
@@ -232,9 +211,7 @@ func TestQueryPlace(t *testing.T) {
 	} {
 		t.Run(tt.target+" "+tt.given, func(t *testing.T) {
 			u, err := url.Parse(tt.target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			r, addr, err := queryAddress(u, target.Values{"query-address": {tt.given}})
 			if err != nil || r.scheme != tt.scheme || addr != tt.addr {
 				t.Errorf("got %v %s, %v; want %s %s", r, addr, err, tt.scheme, tt.addr)
@@ -248,19 +225,13 @@ func TestVerifyAsksEachServer(t *testing.T) {
 	t.Parallel()
 	for transport, want := range map[string]string{"riemann+udp": "127.0.0.1:9001 127.0.0.2:9002 127.0.0.1:9001", "riemann+ws": "127.0.0.1:5555 127.0.0.2:5555 127.0.0.1:5555"} {
 		c, err := parseConfig(specOf(t, transport+"://127.0.0.1:9001,127.0.0.2:9002", "clients=3"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		s, err := newSource(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		var got []string
 		for _, a := range s.askers {
 			got = append(got, a.addr)
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: asks %v, want %s", transport, got, want)
-		}
+		assert.Equal(t, strings.Join(got, " "), want, "%s: asks %v", transport, got)
 	}
 }

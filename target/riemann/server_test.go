@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/target"
 )
@@ -305,9 +306,7 @@ func openSession(t testing.TB, s target.Spec) *session {
 	got, err := Kind{}.Open(t.Context(), s)
 	if err != nil {
 		var e *target.Error
-		if errors.As(err, &e) {
-			t.Fatalf("%v (%s)", err, e.Hint)
-		}
+		assert.Must(t, !errors.As(err, &e), "%v (%s)", err, e.Hint)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/target"
 )
@@ -32,9 +33,7 @@ func eventValues(set map[string]string) target.Values {
 func shapeOf(t testing.TB, set map[string]string) *shape {
 	t.Helper()
 	s, err := newShape(eventValues(set), 1, 0xcafe0123456789ab, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return s
 }
 
@@ -80,17 +79,11 @@ func TestEventsAreReproducible(t *testing.T) {
 	e := s.event(3, 12345)
 	got := string(riemann.AppendJSON(nil, &e))
 	again := s.event(3, 12345)
-	if diff := cmp.Diff(e, again); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	assert.Same(t, again, e, "-want +")
 	const want = `{"host":"web-06","service":"diskstats nvme0n1 reads reqs","state":"ok","description":"sampled by carronade","tags":["carronade","eu"],"ttl":60.0,"metric":2.4355076610665494}`
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	assert.Equal(t, got, want)
 	other, err := newShape(eventValues(nil), 2, 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	same := 0
 	for i := range uint64(100) {
 		a, b, c := s.event(0, i), other.event(0, i), s.event(1, i)
@@ -98,9 +91,7 @@ func TestEventsAreReproducible(t *testing.T) {
 			same++
 		}
 	}
-	if same > 5 {
-		t.Errorf("%d of 100 events are those of another seed or stream", same)
-	}
+	assert.True(t, same <= 5, "%d of 100 events are those of another seed or stream", same)
 }
 
 func TestTexts(t *testing.T) {
@@ -123,9 +114,7 @@ func TestTexts(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := shapeOf(t, map[string]string{optService: test.typed})
 			for i, want := range test.want {
-				if got := s.event(7, uint64(i)).Service; got != want {
-					t.Errorf("event %d: got %q, want %q", i, got, want)
-				}
+				assert.Equal(t, s.event(7, uint64(i)).Service, want, "event %d", i)
 			}
 		})
 	}
@@ -159,9 +148,7 @@ func TestFrequencies(t *testing.T) {
 			// A large pool, so that no content repeats.
 			s := shapeOf(t, map[string]string{optState: test.typed, optPool: "32MiB"})
 			got := tally(s, n, func(e riemann.Event) string { return e.State })
-			if s.period < n {
-				t.Fatalf("%d events repeat after %d", n, s.period)
-			}
+			assert.Must(t, s.period >= n, "%d events repeat after %d", n, s.period)
 			if diff := cmp.Diff(sortedKeys(test.want), sortedKeys(got)); diff != "" {
 				t.Fatalf("-want +got\n%s", diff)
 			}
@@ -189,13 +176,9 @@ func TestFieldsAreIndependent(t *testing.T) {
 	s := shapeOf(t, map[string]string{optHost: "{uniform(4)}", optService: "{uniform(4)}", optPool: "16MiB"})
 	const n = 40000
 	got := tally(s, n, func(e riemann.Event) string { return e.Host + e.Service })
-	if len(got) != 16 {
-		t.Fatalf("got %d pairs, want 16", len(got))
-	}
+	assert.Must(t, len(got) == 16, "got %d pairs, want 16", len(got))
 	for pair, count := range got {
-		if math.Abs(float64(count)-n/16) > 5*math.Sqrt(n/16) {
-			t.Errorf("%s: got %d, want about %d", pair, count, n/16)
-		}
+		assert.True(t, math.Abs(float64(count)-n/16) <= 5*math.Sqrt(n/16), "%s: got %d, want about %d", pair, count, n/16)
 	}
 }
 
@@ -220,9 +203,7 @@ func TestMetrics(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := shapeOf(t, map[string]string{optMetric: test.typed, optMetricType: test.kind})
 			for i, want := range test.want {
-				if got := s.event(2, uint64(i)).Metric.Value(); got != want {
-					t.Errorf("event %d: got %v, want %v", i, got, want)
-				}
+				assert.Equal(t, s.event(2, uint64(i)).Metric.Value(), want, "event %d", i)
 			}
 			const n = 20000
 			sum, sum2 := 0.0, 0.0
@@ -255,9 +236,7 @@ func TestWalk(t *testing.T) {
 		longest = max(longest, math.Abs(v-last))
 		least, most, last = min(least, v), max(most, v), v
 	}
-	if longest > 1+1e-9 || longest < 0.9 {
-		t.Errorf("maximum step: got %v, want nearly 1 and not more", longest)
-	}
+	assert.True(t, longest <= 1+1e-9 && longest >= 0.9, "maximum step: got %v, want nearly 1 and not more", longest)
 	if least < s.metric.least || most > s.metric.most || most-least < 5 {
 		t.Errorf("got from %v to %v, want within %v and %v, and some way apart", least, most, s.metric.least, s.metric.most)
 	}
@@ -267,12 +246,8 @@ func TestWalk(t *testing.T) {
 			same++
 		}
 	}
-	if same > 10 {
-		t.Errorf("%d of 1000 metrics are those of one period before", same)
-	}
-	if s.metricAt(0, 5) == s.metricAt(1, 5) {
-		t.Error("two streams have the same walk")
-	}
+	assert.True(t, same <= 10, "%d of 1000 metrics are those of one period before", same)
+	assert.True(t, s.metricAt(0, 5) != s.metricAt(1, 5), "two streams have the same walk")
 }
 
 func TestShapeErrors(t *testing.T) {
@@ -339,18 +314,14 @@ func TestShapeErrors(t *testing.T) {
 	}
 	for _, test := range kinds {
 		_, err := newShape(eventValues(map[string]string{optMetric: test.metric, optMetricType: test.kind}), 1, 1, false)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s as %s: got %v, want one with %q", test.metric, test.kind, err, test.want)
-		}
+		assert.ErrorHas(t, err, test.want, "%s as %s", test.metric, test.kind)
 	}
 }
 
 func TestVerifiedServices(t *testing.T) {
 	t.Parallel()
 	s, err := newShape(eventValues(map[string]string{optService: "{bad"}), 1, 0xcafe0123456789ab, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	seen := map[string]bool{}
 	for stream := range int32(3) {
 		for i := range 2 * s.period {
@@ -429,14 +400,10 @@ func TestShapeExpressions(t *testing.T) {
 				t.Fatalf("got %+v", e)
 			}
 			seen[e.Description] = true
-			if "order "+e.Attributes[2].Value == e.Description {
-				t.Errorf("two fields of event %d draw the same number", n)
-			}
+			assert.True(t, "order "+e.Attributes[2].Value != e.Description, "two fields of event %d draw the same number", n)
 		}
 	}
-	if len(seen) < 195 {
-		t.Errorf("%d descriptions of 200 events", len(seen))
-	}
+	assert.True(t, len(seen) >= 195, "%d descriptions of 200 events", len(seen))
 	if e, repeated := s.event(0, 3), s.event(0, 3+s.period); e.Description != repeated.Description {
 		t.Errorf("the pool does not repeat: %s and %s", e.Description, repeated.Description)
 	}
@@ -460,9 +427,7 @@ func TestSplitTags(t *testing.T) {
 		"$${pick(a,b)},c":        {"$${pick(a,b)}", "c"},
 		"${open,b":               {"${open,b"},
 	} {
-		if diff := cmp.Diff(want, splitTags(text)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
+		assert.Same(t, splitTags(text), want, "%s", text)
 	}
 }
 
@@ -482,7 +447,5 @@ func TestShapeFacts(t *testing.T) {
 	}
 	// The pool's cycles end at its end.
 	s = shapeOf(t, map[string]string{optState: "{cycle(a,b,c)}", optHost: "{cycle(a,b,c,d,e)}", optTTL: "cycle(1s,2s)"})
-	if s.period%30 != 0 {
-		t.Errorf("%d distinct events, want a multiple of 30", s.period)
-	}
+	assert.Equal(t, s.period%30, 0, "%d distinct events, want a multiple of 30", s.period)
 }

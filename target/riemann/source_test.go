@@ -12,6 +12,7 @@ import (
 
 	accounts "carronade/internal/ledger"
 	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/measure"
@@ -43,14 +44,10 @@ func runVerified(t *testing.T, s *session, p load.Plan, between func()) (*load.R
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		err := s.Source().Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, a []load.Arrival) { account.Arrived(a) })
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("receive: %v", err)
-		}
+		assert.True(t, errors.Is(err, context.Canceled), "receive: %v", err)
 	})
 	ends, err := seek.Ends(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for i := 0; i < len(ends); {
@@ -66,9 +63,7 @@ func runVerified(t *testing.T, s *session, p load.Plan, between func()) (*load.R
 	cancel()
 	wg.Wait()
 	heads, err := seek.Heads(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for i, h := range heads {
 		if h > 0 {
 			account.Removed(int32(i), 0, h)
@@ -120,9 +115,7 @@ func TestVerify(t *testing.T) {
 			if tt.transport != "tcp" { // missing events may never have arrived
 				want.Recovered, want.Lost = kept, 0
 			}
-			if strings.Contains(tt.name, "loss") && c.Dropped == 0 {
-				t.Fatal("the server dropped nothing, so the case tests nothing")
-			}
+			assert.Must(t, !strings.Contains(tt.name, "loss") || c.Dropped != 0, "the server dropped nothing, so the case tests nothing")
 			got := measure.Ledger{
 				Acked: v.Acked, Read: v.Read, Lost: v.Lost, Recovered: v.Recovered,
 				Duplicated: v.Duplicated, Corrupted: v.Corrupted, Foreign: v.Foreign, Reordered: v.Reordered, Inexact: v.Inexact,
@@ -131,9 +124,7 @@ func TestVerify(t *testing.T) {
 				got.Duplicated+got.Corrupted+got.Foreign+got.Reordered+got.Inexact > 0 {
 				t.Errorf("verdict %+v,\nwant %+v (the server: %v)\n%v", got, want, c, s.Warnings())
 			}
-			if !v.Complete {
-				t.Error("the index was not read to the end")
-			}
+			assert.True(t, v.Complete, "the index was not read to the end")
 		})
 	}
 }
@@ -219,9 +210,7 @@ func TestSameMetric(t *testing.T) {
 		{"none", m{}, m{}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := sameMetric(tt.got, tt.want); got != tt.same {
-				t.Errorf("got %v", got)
-			}
+			assert.Equal(t, sameMetric(tt.got, tt.want), tt.same)
 		})
 	}
 }
@@ -230,9 +219,7 @@ func TestVerifyRefuses(t *testing.T) {
 	t.Parallel()
 	srv := startStandin(t, standinriemann.Options{})
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	gone.Close()
 	for _, tt := range []struct {
 		name, url  string

@@ -1,6 +1,9 @@
 package riemann
 
-import "testing"
+import (
+	"carronade/internal/testkit/assert"
+	"testing"
+)
 
 // TestThreads: with a schedule and many clients, half of the processors are left to the server.
 func TestThreads(t *testing.T) {
@@ -15,8 +18,6 @@ func TestThreads(t *testing.T) {
 		{"without a schedule", false, manyClients, 3},
 	} {
 		s := &session{cfg: &config{scheduled: tt.scheduled, clients: tt.clients}}
-		if got := s.Threads(3); got != tt.want {
-			t.Errorf("%s: got %d threads on 3 processors, want %d", tt.name, got, tt.want)
-		}
+		assert.Equal(t, s.Threads(3), tt.want, "%s threads on 3 processors", tt.name)
 	}
 }

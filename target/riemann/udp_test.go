@@ -10,6 +10,7 @@ import (
 
 	standinriemann "carronade/internal/standin/riemann"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/target"
@@ -21,9 +22,7 @@ func startStandin(t testing.TB, o standinriemann.Options) *standinriemann.Server
 	t.Helper()
 	o.Listen, o.UDP, o.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	s, err := standinriemann.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -38,9 +37,7 @@ func startOnOnePort(t testing.TB, o standinriemann.Options) *standinriemann.Serv
 	t.Helper()
 	for tries := 0; ; tries++ {
 		free, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		o.Listen = free.LocalAddr().String()
 		o.UDP = o.Listen
 		free.Close()
@@ -77,17 +74,13 @@ func TestUDPSuite(t *testing.T) {
 func processed(t testing.TB, srv *standinriemann.Server) {
 	t.Helper()
 	nc, err := net.Dial("udp", srv.AddrOf("udp"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer nc.Close()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	lost := srv.Counts().Lost
 	for n := 0; srv.Counts().Lost == lost; n++ {
-		if n == 20*200 {
-			t.Fatal("the server does not read its datagrams")
-		}
+		assert.Must(t, n != 20*200, "the server does not read its datagrams")
 		if n%200 == 0 { // one is enough, unless the socket's buffer is full
 			if _, err := nc.Write([]byte("\xff")); err != nil {
 				t.Fatal(err)
@@ -102,13 +95,9 @@ func runChecked(t testing.TB, s *session, p load.Plan) *load.Result {
 	t.Helper()
 	p.Unanswered = s.Unanswered()
 	r, err := load.Fire(t.Context(), p, s.Target())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	c := r.Measurement.Counts
-	if c.Sent != c.Acked+c.Failed+c.Unknown {
-		t.Errorf("sent %d, but %d acked, %d failed, %d unknown", c.Sent, c.Acked, c.Failed, c.Unknown)
-	}
+	assert.Equal(t, c.Sent, c.Acked+c.Failed+c.Unknown, "sent, but %d acked, %d failed, %d unknown", c.Acked, c.Failed, c.Unknown)
 	return r
 }
 
@@ -122,20 +111,14 @@ func TestUDPIsNeverAcked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openSession(t, specOf(t, "riemann+udp://"+srv.AddrOf("udp")))
-			if !s.Unanswered() {
-				t.Error("UDP reports that it is answered")
-			}
+			assert.True(t, s.Unanswered(), "UDP reports that it is answered")
 			r := runChecked(t, s, p)
 			if r.Measurement.Unknown != r.Measurement.Sent || r.Measurement.Sent == 0 || r.Measurement.Acked != 0 {
 				t.Errorf("sent %d: %d unknown, %d acked; want all unknown", r.Measurement.Sent, r.Measurement.Unknown, r.Measurement.Acked)
 			}
-			if r.Measurement.Service.Count() != 0 {
-				t.Errorf("%d service times without an answer", r.Measurement.Service.Count())
-			}
+			assert.Equal(t, r.Measurement.Service.Count(), 0, "service times without an answer")
 			w, _ := s.Wire()
-			if w <= r.Measurement.Bytes {
-				t.Errorf("%d bytes on the wire for events of %d", w, r.Measurement.Bytes)
-			}
+			assert.True(t, w > r.Measurement.Bytes, "%d bytes on the wire for events of %d", w, r.Measurement.Bytes)
 			if got := s.Brokers()[0]; got.Events != r.Measurement.Sent {
 				t.Errorf("the connection carried %d events, want %d", got.Events, r.Measurement.Sent)
 			}
@@ -146,9 +129,7 @@ func TestUDPIsNeverAcked(t *testing.T) {
 func TestUDPClosedPort(t *testing.T) {
 	t.Parallel()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	addr := pc.LocalAddr().String()
 	s := openSession(t, specOf(t, "riemann+udp://"+addr))
 	pc.Close()
@@ -172,18 +153,14 @@ func TestUDPClosedPort(t *testing.T) {
 	}
 	// Events to an open port do not fail.
 	r = runChecked(t, openSession(t, specOf(t, "riemann+udp://"+silentSocket(t))), load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}})
-	if r.Measurement.Failed != 0 {
-		t.Errorf("%d failed at an open port", r.Measurement.Failed)
-	}
+	assert.Equal(t, r.Measurement.Failed, 0, "failed at an open port")
 }
 
 // A lane that was started and never used ends with its session.
 func TestUDPClosesUnused(t *testing.T) {
 	t.Parallel()
 	s, err := Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+silentSocket(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	sess := s.(*session)
 	sess.Start(&recordingSink{})
 	if err := s.Close(); err != nil {
@@ -200,9 +177,7 @@ func TestUDPClosesUnused(t *testing.T) {
 func silentSocket(t testing.TB) string {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { pc.Close() })
 	return pc.LocalAddr().String()
 }
@@ -210,9 +185,7 @@ func silentSocket(t testing.TB) string {
 func TestUDPClosedPortInBatchGroups(t *testing.T) {
 	t.Parallel()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s := openSession(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
 	pc.Close()
 	r := runChecked(t, s, load.Plan{BatchEvents: 1, MaxInFlight: 1000, Measurement: load.Limits{Events: 5000}})
@@ -272,16 +245,10 @@ func TestUDPCloseCompletesUnwritten(t *testing.T) {
 	events := int32(0)
 	for _, o := range sink.got {
 		events += o.Failed
-		if o.Class != load.Canceled || o.Sent >= 0 {
-			t.Errorf("outcome %+v, want a canceled one", o)
-		}
+		assert.True(t, o.Class == load.Canceled && o.Sent < 0, "outcome %+v, want a canceled one", o)
 	}
-	if events != 5 {
-		t.Errorf("%d events are completed, want 5", events)
-	}
-	if l.Fire(batches[:1]) != 0 {
-		t.Error("a closed lane accepts batches")
-	}
+	assert.Equal(t, events, 5, "events are completed")
+	assert.Equal(t, l.Fire(batches[:1]), 0, "a closed lane accepts batches")
 }
 
 // A recordingSink keeps the outcomes.
@@ -306,17 +273,13 @@ func TestUDPFullSocket(t *testing.T) {
 	batch := load.Batch{Events: 1}
 	l.addBatch(&batch, time.Now())
 	l.mu.Unlock()
-	if l.Fire([]load.Batch{{Seq: 1, First: 1, Events: 1}}) != 0 {
-		t.Error("a lane whose socket is full accepts batches")
-	}
+	assert.Equal(t, l.Fire([]load.Batch{{Seq: 1, First: 1, Events: 1}}), 0, "a lane whose socket is full accepts batches")
 	l.work <- struct{}{}
 	deadline := time.Now().Add(5 * time.Second)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for ready := false; !ready; {
-		if time.Now().After(deadline) {
-			t.Fatal("the lane did not call Ready")
-		}
+		assert.Must(t, !time.Now().After(deadline), "the lane did not call Ready")
 		<-tick.C
 		l.mu.Lock()
 		ready = sink.ready == 1
@@ -334,26 +297,18 @@ func TestUDPFullSocket(t *testing.T) {
 func TestUDPSendsTheShapesEvents(t *testing.T) {
 	t.Parallel()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer pc.Close()
 	s := openSession(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
 	runChecked(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 20}})
 	buf := make([]byte, 1<<16)
-	if err := pc.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, pc.SetReadDeadline(time.Now().Add(5*time.Second)))
 	index := uint64(0)
 	for index < 20 {
 		n, _, err := pc.ReadFrom(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		m, err := riemann.DecodeMsg(buf[:n])
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for i := range m.Events { // the probe's has none
 			want := s.cfg.shape.event(0, index)
 			if m.Events[i].Service != want.Service || m.Events[i].Metric != want.Metric {

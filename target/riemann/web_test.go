@@ -17,6 +17,7 @@ import (
 
 	standinriemann "carronade/internal/standin/riemann"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/target"
@@ -143,9 +144,7 @@ func TestWebVerify(t *testing.T) {
 			if r.Measurement.Acked != 700 || v.Read != 700-c.Dropped || v.Lost != c.Dropped || v.Corrupted+v.Inexact > 0 {
 				t.Errorf("acked %d, verdict %+v, the server: %v\n%v", r.Measurement.Acked, v, c, s.Warnings())
 			}
-			if (c.Dropped > 0) != (tt.drop > 0) {
-				t.Errorf("dropped %d", c.Dropped)
-			}
+			assert.Equal(t, (c.Dropped > 0), (tt.drop > 0), "dropped %d", c.Dropped)
 		})
 	}
 }
@@ -163,9 +162,7 @@ func TestWebRefusesSome(t *testing.T) {
 			if r.Measurement.Failed != 20 || r.Measurement.Acked != 40 || r.Classes[load.Rejected.String()] != 20 {
 				t.Errorf("failed %d, acked %d, classes %v; want a third refused", r.Measurement.Failed, r.Measurement.Acked, r.Classes)
 			}
-			if got := f.events.Load(); got != 40 {
-				t.Errorf("the server accepted %d", got)
-			}
+			assert.Equal(t, f.events.Load(), 40, "the server accepted")
 		})
 	}
 }
@@ -198,9 +195,7 @@ func TestHTTPReconnects(t *testing.T) {
 	f.last.Store(10)
 	s := openSession(t, specOf(t, httpScheme+"://"+f.addr, "reconnect-backoff=20s"))
 	r := runChecked(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 200}})
-	if r.Measurement.Acked != 200 {
-		t.Errorf("%+v, failures %+v", r.Measurement.Counts, r.Failures)
-	}
+	assert.Equal(t, r.Measurement.Acked, 200, "%+v, failures %+v", r.Measurement.Counts, r.Failures)
 	if got := s.Brokers()[0].Reconnects; got < 19 {
 		t.Errorf("%d connections beyond the first, want 19", got)
 	}
@@ -236,9 +231,7 @@ func TestWebOpenErrors(t *testing.T) {
 	tcp := startStandin(t, standinriemann.Options{})
 	web := startStandin(t, standinriemann.Options{Web: "127.0.0.1:0"})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	ln.Close()
 	for _, tt := range []struct {
 		name, url, want string
@@ -381,9 +374,7 @@ func TestHTTPAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, msg, rest, err := web.answers([]byte(tt.in), 1, 2)
-			if string(rest) != tt.rest {
-				t.Errorf("rest %q, want %q", rest, tt.rest)
-			}
+			assert.Equal(t, string(rest), tt.rest, "rest %q", rest)
 			refused, text := int32(0), ""
 			if msg != nil {
 				refused, text, err = web.refusals(msg, 2)
@@ -463,16 +454,12 @@ func FuzzWebAnswers(f *testing.F) {
 				}
 				if msg != nil {
 					refused, _, _ := web.refusals(msg, int32(events))
-					if refused < 0 {
-						t.Fatalf("refused %d", refused)
-					}
+					assert.Must(t, refused >= 0, "refused %d", refused)
 				}
 				if err != nil || acks == 0 && msg == nil {
 					break
 				}
-				if len(rest) == len(left) {
-					t.Fatal("an answer of no bytes")
-				}
+				assert.Must(t, len(rest) != len(left), "an answer of no bytes")
 				left = rest
 			}
 		}
@@ -496,35 +483,25 @@ func TestSocketFrames(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if len(bytes.Trim(b, "x")) > 0 {
-				t.Errorf("a payload of %d bytes is not what was sent", len(b))
-			}
+			assert.True(t, len(bytes.Trim(b, "x")) <= 0, "a payload of %d bytes is not what was sent", len(b))
 			got <- len(b)
 		}
 	}))
 	defer srv.Close()
 	addr := strings.TrimPrefix(srv.URL, "http://")
 	nc, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer nc.Close()
 	c, p := framingConfig(t)
 	c.widestJSON = widestJSON([]*encoder{p})
 	web := newWebSocketFraming(c)
-	if err := web.handshake(context.Background(), nc, addr); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, web.handshake(context.Background(), nc, addr))
 	for _, n := range []int{0, 1, 125, 126, 127, 65535, 65536, 70001} {
 		b := web.put(nil, bytes.Repeat([]byte("x"), n), true)
-		if web.messageSize(b) != len(b) {
-			t.Errorf("a frame of %d bytes has the message size %d", len(b), web.messageSize(b))
-		}
+		assert.Equal(t, web.messageSize(b), len(b), "a frame bytes has the message size")
 		if _, err := nc.Write(b); err != nil {
 			t.Fatal(err)
 		}
-		if m := <-got; m != n {
-			t.Errorf("the server read %d bytes, want %d", m, n)
-		}
+		assert.Equal(t, <-got, n, "the server read bytes")
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/scenario"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -36,9 +37,7 @@ func newTestAPI(t *testing.T, args ...string) *testAPI {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	v, err := parse(args, t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	a := &testAPI{t: t, seen: make(chan struct{}, 8)}
 	var out bytes.Buffer
 	p := &compat.Program{Called: "mongoose", Out: &out, Err: &out}
@@ -219,9 +218,7 @@ func TestAPIRefuses(t *testing.T) {
 		})
 	}
 	release, err := a.claim("7")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if w := a.ask("POST", "/run", nil, "{}"); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "busy with run 7 of another machine") {
 		t.Errorf("in a run of another machine: %d, %s", w.Code, w.Body)
 	}
@@ -250,9 +247,7 @@ func TestAPIIDs(t *testing.T) {
 		a.ask("DELETE", "/run", map[string]string{"If-Match": id})
 		a.running.Wait()
 	}
-	if ids[0] != "5" || ids[1] == "5" || ids[1] == ids[2] {
-		t.Errorf("got the runs %q", ids)
-	}
+	assert.True(t, ids[0] == "5" && ids[1] != "5" && ids[1] != ids[2], "got the runs %q", ids)
 }
 
 // TestAPIEnd: a request that comes after the end starts no run.
@@ -268,9 +263,7 @@ func TestAPIEnd(t *testing.T) {
 func TestAPINames(t *testing.T) {
 	a := newTestAPI(t)
 	own, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	handler := guarded(a.handler, "0.0.0.0:9999", []string{"load-1"})
 	for host, status := range map[string]int{"load-1:9999": 200, own: 200, "localhost": 200, "0.0.0.0:9999": 421, "evil.example": 421} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/logs", http.NoBody)
@@ -354,9 +347,7 @@ func TestAPIMetrics(t *testing.T) {
 					}
 				}
 				o.Interval(interval(0, false, false))
-				if got := ops(); got != c.want {
-					t.Errorf("during the run: got %q, want %q", got, c.want)
-				}
+				assert.Equal(t, ops(), c.want, "during the run")
 				return document(), nil
 			}
 			p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
@@ -369,19 +360,13 @@ func TestAPIMetrics(t *testing.T) {
 			}
 			ctx := context.WithValue(t.Context(), apiKey{}, a.api)
 			run, err := newRunner(ctx, &p, a.defaults, nil).Start(1, &c.step)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if ended := run(ctx); (ended.Fault != nil) != c.fail {
 				t.Errorf("it ended with %v", ended.Fault)
 			}
-			if got := ops(); got != c.want {
-				t.Errorf("at the end: got %q, want %q", got, c.want)
-			}
+			assert.Equal(t, ops(), c.want, "at the end")
 			for _, m := range a.measured {
-				if !m.over {
-					t.Errorf("%s is not over", m.s.op)
-				}
+				assert.True(t, m.over, "%s is not over", m.s.op)
 			}
 		})
 	}
@@ -416,14 +401,10 @@ func TestNodesOf(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, err := parse(strings.Fields(c.args), t.Logf)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			s, err := newStep(v, false, "", time.Now(), t.Logf)
 			if err != nil {
-				if !strings.Contains(err.Error(), c.want) {
-					t.Errorf("got %v, want %s", err, c.want)
-				}
+				assert.True(t, strings.Contains(err.Error(), c.want), "got %v, want %s", err, c.want)
 				return
 			}
 			var all []string
@@ -451,9 +432,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for name := range v.given {
-			if find(name) == nil {
-				t.Errorf("%q gives the option %q, which there is not", text, name)
-			}
+			assert.True(t, find(name) != nil, "%q gives the option %q, which there is not", text, name)
 		}
 	})
 }

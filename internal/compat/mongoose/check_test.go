@@ -6,6 +6,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/scenario"
+	"carronade/internal/testkit/assert"
 )
 
 // A check has words for every option that has an effect: a setting of the run, or an effect of
@@ -61,8 +62,6 @@ func TestEveryEffect(t *testing.T) {
 		}
 	}
 	for name := range effects {
-		if find(name) == nil {
-			t.Errorf("there is an effect of %s, which is not an option", name)
-		}
+		assert.True(t, find(name) != nil, "there is an effect of %s, which is not an option", name)
 	}
 }

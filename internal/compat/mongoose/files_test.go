@@ -13,6 +13,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -64,13 +65,9 @@ func TestUnwritable(t *testing.T) {
 			home := t.TempDir()
 			t.Setenv("HOME", home)
 			dir := filepath.Join(home, ".mongoose/4.2.11/log/s")
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.MkdirAll(dir, 0o755))
 			block := func() {
-				if err := os.MkdirAll(filepath.Join(dir, tt.file), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.MkdirAll(filepath.Join(dir, tt.file), 0o755))
 			}
 			if tt.before {
 				block()
@@ -96,9 +93,7 @@ func TestUnwritable(t *testing.T) {
 			p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
 				started = true
 				l.Started(time.Now())
-				if err := os.Remove(filepath.Join(dir, "metrics.csv")); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.Remove(filepath.Join(dir, "metrics.csv")))
 				if err := os.Mkdir(filepath.Join(dir, "metrics.total.csv"), 0o755); err != nil { // its trace is open already
 					t.Fatal(err)
 				}

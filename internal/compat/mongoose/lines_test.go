@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -80,13 +79,9 @@ const seedResults = `- Load Step Id:                linear_20190607.181733.007
 
 // The grammar accepts mongoose's output and carronade's.
 func TestGrammar(t *testing.T) {
-	if !matches("^"+summaryTail+"$", seedResults) {
-		t.Error("the grammar does not accept mongoose's own results")
-	}
+	assert.True(t, matches("^"+summaryTail+"$", seedResults), "the grammar does not accept mongoose's own results")
 	for _, broken := range []string{strings.Replace(seedResults, "93.913", "93", 1), strings.Replace(seedResults, "    LoQ:                       880\n", "", 1), strings.Replace(seedResults, "  Node", " Node", 1)} {
-		if matches("^"+summaryTail+"$", broken) {
-			t.Errorf("the grammar accepts\n%s", broken)
-		}
+		assert.True(t, !matches("^"+summaryTail+"$", broken), "the grammar accepts\n%s", broken)
 	}
 	for name, args := range map[string][]string{
 		"create": nil, "quantiles": {"--output-metrics-quantiles=[0.5,0.99]"}, "read": {"--read", "--item-input-path=t"}, "noop": {"--noop"},
@@ -95,9 +90,7 @@ func TestGrammar(t *testing.T) {
 	} {
 		for _, strict := range []bool{false, true} {
 			got := runTool(t, compat.Program{Strict: strict}, args...)
-			if !matches(console, got.out) {
-				t.Errorf("%s, strict %v: %v:\n%s", name, strict, got.err, got.out)
-			}
+			assert.True(t, matches(console, got.out), "%s, strict %v: %v:\n%s", name, strict, got.err, got.out)
 			for line := range strings.Lines(got.out) {
 				var widths []int
 				for column := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), "|") {
@@ -120,9 +113,7 @@ func TestColors(t *testing.T) {
 	}{{true, nil, true}, {false, nil, false}, {true, []string{"--output-color=false"}, false}} {
 		got := runTool(t, compat.Program{Color: tt.terminal}, tt.args...)
 		painted := matches(`\|\x1b\[38;5;67mCREATE\x1b\[0m\| +4\|4\.0 +\| +75000\|\x1b\[38;2;\d+;199;0m +10\x1b\[0m\|`, got.out)
-		if painted != tt.want || !tt.want && strings.Contains(got.out, "\x1b") {
-			t.Errorf("%+v:\n%q", tt, got.out)
-		}
+		assert.True(t, painted == tt.want && (tt.want || !strings.Contains(got.out, "\x1b")), "%+v:\n%q", tt, got.out)
 	}
 }
 
@@ -132,9 +123,7 @@ func value(t *testing.T, out, section, label string) string {
 	_, out, _ = strings.Cut(out, "# Results")
 	_, rest, _ := strings.Cut(out, section)
 	m := regexp.MustCompile(`(?m)^ *` + label + `: +(\S+)$`).FindStringSubmatch(rest)
-	if m == nil {
-		t.Fatalf("no %s of %s in\n%s", label, section, out)
-	}
+	assert.Must(t, m != nil, "no %s of %s in\n%s", label, section, out)
 	return m[1]
 }
 
@@ -158,12 +147,8 @@ func TestNumbersOfLines(t *testing.T) {
 		{"Operations Latency", "Max", "6000", "5000"},
 		{"Duration", "Sum", "390.0", "0.011"},
 	} {
-		if got := value(t, right.out, tt.section, tt.label); got != tt.right {
-			t.Errorf("%s %s is %s, want %s", tt.section, tt.label, got, tt.right)
-		}
-		if got := value(t, strict.out, tt.section, tt.label); got != tt.strict {
-			t.Errorf("with --strict %s %s is %s, want %s", tt.section, tt.label, got, tt.strict)
-		}
+		assert.Equal(t, value(t, right.out, tt.section, tt.label), tt.right, "%s %s", tt.section, tt.label)
+		assert.Equal(t, value(t, strict.out, tt.section, tt.label), tt.strict, "with --strict %s %s", tt.section, tt.label)
 	}
 	if right.code != system.ExitBroken || strict.code != system.ExitOK {
 		t.Errorf("twelve failed: exit %d, with --strict %d", right.code, strict.code)
@@ -184,13 +169,9 @@ func TestNumbersOfLines(t *testing.T) {
 	h := measure.NewHistogram()
 	h.Record(time.Millisecond)
 	h.Record(2 * time.Millisecond)
-	if got := s.quantile(h, 0.5); got != time.Millisecond {
-		t.Errorf("the median of two is %s", got)
-	}
+	assert.Equal(t, s.quantile(h, 0.5), time.Millisecond, "the median of two")
 	s.strict = true
-	if got := s.quantile(h, 0.5); got != 2*time.Millisecond {
-		t.Errorf("sorted[int(0.5*2)] is %s", got)
-	}
+	assert.Equal(t, s.quantile(h, 0.5), 2*time.Millisecond, "sorted[int(0.5*2)]")
 }
 
 // Bytes are those of values, megabytes are 2^20 bytes, and each record has its
@@ -198,9 +179,7 @@ func TestNumbersOfLines(t *testing.T) {
 func TestBytesAndSums(t *testing.T) {
 	total := func(got result) map[string]string {
 		all, err := csv.NewReader(strings.NewReader(got.files["metrics.total.csv"])).ReadAll()
-		if err != nil || len(all) != 2 {
-			t.Fatalf("%v:\n%s", err, got.files["metrics.total.csv"])
-		}
+		assert.Must(t, err == nil && len(all) == 2, "%v:\n%s", err, got.files["metrics.total.csv"])
 		row := make(map[string]string)
 		for i, name := range all[0] {
 			row[name] = all[1][i]
@@ -265,9 +244,7 @@ func TestTimesOfRecords(t *testing.T) {
 			}
 		}
 	}
-	if got := value(t, out, "Duration", "Sum"); got != "75.0" {
-		t.Errorf("the sum of durations is %s s", got)
-	}
+	assert.Equal(t, value(t, out, "Duration", "Sum"), "75.0", "the sum of durations s")
 	out = run(t, "--load-op-limit-rate=7500")
 	if l, d := value(t, out, "Operations Latency", "Avg"), value(t, out, "Operations Duration", "Avg"); l != "10000.0" || d != "4333.333333333333" {
 		t.Errorf("at a rate the latency is %s and the duration %s", l, d)
@@ -292,9 +269,7 @@ func TestCSV(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runTool(t, tt.p, append(tt.args, "--load-step-id=s")...)
-			if got.dir != tt.folder+"s" {
-				t.Errorf("the files are in %s", got.dir)
-			}
+			assert.Equal(t, got.dir, tt.folder+"s", "the files are in")
 			read := func(name string, head, row, rows int) []string {
 				r := csv.NewReader(strings.NewReader(got.files[name]))
 				r.FieldsPerRecord = -1
@@ -323,17 +298,11 @@ func TestCSV(t *testing.T) {
 func TestThreshold(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	v, err := parse([]string{"--output-metrics-threshold=0.5", "--storage-driver-limit-concurrency=8", "--output-metrics-average-period=2s", "--load-step-id=s"}, t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s, err := newStep(v, false, "", time.Now(), t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	f, _, err := openFiles(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var out strings.Builder
 	above := newThreshold(s, f, &out)
 	for i, inFlight := range []uint64{3, 4, 8, 4, 3, 8} {
@@ -362,17 +331,11 @@ func TestAgain(t *testing.T) {
 	t.Setenv("HOME", home)
 	for i := range 2 {
 		v, err := parse([]string{"--load-step-id=s"}, t.Logf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		s, err := newStep(v, false, "", time.Now(), t.Logf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		f, again, err := openFiles(s, nil)
-		if err != nil || again != (i == 1) {
-			t.Fatalf("%v, again: %v", err, again)
-		}
+		assert.Must(t, err == nil && again == (i == 1), "%v, again: %v", err, again)
 		m := newMeter(s)
 		m.interval(interval(0, false, false))
 		f.total(m.metrics(time.Now()))
@@ -392,18 +355,12 @@ func TestTrace(t *testing.T) {
 		"127.0.0.1:9092,topic1/1,1,4," + at(2) + ",7000,5000,,1024\n" +
 		"127.0.0.1:9092,topic1/2,1,4," + at(3) + ",1000,1000,,1024\n" +
 		"127.0.0.1:9092,topic1/3,1,6," + at(4) + ",2000,1000,,0\n"
-	if d := cmp.Diff(want, got.files["op.trace.csv"]); d != "" {
-		t.Errorf("op.trace.csv (-want +got)\n%s", d)
-	}
-	if d := cmp.Diff("topic1/0,0,1024,0/0\ntopic1/1,1,1024,0/0\ntopic1/2,2,1024,0/0\n", got.files["items.csv"]); d != "" {
-		t.Errorf("items.csv (-want +got)\n%s", d)
-	}
+	assert.Same(t, got.files["op.trace.csv"], want, "op.trace.csv")
+	assert.Same(t, got.files["items.csv"], "topic1/0,0,1024,0/0\ntopic1/1,1,1024,0/0\ntopic1/2,2,1024,0/0\n", "items.csv")
 	for _, name := range []string{"op.trace.csv", "items.csv"} {
 		expr := map[string]string{"op.trace.csv": traceRow, "items.csv": itemRow}[name]
 		for line := range strings.Lines(got.files[name]) {
-			if !matches(expr, strings.TrimSuffix(line, "\n")) {
-				t.Errorf("%s: %s", name, line)
-			}
+			assert.True(t, matches(expr, strings.TrimSuffix(line, "\n")), "%s: %s", name, line)
 		}
 	}
 }
@@ -467,9 +424,7 @@ func TestReadTimes(t *testing.T) {
 					t.Errorf("%d times %q in\n%s", n, want, got.out)
 				}
 			}
-			if got.errs != "" {
-				t.Errorf("stderr: %s", got.errs)
-			}
+			assert.Equal(t, got.errs, "", "stderr")
 			if !strings.Contains(got.files["metrics.total.csv"], "3000") {
 				t.Errorf("no times in metrics.total.csv: %s", got.files["metrics.total.csv"])
 			}

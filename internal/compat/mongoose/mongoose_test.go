@@ -14,6 +14,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/trace"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -163,9 +164,7 @@ func writeTrace(t *testing.T, path string) {
 	tr, err := trace.Create(trace.Options{Path: path, Every: 1, Phases: []string{"measurement"}, Started: began, Due: func(_ int32, k uint64) time.Duration {
 		return time.Duration(k+1) * time.Millisecond
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	const ms = time.Millisecond
 	f := tr.Feed()
 	f.Add([]load.Outcome{
@@ -183,9 +182,7 @@ func writeTrace(t *testing.T, path string) {
 // warning or ends the program.
 func TestEveryOption(t *testing.T) {
 	items := filepath.Join(t.TempDir(), "items.csv")
-	if err := os.WriteFile(items, []byte("t/one,0,1,0/0\n/t/two,1,1,0/0\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(items, []byte("t/one,0,1,0/0\n/t/two,1,1,0/0\n"), 0o644))
 	read, topics := []string{"--read", "--item-input-path=t"}, []string{"--item-type=path", "--load-op-limit-count=3"}
 	for _, tt := range []struct {
 		option, value string
@@ -410,9 +407,7 @@ func TestEveryOption(t *testing.T) {
 			strict := slices.Contains(args, strictly)
 			got := runTool(t, compat.Program{Strict: strict}, slices.DeleteFunc(args, func(arg string) bool { return arg == strictly })...)
 			kind, text, _ := strings.Cut(tt.want, " ")
-			if kind != "refused" && got.err != nil {
-				t.Fatalf("got %v", got.err)
-			}
+			assert.Must(t, kind == "refused" || got.err == nil, "got %v", got.err)
 			var ok bool
 			switch kind {
 			case "warns":
@@ -444,9 +439,7 @@ func TestEveryOption(t *testing.T) {
 		})
 	}
 	for _, o := range options {
-		if !tested[o.name] {
-			t.Errorf("--%s is not tested", o.name)
-		}
+		assert.True(t, tested[o.name], "--%s is not tested", o.name)
 	}
 }
 
@@ -458,9 +451,7 @@ const strictly = "strictly"
 // Old names of options select their new ones.
 func TestAliases(t *testing.T) {
 	for name, a := range aliases {
-		if a.to != "" && find(a.to) == nil {
-			t.Errorf("--%s is --%s, which does not exist", name, a.to)
-		}
+		assert.True(t, a.to == "" || find(a.to) != nil, "--%s is --%s, which does not exist", name, a.to)
 	}
 	got := runTool(t, compat.Program{}, "--test-step-limit-count=5", "--load-limit-concurrency=3", "--storage-driver-remote", "--create")
 	if got.settings["count"] != "5" || got.settings["concurrency"] != "3" || strings.Count(got.errs, "\n") != 3 ||

@@ -1,6 +1,7 @@
 package mongoose
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
@@ -10,13 +11,9 @@ import (
 func stepOf(t *testing.T, args ...string) *step {
 	t.Helper()
 	v, err := parse(args, t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s, err := newStep(v, false, "", began, t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return s
 }
 
@@ -58,9 +55,7 @@ func TestNames(t *testing.T) {
 			}
 			got = append(got, name)
 		}
-		if strings.Join(got, " ") != tt.want {
-			t.Errorf("%s: %s, want %s", tt.args, strings.Join(got, " "), tt.want)
-		}
+		assert.Equal(t, strings.Join(got, " "), tt.want, "%s", tt.args)
 	}
 	// Without a seed, two steps have different names.
 	a, _ := stepOf(t).namer().next()
@@ -92,9 +87,7 @@ func TestWrap(t *testing.T) {
 		{2, 62, 1 << 62},
 		{35, 12, 3379220508056640512}, // 35^12 is 3379220508056640625, which no real number is
 	} {
-		if got := wrapOf(tt.radix, tt.length); got != tt.want {
-			t.Errorf("%d^%d is %d, want %d", tt.radix, tt.length, got, tt.want)
-		}
+		assert.Equal(t, wrapOf(tt.radix, tt.length), tt.want, "%d^%d", tt.radix, tt.length)
 	}
 }
 
@@ -109,9 +102,7 @@ func TestNamesErrors(t *testing.T) {
 		"--item-naming-prefix=${time:nanos()}": "current time",
 	} {
 		v, err := parse([]string{arg, "--storage-driver-record-key-enabled"}, t.Logf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if _, err := newStep(v, false, "", began, t.Logf); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", arg, err, want)
 		}

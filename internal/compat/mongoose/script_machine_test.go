@@ -13,6 +13,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/scenario"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -44,9 +45,7 @@ func play(t *testing.T, p compat.Program, script string, args ...string) (got pl
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv(childEnv, "1")
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	p.Args = append([]string{"--run-scenario=" + script}, args...)
 	p.Scenario = func(ctx context.Context, o scenario.Options) (scenario.Reason, *scenario.Fault, error) {
 		o.Command = []string{exe}
@@ -76,9 +75,7 @@ func play(t *testing.T, p compat.Program, script string, args ...string) (got pl
 func write(t *testing.T, src string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("s.js", []byte(src), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile("s.js", []byte(src), 0o644))
 	return "s.js"
 }
 
@@ -200,9 +197,7 @@ var examples = []example{
 // code. Nothing is sent.
 func TestExamples(t *testing.T) {
 	testdata, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	tested := make(map[string]bool)
 	for _, e := range examples {
 		if testing.Short() && tested[e.file] {
@@ -211,9 +206,7 @@ func TestExamples(t *testing.T) {
 		t.Run(strings.TrimSuffix(e.file, ".js")+e.args, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for _, name := range []string{"here.csv", "topic_list.csv"} {
-				if err := os.WriteFile(name, []byte("topic1\ntopic2\n"), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.WriteFile(name, []byte("topic1\ntopic2\n"), 0o644))
 			}
 			for pair := range strings.FieldsSeq(e.env) {
 				name, value, _ := strings.Cut(pair, "=")
@@ -227,9 +220,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("steps %s\nwant  %s", seen, e.steps)
 			}
 			for _, text := range e.says {
-				if !strings.Contains(got.out+got.errs, text) {
-					t.Errorf("it does not say %q", text)
-				}
+				assert.True(t, strings.Contains(got.out+got.errs, text), "it does not say %q", text)
 			}
 			if t.Failed() {
 				t.Logf("stdout:\n%s\nstderr:\n%s", got.out, got.errs)
@@ -243,9 +234,7 @@ func TestExamples(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || len(tested) != 36 {
-		t.Errorf("%d scenarios, want 36 (%v)", len(tested), err)
-	}
+	assert.True(t, err == nil && len(tested) == 36, "%d scenarios, want 36 (%v)", len(tested), err)
 }
 
 // The methods of steps: which runs they start, with which settings, and what they print.
@@ -315,9 +304,7 @@ func TestSteps(t *testing.T) {
 				name, value, _ := strings.Cut(want, "=")
 				ok = ok && i < len(got.runs) && strings.HasPrefix(got.runs[i][name], value) && (value != "" || got.runs[i][name] == "")
 			}
-			if !ok {
-				t.Errorf("exit %d, %v; runs %v\nstdout:\n%s\nstderr:\n%s", got.code, got.err, got.runs, got.out, got.errs)
-			}
+			assert.True(t, ok, "exit %d, %v; runs %v\nstdout:\n%s\nstderr:\n%s", got.code, got.err, got.runs, got.out, got.errs)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/scenario"
+	"carronade/internal/testkit/assert"
 )
 
 // A script with a syntax error is repaired in one way; with commas in two.
@@ -33,9 +34,7 @@ func TestParseScript(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, got, err := parseScript(&scenario.Script{Path: "s.js", Source: tt.src}, tt.strict, tt.commas)
 			if tt.wrong != "" {
-				if err == nil || !strings.HasPrefix(err.Error(), tt.wrong) {
-					t.Errorf("error %v, want %s", err, tt.wrong)
-				}
+				assert.True(t, err != nil && strings.HasPrefix(err.Error(), tt.wrong), "error %v, want %s", err, tt.wrong)
 				return
 			}
 			want := tt.text
@@ -58,9 +57,7 @@ func TestWords(t *testing.T) {
 	got := make(map[string]bool)
 	words("a.b /* c */ 'd' + `e ${f}` // g\n= /h\\/[/]/.i\n\"j\\\" k\" l", got)
 	for name, want := range map[string]bool{"a": true, "b": true, "c": false, "d": false, "e": true, "f": true, "g": false, "h": false, "i": true, "j": false, "k": false, "l": true} {
-		if got[name] != want {
-			t.Errorf("%s: %v, want %v", name, got[name], want)
-		}
+		assert.Equal(t, got[name], want, "%s", name)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -33,9 +34,7 @@ func TestTopics(t *testing.T) {
 		t.Errorf("op.trace.csv: %q", lines[:7])
 	}
 	list := filepath.Join(t.TempDir(), "list.csv")
-	if err := os.WriteFile(list, []byte("one\n/two/\n\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(list, []byte("one\n/two/\n\n"), 0o644))
 	for _, tt := range []struct {
 		args  []string
 		op    string
@@ -68,13 +67,9 @@ func TestTopics(t *testing.T) {
 // without duplicates while others are left.
 func TestManyTopics(t *testing.T) {
 	got := runTool(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=9223372036854775807", "--item-naming-length=2")
-	if got.err != nil || got.topics.Times != math.MaxInt || len(got.names) != 1000 {
-		t.Fatalf("%v, %+v", got.err, got.topics)
-	}
+	assert.Must(t, got.err == nil && got.topics.Times == math.MaxInt && len(got.names) == 1000, "%v, %+v", got.err, got.topics)
 	slices.Sort(got.names)
-	if n := len(slices.Compact(got.names)); n != 1000 {
-		t.Errorf("%d different names of a thousand; two digits allow 1,296", n)
-	}
+	assert.Equal(t, len(slices.Compact(got.names)), 1000, "different names of a thousand; two digits allow 1,296")
 }
 
 // Times of operations on topics start when the brokers were reached, however long

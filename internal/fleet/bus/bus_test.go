@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // longEnough bounds waiting in tests for what takes milliseconds.
@@ -190,9 +189,7 @@ func (m *mail) want(agent, text string) {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 }
 
 func TestMessages(t *testing.T) {
@@ -206,9 +203,7 @@ func TestMessages(t *testing.T) {
 	must(t, b.operator.Send("one", []byte("to one")))
 	must(t, b.operator.Send("two", []byte("to two")))
 	l := m1.next()
-	if string(l.data) != "to one" {
-		t.Errorf("one got %q", l.data)
-	}
+	assert.Equal(t, string(l.data), "to one", "one got %q", l.data)
 	if after := time.Now(); l.at.Before(before) || l.at.After(after) || !strings.Contains(l.at.String(), " m=") {
 		t.Errorf("it arrived at %v, want between %v and %v with a monotonic reading", l.at, before, after)
 	}
@@ -229,9 +224,7 @@ func TestMessages(t *testing.T) {
 		}
 		all[i] = Registered{Name: all[i].Name, Connected: all[i].Connected}
 	}
-	if diff := cmp.Diff(all, []Registered{{Name: "one", Connected: true}, {Name: "two", Connected: true}}); diff != "" {
-		t.Errorf("agents (-got +want):\n%s", diff)
-	}
+	assert.Same(t, []Registered{{Name: "one", Connected: true}, {Name: "two", Connected: true}}, all, "agents (-got +want)")
 	must(t, two.Close())
 	testkit.Until(t, "two is disconnected", func() bool {
 		all, err := b.operator.Agents(t.Context())
@@ -304,9 +297,7 @@ func TestManyInOrder(t *testing.T) {
 		agents = append(agents, b.agent(fmt.Sprintf("a%d", i)))
 	}
 	e := b.refused(AgentConfig{Join: b.join("more"), Dir: t.TempDir()}, ErrFull)
-	if !strings.Contains(e.Error(), "64 agents are connected") {
-		t.Errorf("%v does not say how many", e)
-	}
+	assert.True(t, strings.Contains(e.Error(), "64 agents are connected"), "%v does not say how many", e)
 	var all sync.WaitGroup
 	for _, a := range agents {
 		all.Go(func() {
@@ -406,9 +397,7 @@ func TestWithoutJoinFile(t *testing.T) {
 		os.Remove(join)
 		testkit.Until(t, "the first is gone", func() bool { return !strings.Contains(b.connected(), "a") })
 		a := b.connect(AgentConfig{Join: path, Dir: dir})
-		if a.Name() != "a" {
-			t.Errorf("the name is %q", a.Name())
-		}
+		assert.Equal(t, a.Name(), "a", "the name")
 		must(t, a.Close())
 	}
 	b.refused(AgentConfig{Dir: t.TempDir()}, ErrNotJoined)
@@ -439,9 +428,7 @@ func TestSeal(t *testing.T) {
 	secret := []byte("a password")
 	sealed, err := b.operator.Seal("one", secret)
 	must(t, err)
-	if strings.Contains(string(sealed), "password") {
-		t.Error("the secret is readable")
-	}
+	assert.True(t, !strings.Contains(string(sealed), "password"), "the secret is readable")
 	if got, err := one.Open(sealed); err != nil || string(got) != string(secret) {
 		t.Errorf("got %q, %v", got, err)
 	}

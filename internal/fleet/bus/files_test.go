@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"net"
 	"os"
@@ -10,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestJoinFile(t *testing.T) {
@@ -21,17 +20,13 @@ func TestJoinFile(t *testing.T) {
 	must(t, want.Write(path))
 	got, err := ReadJoin(path)
 	must(t, err)
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("-got +want:\n%s", diff)
-	}
+	assert.Same(t, got, want, "-got +")
 	info, err := os.Stat(path)
 	must(t, err)
 	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, want 0600", info.Mode())
 	}
-	if err := want.Write(path); err == nil || !strings.Contains(err.Error(), "the file exists") {
-		t.Errorf("written over: %v", err)
-	}
+	assert.ErrorHas(t, want.Write(path), "the file exists", "written over")
 	if err := want.Write(filepath.Join(t.TempDir(), "no", "join.json")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("in a folder that is missing: %v", err)
 	}
@@ -52,12 +47,8 @@ func TestJoinFile(t *testing.T) {
 	} {
 		must(t, os.WriteFile(path, []byte(bad), 0o600))
 		_, err := ReadJoin(path)
-		if err == nil {
-			t.Errorf("read %s", bad)
-		}
-		if strings.Contains(err.Error(), "secret") {
-			t.Errorf("the error has the token: %v", err)
-		}
+		assert.True(t, err != nil, "read %s", bad)
+		assert.True(t, !strings.Contains(err.Error(), "secret"), "the error has the token: %v", err)
 	}
 	if _, err := ReadJoin(t.TempDir()); err == nil {
 		t.Error("read a folder")
@@ -79,9 +70,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "a.b", "a b", "*", ">", "-a", "a\n", strings.Repeat("x", 64), "ä", "$SYS"} {
-		if ValidName(bad) {
-			t.Errorf("%q is a name", bad)
-		}
+		assert.True(t, !ValidName(bad), "%q is a name", bad)
 	}
 }
 
@@ -94,9 +83,7 @@ func fails(t *testing.T, cfg ServerConfig, want string) {
 		t.Fatalf("the server started, want %s", want)
 	}
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Hint == "" || !strings.Contains(err.Error(), want) {
-		t.Errorf("%T %v, want %s with a hint", err, err, want)
-	}
+	assert.True(t, ok && e.Hint != "" && strings.Contains(err.Error(), want), "%T %v, want %s with a hint", err, err, want)
 }
 
 func TestServeFails(t *testing.T) {
@@ -205,25 +192,17 @@ func TestWaitingIsBounded(t *testing.T) {
 	defer b.close()
 	big := letter{data: make([]byte, MaxMessage)}
 	for range mostWaiting / MaxMessage {
-		if !b.put(big) {
-			t.Fatal("a message is lost too early")
-		}
+		assert.Must(t, b.put(big), "a message is lost too early")
 	}
-	if b.put(big) {
-		t.Error("the first loss is not reported")
-	}
-	if !b.put(big) {
-		t.Error("the second loss is reported too")
-	}
+	assert.True(t, !b.put(big), "the first loss is not reported")
+	assert.True(t, b.put(big), "the second loss is reported too")
 	got := make(chan letter)
 	b.receive(func(l letter) { got <- l })
 	for range mostWaiting / MaxMessage {
 		<-got
 	}
 
-	if !b.put(letter{data: []byte("next")}) || string((<-got).data) != "next" {
-		t.Error("nothing comes after a loss")
-	}
+	assert.True(t, b.put(letter{data: []byte("next")}) && string((<-got).data) == "next", "nothing comes after a loss")
 }
 
 func FuzzJoin(f *testing.F) {
@@ -242,9 +221,7 @@ func FuzzJoin(f *testing.F) {
 
 func FuzzOperatorFile(f *testing.F) {
 	seed, seal, err := newSeeds()
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	f.Add(text(operatorFile{Address: "h:1", Pin: "sha256:" + strings.Repeat("0", 64), Seed: seed, Seal: seal}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		of, err := parseOperatorFile(data)
@@ -258,9 +235,7 @@ func FuzzOperatorFile(f *testing.F) {
 
 func FuzzAgentFile(f *testing.F) {
 	seed, seal, err := newSeeds()
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	f.Add(text(agentFile{Seed: seed, Seal: seal}))
 	f.Fuzz(func(t *testing.T, data []byte) { parseAgentFile(data) })
 }
@@ -288,17 +263,11 @@ func FuzzFrame(f *testing.F) {
 // FuzzOpen: no bytes open as a secret unless they were sealed, and none panic.
 func FuzzOpen(f *testing.F) {
 	seed, seal, err := newSeeds()
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	own, err := keysOf(seed, seal)
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	sealed, err := own.sealFor([]byte("x"), own.publicSeal)
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	f.Add(sealed)
 	f.Add([]byte(own.publicSeal))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -3,6 +3,7 @@
 package bus
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"path/filepath"
@@ -16,25 +17,17 @@ func TestKey(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "keys", "node.key")
 	for range 2 { // the second finds it
-		if err := MakeKey(path); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, MakeKey(path))
 	}
 	first, err := openKey(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := MakeKey(path); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, MakeKey(path))
 	if again, err := openKey(path); err != nil || again != first {
 		t.Errorf("the key was made again: %v", err)
 	}
 	dir := t.TempDir()
 	s, err := Serve(ServerConfig{Listen: "127.0.0.1:0", Dir: dir, Key: path, Logf: t.Logf})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	for _, name := range []string{OperatorFile, certificateFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -42,38 +35,26 @@ func TestKey(t *testing.T) {
 		}
 	}
 	join, err := s.Join("node")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	a, err := ConnectAgent(t.Context(), AgentConfig{Given: &join, Dir: t.TempDir()})
-	if err != nil || a.Name() != "node" {
-		t.Fatalf("the agent: %v", err)
-	}
+	assert.Must(t, err == nil && a.Name() == "node", "the agent: %v", err)
 	defer a.Close()
 	o, err := ConnectKey(t.Context(), s.Addr(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	o.Close()
 
 	other := filepath.Join(t.TempDir(), "other")
-	if err := MakeKey(other); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, MakeKey(other))
 	if _, err := ConnectKey(t.Context(), s.Addr(), other); !errors.Is(err, ErrPin) {
 		t.Errorf("with another key: %v", err)
 	}
-	if err := os.Chmod(other, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(other, 0o640))
 	if _, err := ConnectKey(t.Context(), s.Addr(), other); err == nil || !strings.Contains(err.Error(), "other users can read it") {
 		t.Errorf("a key that others can read: %v", err)
 	}
 	for name, text := range map[string]string{"no JSON": "x", "no keys": "{}", "no certificate": strings.Replace(string(text(first)), "CERTIFICATE", "X", 4)} {
 		damaged := filepath.Join(t.TempDir(), "key")
-		if err := os.WriteFile(damaged, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(damaged, []byte(text), 0o600))
 		if _, err := ConnectKey(t.Context(), s.Addr(), damaged); err == nil || strings.Contains(err.Error(), first.Seed) {
 			t.Errorf("%s: %v", name, err)
 		}

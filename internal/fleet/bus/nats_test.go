@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // existing starts a NATS server as its administrator would, with TLS, and returns what an operator
@@ -53,9 +54,7 @@ func existing(t *testing.T, change func(*server.Options)) (operator, a NATS) {
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	if !s.ReadyForConnections(longEnough) {
-		t.Fatal("the server is not ready")
-	}
+	assert.Must(t, s.ReadyForConnections(longEnough), "the server is not ready")
 	url := "tls://" + s.Addr().String()
 	return NATS{URL: url, NKeySeedFile: operatorSeed, CA: ca}, NATS{URL: url, NKeySeedFile: agentSeed, CA: ca}
 }
@@ -99,9 +98,7 @@ func TestExistingNATS(t *testing.T) {
 		func() error { _, err := o.Agents(t.Context()); return err }(),
 		o.Revoke(t.Context(), "a"),
 	} {
-		if !errors.Is(err, ErrExternal) {
-			t.Errorf("got %v, want %v", err, ErrExternal)
-		}
+		assert.True(t, errors.Is(err, ErrExternal), "got %v, want %v", err, ErrExternal)
 	}
 
 	// Credentials for another name.

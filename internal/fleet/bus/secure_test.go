@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // An agent that speaks NATS as it likes gets nowhere with subjects that are not its own.
@@ -85,13 +86,9 @@ func TestTokens(t *testing.T) {
 	b := start(t)
 	join := b.join("")
 	a := b.connect(AgentConfig{Join: join, Dir: t.TempDir(), Name: "a"})
-	if a.Name() != "a" {
-		t.Errorf("the name is %q", a.Name())
-	}
+	assert.Equal(t, a.Name(), "a", "the name")
 	e := b.refused(AgentConfig{Join: join, Dir: t.TempDir(), Name: "b"}, ErrUsedToken)
-	if !strings.Contains(e.Hint, "fleet token") {
-		t.Errorf("the hint is %q", e.Hint)
-	}
+	assert.True(t, strings.Contains(e.Hint, "fleet token"), "the hint is %q", e.Hint)
 	b.refused(AgentConfig{Join: b.join(""), Dir: t.TempDir(), Name: "a"}, ErrNameTaken)
 	b.refused(AgentConfig{Join: b.join("c"), Dir: t.TempDir(), Name: "b"}, ErrWrongName)
 	b.refused(AgentConfig{Join: b.join("c"), Dir: t.TempDir(), Name: "b.c"}, ErrName)
@@ -102,9 +99,7 @@ func TestTokens(t *testing.T) {
 	late = b.join("later")
 	b.clock.advance(DefaultValid + time.Second)
 	e = b.refused(AgentConfig{Join: late, Dir: t.TempDir()}, ErrExpiredToken)
-	if !strings.Contains(e.Error(), "valid until 20") {
-		t.Errorf("%v does not say until when", e)
-	}
+	assert.True(t, strings.Contains(e.Error(), "valid until 20"), "%v does not say until when", e)
 	// It stays known as expired for a day.
 	b.clock.advance(keepTokens + time.Second)
 	b.join("other") // a change that forgets it
@@ -132,12 +127,8 @@ func TestTokens(t *testing.T) {
 	f, err := readFile(filepath.Join(b.cfg.Dir, OperatorFile), parseOperatorFile)
 	must(t, err)
 	for _, secret := range []string{used.Token, j.Token, f.Seed, f.Seal} {
-		if strings.Contains(string(stored), secret) {
-			t.Error("agents.json has a secret")
-		}
-		if strings.Contains(b.log.text(), secret) {
-			t.Error("the log has a secret")
-		}
+		assert.True(t, !strings.Contains(string(stored), secret), "agents.json has a secret")
+		assert.True(t, !strings.Contains(b.log.text(), secret), "the log has a secret")
 	}
 }
 
@@ -198,24 +189,16 @@ func TestLimiter(t *testing.T) {
 		if i >= freeTries-1 {
 			want = min(longestWait, firstWait<<(i-freeTries+1))
 		}
-		if got := l.wait("a", now); got != want {
-			t.Errorf("after %d: wait %v, want %v", i+1, got, want)
-		}
+		assert.Equal(t, l.wait("a", now), want, "after %d: wait", i+1)
 	}
-	if l.wait("b", now) != 0 {
-		t.Error("another address waits")
-	}
+	assert.Equal(t, l.wait("b", now), 0, "another address waits")
 	now = now.Add(longestWait + forgetTries + time.Second)
 	l.failed("a", now)
-	if got := l.wait("a", now); got != 0 {
-		t.Errorf("long after: wait %v", got)
-	}
+	assert.Equal(t, l.wait("a", now), 0, "long after: wait")
 	for i := range 3 * mostTries {
 		l.failed(fmt.Sprint(i), now)
 	}
-	if len(l.tries) > mostTries {
-		t.Errorf("%d addresses are remembered", len(l.tries))
-	}
+	assert.True(t, len(l.tries) <= mostTries, "%d addresses are remembered", len(l.tries))
 }
 
 func TestPin(t *testing.T) {
@@ -248,9 +231,7 @@ func TestSecondIncarnation(t *testing.T) {
 	first := b.connect(AgentConfig{Join: b.join("a"), Dir: dir})
 	must(t, os.CopyFS(copied, os.DirFS(dir)))
 	e := b.refused(AgentConfig{Dir: copied}, ErrSecond)
-	if !strings.Contains(e.Error(), "from 127.0.0.1:") {
-		t.Errorf("%v does not say where the first is", e)
-	}
+	assert.True(t, strings.Contains(e.Error(), "from 127.0.0.1:"), "%v does not say where the first is", e)
 	must(t, first.Send([]byte("still here")))
 	o.want("a", "still here")
 	must(t, first.Close())
@@ -282,9 +263,7 @@ func TestSameIncarnation(t *testing.T) {
 	if _, err := io.Copy(io.Discard, old); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the old connection is still there")
 	}
-	if got := b.connected(); got != "a" {
-		t.Errorf("connected: %q", got)
-	}
+	assert.Equal(t, b.connected(), "a", "connected")
 }
 
 // The machine of an agent is lost without a goodbye: its connection ends, and its key is free again.
@@ -327,9 +306,7 @@ func TestRevoke(t *testing.T) {
 	if err := b.operator.Revoke(t.Context(), "a"); !errors.Is(err, ErrNoAgent) {
 		t.Errorf("again: %v", err)
 	}
-	if !other.Connected() {
-		t.Error("another agent was disconnected")
-	}
+	assert.True(t, other.Connected(), "another agent was disconnected")
 	b.connect(AgentConfig{Join: b.join("a"), Dir: dir})
 	// It holds after a restart too.
 	must(t, b.operator.Revoke(t.Context(), "a"))
@@ -349,17 +326,13 @@ func TestRegistrationOnDisk(t *testing.T) {
 		_, err := ConnectAgent(t.Context(), AgentConfig{Join: join, Dir: dir})
 		return err
 	}())
-	if !ok || !errors.Is(e, errDisk) {
-		t.Fatalf("got %v, want that the disk cannot be written", e)
-	}
+	assert.Must(t, ok && errors.Is(e, errDisk), "got %v, want that the disk cannot be written", e)
 	b.registry.path = path
 	b.connect(AgentConfig{Join: join, Dir: dir})
 	f, err := os.ReadFile(path)
 	must(t, err)
 	content, err := parseRegistry(f)
-	if err != nil || len(content.Agents) != 1 || !content.Tokens[0].Used {
-		t.Errorf("stored: %+v, %v", content, err)
-	}
+	assert.True(t, err == nil && len(content.Agents) == 1 && content.Tokens[0].Used, "stored: %+v, %v", content, err)
 }
 
 func TestOversize(t *testing.T) {
@@ -509,12 +482,8 @@ func TestStrangers(t *testing.T) {
 			raw.(*net.TCPConn).CloseWrite()
 			conn.SetReadDeadline(time.Now().Add(longEnough))
 			said, err := io.ReadAll(conn)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Error("the server keeps the connection")
-			}
-			if bytes.Contains(said, []byte("INFO")) {
-				t.Errorf("the server said %q", said)
-			}
+			assert.True(t, !errors.Is(err, os.ErrDeadlineExceeded), "the server keeps the connection")
+			assert.True(t, !bytes.Contains(said, []byte("INFO")), "the server said %q", said)
 			testkit.Until(t, "the log says "+tt.log, func() bool { return strings.Contains(b.log.text()[from:], tt.log) })
 		})
 	}
@@ -625,12 +594,8 @@ func TestOtherServers(t *testing.T) {
 				io.CopyN(io.Discard, conn, 1)
 			})
 			_, _, err := connect(t.Context(), addr, pinOf(pair.Certificate[0]), hello{Role: roleAgent}, own, &stamp{})
-			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
-				t.Errorf("got %v, want %v", err, tt.want)
-			}
-			if strings.ContainsRune(fmt.Sprint(err), '\x1b') {
-				t.Errorf("%q has a control character", err)
-			}
+			assert.True(t, err != nil && (tt.want == nil || errors.Is(err, tt.want)), "got %v, want %v", err, tt.want)
+			assert.True(t, !strings.ContainsRune(fmt.Sprint(err), '\x1b'), "%q has a control character", err)
 		})
 	}
 }

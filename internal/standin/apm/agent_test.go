@@ -14,6 +14,7 @@ import (
 	"go.elastic.co/apm/v2/transport"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // Everything that Elastic's agent sends is accepted.
@@ -36,13 +37,9 @@ func TestElasticAgent(t *testing.T) {
 				ServerURLs: []*url.URL{base}, SecretToken: string(tt.o.SecretToken),
 				TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the test's certificate
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			tracer, err := apm.NewTracerOptions(apm.TracerOptions{ServiceName: "shop", ServiceVersion: "1", ServiceEnvironment: "test", Transport: tr})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer tracer.Close()
 			tracer.SetSpanCompressionEnabled(false)
 			tracer.SetExitSpanMinDuration(0)

@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -29,13 +30,9 @@ func requestOf(events int) string {
 func pipeline(t *testing.T, s *Server, requests ...string) *bufio.Reader {
 	t.Helper()
 	nc, err := net.Dial("tcp", s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { nc.Close() })
-	if err := nc.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, nc.SetDeadline(time.Now().Add(30*time.Second)))
 	if _, err := nc.Write([]byte(strings.Join(requests, ""))); err != nil {
 		t.Fatal(err)
 	}
@@ -45,13 +42,9 @@ func pipeline(t *testing.T, s *Server, requests ...string) *bufio.Reader {
 func receive(t *testing.T, in *bufio.Reader) (status int, a answer) {
 	t.Helper()
 	resp, err := http.ReadResponse(in, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.NewDecoder(resp.Body).Decode(&a))
 	return resp.StatusCode, a
 }
 
@@ -83,14 +76,10 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		defer cl.CloseIdleConnections()
 		begin := time.Now()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Addr()+"/intake/v2/events", strings.NewReader(meta+strings.Repeat(goodSpan, 6)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		r.Header.Set("Content-Type", "application/x-ndjson")
 		resp, err := cl.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		resp.Body.Close()
 		if got := time.Since(begin); resp.StatusCode != http.StatusAccepted || resp.ProtoMajor != 2 || got < 600*time.Millisecond {
 			t.Errorf("got %s over %s after %v, want 202 after 600ms at least", resp.Status, resp.Proto, got)
@@ -128,9 +117,7 @@ func TestServerRefuses(t *testing.T) {
 		t.Errorf("got %+v, want one refusal and %d events", c, 2+a.Accepted)
 	}
 	status, text := post(t, "http://"+s.Addr()+"/v1/errors", v1Errors(t, 5))
-	if status != 503 || text != `{"error":"queue is full"}` {
-		t.Errorf("got %d %s, want 503", status, text)
-	}
+	assert.True(t, status == 503 && text == `{"error":"queue is full"}`, "got %d %s, want 503", status, text)
 }
 
 // TestServerAndErrors: an error that ends the connection does not overtake the answers
@@ -138,9 +125,7 @@ func TestServerRefuses(t *testing.T) {
 func TestServerAndErrors(t *testing.T) {
 	t.Parallel()
 	rule, err := ParseErrorRule("internal@50%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	s := start(t, Options{Capacity: limited(4, 100), Errors: []ErrorRule{rule}})
 	var in *bufio.Reader
 	for status := 0; status != 500; { // until the second of two gets the error

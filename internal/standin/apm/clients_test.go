@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func tlsFiles(cert, key string) standin.TLS { return standin.TLS{Cert: cert, Key: key} }
@@ -42,9 +43,7 @@ func TestProtocolsOfHTTP(t *testing.T) {
 			defer tt.tr.CloseIdleConnections()
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.url+"/intake/v2/events", strings.NewReader(meta+goodSpan))
 			resp, err := (&http.Client{Transport: tt.tr}).Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusAccepted || resp.ProtoMajor != tt.major {
 				t.Errorf("got %d by HTTP/%d, want 202 by %d", resp.StatusCode, resp.ProtoMajor, tt.major)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -49,22 +50,16 @@ func testDiscard(t *testing.T, s *Server) {
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, io.MultiReader(strings.NewReader("abc"), strings.NewReader(strings.Repeat("y", 100000))))
 	r.Header.Set("Expect", "100-continue")
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	resp.Body.Close()
 	if c := s.Counts(); resp.StatusCode != http.StatusAccepted || c.Requests != 4 || c.Bytes != 3*300000+100003 || c.Connections == 0 {
 		t.Errorf("got %d, %+v, want 4 requests with 1000003 bytes", resp.StatusCode, c)
 	}
 	resp, err = http.Get("http://" + s.Addr() + "/debug/vars") //nolint:noctx // a test
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	text, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if !strings.Contains(string(text), `"apm-server.server.request.count":4`) {
-		t.Errorf("got %s, want 4 requests", text)
-	}
+	assert.True(t, strings.Contains(string(text), `"apm-server.server.request.count":4`), "got %s, want 4 requests", text)
 }
 
 // Each of several pipelined requests is answered, in whatever pieces they arrive.
@@ -77,9 +72,7 @@ func testDiscardPipelined(t *testing.T, s *Server) {
 	all := strings.Repeat(one+chunked, 50) + last
 	for _, piece := range []int{1, 7, 100, len(all)} {
 		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		go func() {
 			for at := 0; at < len(all); at += piece {
 				if _, err := io.WriteString(c, all[at:min(len(all), at+piece)]); err != nil {
@@ -106,9 +99,7 @@ func TestDiscardRefuses(t *testing.T) {
 	}
 	testBothWays(t, func(t *testing.T, s *Server) {
 		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer c.Close()
 		_, _ = io.WriteString(c, "BREW / HTTP/1.1\r\n\r\n")
 		if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 400 ") {
@@ -122,9 +113,7 @@ func TestDiscardRefuses(t *testing.T) {
 func TestDiscardBackpressure(t *testing.T) {
 	testBothWays(t, func(t *testing.T, s *Server) {
 		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer c.Close()
 		const n = 400_000
 		requests := bytes.Repeat([]byte("POST / HTTP/1.1\r\n\r\n"), 1000)
@@ -150,9 +139,7 @@ func TestDiscardBackpressure(t *testing.T) {
 			t.Errorf("%d requests were read, want fewer", got)
 		}
 		answers, err := io.Copy(io.Discard, io.LimitReader(c, int64(n*len(answer202))))
-		if err != nil || answers != int64(n*len(answer202)) {
-			t.Errorf("got %d bytes, %v; want %d", answers, err, n*len(answer202))
-		}
+		assert.True(t, err == nil && answers == int64(n*len(answer202)), "got %d bytes, %v; want %d", answers, err, n*len(answer202))
 		if err := <-wrote; err != nil || s.Counts().Requests != n {
 			t.Errorf("wrote: %v; %d requests, want %d", err, s.Counts().Requests, n)
 		}
@@ -166,9 +153,7 @@ func TestDiscardCloses(t *testing.T) {
 		var conns []net.Conn
 		for i := range 100 {
 			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer c.Close()
 			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n...")
 			if _, err := io.ReadFull(c, make([]byte, len(answer202))); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -176,9 +177,7 @@ func TestIndexes(t *testing.T) {
 						}
 					}
 					kind, ok := kinds[event]
-					if !ok {
-						t.Errorf("a document of no kind: %v", d)
-					}
+					assert.True(t, ok, "a document of no kind: %v", d)
 					got[kind]++
 					when, err := time.Parse(time.RFC3339Nano, at(d, "@timestamp").(string))
 					if err != nil || when.After(before.Add(time.Hour)) || when.Before(before.Add(-2*time.Hour)) {
@@ -197,20 +196,14 @@ func TestIndexes(t *testing.T) {
 					}
 				}
 			}
-			if got != b.Counts {
-				t.Errorf("got documents %v, want %v", got, b.Counts)
-			}
+			assert.Equal(t, got, b.Counts, "got documents")
 			for _, d := range f.docs["traces-apm-default"] {
 				if at(d, "processor.event") == "span" && m.Mix[wire.Span] == 0 && !spanOf[fmt.Sprint(at(d, "transaction.id"))] {
 					t.Errorf("a span without a transaction: %v", d)
 				}
 			}
-			if f.auth[0] != "Basic ZWxhc3RpYzpjYW5hcnk=" {
-				t.Errorf("authorization %q", f.auth[0])
-			}
-			if !json.Valid([]byte(f.template)) {
-				t.Errorf("the template is not JSON: %s", f.template)
-			}
+			assert.Equal(t, f.auth[0], "Basic ZWxhc3RpYzpjYW5hcnk=", "authorization")
+			assert.True(t, json.Valid([]byte(f.template)), "the template is not JSON: %s", f.template)
 		})
 	}
 }
@@ -229,13 +222,9 @@ func TestLogDocuments(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			docs := documents(meta, "log", []byte(`{"log":`+tt.in+`}`), now)
-			if len(docs) != 1 {
-				t.Fatalf("%d documents, want 1", len(docs))
-			}
+			assert.Must(t, len(docs) == 1, "%d documents, want 1", len(docs))
 			var d map[string]any
-			if err := json.Unmarshal(docs[0].source, &d); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(docs[0].source, &d))
 			if docs[0].index != tt.index || at(d, "log.level") != tt.level || at(d, "@timestamp") != tt.at {
 				t.Errorf("got %s in %s", docs[0].source, docs[0].index)
 			}
@@ -266,9 +255,7 @@ func TestIndexAccountsForAll(t *testing.T) {
 	if c.Lost != 5 || c.Failed != 11 || c.Indexed != 89 || c.Waiting != 0 || c.Accepted != 105 {
 		t.Errorf("got %+v, want 5 lost, 11 failed, 89 indexed", c)
 	}
-	if !strings.Contains(words.String(), "because") {
-		t.Errorf("the log does not say why: %s", words)
-	}
+	assert.True(t, strings.Contains(words.String(), "because"), "the log does not say why: %s", words)
 }
 
 // A document that is retried because its answer was lost is indexed once.
@@ -305,9 +292,7 @@ func TestIndexAway(t *testing.T) {
 	}
 	s, _ := indexAt(t, f, Options{Queue: 10})
 	code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", bodyOf(t, wire.Makeup{Events: wire.Range{Min: 11, Max: 11}}, 0).Bytes)
-	if code != 503 || !strings.Contains(text, `"accepted":10`) {
-		t.Errorf("got %d %s, want 503 after 10", code, text)
-	}
+	assert.True(t, code == 503 && strings.Contains(text, `"accepted":10`), "got %d %s, want 503 after 10", code, text)
 	frozen.Unlock()
 	testkit.Until(t, "all are indexed", func() bool { return s.Counts().Indexed == 10 })
 	if code, _ := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan)); code != 202 {
@@ -382,9 +367,7 @@ func TestIndexEndsUnderLoad(t *testing.T) {
 	s.Close()
 	wg.Wait()
 	c := s.Counts()
-	if c.Waiting != 0 || c.Failed != 0 || c.Accepted != c.Indexed {
-		t.Errorf("got %+v at the end, want all accepted events indexed", c)
-	}
+	assert.True(t, c.Waiting == 0 && c.Failed == 0 && c.Accepted == c.Indexed, "got %+v at the end, want all accepted events indexed", c)
 	failed := c.Failed
 	late := []byte(strings.TrimSpace(goodSpan))
 	if _, err := s.accept(wire.Counts{wire.Span: 1}, readMetadata([]byte(meta)), "span", late); err != nil {

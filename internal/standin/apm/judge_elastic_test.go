@@ -16,6 +16,7 @@ import (
 	"github.com/elastic/apm-data/model/modelpb"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -49,9 +50,7 @@ func samples(t testing.TB) map[string][2][]byte {
 			mix = [wire.Kinds]int{wire.Transaction: 1, wire.Error: 1}
 		}
 		mk, err := wire.NewMaker(wire.Makeup{Protocol: p, Events: wire.Range{Min: 40, Max: 40}, Spans: wire.Range{Min: 1, Max: 2}, Frames: wire.Range{Min: 1, Max: 2}, Mix: mix}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		lines := bytes.Split(bytes.TrimSpace(mk.Make(0).Bytes), []byte("\n"))
 		for _, l := range lines {
 			kind, _, _ := bytes.Cut(l[2:], []byte(`"`))
@@ -187,9 +186,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 			meta = all["rum-v3 m"][1]
 		}
 		line, err := json.Marshal(map[string]any{kind: valueOf(rule, nil)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		all["whole "+kind] = [2][]byte{meta, line}
 		if kind == "log" { // nested objects replace names with dots: one without the other
 			delete(all, "whole log")
@@ -210,15 +207,11 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 	for name, s := range all {
 		t.Run(name, func(t *testing.T) {
 			var v any
-			if err := json.Unmarshal(s[1], &v); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(s[1], &v))
 			differ := map[string]int{}
 			try := func(path []any, by, v any) (err error) {
 				line, err := json.Marshal(v)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				lines := [][]byte{s[0], line}
 				if strings.Contains(name, "metadata") || strings.HasSuffix(name, " m") {
 					lines = lines[1:]
@@ -252,9 +245,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 		})
 	}
 	t.Logf("%d events tried, %d refused by Elastic's decoder", tried, refused)
-	if tried < 30000 || refused < 10000 {
-		t.Errorf("%d events tried, %d of them refused, want more", tried, refused)
-	}
+	assert.True(t, tried >= 30000 && refused >= 10000, "%d events tried, %d of them refused, want more", tried, refused)
 }
 
 // Lines that JSON encoders do not write. The validator is stricter than the decoder
@@ -347,9 +338,7 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var j validator
 		if kind, err := j.line(in); err == nil {
-			if !json.Valid(in[:j.end]) {
-				t.Errorf("%q is accepted", in)
-			}
+			assert.True(t, json.Valid(in[:j.end]), "%q is accepted", in)
 			lines := [][]byte{all["v2 metadata"][1], in}
 			if kind == "metadata" || kind == "m" {
 				lines = lines[1:]

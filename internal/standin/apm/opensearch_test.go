@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -35,9 +36,7 @@ func TestIndexesIntoOpenSearch(t *testing.T) {
 		for n := range uint64(5) {
 			b := bodyOf(t, m, n)
 			z, err := b.Gzip(9)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if code, text := post(t, "http://"+s.Addr()+p.Path(false), z.Bytes, "Content-Encoding", "gzip"); code != 202 {
 				t.Fatalf("%v: got %d %s", p, code, text)
 			}
@@ -50,9 +49,7 @@ func TestIndexesIntoOpenSearch(t *testing.T) {
 	}
 	get := func(path string) string {
 		resp, err := http.Get(node.URL + path) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer resp.Body.Close()
 		text, _ := io.ReadAll(resp.Body)
 		return string(text)

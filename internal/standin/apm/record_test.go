@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -26,13 +27,9 @@ func TestRecord(t *testing.T) {
 					t.Fatalf("got %d %s", status, text)
 				}
 			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, s.Close())
 			rows := testkit.CSV(t, path)
-			if len(rows) != 4 {
-				t.Fatalf("%q, want 3 requests", rows)
-			}
+			assert.Must(t, len(rows) == 4, "%q, want 3 requests", rows)
 			for _, r := range rows[1:] {
 				if r[2] != "request" || r[6] != tt.events || r[7] == "" || r[8] == "" || r[9] == "" {
 					t.Errorf("got %q, want a request of %q events, and its answer", r, tt.events)

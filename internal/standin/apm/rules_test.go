@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -22,9 +22,7 @@ import (
 func publishedSchemas(t testing.TB) map[string][]byte {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/elastic/apm-data").Output()
-	if err != nil {
-		t.Fatalf("asking where Elastic's schemas are: %v", err)
-	}
+	assert.OK(t, err, "asking where Elastic's schemas are")
 	all := map[string][]byte{}
 	for _, name := range []string{"v2/metadata", "v2/transaction", "v2/span", "v2/error", "v2/metricset", "rumv3/metadata", "rumv3/transaction", "rumv3/error"} {
 		if all[name], err = os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "input/elasticapm/docs/spec", filepath.FromSlash(name)+".json")); err != nil {
@@ -210,9 +208,7 @@ func TestRulesMatchSchemas(t *testing.T) {
 	for name, raw := range publishedSchemas(t) {
 		t.Run(name, func(t *testing.T) {
 			var schema map[string]any
-			if err := json.Unmarshal(raw, &schema); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, json.Unmarshal(raw, &schema))
 			got, want := facts{}, facts{}
 			want.ofSchema(t, "", schema)
 			got.ofNode("", ruleOf(name), nil)
@@ -237,15 +233,11 @@ func TestRulesMatchSchemas(t *testing.T) {
 			}
 			got.sort()
 			want.sort()
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("not what the schema says (-schema +rule):\n%s", diff)
-			}
+			assert.Same(t, got, want, "not what the schema says (-schema +rule)")
 			compared += len(want)
 		})
 	}
-	if compared < 700 {
-		t.Errorf("%d members compared, want more", compared)
-	}
+	assert.True(t, compared >= 700, "%d members compared, want more", compared)
 }
 
 func TestLoad(t *testing.T) {
@@ -306,13 +298,9 @@ func TestMadeEventsAreAccepted(t *testing.T) {
 	compiled := map[string]*jsonschema.Schema{}
 	for name, raw := range publishedSchemas(t) {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		c := jsonschema.NewCompiler()
-		if err := c.AddResource(name, doc); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.AddResource(name, doc))
 		if compiled[name], err = c.Compile(name); err != nil {
 			t.Fatal(err)
 		}
@@ -323,9 +311,7 @@ func TestMadeEventsAreAccepted(t *testing.T) {
 	try := func(t *testing.T, m wire.Makeup) {
 		t.Helper()
 		mk, err := wire.NewMaker(m, 9)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for n := range uint64(4) {
 			b := mk.Make(n)
 			if m.Protocol == wire.V1 && b.Events() == 0 {
@@ -376,9 +362,7 @@ func TestMadeEventsAreAccepted(t *testing.T) {
 					}
 				}
 			}
-			if got != b.Counts {
-				t.Errorf("%+v: the validator counts %v, want %v", m, got, b.Counts)
-			}
+			assert.Equal(t, got, b.Counts, "%+v: the validator counts", m)
 		}
 	}
 	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
@@ -393,7 +377,5 @@ func TestMadeEventsAreAccepted(t *testing.T) {
 	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2} {
 		try(t, wire.Makeup{Protocol: p, Events: wire.Range{Min: 30, Max: 30}, Spans: ranges[2], Frames: ranges[2], Mix: [wire.Kinds]int{1, 1, 1, 1, 1}})
 	}
-	if tried < 300 {
-		t.Errorf("%d bodies tried, want more", tried)
-	}
+	assert.True(t, tried >= 300, "%d bodies tried, want more", tried)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -28,9 +29,7 @@ func start(t testing.TB, o Options) *Server {
 		o.Log = t.Output()
 	}
 	s, err := Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -38,9 +37,7 @@ func start(t testing.TB, o Options) *Server {
 func bodyOf(t testing.TB, m wire.Makeup, n uint64) *wire.Body {
 	t.Helper()
 	mk, err := wire.NewMaker(m, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	b := mk.Make(n)
 	b.Stamp(wire.NewRun(1), n, time.Now().UnixMicro())
 	return b
@@ -50,21 +47,15 @@ func bodyOf(t testing.TB, m wire.Makeup, n uint64) *wire.Body {
 func post(t testing.TB, url string, body []byte, headers ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return resp.StatusCode, strings.TrimSpace(string(text))
 }
 
@@ -77,9 +68,7 @@ func TestTakesEveryProtocol(t *testing.T) {
 				m := wire.Makeup{Protocol: p, Events: wire.Range{Min: 5, Max: 5}, Spans: wire.Range{Min: spans, Max: spans}, Frames: wire.Range{Min: 2, Max: 2}}
 				b := bodyOf(t, m, 0)
 				z, err := b.Gzip(6)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				var deflated bytes.Buffer
 				zw := zlib.NewWriter(&deflated)
 				_, _ = zw.Write(b.Bytes)
@@ -155,13 +144,9 @@ func TestAnswers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			code, text := post(t, "http://"+s.Addr()+tt.path, []byte(tt.body), tt.headers...)
-			if code != tt.code {
-				t.Errorf("got %d %.300s, want %d", code, text, tt.code)
-			}
+			assert.Equal(t, code, tt.code, "%.300s", text)
 			for _, w := range tt.want {
-				if !strings.Contains(text, w) {
-					t.Errorf("got %.600s, want %q in it", text, w)
-				}
+				assert.True(t, strings.Contains(text, w), "got %.600s, want %q in it", text, w)
 			}
 			if limit := 2*maxDocument + 600; len(text) > limit {
 				t.Errorf("an answer of %d bytes, want at most %d", len(text), limit)
@@ -177,9 +162,7 @@ func zipped(t testing.TB, s string) string {
 	if _, err := w.Write([]byte(s)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, w.Close())
 	return b.String()
 }
 
@@ -189,13 +172,9 @@ func TestErrorsEndConnections(t *testing.T) {
 	s := start(t, Options{})
 	for body, want := range map[string]bool{meta + goodSpan: false, meta + "{}": true} {
 		resp, err := http.Post("http://"+s.Addr()+"/intake/v2/events", "application/x-ndjson", strings.NewReader(body)) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		resp.Body.Close()
-		if resp.Close != want {
-			t.Errorf("%d: the connection is closed: %v, want %v", resp.StatusCode, resp.Close, want)
-		}
+		assert.Equal(t, resp.Close, want, "%d: the connection is closed", resp.StatusCode)
 	}
 }
 
@@ -204,9 +183,7 @@ func TestOnlyPost(t *testing.T) {
 	s := start(t, Options{})
 	for path, want := range map[string]int{"/intake/v2/events": 400, "/intake/v3/rum/events": 400, "/v1/errors": 405} {
 		resp, err := http.Get("http://" + s.Addr() + path) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		text, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode != want || !strings.Contains(string(text), "only POST requests are supported") {
@@ -223,9 +200,7 @@ func TestBodyWithoutEnd(t *testing.T) {
 		for _, rules := range [][]ErrorRule{nil, {{Name: "throttled", What: 429, Share: 1}}} {
 			s := start(t, Options{Errors: rules})
 			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer c.Close()
 			const head = "POST /intake/v2/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{}\n\n\r\n"
 			if _, err := io.WriteString(c, head); err != nil {
@@ -243,13 +218,9 @@ func TestBodyWithoutEnd(t *testing.T) {
 			}
 			_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-			if err != nil {
-				t.Fatalf("flood %v: %v", flood, err)
-			}
+			assert.OK(t, err, "flood %v", flood)
 			resp.Body.Close()
-			if resp.StatusCode < 400 {
-				t.Errorf("flood %v: got %d, want an error", flood, resp.StatusCode)
-			}
+			assert.True(t, resp.StatusCode >= 400, "flood %v: got %d, want an error", flood, resp.StatusCode)
 			if got := s.Counts().Bytes; got > 2*maxUnread {
 				t.Errorf("flood %v: %d bytes read, want no more than %d", flood, got, 2*maxUnread)
 			}
@@ -296,9 +267,7 @@ func TestAtMostFiveErrors(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &a); err != nil || len(a.Errors) != maxErrors {
 		t.Errorf("got %d errors, want %d: %v", len(a.Errors), maxErrors, err)
 	}
-	if got := s.Counts().Invalid; got != 20 {
-		t.Errorf("got %d invalid, want 20", got)
-	}
+	assert.Equal(t, s.Counts().Invalid, 20, "invalid")
 }
 
 func TestCredentials(t *testing.T) {
@@ -325,9 +294,7 @@ func TestCredentials(t *testing.T) {
 			var words bytes.Buffer
 			s := start(t, Options{SecretToken: "canary-token", APIKeys: []Secret{"id:canary-key"}, NoRUM: tt.noRUM, Log: &words})
 			code, text := post(t, "http://"+s.Addr()+tt.path, []byte(meta), "Authorization", tt.auth)
-			if code != tt.code {
-				t.Errorf("got %d %s, want %d", code, text, tt.code)
-			}
+			assert.Equal(t, code, tt.code, "%s", text)
 			if strings.Contains(text+words.String(), "canary") {
 				t.Errorf("a secret is shown: %s %s", text, words.String())
 			}
@@ -337,9 +304,7 @@ func TestCredentials(t *testing.T) {
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+"/", nil)
 			r.Header.Set("Authorization", tt.auth)
 			resp, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			about, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			known := strings.HasSuffix(tt.auth, "token") || tt.auth == key || tt.name == "RUM refused"
@@ -361,9 +326,7 @@ func TestQueueFull(t *testing.T) {
 		t.Errorf("got %+v, want 3 waiting", c)
 	}
 	code, text = post(t, "http://"+s.Addr()+"/v1/errors", bodyOf(t, wire.Makeup{Protocol: wire.V1, Events: wire.Range{Min: 1, Max: 1}}, 0).Bytes)
-	if code != 503 || text != `{"error":"queue is full"}` {
-		t.Errorf("got %d %s, want 503", code, text)
-	}
+	assert.True(t, code == 503 && text == `{"error":"queue is full"}`, "got %d %s, want 503", code, text)
 }
 
 func TestQueueDrains(t *testing.T) {
@@ -389,14 +352,10 @@ func TestErrorRules(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
 			r, err := ParseErrorRule(tt.rule)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			s := start(t, Options{Errors: []ErrorRule{r}})
 			code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan))
-			if code != tt.code || !strings.Contains(text, tt.want) {
-				t.Errorf("got %d %s, want %d with %q", code, text, tt.code, tt.want)
-			}
+			assert.True(t, code == tt.code && strings.Contains(text, tt.want), "got %d %s, want %d with %q", code, text, tt.code, tt.want)
 		})
 	}
 	t.Run("reset", func(t *testing.T) {
@@ -427,9 +386,7 @@ func TestAboutAndVars(t *testing.T) {
 	_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan))
 	for path, want := range map[string]string{"/": `"publish_ready":true`, "/debug/vars": `"libbeat.output.events.active":0`, "/config/v1/agents?service.name=a": `{}`} {
 		resp, err := http.Get("http://" + s.Addr() + path) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		text, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {

@@ -16,6 +16,7 @@ import (
 
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 func TestSecurity(t *testing.T) {
@@ -58,16 +59,12 @@ func TestSecurity(t *testing.T) {
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			err := client(t, s, append(test.with, kgo.RetryTimeout(timeout))...).ProduceSync(ctx, values(10)...).FirstErr()
-			if (err == nil) != test.ok {
-				t.Errorf("got %v, want success %v", err, test.ok)
-			}
+			assert.Equal(t, (err == nil), test.ok, "got %v", err)
 			want := uint64(0)
 			if test.ok {
 				want = 10
 			}
-			if got := s.Counts().Events; got != want {
-				t.Errorf("counted %d events, want %d", got, want)
-			}
+			assert.Equal(t, s.Counts().Events, want, "counted events")
 		})
 	}
 }
@@ -99,15 +96,9 @@ func TestDataKept(t *testing.T) {
 	t.Parallel()
 	opts := Options{Listen: "127.0.0.1:0", DataDir: t.TempDir()}
 	s, err := Start(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client(t, s).ProduceSync(deadline(t), values(100)...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, client(t, s).ProduceSync(deadline(t), values(100)...).FirstErr())
+	assert.OK(t, s.Close())
 	cl := client(t, start(t, opts), kgo.ConsumeTopics("t"))
 	if got := consume(deadline(t), t, cl, 100); len(got) != 100 {
 		t.Errorf("got %d records back, want 100", len(got))
@@ -120,13 +111,9 @@ func TestRetained(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	const retain = 4 << 20
 	s, err := Start(Options{Listen: "127.0.0.1:0", Retain: retain, Topics: []Topic{{"t", 1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
-	if err := bare(s.Addr(), produceFrame("t", 0, 1000, 500), 5, 64); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, bare(s.Addr(), produceFrame("t", 0, 1000, 500), 5, 64))
 	if got := s.Counts().Bytes; got < 6*retain {
 		t.Fatalf("produced %d bytes, too few for this test", got)
 	}
@@ -139,12 +126,8 @@ func TestRetained(t *testing.T) {
 		case <-tick.C:
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := used(t); got != 0 {
-		t.Errorf("%d bytes are left", got)
-	}
+	assert.OK(t, s.Close())
+	assert.Equal(t, used(t), 0, "bytes are left")
 }
 
 // used is the number of bytes in the temporary folder.
@@ -167,15 +150,11 @@ func used(t *testing.T) (n int64) {
 func TestProduceAllocates(t *testing.T) {
 	s := start(t, Options{Listen: "127.0.0.1:0", Discard: true, Topics: []Topic{{"t", 1}}})
 	frame := produceFrame("t", 0, 1000, 100)
-	if err := bare(s.Addr(), frame, 5, 100); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, bare(s.Addr(), frame, 5, 100))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	const n = 2000
-	if err := bare(s.Addr(), frame, 5, n); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, bare(s.Addr(), frame, 5, n))
 	runtime.ReadMemStats(&after)
 	if got := float64(after.Mallocs-before.Mallocs) / n; got > 0.25 {
 		t.Errorf("a request allocates %.2f times, want 0 (connecting aside)", got)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -45,26 +46,20 @@ func TestKcat(t *testing.T) {
 				<-tick.C // without acks kcat does not wait until they have arrived
 			}
 			tick.Stop()
-			if got := s.Counts().Events; got != want {
-				t.Errorf("with %v: got %d events in all, want %d", args, got, want)
-			}
+			assert.Equal(t, s.Counts().Events, want, "with %v events in all", args)
 		}
 		want := 4 * n
 		if opts.Discard {
 			want += int(opts.Events)
 		}
 		got := strings.Split(strings.TrimSpace(kcat(t, "", "-C", "-q", "-e", "-b", s.Addr(), "-t", "t", "-o", "beginning")), "\n")
-		if len(got) != want {
-			t.Fatalf("got %d lines back, want %d", len(got), want)
-		}
+		assert.Must(t, len(got) == want, "got %d lines back, want %d", len(got), want)
 		if last := got[len(got)-1]; !opts.Discard && last != "line 999" {
 			t.Errorf("got last line %q", last)
 		}
 		// A group, from its start to the end of the partition.
 		group := kcat(t, "", "-q", "-e", "-b", s.Addr(), "-G", "g", "-X", "auto.offset.reset=earliest", "-X", "session.timeout.ms=6000", "t")
-		if got := strings.Count(group, "\n"); got != want {
-			t.Errorf("a group got %d lines, want %d", got, want)
-		}
+		assert.Equal(t, strings.Count(group, "\n"), want, "a group lines")
 	})
 }
 
@@ -77,13 +72,9 @@ var (
 func number(t *testing.T, pattern *regexp.Regexp, out string) int {
 	t.Helper()
 	m := pattern.FindStringSubmatch(out)
-	if m == nil {
-		t.Fatalf("no %s in:\n%s", pattern, out)
-	}
+	assert.Must(t, m != nil, "no %s in:\n%s", pattern, out)
 	n, err := strconv.Atoi(m[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return n
 }
 
@@ -99,12 +90,8 @@ func TestJavaTools(t *testing.T) {
 		const n = 200_000
 		out := kafkatest.Tool(t, "ProducerPerformance", "--topic", "perf", "--num-records", strconv.Itoa(n),
 			"--record-size", "100", "--throughput", "-1", "--bootstrap-server", s.Addr())
-		if got := number(t, sent, out); got != n {
-			t.Errorf("the producer sent %d, want %d:\n%s", got, n, out)
-		}
-		if got := s.Counts().Events; got != n {
-			t.Errorf("counted %d events, want %d", got, n)
-		}
+		assert.Equal(t, number(t, sent, out), n, "the producer sent:\n%s", out)
+		assert.Equal(t, s.Counts().Events, n, "counted events")
 		for _, protocol := range []string{"classic", "consumer"} {
 			out := kafkatest.Tool(t, "ConsumerPerformance", "--topic", "perf", "--num-records", strconv.Itoa(n), "--group", "g-"+protocol,
 				"--command-property", "group.protocol="+protocol, "--bootstrap-server", s.Addr())

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestFaultsReachClients checks that a real client sees the faults in the options.
@@ -28,13 +28,9 @@ func TestFaultsReachClients(t *testing.T) {
 			opts.Delay = 50 * time.Millisecond
 			opts.Topics = []Topic{{"t", 1}}
 			cl := client(t, start(t, opts))
-			if err := cl.ProduceSync(deadline(t), values(1)...).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, cl.ProduceSync(deadline(t), values(1)...).FirstErr())
 			begin := time.Now()
-			if err := cl.ProduceSync(deadline(t), values(1)...).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, cl.ProduceSync(deadline(t), values(1)...).FirstErr())
 			if got := time.Since(begin); got < opts.Delay {
 				t.Errorf("answered after %v, want %v at least", got, opts.Delay)
 			}
@@ -48,21 +44,15 @@ func TestFaultsReachClients(t *testing.T) {
 			longest := time.Duration(0)
 			for longest < 200*time.Millisecond && time.Since(begin) < 30*time.Second {
 				sent := time.Now()
-				if err := cl.ProduceSync(deadline(t), values(1)...).FirstErr(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, cl.ProduceSync(deadline(t), values(1)...).FirstErr())
 				longest = max(longest, time.Since(sent))
 			}
-			if longest < 200*time.Millisecond {
-				t.Errorf("the longest answer took %v, want a stall of %v", longest, opts.Stall.Length)
-			}
+			assert.True(t, longest >= 200*time.Millisecond, "the longest answer took %v, want a stall of %v", longest, opts.Stall.Length)
 		})
 		t.Run("error", func(t *testing.T) {
 			opts := opts
 			rule, err := ParseErrorRule("too-large@20%")
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			opts.Errors = []ErrorRule{rule}
 			s := start(t, opts)
 			cl := client(t, s, kgo.DisableIdempotentWrite(), kgo.RecordRetries(0), kgo.MaxBufferedRecords(1))
@@ -81,9 +71,7 @@ func TestFaultsReachClients(t *testing.T) {
 				t.Errorf("counted %d accepted and %d refused, want %d and %d", got.Events, got.Refused, n-failed, failed)
 			}
 			// Six standard deviations of the binomial; the draw is seeded.
-			if math.Abs(float64(failed)-200) > 6*math.Sqrt(n*0.2*0.8) {
-				t.Errorf("%d of %d failed, want about 200", failed, n)
-			}
+			assert.True(t, math.Abs(float64(failed)-200) <= 6*math.Sqrt(n*0.2*0.8), "%d of %d failed, want about 200", failed, n)
 		})
 	})
 }
@@ -122,17 +110,11 @@ func TestParse(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := test.parse(test.in)
 			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("got error %v, want one with %q", err, test.err)
-				}
+				assert.ErrorHas(t, err, test.err, "got error")
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, got, test.want)
 		})
 	}
 }
@@ -164,19 +146,13 @@ func TestCheck(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.opts.Check()
 			if test.want == "" {
-				if err != nil {
-					t.Errorf("got %v, want none", err)
-				}
+				assert.True(t, err == nil, "got %v, want none", err)
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want an error with %q", err, test.want)
-			}
+			assert.ErrorHas(t, err, test.want)
 		})
 	}
-	if !slices.IsSorted(mechanisms) {
-		t.Error("the mechanisms are shown to users: keep them sorted")
-	}
+	assert.True(t, slices.IsSorted(mechanisms), "the mechanisms are shown to users: keep them sorted")
 }
 
 // TestFlags parses every flag, and checks that flags show values in the form in
@@ -198,13 +174,9 @@ func TestFlags(t *testing.T) {
 		given[strings.TrimPrefix(a, "--")] = true
 	}
 	fs.VisitAll(func(f *pflag.Flag) {
-		if !given[f.Name] {
-			t.Errorf("--%s is not tried here", f.Name)
-		}
+		assert.True(t, given[f.Name], "--%s is not tried here", f.Name)
 	})
-	if err := fs.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, fs.Parse(args))
 	limited := standin.CapacityOptions{
 		Server:   standin.CapacitySettings{Rate: 5, Service: standin.Service{Kind: standin.Exponential}, Servers: 1, Queue: 100_000},
 		Collapse: time.Second, Credits: standin.Credits{For: time.Minute, Rate: 6}, Warm: 3 * time.Second,
@@ -217,31 +189,23 @@ func TestFlags(t *testing.T) {
 		Errors: []ErrorRule{{Name: "request-timed-out", What: 7, Share: 0.01}, {Name: "message-too-large", What: 10, Share: 0.02}}, Seed: 9, Record: "r",
 		TLS: standin.TLS{Cert: "c", Key: "k", ClientCA: "ca"}, SASL: []Login{{"PLAIN", "u", "secret"}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, want)
 	shown := map[string]string{}
 	fs.VisitAll(func(f *pflag.Flag) { shown[f.Name] = f.Value.String() })
 	for name, want := range map[string]string{
 		"retain": "10MiB", "events": "10,000,000", "delay": "5ms", "stall": "10s/1s", "sasl": "PLAIN:u",
 		"topic": "x:5,y:0", "error": "request-timed-out@1%,message-too-large@2%",
 	} {
-		if shown[name] != want {
-			t.Errorf("--%s shows %q, want %q", name, shown[name], want)
-		}
+		assert.Equal(t, shown[name], want, "--%s shows", name)
 	}
 	var large Options
 	fs = pflag.NewFlagSet("test", pflag.ContinueOnError)
 	large.Bind(fs)
-	if err := fs.Parse([]string{"--event-size", "1MiB", "--in-memory"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, fs.Parse([]string{"--event-size", "1MiB", "--in-memory"}))
 	if err := large.Check(); err != nil {
 		t.Errorf("large events: %v", err)
 	}
-	if got := large.withDefaults().Retain; got != 128<<20 {
-		t.Errorf("got %d bytes kept in memory, want 128 MiB", got)
-	}
+	assert.Equal(t, large.withDefaults().Retain, 128<<20, "bytes kept in memory")
 	for _, bad := range [][]string{{"--event-size", "1GiB"}, {"--retain", "much"}, {"--delay", "5"}, {"--error", "x@1%"}} {
 		var opts Options
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"testing"
@@ -105,21 +106,13 @@ func FuzzProduce(f *testing.F) {
 		}
 		got, err := walk(body, version, piece)
 		whole, wholeErr := walk(body, version, len(body)+1)
-		if (err == nil) != (wholeErr == nil) {
-			t.Fatalf("in pieces of %d: %v; whole: %v", piece, err, wholeErr)
-		}
+		assert.Must(t, (err == nil) == (wholeErr == nil), "in pieces of %d: %v; whole: %v", piece, err, wholeErr)
 		if err != nil {
-			if !errors.Is(err, errFrame) && !errors.Is(err, io.EOF) {
-				t.Fatalf("an error of an unknown kind: %v", err)
-			}
+			assert.Must(t, errors.Is(err, errFrame) || errors.Is(err, io.EOF), "an error of an unknown kind: %v", err)
 			return
 		}
-		if diff := cmp.Diff(whole, got, cmp.AllowUnexported(walkResult{})); diff != "" {
-			t.Errorf("in pieces of %d (-whole +pieces):\n%s", piece, diff)
-		}
-		if got.begun != got.ended {
-			t.Errorf("%d topics begun and %d ended", got.begun, got.ended)
-		}
+		assert.NoDiff(t, cmp.Diff(whole, got, cmp.AllowUnexported(walkResult{})), "in pieces of %d (-whole +pieces)", piece)
+		assert.Equal(t, got.begun, got.ended, "topics begun and ended")
 		req := kmsg.NewPtrProduceRequest()
 		req.SetVersion(version)
 		if req.ReadFrom(body) != nil {
@@ -134,15 +127,11 @@ func FuzzProduce(f *testing.F) {
 			for _, rp := range rt.Partitions {
 				st := frameStream(rp.Records)
 				p, err := walkBatches(&st, len(rp.Records))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				want.Parts = append(want.Parts, walkedPart{rt.Topic, rt.TopicID, rp.Partition, int64(len(rp.Records)), p.bad, p.records})
 			}
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(walkResult{})); diff != "" {
-			t.Errorf("(-kmsg +walk):\n%s", diff)
-		}
+		assert.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(walkResult{})), "(-kmsg +walk)")
 	})
 }
 
@@ -154,9 +143,7 @@ func FuzzConnection(f *testing.F) {
 	servers := map[bool]*front{}
 	for _, discard := range []bool{true, false} {
 		s, err := Start(Options{Listen: "127.0.0.1:0", Discard: discard, InMemory: true, Topics: []Topic{{"t", 1}}})
-		if err != nil {
-			f.Fatal(err)
-		}
+		assert.OK(f, err)
 		f.Cleanup(func() { s.Close() })
 		servers[discard] = s.(*front)
 		servers[discard].maxFetchWait = time.Millisecond

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,7 @@ func forBoth(t *testing.T, f func(t *testing.T, opts Options)) {
 func start(t *testing.T, opts Options) Server {
 	t.Helper()
 	s, err := Start(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("closing the stand-in: %v", err)
@@ -37,9 +36,7 @@ func client(t *testing.T, s Server, opts ...kgo.Opt) *kgo.Client {
 	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(s.Addr()), kgo.AllowAutoTopicCreation(), kgo.DefaultProduceTopic("t"),
 	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(cl.Close)
 	return cl
 }
@@ -64,9 +61,7 @@ func consume(ctx context.Context, t *testing.T, cl *kgo.Client, n int) (records 
 	t.Helper()
 	for len(records) < n {
 		fs := cl.PollFetches(ctx)
-		if err := fs.Err0(); err != nil {
-			t.Fatalf("after %d of %d records: %v", len(records), n, err)
-		}
+		assert.OK(t, fs.Err0(), "after %d of %d records", len(records), n)
 		fs.EachError(func(topic string, p int32, err error) { t.Fatalf("fetching %s/%d: %v", topic, p, err) })
 		records = append(records, fs.Records()...)
 	}
@@ -99,17 +94,13 @@ func TestProduce(t *testing.T) {
 				}
 				cl := client(t, s, kopts...)
 				const want = 5000
-				if err := cl.ProduceSync(deadline(t), values(want)...).FirstErr(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, cl.ProduceSync(deadline(t), values(want)...).FirstErr())
 				// Without acks the client is ahead of the stand-in, and the
 				// stand-in counts records before its broker has them.
 				ctx := deadline(t)
 				grown := func() (sum int64) {
 					ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, "t")
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, err)
 					ends.Each(func(o kadm.ListedOffset) { sum += o.Offset })
 					if opts.Discard {
 						sum -= 3 * int64(opts.Events)
@@ -118,12 +109,8 @@ func TestProduce(t *testing.T) {
 				}
 				for (s.Counts().Events < want || grown() < want) && ctx.Err() == nil {
 				}
-				if got := s.Counts().Events; got != want {
-					t.Errorf("got %d events counted, want %d", got, want)
-				}
-				if grown := grown(); grown != want {
-					t.Errorf("the end offsets grew by %d, want %d", grown, want)
-				}
+				assert.Equal(t, s.Counts().Events, want, "events counted")
+				assert.Equal(t, grown(), want, "the end offsets grew by")
 			})
 		}
 	})
@@ -135,9 +122,7 @@ func TestRoundTrip(t *testing.T) {
 		s := start(t, opts)
 		ctx := deadline(t)
 		const n = 2000
-		if err := client(t, s).ProduceSync(ctx, values(n)...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, client(t, s).ProduceSync(ctx, values(n)...).FirstErr())
 		want := n
 		if opts.Discard {
 			want += 3 * int(opts.Events)
@@ -145,18 +130,14 @@ func TestRoundTrip(t *testing.T) {
 		cl := client(t, s, kgo.ConsumeTopics("t"))
 		next := map[int32]int64{}
 		for _, r := range consume(ctx, t, cl, want) {
-			if r.Offset != next[r.Partition] {
-				t.Fatalf("partition %d: got offset %d, want %d", r.Partition, r.Offset, next[r.Partition])
-			}
+			assert.Must(t, r.Offset == next[r.Partition], "partition %d: got offset %d, want %d", r.Partition, r.Offset, next[r.Partition])
 			next[r.Partition]++
 			if opts.Discard && len(r.Value) != 100 {
 				t.Fatalf("got a synthetic event of %d bytes, want 100", len(r.Value))
 			}
 		}
 		// The end is reached: the next record is the one produced now.
-		if err := client(t, s).ProduceSync(ctx, values(1)...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, client(t, s).ProduceSync(ctx, values(1)...).FirstErr())
 		if got := consume(ctx, t, cl, 1)[0]; got.Offset != next[got.Partition] {
 			t.Errorf("after the end: got offset %d, want %d", got.Offset, next[got.Partition])
 		}
@@ -170,9 +151,7 @@ func TestGroup(t *testing.T) {
 		ctx := deadline(t)
 		const n = 3000
 		producer := client(t, s)
-		if err := producer.ProduceSync(ctx, values(n)...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, producer.ProduceSync(ctx, values(n)...).FirstErr())
 		want := n
 		if opts.Discard {
 			want += 3 * int(opts.Events)
@@ -182,19 +161,13 @@ func TestGroup(t *testing.T) {
 		}
 		one := group()
 		consume(ctx, t, one, want)
-		if err := one.CommitUncommittedOffsets(ctx); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, one.CommitUncommittedOffsets(ctx))
 		one.Close()
 		committed, err := kadm.NewClient(producer).FetchOffsets(ctx, "g")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		sum := int64(0)
 		committed.Each(func(o kadm.OffsetResponse) { sum += o.At })
-		if sum != int64(want) {
-			t.Errorf("got committed offsets of %d in sum, want %d", sum, want)
-		}
+		assert.Equal(t, sum, int64(want), "got committed offsets in sum", want)
 		// Two members share what follows.
 		two, three := group(), group()
 		got := make(chan int, 2)
@@ -207,9 +180,7 @@ func TestGroup(t *testing.T) {
 		}
 		go poll(two)
 		go poll(three)
-		if err := producer.ProduceSync(ctx, values(n)...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, producer.ProduceSync(ctx, values(n)...).FirstErr())
 		for total := 0; total < n; {
 			select {
 			case k := <-got:
@@ -229,19 +200,11 @@ func TestTransactions(t *testing.T) {
 		ctx := deadline(t)
 		cl := client(t, s, kgo.TransactionalID("tx"))
 		for i, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
-			if err := cl.BeginTransaction(); err != nil {
-				t.Fatal(err)
-			}
-			if err := cl.ProduceSync(ctx, values(10)...).FirstErr(); err != nil {
-				t.Fatalf("transaction %d: %v", i, err)
-			}
-			if err := cl.EndTransaction(ctx, end); err != nil {
-				t.Fatalf("transaction %d: %v", i, err)
-			}
+			assert.OK(t, cl.BeginTransaction())
+			assert.OK(t, cl.ProduceSync(ctx, values(10)...).FirstErr(), "transaction %d", i)
+			assert.OK(t, cl.EndTransaction(ctx, end), "transaction %d", i)
 		}
-		if got := s.Counts().Events; got != 30 {
-			t.Errorf("got %d events, want 30", got)
-		}
+		assert.Equal(t, s.Counts().Events, 30, "events")
 	})
 }
 
@@ -252,18 +215,14 @@ func TestAdmin(t *testing.T) {
 		s := start(t, opts)
 		ctx := deadline(t)
 		cl, err := kgo.NewClient(kgo.SeedBrokers(s.Addr()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer cl.Close()
 		adm := kadm.NewClient(cl)
 		if _, err := adm.CreateTopic(ctx, 2, 1, nil, "made"); err != nil {
 			t.Fatal(err)
 		}
 		topics, err := adm.ListTopics(ctx, "seeded", "made", "missing")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		wantID := "carronade-standin"
 		if opts.Discard {
 			wantID = "carronade-discard"
@@ -271,9 +230,7 @@ func TestAdmin(t *testing.T) {
 		if meta, err := adm.BrokerMetadata(ctx); err != nil || meta.Cluster != wantID {
 			t.Errorf("got cluster %q, %v; want %q", meta.Cluster, err, wantID)
 		}
-		if got := len(topics["seeded"].Partitions); got != 5 {
-			t.Errorf("got %d partitions of the seeded topic, want 5", got)
-		}
+		assert.Equal(t, len(topics["seeded"].Partitions), 5, "partitions of the seeded topic")
 		if got := topics["missing"].Err; !errors.Is(got, kerr.UnknownTopicOrPartition) {
 			t.Errorf("got %v for a missing topic, want %v", got, kerr.UnknownTopicOrPartition)
 		}
@@ -281,9 +238,7 @@ func TestAdmin(t *testing.T) {
 			p := client(t, s, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 			return p.ProduceSync(ctx, &kgo.Record{Topic: "made", Partition: partition, Value: []byte("v")}).FirstErr()
 		}
-		if err := produce(1); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, produce(1))
 		if _, err := adm.CreatePartitions(ctx, 2, "made"); err != nil {
 			t.Fatal(err)
 		}
@@ -297,9 +252,7 @@ func TestAdmin(t *testing.T) {
 			t.Fatal(err)
 		}
 		ends, err := adm.ListEndOffsets(ctx, "made")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		want := int64(0)
 		if opts.Discard {
 			want = int64(opts.Events)

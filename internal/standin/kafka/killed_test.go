@@ -16,6 +16,7 @@ import (
 
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestKilled kills a broker under load, twice, and starts another on its data each
@@ -41,9 +42,7 @@ func testKilled(t *testing.T, args []string) {
 		c, err := standin.Spawn(ctx, "", append([]string{
 			"kafka", "--listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1", "--data-dir", dir,
 		}, args...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		a := c.Addr()
 		addr.Store(&a)
 		return c
@@ -57,9 +56,7 @@ func testKilled(t *testing.T, args []string) {
 				return (&net.Dialer{}).DialContext(ctx, network, *addr.Load())
 			}),
 		}, opts...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		t.Cleanup(cl.Close)
 		return cl
 	}
@@ -95,9 +92,7 @@ func testKilled(t *testing.T, args []string) {
 	<-first
 	committed := kadm.Offsets{}
 	committed.AddOffset("t", 0, 7, -1)
-	if err := kadm.NewClient(client()).CommitAllOffsets(ctx, "g", committed); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, kadm.NewClient(client()).CommitAllOffsets(ctx, "g", committed))
 	for range 2 {
 		for until := acked.Load() + 3000; acked.Load() < until; {
 			select {
@@ -109,12 +104,8 @@ func testKilled(t *testing.T, args []string) {
 			}
 		}
 		process, err := os.FindProcess(child.Pid())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
+		assert.OK(t, process.Kill())
 		<-child.Ended()
 		child = spawn()
 		if want := "was killed; "; !strings.Contains(child.Output(), want) {
@@ -123,38 +114,26 @@ func testKilled(t *testing.T, args []string) {
 	}
 	close(stop)
 	produced := <-loaded
-	if err := producer.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, producer.Flush(ctx))
 	if got := acked.Load(); got != int64(produced) {
 		t.Fatalf("%d of %d events were acked", got, produced)
 	}
 
 	ends, err := kadm.NewClient(client()).ListEndOffsets(ctx, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	stored := int64(0)
 	ends.Each(func(o kadm.ListedOffset) { stored += o.Offset })
-	if stored != int64(produced) {
-		t.Errorf("%d events are stored, want %d", stored, produced)
-	}
+	assert.Equal(t, stored, int64(produced), "events are stored", produced)
 	seen := make(map[string]bool)
 	for consumer := client(kgo.ConsumeTopics("t")); len(seen) < produced; {
 		fetches := consumer.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			t.Fatalf("%d of %d events are there: %v", len(seen), produced, err)
-		}
+		assert.OK(t, fetches.Err(), "%d of %d events are there", len(seen), produced)
 		fetches.EachRecord(func(r *kgo.Record) { seen[string(r.Value)] = true })
 	}
 	offsets, err := kadm.NewClient(client()).FetchOffsets(ctx, "g")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if o, _ := offsets.Lookup("t", 0); o.At != 7 {
 		t.Errorf("the group's offset is %d, want 7", o.At)
 	}
-	if err := child.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, child.Stop())
 }

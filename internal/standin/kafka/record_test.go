@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestRecord: the record contains what a client produces and consumes, by
@@ -20,28 +21,20 @@ func TestRecord(t *testing.T) {
 		opts.Record, opts.Topics, opts.Events, opts.BatchEvents = path, []Topic{{"t", 1}}, 10, 10
 		s := start(t, opts)
 		cl := client(t, s, kgo.ConsumeTopics("t"), kgo.DefaultProduceTopic("t"))
-		if err := cl.ProduceSync(deadline(t), values(events)...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, cl.ProduceSync(deadline(t), values(events)...).FirstErr())
 		want := int64(events)
 		if opts.Discard {
 			want += 10 // synthetic records at the start
 		}
 		for got := int64(0); got < want; {
 			f := cl.PollFetches(deadline(t))
-			if err := f.Err(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, f.Err())
 			got += int64(f.NumRecords())
 		}
 		cl.Close()
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Close())
 		rows := testkit.CSV(t, path)
-		if len(rows) < 3 {
-			t.Fatalf("%q", rows)
-		}
+		assert.Must(t, len(rows) >= 3, "%q", rows)
 		next := map[string]int64{"produce": want - events, "fetch": 0}
 		for _, r := range rows[1:] {
 			offset, err1 := strconv.ParseInt(r[5], 10, 64)

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // written makes a data folder with 30 events of a producer, in batches of ten, in
@@ -26,32 +27,20 @@ func written(t testing.TB) (dir string, batches [][]byte) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
 	s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Addr()), kgo.DefaultProduceTopic("t"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for range 3 {
-		if err := cl.ProduceSync(t.Context(), values(10)...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, cl.ProduceSync(t.Context(), values(10)...).FirstErr())
 	}
 	var offsets kadm.Offsets
 	offsets.AddOffset("t", 0, 12, -1)
-	if err := kadm.NewClient(cl).CommitAllOffsets(t.Context(), "g", offsets); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, kadm.NewClient(cl).CommitAllOffsets(t.Context(), "g", offsets))
 	cl.Close()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Close())
 	data, err := os.ReadFile(segmentFile(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return dir, split(t, data)
 }
 
@@ -75,9 +64,7 @@ func segmentFile(dir string) string { return filepath.Join(dir, "partitions", "t
 // killed makes the folder look as if its broker had been killed.
 func killed(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, windowsFile)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Remove(filepath.Join(dir, windowsFile)))
 }
 
 // TestOneBrokerPerFolder: two brokers on one folder would overwrite each other's events. A
@@ -86,22 +73,14 @@ func TestOneBrokerPerFolder(t *testing.T) {
 	t.Parallel()
 	opts := Options{DataDir: t.TempDir(), MaxMessage: 1 << 20, Retain: 1 << 20}
 	first, err := startBroker(opts, "127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if _, err := startBroker(opts, "127.0.0.1:2"); err == nil || !strings.Contains(err.Error(), "another stand-in uses the folder") {
 		t.Errorf("a second broker: %v", err)
 	}
-	if err := first.close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, first.close())
 	again, err := startBroker(opts, "127.0.0.1:2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, again.close())
 }
 
 // TestTornTail cuts the files at each place where a kill can, and checks that all
@@ -140,9 +119,7 @@ func TestTornTail(t *testing.T) {
 			for i := range 2 { // the second start must find nothing to mend
 				var log bytes.Buffer
 				s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Log: &log})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if i == 0 && !strings.Contains(log.String(), test.said) {
 					t.Errorf("it said %q, want %q", log.String(), test.said)
 				}
@@ -150,9 +127,7 @@ func TestTornTail(t *testing.T) {
 					t.Errorf("the second time it said %q", log.String())
 				}
 				cl := client(t, s, kgo.ConsumeTopics("t"))
-				if err := cl.ProduceSync(deadline(t), values(5)...).FirstErr(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, cl.ProduceSync(deadline(t), values(5)...).FirstErr())
 				if got := consume(deadline(t), t, cl, test.want+5*(i+1)); len(got) != test.want+5*(i+1) {
 					t.Errorf("got %d events, want %d", len(got), test.want+5*(i+1))
 				}
@@ -161,15 +136,11 @@ func TestTornTail(t *testing.T) {
 					t.Errorf("got offset %d of the group, %v, want 12", o.At, err)
 				}
 				cl.Close()
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, s.Close())
 				killed(t, dir)
 			}
 			index, err := os.ReadFile(strings.TrimSuffix(segmentFile(dir), "dat") + "idx")
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if want := indexEntrySize * (test.want/10 + 2); len(index) != want {
 				t.Errorf("the index has %d bytes, want %d", len(index), want)
 			}
@@ -180,9 +151,7 @@ func TestTornTail(t *testing.T) {
 func extend(t *testing.T, path string, b []byte) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer f.Close()
 	if _, err := f.Write(b); err != nil {
 		t.Fatal(err)
@@ -192,12 +161,8 @@ func extend(t *testing.T, path string, b []byte) {
 func shorten(t *testing.T, path string, by int) {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, info.Size()-int64(by)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, os.Truncate(path, info.Size()-int64(by)))
 }
 
 // TestSaysWhatSurvives checks what a broker says about its data when it starts.
@@ -217,20 +182,14 @@ func TestSaysWhatSurvives(t *testing.T) {
 		var log bytes.Buffer
 		test.opts.Listen, test.opts.Log = "127.0.0.1:0", &log
 		s, err := Start(test.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
+		assert.OK(t, s.Close())
 		if !regexp.MustCompile("^the data are .*" + test.want + "\n$").MatchString(log.String()) {
 			t.Errorf("it said %q, want %q", log.String(), test.want)
 		}
 	}
 	for _, opts := range []Options{{DataDir: "d", InMemory: true}, {DataDir: "d", Discard: true}, {Fsync: true, InMemory: true}, {Fsync: true}} {
-		if opts.Check() == nil {
-			t.Errorf("%+v: got no error, want one", opts)
-		}
+		assert.True(t, opts.Check() != nil, "%+v: got no error, want one", opts)
 	}
 }
 
@@ -240,22 +199,16 @@ func TestLoginsOfOptions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, password := range []string{"first", "second"} {
 		s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, SASL: []Login{{"PLAIN", "alice", password}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		cl := client(t, s, kgo.SASL(plain.Auth{User: "alice", Pass: password}.AsMechanism()))
 		if err := cl.Ping(deadline(t)); err != nil {
 			t.Errorf("with the %s password: %v", password, err)
 		}
 		cl.Close()
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Close())
 	}
 	info, err := os.Stat(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got := info.Mode().Perm() & 0o077; os.PathSeparator == '/' && got != 0 {
 		t.Errorf("others may read the data and the logins: %v", info.Mode())
 	}
@@ -266,15 +219,9 @@ func TestTopicsOfOptions(t *testing.T) {
 	t.Parallel()
 	dir, _ := written(t)
 	s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 1}, {"u", 4}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := len(s.(*front).broker.cluster.PartitionInfos("u")); got != 4 {
-		t.Errorf("got %d partitions of the new topic, want 4", got)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.Equal(t, len(s.(*front).broker.cluster.PartitionInfos("u")), 4, "partitions of the new topic")
+	assert.OK(t, s.Close())
 	want := "topic t exists with 1 partitions, not 3"
 	if s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 3}}}); err == nil || !strings.Contains(err.Error(), want) {
 		if err == nil {
@@ -301,9 +248,7 @@ func FuzzRecover(f *testing.F) {
 	contents := make(map[string][]byte)
 	for i, path := range files {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		assert.OK(f, err)
 		contents[path] = data
 		for _, at := range []int{0, len(data) / 3, len(data) - 1} {
 			f.Add(uint8(i), uint32(at), byte(0x55), false, true)
@@ -314,9 +259,7 @@ func FuzzRecover(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, at uint32, flip byte, truncate, clean bool) {
 		running.Lock()
 		defer running.Unlock()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.RemoveAll(dir))
 		damaged := files[int(which)%len(files)]
 		for path, data := range contents {
 			if path == damaged {
@@ -330,12 +273,8 @@ func FuzzRecover(f *testing.F) {
 			} else if filepath.Base(path) == windowsFile && !clean {
 				continue
 			}
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			assert.OK(t, os.WriteFile(path, data, 0o600))
 		}
 		b, err := startBroker(Options{DataDir: dir}.withDefaults(), "127.0.0.1:1")
 		if err != nil {
@@ -347,14 +286,10 @@ func FuzzRecover(f *testing.F) {
 			}
 		}()
 		got := stored(t, b)
-		if len(got) > len(batches) {
-			t.Fatalf("got %d batches, want at most %d", len(got), len(batches))
-		}
+		assert.Must(t, len(got) <= len(batches), "got %d batches, want at most %d", len(got), len(batches))
 		for i := range got {
 			// A batch's checksum does not cover its offset and leader epoch.
-			if !bytes.Equal(got[i][16:], batches[i][16:]) {
-				t.Errorf("batch %d differs from what was written", i)
-			}
+			assert.True(t, bytes.Equal(got[i][16:], batches[i][16:]), "batch %d differs from what was written", i)
 		}
 		if damaged == segmentFile(dir) {
 			for i, end := 0, 0; i < len(batches); i++ {
@@ -374,9 +309,7 @@ func stored(t *testing.T, b *broker) [][]byte {
 		return nil
 	}
 	conn, err := b.dial(pipeAddr("127.0.0.1:1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer conn.Close()
 	req := kmsg.NewPtrFetchRequest()
 	req.SetVersion(12)
@@ -388,8 +321,6 @@ func stored(t *testing.T, b *broker) [][]byte {
 	topic.Topic, topic.Partitions = "t", append(topic.Partitions, part)
 	req.Topics = append(req.Topics, topic)
 	resp := kmsg.NewPtrFetchResponse()
-	if err := ask(conn, req, resp); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, ask(conn, req, resp))
 	return split(t, resp.Topics[0].Partitions[0].RecordBatches)
 }

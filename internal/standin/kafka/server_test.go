@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // limited is a server of this many events a second, for which this many may wait.
@@ -24,9 +25,7 @@ func produceOf(t *testing.T, records int, acks int16) *kmsg.ProduceRequest {
 	t.Helper()
 	req := kmsg.NewPtrProduceRequest()
 	req.SetVersion(12)
-	if err := req.ReadFrom(produceFrame("t", 0, records, 10)[19:]); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, req.ReadFrom(produceFrame("t", 0, records, 10)[19:]))
 	req.Acks = acks
 	return req
 }
@@ -74,9 +73,7 @@ func TestServerRefuses(t *testing.T) {
 			t.Errorf("counted %+v, want 10 refused", got)
 		}
 		raw.send(produceOf(t, 10, 0))
-		if got := code(raw.ask(produceOf(t, 3, 1))); got != 0 {
-			t.Errorf("got error %d from a batch for which there is room", got)
-		}
+		assert.Equal(t, code(raw.ask(produceOf(t, 3, 1))), 0, "got error from a batch for which there is room")
 		if got := s.Counts(); got.Refused != 20 || got.Events != 3 {
 			t.Errorf("counted %+v, want 20 refused and 3 taken", got)
 		}
@@ -92,9 +89,7 @@ func TestServerRefuses(t *testing.T) {
 		rt.Topic, rp.Timestamp = "t", -1
 		rt.Partitions = append(rt.Partitions, rp)
 		req.Topics = append(req.Topics, rt)
-		if got := raw.ask(req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].Offset; got != want {
-			t.Errorf("the log ends at %d, want %d", got, want)
-		}
+		assert.Equal(t, raw.ask(req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].Offset, want, "the log ends at")
 	})
 }
 
@@ -139,20 +134,14 @@ func TestServerInRecord(t *testing.T) {
 		for range n {
 			raw.receive(produceOf(t, 1, 1))
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Close())
 		rows := testkit.CSV(t, path)
-		if len(rows) != n+1 {
-			t.Fatalf("%d rows, want %d", len(rows), n+1)
-		}
+		assert.Must(t, len(rows) == n+1, "%d rows, want %d", len(rows), n+1)
 		served := int64(0)
 		for _, r := range rows[1:] {
 			arrived, err1 := strconv.ParseInt(r[7], 10, 64)
 			writing, err2 := strconv.ParseInt(r[8], 10, 64)
-			if err1 != nil || err2 != nil {
-				t.Fatalf("%q is not answered", r)
-			}
+			assert.Must(t, err1 == nil && err2 == nil, "%q is not answered", r)
 			if served = max(served, arrived) + int64(time.Millisecond); writing < served {
 				t.Errorf("an answer left %d ns before its event was served", served-writing)
 			}

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -16,13 +17,9 @@ func checkBatches(t testing.TB, data []byte) (batches []kmsg.RecordBatch) {
 	t.Helper()
 	for len(data) > 0 {
 		size := int(binary.BigEndian.Uint32(data[8:])) + 12
-		if size > len(data) {
-			t.Fatalf("a batch of %d bytes in %d", size, len(data))
-		}
+		assert.Must(t, size <= len(data), "a batch of %d bytes in %d", size, len(data))
 		var b kmsg.RecordBatch
-		if err := b.ReadFrom(data[:size]); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, b.ReadFrom(data[:size]))
 		if got, want := uint32(b.CRC), crc32.Checksum(data[21:size], crc32.MakeTable(crc32.Castagnoli)); got != want {
 			t.Errorf("checksum %x, want %x", got, want)
 		}
@@ -33,17 +30,11 @@ func checkBatches(t testing.TB, data []byte) (batches []kmsg.RecordBatch) {
 		for i := range b.NumRecords {
 			n, used := binary.Varint(rest)
 			var r kmsg.Record
-			if err := r.ReadFrom(rest[:used+int(n)]); err != nil {
-				t.Fatalf("record %d: %v", i, err)
-			}
-			if r.OffsetDelta != i || r.Key != nil {
-				t.Errorf("record %d has delta %d, key %q", i, r.OffsetDelta, r.Key)
-			}
+			assert.OK(t, r.ReadFrom(rest[:used+int(n)]), "record %d", i)
+			assert.True(t, r.OffsetDelta == i && r.Key == nil, "record %d has delta %d, key %q", i, r.OffsetDelta, r.Key)
 			rest = rest[used+int(n):]
 		}
-		if len(rest) > 0 {
-			t.Errorf("%d bytes after the last record", len(rest))
-		}
+		assert.True(t, len(rest) <= 0, "%d bytes after the last record", len(rest))
 		batches = append(batches, b)
 		data = data[size:]
 	}
@@ -65,9 +56,7 @@ func TestSynthetic(t *testing.T) {
 				if len(got) != 1 || got[0].FirstOffset != 12345 || int(got[0].NumRecords) != k {
 					t.Errorf("got %d batches, want one of %d records at 12345", len(got), k)
 				}
-				if got[0].MaxTimestamp != 1700000000000 {
-					t.Errorf("got time %d", got[0].MaxTimestamp)
-				}
+				assert.Equal(t, got[0].MaxTimestamp, 1700000000000, "got time")
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,13 +25,9 @@ type rawClient struct {
 func dial(t *testing.T, s Server) rawClient {
 	t.Helper()
 	nc, err := net.Dial("tcp", s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { nc.Close() })
-	if err := nc.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, nc.SetDeadline(time.Now().Add(30*time.Second)))
 	return rawClient{t, nc}
 }
 
@@ -160,19 +157,11 @@ func TestProduceVersions(t *testing.T) {
 				add("two", 0, 0, 2000)
 				before := s.Counts()
 				got := cl.ask(req)
-				if diff := cmp.Diff(want, got, cmp.Comparer(sameTags)); diff != "" {
-					t.Errorf("answer (-want +got):\n%s", diff)
-				}
+				assert.NoDiff(t, cmp.Diff(want, got, cmp.Comparer(sameTags)), "answer")
 				after := s.Counts()
-				if n := after.Events - before.Events; n != 2704 {
-					t.Errorf("counted %d events, want 2704", n)
-				}
-				if n := after.Batches - before.Batches; n != 4 {
-					t.Errorf("counted %d batches, want 4", n)
-				}
-				if n := after.Refused - before.Refused; n != 10 {
-					t.Errorf("counted %d events refused, want 10", n)
-				}
+				assert.Equal(t, after.Events-before.Events, 2704, "counted events")
+				assert.Equal(t, after.Batches-before.Batches, 4, "counted batches")
+				assert.Equal(t, after.Refused-before.Refused, 10, "counted events refused")
 			})
 		}
 	})
@@ -222,9 +211,7 @@ func TestPipelined(t *testing.T) {
 					resp := cl.receive(req).(*kmsg.ProduceResponse)
 					got = append(got, resp.Topics[0].Partitions[0].BaseOffset)
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("base offsets (-want +got):\n%s", diff)
-				}
+				assert.Same(t, got, want, "base offsets")
 			})
 		}
 	})
@@ -266,12 +253,8 @@ func TestNotBatches(t *testing.T) {
 			rt.Partitions = append(rt.Partitions, rp)
 			req.Topics = append(req.Topics, rt)
 			resp := cl.ask(req).(*kmsg.ProduceResponse)
-			if got := resp.Topics[0].Partitions[0].ErrorCode; got != codeCorruptMessage {
-				t.Errorf("got code %d, want %d", got, codeCorruptMessage)
-			}
-			if got := s.Counts().Events; got != 0 {
-				t.Errorf("counted %d events, want none", got)
-			}
+			assert.Equal(t, resp.Topics[0].Partitions[0].ErrorCode, codeCorruptMessage, "got code")
+			assert.Equal(t, s.Counts().Events, 0, "counted events")
 		})
 	}
 }
@@ -374,9 +357,7 @@ func TestFetchVersions(t *testing.T) {
 						got = append(got, text)
 					}
 				}
-				if diff := cmp.Diff(test.want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				assert.Same(t, got, test.want)
 			})
 		}
 	}
@@ -414,9 +395,7 @@ func TestListOffsetsVersions(t *testing.T) {
 				if version == 0 {
 					got = p.OldStyleOffsets[0]
 				}
-				if got != test.want || p.ErrorCode != 0 {
-					t.Errorf("got offset %d, code %d; want %d", got, p.ErrorCode, test.want)
-				}
+				assert.True(t, got == test.want && p.ErrorCode == 0, "got offset %d, code %d; want %d", got, p.ErrorCode, test.want)
 			})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -49,15 +50,11 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		c, _, err := websocket.Dial(ctx, "ws://"+s.AddrOf("ws")+"/events", nil) //nolint:bodyclose // there is none
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer c.CloseNow()
 		begin := time.Now()
 		for range 100 { // the last is served after 100 s
-			if err := c.Write(ctx, websocket.MessageText, []byte(`{"service":"c"}`)); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, c.Write(ctx, websocket.MessageText, []byte(`{"service":"c"}`)))
 		}
 		if _, answer, err := c.Read(ctx); err != nil || string(answer) != "{}" {
 			t.Fatalf("got %s, %v", answer, err)
@@ -71,19 +68,13 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		for _, last := range []bool{false, false, true} {
 			begin := time.Now()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.AddrOf("ws")+"/events", strings.NewReader(strings.Repeat("{\"service\":\"c\"}\n", 8)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			r.Close = last // the connection must not end before the answer left
 			resp, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			all, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if err != nil || string(all) != strings.Repeat("{}\n", 8) {
-				t.Errorf("got %q, %v", all, err)
-			}
+			assert.True(t, err == nil && string(all) == strings.Repeat("{}\n", 8), "got %q, %v", all, err)
 			if got := time.Since(begin); got < 800*time.Millisecond {
 				t.Errorf("answered after %v, want 800ms at least", got)
 			}
@@ -105,9 +96,7 @@ func TestServerRefuses(t *testing.T) {
 		t.Errorf("kept %q", kept)
 	}
 	nc, err := net.Dial("udp", s.AddrOf("udp"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer nc.Close()
 	m := events(5)
 	if _, err := nc.Write(wire.AppendMsg(nil, &m)); err != nil {

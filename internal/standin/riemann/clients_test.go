@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // startEverywhere starts a server on addresses for TCP, UDP and mutual TLS.
@@ -109,9 +108,7 @@ func compare(t *testing.T, got, want []testkit.RiemannEvent, began int64) {
 			got[i].TTL = nil // the C client prints 0 if there is none
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, want)
 }
 
 // TestRubyClient sends with the ruby client over each transport.
@@ -137,9 +134,7 @@ func TestRubyClient(t *testing.T) {
 			waitMessages(t, s, before+2)
 			got := testkit.RiemannQuery(t, s.Addr(), fmt.Sprintf(`service =~ "ruby %s%%"`, test.name))
 			for i := range got {
-				if got[i].Time != at {
-					t.Errorf("got time %d, want %d", got[i].Time, at)
-				}
+				assert.Equal(t, got[i].Time, at, "got time")
 			}
 			began := at
 			compare(t, got, []testkit.RiemannEvent{

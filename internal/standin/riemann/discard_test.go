@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -178,9 +179,7 @@ func TestDiscardSlowReader(t *testing.T) {
 			<-tick.C
 		}
 		const messages = rounds * queries * (1 + acks)
-		if last >= messages {
-			t.Errorf("%d messages were read, want fewer", last)
-		}
+		assert.True(t, last < messages, "%d messages were read, want fewer", last)
 		found := wire.Msg{HasOK: true, OK: true, Events: []wire.Event{{Service: StandinService, State: "ok"}}}
 		want := int64(rounds * queries * (len(framesOf(found)) + acks*wire.AckSize))
 		if n, err := io.Copy(io.Discard, io.LimitReader(p, want)); n != want || err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/standin"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -58,29 +59,21 @@ func FuzzConn(f *testing.F) {
 				} else {
 					err = newConn(core, s, new(meter), 64).serve()
 				}
-				if err == nil {
-					t.Error("it ended without an error")
-				}
+				assert.True(t, err != nil, "it ended without an error")
 				outs[i] = s.out.Bytes()
 				answers := uint64(0)
 				for rest := outs[i]; len(rest) > 0; answers++ {
 					msg, after, err := wire.NextFrame(rest, 1<<30)
-					if err != nil || after == nil {
-						t.Fatalf("answer %d is not a frame: %v", answers, err)
-					}
+					assert.Must(t, err == nil && after != nil, "answer %d is not a frame: %v", answers, err)
 					if m, err := wire.DecodeMsg(msg); err != nil || !m.HasOK {
 						t.Fatalf("answer %d: %+v, %v", answers, m, err)
 					}
 					rest = after
 				}
-				if n := core.tally.messages.Load(); n != answers {
-					t.Errorf("discard=%v: %d messages, %d answers", discard, n, answers)
-				}
+				assert.Equal(t, core.tally.messages.Load(), answers, "discard=%v:  messages,  answers", discard)
 			}
 			// Found events come in any order, so only the lengths can be compared.
-			if len(outs[0]) != len(outs[1]) {
-				t.Errorf("discard=%v: %d bytes of answers at once, %d in pieces", discard, len(outs[0]), len(outs[1]))
-			}
+			assert.Equal(t, len(outs[0]), len(outs[1]), "discard=%v:  bytes of answers at once,  in pieces", discard)
 		}
 	})
 }

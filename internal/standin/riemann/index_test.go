@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -22,9 +23,7 @@ var epoch = time.Unix(1_700_000_000, 0)
 func foundServices(t testing.TB, x *index, now time.Time) []string {
 	t.Helper()
 	q, err := parseQuery("true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	services := []string{}
 	x.search(q, now, func(s *subject) bool {
 		if e := s.read(); e.Service != s.service || e.Host != s.host {
@@ -51,27 +50,17 @@ func TestIndexKeepsOneEachPlace(t *testing.T) {
 	for i, place := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}, {"a", "b"}} {
 		put(t, x, wire.Event{Host: place[0], Service: place[1], Time: at, HasTime: true, Metric: wire.Metric{Kind: wire.Sint64, Int: int64(i)}})
 	}
-	if diff := cmp.Diff([]string{"/ab", "a/b", "a/c", "ab/"}, foundServices(t, x, epoch)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := x.size(); got != 4 {
-		t.Errorf("got %d events, want 4", got)
-	}
+	assert.Same(t, foundServices(t, x, epoch), []string{"/ab", "a/b", "a/c", "ab/"})
+	assert.Equal(t, x.size(), 4, "events")
 	q, err := parseQuery(`host = "a" and service = "b"`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	x.search(q, epoch, func(s *subject) bool {
-		if got := s.read().Metric.Int; got != 4 {
-			t.Errorf("got metric %d, want that of the newest, 4", got)
-		}
+		assert.Equal(t, s.read().Metric.Int, 4, "got metric, want that of the newest, 4")
 		return true
 	})
 	put(t, x, wire.Event{Host: "a", Service: "b", State: "expired"})
 	put(t, x, wire.Event{Host: "gone", Service: "was here", State: "expired"})
-	if diff := cmp.Diff([]string{"/ab", "a/c", "ab/"}, foundServices(t, x, epoch)); diff != "" {
-		t.Errorf("after one expired (-want +got):\n%s", diff)
-	}
+	assert.Same(t, foundServices(t, x, epoch), []string{"/ab", "a/c", "ab/"}, "after one expired")
 }
 
 func TestIndexExpires(t *testing.T) {
@@ -92,12 +81,8 @@ func TestIndexExpires(t *testing.T) {
 			x := newIndex(1 << 20)
 			put(t, x, test.e)
 			last := epoch.Add(test.want)
-			if got := len(foundServices(t, x, last)); got != 1 {
-				t.Errorf("found %d events at its last moment, want 1", got)
-			}
-			if got := len(foundServices(t, x, last.Add(1))); got != 0 {
-				t.Errorf("found %d events after its last moment, want 0", got)
-			}
+			assert.Equal(t, len(foundServices(t, x, last)), 1, "found events at its last moment")
+			assert.Equal(t, len(foundServices(t, x, last.Add(1))), 0, "found events after its last moment")
 			expired := 0
 			for part := range 2 * shards {
 				x.expire(part, last.Add(1), func(string, string) { expired++ })
@@ -113,9 +98,7 @@ func TestIndexExpires(t *testing.T) {
 	} {
 		x := newIndex(1 << 20)
 		put(t, x, far)
-		if got := len(foundServices(t, x, epoch)); got != 1 {
-			t.Errorf("found %d events of the far future, want 1", got)
-		}
+		assert.Equal(t, len(foundServices(t, x, epoch)), 1, "found events of the far future")
 	}
 }
 
@@ -146,9 +129,7 @@ func TestIndexOrder(t *testing.T) {
 				text = fmt.Sprintf("time > 0 and (true or false) and service = %q", prefix)
 			}
 			q, err := parseQuery(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			got, want := []string{}, []string{}
 			x.search(q, epoch, func(s *subject) bool { got = append(got, s.service); return true })
 			for s := range model {
@@ -168,9 +149,7 @@ func TestIndexOrder(t *testing.T) {
 			}
 		}
 	}
-	if ordered == 0 {
-		t.Error("no shard was ever sorted: this test does not cover it")
-	}
+	assert.True(t, ordered != 0, "no shard was ever sorted: this test does not cover it")
 }
 
 func TestServicePrefix(t *testing.T) {
@@ -188,12 +167,8 @@ func TestServicePrefix(t *testing.T) {
 		`"x" = service and state = "ok" and service ~= "riemann"`: "",
 	} {
 		q, err := parseQuery(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if q.prefix != want {
-			t.Errorf("%s: got prefix %q, want %q", text, q.prefix, want)
-		}
+		assert.OK(t, err)
+		assert.Equal(t, q.prefix, want, "%s: got prefix", text)
 	}
 }
 
@@ -222,9 +197,7 @@ func TestIndexIsBounded(t *testing.T) {
 	put(t, x, wire.Event{Host: "h", Service: "service 1", State: "expired"})
 	e.Service = "service x"
 	put(t, x, e)
-	if got := x.size(); got != before {
-		t.Errorf("got %d events, want %d", got, before)
-	}
+	assert.Equal(t, x.size(), before, "events")
 }
 
 // services are the services of a million events, in the form that verified runs use.

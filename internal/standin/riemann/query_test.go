@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -17,9 +18,7 @@ var everyField = wire.Event{
 func matches(t *testing.T, text string, e *wire.Event) bool {
 	t.Helper()
 	q, err := parseQuery(text)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	assert.OK(t, err, "%s", text)
 	return q.matches(&subject{host: e.Host, service: e.Service, raw: string(wire.AppendEvent(nil, e))})
 }
 
@@ -111,12 +110,8 @@ func TestQuery(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := matches(t, test.query, &everyField); got != test.every {
-				t.Errorf("%s on the event with every field: got %v", test.query, got)
-			}
-			if got := matches(t, test.query, &bare); got != test.bare {
-				t.Errorf("%s on the event with only a metric: got %v", test.query, got)
-			}
+			assert.Equal(t, matches(t, test.query, &everyField), test.every, "%s on the event with every field", test.query)
+			assert.Equal(t, matches(t, test.query, &bare), test.bare, "%s on the event with only a metric", test.query)
 		})
 	}
 }
@@ -134,9 +129,7 @@ func TestQueryTimes(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if !matches(t, test.query, &test.e) {
-				t.Errorf("%s is false, want it true", test.query)
-			}
+			assert.True(t, matches(t, test.query, &test.e), "%s is false, want it true", test.query)
 		})
 	}
 }
@@ -167,9 +160,7 @@ func TestQueryErrors(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := parseQuery(test.query)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q in it", err, test.want)
-			}
+			assert.ErrorHas(t, err, test.want, "in it")
 		})
 	}
 	// A chain is not nesting.
@@ -193,9 +184,7 @@ func FuzzQuery(f *testing.F) {
 		}
 		s := &subject{host: everyField.Host, service: everyField.Service, raw: raw}
 		first := q.matches(s)
-		if q.matches(s) != first {
-			t.Errorf("%q is both true and false for one event", text)
-		}
+		assert.Equal(t, q.matches(s), first, "%q is both true and false for one event", text)
 		// A valid query in parentheses is a valid query too.
 		if len(text) < 1000 {
 			if in, err := parseQuery("not (" + text + ")"); err != nil {

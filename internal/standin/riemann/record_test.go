@@ -9,6 +9,7 @@ import (
 	"github.com/coder/websocket"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -32,19 +33,13 @@ func TestRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, _, err := websocket.Dial(context.Background(), "ws://"+s.AddrOf("ws")+"/events", nil) //nolint:bodyclose // there is none
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer c.CloseNow()
-		if err := c.Write(t.Context(), websocket.MessageText, []byte(`{"service":"c"}`)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, c.Write(t.Context(), websocket.MessageText, []byte(`{"service":"c"}`)))
 		if _, _, err := c.Read(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Close())
 		rows := testkit.CSV(t, path)
 		each := "2"
 		if opts.Discard {
@@ -53,9 +48,7 @@ func TestRecord(t *testing.T) {
 		got := map[string]int{}
 		for _, r := range rows[1:] {
 			got[r[2]+" of "+r[6]]++
-			if r[7] == "" || r[8] == "" || r[9] == "" {
-				t.Errorf("%q is not answered", r)
-			}
+			assert.True(t, r[7] != "" && r[8] != "" && r[9] != "", "%q is not answered", r)
 		}
 		if len(rows) != 5 || got["message of "+each] != 3 || got["message of 1"] != 1 {
 			t.Errorf("got %q, want 3 messages of %q events and one of 1", rows, each)

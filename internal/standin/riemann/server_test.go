@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -31,9 +31,7 @@ func start(t testing.TB, opts Options) *Server {
 		opts.Listen = "127.0.0.1:0"
 	}
 	s, err := Start(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("closing the stand-in: %v", err)
@@ -58,17 +56,13 @@ type peer struct {
 func dial(t testing.TB, addr string) *peer {
 	t.Helper()
 	nc, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { nc.Close() })
 	return wrap(t, nc)
 }
 
 func wrap(t testing.TB, nc net.Conn) *peer {
-	if err := nc.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, nc.SetDeadline(time.Now().Add(30*time.Second)))
 	return &peer{Conn: nc, t: t}
 }
 
@@ -158,9 +152,7 @@ func TestAcks(t *testing.T) {
 			}
 		}
 		c := s.Counts()
-		if c.Messages != 8 || c.Queries != 3 || c.Connections != 1 {
-			t.Errorf("counted %+v, want 8 messages, 3 of them queries", c)
-		}
+		assert.True(t, c.Messages == 8 && c.Queries == 3 && c.Connections == 1, "counted %+v, want 8 messages, 3 of them queries", c)
 		if want := uint64(5); !opts.Discard && c.Events != want {
 			t.Errorf("counted %d events, want %d", c.Events, want)
 		}
@@ -212,9 +204,7 @@ func TestManyConnections(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := s.Counts().Events; got != conns*each {
-		t.Errorf("counted %d events, want %d", got, conns*each)
-	}
+	assert.Equal(t, s.Counts().Events, conns*each, "counted events")
 }
 
 // TestFields sends an event with all fields and reads it back unchanged.
@@ -228,16 +218,12 @@ func TestFields(t *testing.T) {
 	p.send(wire.Msg{Events: []wire.Event{e, bare}})
 	p.answer()
 	_, got := p.find(`service = "api latency" or service = "bare"`)
-	if len(got) != 2 {
-		t.Fatalf("got %d events, want 2", len(got))
-	}
+	assert.Must(t, len(got) == 2, "got %d events, want 2", len(got))
 	if at, ok := got[1].When(); !ok || time.Since(at) > 20*time.Second || time.Since(at) < 0 {
 		t.Errorf("an event without time got %v, want the server's time", at)
 	}
 	got[1].Time, got[1].HasTime = 0, false
-	if diff := cmp.Diff([]wire.Event{e, bare}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, []wire.Event{e, bare})
 }
 
 // TestBadFrames checks that the server closes a connection that sends something
@@ -331,9 +317,7 @@ func TestDrop(t *testing.T) {
 	if c.Events != n || c.Dropped != uint64(n-len(got)) {
 		t.Errorf("counted %d events and %d dropped; want %d and the %d that are missing", c.Events, c.Dropped, n, n-len(got))
 	}
-	if math.Abs(float64(c.Dropped)-0.1*n) > 6*math.Sqrt(n*0.1*0.9) {
-		t.Errorf("dropped %d of %d, want about a tenth", c.Dropped, n)
-	}
+	assert.True(t, math.Abs(float64(c.Dropped)-0.1*n) <= 6*math.Sqrt(n*0.1*0.9), "dropped %d of %d, want about a tenth", c.Dropped, n)
 }
 
 // TestDelayAndStall checks the delay and the stall, against lower bounds only.
@@ -358,9 +342,7 @@ func TestDelayAndStall(t *testing.T) {
 			p.answer()
 			longest = max(longest, time.Since(sent))
 		}
-		if longest < 200*time.Millisecond {
-			t.Errorf("the longest answer took %v, want a stall of %v", longest, opts.Stall.Length)
-		}
+		assert.True(t, longest >= 200*time.Millisecond, "the longest answer took %v, want a stall of %v", longest, opts.Stall.Length)
 	})
 }
 
@@ -374,15 +356,11 @@ func TestIndexFull(t *testing.T) {
 		p.send(message(fmt.Sprint(i)))
 		if m := p.answer(); !m.OK {
 			refused++
-			if !strings.Contains(m.Error, "the index is full: it keeps 2KiB (--max-index)") {
-				t.Fatalf("got error %q", m.Error)
-			}
+			assert.Must(t, strings.Contains(m.Error, "the index is full: it keeps 2KiB (--max-index)"), "got error %q", m.Error)
 		}
 	}
 	kept, _ := p.find("true")
-	if refused == 0 || refused+len(kept) != 50 {
-		t.Errorf("refused %d and kept %d, want some refused and 50 in sum", refused, len(kept))
-	}
+	assert.True(t, refused != 0 && refused+len(kept) == 50, "refused %d and kept %d, want some refused and 50 in sum", refused, len(kept))
 	if got := strings.Count(log.String(), "full"); got != 1 {
 		t.Errorf("it was logged %d times, want once:\n%s", got, log.String())
 	}
@@ -395,16 +373,12 @@ func TestUDP(t *testing.T) {
 		opts.UDP, opts.Interval = "127.0.0.1:0", time.Hour
 		s := start(t, opts)
 		nc, err := net.Dial("udp", s.AddrOf("udp"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer nc.Close()
 		sized := func(size int) []byte {
 			m := message(strings.Repeat("x", size-13))
 			b := wire.AppendMsg(nil, &m)
-			if len(b) != size {
-				t.Fatalf("made a message of %d bytes, want %d", len(b), size)
-			}
+			assert.Must(t, len(b) == size, "made a message of %d bytes, want %d", len(b), size)
 			return b
 		}
 		want := Counts{Messages: 2, Lost: 1}
@@ -437,14 +411,10 @@ func TestUDP(t *testing.T) {
 func TestUDPStallEnds(t *testing.T) {
 	t.Parallel()
 	pc, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer pc.Close()
 	client, err := net.Dial("udp", pc.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer client.Close()
 	if _, err := client.Write([]byte("a message")); err != nil {
 		t.Fatal(err)
@@ -456,9 +426,7 @@ func TestUDPStallEnds(t *testing.T) {
 	go func() { ended <- c.serveUDP(ctx, pc, new(meter), time.Now().Add(-2*time.Hour)) }() // the stall has just begun
 	select {
 	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 	case <-time.After(30 * time.Second):
 		t.Error("it waits for the end of the stall")
 	}
@@ -473,9 +441,7 @@ func TestTLS(t *testing.T) {
 		TLS:       standin.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
 	})
 	pem, err := os.ReadFile(certs.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	tests := []struct {
@@ -494,15 +460,11 @@ func TestTLS(t *testing.T) {
 				config := &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: version, MaxVersion: version}
 				if test.cert != "" {
 					pair, err := tls.LoadX509KeyPair(test.cert, test.key)
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, err)
 					config.Certificates = []tls.Certificate{pair}
 				}
 				raw, err := net.Dial("tcp", s.AddrOf("tls"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				defer raw.Close()
 				p := wrap(t, tls.Client(raw, config))
 				out := wire.AppendFramed(nil, &wire.Msg{Events: message("a").Events})
@@ -510,9 +472,7 @@ func TestTLS(t *testing.T) {
 				if err == nil {
 					_, err = p.Read(make([]byte, wire.AckSize))
 				}
-				if (err == nil) != test.ok {
-					t.Errorf("got %v, want ok %v", err, test.ok)
-				}
+				assert.Equal(t, (err == nil), test.ok, "got %v", err)
 			})
 		}
 	}
@@ -563,9 +523,7 @@ func TestEmitsOwn(t *testing.T) {
 			if text == "" {
 				return
 			}
-			if time.Now().After(end) {
-				t.Fatal(text)
-			}
+			assert.Must(t, !time.Now().After(end), "%v", text)
 		}
 	})
 }
@@ -577,9 +535,7 @@ func TestMeter(t *testing.T) {
 		m.record(1, time.Duration(i+1)*time.Microsecond)
 	}
 	r := m.read()
-	if r.n != 1000 {
-		t.Errorf("got %d, want 1000", r.n)
-	}
+	assert.Equal(t, r.n, 1000)
 	for q, want := range map[float64]time.Duration{0: time.Microsecond, 0.5: 500 * time.Microsecond, 0.99: 990 * time.Microsecond, 0.999: time.Millisecond} {
 		got, ok := r.quantile(q)
 		if !ok || got > want+time.Microsecond || float64(got) < float64(want)*15/16-1000 {
@@ -623,14 +579,10 @@ func TestCheck(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.opts.Check()
 			if test.want == "" {
-				if err != nil {
-					t.Errorf("got %v, want none", err)
-				}
+				assert.True(t, err == nil, "got %v, want none", err)
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want an error with %q", err, test.want)
-			}
+			assert.ErrorHas(t, err, test.want)
 		})
 	}
 }
@@ -648,13 +600,9 @@ func TestFlags(t *testing.T) {
 		"--error", "user@host is gone@1%", "--error", "b@2%", "--drop", "0.5%", "--seed", "9", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "ca",
 	}
 	fs.VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(args, "--"+f.Name) {
-			t.Errorf("--%s is not tried here", f.Name)
-		}
+		assert.True(t, slices.Contains(args, "--"+f.Name), "--%s is not tried here", f.Name)
 	})
-	if err := fs.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, fs.Parse(args))
 	limited := standin.CapacityOptions{
 		Server:   standin.CapacitySettings{Rate: 5, Service: standin.Service{Kind: standin.Exponential}, Servers: 1, Queue: 100_000},
 		Collapse: time.Second, Credits: standin.Credits{For: time.Minute, Rate: 6}, Warm: 3 * time.Second,
@@ -665,13 +613,9 @@ func TestFlags(t *testing.T) {
 		Delay: 5 * time.Millisecond, Stall: standin.Stall{Every: 10 * time.Second, Length: time.Second}, Capacity: limited, Record: "r",
 		Errors: []ErrorRule{{Name: "user@host is gone", Share: 0.01}, {Name: "b", Share: 0.02}}, Drop: 0.005, Seed: 9, TLS: standin.TLS{Cert: "c", Key: "k", ClientCA: "ca"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, want)
 	for name, want := range map[string]string{"max-index": "2MiB", "interval": "1s", "error": "user@host is gone@1%,b@2%", "drop": "0.5%"} {
-		if got := fs.Lookup(name).Value.String(); got != want {
-			t.Errorf("--%s shows %q, want %q", name, got, want)
-		}
+		assert.Equal(t, fs.Lookup(name).Value.String(), want, "--%s shows", name)
 	}
 	for _, bad := range [][]string{{"--error", "x"}, {"--error", "@1%"}, {"--error", "x@200%"}, {"--drop", "much"}} {
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)

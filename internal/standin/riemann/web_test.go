@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -27,9 +28,7 @@ func socket(t *testing.T, s *Server, path string) (*websocket.Conn, context.Cont
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
 	c, _, err := websocket.Dial(ctx, "ws://"+s.AddrOf("ws")+path, nil) //nolint:bodyclose // none, of a WebSocket
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { c.CloseNow() })
 	return c, ctx
 }
@@ -37,9 +36,7 @@ func socket(t *testing.T, s *Server, path string) (*websocket.Conn, context.Cont
 func receive(ctx context.Context, t *testing.T, c *websocket.Conn) string {
 	t.Helper()
 	_, b, err := c.Read(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return string(b)
 }
 
@@ -50,9 +47,7 @@ func TestEventSocket(t *testing.T) {
 		s := webServer(t, opts)
 		c, ctx := socket(t, s, "/events")
 		for _, send := range []string{`{"host":"h","service":"a","metric":1,"x":"y","time":"2999-01-01T00:00:00.000Z"}`, `nonsense`, `{"service":"b"}`} {
-			if err := c.Write(ctx, websocket.MessageText, []byte(send)); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, c.Write(ctx, websocket.MessageText, []byte(send)))
 			answer := receive(ctx, t, c)
 			if bad := send == "nonsense" && !opts.Discard; (answer != "{}") != bad {
 				t.Errorf("%s: got %s", send, answer)
@@ -69,9 +64,7 @@ func TestEventSocket(t *testing.T) {
 			Host: "h", Service: "a", Metric: wire.Metric{Kind: wire.Sint64, Int: 1}, Attributes: []wire.Attribute{{Key: "x", Value: "y"}},
 			Time: 32472144000, HasTime: true,
 		}
-		if diff := cmp.Diff(want, events[0]); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.Same(t, events[0], want)
 	})
 }
 
@@ -82,14 +75,10 @@ func TestEventLines(t *testing.T) {
 	s := webServer(t, Options{})
 	body, in := io.Pipe()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.AddrOf("ws")+"/events", body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	go io.WriteString(in, "{\"service\":\"a\"}\n\n{\"service\":\"b\"}\n")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer resp.Body.Close()
 	answers := bufio.NewScanner(resp.Body)
 	next := func(want string) {
@@ -135,13 +124,9 @@ func TestWebRefusals(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), test.method, "http://"+s.AddrOf("ws")+test.path, strings.NewReader(test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer resp.Body.Close()
 			b, err := io.ReadAll(resp.Body)
 			if err != nil || resp.StatusCode != test.code || !strings.Contains(string(b), test.want) {
@@ -159,9 +144,7 @@ func TestWebRefusals(t *testing.T) {
 func service(t *testing.T, event string) string {
 	t.Helper()
 	var e struct{ Service string }
-	if err := json.Unmarshal([]byte(event), &e); err != nil {
-		t.Fatalf("%q: %v", event, err)
-	}
+	assert.OK(t, json.Unmarshal([]byte(event), &e), "%q", event)
 	return e.Service
 }
 
@@ -176,29 +159,19 @@ func TestSubscribe(t *testing.T) {
 	query := "?query=" + url.QueryEscape(`service != "other"`)
 
 	once, ctx := socket(t, s, "/index"+query)
-	if got := service(t, receive(ctx, t, once)); got != "there" {
-		t.Errorf("got %q, want the existing event", got)
-	}
+	assert.Equal(t, service(t, receive(ctx, t, once)), "there")
 	if _, _, err := once.Read(ctx); websocket.CloseStatus(err) != websocket.StatusNormalClosure {
 		t.Errorf("got %v, want the end", err)
 	}
 
 	more, ctx := socket(t, s, "/index"+query+"&subscribe=true")
-	if got := service(t, receive(ctx, t, more)); got != "there" {
-		t.Errorf("got %q, want the existing event", got)
-	}
+	assert.Equal(t, service(t, receive(ctx, t, more)), "there")
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.AddrOf("ws")+"/index"+query, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer resp.Body.Close()
-	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
-		t.Errorf("got content type %q", got)
-	}
+	assert.Equal(t, resp.Header.Get("Content-Type"), "text/event-stream", "got content type")
 	lines := bufio.NewScanner(resp.Body)
 	sent := func() string {
 		t.Helper()
@@ -211,26 +184,16 @@ func TestSubscribe(t *testing.T) {
 		}
 		return service(t, data)
 	}
-	if got := sent(); got != "there" {
-		t.Errorf("server-sent: got %q, want the existing event", got)
-	}
+	assert.Equal(t, sent(), "there", "server-sent")
 	p.send(message("other", "new"))
 	p.answer()
-	if got := service(t, receive(ctx, t, more)); got != "new" {
-		t.Errorf("got %q, want the new one", got)
-	}
-	if got := sent(); got != "new" {
-		t.Errorf("server-sent: got %q, want the new one", got)
-	}
+	assert.Equal(t, service(t, receive(ctx, t, more)), "new")
+	assert.Equal(t, sent(), "new", "server-sent")
 	// Expired events are sent too.
 	s.core.index.put(&wire.Event{Host: "h", Service: "old", Time: 1, HasTime: true}, nil)
-	if got := service(t, receive(ctx, t, more)); got != "old" {
-		t.Errorf("got %q, want the expired one", got)
-	}
+	assert.Equal(t, service(t, receive(ctx, t, more)), "old")
 	// The server's end closes all connections.
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Close())
 	if _, _, err := more.Read(ctx); err == nil || ctx.Err() != nil {
 		t.Errorf("got %v after the server's end, want the connection closed", err)
 	}
@@ -241,9 +204,7 @@ func TestSlowSubscriber(t *testing.T) {
 	t.Parallel()
 	var h hub
 	q, err := parseQuery("true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	slow, quick := h.subscribe(q), h.subscribe(q)
 	for range subscriptionBuffer + 1 {
 		h.publish(&wire.Event{})
@@ -253,12 +214,8 @@ func TestSlowSubscriber(t *testing.T) {
 	for range slow.events {
 		got++
 	}
-	if got != subscriptionBuffer {
-		t.Errorf("the slow subscriber got %d events, want %d", got, subscriptionBuffer)
-	}
-	if n := h.subscribers.Load(); n != 1 {
-		t.Errorf("%d are subscribed, want 1", n)
-	}
+	assert.Equal(t, got, subscriptionBuffer, "the slow subscriber events")
+	assert.Equal(t, h.subscribers.Load(), 1, "are subscribed")
 	h.unsubscribe(slow)
 	h.unsubscribe(quick)
 	h.publish(&wire.Event{})

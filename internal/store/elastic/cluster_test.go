@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"carronade/internal/testkit/assert"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -37,13 +38,9 @@ func TestAPMCluster(t *testing.T) {
 	defer s.Close()
 	c := &APMCluster{URL: s.URL + "/", User: "ann", Password: "env:ES_PASSWORD"}
 	health, docs, err := c.Status(t.Context())
-	if health != "green" || docs != 12 || err != nil {
-		t.Errorf("status %s %d %v", health, docs, err)
-	}
+	assert.True(t, health == "green" && docs == 12 && err == nil, "status %s %d %v", health, docs, err)
 	names, err := c.Names(t.Context())
-	if err != nil || len(names) != len(many) || names[0] != "apm-00" {
-		t.Fatalf("names %v %v", names, err)
-	}
+	assert.Must(t, err == nil && len(names) == len(many) && names[0] == "apm-00", "names %v %v", names, err)
 	if err := c.Delete(t.Context(), names); err != nil || len(deleted) != 3 || strings.Join(deleted, ",") != strings.Join(names, ",") {
 		t.Errorf("deleted %q, %v", deleted, err)
 	}
@@ -65,12 +62,8 @@ func TestNoAPMCluster(t *testing.T) {
 	var errs []string
 	for _, url := range []string{"", "localhost:9200", "ftp://x", "http://a:b@x", "http://x?y", s.URL} {
 		_, _, err := (&APMCluster{URL: url}).Status(t.Context())
-		if err == nil || strings.Contains(err.Error(), "a:b") {
-			t.Errorf("%s: error %v", url, err)
-		}
+		assert.True(t, err != nil && !strings.Contains(err.Error(), "a:b"), "%s: error %v", url, err)
 		errs = append(errs, err.Error())
 	}
-	if !strings.HasPrefix(errs[len(errs)-1], "its answer is not that of Elasticsearch or OpenSearch") {
-		t.Errorf("errors %q", errs)
-	}
+	assert.True(t, strings.HasPrefix(errs[len(errs)-1], "its answer is not that of Elasticsearch or OpenSearch"), "errors %q", errs)
 }

@@ -20,6 +20,7 @@ import (
 	"carronade/internal/store"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 	"carronade/load"
 	"carronade/target"
@@ -47,9 +48,7 @@ func address(t *testing.T, base string) string {
 func open(t *testing.T, address string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -81,9 +80,7 @@ func TestStoreOfElasticsearch(t *testing.T) {
 // module.
 func empty(t *testing.T, s *Store) {
 	t.Helper()
-	if err := s.do(t.Context(), http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.do(t.Context(), http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil))
 	for index, sort := range map[string][]map[string]any{s.reports(): newestFirst, s.intervals(): {{"report": "asc"}, {"n": "asc"}}} {
 		var actions []action
 		err := s.search(t.Context(), index, object{"match_all": object{}}, sort, []string{"id"}, func(h *hit) (bool, error) {
@@ -93,9 +90,7 @@ func empty(t *testing.T, s *Store) {
 		if err == nil {
 			err = s.bulk(t.Context(), true, actions...)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 }
 
@@ -107,9 +102,7 @@ func TestOpenExisting(t *testing.T) {
 	if s != nil || !errors.Is(err, store.ErrAbsent) || !strings.Contains(said.Hint, "prefix") {
 		t.Fatalf("got %v (%+v), want %v", err, said, store.ErrAbsent)
 	}
-	if err := open(t, at).Put(t.Context(), reporttest.Document(0, 1)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, open(t, at).Put(t.Context(), reporttest.Document(0, 1)))
 	if s, err = OpenExisting(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
@@ -153,30 +146,22 @@ func TestClusterFailsDuringARun(t *testing.T) {
 	})))
 	want := reporttest.Document(0, 20)
 	w, err := s.Begin(t.Context(), want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for i := range want.Intervals {
 		if i == 5 {
 			away.Store(true)
 		}
 		e, err := want.Intervals[i].Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w.Interval(e)
 	}
 	for w.(*writer).queue.Failed() == 0 {
 		runtime.Gosched()
 	}
 	away.Store(false)
-	if err := w.Finish(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, w.Finish(t.Context(), want))
 	got, err := s.Get(t.Context(), want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got.Hash != want.Hash || len(got.Intervals) != len(want.Intervals) || got.Check() != nil {
 		t.Errorf("got %d intervals and hash %s, want %d and %s", len(got.Intervals), got.Hash, len(want.Intervals), want.Hash)
 	}
@@ -193,9 +178,7 @@ func TestDeleteLeavesNoIntervals(t *testing.T) {
 					return false
 				}
 				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					t.Error(err)
-				}
+				assert.True(t, err == nil, "%v", err)
 				r.Body = io.NopCloser(bytes.NewReader(body))
 				failed := bytes.Contains(body, []byte("-"+fails+`"`))
 				if failed {
@@ -204,9 +187,7 @@ func TestDeleteLeavesNoIntervals(t *testing.T) {
 				return failed
 			})))
 			d := reporttest.Document(0, 20)
-			if err := s.Put(t.Context(), d); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, s.Put(t.Context(), d))
 			away.Store(true)
 			if err := s.Delete(t.Context(), d.ID); err == nil {
 				t.Error("the deletion did not fail, so the case tests nothing")
@@ -220,9 +201,7 @@ func TestDeleteLeavesNoIntervals(t *testing.T) {
 			}
 			left := 0
 			err := s.eachInterval(t.Context(), d.ID, []string{"n"}, func(*hit) (bool, error) { left++; return true, nil })
-			if err != nil || left > 0 {
-				t.Errorf("%d intervals are left, %v", left, err)
-			}
+			assert.True(t, err == nil && left <= 0, "%d intervals are left, %v", left, err)
 		})
 	}
 }
@@ -230,29 +209,19 @@ func TestDeleteLeavesNoIntervals(t *testing.T) {
 // There are more reports than one page of a search.
 func TestPages(t *testing.T) {
 	s := open(t, address(t, testkit.SharedSearch(t).URL))
-	if err := s.ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.ready(t.Context()))
 	const n = pageHits + 50
 	var actions []action
 	for i := range n {
 		doc, err := reportDocOf(reporttest.Document(i, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		actions = append(actions, action{verb: "create", index: s.reports(), id: doc.ID, doc: doc})
 	}
-	if err := s.bulk(t.Context(), true, actions...); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.bulk(t.Context(), true, actions...))
 	rows, err := s.Rows(t.Context(), store.Query{})
-	if err != nil || len(rows) != n {
-		t.Fatalf("got %d rows and %v, want %d", len(rows), err, n)
-	}
+	assert.Must(t, err == nil && len(rows) == n, "got %d rows and %v, want %d", len(rows), err, n)
 	for i := 1; i < n; i++ {
-		if rows[i].At.After(rows[i-1].At) {
-			t.Fatalf("row %d is newer than the one before it", i)
-		}
+		assert.Must(t, !rows[i].At.After(rows[i-1].At), "row %d is newer than the one before it", i)
 	}
 	if rows, err := s.Rows(t.Context(), store.Query{Limit: 7}); err != nil || len(rows) != 7 {
 		t.Errorf("got %d rows and %v, want 7", len(rows), err)
@@ -314,21 +283,13 @@ func TestFaults(t *testing.T) {
 				err = s.Put(t.Context(), reporttest.Document(0, 1))
 			}
 			said, ok := errors.AsType[*target.Error](err)
-			if !ok {
-				t.Fatalf("got %v, want a *target.Error", err)
-			}
+			assert.Must(t, ok, "got %v, want a *target.Error", err)
 			text := said.Error() + " / " + said.Hint
 			for _, w := range tt.want {
-				if !strings.Contains(text, w) {
-					t.Errorf("got %q, want %q in it", text, w)
-				}
+				assert.True(t, strings.Contains(text, w), "got %q, want %q in it", text, w)
 			}
-			if strings.Contains(text, "canary") {
-				t.Errorf("a secret in the error: %s", text)
-			}
-			if tt.is != nil && !errors.Is(err, tt.is) {
-				t.Errorf("got %v, want %v", err, tt.is)
-			}
+			assert.True(t, !strings.Contains(text, "canary"), "a secret in the error: %s", text)
+			assert.True(t, tt.is == nil || errors.Is(err, tt.is), "got %v, want %v", err, tt.is)
 		})
 	}
 }
@@ -346,9 +307,7 @@ func TestForeignAndNewer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			at := address(t, node.URL)
 			s := open(t, at)
-			if err := s.do(t.Context(), http.MethodPut, "/"+s.reports(), []byte(tt.mapping), jsonType, nil); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, s.do(t.Context(), http.MethodPut, "/"+s.reports(), []byte(tt.mapping), jsonType, nil))
 			if err := s.Put(t.Context(), reporttest.Document(0, 1)); !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
@@ -386,9 +345,7 @@ func TestRequests(t *testing.T) {
 	})
 	older.Store(true)
 	s := open(t, address(t, base)+"?api-key=env:STORE_KEY")
-	if err := s.ready(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.ready(context.Background()))
 	if keys.Load() < 2 || templates.Load() != 1 {
 		t.Errorf("%d requests had the key, %d templates of the older form were put", keys.Load(), templates.Load())
 	}
@@ -409,15 +366,11 @@ func TestKilledWithoutWritePermission(t *testing.T) {
 		return true
 	})))
 	begun, err := s.Begin(t.Context(), reporttest.Head(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	whole := reporttest.Document(0, 5)
 	for i := range whole.Intervals {
 		e, err := whole.Intervals[i].Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		begun.Interval(e)
 	}
 	reporttest.Await(t, s, whole.ID, len(whole.Intervals))
@@ -425,21 +378,13 @@ func TestKilledWithoutWritePermission(t *testing.T) {
 	owner := system.Self()
 	owner.PID = 1 << 30
 	text, err := json.Marshal(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	body, err := json.Marshal(object{"doc": object{"owner": string(text)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.do(t.Context(), http.MethodPost, "/"+s.reports()+"/_update/"+whole.ID+"?refresh=true", body, jsonType, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, s.do(t.Context(), http.MethodPost, "/"+s.reports()+"/_update/"+whole.ID+"?refresh=true", body, jsonType, nil))
 	sealed.Store(true)
 	rows, err := s.Rows(t.Context(), store.Query{Fields: []string{"throughput", "stopped"}})
-	if err != nil || len(rows) != 1 || rows[0].Running {
-		t.Fatalf("got %+v and %v, want a row of a run that ended", rows, err)
-	}
+	assert.Must(t, err == nil && len(rows) == 1 && !rows[0].Running, "got %+v and %v, want a row of a run that ended", rows, err)
 	if v, ok := rows[0].Num("throughput"); !ok || v != 10_000 || rows[0].Text("stopped") != string(load.Killed) {
 		t.Errorf("got a throughput of %v and %q, want 10,000 of a killed run", v, rows[0].Text("stopped"))
 	}
@@ -458,16 +403,12 @@ func TestTakenForKilled(t *testing.T) {
 	})))
 	want := reporttest.Document(0, 6)
 	begun, err := s.Begin(t.Context(), reporttest.Head(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	w := begun.(*writer)
 	send := func(from, to int) {
 		for i := from; i < to; i++ {
 			e, err := want.Intervals[i].Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			w.Interval(e)
 		}
 	}
@@ -482,23 +423,13 @@ func TestTakenForKilled(t *testing.T) {
 
 	// Another process finishes the report.
 	there, err := s.head(t.Context(), want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	part, err := s.load(t.Context(), there)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	doc, err := reportDocOf(part)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.putIntervals(t.Context(), part); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.bulk(t.Context(), true, action{verb: "index", index: s.reports(), id: want.ID, doc: doc}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, s.putIntervals(t.Context(), part))
+	assert.OK(t, s.bulk(t.Context(), true, action{verb: "index", index: s.reports(), id: want.ID, doc: doc}))
 
 	for w.queue.Failed() == 1 { // until the next attempt notices it
 		send(4, 5)
@@ -507,9 +438,7 @@ func TestTakenForKilled(t *testing.T) {
 	if got, err := s.Get(t.Context(), want.ID); err != nil || got.Hash != part.Hash {
 		t.Errorf("the partial report was changed: %v", err)
 	}
-	if err := w.Finish(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, w.Finish(t.Context(), want))
 	if got, err := s.Get(t.Context(), want.ID); err != nil || got.Hash != want.Hash {
 		t.Errorf("the complete report is missing: %v", err)
 	}

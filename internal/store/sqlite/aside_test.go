@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 	"carronade/target/targettest"
 )
@@ -42,9 +43,7 @@ func TestOpenDamaged(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "reports.db")
 			write(t, path, wrecked)
 			s, err := OpenDamaged(t.Context(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer s.Close()
 			ids, err := s.Find(t.Context(), "", 1<<20)
 			got := 0
@@ -60,12 +59,8 @@ func TestOpenDamaged(t *testing.T) {
 				}
 			}
 			t.Logf("%d of %d reports (%d ids, %v)", got, n, len(ids), err)
-			if got < tt.least {
-				t.Errorf("got %d reports of %d, want %d", got, n, tt.least)
-			}
-			if !bytes.Equal(read(t, path), wrecked) {
-				t.Error("the damaged file was changed")
-			}
+			assert.True(t, got >= tt.least, "got %d reports of %d, want %d", got, n, tt.least)
+			assert.True(t, bytes.Equal(read(t, path), wrecked), "the damaged file was changed")
 			if left, _ := filepath.Glob(path + "-*"); len(left) > 0 {
 				t.Errorf("reading left files: %v", left)
 			}
@@ -89,9 +84,7 @@ func TestOpenExisting(t *testing.T) {
 		t.Errorf("got %v and %v, want no files", left, err)
 	}
 	s, err := OpenExisting(t.Context(), filled(t, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	if ids, err := s.Find(t.Context(), reporttest.Head(1).ID, 9); err != nil || len(ids) != 1 {
 		t.Errorf("got %v and %v, want a report", ids, err)

@@ -13,6 +13,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 	"carronade/target/targettest"
 )
@@ -54,34 +55,22 @@ func TestFullDisk(t *testing.T) {
 	}
 	whole(s)
 	// A run in progress while the disk is full is stored at its end.
-	if err := os.Truncate(ballast, 1<<20-200<<10); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Truncate(ballast, 1<<20-200<<10))
 	w, err := s.Begin(t.Context(), reporttest.Head(5000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	testkit.Fill(t, dir)
 	d := reporttest.Document(5000, 60)
 	for i := range d.Intervals {
 		e, err := d.Intervals[i].Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w.Interval(e)
 	}
 	<-broken(w.(*writer))
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Finish(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Remove(ballast))
+	assert.OK(t, w.Finish(t.Context(), d))
 	ds = append(ds, d)
 	whole(s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Close())
 	whole(open(t, path))
 }
 
@@ -116,21 +105,15 @@ func TestReadOnly(t *testing.T) {
 	path := filepath.Join(dir, "reports.db")
 	s := open(t, path)
 	for i := range 3 {
-		if err := s.Put(t.Context(), reporttest.Document(i, 2)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Put(t.Context(), reporttest.Document(i, 2)))
 	}
 	orphan(t, s, 3, 2, gone, time.Now())
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Close())
 	testkit.Seal(t, dir)
 	before := read(t, path)
 	s = open(t, path)
 	rows, err := s.Rows(t.Context(), store.Query{})
-	if err != nil || len(rows) != 4 || rows[0].Running {
-		t.Errorf("got %d rows and %v, want 4, none of them running", len(rows), err)
-	}
+	assert.True(t, err == nil && len(rows) == 4 && !rows[0].Running, "got %d rows and %v, want 4, none of them running", len(rows), err)
 	for i := range 4 {
 		if _, err := s.Get(t.Context(), reporttest.Head(i).ID); err != nil {
 			t.Errorf("report %d: %v", i, err)
@@ -146,9 +129,7 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, store.ErrReadOnly)
 		}
 	}
-	if !bytes.Equal(read(t, path), before) {
-		t.Error("the file was changed")
-	}
+	assert.True(t, bytes.Equal(read(t, path), before), "the file was changed")
 	if s, err := Open(t.Context(), filepath.Join(dir, "another.db")); !errors.Is(err, store.ErrReadOnly) {
 		if s != nil {
 			s.Close()
@@ -163,9 +144,7 @@ func TestReadOnlyWithALog(t *testing.T) {
 	dir := testkit.Mount(t, "4096k")
 	path := filepath.Join(dir, "reports.db")
 	s := open(t, path)
-	if err := s.Put(t.Context(), reporttest.Document(0, 2)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Put(t.Context(), reporttest.Document(0, 2)))
 	for _, suffix := range []string{"", "-wal"} { // as a killed process leaves it
 		write(t, filepath.Join(dir, "left.db"+suffix), read(t, path+suffix))
 	}

@@ -18,6 +18,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 )
 
@@ -103,20 +104,14 @@ func keepRun(ctx context.Context, s *Store, head, d *report.Document) error {
 func startWriter(t *testing.T, path string, first, count int, stored func(n int)) (*exec.Cmd, <-chan error) {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	cmd := exec.Command(exe, "-test.run=^$")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d|%d", asWriter, path, first, count))
 	var words strings.Builder
 	cmd.Stderr = &words
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	assert.OK(t, cmd.Start())
 	done := make(chan error, 1)
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -201,9 +196,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		t.Error(err)
 	}
 	rows, err := s.Rows(t.Context(), store.Query{Fields: []string{"partial"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	killed := 0
 	for i := range rows {
 		if rows[i].Running {
@@ -214,9 +207,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		}
 		killed++
 		d, err := s.Get(t.Context(), rows[i].ID)
-		if err != nil || d.Check() != nil {
-			t.Errorf("the report of a killed run cannot be read: %v", err)
-		}
+		assert.True(t, err == nil && d.Check() == nil, "the report of a killed run cannot be read: %v", err)
 	}
 	t.Logf("%d kills: %d reports were kept, and %d of killed runs", rounds*writers, len(all), killed)
 }
@@ -225,15 +216,11 @@ func TestKillsAtRandomMoments(t *testing.T) {
 func checkKept(t *testing.T, path string, ns []int) {
 	t.Helper()
 	s, err := Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer s.Close()
 	for _, n := range ns {
 		d, err := s.Get(t.Context(), reporttest.Head(n).ID)
-		if err != nil {
-			t.Fatalf("report %d was stored and is lost: %v", n, err)
-		}
+		assert.OK(t, err, "report %d was stored and is lost", n)
 		if len(d.Intervals) != intervals || d.Partial {
 			t.Fatalf("report %d was stored completely and has %d intervals, partial: %v", n, len(d.Intervals), d.Partial)
 		}
@@ -251,16 +238,12 @@ func TestSeveralProcesses(t *testing.T) {
 	}
 	var ns []int
 	for k := range processes {
-		if err := <-done[k]; err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, <-done[k])
 		for n := range each {
 			ns = append(ns, k*each+n)
 		}
 	}
 	checkKept(t, path, ns)
 	rows, err := open(t, path).Rows(t.Context(), store.Query{Fields: []string{}})
-	if err != nil || len(rows) != len(ns) {
-		t.Errorf("got %d rows and %v, want %d", len(rows), err, len(ns))
-	}
+	assert.True(t, err == nil && len(rows) == len(ns), "got %d rows and %v, want %d", len(rows), err, len(ns))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 	"carronade/target"
 )
@@ -21,39 +22,29 @@ func filled(t *testing.T, n int) string {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	s := open(t, path)
 	for i := range n {
-		if err := s.Put(t.Context(), reporttest.Document(i, 3)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Put(t.Context(), reporttest.Document(i, 3)))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Close())
 	return path
 }
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return b
 }
 
 func write(t *testing.T, path string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, b, 0o600))
 }
 
 // alter runs statements in a file, bypassing the store.
 func alter(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer db.Close()
 	for _, s := range statements {
 		if _, err := db.ExecContext(t.Context(), s); err != nil {
@@ -74,9 +65,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"of a newer carronade", func(t *testing.T, path string) { alter(t, path, "PRAGMA user_version = 99") }, store.ErrNewer, "newer carronade"},
 		{"another database", func(t *testing.T, path string) { alter(t, path, "PRAGMA application_id = 7") }, store.ErrForeign, "left as it is"},
 		{"a database of another program", func(t *testing.T, path string) {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.Remove(path))
 			alter(t, path, "CREATE TABLE recipes (name TEXT)")
 		}, store.ErrForeign, "left as it is"},
 		{"a text", func(t *testing.T, path string) { write(t, path, []byte(strings.Repeat("dear diary ", 100))) }, store.ErrForeign, "left as it is"},
@@ -101,9 +90,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 			if !errors.Is(err, tt.want) || !errors.As(err, &said) || !strings.Contains(said.Hint, tt.hint) || !strings.Contains(said.Error(), path) {
 				t.Errorf("got %v (%+v), want %v with %q in its hint", err, said, tt.want, tt.hint)
 			}
-			if !bytes.Equal(read(t, path), before) {
-				t.Error("the file was changed")
-			}
+			assert.True(t, bytes.Equal(read(t, path), before), "the file was changed")
 		})
 	}
 }
@@ -149,9 +136,7 @@ func TestMigration(t *testing.T) {
 	next := format
 	next.Steps = append(migrations[:len(migrations):len(migrations)], "ALTER TABLE reports ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
 	s, err := openWith(t.Context(), path, next)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var stars int
 	if err := s.db.QueryRowContext(t.Context(), "SELECT sum(stars) FROM reports").Scan(&stars); err != nil || stars != 9 {
 		t.Errorf("got %d and %v, want 9", stars, err)
@@ -193,14 +178,10 @@ func TestMigrationThatFails(t *testing.T) {
 func TestLocked(t *testing.T) {
 	path := filled(t, 1)
 	db, err := sql.Open("sqlite", "file:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer db.Close()
 	c, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer c.Close()
 	if _, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
@@ -234,16 +215,10 @@ func TestMoveAside(t *testing.T) {
 		t.Fatalf("got %v, want %v", err, store.ErrDamaged)
 	}
 	to, err := MoveAside(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(read(t, to), b[:len(b)-3]) {
-		t.Error("the damaged file was changed")
-	}
+	assert.OK(t, err)
+	assert.True(t, bytes.Equal(read(t, to), b[:len(b)-3]), "the damaged file was changed")
 	old, err := OpenDamaged(t.Context(), to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer old.Close()
 	saved := 0
 	for i := range 3 {
@@ -251,9 +226,7 @@ func TestMoveAside(t *testing.T) {
 			saved++
 		}
 	}
-	if saved == 0 {
-		t.Error("no report can be read from a store that lacks three bytes")
-	}
+	assert.True(t, saved != 0, "no report can be read from a store that lacks three bytes")
 	if ids, err := open(t, path).Find(t.Context(), "", 9); err != nil || len(ids) != 0 {
 		t.Errorf("got %v and %v, want a new store", ids, err)
 	}
@@ -266,17 +239,11 @@ func TestMoveAside(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "reports.db")
 	s, err := Open(f.Context(), path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := s.Put(f.Context(), reporttest.Document(0, 1)); err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
+	assert.OK(f, s.Put(f.Context(), reporttest.Document(0, 1)))
 	s.Close()
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.OK(f, err)
 	f.Add(whole)
 	f.Add(whole[:len(whole)-8192])
 	f.Add(whole[:50])
@@ -293,9 +260,7 @@ func FuzzOpen(f *testing.F) {
 		write(t, path, b)
 		s, err := Open(t.Context(), path)
 		if err != nil {
-			if !bytes.Equal(read(t, path), b) {
-				t.Errorf("refused (%v) and changed", err)
-			}
+			assert.True(t, bytes.Equal(read(t, path), b), "refused (%v) and changed", err)
 			return
 		}
 		_, _ = s.Rows(t.Context(), store.Query{})

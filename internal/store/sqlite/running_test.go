@@ -12,6 +12,7 @@ import (
 	"carronade/internal/store"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 	"carronade/load"
 )
@@ -21,24 +22,18 @@ import (
 func orphan(t *testing.T, s *Store, n, intervals int, change func(*system.Identity), heard time.Time) store.Writer {
 	t.Helper()
 	w, err := s.Begin(t.Context(), reporttest.Head(n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for i := range intervals {
 		iv := reporttest.Interval(n, i)
 		e, err := iv.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w.Interval(e)
 	}
 	reporttest.Await(t, s, reporttest.Head(n).ID, intervals)
 	id := system.Self()
 	change(&id)
 	owner, err := json.Marshal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if _, err := s.db.ExecContext(t.Context(), "UPDATE reports SET owner = ?, beat = ? WHERE id = ?", string(owner), heard.Unix(), reporttest.Head(n).ID); err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +59,7 @@ func TestKilled(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := open(t, filepath.Join(t.TempDir(), "reports.db"))
-			if err := s.Put(t.Context(), reporttest.Document(0, 2)); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, s.Put(t.Context(), reporttest.Document(0, 2)))
 			w := orphan(t, s, 1, 5, tt.change, tt.heard)
 			id := reporttest.Head(1).ID
 			rows, err := s.Rows(t.Context(), store.Query{})
@@ -77,9 +70,7 @@ func TestKilled(t *testing.T) {
 				t.Errorf("got stopped %q, want %q", got, load.Killed)
 			}
 			d, err := s.Get(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if err := d.Check(); err != nil {
 				t.Error(err)
 			}
@@ -88,9 +79,7 @@ func TestKilled(t *testing.T) {
 			}
 			// The process was alive after all: its report counts.
 			want := reporttest.Document(1, 6)
-			if err := w.Finish(t.Context(), want); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, w.Finish(t.Context(), want))
 			if got, err := s.Get(t.Context(), id); err != nil || got.Hash != want.Hash || len(got.Intervals) != 6 {
 				t.Errorf("got %v, want the report that the run finished", err)
 			}
@@ -129,14 +118,10 @@ func TestKilledInAReadOnlyStore(t *testing.T) {
 	orphan(t, s, 1, 5, gone, time.Now())
 	s.readOnly = true
 	filters, err := store.ParseFilters([]string{"throughput=10k/s", "stopped=" + string(load.Killed)}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, q := range []store.Query{{Fields: []string{"throughput"}}, {Filters: filters}} {
 		rows, err := s.Rows(t.Context(), q)
-		if err != nil || len(rows) != 1 || rows[0].Running {
-			t.Fatalf("got %+v and %v, want a row of a run that ended", rows, err)
-		}
+		assert.Must(t, err == nil && len(rows) == 1 && !rows[0].Running, "got %+v and %v, want a row of a run that ended", rows, err)
 		if v, ok := rows[0].Num("throughput"); !ok || v != 10_000 {
 			t.Errorf("got a throughput of %v, want 10,000", v)
 		}
@@ -148,17 +133,13 @@ func TestDigestsAreUpdated(t *testing.T) {
 	testkit.Need(t, "a second")
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
 	for i := range 300 { // more than in one transaction
-		if err := s.Put(t.Context(), reporttest.Document(i, 0)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Put(t.Context(), reporttest.Document(i, 0)))
 	}
 	if _, err := s.db.ExecContext(t.Context(), "UPDATE digests SET version = 0, row = x'00' WHERE n <> 7"); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := s.Rows(t.Context(), store.Query{})
-	if err != nil || len(rows) != 300 {
-		t.Fatalf("got %d rows and %v, want 300", len(rows), err)
-	}
+	assert.Must(t, err == nil && len(rows) == 300, "got %d rows and %v, want 300", len(rows), err)
 	for i := range rows {
 		if want := store.RowOf(reporttest.Document(299-i, 0)); fmt.Sprint(rows[i].Fields) != fmt.Sprint(want.Fields) {
 			t.Fatalf("row %d: got %v, want %v", i, rows[i].Fields, want.Fields)
@@ -188,13 +169,9 @@ func TestDamagedReports(t *testing.T) {
 				t.Fatal(err)
 			}
 			rows, err := s.Rows(t.Context(), store.Query{})
-			if tt.row != errors.Is(err, store.ErrDamaged) || !tt.row && len(rows) != 3 {
-				t.Errorf("got %d rows and %v", len(rows), err)
-			}
+			assert.True(t, tt.row == errors.Is(err, store.ErrDamaged) && (tt.row || len(rows) == 3), "got %d rows and %v", len(rows), err)
 			_, err = s.Get(t.Context(), reporttest.Head(1).ID)
-			if tt.row == errors.Is(err, store.ErrDamaged) {
-				t.Errorf("got %v for the damaged report", err)
-			}
+			assert.True(t, tt.row != errors.Is(err, store.ErrDamaged), "got %v for the damaged report", err)
 			for _, n := range []int{0, 2} {
 				if _, err := s.Get(t.Context(), reporttest.Head(n).ID); err != nil {
 					t.Errorf("got %v for an intact report", err)
@@ -257,35 +234,23 @@ func BenchmarkFinishAnHour(b *testing.B) {
 func TestNothingIsWrittenTwice(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
 	begun, err := s.Begin(t.Context(), reporttest.Head(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	w := begun.(*writer)
 	rows := []report.Interval{reporttest.Interval(0, 0), reporttest.Interval(0, 1), reporttest.Interval(0, 1)}
 	rows[0].Phase, rows[1].Phase = "warm-up", "warm-up"
 	rows[1].EndS = rows[1].StartS
 	for i := range rows {
 		e, err := rows[i].Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w.Interval(e)
 	}
 	reporttest.Await(t, s, w.id, 3)
 	d := reporttest.Complete(reporttest.Head(0), append(rows, reporttest.Interval(0, 2)))
 	w.queue.Close()
 	c, err := w.seriesChange(d)
-	if err != nil || c == nil || len(c.obsolete) != 0 || len(c.series) != 1 {
-		t.Errorf("got %+v and %v, want one more interval", c, err)
-	}
-	if err := w.finish(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	assert.True(t, err == nil && c != nil && len(c.obsolete) == 0 && len(c.series) == 1, "got %+v and %v, want one more interval", c, err)
+	assert.OK(t, w.finish(t.Context(), d))
 	got, err := s.Get(t.Context(), d.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Hash != d.Hash {
-		t.Errorf("got hash %s, want %s", got.Hash, d.Hash)
-	}
+	assert.OK(t, err)
+	assert.Equal(t, got.Hash, d.Hash, "got hash")
 }

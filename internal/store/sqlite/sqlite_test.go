@@ -5,15 +5,14 @@ import (
 	"testing"
 
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 )
 
 func open(t *testing.T, path string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // Timeouts for a busy machine: of a step in a page, and of a browser.
@@ -41,7 +42,7 @@ var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "go
 // get it; scripts/deps, which `make test` runs, installs it.
 func Find(t testing.TB) string {
 	t.Helper()
-	testkit.Need(t, "Chromium")
+	testkit.OnlyConformance(t, "Chromium")
 	for _, n := range browserNames {
 		if path, err := exec.LookPath(n); err == nil {
 			return path
@@ -72,9 +73,7 @@ func Start(t testing.TB) *Browser {
 	ctx, cancelAllocator := chromedp.NewExecAllocator(ctx, options...)
 	ctx, cancelBrowser := chromedp.NewContext(ctx)
 	t.Cleanup(func() { cancelBrowser(); cancelAllocator(); cancel() })
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("start %s: %v", path, err)
-	}
+	assert.OK(t, chromedp.Do(ctx), "start %s", path)
 	return &Browser{ctx: ctx}
 }
 
@@ -109,9 +108,7 @@ func (b *Browser) Open(t testing.TB, path string, v View) *Tab {
 	t.Cleanup(cancel)
 	tab := &Tab{t: t, ctx: ctx, messages: &pageMessages{}}
 	absolute, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	address := (&url.URL{Scheme: "file", Path: filepath.ToSlash(absolute)}).String()
 	tab.open(address, v, func(u string) bool { return u == address || strings.HasPrefix(u, address+"#") })
 	return tab
@@ -125,9 +122,7 @@ func (b *Browser) OpenServer(t testing.TB, address string, v View) *Tab {
 	t.Cleanup(cancel)
 	tab := &Tab{t: t, ctx: ctx, messages: &pageMessages{}}
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	tab.open(address, v, func(of string) bool { return strings.HasPrefix(of, u.Scheme+"://"+u.Host+"/") })
 	return tab
 }

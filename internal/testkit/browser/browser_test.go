@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,9 +38,7 @@ func TestProblemsAreSeen(t *testing.T) {
 				<-tick.C
 				got = strings.Join(tab.Problems(), "\n")
 			}
-			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
-				t.Errorf("problems: got %q, want one with %q", got, c.want)
-			}
+			assert.True(t, (c.want != "" || got == "") && strings.Contains(got, c.want), "problems: got %q, want one with %q", got, c.want)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +26,7 @@ func (c *Cluster) withAdmin(t testing.TB, doing string, f func(context.Context, 
 	if err == nil {
 		err = f(ctx, adm)
 	}
-	if err != nil {
-		t.Fatalf("kafkatest: %s: %v", doing, err)
-	}
+	assert.OK(t, err, "kafkatest: %s", doing)
 }
 
 // Admin returns an administrator's client, for operations without a method here. It
@@ -35,9 +34,7 @@ func (c *Cluster) withAdmin(t testing.TB, doing string, f func(context.Context, 
 func (c *Cluster) Admin(t testing.TB) *kadm.Client {
 	t.Helper()
 	adm, err := c.client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return adm
 }
 

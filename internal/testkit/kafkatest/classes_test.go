@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"carronade/internal/testkit/assert"
 	"os/exec"
 	"slices"
 	"strings"
@@ -22,16 +23,12 @@ func TestClassArchive(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			options := slices.Concat(shortLived, tt.with, []string{"-Xlog:class+load"})
 			out, err := exec.Command("java", javaArgs(options, dir, "64m", "kafka.tools.StorageTool", "random-uuid")...).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			mapped := false
 			for line := range strings.Lines(string(out)) {
 				mapped = mapped || strings.Contains(line, class) && strings.Contains(line, "shared objects file")
 			}
-			if mapped != tt.want {
-				t.Errorf("%s comes from the archive: %v, want %v", class, mapped, tt.want)
-			}
+			assert.Equal(t, mapped, tt.want, "%s comes from the archive", class)
 		})
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // Config describes the cluster to start. The zero Config is one plaintext node.
@@ -61,11 +62,9 @@ const readyTimeout = 4 * time.Minute
 // logs are kept and their location is logged.
 func Start(t testing.TB, cfg Config) *Cluster {
 	t.Helper()
-	testkit.Need(t, "a real Kafka")
+	testkit.OnlyConformance(t, "a real Kafka")
 	c, err := start(cfg.forTest(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		c.close(t.Failed())
 		if t.Failed() {
@@ -262,9 +261,7 @@ func (c *Cluster) ClientOpts() []kgo.Opt {
 func FreePort(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return strconv.Itoa(port)
 }
 

@@ -2,6 +2,7 @@ package kafkatest
 
 import (
 	"bufio"
+	"carronade/internal/testkit/assert"
 	"cmp"
 	"fmt"
 	"path/filepath"
@@ -49,9 +50,7 @@ func (n *Node) Dump(t testing.TB, topics ...string) []Batch {
 	var files []string
 	for _, topic := range topics {
 		found, err := filepath.Glob(filepath.Join(n.DataDir(), topic+"-*", "*.log"))
-		if err != nil {
-			t.Fatalf("kafkatest: find the segments of %s: %v", topic, err)
-		}
+		assert.OK(t, err, "kafkatest: find the segments of %s", topic)
 		found = slices.DeleteFunc(found, func(name string) bool {
 			of, _, ok := partitionOf(filepath.Base(filepath.Dir(name)))
 			return !ok || of != topic
@@ -63,9 +62,7 @@ func (n *Node) Dump(t testing.TB, topics ...string) []Batch {
 	}
 	out := Tool(t, "DumpLogSegments", "--deep-iteration", "--files", strings.Join(files, ","))
 	batches, err := parseDump(out)
-	if err != nil {
-		t.Fatalf("kafkatest: read the output of DumpLogSegments for %v: %v", topics, err)
-	}
+	assert.OK(t, err, "kafkatest: read the output of DumpLogSegments for %v", topics)
 	slices.SortStableFunc(batches, func(a, b Batch) int {
 		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Base, b.Base))
 	})
@@ -199,9 +196,7 @@ func (c *Cluster) Consume(t testing.TB, n int, topics ...string) []Record {
 	var records []Record
 	for line := range strings.Lines(c.Tool(t, "ConsoleConsumer", args...)) {
 		r, err := parseRecord(strings.TrimSuffix(line, "\n"))
-		if err != nil {
-			t.Fatalf("kafkatest: read the output of the console consumer: %v", err)
-		}
+		assert.OK(t, err, "kafkatest: read the output of the console consumer")
 		records = append(records, r)
 	}
 	return records

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // Version is the release of Apache Kafka that tests run.
@@ -35,9 +36,7 @@ func Jars(t testing.TB) string {
 	t.Helper()
 	testkit.Need(t, "the jars of Kafka")
 	dir, err := jars()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return dir
 }
 

@@ -1,13 +1,11 @@
 package kafkatest
 
 import (
-	"strings"
+	"carronade/internal/testkit/assert"
 	"testing"
 )
 
 func TestNoJava(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if err := checkJava(); err == nil || !strings.Contains(err.Error(), "apt-get install default-jre-headless") {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorHas(t, checkJava(), "apt-get install default-jre-headless")
 }

@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"carronade/internal/testkit/assert"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -26,15 +26,11 @@ func TestMain(m *testing.M) { os.Exit(Main(m)) }
 func produce(t *testing.T, c *Cluster, topic string, records []*kgo.Record, opts ...kgo.Opt) {
 	t.Helper()
 	cl, err := kgo.NewClient(append(append(c.ClientOpts(), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner())), opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cl.ProduceSync(ctx, records...).FirstErr())
 }
 
 func values(n int) (records []*kgo.Record) {
@@ -48,12 +44,8 @@ func TestTools(t *testing.T) {
 	c := Shared(t)
 	topic := c.CreateTopic(t, 2, 1)
 	out := c.Tool(t, "ProducerPerformance", "--topic", topic, "--num-records", "1000", "--record-size", "100", "--throughput", "-1")
-	if !strings.Contains(out, "1000 records sent") {
-		t.Errorf("the perf tool printed %q", out)
-	}
-	if got := c.EndSum(t, topic); got != 1000 {
-		t.Errorf("the end offsets add up to %d, want 1000", got)
-	}
+	assert.True(t, strings.Contains(out, "1000 records sent"), "the perf tool printed %q", out)
+	assert.Equal(t, c.EndSum(t, topic), 1000, "the end offsets add up to")
 	if got := c.EndOffsets(t, topic); len(got) != 2 {
 		t.Errorf("got end offsets of %d partitions, want 2", len(got))
 	}
@@ -74,9 +66,7 @@ func TestDump(t *testing.T) {
 		if !got[i].Valid || got[i].CRC == 0 || got[i].Size == 0 || got[i].ProducerID < 0 {
 			t.Errorf("batch %d: %+v", i, got[i])
 		}
-		if got[i].Topic != topic {
-			t.Errorf("batch %d is of the topic %q, want %q", i, got[i].Topic, topic)
-		}
+		assert.Equal(t, got[i].Topic, topic, "batch %d is of the topic", i)
 		got[i].Topic, got[i].CRC, got[i].Size, got[i].ProducerID = "", 0, 0, 0
 	}
 	want := []Batch{
@@ -88,43 +78,27 @@ func TestDump(t *testing.T) {
 			{Offset: 0, KeySize: -1, ValueSize: 1000},
 		}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("batches (-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, want, "batches")
 	records := c.Consume(t, 3, topic)
-	if len(records) != 3 {
-		t.Fatalf("consumed %d records, want 3", len(records))
-	}
+	assert.Must(t, len(records) == 3, "consumed %d records, want 3", len(records))
 	for _, r := range records {
 		if r.Partition == 0 && r.Offset == 0 {
-			if diff := cmp.Diff(Record{0, 0, "a:b,c:d", "k1", "v1"}, r); diff != "" {
-				t.Errorf("record (-want +got):\n%s", diff)
-			}
+			assert.Same(t, r, Record{0, 0, "a:b,c:d", "k1", "v1"}, "record")
 		}
 	}
 
 	// The tool must detect a flipped bit, or a dump proves nothing.
 	name := filepath.Join(c.Node(1).DataDir(), topic+"-0", "00000000000000000000.log")
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	i := strings.Index(string(data), "payload: v2")
-	if i < 0 {
-		t.Fatal("the value is not in the log")
-	}
+	assert.Must(t, i >= 0, "the value is not in the log")
 	data[i] ^= 1
 	flipped := filepath.Join(t.TempDir(), topic+"-0", filepath.Base(name))
-	if err := os.MkdirAll(filepath.Dir(flipped), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(flipped, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.MkdirAll(filepath.Dir(flipped), 0o755))
+	assert.OK(t, os.WriteFile(flipped, data, 0o644))
 	bad, err := parseDump(Tool(t, "DumpLogSegments", "--deep-iteration", "--files", flipped))
-	if err != nil || len(bad) != 1 || bad[0].Valid {
-		t.Errorf("a flipped bit is not detected: %+v, %v", bad, err)
-	}
+	assert.True(t, err == nil && len(bad) == 1 && !bad[0].Valid, "a flipped bit is not detected: %+v, %v", bad, err)
 }
 
 func TestFaults(t *testing.T) {
@@ -140,34 +114,24 @@ func TestFaults(t *testing.T) {
 		t.Errorf("a frozen node answers: %v", err)
 	}
 	n.Thaw(t)
-	if got := c.EndSum(t, topic); got != 10 {
-		t.Errorf("after thawing there are %d records, want 10", got)
-	}
+	assert.Equal(t, c.EndSum(t, topic), 10, "after thawing there records")
 
 	n.Stop(t)
 	n.Start(t)
-	if got := c.EndSum(t, topic); got != 10 {
-		t.Errorf("after a restart there are %d records, want 10", got)
-	}
+	assert.Equal(t, c.EndSum(t, topic), 10, "after a restart there records")
 
 	n.Kill()
 	n.WipeRecords(t)
 	n.Start(t)
-	if got := c.EndSum(t, topic); got != 0 {
-		t.Errorf("after wiping the records there are %d, want 0", got)
-	}
+	assert.Equal(t, c.EndSum(t, topic), 0, "after wiping the records there")
 	produce(t, c, topic, values(5))
-	if got := c.EndSum(t, topic); got != 5 {
-		t.Errorf("after wiping and producing there are %d records, want 5", got)
-	}
+	assert.Equal(t, c.EndSum(t, topic), 5, "after wiping and producing there records")
 
 	n.Kill()
 	n.Wipe(t)
 	n.Start(t)
 	all, err := c.Admin(t).ListTopics(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if got := all[topic].Err; !errors.Is(got, kerr.UnknownTopicOrPartition) {
 		t.Errorf("after wiping everything, the topic's error is %v, want %v", got, kerr.UnknownTopicOrPartition)
 	}
@@ -193,15 +157,11 @@ func TestThreeNodes(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	produce(t, c, topic, values(10))
 	to.Start(t)
 	c.AwaitInSync(t, topic)
-	if got := c.EndSum(t, topic); got != 20 {
-		t.Errorf("there are %d records, want 20", got)
-	}
+	assert.Equal(t, c.EndSum(t, topic), 20, "there records")
 }
 
 func TestSecure(t *testing.T) {
@@ -210,15 +170,11 @@ func TestSecure(t *testing.T) {
 	c.Grant(t, Alice, topic, "write", "read", "describe")
 	c.Grant(t, CertUser, topic, "write", "describe")
 	ca, err := os.ReadFile(c.CAFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
 	certificate, err := tls.LoadX509KeyPair(c.ClientCert())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	withPassword := func(user, password string) scram.Auth { return scram.Auth{User: user, Pass: password} }
 	tests := []struct {
 		name string
@@ -248,9 +204,7 @@ func TestSecure(t *testing.T) {
 				opts = append(opts, kgo.SASL(tt.auth))
 			}
 			cl, err := kgo.NewClient(opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer cl.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
@@ -265,7 +219,5 @@ func TestSecure(t *testing.T) {
 	// Check the properties file with one of Java's clients, for which it is.
 	c.Tool(t, "ProducerPerformance", "--topic", topic, "--num-records", "3", "--record-size", "10", "--throughput", "-1")
 	want += 3
-	if got := c.EndSum(t, topic); got != want {
-		t.Errorf("%d records arrived, want %d", got, want)
-	}
+	assert.Equal(t, c.EndSum(t, topic), want, "records arrived")
 }

@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"carronade/internal/testkit/assert"
 	"cmp"
 	"fmt"
 	"maps"
@@ -159,9 +160,7 @@ func (n *Node) Ended() bool { return n.process.ended() }
 func (n *Node) Stop(t testing.TB) {
 	t.Helper()
 	n.down = true
-	if err := n.process.stop(time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, n.process.stop(time.Minute))
 }
 
 // Start starts the node again after Kill or Stop, with the data on its disk, and
@@ -169,37 +168,27 @@ func (n *Node) Stop(t testing.TB) {
 func (n *Node) Start(t testing.TB) {
 	t.Helper()
 	n.StartOnly(t)
-	if err := n.cluster.await(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, n.cluster.await())
 }
 
 // StartOnly is Start without the waiting.
 func (n *Node) StartOnly(t testing.TB) {
 	t.Helper()
-	if !n.process.ended() {
-		t.Fatalf("kafkatest: node %d runs already", n.id)
-	}
-	if err := n.launch(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.process.ended(), "kafkatest: node %d runs already", n.id)
+	assert.OK(t, n.launch())
 }
 
 // Freeze stops the node without ending it (SIGSTOP): its connections stay open but
 // it does not answer.
 func (n *Node) Freeze(t testing.TB) {
 	t.Helper()
-	if err := freeze(n.process.cmd.Process); err != nil {
-		t.Fatalf("kafkatest: freeze node %d: %v", n.id, err)
-	}
+	assert.OK(t, freeze(n.process.cmd.Process), "kafkatest: freeze node %d", n.id)
 }
 
 // Thaw continues a frozen node (SIGCONT).
 func (n *Node) Thaw(t testing.TB) {
 	t.Helper()
-	if err := thaw(n.process.cmd.Process); err != nil {
-		t.Fatalf("kafkatest: thaw node %d: %v", n.id, err)
-	}
+	assert.OK(t, thaw(n.process.cmd.Process), "kafkatest: thaw node %d", n.id)
 }
 
 // FreezeFor freezes the node for about d, and returns for how long at least and at
@@ -220,21 +209,15 @@ func (n *Node) FreezeFor(t testing.TB, d time.Duration) (least, most time.Durati
 // still exist and are empty.
 func (n *Node) WipeRecords(t testing.TB) {
 	t.Helper()
-	if !n.process.ended() {
-		t.Fatalf("kafkatest: node %d runs: stop it before wiping it", n.id)
-	}
+	assert.Must(t, n.process.ended(), "kafkatest: node %d runs: stop it before wiping it", n.id)
 	entries, err := os.ReadDir(n.DataDir())
-	if err != nil {
-		t.Fatalf("kafkatest: wipe node %d: %v", n.id, err)
-	}
+	assert.OK(t, err, "kafkatest: wipe node %d", n.id)
 	for _, e := range entries {
 		switch e.Name() {
 		case "__cluster_metadata-0", "meta.properties", "bootstrap.checkpoint":
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(n.DataDir(), e.Name())); err != nil {
-			t.Fatalf("kafkatest: wipe node %d: %v", n.id, err)
-		}
+		assert.OK(t, os.RemoveAll(filepath.Join(n.DataDir(), e.Name())), "kafkatest: wipe node %d", n.id)
 	}
 }
 
@@ -242,13 +225,7 @@ func (n *Node) WipeRecords(t testing.TB) {
 // node loses its topics by this.
 func (n *Node) Wipe(t testing.TB) {
 	t.Helper()
-	if !n.process.ended() {
-		t.Fatalf("kafkatest: node %d runs: stop it before wiping it", n.id)
-	}
-	if err := os.RemoveAll(n.DataDir()); err != nil {
-		t.Fatalf("kafkatest: wipe node %d: %v", n.id, err)
-	}
-	if err := n.format(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, n.process.ended(), "kafkatest: node %d runs: stop it before wiping it", n.id)
+	assert.OK(t, os.RemoveAll(n.DataDir()), "kafkatest: wipe node %d", n.id)
+	assert.OK(t, n.format())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // The users of a secure cluster. A client certificate makes the user CertUser.
@@ -177,8 +178,6 @@ func (c *Cluster) writeProperties(t testing.TB, user string, rows [][2]string) s
 		fmt.Fprintf(&b, "%s=%s\n", r[0], r[1])
 	}
 	name := filepath.Join(t.TempDir(), user+".properties")
-	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-		t.Fatalf("kafkatest: write the properties of %s: %v", user, err)
-	}
+	assert.OK(t, os.WriteFile(name, []byte(b.String()), 0o600), "kafkatest: write the properties of %s", user)
 	return name
 }

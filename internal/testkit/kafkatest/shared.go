@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // Clusters that the tests of one binary share. The first use starts them, Main ends
@@ -36,23 +37,34 @@ func (s *shared) get(t testing.TB) (*Cluster, error) {
 	return s.c, s.err
 }
 
-// Shared returns a plaintext node that all tests of the binary share. Tests use
-// their own topics, and leave the node running and undamaged.
-func Shared(t testing.TB) *Cluster { return mustShare(t, &sharedPlain) }
+// One returns a plaintext node that all tests of the binary share. Tests use their own topics,
+// and leave the node running and undamaged. make test starts it in one package,
+// internal/acceptance; the tests of other packages call Shared.
+func One(t testing.TB) *Cluster {
+	t.Helper()
+	testkit.Need(t, "a real Kafka")
+	return mustShare(t, &sharedPlain)
+}
+
+// Shared is One for tests of make conformance.
+func Shared(t testing.TB) *Cluster { return inConformance(t, &sharedPlain) }
 
 // SharedSecure is Shared with a secure node, see [Config].
-func SharedSecure(t testing.TB) *Cluster { return mustShare(t, &sharedSecure) }
+func SharedSecure(t testing.TB) *Cluster { return inConformance(t, &sharedSecure) }
 
 // SharedThree is Shared with three plaintext nodes.
-func SharedThree(t testing.TB) *Cluster { return mustShare(t, &sharedThree) }
+func SharedThree(t testing.TB) *Cluster { return inConformance(t, &sharedThree) }
+
+func inConformance(t testing.TB, s *shared) *Cluster {
+	t.Helper()
+	testkit.OnlyConformance(t, "a real Kafka")
+	return mustShare(t, s)
+}
 
 func mustShare(t testing.TB, s *shared) *Cluster {
 	t.Helper()
-	testkit.Need(t, "a real Kafka")
 	c, err := s.get(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return c
 }
 

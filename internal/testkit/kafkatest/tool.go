@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // javaArgs returns the arguments of java for a class of Kafka's jars; jvm are more
@@ -53,9 +54,7 @@ func Tool(t testing.TB, class string, args ...string) string {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, "java", javaArgs(quick(), dir, "512m", className(class), args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := testkit.Launch(cmd); err != nil {
-		t.Fatalf("kafkatest: start %s: %v", class, err)
-	}
+	assert.OK(t, testkit.Launch(cmd), "kafkatest: start %s", class)
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("kafkatest: %s %s: %v\n%s%s", class, strings.Join(args, " "), err, out.Bytes(), errs.Bytes())
 	}

@@ -19,6 +19,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // RunStore runs the suite; open returns an empty store.
@@ -64,9 +65,7 @@ func put(t *testing.T, s store.Store, n int) []*report.Document {
 	ds := make([]*report.Document, n)
 	for i := range ds {
 		ds[i] = Document(i, i%3)
-		if err := s.Put(t.Context(), ds[i]); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Put(t.Context(), ds[i]))
 	}
 	return ds
 }
@@ -74,9 +73,7 @@ func put(t *testing.T, s store.Store, n int) []*report.Document {
 func text(t *testing.T, d *report.Document) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := d.WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.WriteJSON(&b))
 	return b.String()
 }
 
@@ -84,9 +81,7 @@ func text(t *testing.T, d *report.Document) string {
 func stored(t *testing.T, s store.Store, want *report.Document) {
 	t.Helper()
 	got, err := s.Get(t.Context(), want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if err := got.Check(); err != nil {
 		t.Error(err)
 	}
@@ -98,9 +93,7 @@ func stored(t *testing.T, s store.Store, want *report.Document) {
 func storedAndRead(t *testing.T, s store.Store) {
 	for i, n := range []int{0, 1, 5, 300} {
 		want := Document(i, n)
-		if err := s.Put(t.Context(), want); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Put(t.Context(), want))
 		stored(t, s, want)
 	}
 }
@@ -119,16 +112,10 @@ func withOutput(t *testing.T, s store.Store) {
 		want := Document(i, 3)
 		built := text[:min(len(text), 1<<20)]
 		want.System = &report.System{Facts: map[string]any{}, LastLines: []string{}, Output: report.NewOutput(text, 7), BuildOutput: report.NewOutput(built, 9)}
-		if err := want.Seal(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Put(t.Context(), want); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, want.Seal())
+		assert.OK(t, s.Put(t.Context(), want))
 		got, err := s.Get(t.Context(), want.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if kept, err := got.System.Output.Text(); err != nil || !strings.HasSuffix(text, kept) || len(kept) < 3<<20 && kept != text {
 			t.Errorf("got %d bytes of %d, %v", len(kept), len(text), err)
 		}
@@ -138,9 +125,7 @@ func withOutput(t *testing.T, s store.Store) {
 		if rows, err := s.Rows(t.Context(), store.Query{}); err != nil || len(rows) != 1 {
 			t.Errorf("got %d rows, %v", len(rows), err)
 		}
-		if err := s.Delete(t.Context(), want.ID); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Delete(t.Context(), want.ID))
 		if _, err := s.Get(t.Context(), want.ID); !errors.Is(err, store.ErrMissing) {
 			t.Errorf("got %v, want it deleted", err)
 		}
@@ -161,9 +146,7 @@ func another(t *testing.T, s store.Store) {
 	d := put(t, s, 1)[0]
 	other := *d
 	other.Note = "another"
-	if err := other.Seal(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, other.Seal())
 	if err := s.Put(t.Context(), &other); !errors.Is(err, store.ErrExists) {
 		t.Errorf("got %v, want %v", err, store.ErrExists)
 	}
@@ -174,9 +157,7 @@ func remainder(t *testing.T, s store.Store) {
 	rows := []report.Interval{Interval(0, 0), Interval(0, 1), Interval(0, 2)}
 	left, whole := report.Assemble(Head(0), rows[:2]), Complete(Head(0), rows)
 	for _, d := range []*report.Document{left, whole, whole} {
-		if err := s.Put(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, s.Put(t.Context(), d))
 		stored(t, s, d)
 	}
 	if err := s.Put(t.Context(), left); !errors.Is(err, store.ErrExists) {
@@ -189,13 +170,9 @@ func remainder(t *testing.T, s store.Store) {
 
 func changed(t *testing.T, s store.Store) {
 	var b bytes.Buffer
-	if err := Document(0, 2).WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, Document(0, 2).WriteJSON(&b))
 	d, err := report.Read(bytes.NewReader(bytes.Replace(b.Bytes(), []byte(`"acked": 20000`), []byte(`"acked": 20001`), 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var tampered *report.Tampered
 	if err := s.Put(t.Context(), d); !errors.As(err, &tampered) {
 		t.Errorf("got %v, want a *report.Tampered", err)
@@ -214,9 +191,7 @@ func absent(t *testing.T, s store.Store) {
 
 func empty(t *testing.T, s store.Store) {
 	f, err := store.ParseFilters([]string{"reqion=north"}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, q := range []store.Query{{}, {Limit: 3}, {Since: time.Now()}, {Filters: f}} {
 		if got, err := s.Rows(t.Context(), q); err != nil || len(got) != 0 {
 			t.Errorf("got %d rows and %v from an empty store, want none", len(got), err)
@@ -230,9 +205,7 @@ func empty(t *testing.T, s store.Store) {
 func rows(t *testing.T, s store.Store) {
 	ds := put(t, s, 7)
 	got, err := s.Rows(t.Context(), store.Query{})
-	if err != nil || len(got) != len(ds) {
-		t.Fatalf("got %d rows and %v, want %d", len(got), err, len(ds))
-	}
+	assert.Must(t, err == nil && len(got) == len(ds), "got %d rows and %v, want %d", len(got), err, len(ds))
 	for i, row := range got {
 		want := store.RowOf(ds[len(ds)-1-i])
 		if row.ID != want.ID || !row.At.Equal(want.At) || !slices.Equal(row.Fields, want.Fields) || row.Running {
@@ -258,9 +231,7 @@ func rows(t *testing.T, s store.Store) {
 func expect(t *testing.T, s store.Store, q store.Query, ds []*report.Document, want []int) {
 	t.Helper()
 	rows, err := s.Rows(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var got, ids []string
 	for _, r := range rows {
 		got = append(got, r.ID)
@@ -268,9 +239,7 @@ func expect(t *testing.T, s store.Store, q store.Query, ds []*report.Document, w
 	for _, i := range want {
 		ids = append(ids, ds[i].ID)
 	}
-	if !slices.Equal(got, ids) {
-		t.Errorf("got %v, want %v", got, ids)
-	}
+	assert.True(t, slices.Equal(got, ids), "got %v, want %v", got, ids)
 }
 
 func filters(t *testing.T, s store.Store) {
@@ -290,16 +259,12 @@ func filters(t *testing.T, s store.Store) {
 	} {
 		t.Run(fmt.Sprint(tt.filters), func(t *testing.T) {
 			f, err := store.ParseFilters(tt.filters, time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			expect(t, s, store.Query{Filters: f, Limit: tt.limit, Fields: []string{"rate"}}, ds, tt.want)
 		})
 	}
 	f, err := store.ParseFilters([]string{"teem=ingest"}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if rows, err := s.Rows(t.Context(), store.Query{Filters: f}); err == nil {
 		t.Errorf("got %d rows for a field that no report has, want an error", len(rows))
 	}
@@ -308,9 +273,7 @@ func filters(t *testing.T, s store.Store) {
 func fields(t *testing.T, s store.Store) {
 	put(t, s, 4)
 	got, err := s.Rows(t.Context(), store.Query{Fields: []string{"team", "duration", "nosuch"}})
-	if err != nil || len(got) != 4 {
-		t.Fatalf("got %d rows and %v, want 4", len(got), err)
-	}
+	assert.Must(t, err == nil && len(got) == 4, "got %d rows and %v, want 4", len(got), err)
 	for _, row := range got {
 		var names []string
 		for _, f := range row.Fields {
@@ -346,9 +309,7 @@ func deleted(t *testing.T, s store.Store) {
 		t.Errorf("got %v, want %v", err, store.ErrMissing)
 	}
 	expect(t, s, store.Query{}, ds, []int{5, 4, 3, 2, 1, 0})
-	if err := s.Delete(t.Context(), ds[1].ID, ds[4].ID); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Delete(t.Context(), ds[1].ID, ds[4].ID))
 	expect(t, s, store.Query{}, ds, []int{5, 3, 2, 0})
 	if _, err := s.Get(t.Context(), ds[1].ID); !errors.Is(err, store.ErrMissing) {
 		t.Errorf("got %v, want %v", err, store.ErrMissing)
@@ -365,16 +326,12 @@ func deleted(t *testing.T, s store.Store) {
 func begin(t *testing.T, s store.Store, n, intervals int) (store.Writer, []report.Interval) {
 	t.Helper()
 	w, err := s.Begin(t.Context(), Head(n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	rows := make([]report.Interval, intervals)
 	for i := range rows {
 		rows[i] = Interval(n, i)
 		e, err := rows[i].Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w.Interval(e)
 	}
 	return w, rows
@@ -392,9 +349,7 @@ func Await(t *testing.T, s store.Store, id string, intervals int) *report.Docume
 		if err == nil && len(d.Intervals) == intervals {
 			return d
 		}
-		if err != nil && !errors.Is(err, store.ErrMissing) {
-			t.Fatal(err)
-		}
+		assert.Must(t, err == nil || errors.Is(err, store.ErrMissing), "%v", err)
 		select {
 		case <-tick.C:
 		case <-end:
@@ -405,9 +360,7 @@ func Await(t *testing.T, s store.Store, id string, intervals int) *report.Docume
 
 func running(t *testing.T, s store.Store) {
 	before := Document(1, 1)
-	if err := s.Put(t.Context(), before); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Put(t.Context(), before))
 	w, rows := begin(t, s, 2, 4)
 	d := Await(t, s, Head(2).ID, 4)
 	if err := d.Check(); err != nil || !d.Partial {
@@ -422,9 +375,7 @@ func running(t *testing.T, s store.Store) {
 	}
 	last := Interval(2, 4)
 	want := Complete(Head(2), append(rows, last))
-	if err := w.Finish(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, w.Finish(t.Context(), want))
 	stored(t, s, want)
 	if list, err = s.Rows(t.Context(), store.Query{}); err != nil || len(list) != 2 || list[0].Running {
 		t.Errorf("got %+v and %v, want two runs that have ended", list, err)
@@ -438,25 +389,19 @@ func joined(t *testing.T, s store.Store) {
 		iv := rows[i]
 		iv.EndS = rows[i+1].EndS
 		e, err := iv.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		w.Interval(e)
 		wide = append(wide, iv)
 	}
 	Await(t, s, Head(0).ID, 3)
 	want := Complete(Head(0), wide)
-	if err := w.Finish(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, w.Finish(t.Context(), want))
 	stored(t, s, want)
 }
 
 func abandoned(t *testing.T, s store.Store) {
 	w, _ := begin(t, s, 0, 2)
-	if err := w.Abandon(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, w.Abandon(t.Context()))
 	if list, err := s.Rows(t.Context(), store.Query{}); err != nil || len(list) != 0 {
 		t.Errorf("got %d rows and %v, want none", len(list), err)
 	}

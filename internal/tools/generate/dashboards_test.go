@@ -1,6 +1,7 @@
 package main
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,18 +14,12 @@ const folder = "../../../packaging/grafana"
 // The dashboards in the folder are those of this program, and there are no others.
 func TestDashboardsAreCurrent(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(folder, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	want := dashboardFiles()
-	if len(found) != len(want) {
-		t.Errorf("%s has %q, want %d dashboards", folder, found, len(want))
-	}
+	assert.Equal(t, len(found), len(want), "%s has %q dashboards", folder, found)
 	for name, text := range want {
 		got, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if diff := cmp.Diff(string(got), string(text)); diff != "" {
 			t.Errorf("%s is not current; go run ./internal/tools/generate dashboards updates it (-file +program):\n%s", name, diff)
 		}
@@ -33,9 +28,7 @@ func TestDashboardsAreCurrent(t *testing.T) {
 
 func TestDashboards(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	if err := writeDashboards(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, writeDashboards(dir))
 	for name, text := range dashboardFiles() {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != string(text) {
 			t.Errorf("%s: %v, or another text", name, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,9 +10,7 @@ import (
 
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, nil, 0o644))
 	for _, tt := range []struct {
 		name string
 		args []string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,9 +10,7 @@ import (
 
 func TestManuals(t *testing.T) {
 	dir := t.TempDir()
-	if err := writeManuals(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, writeManuals(dir))
 	for name, want := range map[string]string{
 		"man/carronade.1":             "CARRONADE",
 		"man/carronade-run.1":         `system\-build`,
@@ -28,8 +27,6 @@ func TestManuals(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if !strings.Contains(string(got), want) {
-			t.Errorf("%s does not contain %q", name, want)
-		}
+		assert.True(t, strings.Contains(string(got), want), "%s does not contain %q", name, want)
 	}
 }

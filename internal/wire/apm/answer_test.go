@@ -3,6 +3,7 @@ package apm
 import (
 	"bufio"
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net/http"
@@ -42,16 +43,12 @@ func TestAnswers(t *testing.T) {
 				rest, done := []byte(tt.in), false
 				for at := 0; at < len(rest) && !done; {
 					n, d, err := a.Feed(rest[at:min(len(rest), at+piece)])
-					if err != nil {
-						t.Fatalf("in pieces of %d: %v", piece, err)
-					}
+					assert.OK(t, err, "in pieces of %d", piece)
 					if at, done = at+n, d; done {
 						rest = rest[at:]
 					}
 				}
-				if done == tt.end {
-					t.Fatalf("in pieces of %d: done %v before the connection's end", piece, done)
-				}
+				assert.Must(t, done != tt.end, "in pieces of %d: done %v before the connection's end", piece, done)
 				if tt.end {
 					if rest = nil; !a.End() {
 						t.Fatal("not done at the connection's end")
@@ -121,9 +118,7 @@ func TestAnswersRefused(t *testing.T) {
 					}
 					at += n
 				}
-				if !errors.Is(err, ErrAnswer) {
-					t.Errorf("in pieces of %d: got error %v, want ErrAnswer", piece, err)
-				}
+				assert.True(t, errors.Is(err, ErrAnswer), "in pieces of %d: got error %v, want ErrAnswer", piece, err)
 			}
 		})
 	}
@@ -136,9 +131,7 @@ func TestAnswerIsBounded(t *testing.T) {
 		t.Errorf("kept %d of %d bytes: %v", len(a.Body), a.Size, err)
 	}
 	ok := []byte("HTTP/1.1 202 Accepted\r\nX-Content-Type-Options: nosniff\r\nDate: Sat, 21 Nov 2026 12:31:41 GMT\r\nContent-Length: 0\r\n\r\n")
-	if n := testing.AllocsPerRun(100, func() { a.Reset(); _, _, _ = a.Feed(ok) }); n != 0 {
-		t.Errorf("%v allocations an answer, want none", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(100, func() { a.Reset(); _, _, _ = a.Feed(ok) }), 0, "allocations an answer")
 }
 
 // Any bytes, in any pieces, are read the same; and net/http accepts the same
@@ -150,9 +143,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, piece byte) {
 		var whole, pieces Answer
 		n, done, err := whole.Feed(in)
-		if n > len(in) {
-			t.Fatalf("took %d of %d bytes", n, len(in))
-		}
+		assert.Must(t, n <= len(in), "took %d of %d bytes", n, len(in))
 		at, pdone := 0, false
 		var perr error
 		for at < len(in) && !pdone && perr == nil {

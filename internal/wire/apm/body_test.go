@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // testMakeups are the make-ups for tests.
@@ -40,22 +41,16 @@ func testMakeups() map[string]Makeup {
 func maker(t testing.TB, m Makeup) *Maker {
 	t.Helper()
 	mk, err := NewMaker(m, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return mk
 }
 
 func inflate(t testing.TB, p []byte) []byte {
 	t.Helper()
 	r, err := gzip.NewReader(bytes.NewReader(p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	out, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return out
 }
 
@@ -67,16 +62,12 @@ func TestBodies(t *testing.T) {
 			mk := maker(t, m)
 			for n := range uint64(testkit.Cases(4, 1)) {
 				b, again := mk.Make(n), mk.Make(n)
-				if !bytes.Equal(b.Bytes, again.Bytes) {
-					t.Fatal("the same n makes two bodies")
-				}
+				assert.Must(t, bytes.Equal(b.Bytes, again.Bytes), "the same n makes two bodies")
 				if got, want := b.Counts, mk.Counts(n); got != want {
 					t.Errorf("got %v events, want %v", got, want)
 				}
 				z, err := b.Gzip(6)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				for batch := n; batch < n+2; batch++ {
 					b.Stamp(run, batch, now)
 					z.Stamp(run, batch, now)
@@ -84,13 +75,9 @@ func TestBodies(t *testing.T) {
 						t.Fatalf("batch %d inflates to\n%s\nwant\n%s", batch, got, b.Bytes)
 					}
 				}
-				if len(b.places) > 0 && bytes.Equal(b.Bytes, again.Bytes) {
-					t.Error("stamping changed nothing")
-				}
+				assert.True(t, len(b.places) <= 0 || !bytes.Equal(b.Bytes, again.Bytes), "stamping changed nothing")
 				for i, line := range bytes.Split(bytes.TrimSuffix(b.Bytes, []byte("\n")), []byte("\n")) {
-					if !json.Valid(line) {
-						t.Fatalf("line %d is not JSON: %s", i, line)
-					}
+					assert.Must(t, json.Valid(line), "line %d is not JSON: %s", i, line)
 				}
 			}
 		})
@@ -101,12 +88,8 @@ func TestSeedsDiffer(t *testing.T) {
 	m := Makeup{Events: Range{5, 5}, Spans: Range{1, 9}, Frames: Range{1, 9}}
 	a, _ := NewMaker(m, 1)
 	b, _ := NewMaker(m, 2)
-	if bytes.Equal(a.Make(0).Bytes, b.Make(0).Bytes) {
-		t.Error("two seeds make the same body")
-	}
-	if bytes.Equal(a.Make(0).Bytes, a.Make(1).Bytes) {
-		t.Error("two numbers make the same body")
-	}
+	assert.True(t, !bytes.Equal(a.Make(0).Bytes, b.Make(0).Bytes), "two seeds make the same body")
+	assert.True(t, !bytes.Equal(a.Make(0).Bytes, a.Make(1).Bytes), "two numbers make the same body")
 }
 
 // event has the ids and the time of an event.
@@ -128,9 +111,7 @@ func events(t *testing.T, body []byte) (all []event) {
 	t.Helper()
 	for _, line := range bytes.Split(bytes.TrimSpace(body), []byte("\n"))[1:] {
 		var m map[string]event
-		if err := json.Unmarshal(line, &m); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, json.Unmarshal(line, &m))
 		for name, e := range m {
 			for k := range Kinds {
 				if Kind(k).String() == name {
@@ -162,9 +143,7 @@ func TestTracesJoin(t *testing.T) {
 		here := map[string]event{}
 		for _, e := range events(t, b.Bytes) {
 			if e.kind != Metricset && e.kind != Log { // which have no ids of their own
-				if ids[e.ID] {
-					t.Fatalf("batch %d: id %s for the second time", batch, e.ID)
-				}
+				assert.Must(t, !ids[e.ID], "batch %d: id %s for the second time", batch, e.ID)
 				ids[e.ID] = true
 			}
 			here[e.ID] = e
@@ -187,20 +166,14 @@ func TestTracesJoin(t *testing.T) {
 				}
 			case e.kind == Transaction && e.Parent != "":
 				p, ok := before[e.Parent]
-				if !ok || p.Trace != e.Trace || batch%3 == 0 {
-					t.Fatalf("batch %d: transaction %+v has the parent %+v", batch, e, p)
-				}
+				assert.Must(t, ok && p.Trace == e.Trace && batch%3 != 0, "batch %d: transaction %+v has the parent %+v", batch, e, p)
 				across++
 			}
 		}
 		before = here
 	}
-	if logs < 100 {
-		t.Errorf("%d logs are of transactions in their requests, want more", logs)
-	}
-	if across < 100 {
-		t.Errorf("%d transactions were called from another request, want more", across)
-	}
+	assert.True(t, logs >= 100, "%d logs are of transactions in their requests, want more", logs)
+	assert.True(t, across >= 100, "%d transactions were called from another request, want more", across)
 }
 
 func TestPlacesAreWrittenAsTheirForms(t *testing.T) {
@@ -221,9 +194,7 @@ func TestPlacesAreWrittenAsTheirForms(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := make([]byte, len(tt.want))
 			tt.got(b)
-			if string(b) != tt.want {
-				t.Errorf("got %s, want %s", b, tt.want)
-			}
+			assert.Equal(t, string(b), tt.want, "got %s", b)
 		})
 	}
 	for i := range uint64(300000) {
@@ -294,9 +265,7 @@ func TestMakeupChecks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := NewMaker(tt.m, 0)
-			if (err == nil) != tt.ok {
-				t.Errorf("got %v, want ok %v", err, tt.ok)
-			}
+			assert.Equal(t, (err == nil), tt.ok, "got %v", err)
 		})
 	}
 }
@@ -324,12 +293,8 @@ func TestStampAllocatesNothing(t *testing.T) {
 	for _, p := range []Protocol{IntakeV2, V1} {
 		b := maker(t, Makeup{Protocol: p, Events: Range{10, 10}, Spans: Range{3, 3}}).Make(0)
 		z, err := b.Gzip(1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		batch := uint64(0)
-		if n := testing.AllocsPerRun(100, func() { z.Stamp(1, batch, timeMin*2); batch++ }); n != 0 {
-			t.Errorf("%v: %v allocations a batch, want none", p, n)
-		}
+		assert.Equal(t, testing.AllocsPerRun(100, func() { z.Stamp(1, batch, timeMin*2); batch++ }), 0, "%v:  allocations a batch", p)
 	}
 }

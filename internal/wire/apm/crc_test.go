@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"carronade/internal/testkit/assert"
 	"hash/crc32"
 	"testing"
 )
@@ -17,7 +18,5 @@ func TestSumsAreJoined(t *testing.T) {
 			t.Errorf("%d bytes and the rest: %#x, want %#x", n, got, want)
 		}
 	}
-	if rawSum(all) == crc32.ChecksumIEEE(all) {
-		t.Error("the raw sum has the inversions")
-	}
+	assert.True(t, rawSum(all) != crc32.ChecksumIEEE(all), "the raw sum has the inversions")
 }

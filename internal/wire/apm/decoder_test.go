@@ -4,6 +4,7 @@ package apm
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"context"
 	"testing"
 	"time"
@@ -45,20 +46,14 @@ func decode(t *testing.T, body []byte) Counts {
 				if e.Message == "" || e.GetLog().GetLevel() == "" || e.GetTrace().GetId() == "" || e.GetLog().GetOrigin().GetFile().GetLine() == 0 {
 					t.Errorf("a log without some of its fields: %v", e)
 				}
-				if e.Timestamp == 0 {
-					t.Error("a log without a time")
-				}
+				assert.True(t, e.Timestamp != 0, "a log without a time")
 			}
-			if e.Timestamp == 0 && e.GetError() != nil {
-				t.Error("an error without a time")
-			}
+			assert.True(t, e.Timestamp != 0 || e.GetError() == nil, "an error without a time")
 		}
 		return nil
 	})
 	err := p.HandleStream(context.Background(), &modelpb.APMEvent{}, bytes.NewReader(body), 100, take, &result)
-	if err != nil {
-		t.Fatalf("the decoder: %v", err)
-	}
+	assert.OK(t, err, "the decoder")
 	for _, err := range result.Errors {
 		t.Errorf("refused: %v", err)
 	}
@@ -79,13 +74,9 @@ func TestElasticAcceptsBodies(t *testing.T) {
 			for n := range uint64(3) {
 				b := mk.Make(n)
 				b.Stamp(NewRun(3), n, time.Now().UnixMicro())
-				if got := decode(t, b.Bytes); got != b.Counts {
-					t.Errorf("body %d: the decoder counts %v, want %v", n, got, b.Counts)
-				}
+				assert.Equal(t, decode(t, b.Bytes), b.Counts, "body %d: the decoder counts", n)
 			}
 		})
 	}
-	if tried < 100 {
-		t.Fatalf("%d make-ups tried, want more", tried)
-	}
+	assert.Must(t, tried >= 100, "%d make-ups tried, want more", tried)
 }

@@ -2,6 +2,7 @@ package apm
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"strings"
@@ -33,9 +34,7 @@ func replay(t testing.TB, c *Corpus) (all []*Body, sum Counts) {
 		if errors.Is(err, io.EOF) {
 			return all, sum
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		all = append(all, b)
 		for k, v := range b.Counts {
 			sum[k] += v
@@ -47,12 +46,8 @@ func TestReplay(t *testing.T) {
 	recorded, want := corpus(t, Makeup{Events: Range{2, 9}, Spans: Range{0, 4}, Mix: [Kinds]int{5, 0, 2, 1, 2}, Hops: 2}, 20)
 	for _, most := range []int{0, 1, 3} {
 		bodies, got := replay(t, NewCorpus(bytes.NewReader(recorded), most))
-		if got != want {
-			t.Errorf("most %d: got %v events, want %v", most, got, want)
-		}
-		if most == 0 && len(bodies) != 20 {
-			t.Errorf("got %d requests, want 20", len(bodies))
-		}
+		assert.Equal(t, got, want, "most %d events", most)
+		assert.True(t, most != 0 || len(bodies) == 20, "got %d requests, want 20", len(bodies))
 		now := time.Now().UnixMicro()
 		seen := map[string]bool{}
 		for pass := range uint64(3) {
@@ -76,9 +71,7 @@ func TestReplay(t *testing.T) {
 						}
 						continue
 					}
-					if bytes.Contains(recorded, []byte(e.ID)) || seen[e.ID] {
-						t.Fatalf("id %s is not fresh", e.ID)
-					}
+					assert.Must(t, !bytes.Contains(recorded, []byte(e.ID)) && !seen[e.ID], "id %s is not fresh", e.ID)
 					seen[e.ID] = true
 					ids[e.ID] = e
 					if e.Parent == "" || e.kind == Error && ids[e.Parent].ID == "" {
@@ -88,12 +81,8 @@ func TestReplay(t *testing.T) {
 						t.Fatalf("%+v has the parent %+v", e, p)
 					}
 				}
-				if b.Events() > 0 && last != now {
-					t.Errorf("the last time is %d, want %d", last, now)
-				}
-				if got := elasticCounts(t, b); got != b.Counts {
-					t.Errorf("the decoder counts %v, want %v", got, b.Counts)
-				}
+				assert.True(t, b.Events() <= 0 || last == now, "the last time is %d, want %d", last, now)
+				assert.Equal(t, elasticCounts(t, b), b.Counts, "the decoder counts")
 			}
 		}
 	}
@@ -102,18 +91,12 @@ func TestReplay(t *testing.T) {
 func TestReplayOfRUM(t *testing.T) {
 	recorded, want := corpus(t, Makeup{Protocol: RUMV3, Events: Range{1, 4}, Spans: Range{0, 4}, Frames: Range{1, 1}, Mix: [Kinds]int{2, 0, 1, 0}}, 10)
 	bodies, got := replay(t, NewCorpus(bytes.NewReader(recorded), 0))
-	if got != want {
-		t.Errorf("got %v events, want %v", got, want)
-	}
+	assert.Equal(t, got, want, "events")
 	for _, b := range bodies {
 		before := bytes.Clone(b.Bytes)
 		b.Stamp(1, 1, timeMin)
-		if b.Events() > 0 && bytes.Equal(before, b.Bytes) {
-			t.Error("stamping changed nothing")
-		}
-		if got := elasticCounts(t, b); got != b.Counts {
-			t.Errorf("the decoder counts %v, want %v", got, b.Counts)
-		}
+		assert.True(t, b.Events() <= 0 || !bytes.Equal(before, b.Bytes), "stamping changed nothing")
+		assert.Equal(t, elasticCounts(t, b), b.Counts, "the decoder counts")
 	}
 }
 
@@ -127,9 +110,7 @@ func TestReplayKnowsItsPlaces(t *testing.T) {
 {"log":{"@timestamp":"2026-11-21T13:00:00.000Z","message":"a time as text"}}
 `
 	b, err := NewCorpus(strings.NewReader(in), 0).Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if b.Counts != (Counts{Transaction: 1, Span: 1, Log: 2}) || len(b.places) != 8 {
 		t.Errorf("got %v and %d places, want a transaction, a span, two logs and 8 places", b.Counts, len(b.places))
 	}
@@ -139,9 +120,7 @@ func TestReplayKnowsItsPlaces(t *testing.T) {
 	}
 	var id [16]byte
 	putHex(id[:], mix(Run(5).key(1)^0x0123456789abcdef))
-	if got := bytes.Count(b.Bytes, id[:]); got != 4 {
-		t.Errorf("the new id occurs %d times, want 4", got)
-	}
+	assert.Equal(t, bytes.Count(b.Bytes, id[:]), 4, "the new id occurs times")
 }
 
 func TestReplayRefuses(t *testing.T) {
@@ -156,9 +135,7 @@ func TestReplayRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := NewCorpus(strings.NewReader(tt.in), 0)
 			_, err := c.Next()
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want an error with %q", err, tt.want)
-			}
+			assert.ErrorHas(t, err, tt.want)
 		})
 	}
 	if _, err := NewCorpus(strings.NewReader(""), 0).Next(); !errors.Is(err, io.EOF) {
@@ -185,9 +162,7 @@ func FuzzReplay(f *testing.F) {
 			}
 			b.Stamp(1, 2, timeMin)
 			z.Stamp(1, 2, timeMin)
-			if !bytes.Equal(inflate(t, z.Bytes), b.Bytes) {
-				t.Fatal("gzip inflates to something else")
-			}
+			assert.Must(t, bytes.Equal(inflate(t, z.Bytes), b.Bytes), "gzip inflates to something else")
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -37,9 +38,7 @@ func TestTokens(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := walk([]byte(tt.in))
-			if err != nil || got != tt.want {
-				t.Errorf("got %q, %v, want %q", got, err, tt.want)
-			}
+			assert.True(t, err == nil && got == tt.want, "got %q, %v, want %q", got, err, tt.want)
 		})
 	}
 	for _, in := range []string{"", "{", `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{]`, `[}`, "01", "-", "1.", "1e", `"`, `"\x"`, "\"\n\"", "nul", "{} x", `{1:2}`, strings.Repeat("[", 200)} {
@@ -54,9 +53,7 @@ func TestTokensSkip(t *testing.T) {
 	s.Reset([]byte(`[{"a":[1,{"b":2}]},7]`))
 	_, _ = s.Next()
 	tok, _ := s.Next()
-	if err := s.Skip(tok); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Skip(tok))
 	if tok, err := s.Next(); tok != Number || string(s.Raw()) != "7" || err != nil {
 		t.Errorf("after skipping: %v %q %v", tok, s.Raw(), err)
 	}

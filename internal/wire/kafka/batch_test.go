@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 )
@@ -97,16 +97,10 @@ func TestHeaderMatchesKmsg(t *testing.T) {
 	k := kmsg.RecordBatch{FirstOffset: 1, Length: 55, PartitionLeaderEpoch: 3, Magic: 2, CRC: 4, Attributes: 5, LastOffsetDelta: 6, FirstTimestamp: 7, MaxTimestamp: 8, ProducerID: 9, ProducerEpoch: 10, FirstSequence: 11, NumRecords: 12}
 	got := make([]byte, HeaderSize)
 	h.Put(got)
-	if diff := cmp.Diff(k.AppendTo(nil), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Same(t, got, k.AppendTo(nil))
 	back, err := ParseHeader(got)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(h, back); diff != "" {
-		t.Errorf("read back (-want +got):\n%s", diff)
-	}
+	assert.OK(t, err)
+	assert.Same(t, back, h, "read back")
 }
 
 func TestSeal(t *testing.T) {
@@ -138,26 +132,16 @@ func TestCodecs(t *testing.T) {
 	}
 	for c := range codecs {
 		z, err := NewCompressor(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for name, in := range inputs {
 			t.Run(fmt.Sprintf("%s %s", c, name), func(t *testing.T) {
 				for range 2 { // it keeps its memory between calls
 					packed, err := z.Append([]byte("before"), in)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if name == "text" && c != None && len(packed) > len(in)/4 {
-						t.Errorf("%d bytes became %d", len(in), len(packed))
-					}
+					assert.OK(t, err)
+					assert.True(t, name != "text" || c == None || len(packed) <= len(in)/4, "%d bytes became %d", len(in), len(packed))
 					got, err := Decompress([]byte("here"), c, packed[len("before"):])
-					if err != nil {
-						t.Fatal(err)
-					}
-					if !bytes.Equal(got, append([]byte("here"), in...)) {
-						t.Error("the decompressed bytes differ")
-					}
+					assert.OK(t, err)
+					assert.True(t, bytes.Equal(got, append([]byte("here"), in...)), "the decompressed bytes differ")
 				}
 			})
 		}
@@ -183,9 +167,7 @@ func TestDecompressXerial(t *testing.T) {
 		framed = append(framed, block...)
 	}
 	got, err := Decompress(nil, Snappy, framed)
-	if err != nil || string(got) != "one, two" {
-		t.Errorf("got %q, %v", got, err)
-	}
+	assert.True(t, err == nil && string(got) == "one, two", "got %q, %v", got, err)
 	for i := len(xerialMagic); i < len(framed); i++ {
 		if i == 16 || i == 16+4+int(framed[19]) {
 			continue // between blocks
@@ -211,9 +193,7 @@ func FuzzDecompress(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, c int8) {
 		out, err := Decompress(nil, Codec(c), b)
-		if err == nil && len(out) > MaxDecompressed+1<<20 {
-			t.Errorf("%d bytes", len(out))
-		}
+		assert.True(t, err != nil || len(out) <= MaxDecompressed+1<<20, "%d bytes", len(out))
 	})
 }
 
@@ -229,9 +209,7 @@ func FuzzForEachRecord(f *testing.F) {
 			}
 			return nil
 		})
-		if size > len(b) {
-			t.Errorf("records of %d bytes in %d", size, len(b))
-		}
+		assert.True(t, size <= len(b), "records of %d bytes in %d", size, len(b))
 	})
 }
 
@@ -306,9 +284,7 @@ func TestSentCRC(t *testing.T) {
 		if err := x.Check(); err != nil || x.CRC == sent {
 			t.Fatalf("%d bytes: the batch is not as a broker makes it: %v", n, err)
 		}
-		if x.SentCRC() != sent {
-			t.Errorf("%d bytes, with the broker's time: %#x, want %#x", n, x.SentCRC(), sent)
-		}
+		assert.Equal(t, x.SentCRC(), sent, "%d bytes, with the broker's time", n)
 		if n > 0 {
 			b[HeaderSize] ^= 1 // damaged, with a matching checksum
 			Seal(b, SumOf(b[HeaderSize:]))

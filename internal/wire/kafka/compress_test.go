@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -38,22 +39,16 @@ func TestRatios(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for codec, limit := range map[Codec]float64{Gzip: tt.gzip, Zstd: tt.zstd, Snappy: 2, LZ4: 2, None: 1} {
 				z, err := NewCompressor(codec)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				for range 2 { // a compressor is reusable
 					out, err := z.Append([]byte("before"), tt.src)
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, err)
 					out, ok := bytes.CutPrefix(out, []byte("before"))
 					if got := float64(len(out)) / float64(max(len(tt.src), 1)); !ok || len(tt.src) > 0 && got > limit {
 						t.Errorf("%v: ratio %.3f, want at most %.3f", codec, got, limit)
 					}
 					back, err := Decompress(nil, codec, out)
-					if err != nil || !bytes.Equal(back, tt.src) {
-						t.Errorf("%v: decompressed to %d bytes, %v", codec, len(back), err)
-					}
+					assert.True(t, err == nil && bytes.Equal(back, tt.src), "%v: decompressed to %d bytes, %v", codec, len(back), err)
 				}
 			}
 		})

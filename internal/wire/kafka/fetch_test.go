@@ -1,12 +1,12 @@
 package kafka
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -61,15 +61,9 @@ func TestForEachBatch(t *testing.T) {
 				got = append(got, seen{b.BaseOffset, int64(b.LastOffsetDelta), b.NumRecords, b.Size()})
 				return nil
 			})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("batches (-want +got):\n%s", diff)
-			}
-			if rest != tt.rest {
-				t.Errorf("rest = %d, want %d", rest, tt.rest)
-			}
-			if !errors.Is(err, tt.wantErr) || (err == nil) != (tt.wantErr == nil) {
-				t.Errorf("error = %v, want %v", err, tt.wantErr)
-			}
+			assert.Same(t, got, tt.want, "batches")
+			assert.Equal(t, rest, tt.rest, "rest")
+			assert.True(t, errors.Is(err, tt.wantErr) && (err == nil) == (tt.wantErr == nil), "error = %v, want %v", err, tt.wantErr)
 		})
 	}
 }
@@ -83,9 +77,7 @@ func TestBatchCheckFindsEachFlippedBit(t *testing.T) {
 			continue // ParseHeader detected it
 		}
 		b := Batch{Header: h, Raw: bad}
-		if b.Check() == nil {
-			t.Errorf("a flipped bit in byte %d was not found", i)
-		}
+		assert.True(t, b.Check() != nil, "a flipped bit in byte %d was not found", i)
 	}
 }
 
@@ -123,12 +115,8 @@ func TestWalkFetchMatchesKmsg(t *testing.T) {
 				got = append(got, q)
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if a.ThrottleMillis != 12 || version >= 7 && a.SessionID != 3 {
-				t.Errorf("answer = %+v", a)
-			}
+			assert.OK(t, err)
+			assert.True(t, a.ThrottleMillis == 12 && (version < 7 || a.SessionID == 3), "answer = %+v", a)
 			var want []FetchPartition
 			for i := range int32(3) {
 				w := FetchPartition{
@@ -149,9 +137,7 @@ func TestWalkFetchMatchesKmsg(t *testing.T) {
 				}
 				want = append(want, w)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Same(t, got, want)
 			for i := range body {
 				if _, err := WalkFetch(body[:i], version, func(*FetchPartition) error { return nil }); err == nil {
 					t.Errorf("an answer cut to %d of %d bytes was accepted", i, len(body))
@@ -182,9 +168,7 @@ func FuzzWalkFetch(f *testing.F) {
 		_, _ = WalkFetch(body, version, func(p *FetchPartition) error {
 			total += len(p.Records)
 			_, err := ForEachBatch(p.Records, func(b Batch) error {
-				if b.Size() != len(b.Raw) {
-					t.Errorf("size %d of a batch of %d bytes", b.Size(), len(b.Raw))
-				}
+				assert.Equal(t, b.Size(), len(b.Raw), "size of a batch bytes")
 				_ = b.Check()
 				if b.Codec() == None {
 					_ = ForEachRecord(b.Records(), b.NumRecords, func(r *Record) error { _ = r.EventBytes(); return nil })
@@ -193,9 +177,7 @@ func FuzzWalkFetch(f *testing.F) {
 			})
 			return err
 		})
-		if total > len(body) {
-			t.Errorf("%d bytes of records in an answer of %d", total, len(body))
-		}
+		assert.True(t, total <= len(body), "%d bytes of records in an answer of %d", total, len(body))
 	})
 }
 

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"os"
@@ -18,15 +19,11 @@ func writeItems(t testing.TB, topic string, runs []ListRun) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list")
 	w, err := CreateList(path, topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, r := range runs {
 		w.Add(r)
 	}
-	if err := errors.Join(w.Close(), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, errors.Join(w.Close(), w.Close()))
 	return path
 }
 
@@ -34,9 +31,7 @@ func writeItems(t testing.TB, topic string, runs []ListRun) string {
 func readItems(t testing.TB, path string) (topic string, runs []ListRun) {
 	t.Helper()
 	topic, err := ReadList(path, func(r ListRun) error { runs = append(runs, r); return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return topic, runs
 }
 
@@ -72,13 +67,9 @@ func TestItemsRoundTrip(t *testing.T) {
 // TestItemsText: the format is the documented one.
 func TestItemsText(t *testing.T) {
 	text, err := os.ReadFile(writeItems(t, "orders", []ListRun{{0, 1000, 4}, {0, 1004, 6}, {3, 17, 1}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	const want = "# topic: orders\n# partition,offset[,count]\n0,1000,10\n3,17\n"
-	if string(text) != want {
-		t.Errorf("got %q, want %q", text, want)
-	}
+	assert.Equal(t, string(text), want, "got %q", text)
 }
 
 // TestWriteManyItems: what many goroutines write is complete, each record once.
@@ -86,9 +77,7 @@ func TestWriteManyItems(t *testing.T) {
 	const writers, each = 4, 50_000
 	path := filepath.Join(t.TempDir(), "list")
 	w, err := CreateList(path, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var wg sync.WaitGroup
 	for p := range int32(writers) {
 		wg.Go(func() {
@@ -98,9 +87,7 @@ func TestWriteManyItems(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, w.Close())
 	var n [writers]int64
 	_, runs := readItems(t, path)
 	for _, r := range runs {
@@ -109,9 +96,7 @@ func TestWriteManyItems(t *testing.T) {
 		}
 		n[r.Partition]++
 	}
-	if n != [writers]int64{each, each, each, each} {
-		t.Errorf("records of each: %v", n)
-	}
+	assert.Equal(t, n, [writers]int64{each, each, each, each}, "records of each")
 }
 
 // TestWriteItemsFails: if the disk fails, the writer says so, does not block, and leaves whole
@@ -127,9 +112,7 @@ func TestWriteItemsFails(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "list")
 	w, err := CreateList(path, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	w.Add(ListRun{0, 1, 1})
 	w.Add(ListRun{0, 3, 1})
 	w.mu.Lock()
@@ -143,9 +126,7 @@ func TestWriteItemsFails(t *testing.T) {
 		w.Add(ListRun{0, 2 * i, 1})
 	}
 	err = w.Close()
-	if err == nil || !strings.Contains(err.Error(), "the list "+path+" is not complete: ") {
-		t.Errorf("the error is %v", err)
-	}
+	assert.ErrorHas(t, err, "the list "+path+" is not complete: ", "the error")
 	if again := w.Close(); again == nil || again.Error() != err.Error() {
 		t.Errorf("the second time: %v", again)
 	}
@@ -205,9 +186,7 @@ func FuzzParseItems(f *testing.F) {
 			return
 		}
 		for _, r := range runs {
-			if r.Partition < 0 || r.Offset < 0 || r.Count < 1 || r.Offset+r.Count < 0 {
-				t.Errorf("%q has %+v", text, r)
-			}
+			assert.True(t, r.Partition >= 0 && r.Offset >= 0 && r.Count >= 1 && r.Offset+r.Count >= 0, "%q has %+v", text, r)
 		}
 		first := runs
 		if len(text) > 100 { // else lines may become too long

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,9 +28,7 @@ func produceRequest(version int16) []byte {
 func TestWalkProduceMatchesKmsg(t *testing.T) {
 	for version := int16(MinProduceVersion); version <= MaxProduceVersion; version++ {
 		request := produceRequest(version)
-		if !IsProduce(request) {
-			t.Fatalf("v%d is not recognized", version)
-		}
+		assert.Must(t, IsProduce(request), "v%d is not recognized", version)
 		var got [][]byte
 		err := WalkProduce(request, func(p *ProducePartition) error {
 			if p.Partition != int32(p.Records[1]) || version < produceTopicIDs && p.Topic != "topic" || version >= produceTopicIDs && p.TopicID[15] != p.Records[0]+1 {
@@ -38,9 +37,7 @@ func TestWalkProduceMatchesKmsg(t *testing.T) {
 			got = append(got, p.Records)
 			return nil
 		})
-		if err != nil || len(got) != 3 {
-			t.Errorf("v%d: got %d partitions and %v, want 3", version, len(got), err)
-		}
+		assert.True(t, err == nil && len(got) == 3, "v%d: got %d partitions and %v, want 3", version, len(got), err)
 		if WalkProduce(request[:len(request)-6], func(*ProducePartition) error { return nil }) == nil {
 			t.Errorf("v%d: got no error of a truncated request", version)
 		}
@@ -54,8 +51,6 @@ func FuzzWalkProduce(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		total := 0
 		_ = WalkProduce(data, func(p *ProducePartition) error { total += len(p.Records); return nil })
-		if total > len(data) {
-			t.Errorf("got %d bytes of records in %d", total, len(data))
-		}
+		assert.True(t, total <= len(data), "got %d bytes of records in %d", total, len(data))
 	})
 }

@@ -1,11 +1,11 @@
 package kafka
 
 import (
+	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 )
@@ -43,9 +43,7 @@ func TestProduceRequestMatchesKmsg(t *testing.T) {
 				PutSize(got, len(got))
 				req.Topics = append(req.Topics, topic)
 				want := kmsg.NewRequestFormatter(kmsg.FormatterClientID("me")).AppendRequest(nil, req, 77)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				assert.Same(t, got, want)
 			})
 		}
 	}
@@ -96,24 +94,16 @@ func TestParseProduceMatchesKmsg(t *testing.T) {
 				want[1].LeaderID, want[1].LeaderEpoch = 2, 11
 			}
 			got, throttle, err := ParseProduce(body, version, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if throttle != 40 {
-				t.Errorf("throttle = %d, want 40", throttle)
-			}
+			assert.OK(t, err)
+			assert.Same(t, got, want)
+			assert.Equal(t, throttle, 40, "throttle")
 			for i := range body {
 				if _, _, err := ParseProduce(body[:i], version, nil); err == nil {
 					t.Errorf("an answer cut to %d of %d bytes was accepted", i, len(body))
 				}
 			}
 			room := make([]ProduceAnswer, 0, 8)
-			if n := testing.AllocsPerRun(10, func() { room, _, _ = ParseProduce(body, version, room[:0]) }); n != 0 {
-				t.Errorf("%v allocations", n)
-			}
+			assert.Equal(t, testing.AllocsPerRun(10, func() { room, _, _ = ParseProduce(body, version, room[:0]) }), 0, "allocations")
 		})
 	}
 	for _, version := range []int16{MinProduceVersion - 1, MaxProduceVersion + 1} {
@@ -129,9 +119,7 @@ func FuzzParseProduce(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, version int16) {
 		got, _, err := ParseProduce(body, version, nil)
-		if err == nil && len(got) > len(body) {
-			t.Errorf("%d partitions in %d bytes", len(got), len(body))
-		}
+		assert.True(t, err != nil || len(got) <= len(body), "%d partitions in %d bytes", len(got), len(body))
 	})
 }
 
@@ -165,9 +153,7 @@ func FuzzNextFrame(f *testing.F) {
 			if err != nil || rest == nil {
 				return
 			}
-			if len(b)-len(rest) < 8 {
-				t.Fatalf("a frame of %d bytes", len(b)-len(rest))
-			}
+			assert.Must(t, len(b)-len(rest) >= 8, "a frame of %d bytes", len(b)-len(rest))
 			b = rest
 		}
 	})
@@ -187,12 +173,8 @@ func TestMurmur2(t *testing.T) {
 		{"abc", 479470107},
 	}
 	for _, tt := range tests {
-		if got := int32(Murmur2([]byte(tt.key))); got != tt.want {
-			t.Errorf("Murmur2(%q) = %d, want %d", tt.key, got, tt.want)
-		}
-		if p := PartitionOf([]byte(tt.key), 7); p != (tt.want&0x7fffffff)%7 {
-			t.Errorf("PartitionOf(%q, 7) = %d", tt.key, p)
-		}
+		assert.Equal(t, int32(Murmur2([]byte(tt.key))), tt.want, "Murmur2(%q)", tt.key)
+		assert.Equal(t, PartitionOf([]byte(tt.key), 7), (tt.want&0x7fffffff)%7, "PartitionOf(%q, 7)", tt.key)
 	}
 }
 
@@ -231,8 +213,6 @@ func FuzzParseStamp(f *testing.F) {
 		}
 		again := make([]byte, StampSize)
 		s.Put(again)
-		if diff := cmp.Diff(b[:StampSize], again); diff != "" {
-			t.Errorf("written again (-was +is):\n%s", diff)
-		}
+		assert.Same(t, again, b[:StampSize], "written again (-was +is)")
 	})
 }

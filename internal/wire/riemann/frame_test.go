@@ -2,6 +2,7 @@ package riemann
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -11,9 +12,7 @@ import (
 )
 
 func TestAckIsTheMessage(t *testing.T) {
-	if got := string(AppendFramed(nil, &Msg{OK: true, HasOK: true})); got != Ack {
-		t.Errorf("got % x, want % x", got, Ack)
-	}
+	assert.Equal(t, string(AppendFramed(nil, &Msg{OK: true, HasOK: true})), Ack)
 	for n := range 40 {
 		if got, want := AppendAcks([]byte("x"), n), "x"+strings.Repeat(Ack, n); string(got) != want {
 			t.Errorf("%d acks: got % x, want % x", n, got, want)
@@ -36,15 +35,11 @@ func TestCountAcks(t *testing.T) {
 		for tail := range AckSize {
 			// First a truncated ack follows, then an ack with one wrong byte.
 			b := append(bytes.Clone(whole), Ack[:tail]...)
-			if got := CountAcks(b); got != n {
-				t.Errorf("%d acks and %d bytes: got %d", n, tail, got)
-			}
+			assert.Equal(t, CountAcks(b), n, "acks and %d bytes", tail)
 			b = append(bytes.Clone(whole), Ack...)
 			b[len(whole)+tail] ^= 0x10
 			b = AppendAcks(b, 9)
-			if got := CountAcks(b); got != n {
-				t.Errorf("%d acks, then one with its byte %d wrong: got %d", n, tail, got)
-			}
+			assert.Equal(t, CountAcks(b), n, "acks, then one with its byte %d wrong", tail)
 		}
 	}
 	// Repeating bytes that are not acks.
@@ -90,9 +85,7 @@ func TestNextAnswers(t *testing.T) {
 			buffered = append(buffered, b[from:min(from+piece, len(b))]...)
 			for {
 				acks, msg, rest, err := NextAnswers(buffered, MaxFrame)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				if acks > 0 {
 					got = append(got, slicesOf("ack", acks)...)
 				}
@@ -114,9 +107,7 @@ func TestNextAnswers(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("pieces of %d: -want +got\n%s", piece, diff)
 		}
-		if len(buffered) > 0 {
-			t.Fatalf("pieces of %d: % x is left", piece, buffered)
-		}
+		assert.Must(t, len(buffered) <= 0, "pieces of %d: % x is left", piece, buffered)
 	}
 }
 
@@ -147,9 +138,7 @@ func TestFrameErrors(t *testing.T) {
 	if msg, rest, err := NextFrame([]byte("\x00\x00\x00\x00"), 10); msg == nil || rest == nil || err != nil {
 		t.Errorf("an empty message: got %v, %v, %v, want no nil", msg, rest, err)
 	}
-	if got := FrameSize([]byte("\x00\x00\x01\x00")); got != 260 {
-		t.Errorf("size of a frame with only its head: got %d, want 260", got)
-	}
+	assert.Equal(t, FrameSize([]byte("\x00\x00\x01\x00")), 260, "size of a frame with only its head")
 }
 
 func TestCountFrames(t *testing.T) {

@@ -1,13 +1,11 @@
 package riemann
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"math"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestAppendJSON(t *testing.T) {
@@ -34,23 +32,17 @@ func TestAppendJSON(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := AppendJSON([]byte("x"), &test.e)
-			if string(got) != "x"+test.want {
-				t.Errorf("got  %s\nwant x%s", got, test.want)
-			}
+			assert.Equal(t, string(got), "x"+test.want, "got  %s\nwant x%s", got, test.want)
 			if !json.Valid(got[1:]) {
 				t.Errorf("%s is not JSON", got[1:])
 			}
 		})
 	}
 	back, err := DecodeJSON(AppendJSON(nil, &full))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	want := full
 	want.HasTime, want.Time = false, 0 // JSON has only one time
-	if diff := cmp.Diff(want, back); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	assert.Same(t, back, want, "-want +")
 }
 
 func TestDecodeJSON(t *testing.T) {
@@ -85,17 +77,11 @@ func TestDecodeJSON(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := DecodeJSON([]byte(test.in))
 			if test.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), test.fails) {
-					t.Errorf("got %+v, error %v, want one with %q", got, err, test.fails)
-				}
+				assert.ErrorHas(t, err, test.fails, "got %+v, error", got)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, got, test.want, "-want +")
 		})
 	}
 }
@@ -114,19 +100,13 @@ func FuzzDecodeJSON(f *testing.F) {
 			return // ISO 8601 has no such year
 		}
 		written := AppendJSON(nil, &e)
-		if !json.Valid(written) {
-			t.Fatalf("%s is not JSON", written)
-		}
+		assert.Must(t, json.Valid(written), "%s is not JSON", written)
 		again, err := DecodeJSON(written)
-		if err != nil {
-			t.Fatalf("%s: %v", written, err)
-		}
+		assert.OK(t, err, "%s", written)
 		if len(e.Tags) == 0 {
 			e.Tags = nil
 		}
-		if diff := cmp.Diff(e, again); diff != "" {
-			t.Errorf("%s: -want +got\n%s", written, diff)
-		}
+		assert.Same(t, again, e, "%s: -want +", written)
 	})
 }
 

@@ -2,6 +2,7 @@ package riemann
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"encoding/hex"
 	"errors"
 	"math"
@@ -9,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -60,9 +60,7 @@ var golden = []struct {
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return b
 }
 
@@ -73,16 +71,10 @@ func TestGolden(t *testing.T) {
 			if got := AppendMsg(nil, &test.msg); !bytes.Equal(got, want) {
 				t.Errorf("got  % x\nwant % x", got, want)
 			}
-			if got := MsgSize(&test.msg); got != len(want) {
-				t.Errorf("size: got %d, want %d", got, len(want))
-			}
+			assert.Equal(t, MsgSize(&test.msg), len(want), "size")
 			got, err := DecodeMsg(want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.msg, got); diff != "" {
-				t.Errorf("decoded, -want +got\n%s", diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, got, test.msg, "decoded, -want +")
 			if n, err := countEvents(want); n != len(test.msg.Events) || err != nil {
 				t.Errorf("count: got %d, %v, want %d", n, err, len(test.msg.Events))
 			}
@@ -144,9 +136,7 @@ func schema(t testing.TB) protoreflect.MessageDescriptor {
 		file.MessageType = append(file.MessageType, m)
 	}
 	fd, err := protodesc.NewFile(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return fd.Messages().ByName("Msg")
 }
 
@@ -158,19 +148,13 @@ func TestReference(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			written := AppendMsg(nil, &test.msg)
 			m := dynamicpb.NewMessage(d)
-			if err := proto.Unmarshal(written, m); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, proto.Unmarshal(written, m))
 			if err := noUnknown(m); err != nil {
 				t.Error(err)
 			}
 			again, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(written, again) {
-				t.Errorf("got  % x\nwant % x", written, again)
-			}
+			assert.OK(t, err)
+			assert.True(t, bytes.Equal(written, again), "got  % x\nwant % x", written, again)
 		})
 	}
 }
@@ -210,12 +194,8 @@ func TestDecodeRules(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := DecodeMsg(unhex(t, test.hex))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, got, test.want, "-want +")
 		})
 	}
 }
@@ -241,9 +221,7 @@ func TestDecodeErrors(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := DecodeMsg(unhex(t, test.hex))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %+v, error %v, want one with %q", got, err, test.want)
-			}
+			assert.ErrorHas(t, err, test.want, "got %+v, error", got)
 		})
 	}
 	if _, err := DecodeMsg(bytes.Repeat([]byte{TagEvents, 0}, MaxEvents+1)); !errors.Is(err, ErrTooManyEvents) {
@@ -276,13 +254,9 @@ func TestWhen(t *testing.T) {
 func TestDecodedIsACopy(t *testing.T) {
 	b := AppendMsg(nil, &Msg{Events: []Event{full}, Query: "q", HasQuery: true, Error: "e"})
 	got, err := DecodeMsg(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	clear(b)
-	if diff := cmp.Diff(Msg{Events: []Event{full}, Query: "q", HasQuery: true, Error: "e"}, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	assert.Same(t, got, Msg{Events: []Event{full}, Query: "q", HasQuery: true, Error: "e"}, "-want +")
 }
 
 // FuzzDecodeMsg: a message that decodes without an error decodes to the same as
@@ -319,13 +293,9 @@ func FuzzDecodeMsg(f *testing.F) {
 			}
 		}
 		written := AppendMsg(nil, &m)
-		if len(written) != MsgSize(&m) {
-			t.Errorf("size %d, but %d bytes are written", MsgSize(&m), len(written))
-		}
+		assert.Equal(t, len(written), MsgSize(&m), "size bytes are written")
 		again, err := DecodeMsg(written)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if !bytes.Equal(written, AppendMsg(nil, &again)) {
 			t.Errorf("% x\nbecame % x", written, AppendMsg(nil, &again))
 		}

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 	"carronade/target/targettest"
 )
@@ -16,24 +15,16 @@ func TestOptionsTable(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, o := range Options() {
-		if seen[o.Name] {
-			t.Errorf("option %s is listed twice", o.Name)
-		}
+		assert.True(t, !seen[o.Name], "option %s is listed twice", o.Name)
 		seen[o.Name] = true
-		if o.Help == "" || o.Group == "" {
-			t.Errorf("option %s has no help or no group", o.Name)
-		}
-		if strings.HasSuffix(o.Help, ".") {
-			t.Errorf("option %s: the help ends with a full stop", o.Name)
-		}
+		assert.True(t, o.Help != "" && o.Group != "", "option %s has no help or no group", o.Name)
+		assert.True(t, !strings.HasSuffix(o.Help, "."), "option %s: the help ends with a full stop", o.Name)
 		if o.Default != "" {
 			if err := checkOption(o.Name, o.Default); err != nil {
 				t.Errorf("option %s: default %q: %v", o.Name, o.Default, err)
 			}
 		}
-		if o.Secret && o.Independent {
-			t.Errorf("option %s is secret and independent", o.Name)
-		}
+		assert.True(t, !o.Secret || !o.Independent, "option %s is secret and independent", o.Name)
 	}
 	for name, p := range properties {
 		if p.option != "" && !seen[p.option] && p.option != "linger" && p.option != "max-in-flight" {
@@ -67,28 +58,16 @@ func TestParseTarget(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u, err := url.Parse(tt.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			seeds, topic, err := parseTarget(u)
 			if tt.wrong != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.wrong) {
-					t.Fatalf("got error %v, want one with %q", err, tt.wrong)
-				}
-				if strings.Contains(err.Error(), "canary") {
-					t.Fatalf("the error contains the password: %v", err)
-				}
+				assert.Must(t, err != nil && strings.Contains(err.Error(), tt.wrong), "got error %v, want one with %q", err, tt.wrong)
+				assert.Must(t, !strings.Contains(err.Error(), "canary"), "the error contains the password: %v", err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.seeds, seeds); diff != "" {
-				t.Errorf("seeds (-want +got):\n%s", diff)
-			}
-			if topic != tt.topic {
-				t.Errorf("got topic %q, want %q", topic, tt.topic)
-			}
+			assert.OK(t, err)
+			assert.Same(t, seeds, tt.seeds, "seeds")
+			assert.Equal(t, topic, tt.topic, "got topic")
 		})
 	}
 }
@@ -109,9 +88,7 @@ func TestParseSeeds(t *testing.T) {
 			if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
 				t.Fatalf("got error %v, want %q", err, tt.wrong)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -146,12 +123,8 @@ func TestConfigRefusesContradictions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParseConfig(spec(t, "kafka://a/t", tt.given))
-			if err == nil || !strings.Contains(err.Error(), tt.wrong) {
-				t.Fatalf("got error %v, want one with %q", err, tt.wrong)
-			}
-			if strings.Contains(err.Error(), "canary") {
-				t.Fatalf("the error contains the secret: %v", err)
-			}
+			assert.Must(t, err != nil && strings.Contains(err.Error(), tt.wrong), "got error %v, want one with %q", err, tt.wrong)
+			assert.Must(t, !strings.Contains(err.Error(), "canary"), "the error contains the secret: %v", err)
 		})
 	}
 }
@@ -167,38 +140,20 @@ func TestConfigPrecedence(t *testing.T) {
 		"compression":     {"lz4"},
 	})
 	c, err := ParseConfig(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"x:1", "y:2"}, c.Seeds); diff != "" {
-		t.Errorf("seeds (-want +got):\n%s", diff)
-	}
-	if c.Acks != 0 || c.Idempotent {
-		t.Errorf("got acks %d, idempotent %v, want the file's 0 without idempotence", c.Acks, c.Idempotent)
-	}
-	if c.BatchSize != 2000 {
-		t.Errorf("got batch size %d, want the property's 2000", c.BatchSize)
-	}
-	if c.Compression != "lz4" {
-		t.Errorf("got compression %s, want the option's lz4", c.Compression)
-	}
-	if c.Partitioner.Kind != "sticky" {
-		t.Errorf("got partitioner %v, want the profile's", c.Partitioner)
-	}
+	assert.OK(t, err)
+	assert.Same(t, c.Seeds, []string{"x:1", "y:2"}, "seeds")
+	assert.True(t, c.Acks == 0 && !c.Idempotent, "got acks %d, idempotent %v, want the file's 0 without idempotence", c.Acks, c.Idempotent)
+	assert.Equal(t, c.BatchSize, 2000, "got batch size")
+	assert.Equal(t, c.Compression, "lz4", "got compression")
+	assert.Equal(t, c.Partitioner.Kind, "sticky", "got partitioner %v, want the profile's", c.Partitioner)
 	want := []string{
 		"the client property no.such has no meaning here and is ignored",
 		"not idempotent, although the profile is: acks=0 was given (the Java client does the same)",
 	}
-	if diff := cmp.Diff(want, c.Warnings); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	assert.Same(t, c.Warnings, want, "warnings")
 	set, _, err := Presets(s.Options, s.Given)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if set["linger"] != "7ms" {
-		t.Errorf("got linger %q, want 7ms", set["linger"])
-	}
+	assert.OK(t, err)
+	assert.Equal(t, set["linger"], "7ms", "got linger")
 	s.Options["batch-size"], s.Given["batch-size"] = []string{"256KiB"}, true
 	if c, err = ParseConfig(s); err != nil || c.BatchSize != 256<<10 {
 		t.Errorf("got batch size %d, %v: an option given as its default must win", c.BatchSize, err)
@@ -209,9 +164,7 @@ func TestConfigPrecedence(t *testing.T) {
 func TestConfigOfOldJava(t *testing.T) {
 	t.Parallel()
 	c, err := ParseConfig(spec(t, "kafka://a/t", map[string][]string{"profile": {"java1"}, "client-property": {"batch.size=8196"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if c.Acks != 1 || c.Idempotent || c.BatchSize != 8196 || c.Partitioner.Kind != "roundrobin" {
 		t.Errorf("got acks %d, idempotent %v, batches of %d B, partitioner %v", c.Acks, c.Idempotent, c.BatchSize, c.Partitioner)
 	}
@@ -237,12 +190,8 @@ func TestPresetsOfIdempotence(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "kafka://a/t", tt.given)
 			set, _, err := Presets(s.Options, s.Given)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if set["acks"] != tt.want {
-				t.Errorf("got acks %q, want %q", set["acks"], tt.want)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, set["acks"], tt.want, "got acks")
 		})
 	}
 }
@@ -267,12 +216,8 @@ func TestPresetsGiveWay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "kafka://a/t", tt.given)
 			set, warnings, err := Presets(s.Options, s.Given)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if (len(warnings) > 0) != tt.warns {
-				t.Errorf("warnings %q", warnings)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, (len(warnings) > 0), tt.warns, "warnings %q", warnings)
 			if set["idempotent"] != tt.idempotent || set["acks"] != tt.acks {
 				t.Errorf("got idempotent %q with acks %q, want %q with %q", set["idempotent"], set["acks"], tt.idempotent, tt.acks)
 			}
@@ -307,9 +252,7 @@ func TestConfigWarnsOfUnusedSettings(t *testing.T) {
 				s.BatchEvents = 1
 			}
 			c, err := ParseConfig(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			got := strings.Join(c.Warnings, "\n")
 			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 				t.Errorf("got warnings %q, want one about %q", got, tt.want)
@@ -326,7 +269,5 @@ func spec(t testing.TB, rawURL string, given map[string][]string) target.Spec {
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }

@@ -1,9 +1,9 @@
 package cluster
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -26,9 +26,7 @@ func TestSettingsOfBrokers(t *testing.T) {
 		secret,
 		{Key: "unset", Source: kmsg.ConfigSourceStaticBrokerConfig},
 	})
-	if diff := cmp.Diff(map[string]string{"num.io.threads": "64", "log.cleaner.threads": "2"}, one); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	assert.Same(t, one, map[string]string{"num.io.threads": "64", "log.cleaner.threads": "2"})
 	for _, tt := range []struct {
 		name      string
 		described map[string]map[string]string
@@ -43,9 +41,7 @@ func TestSettingsOfBrokers(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, mergeSettings(tt.described)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			assert.Same(t, mergeSettings(tt.described), tt.want)
 		})
 	}
 }

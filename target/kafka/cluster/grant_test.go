@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -78,15 +79,11 @@ func TestGrant(t *testing.T) {
 				s.Op = op
 			}
 			c, err := ParseConfig(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if tt.sec != nil {
 				c.Security = tt.sec
 			}
-			if got := c.grantFor(tt.err); got != tt.want {
-				t.Errorf("got\n%s, want\n%s", got, tt.want)
-			}
+			assert.Equal(t, c.grantFor(tt.err), tt.want)
 		})
 	}
 }
@@ -94,9 +91,7 @@ func TestGrant(t *testing.T) {
 // The addresses of a workload may be those of another user, and they are pasted into a shell.
 func TestAddressesAreQuoted(t *testing.T) {
 	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	c.Seeds = []string{"a:9092", "$(reboot);b:9092"}
 	const want = " --bootstrap-server 'a:9092,$(reboot);b:9092' --"
 	if got := c.Grant(ACLTopic("t"), aclRead); !strings.Contains(got, want) {
@@ -124,9 +119,7 @@ func TestUserInWords(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &Config{Security: &tt.sec, Seeds: []string{"a:9092"}}
-			if got := c.UserInWords(); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, c.UserInWords(), tt.want)
 			var e *target.Error
 			if err := c.forbidden("find the topic t", "t", kerr.TopicAuthorizationFailed, aclRead); !errors.As(err, &e) || !strings.HasPrefix(e.Hint, tt.want+" lacks") {
 				t.Errorf("got %v, want that %s lacks a permission", err, tt.want)
@@ -154,9 +147,7 @@ func TestMissingRight(t *testing.T) {
 		{"may read", Config{Op: OpConsume}, read | describe, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.c.MissingRight(tt.ops); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, tt.c.MissingRight(tt.ops), tt.want)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -79,26 +80,18 @@ func TestTopicFindings(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", tt.given))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			f := findingOf(tt.facts.findings(c), tt.check)
 			if f.Check != tt.check || f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
 				t.Errorf("got %s %v: %s, want %v: %s", f.Check, f.Level, f.Found, tt.level, tt.want)
 			}
-			if f.Level >= note && (f.Effect == "" || f.Mend == "") {
-				t.Errorf("%+v lacks its effect or what changes it", f)
-			}
+			assert.True(t, f.Level < note || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
 		})
 	}
 	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, f := range even.findings(c) {
-		if f.Level != ok {
-			t.Errorf("got %+v of a topic with which nothing is wrong", f)
-		}
+		assert.Equal(t, f.Level, ok, "got %+v of a topic with which nothing is wrong", f)
 	}
 }
 
@@ -135,9 +128,7 @@ func TestQuotaFinding(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			f := quotaFinding(tt.all, c)
 			if limits := f.Level == target.LevelWarning; limits != (tt.want != "") || !strings.Contains(f.Found, tt.want) {
 				t.Errorf("got %v: %s, want %q", f.Level, f.Found, tt.want)
@@ -146,9 +137,7 @@ func TestQuotaFinding(t *testing.T) {
 	}
 	// With a client's certificate the brokers conclude a user, which may be its subject.
 	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	c.Security.TLS = &tls.Config{Certificates: []tls.Certificate{{}}}
 	for _, all := range []kadm.DescribedClientQuotas{nil, {of(rate, 1<<20, user(name("CN=client")))}} {
 		want := target.LevelOK
@@ -171,9 +160,7 @@ func TestQuotaFinding(t *testing.T) {
 func TestMendIsACommand(t *testing.T) {
 	t.Parallel()
 	login := filepath.Join(t.TempDir(), "the login.properties")
-	if err := os.WriteFile(login, []byte("security.protocol=SSL\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(login, []byte("security.protocol=SSL\n"), 0o600))
 	flushed := topicFacts{name: "t", brokers: 2, leaders: []int32{1, 1}, settings: map[string]string{"flush.messages": "1"}}
 	alice := "alice's"
 	quotas := kadm.DescribedClientQuotas{
@@ -193,9 +180,7 @@ func TestMendIsACommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := ParseConfig(spec(t, tt.url, tt.given))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			if f := flushed.flush(c); !strings.Contains(f.Mend, tt.flush) {
 				t.Errorf("got %q, want %q", f.Mend, tt.flush)
 			}
@@ -208,9 +193,7 @@ func TestMendIsACommand(t *testing.T) {
 				`--alter --entity-type users --entity-default --entity-type clients --entity-name 'alice'\''s' --delete-config producer_byte_rate; kafka-configs `,
 				" --alter --entity-type users --entity-default --delete-config request_percentage",
 			} {
-				if c.Security.Protocol() == Plaintext && !strings.Contains(f.Mend, want) {
-					t.Errorf("got %q, want %q", f.Mend, want)
-				}
+				assert.True(t, c.Security.Protocol() != Plaintext || strings.Contains(f.Mend, want), "got %q, want %q", f.Mend, want)
 			}
 		})
 	}
@@ -220,9 +203,7 @@ func TestMendIsACommand(t *testing.T) {
 func TestToolsQuoteAddresses(t *testing.T) {
 	t.Parallel()
 	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	c.Seeds = []string{"a:9092", "$(reboot);b:9092"}
 	const want = " --bootstrap-server 'a:9092,$(reboot);b:9092' --"
 	if got := tool(c, "kafka-configs", "--alter"); !strings.Contains(got, want) {

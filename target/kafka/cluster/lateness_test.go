@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
 )
@@ -54,9 +55,7 @@ func TestLateness(t *testing.T) {
 			for i, c := range tt.cycles {
 				l.Asked(c.before, c.after)
 				l.Answered(c.arrived, c.at)
-				if got := l.Earliest(&own, c.at, c.more); got != c.want {
-					t.Errorf("answer %d: got %v, want %v", i, got, c.want)
-				}
+				assert.Equal(t, l.Earliest(&own, c.at, c.more), c.want, "answer %d", i)
 				if c.throttle > 0 {
 					l.Throttled(c.throttle)
 				}

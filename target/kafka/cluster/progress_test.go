@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"carronade/internal/testkit/assert"
 	"slices"
 	"testing"
 )
@@ -21,8 +22,6 @@ func TestProgress(t *testing.T) {
 		{"positions", p.Positions(), []int64{8, 70, 9}},
 		{"lag", p.Lag(), []int64{12, -1, 0}},
 	} {
-		if !slices.Equal(tt.got, tt.want) {
-			t.Errorf("%s: got %v, want %v", tt.name, tt.got, tt.want)
-		}
+		assert.True(t, slices.Equal(tt.got, tt.want), "%s: got %v, want %v", tt.name, tt.got, tt.want)
 	}
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 	"time"
@@ -30,12 +31,8 @@ func TestParseProperties(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseProperties([]byte(tt.text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.OK(t, err)
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -44,12 +41,8 @@ func TestParsePropertiesErrors(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`p=canary\u12`, `p=canary\uzzzz`} {
 		_, err := parseProperties([]byte("ok=1\n" + text))
-		if err == nil || !strings.Contains(err.Error(), "line 2") {
-			t.Errorf("got %v, want an error about line 2", err)
-		}
-		if strings.Contains(err.Error(), "canary") {
-			t.Errorf("the error contains the value: %v", err)
-		}
+		assert.ErrorHas(t, err, "line 2")
+		assert.True(t, !strings.Contains(err.Error(), "canary"), "the error contains the value: %v", err)
 	}
 	if _, err := parseProperties(make([]byte, maxProperties+1)); err == nil {
 		t.Error("a file that is too large was accepted")
@@ -77,23 +70,13 @@ func TestParseJAAS(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			module, options, err := parseJAAS(tt.text)
 			if tt.wrong {
-				if err == nil {
-					t.Fatalf("got %s %v, want an error", module, options)
-				}
-				if strings.Contains(err.Error(), "canary") {
-					t.Fatalf("the error contains the secret: %v", err)
-				}
+				assert.Must(t, err != nil, "got %s %v, want an error", module, options)
+				assert.Must(t, !strings.Contains(err.Error(), "canary"), "the error contains the secret: %v", err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if module != tt.module {
-				t.Errorf("got module %q, want %q", module, tt.module)
-			}
-			if diff := cmp.Diff(tt.options, options); diff != "" {
-				t.Errorf("options (-want +got):\n%s", diff)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, module, tt.module, "got module")
+			assert.Same(t, options, tt.options, "options")
 		})
 	}
 }
@@ -118,9 +101,7 @@ func FuzzParseProperties(f *testing.F) {
 		if b.Len() > maxProperties {
 			return
 		}
-		if err != nil {
-			t.Fatalf("read what was written: %v", err)
-		}
+		assert.OK(t, err, "read what was written")
 		delete(props, "") // a line that begins with a separator has an empty key, which cannot be written alone
 		delete(again, "")
 		if diff := cmp.Diff(props, again); diff != "" {
@@ -161,14 +142,10 @@ func TestShowProperty(t *testing.T) {
 		{"no property", "p", "(not shown)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := showProperty(tt.text); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, showProperty(tt.text), tt.want)
 		})
 	}
 	for _, o := range Options() {
-		if o.Name == "client-property" && o.Show == nil {
-			t.Error("client-property is shown with its value")
-		}
+		assert.True(t, o.Name != "client-property" || o.Show != nil, "client-property is shown with its value")
 	}
 }

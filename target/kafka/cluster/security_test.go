@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 	"carronade/target/targettest"
 )
@@ -32,17 +33,11 @@ func securityFor(t *testing.T, given map[string][]string, props map[string]strin
 func TestSecurityProperties(t *testing.T) {
 	ca, _ := testkit.NewAuthority("test").Files(t)
 	pemCA, err := os.ReadFile(ca)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	pemKey := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	locked := string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: der}))
 	t.Setenv("TEST_SECRET", "canary")
@@ -88,21 +83,13 @@ func TestSecurityProperties(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(targettest.HintOf(err), tt.hint) {
 					t.Fatalf("got %v with hint %q, want %q with hint %q", err, targettest.HintOf(err), tt.wrong, tt.hint)
 				}
-				if strings.Contains(fmt.Sprintf("%v %+v", err, err), "canary") {
-					t.Fatalf("the error contains the secret: %v", err)
-				}
+				assert.Must(t, !strings.Contains(fmt.Sprintf("%v %+v", err, err), "canary"), "the error contains the secret: %v", err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := s.String(); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, s.String(), tt.want)
 			for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
-				if strings.Contains(fmt.Sprintf(format, s), "canary") {
-					t.Errorf("%s prints the secret", format)
-				}
+				assert.True(t, !strings.Contains(fmt.Sprintf(format, s), "canary"), "%s prints the secret", format)
 			}
 		})
 	}
@@ -124,24 +111,18 @@ func TestOAuthTokenEndpoint(t *testing.T) {
 	props := map[string]string{"sasl.oauthbearer.token.endpoint.url": srv.URL}
 	jaas := map[string]string{"clientId": "me", "clientSecret": "canary", "scope": "kafka", "extension_logicalCluster": "lc"}
 	get, user, err := parseOAuth("", jaas, props)
-	if err != nil || user != "me" {
-		t.Fatalf("got user %q, %v", user, err)
-	}
+	assert.Must(t, err == nil && user == "me", "got user %q, %v", user, err)
 	// The first token expires too soon to be cached; the second is cached.
 	for _, want := range []string{"token-1", "token-2", "token-2"} {
 		auth, err := get(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		if auth.Token != want || auth.Extensions["logicalCluster"] != "lc" {
 			t.Errorf("got token %q with %v, want %q", auth.Token, auth.Extensions, want)
 		}
 	}
 	jaas["clientSecret"] = "wrong canary"
 	get, _, err = parseOAuth("", jaas, props)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if _, err = get(t.Context()); err == nil || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "canary") {
 		t.Errorf("got %v, want an error with 401 and without the secret", err)
 	}
@@ -171,9 +152,7 @@ func TestExplainHasHints(t *testing.T) {
 		x509.CertificateInvalidError{},
 		os.ErrDeadlineExceeded, fmt.Errorf("whatever"),
 	} {
-		if targettest.HintOf(c.Explain("connect", err)) == "" {
-			t.Errorf("%v has no hint", err)
-		}
+		assert.True(t, targettest.HintOf(c.Explain("connect", err)) != "", "%v has no hint", err)
 	}
 }
 
@@ -182,8 +161,6 @@ func FuzzSkipTags(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rest, err := SkipTags(b)
-		if err == nil && len(rest) > len(b) {
-			t.Fatal("the rest is longer than the input")
-		}
+		assert.Must(t, err != nil || len(rest) <= len(b), "the rest is longer than the input")
 	})
 }

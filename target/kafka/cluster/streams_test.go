@@ -3,6 +3,7 @@ package cluster
 import (
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/payload"
 )
 
@@ -11,9 +12,7 @@ import (
 func TestKeysHaveOneOwner(t *testing.T) {
 	t.Parallel()
 	gen, err := payload.New(payload.Spec{Seed: 1, Size: "10", Payload: "random", Key: "uniform(500)"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	const clients, partitions = 3, 6
 	s := NewStreams(Partitioner{Kind: "murmur2"}, clients, partitions, gen, 1)
 	type place struct {
@@ -31,7 +30,5 @@ func TestKeysHaveOneOwner(t *testing.T) {
 			owners[key], used[p] = p, true
 		}
 	}
-	if len(owners) < 450 || len(used) != clients*partitions {
-		t.Errorf("%d keys in %d streams", len(owners), len(used))
-	}
+	assert.True(t, len(owners) >= 450 && len(used) == clients*partitions, "%d keys in %d streams", len(owners), len(used))
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 	"time"
@@ -26,8 +27,6 @@ func TestDue(t *testing.T) {
 		{"until its time is over", TopicLoad{Op: OpListTopics, Times: -1, Rate: 50, For: 100 * time.Millisecond}, time.Minute, 5},
 		{"without a rate", TopicLoad{Op: OpListTopics, Times: -1}, time.Minute, 0},
 	} {
-		if got := tt.work.DueBefore(tt.at); got != tt.want {
-			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
-		}
+		assert.Equal(t, tt.work.DueBefore(tt.at), tt.want, "%s", tt.name)
 	}
 }

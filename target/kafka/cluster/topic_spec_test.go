@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 )
@@ -22,12 +23,8 @@ func TestTopicSpec(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := ParseTopicSpec(tt.text)
-			if (err != nil) != tt.wrong {
-				t.Fatalf("got error %v, want one: %v", err, tt.wrong)
-			}
-			if err == nil && got.String() != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Must(t, (err != nil) == tt.wrong, "got error %v, want one: %v", err, tt.wrong)
+			assert.True(t, err != nil || got.String() == tt.want, "got %q, want %q", got, tt.want)
 		})
 	}
 }
@@ -48,9 +45,7 @@ func TestLayoutOfMany(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	all := of(120)
-	if !strings.Contains(all, "(the first 64 of 120; #") {
-		t.Errorf("got %q", all)
-	}
+	assert.True(t, strings.Contains(all, "(the first 64 of 120; #"), "got %q", all)
 	if of(120) != all || of(120, 119) == all || of(121) == all {
 		t.Errorf("got %q, and %q with another leader, and %q with one more partition", all, of(120, 119), of(121))
 	}

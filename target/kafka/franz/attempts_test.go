@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
 	"carronade/target/targettest"
@@ -32,9 +33,7 @@ func TestClientAttempts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer c.Close()
 			var seen atomic.Uint64
 			c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -62,17 +61,11 @@ func TestClientAttempts(t *testing.T) {
 			p := openProducer(t, "kafka://"+c.ListenAddrs()[0]+"/t", map[string][]string{"engine": {cluster.EngineClient}, "idempotent": {"true"}})
 			const events = 200
 			run, err := load.New(load.Plan{Schedule: load.Limit(load.Constant(2000), events)}, p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			run.Start()
 			res, err := run.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if res.Measurement.Acked != events {
-				t.Errorf("%d of %d events acked", res.Measurement.Acked, events)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, res.Measurement.Acked, events, "events acked")
 			a := &p.attempts
 			if a.refused.Load() != tt.refused || a.unanswered.Load() != tt.unanswered {
 				t.Errorf("%d attempts refused and %d unanswered, want %d and %d", a.refused.Load(), a.unanswered.Load(), tt.refused, tt.unanswered)
@@ -93,13 +86,9 @@ func connect(t *testing.T, op, rawURL string, given map[string][]string) *cluste
 	spec := targettest.Spec(t, cluster.Options(), rawURL, given)
 	spec.Op = op
 	c, err := cluster.ParseConfig(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	cl, err := c.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(cl.Close)
 	return cl
 }
@@ -108,9 +97,7 @@ func connect(t *testing.T, op, rawURL string, given map[string][]string) *cluste
 func openProducer(t *testing.T, rawURL string, given map[string][]string) *Producer {
 	t.Helper()
 	p, err := NewProducer(t.Context(), connect(t, cluster.OpProduce, rawURL, given))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)

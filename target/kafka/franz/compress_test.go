@@ -2,6 +2,7 @@ package franz
 
 import (
 	"bytes"
+	"carronade/internal/testkit/assert"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -27,14 +28,10 @@ func TestClientCompressor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opts, err := kgo.NewClient(compressionOf(tt.name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer opts.Close()
 			c, ok := opts.OptValue(kgo.WithCompressor).(kgo.Compressor)
-			if !ok {
-				t.Fatal("the client has no compressor")
-			}
+			assert.Must(t, ok, "the client has no compressor")
 			var all sync.WaitGroup
 			for range 4 {
 				all.Go(func() {

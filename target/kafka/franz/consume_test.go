@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
 )
@@ -22,26 +23,16 @@ func TestCaughtUp(t *testing.T) {
 	for isolation, want := range map[string]int{"uncommitted": 4, "committed": 2} {
 		t.Run(isolation, func(t *testing.T) {
 			c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer c.Close()
 			client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t"), kgo.TransactionalID("x"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			defer client.Close()
 			for _, commit := range []bool{true, false} {
-				if err := client.BeginTransaction(); err != nil {
-					t.Fatal(err)
-				}
-				if err := client.ProduceSync(t.Context(), kgo.StringRecord("a"), kgo.StringRecord("b")).FirstErr(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, client.BeginTransaction())
+				assert.OK(t, client.ProduceSync(t.Context(), kgo.StringRecord("a"), kgo.StringRecord("b")).FirstErr())
 				if commit {
-					if err := client.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, client.EndTransaction(t.Context(), kgo.TryCommit))
 				}
 			}
 			// The answer with the events is the only one: no later answer says that there are no more events.
@@ -56,9 +47,7 @@ func TestCaughtUp(t *testing.T) {
 			s, err := NewSource(t.Context(), connect(t, cluster.OpConsume, "kafka://"+c.ListenAddrs()[0]+"/t", map[string][]string{
 				"engine": {cluster.EngineClient}, "isolation": {isolation},
 			}), false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			start := time.Now()
@@ -72,12 +61,8 @@ func TestCaughtUp(t *testing.T) {
 					cancel()
 				}
 			})
-			if !errors.Is(err, context.Canceled) || events != want {
-				t.Fatalf("got %d events and %v, want %d", events, err, want)
-			}
-			if lag := s.Lag()[0]; lag != 0 {
-				t.Errorf("it is %d behind, want 0", lag)
-			}
+			assert.Must(t, errors.Is(err, context.Canceled) && events == want, "got %d events and %v, want %d", events, err, want)
+			assert.Equal(t, s.Lag()[0], 0, "it behind")
 			if at := s.Emptied()[0]; at < last {
 				t.Errorf("the partition counts as empty at %v, the last events were polled at %v", at, last)
 			}
@@ -108,9 +93,7 @@ func TestOwnDelayCountsToTheEnd(t *testing.T) {
 			r.addArrival(&kgo.FetchTopicPartition{FetchPartition: kgo.FetchPartition{
 				HighWatermark: 10, LastStableOffset: tt.stable, Records: []*kgo.Record{{Offset: tt.next - 1}},
 			}}, 0, time.Second)
-			if counts := r.lateness.log(0).ownDelay > 0; counts != tt.counts {
-				t.Errorf("the own delay counts for what comes next: %t, want %t", counts, tt.counts)
-			}
+			assert.Equal(t, r.lateness.log(0).ownDelay > 0, tt.counts, "the own delay counts for what comes next")
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/payload"
 	"carronade/target/kafka/cluster"
@@ -13,9 +14,7 @@ import (
 // TestClientHeadersAllocateNothing: headers that vary use the memory of their batch.
 func TestClientHeadersAllocateNothing(t *testing.T) {
 	gen, err := payload.New(payload.Spec{Size: "10", Headers: []string{"n=${this.last() + 1}%{-1}", "at=${time:nanos()}", "same=x"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	c := &content{}
 	cfg := &cluster.Config{Topic: "events", Fresh: true}
 	c.prepare(gen, cfg, false)
@@ -37,7 +36,5 @@ func TestClientHeadersAllocateNothing(t *testing.T) {
 			bytes += int64(len(h.Key) + len(h.Value))
 		}
 	}
-	if bytes != want {
-		t.Errorf("the records have %d bytes, not %d", bytes, want)
-	}
+	assert.Equal(t, bytes, want, "the records bytes")
 }

@@ -1,6 +1,7 @@
 package franz
 
 import (
+	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"net"
 	"testing"
@@ -31,9 +32,7 @@ func TestClientLateness(t *testing.T) {
 	poll := func(at time.Duration, logs ...log) {
 		t.Helper()
 		for _, g := range logs {
-			if got := l.earliest(g.log, at, g.more); got != g.want {
-				t.Errorf("poll at %v, log %d: got %v, want %v", at, g.log, got, g.want)
-			}
+			assert.Equal(t, l.earliest(g.log, at, g.more), g.want, "poll at %v, log %d", at, g.log)
 		}
 		l.endPoll(at)
 	}
@@ -100,18 +99,14 @@ func TestFetchConn(t *testing.T) {
 			}
 			for left := 4 + size; left > 0; {
 				n, err := c.Read(make([]byte, min(piece, left)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				left -= n
 			}
 		}
 		const ms = time.Millisecond
 		request(kmsg.ApiVersions, 1*ms)
 		answer(50, 2*ms)
-		if got() != (fetchAnswer{}) {
-			t.Errorf("the answer to another request counts: %v", got())
-		}
+		assert.Equal(t, got(), (fetchAnswer{}), "the answer to another request counts")
 		request(kmsg.Fetch, 3*ms)
 		answer(100, 10*ms)
 		if a := got(); a.arrived <= 0 || a.arrived > 10*ms || a.askDelay != 0 {
@@ -128,9 +123,7 @@ func TestFetchConn(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		if got := l.fetches(4).late.CouldAsk; got != 0 {
-			t.Errorf("a request on another connection could have been written at %v", got)
-		}
+		assert.Equal(t, l.fetches(4).late.CouldAsk, 0, "a request on another connection could have been written at")
 	}
 }
 
@@ -138,9 +131,7 @@ func TestFetchConn(t *testing.T) {
 func tcpPair(t *testing.T) (a, b net.Conn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer ln.Close()
 	if a, err = net.Dial("tcp", ln.Addr().String()); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target/kafka/cluster"
 )
 
@@ -25,14 +26,10 @@ func checkNoneLost(t *testing.T, tr *traffic, reported, open int) {
 	if n := tr.lost.Load(); n != 0 || reported != 0 {
 		t.Errorf("%d connections are lost, and %d reported; want none", n, reported)
 	}
-	if n := tr.connections(); n != open {
-		t.Errorf("%d connections are open, want %d", n, open)
-	}
+	assert.Equal(t, tr.connections(), open, "connections are open")
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	if n := len(tr.early); n != 0 {
-		t.Errorf("%d connections without a beginning are kept, want none", n)
-	}
+	assert.Equal(t, len(tr.early), 0, "connections without a beginning are kept")
 }
 
 // A connection that was never open, or that was not to a broker yet, is not lost, and does not stay open.
@@ -69,16 +66,12 @@ func TestConnectionsThatAreNotLost(t *testing.T) {
 func TestConnectionClosedAtOnce(t *testing.T) {
 	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer c.Close()
 	var reported int
 	tr := watched(&reported)
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.WithHooks(tr))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer client.Close()
 	if err := client.Ping(t.Context()); err != nil { // on a connection that stays open
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -26,9 +27,7 @@ func TestFatesAreBounded(t *testing.T) {
 			t.Errorf("got %d events from %d of stream %d, aborted %v; want 900 from 100 of 3, unknown", events, first, stream, aborted)
 		}
 	})
-	if n != 1 {
-		t.Errorf("reported %d times, want once", n)
-	}
+	assert.Equal(t, n, 1, "reported times")
 }
 
 // TestSentAgain sends batches again, in the same transaction and in a later one: only
@@ -81,9 +80,7 @@ func TestSentAgain(t *testing.T) {
 					t.Errorf("%d events are reported, which are not complete batches", n)
 				}
 			}
-			if got := strings.Join(got, " "); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, strings.Join(got, " "), tt.want)
 		})
 	}
 }
