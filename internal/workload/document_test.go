@@ -79,7 +79,7 @@ func TestParseDocumentFaults(t *testing.T) {
 		{"a list for a key", "rate: 1\n[a]: 1\n", "f.yaml:2: a key must be a plain value"},
 		{"no value", "rate:\n", "has no value"},
 		{"nested", "rate: {a: {b: c}}\n", "must be a plain value"},
-		{"an anchor", "rate: &a 1\nfor: *a\n", "anchors"},
+		{"an anchor", "rate: &a 1\n", "f.yaml:1:7: uses anchors"},
 		{"a tab", "rate:\n\t- 1\n", "f.yaml:2"},
 		{"a report", "{\n  \"schema\": \"carronade.report/1\",\n  \"trust\": {\"reasons\": []}}", "is a report"},
 		{"a large report", `{"schema":"carronade.report/1","a":"` + strings.Repeat("a", maxDocument) + `"}`, "is a report"},
