@@ -216,4 +216,11 @@ func TestScalarsAreQuoted(t *testing.T) {
 			t.Errorf("got %s of %s, want %s", got, test.value, test.want)
 		}
 	}
+	for r := range rune(0x3000) { // every character comes back
+		want := " " + string(r) + "a"
+		docs, err := workload.ParseDocument("f", []byte("note: "+scalar(want)+"\n"))
+		if err != nil || docs.Entries[0].Values[0] != want {
+			t.Errorf("%q became %+v, %v", want, docs, err)
+		}
+	}
 }
