@@ -117,5 +117,5 @@ func scalar(v string) string {
 	if err != nil {
 		panic(err) // a string
 	}
-	return string(text)
+	return strings.ReplaceAll(string(text), "\u0085", `\u0085`) // JSON takes it for a character, YAML 1.1 for the end of a line
 }

@@ -189,4 +189,11 @@ func TestScalarsAreQuoted(t *testing.T) {
 	for _, test := range tests {
 		assert.Equal(t, scalar(test.value), test.want, "of %s", test.value)
 	}
+	for r := range rune(0x3000) { // every character comes back
+		want := " " + string(r) + "a"
+		docs, err := workload.ParseDocument("f", []byte("note: "+scalar(want)+"\n"))
+		if err != nil || docs.Entries[0].Values[0] != want {
+			t.Errorf("%q became %+v, %v", want, docs, err)
+		}
+	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
 
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"

@@ -1,21 +1,17 @@
 package workload
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 )
-
-// maxDocument limits a workload file. A larger file is a mistake.
-const maxDocument = 1 << 20
 
 // A Document has settings as written, not yet checked.
 type Document struct {
@@ -85,25 +81,22 @@ func ParseDocument(name string, data []byte) (*Document, error) {
 func ParseDocuments(name string, data []byte) ([]*Document, error) { return parse(name, data, true) }
 
 func parse(name string, data []byte, several bool) (docs []*Document, err error) {
-	// The parser has a history of panics on malformed input.
-	defer func() {
-		if p := recover(); p != nil {
-			docs, err = nil, &Error{Where: name, Err: errors.New("is not valid YAML"), Hint: fileHint}
-		}
-	}()
 	if isReport.Match(data[:min(len(data), 512)]) {
 		return nil, &Error{
 			Where: name, Err: errors.New("is a report, not a workload"),
 			Hint: `run the report's workload again with carronade report import FILE and carronade report replay ID; or put only the object "workload" of the report into a file`,
 		}
 	}
-	body, err := parseYAML(name, data)
-	if err != nil {
+	body, err := ParseYAML(name, data)
+	switch {
+	case err != nil:
 		return nil, err
+	case body == nil:
+		return nil, &Error{Where: name, Err: errors.New("is empty"), Hint: fileHint}
 	}
-	items := []ast.Node{body}
-	if list, ok := body.(*ast.SequenceNode); ok && several {
-		if items = list.Values; len(items) == 0 {
+	items := []*yaml.Node{body}
+	if body.Kind == yaml.SequenceNode && several {
+		if items = body.Content; len(items) == 0 {
 			return nil, &Error{Where: name, Err: errors.New("is a list without a workload"), Hint: fileHint}
 		}
 	}
@@ -117,53 +110,25 @@ func parse(name string, data []byte, several bool) (docs []*Document, err error)
 	return docs, nil
 }
 
-// parseYAML returns the only document of the text.
-func parseYAML(name string, data []byte) (body ast.Node, err error) {
-	if len(data) > maxDocument {
-		return nil, &Error{Where: name, Err: fmt.Errorf("is larger than %d KiB, the limit of a workload", maxDocument>>10), Hint: fileHint}
-	}
-	file, err := parseTokens(name, data)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range file.Docs {
-		if d == nil || d.Body == nil || d.Body.Type() == ast.NullType {
-			continue
-		}
-		if body != nil {
-			return nil, &Error{
-				Where: place(name, d.Body), Err: errors.New("a second document begins here, but a file is one document"),
-				Hint: "write several workloads as a list, each after a dash",
-			}
-		}
-		body = d.Body
-	}
-	if body == nil {
-		return nil, &Error{Where: name, Err: errors.New("is empty"), Hint: fileHint}
-	}
-	return body, nil
-}
-
 // document reads the mapping that is a workload.
-func document(name string, body ast.Node) (*Document, error) {
-	pairs, ok := mapping(body)
-	if !ok {
+func document(name string, body *yaml.Node) (*Document, error) {
+	if body.Kind != yaml.MappingNode {
 		return nil, &Error{Where: place(name, body), Err: errors.New("must be a mapping of settings to values"), Hint: fileHint}
 	}
 	doc := new(Document)
-	for _, pair := range pairs {
-		key, err := scalar(pair.Key)
+	for pair := range slices.Chunk(body.Content, 2) {
+		key, err := scalar(pair[0])
 		if err != nil {
-			return nil, &Error{Where: place(name, pair.Key), Err: fmt.Errorf("a key %w", err), Hint: fileHint}
+			return nil, &Error{Where: place(name, pair[0]), Err: fmt.Errorf("a key %w", err), Hint: fileHint}
 		}
+		e := Entry{Name: key, Where: place(name, pair[0]) + ": " + key}
 		if key == partsKey {
-			if doc.Parts, err = parts(name, pair); err != nil {
+			if doc.Parts, err = parts(name, e.Where, pair[1]); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		e := Entry{Name: key, Where: place(name, pair.Key) + ": " + key}
-		if e.Values, err = values(pair.Value); err != nil {
+		if e.Values, err = values(pair[1]); err != nil {
 			return nil, &Error{Where: e.Where, Err: err}
 		}
 		doc.Entries = append(doc.Entries, e)
@@ -175,14 +140,12 @@ func document(name string, body ast.Node) (*Document, error) {
 const partsKey = "parts"
 
 // parts reads the sequence of mappings that are the parts of a workload.
-func parts(name string, pair *ast.MappingValueNode) ([]*Document, error) {
-	where := place(name, pair.Key) + ": " + partsKey
-	list, ok := pair.Value.(*ast.SequenceNode)
-	if !ok || len(list.Values) == 0 {
+func parts(name, where string, list *yaml.Node) ([]*Document, error) {
+	if list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
 		return nil, &Error{Where: where, Err: errors.New("must be a list of mappings, one for each load"), Hint: "such as - {weight: 20, op: produce}"}
 	}
 	var out []*Document
-	for _, item := range list.Values {
+	for _, item := range list.Content {
 		doc, err := document(name, item)
 		if err != nil {
 			return nil, err
@@ -195,70 +158,25 @@ func parts(name string, pair *ast.MappingValueNode) ([]*Document, error) {
 // isReport recognizes the beginning of a report as JSON, or of a list of them.
 var isReport = regexp.MustCompile(`^\s*\[?\s*\{\s*"schema"\s*:\s*"carronade\.report/`)
 
-const fileHint = "a workload file has lines such as \"rate: 50k/s\"; the keys are the names of the flags"
-
-// place returns "name:line", which editors and terminals show as a link.
-func place(name string, n ast.Node) string {
-	if n == nil {
-		return name
-	}
-	return lineOf(name, n.GetToken())
-}
-
-func yamlError(name string, data []byte, err error) error {
-	var e yaml.Error
-	if !errors.As(err, &e) {
-		return &Error{Where: name, Err: err, Hint: fileHint}
-	}
-	out := &Error{Where: lineOf(name, e.GetToken()), Err: errors.New(e.GetMessage()), Hint: fileHint}
-	if t := e.GetToken(); t != nil && t.Position != nil && tabIndents(data, t.Position.Line) {
-		out.Hint = fmt.Sprintf("line %d is indented with a tab: use spaces", t.Position.Line)
-	}
-	return out
-}
-
-// tabIndents reports whether there is a tab before the text of a line.
-func tabIndents(data []byte, number int) bool {
-	for line := range bytes.Lines(data) {
-		if number--; number == 0 {
-			text := bytes.TrimLeft(line, " \t")
-			return bytes.ContainsRune(line[:len(line)-len(text)], '\t')
-		}
-	}
-	return false
-}
-
-func mapping(n ast.Node) ([]*ast.MappingValueNode, bool) {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		return n.Values, true
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}, true
-	}
-	return nil, false
-}
-
 // values are the texts of a scalar, a sequence of scalars, or a mapping of
 // scalars as NAME=VALUE.
-func values(n ast.Node) ([]string, error) {
-	if pairs, ok := mapping(n); ok {
-		var out []string
-		for _, pair := range pairs {
-			k, err := scalar(pair.Key)
+func values(n *yaml.Node) (out []string, err error) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for pair := range slices.Chunk(n.Content, 2) {
+			k, err := scalar(pair[0])
 			if err != nil {
 				return nil, err
 			}
-			v, err := scalar(pair.Value)
+			v, err := scalar(pair[1])
 			if err != nil {
 				return nil, fmt.Errorf("%s %w", k, err)
 			}
 			out = append(out, k+"="+v)
 		}
 		return out, nil
-	}
-	if list, ok := n.(*ast.SequenceNode); ok {
-		var out []string
-		for _, item := range list.Values {
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
 			v, err := scalar(item)
 			if err != nil {
 				return nil, err
@@ -276,18 +194,14 @@ func values(n ast.Node) ([]string, error) {
 
 // scalar is a scalar's text as written, without its quotes: 50_000, 10s and 1e6 arrive as they
 // would from a command line.
-func scalar(n any) (string, error) {
-	switch n := n.(type) {
-	case *ast.LiteralNode:
-		return strings.TrimRight(n.Value.Value, "\n"), nil
-	case *ast.StringNode:
-		return n.Value, nil
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return strings.TrimSpace(n.(ast.Node).GetToken().Value), nil
-	case *ast.NullNode:
+func scalar(n *yaml.Node) (string, error) {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		return "", errors.New("must be a plain value")
+	case isNull(n):
 		return "", errors.New("has no value")
-	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode, *ast.TagNode:
-		return "", errNoReferences
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return strings.TrimRight(n.Value, "\n"), nil
 	}
-	return "", errors.New("must be a plain value")
+	return n.Value, nil
 }

@@ -198,7 +198,10 @@ func TestAPIRefuses(t *testing.T) {
 		{name: "merged maps", defaults: "load:\n  <<: {op: {type: create}}\n", status: 400, want: "have no anchors, aliases, tags and merged maps"},
 		{name: "lists in a list", defaults: "output:\n  metrics:\n    quantiles: [[0.5], [0.9]]\n", status: 400, want: "a list or a map is within a value"},
 		{name: "a map in a map", defaults: `{"storage": {"driver": {"record": {"headers": {"a": {"b": "c"}}}}}}`, status: 400, want: "a list or a map is within a value"},
-		{name: "brackets", defaults: strings.Repeat("[", mostBrackets+1), status: 400, want: "the sections are too deep"},
+		{name: "brackets", defaults: strings.Repeat("[", 65), status: 400, want: "the sections are too deep"},
+		{name: "no sections", defaults: "- load", status: 400, want: "options:1: must be sections of options"},
+		{name: "a number for a name", defaults: "load:\n  1: 2\n", status: 400, want: `options:2: "1" is not the name of an option`},
+		{name: "an option twice", defaults: "load:\n  op: {}\n  op: {}\n", status: 400, want: "options:3: op: has a value already, in line 2"},
 		{name: "many options", defaults: strings.Repeat("#", mostOptions+1), status: 400, want: "the options have at most 64 KiB"},
 		{name: "another part", defaults: "{}", script: "x", more: "y", status: 400, want: `no part "more"`},
 		{name: "a large scenario", defaults: "{}", script: strings.Repeat("x", scenario.MostSource+1), status: 400, want: "at most 1 MiB"},
@@ -418,6 +421,19 @@ func TestNodesOf(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReadNumbers: values of a document are as in YAML 1.1 with the exception of base 60.
+func TestReadNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		"010": "8", "0o10": "8", "0x1F": "31", "1_000": "1000", "1e3": "1000", "1.0": "1", "+5": "5", "18446744073709551615": "18446744073709551615",
+		".5": "0.5", "1e-7": "0.0000001", "'010'": "010", "True": "true", "yes": "yes", "1:30": "1:30", "2001-01-01": "2001-01-01", "<<": "<<", "[1_0, b, ~]": "10,b,",
+	} {
+		v := newValues()
+		if err := v.read([]byte("run:\n  comment: " + text + "\n")); err != nil || v.text("run-comment") != want {
+			t.Errorf("%s: got %q and %v, want %s", text, v.text("run-comment"), err, want)
+		}
 	}
 }
 

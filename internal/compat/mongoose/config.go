@@ -1,7 +1,6 @@
 package mongoose
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,129 +9,68 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"go.yaml.in/yaml/v4"
 
 	"carronade/internal/secret"
+	"carronade/internal/workload"
 )
 
-// Limits of a document with options. The parser takes a time that grows with the square of the
-// depth of brackets.
+// Limits of a document with options.
 const (
 	mostOptions  = 64 << 10 // bytes
-	mostBrackets = 64       // that are open
 	mostSections = 8        // within each other
 )
 
+var errDeep = errors.New("the sections are too deep")
+
 // read gives options the values of a document, YAML or JSON, with the sections of options as maps.
 func (v *values) read(text []byte) error {
-	doc, err := parseOptions(text)
-	if err != nil {
-		return err
+	if len(text) > mostOptions {
+		return fmt.Errorf("the options have at most %d KiB", mostOptions>>10)
+	}
+	doc, err := workload.ParseYAML("options", text)
+	switch {
+	case errors.Is(err, workload.ErrDepth):
+		return errDeep
+	case errors.Is(err, workload.ErrReferences):
+		return errors.New("options have no anchors, aliases, tags and merged maps: write the values")
+	case err != nil:
+		return fmt.Errorf("neither YAML nor JSON: %w", err)
+	case doc == nil:
+		return nil
+	case doc.Kind != yaml.MappingNode:
+		return fmt.Errorf("options:%d: must be sections of options", doc.Line)
 	}
 	return v.readMap("", doc, 0)
 }
 
-// parseOptions parses a document of others. It has values and sections alone: a short one with
-// aliases would stand for a long one.
-func parseOptions(text []byte) (doc yaml.MapSlice, err error) {
-	// The parser has a history of panics on malformed input.
-	defer func() {
-		if p := recover(); p != nil {
-			doc, err = nil, errors.New("neither YAML nor JSON")
-		}
-	}()
-	switch {
-	case len(text) > mostOptions:
-		return nil, fmt.Errorf("the options have at most %d KiB", mostOptions>>10)
-	case len(bytes.TrimSpace(text)) == 0:
-		return nil, nil
-	case isDeep(text):
-		return nil, errDeep
-	}
-	invalid := func(err error) error {
-		line, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
-		return fmt.Errorf("neither YAML nor JSON: %s", line)
-	}
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, invalid(err)
-	}
-	var found references
-	for _, d := range file.Docs {
-		if d != nil && d.Body != nil {
-			ast.Walk(&found, d.Body)
-		}
-	}
-	if found {
-		return nil, errors.New("options have no anchors, aliases, tags and merged maps: write the values")
-	}
-	if err := yaml.UnmarshalWithOptions(text, &doc, yaml.UseOrderedMap()); err != nil {
-		return nil, invalid(err)
-	}
-	return doc, nil
-}
-
-var errDeep = errors.New("the sections are too deep")
-
-// isDeep reports whether more brackets are open at some place than a document with options has.
-func isDeep(text []byte) bool {
-	open := 0
-	for _, c := range text {
-		switch c {
-		case '[', '{':
-			open++
-		case ']', '}':
-			open = max(open-1, 0)
-		}
-		if open > mostBrackets {
-			return true
-		}
-	}
-	return false
-}
-
-// references reports whether a document refers to itself or to types.
-type references bool
-
-// Visit implements ast.Visitor.
-func (r *references) Visit(n ast.Node) ast.Visitor {
-	switch n.(type) {
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
-		*r = true
-		return nil
-	}
-	return r
-}
-
-func (v *values) readMap(above string, doc yaml.MapSlice, depth int) error {
+func (v *values) readMap(above string, doc *yaml.Node, depth int) error {
 	if depth > mostSections {
 		return errDeep
 	}
-	for _, item := range doc {
-		key, ok := item.Key.(string)
-		if !ok {
-			return fmt.Errorf("%v is not the name of an option", item.Key)
+	for pair := range slices.Chunk(doc.Content, 2) {
+		key, value := pair[0], pair[1]
+		if key.Tag != "!!str" {
+			return fmt.Errorf("options:%d: %q is not the name of an option", key.Line, key.Value)
 		}
-		name := strings.TrimPrefix(above+"-"+key, "-")
+		name := strings.TrimPrefix(above+"-"+key.Value, "-")
 		if name == "aliasing" {
 			continue // mongoose's own document has its aliases there
 		}
-		if sub, is := item.Value.(yaml.MapSlice); is && (find(name) == nil || find(name).kind != tMap) {
-			if err := v.readMap(name, sub, depth+1); err != nil {
+		if value.Kind == yaml.MappingNode && (find(name) == nil || find(name).kind != tMap) {
+			if err := v.readMap(name, value, depth+1); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := v.readValue(name, item.Value); err != nil {
+		if err := v.readValue(name, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *values) readValue(name string, value any) error {
+func (v *values) readValue(name string, value *yaml.Node) error {
 	to, hint, err := resolve(name, false)
 	if err != nil {
 		if hint != "" {
@@ -141,7 +79,7 @@ func (v *values) readValue(name string, value any) error {
 		return err
 	}
 	if to.option == nil {
-		if to.refused != "" && value != nil {
+		if to.refused != "" && value.Tag != "!!null" {
 			return fmt.Errorf("%s: %s", dotted(name), to.refused)
 		}
 		return nil // it does nothing here
@@ -163,48 +101,45 @@ func (v *values) readValue(name string, value any) error {
 }
 
 // textsOf is a value as values.set takes it.
-func textsOf(value any) ([]string, error) {
-	switch x := value.(type) {
-	case nil:
+func textsOf(value *yaml.Node) ([]string, error) {
+	if value.Tag == "!!null" {
 		return nil, nil
-	case yaml.MapSlice:
-		var all []string
-		for _, item := range x {
-			name, err := textOfOne(item.Key)
-			if err != nil {
-				return nil, err
-			}
-			value, err := textOfOne(item.Value)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, name, value)
-		}
-		return all, nil
-	case []any:
-		var parts []string
-		for _, one := range x {
-			part, err := textOfOne(one)
-			if err != nil {
-				return nil, err
-			}
-			parts = append(parts, part)
-		}
-		return []string{strings.Join(parts, ",")}, nil
 	}
-	one, err := textOfOne(value)
-	return []string{one}, err
+	if value.Kind == yaml.ScalarNode {
+		one, err := textOfOne(value)
+		return []string{one}, err
+	}
+	var all []string
+	for _, n := range value.Content {
+		one, err := textOfOne(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	if value.Kind == yaml.SequenceNode {
+		return []string{strings.Join(all, ",")}, nil
+	}
+	return all, nil
 }
 
-// textOfOne is a single value as text, "" without one.
-func textOfOne(value any) (string, error) {
-	switch x := value.(type) {
-	case nil:
-		return "", nil
-	case string, bool, int64, uint64, float64, int:
-		return fmt.Sprint(x), nil
+// textOfOne is a single value as text, "" without one. A number is in decimal digits.
+func textOfOne(value *yaml.Node) (string, error) {
+	if value.Kind != yaml.ScalarNode {
+		return "", errors.New("a list or a map is within a value")
 	}
-	return "", errors.New("a list or a map is within a value")
+	switch value.Tag {
+	case "!!null":
+		return "", nil
+	case "!!bool", "!!int", "!!float":
+		var x any
+		err := value.Decode(&x)
+		if f, ok := x.(float64); ok {
+			return strconv.FormatFloat(f, 'f', -1, 64), err
+		}
+		return fmt.Sprint(x), err
+	}
+	return value.Value, nil
 }
 
 // tree is all options as sections, with of as their values.
