@@ -2,18 +2,16 @@ package command
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/parquet-go/parquet-go"
-
+	standinriemann "carronade/internal/standin/riemann"
 	"carronade/internal/wire/apm"
 	"carronade/internal/wire/riemann"
 	"carronade/internal/workload"
@@ -30,7 +28,7 @@ func fitted(t *testing.T, path string, args ...string) (out, words string, err e
 	note := func(format string, args ...any) { fmt.Fprintf(&stderr, format+"\n", args...) }
 	tools := ProfileTools{
 		Console: Console{Out: &stdout, Note: note, Warn: func(text string) { note("warning: %s", text) }, In: strings.NewReader("")},
-		Err:     &stderr,
+		Err:     &stderr, Index: targetriemann.Kind{},
 	}
 	cmd := Profile(tools)
 	cmd.SetArgs(append([]string{path}, args...))
@@ -55,65 +53,57 @@ func agents(t *testing.T, requests int) []byte {
 	return out
 }
 
-// message is a message of Riemann in its frame.
-func message(i int) []byte {
-	return riemann.AppendFramed(nil, &riemann.Msg{Events: []riemann.Event{{
-		Service: fmt.Sprintf("secret service %d", i%40), Host: fmt.Sprintf("secret host %d", i%4), State: []string{"ok", "ok", "critical", "secret state"}[i%4],
-		Description: "a secret text", Tags: []string{"a", "b"}, Attributes: []riemann.Attribute{{Key: "zone", Value: "secret zone"}},
-		HasTime: true, Time: 1767323045 + int64(i)/50, HasTTL: true, TTL: 60, Metric: riemann.Metric{Kind: riemann.Float, Real: float64(i % 7)},
-	}}})
-}
-
-// pcap is a capture of IP packets, each with bytes of one connection, a millisecond apart.
-func pcap(pieces [][]byte) []byte {
-	be, le := binary.BigEndian, binary.LittleEndian
-	head := append(le.AppendUint32(nil, 0xa1b2c3d4), 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0)
-	out := le.AppendUint32(head, 101)
-	for i, seq := 0, uint32(0); i < len(pieces); i++ {
-		p := be.AppendUint16([]byte{0x45, 0}, uint16(40+len(pieces[i])))
-		p = append(p, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 4, 0, 21, 179)
-		p = be.AppendUint32(be.AppendUint32(p, seq), 0)
-		p = append(append(p, 5<<4, 16, 0xff, 0xff, 0, 0, 0, 0), pieces[i]...)
-		seq += uint32(len(pieces[i]))
-		out = le.AppendUint32(le.AppendUint32(out, 1767323045+uint32(i)/1000), uint32(i%1000*1000))
-		out = append(le.AppendUint32(le.AppendUint32(out, uint32(len(p))), uint32(len(p))), p...)
+// riemannIndex starts a server of Riemann with 40 events, and returns its target.
+func riemannIndex(t *testing.T) string {
+	t.Helper()
+	server, err := standinriemann.Start(standinriemann.Options{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out
-}
-
-type tableRow struct {
-	Key       string    `parquet:"key"`
-	Value     string    `parquet:"value"`
-	Timestamp time.Time `parquet:"timestamp,timestamp(millisecond)"`
+	t.Cleanup(func() { server.Close() })
+	var m riemann.Msg
+	for i := range 40 {
+		m.Events = append(m.Events, riemann.Event{
+			Service: fmt.Sprintf("secret service %d", i), Host: fmt.Sprintf("secret host %d", i%4), State: []string{"ok", "ok", "critical", "secret state"}[i%4],
+			Description: "a secret text", Tags: []string{"a", "b"}, Attributes: []riemann.Attribute{{Key: "zone", Value: "secret zone"}},
+			HasTTL: true, TTL: 3600, Metric: riemann.Metric{Kind: riemann.Float, Real: float64(i % 7)},
+		})
+	}
+	c, err := net.Dial("tcp", server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write(riemann.AppendFramed(nil, &m)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err != nil { // the answer
+		t.Fatal(err)
+	}
+	return "riemann://" + server.Addr()
 }
 
 // files are one of each format.
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
-	var messages, lines []byte
-	var pieces [][]byte
-	var rows []tableRow
+	var lines []byte
 	for i := range 2000 {
-		messages = append(messages, message(i)...)
-		pieces = append(pieces, message(i))
 		lines = fmt.Appendf(lines, `{"key":"secret %d","value":"a secret value %d","ts":%d,"headers":["trace","secret %d"]}`+"\n", i%100, i*i, 1767323045000+i*2, i)
-		rows = append(rows, tableRow{fmt.Sprint("secret ", i%100), fmt.Sprint("a secret value ", i*i), time.UnixMilli(1767323045000 + int64(i)*2)})
 	}
-	var table bytes.Buffer
-	if err := parquet.Write(&table, rows); err != nil {
-		t.Fatal(err)
-	}
-	return map[string][]byte{"apm": agents(t, 200), "riemann": messages, "pcap": pcap(pieces), "ndjson": lines, "parquet": table.Bytes()}
+	return map[string][]byte{"apm": agents(t, 200), "ndjson": lines}
 }
 
 // Every workload is one that can be run, and has nothing of what was read.
 func TestWorkloadsAreValid(t *testing.T) {
+	sources := map[string]string{"riemann index": riemannIndex(t)}
 	for kind, data := range files(t) {
+		sources[kind] = filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(sources[kind], data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kind, path := range sources {
 		t.Run(kind, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "file")
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
 			out, words, err := fitted(t, path)
 			if err != nil {
 				t.Fatalf("got %v\n%s", err, words)
@@ -126,8 +116,8 @@ func TestWorkloadsAreValid(t *testing.T) {
 			if err != nil {
 				t.Fatalf("got %v of\n%s", err, out)
 			}
-			if w.String("rate") == "" && w.String("shape") == "" {
-				t.Errorf("got no schedule in\n%s", out)
+			if got := w.String("rate") != "" || w.String("shape") != ""; got != (kind != "riemann index") || w.String("target") == path {
+				t.Errorf("got a schedule (%t), or the source as target, in\n%s", got, out)
 			}
 			if !strings.Contains(strings.Join(strings.Fields(words), " "), "all that it has") {
 				t.Errorf("got the summary\n%s", words)

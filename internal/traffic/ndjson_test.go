@@ -2,10 +2,29 @@ package traffic
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
 )
+
+// found is what a reader found.
+type found struct {
+	records []Record
+	most    int // 0: no limit
+}
+
+func (f *found) Record(r *Record) {
+	c := *r
+	c.Key, c.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
+	c.Headers = nil
+	for _, h := range r.Headers {
+		c.Headers = append(c.Headers, Header{Name: bytes.Clone(h.Name), Value: bytes.Clone(h.Value)})
+	}
+	f.records = append(f.records, c)
+}
+func (f *found) Batch(Batch) {}
+func (f *found) Full() bool  { return f.most > 0 && len(f.records) >= f.most }
 
 func readNDJSON(data string, to Sink) error {
 	return NDJSON(bufio.NewReaderSize(strings.NewReader(data), 64), to)
