@@ -85,7 +85,7 @@ var Packages = []Package{
 	{Name: "internal/store/sqlite", May: []string{"internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/testkit/reporttest"}},
 	{Name: "internal/stats"},
-	{Name: "internal/traffic", May: []string{"internal/trace", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "load", "units"}},
+	{Name: "internal/traffic", May: []string{"internal/wire/apm", "internal/wire/kafka", "load", "units"}},
 	{Name: "internal/explain", May: []string{"internal/report", "measure", "units"}, Files: map[string][]string{
 		"incidents.go": {"internal/stats"},
 		"input.go":     {"internal/fault"},
@@ -104,7 +104,7 @@ var Packages = []Package{
 	{Name: "internal/command", May: []string{"internal/export", "internal/judge", "internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Files: map[string][]string{
 		"explain.go":  {"internal/explain"},
 		"pictures.go": {"internal/picture"},
-		"profile*.go": {"internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "payload", "target/kafka"},
+		"profile*.go": {"internal/traffic", "internal/wire/apm", "internal/wire/kafka", "internal/wire/riemann", "payload", "target/kafka", "target/riemann"},
 		"query*.go":   {"target/riemann"},
 		"topics*.go":  {"internal/run", "target/kafka", "target/kafka/cluster"},
 		"vary.go":     {"internal/picture", "internal/stats"},

@@ -16,9 +16,8 @@ import (
 func (s *session) profileCommand() *cobra.Command {
 	t := command.ProfileTools{Console: s.console(), Err: s.Err, Fire: s.fireQuietly}
 	for _, p := range s.listed() {
-		if p.profiled {
-			t.Topics = s.kindOf(p)
-			t.Broker = func(ctx context.Context) (string, func() error, error) { return s.standIn(ctx, p.demo.args) }
+		if p.profiled != nil {
+			p.profiled(s, s.kindOf(p), &t)
 		}
 	}
 	return command.Profile(t)

@@ -31,9 +31,8 @@ type protocol struct {
 	prepares func(w *workload.Workload) bool
 	// own returns the command that only this protocol has; nil: none.
 	own func(*session, target.Kind) *cobra.Command
-	// profiled: carronade profile reads its targets, and checks fits against the server of its
-	// demo.
-	profiled bool
+	// profiled says how carronade profile reads its targets; nil: it does not.
+	profiled func(*session, target.Kind, *command.ProfileTools)
 	// topics runs loads of operations on topics for old tools; nil: not supported.
 	topics topicLoad
 }

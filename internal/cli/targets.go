@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
@@ -70,7 +72,13 @@ every event arrived once, in order and unaltered.`,
 			own: func(s *session, k target.Kind) *cobra.Command {
 				return command.Topics(s.console(), k, s.keepTopics)
 			},
-			topics: command.LoadTopics, profiled: true,
+			topics: command.LoadTopics,
+			profiled: func(s *session, k target.Kind, t *command.ProfileTools) {
+				t.Topics = k
+				t.Broker = func(ctx context.Context) (string, func() error, error) {
+					return s.standIn(ctx, protocolOf(k).demo.args)
+				}
+			},
 		},
 		{
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",
@@ -102,6 +110,7 @@ every event as it was sent.`,
 			own: func(s *session, k target.Kind) *cobra.Command {
 				return command.Query(s.console(), k)
 			},
+			profiled: func(_ *session, k target.Kind, t *command.ProfileTools) { t.Index = k },
 		},
 		{
 			kind: "apm", form: "apm+http://HOST:PORT,HOST:PORT",

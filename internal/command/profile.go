@@ -19,9 +19,9 @@ import (
 )
 
 const profileLong = `Reads a sample of real traffic and writes a workload file that fits it, for
-carronade run -f FILE. The traffic is a Kafka topic, or a file: records as
-NDJSON or Parquet, a trace of carronade, a capture of packets (PCAP) with Kafka,
-Riemann or APM traffic, requests of APM agents, or messages of Riemann.
+carronade run -f FILE. The traffic is a Kafka topic, the index of a Riemann
+server, or a file: records or logs as JSON, one a line, or requests of APM
+agents.
 
 The workload goes to stdout, or to -o FILE. Its comments say what each value
 came from, and how far it is off. A summary goes to stderr. Names of headers are
@@ -35,13 +35,15 @@ are exact; otherwise they are lower bounds.`
 const profileExample = `
   carronade profile kafka://127.0.0.1:9092/orders -o orders.yaml
   carronade profile kafka://127.0.0.1:9092/orders --from latest --for 1m
-  carronade profile capture.pcap --check-fit > fitted.yaml
+  carronade profile records.ndjson --check-fit > fitted.yaml
+  carronade profile riemann://127.0.0.1:5555 -o events.yaml
   kcat -C -J -e -b 127.0.0.1 -t orders | carronade profile - > orders.yaml`
 
 // ProfileTools is what the command needs of the program.
 type ProfileTools struct {
 	Console
 	Topics target.Kind // whose topics are read; nil: this program cannot read topics
+	Index  target.Kind // whose index is read; nil: this program cannot read one
 	Err    io.Writer   // the summary
 	// Broker starts a stand-in to fire at, in a process of its own, and returns its address.
 	Broker func(ctx context.Context) (addr string, stop func() error, err error)
@@ -65,16 +67,15 @@ type profileFlags struct {
 const defaultRecords = 10_000_000
 
 // Profile returns the command profile: it reads a sample of real traffic, fits a workload to it, and
-// prints the workload as a file. What recorded traffic looks like, what is fitted to it, and how, is
-// in package traffic. No key, value of a record or value of a header gets into what it prints, unless
+// prints the workload as a file. What is fitted to recorded traffic, and how, is in package traffic. No key, value of a record or value of a header gets into what it prints, unless
 // samples were requested.
 func Profile(t ProfileTools) *cobra.Command {
 	f := &profileFlags{}
 	cmd := &cobra.Command{
 		Use: "profile TARGET|FILE", Short: "a workload file fitted to real traffic",
 		Long: profileLong, Example: profileExample,
-		Args:              Args(1, 1, "a topic, such as kafka://127.0.0.1:9092/orders, or a file"),
-		ValidArgsFunction: complete(t.Topics),
+		Args:              Args(1, 1, "a topic, such as kafka://127.0.0.1:9092/orders, an index of Riemann, or a file"),
+		ValidArgsFunction: t.complete,
 		RunE: Run(func(cmd *cobra.Command, args []string) error {
 			return t.profile(cmd.Context(), f, args[0])
 		}),
@@ -89,9 +90,12 @@ func Profile(t ProfileTools) *cobra.Command {
 	for _, name := range []string{"count", "for"} {
 		f.BindOne(fs, name)
 	}
-	if t.Topics != nil {
-		for _, o := range workload.Table(t.Topics) {
-			if o.Kind != "" && o.AppliesTo(workload.Consume) && reads(&o) {
+	for _, k := range []target.Kind{t.Topics, t.Index} {
+		if k == nil {
+			continue
+		}
+		for _, o := range workload.Table(k) {
+			if o.Kind != "" && reads(k == t.Topics, &o) && fs.Lookup(o.Name) == nil {
 				f.BindSetting(fs, &o)
 			}
 		}
@@ -102,17 +106,25 @@ func Profile(t ProfileTools) *cobra.Command {
 }
 
 // complete completes targets, and otherwise files.
-func complete(kafka target.Kind) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 || kafka == nil {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
-		return []string{kafka.Schemes()[0] + "://\ta topic"}, cobra.ShellCompDirectiveNoSpace
+func (t *ProfileTools) complete(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 || t.Topics == nil {
+		return nil, cobra.ShellCompDirectiveDefault
 	}
+	list := []string{t.Topics.Schemes()[0] + "://\ta topic"}
+	if t.Index != nil {
+		list = append(list, t.Index.Schemes()[0]+"://\tan index")
+	}
+	return list, cobra.ShellCompDirectiveNoSpace
 }
 
-// reads reports whether an option matters for reading a topic.
-func reads(o *workload.Setting) bool {
+// reads reports whether an option matters for reading a topic, or else an index.
+func reads(topic bool, o *workload.Setting) bool {
+	if !topic {
+		return belongsToQuery(o)
+	}
+	if !o.AppliesTo(workload.Consume) {
+		return false
+	}
 	switch o.Group {
 	case "security", "connections":
 		return o.Name != "clients"
@@ -239,17 +251,50 @@ func (f *profileFlags) limits() (count uint64, length time.Duration, err error) 
 	return count, length, nil
 }
 
-// read reads a topic or a file.
-func (t *ProfileTools) read(ctx context.Context, f *profileFlags, source string) (sample, error) {
-	if strings.Contains(source, "://") {
-		return t.readTopic(ctx, f, source)
+// read reads a topic, an index or a file.
+func (t *ProfileTools) read(ctx context.Context, f *profileFlags, from string) (sample, error) {
+	scheme, _, isTarget := strings.Cut(from, "://")
+	if !isTarget {
+		for _, e := range f.Doc.Entries {
+			if e.Name != "count" && e.Name != "for" {
+				return nil, &Words{Err: fmt.Errorf("%s applies to targets, and %s is a file", e.Where, from), Hint: "leave it out"}
+			}
+		}
+		return t.readFile(ctx, f, from)
 	}
+	if f.format != "" {
+		return nil, &Words{Err: fmt.Errorf("--format is that of a file, and %s is a target", from), Hint: "leave it out"}
+	}
+	switch {
+	case t.Topics != nil && slices.Contains(t.Topics.Schemes(), scheme):
+		return t.readTopic(ctx, f, from)
+	case t.Index != nil && slices.Contains(t.Index.Schemes(), scheme):
+		return t.readIndex(ctx, f, from)
+	}
+	return nil, &Words{Err: fmt.Errorf("cannot read a sample of %s: only topics of Kafka and an index of Riemann can be read", from), Hint: "give kafka://HOST:9092/TOPIC, riemann://HOST:5555, or a file of requests of APM agents or of JSON lines"}
+}
+
+// resolve resolves the settings of a target that is read, and others.
+func (t *ProfileTools) resolve(k target.Kind, f *profileFlags, from string, others ...string) (*workload.Workload, target.Spec, error) {
+	var doc workload.Document
 	for _, e := range f.Doc.Entries {
 		if e.Name != "count" && e.Name != "for" {
-			return nil, &Words{Err: fmt.Errorf("%s applies to topics, and %s is a file", e.Where, source), Hint: "leave it out"}
+			doc.Add(e.Name, e.Where, e.Values...)
 		}
 	}
-	return t.readFile(ctx, f, source)
+	doc.Add("target", "target", from)
+	for i := 0; i < len(others); i += 2 {
+		doc.Add(others[i], others[i], others[i+1])
+	}
+	w, err := workload.Resolve([]target.Kind{k}, &doc, nil)
+	if err != nil {
+		return nil, target.Spec{}, err
+	}
+	for _, text := range w.Warnings {
+		t.Warn(text)
+	}
+	spec, err := w.Spec()
+	return w, spec, err
 }
 
 // open opens a file; - is stdin.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -16,29 +17,25 @@ import (
 
 // An apmTraffic is what was counted of requests of APM agents.
 type apmTraffic struct {
-	src     source
-	to      string
-	corpus  string // recorded requests that the workload replays; "": made ones
-	clients int    // connections that sent them; 0: not known
+	src    source
+	to     string
+	corpus string // recorded requests that the workload replays; "": made ones
 
-	requests    uint64
-	protocols   [4]uint64
-	kinds       [apm.Kinds]uint64 // spans: those whose transaction is in another request
-	spansIn     uint64            // spans of transactions of their request
-	events      traffic.Sizes     // per request, without the spans of its transactions
-	all         traffic.Sizes     // per request
-	spans       traffic.Sizes     // per transaction
-	frames      traffic.Sizes     // per span or error
-	bytes       traffic.Sizes     // per request, before compression
-	durations   traffic.Sizes     // of transactions, in microseconds
-	outcomes    [3]uint64
-	services    *traffic.Keys
-	hosts       *traffic.Keys // pairs of a service and a host
-	agents      map[string]bool
-	arrivals    traffic.Arrivals // of events
-	sent        traffic.Arrivals // of requests, as they were sent
-	packed      uint64
-	plain, wire float64 // of compressed requests
+	requests  uint64
+	protocols [4]uint64
+	kinds     [apm.Kinds]uint64 // spans: those whose transaction is in another request
+	spansIn   uint64            // spans of transactions of their request
+	events    traffic.Sizes     // per request, without the spans of its transactions
+	all       traffic.Sizes     // per request
+	spans     traffic.Sizes     // per transaction
+	frames    traffic.Sizes     // per span or error
+	bytes     traffic.Sizes     // per request
+	durations traffic.Sizes     // of transactions, in microseconds
+	outcomes  [3]uint64
+	services  *traffic.Keys
+	hosts     *traffic.Keys // pairs of a service and a host
+	agents    map[string]bool
+	arrivals  traffic.Arrivals // of events
 }
 
 func newAPM(src source, to string) *apmTraffic {
@@ -58,11 +55,6 @@ func (a *apmTraffic) request(r *traffic.APMRequest) {
 		a.agents[r.Agent] = true
 	}
 	a.bytes.Add(r.Bytes, 1)
-	if r.Packed {
-		a.packed++
-		a.plain += float64(r.Bytes)
-		a.wire += float64(r.Wire)
-	}
 	spans, own := map[string]int{}, len(r.Events)
 	for i := range r.Events {
 		if e := &r.Events[i]; e.Kind == apm.Transaction {
@@ -82,7 +74,7 @@ func (a *apmTraffic) request(r *traffic.APMRequest) {
 			a.frames.Add(e.Frames, 1)
 		}
 		if e.Time > 0 {
-			a.arrivals.Add(e.Time, 1)
+			a.arrivals.Add(e.Time)
 		}
 		if e.Kind == apm.Transaction {
 			a.durations.Add(int(e.Duration.Microseconds()), 1)
@@ -92,9 +84,6 @@ func (a *apmTraffic) request(r *traffic.APMRequest) {
 	for _, n := range spans {
 		a.spans.Add(n, 1)
 	}
-	if r.Time > 0 {
-		a.sent.Add(r.Time, uint64(len(r.Events)))
-	}
 	a.events.Add(own, 1)
 	a.all.Add(len(r.Events), 1)
 	a.src.Read += uint64(len(r.Events))
@@ -102,13 +91,8 @@ func (a *apmTraffic) request(r *traffic.APMRequest) {
 
 func (a *apmTraffic) from() *source { return &a.src }
 
-// pace fits the times at which requests were sent, or else those of their events.
-func (a *apmTraffic) pace() traffic.PaceFit {
-	if a.sent.Count() > 0 {
-		return a.sent.Fit(a.all.Mean())
-	}
-	return a.arrivals.Fit(1)
-}
+// pace fits the times of the events.
+func (a *apmTraffic) pace() traffic.PaceFit { return a.arrivals.Fit(1) }
 
 // ranged writes a range, and says how far it is off.
 func ranged(s *traffic.Sizes) (text, about string) {
@@ -142,12 +126,6 @@ func (a *apmTraffic) make() (*plan, error) {
 		p.set("corpus", a.corpus, "Recorded requests, which are sent with fresh ids and times.")
 	} else {
 		a.makeup(p, protocol)
-	}
-	if a.packed*2 > a.requests {
-		p.set("gzip", "6", fmt.Sprintf("%s of the requests were compressed, to %s of their size. Their level is not known; 6 is the usual one.", units.FormatPercent(float64(a.packed)/float64(a.requests)), units.FormatPercent(a.wire/a.plain)))
-	}
-	if a.clients > 0 {
-		p.set("clients", strconv.Itoa(min(a.clients, 10_000)), "Connections that sent requests.")
 	}
 	pace := a.pace()
 	setPace(p, &pace, a.src.Read)
@@ -269,9 +247,6 @@ func (a *apmTraffic) summary() []row {
 	services, _ := a.services.Distinct()
 	hosts, _ := a.hosts.Distinct()
 	rows = append(rows, row{"services", fmt.Sprintf("%.0f, on %s", services, units.Plural(int(hosts), "host"))})
-	if a.packed > 0 {
-		rows = append(rows, row{"gzip", fmt.Sprintf("%s of the requests, to %s of their size", units.FormatPercent(float64(a.packed)/float64(a.requests)), units.FormatPercent(a.wire/a.plain))})
-	}
 	pace := a.pace()
 	return append(rows, paceRow(&pace))
 }
@@ -288,14 +263,13 @@ type apmParameters struct {
 	Durations    traffic.SizeFit   `json:"durations_us"`
 	Services     float64           `json:"services"`
 	ServiceHosts float64           `json:"service_hosts"`
-	Compressed   uint64            `json:"compressed_requests"`
 	Pace         traffic.PaceFit   `json:"pace"`
 }
 
 func (a *apmTraffic) parameters() any {
 	p := apmParameters{
 		Requests: a.requests, Events: a.src.Read, Kinds: map[string]uint64{}, PerRequest: a.all.Fit(), Spans: a.spans.Fit(), Frames: a.frames.Fit(),
-		Bytes: a.bytes.Fit(), Durations: a.durations.Fit(), Compressed: a.packed, Pace: a.pace(),
+		Bytes: a.bytes.Fit(), Durations: a.durations.Fit(), Pace: a.pace(),
 	}
 	p.Services, _ = a.services.Distinct()
 	p.ServiceHosts, _ = a.hosts.Distinct()
@@ -308,20 +282,15 @@ func (a *apmTraffic) parameters() any {
 	return &p
 }
 
-// readAPM reads a file of requests.
+// readAPM reads a file of requests, and keeps some.
 func (t *ProfileTools) readAPM(f *profileFlags, name string, in *input) (sample, error) {
-	return t.apm(f, source{Kind: "apm", Name: name, Event: "event"}, in, func(to traffic.APMSink) error { return traffic.APM(in.Reader, to) })
-}
-
-// apm counts requests that a reader finds, and keeps some.
-func (t *ProfileTools) apm(f *profileFlags, src source, in *input, read func(to traffic.APMSink) error) (*apmTraffic, error) {
 	count, _, err := f.limits()
 	if err != nil {
 		return nil, err
 	}
-	a := newAPM(src, orElse(f.to, apmTarget))
+	a := newAPM(source{Kind: "apm", Name: name, Event: "event"}, cmp.Or(f.to, apmTarget))
 	var kept []byte
-	err = read(func(r *traffic.APMRequest, body []byte) error {
+	err = traffic.APM(in.Reader, func(r *traffic.APMRequest, body []byte) error {
 		a.request(r)
 		if f.keep != "" && r.Protocol != apm.RUMV3 && len(kept)+len(body) <= mostSampleBytes {
 			kept = append(kept, body...)
@@ -331,7 +300,7 @@ func (t *ProfileTools) apm(f *profileFlags, src source, in *input, read func(to 
 		}
 		return nil
 	})
-	if err = in.finish(&a.src, err, a.src.Read, noEvents(src.Name, "check that the requests are complete")); err != nil {
+	if err = in.finish(&a.src, err, a.src.Read, noEvents(name, "check that the requests are complete")); err != nil {
 		return nil, err
 	}
 	return a, a.keep(f.keep, kept)

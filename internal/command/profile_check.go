@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (c *checking) content(got, want traffic.Content) {
 	}
 	words := fmt.Sprintf("compresses to %s for %s", units.FormatPercent(got.Ratio), units.FormatPercent(want.Ratio))
 	if got.Codec != want.Codec {
-		words += fmt.Sprintf(", by %s and not by %s", orElse(got.Codec, "none"), want.Codec)
+		words += fmt.Sprintf(", by %s and not by %s", cmp.Or(got.Codec, "none"), want.Codec)
 	}
 	c.add("content", "ratio", relative(got.Ratio, want.Ratio), words)
 }

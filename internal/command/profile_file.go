@@ -3,10 +3,13 @@ package command
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"carronade/internal/traffic"
@@ -25,10 +28,7 @@ type format struct {
 // sampleFormats are tried in this order.
 func sampleFormats() []format {
 	return []format{
-		{"parquet", "a table of records, or a trace of a run", traffic.IsParquet, (*ProfileTools).readParquet},
-		{"pcap", "packets with traffic of Kafka, APM or Riemann", traffic.IsPCAP, (*ProfileTools).readPackets},
 		{"apm", "requests of APM agents, each begins with its metadata", traffic.IsAPM, (*ProfileTools).readAPM},
-		{"riemann", "messages of Riemann, each with its length before it", traffic.IsRiemann, (*ProfileTools).readRiemann},
 		{"ndjson", "records as JSON, one a line", traffic.IsJSON, (*ProfileTools).readNDJSON},
 	}
 }
@@ -41,13 +41,30 @@ func sampleFormatNames() []string {
 	return names
 }
 
+// An otherFormat is recognized by its beginning, and not read.
+type otherFormat struct {
+	name, hint string
+	begins     []string
+}
+
+// otherFormats are those of which a sample that is read can be made.
+func otherFormats() []otherFormat {
+	return []otherFormat{
+		{"Parquet", "make JSON lines of it: duckdb -c \"copy (from 'FILE') to 'records.ndjson' (format json)\"", []string{"PAR1"}},
+		{
+			"packets", "read the topic or the index itself, or make JSON lines of the packets' times and sizes with tshark, as docs/profile.md shows",
+			[]string{"\xa1\xb2\xc3\xd4", "\xd4\xc3\xb2\xa1", "\xa1\xb2\x3c\x4d", "\x4d\x3c\xb2\xa1", "\n\r\r\n"},
+		},
+		{"HTTP", "leave out the heads: bodies of requests, each beginning with its metadata, are read", []string{"POST /", "PUT /", "GET /", "HTTP/1."}},
+	}
+}
+
 // headSize is how much of a file decides its format.
 const headSize = 64 << 10
 
 // An input is a file that is read, until the context ends or the time is over.
 type input struct {
 	*bufio.Reader
-	file    io.ReadCloser
 	until   time.Time // zero: no limit
 	ctx     context.Context
 	waiting *waiting // nil: reading never waits
@@ -125,7 +142,7 @@ func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path strin
 	if path == "-" {
 		name = "stdin"
 	}
-	in := &input{file: file, ctx: ctx}
+	in := &input{ctx: ctx}
 	var from io.Reader = file
 	if path == "-" && mayWait(t.In) || path != "-" && mayWait(file) {
 		reading, stop := context.WithCancel(ctx)
@@ -148,12 +165,17 @@ func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path strin
 	case in.cut():
 		return nil, &Words{Err: fmt.Errorf("nothing arrived from %s within %s (--for)", name, units.FormatDuration(length)), Hint: "read for longer, or check what writes there"}
 	default:
-		return nil, &Words{Err: fmt.Errorf("%s is empty", name), Hint: "give a file with records, or a capture"}
+		return nil, &Words{Err: fmt.Errorf("%s is empty", name), Hint: "give a file with records"}
 	}
 	for _, of := range sampleFormats() {
 		if of.name == f.format || f.format == "" && of.begins(head) {
 			found, err := of.read(t, f, name, in)
 			return found, t.explained(err, of.name, name)
+		}
+	}
+	for _, of := range otherFormats() {
+		if slices.ContainsFunc(of.begins, func(b string) bool { return bytes.HasPrefix(head, []byte(b)) }) {
+			return nil, &Words{Err: fmt.Errorf("%s is a file of %s, which is not read: only JSON lines and requests of APM agents are", name, of.name), Hint: strings.ReplaceAll(of.hint, "FILE", name)}
 		}
 	}
 	var known string
@@ -171,22 +193,23 @@ func (t *ProfileTools) explained(err error, format, name string) error {
 	return err
 }
 
-// readRecords reads a file of records by a reader of package traffic. interrupted reading ends
-// with what was read.
-func (t *ProfileTools) readRecords(f *profileFlags, kind, name string, in *input, read func(to traffic.Sink) error) (sample, error) {
+// readNDJSON reads a file of records. Interrupted reading ends with what was read.
+func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (sample, error) {
 	to, err := f.limited(in)
 	if err != nil {
 		return nil, err
 	}
-	s := source{Kind: kind, Name: name}
-	err = read(to)
-	nothing := &Words{Err: fmt.Errorf("%s has no records, as %s", name, kind), Hint: "check the file, and its format (--format)"}
+	s := source{Kind: "ndjson", Name: name}
+	err = traffic.NDJSON(in.Reader, to)
+	nothing := &Words{Err: fmt.Errorf("%s has no records, as ndjson", name), Hint: "check the file, and its format (--format)"}
 	if err := in.finish(&s, err, to.sampler.Records(), nothing); err != nil {
 		return nil, err
 	}
-	return to.fit(s, 0, orElse(f.to, recordTarget))
+	return to.fit(s, 0, cmp.Or(f.to, recordTarget))
 }
 
-func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (sample, error) {
-	return t.readRecords(f, "ndjson", name, in, func(to traffic.Sink) error { return traffic.NDJSON(in.Reader, to) })
-}
+// The targets of workloads that were given none.
+const (
+	recordTarget = "kafka://127.0.0.1:9092/profile"
+	apmTarget    = "apm+http://127.0.0.1:8200"
+)

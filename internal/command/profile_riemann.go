@@ -1,9 +1,12 @@
 package command
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,17 +14,15 @@ import (
 
 	"carronade/internal/traffic"
 	"carronade/internal/wire/riemann"
+	indexed "carronade/target/riemann"
 	"carronade/units"
 )
 
-// A riemannTraffic is what was counted of messages of Riemann.
+// A riemannTraffic is what was counted of the events of an index: the newest of each service of a host.
 type riemannTraffic struct {
-	src     source
-	to      string
-	clients int // connections that sent them; 0: not known
+	src source
+	to  string
 
-	messages   uint64
-	perMessage traffic.Sizes
 	bytes      traffic.Sizes // of an event
 	services   *traffic.Keys
 	hosts      *traffic.Keys
@@ -36,8 +37,6 @@ type riemannTraffic struct {
 	kinds      [4]uint64     // of metrics
 	low, high  float64
 	micros     uint64
-	arrivals   traffic.Arrivals // events by their own times
-	sent       traffic.Arrivals // by that of their message
 }
 
 // knownStates are kept as they are; other states are data.
@@ -50,19 +49,8 @@ func newRiemann(src source, to string) *riemannTraffic {
 	return &riemannTraffic{src: src, to: to, services: traffic.NewKeys(), hosts: traffic.NewKeys(), attributes: map[string]*traffic.Sizes{}, low: math.Inf(1), high: math.Inf(-1)}
 }
 
-func (r *riemannTraffic) message(m *traffic.RiemannMessage) {
-	r.messages++
-	r.perMessage.Add(len(m.Events), 1)
-	r.src.Read += uint64(len(m.Events))
-	if m.Time > 0 {
-		r.sent.Add(m.Time, uint64(len(m.Events)))
-	}
-	for i := range m.Events {
-		r.event(&m.Events[i])
-	}
-}
-
 func (r *riemannTraffic) event(e *riemann.Event) {
+	r.src.Read++
 	r.bytes.Add(riemann.EventSize(e), 1)
 	r.services.Add([]byte(e.Service), -1)
 	r.serviceLen.Add(len(e.Service), 1)
@@ -97,9 +85,6 @@ func (r *riemannTraffic) event(e *riemann.Event) {
 	if v := e.Metric.Value(); e.Metric.Kind != riemann.NoMetric && !math.IsNaN(v) && !math.IsInf(v, 0) {
 		r.low, r.high = min(r.low, v), max(r.high, v)
 	}
-	if t, ok := e.When(); ok && t.Year() > 1970 && t.Year() < 2200 {
-		r.arrivals.Add(t.UnixNano(), 1)
-	}
 	if e.HasTimeMicros {
 		r.micros++
 	}
@@ -107,42 +92,24 @@ func (r *riemannTraffic) event(e *riemann.Event) {
 
 func (r *riemannTraffic) from() *source { return &r.src }
 
-func (r *riemannTraffic) pace() traffic.PaceFit {
-	if r.sent.Count() > 0 {
-		return r.sent.Fit(r.perMessage.Mean())
-	}
-	if r.micros > 0 {
-		return r.arrivals.Fit(1)
-	}
-	// Times are whole seconds: all events of one count as sent together.
-	f := r.arrivals.Fit(1)
-	if r.arrivals.Span() < 20*time.Second {
-		f.Family, f.Shape = traffic.NoPace, ""
-	} else if f.Family == traffic.BurstPace || f.Family == traffic.PoissonPace {
-		f.Family, f.Shape = traffic.ConstantPace, fmt.Sprintf("constant(%s):%s", units.FlagRate(math.Round(f.Rate*100)/100), units.FlagDuration(f.Span.Round(time.Second)))
-	}
-	return f
-}
-
-// named is a text with the number and the skew of names, and their mean length.
-func (r *riemannTraffic) named(prefix string, k *traffic.Keys, lengths *traffic.Sizes) (text, about string) {
-	f := k.Fit(r.src.Whole)
-	n := max(f.Keys, 1)
+// named is a text with the number of names and their mean length. An index has each service of a
+// host once, so it does not say which ones send more often.
+func (r *riemannTraffic) named(prefix string, n uint64, lengths *traffic.Sizes) string {
 	digits := len(strconv.FormatUint(n-1, 10))
 	fill := max(1, int(math.Round(lengths.Mean()))-digits)
 	name := prefix
 	for len(name) < fill {
 		name += "-" + prefix
 	}
-	name = name[:min(fill, 200)]
-	about = keyWords(&f)
-	switch f.Family {
-	case traffic.ZipfKeys:
-		return fmt.Sprintf("%s{zipf(%d,%.4g)}", name, n, f.Zipf), about
-	case traffic.UniqueKeys:
-		return name + "{seq}", about
+	return fmt.Sprintf("%s{uniform(%d)}", name[:min(fill, 200)], n)
+}
+
+// counted says how many different names there are.
+func (r *riemannTraffic) counted(n uint64) string {
+	if !r.src.Whole {
+		return "at least " + units.FormatCount(n)
 	}
-	return fmt.Sprintf("%s{uniform(%d)}", name, n), about
+	return units.FormatCount(n)
 }
 
 // unnamed is the share of events up to which a field counts as always present.
@@ -150,33 +117,26 @@ const unnamed = 0.5
 
 func (r *riemannTraffic) make() (*plan, error) {
 	p := &plan{head: []string{
-		fmt.Sprintf("Fitted by carronade profile to %s, in %s.", r.src.title(), units.Plural(r.messages, "message")),
+		fmt.Sprintf("Fitted by carronade profile to %s.", r.src.title()),
 		"Names and texts are made; those of attributes are the source's.",
 	}}
 	p.set("target", r.to, "Not the source: set it to the server that you want to load.")
-	text, about := r.named("service", r.services, &r.serviceLen)
-	p.set("service", text, "Services: "+about+".", fmt.Sprintf("Bytes of their names: %.4g in the mean.", r.serviceLen.Mean()))
-	text, about = r.named("host", r.hosts, &r.hostLen)
-	p.set("host", text, "Hosts: "+about+".")
+	services, hosts := r.distinct()
+	p.set("service", r.named("service", services, &r.serviceLen), fmt.Sprintf("Services: %s, each as often as the others. Bytes of their names: %.4g in the mean.", r.counted(services), r.serviceLen.Mean()))
+	p.set("host", r.named("host", hosts, &r.hostLen), fmt.Sprintf("Hosts: %s.", r.counted(hosts)))
 	r.texts(p)
-	events := max(1, int(math.Round(r.perMessage.Mean())))
-	p.set("batch-events", strconv.Itoa(events), fmt.Sprintf("Events a message: %d-%d, mean %.4g, p50 %d, p99 %d. Messages of the workload have the mean.", r.perMessage.Min(), r.perMessage.Max(), r.perMessage.Mean(), r.perMessage.Quantile(0.5), r.perMessage.Quantile(0.99)))
-	if n := r.bytes.Mean() * min(20_000, 4*float64(max(r.distinct(), 1))); n > 256<<10 {
+	if n := r.bytes.Mean() * min(20_000, 4*float64(max(services, hosts))); n > 256<<10 {
 		p.set("pool", units.FlagSize((int64(min(n, 64<<20))+1023)&^1023), "Services and hosts beyond the pool would not occur.")
 	}
-	if r.clients > 0 {
-		p.set("clients", strconv.Itoa(min(r.clients, 10_000)), "Connections that sent messages.")
-	}
-	pace := r.pace()
-	setPace(p, &pace, r.src.Read)
+	p.set("count", strconv.FormatUint(r.src.Read, 10), "An index has the newest event of each service of a host, and not how many came before: as many events as it has, as fast as possible. Set a rate or a concurrency.")
 	return p, nil
 }
 
-// distinct is the number of services or of hosts, the larger one.
-func (r *riemannTraffic) distinct() uint64 {
-	services, _ := r.services.Distinct()
-	hosts, _ := r.hosts.Distinct()
-	return uint64(max(services, hosts))
+// distinct is the number of services, and of hosts.
+func (r *riemannTraffic) distinct() (services, hosts uint64) {
+	s, _ := r.services.Distinct()
+	h, _ := r.hosts.Distinct()
+	return uint64(s), uint64(h)
 }
 
 // texts sets the other fields of events.
@@ -247,60 +207,70 @@ func (r *riemannTraffic) texts(p *plan) {
 }
 
 func (r *riemannTraffic) summary() []row {
-	services, hosts := r.services.Fit(r.src.Whole), r.hosts.Fit(r.src.Whole)
-	pace := r.pace()
+	services, hosts := r.distinct()
 	return []row{
-		{"messages", fmt.Sprintf("%s of %d-%d events, mean %.4g", units.FormatCount(r.messages), r.perMessage.Min(), r.perMessage.Max(), r.perMessage.Mean())},
 		{"events", fmt.Sprintf("%d-%d B, mean %.4g", r.bytes.Min(), r.bytes.Max(), r.bytes.Mean())},
-		{"services", keyWords(&services)},
-		{"hosts", keyWords(&hosts)},
-		paceRow(&pace),
+		{"services", r.counted(services)},
+		{"hosts", r.counted(hosts)},
+		{"arrivals", "no rate: an index has only the newest event of each service"},
 	}
 }
 
-// riemannParameters is what JSON has of messages.
+// riemannParameters is what JSON has of an index.
 type riemannParameters struct {
-	Messages   uint64          `json:"messages"`
-	Events     uint64          `json:"events"`
-	PerMessage traffic.SizeFit `json:"events_per_message"`
-	Bytes      traffic.SizeFit `json:"bytes_per_event"`
-	Services   traffic.KeyFit  `json:"services"`
-	Hosts      traffic.KeyFit  `json:"hosts"`
-	Tags       traffic.SizeFit `json:"tags"`
-	Pace       traffic.PaceFit `json:"pace"`
+	Events   uint64          `json:"events"`
+	Bytes    traffic.SizeFit `json:"bytes_per_event"`
+	Services uint64          `json:"services"`
+	Hosts    uint64          `json:"hosts"`
+	Tags     traffic.SizeFit `json:"tags"`
 }
 
 func (r *riemannTraffic) parameters() any {
-	return &riemannParameters{
-		Messages: r.messages, Events: r.src.Read, PerMessage: r.perMessage.Fit(), Bytes: r.bytes.Fit(),
-		Services: r.services.Fit(r.src.Whole), Hosts: r.hosts.Fit(r.src.Whole), Tags: r.tags.Fit(), Pace: r.pace(),
-	}
+	services, hosts := r.distinct()
+	return &riemannParameters{Events: r.src.Read, Bytes: r.bytes.Fit(), Services: services, Hosts: hosts, Tags: r.tags.Fit()}
 }
 
-// readRiemann reads a file of messages.
-func (t *ProfileTools) readRiemann(f *profileFlags, name string, in *input) (sample, error) {
-	return t.riemann(f, source{Kind: "riemann", Name: name, Event: "event"}, in, func(to traffic.RiemannSink) error { return traffic.Riemann(in.Reader, to) })
-}
-
-// riemann counts messages that a reader finds.
-func (t *ProfileTools) riemann(f *profileFlags, src source, in *input, read func(to traffic.RiemannSink) error) (*riemannTraffic, error) {
-	count, _, err := f.limits()
+// readIndex reads the index of a server.
+func (t *ProfileTools) readIndex(ctx context.Context, f *profileFlags, from string) (sample, error) {
+	count, length, err := f.limits()
 	if err != nil {
 		return nil, err
 	}
 	if f.keep != "" {
 		return nil, &Words{Err: errors.New("--keep-samples: events of Riemann are not replayed, so nothing is kept"), Hint: "leave it out"}
 	}
-	r := newRiemann(src, orElse(f.to, riemannTarget))
-	err = read(func(m *traffic.RiemannMessage) error {
-		r.message(m)
-		if r.src.Read >= count || in.stopped() {
-			return traffic.ErrEnough
-		}
-		return nil
-	})
-	if err = in.finish(&r.src, err, r.src.Read, noEvents(src.Name, "check that it has messages of clients, and not the answers of a server")); err != nil {
+	w, spec, err := t.resolve(t.Index, f, from)
+	if err != nil {
 		return nil, err
 	}
+	length = cmp.Or(length, indexTimeout)
+	asking, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	events, err := indexed.Index(asking, w.URL, spec.Options)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, &Words{Err: fmt.Errorf("no answer from %s within %s", w.Target(), units.FormatDuration(length)), Hint: "raise --for"}
+	case err != nil:
+		return nil, err
+	case len(events) == 0:
+		return nil, &Words{Err: fmt.Errorf("the index of %s has no events", w.Target()), Hint: "check that streams of the server index events, and that these have not expired"}
+	}
+	r := newRiemann(source{Kind: "riemann index", Name: w.Target(), Event: "event", Available: uint64(len(events)), Whole: uint64(len(events)) <= count}, cmp.Or(f.to, elsewhere(w.URL)))
+	for i := range min(count, uint64(len(events))) {
+		r.event(&events[i])
+	}
 	return r, nil
+}
+
+// indexTimeout is how long the answer of a server may take if no time is given.
+const indexTimeout = 10 * time.Second
+
+// elsewhere is a target on this machine that is not the server that was read.
+func elsewhere(read *url.URL) string {
+	if read.Port() == "15555" {
+		return "riemann://127.0.0.1:25555"
+	}
+	return "riemann://127.0.0.1:15555"
 }

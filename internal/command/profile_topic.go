@@ -1,14 +1,13 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"carronade/internal/traffic"
 	wire "carronade/internal/wire/kafka"
 	"carronade/internal/workload"
-	"carronade/target"
 	"carronade/target/kafka"
 	"carronade/units"
 )
@@ -18,12 +17,6 @@ func (t *ProfileTools) readTopic(ctx context.Context, f *profileFlags, source st
 	count, length, err := f.limits()
 	if err != nil {
 		return nil, err
-	}
-	if f.format != "" {
-		return nil, &Words{Err: fmt.Errorf("--format is that of a file, and %s is a target", source), Hint: "leave it out"}
-	}
-	if t.Topics == nil || !strings.HasPrefix(source, t.Topics.Schemes()[0]+"://") {
-		return nil, &Words{Err: fmt.Errorf("cannot read a sample of %s: only topics of Kafka can be read", source), Hint: "give kafka://HOST:9092/TOPIC, or a capture of the traffic as a file"}
 	}
 	work, topic, err := t.sampleWork(f, source)
 	if err != nil {
@@ -35,22 +28,7 @@ func (t *ProfileTools) readTopic(ctx context.Context, f *profileFlags, source st
 
 // sampleWork resolves the settings of a topic.
 func (t *ProfileTools) sampleWork(f *profileFlags, source string) (work kafka.SampleWork, name string, err error) {
-	var doc workload.Document
-	for _, e := range f.Doc.Entries {
-		if e.Name != "count" && e.Name != "for" {
-			doc.Add(e.Name, e.Where, e.Values...)
-		}
-	}
-	doc.Add("target", "target", source)
-	doc.Add("op", "op", workload.Consume)
-	w, err := workload.Resolve([]target.Kind{t.Topics}, &doc, nil)
-	if err != nil {
-		return work, "", err
-	}
-	for _, text := range w.Warnings {
-		t.Warn(text)
-	}
-	spec, err := w.Spec()
+	w, spec, err := t.resolve(t.Topics, f, source, "op", workload.Consume)
 	if err != nil {
 		return work, "", err
 	}
@@ -84,7 +62,7 @@ func (t *ProfileTools) sample(ctx context.Context, f *profileFlags, work kafka.S
 	if read.sampler.Records() == 0 {
 		return nil, t.nothing(ctx, r, name)
 	}
-	return read.fit(s, r.Partitions, orElse(f.to, "kafka://127.0.0.1:9092/"+r.Topic+"-profile"))
+	return read.fit(s, r.Partitions, cmp.Or(f.to, "kafka://127.0.0.1:9092/"+r.Topic+"-profile"))
 }
 
 // nothing is the error of a sample without records.

@@ -94,7 +94,7 @@ func TestQuietStdin(t *testing.T) {
 		{"a broken request among others", strings.Repeat(request, 2) + "{]\n" + strings.Repeat(request, 3), []string{"--for", "300ms"}, false, 0, "line 5"},
 		{"some requests", strings.Repeat(request, 7), []string{"--for", "300ms"}, false, 7, ""},
 		{"nothing", "", []string{"--for", "300ms"}, false, 0, "nothing arrived from stdin within 300 ms (--for)"},
-		{"nothing, of a format", "", []string{"--for", "300ms", "--format", "riemann"}, false, 0, "nothing arrived"},
+		{"nothing, of a format", "", []string{"--for", "300ms", "--format", "apm"}, false, 0, "nothing arrived"},
 		{"interrupted", strings.Repeat(whole, 5), nil, true, 5, "exit 130"},
 		{"interrupted before anything", "", nil, true, 0, "exit 130"},
 	} {

@@ -20,10 +20,7 @@ type APMRequest struct {
 	Host     string
 	Agent    string
 	Events   []APMEvent
-	Bytes    int   // of its lines, not compressed
-	Wire     int   // of its body as it was sent; 0: not known
-	Packed   bool  // its body was compressed
-	Time     int64 // nanoseconds since 1970 when it was sent; 0: not known
+	Bytes    int // of its lines
 }
 
 // An APMEvent is an event of a request.

@@ -18,14 +18,14 @@ type Arrivals struct {
 	bins        []uint64 // by number modulo maxBins
 }
 
-// Add counts n events at a time in nanoseconds since 1970.
-func (a *Arrivals) Add(t int64, n uint64) {
+// Add counts an event at a time in nanoseconds since 1970.
+func (a *Arrivals) Add(t int64) {
 	if a.width == 0 {
 		a.width, a.bins = int64(time.Millisecond), make([]uint64, maxBins)
 		a.first = floorDiv(t, a.width)
 		a.last, a.min, a.max = a.first, t, t
 	}
-	a.n += n
+	a.n++
 	a.min, a.max = min(a.min, t), max(a.max, t)
 	bin := floorDiv(t, a.width)
 	for max(a.last, bin)-min(a.first, bin) >= maxBins {
@@ -33,7 +33,7 @@ func (a *Arrivals) Add(t int64, n uint64) {
 		bin = floorDiv(t, a.width)
 	}
 	a.first, a.last = min(a.first, bin), max(a.last, bin)
-	a.bins[bin&(maxBins-1)] += n
+	a.bins[bin&(maxBins-1)]++
 }
 
 func (a *Arrivals) widen() {

@@ -25,7 +25,7 @@ func arrivals(t *testing.T, shape string, n uint64) *Arrivals {
 		if end != load.Never && due >= end {
 			break
 		}
-		a.Add(start.Add(due).UnixNano(), 1)
+		a.Add(start.Add(due).UnixNano())
 	}
 	return &a
 }
@@ -112,7 +112,7 @@ func TestDispersion(t *testing.T) {
 func TestArrivalsOutOfOrder(t *testing.T) {
 	var a Arrivals
 	for _, s := range []int64{1000, 1, 500_000, 7} {
-		a.Add(s*1e9, 1)
+		a.Add(s * 1e9)
 	}
 	if a.Count() != 4 || a.Span() != 499_999*time.Second || a.last-a.first >= maxBins {
 		t.Errorf("got %d events over %v in bins %d to %d, want 4 over 499999s in fewer than %d", a.Count(), a.Span(), a.first, a.last, maxBins)

@@ -2,11 +2,29 @@ package traffic
 
 import (
 	"bufio"
-	"carronade/internal/testkit/assert"
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
 )
+
+// found is what a reader found.
+type found struct {
+	records []Record
+	most    int // 0: no limit
+}
+
+func (f *found) Record(r *Record) {
+	c := *r
+	c.Key, c.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
+	c.Headers = nil
+	for _, h := range r.Headers {
+		c.Headers = append(c.Headers, Header{Name: bytes.Clone(h.Name), Value: bytes.Clone(h.Value)})
+	}
+	f.records = append(f.records, c)
+}
+func (f *found) Batch(Batch) {}
+func (f *found) Full() bool  { return f.most > 0 && len(f.records) >= f.most }
 
 func readNDJSON(data string, to Sink) error {
 	return NDJSON(bufio.NewReaderSize(strings.NewReader(data), 64), to)
@@ -39,7 +57,9 @@ func TestNDJSONReadsRecords(t *testing.T) {
 			for i := range w.Headers {
 				same = same && string(g.Headers[i].Name) == string(w.Headers[i].Name) && string(g.Headers[i].Value) == string(w.Headers[i].Value)
 			}
-			assert.True(t, same, "got %+v, want %+v", g, w)
+			if !same {
+				t.Errorf("got %+v, want %+v", g, w)
+			}
 		})
 	}
 }
@@ -58,7 +78,9 @@ func TestNDJSONRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			err := readNDJSON(test.data, &found{})
 			var at *Error
-			assert.True(t, errors.As(err, &at) && strings.Contains(err.Error(), test.want), "got %v, want %q", err, test.want)
+			if !errors.As(err, &at) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
 		})
 	}
 }
@@ -74,7 +96,9 @@ func FuzzNDJSON(f *testing.F) {
 			t.Errorf("got %v, want an error that says where", err)
 		}
 		for _, r := range got.records {
-			assert.True(t, r.Time >= 0 && r.Size >= 0 && r.Log >= -1, "got %+v", r)
+			if r.Time < 0 || r.Size < 0 || r.Log < -1 {
+				t.Errorf("got %+v", r)
+			}
 		}
 	})
 }

@@ -16,7 +16,7 @@ var ErrEnough = errors.New("enough")
 
 // An Error says where an input is invalid.
 type Error struct {
-	Where string // "line 7", "byte 1024", "packet 3"
+	Where string // such as "line 7"
 	Err   error
 }
 

@@ -96,7 +96,7 @@ func (s *Sampler) Record(r *Record) {
 		s.keySizes.Add(len(r.Key), 1)
 	}
 	if r.Time > 0 {
-		s.arrivals.Add(r.Time, max(r.Stands, 1))
+		s.arrivals.Add(r.Time)
 	}
 	if r.Log >= 0 && (len(s.logs) < maxLogs || s.logs[r.Log] > 0) {
 		s.logs[r.Log]++

@@ -33,6 +33,23 @@ type Event struct {
 // *target.Error where there is a hint to give; for a query that the server cannot
 // parse it contains the server's message. ctx bounds all of it.
 func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Event, error) {
+	found, err := query(ctx, u, v, text)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Event, len(found))
+	for i := range found {
+		all[i] = publicEvent(&found[i])
+	}
+	return all, nil
+}
+
+// Index asks like Query for all events of the index, as they were on the wire.
+func Index(ctx context.Context, u *url.URL, v target.Values) ([]riemann.Event, error) {
+	return query(ctx, u, v, "true")
+}
+
+func query(ctx context.Context, u *url.URL, v target.Values, text string) ([]riemann.Event, error) {
 	r, addr, err := queryAddress(u, v)
 	if err != nil {
 		return nil, err
@@ -46,11 +63,7 @@ func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Eve
 	if err != nil {
 		return nil, a.queryError(ctx, text, err)
 	}
-	all := make([]Event, len(found))
-	for i := range found {
-		all[i] = publicEvent(&found[i])
-	}
-	return all, nil
+	return found, nil
 }
 
 // queryError adds a hint to a query's error.
