@@ -116,7 +116,6 @@ stores: deps ## the team's store, and the shell's session, against Elasticsearch
 
 soak: deps ## long versions of tests in make test: 200 kills of the store of reports and of a server with jobs, new random scenarios of lost events, 3,600 simulated runs with incidents to explain, 10,000 simulated runs of several machines, and the memory of a run of a day in virtual time and of one of an hour
 	CARRONADE_TEST_WORLDS=2000 $(PLAIN) $(GO) test -count=1 -timeout 30m ./internal/ledger
-	CARRONADE_TEST_SCREENS=200 $(PLAIN) $(GO) test -count=1 -run FindsKnownEffects ./internal/stats
 	CARRONADE_TEST_SEEDS=200 $(PLAIN) $(GO) test -count=1 ./internal/find
 	CARRONADE_TEST_EXPLAIN=400 $(PLAIN) $(GO) test -count=1 -timeout 30m -run HowOften ./internal/explain
 	CARRONADE_TEST_FLEET=10000 $(PLAIN) $(GO) test -count=1 -timeout 60m -run '^TestFleet$$' ./internal/fleet

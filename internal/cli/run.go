@@ -39,10 +39,7 @@ With --vary it runs several values of one or more settings, repeated and in
 random order, and reports what each setting changes, with intervals.
 --vary acks=1,all --vary batch-size=16KiB,256KiB runs all combinations, at most
 32; system-flag.NAME=4,8 is a flag of the system under test, and \, a comma
-within a value. --screen runs a part of the combinations of 4 to 15 settings
-with two values each: iv shows which settings matter; v, for up to 6, also
-interactions; plackett-burman needs the fewest runs, but is right only if
-nothing interacts. The same command with --resume ID continues an interrupted
+within a value. The same command with --resume ID continues an interrupted
 series.`
 
 // runCommand returns the command run.

@@ -44,7 +44,7 @@ func experiment(d *stats.Design, rounds int, of func(cell []int) fields) []store
 
 func twoByTwo(t *testing.T) *stats.Design {
 	t.Helper()
-	d, err := stats.Grid([]stats.Factor{{Name: "acks", Values: []string{"1", "all"}}, {Name: "compression", Values: []string{"none", "zstd"}}})
+	d, err := stats.NewDesign([]stats.Factor{{Name: "acks", Values: []string{"1", "all"}}, {Name: "compression", Values: []string{"none", "zstd"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,34 +123,11 @@ func TestVaryUnderASchedule(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := v.Numbers[0]
-	if e := n.Effects[0]; n.Field != "response_p99" || math.Abs(e.Effect-1) > 0.1 || e.Verdict != stats.EffectFound || e.Of[0][0].Name != "compression" {
+	if e := n.Effects[0]; n.Field != "response_p99" || math.Abs(e.Effect-1) > 0.1 || e.Verdict != stats.EffectFound || e.Of[0].Name != "compression" {
 		t.Errorf("%s: %+v", n.Field, e)
 	}
 	if v.Cells[v.Best.Cell-1].Settings[1].Value != "none" {
 		t.Errorf("best %+v", v.Best)
-	}
-}
-
-// A screen names the groups of interactions that it cannot tell apart; the cheapest kind says
-// under what condition it is right.
-func TestVaryScreens(t *testing.T) {
-	var factors []stats.Factor
-	for i := range 6 {
-		factors = append(factors, stats.Factor{Name: string(rune('a' + i)), Values: []string{"1", "2"}})
-	}
-	for kind, want := range map[stats.DesignKind]string{stats.ResolutionIV: "a × b = c × e", stats.PlackettBurman: "if nothing interacts"} {
-		d, err := stats.Screen(kind, factors)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := Vary(experiment(d, 2, slower), VaryOptions{Series: "abc", Design: d, Rounds: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var text bytes.Buffer
-		if err := v.Text(&text, layout.Style{}); err != nil || !strings.Contains(text.String(), want) || !strings.Contains(text.String(), "a 1 → 2") {
-			t.Errorf("%s lacks %q, %v:\n%s", kind, want, err, text.String())
-		}
 	}
 }
 
@@ -233,7 +210,7 @@ func TestVarySearches(t *testing.T) {
 	if n.Field != "ceiling" || !n.Decides || math.Abs(n.Noise-math.Log(1.1)/math.Sqrt(12)) > 1e-9 {
 		t.Errorf("%s decides with a noise of %g, want the ceiling with that of the intervals", n.Field, n.Noise)
 	}
-	if e := &n.Effects[0]; math.Abs(e.Effect+0.3) > 1e-9 || e.Of[0][0].Name != "acks" || e.Verdict != stats.EffectFound || e.Hi-e.Lo < 0.02 {
+	if e := &n.Effects[0]; math.Abs(e.Effect+0.3) > 1e-9 || e.Of[0].Name != "acks" || e.Verdict != stats.EffectFound || e.Hi-e.Lo < 0.02 {
 		t.Errorf("got %+v", e)
 	}
 	var titles []string

@@ -8,21 +8,17 @@ import (
 	"testing"
 )
 
-// name is a term's names, such as "A", "B:2", "A*B" and "A*B=C*D".
+// name is a term's name, such as "A", "B:2" and "A*B".
 func (t *Term) name(d *Design) string {
 	var all []string
-	for _, changes := range t.Of {
-		var one []string
-		for _, c := range changes {
-			text := d.Factors[c.Factor].Name
-			if c.To > 1 {
-				text += ":" + string(rune('0'+c.To))
-			}
-			one = append(one, text)
+	for _, c := range t.Of {
+		text := d.Factors[c.Factor].Name
+		if c.To > 1 {
+			text += ":" + string(rune('0'+c.To))
 		}
-		all = append(all, strings.Join(one, "*"))
+		all = append(all, text)
 	}
-	return strings.Join(all, "=")
+	return strings.Join(all, "*")
 }
 
 // made returns values without noise: a level times a factor for each change that a cell has.
@@ -50,7 +46,7 @@ func effectNamed(t *testing.T, d *Design, f *Analysis, name string) *Effect {
 // Known effects come out exactly: main effects of two and of three values, and an interaction.
 // What all cells of a round have in common is not noise.
 func TestKnownEffects(t *testing.T) {
-	d, _ := Grid([]Factor{{"A", []string{"1", "2"}}, {"B", []string{"1", "2", "3"}}, {"C", []string{"1", "2"}}})
+	d, _ := NewDesign([]Factor{{"A", []string{"1", "2"}}, {"B", []string{"1", "2", "3"}}, {"C", []string{"1", "2"}}})
 	values := made(d, 2, func(c []int, round int) float64 {
 		v := 1000 * math.Pow(0.69, float64(c[0])) * []float64{1, 1.2, 3}[c[1]] * (1 + 0.5*float64(round))
 		if c[0] == 1 && c[2] == 1 {
@@ -81,37 +77,10 @@ func TestKnownEffects(t *testing.T) {
 	}
 }
 
-// The aliases of a screen of six are in groups, and an interaction shows in its group and
-// nowhere else.
-func TestAliases(t *testing.T) {
-	d, err := Screen(ResolutionIV, letters(6))
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := made(d, 2, func(c []int, _ int) float64 { return 1 + 0.5*float64(c[0]*c[3]) })
-	f, err := d.Analyze(values, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups, strong := 0, ""
-	for _, e := range f.Effects {
-		if e.Term.Main() {
-			continue
-		}
-		groups++
-		if math.Abs(e.Share) > 1e-9 {
-			strong += e.Term.name(d) + " "
-		}
-	}
-	if groups != 7 || !slices.Contains(strings.Split(strings.TrimSpace(strong), "="), "A*D") || strings.Count(strong, " ") != 1 {
-		t.Errorf("%d groups, and an effect in %q; want 7, and only that of A*D", groups, strong)
-	}
-}
-
 // Where values are missing, drift is distinguished from the effects, and the noise stays that within
 // rounds. Rounds that share too few cells are not distinguished from noise.
 func TestDriftWithMissingValues(t *testing.T) {
-	d, _ := Grid(letters(2))
+	d, _ := NewDesign(letters(2))
 	values := made(d, 4, func(c []int, round int) float64 {
 		return 100 * float64(1+c[0]) * math.Pow(2, -float64(round))
 	})
@@ -141,7 +110,7 @@ func TestDriftWithMissingValues(t *testing.T) {
 
 // Values that agree better than their own errors have the noise of these errors.
 func TestLeastNoise(t *testing.T) {
-	d, _ := Grid(letters(2))
+	d, _ := NewDesign(letters(2))
 	values := made(d, 3, func(c []int, _ int) float64 { return 100 * (1 + 0.02*float64(c[0])) })
 	f, err := d.Analyze(values, 0.03)
 	if err != nil {
@@ -156,7 +125,7 @@ func TestLeastNoise(t *testing.T) {
 
 // A missing value leaves the others; a cell without any, and values without ratios, do not.
 func TestIncomplete(t *testing.T) {
-	d, _ := Grid(letters(2))
+	d, _ := NewDesign(letters(2))
 	with := func(cell, round int, v float64) [][]float64 {
 		values := made(d, 3, func(c []int, round int) float64 { return 100 * float64(1+c[0]) * (1 + 0.01*float64(round%2)) })
 		values[cell][round] = v
