@@ -62,7 +62,7 @@ const againHint = "--again judges stored trials: it takes --slo, --at-least, --p
 
 // againExcludes refuses the flags that say how to run a search.
 func againExcludes(fs *pflag.FlagSet) error {
-	for _, name := range []string{"resume", "file", "from", "to", "budget", "confirm", "over", repeatSetting, "vary", "screen"} {
+	for _, name := range []string{"resume", "file", "from", "to", "budget", "confirm", "over", repeatSetting, "vary"} {
 		if fs.Changed(name) {
 			return &words{Err: fmt.Errorf("--again and --%s exclude each other", name), Hint: againHint}
 		}

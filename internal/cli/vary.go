@@ -25,38 +25,19 @@ import (
 // varying holds the flags of --vary, of run and of find.
 type varying struct {
 	settings []string
-	screen   string
 	resume   string
 	result   command.Variation
 }
 
-// screens are the values of --screen. The first one is meant by --screen alone.
-var screens = []struct {
-	name string
-	kind stats.DesignKind
-}{
-	{"iv", stats.ResolutionIV}, {"v", stats.ResolutionV}, {"plackett-burman", stats.PlackettBurman},
-}
-
 func (v *varying) bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&v.settings, "vary", nil, "run these values of a setting (`NAME=A,B`), and say what it changes (repeatable)")
-	fs.StringVar(&v.screen, "screen", "", "with --vary: run a part of the combinations; the `KIND` is iv (default), v or plackett-burman")
-	fs.Lookup("screen").NoOptDefVal = screens[0].name
 	v.result.Bind(fs)
 }
 
 // check checks the flags against each other. It returns whether settings are varied.
 func (v *varying) check() (bool, error) {
-	if err := v.result.Check(len(v.settings) > 0); err != nil {
-		return false, err
-	}
-	if len(v.settings) > 0 {
-		return true, nil
-	}
-	if v.screen != "" {
-		return false, &words{Err: errors.New("--screen belongs to --vary"), Hint: varyHint}
-	}
-	return false, nil
+	varies := len(v.settings) > 0
+	return varies, v.result.Check(varies)
 }
 
 const varyHint = "give the settings to vary, such as --vary acks=1,all"
@@ -322,7 +303,7 @@ func (x *variation) each() string {
 // repetitions.
 func (s *session) runVariation(ctx context.Context, x *variation, o *outputs) (outcome, err error) {
 	if len(o.tasks) > 0 && !o.quiet {
-		s.note("series %s: %s, %d cells, each %d times%s; the same command with --resume %s continues it", x.series, x.design.Kind, len(x.cells), x.rounds, x.time(o.tasks), x.series)
+		s.note("series %s: %d cells, each %d times%s; the same command with --resume %s continues it", x.series, len(x.cells), x.rounds, x.time(o.tasks), x.series)
 	}
 	turn := s.runTurn
 	if x.searches != nil {

@@ -42,7 +42,7 @@ func TestResumeAfterTheEnd(t *testing.T) {
 			if code != 0 || there == nil || strconv.Itoa(4-strings.Count(p.said.String(), "kept as")) != there[1] {
 				t.Errorf("exit code %d, it said:\n%s", code, p.said.String())
 			}
-			if !strings.Contains(p.out.String(), "full grid, 2 cells, 2 runs each") || !strings.Contains(p.out.String(), "decides") {
+			if !strings.Contains(p.out.String(), ": 2 cells, 2 runs each") || !strings.Contains(p.out.String(), "decides") {
 				t.Errorf("it printed:\n%s", p.out.String())
 			}
 		})

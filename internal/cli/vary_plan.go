@@ -35,7 +35,7 @@ func (s *session) planVariation(v *varying, t *command.Settings, f *searching, p
 	if x.series == "" {
 		x.series = newSeries()
 	}
-	if x.design, err = designOf(v.screen, varied); err != nil {
+	if x.design, err = designOf(varied); err != nil {
 		return nil, err
 	}
 	file, err := s.readOneWorkload(path, "--vary takes one")
@@ -144,43 +144,17 @@ func mergedLists(varied []variedSetting, typed []workload.Entry, file *workload.
 	return out
 }
 
-// designOf is the grid, or the screen of this name.
-func designOf(screen string, varied []variedSetting) (*stats.Design, error) {
+// designOf is the design of the settings.
+func designOf(varied []variedSetting) (*stats.Design, error) {
 	factors := make([]stats.Factor, len(varied))
-	two := true
 	for i, f := range varied {
 		factors[i] = f.Factor
-		two = two && len(f.Values) == 2
 	}
-	if screen == "" {
-		d, err := stats.Grid(factors)
-		if err != nil {
-			hint := "give fewer settings or values"
-			if two && len(factors) >= stats.MinScreen && len(factors) <= stats.MaxScreen {
-				hint = "--screen runs a part of the combinations"
-			}
-			return nil, &words{Err: fmt.Errorf("--vary: %w", err), Hint: hint}
-		}
-		return d, nil
+	d, err := stats.NewDesign(factors)
+	if err != nil {
+		return nil, &words{Err: fmt.Errorf("--vary: %w", err), Hint: "vary fewer settings or values, and the others in another series, with the best values of this one"}
 	}
-	for _, one := range screens {
-		if one.name != screen {
-			continue
-		}
-		d, err := stats.Screen(one.kind, factors)
-		switch {
-		case errors.Is(err, stats.ErrTooManyCells):
-			return nil, &words{Err: fmt.Errorf("--screen=%s: %w", screen, err), Hint: "--screen=iv runs at most 32 cells"}
-		case err != nil:
-			return nil, &words{Err: fmt.Errorf("--screen: %w", err), Hint: "without --screen all combinations run"}
-		}
-		return d, nil
-	}
-	var names []string
-	for _, one := range screens {
-		names = append(names, one.name)
-	}
-	return nil, &words{Err: fmt.Errorf("--screen=%s: must be one of %s", screen, strings.Join(names, ", ")), Hint: "--screen alone is --screen=" + names[0]}
+	return d, nil
 }
 
 // check finds the errors of cells that a target would find only when it is opened.
@@ -200,10 +174,10 @@ func (x *variation) check() error {
 	return errors.Join(faults...)
 }
 
-// hash identifies what a series runs: its design, and the workloads of its cells.
+// hash identifies what a series runs: the workloads of its cells, and how often.
 func (x *variation) hash(f *searching) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %d\n", x.design.Kind, x.rounds)
+	fmt.Fprintf(h, "%d\n", x.rounds)
 	if f != nil {
 		fmt.Fprintf(h, "find %g %s %g %g %s\n", f.Precision, f.Budget, f.From, f.To, f.Soak)
 	}

@@ -37,18 +37,17 @@ type VaryOptions struct {
 
 // A Variation says what several settings change, by the reports of a series.
 type Variation struct {
-	Schema  string           `json:"schema"`
-	Series  string           `json:"series"`
-	Op      string           `json:"op"`
-	Target  string           `json:"target"`
-	Design  stats.DesignKind `json:"design"`
-	Rounds  int              `json:"repeat"`
-	Factors []VariedFactor   `json:"factors"`
-	Numbers []VariedNumber   `json:"numbers"` // the first one decides
-	Cells   []VariedCell     `json:"cells"`
-	Best    *VariedBest      `json:"best"` // null if cells lack runs that count
-	LeftOut []LeftOut        `json:"left_out"`
-	Notes   []string         `json:"notes"`
+	Schema  string         `json:"schema"`
+	Series  string         `json:"series"`
+	Op      string         `json:"op"`
+	Target  string         `json:"target"`
+	Rounds  int            `json:"repeat"`
+	Factors []VariedFactor `json:"factors"`
+	Numbers []VariedNumber `json:"numbers"` // the first one decides
+	Cells   []VariedCell   `json:"cells"`
+	Best    *VariedBest    `json:"best"` // null if cells lack runs that count
+	LeftOut []LeftOut      `json:"left_out"`
+	Notes   []string       `json:"notes"`
 
 	design   *stats.Design
 	searched bool    // each repetition is a search
@@ -78,9 +77,9 @@ type VariedNumber struct {
 }
 
 // A VariedEffect is what one change does to a number, or how much larger that is with another
-// change. Several in Of are aliases: the design cannot tell them apart.
+// change.
 type VariedEffect struct {
-	Of       [][]VariedChange    `json:"of"`
+	Of       []VariedChange      `json:"of"`     // one change, or two of different settings
 	Effect   float64             `json:"effect"` // a share
 	Lo       float64             `json:"lo"`
 	Hi       float64             `json:"hi"`
@@ -88,11 +87,11 @@ type VariedEffect struct {
 	Adjusted float64             `json:"adjusted"`
 	Verdict  stats.EffectVerdict `json:"verdict"`
 
-	of [][]stats.FactorChange
+	of []stats.FactorChange
 }
 
 // Main is whether it is the effect of one change.
-func (e *VariedEffect) Main() bool { return len(e.Of[0]) == 1 }
+func (e *VariedEffect) Main() bool { return len(e.Of) == 1 }
 
 // A VariedChange is a setting that goes from one value to another.
 type VariedChange struct {
@@ -163,7 +162,7 @@ var ErrNoRuns = errors.New("no run of the series can be judged")
 // Vary analyses the reports of a series.
 func Vary(rows []store.Row, o VaryOptions) (*Variation, error) {
 	d := o.Design
-	v := &Variation{Schema: VariationSchema, Series: o.Series, Design: d.Kind, Rounds: o.Rounds, Numbers: []VariedNumber{}, LeftOut: []LeftOut{}, Notes: []string{}, design: d}
+	v := &Variation{Schema: VariationSchema, Series: o.Series, Rounds: o.Rounds, Numbers: []VariedNumber{}, LeftOut: []LeftOut{}, Notes: []string{}, design: d}
 	for _, f := range d.Factors {
 		v.Factors = append(v.Factors, VariedFactor(f))
 	}
@@ -281,19 +280,15 @@ func (v *Variation) effects(f *stats.Analysis) []VariedEffect {
 	var out []VariedEffect
 	for _, e := range f.Effects {
 		x := VariedEffect{Effect: e.Share, Lo: e.Lo, Hi: e.Hi, P: e.P, Adjusted: e.Adjusted, Verdict: e.Verdict, of: e.Term.Of}
-		for _, changes := range e.Term.Of {
-			var of []VariedChange
-			for _, c := range changes {
-				factor := v.design.Factors[c.Factor]
-				of = append(of, VariedChange{factor.Name, factor.Values[c.From], factor.Values[c.To]})
-			}
-			x.Of = append(x.Of, of)
+		for _, c := range e.Term.Of {
+			factor := v.design.Factors[c.Factor]
+			x.Of = append(x.Of, VariedChange{factor.Name, factor.Values[c.From], factor.Values[c.To]})
 		}
 		out = append(out, x)
 	}
 	slices.SortStableFunc(out, func(a, b VariedEffect) int {
 		if a.Main() != b.Main() {
-			return cmp.Compare(len(a.Of[0]), len(b.Of[0]))
+			return cmp.Compare(len(a.Of), len(b.Of))
 		}
 		return cmp.Compare(math.Abs(math.Log1p(b.Effect)), math.Abs(math.Log1p(a.Effect)))
 	})
@@ -322,14 +317,6 @@ func (v *Variation) addNotes() {
 	if v.searched {
 		add("the ceiling is the middle between the rate that holds and the one that fails; the noise is at least what these intervals give, %s", units.FormatPercent(v.least))
 	}
-	switch v.Design {
-	case stats.PlackettBurman:
-		add("Plackett-Burman: these are the effects if nothing interacts; an interaction of two settings changes the effects of others")
-	case stats.ResolutionIV:
-		add("resolution IV: effects of one setting are free of interactions of two; interactions joined by = cannot be distinguished, and the number is their sum")
-	case stats.ResolutionV:
-		add("resolution V: effects and interactions of two settings are right if no three interact")
-	}
 	if slices.ContainsFunc(v.Numbers[0].Effects, func(e VariedEffect) bool { return !e.Main() }) {
 		add("A x B: the ratio of the effect of A with the second value of B to that with the first")
 	}
@@ -346,9 +333,6 @@ func (v *Variation) addNotes() {
 	}
 	if len(bounds) > 0 {
 		add("some values of %s are lower bounds, since events were never answered: effects on it may be larger", strings.Join(bounds, " and "))
-	}
-	if n := v.design.Combinations() - len(v.Cells); n > 0 {
-		add("the best is that of the %d cells that ran; %s of the values did not run", len(v.Cells), units.Plural(n, "other combination"))
 	}
 }
 

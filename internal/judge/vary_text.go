@@ -29,18 +29,14 @@ func signsOf(ascii bool) varySigns {
 // values if a setting has several changes.
 func (v *Variation) name(e *VariedEffect, s varySigns) string {
 	var all []string
-	for i, changes := range e.of {
-		var one []string
-		for k, c := range changes {
-			text := e.Of[i][k].Name
-			if len(changes) == 1 || len(v.design.Factors[c.Factor].Values) > 2 {
-				text += " " + e.Of[i][k].From + s.to + e.Of[i][k].To
-			}
-			one = append(one, text)
+	for i, c := range e.of {
+		text := e.Of[i].Name
+		if e.Main() || len(v.design.Factors[c.Factor].Values) > 2 {
+			text += " " + e.Of[i].From + s.to + e.Of[i].To
 		}
-		all = append(all, strings.Join(one, s.by))
+		all = append(all, text)
 	}
-	return layout.Clean(strings.Join(all, " = "))
+	return layout.Clean(strings.Join(all, s.by))
 }
 
 // words are an effect in words: "-31% ± 4%", or "no effect found, within ± 3%". An interval of
@@ -180,7 +176,7 @@ func (v *Variation) Text(w io.Writer, style layout.Style) error {
 func (s varySigns) note(n string) string { return strings.ReplaceAll(n, "A x B", "A"+s.by+"B") }
 
 func (v *Variation) summary() string {
-	return fmt.Sprintf("%s, %s, %s each, %s %s", v.Design, units.Plural(len(v.Cells), "cell"), units.Plural(v.Rounds, v.each()), v.Op, v.Target)
+	return fmt.Sprintf("%s, %s each, %s %s", units.Plural(len(v.Cells), "cell"), units.Plural(v.Rounds, v.each()), v.Op, v.Target)
 }
 
 // bestWords names the best cell, and how certain that is.
@@ -318,10 +314,7 @@ func (v *Variation) CSV(w io.Writer) error {
 		for k := range n.Effects {
 			e := &n.Effects[k]
 			kind := "main"
-			switch {
-			case len(e.Of) > 1:
-				kind = "aliases"
-			case !e.Main():
+			if !e.Main() {
 				kind = "interaction"
 			}
 			_ = out.Write([]string{

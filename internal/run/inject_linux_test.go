@@ -17,7 +17,6 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -25,7 +24,9 @@ import (
 func sleeper(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command(testkit.Program(t, "sleep"), "60")
-	assert.OK(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd.Process.Pid
 }
@@ -34,7 +35,9 @@ func sleeper(t *testing.T) int {
 func state(t *testing.T, pid int) string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, rest, _ := strings.Cut(string(text), ") ")
 	return rest[:1]
 }
@@ -52,7 +55,9 @@ func TestStoppedAtExit(t *testing.T) {
 			Started: func(f func()) { mu.Lock(); end = f; mu.Unlock() },
 			Marked:  func(fault.Mark) { marked <- struct{}{} },
 		})
-		assert.True(t, err == nil, "%v", err)
+		if err != nil {
+			t.Error(err)
+		}
 		done <- d
 	}()
 	<-marked
@@ -77,7 +82,9 @@ func TestStoppedAtExit(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	assert.True(t, end == nil, "after the run there is still something to undo")
+	if end != nil {
+		t.Error("after the run there is still something to undo")
+	}
 }
 
 // TestStoppedAndGone: a fault has no heal if its process ended while it stood still.
@@ -123,14 +130,18 @@ func TestFaultRefused(t *testing.T) {
 	}
 	_, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=9s", "fault=1s:stop=pid:1,1s")})
 	var e *target.Error
-	assert.True(t, errors.As(err, &e) && e.Hint == "name the process: stop=pid:N", "got %v, want a hint", err)
+	if !errors.As(err, &e) || e.Hint != "name the process: stop=pid:N" {
+		t.Errorf("got %v, want a hint", err)
+	}
 }
 
 // TestOtherProcess: a fault is not made to the process that has the number of an ended one.
 func TestOtherProcess(t *testing.T) {
 	pid := sleeper(t)
 	was, ok := system.Identify(pid)
-	assert.Must(t, ok, "the process is not known")
+	if !ok {
+		t.Fatal("the process is not known")
+	}
 	was.Start += "0"
 	j := &injector{named: map[int]system.Identity{pid: was}}
 	f := &fault.Fault{Action: fault.Kill, What: fault.PID, Number: pid}
@@ -162,18 +173,26 @@ func TestExec(t *testing.T) {
 				Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "at=0s", "exec="+tt.command), Abort: done,
 				Marked: func(fault.Mark) { close(done) },
 			})
-			assert.OK(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if n := len(d.Faults.Marks); n != 1 {
 				t.Fatalf("%d marks, want 1", n)
 			}
 			name := d.Faults.Marks[0].Name
 			problems := strings.Join(slices.DeleteFunc(d.Problems, func(s string) bool { return !strings.HasPrefix(s, "--exec ") }), "; ")
-			assert.True(t, !strings.Contains(name+problems, "hunter2x"), "a secret is in the report: %s; %s", name, problems)
-			assert.True(t, tt.mark == "" || name == tt.mark, "the mark is %q, want %q", name, tt.mark)
+			if strings.Contains(name+problems, "hunter2x") {
+				t.Errorf("a secret is in the report: %s; %s", name, problems)
+			}
+			if tt.mark != "" && name != tt.mark {
+				t.Errorf("the mark is %q, want %q", name, tt.mark)
+			}
 			if !strings.Contains(problems, tt.problem) || tt.problem == "" && problems != "" {
 				t.Errorf("the problems are %q, want %q", problems, tt.problem)
 			}
-			assert.True(t, len(problems) <= 1000, "the problem has %d bytes", len(problems))
+			if len(problems) > 1000 {
+				t.Errorf("the problem has %d bytes", len(problems))
+			}
 		})
 	}
 }
@@ -185,9 +204,13 @@ func TestExecEnds(t *testing.T) {
 	stop := make(chan struct{})
 	time.AfterFunc(300*time.Millisecond, func() { close(stop) })
 	d, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=2h", "at=0s", "exec=sleep 600; true", "at=1h", "exec=true"), Abort: stop})
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{"it was still running when the run ended", "1 command of --exec not run: the run ended before"} {
-		assert.True(t, strings.Contains(strings.Join(d.Problems, "; "), want), "the problems are %q, without %q", d.Problems, want)
+		if !strings.Contains(strings.Join(d.Problems, "; "), want) {
+			t.Errorf("the problems are %q, without %q", d.Problems, want)
+		}
 	}
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
@@ -221,7 +244,9 @@ func TestInterruptHeals(t *testing.T) {
 			Workload: resolve(t, &fakeKind{noAnswers: true}, "rate=100/s", "for=1h", "drain=1h", fmt.Sprintf("fault=0s:stop=pid:%d,1h", pid)), Abort: abort,
 			Marked: func(m fault.Mark) { marked <- m },
 		})
-		assert.True(t, err == nil, "%v", err)
+		if err != nil {
+			t.Error(err)
+		}
 		done <- d
 	}()
 	<-marked
@@ -249,84 +274,10 @@ func TestRestartCutOff(t *testing.T) {
 		Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "system-cmd=sleep 1000", "fault=0s:restart=system,1h"), Abort: marked,
 		Marked: func(fault.Mark) { close(marked) },
 	})
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if want := "--fault restart system: the run ended before the system was ready again"; !slices.Contains(d.Problems, want) {
 		t.Errorf("the problems are %q, want %q", d.Problems, want)
-	}
-}
-
-// TestFillsDisk: a filesystem is full while a fault lasts, and a command of the run sees it.
-func TestFillsDisk(t *testing.T) {
-	testkit.Program(t, "sleep")
-	dir := testkit.Mount(t, "1m")
-	full := make(chan fault.Mark, 2)
-	abort := make(chan struct{})
-	done := make(chan *report.Document)
-	go func() {
-		d, err := Execute(t.Context(), Job{
-			Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "system-cmd=sleep 1000", "fault=0s:disk-full="+dir+",1h"), Abort: abort,
-			Marked: func(m fault.Mark) { full <- m },
-		})
-		assert.True(t, err == nil, "%v", err)
-		done <- d
-	}()
-	if m := <-full; m.Name != "disk-full "+dir {
-		t.Errorf("got %+v", m)
-	}
-	if err := os.WriteFile(dir+"/data", make([]byte, 8<<10), 0o600); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("got %v, want that the disk is full", err)
-	}
-	_ = os.Remove(dir + "/data")
-	close(abort)
-	d := <-done
-	if len(d.Faults.Marks) != 2 || d.Faults.Marks[1].Kind != fault.MarkHeal {
-		t.Errorf("the marks are %+v", d.Faults.Marks)
-	}
-	if err := os.WriteFile(dir+"/data", make([]byte, 8<<10), 0o600); err != nil {
-		t.Errorf("after the run: %v", err)
-	}
-}
-
-// TestNeverFull: a filesystem that was not full has neither a fault nor a heal, but a problem.
-func TestNeverFull(t *testing.T) {
-	dir := testkit.Mount(t, "1m")
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, tt := range []struct {
-		name   string
-		ctx    context.Context
-		length time.Duration
-		want   string
-	}{
-		{"the length was over", t.Context(), -time.Second, "was not full within"},
-		{"the run was over", ended, time.Hour, "was not full yet when the run ended"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h")}}
-			rec := fault.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
-			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}}
-			j.fill(tt.ctx, &fault.Fault{Action: fault.DiskFull, Folder: dir, Length: tt.length})
-			if len(j.problems) != 1 || !strings.Contains(j.problems[0], tt.want) {
-				t.Errorf("the problems are %q, want one with %q", j.problems, tt.want)
-			}
-			if marks := rec.Marks(); len(marks) != 0 {
-				t.Errorf("the marks are %+v, want none", marks)
-			}
-		})
-	}
-}
-
-// TestFillSpares: the disk of a file that the run writes is not filled, neither before the run nor in it.
-func TestFillSpares(t *testing.T) {
-	dir := testkit.Mount(t, "1m")
-	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h"), Files: []string{dir + "/report.json"}}, system: &underTest{started: true}}
-	j := &injector{e: e, mark: &Marker{e: e}}
-	f := &fault.Fault{Action: fault.DiskFull, Folder: dir, Length: time.Hour}
-	want := "report.json: it must be mounted apart"
-	if _, err := j.checkLasting(f); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("before the run: got %v, want %q", err, want)
-	}
-	if j.fill(t.Context(), f); len(j.problems) != 1 || !strings.Contains(j.problems[0], want) {
-		t.Errorf("in the run: got %q, want %q", j.problems, want)
 	}
 }

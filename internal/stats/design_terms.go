@@ -1,46 +1,32 @@
 package stats
 
-import "slices"
-
 // A FactorChange is one factor going from one of its values to another.
 type FactorChange struct{ Factor, From, To int }
 
 // A Term is what a design estimates: the effect of one change, averaged over the values of the
-// other factors, or how much larger that effect is with another change. Of has the names: one
-// change or two. Several names are aliases: the design cannot tell them apart, and the estimate
-// is the sum of all.
+// other factors, or how much larger that effect is with another change.
 type Term struct {
-	Of      [][]FactorChange
-	weights []float64 // of the logarithms of the cells' means
+	Of      []FactorChange // one change, or two of different factors
+	weights []float64      // of the logarithms of the cells' means
 }
 
 // Main is whether the term is the effect of one change.
-func (t *Term) Main() bool { return len(t.Of[0]) == 1 }
+func (t *Term) Main() bool { return len(t.Of) == 1 }
 
-// Terms returns all terms of the design: main effects, then interactions of two factors where
-// the design can tell them from main effects.
+// Terms returns all terms of the design: main effects, then interactions of two factors.
 func (d *Design) Terms() []Term {
 	var out []Term
+	add := func(changes ...FactorChange) { out = append(out, Term{changes, d.contrast(changes...)}) }
 	for f := range d.Factors {
 		for _, c := range d.changes(f) {
-			out = append(out, Term{Of: [][]FactorChange{{c}}, weights: d.contrast(c)})
+			add(c)
 		}
 	}
-	if d.Kind == PlackettBurman { // there they are spread over the main effects
-		return out
-	}
-	first := len(out)
 	for f := range d.Factors {
 		for g := f + 1; g < len(d.Factors); g++ {
 			for _, a := range d.changes(f) {
 				for _, b := range d.changes(g) {
-					t := Term{Of: [][]FactorChange{{a, b}}, weights: d.contrast(a, b)}
-					same := slices.IndexFunc(out[first:], func(o Term) bool { return slices.Equal(o.weights, t.weights) })
-					if same >= 0 {
-						out[first+same].Of = append(out[first+same].Of, t.Of[0])
-						continue
-					}
-					out = append(out, t)
+					add(a, b)
 				}
 			}
 		}

@@ -22,15 +22,12 @@
 // The package uses no bootstrap: with six values its intervals are too short, and they can contradict
 // the test.
 //
-// In an experiment several settings vary at once. A Design lists the combinations of values to run, its
-// cells: all of them (Grid), or, with two values for each setting, a part of them (Screen). Order puts
-// the cells into the order in which to run them. Analyze takes what the cells measured and estimates what
-// each setting changes. JudgeEffects says which of these effects are real.
+// In an experiment several settings vary at once. A Design has all combinations of their values, its
+// cells. Order puts the cells into the order in which to run them. Analyze takes what the cells measured
+// and estimates what each setting changes. JudgeEffects says which of these effects are real.
 //
-// Effects are ratios, so the package analyses the logarithms of the numbers. Every design is orthogonal,
-// so an effect is a contrast: the mean of some cells less the mean of the others. The noise is the
-// scatter between the repetitions of a cell. The part that a model leaves unexplained is not used as
-// noise: it would be too large when settings influence each other. If a design cannot tell some effects
-// from each other, they are one term that has all their names. A term is reported only if the design can
-// tell it from every other effect of one setting.
+// Effects are ratios, so the package analyses the logarithms of the numbers. An effect is a contrast: the
+// mean of some cells less the mean of the others. The noise is the scatter between the repetitions of a
+// cell. The part that a model leaves unexplained is not used as noise: it would be too large when settings
+// influence each other.
 package stats

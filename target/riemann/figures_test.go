@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	standinriemann "carronade/internal/standin/riemann"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/measure"
@@ -44,7 +45,9 @@ func TestFiguresOf(t *testing.T) {
 		{Name: "executor x accepted rate at X", Unit: "1/s", Value: 2},
 		{Name: "netty event-executor queue size at X", Value: 9},
 	}
-	assert.Same(t, figuresOf(events, " at X"), want)
+	if diff := cmp.Diff(want, figuresOf(events, " at X")); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // A server's count comes from windows that lie within the run: not from those
@@ -102,7 +105,9 @@ func waitFigure(t *testing.T, s *session, name string, ok func(float64) bool) me
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		figures, err := s.Figures(ctx)
 		cancel()
-		assert.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		last = figures
 		for _, f := range figures {
 			if f.Name == name && ok(f.Value) {
@@ -139,11 +144,15 @@ func TestFigures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := openSession(t, specOf(t, tt.url, tt.given...))
 			run, err := load.New(load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Unanswered: s.Unanswered()}, s.Target())
-			assert.OK(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			run.Start()
 			defer run.Abort()
 			f := waitFigure(t, s, tt.figure, func(v float64) bool { return v > 300 && v < 3000 })
-			assert.Equal(t, f.Unit, tt.unit, "%s is in", f.Name)
+			if f.Unit != tt.unit {
+				t.Errorf("%s is in %s, want %s", f.Name, f.Unit, tt.unit)
+			}
 			run.Stop(load.ByTime)
 			if _, err := run.Wait(); err != nil {
 				t.Error(err)
@@ -160,7 +169,9 @@ func TestFigures(t *testing.T) {
 func TestFiguresSearchOnce(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer ln.Close()
 	own := riemann.Event{Host: `a "b" \c`, Service: "riemann streams rate", Metric: number(7)}
 	queries := make(chan string, 100)
@@ -190,18 +201,24 @@ func TestFiguresSearchOnce(t *testing.T) {
 	tl := &figureSource{a: a}
 	for range 3 {
 		f, err := tl.figures(t.Context(), false, 0)
-		assert.Must(t, err == nil && len(f) == 1 && f[0].Value == 7, "got %+v, %v", f, err)
+		if err != nil || len(f) != 1 || f[0].Value != 7 {
+			t.Fatalf("got %+v, %v", f, err)
+		}
 	}
 	want := []string{ownServices, `host = "a \"b\" \\c" and service = "riemann streams rate"`, `host = "a \"b\" \\c" and service = "riemann streams rate"`}
 	for _, w := range want {
-		assert.Equal(t, <-queries, w, "asked")
+		if got := <-queries; got != w {
+			t.Errorf("asked %s, want %s", got, w)
+		}
 	}
 }
 
 func TestFiguresWithoutServer(t *testing.T) {
 	t.Parallel()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	gone.Close()
 	// Without a query address, an unreachable server is not an error.
 	s := openSession(t, specOf(t, "riemann+udp://"+silentSocket(t)))
@@ -224,7 +241,9 @@ func TestFiguresWithoutServer(t *testing.T) {
 	}
 	// A server without an index has no figures.
 	noIndex, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer noIndex.Close()
 	go func() {
 		nc, err := noIndex.Accept()
@@ -245,7 +264,9 @@ func TestFiguresWithoutServer(t *testing.T) {
 
 func newTestAsker(t *testing.T, addr string) *asker {
 	t.Helper()
-	a, err := newAsker(transportOf(plainScheme), addr, nil, nil)
-	assert.OK(t, err)
+	a, err := newAsker(transportOf(plainScheme), addr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return a
 }

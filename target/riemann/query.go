@@ -54,7 +54,7 @@ func query(ctx context.Context, u *url.URL, v target.Values, text string) ([]rie
 	if err != nil {
 		return nil, err
 	}
-	a, err := newAsker(r, addr, v, nil)
+	a, err := newAsker(r, addr, v)
 	if err != nil {
 		return nil, err
 	}

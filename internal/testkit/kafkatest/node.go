@@ -2,7 +2,6 @@ package kafkatest
 
 import (
 	"carronade/internal/testkit/assert"
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -31,7 +30,7 @@ func (n *Node) ID() int { return n.id }
 
 // Addr returns the address of the node's listener for clients, host:port.
 func (n *Node) Addr() string {
-	return fmt.Sprintf("%s:%d", cmp.Or(n.cluster.cfg.Address, "127.0.0.1"), n.port)
+	return fmt.Sprintf("127.0.0.1:%d", n.port)
 }
 
 // MTLSAddr returns the address of a secure node's listener that requires a client
@@ -126,12 +125,8 @@ func (n *Node) format() error {
 
 // command is the command line of the node.
 func (n *Node) command() []string {
-	args := append([]string{"java"}, javaArgs(append([]string{"-Dorg.apache.logging.log4j.level=INFO"}, n.cluster.jvm...),
+	return append([]string{"java"}, javaArgs(append([]string{"-Dorg.apache.logging.log4j.level=INFO"}, n.cluster.jvm...),
 		n.cluster.jars, n.cluster.cfg.Heap, "kafka.Kafka", filepath.Join(n.dir, "server.properties"))...)
-	if net := n.cluster.cfg.Network; net != "" {
-		return append([]string{"ip", "netns", "exec", net}, args...)
-	}
-	return args
 }
 
 // Command returns the command line of the node in quotes, for a program that starts it after Stop.
