@@ -1,8 +1,9 @@
+//go:build conformance
+
 package acceptance
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"compress/gzip"
 	"encoding/pem"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // intakeServer is a server of APM's intake that answers requests with events by

@@ -1,3 +1,5 @@
+//go:build conformance
+
 package acceptance
 
 import (
@@ -15,18 +17,6 @@ import (
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
-
-// indexed is the report's part about the store behind the system.
-type indexed struct {
-	Store, Pattern, Note string
-	Documents            int64
-	Expected             uint64
-	Share                *float64
-	Still                bool
-	Queued               *float64
-	HealthBefore         string `json:"health_before"`
-	HealthAfter          string `json:"health_after"`
-}
 
 // commitRepo makes a repository with one commit in a new folder.
 func commitRepo(t *testing.T, branch string) (dir string) {

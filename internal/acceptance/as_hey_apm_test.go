@@ -1,7 +1,8 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -13,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestAsHeyAPM runs hey-apm's commands against a server, parses the output by its

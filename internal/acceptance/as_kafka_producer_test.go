@@ -1,7 +1,8 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // runProducer runs a command line of kafka-producer-perf-test, and reads its output

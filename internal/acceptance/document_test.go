@@ -1,12 +1,13 @@
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // document is the output of --json, by the names in the contract.
@@ -320,4 +321,64 @@ func TestConserved(t *testing.T) {
 			}
 		})
 	}
+}
+
+type faultScore struct {
+	Kind     string  `json:"kind"`
+	Name     string  `json:"name"`
+	AtS      float64 `json:"at_s"`
+	BoundS   float64 `json:"bound_s"`
+	Baseline struct {
+		Why string `json:"why"`
+	} `json:"baseline"`
+	Whole faultNumbers   `json:"whole"`
+	Lanes []faultNumbers `json:"lanes"`
+	Worst int            `json:"worst"`
+}
+
+// faultNumbers are the score of the whole run, or of a partition.
+type faultNumbers struct {
+	Name     string     `json:"name"`
+	Noticed  *faultTime `json:"noticed"`
+	Blackout *faultTime `json:"blackout"`
+	FirstAck *faultTime `json:"first_ack"`
+	Back     *faultTime `json:"back"`
+	Drained  *faultTime `json:"drained"`
+	Over     uint64     `json:"over"`
+	// Predicted is the prediction, if there is one.
+	Predicted *struct {
+		Headroom float64 `json:"headroom"`
+		DrainedS float64 `json:"drained_s"`
+	} `json:"predicted"`
+	NotPredicted string `json:"not_predicted"`
+}
+
+// A faultTime is a time of a score.
+type faultTime struct {
+	S    float64 `json:"s"`
+	More bool    `json:"more"`
+}
+
+// underTest is the report's part about the system under test.
+type underTest struct {
+	Facts     map[string]any
+	Died      bool
+	Exit      string
+	LastLines []string `json:"last_lines"`
+	PeakRSS   uint64   `json:"peak_rss_bytes"`
+	CPUS      float64  `json:"cpu_s"`
+	PerCPU    *float64 `json:"events_per_cpu_s"`
+	Memory    *float64 `json:"memory_efficiency"`
+}
+
+// indexed is the report's part about the store behind the system.
+type indexed struct {
+	Store, Pattern, Note string
+	Documents            int64
+	Expected             uint64
+	Share                *float64
+	Still                bool
+	Queued               *float64
+	HealthBefore         string `json:"health_before"`
+	HealthAfter          string `json:"health_after"`
 }

@@ -1,10 +1,13 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A frozen is when a process was stopped, and for how long at least and at most.

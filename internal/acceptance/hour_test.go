@@ -1,11 +1,14 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"os"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestHourIsSmall: verified round trips at 20,000 events a second take little memory, however

@@ -1,11 +1,14 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestKilledGenerator: a generator that is killed in the middle of a run leaves a

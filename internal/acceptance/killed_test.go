@@ -1,7 +1,8 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // runAt runs the program to its end, in the home of another run.

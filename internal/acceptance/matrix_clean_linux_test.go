@@ -1,13 +1,16 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A cleanTarget describes the clean runs of one kind of target. They send to sinks,

@@ -1,9 +1,10 @@
+//go:build conformance
+
 package acceptance
 
 import (
 	"bufio"
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+
+	"carronade/internal/testkit/assert"
 )
 
 // This file keeps and counts the results of a matrix's runs, so that a matrix that

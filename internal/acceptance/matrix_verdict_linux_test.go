@@ -1,11 +1,14 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The levels of trust.

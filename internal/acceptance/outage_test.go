@@ -1,11 +1,14 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestOutageIsNotSteady: if the server is down for most of a run, the run is not

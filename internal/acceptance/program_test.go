@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,8 +56,7 @@ func testMain(m *testing.M) int {
 		return kafkatest.Main(m)
 	}
 	program = filepath.Join(scratch, "carronade")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "carronade")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build := exec.Command("go", "build", "-o", program, "carronade") // with the flags of everybody, so that it is compiled once
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build carronade: %v\n%s", err, out)
 		return 1
@@ -357,4 +357,28 @@ func brief(stdout string) string {
 func writeFile(t testing.TB, name, text string) {
 	t.Helper()
 	assert.OK(t, os.WriteFile(name, []byte(text), 0o600))
+}
+
+const hogEnv = "CARRONADE_TEST_HOG"
+
+// hog spins until its standard input ends.
+func hog() {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	for { //nolint:staticcheck // its purpose is to use a processor
+	}
+}
+
+// closedAddress is an address where nothing listens.
+func closedAddress(t *testing.T) string {
+	t.Helper()
+	return "127.0.0.1:" + freePort(t)
+}
+
+// freePort is a port on which nothing listens.
+func freePort(t testing.TB) string {
+	t.Helper()
+	return kafkatest.FreePort(t)
 }

@@ -1,3 +1,5 @@
+//go:build conformance
+
 package acceptance
 
 import (
@@ -39,12 +41,6 @@ func silentAddress(t *testing.T) string {
 	assert.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
-}
-
-// closedAddress is an address where nothing listens.
-func closedAddress(t *testing.T) string {
-	t.Helper()
-	return "127.0.0.1:" + freePort(t)
 }
 
 func TestNoBroker(t *testing.T) {

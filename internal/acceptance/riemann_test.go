@@ -1,10 +1,13 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestRiemannKilled kills the server in the middle of an open loop and starts another

@@ -1,7 +1,8 @@
+//go:build conformance
+
 package acceptance
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // canary begins every secret in these tests: no output may contain it.

@@ -1,3 +1,5 @@
+//go:build conformance
+
 package acceptance
 
 import (
@@ -12,26 +14,7 @@ import (
 
 	"carronade/internal/system"
 	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/kafkatest"
 )
-
-// underTest is the report's part about the system under test.
-type underTest struct {
-	Facts     map[string]any
-	Died      bool
-	Exit      string
-	LastLines []string `json:"last_lines"`
-	PeakRSS   uint64   `json:"peak_rss_bytes"`
-	CPUS      float64  `json:"cpu_s"`
-	PerCPU    *float64 `json:"events_per_cpu_s"`
-	Memory    *float64 `json:"memory_efficiency"`
-}
-
-// freePort is a port on which nothing listens.
-func freePort(t testing.TB) string {
-	t.Helper()
-	return kafkatest.FreePort(t)
-}
 
 // TestSystemKilled: a run ends when its system is killed, with a report and exit
 // code 3.

@@ -29,6 +29,7 @@ type Config struct {
 	Nodes      int               // 1 when zero; with three, topics get three replicas and need two in sync
 	Secure     bool              // SASL_SSL (SCRAM, PLAIN, OAUTHBEARER) and mTLS listeners, and an authorizer that by default allows only Admin
 	Heap       string            // of each node, as in -Xmx; 1g for one node, 512m for several when empty
+	Address    string            // of this machine, at which clients find the nodes without security; 127.0.0.1 when empty
 	Properties map[string]string // of the brokers; they override those set here
 
 	measured bool // for a benchmark: JVM options as in production

@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"cmp"
 	"carronade/internal/testkit/assert"
 	"fmt"
 	"maps"
@@ -30,7 +31,7 @@ func (n *Node) ID() int { return n.id }
 
 // Addr returns the address of the node's listener for clients, host:port.
 func (n *Node) Addr() string {
-	return fmt.Sprintf("127.0.0.1:%d", n.port)
+	return fmt.Sprintf("%s:%d", cmp.Or(n.cluster.cfg.Address, "127.0.0.1"), n.port)
 }
 
 // MTLSAddr returns the address of a secure node's listener that requires a client
