@@ -51,7 +51,7 @@ func TestDocument(t *testing.T) {
 			if tt.name == "known by the run" {
 				m.Add(canary)
 			}
-			got := m.Document(tt.text)
+			got := m.Text(tt.text)
 			if strings.Contains(got, canary) || !strings.Contains(got, tt.want) {
 				t.Errorf("got\n%s\nwant in it\n%s", got, tt.want)
 			}
@@ -65,11 +65,11 @@ func FuzzDocument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		var m Mask
 		m.Add(canary)
-		once := m.Document(a + canary + b)
+		once := m.Text(a + canary + b)
 		if strings.Contains(once, canary) {
 			t.Errorf("got %q, which holds the secret", once)
 		}
 		var fresh Mask
-		_, _ = fresh.Document(a+"\n"+b), fresh.Args([]string{a, b})
+		_, _ = fresh.Text(a+"\n"+b), fresh.Args([]string{a, b})
 	})
 }

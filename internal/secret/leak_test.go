@@ -134,7 +134,7 @@ func TestDocumentHides(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
-			got := m.Document(test.text)
+			got := m.Text(test.text)
 			if strings.Contains(got, s) || !strings.Contains(got, test.kept) {
 				t.Errorf("got\n%s\nof\n%s\nwant in it\n%s", got, test.text, test.kept)
 			}
@@ -161,7 +161,7 @@ func TestDocumentKeeps(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
-			if got := m.Document(test.text); got != test.text {
+			if got := m.Text(test.text); got != test.text {
 				t.Errorf("got\n%s\nof\n%s", got, test.text)
 			}
 		})

@@ -180,7 +180,7 @@ func TestPlanted(t *testing.T) {
 		for _, form := range []struct{ grammar, text string }{
 			{"YAML", p.yaml("")}, {"settings", p.lines()}, {"JSON", string(text)}, {"XML", "<x>" + p.xml(0) + "</x>"},
 		} {
-			if got := new(Mask).Document(form.text); strings.Contains(got, canary) {
+			if got := new(Mask).Text(form.text); strings.Contains(got, canary) {
 				t.Fatalf("seed %d, %s: got\n%s\nof\n%s", seed, form.grammar, got, form.text)
 			}
 		}

@@ -88,7 +88,7 @@ func TestOutput(t *testing.T) {
 				if b.printed != int64(len(tt.want)) {
 					t.Errorf("got %d bytes printed, want %d", b.printed, len(tt.want))
 				}
-				if got, cut, err := b.output(); err != nil || got != tt.want || cut != 0 {
+				if got, cut, err := b.output(); err != nil || string(got) != tt.want || cut != 0 {
 					t.Errorf("got %q after %d bytes, %v, want %q", got, cut, err, tt.want)
 				}
 			})
@@ -118,7 +118,7 @@ func TestOutputOfALongBuild(t *testing.T) {
 			write(t, name, tt.before+tt.first+strings.Repeat(line, tt.lines))
 			b := Build{Log: name, printed: tt.printed}
 			got, cut, err := b.output()
-			if err != nil || got != strings.Repeat(line, tt.want) || cut != tt.cut {
+			if err != nil || string(got) != strings.Repeat(line, tt.want) || cut != tt.cut {
 				t.Errorf("got %d bytes after %d, %v, want %d lines after %d", len(got), cut, err, tt.want, tt.cut)
 			}
 		})
