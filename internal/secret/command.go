@@ -37,11 +37,12 @@ func mayBeCommand(word string) bool {
 	return passwordFlags[word] != "" || slices.Contains(loginPrograms, word) || userFlag.MatchString(word) || strings.HasPrefix(word, "-u") || strings.HasPrefix(word, "-U")
 }
 
-// flags looks for the secrets of flags among the words of a command line, and calls hide with the
-// position of a word and of the secret in it.
-func flags(words []string, hide func(i, from int)) {
+// flags returns for each word of a command line where the secret of a flag begins in it; -1: it has
+// none.
+func flags(words []string) []int {
 	var letters []string // the flags for a password of the programs named so far
 	before, next := "", ""
+	at := make([]int, len(words))
 	for i, word := range words {
 		last, flag := before, next
 		before, next = word, ""
@@ -59,21 +60,23 @@ func flags(words []string, hide func(i, from int)) {
 		})
 		user := userArg.FindStringSubmatchIndex(word)
 		name, _, isPair := strings.Cut(word, ":")
+		at[i] = -1
 		switch {
 		case word == "" || IsReference(word) || word == Hidden:
 		case flag != "" && (passwordFlag.MatchString(flag) || !option.MatchString(word)),
 			strings.HasPrefix(last, "-") && authName.MatchString(last) && isLogin(word),
 			!isFlag && last != cookies && slices.Contains(letters, last),
 			!isFlag && hasSign && cookieFlag.MatchString(last) && slices.Contains(letters, cookies):
-			hide(i, 0)
+			at[i] = 0
 		case userFlag.MatchString(last) && isPair && !isAddress.MatchString(word):
-			hide(i, len(name)+1)
+			at[i] = len(name) + 1
 		case user != nil && !isAddress.MatchString(word[user[2]:]):
-			hide(i, user[4])
+			at[i] = user[4]
 		case glued >= 0:
-			hide(i, len(letters[glued]))
+			at[i] = len(letters[glued])
 		}
 	}
+	return at
 }
 
 // command hides the secrets of the command line, or of the flag, whose first word is t[from:to].
@@ -110,5 +113,9 @@ func (s *scanner) command(from, to int) {
 		words = append(words, strings.TrimRight(word, "\\\"'`"))
 		i = end
 	}
-	flags(words, func(i, from int) { s.hide(places[i]+from, places[i]+len(words[i])) })
+	for i, from := range flags(words) {
+		if from >= 0 {
+			s.hide(places[i]+from, places[i]+len(words[i]))
+		}
+	}
 }

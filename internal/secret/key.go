@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,13 @@ var (
 	keyBefore = regexp.MustCompile(`(?m)(?:^[ \t]*[A-Za-z0-9+/=]{16,}[ \t\r]*\n)*.*\z`)
 )
 
+// inKey reports whether a text ends within a private key.
+func inKey(text []byte) bool {
+	text = text[max(0, len(text)-mostKey):]
+	begin := bytes.LastIndex(text, []byte("-----BEGIN "))
+	return begin >= 0 && !bytes.Contains(text[begin:], []byte("-----END "))
+}
+
 // privateKeys finds what is between the first line of a key and the last, whatever a log has there,
 // and the lines of a key that lacks one of them.
 func (s *scanner) privateKeys() {
@@ -30,13 +38,13 @@ func (s *scanner) privateKeys() {
 		next := marks[i+1]
 		switch isEnd := g[3]-g[2] == len("END"); {
 		case isEnd && done < g[1]:
-			s.hide(g[0]-len(keyBefore.FindString(t[done:g[0]])), g[0])
+			s.hide(g[0]-len(keyBefore.FindString(t[max(done, g[0]-mostKey):g[0]])), g[0])
 		case isEnd:
 		case next[3]-next[2] == len("END") && next[0]-g[1] <= mostKey:
 			s.hide(next[0]-len(strings.TrimLeft(t[g[1]:next[0]], " \t\r\n")), next[0])
 			done = next[1]
 		default:
-			s.hide(g[1], g[1]+len(keyBehind.FindString(t[g[1]:next[0]])))
+			s.hide(g[1], g[1]+len(keyBehind.FindString(t[g[1]:min(next[0], g[1]+mostKey)])))
 		}
 		done = max(done, g[1])
 	}
@@ -59,9 +67,9 @@ var (
 
 // loginModule hides the values of the options of a login module, whose name ends at i.
 func (s *scanner) loginModule(i int) int {
-	i += len(moduleFlag.FindString(s.t[i:]))
+	i += len(moduleFlag.FindString(s.some(i)))
 	for {
-		g := moduleOption.FindStringSubmatchIndex(s.t[i:])
+		g := moduleOption.FindStringSubmatchIndex(s.some(i))
 		if g == nil {
 			return i
 		}

@@ -88,8 +88,10 @@ func (k *known) hide(s string) string {
 }
 
 // begun is the length of the longest end of a text that a value begins with.
-func (k *known) begun(s string) (n int) {
-	for _, values := range k.by {
+func (m *Mask) begun(s string) (n int) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, values := range m.known.by {
 		for _, v := range values {
 			for i := min(len(v)-1, len(s)); i > n; i-- {
 				if strings.HasSuffix(s, v[:i]) {
@@ -107,10 +109,8 @@ func (m *Mask) WithoutCut(line string, length int) string {
 	if len(line) < length {
 		return line
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	line = m.known.hide(line) // whole ones, of which less would be removed below
-	if n := m.known.begun(line); n > 0 {
+	line = m.hideKnown(line) // whole ones, of which less would be removed below
+	if n := m.begun(line); n > 0 {
 		return line[:len(line)-n] + Hidden
 	}
 	return line

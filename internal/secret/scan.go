@@ -20,16 +20,20 @@ type scanner struct {
 	ends   int
 	found  spans
 	work   int             // bytes that were looked at for the end of a value in vain
-	likely map[string]bool // whether words so far are names of secrets
+	kinds  map[string]kind // of words so far
 }
+
+// A kind is what a word may be.
+type kind struct{ isSecret, isAuth, isCommand bool }
 
 // Bounds, in bytes.
 const (
 	mostName  = 128
+	mostWords = 64      // before the name of the first setting of a line
 	mostLine  = 256     // before a name
 	mostTag   = 1 << 10 // around a name
 	mostValue = 8 << 10 // of a value on several lines
-	mostWords = 1 << 12 // that are remembered
+	mostKinds = 1 << 12 // words
 )
 
 // marks has a bit for each three characters of which every name of a secret, address and so on
@@ -92,19 +96,19 @@ func (s *scanner) at(i int) int {
 		}
 	}
 	from, to, name := s.name(i)
-	likely, ok := s.likely[name]
+	k, ok := s.kinds[name]
 	if !ok {
-		if likely = isLikely(name); s.likely == nil || len(s.likely) == mostWords {
-			s.likely = make(map[string]bool)
+		if k = (kind{isLikely(name), authName.MatchString(name), mayBeCommand(name)}); s.kinds == nil || len(s.kinds) == mostKinds {
+			s.kinds = make(map[string]kind)
 		}
-		s.likely[name] = likely
+		s.kinds[name] = k
 	}
-	if mayBeCommand(name) {
+	if k.isCommand {
 		s.command(from, to)
 	}
-	switch last := strings.ToLower(name[max(0, len(name)-len("bearer")):]); {
-	case len(name) < len(" bearer") && (last == "bearer" || last == "apikey" || last == "basic"): // in a header Authorization
-		if g := tokenAfter.FindStringSubmatchIndex(s.some(to)); g != nil && (last != "basic" || isLogin(t[to+g[2]:to+g[3]])) {
+	switch isBasic := strings.EqualFold(name, "basic"); {
+	case isBasic || strings.EqualFold(name, "bearer") || strings.EqualFold(name, "apikey"): // in a header Authorization
+		if g := tokenAfter.FindStringSubmatchIndex(s.some(to)); g != nil && (!isBasic || isLogin(t[to+g[2]:to+g[3]])) {
 			s.hide(to+g[2], to+g[3])
 			return to + g[3]
 		}
@@ -113,8 +117,8 @@ func (s *scanner) at(i int) int {
 	case from > 0 && (t[from-1] == '?' || t[from-1] == '&') && queryName.MatchString(name):
 		s.hide(to+1, to+len(queryValue.FindString(t[to:s.lineEnd(to)])))
 	}
-	if likely || authName.MatchString(name) {
-		return max(to, s.setting(from, to, name, likely))
+	if k.isSecret || k.isAuth {
+		return max(to, s.setting(from, to, name, k.isSecret))
 	}
 	return to
 }

@@ -13,6 +13,8 @@
 package secret
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -40,57 +42,34 @@ func (m *Mask) Text(text string) string {
 const piece = 256 << 10
 
 // Copy copies a log without secrets, like Text, and holds only a part of it at a time. It
-// divides it before a line that does not continue the one before it, so that what belongs
-// together is looked at together.
+// divides it before a line that does not continue the one before it and is not in a private key,
+// so that what belongs together is looked at together. A line of more than four pieces is divided
+// anywhere but in a value that the mask knows.
 func (m *Mask) Copy(to io.Writer, from io.Reader) error {
-	buf := make([]byte, 0, 4*piece)
+	in := bufio.NewReaderSize(from, piece)
+	var text []byte
 	for {
-		n, err := io.ReadFull(from, buf[len(buf):min(cap(buf), len(buf)+piece)])
-		buf = buf[:len(buf)+n]
-		text, end := string(buf), len(buf)
-		if err == nil {
-			if end = m.lastEntry(text); end == 0 && len(buf) < cap(buf) {
-				continue
+		line, err := in.ReadSlice('\n')
+		isEntry := bytes.HasSuffix(text, []byte("\n")) && !Continues(line) && !bytes.HasSuffix(text, []byte("\\\n"))
+		if isEntry && len(text) >= piece && !inKey(text) || len(text) >= 4*piece {
+			end := len(text)
+			if !isEntry {
+				end = max(end-m.begun(string(text)), piece)
 			}
+			if _, err := io.WriteString(to, m.Text(string(text[:end]))); err != nil {
+				return err
+			}
+			text = append(text[:0], text[end:]...)
 		}
-		if _, err := io.WriteString(to, m.Text(text[:end])); err != nil {
+		if text = append(text, line...); err == nil || errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if !errors.Is(err, io.EOF) {
 			return err
 		}
-		buf = buf[:copy(buf, buf[end:])]
-		if err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return nil
-			}
-			return err
-		}
+		_, err = io.WriteString(to, m.Text(string(text)))
+		return err
 	}
-}
-
-// lastEntry returns where a text may be divided, as far behind as possible: before a line that
-// does not continue the one before it and is not within a private key; of a longer text, before a
-// line, or what may be the beginning of a value that the mask knows. 0: it may not.
-func (m *Mask) lastEntry(text string) int {
-	end := strings.LastIndexByte(text, '\n') + 1
-	if key := strings.LastIndex(text, "-----BEGIN "); key >= 0 && len(text)-key < mostKey && !strings.Contains(text[key:], "-----END ") {
-		end = strings.LastIndexByte(text[:key], '\n') + 1
-	}
-	for at := end; at > 0; at = strings.LastIndexByte(text[:at-1], '\n') + 1 {
-		if !Continues(text[at:]) && !strings.HasSuffix(text[:at], "\\\n") {
-			return at
-		}
-	}
-	if len(text) < 4*piece {
-		return 0
-	}
-	if end > 0 {
-		return end
-	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if end = len(text) - m.known.begun(text); end == 0 {
-		return len(text)
-	}
-	return end
 }
 
 // Continues reports whether a text begins with a line that may belong to the one before it.
@@ -132,20 +111,16 @@ func (m *Mask) Command(args []string) string {
 // NAME:PASSWORD. A script, behind -c, is treated like a text of command lines.
 func (m *Mask) Args(args []string) []string {
 	shown := make([]string, len(args))
-	at := make([]int, len(args)) // where a flag's secret begins, counted from 1
-	flags(args, func(i, from int) { at[i] = from + 1 })
-	for i, arg := range args {
-		if from := at[i] - 1; from >= 0 {
-			m.find(arg[from:], toEnd) // a login module's text contains the password and more
-			m.learn(arg[from:], false)
-			shown[i] = arg[:from] + Hidden
-			continue
-		}
+	for i, from := range flags(args) {
 		ends := toEnd
 		if i > 0 && args[i-1] == "-c" {
 			ends = toBlank
 		}
-		shown[i] = m.find(arg, ends)
+		shown[i] = m.find(args[i], ends)
+		if from >= 0 {
+			m.learn(args[i][from:], false)
+			shown[i] = args[i][:from] + Hidden
+		}
 	}
 	for i := range shown {
 		shown[i] = m.hideKnown(shown[i])

@@ -65,10 +65,15 @@ func (s *scanner) read(from, to int, name string, isSecret bool) *setting {
 	}
 	switch s.ends {
 	case toLineEnd:
-		end := strings.TrimRight(v.head, " \t-")
-		v.first = name[0] != '-' && (end == "" || commentHead.MatchString(end[max(0, len(end)-8):]) || lineHead.MatchString(v.head) || sign != "" && apart && wordsHead.MatchString(v.head))
+		end, short := strings.TrimRight(v.head, " \t-"), len(v.head) < mostWords
+		v.first = name[0] != '-' && (end == "" || commentHead.MatchString(end[max(0, len(end)-8):]) || short && lineHead.MatchString(v.head) || short && sign != "" && apart && wordsHead.MatchString(v.head))
 	case toEnd:
 		v.first = line == 0 && argumentHead.MatchString(v.head)
+	}
+	if headerName.MatchString(name) && v.outer == "" && !v.inQuotes && sign == ":" {
+		if v.first = true; s.within(from, '"') {
+			v.first, v.outer = false, `"`
+		}
 	}
 	v.inString = strings.Contains(v.head, `\`) && stringHead.MatchString(v.head) && s.within(from, '"')
 	rest, isFlag := t[i:], name[0] == '-'
@@ -92,7 +97,7 @@ func (s *scanner) read(from, to int, name string, isSecret bool) *setting {
 	case rest[0] == ',' && (v.inQuotes && isFlag || strings.HasSuffix(strings.TrimRight(t[:from], "\"'`"), "(") && s.quoteAt(s.skip(i+1)) != ""): // "--password", "it" and set("password", "it")
 		v.by = ','
 		i++
-	case keywordHead.MatchString(v.head) && (apart || rest[0] == ',' || rest[0] == '\n'): // :password "it"
+	case strings.HasSuffix(v.head, ":") && keywordHead.MatchString(v.head[max(0, len(v.head)-2):]) && (apart || rest[0] == ',' || rest[0] == '\n'): // :password "it"
 		v.by, i = ' ', len(t)-len(strings.TrimLeft(rest, " \t\r\n,"))
 	case isFlag && rest[0] == '\n' && strings.HasPrefix(below, "- "): // items of a list
 		v.by, i = '-', len(t)-len(below)+2
@@ -160,11 +165,6 @@ func (s *scanner) value(v *setting) int {
 		if end = s.continued(end); !isPart {
 			end = s.deeper(v, end)
 		}
-	case headerName.MatchString(v.name) && !isPart && v.outer == "":
-		end = s.continued(i)
-		if s.within(v.from, '"') {
-			end = i + max(0, strings.IndexByte(t[i:end]+`"`, '"'))
-		}
 	case v.outer != "" && strings.HasPrefix(t[i:], v.outer):
 		return i
 	case !isPart || end < len(t) && !isDelimiter(t[end]) && !(v.outer != "" && strings.HasPrefix(t[end:], v.outer)):
@@ -194,12 +194,12 @@ func (s *scanner) value(v *setting) int {
 // number of few digits, a duration or a size, or one of the usual words for kinds and algorithms.
 // They do not include names that a user may have: below a secret's name, such a name is followed
 // by a value to hide.
-var uses = regexp.MustCompile(`(?i)^\s*["']?(?:(?:cache|in_fips_mode)["']?\s*[:=]|(?:(?:cache|delete|in_fips_mode)\.)?(?:enabled|disabled|required|limit|max|min|max_size|min_size|size|length|min_length|max_length|timeout|interval|period|retention_period|rate_limit|` +
+var uses = lazily(`(?i)^\s*["']?(?:(?:cache|in_fips_mode)["']?\s*[:=]|(?:(?:cache|delete|in_fips_mode)\.)?(?:enabled|disabled|required|limit|max|min|max_size|min_size|size|length|min_length|max_length|timeout|interval|period|retention_period|rate_limit|` +
 	`ttl|max_age|max_keys|max_entries|max_tokens|max_users|expires|expires_in|expiration|expiry|lifetime|cache_size|iterations|cost|retries|max_retries|port|type|hash_algo|algorithm|hashing|mechanism|method)["']?\s*[:=]\s*` +
 	`["']?(?:true|false|yes|no|on|off|null|nil|~|-?\d{1,5}(?:\.\d{1,3})?|\d{1,6}(?:ns|us|micros|nanos|ms|s|m|h|d|w|b|kb|mb|gb|k|g|%)|basic|bearer|digest|jwt|hmac|ssha256|sha-?(?:1|256|512)|bcrypt\d{0,2}|pbkdf2(?:_\d+)?|scrypt|argon2(?:id?)?|plain|scram-sha-(?:256|512)|rs256|hs256|es256)?)["']?(?:\s+#(?:\s.*)?|\s*)$`)
 
 // isAboutUse reports whether settings below a secret's name are about its use.
 func isAboutUse(name, text string) bool {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("{},\n", r) })
-	return !plural().MatchString(name) && !slices.ContainsFunc(parts, func(part string) bool { return strings.TrimSpace(part) != "" && !uses.MatchString(part) })
+	return !plural().MatchString(name) && !slices.ContainsFunc(parts, func(part string) bool { return strings.TrimSpace(part) != "" && !uses().MatchString(part) })
 }
