@@ -1,14 +1,17 @@
 package secret
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"carronade/internal/testkit"
 )
 
-// Secrets on other lines than their names, and in XML and pairs, are not in what Log
-// returns; the rest of the lines is.
+// Secrets on other lines than their names, and in XML and pairs, are not left in a log; the rest of
+// the lines is.
 func TestLog(t *testing.T) {
 	const key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" + "kestrel5519"
 	for _, tt := range []struct{ name, text, want string }{
@@ -67,6 +70,69 @@ func TestLogOfManyNames(t *testing.T) {
 	}
 }
 
+// An again is a reader that returns a text again and again.
+type again struct {
+	text string
+	left int // bytes
+	at   int
+}
+
+func (r *again) Read(to []byte) (n int, err error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	n = copy(to[:min(len(to), r.left)], r.text[r.at:])
+	r.at, r.left = (r.at+n)%len(r.text), r.left-n
+	return n, nil
+}
+
+// A counter keeps nothing of what is written but its length, its secrets and its lines.
+type counter struct {
+	last                 string
+	length, lines, leaks int
+}
+
+func (c *counter) Write(data []byte) (int, error) {
+	text := c.last + string(data)
+	c.leaks += strings.Count(text, canary)
+	c.lines += strings.Count(string(data), "\n")
+	c.length += len(data)
+	c.last = text[max(0, len(text)-len(canary)+1):]
+	return len(data), nil
+}
+
+// A long log is masked in pieces, wherever they end, and only a few of them are held.
+func TestCopy(t *testing.T) {
+	var m Mask
+	m.Add(canary, "-----BEGIN KEY-----\n"+canary+"\n-----END KEY-----")
+	const all = 16 * piece
+	for _, tt := range []struct {
+		name, text, masked string
+	}{
+		{"lines", "a line with " + canary + " and more\n", "a line with *** and more\n"},
+		{"blocks", "entry\n  password: |\n    kestrel-92\n    -71 x\n", "entry\n  password: ***\n"},
+		{"items", "tokens:\n- a1b2c3\n- d4e5f6\nend\n", "tokens:\n- ***\n- ***\nend\n"},
+		{"continued lines", "a.password=x\\\nkestrel-92\\\n71\nend\n", "a.password=***\nend\n"},
+		{"keys", "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("kestrel/9271/plain, no base64\n", 300) + "-----END PRIVATE KEY-----\nend\n", "-----BEGIN PRIVATE KEY-----\n***\n-----END PRIVATE KEY-----\nend\n"},
+		{"no line ends", "word " + canary + " ", "word *** "},
+		{"nothing but values", canary, Hidden},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := all / len(tt.text)
+			var got counter
+			if err := m.Copy(&got, &again{text: tt.text, left: n * len(tt.text)}); err != nil {
+				t.Fatal(err)
+			}
+			if got.leaks > 0 || got.lines != n*strings.Count(tt.masked, "\n") || len(tt.masked) > len(Hidden) && got.length != n*len(tt.masked) {
+				t.Errorf("got %d bytes in %d lines with %d secrets, want %d in %d", got.length, got.lines, got.leaks, n*len(tt.masked), n*strings.Count(tt.masked, "\n"))
+			}
+		})
+	}
+	if err := m.Copy(io.Discard, iotest.ErrReader(io.ErrClosedPipe)); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("got %v from a reader that fails", err)
+	}
+}
+
 // No part of a known secret remains at the end of a line that was cut.
 func TestWithoutCut(t *testing.T) {
 	var m Mask
@@ -82,30 +148,5 @@ func TestWithoutCut(t *testing.T) {
 		if got := m.WithoutCut(tt.line, 30); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.line, got, tt.want)
 		}
-	}
-}
-
-// FuzzLog: what the mask knows is in no output, and every output comes to an end.
-func FuzzLog(f *testing.F) {
-	for _, s := range []string{"password: |\n  x\n", "<password>\nx\n</password>", `{"name":"MY_TOKEN",` + "\n" + `"value":"x"}`, "-----BEGIN PRIVATE KEY-----\nx", "x-----END PRIVATE KEY-----", "- name: token\n  value: x\n"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var m Mask
-		m.Add("kestrel-5519")
-		if got := m.Text(s + " kestrel-5519 " + s); strings.Contains(got, "kestrel-5519") {
-			t.Errorf("got %q", got)
-		}
-	})
-}
-
-func BenchmarkLog(b *testing.B) {
-	var m Mask
-	m.Add("kestrel-5519")
-	line := `{"level":"info","@timestamp":"2026-11-23T02:00:00.000Z","logger":"request","message":"request ok","url":"/intake/v2/events","status":202}` + "\n"
-	text := strings.Repeat(line, 32<<10/len(line))
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		m.Text(text)
 	}
 }

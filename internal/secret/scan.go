@@ -16,11 +16,11 @@ const (
 // A scanner finds what looks like a secret in a text. It takes no time that grows with a square:
 // all that it looks at around a name has a bound.
 type scanner struct {
-	t      string
-	ends   int
-	found  spans
-	work   int             // bytes that were looked at for the end of a value in vain
-	kinds  map[string]kind // of words so far
+	t     string
+	ends  int
+	found spans
+	work  int             // bytes that were looked at for the end of a value in vain
+	kinds map[string]kind // of words so far
 }
 
 // A kind is what a word may be.

@@ -165,8 +165,8 @@ func (s *scanner) value(v *setting) int {
 		if end = s.continued(end); !isPart {
 			end = s.deeper(v, end)
 		}
-	case v.outer != "" && strings.HasPrefix(t[i:], v.outer):
-		return i
+	case v.outer != "" && strings.HasPrefix(t[i:], v.outer) && (i+len(v.outer) == len(t) || isDelimiter(t[i+len(v.outer)])):
+		return v.to
 	case !isPart || end < len(t) && !isDelimiter(t[end]) && !(v.outer != "" && strings.HasPrefix(t[end:], v.outer)):
 		if end == i && strings.IndexByte(",;&}]", t[i]) >= 0 { // a value may begin with what ends others
 			end++
