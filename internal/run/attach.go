@@ -65,7 +65,7 @@ func Attach(w *workload.Workload, paths []string, key []byte) ([]report.Attachme
 // Attachment is a text for a report, with secrets masked, and with the hash of what it was
 // before. Without a key it has no hash.
 func Attachment(name, text string, mask *secret.Mask, key []byte) report.Attachment {
-	a := report.Attachment{Name: name, Text: mask.Document(text)}
+	a := report.Attachment{Name: name, Text: mask.Text(text)}
 	if len(key) > 0 {
 		a.Original = hex.EncodeToString(mac(key, "key")[:4]) + ":" + hex.EncodeToString(mac(key, "text", text)[:16])
 	}

@@ -89,23 +89,15 @@ func (e *execution) printed(from string) func(line string) {
 
 // printedBySystem returns what the system has printed, for the report.
 func (e *execution) printedBySystem() *report.Output {
-	text, cut, late := e.system.Output()
-	return e.kept("the system's output", text, cut, late)
+	text, cut := e.system.Output()
+	return report.NewOutput(text, cut)
 }
 
 // printedByBuild returns what the build of the system has printed, in this run or in an earlier
 // one; nil without a build. Once the build is released, its output may be removed.
 func (e *execution) printedByBuild() (*report.Output, error) {
-	text, cut, late, err := e.system.BuildOutput()
-	return e.kept("the build's output", text, cut, late), err
-}
-
-func (e *execution) kept(what, text string, cut int64, late bool) *report.Output {
-	out := report.NewOutput(text, cut)
-	if late {
-		e.Logf("the last %s of %s are kept: hiding the secrets in all of it would take too long", units.FormatSize(out.Bytes), what)
-	}
-	return out
+	text, cut, err := e.system.BuildOutput()
+	return report.NewOutput(text, cut), err
 }
 
 func (u *underTest) release() {

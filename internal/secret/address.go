@@ -6,86 +6,91 @@ import (
 )
 
 var (
-	// The beginning of an address, whose marks may be escaped as in properties and JSON.
-	address = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.\-]*\\?:\\?/\\?/`)
-	// A flag's name before its value.
-	flagName = regexp.MustCompile(`^--?[\w.\-]+=`)
-	// A login before a host without a scheme: u:p@tcp(h:1)/d.
-	bareLogin = regexp.MustCompile(`(^|[\s"'=,(])([^\s:@/"'=,(]+:)([^\s@"']+)@([\w\[(.\-]+)`)
+	addressSign = regexp.MustCompile(`^:\\?/\\?/`)
+	// What ends an address that is a whole argument: a blank behind what ends a host. A password
+	// may have blanks.
+	hostEnd = regexp.MustCompile(`(?s)^[^/?#]*[/?#]\S*`)
+	// A login before a host without a scheme, up to its sign @.
+	bareLogin = regexp.MustCompile(`(?:^|[\s"'=,(/])([^\s:@/"'=,(]+:)([^\s@"']+)$`)
+	bareHost  = regexp.MustCompile(`^@(?:[\w\[(.\-]+)`)
+	// A line of PostgreSQL's file of passwords, host:port:database:user:password.
+	passLine = regexp.MustCompile(`^[\w.\-*]+:(?:\d+|\*):[^\s:]+:[^\s:]+:([^\r]+)`)
 )
 
-// value hides what looks like a secret in a value.
-func (f *finder) value(s string) string { return f.likely(f.address(s)) }
+// address hides the login of the address whose sign :// is at i, and returns where to go on; 0:
+// there is no such sign. A password may contain characters that end an address, since people
+// forget to escape them: if a colon comes before the first slash, everything up to the last @ is
+// the login.
+func (s *scanner) address(i int) int {
+	t := s.t
+	sign := addressSign.FindString(t[i:min(i+5, len(t))])
+	if sign == "" {
+		return 0
+	}
+	from := i + len(sign)
+	end := s.lineEnd(from)
+	if s.ends == toEnd {
+		end = len(t)
+	}
+	if !strings.Contains(t[from:end], "@") {
+		return from
+	}
+	scheme := strings.TrimRight(strings.TrimSuffix(t[max(0, i-mostName):i], `\`), "+-.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+	quote := quoteBefore(scheme)
+	stops := " \t\r\""
+	if strings.HasSuffix(scheme, "<") || strings.HasSuffix(scheme, ">") {
+		stops += "<>"
+	}
+	switch n := strings.IndexAny(t[from:end], stops); {
+	case s.ends == toEnd && argumentHead.MatchString(scheme):
+		if host := hostEnd.FindString(t[from:]); host != "" {
+			end = from + len(host)
+		}
+	case quote != "" && strings.Contains(t[from:end], quote):
+		end = from + strings.Index(t[from:end], quote)
+	case n >= 0:
+		end = from + n
+	}
+	if n := strings.IndexAny(t[from:end], "/?#"); n >= 0 && !strings.Contains(t[from:from+n], ":") {
+		end = from + n
+	}
+	n := strings.LastIndexByte(t[from:end], '@')
+	if n <= 0 || t[from:from+n] == Hidden {
+		return from
+	}
+	s.found = append(s.found, span{from, from + n, true})
+	return from + n
+}
 
-// address hides the login of a value that begins as an address. A password may have blanks:
-// the address is to the end of the value, or to a blank behind what ends a host.
-func (f *finder) address(s string) string {
-	begin := len(flagName.FindString(s))
-	if at := address.FindStringIndex(s[begin:]); at != nil && at[0] == 0 {
-		from, end := begin+at[1], len(s)
-		if host := strings.IndexAny(s[from:], "/?#"); host >= 0 {
-			if n := strings.IndexAny(s[from+host:], " \t\r\n"); n >= 0 {
-				end = from + host + n
+// bareLogins hides passwords of logins before a host without a scheme: u:p@tcp(h:1)/d.
+func (s *scanner) bareLogins() {
+	t := s.t
+	for i := strings.IndexByte(t, '@'); i >= 0; {
+		from := max(0, i-mostTag)
+		from += strings.LastIndexAny(t[from:i], " \t\r\n\"'@") + 1
+		if g := bareLogin.FindStringSubmatchIndex(t[from:i]); g != nil && bareHost.MatchString(t[i:min(len(t), i+8)]) && !strings.HasPrefix(t[i:], "@sha256") {
+			password := t[from+g[4] : i]
+			if !strings.HasPrefix(strings.ReplaceAll(password, `\`, ""), "//") && !IsReference(t[from+g[2]:i]) && password != Hidden {
+				s.found = append(s.found, span{from + g[4], i, true})
 			}
 		}
-		if to := strings.LastIndexByte(s[:end], '@'); to > from && (strings.Contains(s[from:to], ":") || !strings.ContainsAny(s[from:to], "/?#")) {
-			f.ofAddresses = append(f.ofAddresses, s[from:to])
-			s = s[:from] + Hidden + s[to:]
+		next := strings.IndexByte(t[i+1:], '@')
+		if next < 0 {
+			break
 		}
+		i += 1 + next
 	}
-	return s
 }
 
-// logins hides the logins in addresses. A password may contain characters that end an
-// address, since people forget to escape them: if a colon comes before the first slash,
-// everything up to the last @ is the login.
-func (f *finder) logins(s string) string {
-	if !strings.Contains(s, "@") {
-		return s
-	}
-	var e edits
-	done := 0
-	for _, at := range address.FindAllStringIndex(s, -1) {
-		from := at[1]
-		if from < done {
-			continue
+// passFile hides the passwords of a file of PostgreSQL.
+func (s *scanner) passFile() {
+	for at := 0; at < len(s.t); {
+		end := s.lineEnd(at)
+		if line := s.t[at:end]; strings.Count(line, ":") > 3 {
+			if g := passLine.FindStringSubmatchIndex(line); g != nil {
+				s.hide(at+g[2], at+g[3])
+			}
 		}
-		host := addressEnd(s, at[0], from)
-		if n := strings.IndexAny(s[from:host], "/?#"); n >= 0 && !strings.Contains(s[from:from+n], ":") {
-			host = from + n
-		}
-		if n := strings.LastIndexByte(s[from:host], '@'); n > 0 && s[from:from+n] != Hidden {
-			done = from + n
-			f.ofAddresses = append(f.ofAddresses, s[from:done])
-			e.replace(from, done, Hidden)
-		}
+		at = end + 1
 	}
-	s, e = e.apply(s), nil
-	for _, g := range bareLogin.FindAllStringSubmatchIndex(s, -1) {
-		password, host := s[g[6]:g[7]], s[g[8]:g[9]]
-		if !strings.HasPrefix(strings.ReplaceAll(password, `\`, ""), "//") && host != "sha256" && !IsReference(s[g[4]:g[7]]) && isPlain(password) {
-			f.ofAddresses = append(f.ofAddresses, s[g[4]:g[7]])
-			e.replace(g[6], g[7], Hidden)
-		}
-	}
-	return e.apply(s)
-}
-
-// addressEnd returns the end of the address whose scheme is at i: in quotes the
-// same quote, otherwise a blank.
-func addressEnd(s string, i, from int) int {
-	line := from + lineLength(s[from:])
-	if i > 0 && isQuote(s[i-1]) {
-		if n := strings.IndexByte(s[from:line], s[i-1]); n >= 0 {
-			return from + n
-		}
-	}
-	stops := " \t\r\"<>"
-	if i == 0 {
-		stops = " \t\r"
-	}
-	if n := strings.IndexAny(s[from:line], stops); n >= 0 {
-		return from + n
-	}
-	return line
 }

@@ -1,45 +1,48 @@
 package secret
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
 
-// Secrets on other lines than their names, and in XML and pairs, are not in what Log
-// returns; the rest of the lines is.
+// Secrets on other lines than their names, and in XML and pairs, are not left in a log; the rest of
+// the lines is.
 func TestLog(t *testing.T) {
 	const key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" + "kestrel5519"
 	for _, tt := range []struct{ name, text, want string }{
 		{"an element", "a <password>" + canary + "</password> b\n", "a <password>***</password> b\n"},
-		{"an element on several lines", "<password>\n  " + canary + "\n</password>\nafter\n", "<password>***</password>\nafter\n"},
+		{"an element on several lines", "<password>\n  " + canary + "\n</password>\nafter\n", "<password>***\n</password>\nafter\n"},
 		{"what looks like an element", "usage: serve --token <token>\nafter\n", ""},
 		{"a pair", `env {"name":"DB_PASSWORD","value":"` + canary + `"} read` + "\nafter\n", `env {"name":"DB_PASSWORD","value":***} read` + "\nafter\n"},
 		{"an entry in JSON", `{"name":"DB_PASSWORD","value":"` + canary + `"}` + "\n" + `{"value":"harmless"}` + "\n", `{"name":"DB_PASSWORD","value":***}` + "\n" + `{"value":"harmless"}` + "\n"},
 		{"a pair on several lines", "env:\n- name: DB_PASSWORD\n  value: " + canary + "\n- name: HOME\n  value: /root\nafter\n", "env:\n- name: DB_PASSWORD\n  value: ***\n- name: HOME\n  value: /root\nafter\n"},
 		{"a pair, the value first", "{\n  \"value\": \"" + canary + "\",\n  \"name\": \"DB_PASSWORD\"\n}\nafter\n", ""},
-		{"a block", "password: |\n  " + canary + "\n  more " + canary + "\nafter\n", "password: ***\n  ***\n  ***\nafter\n"},
-		{"a block of an entry", "2026-11-23 INFO settings: password: |\n  " + canary + "\nafter\n", "2026-11-23 INFO settings: password: ***\n  ***\nafter\n"},
+		{"a block", "password: |\n  " + canary + "\n  more " + canary + "\nafter\n", "password: ***\nafter\n"},
+		{"a block of an entry", "2026-11-23 INFO settings: password: |\n  " + canary + "\nafter\n", "2026-11-23 INFO settings: password: ***\nafter\n"},
 		{"a value below its name", "  password:\n    " + canary + "\n  user: it\nafter\n", "  password:\n    ***\n  user: it\nafter\n"},
 		{"a reference below its name", "password:\n  env:IT\nafter\n", "password:\n  env:IT\nafter\n"},
 		{"a key", "-----BEGIN RSA PRIVATE KEY-----\n" + key + "\n" + key + "\n-----END RSA PRIVATE KEY-----\nafter\n", "-----BEGIN RSA PRIVATE KEY-----\n***\n-----END RSA PRIVATE KEY-----\nafter\n"},
 		{"a key on one line", `pem="-----BEGIN PRIVATE KEY-----\n` + key + `\n-----END PRIVATE KEY-----\n"` + "\nafter\n", ""},
 		{"a key without its end", "-----BEGIN PRIVATE KEY-----\n" + key + "\n" + key + "\nafter it\nafter\n", "-----BEGIN PRIVATE KEY-----***\nafter it\nafter\n"},
-		{"a key without its beginning", "before it\n" + key + "\n" + key + "\n-----END PRIVATE KEY-----\nafter\n", "before it\n***-----END PRIVATE KEY-----\nafter\n"},
+		{"a key without its beginning", "before it\n" + key + "\n" + key + "\n-----END PRIVATE KEY-----\nafter\n", "before it\n***\n-----END PRIVATE KEY-----\nafter\n"},
 		{"a key with a foreign line", "-----BEGIN PRIVATE KEY-----\n" + key + "\n----- health check -----\n" + key + "\n-----END PRIVATE KEY-----\nafter\n", "-----BEGIN PRIVATE KEY-----\n***\n-----END PRIVATE KEY-----\nafter\n"},
 		{"a key behind prefixes", "-----> -----BEGIN PRIVATE KEY-----\n-----> " + key + "\n-----> " + key + "\n-----> -----END PRIVATE KEY-----\nafter\n", "-----> -----BEGIN PRIVATE KEY-----\n*** -----END PRIVATE KEY-----\nafter\n"},
 		{"a key before another one", "-----BEGIN PRIVATE KEY-----\n" + key + "\nbetween\n-----BEGIN PRIVATE KEY-----\n" + key + "\n-----END PRIVATE KEY-----\nafter\n", "-----BEGIN PRIVATE KEY-----***\nbetween\n-----BEGIN PRIVATE KEY-----\n***\n-----END PRIVATE KEY-----\nafter\n"},
 		{"a last line far behind", "-----BEGIN PRIVATE KEY-----\n" + key + "\nafter it\n" + strings.Repeat(".\n", 17<<10) + "-----END PRIVATE KEY-----\nafter\n", ""},
-		{"a key behind a whole one", "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\nbefore it\n" + key + "\n-- " + key + "-----END PRIVATE KEY-----\nafter\n", "-----BEGIN PRIVATE KEY-----***\n-----END PRIVATE KEY-----\nbefore it\n***-----END PRIVATE KEY-----\nafter\n"},
+		{"a key behind a whole one", "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\nbefore it\n" + key + "\n-- " + key + "-----END PRIVATE KEY-----\nafter\n", "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\nbefore it\n***-----END PRIVATE KEY-----\nafter\n"},
 		{"a certificate", "-----BEGIN CERTIFICATE-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END CERTIFICATE-----\n"},
 		{"an open quote", "invalid token 'abc\nafter\n", ""},
 		{"what Text hides", "x password=" + canary + " y\nafter", "x password=*** y\nafter"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m Mask
-			got := m.Log(tt.text)
+			got := m.Text(tt.text)
 			if strings.Contains(got, canary) || strings.Contains(got, "kestrel5519") || strings.Contains(tt.text, "after") && !strings.Contains(got, "after") || tt.want != "" && got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -58,13 +61,76 @@ func TestLogOfManyNames(t *testing.T) {
 		"key=token value=\"" + canary + "\n",
 	} {
 		text := strings.Repeat(entry, testkit.Cases(32<<10, 8<<10)/len(entry))
-		if got := m.Log(text); strings.Contains(got, canary) || strings.Count(got, "\n") < 100 {
+		if got := m.Text(text); strings.Contains(got, canary) || strings.Count(got, "\n") < 100 {
 			t.Errorf("%q: got %.300q", entry, got)
 		}
 	}
 	line := `{"env":[` + strings.Repeat(`{"name":"DB_PASSWORD","value":"`+canary+`"},`, 150) + "]}\n"
-	if got := m.Log(line); strings.Contains(got, canary) || !strings.Contains(got, "DB_PASSWORD") {
+	if got := m.Text(line); strings.Contains(got, canary) || !strings.Contains(got, "DB_PASSWORD") {
 		t.Errorf("got %.300q", got)
+	}
+}
+
+// An again is a reader that returns a text again and again.
+type again struct {
+	text string
+	left int // bytes
+	at   int
+}
+
+func (r *again) Read(to []byte) (n int, err error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	n = copy(to[:min(len(to), r.left)], r.text[r.at:])
+	r.at, r.left = (r.at+n)%len(r.text), r.left-n
+	return n, nil
+}
+
+// A counter keeps nothing of what is written but its length, its secrets and its lines.
+type counter struct {
+	last                 string
+	length, lines, leaks int
+}
+
+func (c *counter) Write(data []byte) (int, error) {
+	text := c.last + string(data)
+	c.leaks += strings.Count(text, canary)
+	c.lines += strings.Count(string(data), "\n")
+	c.length += len(data)
+	c.last = text[max(0, len(text)-len(canary)+1):]
+	return len(data), nil
+}
+
+// A long log is masked in pieces, wherever they end, and only a few of them are held.
+func TestCopy(t *testing.T) {
+	var m Mask
+	m.Add(canary, "-----BEGIN KEY-----\n"+canary+"\n-----END KEY-----")
+	const all = 16 * piece
+	for _, tt := range []struct {
+		name, text, masked string
+	}{
+		{"lines", "a line with " + canary + " and more\n", "a line with *** and more\n"},
+		{"blocks", "entry\n  password: |\n    kestrel-92\n    -71 x\n", "entry\n  password: ***\n"},
+		{"items", "tokens:\n- a1b2c3\n- d4e5f6\nend\n", "tokens:\n- ***\n- ***\nend\n"},
+		{"continued lines", "a.password=x\\\nkestrel-92\\\n71\nend\n", "a.password=***\nend\n"},
+		{"keys", "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("kestrel/9271/plain, no base64\n", 300) + "-----END PRIVATE KEY-----\nend\n", "-----BEGIN PRIVATE KEY-----\n***\n-----END PRIVATE KEY-----\nend\n"},
+		{"no line ends", "word " + canary + " ", "word *** "},
+		{"nothing but values", canary, Hidden},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := all / len(tt.text)
+			var got counter
+			if err := m.Copy(&got, &again{text: tt.text, left: n * len(tt.text)}); err != nil {
+				t.Fatal(err)
+			}
+			if got.leaks > 0 || got.lines != n*strings.Count(tt.masked, "\n") || len(tt.masked) > len(Hidden) && got.length != n*len(tt.masked) {
+				t.Errorf("got %d bytes in %d lines with %d secrets, want %d in %d", got.length, got.lines, got.leaks, n*len(tt.masked), n*strings.Count(tt.masked, "\n"))
+			}
+		})
+	}
+	if err := m.Copy(io.Discard, iotest.ErrReader(io.ErrClosedPipe)); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("got %v from a reader that fails", err)
 	}
 }
 
@@ -81,30 +147,5 @@ func TestWithoutCut(t *testing.T) {
 		{"kestrel-55", "kestrel-55"}, // it was not cut
 	} {
 		assert.Equal(t, m.WithoutCut(tt.line, 30), tt.want, "%q", tt.line)
-	}
-}
-
-// FuzzLog: what the mask knows is in no output, and every output comes to an end.
-func FuzzLog(f *testing.F) {
-	for _, s := range []string{"password: |\n  x\n", "<password>\nx\n</password>", `{"name":"MY_TOKEN",` + "\n" + `"value":"x"}`, "-----BEGIN PRIVATE KEY-----\nx", "x-----END PRIVATE KEY-----", "- name: token\n  value: x\n"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var m Mask
-		m.Add("kestrel-5519")
-		if got := m.Log(s + " kestrel-5519 " + s); strings.Contains(got, "kestrel-5519") {
-			t.Errorf("got %q", got)
-		}
-	})
-}
-
-func BenchmarkLog(b *testing.B) {
-	var m Mask
-	m.Add("kestrel-5519")
-	line := `{"level":"info","@timestamp":"2026-11-23T02:00:00.000Z","logger":"request","message":"request ok","url":"/intake/v2/events","status":202}` + "\n"
-	text := strings.Repeat(line, 32<<10/len(line))
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		m.Log(text)
 	}
 }

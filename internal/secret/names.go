@@ -9,26 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// names are the words that the name of a setting with a secret contains or ends
-// in. They include Elastic's cloud.auth and the user.info of a schema
-// registry's clients, which are NAME:PASSWORD, ZooKeeper's superDigest, Kafka's
-// ssl.keystore.key, and addresses to which anyone who knows them may write.
-const names = `pass[-_]?wor[dt]|passw?d|pwd|pass[-_]?(?:phrase|code)|kennwort|secret|token|` + keys + `|creds|credentials?|authorization|cookie|jaas|cloud[-_.]?auth|user[-_.]?info|superdigest|masterauth|confluent[-_.]license|webhook|connection[-_]?string`
-
-// keys are the words for keys that are as sensitive as a password. The word key
-// alone often means something else: that of a map, a table, a message.
-const keys = `(?:api|access|account|app|client|encryption|decryption|ingest(?:ion)?|instrumentation|integration|license|master|private|routing|secret|service|shared|signing|storage|subscription|write|hmac|key[-_.]?store|cert[-_.]?store)[-_.]?keys?`
-
-// pass are the short forms of password, which are also harmless words: see
-// plainPass.
-const pass = `[\w.\-]*pass\b|(?:[\w.\-]*[-_.]|\b)pw\b`
-
-// tail is what may follow a name's end.
-const tail = `(?:[-_.]?(?:value|text|base64|config|key))?`
-
-// word is the name of a setting with a secret. In capitals, like environment
-// variables, a name that ends in _AUTH is one, too.
-const word = `(?:(?i:[\w.\-]*(?:` + names + `)[\w\-]*` + tail + `)|(?i:` + pass + `)|[A-Z][A-Z0-9_]*_AUTH\b)`
+const (
+	// The words for keys that are as sensitive as a password. The word key alone often means
+	// something else: that of a map, a table, a message.
+	keys = `(?:api|access|account|app|client|encryption|decryption|ingest(?:ion)?|instrumentation|integration|license|master|private|routing|secret|service|shared|signing|storage|subscription|write|hmac|key[-_.]?store|cert[-_.]?store)[-_.]?keys?`
+	// The words that the name of a setting with a secret contains or ends in. They include
+	// Elastic's cloud.auth and the user.info of a schema registry's clients, which are
+	// NAME:PASSWORD, ZooKeeper's superDigest, and addresses to which anyone who knows them may
+	// write.
+	names = `pass[-_]?wor[dt]|passw?d|pwd|pass[-_]?(?:phrase|code)|kennwort|secret|token|` + keys + `|creds|credentials?|authorization|cookie|jaas|cloud[-_.]?auth|user[-_.]?info|superdigest|masterauth|confluent[-_.]license|webhook|connection[-_]?string`
+	// What may follow a name's end.
+	tail = `[-_.]?(?:value|text|base64|config|key)`
+	// A name of several secrets: below it are arbitrary names, and secrets.
+	plurals = `(?i)(?:` + names + `)(?:s|[-_.]?(?:list|map|set|table|store)s?)`
+)
 
 // lazily compiles a pattern when it is first needed: those with all names are large, and most
 // processes need few of them.
@@ -37,27 +31,19 @@ func lazily(text string) func() *regexp.Regexp {
 }
 
 var (
-	secretName = lazily(`(?i)(?:(?:` + names + `)s?|(?:^|[-_.])(?:pass|pw)|(?:store|key|require)pass)` + tail + `$`)
+	secretName = lazily(`(?i)(?:(?:` + names + `)s?|(?:^|[-_.])(?:pass|pw)|(?:store|key|require)pass)(?:` + tail + `)?$`)
+	likelyName = lazily(`(?i)^(?:[\w.\-]*(?:` + names + `)[\w\-]*(?:` + tail + `)?|[\w.\-]*pass|(?:[\w.\-]*[-_.])?pw)$`)
+	plural     = lazily(plurals)
 	capitals   = regexp.MustCompile(`^-?D?[A-Z][A-Z0-9_]*_AUTH$`)
-	authName   = regexp.MustCompile(`(?i)(?:^|[-_.])auth$`)
-	secretWord = regexp.MustCompile(word)
-	wholeWord  = lazily(`^` + word + `$`)
-	plainPass  = regexp.MustCompile(`(?i)(?:^|[-_.])(?:pass|pw)$`)
+	authName   = regexp.MustCompile(`(?i)^-*(?:.*[-_.])?auth["' ]*$`)
+	// Words that only happen to end like a short form of password.
+	otherPass = regexp.MustCompile(`(?i)(?:^|[-_.])(?:by|com|encom|sur|tres|over|under|usefirst|tryfirst|clear)pass$`)
+	passName  = regexp.MustCompile(`(?i)(?:^|[-_.])(?:pass|pw)$`)
 	// The family of flags that are followed by a value, whatever it begins with.
-	password = regexp.MustCompile(`(?i)(?:pass|pw|pwd|passwd|passphrase|password)$`)
-	option   = regexp.MustCompile(`^-(?:[a-zA-Z]|-[a-z]+(?:-[a-z]+)*(?:=.*)?)$`)
-	scheme   = regexp.MustCompile(`(?i)\b((?:bearer|apikey)\s+)([\w+/=.~\-]{4,})`)
-	// The signature or key in an address.
-	signature = regexp.MustCompile(`(?i)([?&](?:sig|signature|x-amz-signature|x-goog-signature|key|code)=)([^\s&"'<>]+)`)
-	// A setting whose value may be a login: see isLogin.
-	auth = regexp.MustCompile(`(?i)((?:^|[^\w])(?:[\w.\-]*[-_.])?auth["']?(?:[ \t]*[=:][ \t]*|[ \t]+))("[^"]+"|'[^']+'|[^\s,;&"'{}\[\]]+)`)
+	passwordFlag = regexp.MustCompile(`(?i)(?:pass|pw|pwd|passwd|passphrase|password)$`)
+	// A method of logging in.
+	method = regexp.MustCompile(`(?i)^(?:|none|required|requested|optional|want|need|true|false|yes|no|on|off|0|1|basic|digest|kerberos|ntlm|negotiate|oauth2?|oauthbearer|ldaps?|sasl|tls|mtls|plain|simple|trust|bearer|gssapi|spnego|jwt|oidc|saml|x509|scram-sha-(?:1|256|512))$`)
 )
-
-// notPass are words that end like the short form of password.
-var notPass = []string{"bypass", "compass", "encompass", "surpass", "trespass", "overpass", "underpass", "usefirstpass", "tryfirstpass", "clearpass"}
-
-// notAuth are values of settings that describe a method of logging in.
-var notAuth = []string{"", "none", "required", "requested", "optional", "want", "need", "true", "false", "yes", "no", "on", "off", "0", "1", "basic", "digest", "kerberos", "ntlm", "negotiate", "oauth", "ldap", "sasl", "tls", "plain", "simple", "trust", "bearer", "gssapi", "spnego", "jwt", "oauth2", "oauthbearer", "oidc", "saml", "mtls", "ldaps", "x509", "scram-sha-1", "scram-sha-256", "scram-sha-512"}
 
 // IsName reports whether a setting of this name is a secret, such as
 // "output.elasticsearch.password".
@@ -73,44 +59,21 @@ func Is(name, value string) bool {
 	if value == "" || IsReference(value) {
 		return false
 	}
-	return IsName(name) && !isMode(name, value) || isAuth(name) && isLogin(value)
+	return IsName(name) && !isMode(name, value) || authName.MatchString(name) && isLogin(value)
 }
 
-// isLikelyName reports whether values of this name are to be hidden in texts,
+// isLikely reports whether values of this name are to be hidden in texts,
 // which includes more names than IsName.
-func isLikelyName(name string) bool {
-	return wholeWord().MatchString(name) && !isHarmless(name) || IsName(name)
+func isLikely(name string) bool {
+	return likelyName().MatchString(name) && !otherPass.MatchString(name) || IsName(name)
 }
 
-// isHarmless reports whether a name only happens to end like a short form of
-// password.
-func isHarmless(name string) bool {
-	name = strings.ToLower(name)
-	return slices.Contains(notPass, name[strings.LastIndexAny(name, "-_.")+1:])
-}
-
-// isMode reports whether the value of NAME_AUTH describes a method of logging
-// in.
+// isMode reports whether the value of NAME_AUTH describes a method of logging in.
 func isMode(name, value string) bool {
-	return strings.HasSuffix(name, "_AUTH") && !strings.EqualFold(name, "cloud_auth") &&
-		(isMethod(value) || strings.Contains(value, "://"))
+	return strings.HasSuffix(name, "_AUTH") && !strings.EqualFold(name, "cloud_auth") && (isMethod(value) || strings.Contains(value, "://"))
 }
 
-// isMethod reports whether a value describes a method of logging in.
-func isMethod(value string) bool {
-	return slices.Contains(notAuth, strings.ToLower(strings.Trim(value, "\"' \t\r\n")))
-}
-
-// IsReference reports whether a value is the reference of a secret and not the
-// secret: env:NAME or file:PATH.
-func IsReference(value string) bool {
-	kind, of, _ := strings.Cut(value, ":")
-	return (kind == "env" || kind == "file") && of != ""
-}
-
-func isAuth(name string) bool {
-	return authName.MatchString(strings.TrimRight(strings.TrimLeft(name, "-"), "\"' "))
-}
+func isMethod(value string) bool { return method.MatchString(strings.Trim(value, "\"' \t\r\n")) }
 
 // isLogin reports whether a value is NAME:PASSWORD, plain or in base64, and not
 // an address.
@@ -121,4 +84,14 @@ func isLogin(value string) bool {
 	}
 	text, err := base64.StdEncoding.DecodeString(value)
 	return err == nil && utf8.Valid(text) && strings.Contains(string(text), ":")
+}
+
+// authItem is an item of a list of methods, or of a name and a password.
+var authItem = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,"'\-][^\s,"']*`)
+
+// isLoginOrList reports whether a value is a login, or a list that is a name and a password or has
+// a login as an item.
+func isLoginOrList(value string) bool {
+	items := authItem.FindAllString(strings.Trim(value, "[]{}"), -1)
+	return isLogin(value) || slices.ContainsFunc(items, isLogin) || len(items) == 2 && !slices.ContainsFunc(items, isMethod)
 }

@@ -171,18 +171,34 @@ func (p *planter) xml(depth int) string {
 	return out.String()
 }
 
-// TestPlanted: no secret is left in random files, wherever the settings and comments with
+// log writes lines of a log.
+func (p *planter) log() string {
+	var out strings.Builder
+	for range 1 + p.IntN(6) {
+		out.WriteString(p.one("", "2026-11-23 02:00:00,123 INFO ", "[main] ", `{"level":"info","message":"`, "ERROR: it's ", "a=1 b=\"x y\" "))
+		out.WriteString(p.one(
+			"logged in with "+p.setting(p.one("=", ": ", "=\"", ": '")), p.of()+"=\""+canary+"\" done", "Authorization: Bearer "+canary, "GET /x?"+p.of()+"="+canary+"&n=1 200", "-D"+p.of()+"="+canary+" -Xmx1g",
+			`{"`+p.of()+`":"`+canary+`","n":1}`, `\"`+p.of()+`\":\"`+canary+`\"`, "<"+p.one("password", "token")+">"+canary, p.text(), p.login(), "Cookie: a=1; b="+canary, "env "+p.of()+"='a "+canary+"' srv", "--"+p.one("password", "api-key")+" "+canary+" -v"))
+		out.WriteString(p.one("\n", " (done)\n", "\r\n"))
+	}
+	return out.String()
+}
+
+// FuzzPlanted: no secret is left in random files and logs, wherever the settings and comments with
 // them are.
-func TestPlanted(t *testing.T) {
+func FuzzPlanted(f *testing.F) {
 	for seed := range testkit.Cases(500, 60) {
-		p := &planter{Rand: rand.New(rand.NewPCG(uint64(seed), 1))}
+		f.Add(uint64(seed))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		p := &planter{Rand: rand.New(rand.NewPCG(seed, 1))}
 		text, _ := json.MarshalIndent(map[string]any{p.name(): p.json(0), p.login(): 1}, "", p.one("", "  "))
-		for _, form := range []struct{ grammar, text string }{
-			{"YAML", p.yaml("")}, {"settings", p.lines()}, {"JSON", string(text)}, {"XML", "<x>" + p.xml(0) + "</x>"},
+		for _, form := range []struct{ name, text string }{
+			{"YAML", p.yaml("")}, {"settings", p.lines()}, {"JSON", string(text)}, {"XML", "<x>" + p.xml(0) + "</x>"}, {"log", p.log()},
 		} {
-			if got := new(Mask).Document(form.text); strings.Contains(got, canary) {
-				t.Fatalf("seed %d, %s: got\n%s\nof\n%s", seed, form.grammar, got, form.text)
+			if got := new(Mask).Text(form.text); strings.Contains(got, canary) {
+				t.Fatalf("seed %d, %s: got\n%s\nof\n%s", seed, form.name, got, form.text)
 			}
 		}
-	}
+	})
 }

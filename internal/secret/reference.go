@@ -34,3 +34,10 @@ type Unset string
 func (u Unset) Error() string {
 	return fmt.Sprintf("the environment variable %s is not set", string(u))
 }
+
+// IsReference reports whether a value is the reference of a secret and not the
+// secret: env:NAME or file:PATH.
+func IsReference(value string) bool {
+	kind, of, _ := strings.Cut(value, ":")
+	return (kind == "env" || kind == "file") && of != ""
+}

@@ -1,8 +1,7 @@
-// Package secret removes secrets from text. Files are read by their grammars: JSON, XML,
-// YAML, and settings on lines (properties, INI, TOML, variables of a shell). Each parser
-// makes a tree of values with their places, and one walk over the tree decides which are
-// secrets, so that only their bytes change. What has none of these grammars is masked by a
-// rule for any text, which hides more. Command lines are split as by a shell.
+// Package secret removes secrets from text, which may be a file, a log, a line or a value. One
+// scanner over its bytes hides the value behind a secret's name in whatever form files, logs and
+// programs write it, logins in addresses, private keys and tokens. It knows no grammars: it looks
+// at what is around a name, within bounds.
 //
 // It does not know who prints the text, and it keeps a secret no longer than
 // the Mask that knows it.
@@ -14,11 +13,10 @@
 package secret
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"net/url"
-	"slices"
-	"strconv"
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
 	"strings"
 	"sync"
 )
@@ -26,94 +24,63 @@ import (
 // Hidden replaces a secret.
 const Hidden = "***"
 
-// shortest is the length below which a value is not looked for in free text:
-// without every "1" or "ok", a text would be unreadable.
-const shortest = 4
-
 // A Mask removes secrets from text. The zero value knows none, and only removes
 // what looks like one. It is safe for concurrent use.
 type Mask struct {
 	mu    sync.RWMutex
-	known []string // longest first, so that no part of a longer one remains
+	known known
 }
 
-// longLine is the minimum length at which a single line of a secret is looked
-// for.
-const longLine = 8
+// Text returns a text without the secrets that the mask knows, and without what looks like one.
+func (m *Mask) Text(text string) string {
+	s := scanner{t: m.hideKnown(text)}
+	s.scan()
+	return s.found.hide(s.t)
+}
 
-// Add adds secret values to the mask, in all forms in which they may appear:
-// unchanged, escaped for an address, a quoted string, JSON or XML, and in base64.
-func (m *Mask) Add(values ...string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, v := range values {
-		v = strings.TrimSpace(v)
-		m.add(v, shortest)
-		if strings.Contains(v, "\n") { // such as a key, which may be printed line by line
-			for line := range strings.Lines(v) {
-				m.add(strings.TrimSpace(line), longLine)
+// piece is the least that Copy masks at once, in bytes.
+const piece = 256 << 10
+
+// Copy copies a log without secrets, like Text, and holds only a part of it at a time. It
+// divides it before a line that does not continue the one before it and is not in a private key,
+// so that what belongs together is looked at together. A line of more than four pieces is divided
+// anywhere but in a value that the mask knows.
+func (m *Mask) Copy(to io.Writer, from io.Reader) error {
+	in := bufio.NewReaderSize(from, piece)
+	var text []byte
+	for {
+		line, err := in.ReadSlice('\n')
+		isEntry := bytes.HasSuffix(text, []byte("\n")) && !Continues(line) && !bytes.HasSuffix(text, []byte("\\\n"))
+		if isEntry && len(text) >= piece && !inKey(text) || len(text) >= 4*piece {
+			end := len(text)
+			if !isEntry {
+				end = max(end-m.begun(string(text)), piece)
 			}
+			if _, err := io.WriteString(to, m.Text(string(text[:end]))); err != nil {
+				return err
+			}
+			text = append(text[:0], text[end:]...)
 		}
-	}
-	slices.SortStableFunc(m.known, func(a, b string) int { return len(b) - len(a) })
-}
-
-// add adds one value to the mask, if it is long enough; m.mu must be locked.
-func (m *Mask) add(v string, least int) {
-	if len(v) < least {
-		return
-	}
-	text, bytes := strconv.Quote(v), []byte(v)
-	json, _ := json.Marshal(v) // with escapes of < > &, unlike Quote
-	for _, form := range []string{
-		v, url.QueryEscape(v), url.PathEscape(v), escapeXML(v), text[1 : len(text)-1], string(json[1 : len(json)-1]),
-		base64.StdEncoding.EncodeToString(bytes), base64.RawStdEncoding.EncodeToString(bytes), base64.RawURLEncoding.EncodeToString(bytes),
-	} {
-		if !slices.Contains(m.known, form) {
-			m.known = append(m.known, form)
+		if text = append(text, line...); err == nil || errors.Is(err, bufio.ErrBufferFull) {
+			continue
 		}
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+		_, err = io.WriteString(to, m.Text(string(text)))
+		return err
 	}
 }
 
-// Text returns s without the secrets that the mask knows, and without what
-// looks like one: the login in an address, what follows "password=" and
-// "Bearer".
-func (m *Mask) Text(s string) string {
-	return hideLikely(m.hideKnown(s))
+// Continues reports whether a text begins with a line that may belong to the one before it.
+func Continues[T string | []byte](text T) bool {
+	return len(text) == 0 || strings.IndexByte(" \t\r\n}])<-#", text[0]) >= 0
 }
 
-func (m *Mask) hideKnown(s string) string {
+func (m *Mask) hideKnown(text string) string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	for _, v := range m.known {
-		if strings.Contains(s, v) {
-			s = strings.ReplaceAll(s, v, Hidden)
-		}
-	}
-	return s
-}
-
-// WithoutCut returns a line that may have been cut at a length, without the part of a
-// known secret that may be at its end: Text would not recognize it.
-func (m *Mask) WithoutCut(line string, length int) string {
-	if len(line) < length {
-		return line
-	}
-	line = m.hideKnown(line) // whole ones, of which less would be removed below
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	part := 0
-	for _, v := range m.known {
-		for n := min(len(v)-1, len(line)); n > part; n-- {
-			if strings.HasSuffix(line, v[:n]) {
-				part = n
-			}
-		}
-	}
-	if part == 0 {
-		return line
-	}
-	return line[:len(line)-part] + Hidden
+	return m.known.hide(text)
 }
 
 // Line returns a command line for display: it splits the text as Split does;
@@ -131,9 +98,34 @@ func (m *Mask) Line(text string) string {
 func (m *Mask) Command(args []string) string {
 	shown := m.Args(args)
 	for i, arg := range shown {
-		shown[i] = quoted(arg)
+		if arg == "" || strings.ContainsAny(arg, " \t\n\"'\\$`|&;<>()") {
+			shown[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
 	}
-	return m.Text(strings.Join(shown, " "))
+	return m.hideKnown(strings.Join(shown, " "))
+}
+
+// Args returns arguments without their secrets, which the mask knows from then
+// on: what follows a flag such as --password, the value of a setting such as
+// -Dssl.key.password=, the login in an address and the second half of curl's -u
+// NAME:PASSWORD. A script, behind -c, is treated like a text of command lines.
+func (m *Mask) Args(args []string) []string {
+	shown := make([]string, len(args))
+	for i, from := range flags(args) {
+		ends := toEnd
+		if i > 0 && args[i-1] == "-c" {
+			ends = toBlank
+		}
+		shown[i] = m.find(args[i], ends)
+		if from >= 0 {
+			m.learn(args[i][from:], false)
+			shown[i] = args[i][:from] + Hidden
+		}
+	}
+	for i := range shown {
+		shown[i] = m.hideKnown(shown[i])
+	}
+	return shown
 }
 
 // Value returns the value of a setting for display. If the name says that it is
@@ -143,18 +135,37 @@ func (m *Mask) Value(name, value string) string {
 	if IsReference(value) {
 		return value
 	}
-	var f finder
-	shown := f.value(value)
-	if Is(name, value) && f.take(value) {
+	shown := m.find(value, toEnd)
+	if Is(name, value) && isPlain(value) {
+		m.learn(value, false)
 		shown = Hidden
 	}
-	m.Add(f.all()...)
-	return m.Text(shown)
+	return m.hideKnown(shown)
 }
 
-func quoted(arg string) string {
-	if arg != "" && !strings.ContainsAny(arg, " \t\n\"'\\$`|&;<>()") {
-		return arg
+// find is Text for an argument or a value, of which the mask knows the secrets from then on.
+func (m *Mask) find(text string, ends int) string {
+	s := scanner{t: text, ends: ends}
+	s.scan()
+	for _, f := range s.found {
+		m.learn(text[f.from:f.to], f.isLogin)
 	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	return s.found.hide(text)
+}
+
+// learn adds a secret that was found and its parts that may appear separately: items of a list or
+// a map, what follows the scheme of an Authorization header, and the password of a login
+// NAME:PASSWORD. The login of an address has no other parts: it may be words of a text that has
+// an "@" further on.
+func (m *Mask) learn(v string, isLogin bool) {
+	v = strings.Trim(v, "\\\"'` ")
+	_, password, _ := strings.Cut(v, ":")
+	m.Add(v, password)
+	if isLogin {
+		return
+	}
+	m.Add(v[strings.LastIndexAny(v, " \t")+1:])
+	for _, part := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(",;[]{}()", r) }) {
+		m.Add(strings.Trim(part, `"' `), strings.Trim(part[strings.LastIndexAny(part, "=:")+1:], `"' `))
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,9 +18,6 @@ const (
 	mostFacts = 400 // in total
 	mostOwn   = 80  // in one object, so that none uses up the space of the ones after it; RestName stands for more
 	mostText  = 160 // bytes of a text; a longer one is cut and gets a checksum
-	// mostMasked is how many bytes of an attached file are masked again, which takes time. Files
-	// have at most 64 KiB when they are attached, but what replaces a secret may be longer.
-	mostMasked = 128 << 10
 )
 
 // RestName is the name, within an object of facts, of the checksum of those beyond
@@ -156,8 +152,7 @@ const OriginalPrefix = "original."
 
 // attachments are the checksums of the attached files, so that a difference
 // between servers' configurations is noticed, and the hashes of the files themselves.
-// Secrets that an older program left in a text are masked first. Of a text that is longer
-// than those of --attach, the checksum is that of the beginning, and says so.
+// Secrets that an older program left in a text are masked first.
 func (b *builder) attachments(d *report.Document) {
 	for _, a := range d.Attachments {
 		name := strings.Map(func(r rune) rune {
@@ -166,11 +161,7 @@ func (b *builder) attachments(d *report.Document) {
 			}
 			return r
 		}, a.Name)
-		text, part := a.Text, ""
-		if len(text) > mostMasked {
-			text, part = strings.ToValidUTF8(text[:mostMasked], ""), fmt.Sprintf(" of the first %d KiB", mostMasked>>10)
-		}
-		b.text(AttachmentPrefix+name, checksum(new(secret.Mask).Document(text))+part)
+		b.text(AttachmentPrefix+name, checksum(new(secret.Mask).Text(a.Text)))
 		b.text(OriginalPrefix+name, a.Original)
 	}
 }

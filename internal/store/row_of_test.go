@@ -380,22 +380,6 @@ func TestFactsBeyondTheLimitsHaveAChecksum(t *testing.T) {
 	}
 }
 
-// Of an attached text that is longer than those of --attach, the beginning is compared.
-func TestLongAttachment(t *testing.T) {
-	const field = AttachmentPrefix + "a"
-	of := func(begin string, length int) string {
-		d := consumedReport()
-		d.Attachments = []report.Attachment{{Name: "a", Text: begin + strings.Repeat("a=1\n", length/4)}}
-		row := RowOf(d)
-		v, _ := row.Get(field)
-		return v.Text
-	}
-	whole, part, same, other := of("x=1\n", mostMasked-4), of("x=1\n", 2*mostMasked), of("x=1\n", 3*mostMasked), of("x=2\n", 2*mostMasked)
-	if strings.Contains(whole, " of ") || !strings.HasSuffix(part, " of the first 128 KiB") || part != same || part == other {
-		t.Errorf("got %q, %q, %q and %q", whole, part, same, other)
-	}
-}
-
 // Long texts are still distinguished, and a large object of facts does not
 // displace others.
 func TestLongFactsAreDistinguished(t *testing.T) {

@@ -57,29 +57,29 @@ const mostBuildOutput = logEnd
 // output returns the end of what the build has printed, in whole lines, and how many bytes
 // came before it. The secrets that were known to the build are hidden. The text is empty if
 // nothing was built or printed. It must not be called after Release.
-func (b *Build) output() (text string, cut int64, err error) {
+func (b *Build) output() (text []byte, cut int64, err error) {
 	f, err := os.Open(b.Log)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", 0, nil // no command
+		return nil, 0, nil // no command
 	}
 	if err != nil {
-		return "", 0, readsOutput(err)
+		return nil, 0, readsOutput(err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return "", 0, readsOutput(err)
+		return nil, 0, readsOutput(err)
 	}
 	// One byte more: with an end of a line there, no line is shortened.
 	from := max(0, st.Size()-mostBuildOutput-1)
 	data, err := io.ReadAll(io.NewSectionReader(f, from, st.Size()-from))
 	if err != nil {
-		return "", 0, readsOutput(err)
+		return nil, 0, readsOutput(err)
 	}
 	if from > 0 {
 		data = data[bytes.IndexByte(data, '\n')+1:]
 	}
-	return string(data), max(b.printed, st.Size()) - int64(len(data)), nil
+	return data, max(b.printed, st.Size()) - int64(len(data)), nil
 }
 
 func readsOutput(err error) error {
