@@ -4,17 +4,17 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	nats "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
+	"carronade/internal/testkit"
 	"carronade/measure"
 )
 
@@ -294,9 +294,10 @@ func TestFleetStop(t *testing.T) {
 // TestFleetNATS: the machines meet at a NATS server that is there already, with the permissions
 // of docs/fleet.md.
 func TestFleetNATS(t *testing.T) {
+	testkit.OnlyConformance(t, "builds a NATS server: TestFleet has all but that server")
 	t.Parallel()
 	dir := t.TempDir()
-	var users []*nats.NkeyUser
+	var users strings.Builder
 	user := func(name, publish, subscribe string) (path string) {
 		pair, err := nkeys.CreateUser()
 		if err != nil {
@@ -308,28 +309,13 @@ func TestFleetNATS(t *testing.T) {
 		if err := os.WriteFile(path, seed, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		users = append(users, &nats.NkeyUser{Nkey: key, Permissions: &nats.Permissions{
-			Publish: &nats.SubjectPermission{Allow: []string{publish}}, Subscribe: &nats.SubjectPermission{Allow: []string{subscribe}},
-		}})
+		fmt.Fprintf(&users, "{ nkey: %s, permissions: { publish: %q, subscribe: %q } }\n", key, publish, subscribe)
 		return path
 	}
 	operator, a, b := user("operator", "f.*.down", "f.*.up"), user("a", "f.a.up", "f.a.down"), user("b", "f.b.up", "f.b.down")
-	server, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, Nkeys: users})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.Start()
-	t.Cleanup(func() {
-		server.Shutdown()
-		server.WaitForShutdown()
-	})
-	if !server.ReadyForConnections(time.Minute) {
-		t.Fatal("the NATS server is not ready")
-	}
-	url := "nats://" + server.Addr().String()
+	url := "nats://" + testkit.NATSServer(t, "authorization: { users: [\n"+users.String()+"] }\n")
 	f := &testFleet{data: filepath.Join(dir, "fleet"), agents: map[string]*process{}}
 	for _, c := range []struct{ args, want string }{
-		{"", "name each with --agent NAME"},
 		{"--agent a --nats-nkey " + a, "permissions do not allow"},
 		{"--agent a", "refused the credentials"},
 	} {
