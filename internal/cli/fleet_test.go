@@ -4,18 +4,17 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	nats "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
-	"carronade/internal/testkit/assert"
+	"carronade/internal/testkit"
 	"carronade/measure"
 )
 
@@ -95,7 +94,9 @@ func reportOf(t *testing.T, p *process) (r fleetReport) {
 		t.Fatalf("%v\n%s\n%s", err, p.out.String(), p.said.String())
 	}
 	c := r.Totals
-	assert.True(t, c.Offered == c.Sent+c.Dropped+c.Unsent && c.Sent == c.Acked+c.Failed+c.Unknown, "the counts do not add up: %+v", c)
+	if c.Offered != c.Sent+c.Dropped+c.Unsent || c.Sent != c.Acked+c.Failed+c.Unknown {
+		t.Errorf("the counts do not add up: %+v", c)
+	}
 	return r
 }
 
@@ -108,8 +109,12 @@ func TestFleet(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s", code, p.said.String())
 	}
 	r := reportOf(t, p)
-	assert.True(t, r.Totals.Offered == 6000 && r.Totals.Acked == 6000, "offered %d, acked %d, want 6000", r.Totals.Offered, r.Totals.Acked)
-	assert.Must(t, len(r.Fleet.Agents) == 2 && r.Fleet.SkewUS > 0, "fleet: %+v", r.Fleet)
+	if r.Totals.Offered != 6000 || r.Totals.Acked != 6000 {
+		t.Errorf("offered %d, acked %d, want 6000", r.Totals.Offered, r.Totals.Acked)
+	}
+	if len(r.Fleet.Agents) != 2 || r.Fleet.SkewUS <= 0 {
+		t.Fatalf("fleet: %+v", r.Fleet)
+	}
 	for i, want := range []struct {
 		name     string
 		from, to int
@@ -162,7 +167,9 @@ func TestFleetLost(t *testing.T) {
 		}
 		p := f.run(t, args...)
 		p.until(t, "measurement  2 s")
-		assert.OK(t, f.agents["b"].Process.Kill())
+		if err := f.agents["b"].Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
 		p.until(t, "agent b is lost")
 		if code := p.end(t); code == 0 {
 			t.Errorf("keep going %v: exit code %d:\n%s", keep, code, p.said.String())
@@ -174,7 +181,9 @@ func TestFleetLost(t *testing.T) {
 		if keep && (r.Totals.Offered != 24_000 || r.Fleet.Agents[0].Sent != 12_000 || r.Totals.Unsent < 6000) {
 			t.Errorf("the other did not go on: %+v, %+v", r.Totals, r.Fleet)
 		}
-		assert.True(t, keep || r.Totals.Offered < 24_000, "the run did not end early: %+v", r.Totals)
+		if !keep && r.Totals.Offered >= 24_000 {
+			t.Errorf("the run did not end early: %+v", r.Totals)
+		}
 	}
 }
 
@@ -240,7 +249,9 @@ func TestFleetVerified(t *testing.T) {
 
 	p := f.run(t, target, "--rate", "1k/s", "--for", "30s", "--verify", "--fleet-reader", "c")
 	p.until(t, "measurement  2 s")
-	assert.OK(t, f.agents["c"].Process.Kill())
+	if err := f.agents["c"].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	p.until(t, "agent c is lost")
 	if code := p.end(t); code == 0 {
 		t.Errorf("without the agent that reads: exit code %d", code)
@@ -283,34 +294,28 @@ func TestFleetStop(t *testing.T) {
 // TestFleetNATS: the machines meet at a NATS server that is there already, with the permissions
 // of docs/fleet.md.
 func TestFleetNATS(t *testing.T) {
+	testkit.OnlyConformance(t, "builds a NATS server: TestFleet has all but that server")
 	t.Parallel()
 	dir := t.TempDir()
-	var users []*nats.NkeyUser
+	var users strings.Builder
 	user := func(name, publish, subscribe string) (path string) {
 		pair, err := nkeys.CreateUser()
-		assert.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		key, _ := pair.PublicKey()
 		seed, _ := pair.Seed()
 		path = filepath.Join(dir, name)
-		assert.OK(t, os.WriteFile(path, seed, 0o600))
-		users = append(users, &nats.NkeyUser{Nkey: key, Permissions: &nats.Permissions{
-			Publish: &nats.SubjectPermission{Allow: []string{publish}}, Subscribe: &nats.SubjectPermission{Allow: []string{subscribe}},
-		}})
+		if err := os.WriteFile(path, seed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&users, "{ nkey: %s, permissions: { publish: %q, subscribe: %q } }\n", key, publish, subscribe)
 		return path
 	}
 	operator, a, b := user("operator", "f.*.down", "f.*.up"), user("a", "f.a.up", "f.a.down"), user("b", "f.b.up", "f.b.down")
-	server, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, Nkeys: users})
-	assert.OK(t, err)
-	server.Start()
-	t.Cleanup(func() {
-		server.Shutdown()
-		server.WaitForShutdown()
-	})
-	assert.Must(t, server.ReadyForConnections(time.Minute), "the NATS server is not ready")
-	url := "nats://" + server.Addr().String()
+	url := "nats://" + testkit.NATSServer(t, "authorization: { users: [\n"+users.String()+"] }\n")
 	f := &testFleet{data: filepath.Join(dir, "fleet"), agents: map[string]*process{}}
 	for _, c := range []struct{ args, want string }{
-		{"", "name each with --agent NAME"},
 		{"--agent a --nats-nkey " + a, "permissions do not allow"},
 		{"--agent a", "refused the credentials"},
 	} {
@@ -337,7 +342,9 @@ func TestFleetNATS(t *testing.T) {
 
 func signal(t *testing.T, p *process, s syscall.Signal) {
 	t.Helper()
-	assert.OK(t, p.Process.Signal(s))
+	if err := p.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestFleetRecover: when the program that commands a run is killed, its agents stop by
@@ -348,12 +355,16 @@ func TestFleetRecover(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "reports.db")
 	p := f.run(t, "null://", "--rate", "2k/s", "--for", "60s", "--store", store)
 	p.until(t, "measurement  2 s")
-	assert.OK(t, p.Process.Kill())
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	for _, a := range f.agents {
 		a.until(t, "has ended")
 	}
 	recovered := start(t, "fleet", "recover", "last", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
-	assert.Equal(t, recovered.end(t), 3, "exit code, want 3: it was not interrupted")
+	if code := recovered.end(t); code != 3 {
+		t.Errorf("exit code %d, want 3: it was not interrupted", code)
+	}
 	r := reportOf(t, recovered)
 	if !r.doubts("recovered from the agents") || len(r.Fleet.Agents) != 2 || r.Totals.Acked < 4000 || r.Totals.Acked > 30_000 {
 		t.Errorf("recovered: %+v %+v %+v", r.Trust, r.Totals, r.Fleet)
@@ -393,7 +404,9 @@ func TestFleetMarks(t *testing.T) {
 			Notes  []string
 		}
 	}
-	assert.OK(t, json.Unmarshal(p.out.Bytes(), &r))
+	if err := json.Unmarshal(p.out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
 	got := r.Faults
 	if len(got.Marks) != 1 || got.Marks[0].Name != "pull the plug" || got.Marks[0].AtS < 1 || got.Marks[0].AtS > 4 || got.Marks[0].BoundS <= 0 || len(got.Scores) != 0 || len(got.Notes) != 1 {
 		t.Errorf("faults %+v", got)

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"carronade/internal/conn"
 	"carronade/target"
@@ -37,10 +37,8 @@ func newMetricsServer(e *Exporter, o ExporterOptions) (*metricsServer, error) {
 		return nil, &target.Error{Doing: "listen for Prometheus", Err: err, Hint: "give --metrics-addr another port; 0 picks a free one"}
 	}
 	p := &metricsServer{addr: ln.Addr().String(), exporter: e, info: o}
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(p)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux.HandleFunc("GET /metrics", p.serve)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "carronade: a run in progress; Prometheus reads /metrics")
 	})
@@ -51,53 +49,78 @@ func newMetricsServer(e *Exporter, o ExporterOptions) (*metricsServer, error) {
 
 func (p *metricsServer) close() { p.server.Close() }
 
-// Describe sends nothing: the metrics depend on the run.
-func (p *metricsServer) Describe(chan<- *prometheus.Desc) {}
+// serve answers with the current metrics in the format that the reader prefers.
+func (p *metricsServer) serve(w http.ResponseWriter, r *http.Request) {
+	families := p.collect()
+	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
+	w.Header().Set("Content-Type", string(format))
+	encoder := expfmt.NewEncoder(w, format)
+	for _, f := range families {
+		if encoder.Encode(f) != nil {
+			return // the reader has gone
+		}
+	}
+	if last, ok := encoder.(expfmt.Closer); ok {
+		_ = last.Close() // likewise
+	}
+}
 
-// Collect sends the current metrics.
-func (p *metricsServer) Collect(to chan<- prometheus.Metric) {
+// collect returns the current metrics, by name.
+func (p *metricsServer) collect() (all []*dto.MetricFamily) {
 	p.exporter.mu.Lock()
 	defer p.exporter.mu.Unlock()
 	s := &p.exporter.state
 	if s.began.IsZero() {
-		return
+		return nil
 	}
-	series := prometheus.Labels{"target": strings.ToValidUTF8(s.run.Target, "\uFFFD"), "op": s.run.Op}
-	value := func(kind prometheus.ValueType, name, help string, v float64, labels ...string) {
-		var names, values []string
+	add := func(kind dto.MetricType, name, help string, m *dto.Metric, labels ...string) {
+		labels = append(labels, "target", s.run.Target, "op", s.run.Op)
 		for i := 0; i < len(labels); i += 2 {
-			names, values = append(names, labels[i]), append(values, strings.ToValidUTF8(labels[i+1], "\uFFFD"))
+			m.Label = append(m.Label, &dto.LabelPair{Name: &labels[i], Value: new(strings.ToValidUTF8(labels[i+1], "\uFFFD"))})
 		}
-		to <- prometheus.MustNewConstMetric(prometheus.NewDesc("carronade_"+name, help, names, series), kind, v, values...)
+		slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+		name = "carronade_" + name
+		if n := len(all); n > 0 && all[n-1].GetName() == name {
+			all[n-1].Metric = append(all[n-1].Metric, m)
+			return
+		}
+		all = append(all, &dto.MetricFamily{Name: &name, Help: &help, Type: &kind, Metric: []*dto.Metric{m}})
 	}
 	gauge := func(name, help string, v float64, labels ...string) {
-		value(prometheus.GaugeValue, name, help, v, labels...)
+		add(dto.MetricType_GAUGE, name, help, &dto.Metric{Gauge: &dto.Gauge{Value: &v}}, labels...)
 	}
+	counter := func(name, help string, v float64, labels ...string) {
+		add(dto.MetricType_COUNTER, name, help, &dto.Metric{Counter: &dto.Counter{Value: &v}}, labels...)
+	}
+	defer func() {
+		slices.SortFunc(all, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	}()
 	gauge("run_info", "The run that the other metrics belong to.", 1, infoLabels(s.run, p.info.Version)...)
 	gauge("run_start_time_seconds", "Start of the run, since the epoch.", float64(s.began.UnixNano())/1e9)
 	gauge("run_active", "1 during the run, 0 after it.", oneIf(s.running))
 	if !s.seen {
-		return
+		return all
 	}
 	gauge("phase", "The phase that the run is in.", 1, "phase", s.phase)
 	for _, c := range counters {
-		value(prometheus.CounterValue, c.name+"_total", c.help, float64(c.of(&s.counts)))
+		counter(c.name+"_total", c.help, float64(c.of(&s.counts)))
 	}
 	for _, st := range s.statuses {
-		value(prometheus.CounterValue, "answers_total", "Batches answered, by status code.", float64(st.Batches), "code", strconv.Itoa(st.Code))
+		counter("answers_total", "Batches answered, by status code.", float64(st.Batches), "code", strconv.Itoa(st.Code))
 	}
 	gauge("in_flight_events", "Events sent and not yet done.", float64(s.inFlight))
 	if s.behind >= 0 && s.counts.Consumed > 0 {
 		gauge("behind_events", "Consuming: events behind the end of the logs.", float64(s.behind))
 	}
-	value(prometheus.CounterValue, "generator_cpu_seconds_total", "Processor time of the generator.", s.usage.CPU.Seconds())
+	counter("generator_cpu_seconds_total", "Processor time of the generator.", s.usage.CPU.Seconds())
 	gauge("generator_resident_memory_bytes", "Resident memory of the generator.", float64(s.usage.RSS))
 	for _, t := range publishedTimes(&s.times) {
 		if t.h != nil {
 			e := exponentialOf(t)
-			to <- &combinedHistogram{desc: prometheus.NewDesc("carronade_"+e.name+"_seconds", e.help, nil, series), e: &e, began: s.began}
+			add(dto.MetricType_HISTOGRAM, e.name+"_seconds", e.help, &dto.Metric{Histogram: histogramOf(&e, s.began)})
 		}
 	}
+	return all
 }
 
 func oneIf(b bool) float64 {
@@ -135,30 +158,28 @@ func infoLabels(r ExportedRun, version string) []string {
 	return out
 }
 
-// A combinedHistogram has classic and native buckets, so that every version of
-// Prometheus can read it.
-type combinedHistogram struct {
-	desc  *prometheus.Desc
-	e     *exponential
-	began time.Time
-}
-
-// Desc returns the metric's description.
-func (b *combinedHistogram) Desc() *prometheus.Desc { return b.desc }
-
-// Write writes the metric.
-func (b *combinedHistogram) Write(m *dto.Metric) error {
-	var none uint64
-	native, err := prometheus.NewConstNativeHistogram(b.desc, b.e.count, b.e.sum, b.e.buckets, nil, none, scale, 0, b.began)
-	if err != nil {
-		return err
+// histogramOf has classic and native buckets, so that every version of Prometheus can read it.
+func histogramOf(e *exponential, began time.Time) *dto.Histogram {
+	h := &dto.Histogram{
+		SampleCount: &e.count, SampleSum: &e.sum, CreatedTimestamp: timestamppb.New(began),
+		Schema: new(int32(scale)), ZeroThreshold: new(0.0), ZeroCount: new(uint64(0)),
 	}
-	if err := native.Write(m); err != nil {
-		return err
+	for i, n := range e.classic {
+		h.Bucket = append(h.Bucket, &dto.Bucket{CumulativeCount: &n, UpperBound: &bounds[i]})
 	}
-	for i, n := range b.e.classic {
-		end := bounds[i]
-		m.Histogram.Bucket = append(m.Histogram.Bucket, &dto.Bucket{CumulativeCount: &n, UpperBound: &end})
+	// Native buckets come in spans without gaps, each as its difference from the one before. A span of
+	// length 0 says that there are none.
+	next, last := 0, int64(0)
+	for _, i := range slices.Sorted(maps.Keys(e.buckets)) {
+		if len(h.PositiveSpan) == 0 || i > next {
+			h.PositiveSpan = append(h.PositiveSpan, &dto.BucketSpan{Offset: new(int32(i - next)), Length: new(uint32(0))})
+		}
+		*h.PositiveSpan[len(h.PositiveSpan)-1].Length++
+		h.PositiveDelta = append(h.PositiveDelta, e.buckets[i]-last)
+		next, last = i+1, e.buckets[i]
 	}
-	return nil
+	if len(h.PositiveSpan) == 0 {
+		h.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}}
+	}
+	return h
 }

@@ -1,6 +1,6 @@
 // Package testkit provides programs that are not part of this project for its tests: jars,
-// which Maven with the user's settings fetches once on a machine, and processes that end
-// with the test binary; a real OpenSearch or Elasticsearch, one node for a test binary, only
+// which Maven with the user's settings fetches once on a machine, a NATS server, which is
+// built once, and processes that end with the test binary; a real OpenSearch or Elasticsearch, one node for a test binary, only
 // on this machine's loopback; other clients of Riemann; readers of Parquet and CSV; certificates.
 //
 // It knows nothing about the documents, events, pages and files of the tests. Four packages are

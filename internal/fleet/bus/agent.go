@@ -3,10 +3,10 @@ package bus
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -63,7 +63,10 @@ func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
 		return nil, err
 	}
 	at := &stamp{}
-	conn, a, err := connect(ctx, to.Address, to.Pin, h, own, at)
+	dial := func(ctx context.Context) (*tls.Conn, answer, error) {
+		return connect(ctx, to.Address, to.Pin, h, own, at)
+	}
+	conn, a, err := dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,24 +82,9 @@ func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
 		}
 	}
 	h.Token, h.Name = "", ""
-	d := &dialer{agent: true, first: conn, ticket: a.Ticket, dial: func() (net.Conn, answer, error) {
-		conn, a, err := connect(context.Background(), to.Address, to.Pin, h, own, at)
-		if err != nil {
-			return nil, a, err // not a nil *tls.Conn in an interface
-		}
-		return conn, a, nil
-	}}
-	l, err := newLink(ctx, "agent "+a.Name, "nats://"+to.Address, "", at, d, cfg.Logf)
-	if err != nil {
-		conn.Close()
-		return nil, &Error{"connect to the fleet's server at " + to.Address, err, ""}
-	}
-	agent := &Agent{link: l, name: a.Name, keys: own, operator: a.Operator}
-	if err := l.subscribe(downSubject(a.Name), nil); err != nil {
-		l.close()
-		return nil, &Error{"connect to the fleet's server at " + to.Address, natsReason(err), ""}
-	}
-	return agent, nil
+	l := newLink("agent "+a.Name, at, true, cfg.Logf)
+	l.openLine(conn, ErrRevoked, dial)
+	return &Agent{link: l, name: a.Name, keys: own, operator: a.Operator}, nil
 }
 
 // server decides which server to connect to, and completes the hello.
@@ -157,7 +145,7 @@ func (a *Agent) Name() string { return a.name }
 // Send sends a message of at most MaxMessage bytes to the operator, at once; it keeps no reference
 // to the message. ErrDown without a connection to the server: nothing is kept for later. No
 // error does not say that an operator has got it.
-func (a *Agent) Send(message []byte) error { return a.link.send(upSubject(a.name), message) }
+func (a *Agent) Send(message []byte) error { return a.link.send("", message) }
 
 // Receive calls f with each message of the operator, one call at a time, in order; those that came
 // since ConnectAgent too. at has a monotonic clock reading: it is when the message arrived, before

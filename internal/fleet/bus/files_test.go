@@ -188,7 +188,7 @@ func TestOperatorFails(t *testing.T) {
 
 func TestWaitingIsBounded(t *testing.T) {
 	t.Parallel()
-	b := newInbox()
+	b := newInbox(true)
 	defer b.close()
 	big := letter{data: make([]byte, MaxMessage)}
 	for range mostWaiting / MaxMessage {
@@ -243,6 +243,28 @@ func FuzzAgentFile(f *testing.F) {
 func FuzzRegistry(f *testing.F) {
 	f.Add([]byte(`{"agents":[{"name":"a","key":"U","seal":"X"}],"tokens":[{"sha256":"0"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) { parseRegistry(data) })
+}
+
+// FuzzMessage: what is read as a message was written as one, and keeps the bounds.
+func FuzzMessage(f *testing.F) {
+	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x03\x01ab"))
+	f.Add([]byte("\x00\x00\x00\x01\x00"))
+	f.Add([]byte("\x00\x00\x00\x02\x05a"))
+	f.Add([]byte("\x00\x10\x00\x41\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := bytes.NewReader(data)
+		agent, message, err := readMessage(r)
+		if err != nil {
+			return
+		}
+		if len(message) > MaxMessage || agent != "" && !ValidName(agent) {
+			t.Errorf("%d bytes for %q", len(message), agent)
+		}
+		read := data[:len(data)-r.Len()]
+		if frame := messageFrame(agent, message); !bytes.HasSuffix(read, frame) || len(bytes.Trim(read[:len(read)-len(frame)], "\x00")) > 0 {
+			t.Errorf("%q for %q was read of %q", message, agent, read)
+		}
+	})
 }
 
 func FuzzFrame(f *testing.F) {

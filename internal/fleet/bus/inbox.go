@@ -21,6 +21,7 @@ type letter struct {
 type inbox struct {
 	mu      sync.Mutex
 	changed sync.Cond
+	early   bool // messages wait for the first function
 	letters []letter
 	bytes   int
 	lost    int
@@ -28,8 +29,10 @@ type inbox struct {
 	closed  bool
 }
 
-func newInbox() *inbox {
-	b := &inbox{}
+// newInbox returns an inbox. early keeps the messages that come before the first function is set; otherwise they
+// are lost.
+func newInbox(early bool) *inbox {
+	b := &inbox{early: early}
 	b.changed.L = &b.mu
 	go b.deliver()
 	return b
@@ -39,6 +42,9 @@ func newInbox() *inbox {
 func (b *inbox) put(l letter) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !b.early && b.f == nil {
+		return true
+	}
 	if b.bytes+len(l.data) > mostWaiting {
 		b.lost++
 		return b.lost != 1
@@ -50,7 +56,7 @@ func (b *inbox) put(l letter) bool {
 	return true
 }
 
-// receive sets the function; until then messages wait.
+// receive sets the function.
 func (b *inbox) receive(f func(letter)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -118,35 +118,22 @@ func authority(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// A stampDialer makes the connections to an existing NATS server.
-type stampDialer struct{ at *stamp }
-
-// Dial implements nats.CustomDialer.
-func (d stampDialer) Dial(network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: dialFor / 2}).Dial(network, address)
-	if err != nil {
-		return nil, err
-	}
-	return &stamped{conn, d.at}, nil
-}
-
-// link connects to an existing NATS server.
-func (n NATS) link(ctx context.Context, what string, own keys, logf func(string, ...any)) (*link, error) {
+// open connects to an existing NATS server; agent is "" for an operator.
+func (n NATS) open(ctx context.Context, what, agent string, own keys, logf func(string, ...any)) (*natsLine, error) {
 	options, err := n.options()
 	if err != nil {
 		return nil, err
 	}
-	at := &stamp{}
-	l, err := newLink(ctx, what, n.URL, own.publicSeal, at, nil, logf, append(options, nats.SetCustomDialer(stampDialer{at}))...)
+	line, err := newLink(what, &stamp{}, true, logf).openNATS(ctx, n.URL, agent, own.publicSeal, options...)
 	doing := "connect to " + n.shown()
 	if err != nil {
 		return nil, n.failed(doing, err)
 	}
-	if most := l.conn.MaxPayload(); most < MaxMessage {
-		l.close()
+	if most := line.conn.MaxPayload(); most < MaxMessage {
+		line.link.close()
 		return nil, &Error{doing, fmt.Errorf("the server allows messages of %d bytes only", most), "set max_payload to 1MB in its configuration"}
 	}
-	return l, nil
+	return line, nil
 }
 
 // failed is the error of a first connection.
@@ -168,14 +155,6 @@ func (n NATS) failed(doing string, err error) error {
 	return &Error{doing, natsReason(err), ""}
 }
 
-// denied is the error of a connection that may not subscribe.
-func (l *link) denied(doing, hint string) error {
-	if err := l.conn.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
-		return &Error{doing, errors.New("its permissions do not allow it to receive"), hint}
-	}
-	return nil
-}
-
 // connectAgentNATS connects an agent to an existing NATS server.
 func connectAgentNATS(ctx context.Context, cfg AgentConfig, own keys) (*Agent, error) {
 	name := cfg.Name
@@ -185,20 +164,15 @@ func connectAgentNATS(ctx context.Context, cfg AgentConfig, own keys) (*Agent, e
 			return nil, &Error{"name this agent after its host", ErrName, "give the agent a name"}
 		}
 	}
-	l, err := cfg.NATS.link(ctx, "agent "+name, own, cfg.Logf)
+	line, err := cfg.NATS.open(ctx, "agent "+name, name, own, cfg.Logf)
 	if err != nil {
 		return nil, err
 	}
-	doing := "connect to " + cfg.NATS.shown()
-	if err := l.subscribe(downSubject(name), nil); err != nil {
-		l.close()
-		return nil, &Error{doing, natsReason(err), ""}
-	}
-	if err := l.denied(doing, "its administrator has to allow it to subscribe to "+downSubject(name)); err != nil {
-		l.close()
+	if err := line.listen("connect to "+cfg.NATS.shown(), "its administrator has to allow it to subscribe to "+downSubject(name)); err != nil {
+		line.link.close()
 		return nil, err
 	}
-	return &Agent{link: l, name: name, keys: own}, nil
+	return &Agent{link: line.link, name: name, keys: own}, nil
 }
 
 // ConnectOperatorNATS connects to an existing NATS server instead. Token, Revoke and Agents then
@@ -212,9 +186,9 @@ func ConnectOperatorNATS(ctx context.Context, server NATS) (*Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := server.link(ctx, "operator", own, server.Logf)
+	line, err := server.open(ctx, "operator", "", own, server.Logf)
 	if err != nil {
 		return nil, err
 	}
-	return &Operator{link: l, keys: own}, nil
+	return &Operator{link: line.link, keys: own, nats: line}, nil
 }

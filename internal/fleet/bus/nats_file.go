@@ -65,11 +65,7 @@ func UseNATS(ctx context.Context, dir string, server NATS, agents []string) erro
 		return err
 	}
 	defer o.Close()
-	doing := "use " + clean(server.shown())
-	if err := o.link.subscribe(upSubject("*"), nil); err != nil {
-		return &Error{doing, natsReason(err), ""}
-	}
-	if err := o.link.denied(doing, "its administrator has to allow the operator to subscribe to "+upSubject("*")); err != nil {
+	if err := o.nats.listen("use "+clean(server.shown()), "its administrator has to allow the operator to subscribe to "+upSubject("*")); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, OperatorFile)

@@ -1,8 +1,10 @@
 package bus
 
 import (
-	"crypto/tls"
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,16 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 )
 
-// existing starts a NATS server as its administrator would, with TLS, and returns what an operator
-// and the agent "a" connect with.
-func existing(t *testing.T, change func(*server.Options)) (operator, a NATS) {
+// existing starts a NATS server as its administrator would, with TLS, and returns what an operator and the
+// agent "a" connect with.
+func existing(t *testing.T) (operator, a NATS) {
 	t.Helper()
+	testkit.OnlyConformance(t, "builds a NATS server: TestExistingNATSFails has what it may answer first")
 	dir := t.TempDir()
 	user := func(name string) (seedFile, public string) {
 		own := newKeys(t)
@@ -29,39 +29,21 @@ func existing(t *testing.T, change func(*server.Options)) (operator, a NATS) {
 		must(t, os.WriteFile(path, seed, 0o600))
 		return path, own.publicSign
 	}
-	allow := func(publish, subscribe string) *server.Permissions {
-		return &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{publish}}, Subscribe: &server.SubjectPermission{Allow: []string{subscribe}}}
-	}
 	operatorSeed, operatorKey := user("operator")
 	agentSeed, agentKey := user("agent")
-	own := testkit.NewAuthority("test")
-	ca, _ := own.Files(t)
-	o := &server.Options{
-		Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{own.Pair()}},
-		Nkeys: []*server.NkeyUser{
-			{Nkey: operatorKey, Permissions: allow("f.*.down", "f.*.up")},
-			{Nkey: agentKey, Permissions: allow("f.a.up", "f.a.down")},
-		},
-	}
-	if change != nil {
-		change(o)
-	}
-	s, err := server.NewServer(o)
-	must(t, err)
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	assert.Must(t, s.ReadyForConnections(longEnough), "the server is not ready")
-	url := "tls://" + s.Addr().String()
+	ca, key := testkit.NewAuthority("test").Files(t)
+	url := "tls://" + testkit.NATSServer(t, fmt.Sprintf(`
+tls: { cert_file: %q, key_file: %q }
+authorization: { users: [
+  { nkey: %s, permissions: { publish: "f.*.down", subscribe: "f.*.up" } }
+  { nkey: %s, permissions: { publish: "f.a.up", subscribe: "f.a.down" } }
+] }`, ca, key, operatorKey, agentKey))
 	return NATS{URL: url, NKeySeedFile: operatorSeed, CA: ca}, NATS{URL: url, NKeySeedFile: agentSeed, CA: ca}
 }
 
 func TestExistingNATS(t *testing.T) {
 	t.Parallel()
-	forOperator, forAgent := existing(t, nil)
+	forOperator, forAgent := existing(t)
 	log := &logged{}
 	forOperator.Logf = log.logf
 	o, err := ConnectOperatorNATS(t.Context(), forOperator)
@@ -98,7 +80,9 @@ func TestExistingNATS(t *testing.T) {
 		func() error { _, err := o.Agents(t.Context()); return err }(),
 		o.Revoke(t.Context(), "a"),
 	} {
-		assert.True(t, errors.Is(err, ErrExternal), "got %v, want %v", err, ErrExternal)
+		if !errors.Is(err, ErrExternal) {
+			t.Errorf("got %v, want %v", err, ErrExternal)
+		}
 	}
 
 	// Credentials for another name.
@@ -107,22 +91,48 @@ func TestExistingNATS(t *testing.T) {
 	if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Hint, "f.b.down") {
 		t.Errorf("with the permissions of another agent: %v", err)
 	}
-	must(t, a.link.conn.Publish("f.b.up", []byte("forged")))
+	must(t, a.link.line.(*natsLine).conn.Publish("f.b.up", []byte("forged")))
 	testkit.Until(t, "the log says what is denied", func() bool { return strings.Contains(log.text(), `"f.b.up"`) })
-}
 
-func TestExistingNATSFails(t *testing.T) {
-	t.Parallel()
-	good, _ := existing(t, nil)
-	small, _ := existing(t, func(o *server.Options) { o.MaxPayload = 1000 })
-	plain, _ := existing(t, func(o *server.Options) { o.TLSConfig = nil })
-	wrongKey := good
+	// Unknown credentials, and an authority that did not sign.
+	noCA, wrongKey := forOperator, forOperator
+	noCA.CA = ""
 	wrongKey.NKeySeedFile = filepath.Join(t.TempDir(), "seed")
 	seed, err := newKeys(t).sign.Seed()
 	must(t, err)
 	must(t, os.WriteFile(wrongKey.NKeySeedFile, seed, 0o600))
-	noCA := good
-	noCA.CA = ""
+	for want, n := range map[string]NATS{"unknown authority": noCA, "refused the credentials": wrongKey} {
+		failsNATS(t, n, want)
+	}
+}
+
+// failsNATS expects that an operator cannot connect.
+func failsNATS(t *testing.T, n NATS, want string) {
+	t.Helper()
+	o, err := ConnectOperatorNATS(t.Context(), n)
+	if err == nil {
+		o.Close()
+		t.Fatalf("connected, want %q", want)
+	}
+	if _, ok := errors.AsType[*Error](err); !ok || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
+		t.Errorf("%T %v, want %q", err, err, want)
+	}
+}
+
+// talkNATS listens and answers as a NATS server does to the first messages of a client.
+func talkNATS(t *testing.T, info, answer string) (url string) {
+	return "nats://" + testkit.Listen(t, func(c *net.TCPConn) {
+		fmt.Fprintf(c, "INFO {\"version\":\"2.15.2\",\"proto\":1%s}\r\n", info)
+		for lines := bufio.NewScanner(c); lines.Scan(); {
+			if lines.Text() == "PING" {
+				io.WriteString(c, answer+"\r\n")
+			}
+		}
+	})
+}
+
+func TestExistingNATSFails(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	must(t, l.Close())
@@ -140,24 +150,15 @@ func TestExistingNATSFails(t *testing.T) {
 		{"no seed", NATS{URL: "nats://127.0.0.1", NKeySeedFile: filepath.Join(t.TempDir(), "x")}, "no such file"},
 		{"no authority", NATS{URL: "nats://127.0.0.1", CA: filepath.Join(t.TempDir(), "x")}, "no such file"},
 		{"no server", NATS{URL: "nats://" + l.Addr().String()}, "no server answers"},
-		{"wrong key", wrongKey, "refused the credentials"},
-		{"unknown authority", noCA, "unknown authority"},
-		{"small messages", small, "1000 bytes only"},
-		{"no TLS", plain, "the server has no TLS"},
+		{"refused", NATS{URL: talkNATS(t, `,"max_payload":1048576`, "-ERR 'Authorization Violation'")}, "refused the credentials"},
+		{"small messages", NATS{URL: talkNATS(t, `,"max_payload":1000`, "PONG")}, "1000 bytes only"},
+		{"no TLS", NATS{URL: strings.Replace(talkNATS(t, `,"max_payload":1048576`, "PONG"), "nats", "tls", 1)}, "the server has no TLS"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o, err := ConnectOperatorNATS(t.Context(), tt.n)
-			if err == nil {
-				o.Close()
-				t.Fatal("connected")
-			}
-			if _, ok := errors.AsType[*Error](err); !ok || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret@") {
-				t.Errorf("%T %v, want %q", err, err, tt.want)
-			}
+			failsNATS(t, tt.n, tt.want)
 		})
 	}
-	plain.URL, plain.CA = strings.Replace(plain.URL, "tls", "nats", 1), ""
-	o, err := ConnectOperatorNATS(t.Context(), plain) // loopback
+	o, err := ConnectOperatorNATS(t.Context(), NATS{URL: talkNATS(t, `,"max_payload":1048576`, "PONG")}) // loopback
 	must(t, err)
 	o.Close()
 	for _, tt := range []struct {

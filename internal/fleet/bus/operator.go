@@ -3,13 +3,11 @@ package bus
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // DefaultValid is for how long a token is valid if nothing is said.
@@ -31,11 +29,10 @@ type Registered struct {
 type Operator struct {
 	link *link
 	keys keys
-	file operatorFile // with an existing NATS server: without an address
+	file operatorFile // empty if the existing NATS server is not from a file
 
-	mu        sync.Mutex
-	listening bool
-	seals     map[string]string // with an existing NATS server: public curve keys of agents
+	nats      *natsLine // nil with a server of this package
+	subscribe sync.Once
 }
 
 // ConnectOperator connects with the credentials of an operator file, which a server writes into its
@@ -63,29 +60,21 @@ func connectOperator(ctx context.Context, f operatorFile, path string) (*Operato
 		return nil, &Error{"use the keys in " + path, err, ""}
 	}
 	at := &stamp{}
-	dial := func(ctx context.Context) (net.Conn, answer, error) {
-		conn, a, err := connect(ctx, f.Address, f.Pin, hello{Role: roleOperator}, own, at)
-		if err != nil {
-			return nil, a, err // not a nil *tls.Conn in an interface
-		}
-		return conn, a, nil
+	dial := func(ctx context.Context) (*tls.Conn, answer, error) {
+		return connect(ctx, f.Address, f.Pin, hello{Role: roleOperator}, own, at)
 	}
-	conn, a, err := dial(ctx)
+	conn, _, err := dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := &dialer{first: conn, ticket: a.Ticket, dial: func() (net.Conn, answer, error) { return dial(context.Background()) }}
-	l, err := newLink(ctx, "operator", "nats://"+f.Address, "", at, d, nil)
-	if err != nil {
-		conn.Close()
-		return nil, &Error{"connect to the fleet's server at " + f.Address, err, ""}
-	}
+	l := newLink("operator", at, false, nil)
+	l.openLine(conn, ErrNoToken, dial)
 	return &Operator{link: l, keys: own, file: f}, nil
 }
 
 // control asks the server, on a connection of its own.
 func (o *Operator) control(ctx context.Context, r request) (answer, error) {
-	if o.file.Address == "" {
+	if o.External() {
 		return answer{}, ErrExternal
 	}
 	conn, a, err := connect(ctx, o.file.Address, o.file.Pin, hello{Role: roleControl, Request: &r}, o.keys, &stamp{})
@@ -124,7 +113,7 @@ func (o *Operator) Revoke(ctx context.Context, agent string) error {
 
 // External reports whether the server is an existing NATS server, which does not list who is
 // connected.
-func (o *Operator) External() bool { return o.file.Address == "" }
+func (o *Operator) External() bool { return o.nats != nil }
 
 // Agents returns the registered agents, by name. With an existing NATS server they are those
 // that the operator file names, and all of them may be connected.
@@ -147,7 +136,7 @@ func (o *Operator) Send(agent string, message []byte) error {
 	if !ValidName(agent) {
 		return ErrName
 	}
-	return o.link.send(downSubject(agent), message)
+	return o.link.send(agent, message)
 }
 
 // Receive begins to receive what agents send and calls f with each message, one call at a time, in
@@ -156,28 +145,10 @@ func (o *Operator) Send(agent string, message []byte) error {
 // call of Receive are lost, and those that come while 64 MiB wait for f; a later call replaces f.
 func (o *Operator) Receive(f func(agent string, message []byte, at time.Time)) {
 	o.link.in.receive(func(l letter) { f(l.agent, l.data, l.at) })
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.listening {
-		return
+	if o.nats != nil {
+		// An error is that of a lost connection: NATS subscribes when it is back.
+		o.subscribe.Do(func() { o.nats.subscribe() }) //nolint:errcheck // said above
 	}
-	o.listening = true
-	// An error is that of a lost connection: NATS subscribes when it is back.
-	o.link.subscribe(upSubject("*"), o.seen) //nolint:errcheck // said above
-}
-
-// seen keeps the key that came with a message.
-func (o *Operator) seen(m *nats.Msg) {
-	key := m.Header.Get(keyHeader)
-	if key == "" {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.seals == nil {
-		o.seals = map[string]string{}
-	}
-	o.seals[agentOf(m.Subject)] = key
 }
 
 // sealFor bounds the question for an agent's key.
@@ -187,10 +158,8 @@ const sealFor = 10 * time.Second
 // key; with an existing NATS server the agent must have sent a message since Receive. ErrNoAgent if
 // none has this name.
 func (o *Operator) Seal(agent string, secret []byte) ([]byte, error) {
-	if o.file.Address == "" {
-		o.mu.Lock()
-		key := o.seals[agent]
-		o.mu.Unlock()
+	if o.External() {
+		key := o.nats.sealOf(agent)
 		if key == "" {
 			return nil, &Error{"seal a secret for agent " + clean(agent), ErrNoAgent, "it has sent nothing until now"}
 		}

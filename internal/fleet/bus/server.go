@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	nats "github.com/nats-io/nats-server/v2/server"
-
 	"carronade/internal/system"
 )
 
@@ -61,8 +59,6 @@ type Server struct {
 	operator  keys
 	registry  *registry
 	limiter   limiter
-	gate      *gate
-	nats      *nats.Server
 
 	mu       sync.Mutex
 	closed   bool
@@ -83,7 +79,7 @@ func Serve(cfg ServerConfig) (*Server, error) {
 	if cfg.now == nil {
 		cfg.now = time.Now
 	}
-	s := &Server{cfg: cfg, gate: newGate(), unknown: map[net.Conn]string{}, sessions: map[string]*session{}, others: map[*session]bool{}}
+	s := &Server{cfg: cfg, unknown: map[net.Conn]string{}, sessions: map[string]*session{}, others: map[*session]bool{}}
 	if err := s.open(); err != nil {
 		s.release()
 		return nil, err
@@ -125,7 +121,7 @@ func (s *Server) open() error {
 	if err := s.writeOperatorFile(host, port); err != nil {
 		return s.folderError(err)
 	}
-	return s.startNATS()
+	return nil
 }
 
 // openFolder opens the data folder and what is in it.
@@ -205,45 +201,6 @@ func (s *Server) writeOperatorFile(host, port string) error {
 	return system.ReplaceFile(path, text(f))
 }
 
-// startNATS starts the embedded server. It listens on nothing and has none of the features that are
-// not needed here; connections that were checked are handed to it.
-func (s *Server) startNATS() (err error) {
-	s.nats, err = nats.NewServer(&nats.Options{
-		ServerName:                 "carronade",
-		DontListen:                 true,
-		NoSigs:                     true,
-		NoLog:                      true,
-		NoSystemAccount:            true,
-		NoHeaderSupport:            true,
-		DisableShortFirstPing:      true,
-		CustomClientAuthentication: s.gate,
-		MaxConn:                    MaxAgents + MaxOperators + 8, // sessions that are replaced end a little later
-		MaxSubs:                    8,                            // of one connection
-		MaxPayload:                 MaxMessage,
-		MaxPending:                 32 << 20, // of one connection, bytes
-		MaxControlLine:             1 << 10,
-		AuthTimeout:                unknownFor.Seconds(),
-		PingInterval:               pingEvery,
-		MaxPingsOut:                mostPings,
-		WriteDeadline:              stalledFor,
-	})
-	if err != nil {
-		return &Error{"start the server", err, ""}
-	}
-	s.nats.Start()
-	if !s.nats.ReadyForConnections(10 * time.Second) {
-		return &Error{"start the server", errors.New("it is not ready after 10 s"), ""}
-	}
-	return nil
-}
-
-// A connection without an answer to two pings is dead: 4 to 6 s after its machine was lost.
-const (
-	pingEvery  = 2 * time.Second
-	mostPings  = 2
-	stalledFor = 10 * time.Second // of a peer that does not read
-)
-
 // Join makes a token with which one agent of this name can register, for a minute; see
 // AgentConfig.Given.
 func (s *Server) Join(agent string) (Join, error) {
@@ -266,10 +223,10 @@ func (s *Server) Close() error {
 		conn.Close()
 	}
 	for _, one := range s.sessions {
-		one.end()
+		one.end(nil)
 	}
 	for one := range s.others {
-		one.end()
+		one.end(nil)
 	}
 	s.mu.Unlock()
 	s.listener.Close()
@@ -282,10 +239,6 @@ func (s *Server) Close() error {
 func (s *Server) release() {
 	if s.listener != nil {
 		s.listener.Close()
-	}
-	if s.nats != nil {
-		s.nats.Shutdown()
-		s.nats.WaitForShutdown()
 	}
 	if s.lock != nil {
 		_ = system.CloseLocked(s.lock)

@@ -1,93 +1,38 @@
 package bus
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"strings"
-	"sync"
 	"time"
-
-	nats "github.com/nats-io/nats-server/v2/server"
 )
 
 // A session is a connection of an agent or an operator whose key was checked.
 type session struct {
-	conn        *tls.Conn
+	*peer
 	agent       agentEntry // zero for an operator
 	incarnation string
 	address     string
 	since       time.Time
-	ticket      string
-	ended       chan struct{} // when nothing of it arrives any more
+	left        chan struct{} // closed when nothing of it arrives any more
 }
 
-func (one *session) end() { one.conn.NetConn().Close() } // a goodbye by TLS could wait for a peer that does not read
-
-// A gate lets connections of sessions into NATS. A session has a ticket, which its client presents
-// once; nothing else counts there.
-type gate struct {
-	mu      sync.Mutex
-	tickets map[[sha256.Size]byte]*nats.User
+func (s *Server) newSession(conn *tls.Conn) *session {
+	return &session{peer: newPeer(conn), address: conn.RemoteAddr().String(), since: s.cfg.now(), left: make(chan struct{})}
 }
 
-func newGate() *gate { return &gate{tickets: map[[sha256.Size]byte]*nats.User{}} }
-
-// ticket makes a ticket for a user.
-func (g *gate) ticket(user *nats.User) string {
-	raw := make([]byte, tokenBytes)
-	rand.Read(raw)
-	ticket := base64.RawURLEncoding.EncodeToString(raw)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.tickets[sha256.Sum256([]byte(ticket))] = user
-	return ticket
-}
-
-// take returns the user of a ticket, which is not valid any more.
-func (g *gate) take(ticket string) (*nats.User, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	hash := sha256.Sum256([]byte(ticket))
-	user, ok := g.tickets[hash]
-	delete(g.tickets, hash)
-	return user, ok
-}
-
-// Check implements nats.Authentication.
-func (g *gate) Check(c nats.ClientAuthentication) bool {
-	user, ok := g.take(c.GetOpts().Token)
-	if ok {
-		c.RegisterUser(user)
+// String says whose session it is, in the log.
+func (one *session) String() string {
+	if one.agent.Name == "" {
+		return one.address + ": operator"
 	}
-	return ok
+	return one.address + ": agent " + one.agent.Name
 }
 
-// The subjects of an agent, and what its operator and it may do with them.
-func upSubject(agent string) string   { return "f." + agent + ".up" }
-func downSubject(agent string) string { return "f." + agent + ".down" }
-
-// agentOf is the agent of an up subject.
-func agentOf(subject string) string {
-	name, _ := strings.CutSuffix(subject, ".up")
-	name, _ = strings.CutPrefix(name, "f.")
-	return name
-}
-
-func user(name, publish, subscribe string) *nats.User {
-	return &nats.User{Username: name, Permissions: &nats.Permissions{
-		Publish:   &nats.SubjectPermission{Allow: []string{publish}},
-		Subscribe: &nats.SubjectPermission{Allow: []string{subscribe}},
-	}}
-}
-
-// serve looks at a new connection, and moves its bytes until it ends.
+// serve looks at a new connection, and passes on its messages until it ends.
 func (s *Server) serve(raw net.Conn, host string) {
 	defer raw.Close()
 	raw.SetDeadline(time.Now().Add(unknownFor))
@@ -101,8 +46,9 @@ func (s *Server) serve(raw net.Conn, host string) {
 		return
 	}
 	one, a := s.decide(conn, h, host)
+	var why error
 	if one != nil {
-		defer s.leave(one)
+		defer func() { s.leave(one, why) }()
 	}
 	if err := a.err(); err != nil {
 		who := h.Role
@@ -116,16 +62,14 @@ func (s *Server) serve(raw net.Conn, host string) {
 		conn.Close() // says goodbye
 		return
 	}
-	raw.SetDeadline(time.Time{})
-	s.carry(one)
+	why = one.run(func(agent string, message []byte) error { return s.route(one, agent, message) })
 }
 
 // hear does the TLS handshake and reads the hello.
 func (s *Server) hear(conn *tls.Conn) (hello, error) {
 	err := conn.Handshake()
 	if head, ok := errors.AsType[tls.RecordHeaderError](err); ok && head.Conn != nil {
-		// As NATS says errors, and readable for a user who tries by hand.
-		fmt.Fprint(head.Conn, "-ERR 'this port is a fleet's, with TLS 1.3'\r\n")
+		fmt.Fprint(head.Conn, "this port is a fleet's, with TLS 1.3\r\n") // for a user who tries by hand
 		return hello{}, errors.New("it does not speak TLS")
 	}
 	if err != nil {
@@ -153,15 +97,14 @@ func (s *Server) decide(conn *tls.Conn, h hello, host string) (*session, answer)
 		if h.Role == roleControl {
 			return nil, s.control(h.Request)
 		}
-		one := &session{conn: conn, address: conn.RemoteAddr().String(), since: s.cfg.now(), ended: make(chan struct{})}
+		one := s.newSession(conn)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.closed || len(s.others) >= MaxOperators {
 			return nil, refusal(detail(ErrFull, "%d operators are connected", MaxOperators))
 		}
 		s.others[one] = true
-		one.ticket = s.gate.ticket(user("operator", downSubject("*"), upSubject("*")))
-		return one, answer{Ticket: one.ticket}
+		return one, answer{}
 	}
 	return nil, refusal(errBroken)
 }
@@ -175,13 +118,13 @@ func (s *Server) decideAgent(conn *tls.Conn, h hello, host string) (*session, an
 			return nil, refusal(err)
 		}
 	}
-	one := &session{conn: conn, agent: agent, incarnation: h.Incarnation, address: conn.RemoteAddr().String(), since: s.cfg.now(), ended: make(chan struct{})}
+	one := s.newSession(conn)
+	one.agent, one.incarnation = agent, h.Incarnation
 	if err := s.enter(one); err != nil {
 		return nil, refusal(err)
 	}
-	s.cfg.Logf("%s: agent %s connected", one.address, agent.Name)
-	one.ticket = s.gate.ticket(user(agent.Name, upSubject(agent.Name), downSubject(agent.Name)))
-	return one, answer{Name: agent.Name, Operator: s.operator.publicSeal, Ticket: one.ticket}
+	s.cfg.Logf("%v connected", one)
+	return one, answer{Name: agent.Name, Operator: s.operator.publicSeal}
 }
 
 // join registers an agent.
@@ -225,9 +168,9 @@ func (s *Server) enter(one *session) error {
 			s.mu.Unlock()
 			return detail(ErrSecond, "from %s since %s", old.address, old.since.UTC().Format(time.RFC3339))
 		}
-		old.end()
+		old.end(nil)
 		s.mu.Unlock()
-		<-old.ended
+		<-old.left
 	}
 	defer s.mu.Unlock()
 	if len(s.sessions) >= MaxAgents {
@@ -241,19 +184,21 @@ func (s *Server) enter(one *session) error {
 	return nil
 }
 
-// leave removes a session that has ended.
-func (s *Server) leave(one *session) {
-	s.gate.take(one.ticket) // if it was not used
+// leave removes a session that has ended, and why it did.
+func (s *Server) leave(one *session, why error) {
 	s.mu.Lock()
 	delete(s.others, one)
 	if s.sessions[one.agent.Key] == one {
 		delete(s.sessions, one.agent.Key)
 	}
 	s.mu.Unlock()
-	if one.agent.Name != "" {
-		s.cfg.Logf("%s: agent %s disconnected", one.address, one.agent.Name)
+	switch {
+	case why != nil && !errors.Is(why, io.EOF):
+		s.cfg.Logf("%v disconnected: %v", one, why)
+	case one.agent.Name != "":
+		s.cfg.Logf("%v disconnected", one)
 	}
-	close(one.ended)
+	close(one.left)
 }
 
 // disconnect ends the session of a key, if there is one, and waits for its end.
@@ -262,47 +207,33 @@ func (s *Server) disconnect(key string) {
 	one := s.sessions[key]
 	s.mu.Unlock()
 	if one != nil {
-		one.end()
-		<-one.ended
+		one.end(nil)
+		<-one.left
 	}
 }
 
-// carry moves the bytes of a session to NATS and back until one side ends.
-func (s *Server) carry(one *session) {
-	inside, err := s.nats.InProcessConn()
-	if err != nil {
-		return
+// route passes a message of a session on: an agent's to all operators, an operator's to the agent that it names.
+// Without a receiver the message is lost.
+func (s *Server) route(from *session, agent string, message []byte) error {
+	isAgent := from.agent.Name != ""
+	if isAgent != (agent == "") {
+		return errors.New("a message with the wrong kind of address")
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		move(inside, one.conn, func() error { return one.conn.SetReadDeadline(time.Now().Add(stalledFor)) })
-		inside.Close()
-	}()
-	move(one.conn, inside, func() error { return one.conn.SetWriteDeadline(time.Now().Add(stalledFor)) })
-	inside.Close()
-	one.end()
-	<-done
-}
-
-// move copies until an error. The deadline is set before each read and each write: NATS sends pings,
-// which are answered, so that a connection is never silent for long.
-func move(to io.Writer, from io.Reader, deadline func() error) {
-	buf := make([]byte, 16<<10) // one record of TLS
-	for deadline() == nil {
-		n, err := from.Read(buf)
-		if n > 0 {
-			if deadline() != nil {
-				return
-			}
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
-			}
+	frame := messageFrame(from.agent.Name, message)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if isAgent {
+		for one := range s.others {
+			one.put(frame)
 		}
-		if err != nil {
-			return
+		return nil
+	}
+	for _, one := range s.sessions {
+		if one.agent.Name == agent {
+			one.put(frame)
 		}
 	}
+	return nil
 }
 
 // control does what an operator asks for.

@@ -14,12 +14,12 @@ import (
 )
 
 // The first exchange on a connection. After the TLS handshake the client sends a hello and its
-// signature, the server one answer; both are frames: four bytes of length, then as many bytes. Then
-// the connection is one of NATS, or ends if it was for one request. The signature also covers keying
-// material of this TLS connection, so that it cannot be used on another one.
+// signature, the server one answer; all are frames: four bytes of length, then as many bytes. Then
+// messages follow (peer.go), or the connection ends if it was for one request. The signature also covers
+// keying material of this TLS connection, so that it cannot be used on another one.
 
 // protocol is the version of the exchange, agreed on in the TLS handshake (ALPN).
-const protocol = "carronade-fleet/1"
+const protocol = "carronade-fleet/2"
 
 // Bounds of frames, in bytes. What an unknown peer sends is small.
 const (
@@ -57,7 +57,6 @@ type request struct {
 type answer struct {
 	Refused  string       `json:"refused,omitempty"` // a code of refusals; "" is welcome
 	Detail   string       `json:"detail,omitempty"`  // of a refusal: a name, an address, a time
-	Ticket   string       `json:"ticket,omitempty"`  // for NATS, valid once
 	Name     string       `json:"name,omitempty"`    // agent: that it is registered under
 	Operator string       `json:"operator,omitempty"`
 	Token    *Join        `json:"token,omitempty"`
@@ -155,6 +154,9 @@ func readFrame(r io.Reader, most uint32) ([]byte, error) {
 	}
 	data := make([]byte, n)
 	_, err := io.ReadFull(r, data)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // after the length
+	}
 	return data, err
 }
 

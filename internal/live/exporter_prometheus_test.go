@@ -4,6 +4,7 @@ import (
 	"carronade/internal/testkit/assert"
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -28,6 +29,25 @@ func TestEqualLabelNames(t *testing.T) {
 	for range 100 { // a map has no order
 		if diff := cmp.Diff(want, infoLabels(r, "v")); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestNativeBuckets: the spans and differences of a native histogram have all buckets, and are never missing.
+func TestNativeBuckets(t *testing.T) {
+	for _, want := range []map[int]int64{{}, {0: 3}, {-7: 2, -6: 5, -5: 1, -2: 4, 90: 1}} {
+		h := histogramOf(&exponential{buckets: want}, time.Now())
+		got, at, count, next := map[int]int64{}, 0, int64(0), 0
+		for _, s := range h.PositiveSpan {
+			at += int(s.GetOffset())
+			for range s.GetLength() {
+				count += h.PositiveDelta[next]
+				got[at] = count
+				at, next = at+1, next+1
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(h.PositiveSpan) == 0 || next != len(h.PositiveDelta) {
+			t.Errorf("%d spans, %d of %d differences (-want +got):\n%s", len(h.PositiveSpan), next, len(h.PositiveDelta), diff)
 		}
 	}
 }
