@@ -46,7 +46,8 @@ type Link struct {
 	mu    *sync.Mutex // the lane's
 	cond  sync.Cond   // writing or dead has changed
 	now   func() time.Duration
-	flush func() // the flusher, as a value that is allocated once
+	flush func()                 // the flusher, as a value that is allocated once
+	later func(n int, err error) // wroteLater, likewise
 
 	writing   bool // a write is in progress, or left to the flusher
 	flushing  bool // the flusher writes
@@ -70,7 +71,7 @@ func (k *Link) Init(c net.Conn, q Queue, mu *sync.Mutex, now func() time.Duratio
 	k.Conn, k.queue, k.mu, k.now = c, q, mu, now
 	k.cond.L = mu
 	k.Out = socket.NewWriter(c, now)
-	k.flush = k.flusher
+	k.flush, k.later = k.flusher, k.wroteLater
 }
 
 // Attach lets a poller read the connection, if p is not nil and the connection is not
@@ -189,8 +190,38 @@ func (k *Link) Pump() {
 		return
 	}
 	k.writing = true
+	k.pump()
+}
+
+// PumpTogether is Pump on the thread of the poller that reads the connection. It may leave
+// a small write to the poller's next wait, with those of other connections.
+func (k *Link) PumpTogether() {
+	if k.writing || k.dead || !k.queue.Pending() {
+		return
+	}
+	k.writing, k.waited = true, false
+	k.Out.Reset()
+	k.queue.Load(k.Out)
+	if !k.Out.Later(k.later) {
+		k.pump()
+	}
+}
+
+// wroteLater notes the result of a write that was left to the poller.
+func (k *Link) wroteLater(n int, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.queue.Written(n, err)
+	if err != nil {
+		k.Kill(err)
+	}
+	k.pump()
+}
+
+// pump writes until nothing is queued, or leaves the rest to the flusher.
+func (k *Link) pump() {
 	if k.Out.Direct() {
-		for k.queue.Pending() {
+		for k.queue.Pending() && !k.dead {
 			if !k.write(false) {
 				break
 			}

@@ -362,7 +362,7 @@ func TestLink(t *testing.T) {
 // TestAttachAfterAShortWrite: a write that the socket did not accept whole, while a
 // poller takes the connection, is left to the flusher, and the poller waits for it no longer.
 func TestAttachAfterAShortWrite(t *testing.T) {
-	p := socket.NewPoller(func() time.Duration { return 1 })
+	p := socket.NewPoller(func() time.Duration { return 1 }, true)
 	if p == nil {
 		t.Skip("pollers are not supported")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,9 +17,16 @@ import (
 //
 // Its connections have descriptors that are not registered with the runtime's poller:
 // with that poller, each answer needs a second read that finds nothing.
+//
+// For a run without a schedule it also has an io_uring, if the system allows one. Then one
+// system call makes the writes of all connections that were begun since the last wait (see
+// Writer.Later), and waits.
 type Poller struct {
 	*Waiter
-	scratch []byte // see Conn.Scratch
+	scratch   []byte // see Conn.Scratch
+	scheduled bool
+	together  *together // nil: none; only the thread uses it
+	method    atomic.Value
 
 	mu    sync.Mutex
 	conns []*Conn // by descriptor; nil: not one of the poller's
@@ -31,70 +39,77 @@ type Poller struct {
 const ScratchSize = 64 << 10
 
 const (
-	// WatchedEvents are the events of a connection that end a wait. They are
+	// watchedEvents are the events of a connection that end a wait. They are
 	// edge-triggered: with level-triggered events, each answer would be reported twice.
-	WatchedEvents = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
-	// EndEvents show that the other side has ended the connection: no event follows.
-	EndEvents = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	watchedEvents = unix.EPOLLIN | unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLET
+	// lastEvents show that no event may follow: the other side has ended the connection, or
+	// sent urgent data (tcp(7)), before which a read stops, with more bytes behind it.
+	lastEvents = unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 )
 
-// NewPoller returns a poller, nil if waiters are not supported.
-func NewPoller(now func() time.Duration) *Poller {
+// Polls says that this system supports pollers.
+const Polls = true
+
+// NewPoller returns a poller for a run with or without a schedule, nil if waiters are not
+// supported.
+func NewPoller(now func() time.Duration, scheduled bool) *Poller {
 	w := NewWaiter(now)
 	if w == nil {
 		return nil
 	}
-	return &Poller{Waiter: w}
+	p := &Poller{Waiter: w, scheduled: scheduled}
+	p.method.Store("epoll")
+	return p
 }
 
-// A Conn is a plain TCP connection that the thread of a waiter reads. Close ends it and may
+// Method returns how the thread waits: by "epoll" or "io_uring". Safe for concurrent use.
+func (p *Poller) Method() string { return p.method.Load().(string) }
+
+// Prepare implements load.PollWaiter.
+func (p *Poller) Prepare() {
+	p.Waiter.Prepare()
+	if !p.scheduled {
+		p.openTogether()
+	}
+}
+
+// A Conn is a plain TCP connection that the thread of a poller reads. Close ends it and may
 // be called from any goroutine; Release closes its descriptor, once no goroutine writes.
 type Conn struct {
 	Stream
-	p     *Poller // nil: the user of the waiter reads it
+	p     *Poller
 	local net.Addr
-	serve func(end bool) (over bool)
+	serve func(all bool) (over bool)
+	last  bool // no event may follow
 	over  func()
 	once  sync.Once
 }
 
-// Take hands a connection over to the waiter. It returns false if nc is not a plain TCP
+// Take hands a connection over to the poller. It returns false if nc is not a plain TCP
 // connection, or no descriptors are left; nc is then unchanged.
-func (w *Waiter) Take(nc net.Conn) (*Conn, bool) {
-	c := &Conn{local: nc.LocalAddr()}
+func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
+	c := &Conn{p: p, local: nc.LocalAddr()}
 	remote := nc.RemoteAddr()
 	fd, ok := Own(nc)
 	if !ok {
 		return nil, false
 	}
-	c.Stream = w.Stream(fd, remote)
+	c.Stream = p.stream(fd, remote)
 	return c, true
 }
 
-// Take hands a connection over to the poller, like Waiter.Take.
-func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
-	c, ok := p.Waiter.Take(nc)
-	if ok {
-		c.p = p
-	}
-	return c, ok
-}
-
-// Descriptor returns the descriptor, which is valid until Release.
-func (c *Conn) Descriptor() int { return c.fd }
-
-// Serve makes the poller's thread call serve whenever there is something to read. end
-// means that the other side has ended the connection, so that everything must be read.
+// Serve makes the poller's thread call serve whenever there is something to read. all means
+// that everything must be read, since the other side may have ended the connection.
 // Otherwise serve may stop reading when a read filled its buffer only partly. over is
 // called once serve has reported that the connection is over, on the same thread, and must
 // not block.
-func (c *Conn) Serve(serve func(end bool) (over bool), over func()) {
+func (c *Conn) Serve(serve func(all bool) (over bool), over func()) {
 	p := c.p
 	c.serve, c.over = serve, over
 	p.mu.Lock()
 	err := net.ErrClosed
 	if !p.ended {
-		err = p.Control(unix.EPOLL_CTL_ADD, c.fd, WatchedEvents)
+		err = p.Control(unix.EPOLL_CTL_ADD, c.fd, watchedEvents)
 	}
 	if err == nil {
 		if n := c.fd + 1 - len(p.conns); n > 0 {
@@ -114,6 +129,10 @@ func (c *Conn) Serve(serve func(end bool) (over bool), over func()) {
 		}()
 	}
 }
+
+// Again makes the poller's thread call the function of Serve once more, as soon as the socket
+// accepts bytes.
+func (c *Conn) Again() { _ = c.p.Control(unix.EPOLL_CTL_MOD, c.fd, watchedEvents|unix.EPOLLOUT) }
 
 // Scratch returns a buffer of ScratchSize for the function that Serve calls. All
 // connections of the poller share it, so its contents last until that function returns.
@@ -178,7 +197,12 @@ var errNoDeadline = fmt.Errorf("a polled connection has no deadlines")
 
 // Wait implements load.PollWaiter.
 func (p *Poller) Wait(until time.Duration, patient, idle bool) {
-	n := p.Sleep(until, patient, idle)
+	n := 0
+	if p.together != nil {
+		n = p.together.wait(p, until, idle)
+	} else {
+		n = p.Sleep(until, patient, idle)
+	}
 	impair.Point(impair.Receive, p.At())
 	p.handle(n)
 	p.Awake()
@@ -194,7 +218,10 @@ func (p *Poller) handle(n int) {
 			c = p.conns[fd]
 		}
 		p.mu.Unlock()
-		if c != nil && c.serve(events&EndEvents != 0) {
+		if c == nil {
+			continue
+		}
+		if c.last = c.last || events&lastEvents != 0; c.serve(c.last) {
 			p.mu.Lock()
 			p.conns[fd] = nil
 			p.open--
@@ -208,6 +235,9 @@ func (p *Poller) handle(n int) {
 // Leave implements load.PollWaiter. Remaining connections are served until they are
 // over.
 func (p *Poller) Leave() {
+	if p.together != nil {
+		p.together.close(p)
+	}
 	p.Retire()
 	go func() {
 		for {

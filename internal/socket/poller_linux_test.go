@@ -14,7 +14,7 @@ func polledPair(t *testing.T) (p *Poller, c *Conn, peer net.Conn, now func() tim
 	t.Helper()
 	start := time.Now().Add(-time.Hour) // so that no offset is 0
 	now = func() time.Duration { return time.Since(start) }
-	if p = NewPoller(now); p == nil {
+	if p = NewPoller(now, true); p == nil {
 		t.Skip("this kernel has no epoll_pwait2")
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -186,7 +186,7 @@ func TestLongWait(t *testing.T) {
 	woken := make(chan struct{})
 	time.AfterFunc(2*longWait, func() { close(woken); p.Wake() })
 	for done := false; !done; {
-		p.Wait(never, false, true)
+		p.Wait(Never, false, true)
 		select {
 		case <-woken:
 			done = true

@@ -10,8 +10,14 @@ import (
 // A Poller exists only on Linux: elsewhere the Go runtime reads connections.
 type Poller struct{}
 
+// Polls says that this system supports pollers.
+const Polls = false
+
 // NewPoller returns nil: pollers are not supported.
-func NewPoller(func() time.Duration) *Poller { return nil }
+func NewPoller(func() time.Duration, bool) *Poller { return nil }
+
+// Method is never called.
+func (p *Poller) Method() string { return "" }
 
 // Take always returns false.
 func (p *Poller) Take(net.Conn) (*Conn, bool) { return nil, false }
@@ -37,6 +43,9 @@ type Stream struct{}
 func (s *Stream) one() bool                   { return false }
 func (s *Stream) since(Arrival) time.Duration { return 0 }
 
+// Never is later than any other offset.
+const Never = 1<<63 - 1
+
 // ScratchSize is the size of a buffer for reading.
 const ScratchSize = 64 << 10
 
@@ -44,7 +53,7 @@ const ScratchSize = 64 << 10
 type Conn struct{ net.Conn }
 
 // Serve is never called.
-func (c *Conn) Serve(_ func(end bool) (over bool), _ func()) {}
+func (c *Conn) Serve(_ func(all bool) (over bool), _ func()) {}
 
 // Arrival is never called.
 func (c *Conn) Arrival(now time.Duration) Arrival { return Arrival{Last: now} }
@@ -54,6 +63,12 @@ func (c *Conn) Together() {}
 
 // Scratch is never called.
 func (c *Conn) Scratch() []byte { return nil }
+
+// Drop is never called.
+func (c *Conn) Drop(int) (int, error) { return 0, nil }
+
+// Again is never called.
+func (c *Conn) Again() {}
 
 // Release is never called.
 func (c *Conn) Release() {}

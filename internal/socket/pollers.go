@@ -6,17 +6,27 @@ import "time"
 // its run begins, and then looks up those of its clients.
 type Pollers struct{ all []*Poller }
 
-// Make returns the poller of thread t of the given number, and is called for all
-// threads in order. It returns nil if pollers are not supported.
-func (p *Pollers) Make(t, of int, now func() time.Duration) *Poller {
+// Make returns the poller of thread t of the given number, for a run with or without a
+// schedule, and is called for all threads in order. It returns nil if pollers are not
+// supported.
+func (p *Pollers) Make(t, of int, now func() time.Duration, scheduled bool) *Poller {
 	if t == 0 {
 		p.all = make([]*Poller, of)
 	}
 	if len(p.all) != of {
 		return nil
 	}
-	p.all[t] = NewPoller(now)
+	p.all[t] = NewPoller(now, scheduled)
 	return p.all[t]
+}
+
+// Method returns how the threads wait: by "epoll" or "io_uring", or "runtime" if they do
+// not wait in pollers, and the Go runtime reads the connections.
+func (p *Pollers) Method() string {
+	if q := p.Of(0); q != nil {
+		return q.Method()
+	}
+	return "runtime"
 }
 
 // Of returns the poller in which the thread of a client waits, nil if it waits

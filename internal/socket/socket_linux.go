@@ -13,7 +13,8 @@ type vector struct {
 	iov    []unix.Iovec // grows to what the largest write needed
 	segs   net.Buffers  // for connections that are not plain TCP
 	raw    syscall.RawConn
-	polled *Conn // replaces raw
+	polled *Conn                  // replaces raw
+	done   func(n int, err error) // of Later
 
 	// State between send and its callback, which is created once so that a write
 	// allocates nothing.

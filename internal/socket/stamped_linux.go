@@ -26,16 +26,16 @@ func (m *message) setup(fd int) bool {
 	return true
 }
 
-// receive reads once from a non-blocking socket. stamp is when the last byte arrived,
-// by the wall clock, in ns; 0: not known.
-func (m *message) receive(fd uintptr, b []byte) (n uintptr, stamp int64, e syscall.Errno) {
+// receive reads most bytes once from a non-blocking socket. stamp is when the last byte
+// arrived, by the wall clock, in ns; 0: not known.
+func (m *message) receive(fd uintptr, b []byte, most, flags int) (n uintptr, stamp int64, e syscall.Errno) {
 	m.iov.Base = unsafe.SliceData(b)
-	m.iov.SetLen(len(b))
+	m.iov.SetLen(most)
 	m.msg.Iov, m.msg.Control = &m.iov, unsafe.SliceData(m.control)
 	m.msg.SetIovlen(1)
 	m.msg.SetControllen(len(m.control))
 	// A raw call, because unix.Recvmsg allocates memory for an address.
-	n, _, e = syscall.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&m.msg)), 0)
+	n, _, e = syscall.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&m.msg)), uintptr(flags))
 	m.iov.Base = nil
 	if e == 0 && m.control != nil {
 		stamp = StampOf(m.control[:m.msg.Controllen])
@@ -97,7 +97,7 @@ func (s *Stamped) Read(b []byte) (int, error) {
 // receive reads once; false if there is nothing to read yet.
 func (s *Stamped) receive(fd uintptr) bool {
 	for {
-		n, stamp, err := s.message.receive(fd, s.b)
+		n, stamp, err := s.message.receive(fd, s.b, len(s.b), 0)
 		switch err {
 		case unix.EINTR:
 			continue

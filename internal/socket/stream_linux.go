@@ -19,8 +19,8 @@ type Stream struct {
 	segs   segmentCount
 }
 
-// Stream returns a stream that reads a socket.
-func (w *Waiter) Stream(fd int, remote net.Addr) Stream {
+// stream returns a stream that reads a socket.
+func (w *Waiter) stream(fd int, remote net.Addr) Stream {
 	s := Stream{w: w, fd: fd, remote: remote}
 	if !s.msg.setup(fd) {
 		w.unstamped.Store(true)
@@ -30,9 +30,15 @@ func (w *Waiter) Stream(fd int, remote net.Addr) Stream {
 }
 
 // Read reads the available data: 0 bytes and no error if there is none.
-func (s *Stream) Read(b []byte) (int, error) {
+func (s *Stream) Read(b []byte) (int, error) { return s.receive(b, len(b), 0) }
+
+// Drop removes at most n bytes from the available data without copying them (MSG_TRUNC,
+// tcp(7)): 0 bytes and no error if there are none.
+func (s *Stream) Drop(n int) (int, error) { return s.receive(nil, n, syscall.MSG_TRUNC) }
+
+func (s *Stream) receive(b []byte, n, flags int) (int, error) {
 	for {
-		n, stamp, e := s.msg.receive(uintptr(s.fd), b)
+		n, stamp, e := s.msg.receive(uintptr(s.fd), b, n, flags)
 		s.stamp = stamp
 		switch {
 		case e == syscall.EINTR:
@@ -47,19 +53,6 @@ func (s *Stream) Read(b []byte) (int, error) {
 			s.segs.reads++
 			return int(n), nil
 		}
-	}
-}
-
-// Received replaces a Read if other code received n bytes of the stream, the last of
-// them at stamp; 0: not known. whole says that they did not fill their buffer: otherwise
-// the rest of a segment may follow.
-func (s *Stream) Received(n int, stamp int64, whole bool) {
-	s.stamp = stamp
-	s.segs.add(n)
-	if whole {
-		s.segs.reads++
-	} else {
-		s.segs.known = false
 	}
 }
 

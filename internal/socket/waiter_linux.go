@@ -55,8 +55,8 @@ const (
 
 const mostEvents = 128
 
-// never is later than any other offset.
-const never = 1<<63 - 1
+// Never is later than any other offset.
+const Never = 1<<63 - 1
 
 // NewWaiter returns a waiter, nil if the system does not support one (Linux before
 // 5.11, or no descriptors left). It does not call now before the first Sleep.
@@ -168,9 +168,6 @@ func (w *Waiter) At() time.Duration { return w.found.now }
 // been woken.
 func (w *Waiter) MayWait() bool { return w.state.CompareAndSwap(running, parked) }
 
-// WakeDescriptor returns a descriptor that can be read once the thread has been woken.
-func (w *Waiter) WakeDescriptor() int { return w.wake }
-
 // Waited records such a wait: the previous check ended at looked, the wait began at
 // entered and ended at now. If it took no longer than asleep, it may not have slept.
 func (w *Waiter) Waited(looked, entered, now, asleep time.Duration) {
@@ -248,7 +245,7 @@ func (w *Waiter) sleep(until time.Duration, patient, idle bool) (n int, e syscal
 		return w.waitInRuntime(until)
 	default:
 		w.found.woken = true
-		if until == never {
+		if until == Never {
 			return w.look(nil, true)
 		}
 		ts := unix.NsecToTimespec(int64(left))
@@ -307,7 +304,7 @@ func newRuntimePoller(watched int) *runtimePoller {
 func (w *Waiter) waitInRuntime(until time.Duration) (n int, e syscall.Errno) {
 	k := w.runtimePoller
 	deadline := time.Time{}
-	if until != never {
+	if until != Never {
 		deadline = time.Now().Add(until - w.now() - runtimeLate)
 	}
 	if k.file.SetReadDeadline(deadline) != nil || unix.EpollCtl(k.fd, unix.EPOLL_CTL_MOD, w.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(w.fd)}) != nil {

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,14 +34,11 @@ func newDropper(c *net.TCPConn) *Dropper {
 	return d
 }
 
-// maxRecv bounds one call, because the kernel uses 32-bit lengths in places.
-const maxRecv = 1 << 30
-
 // Drop waits for n bytes and drops them. It returns io.ErrUnexpectedEOF if the
 // connection ends before.
 func (d *Dropper) Drop(n int64) error {
 	for n > 0 {
-		d.want = int(min(n, maxRecv))
+		d.want = int(min(n, mostDropped))
 		if err := d.raw.Read(d.recvFunc); err != nil {
 			return err
 		}
@@ -60,17 +56,12 @@ func (d *Dropper) Drop(n int64) error {
 // recv removes bytes from a TCP socket's queue without copying them (MSG_TRUNC, tcp(7),
 // since Linux 2.4).
 func (d *Dropper) recv(fd uintptr) bool {
-	d.got, d.errno = receive(int(fd), nil, d.want, unix.MSG_TRUNC)
-	return d.errno != syscall.EAGAIN // false: let RawConn wait until it is readable
-}
-
-// receive is one recv(2) of at most n bytes that does not wait. It is a raw system call:
-// it never blocks, so the scheduler need not be notified.
-func receive(fd int, p unsafe.Pointer, n, flags int) (int, syscall.Errno) {
 	for {
-		got, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(p), uintptr(n), uintptr(flags|unix.MSG_DONTWAIT), 0, 0)
+		// A raw system call: it never blocks, so the scheduler need not be notified.
+		got, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, 0, uintptr(d.want), unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
 		if errno != syscall.EINTR {
-			return int(got), errno
+			d.got, d.errno = int(got), errno
+			return errno != syscall.EAGAIN // false: let RawConn wait until it is readable
 		}
 	}
 }

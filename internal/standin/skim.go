@@ -9,7 +9,7 @@ import (
 
 // A Skimmer is the protocol of a connection to a server that discards. It finds the ends of
 // the requests, in whatever pieces the bytes arrive, and makes the answers. It does no I/O:
-// Skim or a ring server passes it the bytes, from one goroutine at a time.
+// Skim or one of Threads passes it the bytes, from one goroutine at a time.
 //
 // After an error of Take, Skip or End, nothing more is read. The answers are still written,
 // and then the connection ends with that error; io.EOF is an ordinary end.
@@ -32,10 +32,10 @@ type Skimmer interface {
 // with the bytes after them.
 const minDrop = 16 << 10
 
-// Serve serves a connection with a ring server, or where that is not possible, also with a nil
-// RingServers, on a goroutine that reads window bytes at once, at most. ended is called once
+// Serve serves a connection on one of the threads, or where that is not possible, also with
+// nil Threads, on a goroutine that reads window bytes at once, at most. ended is called once
 // with the reason when the connection is over, and closes it.
-func (r *RingServers) Serve(nc net.Conn, k Skimmer, window int, ended func(error)) {
+func (r *Threads) Serve(nc net.Conn, k Skimmer, window int, ended func(error)) {
 	if tc, ok := nc.(*net.TCPConn); ok {
 		// A large receive buffer means fewer wake-ups per byte.
 		_ = tc.SetReadBuffer(4 << 20)

@@ -2,7 +2,6 @@ package standin
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -94,11 +93,11 @@ func dropped(n int) string {
 	return "d" + string(binary.BigEndian.AppendUint32(nil, uint32(n))) + strings.Repeat("a", n)
 }
 
-// A lettersServer serves connections with rings, or with a goroutine each if it has none.
+// A lettersServer serves connections with threads, or with a goroutine each if it has none.
 type lettersServer struct {
-	t     *testing.T
-	ln    net.Listener
-	rings *RingServers
+	t       *testing.T
+	ln      net.Listener
+	threads *Threads
 }
 
 // connect returns a client's end of a connection, its protocol at the server, and where the
@@ -119,30 +118,32 @@ func (s *lettersServer) connect(first ...func(*net.TCPConn)) (*net.TCPConn, *let
 		s.t.Fatal(err)
 	}
 	k, ended := new(letters), make(chan error, 1)
-	s.rings.Serve(nc, k, 32<<10, func(err error) {
+	s.threads.Serve(nc, k, 32<<10, func(err error) {
 		ended <- err
 		nc.Close()
 	})
-	if s.rings != nil && nc.SetDeadline(time.Time{}) == nil {
+	if s.threads != nil && nc.SetDeadline(time.Time{}) == nil {
 		s.t.Fatal("the connection is not adopted")
 	}
 	return c.(*net.TCPConn), k, ended
 }
 
-// skimBothWays runs a test with ring servers, if the system supports them, and without.
+// skimBothWays runs a test on threads for many connections, if the system supports them, and without.
 func skimBothWays(t *testing.T, test func(t *testing.T, s *lettersServer)) {
 	t.Helper()
-	for _, way := range []string{"ring servers", "goroutines"} {
+	for _, way := range []string{"threads", "goroutines"} {
 		t.Run(way, func(t *testing.T) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
-			assert.OK(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			t.Cleanup(func() { ln.Close() })
 			s := &lettersServer{t: t, ln: ln}
-			if way == "ring servers" {
-				if s.rings = NewRingServers(32 << 10); s.rings == nil {
-					t.Skip("no io_uring here")
+			if way == "threads" {
+				if s.threads = NewThreads(); s.threads == nil {
+					t.Skip("no pollers here")
 				}
-				t.Cleanup(s.rings.Close)
+				t.Cleanup(s.threads.Close)
 			}
 			test(t, s)
 		})
@@ -225,7 +226,9 @@ func TestSkimEnds(t *testing.T) {
 				c, _, ended := s.connect()
 				write(t, c, test.send)
 				if test.half {
-					assert.OK(t, c.CloseWrite())
+					if err := c.CloseWrite(); err != nil {
+						t.Fatal(err)
+					}
 				}
 				if got, err := io.ReadAll(c); err != nil || string(got) != test.answers {
 					t.Errorf("got %d bytes, %.40q, %v; want %d, and the end", len(got), got, err, len(test.answers))
@@ -281,11 +284,11 @@ func TestSkimReset(t *testing.T) {
 
 // Close ends all connections, whatever they wait for. More are opened in all than are open
 // at a time.
-func TestRingServersClose(t *testing.T) {
+func TestThreadsClose(t *testing.T) {
 	t.Parallel()
 	skimBothWays(t, func(t *testing.T, s *lettersServer) {
-		if s.rings == nil {
-			t.Skip("only of ring servers")
+		if s.threads == nil {
+			t.Skip("only of threads")
 		}
 		var open []chan error
 		for i := range 100 {
@@ -307,23 +310,29 @@ func TestRingServersClose(t *testing.T) {
 			open = append(open, ended)
 		}
 		var both sync.WaitGroup
-		both.Go(s.rings.Close)
-		s.rings.Close()
+		both.Go(s.threads.Close)
+		s.threads.Close()
 		for i, ended := range open {
 			select {
 			case err := <-ended:
-				assert.True(t, err != nil, "connection %d ended without an error", i)
+				if err == nil {
+					t.Errorf("connection %d ended without an error", i)
+				}
 			default:
 				t.Errorf("connection %d has not ended", i)
 			}
 		}
 		both.Wait()
 		c, err := net.Dial("tcp", s.ln.Addr().String()) //nolint:noctx // a test
-		assert.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer c.Close()
 		late, err := s.ln.Accept()
-		assert.OK(t, err)
-		if s.rings.adopt(late, new(letters), func(error) { t.Error("ended was called") }) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.threads.adopt(late, new(letters), func(error) { t.Error("ended was called") }) {
 			t.Error("a connection was adopted after Close")
 		}
 		if n, err := late.Read(make([]byte, 1)); n != 0 || !errors.Is(err, net.ErrClosed) {
@@ -333,14 +342,16 @@ func TestRingServersClose(t *testing.T) {
 }
 
 // Connections other than plain TCP are not adopted, and stay usable.
-func TestRingServersLeave(t *testing.T) {
+func TestThreadsLeave(t *testing.T) {
 	t.Parallel()
-	rings := NewRingServers(1 << 10)
-	defer rings.Close()
+	threads := NewThreads()
+	defer threads.Close()
 	here, there := net.Pipe()
 	defer here.Close()
 	defer there.Close()
-	assert.Must(t, !rings.adopt(there, new(letters), func(error) { t.Error("ended was called") }), "a pipe was adopted")
+	if threads.adopt(there, new(letters), func(error) { t.Error("ended was called") }) {
+		t.Fatal("a pipe was adopted")
+	}
 	go io.WriteString(here, "a")
 	if _, err := io.ReadFull(there, make([]byte, 1)); err != nil {
 		t.Error(err)

@@ -69,8 +69,8 @@ func (s *session) Facts() map[string]any {
 	if v := versions(s.servers); v != "" {
 		f["version"] = v
 	}
-	if ioMethod := s.ioMethod.Load(); ioMethod != nil {
-		f["io"] = ioMethod
+	if s.sink != nil { // the run has started
+		f["io"] = s.pollers.Method()
 	}
 	if c.proxy != nil {
 		f["proxy"] = c.proxy.String()

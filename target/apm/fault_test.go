@@ -257,14 +257,14 @@ func TestFaults(t *testing.T) {
 			class: load.Timeout, unknown: 5, text: "no answer within",
 		},
 	} {
-		onIOMethods(t, tt.name, func(t *testing.T, selectIO func(testing.TB, *session)) {
+		onIOMethods(t, tt.name, func(t *testing.T, selectIO func(*session)) {
 			s := newScriptedServer(t, tt.script)
 			options := tt.options
 			if options == nil {
 				options = small
 			}
 			sess := open(t, s.url(), options)
-			selectIO(t, sess)
+			selectIO(sess)
 			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 50}})
 			c := r.Measurement.Counts
 			if c.Failed != tt.failed || c.Unknown != tt.unknown || c.Acked+c.Failed+c.Unknown != 50 {
@@ -280,20 +280,14 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// onIOMethods runs a test with each method of reading answers.
-func onIOMethods(t *testing.T, name string, test func(t *testing.T, selectIO func(testing.TB, *session))) {
-	for ioMethod, selectIO := range ioMethods {
-		t.Run(name+"/"+ioMethod, func(t *testing.T) {
+// onIOMethods runs a test as in runs with and without a schedule, whose sending threads wait
+// by different methods.
+func onIOMethods(t *testing.T, name string, test func(t *testing.T, selectIO func(*session))) {
+	for _, scheduled := range []bool{false, true} {
+		t.Run(fmt.Sprintf("%s/scheduled=%t", name, scheduled), func(t *testing.T) {
 			t.Parallel()
-			test(t, selectIO)
+			test(t, func(s *session) { s.cfg.scheduled = scheduled })
 		})
-	}
-}
-
-// checkIOMethod checks by which method a session's answers were read.
-func checkIOMethod(t testing.TB, s *session, want string) {
-	if got := s.Facts()["io"]; got != want {
-		t.Errorf("answers were read by %v, want %s", got, want)
 	}
 }
 
@@ -346,13 +340,13 @@ func TestRestart(t *testing.T) {
 func TestRestarts(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
-	onIOMethods(t, "cut", func(t *testing.T, selectIO func(testing.TB, *session)) {
+	onIOMethods(t, "cut", func(t *testing.T, selectIO func(*session)) {
 		const requests = 3000
 		s := newScriptedServer(t, func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 			return n%101 != 100 && respond(c, r, length, accepted) && n%97 != 96
 		})
 		sess := open(t, s.url(), map[string]string{"clients": "100", "max-in-flight": "3", "events": "5", "spans": "0"})
-		selectIO(t, sess)
+		selectIO(sess)
 		c := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 5 * requests}, Threads: 2}).Measurement.Counts
 		if c.Sent != 5*requests || c.Acked+c.Failed+c.Unknown != c.Sent || c.Acked < c.Sent/2 || c.Unknown == 0 {
 			t.Errorf("sent %d, acked %d, failed %d, unknown %d; want %d sent once each, most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown, 5*requests)

@@ -115,7 +115,7 @@ func (l *lane) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.link != nil {
-		l.link.pump()
+		l.link.PumpTogether()
 	}
 	l.deliver()
 }
@@ -172,7 +172,7 @@ func (l *lane) giveUp(now time.Duration, class load.Class, text string, all bool
 	for l.Head < l.Tail {
 		r := *l.At(l.Head)
 		if r.sent < 0 && k != nil && l.BeingWritten(l.Head) {
-			r.sent = k.began()
+			r.sent = k.Out.Began()
 		}
 		v := verdict{unknown: r.batch.Events, class: class, text: text}
 		if r.sent < 0 {

@@ -13,8 +13,7 @@ import (
 	"carronade/load"
 )
 
-// A link is one connection. The lane's lock guards all of it. A poller, if it has the
-// connection, writes it too.
+// A link is one connection. The lane's lock guards all of it.
 type link struct {
 	conn.Link
 	l *lane
@@ -22,11 +21,11 @@ type link struct {
 	seg           [1][]byte
 	answeredEarly []*encodedRequest // completed while being written; released after the write
 
-	socketOf
+	reader   conn.Reader
+	released chan struct{} // closed when a poller no longer reads the connection; nil: none does
 
 	headAtStart uint64        // the lane's Head when the link came up
 	startedAt   time.Duration // when the link came up
-	usable      bool          // it came up, and the lane's goroutine reads it
 }
 
 var (
@@ -38,39 +37,12 @@ var (
 
 func newLink(l *lane, nc net.Conn) *link {
 	k := &link{l: l}
-	if p := l.s.poller(l.id); p != nil {
-		nc = p.adopt(k, nc)
-	}
 	k.Init(nc, k, &l.mu, func() time.Duration { return l.s.sink.Now() }) // the sink is set when the run starts
 	return k
 }
 
-// began is when the last write began.
-func (k *link) began() time.Duration {
-	if k.p != nil {
-		return k.at
-	}
-	return k.Out.Began()
-}
-
-// pump writes what is queued, unless another goroutine does.
-func (k *link) pump() {
-	switch {
-	case k.p == nil:
-		k.Pump()
-	case k.Dead() || !k.Pending() || k.armed: // if armed, the poller will write
-	case k.inRing:
-		k.queue()
-	default:
-		k.write(false)
-	}
-}
-
 // Pending implements conn.Queue.
 func (k *link) Pending() bool { return k.l.Next < k.l.Tail }
-
-// Written implements conn.Queue.
-func (k *link) Written(n int, err error) { k.wrote(n, err, k.Waited()) }
 
 // Flushed implements conn.Queue.
 func (k *link) Flushed() {
@@ -85,7 +57,7 @@ func (k *link) Oldest() (sent time.Duration, ok bool) {
 		return 0, false
 	}
 	if sent = l.At(l.Head).sent; sent < 0 && l.BeingWritten(l.Head) {
-		sent = k.began()
+		sent = k.Out.Began()
 	}
 	return sent, sent >= 0
 }
@@ -98,11 +70,10 @@ func (k *link) Load(w *socket.Writer) int {
 	})
 }
 
-// wrote notes that n bytes were written. waited says that they waited behind a
-// full socket.
-func (k *link) wrote(n int, err error, waited bool) {
+// Written implements conn.Queue.
+func (k *link) Written(n int, err error) {
 	l := k.l
-	at := k.began()
+	at, waited := k.Out.Began(), k.Waited()
 	l.s.written.Add(uint64(n))
 	l.Window.Written(n, func(r *request) {
 		if r.sent >= 0 {
@@ -114,6 +85,7 @@ func (k *link) wrote(n int, err error, waited bool) {
 			r.batch.Free = max(r.batch.Free, at)
 		}
 	})
+	early := len(k.answeredEarly) > 0
 	for i, r := range k.answeredEarly {
 		r.release()
 		k.answeredEarly[i] = nil
@@ -124,47 +96,45 @@ func (k *link) wrote(n int, err error, waited bool) {
 		k.Kill(err)
 	case l.Head > l.Next:
 		k.Kill(errEarlyAnswer)
+	case early: // when the answer came, the lane could not accept another request yet
+		l.ready(l.s.sink.Now())
 	}
 }
 
-// Sizes of the buffer for answers: it doubles when a read fills it.
-const (
-	leastRead = 2 << 10
-	mostRead  = 16 << 10
-)
-
-// run reads answers until the connection ends.
-func (k *link) run() {
+// received processes what was just read, and notes when the answers in it arrived.
+func (k *link) received(b []byte, came socket.Arrival) (used int, err error) {
 	l := k.l
-	buf := make([]byte, leastRead)
-	for {
-		n, err := k.Conn.Read(buf)
-		now := l.s.sink.Now() // one time for all answers of this read
-		l.mu.Lock()
-		k.received(buf[:n], err, now)
-		dead := k.Dead()
-		l.deliver()
-		l.ready(now)
-		l.mu.Unlock()
-		if dead {
-			return
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, head, completed := came.Last, l.Head, len(l.out)
+	k.processAnswers(b, now)
+	if answers, out := int(l.Head-head), l.out[completed:]; answers > 0 && len(out) > 0 {
+		l.earliest = came.First(answers, l.answer.Begun())
+		for i := range out {
+			out[i].Earliest = l.earliest
 		}
-		if n == len(buf) && n < mostRead {
-			buf = make([]byte, 2*n)
+		if c, ok := k.Conn.(*socket.Conn); ok && out[0].Sent != out[len(out)-1].Sent {
+			c.Together()
 		}
 	}
+	l.deliver()
+	l.ready(now)
+	l.earliest = 0
+	if k.Dead() {
+		err = k.Cause()
+	}
+	return len(b), err
 }
 
-// received processes the result of a read.
-func (k *link) received(p []byte, err error, now time.Duration) {
-	k.l.s.read.Add(uint64(len(p)))
-	k.processAnswers(p, now)
-	if err == nil {
-		return
-	}
+// ended notes why reading ended.
+func (k *link) ended(err error) {
+	l := k.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if errors.Is(err, io.EOF) {
-		if k.l.Head < k.l.Tail && !k.Dead() && k.l.answer.End() {
-			k.answered(now)
+		if l.Head < l.Tail && !k.Dead() && l.answer.End() {
+			k.answered(l.s.sink.Now())
+			l.deliver()
 		}
 		err = errServerClosed
 	}
@@ -209,7 +179,7 @@ func (k *link) answered(now time.Duration) {
 	if l.Head >= l.Next { // not completely written, as far as is known
 		early = !l.BeingWritten(l.Head)
 		if r.sent < 0 {
-			r.sent = k.began()
+			r.sent = k.Out.Began()
 		}
 	}
 	v := l.s.evaluate(a.Status, a.Body, a.Size == int64(len(a.Body)), r.batch.Events)
@@ -247,12 +217,13 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 
 // serve reads a connection until it has ended.
 func (l *lane) serve(k *link) conn.Next {
-	if k.p != nil {
+	if k.released != nil {
 		<-k.released
-	} else if k.usable {
-		k.run()
+	} else {
+		k.reader.Run()
 	}
 	served := l.lost(k)
+	k.Release()
 	switch {
 	case l.isClosed():
 		return conn.Never
@@ -265,13 +236,16 @@ func (l *lane) serve(k *link) conn.Next {
 // use starts to use a new connection.
 func (l *lane) use(nc net.Conn) *link {
 	k := newLink(l, nc)
-	if k.p != nil {
-		k.p.add(k)
-		l.up(k) // if the lane was closed meanwhile, the poller notices
-	} else {
-		k.Attach(nil)
-		k.usable = l.up(k)
+	k.Attach(l.s.pollers.Of(l.id))
+	k.reader = conn.Reader{
+		Conn: k.Conn, Now: l.s.sink.Now, Received: k.received, Ended: k.ended,
+		Read: func(n int) { l.s.read.Add(uint64(n)) },
 	}
+	released := make(chan struct{})
+	if k.reader.Start(func() { close(released) }) {
+		k.released = released
+	}
+	l.up(k)
 	return k
 }
 
@@ -296,14 +270,13 @@ func (l *lane) down(err error) {
 	l.ready(now)
 }
 
-// up starts to use a connection. It returns false if the lane was closed
-// meanwhile.
-func (l *lane) up(k *link) bool {
+// up starts to use a connection, unless the lane was closed meanwhile.
+func (l *lane) up(k *link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		k.Kill(conn.ErrClosed)
-		return false
+		return
 	}
 	l.link, l.outage, l.failuresLeft = k, conn.Outage{}, 0
 	l.s.connected.Add(1)
@@ -314,13 +287,8 @@ func (l *lane) up(k *link) bool {
 		l.At(n).batch.Free = max(l.At(n).batch.Free, now)
 	}
 	k.Watch(l.s.cfg.requestTimeout)
-	if k.inRing { // only the ring's thread may queue
-		k.p.notifyRing()
-	} else {
-		k.pump()
-	}
+	k.Pump()
 	l.ready(now)
-	return true
 }
 
 // lost cleans up after a connection. served reports whether it was usable: it

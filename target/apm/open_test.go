@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/socket"
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/measure"
@@ -179,7 +180,7 @@ func TestShares(t *testing.T) {
 		scheduled bool
 		want      bool
 	}{
-		{"a rate", plain.url(), nil, true, newPollers},
+		{"a rate", plain.url(), nil, true, socket.Polls},
 		{"no rate", plain.url(), nil, false, false},
 		{"sticky", plain.url(), map[string]string{"sticky": "true"}, true, false},
 		{"several addresses", plain.url() + "," + strings.TrimPrefix(plain.url(), "apm+http://"), nil, true, false},

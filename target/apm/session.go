@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/conn"
+	"carronade/internal/socket"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
@@ -40,13 +41,10 @@ type session struct {
 	ctx       context.Context // of the lanes' goroutines
 	cancel    context.CancelFunc
 	tasks     sync.WaitGroup
-	pollers   []*poller    // of plaintext connections; none if the system does not support them
-	polled    bool         // sending threads wait in the pollers
-	connected atomic.Int32 // lanes that have a connection
-	noRing    bool         // pollers use epoll, not io_uring
+	pollers   socket.Pollers // of plaintext connections
+	connected atomic.Int32   // lanes that have a connection
 	sink      load.Sink
-	wall      time.Time    // when the run started
-	ioMethod  atomic.Value // a string: how answers are read; unset before the run
+	wall      time.Time // when the run started
 	written   atomic.Uint64
 	read      atomic.Uint64
 }
@@ -70,7 +68,7 @@ func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &session{cfg: c, noRing: spec.Scheduled}
+	s := &session{cfg: c}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.client = c.newClient()
 	if err := s.open(ctx); err != nil {
@@ -157,9 +155,6 @@ func (s *session) Close() error {
 			r.first.Close()
 		}
 	}
-	for _, p := range s.pollers {
-		p.end()
-	}
 	s.tasks.Wait()
 	s.client.CloseIdleConnections()
 	if s.indexed != nil {
@@ -198,17 +193,6 @@ func (s *session) Wire() (written, read uint64) { return s.written.Load(), s.rea
 func (s *session) Start(sink load.Sink) {
 	s.sink = sink
 	s.wall = time.Now().Add(-sink.Now())
-	if !s.polled {
-		s.makePollers(min(load.Processors(), len(s.lanes)))
-		for _, p := range s.pollers {
-			s.tasks.Go(p.run)
-		}
-	}
-	ioMethod := "runtime"
-	if len(s.pollers) > 0 {
-		ioMethod = "epoll"
-	}
-	s.ioMethod.Store(ioMethod)
 	for _, l := range s.lanes {
 		l.start(s.ctx)
 	}
@@ -225,14 +209,13 @@ func (s *session) Shares() bool {
 // Poll implements load.Poller: with plaintext connections, the sending threads
 // wait for the answers themselves.
 func (s *session) Poll(t, of int) load.PollWaiter {
-	if t == 0 { // the engine calls it for the first thread first
-		s.makePollers(of)
-	}
-	if len(s.pollers) != of {
+	if !s.polls() {
 		return nil
 	}
-	s.polled = true
-	return s.pollers[t]
+	if w := s.pollers.Make(t, of, func() time.Duration { return s.sink.Now() }, s.cfg.scheduled); w != nil {
+		return w
+	}
+	return nil
 }
 
 // largeRequest is the size before compression, in bytes, from which a request is
@@ -251,29 +234,7 @@ func (s *session) Threads(processors int) int {
 }
 
 // polls reports whether sending threads may wait in pollers.
-func (s *session) polls() bool { return s.cfg.raw() && !s.cfg.tls && newPollers }
-
-// makePollers makes pollers until there are n, or fewer if the system refuses.
-func (s *session) makePollers(n int) {
-	if !s.polls() {
-		return
-	}
-	for len(s.pollers) < n {
-		p := newPoller(s)
-		if p == nil {
-			return // the existing ones are enough
-		}
-		s.pollers = append(s.pollers, p)
-	}
-}
-
-// poller is the poller of a lane's connections, nil if there is none.
-func (s *session) poller(lane int) *poller {
-	if len(s.pollers) == 0 {
-		return nil
-	}
-	return s.pollers[lane%len(s.pollers)]
-}
+func (s *session) polls() bool { return s.cfg.raw() && !s.cfg.tls && socket.Polls }
 
 // mostAtOnce bounds the connections that are used before Start returns, at about ten
 // microseconds each. The others follow, in the lead that a run with many connections has.

@@ -154,7 +154,7 @@ func (l *lane) Flush() {
 	s.sendNew(l, l.unflushed)
 	clear(l.unflushed)
 	l.unflushed = l.unflushed[:0]
-	s.finish()
+	s.finishBy((*link).PumpTogether)
 }
 
 // Close implements load.Lane: it gives up what is unanswered.

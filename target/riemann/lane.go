@@ -251,7 +251,7 @@ func (l *lane) Flush() {
 	}
 	l.fill = nil
 	if l.link != nil {
-		l.link.Pump()
+		l.link.PumpTogether()
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 // implementation of HTTP/1.1, because net/http takes several times as long for a
 // request as reading it takes.
 type discard struct {
-	s      *Server
-	conns  standin.Conns[*sinkCounts]
-	closed Counts               // of closed connections; conns locks it
-	rings  *standin.RingServers // nil: each connection has a goroutine
+	s       *Server
+	conns   standin.Conns[*sinkCounts]
+	closed  Counts           // of closed connections; conns locks it
+	threads *standin.Threads // nil: each connection has a goroutine
 }
 
 // Each connection has its own sinkCounts, so that connections do not share a cache line.
@@ -37,11 +37,11 @@ func (n *sinkCounts) addTo(c *Counts) {
 // discardBuffer is how many bytes are read at once.
 const discardBuffer = 64 << 10
 
-// makeRingServers makes the ring servers; some tests run without any.
-var makeRingServers = standin.NewRingServers
+// makeThreads makes the threads; some tests run without any.
+var makeThreads = standin.NewThreads
 
 func newDiscard(s *Server) *discard {
-	d := &discard{s: s, rings: makeRingServers(discardBuffer)}
+	d := &discard{s: s, threads: makeThreads()}
 	d.conns.Log, d.conns.Ended = s.opts.Log, func(n *sinkCounts) { n.addTo(&d.closed) }
 	return d
 }
@@ -59,7 +59,7 @@ func (d *discard) counts() Counts {
 func (d *discard) serve(nc net.Conn) {
 	k := &skimmer{d: d, counts: new(sinkCounts), rec: standin.RecordedConnOf(nc)}
 	if ended := d.conns.Enter(nc, k.counts); ended != nil {
-		d.rings.Serve(nc, k, discardBuffer, ended)
+		d.threads.Serve(nc, k, discardBuffer, ended)
 	}
 }
 

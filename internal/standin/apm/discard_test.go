@@ -16,21 +16,21 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// testBothWays runs a test on the discard server with ring servers, if the system
-// supports them, and with a goroutine for each connection. As it sets makeRingServers,
+// testBothWays runs a test on the discard server on threads for many connections, if the system
+// supports them, and with a goroutine for each connection. As it sets makeThreads,
 // the test must not be parallel.
 func testBothWays(t *testing.T, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	for _, way := range []struct {
-		name        string
-		ringServers func(int) *standin.RingServers
-	}{{"ring servers", standin.NewRingServers}, {"goroutines", func(int) *standin.RingServers { return nil }}} {
+		name    string
+		threads func() *standin.Threads
+	}{{"threads", standin.NewThreads}, {"goroutines", func() *standin.Threads { return nil }}} {
 		t.Run(way.name, func(t *testing.T) {
-			makeRingServers = way.ringServers
-			defer func() { makeRingServers = standin.NewRingServers }()
+			makeThreads = way.threads
+			defer func() { makeThreads = standin.NewThreads }()
 			s := start(t, Options{Discard: true})
-			if way.name == "ring servers" && s.sink.rings == nil {
-				t.Skip("no io_uring here")
+			if way.name == "threads" && s.sink.threads == nil {
+				t.Skip("no pollers here")
 			}
 			test(t, s)
 		})

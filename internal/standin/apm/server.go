@@ -170,7 +170,7 @@ func (s *Server) end() error {
 	if s.sink != nil {
 		err = s.ln.Close()
 		s.sink.conns.Close()
-		s.sink.rings.Close()
+		s.sink.threads.Close()
 	} else {
 		err = s.http.Close()
 	}

@@ -18,10 +18,10 @@ const sinkWindowSize = 512 << 10
 // bytes.
 const queryTag = 5<<3 | 2
 
-// makeRingServers makes the ring servers; some tests run without any.
-var makeRingServers = standin.NewRingServers
+// makeThreads makes the threads; some tests run without any.
+var makeThreads = standin.NewThreads
 
-// fewConns is how many connections have a goroutine each although there are ring servers: a
+// fewConns is how many connections have a goroutine each although there are threads that serve many: a
 // goroutine that has just answered looks for the next messages for a moment before it
 // sleeps, so one connection at full speed is faster with it. Tests set it to 0.
 var fewConns int64 = 16

@@ -13,24 +13,24 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// discardBothWays runs a test on the discarding server with ring servers, if the system
-// supports them, and with a goroutine for each connection. As it sets makeRingServers
+// discardBothWays runs a test on the discarding server on threads for many connections, if the system
+// supports them, and with a goroutine for each connection. As it sets makeThreads
 // and fewConns, the test must not be parallel.
 func discardBothWays(t *testing.T, opts Options, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	opts.Discard, opts.Interval = true, time.Hour
 	for _, way := range []struct {
-		name  string
-		rings func(int) *standin.RingServers
-	}{{"ring servers", standin.NewRingServers}, {"goroutines", func(int) *standin.RingServers { return nil }}} {
+		name    string
+		threads func() *standin.Threads
+	}{{"threads", standin.NewThreads}, {"goroutines", func() *standin.Threads { return nil }}} {
 		t.Run(way.name, func(t *testing.T) {
-			makeRingServers = way.rings
+			makeThreads = way.threads
 			few := fewConns
 			fewConns = 0
-			defer func() { makeRingServers, fewConns = standin.NewRingServers, few }()
+			defer func() { makeThreads, fewConns = standin.NewThreads, few }()
 			s := start(t, opts)
-			if way.name == "ring servers" && s.rings == nil {
-				t.Skip("no io_uring here")
+			if way.name == "threads" && s.threads == nil {
+				t.Skip("no pollers here")
 			}
 			test(t, s)
 		})

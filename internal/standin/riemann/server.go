@@ -42,8 +42,8 @@ type Server struct {
 	core      *core
 	start     time.Time
 	endpoints []*endpoint
-	rec       *standin.Recorder    // nil: none
-	rings     *standin.RingServers // serve plain connections of a discarding server; nil: each has a goroutine
+	rec       *standin.Recorder // nil: none
+	threads   *standin.Threads  // serve plain connections of a discarding server; nil: each has a goroutine
 
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -86,7 +86,7 @@ func Start(opts Options) (*Server, error) {
 		s.endpoints = append(s.endpoints, d)
 	}
 	if opts.Discard {
-		s.rings = makeRingServers(sinkWindowSize)
+		s.threads = makeThreads()
 	}
 	for _, d := range s.endpoints {
 		s.conns.Serving.Go(func() {
@@ -218,7 +218,7 @@ func (s *Server) end() (err error) {
 		}
 	}
 	s.conns.Close()
-	s.rings.Close()
+	s.threads.Close()
 	s.conns.Serving.Wait()
 	if e := s.rec.Close(); err == nil {
 		err = e
@@ -237,11 +237,11 @@ func (s *Server) serve(nc net.Conn, m *meter) {
 		go func() { ended(newConn(s.core, nc, m, windowSize).serve()) }()
 		return
 	}
-	rings := s.rings
+	threads := s.threads
 	if open <= fewConns {
-		rings = nil
+		threads = nil
 	}
-	rings.Serve(nc, newSkimmer(s.core, nc, m), sinkWindowSize, ended)
+	threads.Serve(nc, newSkimmer(s.core, nc, m), sinkWindowSize, ended)
 }
 
 // maintain removes expired events, one part of the index at a time and all parts
