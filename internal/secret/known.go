@@ -109,7 +109,7 @@ func (m *Mask) WithoutCut(line string, length int) string {
 	if len(line) < length {
 		return line
 	}
-	line = m.hideKnown(line) // whole ones, of which less would be removed below
+	line = m.Known(line) // whole ones, of which less would be removed below
 	if n := m.begun(line); n > 0 {
 		return line[:len(line)-n] + Hidden
 	}

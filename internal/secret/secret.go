@@ -33,7 +33,7 @@ type Mask struct {
 
 // Text returns a text without the secrets that the mask knows, and without what looks like one.
 func (m *Mask) Text(text string) string {
-	s := scanner{t: m.hideKnown(text)}
+	s := scanner{t: m.Known(text)}
 	s.scan()
 	return s.found.hide(s.t)
 }
@@ -77,7 +77,8 @@ func Continues[T string | []byte](text T) bool {
 	return len(text) == 0 || strings.IndexByte(" \t\r\n}])<-#", text[0]) >= 0
 }
 
-func (m *Mask) hideKnown(text string) string {
+// Known returns a text without the secrets that the mask knows. What only looks like one stays.
+func (m *Mask) Known(text string) string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.known.hide(text)
@@ -102,7 +103,7 @@ func (m *Mask) Command(args []string) string {
 			shown[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}
-	return m.hideKnown(strings.Join(shown, " "))
+	return m.Known(strings.Join(shown, " "))
 }
 
 // Args returns arguments without their secrets, which the mask knows from then
@@ -123,7 +124,7 @@ func (m *Mask) Args(args []string) []string {
 		}
 	}
 	for i := range shown {
-		shown[i] = m.hideKnown(shown[i])
+		shown[i] = m.Known(shown[i])
 	}
 	return shown
 }
@@ -140,7 +141,7 @@ func (m *Mask) Value(name, value string) string {
 		m.learn(value, false)
 		shown = Hidden
 	}
-	return m.hideKnown(shown)
+	return m.Known(shown)
 }
 
 // find is Text for an argument or a value, of which the mask knows the secrets from then on.

@@ -87,7 +87,7 @@ func (s *scanner) read(from, to int, name string, isSecret bool) *setting {
 		v.by, i = '>', to+len(tag)
 	case strings.HasSuffix(v.head, "? ") && strings.HasPrefix(below, ":"): // YAML's key on a line of its own
 		v.by, i = ':', len(t)-len(below)+1
-	case sign == ":" && (strings.HasPrefix(rest, "::") || passName.MatchString(name) && !v.inQuotes && (len(rest) == 1 || strings.IndexByte(" \t\r\n", rest[1]) >= 0)): // "3 tests pass: all"
+	case sign == ":" && (!apart && strings.HasPrefix(rest, "::") || passName.MatchString(name) && !v.inQuotes && (len(rest) == 1 || strings.IndexByte(" \t\r\n", rest[1]) >= 0)): // "3 tests pass: all"
 	case sign != "":
 		v.by = '='
 		if i += len(sign); sign == ":" {
@@ -180,7 +180,7 @@ func (s *scanner) value(v *setting) int {
 	case strings.Contains(value, "LoginModule"), isMode(v.name, value), v.outer != "" && strings.HasPrefix(value, Hidden+" "):
 	case !v.isSecret && !isLoginOrList(t[i:end]):
 	case v.by == '-' && option.MatchString(value) && !passwordFlag.MatchString(v.name): // a flag without a value, and the next flag
-	case isBracket(t[i]) && isAboutUse(v.name, t[i:end]):
+	case i < len(t) && isBracket(t[i]) && isAboutUse(v.name, t[i:end]):
 	case s.hide(v.at, end):
 		if s.work += end - i; s.work > s.mostWork() {
 			return end

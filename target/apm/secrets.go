@@ -1,12 +1,9 @@
 package apm
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"net/textproto"
 	"slices"
-	"strconv"
 	"strings"
 
 	"carronade/internal/secret"
@@ -81,43 +78,19 @@ func parseHeader(text string) (field, error) {
 
 // A redactor hides the secrets of a run in texts from servers: a server may
 // repeat what it was sent. Nil hides nothing.
-type redactor struct{ known *strings.Replacer }
+type redactor struct{ known secret.Mask }
 
-// shortestRedacted is the length below which a secret is not hidden: without
-// every "1" a text would be unreadable.
-const shortestRedacted = 4
-
-// newRedactor makes a redactor for secrets in all forms in which they are sent:
-// plain, in base64, and in a JSON string.
 func newRedactor(secrets []string) *redactor {
-	var forms []string
-	for _, s := range secrets {
-		s = strings.TrimSpace(s)
-		if len(s) < shortestRedacted {
-			continue
-		}
-		forms = append(forms, s, base64.StdEncoding.EncodeToString([]byte(s)))
-		escaped, _ := json.Marshal(s)                                        // every text can be written
-		for _, quoted := range []string{strconv.Quote(s), string(escaped)} { // < and & are escaped in one of them
-			forms = append(forms, quoted[1:len(quoted)-1])
-		}
-	}
-	if len(forms) == 0 {
-		return nil
-	}
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) }) // longest first, so that no part of one is left
-	var pairs []string
-	for _, f := range slices.Compact(forms) {
-		pairs = append(pairs, f, secret.Hidden)
-	}
-	return &redactor{strings.NewReplacer(pairs...)}
+	v := new(redactor)
+	v.known.Add(secrets...)
+	return v
 }
 
 // line makes a text from a server one short printable line. It hides secrets
 // before it truncates the text, so that no part of one is left at its end.
 func (v *redactor) line(text string) string {
 	if v != nil {
-		text = v.known.Replace(text)
+		text = v.known.Known(text)
 	}
 	return line(text)
 }
