@@ -2,6 +2,7 @@ package target
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"carronade/units"
@@ -68,8 +69,11 @@ func (v Values) List(name string) []string { return v[name] }
 // Bool returns the option as a bool, false when it has no value.
 func (v Values) Bool(name string) bool { return v.String(name) == "true" }
 
-// Int returns the option as a number, 0 when it has no value.
-func (v Values) Int(name string) int { return int(parsed(v, name, units.ParseCount)) }
+// Int returns the option as a number, 0 when it has no value. A larger number than an int can be is the
+// largest one.
+func (v Values) Int(name string) int {
+	return int(min(parsed(v, name, units.ParseCount), math.MaxInt))
+}
 
 // Rate returns the option in events/s, 0 when it has no value.
 func (v Values) Rate(name string) float64 { return parsed(v, name, units.ParseRate) }

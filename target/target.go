@@ -109,6 +109,9 @@ type Spec struct {
 	Clients     int
 	Portion     load.Portion // the clients that this process connects, if there are several generators; the option has the number of all
 
+	// Room is what the run may take of the machine: for what is known only when the system has answered.
+	Room Room
+
 	// Dial makes the connections of TCP to the system, each a *net.TCPConn; nil: directly. A kind
 	// that ignores it makes connections that the run cannot delay.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/conn"
 	"carronade/internal/system"
 	"carronade/internal/trust"
 	"carronade/internal/workload"
@@ -95,7 +94,7 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	}
 	r := &trust.Examination{Schema: trust.ExaminationSchema, Version: version(), At: time.Now().UTC().Truncate(time.Second), Findings: []trust.ExaminationEntry{}}
 	began := time.Now()
-	files := conn.FilesFor(0) // before the target is connected to
+	files := system.OpenFiles() + target.OtherFiles // before the target is connected to
 	machine := make(chan trust.MachineFacts, 1)
 	go func() { machine <- trust.ReadMachine(ctx) }()
 	var found examination

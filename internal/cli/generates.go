@@ -115,7 +115,7 @@ func (s *session) generate(ctx context.Context, events *workload.Document) (*rep
 		return nil, err
 	}
 	at := time.Now().UTC().Truncate(time.Second)
-	doc, err := run.Execute(ctx, run.Job{Workload: w, Version: version()})
+	doc, err := run.Execute(ctx, run.Job{Workload: w, Room: s.room(), Version: version()})
 	switch {
 	case err != nil:
 		return nil, err

@@ -3,14 +3,9 @@ package conn
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"carronade/target"
 )
 
 // TestMany: every connection is made once, and not too many at the same time.
@@ -74,63 +69,5 @@ func TestManyCanceled(t *testing.T) {
 	var begun atomic.Int64
 	if err := DialMany(ctx, 3*atOnce, func(context.Context, int) error { begun.Add(1); return nil }); err != nil || begun.Load() != 3*atOnce {
 		t.Errorf("%d of %d calls were begun: %v", begun.Load(), 3*atOnce, err)
-	}
-}
-
-// TestManyFiles: more connections than files may be open are not begun, and the error
-// has the number that is needed.
-func TestManyFiles(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		n, open int
-		most    uint64
-		want    string
-	}{
-		{"enough", 1000, 20, 1052, ""},
-		{"one too few", 1000, 21, 1052, "the limit of open files is 1052, and the run needs about 1053 (21 are open now)"},
-		{"many are open", 10, 1015, 1024, "the limit of open files is 1024, and the run needs about 1057 (1015 are open now)"},
-		{"no limit", 1 << 30, 20, 1<<64 - 1, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			err := enoughFiles(tt.n, tt.open, tt.most)
-			if tt.want == "" {
-				if err != nil {
-					t.Errorf("got %v", err)
-				}
-				return
-			}
-			e := (*target.Error)(nil)
-			if !errors.As(err, &e) {
-				t.Fatalf("got %v, want a target.Error", err)
-			}
-			if e.Err.Error() != tt.want {
-				t.Errorf("got %q, want %q", e.Err, tt.want)
-			}
-			if want := fmt.Sprintf("ulimit -n %d", 2*(tt.open+tt.n+OtherFiles)); !strings.Contains(e.Hint, want) {
-				t.Errorf("the hint is %q, want %q in it", e.Hint, want)
-			}
-		})
-	}
-	limit := mostFiles()
-	if limit > 1<<30 {
-		t.Skip("open files are not limited")
-	}
-	if err := DialMany(t.Context(), int(limit), func(context.Context, int) error { t.Error("a connection was begun"); return nil }); err == nil {
-		t.Error("as many connections as files may be open")
-	}
-}
-
-// TestOpenFiles: files that are opened count.
-func TestOpenFiles(t *testing.T) {
-	before := openFiles()
-	for range 40 {
-		f, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-	}
-	if got := openFiles() - before; got < 30 { // others may end meanwhile
-		t.Errorf("40 files were opened, and %d more are open", got)
 	}
 }

@@ -2,6 +2,7 @@ package apm
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -199,9 +200,14 @@ func TestCorpus(t *testing.T) {
 	if m.most != 2 || m.fixed {
 		t.Errorf("up to %d events, all the same: %v; want up to 2, of several sizes", m.most, m.fixed)
 	}
-	cycles, err := m.cycles(3, 1, func(int, int) []byte { return nil })
+	cycles, err := m.cycles(t.Context(), 3, 1, func(int, int) []byte { return nil })
 	if err != nil {
 		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.cycles(ended, 3, 1, func(int, int) []byte { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("after an interrupt: %v", err)
 	}
 	// Three lanes share two requests: the third sends the first one again, with
 	// other ids.

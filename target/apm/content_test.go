@@ -157,7 +157,7 @@ func TestBusyRequestIsCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cycles, err := m.cycles(1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") })
+	cycles, err := m.cycles(t.Context(), 1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") })
 	if err != nil {
 		t.Fatal(err)
 	}
