@@ -88,7 +88,7 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	if err != nil || timeout < 10*time.Millisecond || timeout > time.Minute {
 		return &words{Err: fmt.Errorf("--timeout: %q is not a duration between 10ms and 1m", x.timeout), Hint: "write it as 5s"}
 	}
-	w, err := s.examined(x, args)
+	w, err := command.Await(ctx, func() (*workload.Workload, error) { return s.examined(x, args) })
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (s *session) runCommand() *cobra.Command {
 			} else if v.resume != "" {
 				return &words{Err: errors.New("--resume belongs to --vary"), Hint: varyHint}
 			}
-			ws, err := s.resolve(&t, args, file)
+			ws, err := command.Await(cmd.Context(), func() ([]*workload.Workload, error) { return s.resolve(&t, args, file) })
 			if err != nil {
 				return err
 			}
