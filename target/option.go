@@ -43,6 +43,9 @@ type Option struct {
 	Independent bool     // an independent variable: reports may be compared over it
 	Secret      bool     // never shown; the value must be env:NAME or file:PATH
 
+	// Visible returns why a value must not be a flag, where others can see it; nil: it may.
+	Visible func(text string) error
+
 	// Show returns what reports and other output may show of a value that may contain a
 	// secret; nil: all of it.
 	Show func(text string) string

@@ -7,15 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"carronade/internal/command"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/system"
@@ -166,8 +163,5 @@ func keepGenerates(kept map[string]report.Generates) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, kept) })
+	return keepJSON(path, kept)
 }

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"io"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -23,5 +25,23 @@ func TestTryPipe(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("it waits for the pipe's reader")
+	}
+}
+
+// TestWriteFileMode: others cannot write what is exported, whatever the umask.
+func TestWriteFileMode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	old := syscall.Umask(0)
+	err := WriteFile(path, func(io.Writer) error { return nil })
+	syscall.Umask(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o644 {
+		t.Errorf("got %v", info.Mode())
 	}
 }
