@@ -2,6 +2,7 @@ package target
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"carronade/units"
@@ -42,6 +43,9 @@ type Option struct {
 	Independent bool     // an independent variable: reports may be compared over it
 	Secret      bool     // never shown; the value must be env:NAME or file:PATH
 
+	// Visible returns why a value must not be a flag, where others can see it; nil: it may.
+	Visible func(text string) error
+
 	// Show returns what reports and other output may show of a value that may contain a
 	// secret; nil: all of it.
 	Show func(text string) string
@@ -68,8 +72,11 @@ func (v Values) List(name string) []string { return v[name] }
 // Bool returns the option as a bool, false when it has no value.
 func (v Values) Bool(name string) bool { return v.String(name) == "true" }
 
-// Int returns the option as a number, 0 when it has no value.
-func (v Values) Int(name string) int { return int(parsed(v, name, units.ParseCount)) }
+// Int returns the option as a number, 0 when it has no value. A larger number than an int can be is the
+// largest one.
+func (v Values) Int(name string) int {
+	return int(min(parsed(v, name, units.ParseCount), math.MaxInt))
+}
 
 // Rate returns the option in events/s, 0 when it has no value.
 func (v Values) Rate(name string) float64 { return parsed(v, name, units.ParseRate) }

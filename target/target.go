@@ -108,6 +108,9 @@ type Spec struct {
 	Clients     int
 	Portion     load.Portion // the clients that this process connects, if there are several generators; the option has the number of all
 
+	// Room is what the run may take of the machine: for what is known only when the system has answered.
+	Room Room
+
 	Logf func(format string, args ...any) // writes to the progress log; never nil
 	// Happened keeps that something happened which may explain what is measured then, such as
 	// "connection lost" or "leader changed", in the report; may be nil. Safe for concurrent use.

@@ -37,6 +37,15 @@ func FlagSizeAbove(bytes int64) string {
 	return FlagSize(bytes)
 }
 
+// FlagSizeBelow is FlagSizeAbove, rounded down: a size that is stated to fit must still fit.
+func FlagSizeBelow(bytes int64) string {
+	unit := int64(1)
+	for unit < 1<<40 && bytes/unit >= 10<<10 {
+		unit <<= 10
+	}
+	return FlagSize(bytes - bytes%unit)
+}
+
 // FlagDuration prints a duration in full, as a flag's value: "1m", "1.5s", "24h".
 // ParseDuration parses it to the same duration. A negative duration is printed as 0.
 func FlagDuration(d time.Duration) string {

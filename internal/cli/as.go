@@ -155,7 +155,7 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 		for _, k := range common.Keep { // after the tool's own, so these count
 			t.Doc.Add(k.Name, k.Flag, k.Text)
 		}
-		w, err := s.resolveAll(&t, []*workload.Document{nil})
+		w, err := command.Await(ctx, func() ([]*workload.Workload, error) { return s.resolveAll(&t, []*workload.Document{nil}) })
 		if err != nil {
 			return o, nil, err
 		}

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -71,10 +71,19 @@ func keepCalibration(c *calibration) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", err
+	return path, keepJSON(path, c)
+}
+
+// keepJSON keeps a document for this user.
+func keepJSON(path string, v any) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
 	}
-	return path, command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, c) })
+	var b bytes.Buffer
+	if err := command.WriteJSON(&b, v); err != nil {
+		return err
+	}
+	return system.ReplaceFile(path, b.Bytes())
 }
 
 // keptCalibrations returns this host's calibrations for its present number of processors, the

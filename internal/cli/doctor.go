@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/conn"
 	"carronade/internal/system"
 	"carronade/internal/trust"
 	"carronade/internal/workload"
@@ -89,13 +88,13 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	if err != nil || timeout < 10*time.Millisecond || timeout > time.Minute {
 		return &words{Err: fmt.Errorf("--timeout: %q is not a duration between 10ms and 1m", x.timeout), Hint: "write it as 5s"}
 	}
-	w, err := s.examined(x, args)
+	w, err := command.Await(ctx, func() (*workload.Workload, error) { return s.examined(x, args) })
 	if err != nil {
 		return err
 	}
 	r := &trust.Examination{Schema: trust.ExaminationSchema, Version: version(), At: time.Now().UTC().Truncate(time.Second), Findings: []trust.ExaminationEntry{}}
 	began := time.Now()
-	files := conn.FilesFor(0) // before the target is connected to
+	files := system.OpenFiles() + target.OtherFiles // before the target is connected to
 	machine := make(chan trust.MachineFacts, 1)
 	go func() { machine <- trust.ReadMachine(ctx) }()
 	var found examination

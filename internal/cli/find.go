@@ -161,11 +161,13 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	file, err := s.readOneWorkload(f.file, "a search is of one")
-	if err != nil {
-		return o, nil, err
-	}
-	w, err := s.resolveSearch(f, t, file)
+	w, err := command.Await(ctx, func() (*workload.Workload, error) {
+		file, err := s.readOneWorkload(f.file, "a search is of one")
+		if err != nil {
+			return nil, err
+		}
+		return s.resolveSearch(f, t, file)
+	})
 	if err != nil {
 		return o, nil, err
 	}

@@ -85,7 +85,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		others = &o.fleet.Fleet
 	}
 	return run.Execute(ctx, run.Job{
-		Fleet: others, Workload: w, Version: version(), RunID: id,
+		Fleet: others, Workload: w, Room: s.room(), Version: version(), RunID: id,
 		Repetition: k.i + 1, Repetitions: max(k.of, 1), Replaces: k.replaces,
 		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,

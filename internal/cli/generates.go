@@ -7,15 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"carronade/internal/command"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/system"
@@ -115,7 +112,7 @@ func (s *session) generate(ctx context.Context, events *workload.Document) (*rep
 		return nil, err
 	}
 	at := time.Now().UTC().Truncate(time.Second)
-	doc, err := run.Execute(ctx, run.Job{Workload: w, Version: version()})
+	doc, err := run.Execute(ctx, run.Job{Workload: w, Room: s.room(), Version: version()})
 	switch {
 	case err != nil:
 		return nil, err
@@ -166,8 +163,5 @@ func keepGenerates(kept map[string]report.Generates) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, kept) })
+	return keepJSON(path, kept)
 }

@@ -124,11 +124,13 @@ func (s *session) prepareInterleaving(ctx context.Context, j command.Interleavin
 	)
 	for _, path := range []string{j.Base, j.Candidate} {
 		t = command.Settings{Doc: given.Doc}
-		file, err := s.readOneWorkload(path, "a comparison takes one from each file")
-		if err != nil {
-			return o, nil, err
-		}
-		found, err := s.resolveAll(&t, []*workload.Document{file})
+		found, err := command.Await(ctx, func() ([]*workload.Workload, error) {
+			file, err := s.readOneWorkload(path, "a comparison takes one from each file")
+			if err != nil {
+				return nil, err
+			}
+			return s.resolveAll(&t, []*workload.Document{file})
+		})
 		if err != nil {
 			return o, nil, err
 		}

@@ -34,7 +34,7 @@ func (p *pprofFlags) start() error {
 	if p.cpu == "" || p.out != nil { // or a command line that another one has started
 		return nil
 	}
-	f, err := os.Create(p.cpu)
+	f, err := os.OpenFile(p.cpu, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err == nil {
 		if err = pprof.StartCPUProfile(f); err == nil {
 			p.out = f
@@ -56,7 +56,7 @@ func (p *pprofFlags) stop() error {
 		}
 	}
 	if p.mem != "" {
-		f, err := os.Create(p.mem)
+		f, err := os.OpenFile(p.mem, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 		if err == nil {
 			runtime.GC() // the profile shows the state at the last collection
 			err = errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())

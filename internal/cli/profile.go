@@ -38,7 +38,7 @@ func (s *session) standIn(ctx context.Context, args []string) (addr string, stop
 // events were acked.
 func (s *session) fireQuietly(ctx context.Context, w *workload.Workload) (uint64, error) {
 	d, err := run.Execute(ctx, run.Job{
-		Workload: w, Version: version(), RunID: run.NewID(), Repetition: 1, Repetitions: 1,
+		Workload: w, Room: s.room(), Version: version(), RunID: run.NewID(), Repetition: 1, Repetitions: 1,
 		Started: s.ends.slot(), Host: system.Describe(),
 	})
 	if err != nil {

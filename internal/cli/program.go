@@ -37,6 +37,8 @@ type Program struct {
 	// Measured may change each report before it is stored, for tests; nil: none. Steps of a
 	// scenario call it at the same time.
 	Measured func(*report.Document)
+	// Room is what runs may take of the machine, for tests; nil: what is free.
+	Room *target.Room
 }
 
 // OS returns the program as the operating system started it.

@@ -73,7 +73,7 @@ func (s *session) replayCommand() *cobra.Command {
 			if t.Last("note") == "" {
 				t.Doc.Add("note", "replay", "replay of "+d.ID)
 			}
-			ws, err := s.resolveAll(&t, []*workload.Document{doc})
+			ws, err := command.Await(cmd.Context(), func() ([]*workload.Workload, error) { return s.resolveAll(&t, []*workload.Document{doc}) })
 			if err != nil {
 				return err
 			}

@@ -68,7 +68,7 @@ func (s *session) runCommand() *cobra.Command {
 			} else if v.resume != "" {
 				return &words{Err: errors.New("--resume belongs to --vary"), Hint: varyHint}
 			}
-			ws, err := s.resolve(&t, args, file)
+			ws, err := command.Await(cmd.Context(), func() ([]*workload.Workload, error) { return s.resolve(&t, args, file) })
 			if err != nil {
 				return err
 			}
@@ -208,6 +208,11 @@ type task struct {
 // prepare sets up what runs need, as flags and configuration in t say: files, the store, and
 // the export of metrics. The caller closes it when all runs are done.
 func (s *session) prepare(ctx context.Context, t *command.Settings, observer compat.Observer, ws ...*workload.Workload) (o outputs, end func(), err error) {
+	if t.Last("fleet") == "" { // else its agents have to have the room
+		if err := s.fit(ws...); err != nil {
+			return o, nil, err
+		}
+	}
 	if o, err = s.outputs(ctx, t, ws...); err != nil {
 		return o, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"carronade/internal/serve"
 	"carronade/internal/shell"
 	"carronade/internal/system"
+	"carronade/units"
 )
 
 const serveLong = `A server for a team on one load machine. Jobs wait in a queue for each system
@@ -50,6 +52,9 @@ const (
 	httpPort = 8235
 )
 
+// leastJobMemory is what the smallest job needs, its program included.
+const leastJobMemory = 64 << 20
+
 // serving holds the flags of serve.
 type serving struct {
 	data            string
@@ -64,6 +69,7 @@ type serving struct {
 	behindProxy     bool
 	store           string
 	host            []string // names of the server besides its address
+	jobMemory       string   // of all jobs that run at once; "": half of the machine's
 }
 
 // serveCommand returns the command serve.
@@ -87,6 +93,7 @@ func (v *serving) bind(fs *pflag.FlagSet) {
 	fs.Uint16Var(&v.httpPort, "http-port", httpPort, "`PORT` of the page and the API; 0 picks a free one")
 	fs.StringVar(&v.socket, "socket", "", "a Unix socket for the shell at `PATH`, for its owner alone, in place of the text port")
 	fs.IntVar(&v.parallel, "parallel", 1, "jobs that run at once, for different systems: they share this machine, so `N` above 1 makes results less certain")
+	fs.StringVar(&v.jobMemory, "job-memory", "", "memory that the jobs which run at once may take together, a `SIZE` (default: half of this machine's)")
 	fs.BoolVar(&v.everything, "allow", false, "jobs may do what this user may: files, programs, all addresses")
 	fs.StringArrayVar(&v.targets, "allow-target", nil, "jobs may only connect to addresses like `PATTERN`, such as 10.0.0.* or broker-*:9092 (repeatable; default: all)")
 	fs.StringArrayVar(&v.builds, "allow-build", nil, "jobs may build and start what is in repositories below `FOLDER` (repeatable; default: none)")
@@ -121,6 +128,11 @@ func (v *serving) check() error {
 	if err := checkPatterns(v.targets); err != nil {
 		return err
 	}
+	if v.jobMemory != "" {
+		if n, err := units.ParseSize(v.jobMemory); err != nil || n < leastJobMemory {
+			return &words{Err: fmt.Errorf("--job-memory: %q is not a size of %s or more", v.jobMemory, units.FlagSize(leastJobMemory)), Hint: "such as --job-memory 4GiB"}
+		}
+	}
 	for i, b := range v.builds {
 		path, err := filepath.Abs(b)
 		if info, statErr := os.Stat(path); err != nil || statErr != nil || !info.IsDir() {
@@ -134,9 +146,18 @@ func (v *serving) check() error {
 // rules are what jobs of the server may do.
 func (v *serving) rules(files, store string) *serve.Rules {
 	if v.everything {
-		return &serve.Rules{Everything: true, Folder: files, Store: store}
+		return &serve.Rules{Everything: true, Folder: files, Store: store, Memory: v.memory()}
 	}
-	return &serve.Rules{Folder: files, Store: store, Targets: v.targets, Builds: v.builds}
+	return &serve.Rules{Folder: files, Store: store, Targets: v.targets, Builds: v.builds, Memory: v.memory()}
+}
+
+// memory is how many bytes of memory one job may take; 0: that is not limited. check has read the flag.
+func (v *serving) memory() int64 {
+	all := int64(min(system.AllMemory(), math.MaxInt64)) / 2
+	if v.jobMemory != "" {
+		all, _ = units.ParseSize(v.jobMemory)
+	}
+	return all / int64(v.parallel)
 }
 
 // serve runs the server until the context ends.

@@ -90,6 +90,7 @@ func (s *session) localShell(ctx context.Context, data string) error {
 		return err
 	}
 	defer m.close(s)
+	m.rules.Memory = 0                         // the user's own jobs may take what is free
 	if m.files, err = os.Getwd(); err != nil { // files are named from here, as in any other command
 		return err
 	}

@@ -178,7 +178,7 @@ func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, f *
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	x, err := s.planVariation(v, t, f, path)
+	x, err := command.Await(ctx, func() (*variation, error) { return s.planVariation(v, t, f, path) })
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (s *session) planVariation(v *varying, t *command.Settings, f *searching, p
 	if err := resolve(func(int) []string { return nil }); err != nil {
 		return nil, err
 	}
-	if err := x.check(); err != nil {
+	if err := s.check(x, t.Last("fleet") != ""); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(x.cells, (*workload.Workload).OpenEnded) {
@@ -157,14 +157,18 @@ func designOf(varied []variedSetting) (*stats.Design, error) {
 	return d, nil
 }
 
-// check finds the errors of cells that a target would find only when it is opened.
-func (x *variation) check() error {
+// check finds the errors of cells that a target would find only when it is opened, and what does not fit
+// this machine, unless others generate the load.
+func (s *session) check(x *variation, elsewhere bool) error {
 	var faults []error
 	seen := map[string]bool{}
 	for i, w := range x.cells {
 		spec, err := w.Spec()
 		if c, ok := w.Kind.(target.Checker); ok && err == nil {
 			err = c.Check(spec)
+		}
+		if err == nil && !elsewhere {
+			err = s.fit(w)
 		}
 		if err != nil && !seen[err.Error()] {
 			seen[err.Error()] = true

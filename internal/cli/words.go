@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,6 +15,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/layout"
+	"carronade/internal/secret"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -48,7 +52,37 @@ func (s *session) warnWithHint(err error, hint string) {
 }
 
 // say prints a text after a label.
-func (s *session) say(label, text string) { fmt.Fprintln(s.Err, s.wrapped(label, oneLine(text))) }
+func (s *session) say(label, text string) {
+	fmt.Fprintln(s.Err, s.wrapped(label, s.shown(oneLine(text))))
+}
+
+// shown is what may be shown of a text: addresses without secrets and, in a job of a server, no names of the
+// server's folders.
+func (s *session) shown(text string) string {
+	text = addresses.ReplaceAllStringFunc(text, new(secret.Mask).Text)
+	if s.rules != nil && !s.rules.Everything {
+		text = s.withoutFolders(text)
+	}
+	return text
+}
+
+// addresses are those in a text.
+var addresses = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s'"]+`)
+
+// withoutFolders replaces the folders of the server whose job this is, and of its user: those of files, which
+// jobs name from there, and of its other data.
+func (s *session) withoutFolders(text string) string {
+	data := filepath.Dir(s.rules.Folder)
+	home, _ := os.UserHomeDir()
+	for _, r := range [][2]string{
+		{s.rules.Folder + string(filepath.Separator), ""}, {s.rules.Folder, "."}, {data, "SERVER"}, {home, "~"},
+	} {
+		if filepath.IsAbs(r[0]) && filepath.Dir(r[0]) != r[0] {
+			text = strings.ReplaceAll(text, r[0], r[1])
+		}
+	}
+	return text
+}
 
 // wrapped is a line of messages: a text after a label. On a terminal it is wrapped at words.
 func (s *session) wrapped(label, text string) string {
@@ -59,7 +93,9 @@ func (s *session) wrapped(label, text string) string {
 }
 
 // note prints a note.
-func (s *session) note(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }
+func (s *session) note(format string, args ...any) {
+	fmt.Fprintln(s.Err, s.shown(fmt.Sprintf(format, args...)))
+}
 
 // splitErrors splits joined errors.
 func splitErrors(err error) []error {

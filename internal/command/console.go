@@ -76,6 +76,28 @@ func Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, [
 	}
 }
 
+// Await runs work that nothing else interrupts, such as reading a large corpus or a terminal's stdin. When
+// the context ends, it returns at once with the context's error. The work may then go on until the program
+// ends, so it must leave nothing behind.
+func Await[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := work()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
 // Args checks the number of arguments; most below 0 means any number.
 func Args(least, most int, usage string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -11,7 +11,7 @@ import (
 
 // WriteFile writes a whole file. Devices and pipes are written in place; a regular file is
 // replaced at the end, so readers never see a partial one. An existing file keeps its mode, a
-// new one gets the mode of the umask. Symbolic links are followed.
+// new one gets that of the umask, and others cannot write it in any case. Symbolic links are followed.
 func WriteFile(path string, write func(io.Writer) error) error {
 	path, err := destination(path)
 	if err != nil {
@@ -31,7 +31,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		}
 		mode = info.Mode().Perm()
 	}
-	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func TryFile(path string) error {
 	if missing == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}

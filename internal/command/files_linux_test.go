@@ -1,7 +1,8 @@
 package command
 
 import (
-	"carronade/internal/testkit/assert"
+	"io"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -12,13 +13,35 @@ import (
 // would then see its end.
 func TestTryPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	assert.OK(t, syscall.Mkfifo(path, 0o600))
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan error, 1)
 	go func() { done <- TryFile(path) }()
 	select {
 	case err := <-done:
-		assert.True(t, err == nil, "%v", err)
+		if err != nil {
+			t.Error(err)
+		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("it waits for the pipe's reader")
+	}
+}
+
+// TestWriteFileMode: others cannot write what is exported, whatever the umask.
+func TestWriteFileMode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	old := syscall.Umask(0)
+	err := WriteFile(path, func(io.Writer) error { return nil })
+	syscall.Umask(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o644 {
+		t.Errorf("got %v", info.Mode())
 	}
 }

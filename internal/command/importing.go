@@ -59,7 +59,7 @@ func (c *commands) importFile(ctx context.Context, s store.Store, path string) e
 		in, name = f, path
 	}
 	found := 0
-	err := eachReport(in, func(raw []byte) error {
+	err := eachReport(ctx, in, func(raw []byte) error {
 		found++
 		d, err := report.Read(bytes.NewReader(raw))
 		if err != nil {
@@ -77,13 +77,39 @@ func (c *commands) importFile(ctx context.Context, s store.Store, path string) e
 	return importFault(name, err)
 }
 
+// mostReport bounds the JSON of one report, which is read as a whole.
+const mostReport = 64 << 20
+
+// A bounded reads a stream of documents, each of at most a number of bytes.
+type bounded struct {
+	in         io.Reader
+	read, most int64
+}
+
+var errTooLarge = fmt.Errorf("a report of it has more than %d MiB", mostReport>>20)
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.read >= b.most {
+		return 0, errTooLarge
+	}
+	n, err := b.in.Read(p[:min(int64(len(p)), b.most-b.read)])
+	b.read += int64(n)
+	return n, err
+}
+
 // eachReport calls f with each JSON document of a stream.
-func eachReport(in io.Reader, f func(raw []byte) error) error {
-	dec := json.NewDecoder(in)
+func eachReport(ctx context.Context, in io.Reader, f func(raw []byte) error) error {
+	from := &bounded{in: in}
+	dec := json.NewDecoder(from)
 	for n := 1; ; n++ {
-		var raw json.RawMessage
-		err := dec.Decode(&raw)
+		from.most = dec.InputOffset() + mostReport
+		raw, err := Await(ctx, func() (raw json.RawMessage, err error) {
+			err = dec.Decode(&raw)
+			return raw, err
+		})
 		switch {
+		case errors.Is(err, errTooLarge), ctx.Err() != nil && err != nil:
+			return err
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, io.ErrUnexpectedEOF):

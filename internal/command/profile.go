@@ -151,7 +151,7 @@ func (t *ProfileTools) profile(ctx context.Context, f *profileFlags, source stri
 	if err != nil {
 		return err
 	}
-	p, err := found.make()
+	p, err := Await(fitting(ctx, found), found.make)
 	if err != nil {
 		return err
 	}
@@ -173,6 +173,15 @@ func (t *ProfileTools) profile(ctx context.Context, f *profileFlags, source stri
 		return Exit{Code: system.ExitInterrupted}
 	}
 	return checked
+}
+
+// fitting is the context of the fit. An interrupt that has ended the reading does not end it: what was read
+// is fitted.
+func fitting(ctx context.Context, found sample) context.Context {
+	if found.from().Interrupted {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
 }
 
 // same reports whether two paths name one file.

@@ -102,7 +102,11 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 		Args:              Args(1, most, "a target, such as kafka://127.0.0.1:9092/orders"),
 		ValidArgsFunction: CompleteTarget([]target.Kind{t.kind}),
 		RunE: Run(func(cmd *cobra.Command, args []string) error {
-			w, on, err := t.work(f, args)
+			var w cluster.TopicLoad
+			on, err := Await(cmd.Context(), func() (on *workload.Workload, err error) {
+				w, on, err = t.work(f, args)
+				return on, err
+			})
 			if err != nil {
 				return err
 			}

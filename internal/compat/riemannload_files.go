@@ -66,7 +66,7 @@ func (f *riemannFiles) write(name, header, row string) {
 	}
 	file := f.open[name]
 	if file == nil {
-		if file, f.err = os.Create(filepath.Join(f.dir, name+".csv")); f.err != nil {
+		if file, f.err = os.OpenFile(filepath.Join(f.dir, name+".csv"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644); f.err != nil {
 			return
 		}
 		f.open[name] = file
@@ -85,7 +85,7 @@ func (f *riemannFiles) close() error {
 
 // writeBuffered writes a file through a buffer.
 func writeBuffered(path string, write func(*bufio.Writer) error) error {
-	file, err := os.Create(path)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}

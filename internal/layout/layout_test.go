@@ -136,3 +136,19 @@ func FuzzWrap(f *testing.F) {
 		}
 	})
 }
+
+// TestMarkdownCode: no text from elsewhere is markup, also where code is not known.
+func TestMarkdownCode(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         "",
+		"p99 < 5 ms & more":        "<code>p99 &lt; 5 ms &amp; more</code>",
+		"a_b":                      "`a_b`",
+		"a`b":                      "`` a`b ``",
+		"<img src=x onerror=a(1)>": "<code>&lt;img src=x onerror=a(1)></code>",
+		"</code>`|*<b>":            "<code>&lt;/code>\\`\\|\\*&lt;b></code>",
+	} {
+		if got := MarkdownCode(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

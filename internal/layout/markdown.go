@@ -15,10 +15,14 @@ var markdownEscaper = strings.NewReplacer(
 // Markdown makes a text literal, including text from other programs, in one line.
 func Markdown(s string) string { return markdownEscaper.Replace(withoutControls(s)) }
 
-// MarkdownCode formats a text as code, in one line.
+// MarkdownCode formats a text as code, in one line. If it has what may be HTML, it is an element with
+// entities, which is text also where backquotes mean nothing.
 func MarkdownCode(s string) string {
-	if s == "" {
+	switch {
+	case s == "":
 		return ""
+	case strings.Contains(s, "<"):
+		return "<code>" + Markdown(s) + "</code>"
 	}
 	s = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ", "|", "\\|").Replace(withoutControls(s))
 	if !strings.Contains(s, "`") {

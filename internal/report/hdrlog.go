@@ -39,7 +39,7 @@ func NewLog(w io.Writer, name string) *Log { return &Log{w: w, name: name} }
 
 // CreateLog returns a log to a new file, which replaces an older one.
 func CreateLog(path string) (*Log, error) {
-	f, err := os.Create(path)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create the HDR log: %w", err)
 	}

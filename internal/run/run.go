@@ -92,6 +92,9 @@ type Job struct {
 	// waiting for the run; and with nil when none are left. May be nil.
 	Started func(end func())
 
+	// Room is what the run may take of the machine; nil: what is free.
+	Room *target.Room
+
 	// Portable uses only the runtime's timers, as virtual time requires.
 	Portable bool
 
@@ -177,6 +180,14 @@ func prepare(job Job) (*execution, error) {
 		spec.RunID = NewID()
 	}
 	job.Share.limitSpec(&spec)
+	if spec.Room = MachineRoom(); job.Room != nil {
+		spec.Room = *job.Room
+	}
+	if job.Fleet == nil { // else each agent checks its share
+		if err := fits(job.Workload, &spec, &spec.Room); err != nil {
+			return nil, err
+		}
+	}
 	e := &execution{Job: job, endings: ends, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
 	e.spec.Happened = func(name string, began time.Time, length time.Duration) { e.moments.add("client", name, began, length) }
 	return e, nil

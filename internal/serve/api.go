@@ -256,7 +256,13 @@ func readArgs(w http.ResponseWriter, r *http.Request) ([]string, error) {
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, longestBody))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&body); err != nil {
+	err := d.Decode(&body)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something comes after it")
+		}
+	}
+	if err != nil {
 		return nil, &problem{http.StatusBadRequest, "the body is not what this path takes: " + err.Error(), "GET /api/v1/openapi.json describes it"}
 	}
 	return body.Args, checkArgs(body.Args)

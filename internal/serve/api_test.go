@@ -253,6 +253,8 @@ func TestRefusedRequests(t *testing.T) {
 		{"form", "POST", "/api/v1/jobs", run, header("Content-Type", "text/plain"), http.StatusUnsupportedMediaType},
 		{"no JSON", "POST", "/api/v1/jobs", "{", header("x", ""), http.StatusBadRequest},
 		{"unknown name", "POST", "/api/v1/jobs", `{"args":["run"],"dir":"/"}`, header("x", ""), http.StatusBadRequest},
+		{"JSON behind JSON", "POST", "/api/v1/jobs", `{"args":["run"]}{}`, header("x", ""), http.StatusBadRequest},
+		{"text behind JSON", "POST", "/api/v1/jobs", `{"args":["run"]} x`, header("x", ""), http.StatusBadRequest},
 		{"no arguments", "POST", "/api/v1/jobs", `{"args":[]}`, header("x", ""), http.StatusBadRequest},
 		{"zero byte", "POST", "/api/v1/jobs", `{"args":["run","a\u0000b"]}`, header("x", ""), http.StatusBadRequest},
 		{"very long", "POST", "/api/v1/jobs", `{"args":["` + strings.Repeat("x", 2*longestBody) + `"]}`, header("x", ""), http.StatusBadRequest},

@@ -15,11 +15,11 @@ import (
 // Commands that a job may run, by their path without the program's name. A path allows the
 // commands below it.
 var commands = []string{
-	"run", "find", "scenario", "calibrate", "demo", "doctor",
+	"run", "find", "scenario",
 	"explain", "compare", "collate", "verify",
 	"report list", "report show", "report table", "report cite", "report export", "report import",
 	"report log", "report replay", "mark",
-	"topics", "query", "profile", "host", "help", "version", "system list",
+	"topics", "query", "host", "help", "version", "system list",
 }
 
 // Command checks a command by its path, such as "report show", and its arguments. Flags are checked

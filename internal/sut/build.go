@@ -246,7 +246,7 @@ func (b *Build) command(ctx context.Context, o *BuildOrder) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("it took longer than %v", within))
 	defer cancel()
-	log, err := os.Create(b.Log)
+	log, err := os.OpenFile(b.Log, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return fmt.Errorf("keep the build's output: %w", err)
 	}

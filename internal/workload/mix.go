@@ -428,7 +428,7 @@ func (p *Part) spec(of []Part, whole *target.Spec) (target.Spec, error) {
 		return s, err
 	}
 	share := func(n uint64) uint64 { return uint64(math.Ceil(float64(n) * p.Share(of))) }
-	s.RunID, s.Logf = whole.RunID, whole.Logf
+	s.RunID, s.Room, s.Logf = whole.RunID, whole.Room, whole.Logf
 	if s.Count = share(s.Count); !p.Paced {
 		s.Most = share(s.Most)
 	}
@@ -469,6 +469,21 @@ func (k mixKind) Check(whole target.Spec) error {
 		}
 	}
 	return nil
+}
+
+// Needs implements target.Priced: all parts are open at the same time.
+func (k mixKind) Needs(whole target.Spec) (needs []target.Need) {
+	for i := range k.parts {
+		p := &k.parts[i]
+		priced, ok := p.Workload.Kind.(target.Priced)
+		if !ok {
+			continue
+		}
+		if s, err := p.spec(k.parts, &whole); err == nil { // Open says why not
+			needs = append(needs, priced.Needs(s)...)
+		}
+	}
+	return needs
 }
 
 // DefaultPort implements target.DefaultPorter for the first part, whose URL the whole has.

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"carronade/load"
@@ -174,7 +175,7 @@ func (w *Workload) Spec() (target.Spec, error) {
 		Verify:      w.Verify(),
 		RoundTrip:   w.Op == RoundTrip,
 		Count:       p.Measurement.Events,
-		Clients:     max(1, int(w.Count("clients"))),
+		Clients:     int(min(max(1, w.Count("clients")), math.MaxInt)),
 
 		Logf: func(string, ...any) {},
 	}
@@ -228,9 +229,5 @@ func (w *Workload) eventBytes() float64 {
 	if w.bufferMemory() == 0 || !w.Has("size") {
 		return 0
 	}
-	g, err := payload.New(payload.Spec{Seed: w.Seed(), Size: w.String("size"), Payload: "random", Key: "none"})
-	if err != nil {
-		return 0 // the target reports the error
-	}
-	return g.MeanSize()
+	return payload.MeanSizeOf(w.String("size"), w.Seed()) // the target reports the errors
 }

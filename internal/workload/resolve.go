@@ -143,7 +143,11 @@ func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
 		e.Values = []string{s.Bare}
 	}
 	for _, text := range e.Values {
-		if err := s.Check(text); err != nil {
+		err := s.Check(text)
+		if err == nil && s.Visible != nil && from == FromFlag && e.Where == "--"+s.Name { // a drop-in takes what its tool takes
+			err = s.Visible(text)
+		}
+		if err != nil {
 			return At(e.Where, err)
 		}
 	}

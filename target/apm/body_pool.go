@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -229,7 +230,7 @@ const (
 
 // cycles makes the bodies for the given number of lanes, with depth requests in
 // flight each. head makes a request's head for a lane.
-func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([]*cycle, error) {
+func (m *bodyPool) cycles(ctx context.Context, lanes, depth int, head func(lane, size int) []byte) ([]*cycle, error) {
 	hops := m.source.Hops()
 	if m.repeat {
 		hops = 1
@@ -248,7 +249,7 @@ func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([
 		distinct = roundUp(min(max(fit, each), lanes*each), each)
 	}
 	bodies := make([]*apm.Body, distinct)
-	if err := m.makeBodies(bodies); err != nil {
+	if err := m.makeBodies(ctx, bodies); err != nil {
 		return nil, err
 	}
 	cycles := make([]*cycle, lanes)
@@ -260,6 +261,9 @@ func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([
 	}
 	templates := map[place]*template{}
 	for l := range cycles {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		b := &cycle{m: m, base: uint64(l) * span, ownIDs: span / 2, partialIDs: span/2 - 64}
 		b.ownIDs -= b.ownIDs % uint64(each)
 		b.head = func(size int) []byte { return head(l, size) }
@@ -286,7 +290,7 @@ func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // makeBodies fills bodies, on all processors.
-func (m *bodyPool) makeBodies(bodies []*apm.Body) error {
+func (m *bodyPool) makeBodies(ctx context.Context, bodies []*apm.Body) error {
 	var (
 		wg     sync.WaitGroup
 		mu     sync.Mutex
@@ -295,7 +299,7 @@ func (m *bodyPool) makeBodies(bodies []*apm.Body) error {
 	threads := min(runtime.GOMAXPROCS(0), len(bodies))
 	for t := range threads {
 		wg.Go(func() {
-			for n := t; n < len(bodies); n += threads {
+			for n := t; n < len(bodies) && ctx.Err() == nil; n += threads {
 				b, err := m.compress(m.source.Make(uint64(n)))
 				if err != nil {
 					mu.Lock()
@@ -308,6 +312,9 @@ func (m *bodyPool) makeBodies(bodies []*apm.Body) error {
 		})
 	}
 	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if failed != nil {
 		return &target.Error{Doing: "make the requests", Err: failed, Hint: "leave out --gzip, or look at the corpus"}
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/apm"
 	"carronade/load"
 )
@@ -26,7 +25,9 @@ func ids(t *testing.T, bodies [][]byte) (ids map[string]int, oldest time.Time) {
 				ID        string `json:"id"`
 				Timestamp int64  `json:"timestamp"`
 			}
-			assert.OK(t, json.Unmarshal(line, &l), "%s", line)
+			if err := json.Unmarshal(line, &l); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
 			for kind, e := range l {
 				if kind == "metadata" {
 					continue
@@ -73,8 +74,12 @@ func TestFreshIDs(t *testing.T) {
 			}
 			bodies, _ := s.taken()
 			all, oldest := ids(t, bodies)
-			assert.Equal(t, uint64(len(all)), tt.events, "different ids")
-			assert.True(t, !oldest.Before(began.Add(-10*time.Minute)), "the oldest event has the time %v", oldest)
+			if got := uint64(len(all)); got != tt.events {
+				t.Errorf("%d different ids, want %d", got, tt.events)
+			}
+			if oldest.Before(began.Add(-10 * time.Minute)) {
+				t.Errorf("the oldest event has the time %v", oldest)
+			}
 		})
 	}
 }
@@ -96,7 +101,9 @@ func TestPartialRequests(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := newBodyPool(spec(t, "apm+http://h", tt.options).Options, 1)
-			assert.OK(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			b, err := m.source.makePartial(5)
 			if err != nil || b.Counts != tt.want {
 				t.Errorf("got %v, %v; want %v", b.Counts, err, tt.want)
@@ -113,7 +120,9 @@ func TestRepeatBody(t *testing.T) {
 	r := fire(t, open(t, s.url(), map[string]string{"repeat-body": "true", "clients": "3"}), plan(4000))
 	bodies, _ := s.taken()
 	for _, b := range bodies {
-		assert.Must(t, bytes.Equal(b, bodies[0]), "two different requests")
+		if !bytes.Equal(b, bodies[0]) {
+			t.Fatal("two different requests")
+		}
 	}
 	_, oldest := ids(t, bodies[:1])
 	if r.Measurement.Acked != 4000 || len(bodies) != 100 || oldest.Before(began.Add(-10*time.Minute)) {
@@ -136,26 +145,36 @@ func TestVolume(t *testing.T) {
 		t.Errorf("bytes %d, want %d", got, want)
 	}
 	written, read := sess.Wire()
-	assert.True(t, written != 0 && written <= uint64(plain)*8/10 && read != 0, "%d bytes on the wire of %d, %d read", written, plain, read)
+	if written == 0 || written > uint64(plain)*8/10 || read == 0 {
+		t.Errorf("%d bytes on the wire of %d, %d read", written, plain, read)
+	}
 }
 
 // A request that is sent again while it is still in flight is copied, with the
 // same ids.
 func TestBusyRequestIsCopied(t *testing.T) {
 	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1)
-	assert.OK(t, err)
-	cycles, err := m.cycles(1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") })
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cycles, err := m.cycles(t.Context(), 1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") })
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := cycles[0]
 	first, err := b.prepare(0, 4, 1800000000000000)
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	again, err := b.prepare(0, 4, 1800000000000000)
 	if err != nil || &first.bytes[0] == &again.bytes[0] || !bytes.Equal(first.bytes, again.bytes) {
 		t.Errorf("%v; the same memory: %v, the same bytes: %v", err, &first.bytes[0] == &again.bytes[0], bytes.Equal(first.bytes, again.bytes))
 	}
 	first.release()
 	next, err := b.prepare(0, 4, 1800000000000000)
-	assert.True(t, err == nil && next == first, "%v; the request that is free again was not used", err)
+	if err != nil || next != first {
+		t.Errorf("%v; the request that is free again was not used", err)
+	}
 	// The next pass over the cycle has other ids.
 	old := bytes.Clone(first.bytes)
 	first.release()

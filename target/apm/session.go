@@ -84,7 +84,7 @@ func (s *session) open(ctx context.Context) error {
 	if err := s.probe(probing); err != nil {
 		return err
 	}
-	cycles, err := c.bodyPool.cycles(c.clients, c.depth, func(lane, size int) []byte { return c.head(c.base(lane), size) })
+	cycles, err := c.bodyPool.cycles(ctx, c.clients, c.depth, func(lane, size int) []byte { return c.head(c.base(lane), size) })
 	if err != nil {
 		return err
 	}

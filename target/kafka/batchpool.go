@@ -61,6 +61,7 @@ type batchPoolConfig struct {
 	stamps      bool  // keep where values begin
 	hashes      bool  // keep hashes of keys
 	cycle       *cluster.KeyCycle
+	cut         func() error // why encoding must end; nil: never
 }
 
 // newBatchPool encodes the batches.
@@ -169,6 +170,11 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headers *kafka.Heade
 		var key []byte
 		sum, total := uint32(0), 0
 		for {
+			if c.cut != nil && len(d.ends)%1024 == 0 {
+				if err := c.cut(); err != nil {
+					return err
+				}
+			}
 			if c.gen.HasKey() {
 				key = c.gen.AppendKey(key[:0], event)
 			}

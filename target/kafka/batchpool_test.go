@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -305,4 +306,22 @@ func TestFreshBatchPool(t *testing.T) {
 func cycleOf(gen *payload.Generator, partitions int) *cluster.KeyCycle {
 	s := cluster.NewStreams(cluster.Partitioner{Kind: "murmur2"}, 1, partitions, gen, 1)
 	return s.Cycle
+}
+
+// TestBatchPoolEnds: an interrupt ends the encoding of a large pool, also within a batch.
+func TestBatchPoolEnds(t *testing.T) {
+	gen, err := payload.New(payload.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	_, err = newBatchPool(batchPoolConfig{gen: gen, batchSize: 1 << 30, pool: 1 << 40, cut: func() error {
+		if asked++; asked == 3 {
+			return context.Canceled
+		}
+		return nil
+	}})
+	if !errors.Is(err, context.Canceled) || asked != 3 {
+		t.Errorf("got %v after %d questions", err, asked)
+	}
 }

@@ -80,12 +80,18 @@ func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err err
 	if err := cfg.CheckPartition(n); err != nil {
 		return nil, err
 	}
-	if err := p.prepare(n); err != nil {
+	if err := cfg.Room.Check(p.streamNeeds(n, len(v.brokers))); err != nil {
+		return nil, err
+	}
+	if err := p.prepare(ctx, n); err != nil {
 		return nil, err
 	}
 	for i := range cfg.Clients {
 		if !cfg.Portion.Has(i) {
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 		s := newSender(p, i, n)
 		p.senders = append(p.senders, s)
@@ -103,11 +109,11 @@ func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err err
 }
 
 // prepare divides the events among the streams and encodes the batches.
-func (p *producer) prepare(partitions int) error {
+func (p *producer) prepare(ctx context.Context, partitions int) error {
 	cfg := p.cfg
 	c := batchPoolConfig{
 		gen: p.gen, codec: p.codec, batchSize: cfg.BatchSize, batchEvents: cfg.BatchEvents, pool: cfg.Pool,
-		stamps: cfg.Verify || cfg.RoundTrip, hashes: cfg.Compacted,
+		stamps: cfg.Verify || cfg.RoundTrip, hashes: cfg.Compacted, cut: ctx.Err,
 	}
 	// The sticky partitioner changes the partition after each batch: it must
 	// know in advance how many events a batch has.

@@ -94,8 +94,8 @@ func generator(spec *target.Spec) (*payload.Generator, error) {
 	return gen, nil
 }
 
-// Open implements target.Kind. It fails only on a payload that cannot be made.
-func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
+// Open implements target.Kind. It fails only on a payload that cannot be made, and when the context ends.
+func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) {
 	gen, err := generator(&spec)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,9 @@ func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 			continue
 		}
 		l := &lane{id: i, session: s, encoder: encoder{gen: gen, partitioner: s.partitioner, stream: int32(i), limit: max(1024, int(o.Size("batch-size"))), mostEvents: spec.BatchEvents}}
-		l.encoder.init(o.Size("pool"))
+		if err := l.encoder.init(ctx, o.Size("pool")); err != nil {
+			return nil, err
+		}
 		s.lanes = append(s.lanes, l)
 	}
 	return s, nil
@@ -227,10 +229,13 @@ type template struct {
 
 func (d *template) events() int { return len(d.ends) }
 
-func (p *encoder) init(pool int64) {
+func (p *encoder) init(ctx context.Context, pool int64) error {
 	p.headers.Source = p.gen
 	var n uint64
 	for total := 0; len(p.templates) == 0 || total+p.limit <= int(pool); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		d := p.template(&n)
 		total += len(d.batch)
 		if p.leastEvents == 0 || d.events() < p.leastEvents {
@@ -239,6 +244,7 @@ func (p *encoder) init(pool int64) {
 		p.templates = append(p.templates, d)
 		p.mean = float64(len(d.batch)) / float64(d.events())
 	}
+	return nil
 }
 
 func (p *encoder) template(n *uint64) template {

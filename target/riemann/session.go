@@ -77,6 +77,9 @@ func (s *session) open(ctx context.Context) error {
 	}
 	encoders := make([]*encoder, c.clients)
 	for i := range encoders {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		p := newEncoder(c.shape, int32(i), c.perMessage())
 		encoders[i] = p
 		c.widest = max(c.widest, p.size())

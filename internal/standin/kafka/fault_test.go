@@ -99,6 +99,7 @@ func TestParse(t *testing.T) {
 		{"topic", top, "orders", Topic{"orders", 0}, ""},
 		{"topic with partitions", top, "orders:12", Topic{"orders", 12}, ""},
 		{"topic with no partitions", top, "orders:0", nil, "NAME:PARTITIONS"},
+		{"topic with too many partitions", top, "orders:2000000000", nil, "with 1 to 10000"},
 		{"no topic", top, ":3", nil, "NAME:PARTITIONS"},
 		{"login", login, "plain:alice:se:cret", Login{"PLAIN", "alice", "se:cret"}, ""},
 		{"login from the environment", login, "PLAIN:alice:env:STANDIN_PASSWORD", Login{"PLAIN", "alice", "from the environment"}, ""},

@@ -92,6 +92,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// mostPartitions is the most that a topic may have.
+const mostPartitions = 10_000
+
 // Check reports what is wrong with the options after filling in the defaults.
 func (o Options) Check() error {
 	o = o.withDefaults()
@@ -99,8 +102,8 @@ func (o Options) Check() error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("listen address %q: want host:port, such as 127.0.0.1:9092: %w", o.Listen, err)
-	case o.Partitions < 1 || o.Partitions > 10000:
-		return fmt.Errorf("%d partitions: want 1 to 10000", o.Partitions)
+	case o.Partitions < 1 || o.Partitions > mostPartitions:
+		return fmt.Errorf("%d partitions: want 1 to %d", o.Partitions, mostPartitions)
 	case o.EventSize < 1 || o.EventSize > 64<<20:
 		return fmt.Errorf("events of %d bytes: want 1B to 64MiB", o.EventSize)
 	case o.BatchEvents < 1 || o.BatchEvents > 1<<20 || int64(o.BatchEvents)*int64(o.EventSize+16) > 256<<20:
@@ -192,8 +195,8 @@ func ParseTopic(s string) (Topic, error) {
 	}
 	if ok {
 		var err error
-		if t.Partitions, err = strconv.Atoi(n); err != nil || t.Partitions < 1 {
-			return t, fmt.Errorf("topic %q: want NAME or NAME:PARTITIONS, such as carronade:12", s)
+		if t.Partitions, err = strconv.Atoi(n); err != nil || t.Partitions < 1 || t.Partitions > mostPartitions {
+			return t, fmt.Errorf("topic %q: want NAME or NAME:PARTITIONS, such as carronade:12, with 1 to %d", s, mostPartitions)
 		}
 	}
 	return t, nil

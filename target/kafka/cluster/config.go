@@ -48,6 +48,7 @@ type Config struct {
 	Engine       string
 	Clients      int // independent clients, at least 1
 	Portion      load.Portion
+	Room         target.Room // what the run may take of the machine
 
 	// Producing.
 	Acks            int16  // 0, 1, or -1 for all
@@ -142,6 +143,7 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *Config {
 		Engine:      v.String("engine"),
 		Clients:     max(1, s.Clients, v.Int("clients")),
 		Portion:     s.Portion,
+		Room:        s.Room,
 		Compression: v.String("compression"),
 		Idempotent:  v.Bool("idempotent"),
 		Linger:      s.Linger,

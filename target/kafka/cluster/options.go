@@ -197,7 +197,7 @@ func Options() []target.Option {
 		{Name: "client-id", Word: "NAME", Default: "carronade", Group: GroupConn, Help: "client id to connect with"},
 		{Name: "rack", Word: "NAME", Group: GroupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (client engine)"},
 		{Name: "client-config", Word: "FILE", Group: GroupConn, Help: "properties file of a Java client"},
-		{Name: "client-property", Word: "K=V", Type: target.List, Group: GroupConn, Show: showProperty, Help: "one property as in that file, k=v; repeatable"},
+		{Name: "client-property", Word: "K=V", Type: target.List, Group: GroupConn, Show: showProperty, Visible: visibleProperty, Help: "one property as in that file, k=v; repeatable"},
 
 		{Name: "tls", Type: target.Bool, Default: "false", Group: GroupSecurity, Independent: true, Help: "use TLS; implied by the other tls options"},
 	}, conn.TLSOptions(GroupSecurity, "the broker's"), []target.Option{

@@ -140,6 +140,28 @@ func showProperty(text string) string {
 	return text
 }
 
+// visibleProperty refuses a property that has a secret: others can see the command line.
+func visibleProperty(text string) error {
+	name, value, _ := strings.Cut(text, "=")
+	name = strings.TrimSpace(name)
+	secret := properties[name].secret && strings.TrimSpace(value) != ""
+	switch name {
+	case "sasl.oauthbearer.token.endpoint.url": // secret is a login in it
+		secret = strings.Contains(value, "@")
+	case "sasl.jaas.config": // a module without options has none
+		_, options, err := parseJAAS(value)
+		delete(options, "username")
+		secret = secret && (err != nil || len(options) > 0)
+	}
+	if !secret {
+		return nil
+	}
+	return &target.Error{
+		Err:  fmt.Errorf("%s has a secret, which must not be on the command line, where others can see it", name),
+		Hint: "put the property into a file that only you can read, and give --client-config FILE",
+	}
+}
+
 // javaProfile contains the defaults of the Java producer 4.x
 // (org.apache.kafka.clients.producer.ProducerConfig). Without a key it fills
 // a partition's batch before it changes to the next partition; a key is hashed.

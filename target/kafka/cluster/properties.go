@@ -3,6 +3,7 @@ package cluster
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -35,6 +36,9 @@ func parseProperties(data []byte) (map[string]string, error) {
 			return nil
 		}
 		key, value, err := parseProperty(logical)
+		if err == nil && !bytes.ContainsAny(logical, "=:") && !PropertyKnown(key) {
+			err = errors.New("it has no =") // Java takes its first word for a name; it may be a part of a password
+		}
 		logical = logical[:0]
 		if err != nil {
 			return fmt.Errorf("line %d: %w", first, err)

@@ -15,7 +15,7 @@ func TestParseProperties(t *testing.T) {
 		name, text string
 		want       map[string]string
 	}{
-		{"separators", "a=1\nb: 2\nc 3\nd =4\ne", map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": ""}},
+		{"separators", "a=1\nb: 2\nacks 3\nd =4\nlinger.ms", map[string]string{"a": "1", "b": "2", "acks": "3", "d": "4", "linger.ms": ""}},
 		{"comments", "# a=1\n  ! b=2\nc=3 # kept\n", map[string]string{"c": "3 # kept"}},
 		{"joined lines", "a=1,\\\n   2\nb=3", map[string]string{"a": "1,2", "b": "3"}},
 		{"an escaped backslash joins nothing", "a=1\\\\\nb=2", map[string]string{"a": `1\`, "b": "2"}},
@@ -39,7 +39,7 @@ func TestParseProperties(t *testing.T) {
 
 func TestParsePropertiesErrors(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{`p=canary\u12`, `p=canary\uzzzz`} {
+	for _, text := range []string{`p=canary\u12`, `p=canary\uzzzz`, "canary", "canary word"} {
 		_, err := parseProperties([]byte("ok=1\n" + text))
 		assert.ErrorHas(t, err, "line 2")
 		assert.True(t, !strings.Contains(err.Error(), "canary"), "the error contains the value: %v", err)
@@ -147,5 +147,29 @@ func TestShowProperty(t *testing.T) {
 	}
 	for _, o := range Options() {
 		assert.True(t, o.Name != "client-property" || o.Show != nil, "client-property is shown with its value")
+	}
+}
+
+// TestVisibleProperty: a secret is not taken from the command line.
+func TestVisibleProperty(t *testing.T) {
+	t.Parallel()
+	for text, visible := range map[string]bool{
+		`sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="canary";`: false,
+		`sasl.jaas.config=a.Module required password="canary`:                                                               false, // not closed
+		"ssl.key.password=canary":                                      false,
+		" ssl.keystore.key = canary":                                   false,
+		"sasl.oauthbearer.client.credentials.client.secret=canary":     false,
+		"sasl.oauthbearer.token.endpoint.url=https://u:canary@h/token": false,
+		"sasl.oauthbearer.token.endpoint.url=https://h/token":          true,
+		`sasl.jaas.config=a.ScramLoginModule required username="a";`:   true,
+		"linger.ms=5": true, "ssl.key.password=": true, "no.such=canary": true,
+	} {
+		err := visibleProperty(text)
+		if (err == nil) != visible {
+			t.Errorf("%s: got %v", text, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "canary") {
+			t.Errorf("the error contains the value: %v", err)
+		}
 	}
 }

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"carronade/internal/serve"
+	"carronade/internal/system"
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// A small machine, as a laptop has: 6 GiB are free.
+var laptop = target.Room{Memory: 6 << 30, From: "this machine has %s free", Files: 1 << 20, Open: 10}
+
+// TestFit: the numbers that decide memory are priced before anything is made, and what is usual fits a laptop.
+func TestFit(t *testing.T) {
+	s := &session{Program: &Program{Kinds: Kinds(), Room: &laptop}}
+	big := filepath.Join(t.TempDir(), "big")
+	f, err := os.Create(big)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(900 << 20); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	for _, tt := range []struct {
+		line, want string // what is refused; "": nothing
+	}{
+		{"null:// rate=1/s clients=1000000", "--clients 1,000,000 takes"},
+		{"null:// rate=1/s clients=2000000000", "--clients 2,000,000,000 takes"},
+		{"null:// rate=1/s clients=10000000000000000000", "--clients 9,223,372,036,854,775,807 takes"},
+		{"null:// pool=100GiB", "--pool 100GiB takes"},
+		{"null:// batch-size=100TiB", "--batch-size 100TiB takes"},
+		{"null:// size=1GiB clients=10", "--clients 10 takes"},
+		{"kafka://h/t clients=2000000", "--clients 2,000,000 takes"},
+		{"kafka://h/t engine=client clients=200000", "--clients 200,000 takes"},
+		{"kafka://h/t engine=client op=consume group=g clients=200000", "--clients 200,000 takes"},
+		{"riemann://h clients=1000000", "--clients 1,000,000 takes"},
+		{"riemann://h clients=100 pool=1GiB", "--clients 100 takes"},
+		{"apm+http://h events=100000 spans=4 frames=1000", "--events 100,000 takes"},
+		{"apm+http://h clients=10000 events=1000", "--clients 10,000 takes"},
+		{"apm+http://h concurrency=60000 events=100", "--concurrency 60,000 takes"},
+		{"apm+http://h clients=1000 max-in-flight=1000", "--max-in-flight 1,000 takes"},
+
+		{"null:// clients=4000", ""},
+		{"null:// clients=10000 pool=64KiB batch-size=16KiB", ""},
+		{"null:// concurrency=1000000", ""},
+		{"null:// payload=ring(1GiB,1)", ""},
+		{"null:// payload=file:" + big, ""},
+		{"kafka://h/t clients=10000", ""},
+		{"kafka://h/t clients=10000 fresh=true max-in-flight=1000", ""},
+		{"kafka://h/t pool=100GiB batch-size=1MiB", ""}, // as many batches as there may be are 4 GiB
+		{"kafka://h/t op=consume clients=2000000", ""},  // as many readers as partitions
+		{"kafka://h/t for=300d interval=10ms rate=1/s", ""},
+		{"riemann://h clients=10000", ""},
+		{"riemann://h clients=10000 max-in-flight=1000000 rate=1M/s", ""},
+		{"riemann://h concurrency=1000000", ""},
+		{"apm+http://h clients=10000 rate=100/s", ""},
+		{"apm+http://h concurrency=10000", ""},
+		{"apm+http://h clients=10000 mix=metricset=1 events=1000", ""},
+		{"apm+http://h clients=10000 repeat-body=true events=1000", ""},
+	} {
+		t.Run(tt.line, func(t *testing.T) {
+			var d workload.Document
+			for i, word := range strings.Fields(tt.line) {
+				if name, value, ok := strings.Cut(word, "="); ok && i > 0 {
+					d.Add(name, "--"+name, value)
+				} else {
+					d.Add("target", "target", word)
+				}
+			}
+			w, err := workload.Resolve(s.Kinds, &d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.fit(w)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.want)) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestPricedParts: the parts of a workload are open at the same time.
+func TestPricedParts(t *testing.T) {
+	s := &session{Program: &Program{Kinds: Kinds(), Room: &laptop}}
+	for n, fits := range map[string]bool{"1000": true, "3000": false} {
+		docs, err := workload.ParseDocuments("w", []byte("rate: 1/s\nparts:\n  - target: null://\n    name: a\n    clients: "+n+"\n  - target: null://\n    name: b\n    clients: "+n+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := workload.Resolve(s.Kinds, nil, docs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.fit(w); (err == nil) != fits {
+			t.Errorf("%s clients each: %v", n, err)
+		}
+	}
+}
+
+// TestRefusedBeforeAnythingIsMade: no command that runs workloads begins with one that does not fit, also the
+// last one of several.
+func TestRefusedBeforeAnythingIsMade(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	file := filepath.Join(t.TempDir(), "w.yaml")
+	if err := os.WriteFile(file, []byte("- target: null://\n  for: 1s\n- target: null://\n  for: 1s\n  clients: 1000000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"run", "null://", "--clients", "1000000"},
+		{"run", "-f", file},
+		{"run", "null://", "--for", "1s", "--vary", "clients=1,1000000"},
+		{"find", "null://", "--slo", "p99<5ms", "--clients", "1000000"},
+		{"calibrate", "--target", "null", "--clients", "1000000"},
+	} {
+		var out, errs bytes.Buffer
+		p := &Program{Kinds: Kinds(), Room: &laptop, Args: args, In: strings.NewReader(""), Out: &out, Err: &errs}
+		if code := p.Main(); code != system.ExitFailed || !strings.Contains(errs.String(), "--clients 1,000,000 takes 1.22 TiB of memory") || out.Len() > 0 {
+			t.Errorf("%q: exit %d\n%s%s", args, code, out.String(), errs.String())
+		}
+	}
+}
+
+// TestJobMemory: the limit of a server holds for its jobs, and is divided by those that run at once.
+func TestJobMemory(t *testing.T) {
+	v := serving{parallel: 4, jobMemory: "8GiB"}
+	rules := v.rules("files", "")
+	if rules.Memory != 2<<30 {
+		t.Errorf("a job may take %d bytes", rules.Memory)
+	}
+	v = serving{parallel: 1}
+	if got, all := v.rules("files", "").Memory, system.AllMemory(); got != int64(all/2) {
+		t.Errorf("a job may take %d of %d bytes", got, all)
+	}
+	for _, text := range []string{"1KiB", "much", "-1"} {
+		v := serving{listen: "127.0.0.1", parallel: 1, jobMemory: text}
+		if err := v.check(); err == nil || !strings.Contains(err.Error(), "--job-memory") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	s := &session{Program: &Program{Room: &laptop}, rules: &serve.Rules{Memory: 1 << 30}}
+	if r := s.room(); r.Memory != 1<<30 || r.From != "a job of this server may take %s" {
+		t.Errorf("got %+v", r)
+	}
+	s.rules.Memory = 7 << 30 // more than is free
+	if r := s.room(); r.Memory != laptop.Memory || r.From != laptop.From {
+		t.Errorf("got %+v", r)
+	}
+}

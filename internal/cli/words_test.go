@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"carronade/internal/report"
+	"carronade/internal/serve"
+)
+
+// TestShown: addresses are printed without secrets, and a job does not tell where the server keeps its files.
+func TestShown(t *testing.T) {
+	t.Setenv("HOME", "/home/ann")
+	plain := &session{Program: &Program{}}
+	job := &session{Program: &Program{}, rules: &serve.Rules{Folder: "/srv/data/files"}}
+	for _, tt := range []struct {
+		name       string
+		s          *session
+		text, want string
+	}{
+		{"secret in an address", plain, "report push x --to 'elasticsearch://h:1/x?password=canary' copies it", "report push x --to 'elasticsearch://h:1/x?password=***' copies it"},
+		{"login in an address", plain, "connect to http://u:canary@h/x failed", "connect to http://***@h/x failed"},
+		{"reference", plain, "such as elasticsearch://h/x?user=ops&password=env:ES_PASSWORD, or so", "such as elasticsearch://h/x?user=ops&password=env:ES_PASSWORD, or so"},
+		{"words", plain, "read the store's password: an address must not contain secrets", "read the store's password: an address must not contain secrets"},
+		{"own home", plain, "cannot read /home/ann/x", "cannot read /home/ann/x"},
+		{"home of a server", job, "cannot read /home/ann/.config/x", "cannot read ~/.config/x"},
+		{"files of a server", job, "cannot read /srv/data/files/a.yaml in /srv/data/files", "cannot read a.yaml in ."},
+		{"data of a server", job, "cannot read /srv/data/users/bob", "cannot read SERVER/users/bob"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if runtime.GOOS == "windows" && tt.s == job {
+				t.Skip("these are no absolute paths there")
+			}
+			if got := tt.s.shown(tt.text); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestNoSecretsInMessages: what a command says about an address has no secret of it.
+func TestNoSecretsInMessages(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	place := "elasticsearch://127.0.0.1:1/x?password=canary"
+	for _, args := range [][]string{
+		{"report", "list", "--store", place},
+		{"report", "push", "all", "--to", place},
+		{"run", "null://", "--count", "1", "--quiet", "--store", place},
+		{"run", "null://", "--count", "1", "--quiet", "--no-store", "--otlp", "http://u:canary@127.0.0.1:1"},
+		{"run", "kafka://127.0.0.1:1/t", "--client-property", "ssl.key.password=canary"},
+		{"run", "kafka://u:canary@127.0.0.1:1/t"},
+	} {
+		var out, errs bytes.Buffer
+		p := &Program{Kinds: Kinds(), Args: args, In: strings.NewReader(""), Out: &out, Err: &errs}
+		p.Main()
+		if strings.Contains(out.String()+errs.String(), "canary") || errs.Len() == 0 {
+			t.Errorf("%q:\n%s%s", args, out.String(), errs.String())
+		}
+	}
+}
+
+// TestKeptFiles: what is kept for this user only this user can read.
+func TestKeptFiles(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no modes there")
+	}
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	calibrated, err := keepCalibration(&calibration{Schema: calibrationSchema, Host: hostName()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := keepGenerates(map[string]report.Generates{"a": {}}); err != nil {
+		t.Fatal(err)
+	}
+	generates, err := generatesPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{calibrated: 0o600, generates: 0o600, filepath.Dir(generates): 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %v", path, info, err, want)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// An endless reader repeats a byte.
+type endless struct {
+	b    byte
+	read int64
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = e.b
+	}
+	e.read += int64(len(p))
+	return len(p), nil
+}
+
+// TestEachReportIsBounded: a document that is too large is refused when that many bytes were read, and a stream
+// of several has no limit.
+func TestEachReportIsBounded(t *testing.T) {
+	ignore := func([]byte) error { return nil }
+	large := &endless{b: 'x'}
+	if err := eachReport(t.Context(), io.MultiReader(strings.NewReader(`{"a":"`), large), ignore); !errors.Is(err, errTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	if large.read > mostReport {
+		t.Errorf("%d bytes were read", large.read)
+	}
+	const each = mostReport/2 + 1
+	var all []io.Reader
+	for range 3 {
+		all = append(all, strings.NewReader(`"`), io.LimitReader(&endless{b: 'x'}, each), strings.NewReader(`"`))
+	}
+	n := 0
+	if err := eachReport(t.Context(), io.MultiReader(all...), func([]byte) error { n++; return nil }); err != nil || n != 3 {
+		t.Errorf("%d documents, %v", n, err)
+	}
+}
+
+// TestEachReportEnds: an interrupt ends the reading of a stdin to which nobody writes.
+func TestEachReportEnds(t *testing.T) {
+	in, end := io.Pipe()
+	defer end.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := eachReport(ctx, in, func([]byte) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
