@@ -127,7 +127,7 @@ func (s *session) reportStored(k *keeping, d *report.Document, err error, say bo
 			s.note("kept as %s in %s", d.ID, k.store.Place())
 		}
 		if k.substitute {
-			s.note("hint: %s", pushHint(d.ID, k.at, k.place))
+			s.note("hint: %s", s.shown(pushHint(d.ID, k.at, k.place)))
 		}
 		return k.store.Place()
 	}

@@ -92,10 +92,8 @@ func (s *session) wrapped(label, text string) string {
 	return layout.Hang(label, text, cmp.Or(terminal(s.Err).Columns(), layout.Columns))
 }
 
-// note prints a note.
-func (s *session) note(format string, args ...any) {
-	fmt.Fprintln(s.Err, s.shown(fmt.Sprintf(format, args...)))
-}
+// note prints a note as it is: one has the address and the token of a page.
+func (s *session) note(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }
 
 // splitErrors splits joined errors.
 func splitErrors(err error) []error {
