@@ -188,41 +188,6 @@ func TestNoBuffers(t *testing.T) {
 	}
 }
 
-// Some bytes of a stream are read, and some are discarded.
-func TestReadAndDrop(t *testing.T) {
-	r := newRing(t, 0, 0)
-	here, there := tcpDescriptors(t)
-	p := make([]byte, 10)
-	r.Read(there, p, 1)
-	r.Enter(0, 0, true)
-	go func() {
-		for range 100 {
-			unix.Write(here, bytes.Repeat([]byte("0123456789"), 1000))
-		}
-		unix.Write(here, []byte("the rest"))
-		unix.Shutdown(here, unix.SHUT_WR)
-	}()
-	if c := await(t, r, 1)[0]; c.Tag != 1 || string(p[:c.N]) != "0123456789" || c.More {
-		t.Fatalf("read %+v, %q", c, p)
-	}
-	for left := 1_000_000 - 10; left > 0; {
-		r.Discard(there, left, 2)
-		c := await(t, r, 1)[0]
-		if c.Tag != 2 || c.N <= 0 || c.N > left || c.Err != 0 {
-			t.Fatalf("discarded %+v of %d", c, left)
-		}
-		left -= c.N
-	}
-	r.Read(there, p, 3)
-	if c := await(t, r, 1)[0]; string(p[:c.N]) != "the rest" {
-		t.Errorf("then read %+v, %q", c, p)
-	}
-	r.Discard(there, 10, 4)
-	if c := await(t, r, 1)[0]; c.N != 0 || c.Err != 0 {
-		t.Errorf("at the end discarded %+v, want nothing", c)
-	}
-}
-
 // A descriptor that is watched repeatedly is reported each time, until all is canceled.
 func TestWatchAndCancel(t *testing.T) {
 	r := newRing(t, 4, 16)
