@@ -27,7 +27,8 @@ type Reader struct {
 	// found it: an error of Received, or of a read.
 	Ended func(err error)
 	// Read is called with the number of bytes that were read.
-	Read func(n int)
+	Read  func(n int)
+	Small bool // reads usually find only a small answer
 
 	polled *socket.Conn // nil: a goroutine reads it
 	buf    []byte       // borrowed, or the goroutine's own
@@ -57,6 +58,9 @@ func (r *Reader) Start(over func()) bool {
 		return false
 	}
 	r.polled = c
+	if r.Small {
+		c.Small()
+	}
 	c.Serve(func(end bool) bool {
 		for {
 			if n, room, over := r.read(); over || n == 0 || n < room && !end {

@@ -81,8 +81,10 @@ type Conn struct {
 	local net.Addr
 	serve func(all bool) (over bool)
 	last  bool // no event may follow
-	over  func()
-	once  sync.Once
+	small bool
+	receiver
+	over func()
+	once sync.Once
 }
 
 // Take hands a connection over to the poller. It returns false if nc is not a plain TCP
@@ -120,15 +122,25 @@ func (c *Conn) Serve(serve func(all bool) (over bool), over func()) {
 	}
 	p.mu.Unlock()
 	if err != nil {
-		c.Close()
-		c.alone = true
-		go func() {
-			for !serve(true) { // until it finds that the connection is over
-			}
-			over()
-		}()
+		c.leave()
 	}
 }
+
+// leave ends a connection that the poller cannot read.
+func (c *Conn) leave() {
+	c.Close()
+	c.alone = true
+	go func() {
+		for !c.serve(true) { // until it finds that the connection is over
+		}
+		c.over()
+	}()
+}
+
+// Small says, before Serve, that reads usually find only a small answer. In a run without a
+// schedule the poller then receives those of all connections with the system call in which
+// it waits.
+func (c *Conn) Small() { c.small = true }
 
 // Again makes the poller's thread call the function of Serve once more, as soon as the socket
 // accepts bytes.
@@ -197,39 +209,52 @@ var errNoDeadline = fmt.Errorf("a polled connection has no deadlines")
 
 // Wait implements load.PollWaiter.
 func (p *Poller) Wait(until time.Duration, patient, idle bool) {
-	n := 0
 	if p.together != nil {
-		n = p.together.wait(p, until, idle)
+		p.together.wait(p, until, idle)
 	} else {
-		n = p.Sleep(until, patient, idle)
+		n := p.Sleep(until, patient, idle)
+		impair.Point(impair.Receive, p.At())
+		p.handle(n)
 	}
-	impair.Point(impair.Receive, p.At())
-	p.handle(n)
 	p.Awake()
 }
 
-// handle serves the first n events.
+// handle serves the connections of the first n events.
 func (p *Poller) handle(n int) {
 	for i := range n {
 		fd, events := p.Found(i)
-		p.mu.Lock()
-		var c *Conn
-		if fd >= 0 && fd < len(p.conns) { // otherwise it was a wake
-			c = p.conns[fd]
-		}
-		p.mu.Unlock()
-		if c == nil {
+		c := p.conn(fd)
+		if c == nil { // it was a wake
 			continue
 		}
-		if c.last = c.last || events&lastEvents != 0; c.serve(c.last) {
-			p.mu.Lock()
-			p.conns[fd] = nil
-			p.open--
-			_ = p.Control(unix.EPOLL_CTL_DEL, fd, 0)
-			p.mu.Unlock()
-			c.over()
+		c.last = c.last || events&lastEvents != 0
+		switch over := c.serve(c.last); {
+		case over:
+			p.remove(c)
+		case p.together != nil && c.small && !c.last:
+			p.together.move(p, c)
 		}
 	}
+}
+
+// conn returns the connection with a descriptor, nil if there is none.
+func (p *Poller) conn(fd int) *Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if fd >= 0 && fd < len(p.conns) {
+		return p.conns[fd]
+	}
+	return nil
+}
+
+// remove removes a connection that is over.
+func (p *Poller) remove(c *Conn) {
+	p.mu.Lock()
+	p.conns[c.fd] = nil
+	p.open--
+	_ = p.Control(unix.EPOLL_CTL_DEL, c.fd, 0) // it may have been moved
+	p.mu.Unlock()
+	c.over()
 }
 
 // Leave implements load.PollWaiter. Remaining connections are served until they are

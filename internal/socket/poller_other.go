@@ -67,6 +67,9 @@ func (c *Conn) Scratch() []byte { return nil }
 // Drop is never called.
 func (c *Conn) Drop(int) (int, error) { return 0, nil }
 
+// Small is never called.
+func (c *Conn) Small() {}
+
 // Again is never called.
 func (c *Conn) Again() {}
 

@@ -32,7 +32,7 @@ type Ring struct {
 	tail           uint32      // of submissions: end of those made
 	queued         uint32      // number of submissions not yet passed to the kernel
 	head           uint32      // of completions: end of those taken
-	keepAlive      [][]byte    // the bytes of queued sends and reads, to keep them alive
+	keepAlive      [][]byte    // the bytes of queued sends, to keep them alive
 	message        unix.Msghdr // of Recv: defines the room for control messages
 	wait           argument
 	until          unix.Timespec // argument of wait
@@ -88,7 +88,6 @@ const (
 	opRecvmsg     = 10
 	opAsyncCancel = 14
 	opSend        = 26
-	opRecv        = 27
 
 	setupCompSize     = 1 << 3 // the number of completions is set
 	setupSubmitAll    = 1 << 7 // a failed submission does not block the following ones
@@ -208,25 +207,6 @@ func (r *Ring) Recv(fd int, tag uint64) {
 // messageHead is the size of struct io_uring_recvmsg_out, which precedes what Recv
 // receives: lengths of the name, of the control message and of the payload, and flags.
 const messageHead = 16
-
-// Read queues one receive into p, which belongs to the kernel until the completion
-// comes.
-func (r *Ring) Read(fd int, p []byte, tag uint64) {
-	i, s := r.next()
-	r.keepAlive[i] = p // moves p to the heap, where its address is stable
-	s.op, s.fd, s.tag = opRecv, int32(fd), tag
-	s.addr, s.size = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
-}
-
-// Discard queues the removal of at most n bytes from a TCP connection without copying
-// them (MSG_TRUNC, tcp(7)), once: as many as are available. (With MSG_WAITALL the
-// kernel, as of 6.18, removes too many: each of its attempts uses the number of the
-// first.)
-func (r *Ring) Discard(fd, n int, tag uint64) {
-	_, s := r.next()
-	s.op, s.fd, s.tag = opRecv, int32(fd), tag
-	s.size, s.opFlags = uint32(min(n, 1<<30)), unix.MSG_TRUNC
-}
 
 // Watch queues a report of the readiness of a descriptor (unix.POLLIN, unix.POLLOUT):
 // once, or whenever it changes.

@@ -45,7 +45,7 @@ func (s *Stream) receive(b []byte, n, flags int) (int, error) {
 		case e == syscall.EAGAIN:
 			return 0, nil
 		case e != 0:
-			return 0, &net.OpError{Op: "read", Net: "tcp", Addr: s.remote, Err: e}
+			return 0, s.readError(e)
 		case n == 0:
 			return 0, io.EOF
 		default:
@@ -53,6 +53,23 @@ func (s *Stream) receive(b []byte, n, flags int) (int, error) {
 			s.segs.reads++
 			return int(n), nil
 		}
+	}
+}
+
+func (s *Stream) readError(e syscall.Errno) error {
+	return &net.OpError{Op: "read", Net: "tcp", Addr: s.remote, Err: e}
+}
+
+// received replaces a read if other code read n bytes of the stream, the last of them at
+// stamp; 0: not known. whole says that they did not fill their buffer: otherwise the rest of
+// a segment may follow.
+func (s *Stream) received(n int, stamp int64, whole bool) {
+	s.stamp = stamp
+	s.segs.add(n)
+	if whole {
+		s.segs.reads++
+	} else {
+		s.segs.known = false
 	}
 }
 

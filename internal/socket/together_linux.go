@@ -1,37 +1,69 @@
 package socket
 
 import (
+	"io"
 	"net"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carronade/internal/impair"
 )
 
-// together makes the writes of many connections, and a wait for answers, in one system
-// call. The io_uring watches the epoll descriptor: what became readable, and wakes, come
-// from there, as without it.
+// together is an io_uring that makes the writes of many connections, receives their small
+// answers and waits, in one system call. All connections begin in epoll, where every
+// goroutine may add one, and the io_uring watches the epoll descriptor. Those with small
+// answers move to the io_uring with their first answer.
 type together struct {
 	*Ring
-	writers   []*Writer     // by tag: their writes are queued, and not completed
-	open      int           // of them
-	watched   bool          // the epoll descriptor
-	more      bool          // the last look may have left events
+	writers   []*Writer // by tag: their writes are queued, and not completed
+	open      int       // of them
+	receiving int       // connections
+	watched   bool      // the epoll descriptor
+	more      bool      // the last look may have left events
+	closing   bool
+	entered   time.Duration // when the last wait began
 	waitEnded time.Duration // when everything that had come was taken
 }
 
-// tagReady is the tag of a report that something is ready.
-const tagReady = 1<<64 - 1
+// A receiver is a connection's state on an io_uring.
+type receiver struct {
+	moved     bool // from epoll
+	receiving bool
+	ending    bool // it is over once it does not receive any more
+	data      []byte
+	failed    error
+}
+
+// Tags are a descriptor or the number of a writer, and an operation.
+const (
+	tagReceive = iota
+	tagWrite
+	tagReady // epoll has events
+	tagCancel
+	tagBits = 2
+)
 
 // mostLater is the largest write that may be made together with others, in bytes: a socket
 // may accept only a part of a larger one, and the rest would have to wait.
 const mostLater = 32 << 10
 
+// The buffers for answers. A larger answer comes in pieces.
+const (
+	smallAnswer = 2 << 10
+	fewBuffers  = 64 // all connections share them, so that they stay in the caches
+	mostBuffers = 1 << 10
+)
+
 // openTogether makes an io_uring for the calling thread, if the system has one and allows
 // it.
 func (p *Poller) openTogether() {
-	if r, err := NewRing(0, 0, 0); err == nil {
+	p.mu.Lock()
+	n := min(max(p.open, fewBuffers), mostBuffers)
+	p.mu.Unlock()
+	if r, err := NewRing(n, smallAnswer, StampSpace); err == nil {
 		p.together = &together{Ring: r, waitEnded: p.now()}
 		p.method.Store("io_uring")
 	}
@@ -51,79 +83,165 @@ func (w *Writer) Later(done func(n int, err error)) bool {
 	}
 	w.began.Store(int64(g.waitEnded)) // until the time is known
 	w.done = done
-	g.Send(w.polled.fd, unsafe.Slice(w.iov[0].Base, w.iov[0].Len), uint64(len(g.writers)))
+	g.Send(w.polled.fd, unsafe.Slice(w.iov[0].Base, w.iov[0].Len), uint64(len(g.writers))<<tagBits|tagWrite)
 	g.writers = append(g.writers, w)
 	g.open++
 	return true
 }
 
-// wait makes the writes, waits like Waiter.Sleep, and returns the number of events.
-func (g *together) wait(p *Poller, until time.Duration, idle bool) (n int) {
+// move moves a connection from epoll to the io_uring.
+func (g *together) move(p *Poller, c *Conn) {
+	c.moved = true
+	_ = p.Control(unix.EPOLL_CTL_DEL, c.fd, 0) // two readers would interfere
+	g.receive(c)
+}
+
+func (g *together) receive(c *Conn) {
+	c.receiving = true
+	g.receiving++
+	g.Recv(c.fd, uint64(c.fd)<<tagBits|tagReceive)
+}
+
+// wait makes the writes, waits like Waiter.Sleep, and serves connections.
+func (g *together) wait(p *Poller, until time.Duration, idle bool) {
 	if !g.watched {
 		g.watched = true
 		g.Watch(p.fd, unix.POLLIN, true, tagReady)
 	}
 	wait, left := 0, time.Duration(-1)
-	entered, writes := p.now(), g.open
+	g.entered = p.now()
+	writes := g.open
 	if p.MayWait() && !g.more {
 		wait = writes + 1 // all writes, and something else
 		if until != Never {
-			left = max(0, until-entered)
+			left = max(0, until-g.entered)
 		}
 	}
 	err := g.Enter(wait, left, !idle)
 	p.Awake() // what follows needs no wake
 	now := p.now()
-	p.Waited(g.waitEnded, entered, now, LeastSleep+time.Duration(writes)*transferCost)
-	ready := g.complete(entered) || g.more
-	if ready {
-		n, _ = p.peek()
+	p.Waited(g.waitEnded, g.entered, now, LeastSleep+time.Duration(writes+g.Ready())*transferCost)
+	impair.Point(impair.Receive, now)
+	ready, some := g.complete(p)
+	if ready || g.more {
+		n, _ := p.peek()
+		g.more = n == len(p.events)
+		p.handle(n)
 	}
-	g.more = n == len(p.events)
-	if ready || err == syscall.ETIME {
+	if some || err == syscall.ETIME {
 		g.waitEnded = now
 	} else { // interrupted, perhaps after the process was stopped: nothing was read
-		g.waitEnded = entered
+		g.waitEnded = g.entered
 	}
-	return n
 }
 
-// transferCost is an upper bound of the kernel's usual time for a write.
+// transferCost is an upper bound of the kernel's usual time for a write or a receive.
 const transferCost = 10 * time.Microsecond
 
-// complete passes on the results of writes that began at entered, and reports whether
-// something is ready.
-func (g *together) complete(entered time.Duration) (ready bool) {
+// complete handles what was completed. ready: epoll has events; some: there was something.
+func (g *together) complete(p *Poller) (ready, some bool) {
 	for {
-		c, ok := g.Next()
-		switch {
-		case !ok:
-			return ready
-		case c.Tag == tagReady:
-			ready, g.watched = true, c.More
-			continue
+		e, ok := g.Next()
+		if !ok {
+			return ready, some
 		}
-		w := g.writers[c.Tag]
-		if g.open--; g.open == 0 {
-			g.writers = g.writers[:0]
+		some = true
+		switch at := int(e.Tag >> tagBits); e.Tag & (1<<tagBits - 1) {
+		case tagReceive:
+			g.received(p, p.conn(at), &e)
+		case tagWrite:
+			g.wrote(g.writers[at], &e)
+		case tagReady:
+			ready, g.watched = true, e.More
 		}
-		w.began.Store(int64(entered))
-		clear(w.iov)
-		var err error
-		if c.Err != 0 && c.Err != syscall.EAGAIN && c.Err != syscall.EINTR {
-			err = &net.OpError{Op: "write", Net: "tcp", Addr: w.polled.remote, Err: c.Err}
-		}
-		w.done(c.N, err)
 	}
 }
 
-// close completes the writes that are queued.
-func (g *together) close(p *Poller) {
-	p.together = nil
-	for g.open > 0 {
-		entered := p.now()
-		_ = g.Enter(g.open, -1, false)
-		g.complete(entered)
+// wrote passes on the result of a write.
+func (g *together) wrote(w *Writer, e *Completion) {
+	if g.open--; g.open == 0 {
+		g.writers = g.writers[:0]
 	}
+	w.began.Store(int64(g.entered))
+	clear(w.iov)
+	var err error
+	if e.Err != 0 && e.Err != syscall.EAGAIN && e.Err != syscall.EINTR {
+		err = &net.OpError{Op: "write", Net: "tcp", Addr: w.polled.remote, Err: e.Err}
+	}
+	w.done(e.N, err)
+}
+
+// received serves a connection that received something.
+func (g *together) received(p *Poller, c *Conn, e *Completion) {
+	if c.receiving = e.More; !e.More {
+		g.receiving--
+	}
+	over := c.ending
+	if !over {
+		over = c.take(e)
+	}
+	g.Release(e)
+	switch {
+	case over && c.receiving && !c.ending:
+		c.ending = true
+		g.Cancel(e.Tag, tagCancel)
+	case over && !c.receiving:
+		p.remove(c)
+	case !c.receiving && !g.closing:
+		g.receive(c)
+	}
+}
+
+// take serves what was received, or the end of the connection.
+func (c *Conn) take(e *Completion) (over bool) {
+	switch {
+	case e.Err == syscall.ENOBUFS || e.Err == syscall.ECANCELED || e.Err == syscall.EAGAIN || e.Err == syscall.EINTR:
+		return false
+	case e.Err != 0:
+		c.failed = c.readError(e.Err)
+	case e.N == 0:
+		c.failed = io.EOF
+	default:
+		c.Stream.received(e.N, StampOf(e.Control), e.N < smallAnswer)
+		c.data = e.Data
+	}
+	return c.serve(c.failed != nil)
+}
+
+// Read reads the available data: 0 bytes and no error if there is none.
+func (c *Conn) Read(b []byte) (int, error) {
+	if !c.moved {
+		return c.Stream.Read(b)
+	}
+	n := copy(b, c.data)
+	if c.data = c.data[n:]; n == 0 && len(b) > 0 {
+		return 0, c.failed
+	}
+	return n, nil
+}
+
+// close completes the writes that are queued, and moves the connections back to epoll.
+func (g *together) close(p *Poller) {
+	g.closing = true
+	g.CancelAll(tagCancel)
+	for g.open > 0 || g.receiving > 0 || g.watched {
+		g.entered = p.now()
+		_ = g.Enter(1, 10*time.Millisecond, false)
+		g.complete(p)
+	}
+	p.together = nil
 	_ = g.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for fd, c := range p.conns {
+		if c == nil || !c.moved {
+			continue
+		}
+		c.moved = false
+		if p.Control(unix.EPOLL_CTL_ADD, fd, watchedEvents) != nil {
+			p.conns[fd] = nil
+			p.open--
+			c.leave()
+		}
+	}
 }

@@ -239,7 +239,7 @@ func (l *lane) use(nc net.Conn) *link {
 	k.Attach(l.s.pollers.Of(l.id))
 	k.reader = conn.Reader{
 		Conn: k.Conn, Now: l.s.sink.Now, Received: k.received, Ended: k.ended,
-		Read: func(n int) { l.s.read.Add(uint64(n)) },
+		Read: func(n int) { l.s.read.Add(uint64(n)) }, Small: true,
 	}
 	released := make(chan struct{})
 	if k.reader.Start(func() { close(released) }) {
