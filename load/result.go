@@ -100,7 +100,6 @@ const (
 	ByLease       Reason = "lease ended"    // one of several generators did not hear from the one that commands them
 	BySystem      Reason = "system ended"   // the run had started the system under test, and it ended
 	ByLoss        Reason = "no connection"  // a fault of the run ended processes, and no connection came back
-	ByRelay       Reason = "relay ended"    // the process through which the connections went ended by itself
 	Killed        Reason = "killed"         // carronade itself was killed; set in the report that was saved until then
 )
 

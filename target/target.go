@@ -5,7 +5,6 @@ package target
 
 import (
 	"context"
-	"net"
 	"net/url"
 	"time"
 
@@ -108,10 +107,6 @@ type Spec struct {
 	Length      time.Duration // maximum duration of sending, warm-up included; 0: not known
 	Clients     int
 	Portion     load.Portion // the clients that this process connects, if there are several generators; the option has the number of all
-
-	// Dial makes the connections of TCP to the system, each a *net.TCPConn; nil: directly. A kind
-	// that ignores it makes connections that the run cannot delay.
-	Dial func(ctx context.Context, addr string) (net.Conn, error)
 
 	Logf func(format string, args ...any) // writes to the progress log; never nil
 	// Happened keeps that something happened which may explain what is measured then, such as

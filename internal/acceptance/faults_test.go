@@ -274,3 +274,33 @@ func revive(t *testing.T, c *kafkatest.Cluster) {
 	}
 	pause(t, 2*time.Second)
 }
+
+// TestRestartOfNodeOfKafka: the run starts one of three nodes of a real Kafka, and restarts it.
+func TestRestartOfNodeOfKafka(t *testing.T) {
+	testkit.OnlyConformance(t, "takes four minutes")
+	// The run's node leads partitions again soon after it has come back.
+	c := kafkatest.Start(t, kafkatest.Config{
+		Nodes:      3,
+		Properties: map[string]string{"leader.imbalance.check.interval.seconds": "3", "leader.imbalance.per.broker.percentage": "0"},
+	})
+	topic := c.CreateTopic(t, 6, 3)
+	n := c.Node(1)
+	n.Stop(t)
+	d := start(t, "run", topicURL(c, topic), "--acks", "all", "--rate", "2k/s", "--warmup", "20s", "--for", "150s", "--json", "--slo", "p99<2s",
+		"--fault", "50s:restart=system,5s", "--system-cmd", n.Command(), "--system-ready", "port:"+n.Addr()[strings.LastIndexByte(n.Addr(), ':')+1:],
+		"--system-ready-within", "3m").wait(8*time.Minute).wantOneOf(t, 0, 1, 2, 3, 4).document(t)
+	if d.Faults == nil || len(d.Faults.Scores) != 2 {
+		t.Fatalf("got %+v, want the scores of a fault and its heal; problems %q", d.Faults, d.Problems)
+	}
+	fault, heal := d.Faults.Scores[0], d.Faults.Scores[1]
+	if fault.Kind != "fault" || heal.Kind != "heal" || fault.Name != "restart system" || len(fault.Lanes) != 6 || fault.Worst < 0 {
+		t.Fatalf("got a %s %q with %d partitions, the worst %d, and a %s", fault.Kind, fault.Name, len(fault.Lanes), fault.Worst, heal.Kind)
+	}
+	worst := fault.Lanes[fault.Worst]
+	t.Logf("%s; the worst, %s; problems %q", fault.Whole.times(), worst.times(), d.Problems)
+	// The others notice after 4 s that a node is gone, and then lead its partitions.
+	within(t, "blackout of the worst partition", worst.Blackout, 0.5, 30)
+	if d.Totals.Acked == 0 {
+		t.Error("nothing was acked")
+	}
+}

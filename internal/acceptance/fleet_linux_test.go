@@ -59,16 +59,6 @@ type machine struct {
 // that.
 func (l *lan) machine() *machine {
 	l.t.Helper()
-	m := l.quick()
-	if out, err := exec.Command("ip", "netns", "exec", m.name, "tc", "qdisc", "add", "dev", "eth0", "root", "netem", "delay", "1ms", "200us", "loss", "0.1%").CombinedOutput(); err != nil {
-		l.t.Logf("%s has no delay and no loss: the kernel has no netem: %s", m.name, strings.TrimSpace(string(out)))
-	}
-	return m
-}
-
-// quick adds a machine whose packets are neither late nor lost.
-func (l *lan) quick() *machine {
-	l.t.Helper()
 	m := &machine{lan: l, name: fmt.Sprintf("%s-%d", l.name, l.next), address: l.address(l.next)}
 	link := fmt.Sprintf("%sv%d", l.name, l.next)
 	l.next++
@@ -78,6 +68,9 @@ func (l *lan) quick() *machine {
 	l.ip("link", "set", link, "master", l.name, "up")
 	for _, args := range [][]string{{"addr", "add", m.address + "/24", "dev", "eth0"}, {"link", "set", "lo", "up"}, {"link", "set", "eth0", "up"}} {
 		l.ip(append([]string{"-n", m.name}, args...)...)
+	}
+	if out, err := exec.Command("ip", "netns", "exec", m.name, "tc", "qdisc", "add", "dev", "eth0", "root", "netem", "delay", "1ms", "200us", "loss", "0.1%").CombinedOutput(); err != nil {
+		l.t.Logf("%s has no delay and no loss: the kernel has no netem: %s", m.name, strings.TrimSpace(string(out)))
 	}
 	return m
 }

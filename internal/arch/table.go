@@ -70,7 +70,7 @@ var Packages = []Package{
 	{Name: "internal/system", May: []string{"internal/impair", "measure", "units"}},
 	{Name: "internal/secret"},
 	{Name: "internal/sut", May: []string{"internal/secret", "internal/system", "measure", "target", "units"}},
-	{Name: "internal/fault", May: []string{"internal/system", "load", "units"}},
+	{Name: "internal/fault", May: []string{"load", "units"}},
 	{Name: "internal/workload", May: []string{"internal/fault", "internal/secret", "load", "measure", "payload", "target", "units"}},
 	{Name: "internal/layout"},
 	{Name: "internal/find", May: []string{"internal/layout", "internal/stats", "internal/system", "measure", "units"}, Tests: []string{"internal/judge"}},

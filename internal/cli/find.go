@@ -178,9 +178,6 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err != nil {
 		return o, nil, err
 	}
-	if f.html != "" {
-		o.files = append(o.files, f.html)
-	}
 	f.began, f.of = time.Now(), &report.Document{Version: version(), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Workload: w}
 	f.attached = o.tasks[0].attached
 	o.beside, o.tasks = false, nil

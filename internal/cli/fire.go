@@ -70,9 +70,6 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	if w.Has("exec") && !o.allowExec {
 		return nil, &words{Err: workload.ErrExec, Hint: "look at the commands, and add --allow-exec to the command line"}
 	}
-	if w.FillsDisk() && !o.allowDiskFull {
-		return nil, &words{Err: workload.ErrDiskFull, Hint: "look at the folder, and add --allow-disk-full to the command line"}
-	}
 	if err := o.fleet.fit(w); err != nil { // trials of a search are made one by one
 		return nil, err
 	}
@@ -90,7 +87,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	return run.Execute(ctx, run.Job{
 		Fleet: others, Workload: w, Version: version(), RunID: id,
 		Repetition: k.i + 1, Repetitions: max(k.of, 1), Replaces: k.replaces,
-		HDR: k.hdr, Trace: k.trace, Files: o.files,
+		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store, Secrets: o.keep.secrets(),
 		Permit: o.permit,

@@ -57,7 +57,7 @@ func (s *session) root() *cobra.Command {
 	add("reports", command.Reports(stored, s.replayCommand()), command.Explain(stored), command.Collate(stored), command.Compare(stored), command.Verify(stored))
 	add("tools", s.serveCommand(), s.shellCommand(), s.fleetCommand(), s.agentCommand())
 	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand(), s.asCommand())
-	add("more", s.versionCommand(), s.scenarioChildCommand(), s.relayCommand())
+	add("more", s.versionCommand(), s.scenarioChildCommand())
 	root.SetHelpCommand(s.helpCommand())
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")

@@ -174,15 +174,12 @@ type outputs struct {
 	quiet bool
 	// allowExec permits the commands of --exec.
 	allowExec bool
-	// allowDiskFull permits faults that fill a filesystem.
-	allowDiskFull bool
 	// marker is called with what marks a run, when it has begun, and returns what ends that. May be nil.
 	marker func(m *run.Marker) (end func())
 	// beside adds to a run at full speed how fast this machine generates its workload without a
 	// system.
 	beside   bool
 	tasks    []task
-	files    []string        // that are written after the runs
 	note     string          // the note in the reports
 	keep     *keeping        // where reports are stored
 	exporter *live.Exporter  // exports metrics of a run; nil: none
@@ -271,10 +268,7 @@ func (s *session) attachmentKey(needed bool) []byte {
 // outputs reads the flags about output, and checks the files before the run: a disk that
 // cannot be written should be found first.
 func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workload.Workload) (o outputs, err error) {
-	o = outputs{json: t.Bool("json"), full: t.Bool("full"), quiet: t.Bool("quiet"), allowExec: t.Bool("allow-exec"), allowDiskFull: t.Bool("allow-disk-full"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
-	if path := t.Last("json-file"); path != "" {
-		o.files = append(o.files, path)
-	}
+	o = outputs{json: t.Bool("json"), full: t.Bool("full"), quiet: t.Bool("quiet"), allowExec: t.Bool("allow-exec"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
 	key := s.attachmentKey(len(t.All("attach")) > 0)
 	for _, w := range ws {
 		attached, err := run.Attach(w, t.All("attach"), key)

@@ -17,10 +17,6 @@ type Dialer struct {
 	SendBuffer int           // bytes (SO_SNDBUF); 0: the system's default
 	RecvBuffer int           // bytes (SO_RCVBUF); 0: the system's default
 	Timeout    time.Duration // of connecting, handshake included; 0: only the context's
-
-	// Via makes the connection of TCP, a *net.TCPConn, in another way, such as through a relay;
-	// nil: directly.
-	Via func(ctx context.Context, addr string) (net.Conn, error)
 }
 
 // restriction checks each address before a connection is made to it; nil: none.
@@ -100,11 +96,7 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
 		ctx, cancel = context.WithTimeout(ctx, d.Timeout)
 		defer cancel()
 	}
-	via := d.Via
-	if via == nil {
-		via = directly
-	}
-	conn, err := via(ctx, addr)
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
@@ -134,10 +126,6 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
 		return nil, &TLSError{err}
 	}
 	return secured, nil
-}
-
-func directly(ctx context.Context, addr string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }
 
 // A TLSError is a handshake that failed.

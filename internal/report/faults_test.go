@@ -35,6 +35,27 @@ func faulty() *Document {
 	return d
 }
 
+// TestOtherVersion: a report is readable whose end and whose fault this version cannot make.
+func TestOtherVersion(t *testing.T) {
+	d := faulty()
+	d.Schema, d.Stopped, d.Partial = Schema, "relay ended", true
+	d.Settings = append(d.Settings, Setting{Name: "fault", Value: "60s:net-delay=200ms,10s"})
+	d.Faults.Scores[0].Name = "net-delay 200 ms"
+	read, err := Read(strings.NewReader(jsonOf(t, d)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := read.Text(&b, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"of the measurement (relay ended); these are", "fault net-delay 200 ms at 1m00s", "60s:net-delay=200ms,10s"} {
+		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), want) {
+			t.Errorf("the report lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
 func TestFaultsText(t *testing.T) {
 	d := faulty()
 	text := func(brief bool) string {

@@ -153,7 +153,6 @@ var endings = map[load.Reason]string{
 	load.ByLease:       "its generators heard nothing of the program that commands them",
 	load.BySystem:      "the system under test ended by itself",
 	load.ByLoss:        "its own fault left no connection",
-	load.ByRelay:       "the relay of its connections ended by itself",
 	load.Killed:        "the program was killed",
 }
 
@@ -162,5 +161,5 @@ func ended(r load.Reason) string {
 	if w, ok := endings[r]; ok {
 		return w
 	}
-	return "ended by " + string(r)
+	return string(r) // of a report that another version made
 }

@@ -1,25 +1,26 @@
 package run
 
 import (
+	"slices"
 	"sync"
 	"time"
 
 	"carronade/load"
 )
 
-// afterFault is how long after a fault the end of the system is still its effect: a process that was
-// killed is gone at once, and a program that could not write needs a while to stop.
+// afterFault is how long after a fault the end of the system is still its effect: the process that was
+// killed is gone at once, and the others of the system may need a while to stop.
 const afterFault = 30 * time.Second
 
 // A breakage is what faults of the run did to the system that it started or watches, as far as that
 // may end it. It is safe for concurrent use.
 type breakage struct {
 	mu    sync.Mutex
-	spans []*breakageSpan
+	kills []killing
 }
 
-// A breakageSpan is the time of a fault. It lasts while until is zero.
-type breakageSpan struct{ from, until time.Time }
+// A killing is the time in which a fault ended processes.
+type killing struct{ from, until time.Time }
 
 // kill calls kill, which reports whether it reached a process of the system. Who asks meanwhile
 // whether a fault explains an end waits for it: a process ends before its signal returns.
@@ -28,20 +29,7 @@ func (b *breakage) kill(kill func() bool) {
 	defer b.mu.Unlock()
 	from := time.Now()
 	if kill() {
-		b.spans = append(b.spans, &breakageSpan{from, time.Now()})
-	}
-}
-
-// begin notes a fault that lasts until end is called.
-func (b *breakage) begin() (end func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := &breakageSpan{from: time.Now()}
-	b.spans = append(b.spans, s)
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		s.until = time.Now()
+		b.kills = append(b.kills, killing{from, time.Now()})
 	}
 }
 
@@ -49,12 +37,9 @@ func (b *breakage) begin() (end func()) {
 func (b *breakage) explains(at time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, s := range b.spans {
-		if !at.Before(s.from) && (s.until.IsZero() || !at.After(s.until.Add(afterFault))) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.kills, func(k killing) bool {
+		return !at.Before(k.from) && !at.After(k.until.Add(afterFault))
+	})
 }
 
 // goesOn reports whether the run goes on although the system that it started or watches has ended: a

@@ -272,7 +272,7 @@ func lastRequests(ctx context.Context) {
 // await stops the run when the context ends, or when the system has died or cannot be reached any more, and
 // aborts it on request.
 func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}) {
-	stop, abort, cut, none := ctx.Done(), e.Abort, e.relay.Died(), e.unconnected
+	stop, abort, none := ctx.Done(), e.Abort, e.unconnected
 	why := load.BySystem
 	var late <-chan time.Time
 	for {
@@ -286,9 +286,6 @@ func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}
 				continue
 			}
 			late = time.After(lastAnswers)
-			r.Stop(why)
-		case <-cut: // all connections are gone
-			cut, late, why = nil, time.After(lastAnswers), load.ByRelay
 			r.Stop(why)
 		case <-none:
 			none, late, why = nil, time.After(lastAnswers), load.ByLoss

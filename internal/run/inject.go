@@ -39,7 +39,7 @@ type injector struct {
 	named    map[int]system.Identity // the processes that faults name, as they were before the run
 	restarts sync.Mutex              // locked while the system is restarted
 
-	ended     atomic.Bool  // a fault has ended processes, or may have
+	ended     atomic.Bool  // a fault has ended processes
 	repairs   atomic.Int32 // what may bring connections back, and is not over: faults that are undone, and commands
 	repairing atomic.Int32 // those of them that have begun
 
@@ -48,10 +48,10 @@ type injector struct {
 	unmade   int // faults that were not made yet
 	unrun    int // commands that were not run yet
 
-	standing sync.Mutex        // of what follows
-	stopped  map[int]bool      // processes that stand still
-	lasting  map[*undoing]bool // faults that are not undone yet
-	over     bool              // the program exits: no process is stopped any more, and no lasting fault made
+	standing sync.Mutex      // of what follows
+	stopped  map[int]bool    // processes that stand still
+	pauses   map[*pause]bool // those that have not ended
+	over     bool            // the program exits: nothing is stopped any more
 }
 
 // newInjector returns nil if the workload makes no faults.
@@ -63,7 +63,7 @@ func (e *execution) newInjector(marks *marking) *injector {
 	marks.reserve(2*len(w.Faults()) + len(w.Moments())) // a fault and its heal, if it has one
 	return &injector{
 		e: e, mark: &marks.Marker, faults: w.Faults(), moments: w.Moments(), commands: w.List("exec"),
-		paused: map[*fault.Fault]bool{}, named: map[int]system.Identity{}, stopped: map[int]bool{}, lasting: map[*undoing]bool{},
+		paused: map[*fault.Fault]bool{}, named: map[int]system.Identity{}, stopped: map[int]bool{}, pauses: map[*pause]bool{},
 	}
 }
 
@@ -78,13 +78,7 @@ func (j *injector) check(ctx context.Context) error {
 		refuse := func(err error, hint string) error {
 			return &target.Error{Doing: "prepare --fault " + f.String(), Err: err, Hint: hint}
 		}
-		switch f.Action {
-		case fault.NetDelay, fault.NetLoss, fault.DiskFull:
-			if hint, err := j.checkLasting(f); err != nil {
-				return refuse(err, hint)
-			}
-			continue
-		case fault.Restart:
+		if f.Action == fault.Restart {
 			err := errors.New("the run has not started a system")
 			if u := j.e.system; u != nil {
 				err = u.CanRestart()
@@ -252,7 +246,7 @@ func (j *injector) end() []string {
 	j.unwatch()
 	j.cancel()
 	j.done.Wait()
-	j.undoRest()
+	j.endPauses()
 	j.e.endings.undo(nil)
 	if n := j.unmade; n > 0 {
 		j.problem("%s not made: the run ended before", units.Plural(n, "fault"))

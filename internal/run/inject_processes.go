@@ -19,13 +19,9 @@ func (j *injector) make(ctx, faulty context.Context, f *fault.Fault) {
 	switch f.Action {
 	case fault.Restart:
 		j.restart(ctx, f)
-	case fault.NetDelay, fault.NetLoss:
-		j.makeLasting(ctx, faulty, f)
-	case fault.DiskFull:
-		j.fill(faulty, f)
 	default:
 		if j.paused[f] {
-			j.makeLasting(ctx, faulty, f)
+			j.pauseContainer(ctx, faulty, f)
 			return
 		}
 		j.signal(ctx, faulty, f)
@@ -62,7 +58,7 @@ func (j *injector) signal(ctx, faulty context.Context, f *fault.Fault) {
 	}
 	signal := system.End
 	if f.Action == fault.Stop {
-		signal = j.pause
+		signal = j.stop
 	}
 	var reached []int
 	from := time.Now()
@@ -92,8 +88,8 @@ func (j *injector) signal(ctx, faulty context.Context, f *fault.Fault) {
 	}
 }
 
-// pause makes a process stand still, and remembers it: see release.
-func (j *injector) pause(pid int) error {
+// stop makes a process stand still, and remembers it: see release.
+func (j *injector) stop(pid int) error {
 	j.standing.Lock()
 	defer j.standing.Unlock()
 	if j.over {
@@ -117,8 +113,8 @@ func (j *injector) resume(pid int) error {
 	return err
 }
 
-// release lets all processes go on that stand still, and undoes the lasting faults, for a program that
-// exits without waiting for the run. None is made after it.
+// release lets all processes and containers go on that stand still, for a program that exits without
+// waiting for the run. None is stopped after it.
 func (j *injector) release() {
 	j.standing.Lock()
 	defer j.standing.Unlock()
@@ -126,16 +122,16 @@ func (j *injector) release() {
 	for pid := range j.stopped {
 		_ = system.Continue(pid)
 	}
-	for u := range j.lasting {
-		err := u.undo()
+	for p := range j.pauses {
+		err := p.end()
 		if err != nil {
-			err = u.undo()
+			err = p.end()
 		}
 		if err != nil {
-			j.e.Logf("%s", u.left(err))
+			j.e.Logf("%s", p.left(err))
 			continue
 		}
-		delete(j.lasting, u)
+		delete(j.pauses, p)
 	}
 }
 

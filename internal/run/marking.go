@@ -251,9 +251,6 @@ func (m *marking) report(r *load.Result) *report.Faults {
 	if m.reads() {
 		f.LimitS, f.Budget = 0, 0 // nothing is due, so nothing is late
 	}
-	if note := m.e.relayNote(); note != "" {
-		f.Notes = append(f.Notes, note)
-	}
 	if len(marks) == 0 {
 		f.Marks = []fault.Mark{}
 		return f

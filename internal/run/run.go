@@ -24,7 +24,6 @@ import (
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
-	"carronade/units"
 )
 
 // A Job is one execution of a workload.
@@ -38,10 +37,6 @@ type Job struct {
 
 	HDR   string // file for the log of interval histograms; "" is none
 	Trace string // file for a row a batch or sampled event; "" is none
-
-	// Files are others that are written when the run has ended, such as its report as JSON: no fault
-	// fills their disks.
-	Files []string
 
 	Note        string              // for the report
 	Attachments []report.Attachment // likewise
@@ -190,7 +185,6 @@ func prepare(job Job) (*execution, error) {
 // measure opens the target, sends or reads, and closes the target. Without a result, an
 // error says why there is none.
 func (e *execution) measure(ctx context.Context) (out outcome, err error) {
-	defer func() { e.relay.Close() }()
 	if err := e.open(ctx); err != nil {
 		return out, err
 	}
@@ -217,9 +211,6 @@ func (e *execution) measure(ctx context.Context) (out outcome, err error) {
 
 // open opens the target.
 func (e *execution) open(ctx context.Context) error {
-	if err := e.startRelay(ctx); err != nil {
-		return failed(ctx, err)
-	}
 	unguard := e.watchProgress(e.opening)
 	s, err := e.Workload.Kind.Open(ctx, e.spec)
 	unguard()
@@ -264,13 +255,6 @@ func (e *execution) inspect(out *outcome) {
 	}
 	out.facts = e.session.Facts()
 	out.words = e.session.Warnings()
-	if late := e.relay.Late(); late > lateRelay {
-		out.warnings = append(out.warnings, fmt.Sprintf("the relay passed bytes on up to %s later than net-delay asked for: the times of that fault are too long by up to this", units.FormatDuration(late)))
-	}
-	if how := e.relay.Ended(); how != "" {
-		out.cut = how
-		out.problems = append(out.problems, "the relay of --fault net-delay ended by itself, and with it all connections: "+how)
-	}
 	if n, ok := e.session.(target.Noticer); ok {
 		out.notice = n.Notice()
 	}
@@ -331,7 +315,6 @@ type execution struct {
 	writer  store.Writer // nil: the report is not kept while it is measured
 	abort   *abort       // nil: a broken limit does not end the run
 	moments moments
-	relay   *fault.Relay // nil: no fault delays the connections
 	records *fleetLedger // nil: this process checks what it sends, or nothing is checked
 	room    heapRoom
 
@@ -364,7 +347,6 @@ type outcome struct {
 	clock    []string // trouble with the clocks
 	remarks  []string // on the clocks and on this machine
 	noWaits  bool     // see trust.Input
-	cut      string   // how the relay ended, if it ended by itself
 
 	reading *Reading  // of a generator that reads what others send
 	fleet   *combined // of several generators; nil: this process generated the load
@@ -476,7 +458,7 @@ func (e *execution) judge(r *load.Result, out *outcome, processors int) measure.
 	}
 	return trust.Judge(trust.Input{
 		Result: r, Discards: discardsAll(w, out.facts), Processors: processors, Clock: out.clock,
-		System: e.endedAlone(), Connections: connections, Relay: out.cut, Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
+		System: e.endedAlone(), Connections: connections, Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: out.noWaits,
 	})
 }
 

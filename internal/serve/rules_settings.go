@@ -175,13 +175,9 @@ func (r *Rules) system(e workload.Entry, value string, started error) error {
 	return at(e.Where, err)
 }
 
-// fault checks a fault that the run makes: only to a system that it started, or to its own
-// connections.
+// fault checks a fault that the run makes: only to a system that it started.
 func (r *Rules) fault(where, value string, started error) error {
 	f, err := fault.Parse(value)
-	if err == nil && f.What == fault.Connections {
-		return nil
-	}
 	if err != nil || f.What != fault.System {
 		return at(where, r.refuse("a job of this server may only make faults of the system that it started, such as 60s:restart=system", wayAllow))
 	}

@@ -66,10 +66,6 @@ type Input struct {
 
 	// Connections says what became of the connections, if a fault of the run left none; "" otherwise.
 	Connections string
-
-	// Relay says how the relay of the connections ended, if it ended in the middle of the run; ""
-	// otherwise.
-	Relay string
 }
 
 // Judge decides whether the generator was the limit. Reasons are sentences that end
@@ -101,9 +97,6 @@ func Judge(in Input) measure.Trust {
 	}
 	if in.Connections != "" {
 		reason("a fault of the run left no connection in the middle of it: " + in.Connections)
-	}
-	if in.Relay != "" {
-		reason("the relay, a process of this machine through which all connections went, ended by itself in the middle of the run (" + in.Relay + "): repeat the run")
 	}
 	note(idleThreads(r))
 	more := moreThreads(r, in.Processors)

@@ -270,11 +270,6 @@ func TestJudge(t *testing.T) {
 			reasons: []string{"a fault of the run left no connection in the middle of it: none came back within 1m"},
 		},
 		{
-			name: "the relay ended by itself", mode: load.OpenLoop,
-			alter:   func(in *Input) { in.Relay = "signal: killed" },
-			reasons: []string{"the relay, a process of this machine through which all connections went, ended by itself in the middle of the run (signal: killed): repeat the run"},
-		},
-		{
 			name: "a short measurement, and what the process did around it", mode: load.OpenLoop,
 			alter: func(in *Input) {
 				in.Result.Measurement.End = 5 * time.Millisecond

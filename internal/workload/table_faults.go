@@ -32,10 +32,6 @@ func faultTable() []Setting {
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "allow-disk-full", Type: target.Bool, Group: groupFaults, Help: "let --fault disk-full fill a filesystem, also if a file or a report says so"},
-			FlagOnly: true,
-		},
-		{
 			Option: target.Option{Name: "marks", Type: target.Bool, Group: groupFaults, Help: "take marks while it runs (carronade mark), and score what follows each"},
 			Aside:  true,
 		},
@@ -61,10 +57,15 @@ func (w *Workload) LimitsFaults() bool { return slices.ContainsFunc(w.List("slo"
 func (w *Workload) FaultCeiling() float64 { return parsed(w, "fault-ceiling", units.ParseRate) }
 
 func checkFault(text string) error {
-	if _, err := fault.Parse(text); err != nil {
-		return &Error{Err: fmt.Errorf("%q: %w", text, err), Hint: fault.Form}
+	_, err := fault.Parse(text)
+	if err == nil {
+		return nil
 	}
-	return nil
+	hint := fault.Form
+	if errors.Is(err, fault.ErrAction) {
+		hint = "run a tool of your own for other faults: --at 60s --exec CMD --at 70s:heal --exec CMD (see docs/faults.md)"
+	}
+	return &Error{Err: fmt.Errorf("%q: %w", text, err), Hint: hint}
 }
 
 func checkMoment(text string) error {
@@ -139,13 +140,5 @@ func (w *Workload) faultConflicts(fault func(name, hint, format string, args ...
 	}
 }
 
-// The errors of a workload that would do what was not allowed.
-var (
-	ErrExec     = errors.New("the workload runs commands (--exec), which was not allowed")
-	ErrDiskFull = errors.New("the workload fills a filesystem (--fault disk-full), which was not allowed")
-)
-
-// FillsDisk reports whether a fault of the run fills a filesystem.
-func (w *Workload) FillsDisk() bool {
-	return slices.ContainsFunc(w.Faults(), func(f fault.Fault) bool { return f.Action == fault.DiskFull })
-}
+// ErrExec is the error of a workload that would run commands without being allowed to.
+var ErrExec = errors.New("the workload runs commands (--exec), which was not allowed")

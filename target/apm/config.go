@@ -98,7 +98,6 @@ func parseConfig(s target.Spec) (*config, error) {
 	if err := c.parseTransport(v); err != nil {
 		return nil, err
 	}
-	c.dialer.Via = s.Dial
 	if err := c.parseFields(v); err != nil {
 		return nil, err
 	}

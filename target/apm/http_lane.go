@@ -86,7 +86,7 @@ func (c *config) header() http.Header {
 
 // newTransport makes a transport that counts its bytes, including TLS.
 func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
-	plain := conn.Dialer{SendBuffer: c.dialer.SendBuffer, RecvBuffer: c.dialer.RecvBuffer, Timeout: c.dialer.Timeout, Via: c.dialer.Via}
+	plain := conn.Dialer{SendBuffer: c.dialer.SendBuffer, RecvBuffer: c.dialer.RecvBuffer, Timeout: c.dialer.Timeout}
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			nc, err := plain.Dial(ctx, addr)

@@ -41,7 +41,7 @@ func TestSuite(t *testing.T) {
 				options["tls-ca"] = authority(t, s)
 			}
 			targettest.Run(t, targettest.System{
-				Dials: true, Few: options["keep-alive"] == "false",
+				Few:  options["keep-alive"] == "false",
 				Kind: Kind{}, URL: s.url(), Options: options,
 				Events: s.events.Load,
 				Slow:   func(d time.Duration) { s.delay.Store(int64(d)) },

@@ -73,8 +73,7 @@ func TestSuite(t *testing.T) {
 				return nil, nil, false
 			})
 			targettest.Run(t, targettest.System{
-				Dials: true,
-				Kind:  Kind{}, URL: fakeURL(c.ListenAddrs()), Options: opts,
+				Kind: Kind{}, URL: fakeURL(c.ListenAddrs()), Options: opts,
 				Events: func() (sum uint64) {
 					for _, end := range endOffsets(t, c.ListenAddrs()) {
 						sum += uint64(end)

@@ -94,9 +94,6 @@ func parseConfig(s target.Spec) (*config, error) {
 	if c.dialer, err = c.transport.dialer(v); err != nil {
 		return nil, err
 	}
-	if c.dialer.Via = s.Dial; s.Dial != nil && c.transport.scheme == udpScheme {
-		return nil, &target.Error{Doing: "connect through a relay", Err: errors.New("datagrams have no connections, which could be delayed"), Hint: "use riemann://HOST:5555 with --fault net-delay"}
-	}
 	c.skipVerify = v.Bool("tls-insecure-skip-verify")
 	c.runID = uint32(s.RunID)
 	if s.Verify {

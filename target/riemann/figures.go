@@ -93,7 +93,7 @@ func (s *session) openSources() ([]*figureSource, error) {
 		if slices.ContainsFunc(all, func(t *figureSource) bool { return t.a.addr == addr }) {
 			continue
 		}
-		a, err := newAsker(r, addr, c.values, nil)
+		a, err := newAsker(r, addr, c.values)
 		if err != nil {
 			return nil, err
 		}

@@ -264,7 +264,7 @@ func TestFiguresWithoutServer(t *testing.T) {
 
 func newTestAsker(t *testing.T, addr string) *asker {
 	t.Helper()
-	a, err := newAsker(transportOf(plainScheme), addr, nil, nil)
+	a, err := newAsker(transportOf(plainScheme), addr, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

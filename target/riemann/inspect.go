@@ -115,7 +115,7 @@ func (c *config) inspectIndex(ctx context.Context, addr string) []target.Finding
 	r, at, err := c.queryPlace(addr)
 	var a *asker
 	if err == nil {
-		a, err = newAsker(r, at, c.values, nil)
+		a, err = newAsker(r, at, c.values)
 	}
 	f := target.Finding{Check: "index", Found: "the index at " + at + " answers queries"}
 	if err == nil {

@@ -37,7 +37,7 @@ func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Eve
 	if err != nil {
 		return nil, err
 	}
-	a, err := newAsker(r, addr, v, nil)
+	a, err := newAsker(r, addr, v)
 	if err != nil {
 		return nil, err
 	}

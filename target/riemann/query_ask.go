@@ -173,13 +173,12 @@ func (c *config) queryPlace(addr string) (*transport, string, error) {
 	return plain, net.JoinHostPort(host, plain.port), err
 }
 
-// newAsker makes an asker for an address. via is that of a conn.Dialer.
-func newAsker(r *transport, addr string, v target.Values, via func(ctx context.Context, addr string) (net.Conn, error)) (*asker, error) {
+// newAsker makes an asker for an address.
+func newAsker(r *transport, addr string, v target.Values) (*asker, error) {
 	d, err := queryDialer(r, v)
 	if err != nil {
 		return nil, err
 	}
-	d.Via = via
 	c := &config{transport: r, dialer: d}
 	a := &asker{addr: addr, explain: func(ctx context.Context, err error) error {
 		return c.explain("ask "+addr, c.diagnose(ctx, addr, err))

@@ -70,7 +70,7 @@ func newSource(c *config) (*source, error) {
 			s.askers = append(s.askers, s.askers[k])
 			continue
 		}
-		a, err := newAsker(r, to, c.values, c.dialer.Via)
+		a, err := newAsker(r, to, c.values)
 		if err != nil {
 			return nil, err
 		}

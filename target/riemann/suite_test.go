@@ -26,8 +26,7 @@ func TestSuite(t *testing.T) {
 			}
 			f := serve(t, conf)
 			targettest.Run(t, targettest.System{
-				Dials: true,
-				Kind:  Kind{}, URL: tt.scheme + "://" + f.addr, Options: tt.opts,
+				Kind: Kind{}, URL: tt.scheme + "://" + f.addr, Options: tt.opts,
 				Events: f.taken,
 				Slow:   f.slow,
 				Refuse: func(on bool) {

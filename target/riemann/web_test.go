@@ -109,8 +109,7 @@ func TestWebSuite(t *testing.T) {
 			t.Parallel()
 			f := webServe(t)
 			targettest.Run(t, targettest.System{
-				Dials: true,
-				Kind:  Kind{}, URL: transport + "://" + f.addr,
+				Kind: Kind{}, URL: transport + "://" + f.addr,
 				Events:     f.events.Load,
 				Slow:       func(d time.Duration) { f.delay.Store(int64(d)) },
 				Refuse:     f.refuse.Store,

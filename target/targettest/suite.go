@@ -9,13 +9,10 @@ package targettest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
-	"net"
 	"net/url"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,8 +37,6 @@ type System struct {
 	// the class that such failures must have.
 	Refuse     func(on bool)
 	RefuseWant load.Class
-	// Dials says that the kind makes all its connections with target.Spec.Dial.
-	Dials bool
 	// Few makes the tests send a tenth of the events, for options with which each event
 	// costs much, such as a connection of its own.
 	Few bool
@@ -154,31 +149,6 @@ func Run(t *testing.T, s System) {
 			t.Error("the failures have no text")
 		}
 	})
-	t.Run("connections are made as the run wants", func(t *testing.T) {
-		if !s.Dials {
-			t.Skip("the kind does not use the run's way to connect")
-		}
-		dialed := new(atomic.Int64)
-		sess, err := s.tryOpen(t, func(ctx context.Context, addr string) (net.Conn, error) {
-			dialed.Add(1)
-			return new(net.Dialer).DialContext(ctx, "tcp", addr)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := load.Fire(t.Context(), load.Plan{Measurement: load.Limits{Events: 100}}, sess.Target())
-		if err != nil || r.Measurement.Sent != 100 || dialed.Load() == 0 {
-			t.Errorf("%v; %d connections were made so", err, dialed.Load())
-		}
-		if err := sess.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		refused := errors.New("no way to connect")
-		if sess, err := s.tryOpen(t, func(context.Context, string) (net.Conn, error) { return nil, refused }); err == nil {
-			t.Error("it connects although the run has no way to")
-			_ = sess.Close()
-		}
-	})
 	t.Run("an abort completes everything", func(t *testing.T) {
 		if s.Slow != nil {
 			s.Slow(time.Second)
@@ -228,16 +198,6 @@ func (s System) selfBatching(t *testing.T) bool {
 
 func (s System) open(t *testing.T) target.Session {
 	t.Helper()
-	sess, err := s.tryOpen(t, nil)
-	if err != nil {
-		t.Fatalf("open %s: %v", s.URL, err)
-	}
-	return sess
-}
-
-// tryOpen opens the target, and makes connections with dial; nil: directly.
-func (s System) tryOpen(t *testing.T, dial func(ctx context.Context, addr string) (net.Conn, error)) (target.Session, error) {
-	t.Helper()
 	u, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -253,9 +213,13 @@ func (s System) tryOpen(t *testing.T, dial func(ctx context.Context, addr string
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	return s.Kind.Open(ctx, target.Spec{
-		URL: u, Op: cmp.Or(s.Op, s.Kind.Ops()[0]), Options: values, Given: given, Seed: 1, RunID: 1, Clients: max(1, values.Int("clients")), Logf: t.Logf, Dial: dial,
+	sess, err := s.Kind.Open(ctx, target.Spec{
+		URL: u, Op: cmp.Or(s.Op, s.Kind.Ops()[0]), Options: values, Given: given, Seed: 1, RunID: 1, Clients: max(1, values.Int("clients")), Logf: t.Logf,
 	})
+	if err != nil {
+		t.Fatalf("open %s: %v", s.URL, err)
+	}
+	return sess
 }
 
 func (s System) fire(t *testing.T, p load.Plan) *load.Result {

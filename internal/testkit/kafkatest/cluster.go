@@ -30,10 +30,6 @@ type Config struct {
 	Heap       string            // of each node, as in -Xmx; 1g for one node, 512m for several when empty
 	Address    string            // of this machine, at which clients find the nodes without security; 127.0.0.1 when empty
 	Properties map[string]string // of the brokers; they override those set here
-	Network    string            // network namespace of Linux (ip netns) in which the nodes run; that of the test when empty
-	// Prepare is called for each node before its storage is formatted, to mount something at the
-	// directory of its data. May be nil.
-	Prepare func(id int, dataDir string) error
 
 	measured bool // for a benchmark: JVM options as in production
 }
@@ -128,11 +124,6 @@ func startWith(cfg Config, jvm []string) (_ *Cluster, err error) {
 		c.nodes = append(c.nodes, n)
 	}
 	for _, n := range c.nodes {
-		if cfg.Prepare != nil {
-			if err = cfg.Prepare(n.id, n.DataDir()); err != nil {
-				return nil, fmt.Errorf("kafkatest: prepare node %d: %w", n.id, err)
-			}
-		}
 		if err = n.format(); err != nil {
 			return nil, err
 		}

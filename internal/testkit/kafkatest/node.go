@@ -125,12 +125,8 @@ func (n *Node) format() error {
 
 // command is the command line of the node.
 func (n *Node) command() []string {
-	args := append([]string{"java"}, javaArgs(append([]string{"-Dorg.apache.logging.log4j.level=INFO"}, n.cluster.jvm...),
+	return append([]string{"java"}, javaArgs(append([]string{"-Dorg.apache.logging.log4j.level=INFO"}, n.cluster.jvm...),
 		n.cluster.jars, n.cluster.cfg.Heap, "kafka.Kafka", filepath.Join(n.dir, "server.properties"))...)
-	if net := n.cluster.cfg.Network; net != "" {
-		return append([]string{"ip", "netns", "exec", net}, args...)
-	}
-	return args
 }
 
 // Command returns the command line of the node in quotes, for a program that starts it after Stop.

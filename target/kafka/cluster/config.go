@@ -232,7 +232,6 @@ func (c *Config) parse(s *target.Spec, v target.Values, props map[string]string)
 		return err
 	}
 	c.Security.clientID = c.ClientID
-	c.Security.via = s.Dial
 	return nil
 }
 

@@ -47,7 +47,6 @@ type Security struct {
 	sendBuffer int // bytes; 0: the operating system's default
 	recvBuffer int
 	clientID   string
-	via        func(ctx context.Context, addr string) (net.Conn, error) // see conn.Dialer
 }
 
 // String describes the settings without their secrets: "SASL_SSL,
@@ -288,7 +287,7 @@ func (s *Security) DialFor(ctx context.Context, addr string) (net.Conn, LoginTer
 
 // dialTransport connects by TCP, and TLS where configured, without login.
 func (s *Security) dialTransport(ctx context.Context, addr string) (net.Conn, error) {
-	d := conn.Dialer{TLS: s.TLS, SendBuffer: s.sendBuffer, RecvBuffer: s.recvBuffer, Via: s.via}
+	d := conn.Dialer{TLS: s.TLS, SendBuffer: s.sendBuffer, RecvBuffer: s.recvBuffer}
 	return d.Dial(ctx, addr)
 }
 

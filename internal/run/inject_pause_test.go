@@ -9,9 +9,9 @@ import (
 	"carronade/internal/fault"
 )
 
-// TestUndoneLater: what could not be undone stays known, is tried again, and the report says what
+// TestPauseEndsLater: a pause that could not be ended stays known, is tried again, and the report says what
 // became of it, with the command that does it by hand. It has a heal if it has the fault.
-func TestUndoneLater(t *testing.T) {
+func TestPauseEndsLater(t *testing.T) {
 	failure := errors.New("no lock")
 	for _, tt := range []struct {
 		name     string
@@ -22,11 +22,11 @@ func TestUndoneLater(t *testing.T) {
 		heals    int
 		want     string
 	}{
-		{"at the end", 1, true, false, false, 1, "--fault net-loss was undone only when the run had ended: no lock"},
-		{"at the end, made in part", 1, false, false, false, 0, "--fault net-loss was undone only when the run had ended: no lock"},
-		{"never", 9, true, false, true, 0, "--fault net-loss was not undone: no lock; by hand: iptables -D"},
+		{"at the end", 1, true, false, false, 1, "--fault stop system was undone only when the run had ended: no lock"},
+		{"at the end, made in part", 1, false, false, false, 0, "--fault stop system was undone only when the run had ended: no lock"},
+		{"never", 9, true, false, true, 0, "--fault stop system was not undone: no lock; by hand: docker unpause b"},
 		{"at an exit", 2, true, true, false, 0, ""},
-		{"not at an exit", 9, true, true, true, 0, "--fault net-loss was not undone: no lock; by hand: iptables -D"},
+		{"not at an exit", 9, true, true, true, 0, "--fault stop system was not undone: no lock; by hand: docker unpause b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			printed := ""
@@ -36,28 +36,28 @@ func TestUndoneLater(t *testing.T) {
 			}}
 			rec := fault.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
 			left := tt.failures
-			u := &undoing{fault: "net-loss", marked: tt.marked, byHand: func() string { return "iptables -D" }, undo: func() error {
+			p := &pause{fault: "stop system", marked: tt.marked, byHand: "docker unpause b", end: func() error {
 				if left == 0 {
 					return nil
 				}
 				left--
 				return failure
 			}}
-			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}, lasting: map[*undoing]bool{u: true}}
-			if err := j.undo(u); !errors.Is(err, failure) || !j.lasting[u] {
-				t.Fatalf("got %v, and it is known: %v", err, j.lasting[u])
+			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}, pauses: map[*pause]bool{p: true}}
+			if err := j.endPause(p); !errors.Is(err, failure) || !j.pauses[p] {
+				t.Fatalf("got %v, and it is known: %v", err, j.pauses[p])
 			}
 			if tt.exit {
 				j.release()
 			} else {
-				j.undoRest()
+				j.endPauses()
 				printed = strings.Join(j.problems, "; ")
 			}
 			if printed != tt.want {
 				t.Errorf("got %q, want %q", printed, tt.want)
 			}
-			if j.lasting[u] != tt.left {
-				t.Errorf("it is among those that are not undone: %v, want %v", j.lasting[u], tt.left)
+			if j.pauses[p] != tt.left {
+				t.Errorf("it is among those that have not ended: %v, want %v", j.pauses[p], tt.left)
 			}
 			if marks := rec.Marks(); len(marks) != tt.heals {
 				t.Errorf("the marks are %+v, want %d", marks, tt.heals)
