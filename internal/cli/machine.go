@@ -15,6 +15,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/jobs"
 	"carronade/internal/live"
+	"carronade/internal/place"
 	"carronade/internal/serve"
 	"carronade/internal/shell"
 	"carronade/internal/system"
@@ -45,9 +46,6 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 			return nil, err
 		}
 	}
-	if err := s.knownStore(store); err != nil {
-		return nil, err
-	}
 	if store, err = absoluteStore(store); err != nil {
 		return nil, err
 	}
@@ -67,16 +65,12 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 }
 
 // absoluteStore makes the path of a store absolute: jobs run in another folder.
-func absoluteStore(place string) (string, error) {
-	scheme, path, ok := strings.Cut(place, "://")
-	switch {
-	case !ok:
-		return filepath.Abs(place)
-	case scheme != "sqlite":
-		return place, nil
+func absoluteStore(text string) (string, error) {
+	p, err := storeAt(text)
+	if err != nil || p.Kind != place.File {
+		return text, err
 	}
-	path, err := filepath.Abs(path)
-	return scheme + "://" + path, err
+	return filepath.Abs(p.Value)
 }
 
 // close ends the running jobs. Others stay in the queue.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/secret"
 	"carronade/internal/system"
@@ -133,7 +134,7 @@ var (
 
 // readText reads a small text file or pipe.
 func readText(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := place.Open(path)
 	if err != nil {
 		return "", system.Reason(err)
 	}

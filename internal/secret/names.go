@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"carronade/internal/place"
 )
 
 // names are the words that the name of a setting with a secret contains or ends
@@ -104,8 +106,8 @@ func isMethod(value string) bool {
 // IsReference reports whether a value is the reference of a secret and not the
 // secret: env:NAME or file:PATH.
 func IsReference(value string) bool {
-	kind, of, _ := strings.Cut(value, ":")
-	return (kind == "env" || kind == "file") && of != ""
+	ref := place.Reference(value)
+	return ref.Kind != place.Text && ref.Value != ""
 }
 
 func isAuth(name string) bool {

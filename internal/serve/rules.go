@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"carronade/internal/place"
 )
 
 // rulesVariable is the name of the environment variable with the rules of a job, as JSON.
@@ -113,10 +115,14 @@ func (r *Rules) File(path string) error {
 		return nil
 	}
 	refused := r.refuse(fmt.Sprintf("a job of the server may only name files in its folder, not %q", path), wayFile)
-	if path == "-" {
+	p, err := place.Path(path)
+	if err != nil {
+		return refused
+	}
+	if p.Kind == place.Stream {
 		return nil
 	}
-	if filepath.IsAbs(path) {
+	if path = p.Value; filepath.IsAbs(path) {
 		local, err := filepath.Rel(r.Folder, path)
 		if err != nil {
 			return refused

@@ -12,6 +12,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	places "carronade/internal/place"
 )
 
 // maxDocument limits a workload file. A larger file is a mistake.
@@ -40,7 +42,7 @@ func (d *Document) Add(name, where string, values ...string) {
 
 // ReadFile reads a workload file: one workload, or a list of them.
 func ReadFile(path string) ([]*Document, error) {
-	f, err := os.Open(path)
+	f, err := places.Open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}

@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"carronade/internal/place"
 )
 
 // maxProperties bounds the size of a properties file.
@@ -155,7 +156,7 @@ func unescapeProperty(b []byte) (string, error) {
 func ReadProperties(file string, single []string) (map[string]string, error) {
 	props := map[string]string{}
 	if file != "" {
-		data, err := os.ReadFile(file)
+		data, err := place.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("read the client's properties: %w", err)
 		}
