@@ -111,7 +111,13 @@ var Packages = []Package{
 		"topics*.go":  {"internal/run", "target/kafka", "target/kafka/cluster"},
 		"vary.go":     {"internal/picture", "internal/stats"},
 	}, Tests: []string{"internal/store/sqlite", "internal/testkit/reporttest", "target/apm"}},
-	{Name: "internal/cli", May: []string{"internal/command", "internal/compat", "internal/conn", "internal/fault", "internal/find", "internal/fleet", "internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/place", "internal/report", "internal/run", "internal/sandbox", "internal/scenario", "internal/secret", "internal/serve", "internal/standin", "internal/store", "internal/store/sqlite", "internal/system", "internal/workload", "load", "measure", "target", "units"}, Files: map[string][]string{
+	{Name: "internal/cli", May: []string{
+		"internal/command", "internal/compat", "internal/conn", "internal/fault", "internal/find", "internal/fleet",
+		"internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/place",
+		"internal/report", "internal/run", "internal/sandbox", "internal/scenario", "internal/secret",
+		"internal/serve", "internal/standin", "internal/store", "internal/store/sqlite", "internal/system",
+		"internal/workload", "load", "measure", "target", "units",
+	}, Files: map[string][]string{
 		"doctor.go":      {"internal/trust"},
 		"find_answer.go": {"internal/export"},
 		"machine.go":     {"internal/jobs", "internal/shell"},

@@ -60,6 +60,10 @@ func (p *Program) Main() int {
 	s := &session{Program: p, out: out, interrupt: stop}
 	defer s.watchSignals()()
 
+	if err := s.takeRules(); err != nil {
+		s.printError(err)
+		return system.ExitFailed
+	}
 	root := s.root()
 	root.SetArgs(p.Args)
 	root.SetOut(out)

@@ -185,6 +185,7 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 		port.Tokens = tokens
 	}
 	site := serve.NewSite(serve.SiteOptions{API: m.api(s), Hub: m.hub, Tokens: tokens, Host: v.listen, Names: v.host})
+	s.note("walls around jobs: %s", m.walls())
 	fmt.Fprintf(s.out, "listening on %s for the shell\nlistening on %s for the page and the API\n", text.Addr(), web.Addr())
 	scheme := "http"
 	if config != nil {

@@ -4,16 +4,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 )
 
-// confined are the folders of the files that this process may open; nil: all files.
-var confined atomic.Pointer[[]string]
+// limits are the files that this process may open.
+type limits struct{ folders, files []string }
 
-// Confine limits the functions of this package to files in some folders, for the rest of this
-// process. Links that lead out of them are refused. Names without a leading / begin in the first
-// folder. A folder may be missing.
-func Confine(folders ...string) { confined.Store(&folders) }
+// confined are the limits; nil: all files.
+var confined atomic.Pointer[limits]
+
+// Confine limits the functions of this package to files in some folders and to a few others, for the
+// rest of this process. Links that lead out of the folders are refused. Names without a leading /
+// begin in the first folder. A folder may be missing.
+func Confine(folders []string, files ...string) { confined.Store(&limits{folders, files}) }
 
 // in calls one of two functions: outside for a process that may open all files, and else inside
 // with the folder of a path and its name in it.
@@ -26,11 +30,11 @@ func in[T any](op, path string, outside func(path string) (T, error), inside fun
 	if p.Kind == Stream {
 		p.Value = path
 	}
-	folders := confined.Load()
-	if folders == nil {
+	l := confined.Load()
+	if l == nil || slices.Contains(l.files, p.Value) {
 		return outside(p.Value)
 	}
-	for i, folder := range *folders {
+	for i, folder := range l.folders {
 		name := p.Value
 		if filepath.IsAbs(name) {
 			if name, err = filepath.Rel(folder, name); err != nil {

@@ -33,6 +33,22 @@ type Place struct {
 	Address *Address
 }
 
+// Files returns the files that a place names: itself, or those of a cluster's secrets and
+// authorities.
+func (p Place) Files() []string {
+	switch {
+	case p.Kind == File:
+		return []string{p.Value}
+	case p.Address == nil:
+		return nil
+	}
+	paths := append(p.Address.Password.Files(), p.Address.APIKey.Files()...)
+	if p.Address.CA != "" {
+		paths = append(paths, p.Address.CA)
+	}
+	return paths
+}
+
 // An Error is why a text names no place.
 type Error struct {
 	Err  error

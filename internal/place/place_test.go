@@ -86,7 +86,7 @@ func TestConfined(t *testing.T) {
 	if err := os.Symlink("../victim", filepath.Join(folder, "out")); err != nil {
 		t.Skip(err)
 	}
-	Confine(folder, home)
+	Confine([]string{folder, home}, "../other")
 	defer confined.Store(nil)
 	calls := map[string]func(path string) error{
 		"Open":      func(path string) error { return closed(Open(path)) },
@@ -117,10 +117,13 @@ func TestConfined(t *testing.T) {
 			t.Errorf("%s %q: %v", name, path, err)
 		}
 	}
+	if _, err := Stat("../other"); !os.IsNotExist(err) { // from the folder of this test
+		t.Errorf("a file of its own: %v, want %v", err, fs.ErrNotExist)
+	}
 	if _, err := os.Stat(filepath.Join(folder, "a.1")); err != nil {
 		t.Error(err)
 	}
-	Confine(filepath.Join(base, "missing"))
+	Confine([]string{filepath.Join(base, "missing")})
 	if _, err := Stat("a"); !os.IsNotExist(err) {
 		t.Errorf("a folder that is missing: %v, want %v", err, fs.ErrNotExist)
 	}

@@ -90,11 +90,10 @@ const keyLength = 32
 // at once get the same key. It refuses a key that others can read: with it they could find a short
 // secret by its hash.
 func AttachmentKey() ([]byte, error) {
-	dir, err := system.DataDir()
+	path, err := AttachmentKeyPath()
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, "carronade", "attachments.key")
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := createKey(path); err != nil {
@@ -115,6 +114,12 @@ func AttachmentKey() ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a key: it has %d bytes instead of %d", path, len(key), keyLength)
 	}
 	return key, nil
+}
+
+// AttachmentKeyPath is the file of that key.
+func AttachmentKeyPath() (string, error) {
+	dir, err := system.DataDir()
+	return filepath.Join(dir, "carronade", "attachments.key"), err
 }
 
 // createKey creates a key, unless another process does it now.

@@ -43,6 +43,8 @@ type Rules struct {
 	// Store is the place of reports. It is the only one of this machine that a job may name, and
 	// the one that it uses without naming one; "": the default.
 	Store string `json:"store,omitempty"`
+	// Wall is what the system allows the process; nil: all that its user may do.
+	Wall *Wall `json:"wall,omitempty"`
 	// Agent is set for the runs of an agent of a fleet, which are not jobs of a server. They may
 	// refer to the agent's environment for secrets of their targets.
 	Agent bool `json:"-"`
