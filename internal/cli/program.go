@@ -65,6 +65,9 @@ func (p *Program) Main() int {
 		return system.ExitFailed
 	}
 	root := s.root()
+	if completes(p.Args) {
+		register(root)
+	}
 	root.SetArgs(p.Args)
 	root.SetOut(out)
 	root.SetErr(p.Err)

@@ -46,7 +46,7 @@ func (c *commands) export() *cobra.Command {
 	fs.StringVar(&e.options.Picture, "picture", "", "only the picture called `NAME`")
 	fs.BoolVar(&e.options.Dark, "dark", false, "pictures on a dark background")
 	fs.Float64Var(&e.options.Scale, "scale", 0, "scale of a PNG: `PIXELS` per picture unit, 0.25 to 8 (default: 2)")
-	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(exportFormatNames(), cobra.ShellCompDirectiveNoFileComp))
+	SetChoices(cmd.Flags().Lookup("as"), exportFormatNames())
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error { return c.doExport(ctx, s, &e, args) })
 	return cmd
 }
