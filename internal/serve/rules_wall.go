@@ -54,7 +54,7 @@ const BothWalls = "rules and system"
 // Walls are the walls around a job with this command line, in the words of lists.
 func (r *Rules) Walls(kinds []target.Kind, args []string) string {
 	switch {
-	case r.Everything:
+	case r.open():
 		return "none: --allow"
 	case r.WallOf(kinds, args) == nil:
 		return "rules alone: --allow-build"

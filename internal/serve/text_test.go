@@ -8,11 +8,11 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // echo is a session that answers each line with the user's name and the line.
@@ -133,44 +133,42 @@ func TestTextPortLogin(t *testing.T) {
 	expectEnd(t, c)
 }
 
-// TestTextPortFull: a thousand connections do not keep others out for ever, and those beyond the
-// limit get an answer.
+// TestTextPortFull: those beyond the limit get an answer, and a place later.
 func TestTextPortFull(t *testing.T) {
-	var sessions atomic.Int32
-	var ended sync.WaitGroup
-	ended.Add(mostSessions)
-	address := startText(t, &TextPort{Session: func(_ context.Context, conn io.ReadWriter, _ string) error {
-		if sessions.Add(1) > mostSessions {
-			t.Error("more sessions than the limit")
-		} else {
-			defer ended.Done()
-		}
-		_, err := io.Copy(io.Discard, conn)
-		return err
-	}})
-	conns := make([]net.Conn, 0, 1000)
-	defer func() {
-		for _, c := range conns {
-			c.Close()
-		}
-	}()
-	for range cap(conns) {
-		c, err := net.Dial("tcp", address)
+	address := startText(t, &TextPort{User: "ann", Session: echo})
+	users := make([]net.Conn, mostSessions)
+	hello := func(conn net.Conn) string {
+		conn.SetDeadline(time.Now().Add(time.Minute))
+		io.WriteString(conn, "hello\n") //nolint:errcheck // it may be refused
+		text, _ := bufio.NewReader(conn).ReadString('\n')
+		return strings.TrimSpace(text)
+	}
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		conns = append(conns, c)
+		t.Cleanup(func() { conn.Close() })
+		return conn
 	}
-	last := conns[len(conns)-1]
-	last.SetDeadline(time.Now().Add(time.Minute))
-	text, err := io.ReadAll(last)
-	if !strings.HasPrefix(string(text), "error: 64 sessions are open") {
-		t.Errorf("%q, %v", text, err)
+	for i := range users {
+		users[i] = dial()
+		if got := hello(users[i]); got != "ann: hello" {
+			t.Fatal(got)
+		}
 	}
-	for _, c := range conns[:mostSessions] {
+	for range 1000 {
+		c := dial()
+		c.SetDeadline(time.Now().Add(time.Minute))
+		if text, err := io.ReadAll(c); !strings.HasPrefix(string(text), "error: 64 sessions are open") {
+			t.Fatalf("%q, %v", text, err)
+		}
 		c.Close()
 	}
-	ended.Wait()
+	for _, c := range users {
+		c.Close()
+	}
+	testkit.Until(t, "a place is free", func() bool { return hello(dial()) == "ann: hello" })
 }
 
 // TestTextPortLogins: connections that do not log in keep no user out, however many there are.
@@ -200,6 +198,30 @@ func TestTextPortLogins(t *testing.T) {
 	expectEnd(t, c)
 }
 
+// TestTextPortSilent: without tokens, sessions that send nothing keep no user out, and make no user leave
+// who has sent something.
+func TestTextPortSilent(t *testing.T) {
+	address := startText(t, &TextPort{User: "ann", Session: echo})
+	users := make([]*bufio.ReadWriter, mostSessions-1)
+	for i := range users {
+		users[i] = dialText(t, address)
+		say(t, users[i], "hello\n")
+		expect(t, users[i], "ann: hello")
+	}
+	silent := dialText(t, address)
+	for range 100 {
+		next := dialText(t, address)
+		expectEnd(t, silent) // it made room
+		silent = next
+	}
+	late := dialText(t, address)
+	for _, c := range append(users, late) {
+		say(t, c, "again\n")
+		expect(t, c, "ann: again")
+	}
+	expect(t, dialText(t, address), "error: 64 sessions are open, and no more are accepted")
+}
+
 // TestTextPortLoginLimit: a client that sends nothing, or no whole line, is cut off.
 func TestTextPortLoginLimit(t *testing.T) {
 	for _, text := range []string{"", "auth x", "auth x\nauth y\n"} {
@@ -216,7 +238,7 @@ func TestTextPortLoginLimit(t *testing.T) {
 				t.Errorf("%q: it ended after %s, want %s", text, took, loginLimit)
 			}
 			synctest.Wait()
-			if len(p.logins) > 0 || p.open > 0 {
+			if len(p.waiting) > 0 || p.open > 0 {
 				t.Errorf("%q: it is still counted", text)
 			}
 		})
