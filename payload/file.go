@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 
+	"carronade/internal/place"
 	"carronade/units"
 )
 
@@ -38,7 +38,7 @@ func readFile(path string, how fileOptions) (*file, error) {
 	if path == "" {
 		return nil, errors.New("payload has no file: want file:PATH, such as file:lines.txt")
 	}
-	f, err := os.Open(path)
+	f, err := place.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the payload file: %w: check the path that --payload names", err)
 	}

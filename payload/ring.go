@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
+	"carronade/internal/place"
 	"carronade/units"
 )
 
@@ -39,7 +39,7 @@ func newRing(seed uint64, size int) *ring {
 
 // fileRing makes a ring of a file: its first bytes, repeated if it has fewer.
 func fileRing(path string, size int) (*ring, error) {
-	f, err := os.Open(path)
+	f, err := place.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the file of the ring: %w: check the path that ring(...) names", err)
 	}
@@ -134,7 +134,7 @@ func parseNumber(text string, seed uint64) (*Template, error) {
 
 // make makes the ring.
 func (f *ringForm) make() (*ring, error) {
-	if path, ok := strings.CutPrefix(f.source, "file:"); ok {
+	if path, ok := wholeFile(f.source); ok {
 		return fileRing(path, f.size)
 	}
 	seed, err := parseSeed(f.source)

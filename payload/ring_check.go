@@ -8,9 +8,10 @@ import (
 	"index/suffixarray"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
+
+	"carronade/internal/place"
 )
 
 // CheckForms are the text forms of a Check.
@@ -88,7 +89,7 @@ func (c *Check) parseMiddle(text string) (err error) {
 
 // readCheckedItems reads a list of items in mongoose's format.
 func readCheckedItems(path string) ([]checkedItem, error) {
-	f, err := os.Open(path)
+	f, err := place.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the list: %w", err)
 	}

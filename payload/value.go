@@ -48,8 +48,7 @@ func (v *values) describe() string {
 
 func parseValues(s string, seed uint64) (values, error) {
 	out := values{text: s}
-	// Everything after file: is the path, including parentheses and commas.
-	if path, ok := strings.CutPrefix(s, "file:"); ok {
+	if path, ok := wholeFile(s); ok {
 		out.kind = lines
 		var err error
 		out.file, err = readFile(path, fileOptions{delim: "\n"})

@@ -1,22 +1,28 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/target"
 )
 
-// complete registers the choices of settings with the shell completion.
-func complete(cmd *cobra.Command, kinds []target.Kind) {
-	for _, s := range command.AllSettings(kinds) {
-		var words []string
-		switch {
-		case len(s.Choices) > 0:
-			words = s.Choices
-		case s.Word == "FILE":
-			continue // shells complete file names themselves
+// completes reports whether a command line is a request of a shell's completion.
+func completes(args []string) bool {
+	return len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd, "completion"}, args[0])
+}
+
+// register gives cobra the choices of all flags below a command. It keeps them, and the whole tree
+// with them, until the process ends. So only a process that completes one command line registers them.
+func register(cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if words, ok := command.ChoicesOf(f); ok {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
-		_ = cmd.RegisterFlagCompletionFunc(s.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	})
+	for _, c := range cmd.Commands() {
+		register(c)
 	}
 }

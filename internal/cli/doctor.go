@@ -62,7 +62,6 @@ func (s *session) doctorCommand() *cobra.Command {
 	fs.StringVarP(&x.file, "file", "f", "", "take the target and its settings from the workload in this `FILE`; - is stdin")
 	fs.StringVar(&x.timeout, "timeout", doctorTimeout, "give up on what the target does not answer within this `DURATION`")
 	x.bindInspected(fs, s.Kinds)
-	complete(cmd, s.Kinds)
 	return cmd
 }
 

@@ -151,7 +151,6 @@ func (s *session) findCommand() *cobra.Command {
 	}
 	fs.StringVarP(&f.file, "file", "f", "", "read the workload from this `FILE`; - is stdin")
 	s.bindHelpAll(fs)
-	complete(cmd, s.Kinds)
 	return cmd
 }
 

@@ -5,15 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
 
 	"carronade/internal/command"
+	"carronade/internal/place"
 	"carronade/internal/report"
+	"carronade/internal/secret"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/target"
 )
 
 // keeping is where the reports of a command are stored.
@@ -46,7 +45,7 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 			break
 		}
 	}
-	if err := s.knownStore(k.place); err != nil {
+	if _, err := storeAt(k.place); err != nil {
 		return nil, err
 	}
 	if k.store, err = s.stores(ctx, k.place); err == nil {
@@ -70,15 +69,13 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 // secrets returns those of the store's address: the system under test may be that store, and
 // print a refused login.
 func (k *keeping) secrets() (out []string) {
-	u, err := url.Parse(k.place)
-	if err != nil {
+	p, err := place.Store(k.place)
+	if err != nil || p.Address == nil {
 		return nil
 	}
-	for _, name := range []string{"password", "api-key"} {
-		for _, ref := range u.Query()[name] {
-			if text, err := target.ReadSecret(name, ref); err == nil {
-				out = append(out, text)
-			}
+	for _, ref := range []place.Place{p.Address.Password, p.Address.APIKey} {
+		if text, err := secret.ReadFrom(ref); err == nil && text != "" {
+			out = append(out, text)
 		}
 	}
 	return out
@@ -92,16 +89,6 @@ func (s *session) ownStore(ctx context.Context, place string) (store.Store, erro
 		return nil, err
 	}
 	return s.stores(ctx, own)
-}
-
-// knownStore checks that the place is a file or has the scheme of a store.
-func (s *session) knownStore(place string) error {
-	scheme, _, ok := strings.Cut(place, "://")
-	if !ok && place != noneStore || slices.ContainsFunc(storeKinds, func(k storeKind) bool { return k.scheme == scheme }) {
-		return nil
-	}
-	_, err := s.stores(context.Background(), place) // returns the error message, and opens nothing
-	return err
 }
 
 func hintOr(err error, hint string) string {

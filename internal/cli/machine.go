@@ -15,9 +15,14 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/jobs"
 	"carronade/internal/live"
+	"carronade/internal/place"
+	"carronade/internal/run"
 	"carronade/internal/serve"
 	"carronade/internal/shell"
+	"carronade/internal/store"
+	"carronade/internal/store/sqlite"
 	"carronade/internal/system"
+	"carronade/target"
 )
 
 // A machine is what a server or a shell of its own works with: the queue of a data folder, the
@@ -28,6 +33,9 @@ type machine struct {
 	hub         *live.Hub
 	rules       *serve.Rules
 	program     string
+	kinds       []target.Kind
+	configured  []string // values of the configuration
+	stores      []store.Store
 }
 
 // commandEnd is how long a command that is cancelled has to end by itself.
@@ -45,9 +53,6 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 			return nil, err
 		}
 	}
-	if err := s.knownStore(store); err != nil {
-		return nil, err
-	}
 	if store, err = absoluteStore(store); err != nil {
 		return nil, err
 	}
@@ -55,28 +60,62 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 	if err != nil {
 		return nil, fmt.Errorf("cannot find this program: %w", err)
 	}
-	m := &machine{data: data, files: filepath.Join(data, "files"), hub: live.NewHub(), program: program}
+	m := &machine{data: data, files: filepath.Join(data, "files"), hub: live.NewHub(), program: program, kinds: s.Kinds}
 	m.rules = v.rules(m.files, store)
 	m.queue, err = jobs.Open(ctx, jobs.Options{
 		Dir: data, Parallel: v.parallel,
-		Environ: func(j *jobs.Job) []string { return m.environ(j.User, false) },
+		Environ: func(j *jobs.Job) []string { return m.environ(j.User, j.Args, false) },
 		Frames:  func(_ int64, r io.Reader) { m.hub.Read(r) },
 		Problem: s.printError,
 	})
-	return m, err
+	if err != nil || v.everything {
+		return m, err
+	}
+	if err := m.prepare(ctx, s); err != nil {
+		m.close(s)
+		return nil, err
+	}
+	return m, nil
 }
 
-// absoluteStore makes the path of a store absolute: jobs run in another folder.
-func absoluteStore(place string) (string, error) {
-	scheme, path, ok := strings.Cut(place, "://")
-	switch {
-	case !ok:
-		return filepath.Abs(place)
-	case scheme != "sqlite":
-		return place, nil
+// prepare makes what jobs use and may not make themselves.
+func (m *machine) prepare(ctx context.Context, s *session) error {
+	conf, err := s.configuration()
+	if err != nil {
+		return err
 	}
-	path, err := filepath.Abs(path)
-	return scheme + "://" + path, err
+	for _, e := range conf.Entries {
+		m.configured = append(m.configured, e.Values...)
+	}
+	if err := errors.Join(os.RemoveAll(m.temporary()), os.MkdirAll(m.temporary(), 0o700)); err != nil {
+		return fmt.Errorf("make the temporary folder of jobs: %w", err)
+	}
+	if _, err := run.AttachmentKey(); err != nil {
+		s.warn("jobs cannot attach files: " + err.Error())
+	}
+	// An open store keeps the files of its log, which jobs may not make: see sqlite.Files.
+	places, err := storeFiles(m.rules.Store)
+	if err != nil {
+		return err
+	}
+	for _, path := range places {
+		if opened, err := sqlite.Open(ctx, path); err == nil { // a job says what is wrong with it
+			m.stores = append(m.stores, opened)
+		}
+	}
+	return nil
+}
+
+// temporary is the folder for temporary files of jobs.
+func (m *machine) temporary() string { return filepath.Join(m.data, "tmp") }
+
+// absoluteStore makes the path of a store absolute: jobs run in another folder.
+func absoluteStore(text string) (string, error) {
+	p, err := storeAt(text)
+	if err != nil || p.Kind != place.File {
+		return text, err
+	}
+	return filepath.Abs(p.Value)
 }
 
 // close ends the running jobs. Others stay in the queue.
@@ -86,6 +125,11 @@ func (m *machine) close(s *session) {
 	if err := m.queue.Close(ctx); err != nil {
 		s.printError(err)
 	}
+	for _, opened := range m.stores {
+		if err := opened.Close(); err != nil {
+			s.printError(err)
+		}
+	}
 	m.hub.Close()
 }
 
@@ -94,9 +138,10 @@ const drainJobs = 12 * time.Second
 
 // environ is the environment of a process for a user. Without --allow it has nothing that may be a
 // secret of the server's: scripts and expressions can read it.
-func (m *machine) environ(user string, noLoad bool) []string {
+func (m *machine) environ(user string, args []string, noLoad bool) []string {
 	rules := *m.rules
 	rules.User, rules.Home, rules.NoLoad = user, m.home(user), noLoad
+	rules.Wall = rules.WallOf(m.kinds, args, m.configured...)
 	env := system.Environ()
 	if !rules.Everything {
 		env = slices.DeleteFunc(env, func(entry string) bool {
@@ -106,6 +151,10 @@ func (m *machine) environ(user string, noLoad bool) []string {
 				return name == p || ok && strings.HasPrefix(name, prefix)
 			})
 		})
+	}
+	if rules.Wall != nil {
+		// Landlock does not know the sockets of multipath TCP, which Go listens with.
+		env = append(env, "TMPDIR="+m.temporary(), "GODEBUG=multipathtcp=0")
 	}
 	return append(env, rules.Environment())
 }
@@ -124,7 +173,7 @@ func (m *machine) home(user string) string { return filepath.Join(m.data, "users
 // run runs a command of carronade at once, in a process with the rules of the user's jobs.
 func (m *machine) run(ctx context.Context, user string, args []string, stdout, stderr io.Writer) int {
 	cmd := exec.CommandContext(ctx, m.program, args...)
-	cmd.Dir, cmd.Env = m.files, m.environ(user, !m.rules.Everything)
+	cmd.Dir, cmd.Env = m.files, m.environ(user, args, !m.rules.Everything)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = commandEnd
@@ -142,7 +191,7 @@ func (m *machine) run(ctx context.Context, user string, args []string, stdout, s
 // api is the API of the machine.
 func (m *machine) api(s *session) *serve.API {
 	return &serve.API{
-		Jobs: m.queue, Kinds: s.Kinds, Folder: m.files, Version: version(),
+		Jobs: m.queue, Kinds: s.Kinds, Rules: m.rules, Folder: m.files, Version: version(),
 		Run: m.run, Loads: s.loads,
 	}
 }
@@ -159,6 +208,14 @@ func (m *machine) session(s *session, o shell.Options) func(ctx context.Context,
 		o := o
 		o.Queue, o.User, o.Home, o.Dir = m.queue, user, m.home(user), m.files
 		o.Commands, o.Loads, o.Complete = names, s.loads, s.completions
+		if !m.rules.Everything {
+			o.Walls = func(args []string) string {
+				if walls := m.rules.Walls(s.Kinds, args); walls != serve.BothWalls {
+					return walls
+				}
+				return ""
+			}
+		}
 		o.System = func(args []string) string { return serve.SystemOf(s.Kinds, args) }
 		o.Run = func(ctx context.Context, args []string, out io.Writer) int { return m.run(ctx, user, args, out, out) }
 		return shell.Serve(ctx, conn, o)

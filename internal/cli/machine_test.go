@@ -13,7 +13,7 @@ func TestAbsoluteStore(t *testing.T) {
 	here, err := filepath.Abs("reports.db")
 	assert.OK(t, err)
 	for place, want := range map[string]string{
-		"reports.db": here, "./reports.db": here, here: here, "sqlite://reports.db": "sqlite://" + here,
+		"reports.db": here, "./reports.db": here, here: here, "sqlite://reports.db": here,
 		"elasticsearch://127.0.0.1:9200": "elasticsearch://127.0.0.1:9200",
 	} {
 		if got, err := absoluteStore(place); got != want || err != nil {

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		_ = os.Setenv("XDG_DATA_HOME", filepath.Join(os.DevNull, "data"))
 	}
 	testscript.Main(m, map[string]func(){
+		"carronade-lines": lines,
 		"carronade": func() {
 			p := cli.OS(cli.Kinds())
 			p.Measured = trustByVariable()

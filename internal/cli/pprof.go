@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/place"
 )
 
 // pprofFlags is the state of --cpuprofile and --memprofile: profiles of this program for `go
@@ -34,7 +35,7 @@ func (p *pprofFlags) start() error {
 	if p.cpu == "" || p.out != nil { // or a command line that another one has started
 		return nil
 	}
-	f, err := os.OpenFile(p.cpu, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := place.Create(p.cpu)
 	if err == nil {
 		if err = pprof.StartCPUProfile(f); err == nil {
 			p.out = f
@@ -56,7 +57,7 @@ func (p *pprofFlags) stop() error {
 		}
 	}
 	if p.mem != "" {
-		f, err := os.OpenFile(p.mem, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+		f, err := place.Create(p.mem)
 		if err == nil {
 			runtime.GC() // the profile shows the state at the last collection
 			err = errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())

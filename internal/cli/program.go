@@ -62,7 +62,14 @@ func (p *Program) Main() int {
 	s := &session{Program: p, out: out, interrupt: stop}
 	defer s.watchSignals()()
 
+	if err := s.takeRules(); err != nil {
+		s.printError(err)
+		return system.ExitFailed
+	}
 	root := s.root()
+	if completes(p.Args) {
+		register(root)
+	}
 	root.SetArgs(p.Args)
 	root.SetOut(out)
 	root.SetErr(p.Err)

@@ -93,7 +93,6 @@ func (s *session) replayCommand() *cobra.Command {
 	}
 	t.Bind(cmd.Flags(), s.Kinds)
 	s.bindHelpAll(cmd.Flags())
-	complete(cmd, s.Kinds)
 	return cmd
 }
 

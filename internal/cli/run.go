@@ -86,7 +86,6 @@ func (s *session) runCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the workload from this `FILE`; - is stdin")
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON schema of workload files and exit")
 	s.bindHelpAll(cmd.Flags())
-	complete(cmd, s.Kinds)
 	return cmd
 }
 

@@ -94,7 +94,6 @@ func (s *session) scenarioCommand() *cobra.Command {
 		fs.Lookup(name).Hidden = true // given, it is an error that says why
 	}
 	s.bindHelpAll(fs)
-	complete(cmd, s.Kinds)
 	return cmd
 }
 

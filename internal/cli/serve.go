@@ -205,7 +205,8 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	if isPublic(text) {
 		port.Tokens = tokens
 	}
-	site := serve.NewSite(serve.SiteOptions{API: m.api(s), Hub: m.hub, Tokens: tokens, Host: v.listen, Names: v.host})
+	site := serve.NewSite(serve.SiteOptions{API: m.api(s), Hub: m.hub, Tokens: tokens, TLS: config, Host: v.listen, Names: v.host})
+	s.note("walls around jobs: %s", m.walls())
 	fmt.Fprintf(s.out, "listening on %s for the shell\nlistening on %s for the page and the API\n", text.Addr(), web.Addr())
 	scheme := "http"
 	if config != nil {
@@ -217,7 +218,7 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 		fmt.Fprintf(s.out, "page: %s://%s/#token=%s\n", scheme, web.Addr(), tokens.AddOwn(user))
 	}
 	if config != nil {
-		text, web = overTLS(text, config), tls.NewListener(web, config)
+		text = overTLS(text, config)
 	}
 	return serve.Run(ctx,
 		func(ctx context.Context) error { return port.Serve(ctx, text) },

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"carronade/internal/command"
 )
 
 // completions are the words that may come last in a command line, of which the last one is begun or empty:
@@ -24,7 +26,11 @@ func (s *session) completions(words []string) (out []string) {
 	all.AddFlagSet(cmd.NonInheritedFlags())
 	all.AddFlagSet(cmd.InheritedFlags())
 	if flag, begun, ok := flagOf(all, before, word); ok {
-		return choices(cmd, flag, strings.TrimSuffix(word, begun), begun)
+		found, _ := command.ChoicesOf(flag)
+		for _, text := range found {
+			out = append(out, strings.TrimSuffix(word, begun)+text)
+		}
+		return out
 	}
 	if strings.HasPrefix(word, "-") {
 		all.VisitAll(func(f *pflag.Flag) {
@@ -65,19 +71,6 @@ func flagOf(all *pflag.FlagSet, before []string, word string) (f *pflag.Flag, be
 		f = all.ShorthandLookup(last[1:])
 	}
 	return f, word, f != nil && f.NoOptDefVal == ""
-}
-
-// choices are the values that a flag may have, each after what precedes it in its word.
-func choices(cmd *cobra.Command, f *pflag.Flag, prefix, begun string) (out []string) {
-	complete, ok := cmd.GetFlagCompletionFunc(f.Name)
-	if !ok {
-		return nil
-	}
-	found, _ := complete(cmd, nil, begun)
-	for _, text := range undescribed(found) {
-		out = append(out, prefix+text)
-	}
-	return out
 }
 
 // undescribed are completions without what a shell shows about them.

@@ -4,31 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"carronade/internal/command"
+	"carronade/internal/place"
 	"carronade/internal/store"
 	"carronade/internal/store/elastic"
 	"carronade/internal/store/sqlite"
 )
-
-// A storeKind is a way to store reports, by the scheme of its addresses.
-type storeKind struct {
-	scheme string
-	open   func(ctx context.Context, place string, existing bool) (store.Store, error)
-}
-
-// storeKinds are all kinds. A place without a scheme is a file.
-var storeKinds = []storeKind{
-	{"sqlite", func(ctx context.Context, place string, existing bool) (store.Store, error) {
-		return openFile(ctx, strings.TrimPrefix(place, "sqlite://"), existing)
-	}},
-	{elastic.Schemes[0], openCluster},
-	{elastic.Schemes[1], openCluster},
-}
-
-// noneStore is what users give who want no store. It is not taken for the name of a file.
-const noneStore = "none"
 
 // stores opens a store for commands that write, and creates it if necessary.
 func (s *session) stores(ctx context.Context, place string) (store.Store, error) {
@@ -41,52 +23,44 @@ func (s *session) existing(ctx context.Context, place string) (store.Store, erro
 	return s.openStore(ctx, place, true)
 }
 
-func (s *session) openStore(ctx context.Context, place string, existing bool) (store.Store, error) {
-	if place == "" {
+func (s *session) openStore(ctx context.Context, text string, existing bool) (store.Store, error) {
+	if text == "" {
 		var err error
-		if place, err = s.defaultStore(); err != nil {
+		if text, err = s.defaultStore(); err != nil {
 			return nil, err
 		}
-		if own, err := sqlite.Default(); err == nil && own == place {
+		if own, err := sqlite.Default(); err == nil && own == text {
 			existing = false
 		}
 	}
-	if place == noneStore {
-		return nil, &words{Err: errors.New("--store: none is not the place of a store"), Hint: "give a file or an address, or to a run --no-store; ./none is a file of that name"}
+	p, err := storeAt(text)
+	if err != nil {
+		return nil, err
 	}
-	scheme, _, ok := strings.Cut(place, "://")
-	if !ok {
-		return openFile(ctx, place, existing)
+	if p.Kind == place.Cluster {
+		return opened(ctx, p.Address, existing, elastic.Open, elastic.OpenExisting)
 	}
-	names := make([]string, 0, len(storeKinds))
-	for _, k := range storeKinds {
-		if k.scheme == scheme {
-			return k.open(ctx, place, existing)
+	return opened(ctx, p.Value, existing, sqlite.Open, sqlite.OpenExisting)
+}
+
+// storeAt reads the place of a store.
+func storeAt(text string) (place.Place, error) {
+	p, err := place.Store(text)
+	if wrong, ok := errors.AsType[*place.Error](err); ok {
+		hint := wrong.Hint
+		if wrong.Scheme != "" {
+			hint = command.DidYouMean(wrong.Scheme, place.StoreSchemes, "%s://", hint)
 		}
-		names = append(names, k.scheme)
+		return p, &words{Err: err, Hint: hint}
 	}
-	return nil, &words{
-		Err:  fmt.Errorf("--store: unknown scheme %s:// of a store", scheme),
-		Hint: command.DidYouMean(scheme, names, "%s://", "give a file, or an address that begins with "+strings.Join(names, "://, ")+"://"),
-	}
+	return p, nil
 }
 
-// openCluster opens the store in Elasticsearch or OpenSearch, whose indices are created with
-// the first report.
-func openCluster(ctx context.Context, place string, existing bool) (store.Store, error) {
-	return opened(ctx, place, existing, elastic.Open, elastic.OpenExisting)
-}
-
-// openFile opens the store in a file.
-func openFile(ctx context.Context, path string, existing bool) (store.Store, error) {
-	return opened(ctx, path, existing, sqlite.Open, sqlite.OpenExisting)
-}
-
-func opened[S store.Store](ctx context.Context, place string, existing bool, open, openExisting func(context.Context, string) (S, error)) (store.Store, error) {
+func opened[P any, S store.Store](ctx context.Context, at P, existing bool, open, openExisting func(context.Context, P) (S, error)) (store.Store, error) {
 	if existing {
 		open = openExisting
 	}
-	s, err := open(ctx, place)
+	s, err := open(ctx, at)
 	if err != nil {
 		return nil, err // and no store, not one that is nil
 	}
@@ -124,15 +98,18 @@ func (s *session) damaged(ctx context.Context, place string) (store.Store, error
 }
 
 // file returns the path of a store that is a file.
-func (s *session) file(place string) (path string, err error) {
-	if place == "" {
-		if place, err = s.defaultStore(); err != nil {
+func (s *session) file(text string) (path string, err error) {
+	if text == "" {
+		if text, err = s.defaultStore(); err != nil {
 			return "", err
 		}
 	}
-	path = strings.TrimPrefix(place, "sqlite://")
-	if strings.Contains(path, "://") {
-		return "", &words{Err: fmt.Errorf("--move-aside: %s is not a file", place), Hint: "only a file can be moved aside"}
+	p, err := storeAt(text)
+	if err != nil {
+		return "", err
 	}
-	return path, nil
+	if p.Kind != place.File {
+		return "", &words{Err: fmt.Errorf("--move-aside: %s is not a file", text), Hint: "only a file can be moved aside"}
+	}
+	return p.Value, nil
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"carronade/internal/place"
 	"carronade/internal/store"
 	"carronade/load"
 	"carronade/units"
@@ -108,14 +107,11 @@ func other(flag *pflag.Flag) (place string, err error) {
 	return place, nil
 }
 
-// sameFile reports whether two places are one file.
+// sameFile reports whether two stores are one file.
 func sameFile(a, b string) bool {
-	x, err := os.Stat(strings.TrimPrefix(a, "sqlite://"))
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(strings.TrimPrefix(b, "sqlite://"))
-	return err == nil && os.SameFile(x, y)
+	x, err := place.Store(a)
+	y, err2 := place.Store(b)
+	return err == nil && err2 == nil && x.Kind == place.File && y.Kind == place.File && same(x.Value, y.Value)
 }
 
 // copyReports copies the named reports from one store to another, oldest first; without names

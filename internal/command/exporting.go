@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"carronade/internal/export"
 	"carronade/internal/layout"
+	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/store"
 )
@@ -46,7 +46,7 @@ func (c *commands) export() *cobra.Command {
 	fs.StringVar(&e.options.Picture, "picture", "", "only the picture called `NAME`")
 	fs.BoolVar(&e.options.Dark, "dark", false, "pictures on a dark background")
 	fs.Float64Var(&e.options.Scale, "scale", 0, "scale of a PNG: `PIXELS` per picture unit, 0.25 to 8 (default: 2)")
-	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(exportFormatNames(), cobra.ShellCompDirectiveNoFileComp))
+	SetChoices(cmd.Flags().Lookup("as"), exportFormatNames())
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error { return c.doExport(ctx, s, &e, args) })
 	return cmd
 }
@@ -93,7 +93,7 @@ func (c *commands) doExport(ctx context.Context, s store.Store, e *exporting, wo
 		return r.or(export.Write(c.Out, f.Name, r.reports(), e.options))
 	}
 	path := e.out
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if info, err := place.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, e.fileName(ids, f))
 	}
 	r := &reader{ctx: ctx, s: s, ids: ids}
@@ -150,7 +150,7 @@ func (c *commands) exportEach(ctx context.Context, f *export.Format, s store.Sto
 			Hint: "give a folder with --out, for a file each, or name one report",
 		}
 	}
-	if err := os.MkdirAll(e.out, 0o755); err != nil {
+	if err := place.MkdirAll(e.out, 0o755); err != nil {
 		return cannotWrite(e.out, err)
 	}
 	for i, id := range ids {
@@ -181,7 +181,7 @@ func (c *commands) exportPictures(ctx context.Context, f *export.Format, s store
 			Hint: "give a folder with --out, for a file each, or name one with --picture",
 		}
 	}
-	if err := os.MkdirAll(e.out, 0o755); err != nil {
+	if err := place.MkdirAll(e.out, 0o755); err != nil {
 		return cannotWrite(e.out, err)
 	}
 	each := *e

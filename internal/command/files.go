@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"carronade/internal/place"
 )
 
 // WriteFile writes a whole file. Devices and pipes are written in place; a regular file is
@@ -18,8 +20,8 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	mode := fs.FileMode(0) // mode of an existing file
-	if info, err := os.Stat(path); err == nil {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if info, err := place.Stat(path); err == nil {
+		f, err := place.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return err
 		}
@@ -31,7 +33,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		}
 		mode = info.Mode().Perm()
 	}
-	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := place.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
@@ -41,10 +43,10 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = place.Rename(f.Name(), path)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		place.Remove(f.Name())
 	}
 	return err
 }
@@ -56,17 +58,17 @@ func TryFile(path string) error {
 	if err != nil {
 		return err
 	}
-	info, missing := os.Stat(path)
+	info, missing := place.Stat(path)
 	if missing == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	f, err := place.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
 	err = f.Close()
 	if errors.Is(missing, fs.ErrNotExist) {
-		err = errors.Join(err, os.Remove(path))
+		err = errors.Join(err, place.Remove(path))
 	}
 	return err
 }
@@ -78,7 +80,7 @@ const maxLinks = 40
 func destination(path string) (string, error) {
 	at := path
 	for range maxLinks {
-		to, err := os.Readlink(at)
+		to, err := place.Readlink(at)
 		if err != nil {
 			return at, nil //nolint:nilerr // not a link: a file, or missing
 		}

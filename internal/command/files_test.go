@@ -1,13 +1,14 @@
 package command
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestWriteFile: the contents of a folder before, and after a file was written

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/store"
 )
@@ -51,7 +51,7 @@ the store already has is left as it is. Prints the ids.`,
 func (c *commands) importFile(ctx context.Context, s store.Store, path string) error {
 	in, name := c.In, "stdin"
 	if path != "-" {
-		f, err := os.Open(path)
+		f, err := place.Open(path)
 		if err != nil {
 			return &Words{Err: fmt.Errorf("cannot read %s: %s", path, Reason(err)), Hint: "give files that carronade report export --as json wrote"}
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"carronade/internal/judge"
 	"carronade/internal/picture"
+	"carronade/internal/place"
 )
 
 // drawing holds the flags for pictures.
@@ -37,7 +37,7 @@ func (d *drawing) write(c *Console, figures []picture.Figure) error {
 	fail := func(path string, err error) error {
 		return &Words{Err: fmt.Errorf("--pictures: cannot write %s: %s", path, Reason(err)), Hint: "give a writable folder"}
 	}
-	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+	if err := place.MkdirAll(d.dir, 0o755); err != nil {
 		return fail(d.dir, err)
 	}
 	for i := range figures {

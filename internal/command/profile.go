@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/place"
 	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/target"
@@ -186,11 +187,11 @@ func fitting(ctx context.Context, found sample) context.Context {
 
 // same reports whether two paths name one file.
 func same(path, source string) bool {
-	a, err := os.Stat(path)
+	a, err := place.Stat(path)
 	if err != nil {
 		return false
 	}
-	b, err := os.Stat(source)
+	b, err := place.Stat(source)
 	return err == nil && os.SameFile(a, b)
 }
 
@@ -226,7 +227,7 @@ func (t *ProfileTools) write(f *profileFlags, found sample, to, text string, d *
 
 // check checks flags against each other.
 func (f *profileFlags) check() error {
-	if f.to != "" && !strings.Contains(f.to, "://") {
+	if f.to != "" && !place.IsAddress(f.to) {
 		return &Words{Err: fmt.Errorf("--to: %q is not a target", f.to), Hint: "give a URL, such as kafka://127.0.0.1:9092/orders-profile"}
 	}
 	if f.format != "" && !slices.Contains(sampleFormatNames(), f.format) {
@@ -262,8 +263,8 @@ func (f *profileFlags) limits() (count uint64, length time.Duration, err error) 
 
 // read reads a topic, an index or a file.
 func (t *ProfileTools) read(ctx context.Context, f *profileFlags, from string) (sample, error) {
-	scheme, _, isTarget := strings.Cut(from, "://")
-	if !isTarget {
+	scheme, _, _ := strings.Cut(from, "://")
+	if !place.IsAddress(from) {
 		for _, e := range f.Doc.Entries {
 			if e.Name != "count" && e.Name != "for" {
 				return nil, &Words{Err: fmt.Errorf("%s applies to targets, and %s is a file", e.Where, from), Hint: "leave it out"}
@@ -311,10 +312,10 @@ func (t *ProfileTools) open(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(t.In), nil
 	}
-	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+	if info, err := place.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 		return &namedPipe{path: path}, nil
 	}
-	file, err := os.Open(path)
+	file, err := place.Open(path)
 	if err != nil {
 		hint := "give a file, or a topic such as kafka://127.0.0.1:9092/orders"
 		if errors.Is(err, os.ErrPermission) {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"carronade/internal/place"
 )
 
 // A waiting reader reads what may send nothing for long, such as a pipe: it ends when the context
@@ -89,7 +91,7 @@ func (p *namedPipe) Read(b []byte) (int, error) {
 	p.mu.Unlock()
 	if file == nil {
 		var err error
-		if file, err = os.Open(p.path); err != nil {
+		if file, err = place.Open(p.path); err != nil {
 			return 0, err
 		}
 		p.mu.Lock()

@@ -131,6 +131,27 @@ func SettingOf(f *pflag.Flag) (*workload.Setting, bool) {
 	return &s.Setting, true
 }
 
+// choicesOf is the annotation of a flag with the values that it may have.
+const choicesOf = "choices"
+
+// SetChoices says which values a flag that is no setting may have.
+func SetChoices(f *pflag.Flag, words []string) {
+	f.Annotations = map[string][]string{choicesOf: words}
+}
+
+// ChoicesOf returns the values that a flag may have, for completion: none if it takes any text, and
+// false if it takes files, or if nothing is known.
+func ChoicesOf(f *pflag.Flag) (words []string, ok bool) {
+	if words, ok = f.Annotations[choicesOf]; ok {
+		return words, true
+	}
+	s, ok := SettingOf(f)
+	if !ok || len(s.Choices) == 0 && s.Word == "FILE" {
+		return nil, false
+	}
+	return s.Choices, true
+}
+
 // DocumentOf returns all settings that the flags of a command gave, among them this one; nil if it is
 // the flag of no setting.
 func DocumentOf(f *pflag.Flag) *workload.Document {

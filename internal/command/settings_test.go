@@ -1,8 +1,9 @@
 package command
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The values of flags are read by name, and an unknown name panics, so that any

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/system"
@@ -222,7 +222,7 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 		}
 	}
 	if f.file != "" {
-		data, err := os.ReadFile(f.file) // once: it may be a pipe
+		data, err := place.ReadFile(f.file) // once: it may be a pipe
 		if err != nil {
 			return nil, &Words{Err: fmt.Errorf("--topics-file: cannot read %s: %s", f.file, Reason(err))}
 		}

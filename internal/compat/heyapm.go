@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/url"
 	"strings"
+
+	"carronade/internal/place"
 )
 
 // HeyAPM is hey-apm: the single-run mode of 2018 with its profiles, and the generator of
@@ -48,6 +50,11 @@ func runHey(ctx context.Context, p *Program) (int, error) {
 	generation, given, err := chooseHeyGeneration(fs, p.Generation)
 	if err != nil {
 		return 1, err
+	}
+	if o.esURL != "" {
+		if _, err := place.OfServer(o.esURL, "", ""); err != nil {
+			return 1, fmt.Errorf("-es-url: %w", err)
+		}
 	}
 	r := &heyRun{heyOptions: &o, p: p, log: &heyLogger{w: p.Err}, given: given}
 	defer r.secrets.close()

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"carronade/internal/place"
 	"carronade/internal/workload"
 )
 
@@ -160,28 +160,8 @@ func (t *heyRun) reportStore() string {
 	if t.esAuth != "" {
 		user, password = t.login("-es-auth", t.esAuth)
 	}
-	return elasticStore(t.esURL, user, password)
-}
-
-// elasticScheme begins the addresses of stores in Elasticsearch.
-const elasticScheme = "elasticsearch"
-
-// elasticStore is the address of an Elasticsearch store of reports.
-func elasticStore(text, user, ref string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return text // opening the store reports the error
-	}
-	switch u.Scheme {
-	case "http":
-		u.Scheme = elasticScheme
-	case "https":
-		u.Scheme = elasticScheme + "+https"
-	}
-	if user != "" {
-		u.RawQuery = "user=" + url.QueryEscape(user) + "&password=" + strings.NewReplacer("%3A", ":", "%2F", "/").Replace(url.QueryEscape(ref))
-	}
-	return u.String()
+	store, _ := place.OfServer(t.esURL, user, password) // the flag was checked
+	return store
 }
 
 // runStreams runs streams at the same time, prints their result, and returns it.

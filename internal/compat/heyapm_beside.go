@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
+	"carronade/internal/place"
 	"carronade/internal/store/elastic"
 )
 
@@ -38,7 +38,7 @@ func (o *heyOptions) dumpBody(args []string) (size int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(plain), os.WriteFile(args[0], plain, 0o644) //nolint:gosec // not a secret
+	return len(plain), place.WriteFile(args[0], plain, 0o644) //nolint:gosec // not a secret
 }
 
 // reset deletes the indices of the APM Server in Elasticsearch, and returns how many

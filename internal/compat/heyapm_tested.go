@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/place"
 	"carronade/internal/report"
 )
 
@@ -185,9 +186,9 @@ func heyKeptLines(k Kept) string {
 
 // inElasticsearch reports whether a report is in a store in Elasticsearch, and not in a
 // file whose name begins with that word.
-func inElasticsearch(place string) bool {
-	scheme, _, ok := strings.Cut(place, "://")
-	return ok && (scheme == elasticScheme || scheme == elasticScheme+"+https")
+func inElasticsearch(text string) bool {
+	p, err := place.Store(text)
+	return err == nil && p.Kind == place.Cluster
 }
 
 // decimalBytes formats a number of bytes as the tool does: with powers of ten and a

@@ -5,8 +5,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"os"
 
+	"carronade/internal/place"
 	"carronade/target"
 )
 
@@ -22,7 +22,7 @@ func ReadText(file, from string) (Text, error) {
 	if file == "" {
 		return Text{From: from}, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := place.ReadFile(file)
 	if err != nil {
 		return Text{From: from}, &target.Error{Doing: "read " + from, Err: err, Hint: "give a file in PEM form"}
 	}

@@ -31,7 +31,7 @@ type Guard struct {
 }
 
 // bodyTimeout is how long the body of a request without a token may take.
-const bodyTimeout = 10 * time.Second
+const bodyTimeout = StrangersHeaders
 
 // newToken returns a random token of 128 bits.
 func newToken() string {
@@ -148,6 +148,11 @@ func (g *Guard) require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		pass := func(user string) {
+			if !welcome(r.Context()) {
+				w.Header().Set("Connection", "close")
+				g.Refuse(w, r, "too many connections are busy; end some of them", http.StatusServiceUnavailable)
+				return
+			}
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
 		}
 		if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {

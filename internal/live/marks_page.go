@@ -158,5 +158,8 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 // connOf returns the connection of a request, nil if it is not known.
 func connOf(ctx context.Context) net.Conn {
 	c, _ := ctx.Value(connKey{}).(net.Conn)
+	if g := guestOf(c); g != nil {
+		return g.Conn
+	}
 	return c
 }

@@ -64,9 +64,9 @@ func idOf(file, owner string) (id string, ok bool) {
 	return id, owner == "" || of == tag(owner)
 }
 
-// socketFolder is where the sockets are: the user's runtime folder, which only the user can enter, or
+// MarkFolder is where the sockets are: the user's runtime folder, which only the user can enter, or
 // the data folder.
-func socketFolder() (string, error) {
+func MarkFolder() (string, error) {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && runtime.GOOS != "windows" { // others are ignored, as the specification says
 		return filepath.Join(dir, "carronade"), nil
 	}
@@ -92,7 +92,7 @@ type MarkSocket struct {
 // none. mark is called with each request, concurrently: what it stands for was done between the start of
 // the asking program and the arrival of the request.
 func ListenForMarks(owner, id string, mark MarkFunc) (*MarkSocket, error) {
-	dir, err := socketFolder()
+	dir, err := MarkFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func sockets(dir string) (out []string) {
 // MarkedRuns lists the ids of the runs of this user that take marks; with an owner, only those of that
 // one. Sockets of runs that were killed are among them.
 func MarkedRuns(owner string) (out []string) {
-	dir, err := socketFolder()
+	dir, err := MarkFolder()
 	if err != nil {
 		return nil
 	}
@@ -270,7 +270,7 @@ func Alive(owner string) (out []string) {
 }
 
 func dialSocket(owner, id string) (net.Conn, error) {
-	dir, err := socketFolder()
+	dir, err := MarkFolder()
 	if err != nil {
 		return nil, err
 	}

@@ -44,8 +44,9 @@ func OpenPage(addr string, hub *Hub) (*Page, error) {
 	}
 	p.public = !at.IP.IsLoopback()
 	p.url = "http://" + net.JoinHostPort(shown, strconv.Itoa(at.Port)) + "/#token=" + token
-	p.http = &http.Server{Handler: pageHandler(hub, p.marks, token, host), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ConnContext: withConn}
-	go p.http.Serve(ln) //nolint:errcheck // it ends with an error when it is closed
+	p.http = &http.Server{Handler: pageHandler(hub, p.marks, token, host), ReadHeaderTimeout: StrangersHeaders}
+	door := NewDoor(ln, p.http)
+	go p.http.Serve(door) //nolint:errcheck // it ends with an error when it is closed
 	return p, nil
 }
 

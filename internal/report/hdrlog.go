@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"carronade/internal/layout"
+	"carronade/internal/place"
 	"carronade/internal/system"
 	"carronade/measure"
 )
@@ -39,7 +39,7 @@ func NewLog(w io.Writer, name string) *Log { return &Log{w: w, name: name} }
 
 // CreateLog returns a log to a new file, which replaces an older one.
 func CreateLog(path string) (*Log, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := place.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("create the HDR log: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/secret"
 	"carronade/internal/system"
@@ -89,11 +90,10 @@ const keyLength = 32
 // at once get the same key. It refuses a key that others can read: with it they could find a short
 // secret by its hash.
 func AttachmentKey() ([]byte, error) {
-	dir, err := system.DataDir()
+	path, err := AttachmentKeyPath()
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, "carronade", "attachments.key")
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := createKey(path); err != nil {
@@ -116,6 +116,12 @@ func AttachmentKey() ([]byte, error) {
 	return key, nil
 }
 
+// AttachmentKeyPath is the file of that key.
+func AttachmentKeyPath() (string, error) {
+	dir, err := system.DataDir()
+	return filepath.Join(dir, "carronade", "attachments.key"), err
+}
+
 // createKey creates a key, unless another process does it now.
 func createKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -133,7 +139,7 @@ var (
 
 // readText reads a small text file or pipe.
 func readText(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := place.Open(path)
 	if err != nil {
 		return "", system.Reason(err)
 	}

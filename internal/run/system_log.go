@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 
+	"carronade/internal/place"
 	"carronade/internal/system"
 	"carronade/target"
 )
@@ -25,7 +26,7 @@ type systemLog struct {
 
 // openSystemLog makes the file anew. Only the user can read it.
 func openSystemLog(path string) (*systemLog, error) {
-	_ = os.Remove(path + ".1") // of an earlier run
+	_ = place.Remove(path + ".1") // of an earlier run
 	l := &systemLog{path: path}
 	if err := l.begin(); err != nil {
 		return nil, &target.Error{Doing: "write --system-log " + path, Err: system.Reason(err), Hint: "give a file in a folder that exists and is writable"}
@@ -35,7 +36,7 @@ func openSystemLog(path string) (*systemLog, error) {
 
 func (l *systemLog) begin() (err error) {
 	l.size = 0
-	l.file, err = os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	l.file, err = place.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	return err
 }
 
@@ -65,7 +66,7 @@ func (l *systemLog) add(line string) {
 	}
 	l.file.Close()
 	l.file = nil
-	if err == nil && os.Rename(l.path, l.path+".1") == nil {
+	if err == nil && place.Rename(l.path, l.path+".1") == nil {
 		if l.begin() != nil {
 			l.file = nil
 		}

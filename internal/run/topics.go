@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -80,7 +80,7 @@ func (s *TopicsSetting) value() any {
 // TopicsFileHash is the SHA-256 of a file with names of topics, in hexadecimal digits: a report has
 // it, so that a replay knows whether the file is the same.
 func TopicsFileHash(path string) (string, error) {
-	data, err := os.ReadFile(path)
+	data, err := place.ReadFile(path)
 	if err != nil {
 		return "", err
 	}

@@ -7,11 +7,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/secret"
 	"carronade/internal/sut"
@@ -317,7 +317,7 @@ func (u *underTest) report(r *load.Result) *report.System {
 func otherHosts(paths []string) ([]any, error) {
 	var out []any
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
+		text, err := place.ReadFile(path)
 		if err == nil {
 			_, err = system.ParseHost(text)
 		}

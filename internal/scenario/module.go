@@ -73,8 +73,8 @@ type engine struct {
 	settle   sobek.Callable   // see settleSource
 }
 
-// place is a position as file:line:column.
-func place(p file.Position) string { return fmt.Sprintf("%s:%d:%d", p.Filename, p.Line, p.Column) }
+// position is a position as file:line:column.
+func position(p file.Position) string { return fmt.Sprintf("%s:%d:%d", p.Filename, p.Line, p.Column) }
 
 // at is the place in the script of the call in progress.
 func (e *engine) at() string { return e.placeOf(e.vm.CaptureCallStack(0, nil)) }
@@ -83,7 +83,7 @@ func (e *engine) at() string { return e.placeOf(e.vm.CaptureCallStack(0, nil)) }
 func (e *engine) placeOf(stack []sobek.StackFrame) string {
 	for i := range stack {
 		if p := stack[i].Position(); stack[i].SrcName() == e.script.Path && p.Line > 0 {
-			return place(p)
+			return position(p)
 		}
 	}
 	return e.script.Path
@@ -93,7 +93,7 @@ func (e *engine) placeOf(stack []sobek.StackFrame) string {
 func (e *engine) checkImports(program *ast.Program) error {
 	names := e.api().names()
 	for _, entry := range program.ImportEntries {
-		at := place(program.File.Position(int(entry.Idx) - 1))
+		at := position(program.File.Position(int(entry.Idx) - 1))
 		from := entry.ModuleSpecifier.String()
 		if entry.FromClause != nil {
 			from = entry.FromClause.ModuleSpecifier.String()
@@ -116,7 +116,7 @@ func (e *engine) checkImports(program *ast.Program) error {
 	}
 	for _, entry := range program.ExportEntries {
 		if entry.FromClause != nil && entry.FromClause.ModuleSpecifier.String() != moduleName {
-			return &Fault{At: place(program.File.Position(int(entry.Idx) - 1)), Text: fmt.Sprintf("the module %q does not exist", entry.FromClause.ModuleSpecifier.String()), Hint: "a scenario is one file"}
+			return &Fault{At: position(program.File.Position(int(entry.Idx) - 1)), Text: fmt.Sprintf("the module %q does not exist", entry.FromClause.ModuleSpecifier.String()), Hint: "a scenario is one file"}
 		}
 	}
 	return nil
@@ -168,13 +168,13 @@ func (e *engine) fault(err error) *Fault {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &list) && len(list) > 0:
-		return &Fault{At: place(list[0].Position), Text: "syntax error: " + list[0].Message}
+		return &Fault{At: position(list[0].Position), Text: "syntax error: " + list[0].Message}
 	case errors.As(err, &one):
-		return &Fault{At: place(one.Position), Text: "syntax error: " + one.Message}
+		return &Fault{At: position(one.Position), Text: "syntax error: " + one.Message}
 	case errors.As(err, &syntax):
 		at := e.script.Path
 		if syntax.File != nil {
-			at = place(syntax.File.Position(syntax.Offset))
+			at = position(syntax.File.Position(syntax.Offset))
 		}
 		return &Fault{At: at, Text: "syntax error: " + syntax.Message}
 	case errors.As(err, &interrupted):

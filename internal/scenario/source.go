@@ -3,8 +3,8 @@ package scenario
 import (
 	"fmt"
 	"io"
-	"os"
 
+	"carronade/internal/place"
 	"carronade/internal/system"
 	"carronade/units"
 )
@@ -20,7 +20,7 @@ var ErrLarge = fmt.Errorf("it is larger than %s", units.FormatSize(MostSource))
 
 // ReadSource reads the file of a script. Its error is without the path.
 func ReadSource(path string) (string, error) {
-	file, err := os.Open(path)
+	file, err := place.Open(path)
 	if err != nil {
 		return "", system.Reason(err)
 	}

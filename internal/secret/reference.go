@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"carronade/internal/place"
 )
 
 // Read reads the secret of a reference, env:NAME or file:PATH, without the line
@@ -11,21 +13,29 @@ import (
 // referred false. Errors name the reference and never contain the secret; err
 // is an [Unset] if the environment lacks the variable.
 func Read(text string) (content string, referred bool, err error) {
-	if name, ok := strings.CutPrefix(text, "env:"); ok {
-		content, set := os.LookupEnv(name)
+	ref := place.Reference(text)
+	if ref.Kind == place.Text {
+		return text, false, nil
+	}
+	content, err = ReadFrom(ref)
+	return content, true, err
+}
+
+// ReadFrom is Read for the place that a reference names.
+func ReadFrom(ref place.Place) (content string, err error) {
+	switch ref.Kind {
+	case place.Variable:
+		content, set := os.LookupEnv(ref.Value)
 		if !set {
-			return "", true, Unset(name)
+			return "", Unset(ref.Value)
 		}
-		return content, true, nil
+		return content, nil
+	case place.File:
+		data, err := place.ReadFile(ref.Value)
+		return strings.TrimRight(string(data), "\r\n"), err
+	default:
+		return ref.Value, nil
 	}
-	if path, ok := strings.CutPrefix(text, "file:"); ok {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return "", true, err
-		}
-		return strings.TrimRight(string(data), "\r\n"), true, nil
-	}
-	return text, false, nil
 }
 
 // Unset is the name of an environment variable that is not set.
@@ -38,6 +48,6 @@ func (u Unset) Error() string {
 // IsReference reports whether a value is the reference of a secret and not the
 // secret: env:NAME or file:PATH.
 func IsReference(value string) bool {
-	kind, of, _ := strings.Cut(value, ":")
-	return (kind == "env" || kind == "file") && of != ""
+	ref := place.Reference(value)
+	return ref.Kind != place.Text && ref.Value != ""
 }

@@ -1,12 +1,13 @@
 package secret
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestRead(t *testing.T) {

@@ -48,6 +48,8 @@ type API struct {
 	Run func(ctx context.Context, user string, args []string, stdout, stderr io.Writer) int
 	// Loads reports whether a command line generates load, so that it must be a job.
 	Loads func(args []string) bool
+	// Rules are what jobs may do, for the list of jobs.
+	Rules *Rules
 	// Folder has the files that jobs may name.
 	Folder  string
 	Version string
@@ -184,10 +186,11 @@ type JobView struct {
 	Ended     *time.Time `json:"ended_at"`
 	Exit      *int       `json:"exit"`
 	Reason    string     `json:"reason"`
+	Walls     string     `json:"walls"`
 }
 
-func viewOf(j *jobs.Job) JobView {
-	v := JobView{ID: j.ID, System: j.System, User: j.User, Typed: j.Typed, Args: j.Args, State: j.State, Submitted: j.Submitted, Reason: j.Reason}
+func (a *API) viewOf(j *jobs.Job) JobView {
+	v := JobView{ID: j.ID, System: j.System, User: j.User, Typed: j.Typed, Args: j.Args, State: j.State, Submitted: j.Submitted, Reason: j.Reason, Walls: a.Rules.Walls(a.Kinds, j.Args)}
 	if !j.Started.IsZero() {
 		v.Started = &j.Started
 	}
@@ -209,7 +212,7 @@ func (a *API) status(w http.ResponseWriter, r *http.Request) error {
 	queued := 0
 	for i := range found {
 		if found[i].State == jobs.Running {
-			running = append(running, viewOf(&found[i]))
+			running = append(running, a.viewOf(&found[i]))
 		} else {
 			queued++
 		}
@@ -241,7 +244,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	views := make([]JobView, 0, len(found))
 	for i := range slices.Backward(found) { // the newest first
-		views = append(views, viewOf(&found[i]))
+		views = append(views, a.viewOf(&found[i]))
 	}
 	return answer(w, http.StatusOK, map[string]any{"jobs": views})
 }
@@ -303,7 +306,7 @@ func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", "/api/v1/jobs/"+strconv.FormatInt(job.ID, 10))
-	return answer(w, http.StatusCreated, map[string]any{"job": viewOf(&job), "ahead": ahead})
+	return answer(w, http.StatusCreated, map[string]any{"job": a.viewOf(&job), "ahead": ahead})
 }
 
 // find returns the job that a request names.
@@ -324,7 +327,7 @@ func (a *API) job(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, viewOf(&job))
+	return answer(w, http.StatusOK, a.viewOf(&job))
 }
 
 func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
@@ -341,7 +344,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
 	if job, err = a.find(r); err != nil {
 		return err
 	}
-	return answer(w, http.StatusAccepted, viewOf(&job))
+	return answer(w, http.StatusAccepted, a.viewOf(&job))
 }
 
 // output sends what a job printed; with follow=1 until it ends.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"carronade/internal/place"
 )
 
 // rulesVariable is the name of the environment variable with the rules of a job, as JSON.
@@ -43,6 +45,8 @@ type Rules struct {
 	Store string `json:"store,omitempty"`
 	// Memory is how many bytes of memory a job may take; 0: what is free.
 	Memory int64 `json:"memory,omitempty"`
+	// Wall is what the system allows the process; nil: all that its user may do.
+	Wall *Wall `json:"wall,omitempty"`
 	// Agent is set for the runs of an agent of a fleet, which are not jobs of a server. They may
 	// refer to the agent's environment for secrets of their targets.
 	Agent bool `json:"-"`
@@ -115,10 +119,14 @@ func (r *Rules) File(path string) error {
 		return nil
 	}
 	refused := r.refuse(fmt.Sprintf("a job of the server may only name files in its folder, not %q", path), wayFile)
-	if path == "-" {
+	p, err := place.Path(path)
+	if err != nil {
+		return refused
+	}
+	if p.Kind == place.Stream {
 		return nil
 	}
-	if filepath.IsAbs(path) {
+	if path = p.Value; filepath.IsAbs(path) {
 		local, err := filepath.Rel(r.Folder, path)
 		if err != nil {
 			return refused

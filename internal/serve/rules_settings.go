@@ -2,24 +2,35 @@ package serve
 
 import (
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"carronade/internal/fault"
+	"carronade/internal/place"
 	"carronade/internal/workload"
+	"carronade/payload"
 	"carronade/target"
 )
 
-// Commands that a job may run, by their path without the program's name. A path allows the
-// commands below it.
-var commands = []string{
-	"run", "find", "scenario",
-	"explain", "compare", "collate", "verify",
-	"report list", "report show", "report table", "report cite", "report export", "report import",
-	"report log", "report replay", "mark",
-	"topics", "query", "host", "help", "version", "system list",
+// An argument is what an argument of a command names that is not a flag.
+type argument uint8
+
+const (
+	argWords   argument = iota // ids, filters and other words, which the command does not open
+	argTargets                 // targets
+	argFiles                   // files, also in place of reports
+	argEither                  // a target, or a file if it is no address
+)
+
+// commands are what a job may run, by their path without the program's name, with what their
+// arguments name. A path allows the commands below it.
+var commands = map[string]argument{
+	"run": argTargets, "find": argTargets, "scenario": argFiles,
+	"explain": argFiles, "compare": argFiles, "collate": argWords, "verify": argWords,
+	"report list": argWords, "report show": argFiles, "report table": argWords, "report cite": argFiles, "report export": argWords, "report import": argFiles,
+	"report log": argFiles, "report replay": argEither, "mark": argWords,
+	"topics": argTargets, "query": argEither, "host": argWords, "help": argWords, "version": argWords, "system list": argWords,
 }
 
 // Command checks a command by its path, such as "report show", and its arguments. Flags are checked
@@ -32,25 +43,31 @@ func (r *Rules) Command(path string, args []string) error {
 		return r.Build(args[0])
 	case path == "as" && len(args) > 0: // see Tool
 		return nil
-	case path == "mark": // its arguments are an id and a name
-		return nil
-	case !slices.ContainsFunc(commands, func(c string) bool { return path == c || strings.HasPrefix(path, c+" ") }):
+	}
+	kind, ok := commands[path]
+	if group, _, below := strings.Cut(path, " "); !ok && below {
+		kind, ok = commands[group]
+	}
+	if !ok {
 		return r.refuse(fmt.Sprintf("this server does not run the command %q", path), wayAllow)
 	}
 	for _, arg := range args {
-		if err := r.argument(arg); err != nil {
+		if err := r.argument(kind, arg); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// argument checks an argument that is not a flag: an address, or what may be a file.
-func (r *Rules) argument(arg string) error {
-	if strings.Contains(arg, "://") {
-		return r.Address(arg)
+// argument checks an argument of a command.
+func (r *Rules) argument(kind argument, text string) error {
+	switch {
+	case kind == argTargets, kind == argEither && place.IsAddress(text):
+		return r.Address(text)
+	case kind == argFiles, kind == argEither:
+		return r.File(text)
 	}
-	return r.File(arg)
+	return nil
 }
 
 // Flag checks a flag that is not a setting of workloads, by the word for its value in help.
@@ -143,10 +160,9 @@ func (r *Rules) system(e workload.Entry, value string, started error) error {
 	case "system-header":
 		_, ref, _ := strings.Cut(value, "=")
 		return r.reference(e.Where, ref)
-	case "system-env":
-		if _, ref, _ := strings.Cut(value, "="); strings.HasPrefix(ref, "file:") || strings.HasPrefix(ref, "env:") {
-			err = r.reference("", ref)
-		}
+	case "system-env", "system-flag":
+		_, ref, _ := strings.Cut(value, "=")
+		err = r.referred("", place.Reference(ref))
 	case "system-log":
 		if !r.homeFile(value) {
 			err = r.File(value)
@@ -162,7 +178,7 @@ func (r *Rules) system(e workload.Entry, value string, started error) error {
 			err = r.refuse("a job of this server may only start a program of the repository, such as ./server", wayAllow)
 		}
 	case "system-ready":
-		if strings.Contains(value, "://") {
+		if place.IsAddress(value) {
 			err = r.Address(value)
 		}
 	}
@@ -229,10 +245,7 @@ func (r *Rules) value(where, name, word, value string) error {
 		return r.reference(where, ref)
 	case "K: V": // a header, whose value may be a reference
 		_, ref, _ := strings.Cut(value, ":")
-		if ref = strings.TrimSpace(ref); strings.HasPrefix(ref, "env:") || strings.HasPrefix(ref, "file:") {
-			return r.reference(where, ref)
-		}
-		return nil
+		return r.referred(where, place.Reference(strings.TrimSpace(ref)))
 	case "URL", "HOST:PORT", "ADDR", "TARGET":
 		return at(where, r.Address(value))
 	}
@@ -241,68 +254,69 @@ func (r *Rules) value(where, name, word, value string) error {
 
 // store checks the place of a store: the server's own, or a cluster that the rules allow, whose login
 // and certificate are files that they allow.
-func (r *Rules) store(place string) error {
-	if place == r.Store {
+func (r *Rules) store(text string) error {
+	p, err := place.Store(text)
+	if err != nil {
+		return r.refuse(strings.TrimPrefix(err.Error(), "--store: "), "leave it out: the job's report goes to the server's store")
+	}
+	switch p.Kind {
+	case place.Default:
+		return nil
+	case place.Cluster:
+		return r.cluster(p.Address)
+	}
+	if own, err := place.Store(r.Store); err == nil && own == p {
 		return nil
 	}
-	u, err := url.Parse(place)
-	if err != nil || !strings.HasPrefix(u.Scheme, "elasticsearch") {
-		return r.refuse("a job of this server keeps its report in the server's store", wayAllow)
-	}
-	if err := r.Address(place); err != nil {
+	return r.refuse("a job of this server keeps its report in the server's store", wayAllow)
+}
+
+// cluster checks the address of a store.
+func (r *Rules) cluster(a *place.Address) error {
+	if err := r.Address(a.URL()); err != nil {
 		return err
 	}
-	for name, values := range u.Query() {
-		for _, v := range values {
-			switch name {
-			case "user":
-			case "ca":
-				err = r.File(v)
-			default: // a login
-				err = r.reference(name, v)
-			}
-			if err != nil {
-				return err
-			}
+	if a.CA != "" {
+		if err := r.File(a.CA); err != nil {
+			return err
 		}
 	}
-	return nil
+	if err := r.referred("password", a.Password); err != nil {
+		return err
+	}
+	return r.referred("api-key", a.APIKey)
 }
 
-// contents checks the files that a value names in one of the forms of payloads, file:PATH,
-// file(PATH,...) or ring(SIZE,file:PATH).
+// contents checks the files that a value names in one of the forms of payloads and their checks.
 func (r *Rules) contents(value string) error {
-	for _, form := range []string{"file:", "file("} {
-		for rest := value; ; {
-			_, after, ok := strings.Cut(rest, form)
-			if !ok {
-				break
-			}
-			path := after
-			if i := strings.IndexAny(after, ",)"); i >= 0 {
-				path = after[:i]
-			}
-			// The path may contain a comma or a bracket, so the whole is checked as well.
-			if err := r.File(strings.TrimSpace(path)); err != nil {
-				return err
-			}
-			if err := r.File(strings.TrimSpace(after)); err != nil {
-				return err
-			}
-			rest = after
+	for _, path := range payload.Files(value) {
+		if err := r.File(path); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// reference checks a reference to a secret. The environment has the server's own, so a job may
-// only name files.
-func (r *Rules) reference(where, ref string) error {
-	if path, ok := strings.CutPrefix(ref, "file:"); ok {
-		if r.homeFile(path) {
+// reference checks a reference to a secret, which must be one.
+func (r *Rules) reference(where, text string) error {
+	ref := place.Reference(text)
+	if ref.Kind == place.Text {
+		ref.Kind = place.Variable // as bad
+	}
+	return r.referred(where, ref)
+}
+
+// referred checks the place of a secret. The environment has the server's own, so a job may only
+// name files.
+func (r *Rules) referred(where string, ref place.Place) error {
+	switch ref.Kind {
+	case place.Default, place.Text:
+		return nil
+	case place.File:
+		if r.homeFile(ref.Value) {
 			return nil
 		}
-		return at(where, r.File(path))
+		return at(where, r.File(ref.Value))
 	}
 	if r.Agent {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"carronade/internal/place"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -13,7 +14,7 @@ import (
 
 // toolFlags are the flags of hey-apm in jobs: whether they take a value, and how it is checked.
 var toolFlags = map[string]func(r *Rules, where, value string) error{
-	"base-url": (*Rules).addressAt, "apm-es-url": (*Rules).addressAt, "es-url": (*Rules).addressAt,
+	"base-url": (*Rules).addressAt, "apm-es-url": (*Rules).addressAt, "es-url": (*Rules).reports,
 	"apm-es-auth": (*Rules).login, "es-auth": (*Rules).login,
 	"requests": nil, "timeout": nil, "E": nil, "mem": nil,
 }
@@ -98,6 +99,15 @@ func (r *Rules) Tool(kinds []target.Kind, name string, args []string) error {
 }
 
 func (r *Rules) addressAt(where, value string) error { return at(where, r.Address(value)) }
+
+// reports checks the URL of the Elasticsearch with the store.
+func (r *Rules) reports(where, value string) error {
+	text, err := place.OfServer(value, "", "")
+	if err != nil {
+		return &Refusal{What: where + ": " + err.Error(), Way: "give the URL of an Elasticsearch, such as http://localhost:9200"}
+	}
+	return at(where, r.store(text))
+}
 
 // login checks USER:REFERENCE.
 func (r *Rules) login(where, value string) error {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -10,14 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"carronade/internal/live"
 )
 
 // A Site is the HTTP port: the page, the runs in progress and the API.
 type Site struct {
 	hub    *live.Hub
+	tls    *tls.Config
 	server *http.Server
 }
 
@@ -26,8 +26,9 @@ type SiteOptions struct {
 	API    *API
 	Hub    *live.Hub
 	Tokens *Tokens
-	Host   string   // the host of the address that it listens on
-	Names  []string // other names of the server
+	TLS    *tls.Config // nil: without
+	Host   string      // the host of the address that it listens on
+	Names  []string    // other names of the server
 }
 
 // NewSite returns the site.
@@ -41,9 +42,9 @@ func NewSite(o SiteOptions) *Site {
 		http.Error(w, text, status)
 	}
 	o.API.User = live.UserOf
-	return &Site{hub: o.Hub, server: &http.Server{
+	return &Site{hub: o.Hub, tls: o.TLS, server: &http.Server{
 		// Messages about clients that do not speak TLS or HTTP are dropped: every client can cause them.
-		Handler: g.Handler(o.Hub, o.API.Handler()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: g.Handler(o.Hub, o.API.Handler()), ReadHeaderTimeout: live.StrangersHeaders,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}}
 }
@@ -51,13 +52,12 @@ func NewSite(o SiteOptions) *Site {
 // viewersLimit is how long the end of the site waits for viewers.
 const viewersLimit = 250 * time.Millisecond
 
-// mostConnections are the HTTP connections at one time. More wait until others end: those that send no
-// request end after ten seconds, and idle ones after a minute.
-const mostConnections = 256
-
 // Serve serves the site until ctx is done. It closes the listener.
 func (s *Site) Serve(ctx context.Context, l net.Listener) error {
-	l = netutil.LimitListener(l, mostConnections)
+	l = live.NewDoor(l, s.server)
+	if s.tls != nil {
+		l = tls.NewListener(l, s.tls)
+	}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,11 @@ import (
 // The limits of text connections.
 const (
 	mostSessions = 64
-	mostLogins   = 64               // connections that have not logged in; the oldest makes room for a new one
-	idleLimit    = 30 * time.Minute // without a line from the client or an answer
-	loginLimit   = 30 * time.Second // until a valid token came
-	mostWrong    = 3                // wrong tokens, then the connection ends
-	longestToken = 256              // bytes of the line with a token
+	mostLogins   = mostSessions / 10 // connections that have not logged in; the oldest makes room for a new one
+	idleLimit    = 30 * time.Minute  // without a line from the client or an answer
+	loginLimit   = 30 * time.Second  // until a valid token came
+	mostWrong    = 3                 // wrong tokens, then the connection ends
+	longestToken = 256               // bytes of the line with a token
 )
 
 // A TextPort accepts sessions of the shell over plain lines.
@@ -33,8 +34,11 @@ type TextPort struct {
 
 	limits limiter
 	mu     sync.Mutex
-	open   int        // sessions
-	logins []net.Conn // that have not logged in, the oldest first
+	open   int // sessions
+	given  int // of those that end, whose place another has taken
+	// waiting are the connections that have not logged in, or without tokens those that have sent
+	// nothing, the oldest first.
+	waiting []net.Conn
 }
 
 // Serve accepts connections until ctx is done, and returns when all sessions have ended. It
@@ -67,7 +71,7 @@ func (p *TextPort) Serve(ctx context.Context, l net.Listener) error {
 		pause = 0
 		if p.Tokens != nil {
 			p.await(conn)
-		} else if !p.enter() {
+		} else if !p.enter(conn) {
 			go refuse(conn)
 			continue
 		}
@@ -83,39 +87,65 @@ func refuse(conn net.Conn) {
 	conn.Close()
 }
 
-// await notes a connection that has to log in. The oldest of too many is closed: a client that logs in
-// takes less time.
+// await notes a connection that has to log in. If there are too many, the oldest of the address that has
+// most is closed: a client that logs in takes less time.
 func (p *TextPort) await(conn net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.logins) >= mostLogins {
-		p.logins[0].Close()
-		p.logins = slices.Delete(p.logins, 0, 1)
+	if len(p.waiting) >= mostLogins {
+		from := map[string]int{}
+		for _, c := range p.waiting {
+			from[addressOf(c.RemoteAddr())]++
+		}
+		leaves := slices.MaxFunc(p.waiting, func(a, b net.Conn) int {
+			return cmp.Compare(from[addressOf(a.RemoteAddr())], from[addressOf(b.RemoteAddr())])
+		})
+		leaves.Close()
+		p.forget(leaves)
 	}
-	p.logins = append(p.logins, conn)
+	p.waiting = append(p.waiting, conn)
 }
 
-// awaited notes that a connection has logged in or ended.
+// forget removes a connection from those that wait. p.mu is locked.
+func (p *TextPort) forget(conn net.Conn) {
+	p.waiting = slices.DeleteFunc(p.waiting, func(c net.Conn) bool { return c == conn })
+}
+
+// awaited notes that a connection waits no longer: it has logged in, sent something or ended.
 func (p *TextPort) awaited(conn net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.logins = slices.DeleteFunc(p.logins, func(c net.Conn) bool { return c == conn })
+	p.forget(conn)
 }
 
-func (p *TextPort) enter() bool {
+// enter takes a place for a session. Without tokens, the oldest session that has sent nothing makes room.
+func (p *TextPort) enter(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open >= mostSessions {
+	switch {
+	case p.open < mostSessions:
+		p.open++
+	case p.Tokens != nil || len(p.waiting) == 0:
 		return false
+	default:
+		p.waiting[0].Close()
+		p.waiting = p.waiting[1:]
+		p.given++
 	}
-	p.open++
+	if p.Tokens == nil {
+		p.waiting = append(p.waiting, conn)
+	}
 	return true
 }
 
 func (p *TextPort) leave() {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.given > 0 {
+		p.given--
+		return
+	}
 	p.open--
-	p.mu.Unlock()
 }
 
 // session runs one connection. Without tokens it has been counted; otherwise it is when it has logged in.
@@ -124,7 +154,7 @@ func (p *TextPort) session(ctx context.Context, conn net.Conn) {
 	// A read or write that waits ends with the server.
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	c := &client{Conn: conn, ctx: ctx}
+	c := &client{Conn: conn, ctx: ctx, heard: sync.OnceFunc(func() { p.awaited(conn) })}
 	user := p.User
 	if p.Tokens != nil {
 		var ok bool
@@ -133,12 +163,13 @@ func (p *TextPort) session(ctx context.Context, conn net.Conn) {
 		switch {
 		case !ok:
 			return
-		case !p.enter():
+		case !p.enter(conn):
 			refuse(conn)
 			return
 		}
 	}
 	defer p.leave()
+	defer c.heard()
 	p.Session(ctx, c, user) //nolint:errcheck // the client is gone
 }
 
@@ -189,6 +220,7 @@ type client struct {
 	net.Conn
 	ctx   context.Context
 	until time.Time // of the login; zero: none
+	heard func()    // called when it has sent something
 
 	input *bufio.Reader // what was read beyond a line of the login
 }
@@ -229,7 +261,11 @@ func (c *client) Read(p []byte) (int, error) {
 
 func (c *client) read(p []byte) (int, error) {
 	c.extend()
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.until.IsZero() { // not of the login
+		c.heard()
+	}
+	return n, err
 }
 
 func (c *client) Write(p []byte) (int, error) {

@@ -2,18 +2,17 @@ package serve
 
 import (
 	"bufio"
-	"carronade/internal/testkit/assert"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit"
 )
 
 // echo is a session that answers each line with the user's name and the line.
@@ -32,7 +31,9 @@ func echo(_ context.Context, conn io.ReadWriter, user string) error {
 func startText(t *testing.T, p *TextPort) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- p.Serve(ctx, l) }()
@@ -48,7 +49,9 @@ func startText(t *testing.T, p *TextPort) string {
 func dialText(t *testing.T, address string) *bufio.ReadWriter {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(time.Minute))
 	return bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
@@ -59,7 +62,9 @@ func say(t *testing.T, c *bufio.ReadWriter, text string) {
 	if _, err := c.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	assert.OK(t, c.Flush())
+	if err := c.Flush(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func expect(t *testing.T, c *bufio.ReadWriter, want string) {
@@ -73,7 +78,9 @@ func expect(t *testing.T, c *bufio.ReadWriter, want string) {
 func expectEnd(t *testing.T, c *bufio.ReadWriter) {
 	t.Helper()
 	rest, err := io.ReadAll(c)
-	assert.Must(t, len(rest) <= 0 && !errors.Is(err, context.DeadlineExceeded), "%q, %v", rest, err)
+	if len(rest) > 0 || errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("%q, %v", rest, err)
+	}
 	if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
 		t.Fatal("the connection stays open")
 	}
@@ -95,7 +102,9 @@ func TestTextPortLogin(t *testing.T) {
 	t.Parallel() // wrong tokens are answered late
 	tokens := OpenTokens(t.TempDir())
 	secret, err := tokens.Add("ann")
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	address := startText(t, &TextPort{Tokens: tokens, Session: echo})
 
 	c := dialText(t, address)
@@ -124,47 +133,51 @@ func TestTextPortLogin(t *testing.T) {
 	expectEnd(t, c)
 }
 
-// TestTextPortFull: a thousand connections do not keep others out for ever, and those beyond the
-// limit get an answer.
+// TestTextPortFull: those beyond the limit get an answer, and a place later.
 func TestTextPortFull(t *testing.T) {
-	var sessions atomic.Int32
-	var ended sync.WaitGroup
-	ended.Add(mostSessions)
-	address := startText(t, &TextPort{Session: func(_ context.Context, conn io.ReadWriter, _ string) error {
-		if sessions.Add(1) > mostSessions {
-			t.Error("more sessions than the limit")
-		} else {
-			defer ended.Done()
-		}
-		_, err := io.Copy(io.Discard, conn)
-		return err
-	}})
-	conns := make([]net.Conn, 0, 1000)
-	defer func() {
-		for _, c := range conns {
-			c.Close()
-		}
-	}()
-	for range cap(conns) {
-		c, err := net.Dial("tcp", address)
-		assert.OK(t, err)
-		conns = append(conns, c)
+	address := startText(t, &TextPort{User: "ann", Session: echo})
+	users := make([]net.Conn, mostSessions)
+	hello := func(conn net.Conn) string {
+		conn.SetDeadline(time.Now().Add(time.Minute))
+		io.WriteString(conn, "hello\n") //nolint:errcheck // it may be refused
+		text, _ := bufio.NewReader(conn).ReadString('\n')
+		return strings.TrimSpace(text)
 	}
-	last := conns[len(conns)-1]
-	last.SetDeadline(time.Now().Add(time.Minute))
-	text, err := io.ReadAll(last)
-	assert.True(t, strings.HasPrefix(string(text), "error: 64 sessions are open"), "%q, %v", text, err)
-	for _, c := range conns[:mostSessions] {
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	for i := range users {
+		users[i] = dial()
+		if got := hello(users[i]); got != "ann: hello" {
+			t.Fatal(got)
+		}
+	}
+	for range 1000 {
+		c := dial()
+		c.SetDeadline(time.Now().Add(time.Minute))
+		if text, err := io.ReadAll(c); !strings.HasPrefix(string(text), "error: 64 sessions are open") {
+			t.Fatalf("%q, %v", text, err)
+		}
 		c.Close()
 	}
-	ended.Wait()
+	for _, c := range users {
+		c.Close()
+	}
+	testkit.Until(t, "a place is free", func() bool { return hello(dial()) == "ann: hello" })
 }
 
 // TestTextPortLogins: connections that do not log in keep no user out, however many there are.
 func TestTextPortLogins(t *testing.T) {
 	tokens := OpenTokens(t.TempDir())
 	secret, err := tokens.Add("ann")
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	address := startText(t, &TextPort{Tokens: tokens, Session: echo})
 	silent := make([]*bufio.ReadWriter, 0, mostLogins+100)
 	for range cap(silent) {
@@ -185,6 +198,30 @@ func TestTextPortLogins(t *testing.T) {
 	expectEnd(t, c)
 }
 
+// TestTextPortSilent: without tokens, sessions that send nothing keep no user out, and make no user leave
+// who has sent something.
+func TestTextPortSilent(t *testing.T) {
+	address := startText(t, &TextPort{User: "ann", Session: echo})
+	users := make([]*bufio.ReadWriter, mostSessions-1)
+	for i := range users {
+		users[i] = dialText(t, address)
+		say(t, users[i], "hello\n")
+		expect(t, users[i], "ann: hello")
+	}
+	silent := dialText(t, address)
+	for range 100 {
+		next := dialText(t, address)
+		expectEnd(t, silent) // it made room
+		silent = next
+	}
+	late := dialText(t, address)
+	for _, c := range append(users, late) {
+		say(t, c, "again\n")
+		expect(t, c, "ann: again")
+	}
+	expect(t, dialText(t, address), "error: 64 sessions are open, and no more are accepted")
+}
+
 // TestTextPortLoginLimit: a client that sends nothing, or no whole line, is cut off.
 func TestTextPortLoginLimit(t *testing.T) {
 	for _, text := range []string{"", "auth x", "auth x\nauth y\n"} {
@@ -197,9 +234,13 @@ func TestTextPortLoginLimit(t *testing.T) {
 			began := time.Now()
 			go io.WriteString(mine, text)
 			io.Copy(io.Discard, mine)
-			assert.Equal(t, time.Since(began), loginLimit, "%q: it ended after", text)
+			if took := time.Since(began); took != loginLimit {
+				t.Errorf("%q: it ended after %s, want %s", text, took, loginLimit)
+			}
 			synctest.Wait()
-			assert.True(t, len(p.logins) <= 0 && p.open <= 0, "%q: it is still counted", text)
+			if len(p.waiting) > 0 || p.open > 0 {
+				t.Errorf("%q: it is still counted", text)
+			}
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestTokens(t *testing.T) {

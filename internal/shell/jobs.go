@@ -192,12 +192,17 @@ func (s *session) queue() error {
 	return nil
 }
 
-// whose names the owner of another user's job.
-func (s *session) whose(j jobs.Job) string {
-	if j.User == s.User {
-		return ""
+// whose names the owner of another user's job, and says whether it may do more than others.
+func (s *session) whose(j jobs.Job) (text string) {
+	if j.User != s.User {
+		text = "  of " + Printable(j.User)
 	}
-	return "  of " + Printable(j.User)
+	if s.Walls != nil {
+		if wider := s.Walls(j.Args); wider != "" {
+			text += "  (walls: " + wider + ")"
+		}
+	}
+	return text
 }
 
 func (s *session) attach(words []string) error {

@@ -5,26 +5,23 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"carronade/internal/place"
 )
 
 // store are the flags of commands on reports, for those in the Elasticsearch in use.
 // Without one they are the user's own.
 func (s *session) store() []string {
-	u, err := url.Parse(s.es.URL)
+	store, err := place.OfServer(s.es.URL, s.es.User, "file:"+s.es.Password)
 	if err != nil || s.es.URL == "" {
 		return nil
 	}
-	u.Scheme = map[string]string{"http": "elasticsearch", "https": "elasticsearch+https"}[u.Scheme]
-	if s.es.User != "" {
-		u.RawQuery = url.Values{"user": {s.es.User}, "password": {"file:" + s.es.Password}}.Encode()
-	}
-	return []string{"--store", u.String()}
+	return []string{"--store", store}
 }
 
 // verify is carronade's own, on the reports of the Elasticsearch in use.

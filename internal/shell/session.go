@@ -32,6 +32,9 @@ type Options struct {
 	Loads func(args []string) bool
 	// System is the name of the queue of a command line that generates load.
 	System func(args []string) string
+	// Walls says that a job may do more than others, with the flag that allows it; "" if it may not. May
+	// be nil.
+	Walls func(args []string) string
 	// Complete returns completions of the last word, which may be empty, of a command line of carronade:
 	// those that need neither a file nor a connection. May be nil.
 	Complete func(words []string) []string

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 
+	"carronade/internal/place"
+
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -45,7 +47,7 @@ type file struct {
 
 // openFile opens a file for writing, replacing an older one.
 func openFile(path string) (*file, error) {
-	out, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	out, err := place.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}

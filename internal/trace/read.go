@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"os"
 	"slices"
 	"time"
+
+	"carronade/internal/place"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/encoding/delta"
@@ -38,7 +39,7 @@ type Row struct {
 // one that a Trace wrote: other Parquet files are not supported, and the lengths of
 // lists in the footer are not checked.
 func Read(path string, f func(started time.Time, r *Row) error) error {
-	file, err := os.Open(path)
+	file, err := place.Open(path)
 	if err != nil {
 		return fmt.Errorf("read the trace: %w", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"go.yaml.in/yaml/v4"
+
+	places "carronade/internal/place"
 )
 
 // A Document has settings as written, not yet checked.
@@ -36,7 +38,7 @@ func (d *Document) Add(name, where string, values ...string) {
 
 // ReadFile reads a workload file: one workload, or a list of them.
 func ReadFile(path string) ([]*Document, error) {
-	f, err := os.Open(path)
+	f, err := places.Open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}

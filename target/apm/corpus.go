@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"carronade/internal/place"
 	"carronade/internal/wire/apm"
 	"carronade/target"
 )
@@ -38,7 +38,7 @@ func openCorpus(file string, v target.Values) (*corpus, error) {
 	if c.protocol == apm.V1 {
 		return fail(errors.New("v1 documents cannot be replayed"), "choose another --intake, or leave out --corpus")
 	}
-	f, err := os.Open(file)
+	f, err := place.Open(file)
 	if err != nil {
 		return fail(err, "give a file of "+form)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/place"
 	"carronade/internal/wire/kafka"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
@@ -99,8 +100,8 @@ func openListing(cl *cluster.Cluster) (*listing, error) {
 	wrong := func(err error, hint string) (*listing, error) {
 		return nil, &target.Error{Doing: "make the list of items-out", Err: err, Hint: hint}
 	}
-	if in, err := os.Stat(c.ItemsIn); err == nil {
-		if out, err := os.Stat(c.ItemsOut); err == nil && os.SameFile(in, out) {
+	if in, err := place.Stat(c.ItemsIn); err == nil {
+		if out, err := place.Stat(c.ItemsOut); err == nil && os.SameFile(in, out) {
 			return wrong(fmt.Errorf("%s is also the list of items-in", c.ItemsOut), "give two files")
 		}
 	}

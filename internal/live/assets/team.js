@@ -39,10 +39,11 @@ async function cancel(job) {
   await queue();
 }
 
-// what says why a job ended, if it did not end well.
+// what says why a job ended, if it did not end well, and whether it may do more than others.
 function what(job) {
-  if (job.reason) return job.reason;
-  return job.exit ? `exit code ${job.exit}` : '';
+  const end = job.reason || (job.exit ? `exit code ${job.exit}` : '');
+  const wider = job.walls === 'rules and system' ? '' : `walls: ${job.walls}`;
+  return [end, wider].filter(Boolean).join('; ');
 }
 
 let shown = '';

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
@@ -27,11 +28,11 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the store at an address (see Schemes). It queries the cluster's
+// Open opens the store at an address. It queries the cluster's
 // version, so that an unavailable or refusing one is noticed now. An error is a
 // *target.Error.
-func Open(ctx context.Context, address string) (*Store, error) {
-	c, err := parse(address)
+func Open(ctx context.Context, address *place.Address) (*Store, error) {
+	c, err := newClient(address)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func Open(ctx context.Context, address string) (*Store, error) {
 // OpenExisting is Open for callers that only read, or delete: if no report was
 // stored yet, the error is a store.ErrAbsent. A user without permission to
 // query the index gets no such error.
-func OpenExisting(ctx context.Context, address string) (*Store, error) {
+func OpenExisting(ctx context.Context, address *place.Address) (*Store, error) {
 	s, err := Open(ctx, address)
 	if err != nil {
 		return nil, err
@@ -330,7 +331,7 @@ func (s *Store) fail(doing string, err error) error {
 		out.Err = fmt.Errorf("it did not answer within %v", requestTimeout)
 	case !errors.As(err, &r):
 	case r.status == http.StatusUnauthorized:
-		out.Hint = "give the address a user and a password, or an api-key: " + addressHint
+		out.Hint = "give the address a user and a password, or an api-key: " + place.AddressHint
 	case r.kind == "cluster_block_exception", r.kind == "index_closed_exception":
 		out.Err = fmt.Errorf("%w: %w", store.ErrReadOnly, r)
 	case r.kind == "strict_dynamic_mapping_exception", r.kind == "mapper_parsing_exception", r.kind == "document_parsing_exception":

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
+
+	"carronade/internal/place"
 )
 
 // Lists of records are text files that say where in a topic each record is. A list has a line
@@ -43,7 +44,7 @@ func (e *listError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.L
 // that the list names, "" if it names none. An error of add is one of its line. An error
 // about a line is a *listError.
 func ReadList(path string, add func(ListRun) error) (topic string, err error) {
-	f, err := os.Open(path)
+	f, err := place.Open(path)
 	if err != nil {
 		return "", err
 	}

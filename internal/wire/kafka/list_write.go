@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"carronade/internal/place"
 )
 
 // Sizes of what waits for the disk.
@@ -39,7 +41,7 @@ type ListWriter struct {
 
 // CreateList makes a list of records of a topic. It replaces an older file.
 func CreateList(path, topic string) (*ListWriter, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	f, err := place.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"carronade/internal/place"
 )
 
 // maxProperties bounds the size of a properties file.
@@ -159,7 +160,7 @@ func unescapeProperty(b []byte) (string, error) {
 func ReadProperties(file string, single []string) (map[string]string, error) {
 	props := map[string]string{}
 	if file != "" {
-		data, err := os.ReadFile(file)
+		data, err := place.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("read the client's properties: %w", err)
 		}

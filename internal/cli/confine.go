@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"carronade/internal/conn"
+	"carronade/internal/live"
+	"carronade/internal/place"
+	"carronade/internal/run"
+	"carronade/internal/sandbox"
+	"carronade/internal/serve"
+	"carronade/internal/store/sqlite"
+)
+
+// takeRules takes the rules of the server whose job this process is, if it is one, and confines the
+// process to what they allow. It comes before the command line is read.
+func (s *session) takeRules() (err error) {
+	if s.rules, err = serve.TakeRules(); err != nil || s.rules == nil || s.rules.Everything {
+		return err
+	}
+	conn.Restrict(s.allowedAddress)
+	conf, err := s.configuration()
+	if err != nil {
+		return err
+	}
+	files := serve.StoreFiles(s.rules.Store)
+	for _, e := range conf.Entries {
+		for _, v := range e.Values {
+			files = append(files, serve.FilesOf(s.Kinds, e.Name, v)...)
+		}
+	}
+	folders := []string{s.rules.Folder, s.rules.Home}
+	if path, err := calibrationPath(); err == nil {
+		folders = append(folders, filepath.Dir(path))
+	}
+	place.Confine(folders, files...)
+	if s.rules.Wall == nil {
+		return nil
+	}
+	if err := sandbox.Confine(s.limits(folders, files)); err != nil {
+		return &words{Err: fmt.Errorf("cannot confine the job's process: %w", err), Hint: "ask the operator of the server; --allow runs jobs without walls"}
+	}
+	return nil
+}
+
+// limits are what the system allows this process.
+func (s *session) limits(folders, files []string) sandbox.Limits {
+	l := sandbox.Limits{
+		Write: append([]string{s.rules.Folder, os.TempDir()}, folders[2:]...),
+		Read:  append([]string{s.rules.Home}, files...),
+		Ports: s.rules.Wall.Ports, AnyPort: s.rules.Wall.AnyPort, Listen: s.rules.Wall.Listen,
+	}
+	if marks, err := live.MarkFolder(); err == nil {
+		l.Write = append(l.Write, marks)
+	}
+	for _, dir := range l.Write {
+		_ = os.MkdirAll(dir, 0o700) // a folder that is missing is no place to write
+	}
+	stores, _ := storeFiles(s.rules.Store) // the place was checked by the server
+	for _, path := range stores {
+		l.Write = append(l.Write, sqlite.Files(path)...)
+	}
+	if path, _ := configPath(); path != "" {
+		l.Read = append(l.Read, path)
+	}
+	if path, err := run.AttachmentKeyPath(); err == nil {
+		l.Read = append(l.Read, path)
+	}
+	if self, err := os.Executable(); err == nil {
+		l.Run = append(l.Run, self)
+	}
+	return l
+}
+
+// storeFiles are the files of stores that jobs open: that of the server, and the user's own, which takes
+// reports while another is not available.
+func storeFiles(text string) (paths []string, err error) {
+	p, err := place.Store(text)
+	if err != nil {
+		return nil, err
+	}
+	if p.Kind == place.File {
+		paths = append(paths, p.Value)
+	}
+	own, err := sqlite.Default()
+	if err == nil && !slices.Contains(paths, own) {
+		paths = append(paths, own)
+	}
+	return paths, err
+}
+
+// walls says what limits jobs on this machine.
+func (m *machine) walls() string {
+	if m.rules.Everything {
+		return "none, because of --allow"
+	}
+	here := sandbox.Here()
+	var parts []string
+	for _, part := range []struct {
+		there bool
+		name  string
+	}{{here.Files, "files"}, {here.Ports, "ports"}, {here.Signals, "signals"}} {
+		if part.there {
+			parts = append(parts, part.name)
+		}
+	}
+	system := "nothing by the system"
+	if len(parts) > 0 {
+		system = strings.Join(parts, ", ") + " by the system (" + here.Name + ")"
+	}
+	text := "the rules, and " + system
+	if len(m.rules.Builds) > 0 {
+		text += "; jobs that may build have the rules alone"
+	}
+	return text
+}

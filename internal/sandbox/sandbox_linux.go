@@ -1,0 +1,93 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	"github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
+)
+
+// The versions of Landlock that brought what Wall has.
+const (
+	filesVersion   = 1
+	portsVersion   = 4
+	signalsVersion = 6
+)
+
+// Here returns what this kernel can confine.
+func Here() Wall {
+	v, err := syscall.LandlockGetABIVersion()
+	if err != nil {
+		v = 0
+	}
+	return Wall{Files: v >= filesVersion, Ports: v >= portsVersion, Signals: v >= signalsVersion, Name: fmt.Sprintf("Landlock %d", v)}
+}
+
+// Confine confines this process. Of what the kernel cannot confine, nothing is.
+func Confine(l Limits) error {
+	// Of version 6. Later ones confine Unix sockets, where runs take marks, and UDP.
+	c := landlock.V6
+	rules := []landlock.Rule{landlock.RWFiles("/dev/null").IgnoreIfMissing()}
+	for _, of := range []struct {
+		paths         []string
+		files, folder func(...string) landlock.FSRule
+	}{
+		{l.Write, landlock.RWFiles, landlock.RWDirs},
+		{append(systemFiles, l.Read...), readFiles, readFolders},
+		{l.Run, landlock.ROFiles, landlock.RODirs},
+	} {
+		for _, path := range of.paths {
+			info, err := os.Stat(path)
+			switch {
+			case err != nil:
+			case info.IsDir():
+				rules = append(rules, of.folder(path).IgnoreIfMissing())
+			default:
+				rules = append(rules, of.files(path).IgnoreIfMissing())
+			}
+		}
+	}
+	if l.AnyPort {
+		c.HandledAccessNet &^= syscall.AccessNetConnectTCP
+	} else {
+		for _, port := range l.Ports {
+			rules = append(rules, landlock.ConnectTCP(port))
+		}
+	}
+	if l.Listen {
+		rules = append(rules, landlock.BindTCP(0))
+	}
+	if err := c.BestEffort().Restrict(rules...); err != nil {
+		return err
+	}
+	return dropPrivileges()
+}
+
+// dropPrivileges gives up the capabilities of root: with them, /proc shows the environment of other
+// processes, which Landlock allows (perfmon_capable in kernel/fork.c). The processes that this one
+// starts do not get them back, because Landlock needs no_new_privs.
+func dropPrivileges() error {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	_, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&none[0])), 0) //nolint:gosec // of the calling convention
+	runtime.KeepAlive(&head)
+	runtime.KeepAlive(&none)
+	if errno != 0 {
+		return fmt.Errorf("drop the capabilities: %w", errno)
+	}
+	return nil
+}
+
+// readFiles and readFolders allow no execution, unlike those of the library.
+func readFiles(paths ...string) landlock.FSRule {
+	return landlock.PathAccess(syscall.AccessFSReadFile, paths...)
+}
+
+func readFolders(paths ...string) landlock.FSRule {
+	return landlock.PathAccess(syscall.AccessFSReadFile|syscall.AccessFSReadDir, paths...)
+}

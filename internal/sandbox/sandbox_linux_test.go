@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// inFolder is the variable with the folder for the part of TestConfine in a process of its own.
+const inFolder = "CARRONADE_TEST_SANDBOX"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(inFolder); dir != "" {
+		os.Exit(confined(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// TestConfine: a confined process does what its limits allow, and nothing else.
+func TestConfine(t *testing.T) {
+	if w := Here(); !w.Files || !w.Ports || !w.Signals {
+		t.Skipf("this kernel has %+v", w)
+	}
+	dir := t.TempDir()
+	for _, path := range []string{"write/a", "read/a", "other/a"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, path), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+	cmd.Env = []string{inFolder + "=" + dir}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func confined(dir string) (code int) {
+	check := func(what string, err error, ok bool) {
+		if (err == nil) != ok || err != nil && !errors.Is(err, syscall.EACCES) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EXDEV) {
+			fmt.Printf("%s: %v\n", what, err)
+			code = 1
+		}
+	}
+	listen := func() (net.Listener, uint16) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		check("listen", err, true)
+		return l, l.Addr().(*net.TCPAddr).AddrPort().Port()
+	}
+	allowed, port := listen()
+	other, _ := listen()
+	at := func(path string) string { return filepath.Join(dir, path) }
+	if err := Confine(Limits{Write: []string{at("write"), at("missing")}, Read: []string{at("read")}, Ports: []uint16{port}}); err != nil {
+		check("confine", err, true)
+		return 1
+	}
+	for _, path := range []string{"write/a", "write/new", "read/a", "other/a", "other/new", "../victim"} {
+		folder := strings.Split(path, "/")[0]
+		err := os.WriteFile(at(path), []byte("x"), 0o600)
+		check("write "+path, err, folder == "write")
+		if strings.HasSuffix(path, "/a") {
+			_, err = os.ReadFile(at(path))
+			check("read "+path, err, slices.Contains([]string{"write", "read"}, folder))
+		}
+	}
+	_, err := os.ReadDir(at("other"))
+	check("list", err, false)
+	check("rename", os.Rename(at("other/a"), at("write/b")), false)
+	_, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", os.Getppid()))
+	check("the environment of another process", err, false)
+	check("a signal to another process", syscall.Kill(os.Getppid(), 0), false)
+	check("run", exec.Command(at("read/a")).Run(), false) //nolint:gosec,noctx // it fails
+	for l, ok := range map[net.Listener]bool{allowed: true, other: false} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		check("connect", err, ok)
+		if err == nil {
+			c.Close()
+		}
+	}
+	var plain net.ListenConfig
+	plain.SetMultipathTCP(false) // Landlock does not know its sockets
+	_, err = plain.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	check("listen", err, false)
+	return code
+}
