@@ -1,10 +1,11 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestAnswersByWhenTheyCame: the rate of answers counts those that arrived within the

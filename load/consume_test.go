@@ -1,7 +1,6 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"errors"
 	"math"
@@ -11,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // tickSource is a source in virtual time: it delivers a piece of ten events every tick.

@@ -1,10 +1,11 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestLaneHeap: whatever happens to lanes, the one on top is as a search finds it.

@@ -1,11 +1,12 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A wait is never too short, and the number of waits follows from the times.

@@ -1,12 +1,13 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // connectedTarget is a fake that takes a third of a second to start its connections.

@@ -1,11 +1,12 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // asyncTarget is a target of one lane that answers at once, from another goroutine, and

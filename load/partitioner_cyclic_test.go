@@ -1,9 +1,10 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

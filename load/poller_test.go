@@ -1,10 +1,11 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"sync"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // pollTarget is a target that completes batches only from within Wait.

@@ -1,11 +1,12 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestIndexSet(t *testing.T) {

@@ -1,10 +1,11 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // movingLane is a fake whose stream has no lane for a time, then another one.

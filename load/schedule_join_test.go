@@ -1,9 +1,10 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

@@ -1,12 +1,13 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"math/bits"
 	"sync"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

@@ -1,11 +1,12 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

@@ -1,10 +1,11 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

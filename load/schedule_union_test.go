@@ -1,12 +1,13 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"cmp"
 	"math"
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

@@ -1,12 +1,13 @@
 package load
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 )

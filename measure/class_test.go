@@ -1,8 +1,9 @@
 package measure
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestClasses(t *testing.T) {

@@ -1,12 +1,13 @@
 package measure
 
 import (
-	"carronade/internal/testkit/assert"
 	"compress/zlib"
 	"encoding/base64"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"pgregory.net/rapid"

@@ -1,12 +1,13 @@
 package measure
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"pgregory.net/rapid"

@@ -1,9 +1,10 @@
 package measure
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestIndexed(t *testing.T) {

@@ -1,12 +1,13 @@
 package measure
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

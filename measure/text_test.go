@@ -1,11 +1,12 @@
 package measure
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestText: a histogram comes back exactly, and adding decoded ones equals adding the

@@ -1,9 +1,10 @@
 package payload
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func benchmarkGenerator(b *testing.B, s Spec) *Generator {

@@ -2,7 +2,6 @@ package payload
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"

@@ -1,13 +1,14 @@
 package payload
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

@@ -1,11 +1,12 @@
 package payload
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestRefused(t *testing.T) {

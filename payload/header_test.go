@@ -1,10 +1,11 @@
 package payload
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestHeadersOfEvents(t *testing.T) {

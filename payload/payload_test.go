@@ -2,12 +2,13 @@ package payload
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"hash/crc32"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"

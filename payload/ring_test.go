@@ -2,13 +2,14 @@ package payload
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

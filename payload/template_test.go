@@ -1,7 +1,6 @@
 package payload
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"regexp"
 	"strconv"
@@ -9,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func environment(name string) (string, bool) {

@@ -1,11 +1,12 @@
 package units
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

@@ -1,12 +1,13 @@
 package units
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"math"
 	"strconv"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

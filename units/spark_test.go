@@ -1,9 +1,10 @@
 package units
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestSpark(t *testing.T) {

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"carronade/internal/testkit/assert"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestTree checks the real tree against the rules.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestDeps runs scripts/deps on simulated machines: with a PATH that has only the
@@ -25,6 +26,7 @@ echo "apt-get $*" >>"$LOG"
 case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN/$c"; /bin/chmod +x "$BIN/$c"; done;; esac
 `
 	)
+	all := []string{"all"}
 	tests := []struct {
 		name     string
 		have     []string
@@ -33,47 +35,45 @@ case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN
 		id       string
 		apt      bool
 		installs string
+		args     []string
 		code     int
 		says     []string
 		apts     []string
 	}{
-		{name: "nothing missing", have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true},
+		{name: "nothing missing", have: []string{"git", "gcc", "java", "mvn"}, id: root, apt: true},
+		{name: "nothing of all missing", args: all, have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true},
 		{
-			name: "root on Debian", have: []string{"git", "ip", "gcc", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true, installs: "java mvn",
+			name: "root on Debian", args: all, have: []string{"git", "ip", "gcc", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true, installs: "java mvn",
 			says: []string{"installing default-jre-headless maven"}, apts: []string{"update", "install", "default-jre-headless maven"},
 		},
 		{
-			name: "installing did not help", have: []string{"git", "ip", "gcc", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true, installs: "mvn", code: 1,
+			name: "installing did not help", args: all, have: []string{"git", "ip", "gcc", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true, installs: "mvn", code: 1,
 			says: []string{"error: java is still missing"}, apts: []string{"install"},
 		},
 		{
-			name: "not root", have: []string{"git", "ip", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: user, apt: true, code: 1,
+			name: "not root", args: all, have: []string{"git", "ip", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: user, apt: true, code: 1,
 			says: []string{"error:", "missing here: gcc", "apt-get install gcc libc6-dev"},
 		},
 		{
-			name: "ruby without its library", have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client"}, ruby: "#!/bin/sh\nexit 1\n", id: root, apt: true,
+			name: "ruby without its library", args: all, have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client"}, ruby: "#!/bin/sh\nexit 1\n", id: root, apt: true,
 			code: 1, says: []string{"installing ruby-riemann-client", "error: ruby is still missing"}, apts: []string{"ruby-riemann-client"},
 		},
 		{
-			name: "python without environments", have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "riemann-client", "ruby"}, python: "#!/bin/sh\nexit 1\n", id: root, apt: true,
+			name: "python without environments", args: all, have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "riemann-client", "ruby"}, python: "#!/bin/sh\nexit 1\n", id: root, apt: true,
 			code: 1, says: []string{"installing python3-venv", "error: python3 is still missing"}, apts: []string{"python3-venv"},
 		},
 		{
-			name: "root elsewhere", have: []string{"git", "ip", "gcc", "java", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, code: 1,
+			name: "root elsewhere", args: all, have: []string{"git", "ip", "gcc", "java", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, code: 1,
 			says: []string{"error:", "missing here: mvn", "hint:"},
 		},
 	}
 	script, err := filepath.Abs("../../scripts/deps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
 			put := func(name, text string) {
-				if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755))
 			}
 			for _, name := range append(tt.have, "mkdir") {
 				put(name, "#!/bin/sh\n")
@@ -88,26 +88,18 @@ case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN
 			if tt.apt {
 				put("apt-get", apt)
 			}
-			cmd := exec.Command(bash, script)
+			cmd := exec.Command(bash, append([]string{script}, tt.args...)...)
 			cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "LOG=" + log, "INSTALLS=" + tt.installs}
 			out, _ := cmd.CombinedOutput()
-			if got := cmd.ProcessState.ExitCode(); got != tt.code {
-				t.Errorf("exit %d, want %d\n%s", got, tt.code, out)
-			}
+			assert.Equal(t, cmd.ProcessState.ExitCode(), tt.code, "exit\n%s", out)
 			for _, want := range tt.says {
-				if !strings.Contains(string(out), want) {
-					t.Errorf("it does not print %q:\n%s", want, out)
-				}
+				assert.True(t, strings.Contains(string(out), want), "it does not print %q:\n%s", want, out)
 			}
 			calls, _ := os.ReadFile(log)
 			for _, want := range tt.apts {
-				if !strings.Contains(string(calls), want) {
-					t.Errorf("apt-get was not called with %q:\n%s", want, calls)
-				}
+				assert.True(t, strings.Contains(string(calls), want), "apt-get was not called with %q:\n%s", want, calls)
 			}
-			if len(tt.apts) == 0 && len(calls) > 0 {
-				t.Errorf("apt-get was called:\n%s", calls)
-			}
+			assert.True(t, len(tt.apts) != 0 || len(calls) <= 0, "apt-get was called:\n%s", calls)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"carronade/internal/testkit/assert"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A requirement is a module that a go.mod requires.

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Pictures in documents exist and are small. SVG pictures are valid XML without

@@ -1,13 +1,14 @@
 package bench
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestSpread(t *testing.T) {

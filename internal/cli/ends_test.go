@@ -1,10 +1,11 @@
 package cli
 
 import (
-	"carronade/internal/testkit/assert"
 	"slices"
 	"sync"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestEnds: everything that several concurrent runs have started is stopped, in

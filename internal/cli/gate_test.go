@@ -2,13 +2,14 @@ package cli_test
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -4,7 +4,6 @@ package cli_test
 
 import (
 	"bufio"
-	"carronade/internal/testkit/assert"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,6 +19,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Every query of the dashboards returns data of real runs in a real Prometheus, with classic

@@ -4,7 +4,6 @@ package cli_test
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net/http"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"

@@ -3,7 +3,6 @@
 package cli_test
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A board is what the tests read of a Grafana dashboard.

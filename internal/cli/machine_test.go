@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"carronade/internal/testkit/assert"
 	"path/filepath"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestAbsoluteStore: jobs run in another folder than the server, so the path of its store is made

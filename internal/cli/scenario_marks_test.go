@@ -3,10 +3,11 @@
 package cli_test
 
 import (
-	"carronade/internal/testkit/assert"
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A script marks the runs in progress that take marks, and no others.

@@ -4,7 +4,6 @@ package cli_test
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // startServe starts a server on free ports, and returns the address of its shell and the text that

@@ -1,10 +1,11 @@
 package cli
 
 import (
-	"carronade/internal/testkit/assert"
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestCompletionsOfALine: what a session of the shell offers for carronade's own commands.

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"golang.org/x/sys/unix"
 )

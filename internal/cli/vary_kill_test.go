@@ -3,12 +3,13 @@
 package cli_test
 
 import (
-	"carronade/internal/testkit/assert"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A series that was killed or interrupted in a run goes on with that run. The runs before it

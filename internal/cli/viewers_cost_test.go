@@ -4,7 +4,6 @@ package cli_test
 
 import (
 	"bufio"
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // BenchmarkViewers measures what the page and its viewers cost a run: the processor time of the process

@@ -1,11 +1,12 @@
 package compat
 
 import (
-	"carronade/internal/testkit/assert"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A tool is found by its name, by an alias, and by the names of their files.

@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestHeyDumpBody(t *testing.T) {

@@ -1,9 +1,10 @@
 package compat
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Numbers in Java's format.

@@ -1,10 +1,11 @@
 package compat
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The wanted texts are those of java.text.SimpleDateFormat in the English locale.

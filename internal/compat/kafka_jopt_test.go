@@ -1,11 +1,12 @@
 package compat
 
 import (
-	"carronade/internal/testkit/assert"
 	"cmp"
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 var jopts = []joptOption{

@@ -1,9 +1,10 @@
 package compat
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Flags that fit several generations select the lines of the oldest and today's

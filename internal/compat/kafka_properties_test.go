@@ -1,12 +1,13 @@
 package compat
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestProperties(t *testing.T) {

@@ -1,9 +1,10 @@
 package compat
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestServers(t *testing.T) {

@@ -1,11 +1,12 @@
 package compat
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A refusal is a wrong command line of one of Kafka's tools.

@@ -1,11 +1,12 @@
 package conn
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestAbsence(t *testing.T) {

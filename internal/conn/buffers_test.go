@@ -2,8 +2,9 @@ package conn
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A borrowed buffer is large enough, and its memory is used again.

@@ -1,12 +1,13 @@
 package conn
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

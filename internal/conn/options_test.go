@@ -1,8 +1,9 @@
 package conn
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestOptions checks which connection options reports are grouped by. For

@@ -1,10 +1,11 @@
 package conn
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"net"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestRestrict: no connection is made to an address that is not allowed.

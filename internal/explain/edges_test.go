@@ -1,12 +1,13 @@
 package explain
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // readings returns a series with a value a second.

@@ -1,12 +1,13 @@
 package explain
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A world makes runs with series and moments that have nothing to do with the incidents.

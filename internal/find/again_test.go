@@ -1,11 +1,12 @@
 package find
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // tried is the outcome of a trial of 10 min at a rate, in which this share was late.

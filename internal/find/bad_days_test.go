@@ -1,11 +1,12 @@
 package find
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // spikes stops the server for 200 ms every 7 s.

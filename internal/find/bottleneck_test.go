@@ -1,13 +1,14 @@
 package find
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // causes makes the uses of a trial. load is the rate over the capacity of the server.

@@ -1,10 +1,11 @@
 package find
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // While a search goes on, the interval closes, and the time left falls.

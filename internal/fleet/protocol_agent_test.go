@@ -2,11 +2,12 @@ package fleet
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A hand is an operator by hand.

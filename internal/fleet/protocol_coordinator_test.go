@@ -1,13 +1,14 @@
 package fleet
 
 import (
-	"carronade/internal/testkit/assert"
 	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A far is an agent by hand, whose clock is ahead by an hour.

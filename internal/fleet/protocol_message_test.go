@@ -2,12 +2,13 @@ package fleet
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func messages() []*message {

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"carronade/internal/testkit/assert"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestProtocolIsPure: the state machines know neither the engine nor time nor connections. They get

@@ -1,12 +1,13 @@
 package fleet
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // newGoodWorld returns a world of n agents with a good network, in which the run takes

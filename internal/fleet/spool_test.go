@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func openSpool(t *testing.T, dir string) *FileSpool {

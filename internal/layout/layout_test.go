@@ -1,10 +1,11 @@
 package layout
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 )

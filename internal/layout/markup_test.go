@@ -1,11 +1,12 @@
 package layout
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/xml"
 	"html"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestText(t *testing.T) {

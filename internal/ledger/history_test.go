@@ -1,9 +1,10 @@
 package ledger
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A history has at least as many of the newest keys as it should, hardly more, and takes some five bytes

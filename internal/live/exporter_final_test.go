@@ -1,7 +1,6 @@
 package live
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"encoding/json"
 	"net"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // withSecret is a run whose URL has a login.

@@ -1,10 +1,11 @@
 package live
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -1,13 +1,14 @@
 package live
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 const token = "0123456789abcdef0123456789abcdef"

@@ -1,13 +1,14 @@
 package live
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestMarks: a run is marked by requests with the token, while it takes marks.

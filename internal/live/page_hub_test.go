@@ -3,7 +3,6 @@ package live
 import (
 	"bufio"
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -17,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A viewer is a connection with little room: what it does not read waits, until the

@@ -1,10 +1,11 @@
 package live
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"os"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"golang.org/x/sys/unix"
 )

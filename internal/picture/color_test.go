@@ -1,9 +1,10 @@
 package picture
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // contrast is WCAG's contrast ratio of two colors.

@@ -2,9 +2,10 @@ package picture
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // effects is a figure of three effects with long names.

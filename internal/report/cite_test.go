@@ -1,9 +1,10 @@
 package report
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The citation is a command line for the same workload.

@@ -1,11 +1,12 @@
 package report
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // An output is read back as it was, and keeps its end if it is too large.

@@ -1,10 +1,11 @@
 package run
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestExplains: a fault that reached the system explains an end for a while after it.

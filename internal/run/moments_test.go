@@ -1,10 +1,11 @@
 package run
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestMomentsLeftOut: of many moments of a name the longest are kept, and how many were not is said.

@@ -1,11 +1,12 @@
 package run
 
 import (
-	"carronade/internal/testkit/assert"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // What is kept leaves no room to the collector, but a little always.

@@ -1,11 +1,12 @@
 package run
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The log has the newest lines, and never more than the limit.

@@ -2,13 +2,14 @@ package scenario
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // What is written is read again, one line at a time.

@@ -1,13 +1,14 @@
 package scenario
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A script is read whole, or there is an error without its path.

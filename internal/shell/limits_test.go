@@ -1,11 +1,12 @@
 package shell
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestPermit: a session over a network runs no programs of its choice and sees no

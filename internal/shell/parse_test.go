@@ -1,13 +1,14 @@
 package shell
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The definitions of the tool's document.

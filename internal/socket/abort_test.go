@@ -1,12 +1,13 @@
 package socket
 
 import (
-	"carronade/internal/testkit/assert"
 	"crypto/tls"
 	"net"
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestAbort aborts connections, and checks what the other side can read.

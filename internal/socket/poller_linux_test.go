@@ -1,10 +1,11 @@
 package socket
 
 import (
-	"carronade/internal/testkit/assert"
 	"net"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"golang.org/x/sys/unix"
 )

@@ -2,7 +2,6 @@ package socket
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net"
@@ -10,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // pair returns both ends of a connection.

@@ -1,7 +1,6 @@
 package socket
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net"
@@ -9,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // tcpPair returns both ends of a connection.

@@ -1,8 +1,9 @@
 package standin
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestAddresses(t *testing.T) {

@@ -1,11 +1,12 @@
 package standin
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/spf13/pflag"
 )

@@ -2,7 +2,6 @@ package standin
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net"
@@ -10,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A scarceListener has no descriptors left a few times, then a connection, and is closed then.

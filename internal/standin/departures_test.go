@@ -1,12 +1,13 @@
 package standin
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"io"
 	"net"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 type wrapper struct{ net.Conn }

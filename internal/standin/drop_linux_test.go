@@ -1,10 +1,11 @@
 package standin
 
 import (
-	"carronade/internal/testkit/assert"
 	"net"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestTryDropWithOtherConnections: other clients that connect to the listener and

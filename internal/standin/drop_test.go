@@ -2,11 +2,12 @@ package standin
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // dropPair returns the two ends of a connection.

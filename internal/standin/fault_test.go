@@ -1,7 +1,6 @@
 package standin
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"math"
@@ -9,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"

@@ -1,11 +1,12 @@
 package standin
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestParseRule(t *testing.T) {

@@ -1,7 +1,6 @@
 package standin
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/spf13/pflag"
 )

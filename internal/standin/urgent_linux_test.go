@@ -1,10 +1,11 @@
 package standin
 
 import (
-	"carronade/internal/testkit/assert"
 	"io"
 	"net"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"golang.org/x/sys/unix"
 )

@@ -1,11 +1,12 @@
 package stats
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	moremath "github.com/aclements/go-moremath/stats"
 )

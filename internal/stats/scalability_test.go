@@ -1,10 +1,11 @@
 package stats
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 var scalabilities = []Scalability{

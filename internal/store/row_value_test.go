@@ -1,8 +1,9 @@
 package store
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestValue(t *testing.T) {

@@ -3,11 +3,12 @@
 package sut
 
 import (
-	"carronade/internal/testkit/assert"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A system on another machine has its revision and its own metrics; nothing is

@@ -1,11 +1,12 @@
 package sut
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestStampOf(t *testing.T) {

@@ -1,11 +1,12 @@
 package sut
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"carronade/internal/testkit/assert"
 )
 
 // blockedPrinter is a printer that shows a first line, and nothing else until release is called.

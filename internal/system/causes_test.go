@@ -1,12 +1,13 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"runtime/metrics"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A fakeMachine is the files with the counters of a machine.

@@ -1,8 +1,9 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestCgroupParents: the limits of the groups above the process's own hold too, and the lowest one

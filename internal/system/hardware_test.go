@@ -1,9 +1,10 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // device is a memory device of SMBIOS.

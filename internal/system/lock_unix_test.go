@@ -3,10 +3,11 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"golang.org/x/sys/unix"
 )

@@ -1,9 +1,10 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"golang.org/x/sys/unix"
 )

@@ -3,7 +3,6 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestListenOwn(t *testing.T) {

@@ -1,8 +1,9 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestParseStat(t *testing.T) {

@@ -1,11 +1,12 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A file that exists stays, and on a file system without hard links one is made, too.

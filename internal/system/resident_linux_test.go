@@ -1,10 +1,11 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"syscall"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Memory of its own counts, and that of a process that does not exist is not known.

@@ -1,11 +1,12 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestSignalsReachOnlyTheMember: if another process has a member's former

@@ -1,12 +1,13 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"net"
 	"os"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestReadState(t *testing.T) {

@@ -1,13 +1,14 @@
 package system
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // tree returns a file system with these files, by their paths.

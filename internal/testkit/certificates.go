@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -17,6 +16,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A Certificate is one for 127.0.0.1 and localhost, with its key. Each is PEM, and the key is

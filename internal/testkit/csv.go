@@ -1,10 +1,11 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/csv"
 	"os"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // CSV reads a file of comma-separated values. All its lines have the same number of fields.

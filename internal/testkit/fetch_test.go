@@ -1,11 +1,12 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // fakeMaven puts a mvn into PATH that makes these jars and counts its calls.

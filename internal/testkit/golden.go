@@ -1,11 +1,12 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"flag"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 var update = flag.Bool("update", false, "write golden files, and what documents have from the code")

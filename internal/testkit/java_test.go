@@ -1,8 +1,9 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestJavaVersion(t *testing.T) {

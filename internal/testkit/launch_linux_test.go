@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // parentEnv makes the test's binary a parent that launches a child, prints its

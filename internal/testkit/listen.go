@@ -1,9 +1,10 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"net"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Listen starts a server on loopback that gives each of its connections to serve, and closes it then.

@@ -1,12 +1,13 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Of several that need a file at once, one makes it.

@@ -1,10 +1,11 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"golang.org/x/sys/unix"
 )

@@ -2,13 +2,14 @@ package testkit
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // parquetTimeout bounds a reader.

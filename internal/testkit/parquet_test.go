@@ -1,12 +1,13 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/parquet-go/parquet-go"
 )

@@ -2,7 +2,6 @@ package testkit
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"context"
 	"encoding/json"
 	"net"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // clientTimeout bounds the run time of a client.

@@ -2,7 +2,6 @@ package testkit
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -17,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A SearchNode is a running OpenSearch. Its methods may be called from several

@@ -1,11 +1,12 @@
 package testkit
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"net/http"
 	"os"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestMain(m *testing.M) { os.Exit(SearchMain(m)) }

@@ -1,11 +1,12 @@
 package trace
 
 import (
-	"carronade/internal/testkit/assert"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A pipe without a reader is refused at once.

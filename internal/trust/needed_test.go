@@ -1,11 +1,12 @@
 package trust
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // noisy returns a series of n values around 100, whose deviations depend on their neighbours, and

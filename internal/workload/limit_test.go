@@ -1,11 +1,12 @@
 package workload
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestParseLimit(t *testing.T) {

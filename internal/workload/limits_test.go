@@ -1,9 +1,10 @@
 package workload
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestLimitsOfFiles: limits in a file are a list or one text, and what ends a run may be given

@@ -1,9 +1,10 @@
 package workload
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestSystemSettings(t *testing.T) {

@@ -1,8 +1,9 @@
 package kafka
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

@@ -1,8 +1,9 @@
 package riemann
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestThreads: with a schedule and many clients, half of the processors are left to the server.

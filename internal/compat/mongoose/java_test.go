@@ -1,9 +1,10 @@
 package mongoose
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Sizes, and numbers in columns.

@@ -1,10 +1,11 @@
 package mongoose
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // stepOf is a step with these options that creates records.

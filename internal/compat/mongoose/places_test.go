@@ -1,12 +1,13 @@
 package mongoose
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A list has places if they were written with it, and it did not change since.

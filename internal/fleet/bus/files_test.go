@@ -2,7 +2,6 @@ package bus
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"net"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestJoinFile(t *testing.T) {

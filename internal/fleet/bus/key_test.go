@@ -3,12 +3,13 @@
 package bus
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestKey: a server with a key file knows a program that has the same file, and no other; the file is made

@@ -1,11 +1,12 @@
 package kafka
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kmsg"

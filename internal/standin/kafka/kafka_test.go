@@ -1,12 +1,13 @@
 package kafka
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"

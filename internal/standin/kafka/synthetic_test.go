@@ -1,12 +1,13 @@
 package kafka
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kmsg"

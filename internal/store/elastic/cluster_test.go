@@ -1,12 +1,13 @@
 package elastic
 
 import (
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestAPMCluster(t *testing.T) {

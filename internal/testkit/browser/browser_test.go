@@ -3,12 +3,13 @@
 package browser
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The problems of a page are found; otherwise every check of a page would pass.

@@ -1,11 +1,12 @@
 package kafkatest
 
 import (
-	"carronade/internal/testkit/assert"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The archive has Kafka's own classes, and a JVM uses it.

@@ -2,7 +2,6 @@ package kafkatest
 
 import (
 	"bufio"
-	"carronade/internal/testkit/assert"
 	"cmp"
 	"fmt"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A Batch is a record batch on a disk, as Kafka's DumpLogSegments prints it.

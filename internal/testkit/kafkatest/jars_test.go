@@ -1,8 +1,9 @@
 package kafkatest
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestNoJava(t *testing.T) {

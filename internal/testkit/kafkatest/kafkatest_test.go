@@ -1,7 +1,6 @@
 package kafkatest
 
 import (
-	"carronade/internal/testkit/assert"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"

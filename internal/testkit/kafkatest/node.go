@@ -2,7 +2,6 @@ package kafkatest
 
 import (
 	"cmp"
-	"carronade/internal/testkit/assert"
 	"fmt"
 	"maps"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A Node is one broker, which is also a controller.

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 )

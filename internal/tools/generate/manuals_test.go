@@ -1,11 +1,12 @@
 package main
 
 import (
-	"carronade/internal/testkit/assert"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestManuals(t *testing.T) {

@@ -3,13 +3,14 @@ package apm
 import (
 	"bufio"
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 var answers = []struct {

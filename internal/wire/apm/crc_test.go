@@ -1,9 +1,10 @@
 package apm
 
 import (
-	"carronade/internal/testkit/assert"
 	"hash/crc32"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The raw sums of two parts combine to the raw sum of both.

@@ -4,10 +4,11 @@ package apm
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"context"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/elastic/apm-data/input/elasticapm"
 	"github.com/elastic/apm-data/model/modelpb"

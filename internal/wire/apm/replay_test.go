@@ -2,12 +2,13 @@ package apm
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // corpus makes recorded requests.

@@ -1,11 +1,12 @@
 package apm
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // walk reads all tokens and returns them as text.

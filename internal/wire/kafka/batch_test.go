@@ -2,13 +2,14 @@ package kafka
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"

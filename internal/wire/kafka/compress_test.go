@@ -2,10 +2,11 @@ package kafka
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // randomBytes returns n random bytes below set.

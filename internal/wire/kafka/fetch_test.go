@@ -1,11 +1,12 @@
 package kafka
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )

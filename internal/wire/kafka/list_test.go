@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"io"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"pgregory.net/rapid"
 )

@@ -1,10 +1,11 @@
 package kafka
 
 import (
-	"carronade/internal/testkit/assert"
 	"errors"
 	"fmt"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"

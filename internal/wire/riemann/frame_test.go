@@ -2,11 +2,12 @@ package riemann
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 )

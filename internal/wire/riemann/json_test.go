@@ -1,11 +1,12 @@
 package riemann
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/json"
 	"math"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestAppendJSON(t *testing.T) {

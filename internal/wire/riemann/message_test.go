@@ -2,13 +2,14 @@ package riemann
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"encoding/hex"
 	"errors"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"

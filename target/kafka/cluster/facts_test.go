@@ -1,8 +1,9 @@
 package cluster
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"

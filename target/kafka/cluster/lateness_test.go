@@ -1,9 +1,10 @@
 package cluster
 
 import (
-	"carronade/internal/testkit/assert"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestLateness(t *testing.T) {

@@ -1,9 +1,10 @@
 package cluster
 
 import (
-	"carronade/internal/testkit/assert"
 	"slices"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The lag of a log is what a broker reported less what was delivered, and unknown before a report.

@@ -1,10 +1,11 @@
 package cluster
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -1,10 +1,11 @@
 package cluster
 
 import (
-	"carronade/internal/testkit/assert"
 	"math"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestDue(t *testing.T) {

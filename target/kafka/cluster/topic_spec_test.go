@@ -1,9 +1,10 @@
 package cluster
 
 import (
-	"carronade/internal/testkit/assert"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestTopicSpec(t *testing.T) {

@@ -2,10 +2,11 @@ package franz
 
 import (
 	"bytes"
-	"carronade/internal/testkit/assert"
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )

@@ -1,11 +1,12 @@
 package franz
 
 import (
-	"carronade/internal/testkit/assert"
 	"encoding/binary"
 	"net"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
