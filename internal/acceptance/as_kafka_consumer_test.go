@@ -90,14 +90,11 @@ func TestPrintedConsumerCommands(t *testing.T) {
 			replacements: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "10000000"},
 		},
 		{
-			name: "a hundred million messages", slow: true,
+			name:         "a hundred million messages",
 			line:         "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 100000000",
 			replacements: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "100000000"},
 		},
 	} {
-		if p.slow && !conformance {
-			continue
-		}
 		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
 			p.check(t)
 		})

@@ -1,3 +1,5 @@
+//go:build conformance
+
 package acceptance
 
 import (
@@ -12,29 +14,6 @@ import (
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/kafkatest"
 )
-
-// A faultTime is a time of a score.
-type faultTime struct {
-	S    float64 `json:"s"`
-	More bool    `json:"more"`
-}
-
-// faultNumbers are the score of the whole run, or of a partition.
-type faultNumbers struct {
-	Name     string     `json:"name"`
-	Noticed  *faultTime `json:"noticed"`
-	Blackout *faultTime `json:"blackout"`
-	FirstAck *faultTime `json:"first_ack"`
-	Back     *faultTime `json:"back"`
-	Drained  *faultTime `json:"drained"`
-	Over     uint64     `json:"over"`
-	// Predicted is the prediction, if there is one.
-	Predicted *struct {
-		Headroom float64 `json:"headroom"`
-		DrainedS float64 `json:"drained_s"`
-	} `json:"predicted"`
-	NotPredicted string `json:"not_predicted"`
-}
 
 // times are the times of a score, for the log of a test.
 func (n *faultNumbers) times() string {
@@ -59,19 +38,6 @@ func (n *faultNumbers) times() string {
 		text += " not predicted: " + n.NotPredicted
 	}
 	return text
-}
-
-type faultScore struct {
-	Kind     string  `json:"kind"`
-	Name     string  `json:"name"`
-	AtS      float64 `json:"at_s"`
-	BoundS   float64 `json:"bound_s"`
-	Baseline struct {
-		Why string `json:"why"`
-	} `json:"baseline"`
-	Whole faultNumbers   `json:"whole"`
-	Lanes []faultNumbers `json:"lanes"`
-	Worst int            `json:"worst"`
 }
 
 // within checks a time of a score.

@@ -78,7 +78,7 @@ func consumerSets() []golden {
 	)
 	all := []string{"total.messages", "total.mb"}
 	simple := consumerSet("all that is there", from+"--num-records 5000"+patient, consumerForms)
-	simple.quick, simple.same = true, all
+	simple.same = all
 	linked := consumerSet("by a link", from+"--num-records 5000 --hide-header"+patient, consumerForms)
 	linked.linked, linked.same = true, all
 	old := consumerSet("messages", from+"--messages 5000 --timeout", consumerForms)
@@ -90,7 +90,7 @@ func consumerSets() []golden {
 	detailed := consumerSet("in detail", from+"--num-records 100000 --show-detailed-stats --reporting-interval 20"+patient, consumerDetails)
 	detailed.before, detailed.factors = fillTopic("100000"), map[string]float64{"row.messages": 10, "row.mb": 10}
 	late := consumerSet("fewer than asked for", from+"--num-records 6000 --timeout 10000", consumerForms, "--strict")
-	late.quick, late.same = true, append([]string{"late.ms"}, all...)
+	late.same = append([]string{"late.ms"}, all...)
 	late.factors = map[string]float64{"total.rate": 2, "total.fetch": 2}
 	none := consumerSet("from the end", from+"--num-records 10 --timeout 1500 --from-latest", consumerForms, "--strict")
 	none.same = append([]string{"total.rate", "total.mbs"}, all...)
@@ -146,14 +146,13 @@ func latencySets() []golden {
 		return golden{name: name, tool: "kafka-e2e-latency", class: "EndToEndLatency", args: args, ourFlags: []string{"--generation", "4.3"}, says: []string{says}, code: 1}
 	}
 	const named = "--bootstrap-server BROKER --topic TOPIC "
-	quick := set("by place", "BROKER TOPIC 1200 1 100")
-	quick.quick = true
+	byPlace := set("by place", "BROKER TOPIC 1200 1 100")
 	linked := set("by name", named+"--num-records 500 --producer-acks all --record-size 20")
 	linked.linked = true
 	created := set("a missing topic", "BROKER TOPIC-new 10 all 10")
 	created.factors = nil // the first message is slow in a tool that has just started
 	return []golden{
-		quick, linked, created,
+		byPlace, linked, created,
 		set("keys and headers", named+"--num-records 100 --producer-acks 1 --record-size 20 --record-key-size 5 --num-headers 2 --record-header-key-size 3 --record-header-size 4"),
 		wrong("acks", named+"--num-records 10 --producer-acks 0 --record-size 10", "Latency testing requires synchronous acknowledgement. Please use '1' or 'all'."),
 		wrong("acks by place", "BROKER TOPIC 10 0 10", "Latency testing requires synchronous acknowledgement. Please use '1' or 'all'."),

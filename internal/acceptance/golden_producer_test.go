@@ -84,7 +84,6 @@ func producerSets() []golden {
 	paced := func(g *golden) { g.factors = map[string]float64{"total.rate": 2} }
 	// For rates that are visible in two decimals.
 	megabytes := func(g *golden) { paced(g); g.factors["total.mb"] = 2 }
-	quick := func(g *golden) { megabytes(g); g.quick = true }
 	properties := func(text string) func(*golden) {
 		return func(g *golden) {
 			g.before = func(t *testing.T, broker *kafkatest.Cluster, _, dir string) {
@@ -102,11 +101,10 @@ func producerSets() []golden {
 	}
 	all := producerForms
 	wrong := wrongProducer("no records", toTopic+"--num-records 0 --record-size 10 --throughput 1", "kafka-producer-perf-test: error: --num-records should be greater than zero.")
-	wrong.quick = true
 	return []golden{
-		with(producerSet("a rate", toTopic+"--num-records 3000 --record-size 1000 --throughput 1000", all), 3000, quick),
+		with(producerSet("a rate", toTopic+"--num-records 3000 --record-size 1000 --throughput 1000", all), 3000, megabytes),
 		with(producerSet("by link, warm-up, lines each second", toTopic+"--num-records 10000 --record-size 100 --throughput 1000 --warmup-records 1000 --reporting-interval 1000", steadyForms), 10_000, func(g *golden) {
-			g.quick, g.linked, g.same = true, true, []string{"total.records", "steady.records", "warmup.records"}
+			g.linked, g.same = true, []string{"total.records", "steady.records", "warmup.records"}
 			// A JVM that is late in the warm-up catches up after it, at a rate that depends
 			// on the machine. Ten seconds are enough that it still prints lines after that.
 			g.factors = map[string]float64{"total.rate": 2}
@@ -180,22 +178,5 @@ func TestGoldenProducerGrammar(t *testing.T) {
 		if err := s.parse(tt.forms); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-	}
-}
-
-// At least six sets are part of make test, for at least three tools, and at least
-// one is wrong usage.
-func TestGoldenQuick(t *testing.T) {
-	t.Parallel()
-	count, errors, tools := 0, 0, map[string]int{}
-	for _, g := range slices.Concat(producerSets(), consumerSets(), latencySets(), shareSets()) {
-		if g.quick {
-			count++
-			tools[g.tool]++
-			errors += g.code
-		}
-	}
-	if count < 6 || errors < 1 || len(tools) < 3 {
-		t.Errorf("%d sets are quick, %d of them of wrong usage, of the tools %v; want six, one and three", count, errors, tools)
 	}
 }

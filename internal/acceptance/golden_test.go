@@ -25,14 +25,10 @@ import (
 // This file compares carronade in the place of one of Kafka's tools with the
 // tool itself: the same arguments to both, against the same broker.
 
-// conformance runs every set; without it only the quick ones run.
-var conformance = os.Getenv("CARRONADE_TEST_CONFORMANCE") != ""
-
 // A golden is one set of arguments for a tool of Kafka and for carronade in its
 // place.
 type golden struct {
 	name  string
-	quick bool   // part of make test
 	tool  string // carronade as TOOL
 	class string // Kafka's own, such as ProducerPerformance
 	// args are the arguments of both sides. BROKER is the broker's address, TOPIC a
@@ -101,9 +97,6 @@ type side struct {
 func runGoldens(t *testing.T, sets []golden) {
 	t.Helper()
 	for _, g := range sets {
-		if !g.quick && !conformance {
-			continue
-		}
 		t.Run(strings.ReplaceAll(g.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			g.compare(t, kafkatest.Shared(t))

@@ -89,11 +89,7 @@ func TestInterrupted(t *testing.T) {
 func TestInterruptedFrozen(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
-	some := engines
-	if !conformance { // each engine takes ten seconds; TestInterrupted has both
-		some = some[:1]
-	}
-	for _, engine := range some {
+	for _, engine := range engines {
 		begin := func(t *testing.T, flags ...string) *session {
 			topic := c.CreateTopic(t, 1, 1)
 			s := start(t, append([]string{"run", topicURL(c, topic), "--engine", engine, "--rate", "200/s", "--for", "3s", "--drain", "6s", "--json"}, flags...)...)

@@ -21,7 +21,6 @@ import (
 // A printedCommand is a published command.
 type printedCommand struct {
 	name         string
-	slow         bool // not in make test
 	line         string
 	replacements []string      // old and new, alternating: addresses, topics, and in one of them a count
 	interruptAt  string        // the text on stdout at which it is interrupted
@@ -94,26 +93,23 @@ func TestPrintedCommands(t *testing.T) {
 		},
 		{
 			// 200 GB, with only addresses changed, to a broker that keeps nothing.
-			name: "a hundred million records", slow: true, timeout: 15 * time.Minute,
+			name: "a hundred million records", timeout: 15 * time.Minute,
 			line:         "./kafka-producer-perf-test.sh --topic api-test --num-records 100000000 --record-size 2000 --throughput 100000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
 			replacements: []string{brokers2018, repeat(bottomless, 5)}, forms: producerForms2018,
 			want: []string{"window.rate"}, same: map[string]string{"total.records": "100000000"},
 		},
 		{
-			name: "a million of them, to a broker", slow: true,
+			name:         "a million of them, to a broker",
 			line:         "./kafka-producer-perf-test.sh --topic api-test --num-records 100000000 --record-size 2000 --throughput 100000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
 			replacements: []string{brokers2018, list(5), "api-test", topic(), "--num-records 100000000", "--num-records 1000000"}, forms: producerForms2018,
 			same: map[string]string{"total.records": "1000000"},
 		},
 		{
-			name: "records of one byte", slow: true,
+			name:         "records of one byte",
 			line:         "./bin/kafka-run-class.sh org.apache.kafka.tools.ProducerPerformance --throughput=-1 --topic=test-one --num-records=2000000 --record-size=1 --producer-props bootstrap.servers=localhost:9092 buffer.memory=33554432 batch.size=200",
 			replacements: []string{"localhost:9092", addr, "test-one", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "2000000"},
 		},
 	} {
-		if p.slow && !conformance {
-			continue
-		}
 		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			p.check(t)

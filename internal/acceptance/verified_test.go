@@ -106,30 +106,23 @@ func TestVerifiedRetentionAndCompaction(t *testing.T) {
 	compact := []string{"segment.bytes=1048576", "segment.ms=500", "min.cleanable.dirty.ratio=0.01", "max.compaction.lag.ms=500"}
 	for _, tt := range []struct {
 		name     string
-		quick    bool // part of make test
 		settings []string
 		flags    []string
 		compacts bool
 	}{
-		{"retention by size", true, []string{"segment.bytes=1048576", "retention.bytes=1048576"}, nil, false},
-		{"retention by size, client", false, []string{"segment.bytes=1048576", "retention.bytes=1048576"}, []string{"--engine", "client"}, false},
-		{"retention by size, compressed", false, []string{"segment.bytes=1048576", "retention.bytes=1048576"}, []string{"--compression", "lz4"}, false},
-		{"compacted", true, append(compact, "cleanup.policy=compact"), nil, true},
-		{"compacted, fresh", false, append(compact, "cleanup.policy=compact"), []string{"--fresh"}, true},
-		{"compacted, by key", false, append(compact, "cleanup.policy=compact"), []string{"--partitioner", "murmur2", "--clients", "2"}, true},
-		{"compacted, client", true, append(compact, "cleanup.policy=compact,delete"), []string{"--engine", "client"}, true},
-		{"compacted, client, compressed", false, append(compact, "cleanup.policy=compact"), []string{"--engine", "client", "--compression", "zstd"}, true},
-		{"compacted, read as it goes", false, append(compact, "cleanup.policy=compact"), []string{"--op", "roundtrip", "--rate", "20k/s"}, true},
-		{"compacted, read as it goes, client", false, append(compact, "cleanup.policy=compact"), []string{"--op", "roundtrip", "--engine", "client", "--rate", "10k/s"}, true},
-		{"compacted, more keys than memory", false, append(compact, "cleanup.policy=compact"), []string{"--key", "uniform(400000)", "--fresh", "--for", "15s"}, true},
+		{"retention by size", []string{"segment.bytes=1048576", "retention.bytes=1048576"}, nil, false},
+		{"retention by size, client", []string{"segment.bytes=1048576", "retention.bytes=1048576"}, []string{"--engine", "client"}, false},
+		{"retention by size, compressed", []string{"segment.bytes=1048576", "retention.bytes=1048576"}, []string{"--compression", "lz4"}, false},
+		{"compacted", append(compact, "cleanup.policy=compact"), nil, true},
+		{"compacted, fresh", append(compact, "cleanup.policy=compact"), []string{"--fresh"}, true},
+		{"compacted, by key", append(compact, "cleanup.policy=compact"), []string{"--partitioner", "murmur2", "--clients", "2"}, true},
+		{"compacted, client", append(compact, "cleanup.policy=compact,delete"), []string{"--engine", "client"}, true},
+		{"compacted, client, compressed", append(compact, "cleanup.policy=compact"), []string{"--engine", "client", "--compression", "zstd"}, true},
+		{"compacted, read as it goes", append(compact, "cleanup.policy=compact"), []string{"--op", "roundtrip", "--rate", "20k/s"}, true},
+		{"compacted, read as it goes, client", append(compact, "cleanup.policy=compact"), []string{"--op", "roundtrip", "--engine", "client", "--rate", "10k/s"}, true},
+		{"compacted, more keys than memory", append(compact, "cleanup.policy=compact"), []string{"--key", "uniform(400000)", "--fresh", "--for", "15s"}, true},
 	} {
-		if !tt.quick && !conformance {
-			continue
-		}
 		t.Run(tt.name, func(t *testing.T) {
-			if !conformance {
-				t.Parallel()
-			}
 			topic := broker.CreateTopic(t, 2, 1, tt.settings...)
 			args := []string{"run", topicURL(broker, topic), "--verify", "--json", "--quiet", "--for", "6s"}
 			if !strings.Contains(tt.name, "as it goes") {

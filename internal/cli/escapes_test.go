@@ -25,6 +25,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/sandbox"
 	"carronade/internal/serve"
+	"carronade/internal/testkit"
 )
 
 // forms are texts that lead out of the folder of jobs, for what the rules may take for a file, an
@@ -186,7 +187,7 @@ func TestEscapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	every := 19 // has no factor in common with the forms
-	if os.Getenv("CARRONADE_TEST_CONFORMANCE") != "" {
+	if testkit.Conformance {
 		every = 1
 	}
 	for _, walls := range []struct {

@@ -52,9 +52,7 @@ func collateRow(value string) string {
 // server that traces itself answers late, so that it accepts less.
 func TestShellElasticsearch(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(testkit.SearchVariable) == "" && os.Getenv("CARRONADE_TEST_CONFORMANCE") == "" {
-		t.Skip("takes a minute: make stores and make conformance run it, TestShellSession has a session without a store; set CARRONADE_TEST_CONFORMANCE=1")
-	}
+	testkit.OnlyConformance(t, "a real Elasticsearch or OpenSearch: TestShellSession has a session without a store")
 	node := testkit.StartSearch(t, os.Getenv(testkit.SearchVariable)) // "": OpenSearch
 	d, repo, address := startShell(t, "--index "+node.URL+` --delay $(case "$*" in *tracing.enabled=true*) echo 600ms;; *) echo 250ms;; esac)`)
 	revision := func(remote, branch string) string {

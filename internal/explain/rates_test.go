@@ -53,11 +53,12 @@ func rates() []rate {
 }
 
 // TestHowOftenItIsRight simulates runs with and without causes, and fails if too few causes are found or
-// too many false ones named. An ordinary test makes few runs. With CARRONADE_TEST_CONFORMANCE=1, as in make
-// conformance, it makes those of the table in docs/explain.md, logs the table, and fails if the page has
+// too many false ones named. An ordinary test makes few runs. In make conformance
+// it makes those of the table in docs/explain.md, logs the table, and fails if the page has
 // another one. CARRONADE_TEST_EXPLAIN=n makes n runs for each row of an ordinary test, as make soak does.
 func TestHowOftenItIsRight(t *testing.T) {
-	whole, number := os.Getenv("CARRONADE_TEST_CONFORMANCE") != "", os.Getenv("CARRONADE_TEST_EXPLAIN")
+	number := os.Getenv("CARRONADE_TEST_EXPLAIN")
+	whole := testkit.Conformance && number == ""
 	page := ""
 	if whole && runtime.GOARCH == "amd64" { // others may round differently, and a result that is near its limit then differs
 		text, err := os.ReadFile("../../docs/explain.md")

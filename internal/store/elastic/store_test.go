@@ -74,7 +74,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// Elasticsearch behaves like OpenSearch; make stores runs every test of this
+// Elasticsearch behaves like OpenSearch; make conformance PART=stores runs every test of this
 // package with every release.
 func TestStoreOfElasticsearch(t *testing.T) {
 	if name := os.Getenv(testkit.SearchVariable); name != "" {
