@@ -124,12 +124,13 @@ soak: deps ## long versions of tests in make test: 200 kills of the store of rep
 	CARRONADE_TEST_HOUR=1h $(PLAIN) $(GO) test -count=1 -timeout 90m -v -run HourIsSmall ./internal/acceptance
 	CARRONADE_TEST_KILLS=200 $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/jobs ./internal/acceptance
 
-conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, explained pauses of a real Kafka, how often explain is right, scores of faults, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
+conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, searches for ceilings, explained pauses of a real Kafka, how often explain is right, traces read by DuckDB and pandas, scores of faults, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
 	@[ "$$(uname)" != Linux ] || scripts/deps iptables=iptables
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 120m -v -skip '^TestImpaired$$|^TestClean$$' ./internal/acceptance
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 10m -v -run '^TestReal' ./target/kafka
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 10m -v -run '^TestDashboards|^TestShellElasticsearch$$' ./internal/cli
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 60m -v -run HowOften ./internal/explain
+	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 10m -v -run '^TestReadByOthers$$' ./internal/trace
 	@mkdir -p '$(dir $(MATRIX))'
 	CARRONADE_TEST_CONFORMANCE=1 CARRONADE_TEST_MATRIX='$(abspath $(MATRIX))' $(PLAIN) $(GO) test -count=1 -timeout 180m -v -run '^TestImpaired$$|^TestClean$$' ./internal/acceptance
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
-	"carronade/internal/trace"
+	"carronade/internal/testkit/parquettest"
 	"carronade/measure"
 )
 
@@ -44,16 +44,14 @@ func fireRaw(t *testing.T, agents int, flags ...string) (d *document, all, respo
 		if err != nil || len(files) != 1 {
 			t.Fatalf("traces of an agent: %v, %v", files, err)
 		}
-		err = trace.Read(files[0], func(_ time.Time, r *trace.Row) error {
-			if r.Acked > 0 {
-				all = append(all, time.Duration(r.Done-*r.Sent))
-				response = append(response, time.Duration(r.Done-*r.Due))
-				acked += uint64(r.Acked)
+		file := parquettest.Open(t, files[0])
+		due, sent, done := file.Column("due_ns").Ints, file.Column("sent_ns").Ints, file.Column("done_ns").Ints
+		for i, n := range file.Column("acked").Ints {
+			if n > 0 {
+				all = append(all, time.Duration(done[i]-sent[i]))
+				response = append(response, time.Duration(done[i]-due[i]))
+				acked += uint64(n)
 			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 	if acked != d.Totals.Acked || uint64(len(all)) != d.Service.Count {

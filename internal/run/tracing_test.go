@@ -8,10 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/parquettest"
 	"carronade/load"
 )
 
@@ -19,11 +18,11 @@ import (
 type traced struct {
 	Event    int64  `parquet:"event"`
 	Phase    string `parquet:"phase"`
-	Due      *int64 `parquet:"due_ns,optional"`
+	Due      *int64 `parquet:"due_ns"`
 	Done     int64  `parquet:"done_ns"`
-	Consumed *int64 `parquet:"consumed_ns,optional"`
-	Log      *int64 `parquet:"partition,optional"`
-	Offset   *int64 `parquet:"log_offset,optional"`
+	Consumed *int64 `parquet:"consumed_ns"`
+	Log      *int64 `parquet:"partition"`
+	Offset   *int64 `parquet:"log_offset"`
 	Events   int64  `parquet:"events"`
 	Bytes    int64  `parquet:"bytes"`
 	Acked    int64  `parquet:"acked"`
@@ -59,10 +58,7 @@ func TestTrace(t *testing.T) {
 				}
 				<-tt.m.session.ended
 			})
-			rows, err := parquet.ReadFile[traced](path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows := parquettest.Rows[traced](parquettest.Open(t, path))
 			if got := doc.Trace; got == nil || got.Rows != uint64(len(rows)) || got.Dropped != 0 || got.Error != "" || got.File != path {
 				t.Errorf("%d rows, the report says %+v", len(rows), got)
 			}

@@ -5,9 +5,9 @@
 // print on the console and request; other clients of Riemann; readers of Parquet and CSV;
 // certificates.
 //
-// It knows nothing about the documents, events, pages and files of the tests. Two packages are
-// separate: kafkatest runs Apache Kafka, and reporttest, which imports packages of ours, is for
-// tests with reports.
+// It knows nothing about the documents, events, pages and files of the tests. Three packages are
+// separate: kafkatest runs Apache Kafka, parquettest reads traces, and reporttest, which imports
+// packages of ours, is for tests with reports.
 //
 // Its invariants: a directory of jars or of Python packages, or a file of Make, is complete
 // or absent; no process outlives the test binary, where the system supports that; no test

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,31 +16,31 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/parquettest"
 	"carronade/load"
 )
 
-// A line is a row as the Parquet library reads it.
+// A line is a row of the file.
 type line struct {
 	Lane      int64   `parquet:"connection"`
 	Sequence  int64   `parquet:"sequence"`
 	Attempt   int64   `parquet:"attempt"`
 	Stream    int64   `parquet:"stream"`
 	Event     int64   `parquet:"event"`
-	Key       *string `parquet:"key,optional"`
+	Key       *string `parquet:"key"`
 	Phase     string  `parquet:"phase"`
-	Due       *int64  `parquet:"due_ns,optional"`
-	DueLast   *int64  `parquet:"due_last_ns,optional"`
-	Sent      *int64  `parquet:"sent_ns,optional"`
+	Due       *int64  `parquet:"due_ns"`
+	DueLast   *int64  `parquet:"due_last_ns"`
+	Sent      *int64  `parquet:"sent_ns"`
 	Done      int64   `parquet:"done_ns"`
-	Requested *int64  `parquet:"requested_ns,optional"`
-	Consumed  *int64  `parquet:"consumed_ns,optional"`
-	Partition *int64  `parquet:"partition,optional"`
-	Offset    *int64  `parquet:"log_offset,optional"`
+	Requested *int64  `parquet:"requested_ns"`
+	Consumed  *int64  `parquet:"consumed_ns"`
+	Partition *int64  `parquet:"partition"`
+	Offset    *int64  `parquet:"log_offset"`
 	Events    int64   `parquet:"events"`
 	Bytes     int64   `parquet:"bytes"`
 	Wire      int64   `parquet:"wire_bytes"`
@@ -49,18 +48,14 @@ type line struct {
 	Failed    int64   `parquet:"failed"`
 	Unknown   int64   `parquet:"unknown"`
 	Outcome   string  `parquet:"outcome"`
-	Class     *string `parquet:"class,optional"`
-	Status    *int64  `parquet:"status,optional"`
+	Class     *string `parquet:"class"`
+	Status    *int64  `parquet:"status"`
 	Retries   int64   `parquet:"retries"`
 }
 
 func read(t testing.TB, path string) []line {
 	t.Helper()
-	rows, err := parquet.ReadFile[line](path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
+	return parquettest.Rows[line](parquettest.Open(t, path))
 }
 
 // written writes a trace of outcomes and reads it back.
@@ -395,18 +390,11 @@ func (m *memory) Close() error { return nil }
 // rows reads the first n bytes as a file.
 func (m *memory) rows(t testing.TB, n int) int64 {
 	t.Helper()
-	f, err := parquet.OpenFile(bytes.NewReader(m.b[:n]), int64(n))
+	f, err := parquettest.Read(m.b[:n])
 	if err != nil {
 		t.Fatalf("the file cannot be read: %v", err)
 	}
-	r := parquet.NewGenericReader[line](f)
-	defer r.Close()
-	rows := make([]line, f.NumRows()+1)
-	got, err := r.Read(rows)
-	if err != nil && !errors.Is(err, io.EOF) || int64(got) != f.NumRows() {
-		t.Fatalf("read %d of %d rows: %v", got, f.NumRows(), err)
-	}
-	return f.NumRows()
+	return int64(f.Rows)
 }
 
 // grown is a trace in memory that was flushed after every each rows.
@@ -541,7 +529,7 @@ func TestBegan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := create(Options{Path: path}, sizes{blocks: 4, page: 10, group: 20}, out)
+	tr, err := create(Options{Path: path}, sizes{blocks: 4, page: 3, group: 6}, out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -549,42 +537,21 @@ func TestBegan(t *testing.T) {
 	tr.Began(at)
 	go tr.write()
 	f := tr.Feed()
-	f.Add(outcomes(100))
-	if r := tr.Close(); r.Err != nil || r.Rows != 100 {
+	f.Add(outcomes(90)) // 15 row groups: the first list with a long head
+	if r := tr.Close(); r.Err != nil || r.Rows != 90 {
 		t.Fatalf("%+v", r)
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	meta, err := readFooter(file, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, kv := range meta.KeyValueMetadata {
-		if kv.Key == startedMonotonic {
-			got = append(got, kv.Value)
-		}
-	}
+	got, found := parquettest.Open(t, path).Meta[startedMonotonic]
 	want, ok := system.MonotonicOf(at)
+	if found != ok {
+		t.Fatalf("got %q, and the clock is available: %t", got, ok)
+	}
 	if !ok {
-		if got != nil {
-			t.Errorf("got %q, though the clock is not available", got)
-		}
 		return
 	}
-	if len(got) != 1 {
-		t.Fatalf("got %q, want one number", got)
-	}
-	n, err := strconv.ParseInt(got[0], 10, 64)
+	n, err := strconv.ParseInt(got, 10, 64)
 	if d := time.Duration(n - want); err != nil || d < -time.Millisecond || d > time.Millisecond {
-		t.Errorf("got %s and %v, want %d", got[0], err, want)
+		t.Errorf("got %s and %v, want %d", got, err, want)
 	}
 }
 

@@ -18,12 +18,11 @@ func TestPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range int64(5) {
-			part, offset := i/2, 10+i
-			at := &offset
+			offset := 10 + i
 			if !withOffsets && i == 3 {
-				at = nil
+				offset = -1
 			}
-			if err := w.add(fmt.Appendf(nil, "t/%d,%d,10,0/0\n", i, i), &part, at); err != nil {
+			if err := w.add(fmt.Appendf(nil, "t/%d,%d,10,0/0\n", i, i), int32(i/2), offset); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -91,8 +90,7 @@ func TestReadsByPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, offset := int64(0), int64(3)
-	if err := w.add([]byte("t/a,1,10,0/0\n"), &part, &offset); err != nil {
+	if err := w.add([]byte("t/a,1,10,0/0\n"), 0, 3); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.close(); err != nil {
@@ -107,7 +105,7 @@ func TestReadsByPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, e := range s.workload("").Entries {
+	for _, e := range s.workload(false).Entries {
 		got[e.Name] = strings.Join(e.Values, " ")
 	}
 	for name, want := range map[string]string{"op": "read", "items-in": placesOf(list), "rate": "7/s", "max-in-flight": "3", "recycle": "true", "failures": "100000"} {
