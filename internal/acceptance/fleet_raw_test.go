@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trace"
+	"carronade/internal/testkit/parquettest"
 	"carronade/measure"
 )
 
@@ -44,16 +43,18 @@ func fireRaw(t *testing.T, agents int, flags ...string) (d *document, all, respo
 	var acked uint64
 	for _, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(folder, "*.parquet"))
-		assert.Must(t, err == nil && len(files) == 1, "traces of an agent: %v, %v", files, err)
-		err = trace.Read(files[0], func(_ time.Time, r *trace.Row) error {
-			if r.Acked > 0 {
-				all = append(all, time.Duration(r.Done-*r.Sent))
-				response = append(response, time.Duration(r.Done-*r.Due))
-				acked += uint64(r.Acked)
+		if err != nil || len(files) != 1 {
+			t.Fatalf("traces of an agent: %v, %v", files, err)
+		}
+		file := parquettest.Open(t, files[0])
+		due, sent, done := file.Column("due_ns").Ints, file.Column("sent_ns").Ints, file.Column("done_ns").Ints
+		for i, n := range file.Column("acked").Ints {
+			if n > 0 {
+				all = append(all, time.Duration(done[i]-sent[i]))
+				response = append(response, time.Duration(done[i]-due[i]))
+				acked += uint64(n)
 			}
-			return nil
-		})
-		assert.OK(t, err)
+		}
 	}
 	if acked != d.Totals.Acked || uint64(len(all)) != d.Service.Count {
 		t.Errorf("the traces have %d acked events in %d batches, the report %d in %d", acked, len(all), d.Totals.Acked, d.Service.Count)

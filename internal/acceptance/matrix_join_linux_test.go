@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
+	"carronade/internal/testkit/parquettest"
 )
 
 // This file joins a generator's trace with a stand-in's record.
@@ -30,43 +30,30 @@ type batch struct {
 
 // readTrace reads the rows whose events were all acked.
 func readTrace(path string) ([]batch, error) {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	file, err := parquettest.Read(data)
 	if err != nil {
 		return nil, err
 	}
-	file, err := parquet.OpenFile(f, info.Size())
+	began, err := strconv.ParseInt(file.Meta["carronade.started_monotonic_ns"], 10, 64)
 	if err != nil {
-		return nil, err
-	}
-	text, ok := file.Lookup("carronade.started_monotonic_ns")
-	if !ok {
-		return nil, errors.New("the trace does not contain the start of its run")
-	}
-	began, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the start of the run: %w", err)
 	}
 	type row struct {
 		Lane      int64  `parquet:"connection"`
 		Sequence  int64  `parquet:"sequence"`
-		Due       *int64 `parquet:"due_ns,optional"`
-		DueLast   *int64 `parquet:"due_last_ns,optional"`
-		Sent      *int64 `parquet:"sent_ns,optional"`
+		Due       *int64 `parquet:"due_ns"`
+		DueLast   *int64 `parquet:"due_last_ns"`
+		Sent      *int64 `parquet:"sent_ns"`
 		Done      int64  `parquet:"done_ns"`
-		Consumed  *int64 `parquet:"consumed_ns,optional"`
-		Partition *int64 `parquet:"partition,optional"`
-		Offset    *int64 `parquet:"log_offset,optional"`
+		Consumed  *int64 `parquet:"consumed_ns"`
+		Partition *int64 `parquet:"partition"`
+		Offset    *int64 `parquet:"log_offset"`
 		Events    int64  `parquet:"events"`
 		Acked     int64  `parquet:"acked"`
-	}
-	rows, err := parquet.Read[row](f, info.Size())
-	if err != nil {
-		return nil, err
 	}
 	at := func(p *int64) int64 {
 		if p == nil {
@@ -81,7 +68,7 @@ func readTrace(path string) ([]batch, error) {
 		return *p
 	}
 	var out []batch
-	for _, r := range rows {
+	for _, r := range parquettest.Rows[row](file) {
 		if r.Acked != r.Events || r.Sent == nil {
 			continue
 		}

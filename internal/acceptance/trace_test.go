@@ -7,14 +7,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
+	"carronade/internal/testkit/parquettest"
 )
 
 // A traceReport is the report's part about a trace and sampled events.
@@ -31,12 +31,16 @@ type traceReport struct {
 func readTraceReport(t *testing.T, e ended) traceReport {
 	t.Helper()
 	var d traceReport
-	assert.OK(t, json.Unmarshal([]byte(e.stdout), &d), "of:\n%.1000s", e.stdout)
-	assert.Must(t, d.Trace != nil && d.Trace.Dropped <= 0 && d.Trace.Error == "", "the report's trace: %+v", d.Trace)
+	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
+		t.Fatalf("%v, of:\n%.1000s", err, e.stdout)
+	}
+	if d.Trace == nil || d.Trace.Dropped > 0 || d.Trace.Error != "" {
+		t.Fatalf("the report's trace: %+v", d.Trace)
+	}
 	return d
 }
 
-// TestTrace: DuckDB and pandas find the counts of a run's report in its trace.
+// TestTrace: the counts of a run's report are in its trace.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -60,27 +64,25 @@ func TestTrace(t *testing.T) {
 			e := s.wait(runTimeout).succeeded(t)
 			d, of := e.document(t), readTraceReport(t, e)
 			all := d.wholeRun()
-			duckdb, pandas := testkit.ReadParquet(t, path)
-			for reader, got := range map[string]testkit.ParquetFile{"DuckDB": duckdb, "pandas": pandas} {
-				assert.Equal(t, uint64(got.Rows), of.Trace.Rows, "%s finds %d rows, the report says", reader, got.Rows)
-				if tt.rows != nil && uint64(got.Rows) != tt.rows(d) {
-					t.Errorf("%s finds %d rows, the report counts %d", reader, got.Rows, tt.rows(d))
-				}
-				if n := got.Sums["events"]; uint64(n) != all.Sent || got.Sums["acked"] != n {
-					t.Errorf("%s finds %d events, of them %d acked; the report counts %d", reader, n, got.Sums["acked"], all.Sent)
-				}
-				if n := got.Sums["bytes"]; uint64(n) != all.Bytes {
-					t.Errorf("%s finds %d bytes, the report counts %d", reader, n, all.Bytes)
-				}
-				if got.Values["outcome"]["acked"] != got.Rows || got.Least["partition"] != 0 || got.Most["partition"] != 1 || got.Nulls["log_offset"] != 0 {
-					t.Errorf("%s finds %+v", reader, got)
-				}
-				if back := got.Nulls["consumed_ns"] == 0; back != strings.HasPrefix(tt.name, "round trip") {
-					t.Errorf("%s finds %d rows of %d that were not consumed", reader, got.Nulls["consumed_ns"], got.Rows)
-				}
-				if keys := got.Nulls["key"] == 0; keys != strings.HasPrefix(tt.name, "every event") {
-					t.Errorf("%s finds %d rows of %d without a key", reader, got.Nulls["key"], got.Rows)
-				}
+			got := parquettest.Open(t, path)
+			if uint64(got.Rows) != of.Trace.Rows || tt.rows != nil && uint64(got.Rows) != tt.rows(d) {
+				t.Errorf("%d rows, the report says %d", got.Rows, of.Trace.Rows)
+			}
+			if n := got.Column("events").Sum(); uint64(n) != all.Sent || got.Column("acked").Sum() != n {
+				t.Errorf("%d events, of them %d acked; the report counts %d", n, got.Column("acked").Sum(), all.Sent)
+			}
+			if n := got.Column("bytes").Sum(); uint64(n) != all.Bytes {
+				t.Errorf("%d bytes, the report counts %d", n, all.Bytes)
+			}
+			if logs := got.Column("partition").Ints; slices.Min(logs) != 0 || slices.Max(logs) != 1 || got.Column("log_offset").Nulls() != 0 ||
+				slices.ContainsFunc(got.Column("outcome").Texts, func(outcome string) bool { return outcome != "acked" }) {
+				t.Errorf("partitions from %d to %d, %d rows without an offset, or some not acked", slices.Min(logs), slices.Max(logs), got.Column("log_offset").Nulls())
+			}
+			if n := got.Column("consumed_ns").Nulls(); (n == 0) != strings.HasPrefix(tt.name, "round trip") {
+				t.Errorf("%d rows of %d were not consumed", n, got.Rows)
+			}
+			if n := got.Column("key").Nulls(); (n == 0) != strings.HasPrefix(tt.name, "every event") {
+				t.Errorf("%d rows of %d have no key", n, got.Rows)
 			}
 			if strings.HasPrefix(tt.name, "round trip") {
 				endToEnd(t, s, d, of)
@@ -96,13 +98,17 @@ func endToEnd(t *testing.T, s *session, d *document, of traceReport) {
 	export.home = s.home
 	export.begin()
 	rows, err := csv.NewReader(strings.NewReader(export.wait(runTimeout).want(t, 0).stdout)).ReadAll()
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if of.Samples == nil || of.Samples.Of != d.EndToEnd.Count || uint64(len(rows)) != of.Samples.Of/of.Samples.Every {
 		t.Fatalf("%d rows, samples %+v, of %d events", len(rows), of.Samples, d.EndToEnd.Count)
 	}
 	last := -1.0
 	for _, r := range rows {
-		assert.Must(t, len(r) == 3 && strings.Contains(r[0], "/"), "got %q", r)
+		if len(r) != 3 || !strings.Contains(r[0], "/") {
+			t.Fatalf("got %q", r)
+		}
 		start, err1 := strconv.ParseFloat(r[1], 64)
 		took, err2 := strconv.ParseFloat(r[2], 64)
 		if err1 != nil || err2 != nil || start < last || took < d.EndToEnd.MinUS || took > d.EndToEnd.MaxUS {
@@ -129,17 +135,21 @@ func TestTraceCutShort(t *testing.T) {
 			awaitGrowth(t, path, &size) // the first rows, of less than two seconds if the run began late
 			awaitGrowth(t, path, &size)
 			if tt.kill {
-				assert.OK(t, s.cmd.Process.Kill())
+				if err := s.cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
 				<-s.done
 			} else {
 				s.signal(os.Interrupt)
 				e := s.wait(15*time.Second).wantOneOf(t, 130)
 				d, of := e.document(t), readTraceReport(t, e)
-				assert.Equal(t, of.Trace.Rows, d.wholeRun().Batches, "rows batches")
+				if of.Trace.Rows != d.wholeRun().Batches {
+					t.Errorf("%d rows of %d batches", of.Trace.Rows, d.wholeRun().Batches)
+				}
 			}
-			duckdb, pandas := testkit.ReadParquet(t, path)
-			if duckdb.Rows < 10_000 || duckdb.Rows != pandas.Rows || duckdb.Most["sequence"] != duckdb.Rows-1 {
-				t.Errorf("DuckDB finds %d rows, the last of them %d, pandas %d", duckdb.Rows, duckdb.Most["sequence"], pandas.Rows)
+			got := parquettest.Open(t, path)
+			if last := slices.Max(got.Column("sequence").Ints); got.Rows < 10_000 || last != int64(got.Rows-1) {
+				t.Errorf("%d rows, the last of them %d", got.Rows, last)
 			}
 		})
 	}

@@ -91,7 +91,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store, Secrets: o.keep.secrets(),
 		Permit: o.permit,
-		Facts:  o.observer.Found, CameBack: o.observer.RoundTrip, Outcomes: o.observer.Completed, Arrivals: o.observer.Arrived,
+		Facts:  o.observer.Found, CameBack: o.observer.RoundTrip, Outcomes: o.observer.Completed, Arrivals: o.observer.Arrived, Rows: o.observer.Rows,
 		Measured: func(ctx context.Context, d *report.Document) {
 			d.Calibration = s.calibrationFor(w, bytesPerEvent(d))
 			if o.beside {

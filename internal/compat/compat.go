@@ -14,6 +14,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
+	"carronade/internal/trace"
 	"carronade/internal/workload"
 	"carronade/load"
 )
@@ -97,6 +98,9 @@ type Observer struct {
 	// Completed receives the final outcomes of batches, on the threads that sent
 	// them. Calls may be concurrent. It must not block or keep the slice.
 	Completed func(out []load.Outcome)
+	// Rows receives the row of each event, and when the run started, one call at a time, until
+	// the run has ended.
+	Rows func(started time.Time, r *trace.Row)
 	// Kept says where the report is stored; after the run.
 	Kept func(Kept)
 	// Arrived receives what a consumer read, on the goroutines that read it. Calls of

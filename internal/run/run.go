@@ -19,6 +19,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/system"
+	"carronade/internal/trace"
 	"carronade/internal/trust"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -37,6 +38,9 @@ type Job struct {
 
 	HDR   string // file for the log of interval histograms; "" is none
 	Trace string // file for a row a batch or sampled event; "" is none
+	// Rows is called with the row of each event instead, and with when the run started, one call
+	// at a time, until the run has ended; may be nil.
+	Rows func(started time.Time, r *trace.Row)
 
 	Note        string              // for the report
 	Attachments []report.Attachment // likewise

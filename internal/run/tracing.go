@@ -23,7 +23,7 @@ type tracing struct {
 
 // newTracing prepares the requested trace, nil for none.
 func (e *execution) newTracing(plan *load.Plan, back *readback, of *pipeline) *tracing {
-	if e.Trace == "" {
+	if e.Trace == "" && e.Rows == nil {
 		return nil
 	}
 	t := &tracing{}
@@ -45,11 +45,14 @@ func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Targ
 		return nil
 	}
 	o := trace.Options{
-		Path: e.Trace, Every: e.Workload.TraceEvents(), Seed: e.spec.Seed, Phases: plan.PhaseNames(),
+		Path: e.Trace, Rows: e.Rows, Every: e.Workload.TraceEvents(), Seed: e.spec.Seed, Phases: plan.PhaseNames(),
 		Due: dueOf(plan, tgt.Partitioner()), Started: time.Now(),
 		About: map[string]string{
 			"version": e.Version, "target": e.Workload.Target(), "op": e.Workload.Op, "report": report.IDOf(e.spec.RunID),
 		},
+	}
+	if e.Rows != nil {
+		o.Every = 1
 	}
 	if p, ok := e.session.Target().(target.Placed); ok {
 		o.Partition = p.LogOf
@@ -119,6 +122,12 @@ func (t *tracing) close(out *outcome) {
 		t.pair.GiveUpRest()
 	}
 	r := t.file.Close()
+	if r.File == "" {
+		if r.Dropped > 0 {
+			out.warnings = append(out.warnings, fmt.Sprintf("%d of %d rows of single events are missing: they came faster than they were written", r.Dropped, r.Rows+r.Dropped))
+		}
+		return
+	}
 	out.trace = &report.Trace{File: r.File, Rows: r.Rows, Dropped: r.Dropped, Every: r.Every, Bytes: r.Bytes}
 	if r.Err != nil {
 		out.trace.Error = r.Err.Error()

@@ -8,11 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"carronade/internal/report"
 	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/testkit/parquettest"
 	"carronade/load"
 )
 
@@ -20,11 +18,11 @@ import (
 type traced struct {
 	Event    int64  `parquet:"event"`
 	Phase    string `parquet:"phase"`
-	Due      *int64 `parquet:"due_ns,optional"`
+	Due      *int64 `parquet:"due_ns"`
 	Done     int64  `parquet:"done_ns"`
-	Consumed *int64 `parquet:"consumed_ns,optional"`
-	Log      *int64 `parquet:"partition,optional"`
-	Offset   *int64 `parquet:"log_offset,optional"`
+	Consumed *int64 `parquet:"consumed_ns"`
+	Log      *int64 `parquet:"partition"`
+	Offset   *int64 `parquet:"log_offset"`
 	Events   int64  `parquet:"events"`
 	Bytes    int64  `parquet:"bytes"`
 	Acked    int64  `parquet:"acked"`
@@ -55,22 +53,27 @@ func TestTrace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var err error
 				doc, err = Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, append(tt.set, "trace="+path)...), Trace: path})
-				assert.OK(t, err)
+				if err != nil {
+					t.Fatal(err)
+				}
 				<-tt.m.session.ended
 			})
-			rows, err := parquet.ReadFile[traced](path)
-			assert.OK(t, err)
+			rows := parquettest.Rows[traced](parquettest.Open(t, path))
 			if got := doc.Trace; got == nil || got.Rows != uint64(len(rows)) || got.Dropped != 0 || got.Error != "" || got.File != path {
 				t.Errorf("%d rows, the report says %+v", len(rows), got)
 			}
-			assert.Equal(t, len(rows), tt.rows, "rows")
+			if len(rows) != tt.rows {
+				t.Errorf("%d rows, want %d", len(rows), tt.rows)
+			}
 			seen, warm := map[int64]bool{}, 0
 			for i := range rows {
 				r := &rows[i]
 				if r.Phase == "warm-up" {
 					warm++
 				}
-				assert.Must(t, r.Acked == r.Events && r.Bytes != 0 && *r.Log == 0 && *r.Offset >= 0, "row %+v", r)
+				if r.Acked != r.Events || r.Bytes == 0 || *r.Log != 0 || *r.Offset < 0 {
+					t.Fatalf("row %+v", r)
+				}
 				if r.Due != nil && *r.Due != r.Event*int64(time.Second)/5000 {
 					t.Errorf("event %d was due at %d", r.Event, *r.Due)
 				}
@@ -78,11 +81,15 @@ func TestTrace(t *testing.T) {
 					t.Errorf("event %d: done at %d, consumed at %v", r.Event, r.Done, r.Consumed)
 				}
 				for k := range r.Events {
-					assert.Must(t, !seen[r.Event+k], "event %d has two rows", r.Event+k)
+					if seen[r.Event+k] {
+						t.Fatalf("event %d has two rows", r.Event+k)
+					}
 					seen[r.Event+k] = true
 				}
 			}
-			assert.Equal(t, warm, tt.warm, "rows of the warm-up")
+			if warm != tt.warm {
+				t.Errorf("%d rows of the warm-up, want %d", warm, tt.warm)
+			}
 			if doc.Trace.Every <= 1 && uint64(len(seen)) != doc.Totals.Acked+uint64(tt.warm*10) {
 				t.Errorf("rows of %d events, acked were %d", len(seen), doc.Totals.Acked)
 			}
@@ -98,8 +105,12 @@ func TestTraceOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &fakeKind{perBatch: 10}
 		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=500", "trace=/dev/full"), Trace: "/dev/full"})
-		assert.OK(t, err)
-		assert.True(t, doc.Totals.Acked == 500 && doc.Stopped == load.ByEvents, "acked %d, stopped by %q", doc.Totals.Acked, doc.Stopped)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if doc.Totals.Acked != 500 || doc.Stopped != load.ByEvents {
+			t.Errorf("acked %d, stopped by %q", doc.Totals.Acked, doc.Stopped)
+		}
 		if got, want := strings.Join(doc.Problems, "; "), "--trace: write /dev/full: no space left on device"; !strings.HasPrefix(got, want) {
 			t.Errorf("problems %q, want %q", got, want)
 		}
@@ -177,7 +188,9 @@ func TestSamplesOfARoundTrip(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{consumeDelay: 5 * time.Millisecond}
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, tt.set...)})
-				assert.OK(t, err)
+				if err != nil {
+					t.Fatal(err)
+				}
 				switch s := doc.Samples; {
 				case tt.want == 0 && s != nil:
 					t.Errorf("got %+v", s)

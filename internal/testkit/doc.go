@@ -3,8 +3,8 @@
 // built once, and processes that end with the test binary; a real OpenSearch or Elasticsearch, one node for a test binary, only
 // on this machine's loopback; other clients of Riemann; readers of Parquet and CSV; certificates.
 //
-// It knows nothing about the documents, events, pages and files of the tests. Four packages are
-// separate: assert has comparisons, kafkatest runs Apache Kafka, browser a Chromium, and
+// It knows nothing about the documents, events, pages and files of the tests. Five packages are
+// separate: assert has comparisons, kafkatest runs Apache Kafka, browser a Chromium, parquettest reads traces, and
 // reporttest, which imports packages of ours, is for tests with reports.
 //
 // Its invariants: a directory of jars or of Python packages, or a file of Make, is complete

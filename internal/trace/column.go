@@ -1,16 +1,12 @@
 package trace
 
 import (
+	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/bits"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go/encoding/delta"
-	"github.com/parquet-go/parquet-go/encoding/rle"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // A column collects the values of one column: those of the current page, and the
@@ -35,8 +31,6 @@ type column struct {
 	minimum      int64
 	maximum      int64
 	dataOffset   int64 // of the first data page in the chunk
-
-	levelBuf, valueBuf, pageBuf []byte
 }
 
 func newColumn(def *definition, words []string) *column {
@@ -92,112 +86,64 @@ func (c *column) text(v []byte) {
 	c.plain = append(c.plain, v...)
 }
 
+// A scratch is what encodes and compresses the pages of all columns.
+type scratch struct {
+	z            *zstd.Encoder
+	body, packed []byte
+	head         compact
+}
+
 // page encodes the collected values as a page.
-func (c *column) page(z *zstd.Encoder) error {
+func (c *column) page(s *scratch) {
 	if c.rows == 0 {
-		return nil
+		return
 	}
 	if len(c.words) > 0 && c.dataOffset == 0 {
-		if err := c.dictionary(z); err != nil {
-			return err
-		}
+		c.dictionary(s)
 	}
-	body := c.pageBuf[:0]
+	body, present := s.body[:0], c.rows
 	if c.def.optional {
-		levels, err := (&rle.Encoding{BitWidth: 1}).EncodeLevels(c.levelBuf, c.levels)
-		if err != nil {
-			return fmt.Errorf("encode the levels of %s: %w", c.def.name, err)
-		}
-		c.levelBuf = levels
-		body = binary.LittleEndian.AppendUint32(body, uint32(len(levels)))
-		body = append(body, levels...)
+		body = appendRuns(append(body, 0, 0, 0, 0), c.levels, 1, levelsEnd)
+		binary.LittleEndian.PutUint32(body, uint32(len(body)-4))
+		present = bytes.Count(c.levels, []byte{1})
 	}
-	encoding, err := format.DeltaBinaryPacked, error(nil)
+	encoding := int64(deltaEncoding)
 	switch {
 	case len(c.words) > 0:
-		encoding = format.RLEDictionary
+		encoding = dictionaryEncoding
 		width := bits.Len(uint(len(c.words) - 1))
-		c.valueBuf, err = (&rle.Encoding{BitWidth: width}).EncodeInt32(c.valueBuf, c.indices)
-		body = append(append(body, byte(width)), c.valueBuf...)
+		body = appendRuns(append(body, byte(width)), c.indices, width, indicesEnd)
 	case c.def.text:
-		encoding = format.Plain
+		encoding = plainEncoding
 		body = append(body, c.plain...)
 	default:
-		c.valueBuf, err = (&delta.BinaryPackedEncoding{}).EncodeInt64(c.valueBuf, c.ints)
-		body = append(body, c.valueBuf...)
-		for _, v := range c.ints {
-			c.minimum, c.maximum = min(c.minimum, v), max(c.maximum, v)
-		}
+		var least, most int64
+		body, least, most = appendDeltas(body, c.ints)
+		c.minimum, c.maximum = min(c.minimum, least), max(c.maximum, most)
 	}
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", c.def.name, err)
-	}
-	c.pageBuf = body
-	present := len(c.ints) + len(c.indices)
-	if c.def.text && len(c.words) == 0 {
-		present = 0
-		for _, l := range c.levels {
-			present += int(l)
-		}
-	}
+	s.body = body
 	c.total += int64(c.rows)
 	c.nulls += int64(c.rows - present)
-	header := format.PageHeader{Type: format.DataPage}
-	header.DataPageHeader = thrift.New(format.DataPageHeader{
-		NumValues: int32(c.rows), Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
-	})
+	c.seal(s, dataPage, c.rows, encoding)
 	c.ints, c.indices, c.plain, c.levels, c.rows = c.ints[:0], c.indices[:0], c.plain[:0], c.levels[:0], 0
-	return c.seal(z, header, body)
 }
 
 // dictionary writes the page with all words.
-func (c *column) dictionary(z *zstd.Encoder) error {
-	var body []byte
+func (c *column) dictionary(s *scratch) {
+	s.body = s.body[:0]
 	for _, w := range c.words {
-		body = binary.LittleEndian.AppendUint32(body, uint32(len(w)))
-		body = append(body, w...)
+		s.body = binary.LittleEndian.AppendUint32(s.body, uint32(len(w)))
+		s.body = append(s.body, w...)
 	}
-	header := format.PageHeader{Type: format.DictionaryPage}
-	header.DictionaryPageHeader = thrift.New(format.DictionaryPageHeader{NumValues: int32(len(c.words)), Encoding: format.Plain})
-	if err := c.seal(z, header, body); err != nil {
-		return err
-	}
+	c.seal(s, dictionaryPage, len(c.words), plainEncoding)
 	c.dataOffset = int64(len(c.chunk))
-	return nil
 }
 
-// seal compresses a page's body and appends header and body to the chunk.
-func (c *column) seal(z *zstd.Encoder, header format.PageHeader, body []byte) error {
-	packed := z.EncodeAll(body, c.valueBuf[:0])
-	c.valueBuf = packed
-	header.UncompressedPageSize, header.CompressedPageSize = int32(len(body)), int32(len(packed))
-	head, err := thrift.Marshal(&thrift.CompactProtocol{}, &header)
-	if err != nil {
-		return fmt.Errorf("encode the head of a page of %s: %w", c.def.name, err)
-	}
-	c.chunk = append(append(c.chunk, head...), packed...)
-	c.uncompressed += int64(len(head) + len(body))
-	return nil
-}
-
-// describe is the metadata of the column's chunk, which begins at this offset of
-// the file.
-func (c *column) describe(at int64) format.ColumnChunk {
-	m := format.ColumnMetaData{
-		Type: format.Int64, Encoding: thrift.Slice[format.Encoding]{format.DeltaBinaryPacked, format.RLE},
-		PathInSchema: thrift.Slice[string]{c.def.name}, Codec: format.Zstd, NumValues: c.total,
-		TotalUncompressedSize: c.uncompressed, TotalCompressedSize: int64(len(c.chunk)),
-		DataPageOffset: at + c.dataOffset, Statistics: format.Statistics{NullCount: c.nulls},
-	}
-	switch {
-	case len(c.words) > 0:
-		m.Type, m.DictionaryPageOffset = format.ByteArray, at
-		m.Encoding = thrift.Slice[format.Encoding]{format.RLEDictionary, format.RLE, format.Plain}
-	case c.def.text:
-		m.Type, m.Encoding = format.ByteArray, thrift.Slice[format.Encoding]{format.Plain, format.RLE}
-	case c.minimum <= c.maximum:
-		m.Statistics.MinValue = binary.LittleEndian.AppendUint64(nil, uint64(c.minimum))
-		m.Statistics.MaxValue = binary.LittleEndian.AppendUint64(nil, uint64(c.maximum))
-	}
-	return format.ColumnChunk{FileOffset: at, MetaData: m}
+// seal compresses the body of a page, and appends its head and body to the chunk.
+func (c *column) seal(s *scratch, kind int64, values int, encoding int64) {
+	s.packed = s.z.EncodeAll(s.body, s.packed[:0])
+	s.head.b = s.head.b[:0]
+	s.head.page(kind, int64(len(s.body)), int64(len(s.packed)), int64(values), encoding)
+	c.chunk = append(append(c.chunk, s.head.b...), s.packed...)
+	c.uncompressed += int64(len(s.head.b) + len(s.body))
 }

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,17 +8,13 @@ import (
 	"os"
 
 	"carronade/internal/place"
-
-	"github.com/parquet-go/parquet-go/deprecated"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // magic is at both ends of a Parquet file
 // (https://parquet.apache.org/docs/file-format/).
 const magic = "PAR1"
 
-// maxGroups limits the footer, which is kept in memory: about 3 KB per row group.
+// maxGroups limits the footer, which is kept in memory: about 2 KB per row group, twice.
 // With a million rows per group the limit is 16 thousand million rows.
 const maxGroups = 16_384
 
@@ -40,7 +35,10 @@ type disk interface {
 type file struct {
 	f      disk
 	device bool // not a regular file; it has no length
-	meta   format.FileMetaData
+	about  []keyValue
+	groups compact // the row groups, as the footer has them
+	count  int     // of them
+	rows   int64
 	end    int64  // end of the row groups, start of the footer
 	footer []byte // as written at the end
 }
@@ -64,33 +62,12 @@ func openFile(path string) (*file, error) {
 }
 
 // begin writes an empty Parquet file, which is already readable.
-func (f *file) begin(about []format.KeyValue) error {
-	f.end = int64(len(magic))
-	f.meta = format.FileMetaData{
-		Version: 2, CreatedBy: "carronade", KeyValueMetadata: about,
-		RowGroups: thrift.Slice[format.RowGroup]{},
-		Schema:    thrift.Slice[format.SchemaElement]{{Name: "trace", NumChildren: thrift.New(int32(colCount))}},
-	}
-	for i := range columns {
-		c := &columns[i]
-		e := format.SchemaElement{Name: c.name, Type: thrift.New(format.Int64), RepetitionType: thrift.New(format.Required)}
-		if c.optional {
-			e.RepetitionType = thrift.New(format.Optional)
-		}
-		if c.text {
-			e.Type, e.ConvertedType = thrift.New(format.ByteArray), thrift.New(deprecated.UTF8)
-			e.LogicalType = format.LogicalType{Value: new(format.StringType)}
-		}
-		f.meta.Schema = append(f.meta.Schema, e)
-		f.meta.ColumnOrders = append(f.meta.ColumnOrders, format.ColumnOrder{Value: new(format.TypeDefinedOrder)})
-	}
+func (f *file) begin(about []keyValue) error {
+	f.end, f.about = int64(len(magic)), about
 	if err := f.f.Truncate(0); err != nil && !f.device {
 		return err
 	}
-	footer, err := f.encodeFooter()
-	if err != nil {
-		return err
-	}
+	footer := encodeFooter(nil, 0, 0, about)
 	if _, err := f.f.WriteAt(append([]byte(magic), footer...), 0); err != nil {
 		return err
 	}
@@ -98,48 +75,28 @@ func (f *file) begin(about []format.KeyValue) error {
 	return nil
 }
 
-// encodeFooter encodes the footer, its length and the magic number.
-func (f *file) encodeFooter() ([]byte, error) {
-	b, err := thrift.Marshal(&thrift.CompactProtocol{}, &f.meta)
-	if err != nil {
-		return nil, fmt.Errorf("encode the footer: %w", err)
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
-	return append(b, magic...), nil
-}
-
 // add writes a row group of the columns. If it fails, the earlier groups remain
-// readable.
+// readable, and it must not be called again.
 func (f *file) add(cols []*column, rows int64) error {
-	if len(f.meta.RowGroups) >= maxGroups {
+	if f.count >= maxGroups {
 		return errTooLong
 	}
-	at := f.end
-	g := format.RowGroup{NumRows: rows, FileOffset: at, Ordinal: int16(len(f.meta.RowGroups))}
+	end := f.end
 	for _, c := range cols {
-		g.Columns = append(g.Columns, c.describe(at))
-		at += int64(len(c.chunk))
-		g.TotalByteSize += c.uncompressed
-		g.TotalCompressedSize += int64(len(c.chunk))
+		end += int64(len(c.chunk))
 	}
-	_, err := f.f.WriteAt(f.footer, at)
+	f.groups.group(cols, rows, f.end, f.count)
+	footer := encodeFooter(f.groups.b, f.count+1, f.rows+rows, f.about)
+	_, err := f.f.WriteAt(f.footer, end)
 	for i, off := 0, f.end; err == nil && i < len(cols); i++ {
 		_, err = f.f.WriteAt(cols[i].chunk, off)
 		off += int64(len(cols[i].chunk))
 	}
-	var footer []byte
 	if err == nil {
-		f.meta.RowGroups = append(f.meta.RowGroups, g)
-		f.meta.NumRows += rows
-		footer, err = f.encodeFooter()
-	}
-	if err == nil {
-		if _, err = f.f.WriteAt(footer, at); err == nil {
-			f.end, f.footer = at, footer
+		if _, err = f.f.WriteAt(footer, end); err == nil {
+			f.count, f.rows, f.end, f.footer = f.count+1, f.rows+rows, end, footer
 			return nil
 		}
-		f.meta.RowGroups = f.meta.RowGroups[:len(f.meta.RowGroups)-1]
-		f.meta.NumRows -= rows
 	}
 	return errors.Join(err, f.restoreFooter())
 }

@@ -13,6 +13,7 @@ import (
 // TestReadByOthers: DuckDB and pandas read the written rows, sums, nulls and words,
 // over several pages and row groups.
 func TestReadByOthers(t *testing.T) {
+	testkit.OnlyConformance(t, "needs Python, DuckDB and pandas, 300 MB: the tests of this package read files with package parquettest")
 	const rows = 30_000
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	disk, err := openFile(path)

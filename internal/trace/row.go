@@ -9,6 +9,26 @@ import (
 // absent marks a missing time, offset or index.
 const absent = -1
 
+// A Row is what a function gets of a row. Times, logs and offsets that do not exist are
+// negative. It is valid during the call.
+type Row struct {
+	Stream    int32
+	Event     uint64 // the first one within the stream
+	Key       []byte // of a single event; nil: unknown
+	Phase     string
+	Due       time.Duration
+	Sent      time.Duration
+	Done      time.Duration
+	Requested time.Duration
+	Consumed  time.Duration
+	Partition int32
+	Offset    int64
+	Events    int32
+	Bytes     int64
+	Acked     int32
+	Class     load.Class
+}
+
 // A row is the recorded part of an outcome: of a batch, a batch group of equal
 // batches, or a part of a batch that was consumed separately.
 type row struct {

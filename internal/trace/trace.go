@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go/format"
 
 	"carronade/internal/system"
 	"carronade/load"
@@ -20,6 +19,9 @@ import (
 // Options select the contents of a trace and describe the run.
 type Options struct {
 	Path string
+	// Rows is called with each row and with Started, one call at a time, by a goroutine of its
+	// own, instead of writing a file; nil: there is a file.
+	Rows func(started time.Time, r *Row)
 	// Every makes a row for one of this many events instead of one per batch; 0: a
 	// row per batch.
 	Every uint64
@@ -62,11 +64,12 @@ type Trace struct {
 
 	// Owned by the writer.
 	cols  [colCount]*column
-	z     *zstd.Encoder
+	pages scratch
 	rows  int64 // in the row group so far
 	since time.Time
 	began time.Time
 	key   []byte
+	out   Row
 
 	written uint64 // rows in the file
 	lost    uint64 // rows after the writer stopped
@@ -116,6 +119,11 @@ const (
 // returns an error if the file cannot be opened. If the file cannot be written, for
 // example on a full disk, the trace has stopped.
 func Create(o Options) (*Trace, error) {
+	if o.Rows != nil {
+		t := newTrace(o, defaultSizes, nil)
+		go t.write()
+		return t, nil
+	}
 	f, err := openFile(o.Path)
 	if err != nil {
 		return nil, fmt.Errorf("create the trace: %w", err)
@@ -128,15 +136,20 @@ func Create(o Options) (*Trace, error) {
 	return t, nil
 }
 
-func create(o Options, z sizes, f *file) (t *Trace, err error) {
-	t = &Trace{
+func newTrace(o Options, z sizes, f *file) *Trace {
+	t := &Trace{
 		o: o, sizes: z, sampler: sampler{every: o.Every, seed: mix(o.Seed + 1)}, file: f,
 		full: make(chan *block, max(z.blocks, maxBlocks)), free: make(chan *block, max(z.blocks, maxBlocks)), done: make(chan struct{}),
 		began: time.Now(),
 	}
 	t.blockLimit.Store(z.blocks)
 	t.since = t.began
-	t.z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	return t
+}
+
+func create(o Options, z sizes, f *file) (t *Trace, err error) {
+	t = newTrace(o, z, f)
+	t.pages.z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
@@ -166,17 +179,17 @@ func create(o Options, z sizes, f *file) (t *Trace, err error) {
 const startedMonotonic = "carronade.started_monotonic_ns"
 
 // about is the file's metadata.
-func (o *Options) about() []format.KeyValue {
+func (o *Options) about() []keyValue {
 	rows := "a row a batch"
 	if o.Every > 0 {
 		rows = "a row for one of " + strconv.FormatUint(o.Every, 10) + " events"
 	}
-	about := []format.KeyValue{
-		{Key: "carronade.started_at", Value: o.Started.UTC().Format(time.RFC3339Nano)},
-		{Key: "carronade.rows", Value: rows},
+	about := []keyValue{
+		{"carronade.started_at", o.Started.UTC().Format(time.RFC3339Nano)},
+		{"carronade.rows", rows},
 	}
 	for _, k := range slices.Sorted(maps.Keys(o.About)) {
-		about = append(about, format.KeyValue{Key: "carronade." + k, Value: o.About[k]})
+		about = append(about, keyValue{"carronade." + k, o.About[k]})
 	}
 	return about
 }
@@ -254,12 +267,15 @@ func (t *Trace) Close() Result {
 		}
 		close(t.full)
 		<-t.done
-		r := Result{File: t.o.Path, Rows: t.written, Dropped: t.lost, Every: t.o.Every, Bytes: t.file.size(), Err: t.err}
+		r := Result{File: t.o.Path, Rows: t.written, Dropped: t.lost, Every: t.o.Every, Err: t.err}
 		for _, f := range t.feeds {
 			r.Dropped += f.dropped.Load()
 		}
-		if err := t.file.close(); err != nil && r.Err == nil {
-			r.Err = t.writeError(err)
+		if t.file != nil {
+			r.Bytes = t.file.size()
+			if err := t.file.close(); err != nil && r.Err == nil {
+				r.Err = t.writeError(err)
+			}
 		}
 		t.closed = r
 	})

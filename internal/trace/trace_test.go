@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,32 +16,31 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
 	"carronade/internal/system"
 	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/testkit/parquettest"
 	"carronade/load"
 )
 
-// A line is a row as the Parquet library reads it.
+// A line is a row of the file.
 type line struct {
 	Lane      int64   `parquet:"connection"`
 	Sequence  int64   `parquet:"sequence"`
 	Attempt   int64   `parquet:"attempt"`
 	Stream    int64   `parquet:"stream"`
 	Event     int64   `parquet:"event"`
-	Key       *string `parquet:"key,optional"`
+	Key       *string `parquet:"key"`
 	Phase     string  `parquet:"phase"`
-	Due       *int64  `parquet:"due_ns,optional"`
-	DueLast   *int64  `parquet:"due_last_ns,optional"`
-	Sent      *int64  `parquet:"sent_ns,optional"`
+	Due       *int64  `parquet:"due_ns"`
+	DueLast   *int64  `parquet:"due_last_ns"`
+	Sent      *int64  `parquet:"sent_ns"`
 	Done      int64   `parquet:"done_ns"`
-	Requested *int64  `parquet:"requested_ns,optional"`
-	Consumed  *int64  `parquet:"consumed_ns,optional"`
-	Partition *int64  `parquet:"partition,optional"`
-	Offset    *int64  `parquet:"log_offset,optional"`
+	Requested *int64  `parquet:"requested_ns"`
+	Consumed  *int64  `parquet:"consumed_ns"`
+	Partition *int64  `parquet:"partition"`
+	Offset    *int64  `parquet:"log_offset"`
 	Events    int64   `parquet:"events"`
 	Bytes     int64   `parquet:"bytes"`
 	Wire      int64   `parquet:"wire_bytes"`
@@ -50,16 +48,14 @@ type line struct {
 	Failed    int64   `parquet:"failed"`
 	Unknown   int64   `parquet:"unknown"`
 	Outcome   string  `parquet:"outcome"`
-	Class     *string `parquet:"class,optional"`
-	Status    *int64  `parquet:"status,optional"`
+	Class     *string `parquet:"class"`
+	Status    *int64  `parquet:"status"`
 	Retries   int64   `parquet:"retries"`
 }
 
 func read(t testing.TB, path string) []line {
 	t.Helper()
-	rows, err := parquet.ReadFile[line](path)
-	assert.OK(t, err)
-	return rows
+	return parquettest.Rows[line](parquettest.Open(t, path))
 }
 
 // written writes a trace of outcomes and reads it back.
@@ -70,10 +66,14 @@ func written(t testing.TB, o Options, out []load.Outcome) ([]line, Result) {
 		o.Phases = []string{"measurement"}
 	}
 	tr, err := Create(o)
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tr.Feed().Add(out)
 	r := tr.Close()
-	assert.Must(t, r.Err == nil && r.Dropped <= 0, "%+v", r)
+	if r.Err != nil || r.Dropped > 0 {
+		t.Fatalf("%+v", r)
+	}
 	return read(t, o.Path), r
 }
 
@@ -157,8 +157,12 @@ func TestRows(t *testing.T) {
 			}
 			tt.o.Phases = []string{"warm-up", "measurement"}
 			got, r := written(t, tt.o, []load.Outcome{o})
-			assert.Same(t, got, tt.want, "rows (-want, +got)")
-			assert.Equal(t, r.Rows, uint64(len(tt.want)), "%d rows, but the result", len(tt.want))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("rows (-want, +got):\n%s", diff)
+			}
+			if r.Rows != uint64(len(tt.want)) {
+				t.Errorf("%d rows, but the result has %d", len(tt.want), r.Rows)
+			}
 		})
 	}
 }
@@ -168,7 +172,9 @@ func TestRows(t *testing.T) {
 func TestConsumed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	tr, err := Create(Options{Path: path, Phases: []string{"measurement"}})
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	m := tr.SharedFeed()
 	out := outcomes(100)
 	var all sync.WaitGroup
@@ -200,7 +206,9 @@ func TestConsumed(t *testing.T) {
 		case l.Sequence%2 == 1:
 			want.Requested = new(l.Done + 1)
 		}
-		assert.Same(t, times{l.Requested, l.Consumed}, want, "batch %d", l.Sequence)
+		if diff := cmp.Diff(want, times{l.Requested, l.Consumed}); diff != "" {
+			t.Errorf("batch %d: %s", l.Sequence, diff)
+		}
 	}
 }
 
@@ -239,9 +247,13 @@ func TestManyRows(t *testing.T) {
 	const rows, feeds = 50_017, 3
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	disk, err := openFile(path)
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tr, err := create(Options{Phases: []string{"measurement"}}, sizes{blocks: 16, page: 1000, group: 20_000}, disk)
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	go tr.write()
 	out := outcomes(rows)
 	var all sync.WaitGroup
@@ -261,7 +273,9 @@ func TestManyRows(t *testing.T) {
 	}
 	all.Wait()
 	r := tr.Close()
-	assert.Must(t, r.Rows == rows && r.Dropped == 0 && r.Err == nil, "%+v, want %d rows", r, rows)
+	if r.Rows != rows || r.Dropped != 0 || r.Err != nil {
+		t.Fatalf("%+v, want %d rows", r, rows)
+	}
 	seen := make([]bool, rows)
 	for _, l := range read(t, path) {
 		want := &out[l.Sequence]
@@ -271,11 +285,17 @@ func TestManyRows(t *testing.T) {
 		seen[l.Sequence] = true
 	}
 	for i, s := range seen {
-		assert.Must(t, s, "batch %d is missing", i)
+		if !s {
+			t.Fatalf("batch %d is missing", i)
+		}
 	}
 	info, err := os.Stat(path)
-	assert.OK(t, err)
-	assert.Equal(t, info.Size(), r.Bytes, "the file bytes, but the result")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() != r.Bytes {
+		t.Errorf("the file has %v bytes, but the result has %d", info.Size(), r.Bytes)
+	}
 }
 
 // TestWriterTooSlow: if the writer cannot keep up, rows are dropped and counted,
@@ -286,11 +306,15 @@ func TestWriterTooSlow(t *testing.T) {
 			d := &memory{}
 			few := sizes{blocks: 4, page: 1000, group: 7000}
 			tr, err := create(Options{Phases: []string{"measurement"}, Every: every}, few, &file{f: d})
-			assert.OK(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			f := tr.Feed()
 			out := outcomes(2 * 4 * blockRows) // the writer does not run yet
 			f.Add(out)
-			assert.Equal(t, tr.made.Load(), few.blocks, "blocks were made")
+			if n := tr.made.Load(); n != few.blocks {
+				t.Errorf("%d blocks were made, want %d", n, few.blocks)
+			}
 			go tr.write()
 			r := tr.Close()
 			all := uint64(0)
@@ -299,7 +323,9 @@ func TestWriterTooSlow(t *testing.T) {
 				w.set(&out[i], absent, absent)
 				all += tr.rowsOf(&w)
 			}
-			assert.True(t, r.Rows+r.Dropped == all && r.Dropped != 0 && r.Rows != 0, "%+v: want %d rows and dropped ones together", r, all)
+			if r.Rows+r.Dropped != all || r.Dropped == 0 || r.Rows == 0 {
+				t.Errorf("%+v: want %d rows and dropped ones together", r, all)
+			}
 			if got := d.rows(t, len(d.b)); uint64(got) != r.Rows {
 				t.Errorf("the file has %d rows, but the result has %d", got, r.Rows)
 			}
@@ -312,7 +338,9 @@ func TestManyFeeds(t *testing.T) {
 	const feeds = 200
 	d := &memory{}
 	tr, err := create(Options{Phases: []string{"measurement"}}, sizes{blocks: 4, page: 1000, group: 7000}, &file{f: d})
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	out := outcomes(1)
 	for range feeds {
 		tr.Feed().Add(out) // the writer does not run yet
@@ -362,23 +390,20 @@ func (m *memory) Close() error { return nil }
 // rows reads the first n bytes as a file.
 func (m *memory) rows(t testing.TB, n int) int64 {
 	t.Helper()
-	f, err := parquet.OpenFile(bytes.NewReader(m.b[:n]), int64(n))
-	assert.OK(t, err, "the file cannot be read")
-	r := parquet.NewGenericReader[line](f)
-	defer r.Close()
-	rows := make([]line, f.NumRows()+1)
-	got, err := r.Read(rows)
-	if err != nil && !errors.Is(err, io.EOF) || int64(got) != f.NumRows() {
-		t.Fatalf("read %d of %d rows: %v", got, f.NumRows(), err)
+	f, err := parquettest.Read(m.b[:n])
+	if err != nil {
+		t.Fatalf("the file cannot be read: %v", err)
 	}
-	return f.NumRows()
+	return int64(f.Rows)
 }
 
 // grown is a trace in memory that was flushed after every each rows.
 func grown(t testing.TB, d *memory, groups, each int) *Trace {
 	t.Helper()
 	tr, err := create(Options{Phases: []string{"measurement"}, About: map[string]string{"version": "1"}}, defaultSizes, &file{f: d})
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	out := outcomes(groups * each)
 	for i := range out {
 		var r row
@@ -409,12 +434,16 @@ func TestKilled(t *testing.T) {
 			}
 			if len(half.b) == len(now.b) { // if it was overwritten: only the first half
 				copy(half.b[len(half.b)/2:], now.b[len(now.b)/2:])
-				assert.Equal(t, half.rows(t, len(half.b)), before, "half of write %d:  rows", i)
+				if got := half.rows(t, len(half.b)); got != before {
+					t.Errorf("half of write %d: %d rows, want %d", i, got, before)
+				}
 			}
 		}
 		call(&now)
 		got := now.rows(t, len(now.b))
-		assert.True(t, got == before || got == before+300 || before < 0, "after write %d: %d rows, before it %d", i, got, before)
+		if got != before && got != before+300 && before >= 0 {
+			t.Errorf("after write %d: %d rows, before it %d", i, got, before)
+		}
 		before = got
 	}
 	if before != 1500 || len(d.calls) < 5*(2+colCount) {
@@ -444,14 +473,18 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("room for %d bytes: the file has %d rows, but the result has %d", room, got, r.Rows)
 		}
 	}
-	assert.Same(t, seen, map[uint64]bool{0: true, 300: true, 600: true, 900: true}, "not every number of row groups occurred")
+	if diff := cmp.Diff(map[uint64]bool{0: true, 300: true, 600: true, 900: true}, seen); diff != "" {
+		t.Errorf("not every number of row groups occurred: %s", diff)
+	}
 }
 
 // TestDevices: paths that are not regular files.
 func TestDevices(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err == nil {
 		tr, err := Create(Options{Path: "/dev/full", Phases: []string{"measurement"}})
-		assert.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		tr.Feed().Add(outcomes(10))
 		r := tr.Close()
 		if got, want := fmt.Sprint(r.Err), "write /dev/full: no space left on device"; got != want || r.Dropped != 10 {
@@ -472,13 +505,17 @@ func TestDevices(t *testing.T) {
 func TestReadWhileItGrows(t *testing.T) {
 	d := &memory{}
 	tr := grown(t, d, 1, 10)
-	assert.Equal(t, d.rows(t, len(d.b)), 10, "rows")
+	if got := d.rows(t, len(d.b)); got != 10 {
+		t.Errorf("%d rows", got)
+	}
 	go tr.write()
 	f := tr.Feed()
 	out := outcomes(2)
 	out[1].Done = out[0].Done + time.Second
 	f.Add(out) // adding the second hands over both
-	assert.True(t, f.b == nil, "the rows were not handed over")
+	if f.b != nil {
+		t.Error("the rows were not handed over")
+	}
 	if r := tr.Close(); r.Rows != 12 {
 		t.Errorf("%+v", r)
 	}
@@ -489,39 +526,32 @@ func TestReadWhileItGrows(t *testing.T) {
 func TestBegan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	out, err := openFile(path)
-	assert.OK(t, err)
-	tr, err := create(Options{Path: path}, sizes{blocks: 4, page: 10, group: 20}, out)
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := create(Options{Path: path}, sizes{blocks: 4, page: 3, group: 6}, out)
+	if err != nil {
+		t.Fatal(err)
+	}
 	at := time.Now().Add(-time.Minute)
 	tr.Began(at)
 	go tr.write()
 	f := tr.Feed()
-	f.Add(outcomes(100))
-	if r := tr.Close(); r.Err != nil || r.Rows != 100 {
+	f.Add(outcomes(90)) // 15 row groups: the first list with a long head
+	if r := tr.Close(); r.Err != nil || r.Rows != 90 {
 		t.Fatalf("%+v", r)
 	}
-	file, err := os.Open(path)
-	assert.OK(t, err)
-	defer file.Close()
-	info, err := file.Stat()
-	assert.OK(t, err)
-	meta, err := readFooter(file, info.Size())
-	assert.OK(t, err)
-	var got []string
-	for _, kv := range meta.KeyValueMetadata {
-		if kv.Key == startedMonotonic {
-			got = append(got, kv.Value)
-		}
-	}
+	got, found := parquettest.Open(t, path).Meta[startedMonotonic]
 	want, ok := system.MonotonicOf(at)
+	if found != ok {
+		t.Fatalf("got %q, and the clock is available: %t", got, ok)
+	}
 	if !ok {
-		assert.True(t, got == nil, "got %q, though the clock is not available", got)
 		return
 	}
-	assert.Must(t, len(got) == 1, "got %q, want one number", got)
-	n, err := strconv.ParseInt(got[0], 10, 64)
+	n, err := strconv.ParseInt(got, 10, 64)
 	if d := time.Duration(n - want); err != nil || d < -time.Millisecond || d > time.Millisecond {
-		t.Errorf("got %s and %v, want %d", got[0], err, want)
+		t.Errorf("got %s and %v, want %d", got, err, want)
 	}
 }
 
@@ -529,7 +559,9 @@ func TestBegan(t *testing.T) {
 func TestBufferBound(t *testing.T) {
 	for feeds, want := range map[int]float64{1: 64, 64: 64, 100: 100} {
 		tr, err := Create(Options{Path: filepath.Join(t.TempDir(), "t.parquet")})
-		assert.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for range feeds {
 			tr.Feed()
 		}

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parquet-go/parquet-go/format"
-
 	"carronade/load"
 )
 
@@ -80,13 +78,26 @@ func (t *Trace) put(r *row) {
 		t.lost++
 		return
 	}
+	key, log := t.keyOf(r), int32(absent)
+	if t.o.Partition != nil {
+		log = t.o.Partition(r.stream)
+	}
+	if t.o.Rows != nil {
+		t.out = Row{
+			Stream: r.stream, Event: r.index, Key: key, Phase: t.o.Phases[r.phase], Due: r.due, Sent: r.sent, Done: r.done, Requested: r.requested, Consumed: r.at,
+			Partition: log, Offset: r.offset, Events: r.events, Bytes: r.bytes, Acked: r.acked, Class: r.class,
+		}
+		t.o.Rows(t.o.Started, &t.out)
+		t.written++
+		return
+	}
 	c := &t.cols
 	c[colLane].put(int64(r.lane))
 	c[colSequence].put(int64(r.seq))
 	c[colAttempt].put(int64(r.attempt))
 	c[colStream].put(int64(r.stream))
 	c[colEvent].put(int64(r.index))
-	c[colKey].text(t.keyOf(r))
+	c[colKey].text(key)
 	c[colPhase].word(r.phase)
 	c[colDue].putIf(int64(r.due))
 	c[colDueLast].putIf(int64(r.dueLast))
@@ -94,11 +105,7 @@ func (t *Trace) put(r *row) {
 	c[colDone].put(int64(r.done))
 	c[colRequested].putIf(int64(r.requested))
 	c[colConsumed].putIf(int64(r.at))
-	if t.o.Partition != nil {
-		c[colPartition].putIf(int64(t.o.Partition(r.stream)))
-	} else {
-		c[colPartition].putIf(absent)
-	}
+	c[colPartition].putIf(int64(log))
 	c[colLogOffset].putIf(r.offset)
 	c[colEvents].put(int64(r.events))
 	c[colBytes].put(r.bytes)
@@ -120,7 +127,7 @@ func (t *Trace) put(r *row) {
 	c[colRetries].put(int64(r.retries))
 	t.rows++
 	if c[colLane].rows == t.sizes.page {
-		t.pages()
+		t.endPages()
 	}
 	if t.rows == t.sizes.group {
 		t.flush()
@@ -140,13 +147,10 @@ func (t *Trace) keyOf(r *row) []byte {
 	return key
 }
 
-// pages ends the pages of all columns.
-func (t *Trace) pages() {
+// endPages ends the pages of all columns.
+func (t *Trace) endPages() {
 	for _, c := range t.cols {
-		if err := c.page(t.z); err != nil {
-			t.stop(err)
-			return
-		}
+		c.page(&t.pages)
 	}
 }
 
@@ -156,16 +160,12 @@ func (t *Trace) flush() {
 	if t.rows == 0 || t.err != nil {
 		return
 	}
-	t.pages()
+	t.endPages()
 	if at := t.started.Swap(0); at != 0 {
-		t.file.meta.KeyValueMetadata = append(t.file.meta.KeyValueMetadata, format.KeyValue{Key: startedMonotonic, Value: strconv.FormatInt(at, 10)})
+		t.file.about = append(t.file.about, keyValue{startedMonotonic, strconv.FormatInt(at, 10)})
 	}
-	if t.err == nil {
-		if err := t.file.add(t.cols[:], t.rows); err != nil {
-			t.stop(err)
-		}
-	}
-	if t.err != nil {
+	if err := t.file.add(t.cols[:], t.rows); err != nil {
+		t.stop(err)
 		return
 	}
 	t.written += uint64(t.rows)

@@ -340,15 +340,11 @@ func TestAPIMetrics(t *testing.T) {
 				return strings.Join(all, " ")
 			}
 			p := *a.program
-			p.Run = func(_ context.Context, d *workload.Document, o compat.Observer) (*report.Document, error) {
+			p.Run = func(_ context.Context, _ *workload.Document, o compat.Observer) (*report.Document, error) {
 				if c.fail {
 					return nil, errors.New("no connection")
 				}
-				for _, e := range d.Entries {
-					if e.Name == "trace" {
-						writeTrace(t, e.Values[0])
-					}
-				}
+				sendRows(o)
 				o.Interval(interval(0, false, false))
 				assert.Equal(t, ops(), c.want, "during the run")
 				return document(), nil
@@ -411,7 +407,7 @@ func TestNodesOf(t *testing.T) {
 				return
 			}
 			var all []string
-			for _, e := range s.workload("").Entries {
+			for _, e := range s.workload(false).Entries {
 				all = append(all, e.Name+"="+strings.Join(e.Values, " "))
 			}
 			all = append(all, fmt.Sprintf("nodes=%v", s.nodes))

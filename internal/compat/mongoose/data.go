@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"carronade/internal/report"
 	"carronade/payload"
 )
 
@@ -70,15 +69,13 @@ func (s *step) sizeText() string {
 	return strconv.FormatInt(s.low, 10)
 }
 
-// streams is the number of streams among which a run divided its records.
-func (s *step) streams(d *report.Document) int {
+// streams is the number of streams among which a run divides its records, by the facts about the
+// system.
+func (s *step) streams(facts map[string]any) int {
 	partitions := 1
-	if topic, ok := d.Facts["topic"].(map[string]any); ok {
-		switch n := topic["partitions"].(type) {
-		case int:
+	if topic, ok := facts["topic"].(map[string]any); ok {
+		if n, ok := topic["partitions"].(int); ok {
 			partitions = n
-		case float64:
-			partitions = int(n)
 		}
 	}
 	return partitions * max(1, int(s.v.number("storage-driver-threads")))

@@ -75,17 +75,16 @@ func TestUnwritable(t *testing.T) {
 			started := false
 			var out, errs strings.Builder
 			p := &compat.Program{Called: "mongoose", Args: append([]string{"--load-step-id=s", "--load-op-limit-count=3"}, tt.args...), Strict: strict, Out: &out, Err: &errs}
-			p.Run = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
-				for _, e := range w.Entries {
-					if e.Name == "trace" {
-						writeTrace(t, e.Values[0])
-					}
-				}
+			p.Run = func(_ context.Context, _ *workload.Document, observer compat.Observer) (*report.Document, error) {
 				started = true
+				if tt.file == "op.trace.csv" && !tt.before {
+					block() // before its first row
+				}
+				sendRows(observer)
 				iv := interval(0, false, false)
 				iv.Interval.Failed = 0
 				observer.Interval(iv)
-				if !tt.before {
+				if tt.file != "op.trace.csv" && !tt.before {
 					block()
 				}
 				return document(), nil

@@ -386,12 +386,8 @@ func TestEnds(t *testing.T) {
 		t.Setenv("HOME", t.TempDir())
 		var out, errs strings.Builder
 		p := &compat.Program{Called: "mongoose", Args: []string{"--load-step-id=s", "--load-step-limit-time=1"}, Strict: tt.strict, Out: &out, Err: &errs}
-		p.Run = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
-			for _, e := range w.Entries {
-				if e.Name == "trace" {
-					writeTrace(t, e.Values[0])
-				}
-			}
+		p.Run = func(_ context.Context, _ *workload.Document, observer compat.Observer) (*report.Document, error) {
+			sendRows(observer)
 			observer.Interval(interval(0, false, false))
 			d := document()
 			d.Stopped = tt.stopped

@@ -63,7 +63,7 @@ func (r *runner) weighted(l *loads) *workload.Document {
 // operations is the workload of a step in which each record is an operation, also if it is read.
 func (s *step) operations() *workload.Document {
 	if s.work != readRecords {
-		return s.workload("")
+		return s.workload(false)
 	}
 	v := s.v
 	var d compat.Draft

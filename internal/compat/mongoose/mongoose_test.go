@@ -14,7 +14,6 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/trace"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -51,7 +50,7 @@ func runTool(t *testing.T, p compat.Program, args ...string) result {
 			}
 			got.settings[e.Name] = strings.Join(e.Values, " ")
 		}
-		writeTrace(t, got.settings["trace"])
+		sendRows(observer)
 		for i := range 12 {
 			if observer.Completed != nil {
 				observer.Completed([]load.Outcome{
@@ -152,29 +151,24 @@ func document() *report.Document {
 	return d
 }
 
-// began is the start of the trace.
+// began is the start of the run.
 var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// writeTrace writes a trace of four records, of which one failed.
-func writeTrace(t *testing.T, path string) {
-	t.Helper()
-	if path == "" {
+// sendRows gives rows of four records to what observes a run, if it wants them; the last one failed.
+func sendRows(o compat.Observer) {
+	if o.Rows == nil {
 		return
 	}
-	tr, err := trace.Create(trace.Options{Path: path, Every: 1, Phases: []string{"measurement"}, Started: began, Due: func(_ int32, k uint64) time.Duration {
-		return time.Duration(k+1) * time.Millisecond
-	}})
-	assert.OK(t, err)
+	o.Found(map[string]any{})
 	const ms = time.Millisecond
-	f := tr.Feed()
-	f.Add([]load.Outcome{
-		{Batch: load.Batch{Events: 1, DueFirst: ms, DueLast: ms, Bytes: 1024}, Sent: 2 * ms, Done: 5 * ms, Acked: 1, Place: -1},
-		{Batch: load.Batch{First: 1, Events: 1, DueFirst: 2 * ms, DueLast: 2 * ms, Bytes: 1024}, Sent: 4 * ms, Done: 9 * ms, Acked: 1, Place: -1},
-		{Batch: load.Batch{First: 2, Events: 1, DueFirst: 3 * ms, DueLast: 3 * ms, Bytes: 1024}, Sent: 3 * ms, Done: 4 * ms, Acked: 1, Place: -1},
-		{Batch: load.Batch{First: 3, Events: 1, DueFirst: 4 * ms, DueLast: 4 * ms, Bytes: 1024}, Sent: 5 * ms, Done: 6 * ms, Failed: 1, Class: load.Timeout, Place: -1},
-	})
-	if r := tr.Close(); r.Err != nil {
-		t.Fatal(r.Err)
+	for i, r := range []trace.Row{
+		{Sent: 2 * ms, Done: 5 * ms, Acked: 1},
+		{Sent: 4 * ms, Done: 9 * ms, Acked: 1},
+		{Sent: 3 * ms, Done: 4 * ms, Acked: 1},
+		{Sent: 5 * ms, Done: 6 * ms, Class: load.Timeout},
+	} {
+		r.Event, r.Due, r.Requested, r.Consumed, r.Partition, r.Offset = uint64(i), time.Duration(i+1)*ms, -1, -1, -1, -1
+		o.Rows(began, &r)
 	}
 }
 
@@ -182,7 +176,9 @@ func writeTrace(t *testing.T, path string) {
 // warning or ends the program.
 func TestEveryOption(t *testing.T) {
 	items := filepath.Join(t.TempDir(), "items.csv")
-	assert.OK(t, os.WriteFile(items, []byte("t/one,0,1,0/0\n/t/two,1,1,0/0\n"), 0o644))
+	if err := os.WriteFile(items, []byte("t/one,0,1,0/0\n/t/two,1,1,0/0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	read, topics := []string{"--read", "--item-input-path=t"}, []string{"--item-type=path", "--load-op-limit-count=3"}
 	for _, tt := range []struct {
 		option, value string
@@ -407,7 +403,9 @@ func TestEveryOption(t *testing.T) {
 			strict := slices.Contains(args, strictly)
 			got := runTool(t, compat.Program{Strict: strict}, slices.DeleteFunc(args, func(arg string) bool { return arg == strictly })...)
 			kind, text, _ := strings.Cut(tt.want, " ")
-			assert.Must(t, kind == "refused" || got.err == nil, "got %v", got.err)
+			if kind != "refused" && got.err != nil {
+				t.Fatalf("got %v", got.err)
+			}
 			var ok bool
 			switch kind {
 			case "warns":
@@ -439,7 +437,9 @@ func TestEveryOption(t *testing.T) {
 		})
 	}
 	for _, o := range options {
-		assert.True(t, tested[o.name], "--%s is not tested", o.name)
+		if !tested[o.name] {
+			t.Errorf("--%s is not tested", o.name)
+		}
 	}
 }
 
@@ -451,7 +451,9 @@ const strictly = "strictly"
 // Old names of options select their new ones.
 func TestAliases(t *testing.T) {
 	for name, a := range aliases {
-		assert.True(t, a.to == "" || find(a.to) != nil, "--%s is --%s, which does not exist", name, a.to)
+		if a.to != "" && find(a.to) == nil {
+			t.Errorf("--%s is --%s, which does not exist", name, a.to)
+		}
 	}
 	got := runTool(t, compat.Program{}, "--test-step-limit-count=5", "--load-limit-concurrency=3", "--storage-driver-remote", "--create")
 	if got.settings["count"] != "5" || got.settings["concurrency"] != "3" || strings.Count(got.errs, "\n") != 3 ||

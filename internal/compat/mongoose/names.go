@@ -127,11 +127,15 @@ func (n *namer) at(item uint64) (name string, id int64) {
 }
 
 // name is the name of an item by its number.
-func (n *namer) name(item uint64, id int64) string {
-	return string(strconv.AppendInt(n.prefix.Append(nil, item), id, n.radix))
+func (n *namer) name(item uint64, id int64) string { return string(n.append(nil, item, id)) }
+
+func (n *namer) append(dst []byte, item uint64, id int64) []byte {
+	return strconv.AppendInt(n.prefix.Append(dst, item), id, n.radix)
 }
 
-// nameOf is the name and the number of a record, given its stream and event.
-func (n *namer) nameOf(stream, event int64) (name string, id int64) {
-	return n.at(n.items.Event(int32(stream), uint64(event)))
+// appendOf appends the name of a record, given its stream and event, and returns its number.
+func (n *namer) appendOf(dst []byte, stream int32, event uint64) (name []byte, id int64) {
+	item := n.items.Event(stream, event)
+	id = n.number.Integer(item)
+	return n.append(dst, item, id), id
 }

@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 		want := strings.Fields(tt.want)
 		for i := range want {
 			name, id := n.next()
-			if at, of := again.nameOf(0, int64(i)); at != name || of != id {
+			if at, of := again.appendOf(nil, 0, uint64(i)); string(at) != name || of != id {
 				t.Errorf("%s: record %d is %s (%d), and name %d %s (%d)", tt.args, i, at, of, i, name, id)
 			}
 			got = append(got, name)
@@ -69,10 +69,15 @@ func TestNames(t *testing.T) {
 
 // Records of several streams are items in the order of the run.
 func TestNamesOfStreams(t *testing.T) {
-	n := stepOf(t, "--item-naming-type=serial", "--item-naming-seed=-1", "--item-naming-radix=10").namer()
-	n.divided(3)
-	for _, tt := range []struct{ stream, event, want int64 }{{0, 0, 0}, {2, 0, 2}, {0, 1, 3}, {1, 4, 13}} {
-		if _, id := n.nameOf(tt.stream, tt.event); id != tt.want {
+	s := stepOf(t, "--item-naming-type=serial", "--item-naming-seed=-1", "--item-naming-radix=10")
+	n := s.namer()
+	n.divided(s.streams(map[string]any{"topic": map[string]any{"partitions": 3}}))
+	for _, tt := range []struct {
+		stream int32
+		event  uint64
+		want   int64
+	}{{0, 0, 0}, {2, 0, 2}, {0, 1, 3}, {1, 4, 13}} {
+		if _, id := n.appendOf(nil, tt.stream, tt.event); id != tt.want {
 			t.Errorf("event %d of stream %d is item %d, want %d", tt.event, tt.stream, id, tt.want)
 		}
 	}

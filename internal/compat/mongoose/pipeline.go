@@ -27,12 +27,11 @@ func (l *loads) fitsPipeline() error {
 	return nil
 }
 
-// pipeline is the workload of a pipeline. rows is the file for the rows of single records, ""
-// for none.
-func (l *loads) pipeline(rows string) *workload.Document {
+// pipeline is the workload of a pipeline.
+func (l *loads) pipeline() *workload.Document {
 	create, read := l.parts[0].step, l.parts[1].step
 	var d compat.Draft
-	d.Document = *create.workload(rows)
+	d.Document = *create.workload(true)
 	// The client engine does not say where records are; this one sends the same at once.
 	d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "engine" })
 	d.Set("op", "--load-op-type", workload.Pipeline)
@@ -67,16 +66,11 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	if err != nil {
 		return system.ExitFailed, err
 	}
-	rows, remove, err := f.rowsFile()
-	if err != nil {
-		return system.ExitFailed, err
-	}
-	defer remove()
 	watched, watchedBack := apiOf(ctx).watch(&create), apiOf(ctx).watch(&read)
 	defer watched.end()
 	defer watchedBack.end()
 	m, back := newMeter(&create), newMeter(&read)
-	d, err := p.Run(ctx, l.pipeline(rows), compat.Observer{Interval: func(iv load.Snapshot) {
+	observer := compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
 		n := iv.Interval.Consumed
 		back.count(n, 0, n*(m.bytes/max(m.succ, 1)), iv.Interval.Length(), 0)
@@ -86,18 +80,18 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		if iv.Phase != measure.Drain && m.rows(t, f) {
 			t.rowOf(&read, back.metrics(time.Now()))
 		}
-	}})
+	}}
+	tr := create.translation(f, create.namer(), &read, &observer)
+	d, err := p.Run(ctx, l.pipeline(), observer)
+	written := tr.end()
 	if err != nil {
 		return compat.NoReport(ctx, system.ExitFailed, err)
 	}
-	names := create.namer()
-	names.divided(create.streams(d))
-	tr, err := create.translate(rows, f, names, &read)
-	f.keepError(err)
+	f.keepError(written)
 	last := m.last(d)
 	watched.show(last)
 	create.end(p, f, t, last)
-	if err == nil {
+	if written == nil {
 		reads := back.metrics(last.at)
 		reads.succ, reads.bytes = tr.read.count, tr.read.bytes
 		reads.latency = read.timingOf(tr.read.latency)

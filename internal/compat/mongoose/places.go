@@ -52,18 +52,14 @@ func newListWriter(path, topic string) (*listWriter, error) {
 	return w, nil
 }
 
-// add adds a line, and the place of its record; without an offset it has none.
-func (w *listWriter) add(line []byte, part, offset *int64) error {
+// add adds a line, and the place of its record; without an offset, a negative one, it has none.
+func (w *listWriter) add(line []byte, part int32, offset int64) error {
 	w.lines++
 	w.sum = crc32.Update(w.sum, castagnoli, line)
-	if offset == nil {
+	if offset < 0 {
 		w.unplaced = true
 	} else {
-		r := kafka.ListRun{Offset: *offset, Count: 1}
-		if part != nil {
-			r.Partition = int32(*part)
-		}
-		w.places.Add(r)
+		w.places.Add(kafka.ListRun{Partition: max(part, 0), Offset: offset, Count: 1})
 	}
 	_, err := w.out.Write(line)
 	return err

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"carronade/internal/testkit/assert"
 )
 
 // A list has places if they were written with it, and it did not change since.
@@ -16,22 +14,29 @@ func TestPlaces(t *testing.T) {
 		t.Helper()
 		list := filepath.Join(t.TempDir(), "items.csv")
 		w, err := newListWriter(list, "t")
-		assert.OK(t, err)
-		for i := range int64(5) {
-			part, offset := i/2, 10+i
-			at := &offset
-			if !withOffsets && i == 3 {
-				at = nil
-			}
-			assert.OK(t, w.add(fmt.Appendf(nil, "t/%d,%d,10,0/0\n", i, i), &part, at))
+		if err != nil {
+			t.Fatal(err)
 		}
-		assert.OK(t, w.close())
+		for i := range int64(5) {
+			offset := 10 + i
+			if !withOffsets && i == 3 {
+				offset = -1
+			}
+			if err := w.add(fmt.Appendf(nil, "t/%d,%d,10,0/0\n", i, i), int32(i/2), offset); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.close(); err != nil {
+			t.Fatal(err)
+		}
 		return list
 	}
 	check := func(t *testing.T, list, topic string) error {
 		t.Helper()
 		items, err := readItems(list)
-		assert.OK(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return (&step{topic: topic, items: items}).checkPlaces(list)
 	}
 	list := write(t, true)
@@ -53,38 +58,59 @@ func TestPlaces(t *testing.T) {
 	} {
 		list := write(t, true)
 		text, err := os.ReadFile(list)
-		assert.OK(t, err)
-		assert.OK(t, os.WriteFile(list, []byte(change(string(text))), 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(list, []byte(change(string(text))), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		if err := check(t, list, "t"); err != errOther { //nolint:errorlint // it is not wrapped
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	list = write(t, true)
 	text, _ := os.ReadFile(placesOf(list))
-	assert.OK(t, os.WriteFile(placesOf(list), []byte(strings.Replace(string(text), "1,12,2", "1,12,x", 1)), 0o600))
-	assert.ErrorHas(t, check(t, list, "t"), `items.csv.places:4: "x" is not a number of records`, "a wrong line")
+	if err := os.WriteFile(placesOf(list), []byte(strings.Replace(string(text), "1,12,2", "1,12,x", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(t, list, "t"); err == nil || !strings.Contains(err.Error(), `items.csv.places:4: "x" is not a number of records`) {
+		t.Errorf("a wrong line: %v", err)
+	}
 }
 
 // A list with places is read by them, at a rate if one is given.
 func TestReadsByPlaces(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dir, err := os.Getwd()
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	list := filepath.Join(dir, "items.csv")
 	w, err := newListWriter(list, "t")
-	assert.OK(t, err)
-	part, offset := int64(0), int64(3)
-	assert.OK(t, w.add([]byte("t/a,1,10,0/0\n"), &part, &offset))
-	assert.OK(t, w.close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.add([]byte("t/a,1,10,0/0\n"), 0, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
 	v, err := parse([]string{"--read", "--item-input-file=" + list, "--load-op-limit-rate=7", "--storage-driver-limit-concurrency=3", "--load-op-recycle"}, t.Logf)
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := newStep(v, false, "", began, func(f string, args ...any) { t.Errorf("warning: "+f, args...) })
-	assert.OK(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := map[string]string{}
-	for _, e := range s.workload("").Entries {
+	for _, e := range s.workload(false).Entries {
 		got[e.Name] = strings.Join(e.Values, " ")
 	}
 	for name, want := range map[string]string{"op": "read", "items-in": placesOf(list), "rate": "7/s", "max-in-flight": "3", "recycle": "true", "failures": "100000"} {
-		assert.Equal(t, got[name], want, "%s", name)
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
 	}
 }

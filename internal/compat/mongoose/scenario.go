@@ -249,7 +249,7 @@ func (r *runner) canRun(l *loads) error {
 		if err := l.fitsPipeline(); err != nil {
 			return err
 		}
-		doc = l.pipeline("")
+		doc = l.pipeline()
 	case l.kind == weightedLoad:
 		if err := l.fitsWeighted(); err != nil {
 			return err
@@ -258,7 +258,7 @@ func (r *runner) canRun(l *loads) error {
 	case s.work == onTopics:
 		return nil
 	default:
-		doc = s.workload("")
+		doc = s.workload(false)
 	}
 	for i, p := range l.parts {
 		p.doc, p.later = doc, l.kind == pipelineLoad && i > 0

@@ -2,8 +2,6 @@ package mongoose
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"carronade/internal/compat"
@@ -29,20 +27,6 @@ func (s *step) outputs(p *compat.Program, args []string, expected bool) (*files,
 		warner(p)("step %s exists already: rows are appended to %s", s.id, f.dir)
 	}
 	return f, &table{w: p.Out, s: s, color: s.v.flag("output-color") && p.Color}, nil
-}
-
-// rowsFile returns the path of the file for the rows of single records. It is a file of the step
-// if the step keeps its trace, else one in a folder that remove deletes.
-func (f *files) rowsFile() (path string, remove func(), err error) {
-	const name = "op.trace.parquet"
-	if f.s.trace {
-		return f.path(name), func() {}, nil
-	}
-	dir, err := os.MkdirTemp("", "mongoose-")
-	if err != nil {
-		return "", nil, fmt.Errorf("make a folder for the rows of single records: %w", err)
-	}
-	return filepath.Join(dir, name), func() { os.RemoveAll(dir) }, nil
 }
 
 // last returns the metrics at the end of a run.

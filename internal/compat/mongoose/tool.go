@@ -111,15 +111,6 @@ func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expec
 
 // records runs a step on records and returns the exit code.
 func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
-	rows := ""
-	if s.work == writeRecords && len(s.nodes) == 0 && (s.trace || s.v.text("item-output-file") != "" || s.strict) {
-		path, remove, err := f.rowsFile()
-		if err != nil {
-			return system.ExitFailed, err
-		}
-		defer remove()
-		rows = path
-	}
 	run, hangUp, err := s.runner(ctx, p)
 	if err != nil {
 		return compat.NoReport(ctx, system.ExitFailed, err)
@@ -140,12 +131,20 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		m.batches = &batches{service: measure.NewHistogram()}
 		observer.Completed = m.batches.completed
 	}
-	w := s.workload(rows)
+	var rows *translation
+	if s.work == writeRecords && len(s.nodes) == 0 && (s.trace || s.v.text("item-output-file") != "" || s.strict) {
+		rows = s.translation(f, names, nil, &observer)
+	}
+	w := s.workload(rows != nil)
 	if s.work == readRecords && !s.single() {
 		m.polls = newPolls(s.readCount)
 		observer.Arrived = m.polls.arrived
 	}
 	d, err := run(ctx, w, observer)
+	var written error
+	if rows != nil {
+		written = rows.end()
+	}
 	if err != nil {
 		return compat.NoReport(ctx, system.ExitFailed, err)
 	}
@@ -164,13 +163,11 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	}
 	last := m.last(d)
 	watched.show(last)
-	if rows != "" {
-		names.divided(s.streams(d))
-		t, err := s.translate(rows, f, names, nil)
-		f.keepError(err)
-		if err == nil && s.strict {
+	if rows != nil {
+		f.keepError(written)
+		if written == nil && s.strict {
 			q, l := last.duration.quantiles, last.latency.quantiles // mongoose's quantiles cover all operations, too
-			last.duration, last.latency = s.timingOf(t.duration), s.timingOf(t.latency)
+			last.duration, last.latency = s.timingOf(rows.duration), s.timingOf(rows.latency)
 			last.duration.quantiles, last.latency.quantiles = q, l
 		}
 	}
@@ -198,9 +195,6 @@ func printWarnings(p *compat.Program, d *report.Document) {
 		lines = append(lines, fmt.Sprintf("%d records failed (%s): %s", f.Events, f.Class, f.Text))
 	}
 	lines = append(lines, d.Against()...)
-	if d.Trace != nil && d.Trace.Dropped > 0 {
-		lines = append(lines, fmt.Sprintf("the trace lacks %d operations: the disk was too slow", d.Trace.Dropped))
-	}
 	warn := warner(p)
 	for _, text := range lines {
 		warn("%s", text)

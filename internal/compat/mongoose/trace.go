@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"carronade/internal/compat"
 	"carronade/internal/trace"
 	"carronade/measure"
 	"carronade/payload"
@@ -57,11 +58,14 @@ func (o *operation) append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// A translation converts the rows of single records to mongoose's trace, its list
-// of acknowledged records and, with --strict, its times.
+// A translation converts the rows of single records, as they come, to mongoose's trace, its
+// list of acknowledged records and, with --strict, its times.
 type translation struct {
 	s     *step
+	f     *files
 	names *namer
+	w     writers
+	err   error               // the first one
 	sizes *payload.Generator // nil if all records have the same size
 	trace *bufio.Writer      // nil: none
 	items *listWriter        // nil: none
@@ -82,10 +86,9 @@ type reads struct {
 
 // read adds the read of a record that was created, and returns its operation.
 func (r *reads) read(began time.Time, row *trace.Row, created *operation) operation {
-	const us = int64(time.Microsecond)
 	o := *created
-	o.op, o.start = opCodes[r.s.op], began.UnixMicro()+*row.Requested/us
-	o.duration = (*row.Consumed - *row.Requested) / us
+	o.op, o.start = opCodes[r.s.op], began.UnixMicro()+row.Requested.Microseconds()
+	o.duration = (row.Consumed - row.Requested).Microseconds()
 	o.latency = o.duration
 	r.count++
 	r.bytes += uint64(max(o.size, 0))
@@ -100,56 +103,55 @@ func (o *operation) timed(scheduled bool) bool {
 	return o.status == statusSucc && o.latency > 0 && (o.duration > o.latency || !scheduled)
 }
 
+// row converts a row.
 func (t *translation) row(began time.Time, r *trace.Row) error {
-	const us = int64(time.Microsecond)
 	sent := r.Done
-	if r.Sent != nil {
-		sent = *r.Sent
+	if r.Sent >= 0 {
+		sent = r.Sent
 	}
-	start := sent
-	if r.Due != nil {
-		start = *r.Due
+	start, scheduled := sent, r.Due >= 0
+	if scheduled {
+		start = r.Due
 	}
 	o := operation{
-		op: opCodes[t.s.op], status: statusSucc, start: began.UnixMicro() + start/us,
-		duration: (r.Done - start) / us, latency: (r.Done - sent) / us, size: t.s.low,
+		op: opCodes[t.s.op], status: statusSucc, start: began.UnixMicro() + start.Microseconds(),
+		duration: (r.Done - start).Microseconds(), latency: (r.Done - sent).Microseconds(), size: t.s.low,
 	}
 	if len(t.s.brokers) == 1 {
 		o.node = t.s.brokers[0]
 	}
 	if r.Acked == 0 {
 		o.status, o.size = statusUnknown, 0
-		if r.Class != nil && statusCodes[*r.Class] > 0 {
-			o.status = statusCodes[*r.Class]
-		}
-	}
-	name, id := t.names.nameOf(r.Stream, r.Event)
-	if r.Key != nil {
-		name = *r.Key
-	}
-	if o.status == statusSucc && t.sizes != nil {
-		o.size = int64(t.sizes.Size(t.names.items.Event(int32(r.Stream), uint64(r.Event))))
-	}
-	o.path = t.s.topic + "/" + name
-	if o.timed(r.Due != nil) {
-		t.duration.Record(time.Duration(o.duration) * time.Microsecond)
-		t.latency.Record(time.Duration(o.latency) * time.Microsecond)
-	}
-	if t.trace != nil {
-		t.line = o.append(t.line[:0])
-		if _, err := t.trace.Write(t.line); err != nil {
-			return err
+		if code := statusCodes[r.Class.String()]; code > 0 {
+			o.status = code
 		}
 	}
 	done := o.status == statusSucc
+	if done && t.sizes != nil {
+		o.size = int64(t.sizes.Size(t.names.items.Event(r.Stream, r.Event)))
+	}
+	if o.timed(scheduled) {
+		t.duration.Record(time.Duration(o.duration) * time.Microsecond)
+		t.latency.Record(time.Duration(o.latency) * time.Microsecond)
+	}
+	var id int64
+	if t.trace != nil || t.items != nil {
+		t.line = append(append(t.line[:0], t.s.topic...), '/')
+		place := len(t.line)
+		t.line, id = t.names.appendOf(t.line, r.Stream, r.Event)
+		if r.Key != nil {
+			t.line = append(t.line[:place], r.Key...)
+		}
+		o.path = string(t.line)
+	}
+	if err := t.write(&o); err != nil {
+		return err
+	}
 	if t.read != nil {
-		if done = done && r.Requested != nil && r.Consumed != nil; done {
+		if done = done && r.Requested >= 0 && r.Consumed >= 0; done {
 			back := t.read.read(began, r, &o)
-			if t.trace != nil {
-				t.line = back.append(t.line[:0])
-				if _, err := t.trace.Write(t.line); err != nil {
-					return err
-				}
+			if err := t.write(&back); err != nil {
+				return err
 			}
 			if t.e2e != nil {
 				acked := o.start + o.duration
@@ -166,29 +168,50 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	return nil
 }
 
-// translate translates the rows of a run; read is the step that reads in a pipeline, else nil.
-func (s *step) translate(file string, f *files, names *namer, read *step) (*translation, error) {
-	t := &translation{s: s, names: names, sizes: s.sizes(), duration: measure.NewHistogram(), latency: measure.NewHistogram()}
+// write writes an operation to the trace, if there is one.
+func (t *translation) write(o *operation) error {
+	if t.trace == nil {
+		return nil
+	}
+	t.line = o.append(t.line[:0])
+	_, err := t.trace.Write(t.line)
+	return err
+}
+
+// translation returns a translation of the rows of a run, which o then observes; read is the step
+// that reads in a pipeline, else nil.
+func (s *step) translation(f *files, names *namer, read *step, o *compat.Observer) *translation {
+	t := &translation{s: s, f: f, names: names, sizes: s.sizes(), duration: measure.NewHistogram(), latency: measure.NewHistogram()}
 	if read != nil {
 		t.read = &reads{s: read, latency: measure.NewHistogram()}
 	}
-	var (
-		w             writers
-		err, itemsErr error
-	)
-	if s.trace {
-		t.trace, err = w.open(f.path("op.trace.csv"), os.O_APPEND)
-	}
-	if s.trace && read != nil && err == nil {
-		t.e2e, err = w.open(f.path("e2e.csv"), os.O_APPEND)
-	}
-	if list := s.v.text("item-output-file"); list != "" {
-		if t.items, itemsErr = newListWriter(list, s.topic); itemsErr == nil {
-			w = append(w, t.items.close)
+	o.Found = t.begin
+	o.Rows = func(began time.Time, r *trace.Row) {
+		if t.err == nil {
+			t.err = t.row(began, r)
 		}
 	}
-	if err = errors.Join(err, itemsErr); err == nil {
-		err = trace.Read(file, t.row)
-	}
-	return t, errors.Join(err, w.close())
+	return t
 }
+
+// begin opens the files when the system has been reached: a run that fails before leaves those of
+// an earlier one.
+func (t *translation) begin(facts map[string]any) {
+	t.names.divided(t.s.streams(facts))
+	var traced, endToEnd, listed error
+	if t.s.trace {
+		t.trace, traced = t.w.open(t.f.path("op.trace.csv"), os.O_APPEND)
+	}
+	if t.s.trace && t.read != nil {
+		t.e2e, endToEnd = t.w.open(t.f.path("e2e.csv"), os.O_APPEND)
+	}
+	if list := t.s.v.text("item-output-file"); list != "" {
+		if t.items, listed = newListWriter(list, t.s.topic); listed == nil {
+			t.w = append(t.w, t.items.close)
+		}
+	}
+	t.err = errors.Join(traced, endToEnd, listed)
+}
+
+// end closes the files after the run, and returns the first error.
+func (t *translation) end() error { return errors.Join(t.err, t.w.close()) }

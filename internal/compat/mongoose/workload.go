@@ -15,9 +15,9 @@ import (
 // headers; perRequest is that of a request.
 const perRecord, perRequest = 32, 512
 
-// workload translates a step on records to a workload. trace is the file for the
-// rows of single operations, "" for none.
-func (s *step) workload(trace string) *workload.Document {
+// workload translates a step on records to a workload. rows says that the rows of single
+// records are needed.
+func (s *step) workload(rows bool) *workload.Document {
 	if s.single() {
 		return s.operations()
 	}
@@ -27,7 +27,7 @@ func (s *step) workload(trace string) *workload.Document {
 	case readRecords:
 		s.reads(&d)
 	default:
-		s.writes(&d, trace)
+		s.writes(&d, rows)
 	}
 	if s.work == noop {
 		return &d.Document
@@ -129,7 +129,7 @@ func (s *step) reads(d *compat.Draft) {
 }
 
 // writes sets up a step that writes records, or sends nothing.
-func (s *step) writes(d *compat.Draft, trace string) {
+func (s *step) writes(d *compat.Draft, rows bool) {
 	v := s.v
 	if s.count > 0 { // another limit may end the step first
 		d.AtMost("--load-op-limit-count", strconv.FormatUint(s.count, 10))
@@ -149,10 +149,6 @@ func (s *step) writes(d *compat.Draft, trace string) {
 		d.Set("payload", s.dataOption(), s.ring(s.numberText()))
 	}
 	s.course(d)
-	if trace != "" {
-		d.Set("trace", "--output-metrics-trace-persist", trace)
-		d.Set("trace-events", "--output-metrics-trace-persist", "100%")
-	}
 	if s.work == noop {
 		return
 	}
@@ -167,7 +163,7 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	s.timeout(d)
 	if s.keyed {
 		d.Set("key", "--storage-driver-record-key-enabled", s.key())
-		if trace != "" && !s.lingers() {
+		if rows && !s.lingers() {
 			d.Set("engine", "--storage-driver-record-key-enabled", "client") // this engine records the keys
 		}
 	}
