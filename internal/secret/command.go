@@ -88,7 +88,7 @@ func (s *scanner) command(from, to int) {
 		isList = true
 	}
 	var words []string
-	var places []int
+	s.words = s.words[:0]
 	for i := first; len(words) < 64 && i < len(t); {
 		next := len(t) - len(strings.TrimLeft(t[i:], " \t\r\n"))
 		switch c := t[i]; {
@@ -109,13 +109,13 @@ func (s *scanner) command(from, to int) {
 			break
 		}
 		word := strings.TrimLeft(t[i:end], "\\\"'`")
-		places = append(places, end-len(word))
+		s.words = append(s.words, end-len(word))
 		words = append(words, strings.TrimRight(word, "\\\"'`"))
 		i = end
 	}
 	for i, from := range flags(words) {
 		if from >= 0 {
-			s.hide(places[i]+from, places[i]+len(words[i]))
+			s.hide(s.words[i]+from, s.words[i]+len(words[i]))
 		}
 	}
 }

@@ -163,20 +163,21 @@ func TestHostile(t *testing.T) {
 	}, login)
 }
 
-// Texts that repeat what the parsers look for take no time that grows with a square: with a
-// square, each would take minutes.
+// Texts that repeat what the scanner looks for take no time that grows with a square.
 func TestRepeatedTexts(t *testing.T) {
-	for _, part := range []string{"[", "{", "a: [", "- ", "<a b='token' name='token'>\n", "password: |\n", "name=token\n'", "--password 'a\n", "passwords:\n- a\n# - b\n", "a=[\n", "? ", "!a\n", "<a>", "{\"a\":"} {
-		text := strings.Repeat(part, testkit.Cases(16<<10, 4<<10)/len(part))
-		for _, mask := range []func(*Mask, string) string{(*Mask).Text, (*Mask).Text} {
-			if got := mask(new(Mask), text); strings.Count(got, "\n") < strings.Count(text, "\n")/100 {
-				t.Errorf("%q: got %.100q", part, got)
-			}
+	for _, part := range []string{"[", "{", "a: [", "- ", "<a b='token' name='token'>\n", "password: |\n", "name=token\n'", "--password 'a\n", "passwords:\n- a\n# - b\n", "a=[\n", "? ", "!a\n", "<a>", "{\"a\":", "token: [\n", "x token='a\n", "token: [token: [", "curl ", "-u "} {
+		s := scanner{t: strings.Repeat(part, testkit.Cases(128<<10, 32<<10)/len(part))}
+		s.scan()
+		if s.work > 2*s.mostWork() {
+			t.Errorf("%q: %d bytes of %d were looked at", part, s.work, len(s.t))
+		}
+		if got := s.found.hide(s.t); strings.Count(got, "\n") < strings.Count(s.t, "\n")/1000 {
+			t.Errorf("%q: got %.100q", part, got)
 		}
 	}
 }
 
-// Texts that are nested more than files are do not use up the stack of a parser.
+// A secret is found however deep it is.
 func TestNested(t *testing.T) {
 	for _, tt := range []struct{ name, open, inside, closed string }{
 		{"JSON, lists", "[", `"password=` + canary + `"`, "]"},

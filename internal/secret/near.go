@@ -28,7 +28,7 @@ var (
 	// A tag before an element, and one up to an attribute. A line at which another item or object begins or ends, and one at
 	// which one begins.
 	lastTag = regexp.MustCompile(`</([\w:.\-]+)>(?:\s|<!--.*?-->)*<[^<>]*>\s*$`)
-	openTag = regexp.MustCompile(`<([\w:.\-]+)\s[^<>]*$`)
+	openTag = regexp.MustCompile(`^<[\w:.\-]+\s`)
 	border  = regexp.MustCompile(`^\s*(?:-\s|[{}\[\]]|</?\w)`)
 	begins  = regexp.MustCompile(`^\s*(?:-\s|[{\[])`)
 	// What is behind the name of a section of INI or TOML, with its first setting; and a line
@@ -136,13 +136,15 @@ func (s *scanner) values(from, to int) (found bool) {
 func (s *scanner) pair(v *setting) {
 	t := s.t
 	before := t[max(0, v.from-mostTag):v.from]
-	if !naming.MatchString(before[max(0, len(before)-mostName):]) {
+	if !naming.MatchString(before[max(0, len(before)-mostWords):]) {
 		return
 	}
-	if g := openTag.FindStringSubmatchIndex(before); g != nil {
-		from := v.from - len(before) + g[3]
-		if tag := tagRest.FindString(s.some(from)); tag != "" {
-			s.contents(&setting{from: v.from - len(before) + g[2], to: from, at: from + len(tag), head: "<"})
+	open := strings.LastIndexByte(before, '<')
+	if tag := openTag.FindString(before[max(0, open):]); tag != "" && !strings.Contains(before[open:], ">") {
+		from := v.from - len(before) + open
+		to := from + len(tag) - 1
+		if rest := tagRest.FindString(s.some(to)); rest != "" {
+			s.contents(&setting{from: from + 1, to: to, at: to + len(rest), head: "<"})
 			return
 		}
 	}
@@ -150,7 +152,7 @@ func (s *scanner) pair(v *setting) {
 		return
 	}
 	from, to := s.lineStart(v.from), s.lineEnd(v.to)
-	if g := lastTag.FindStringSubmatch(before[max(0, len(before)-mostLine):]); g != nil { // <value>it</value><name>...</name>
+	if g := lastTag.FindStringSubmatch(before[max(0, open-mostWords):]); g != nil && open > 0 { // <value>it</value><name>...</name>
 		low := max(0, v.from-mostValue)
 		from = min(from, low+max(0, strings.LastIndex(t[low:v.from], "<"+g[1])))
 	}

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,6 +22,7 @@ type scanner struct {
 	found spans
 	work  int             // bytes that were looked at for the end of a value in vain
 	kinds map[string]kind // of words so far
+	words []int           // the places of the words of the last command line
 }
 
 // A kind is what a word may be.
@@ -103,7 +105,7 @@ func (s *scanner) at(i int) int {
 		}
 		s.kinds[name] = k
 	}
-	if k.isCommand {
+	if k.isCommand && !slices.Contains(s.words, from) {
 		s.command(from, to)
 	}
 	switch isBasic := strings.EqualFold(name, "basic"); {

@@ -100,9 +100,9 @@ func TestManyKnown(t *testing.T) {
 		text.WriteString("a " + v + " b\n")
 		want.WriteString("a *** b\n")
 	}
-	m.Add("abcd1234", "1234-and-more", "abcd")
-	text.WriteString("x abcd1234-and-more, abcd12\n")
-	want.WriteString("x ***, ***12\n")
+	m.Add("abcd1234", "1234-and-more", "bcd1", "abcd")
+	text.WriteString("x abcd1234-and-more, abcd1234, abcd2\n")
+	want.WriteString("x ***, ***, ***2\n")
 	if got := m.Text(text.String()); got != want.String() {
 		t.Errorf("got %q", got[max(0, len(got)-200):])
 	}
