@@ -20,18 +20,18 @@ import (
 	"carronade/target/kafka/cluster"
 )
 
-// A place is where a record is.
-type place struct {
+// A spot is where a record is.
+type spot struct {
 	part   int32
 	offset int64
 }
 
-// placesIn returns the records of a list.
-func placesIn(t testing.TB, path string) (all []place) {
+// recordsIn returns the records of a list.
+func recordsIn(t testing.TB, path string) (all []spot) {
 	t.Helper()
 	topic, err := kafka.ReadList(path, func(r kafka.ListRun) error {
 		for i := range r.Count {
-			all = append(all, place{r.Partition, r.Offset + i})
+			all = append(all, spot{r.Partition, r.Offset + i})
 		}
 		return nil
 	})
@@ -75,8 +75,8 @@ func TestListsWhatWasAcked(t *testing.T) {
 			if got := sess.Facts()["items_listed"]; got != uint64(acked) || acked < events {
 				t.Errorf("%v records listed, %d acked", got, acked)
 			}
-			got := placesIn(t, list)
-			slices.SortFunc(got, func(a, b place) int { return int(int64(a.part-b.part)*1e9 + a.offset - b.offset) })
+			got := recordsIn(t, list)
+			slices.SortFunc(got, func(a, b spot) int { return int(int64(a.part-b.part)*1e9 + a.offset - b.offset) })
 			if n := len(slices.Compact(got)); n != acked {
 				t.Fatalf("%d different records in the list, %d acked", n, acked)
 			}
@@ -99,8 +99,8 @@ func TestListsWhatWasAcked(t *testing.T) {
 				t.Errorf("%d records read, %d seen, of %d: %v", read.Measurement.Acked, seen, acked, read.Failures)
 			}
 			assert.OK(t, sess.(target.Finisher).Finish())
-			of := placesIn(t, again)
-			slices.SortFunc(of, func(a, b place) int { return int(int64(a.part-b.part)*1e9 + a.offset - b.offset) })
+			of := recordsIn(t, again)
+			slices.SortFunc(of, func(a, b spot) int { return int(int64(a.part-b.part)*1e9 + a.offset - b.offset) })
 			assert.True(t, slices.Equal(of, got), "the list of what was read has %d records, and differs", len(of))
 		})
 	}
@@ -113,19 +113,19 @@ func TestReadsInTheOrderOfTheList(t *testing.T) {
 	t.Parallel()
 	c := filled(t, 2, 100, 50)
 	list := writeList(t, "# topic: events\n1,90,3\n0,5\n1,3,2\n0,99,5\n")
-	var got []place
+	var got []spot
 	out := filepath.Join(t.TempDir(), "out")
 	r, sess := fireReads(t, c, load.Plan{BatchEvents: 1, Concurrency: 1, Observe: func(o []load.Outcome) {
 		for _, o := range o {
-			got = append(got, place{offset: o.Place})
+			got = append(got, spot{offset: o.Place})
 		}
 	}}, map[string][]string{"items-in": {list}, "items-out": {out}})
-	want := []place{{0, 90}, {0, 91}, {0, 92}, {0, 5}, {0, 3}, {0, 4}, {0, 99}, {0, 100}, {0, 101}, {0, 102}, {0, 103}}
+	want := []spot{{0, 90}, {0, 91}, {0, 92}, {0, 5}, {0, 3}, {0, 4}, {0, 99}, {0, 100}, {0, 101}, {0, 102}, {0, 103}}
 	if !slices.Equal(got, want) || r.Measurement.Acked != 7 || r.Classes["rejected"] != 4 {
 		t.Errorf("%v read, %d acked, %v", got, r.Measurement.Acked, r.Failures)
 	}
 	assert.OK(t, sess.(target.Finisher).Finish())
-	assert.Equal(t, len(placesIn(t, out)), 7, "records are listed")
+	assert.Equal(t, len(recordsIn(t, out)), 7, "records are listed")
 }
 
 // TestAppendFound: of a batch with gaps, the list has the records that are there.

@@ -65,7 +65,7 @@ type translation struct {
 	f     *files
 	names *namer
 	w     writers
-	err   error               // the first one
+	err   error              // the first one
 	sizes *payload.Generator // nil if all records have the same size
 	trace *bufio.Writer      // nil: none
 	items *listWriter        // nil: none
