@@ -69,7 +69,7 @@ func TestChecksValues(t *testing.T) {
 				t.Errorf("%d of %d read, %d failed: %v", r.Measurement.Acked, good+3, r.Measurement.Counts.Failed, r.Failures)
 			}
 			assert.OK(t, sess2.(interface{ Finish() error }).Finish())
-			if n := len(placesIn(t, list)); uint64(n) != good+1 {
+			if n := len(recordsIn(t, list)); uint64(n) != good+1 {
 				t.Errorf("%d records are listed, want the %d that were right", n, good+1)
 			}
 		})
