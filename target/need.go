@@ -32,7 +32,7 @@ type NeedSize struct {
 	Times   float64 // 0: once
 }
 
-// OtherFiles is how many files a run may open after its connections and besides them: those by which its
+// OtherFiles is how many files a run may open in addition to its connections: those by which its
 // sending threads wait, the report, and what it reads and writes until its end.
 const OtherFiles = 32
 
@@ -106,11 +106,11 @@ func (r *Room) checkMemory(needs []Need) error {
 	}
 	largest := worst.largest()
 	if largest == nil {
-		if err.Hint = "use a machine with more memory"; worst.Number == 1 {
-			err.Err = fmt.Errorf("--%s takes %s of memory, and %s", worst.Setting, size(most), free)
-			err.Hint = "give a smaller one"
+		if worst.Number > 1 { // the rest takes too much for even one
+			err.Hint = "use a machine with more memory"
+			return err
 		}
-		return err
+		return &Error{Err: fmt.Errorf("--%s takes %s of memory, and %s", worst.Setting, size(most), free), Hint: "give a smaller one"}
 	}
 	if worst.Number == 1 {
 		err.Err = fmt.Errorf("--%s %s takes %s of memory, and %s", largest.Setting, units.FlagSize(largest.Bytes), size(most), free)

@@ -44,7 +44,7 @@ func TestEachReportIsBounded(t *testing.T) {
 	}
 }
 
-// TestEachReportEnds: an interrupt ends the reading of a stdin to which nobody writes.
+// TestEachReportEnds: an interrupt ends the reading of a stdin to which nothing is written.
 func TestEachReportEnds(t *testing.T) {
 	in, end := io.Pipe()
 	defer end.Close()

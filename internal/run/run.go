@@ -184,8 +184,10 @@ func prepare(job Job) (*execution, error) {
 		spec.RunID = NewID()
 	}
 	job.Share.limitSpec(&spec)
-	if spec.Room = MachineRoom(); job.Room != nil {
+	if job.Room != nil {
 		spec.Room = *job.Room
+	} else {
+		spec.Room = MachineRoom()
 	}
 	if job.Fleet == nil { // else each agent checks its share
 		if err := fits(job.Workload, &spec, &spec.Room); err != nil {

@@ -1,8 +1,6 @@
 package kafka
 
 import (
-	"math"
-
 	"carronade/payload"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
@@ -45,13 +43,22 @@ func (Kind) Needs(s target.Spec) []target.Need {
 	return needs
 }
 
-// streamNeeds is what is known of a producer once the cluster has answered.
-func (p *producer) streamNeeds(partitions, brokers int) []target.Need {
-	clients := int64(p.cfg.Portion.Clients(p.cfg.Clients))
-	each := int64(min(partitions, math.MaxInt32))
+// streamNeeds is what is known of a producer once the cluster has answered: each client has a connection to
+// each broker that leads a partition.
+func (p *producer) streamNeeds(v *view) []target.Need {
+	brokers := map[int32]bool{}
+	for _, id := range v.leaders {
+		if id != noLeader {
+			brokers[id] = true
+		}
+	}
+	partitions := int64(len(v.leaders))
 	return []target.Need{
-		{Setting: "clients", Number: clients, Bytes: clientBytes + each*streamBytes, Files: int64(min(brokers, partitions))},
-		{Setting: "partitions", Number: each, Bytes: partitionBytes},
+		{
+			Setting: "clients", Number: int64(p.cfg.Portion.Clients(p.cfg.Clients)),
+			Bytes: clientBytes + partitions*streamBytes, Files: int64(len(brokers)),
+		},
+		{Setting: "partitions", Number: partitions, Bytes: partitionBytes},
 	}
 }
 

@@ -80,7 +80,7 @@ func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err err
 	if err := cfg.CheckPartition(n); err != nil {
 		return nil, err
 	}
-	if err := cfg.Room.Check(p.streamNeeds(n, len(v.brokers))); err != nil {
+	if err := cfg.Room.Check(p.streamNeeds(v)); err != nil {
 		return nil, err
 	}
 	if err := p.prepare(ctx, n); err != nil {
