@@ -57,13 +57,7 @@ func TestSlowReceiver(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	conn, other := b.raw("slow"), b.agent("other")
-	go func() { // it is there
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for err := error(nil); err == nil; _, err = conn.Write(make([]byte, 4)) {
-			<-tick.C
-		}
-	}()
+	go ping(conn)
 	operator, big := &session{}, make([]byte, MaxMessage)
 	testkit.Until(t, "the server has lost its patience", func() bool {
 		must(t, b.route(operator, "slow", big))
@@ -269,6 +263,7 @@ func TestSameIncarnation(t *testing.T) {
 	old, _, err := connect(t.Context(), f.Address, f.Pin, h, own, &stamp{})
 	must(t, err)
 	defer old.Close()
+	go ping(old) // it is not its silence that ends it
 	again, _, err := connect(t.Context(), f.Address, f.Pin, h, own, &stamp{})
 	must(t, err)
 	defer again.Close()
@@ -410,6 +405,15 @@ func (b *testBus) raw(name string) *tls.Conn {
 	must(b.t, err)
 	b.t.Cleanup(func() { conn.Close() })
 	return conn
+}
+
+// ping says on a connection that its client is there, until it ends.
+func ping(conn *tls.Conn) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for err := error(nil); err == nil; _, err = conn.Write(make([]byte, 4)) {
+		<-tick.C
+	}
 }
 
 func newKeys(t *testing.T) keys {
