@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -362,7 +363,7 @@ func TestLink(t *testing.T) {
 // TestAttachAfterAShortWrite: a write that the socket did not accept whole, while a
 // poller takes the connection, is left to the flusher, and the poller waits for it no longer.
 func TestAttachAfterAShortWrite(t *testing.T) {
-	p := socket.NewPoller(func() time.Duration { return 1 }, true)
+	p := socket.NewPoller(func() time.Duration { return 1 }, false)
 	if p == nil {
 		t.Skip("pollers are not supported")
 	}
@@ -455,4 +456,76 @@ func TestWritesAllocateNothing(t *testing.T) {
 	}
 	nc.Close()
 	<-drained
+}
+
+// TestPumpTogether: writes that were left to the poller are made with its next wait, or when
+// it ends, and the flusher writes what the socket does not accept.
+func TestPumpTogether(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began := time.Now()
+	now := func() time.Duration { return time.Since(began) }
+	p := socket.NewPoller(now, true)
+	if p == nil {
+		t.Skip("pollers are not supported")
+	}
+	p.Prepare()
+	combines := p.Method() == "io_uring"
+	var mu sync.Mutex
+	var queues [3]*byteQueue
+	var peers [3]net.Conn
+	for i := range queues {
+		nc, there := loopback(t)
+		q := &byteQueue{seg: [1][]byte{make([]byte, 20_000)}}
+		q.Init(nc, q, &mu, now)
+		q.Attach(p)
+		queues[i], peers[i] = q, there
+		defer q.Release()
+	}
+	var written [3]int
+	pump := func(i int) {
+		mu.Lock()
+		defer mu.Unlock()
+		q := queues[i]
+		q.left = len(q.seg[0])
+		written[i] += q.left
+		if q.PumpTogether(); combines && q.left == 0 {
+			t.Errorf("link %d wrote without the others", i)
+		}
+	}
+	full := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return queues[0].Flushing()
+	}
+	for range 3 {
+		pump(1)
+		pump(2)
+		before := now()
+		p.Wait(now(), false, false)
+		mu.Lock()
+		for i, q := range queues {
+			if at := q.Out.Began(); q.left > 0 || q.Writing() || i > 0 && combines && at < before {
+				t.Errorf("link %d after the wait from %v on: %d bytes are left, the write began at %v", i, before, q.left, at)
+			}
+		}
+		mu.Unlock()
+	}
+	for !full() {
+		pump(0)
+		p.Wait(now(), false, false)
+	}
+	pump(1)
+	p.Leave()
+	for i, there := range peers {
+		if n, err := io.ReadFull(there, make([]byte, written[i])); err != nil {
+			t.Errorf("link %d wrote %d of %d bytes: %v", i, n, written[i], err)
+		}
+		mu.Lock()
+		for q := queues[i]; q.Writing(); {
+			q.Wait()
+		}
+		queues[i].Bury(ErrClosed)
+		mu.Unlock()
+	}
 }

@@ -20,7 +20,7 @@ func TestPolledReaders(t *testing.T) {
 	begin := time.Now()
 	now := func() time.Duration { return time.Since(begin) }
 	rapid.Check(t, func(r *rapid.T) {
-		p := socket.NewPoller(now, rapid.Bool().Draw(r, "scheduled"))
+		p := socket.NewPoller(now, rapid.Bool().Draw(r, "combine"))
 		if p == nil {
 			t.Skip("pollers are not supported")
 		}

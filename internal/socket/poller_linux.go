@@ -18,15 +18,15 @@ import (
 // Its connections have descriptors that are not registered with the runtime's poller:
 // with that poller, each answer needs a second read that finds nothing.
 //
-// For a run without a schedule it also has an io_uring, if the system allows one. Then one
-// system call makes the writes of all connections that were begun since the last wait (see
-// Writer.Later), and waits.
+// For many connections that wait for small answers it also has an io_uring, if the system
+// allows one. Then one system call makes the writes of all connections that were begun since
+// the last wait (see Writer.Later), waits, and receives.
 type Poller struct {
 	*Waiter
-	scratch   []byte // see Conn.Scratch
-	scheduled bool
-	together  *together // nil: none; only the thread uses it
-	method    atomic.Value
+	scratch  []byte    // see Conn.Scratch
+	combine  bool      // system calls, if the system allows it
+	together *together // nil: none; only the thread uses it
+	method   atomic.Value
 
 	mu    sync.Mutex
 	conns []*Conn // by descriptor; nil: not one of the poller's
@@ -50,14 +50,15 @@ const (
 // Polls says that this system supports pollers.
 const Polls = true
 
-// NewPoller returns a poller for a run with or without a schedule, nil if waiters are not
-// supported.
-func NewPoller(now func() time.Duration, scheduled bool) *Poller {
+// NewPoller returns a poller, nil if waiters are not supported. combine says that it may
+// combine system calls by an io_uring. Then it leaves no answers unread: it is for runs
+// without a schedule.
+func NewPoller(now func() time.Duration, combine bool) *Poller {
 	w := NewWaiter(now)
 	if w == nil {
 		return nil
 	}
-	p := &Poller{Waiter: w, scheduled: scheduled}
+	p := &Poller{Waiter: w, combine: combine}
 	p.method.Store("epoll")
 	return p
 }
@@ -68,7 +69,7 @@ func (p *Poller) Method() string { return p.method.Load().(string) }
 // Prepare implements load.PollWaiter.
 func (p *Poller) Prepare() {
 	p.Waiter.Prepare()
-	if !p.scheduled {
+	if p.combine {
 		p.openTogether()
 	}
 }
@@ -137,9 +138,8 @@ func (c *Conn) leave() {
 	}()
 }
 
-// Small says, before Serve, that reads usually find only a small answer. In a run without a
-// schedule the poller then receives those of all connections with the system call in which
-// it waits.
+// Small says, before Serve, that reads usually find only a small answer. A poller that
+// combines calls then receives it with the call in which it waits.
 func (c *Conn) Small() { c.small = true }
 
 // Again makes the poller's thread call the function of Serve once more, as soon as the socket

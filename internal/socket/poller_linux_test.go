@@ -15,7 +15,7 @@ func polledPair(t *testing.T) (p *Poller, c *Conn, peer net.Conn, now func() tim
 	t.Helper()
 	start := time.Now().Add(-time.Hour) // so that no offset is 0
 	now = func() time.Duration { return time.Since(start) }
-	if p = NewPoller(now, true); p == nil {
+	if p = NewPoller(now, false); p == nil {
 		t.Skip("this kernel has no epoll_pwait2")
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -207,4 +207,20 @@ func TestLongWait(t *testing.T) {
 		early = until - now()
 	}
 	assert.True(t, p.unstamped.Load() || early <= 0, "all sleeps ended early, the last one by %v", early)
+}
+
+// TestMethod: a poller has an io_uring only if it may.
+func TestMethod(t *testing.T) {
+	newRing(t, 1, 1) // or skip
+	for want, combine := range map[string]bool{"epoll": false, "io_uring": true} {
+		p := NewPoller(func() time.Duration { return 1 }, combine)
+		if p == nil {
+			t.Skip("this kernel has no epoll_pwait2")
+		}
+		p.Prepare()
+		if got := p.Method(); got != want {
+			t.Errorf("combine %t: it waits by %s, want %s", combine, got, want)
+		}
+		p.Leave()
+	}
 }

@@ -6,17 +6,16 @@ import "time"
 // its run begins, and then looks up those of its clients.
 type Pollers struct{ all []*Poller }
 
-// Make returns the poller of thread t of the given number, for a run with or without a
-// schedule, and is called for all threads in order. It returns nil if pollers are not
-// supported.
-func (p *Pollers) Make(t, of int, now func() time.Duration, scheduled bool) *Poller {
+// Make returns the poller of thread t of the given number, as NewPoller does, and is called
+// for all threads in order. It returns nil if pollers are not supported.
+func (p *Pollers) Make(t, of int, now func() time.Duration, combine bool) *Poller {
 	if t == 0 {
 		p.all = make([]*Poller, of)
 	}
 	if len(p.all) != of {
 		return nil
 	}
-	p.all[t] = NewPoller(now, scheduled)
+	p.all[t] = NewPoller(now, combine)
 	return p.all[t]
 }
 

@@ -1,6 +1,6 @@
 // Package socket writes to connections for lanes: many pieces in one system call,
 // without blocking where the system allows it, and with the time of the first byte. On
-// Linux a thread reads many connections through epoll, or through io_uring. It contains
+// Linux a thread reads many connections with a Poller. It contains
 // system calls and their limits, and aborts of connections; it does not depend on what
 // the bytes mean, what waits for what, or in which order.
 //

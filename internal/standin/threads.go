@@ -31,7 +31,7 @@ func NewThreads() *Threads {
 	r, began := new(Threads), time.Now()
 	for range (runtime.GOMAXPROCS(0) + 1) / 2 {
 		t := &thread{now: func() time.Duration { return time.Since(began) }, conns: map[*polledConn]bool{}}
-		if t.poller = socket.NewPoller(t.now, false); t.poller == nil {
+		if t.poller = socket.NewPoller(t.now, true); t.poller == nil {
 			break
 		}
 		r.all = append(r.all, t)

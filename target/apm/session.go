@@ -212,7 +212,7 @@ func (s *session) Poll(t, of int) load.PollWaiter {
 	if !s.polls() {
 		return nil
 	}
-	if w := s.pollers.Make(t, of, func() time.Duration { return s.sink.Now() }, s.cfg.scheduled); w != nil {
+	if w := s.pollers.Make(t, of, func() time.Duration { return s.sink.Now() }, !s.cfg.scheduled); w != nil {
 		return w
 	}
 	return nil

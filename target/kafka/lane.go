@@ -154,7 +154,7 @@ func (l *lane) Flush() {
 	s.sendNew(l, l.unflushed)
 	clear(l.unflushed)
 	l.unflushed = l.unflushed[:0]
-	s.finishBy((*link).PumpTogether)
+	s.finish()
 }
 
 // Close implements load.Lane: it gives up what is unanswered.

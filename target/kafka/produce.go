@@ -285,7 +285,7 @@ func (p *producer) Poll(t, of int) load.PollWaiter {
 	if p.cfg.Security.TLS != nil {
 		return nil
 	}
-	if w := p.pollers.Make(t, of, func() time.Duration { return p.sink.Now() }, p.cfg.Scheduled); w != nil {
+	if w := p.pollers.Make(t, of, func() time.Duration { return p.sink.Now() }, false); w != nil {
 		if p.cfg.Idempotent { // batches of a partition may wait in their lane for answers
 			w.ReadAtOnce()
 		}

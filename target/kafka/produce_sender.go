@@ -300,15 +300,13 @@ func (s *sender) deliver() {
 // finish delivers the outcomes and writes the queued requests. Callers do this
 // last, with the lock held: writing releases the lock meanwhile, so the sender's
 // state must be consistent.
-func (s *sender) finish() { s.finishBy((*link).Pump) }
-
-func (s *sender) finishBy(pump func(*link)) {
+func (s *sender) finish() {
 	s.deliver()
 	for len(s.dirty) > 0 {
 		k := s.dirty[len(s.dirty)-1]
 		s.dirty = s.dirty[:len(s.dirty)-1]
 		k.dirty = false
-		pump(k)
+		k.Pump()
 	}
 	s.deliver()
 	if s.calm && s.pauses() {

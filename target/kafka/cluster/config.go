@@ -57,10 +57,9 @@ type Config struct {
 	MaxRequest      int    // bytes of a produce request; never below BatchSize
 	LimitRequest    bool   // MaxRequest was set explicitly, so the client engine keeps to it, too
 	Linger          time.Duration
-	MaxInFlight     int  // batches in flight per lane
-	Scheduled       bool // events have due times
-	concurrency     int  // closed loop; then it bounds what is in flight
-	BatchEvents     int  // 0: as many as fit
+	MaxInFlight     int // batches in flight per lane
+	concurrency     int // closed loop; then it bounds what is in flight
+	BatchEvents     int // 0: as many as fit
 	Idempotent      bool
 	Partitioner     Partitioner
 	RequestTimeout  time.Duration
@@ -148,7 +147,6 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *Config {
 		Idempotent:  v.Bool("idempotent"),
 		Linger:      s.Linger,
 		MaxInFlight: s.MaxInFlight,
-		Scheduled:   s.Scheduled,
 		concurrency: s.Concurrency,
 		BatchEvents: s.BatchEvents,
 
