@@ -62,15 +62,20 @@ type attempt struct {
 }
 
 // attempts are made from the tree of commands: each flag that takes a text, and the arguments of each
-// command, with each form.
+// command, with each form; or with one of so many, except for some flags of run.
 func attempts(root *cobra.Command, every int, place func(string) string) (all []attempt, flags int) {
 	n := 0
 	const fewer = 6 // for a flag that an earlier command has, too
 	seen := map[string]bool{}
-	add := func(flag string, line []string, prefix string) {
+	whole := map[string]int{"PLACE": 9, "FILE": 1, "REF": 1, "K=REF": 1, "K: V": 1, "URL": 1} // flags, by their word in help
+	add := func(flag string, line []string, prefix, word string) {
 		flags++
 		stride := every
-		if strings.HasPrefix(prefix, "--") && seen[prefix] {
+		switch {
+		case whole[word] > 0 && line[0] == "run":
+			whole[word]--
+			stride = 1
+		case strings.HasPrefix(prefix, "--") && seen[prefix]:
 			stride *= fewer
 		}
 		seen[prefix] = true
@@ -96,20 +101,24 @@ func attempts(root *cobra.Command, every int, place func(string) string) (all []
 		}
 		line := append(strings.Fields(path), base[path]...)
 		if len(base[path]) > 0 || c.Args != nil && c.Args(c, []string{"x"}) == nil {
-			add(path+" ARGUMENT", strings.Fields(path), "")
+			add(path+" ARGUMENT", strings.Fields(path), "", "")
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			word, _ := pflag.UnquoteUsage(f)
+			s, isSetting := command.SettingOf(f)
+			if isSetting {
+				word = s.Placeholder()
+			}
 			line, prefix := line, "--"+f.Name+"="
 			switch {
-			case !slices.Contains([]string{"string", "strings", "list", "stringArray", "stringSlice"}, f.Value.Type()):
+			case slices.Contains([]string{"bool", "number", "duration", "size", "rate", "share", "count", "int", "uint", "int64", "uint16", "uint64", "float64"}, f.Value.Type()):
 				return
 			case strings.HasPrefix(word, "K: "):
 				prefix += "a: "
 			case strings.Contains(word, "="):
 				prefix += "a="
 			}
-			if s, ok := command.SettingOf(f); ok {
+			if isSetting {
 				if len(s.Choices) > 0 {
 					return
 				}
@@ -117,7 +126,7 @@ func attempts(root *cobra.Command, every int, place func(string) string) (all []
 					line = []string{path, schemes[s.Kind] + "://TARGET/t", "--count", "1"}
 				}
 			}
-			add(path+" --"+f.Name, line, prefix)
+			add(path+" --"+f.Name, line, prefix, word)
 		})
 	}
 	visit(root)
@@ -185,6 +194,10 @@ func TestEscapes(t *testing.T) {
 	program, err := exec.LookPath("carronade-lines")
 	if err != nil {
 		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/serve.md")
+	if want := fmt.Sprintf("each in %d forms", len(forms)); err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("docs/serve.md says nothing of %q (%v)", want, err)
 	}
 	every := 19 // has no factor in common with the forms
 	if testkit.Conformance {
