@@ -1,0 +1,93 @@
+//go:build linux
+
+package cli_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"carronade/internal/testkit"
+)
+
+// TestServerKeepsNothing: 20,000 command lines, over HTTP, as commands and on the text port, leave a
+// server with the memory that it had.
+func TestServerKeepsNothing(t *testing.T) {
+	testkit.OnlyConformance(t, "minutes: 20,000 command lines; TestCheckingKeepsNothing has 100")
+	server := exec.Command(carronade(t), "serve", "--text-port", "0", "--http-port", "0")
+	server.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir())
+	out, err := server.StdoutPipe()
+	if err == nil {
+		err = server.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Signal(syscall.SIGTERM)
+		_ = server.Wait()
+	})
+	var text, page string
+	lines := bufio.NewScanner(out)
+	for page == "" && lines.Scan() {
+		if after, ok := strings.CutPrefix(lines.Text(), "listening on "); ok && text == "" {
+			text, _, _ = strings.Cut(after, " ")
+		}
+		if after, ok := strings.CutPrefix(lines.Text(), "page: "); ok {
+			page = after
+		}
+	}
+	go io.Copy(io.Discard, out)
+	site, token, _ := strings.Cut(page, "/#token=")
+	ask := func(path, body string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, site+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, a.Body)
+		a.Body.Close()
+	}
+	conn, err := net.Dial("tcp", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	send := func(n int) {
+		for k := range n {
+			switch {
+			case k%40 == 0: // each starts a process
+				ask("/api/v1/commands", `{"args": ["version"]}`)
+			case k%4 == 0:
+				fmt.Fprintf(conn, "nosuch%d --flag\n", k)
+				if _, err := answers.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+			default:
+				ask("/api/v1/jobs", `{"args": ["nosuch"]}`)
+			}
+		}
+	}
+	send(400) // what a server keeps from the start
+	before := resident(t, server.Process.Pid)
+	send(20_000)
+	const most = 20 << 20
+	if after := resident(t, server.Process.Pid); after > before+most {
+		t.Errorf("%d MiB before, %d MiB after", before>>20, after>>20)
+	} else {
+		t.Logf("%d KiB before, %d KiB after", before>>10, after>>10)
+	}
+}
