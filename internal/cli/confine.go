@@ -52,7 +52,7 @@ func (s *session) limits(folders, files []string) sandbox.Limits {
 	l := sandbox.Limits{
 		Write: append([]string{s.rules.Folder, os.TempDir()}, folders[2:]...),
 		Read:  append([]string{s.rules.Home}, files...),
-		Ports: s.rules.Wall.Ports, AnyPort: s.rules.Wall.AnyPort, Listen: s.rules.Wall.Listen,
+		Ports: s.rules.Wall.Ports, AnyPort: s.rules.Wall.AnyPort,
 	}
 	if marks, err := live.MarkFolder(); err == nil {
 		l.Write = append(l.Write, marks)

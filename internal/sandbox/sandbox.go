@@ -12,8 +12,6 @@ type Limits struct {
 	// Ports are the TCP ports that it may connect to, unless AnyPort is set.
 	Ports   []uint16
 	AnyPort bool
-	// Listen allows TCP ports that the system picks.
-	Listen bool
 }
 
 // A Wall is what the system of this machine can confine.

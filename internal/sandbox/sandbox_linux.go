@@ -59,9 +59,6 @@ func Confine(l Limits) error {
 			rules = append(rules, landlock.ConnectTCP(port))
 		}
 	}
-	if l.Listen {
-		rules = append(rules, landlock.BindTCP(0))
-	}
 	if err := c.BestEffort().Restrict(rules...); err != nil {
 		return err
 	}

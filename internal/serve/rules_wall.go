@@ -17,8 +17,6 @@ type Wall struct {
 	// others than those of the command line, and a file may have any target.
 	Ports   []uint16 `json:"ports,omitempty"`
 	AnyPort bool     `json:"any_port,omitempty"`
-	// Listen allows ports that the system picks: delayed connections go through a relay.
-	Listen bool `json:"listen,omitempty"`
 }
 
 // WallOf returns what the system allows a job with this command line. Nil is the wider set: all
@@ -30,13 +28,12 @@ func (r *Rules) WallOf(kinds []target.Kind, args []string, texts ...string) *Wal
 	if r.Everything || len(r.Builds) > 0 && (unread || mentions(args, "system")) {
 		return nil
 	}
-	listens := len(args) > 0 && slices.Contains([]string{"demo", "calibrate", "doctor"}, args[0])
-	w := &Wall{Listen: listens || unread || mentions(args, "fault")}
+	w := &Wall{}
 	ports, announced := portsOf(kinds, args)
 	if given := r.targetPorts(); given != nil {
 		ports = given
 	} else {
-		w.AnyPort = announced || w.Listen
+		w.AnyPort = announced || unread
 	}
 	if !w.AnyPort {
 		own, _ := portsOf(kinds, append(slices.Clone(texts), r.Store))
