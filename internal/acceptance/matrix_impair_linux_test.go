@@ -123,8 +123,7 @@ var hooksExist = sync.OnceValue(func() error {
 // impairedProgram builds the program with the hooks and returns its path.
 var impairedProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(scratch, "carronade-impair")
-	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-tags", "impair", "-o", path, "carronade")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build := exec.Command("go", "build", "-buildvcs=false", "-tags", "impair", "-o", path, "carronade")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build carronade with hooks: %w\n%s", err, out)
 	}

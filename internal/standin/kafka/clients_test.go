@@ -30,6 +30,7 @@ func kcat(t *testing.T, in string, args ...string) string {
 
 func TestKcat(t *testing.T) {
 	t.Parallel()
+	testkit.OnlyConformance(t, "kcat; Java's client and franz-go have the same in make test")
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Topics = []Topic{{"t", 1}}
 		s := start(t, opts)
