@@ -42,10 +42,11 @@ install: build ## the program into PREFIX/bin (PREFIX=/usr/local)
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install carronade '$(DESTDIR)$(PREFIX)/bin/carronade'
 
+# Most tests of the program wait for loads to end, so eight of a package run at a time.
 test: deps ## every test that any machine can run, with a real Kafka: what .ci/run runs
 	@start=$$SECONDS; trap 'test $$? = 0 && echo "make test: all passed in $$((SECONDS - start)) s" || echo "make test: FAILED after $$((SECONDS - start)) s"' EXIT; \
 	status=0; \
-	$(GO) test -vet=off -timeout 30m ./... || status=1; \
+	$(GO) test -vet=off -parallel 8 -timeout 30m ./... || status=1; \
 	$(GO) -C $(EXAMPLE) test -vet=off -timeout 10m ./... || status=1; \
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off -timeout 30m $(addprefix ./,$(SHARING)) || status=1; \
 	exit $$status
