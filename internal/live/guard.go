@@ -13,6 +13,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"carronade/internal/door"
 )
 
 // policy allows a page only its own scripts, styles and requests.
@@ -31,7 +33,7 @@ type Guard struct {
 }
 
 // bodyTimeout is how long the body of a request without a token may take.
-const bodyTimeout = StrangersHeaders
+const bodyTimeout = door.FirstExchange
 
 // newToken returns a random token of 128 bits.
 func newToken() string {
