@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carronade/internal/conn"
+	"carronade/internal/fleet/bus"
 	"carronade/internal/live"
 	"carronade/internal/place"
 	"carronade/internal/run"
@@ -27,7 +28,7 @@ func (s *session) takeRules() (err error) {
 	if err != nil {
 		return err
 	}
-	files := serve.StoreFiles(s.rules.Store)
+	files := serve.FilesOfStore(s.rules.Store)
 	for _, e := range conf.Entries {
 		for _, v := range e.Values {
 			files = append(files, serve.FilesOf(s.Kinds, e.Name, v)...)
@@ -60,7 +61,7 @@ func (s *session) limits(folders, files []string) sandbox.Limits {
 	for _, dir := range l.Write {
 		_ = os.MkdirAll(dir, 0o700) // a folder that is missing is no place to write
 	}
-	stores, _ := storeFiles(s.rules.Store) // the place was checked by the server
+	stores, _ := databases(s.rules.Store) // the place was checked by the server
 	for _, path := range stores {
 		l.Write = append(l.Write, sqlite.Files(path)...)
 	}
@@ -76,9 +77,9 @@ func (s *session) limits(folders, files []string) sandbox.Limits {
 	return l
 }
 
-// storeFiles are the files of stores that jobs open: that of the server, and the user's own, which takes
+// databases are the files of stores that jobs open: that of the server, and the user's own, which takes
 // reports while another is not available.
-func storeFiles(text string) (paths []string, err error) {
+func databases(text string) (paths []string, err error) {
 	p, err := place.Store(text)
 	if err != nil {
 		return nil, err
@@ -93,9 +94,45 @@ func storeFiles(text string) (paths []string, err error) {
 	return paths, err
 }
 
+// confineAgent confines this process to what an agent needs: its folder, and the ports of its server and of
+// its targets, if they are known.
+func (s *session) confineAgent(cfg bus.AgentConfig, targets []string, server, traces string) error {
+	folders := []string{agentFiles(cfg.Dir)}
+	l := sandbox.Limits{Write: []string{cfg.Dir}}
+	if traces != "" {
+		folders, l.Write = append(folders, traces), append(l.Write, traces)
+	}
+	place.Confine(folders)
+	if cfg.NATS != nil { // its server may name others, and the files are read again for each connection
+		l.AnyPort = true
+		l.Read = []string{cfg.NATS.Creds, cfg.NATS.NKeySeedFile, cfg.NATS.CA}
+	} else if l.Ports = serve.AgentPorts(targets, server); l.Ports == nil {
+		l.AnyPort = true
+	}
+	if path, _ := configPath(); path != "" {
+		l.Read = append(l.Read, path)
+	}
+	if err := sandbox.Confine(l); err != nil {
+		return &words{Err: fmt.Errorf("cannot confine the agent's process: %w", err), Hint: "--allow runs it without walls"}
+	}
+	return nil
+}
+
+// agentFiles is the folder with the files that runs of an agent may name.
+func agentFiles(data string) string { return filepath.Join(data, "files") }
+
 // walls says what limits jobs on this machine.
 func (m *machine) walls() string {
-	if m.rules.Everything {
+	text := wallsText(m.rules.Everything)
+	if len(m.rules.Builds) > 0 {
+		text += "; jobs that may build have the rules alone"
+	}
+	return text
+}
+
+// wallsText says what limits jobs of a server, or runs of an agent, on this machine.
+func wallsText(everything bool) string {
+	if everything {
 		return "none, because of --allow"
 	}
 	here := sandbox.Here()
@@ -112,9 +149,5 @@ func (m *machine) walls() string {
 	if len(parts) > 0 {
 		system = strings.Join(parts, ", ") + " by the system (" + here.Name + ")"
 	}
-	text := "the rules, and " + system
-	if len(m.rules.Builds) > 0 {
-		text += "; jobs that may build have the rules alone"
-	}
-	return text
+	return "the rules, and " + system
 }

@@ -94,7 +94,7 @@ func (m *machine) prepare(ctx context.Context, s *session) error {
 		s.warn("jobs cannot attach files: " + err.Error())
 	}
 	// An open store keeps the files of its log, which jobs may not make: see sqlite.Files.
-	places, err := storeFiles(m.rules.Store)
+	places, err := databases(m.rules.Store)
 	if err != nil {
 		return err
 	}
