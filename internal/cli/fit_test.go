@@ -144,6 +144,28 @@ func TestJobMemory(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	parallel := &session{Program: &Program{Kinds: Kinds(), Room: &laptop}, rules: &serve.Rules{Memory: 1 << 30}}
+	var doc workload.Document
+	doc.Add("target", "test", "null://")
+	doc.Add("pool", "test", "600MiB")
+	w, err := workload.Resolve(Kinds(), &doc, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, free, err := parallel.take(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := parallel.take(w); err == nil || !strings.Contains(err.Error(), "the other runs of this job leave it") {
+		t.Errorf("a second run at the same time: %v", err)
+	}
+	free()
+	if _, _, err := parallel.take(w); err != nil {
+		t.Errorf("a run after it: %v", err)
+	}
+	if err := parallel.fitScript(2 << 30); err == nil || !strings.Contains(err.Error(), "--script-memory 2GiB takes") {
+		t.Errorf("a script: %v", err)
+	}
 	s := &session{Program: &Program{Room: &laptop}, rules: &serve.Rules{Memory: 1 << 30}}
 	if r := s.room(); r.Memory != 1<<30 || r.From != "a job of this server may take %s" {
 		t.Errorf("got %+v", r)
