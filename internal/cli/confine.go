@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,12 @@ func (s *session) takeRules() (err error) {
 		return err
 	}
 	conn.Restrict(s.allowedAddress)
+	conn.Forbid(func(at netip.AddrPort) *conn.NotAllowedError {
+		if ip := at.Addr().Unmap(); !ip.IsLoopback() && !ip.IsUnspecified() {
+			return nil
+		}
+		return notAllowed(s.rules.Port(at.Port()))
+	})
 	conf, err := s.configuration()
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ func HTTPClient(t *http.Transport) *http.Client {
 		if err := Allowed(addr); err != nil {
 			return nil, err
 		}
-		return new(net.Dialer).DialContext(ctx, network, addr)
+		return plain.DialContext(ctx, network, addr)
 	}
 	return &http.Client{
 		Transport:     t,

@@ -43,6 +43,9 @@ type Rules struct {
 	// Store is the place of reports. It is the only one of this machine that a job may name, and
 	// the one that it uses without naming one; "": the default.
 	Store string `json:"store,omitempty"`
+	// Ports are those of the server on this machine. Who connects to that of the shell without a token is the
+	// server's user.
+	Ports []uint16 `json:"ports,omitempty"`
 	// Memory is how many bytes of memory a job may take; 0: what is free.
 	Memory int64 `json:"memory,omitempty"`
 	// Wall is what the system allows the process; nil: all that its user may do.
@@ -189,6 +192,14 @@ func (r *Rules) Address(text string) error {
 		}
 	}
 	return nil
+}
+
+// Port checks the port of an address of this machine's loopback.
+func (r *Rules) Port(port uint16) error {
+	if r.open() || !slices.Contains(r.Ports, port) {
+		return nil
+	}
+	return r.refuse("this server does not allow jobs to connect to its own ports", wayAllow)
 }
 
 // hostsOf returns the hosts of an address, with their ports if they have one.
