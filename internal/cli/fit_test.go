@@ -104,6 +104,18 @@ func TestPricedParts(t *testing.T) {
 	}
 }
 
+// TestPricedTopics: the names of topics have a price.
+func TestPricedTopics(t *testing.T) {
+	var errs bytes.Buffer
+	p := &Program{
+		Kinds: Kinds(), Room: &target.Room{Memory: 100 << 20, From: "this machine has %s free"}, In: strings.NewReader(""), Out: &errs, Err: &errs,
+		Args: []string{"topics", "create", "kafka://127.0.0.1:1/t", "--count", "10M", "--no-store"},
+	}
+	if code := p.Main(); code != system.ExitFailed || !strings.Contains(errs.String(), "error: --count 10,000,000 takes 238 MiB of memory, 25 B each, and this machine has 100 MiB free\nhint: give --count 4100000 or fewer") {
+		t.Errorf("exit %d\n%s", code, errs.String())
+	}
+}
+
 // TestRefusedBeforeAnythingIsMade: no command that runs workloads begins with one that does not fit, also the
 // last one of several.
 func TestRefusedBeforeAnythingIsMade(t *testing.T) {
