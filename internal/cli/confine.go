@@ -62,6 +62,9 @@ func (s *session) limits(folders, files []string) sandbox.Limits {
 		Read:  append([]string{s.rules.Home}, files...),
 		Ports: s.rules.Wall.Ports, AnyPort: s.rules.Wall.AnyPort,
 	}
+	if s.rules.Memory > 0 {
+		l.Memory = 2*s.rules.Memory + beyondMemory
+	}
 	if marks, err := live.MarkFolder(); err == nil {
 		l.Write = append(l.Write, marks)
 	}
@@ -83,6 +86,10 @@ func (s *session) limits(folders, files []string) sandbox.Limits {
 	}
 	return l
 }
+
+// beyondMemory is what the system lets a process have beyond twice the memory that its numbers may ask for: the
+// collector lets a heap double, and the program itself has some.
+const beyondMemory = 512 << 20
 
 // databases are the files of stores that jobs open: that of the server, and the user's own, which takes
 // reports while another is not available.

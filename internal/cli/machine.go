@@ -141,6 +141,9 @@ const drainJobs = 12 * time.Second
 func (m *machine) environ(user string, args []string, noLoad bool) []string {
 	rules := *m.rules
 	rules.User, rules.Home, rules.NoLoad = user, m.home(user), noLoad
+	if noLoad { // several run at once, beside the jobs
+		rules.Memory = max(leastJobMemory, rules.Memory/serve.MostCommands)
+	}
 	rules.Wall = rules.WallOf(m.kinds, args, m.configured...)
 	env := system.Environ()
 	if !rules.Everything {
