@@ -29,9 +29,10 @@ file of carronade fleet token; from then on it has a key of its own. It connects
 to the fleet's server and listens on nothing.
 
 It sends only to addresses like those of --allow-target, reads only files in its
-own folder, and starts no programs; on Linux the system sees to that, too. It stops a run by itself when it has had no
-message from the operator for five seconds. What it has measured stays in its
-folder until the operator has it. Ctrl-C or TERM ends it.`
+own folder, and starts no programs; on Linux the system sees to that, too. It
+stops a run by itself when it has had no message from the operator for five
+seconds. What it has measured stays in its folder until the operator has it.
+Ctrl-C or TERM ends it.`
 
 // agentCommand returns the command agent.
 func (s *session) agentCommand() *cobra.Command {
