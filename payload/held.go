@@ -1,8 +1,9 @@
 package payload
 
 import (
-	"os"
 	"strings"
+
+	"carronade/internal/place"
 )
 
 // Held returns how many bytes a payload of this form (PayloadForms) keeps in memory: a ring or a file. It
@@ -27,7 +28,7 @@ func Held(form string) int64 {
 	default:
 		return 0
 	}
-	info, err := os.Stat(path)
+	info, err := place.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return 0
 	}

@@ -54,6 +54,15 @@ func (r *Room) Check(needs []Need) error {
 	return r.checkFiles(needs)
 }
 
+// MemoryOf is the memory that needs take together, in bytes.
+func MemoryOf(needs []Need) int64 {
+	sum := 0.0
+	for i := range needs {
+		sum += float64(needs[i].Number) * needs[i].memory()
+	}
+	return int64(min(sum, 1<<62))
+}
+
 // joined makes one need of those for the same number.
 func joined(needs []Need) (out []Need) {
 	for _, n := range needs {

@@ -29,9 +29,10 @@ file of carronade fleet token; from then on it has a key of its own. It connects
 to the fleet's server and listens on nothing.
 
 It sends only to addresses like those of --allow-target, reads only files in its
-own folder, and starts no programs. It stops a run by itself when it has had no
-message from the operator for five seconds. What it has measured stays in its
-folder until the operator has it. Ctrl-C or TERM ends it.`
+own folder, and starts no programs; on Linux the system sees to that, too. It
+stops a run by itself when it has had no message from the operator for five
+seconds. What it has measured stays in its folder until the operator has it.
+Ctrl-C or TERM ends it.`
 
 // agentCommand returns the command agent.
 func (s *session) agentCommand() *cobra.Command {
@@ -77,6 +78,9 @@ func (s *session) agentCommand() *cobra.Command {
 				if err := os.MkdirAll(traces, 0o755); err != nil {
 					return cannotWrite("--traces", traces, err, "give a folder that this user may write")
 				}
+				if traces, err = filepath.Abs(traces); err != nil {
+					return err
+				}
 			}
 			return s.agent(cmd.Context(), cfg, fleet.Info{Weight: weight, AllowTargets: targets}, everything, traces)
 		}),
@@ -111,6 +115,12 @@ func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Inf
 	}
 	defer end()
 	a.Traces = traces
+	if !everything {
+		if err := s.confineAgent(cfg, info.AllowTargets, a.Bus.(*bus.Agent).Server(), traces); err != nil {
+			return err
+		}
+	}
+	s.note("walls around runs: %s", wallsText(everything))
 	fmt.Fprintf(s.out, "agent %s is connected\n", a.Info.Name)
 	return busError(fleet.Serve(ctx, a))
 }
@@ -124,7 +134,7 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 	if err != nil {
 		return fleet.AgentConfig{}, nil, busError(err)
 	}
-	files := filepath.Join(cfg.Dir, "files")
+	files := agentFiles(cfg.Dir)
 	if err := os.MkdirAll(files, 0o700); err != nil {
 		b.Close()
 		return fleet.AgentConfig{}, nil, &words{Err: fmt.Errorf("cannot make %s: %s", files, command.Reason(err)), Hint: "give --data FOLDER that this user may write"}

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"carronade/internal/conn"
+	"carronade/internal/fleet/bus"
 	"carronade/internal/live"
 	"carronade/internal/place"
 	"carronade/internal/run"
@@ -23,11 +25,17 @@ func (s *session) takeRules() (err error) {
 		return err
 	}
 	conn.Restrict(s.allowedAddress)
+	conn.Forbid(func(at netip.AddrPort) *conn.NotAllowedError {
+		if ip := at.Addr().Unmap(); !ip.IsLoopback() && !ip.IsUnspecified() {
+			return nil
+		}
+		return notAllowed(s.rules.Port(at.Port()))
+	})
 	conf, err := s.configuration()
 	if err != nil {
 		return err
 	}
-	files := serve.StoreFiles(s.rules.Store)
+	files := serve.FilesOfStore(s.rules.Store)
 	for _, e := range conf.Entries {
 		for _, v := range e.Values {
 			files = append(files, serve.FilesOf(s.Kinds, e.Name, v)...)
@@ -54,13 +62,16 @@ func (s *session) limits(folders, files []string) sandbox.Limits {
 		Read:  append([]string{s.rules.Home}, files...),
 		Ports: s.rules.Wall.Ports, AnyPort: s.rules.Wall.AnyPort,
 	}
+	if s.rules.Memory > 0 {
+		l.Memory = 2*s.rules.Memory + beyondMemory
+	}
 	if marks, err := live.MarkFolder(); err == nil {
 		l.Write = append(l.Write, marks)
 	}
 	for _, dir := range l.Write {
 		_ = os.MkdirAll(dir, 0o700) // a folder that is missing is no place to write
 	}
-	stores, _ := storeFiles(s.rules.Store) // the place was checked by the server
+	stores, _ := databases(s.rules.Store) // the place was checked by the server
 	for _, path := range stores {
 		l.Write = append(l.Write, sqlite.Files(path)...)
 	}
@@ -76,9 +87,13 @@ func (s *session) limits(folders, files []string) sandbox.Limits {
 	return l
 }
 
-// storeFiles are the files of stores that jobs open: that of the server, and the user's own, which takes
+// beyondMemory is what the system lets a process have beyond twice the memory that its numbers may ask for: the
+// collector lets a heap double, and the program itself has some.
+const beyondMemory = 512 << 20
+
+// databases are the files of stores that jobs open: that of the server, and the user's own, which takes
 // reports while another is not available.
-func storeFiles(text string) (paths []string, err error) {
+func databases(text string) (paths []string, err error) {
 	p, err := place.Store(text)
 	if err != nil {
 		return nil, err
@@ -93,9 +108,45 @@ func storeFiles(text string) (paths []string, err error) {
 	return paths, err
 }
 
+// confineAgent confines this process to what an agent needs: its folder, and the ports of its server and of
+// its targets, if they are known.
+func (s *session) confineAgent(cfg bus.AgentConfig, targets []string, server, traces string) error {
+	folders := []string{agentFiles(cfg.Dir)}
+	l := sandbox.Limits{Write: []string{cfg.Dir}}
+	if traces != "" {
+		folders, l.Write = append(folders, traces), append(l.Write, traces)
+	}
+	place.Confine(folders)
+	if cfg.NATS != nil { // its server may name others, and the files are read again for each connection
+		l.AnyPort = true
+		l.Read = []string{cfg.NATS.Creds, cfg.NATS.NKeySeedFile, cfg.NATS.CA}
+	} else if l.Ports = serve.AgentPorts(targets, server); l.Ports == nil {
+		l.AnyPort = true
+	}
+	if path, _ := configPath(); path != "" {
+		l.Read = append(l.Read, path)
+	}
+	if err := sandbox.Confine(l); err != nil {
+		return &words{Err: fmt.Errorf("cannot confine the agent's process: %w", err), Hint: "--allow runs it without walls"}
+	}
+	return nil
+}
+
+// agentFiles is the folder with the files that runs of an agent may name.
+func agentFiles(data string) string { return filepath.Join(data, "files") }
+
 // walls says what limits jobs on this machine.
 func (m *machine) walls() string {
-	if m.rules.Everything {
+	text := wallsText(m.rules.Everything)
+	if len(m.rules.Builds) > 0 {
+		text += "; jobs that may build have the rules alone"
+	}
+	return text
+}
+
+// wallsText says what limits jobs of a server, or runs of an agent, on this machine.
+func wallsText(everything bool) string {
+	if everything {
 		return "none, because of --allow"
 	}
 	here := sandbox.Here()
@@ -112,9 +163,5 @@ func (m *machine) walls() string {
 	if len(parts) > 0 {
 		system = strings.Join(parts, ", ") + " by the system (" + here.Name + ")"
 	}
-	text := "the rules, and " + system
-	if len(m.rules.Builds) > 0 {
-		text += "; jobs that may build have the rules alone"
-	}
-	return text
+	return "the rules, and " + system
 }

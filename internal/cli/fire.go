@@ -73,6 +73,14 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	if err := o.fleet.fit(w); err != nil { // trials of a search are made one by one
 		return nil, err
 	}
+	room := s.room()
+	free := func() {}
+	if o.fleet == nil { // else each agent has its own
+		if room, free, err = s.take(w); err != nil {
+			return nil, err
+		}
+	}
+	defer func() { free() }()
 	id := run.NewID()
 	o.exporter.Begin(exportedRun(w, id, k.i))
 	defer o.exporter.End()
@@ -85,7 +93,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		others = &o.fleet.Fleet
 	}
 	return run.Execute(ctx, run.Job{
-		Fleet: others, Workload: w, Room: s.room(), Version: version(), RunID: id,
+		Fleet: others, Workload: w, Room: room, Version: version(), RunID: id,
 		Repetition: k.i + 1, Repetitions: max(k.of, 1), Replaces: k.replaces,
 		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,
@@ -93,6 +101,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		Permit: o.permit,
 		Facts:  o.observer.Found, CameBack: o.observer.RoundTrip, Outcomes: o.observer.Completed, Arrivals: o.observer.Arrived, Rows: o.observer.Rows,
 		Measured: func(ctx context.Context, d *report.Document) {
+			free()
 			d.Calibration = s.calibrationFor(w, bytesPerEvent(d))
 			if o.beside {
 				s.addGenerates(ctx, w, d)

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"sync"
+
 	"carronade/internal/run"
+	"carronade/internal/scenario"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -12,10 +15,45 @@ func (s *session) room() *target.Room {
 	if s.Room != nil {
 		room = *s.Room
 	}
-	if s.rules != nil && s.rules.Memory > 0 && (room.Memory == 0 || s.rules.Memory < room.Memory) {
-		room.Memory, room.From = s.rules.Memory, "a job of this server may take %s"
+	if s.rules == nil || s.rules.Memory == 0 {
+		return &room
+	}
+	// What runs of this process have taken is of the limit. Of the machine's memory it may be gone already.
+	limit, from := s.rules.Memory, "a job of this server may take %s"
+	if taken := s.taken.Load(); taken > 0 {
+		limit, from = max(1, limit-taken), "the other runs of this job leave it %s"
+	}
+	if room.Memory == 0 || limit < room.Memory {
+		room.Memory, room.From = limit, from
 	}
 	return &room
+}
+
+// take takes what a workload needs from the room of the job, until free is called: steps of a scenario run at the
+// same time.
+func (s *session) take(w *workload.Workload) (room *target.Room, free func(), err error) {
+	needs, err := run.Needs(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.taking.Lock()
+	defer s.taking.Unlock()
+	room = s.room()
+	if err := room.Check(needs); err != nil {
+		return nil, nil, err
+	}
+	n := target.MemoryOf(needs)
+	s.taken.Add(n)
+	return room, sync.OnceFunc(func() { s.taken.Add(-n) }), nil
+}
+
+// fitScript checks the memory of a script's process, if it is more than usual.
+func (s *session) fitScript(bytes int64) error {
+	if bytes <= scenario.DefaultMemory {
+		return nil
+	}
+	const setting = "script-memory"
+	return s.room().Check([]target.Need{{Setting: setting, Number: 1, Sizes: []target.NeedSize{{Setting: setting, Bytes: bytes}}}})
 }
 
 // fit checks that what each of the workloads takes of the machine is there, before any of them runs.

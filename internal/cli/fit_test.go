@@ -104,6 +104,18 @@ func TestPricedParts(t *testing.T) {
 	}
 }
 
+// TestPricedTopics: the names of topics have a price.
+func TestPricedTopics(t *testing.T) {
+	var errs bytes.Buffer
+	p := &Program{
+		Kinds: Kinds(), Room: &target.Room{Memory: 100 << 20, From: "this machine has %s free"}, In: strings.NewReader(""), Out: &errs, Err: &errs,
+		Args: []string{"topics", "create", "kafka://127.0.0.1:1/t", "--count", "10M", "--no-store"},
+	}
+	if code := p.Main(); code != system.ExitFailed || !strings.Contains(errs.String(), "error: --count 10,000,000 takes 238 MiB of memory, 25 B each, and this machine has 100 MiB free\nhint: give --count 4100000 or fewer") {
+		t.Errorf("exit %d\n%s", code, errs.String())
+	}
+}
+
 // TestRefusedBeforeAnythingIsMade: no command that runs workloads begins with one that does not fit, also the
 // last one of several.
 func TestRefusedBeforeAnythingIsMade(t *testing.T) {
@@ -143,6 +155,28 @@ func TestJobMemory(t *testing.T) {
 		if err := v.check(); err == nil || !strings.Contains(err.Error(), "--job-memory") {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	parallel := &session{Program: &Program{Kinds: Kinds(), Room: &laptop}, rules: &serve.Rules{Memory: 1 << 30}}
+	var doc workload.Document
+	doc.Add("target", "test", "null://")
+	doc.Add("pool", "test", "600MiB")
+	w, err := workload.Resolve(Kinds(), &doc, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, free, err := parallel.take(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := parallel.take(w); err == nil || !strings.Contains(err.Error(), "the other runs of this job leave it") {
+		t.Errorf("a second run at the same time: %v", err)
+	}
+	free()
+	if _, _, err := parallel.take(w); err != nil {
+		t.Errorf("a run after it: %v", err)
+	}
+	if err := parallel.fitScript(2 << 30); err == nil || !strings.Contains(err.Error(), "--script-memory 2GiB takes") {
+		t.Errorf("a script: %v", err)
 	}
 	s := &session{Program: &Program{Room: &laptop}, rules: &serve.Rules{Memory: 1 << 30}}
 	if r := s.room(); r.Memory != 1<<30 || r.From != "a job of this server may take %s" {

@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"carronade/internal/sandbox"
 	"carronade/internal/testkit"
 	"carronade/measure"
 )
@@ -414,5 +416,35 @@ func TestFleetMarks(t *testing.T) {
 	refused := f.run(t, "null://", "--rate", "1k/s", "--for", "1s", "--slo", "outage<1s")
 	if code := refused.end(t); code != 2 || !strings.Contains(refused.said.String(), "a fleet takes marks, and has no scores of faults") {
 		t.Errorf("a limit on a score: exit code %d:\n%s", code, refused.said.String())
+	}
+}
+
+// TestAgentWalls: an agent opens files of its folder for runs and no others, also by names that are not
+// absolute, and confines itself by the system.
+func TestAgentWalls(t *testing.T) {
+	dir, data := t.TempDir(), t.TempDir()
+	t.Chdir(dir)
+	const outside, inside = "canary-beside-the-folder", "canary-in-the-folder"
+	for path, text := range map[string]string{"outside": outside, filepath.Join(data, "files", "inside"): inside} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := listen(t)
+	f := startFleet(t, []string{"a", "--allow-target", target.addr, "--data", data})
+	for _, file := range []string{"outside", "inside"} {
+		p := f.run(t, "apm+http://"+target.addr, "--rate", "1/s", "--for", "1s", "--secret-token", "file:"+file)
+		if code := p.end(t); code == 0 || file == "outside" && !strings.Contains(p.said.String(), "no such file") {
+			t.Errorf("%s: exit code %d:\n%s", file, code, p.said.String())
+		}
+	}
+	if got := target.text(); strings.Contains(got, outside) || !strings.Contains(got, inside) {
+		t.Errorf("the target was sent %q", got)
+	}
+	if sandbox.Here().Files {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", f.agents["a"].Process.Pid))
+		if err != nil || !strings.Contains(string(status), "NoNewPrivs:\t1") || !strings.Contains(string(status), "CapEff:\t0000000000000000") {
+			t.Errorf("the agent is not confined: %v\n%s", err, status)
+		}
 	}
 }

@@ -94,7 +94,7 @@ func (m *machine) prepare(ctx context.Context, s *session) error {
 		s.warn("jobs cannot attach files: " + err.Error())
 	}
 	// An open store keeps the files of its log, which jobs may not make: see sqlite.Files.
-	places, err := storeFiles(m.rules.Store)
+	places, err := databases(m.rules.Store)
 	if err != nil {
 		return err
 	}
@@ -141,6 +141,9 @@ const drainJobs = 12 * time.Second
 func (m *machine) environ(user string, args []string, noLoad bool) []string {
 	rules := *m.rules
 	rules.User, rules.Home, rules.NoLoad = user, m.home(user), noLoad
+	if noLoad { // several run at once, beside the jobs
+		rules.Memory = max(leastJobMemory, rules.Memory/serve.MostCommands)
+	}
 	rules.Wall = rules.WallOf(m.kinds, args, m.configured...)
 	env := system.Environ()
 	if !rules.Everything {

@@ -145,7 +145,12 @@ func refusal(err error) error {
 // allowedAddress checks an address before a connection is made to it. A system may announce others
 // than those that were given.
 func (s *session) allowedAddress(addr string) *conn.NotAllowedError {
-	if r, ok := errors.AsType[*serve.Refusal](s.rules.Address(addr)); ok {
+	return notAllowed(s.rules.Address(addr))
+}
+
+// notAllowed is a refusal of the rules as the error of a connection.
+func notAllowed(err error) *conn.NotAllowedError {
+	if r, ok := errors.AsType[*serve.Refusal](err); ok {
 		return &conn.NotAllowedError{Err: r, Hint: r.Way}
 	}
 	return nil

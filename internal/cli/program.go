@@ -117,6 +117,9 @@ type session struct {
 	// ends stops what runs have started (the systems under test), which must not outlive this
 	// program.
 	ends ends
+	// taken is the memory that the runs in progress need, in bytes; taking is locked while a run takes some.
+	taken  atomic.Int64
+	taking sync.Mutex
 	// errLines is locked while a line of a system's output is written.
 	errLines sync.Mutex
 

@@ -125,6 +125,9 @@ func (s *session) scenario(ctx context.Context, f *scenarioFlags, path string, a
 	if err != nil {
 		return err
 	}
+	if err := s.fitScript(options.Memory); err != nil {
+		return err
+	}
 	if options.Command, err = scenarioChildLine(); err != nil {
 		return err
 	}

@@ -70,6 +70,7 @@ type serving struct {
 	store           string
 	host            []string // names of the server besides its address
 	jobMemory       string   // of all jobs that run at once; "": half of the machine's
+	ports           []uint16 // of the open server on this machine's loopback
 }
 
 // serveCommand returns the command serve.
@@ -148,7 +149,7 @@ func (v *serving) rules(files, store string) *serve.Rules {
 	if v.everything {
 		return &serve.Rules{Everything: true, Folder: files, Store: store, Memory: v.memory()}
 	}
-	return &serve.Rules{Folder: files, Store: store, Targets: v.targets, Builds: v.builds, Memory: v.memory()}
+	return &serve.Rules{Folder: files, Store: store, Targets: v.targets, Builds: v.builds, Memory: v.memory(), Ports: v.ports}
 }
 
 // memory is how many bytes of memory one job may take; 0: that is not limited. check has read the flag.
@@ -183,6 +184,11 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	}
 	defer text.Close()
 	defer web.Close()
+	for _, l := range []net.Listener{text, web} {
+		if at, ok := l.Addr().(*net.TCPAddr); ok {
+			v.ports = append(v.ports, uint16(at.Port)) //nolint:gosec // a port
+		}
+	}
 	public := isPublic(text) || isPublic(web)
 	if _, err := tokens.List(); err != nil {
 		return &words{Err: fmt.Errorf("cannot read the tokens: %s", command.Reason(err)), Hint: "if the file is damaged, rename it and add the tokens again"}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -101,4 +102,51 @@ func TestIdleSessions(t *testing.T) {
 	after := resident(t, server.Process.Pid)
 	t.Logf("%.1f MiB with one session, %.1f MiB with 64", float64(before)/(1<<20), float64(after)/(1<<20))
 	assert.True(t, after-before <= 30<<20, "63 idle sessions take %d KiB", (after-before)>>10)
+}
+
+// TestOwnPorts: a job does not connect to the ports of its server, by whatever name: on the text port it would be
+// the server's user.
+func TestOwnPorts(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	token := exec.Command(carronade(t), "serve", "token", "add", "ann", "--data", data)
+	secret, err := token.Output()
+	assert.OK(t, err)
+	server := exec.Command(carronade(t), "serve", "--text-port", "0", "--http-port", "0", "--data", data)
+	server.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "USER=operator")
+	out, err := server.StdoutPipe()
+	assert.OK(t, err)
+	assert.OK(t, server.Start())
+	t.Cleanup(func() {
+		_ = server.Process.Signal(syscall.SIGTERM)
+		_ = server.Wait()
+	})
+	var text, web string
+	if _, err := fmt.Fscanf(out, "listening on %s for the shell\nlistening on %s for the page and the API\n", &text, &web); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, out)
+	ask := func(method, path, body string) string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+web+"/api/v1/"+path, strings.NewReader(body))
+		assert.OK(t, err)
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(secret)))
+		r.Header.Set("Content-Type", "application/json")
+		a, err := http.DefaultClient.Do(r)
+		assert.OK(t, err)
+		defer a.Body.Close()
+		got, err := io.ReadAll(a.Body)
+		assert.OK(t, err)
+		return string(got)
+	}
+	_, port, _ := net.SplitHostPort(text)
+	for k, host := range []string{"127.0.0.1", "localhost"} {
+		job := ask("POST", "jobs", `{"args": ["run", "riemann://`+host+`:`+port+`", "--count", "1", "--description", "\nrun null:// --count 1\nquit\n"]}`)
+		assert.True(t, strings.Contains(job, `"queued"`), "%s", job)
+		output := ask("GET", fmt.Sprintf("jobs/%d/output?follow=1", k+1), "")
+		assert.True(t, strings.Contains(output, "does not allow jobs to connect to its own ports"), "%s: %s", host, output)
+	}
+	if jobs := ask("GET", "jobs", ""); strings.Contains(jobs, `"operator"`) {
+		t.Errorf("a job of another user: %s", jobs)
+	}
 }

@@ -70,7 +70,7 @@ every event arrived once, in order and unaltered.`,
 				return w.String("engine") == "wire" && !(w.Bool("fresh") && w.String("compression") != "none")
 			},
 			own: func(s *session, k target.Kind) *cobra.Command {
-				return command.Topics(s.console(), k, s.keepTopics)
+				return command.Topics(s.console(), k, s.room, s.keepTopics)
 			},
 			topics: command.LoadTopics,
 			profiled: func(s *session, k target.Kind, t *command.ProfileTools) {

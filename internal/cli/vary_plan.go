@@ -164,11 +164,11 @@ func (s *session) check(x *variation, elsewhere bool) error {
 	seen := map[string]bool{}
 	for i, w := range x.cells {
 		spec, err := w.Spec()
+		if err == nil && !elsewhere { // the check may take memory
+			err = s.fit(w)
+		}
 		if c, ok := w.Kind.(target.Checker); ok && err == nil {
 			err = c.Check(spec)
-		}
-		if err == nil && !elsewhere {
-			err = s.fit(w)
 		}
 		if err != nil && !seen[err.Error()] {
 			seen[err.Error()] = true

@@ -69,9 +69,9 @@ type topicFlags struct {
 // returns its error. An error of the load is returned unchanged.
 type KeepTopics func(ctx context.Context, t *Settings, job run.TopicsJob, show func(d *report.Document, more []report.Condition) error) error
 
-// Topics returns the command for the program's Kafka kind.
-func Topics(c Console, k target.Kind, keep KeepTopics) *cobra.Command {
-	t := &topics{Console: c, kind: k, keep: keep}
+// Topics returns the command for the program's Kafka kind. room is what it may take of the machine now.
+func Topics(c Console, k target.Kind, room func() *target.Room, keep KeepTopics) *cobra.Command {
+	t := &topics{Console: c, kind: k, room: room, keep: keep}
 	cmd := Group("topics", "create, list, describe, delete and read Kafka topics", topicsLong,
 		t.command(cluster.OpCreateTopics, "TARGET [TOPICS]", "create topics"),
 		t.command(cluster.OpListTopics, "TARGET", "list all topics"),
@@ -88,6 +88,7 @@ func Topics(c Console, k target.Kind, keep KeepTopics) *cobra.Command {
 type topics struct {
 	Console
 	kind target.Kind
+	room func() *target.Room
 	keep KeepTopics
 }
 
@@ -207,12 +208,12 @@ func (t *topics) work(f *topicFlags, args []string) (cluster.TopicLoad, *workloa
 		}
 		work.Spec.Partitions, work.Spec.Replicas = int32(f.partitions), int16(f.replicas)
 	}
-	work.Names, err = f.names(args, w)
+	work.Names, err = f.names(args, w, t.room())
 	return work, w, err
 }
 
-// names returns the topics of the arguments, the file and --count.
-func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error) {
+// names returns the topics of the arguments, the file and --count, if they fit into the room.
+func (f *topicFlags) names(args []string, w *workload.Workload, room *target.Room) ([]string, error) {
 	var names []string
 	if len(args) > 1 {
 		for name := range strings.SplitSeq(args[1], ",") {
@@ -243,6 +244,9 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 		return nil, &Words{Err: fmt.Errorf("--count: %s is not between 1 and ten million", f.count)}
 	case len(names) > 0 || own == "":
 		return nil, &Words{Err: errors.New("--count needs one topic in the target, as the prefix of the names"), Hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
+	}
+	if err := room.Check([]target.Need{cluster.NamesNeed(own+"-", int(n))}); err != nil {
+		return nil, err
 	}
 	return cluster.NumberedNames(own+"-", int(n)), nil
 }

@@ -25,7 +25,7 @@ func TestTopicsFileIsReadOnce(t *testing.T) {
 	w, err := workload.Resolve([]target.Kind{kafka.Kind{}}, &doc, nil)
 	assert.OK(t, err)
 	f := &topicFlags{op: cluster.OpDeleteTopics, file: path}
-	names, err := f.names([]string{"kafka://127.0.0.1:9092"}, w)
+	names, err := f.names([]string{"kafka://127.0.0.1:9092"}, w, &target.Room{})
 	assert.Must(t, err == nil && slices.Equal(names, []string{"a", "b"}), "got %v and %v", names, err)
 	if err := os.WriteFile(path, nil, 0o600); err != nil { // a pipe has nothing more
 		t.Fatal(err)

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -31,6 +33,29 @@ func Restrict(check func(addr string) *NotAllowedError) {
 	}
 	restriction.Store(&check)
 }
+
+// forbidden checks each address, with an IP, when its name has been resolved; nil: nothing.
+var forbidden atomic.Pointer[func(at netip.AddrPort) *NotAllowedError]
+
+// Forbid makes check decide to which addresses this process may not connect, whatever names they have. It
+// holds for all dialers.
+func Forbid(check func(at netip.AddrPort) *NotAllowedError) { forbidden.Store(&check) }
+
+// plain is the dialer of all TCP connections.
+var plain = net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+	check := forbidden.Load()
+	if check == nil || *check == nil {
+		return nil
+	}
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if err := (*check)(at); err != nil {
+		return err
+	}
+	return nil
+}}
 
 // A NotAllowedError is an address that this process may not connect to; see Restrict.
 type NotAllowedError struct {
@@ -96,7 +121,7 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
 		ctx, cancel = context.WithTimeout(ctx, d.Timeout)
 		defer cancel()
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	conn, err := plain.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +183,7 @@ func SpeaksTLS(ctx context.Context, addr string) bool {
 	if Allowed(addr) != nil {
 		return false
 	}
-	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // only to find out whether TLS is spoken
+	d := tls.Dialer{NetDialer: &plain, Config: &tls.Config{InsecureSkipVerify: true}} // only to find out whether TLS is spoken
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err == nil {
 		conn.Close()

@@ -53,7 +53,7 @@ func (d *Dialer) Contact(ctx context.Context, addr string) Contact {
 	for _, ip := range c.IPs {
 		wg.Go(func() {
 			start := time.Now()
-			conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(ip, port))
+			conn, err := plain.DialContext(ctx, "tcp", net.JoinHostPort(ip, port))
 			took := time.Since(start)
 			mu.Lock()
 			defer mu.Unlock()

@@ -153,3 +153,14 @@ func TestMarkdownCode(t *testing.T) {
 		}
 	}
 }
+
+// TestClean: external text moves no cursor and changes no direction.
+func TestClean(t *testing.T) {
+	for text, want := range map[string]string{
+		"a b": "a b", "a\tb\nc": "a b c", "\x1b[31mred": " [31mred", "a\u202eb\u2066c": "a b c", "\x9b1m\x7f\xff": " 1m  ", "é\ufffd": "é ",
+	} {
+		if got := Clean(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

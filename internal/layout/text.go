@@ -53,10 +53,10 @@ func Hang(label, text string, n int) string {
 }
 
 // Clean makes external text safe to print, so that a system's answer cannot move
-// the cursor. It replaces control characters by blanks.
+// the cursor or change the direction of text. It replaces control characters by blanks.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == utf8.RuneError {
+		if r == '\n' || r == '\t' || unreadable(r, 1) {
 			return ' '
 		}
 		return r

@@ -96,8 +96,8 @@ func (g *graphite) send(ctx context.Context, p *point) error {
 		if time.Now().Before(g.retryAt) {
 			return g.err
 		}
-		d := net.Dialer{Timeout: collectorTimeout}
-		nc, err := d.DialContext(ctx, "tcp", g.addr)
+		d := conn.Dialer{Timeout: collectorTimeout}
+		nc, err := d.Dial(ctx, g.addr)
 		if err != nil {
 			g.retryAt, g.err = time.Now().Add(reconnectDelay), err
 			return err

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -44,7 +45,8 @@ func newCollector(o ExporterOptions) (*collector, error) {
 		u.Path = "/v1/metrics" // the specification's path for a base URL
 	}
 	c := &collector{url: u.String(), headers: o.Headers, version: o.Version}
-	c.client = &http.Client{Timeout: collectorTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.client = conn.HTTPClient(http.DefaultTransport.(*http.Transport).Clone())
+	c.client.Timeout = collectorTimeout
 	c.sender = newSender("the OTLP collector at "+u.Redacted(), o.Logf, nil, c.send)
 	return c, nil
 }

@@ -13,6 +13,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"carronade/internal/door"
 )
 
 // policy allows a page only its own scripts, styles and requests.
@@ -30,8 +32,8 @@ type Guard struct {
 	names  map[string]bool
 }
 
-// bodyTimeout is how long the body of a request without a token may take.
-const bodyTimeout = StrangersHeaders
+// bodyTimeout is how long the body of a request may take that has not shown a token.
+const bodyTimeout = door.FirstExchange
 
 // newToken returns a random token of 128 bits.
 func newToken() string {
@@ -89,6 +91,8 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		// Also of a request that is refused: the server reads what is left of it before it answers.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // unless the writer has none
 		if !g.isOwn(r) {
 			g.Refuse(w, r, "this server does not have that name; use the address that carronade printed", http.StatusMisdirectedRequest)
 			return
@@ -153,6 +157,7 @@ func (g *Guard) require(next http.Handler) http.Handler {
 				g.Refuse(w, r, "too many connections are busy; end some of them", http.StatusServiceUnavailable)
 				return
 			}
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // likewise
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
 		}
 		if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
@@ -189,8 +194,6 @@ func isRead(method string) bool { return method == http.MethodGet || method == h
 func (g *Guard) session() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
-		// This request needs no token, so it may not take long.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // unless the server has none
 		var in struct {
 			Token string `json:"token"`
 		}

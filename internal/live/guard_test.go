@@ -2,12 +2,16 @@ package live
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"carronade/internal/door"
 	"carronade/internal/testkit/assert"
 )
 
@@ -165,6 +169,57 @@ func TestHeaders(t *testing.T) {
 				t.Errorf("%s to %s: got %q, want %q", name, host, got, want)
 			}
 		}
+	}
+}
+
+// A deadlineWriter records the deadline for the rest of a request.
+type deadlineWriter struct {
+	*httptest.ResponseRecorder
+	until time.Time
+}
+
+func (w *deadlineWriter) SetReadDeadline(t time.Time) error { w.until = t; return nil }
+
+// TestBodies: the body of a request has two seconds unless the request has shown a token, also if it is refused.
+func TestBodies(t *testing.T) {
+	h := server()
+	for _, tt := range []struct {
+		method, path, host, bearer string
+		code                       int
+	}{
+		{"POST", "/data", "localhost", "", 401},
+		{"POST", "/data", "localhost", "x", 401},
+		{"POST", "/session", "localhost", token, 400},
+		{"POST", "/data", "evil.example", token, 421},
+		{"GET", "/none", "localhost", token, 404},
+		{"POST", "/data", "localhost", token, 200},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := httptest.NewRequest(tt.method, tt.path, strings.NewReader("x"))
+			r.Host = tt.host
+			r.Header.Set("Authorization", "Bearer "+tt.bearer)
+			w := &deadlineWriter{ResponseRecorder: httptest.NewRecorder(), until: time.Unix(1, 0)}
+			h.ServeHTTP(w, r)
+			want := time.Now().Add(door.FirstExchange)
+			if tt.code == http.StatusOK {
+				want = time.Time{}
+			}
+			assert.True(t, w.Code == tt.code && w.until.Equal(want), "%s %s of %s: code %d, until %v, want %d until %v", tt.method, tt.path, tt.host, w.Code, w.until, tt.code, want)
+		})
+	}
+}
+
+// TestCookieSecure: a browser sends the cookie of a session that began over TLS over TLS alone.
+func TestCookieSecure(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		w := do(server(), "POST", "/session", `{"token":"`+token+`"}`, func(r *http.Request) {
+			if secure {
+				r.TLS = &tls.ConnectionState{}
+			}
+		})
+		c := w.Result().Cookies()
+		assert.Must(t, len(c) == 1, "%d cookies", len(c))
+		assert.True(t, c[0].Secure == secure && c[0].HttpOnly && c[0].SameSite == http.SameSiteStrictMode, "TLS %t: %+v", secure, c[0])
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"carronade/internal/door"
 )
 
 // marks are the runs that take marks. Safe for concurrent use.
@@ -158,7 +160,7 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 // connOf returns the connection of a request, nil if it is not known.
 func connOf(ctx context.Context) net.Conn {
 	c, _ := ctx.Value(connKey{}).(net.Conn)
-	if g := guestOf(c); g != nil {
+	if g := door.Of(c); g != nil {
 		return g.Conn
 	}
 	return c

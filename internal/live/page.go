@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/conn"
+	"carronade/internal/door"
 	"carronade/target"
 )
 
@@ -44,9 +45,9 @@ func OpenPage(addr string, hub *Hub) (*Page, error) {
 	}
 	p.public = !at.IP.IsLoopback()
 	p.url = "http://" + net.JoinHostPort(shown, strconv.Itoa(at.Port)) + "/#token=" + token
-	p.http = &http.Server{Handler: pageHandler(hub, p.marks, token, host), ReadHeaderTimeout: StrangersHeaders}
-	door := NewDoor(ln, p.http)
-	go p.http.Serve(door) //nolint:errcheck // it ends with an error when it is closed
+	p.http = &http.Server{Handler: pageHandler(hub, p.marks, token, host), ReadHeaderTimeout: door.FirstExchange}
+	behind := Behind(ln, p.http)
+	go p.http.Serve(behind) //nolint:errcheck // it ends with an error when it is closed
 	return p, nil
 }
 

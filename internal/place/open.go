@@ -19,6 +19,14 @@ var confined atomic.Pointer[limits]
 // begin in the first folder. A folder may be missing.
 func Confine(folders []string, files ...string) { confined.Store(&limits{folders, files}) }
 
+// Here is the folder in which names without a leading / begin.
+func Here() (string, error) {
+	if l := confined.Load(); l != nil {
+		return l.folders[0], nil
+	}
+	return os.Getwd()
+}
+
 // in calls one of two functions: outside for a process that may open all files, and else inside
 // with the folder of a path and its name in it.
 func in[T any](op, path string, outside func(path string) (T, error), inside func(root *os.Root, name string) (T, error)) (T, error) {

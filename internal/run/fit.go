@@ -35,17 +35,26 @@ func MachineRoom() target.Room {
 
 // Fits checks that what a workload takes of the machine is there. It makes nothing.
 func Fits(w *workload.Workload, room target.Room) error {
-	spec, err := w.Spec()
+	needs, err := Needs(w)
 	if err != nil {
 		return err
 	}
-	return fits(w, &spec, &room)
+	return room.Check(needs)
 }
 
-func fits(w *workload.Workload, spec *target.Spec, room *target.Room) error {
+// Needs returns what a workload takes of the machine.
+func Needs(w *workload.Workload) ([]target.Need, error) {
+	spec, err := w.Spec()
+	if err != nil {
+		return nil, err
+	}
+	return needs(w, &spec), nil
+}
+
+func needs(w *workload.Workload, spec *target.Spec) []target.Need {
 	needs := []target.Need{{Setting: "concurrency", Number: int64(spec.Concurrency), Bytes: callerBytes}}
 	if p, ok := w.Kind.(target.Priced); ok {
 		needs = append(needs, p.Needs(*spec)...)
 	}
-	return room.Check(needs)
+	return needs
 }

@@ -190,7 +190,7 @@ func prepare(job Job) (*execution, error) {
 		spec.Room = MachineRoom()
 	}
 	if job.Fleet == nil { // else each agent checks its share
-		if err := fits(job.Workload, &spec, &spec.Room); err != nil {
+		if err := spec.Room.Check(needs(job.Workload, &spec)); err != nil {
 			return nil, err
 		}
 	}

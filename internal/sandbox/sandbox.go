@@ -1,6 +1,6 @@
 // Package sandbox confines this process by the system, for the rest of its life and for the
 // processes that it starts: which files it may open, to which ports it may connect, and that it
-// listens on none. On Linux this is Landlock; other systems have nothing of the kind that a
+// listens on none, and how much memory it takes. On Linux this is Landlock, and a limit of resources; other systems have nothing of the kind that a
 // program can do by itself. It knows no rules of a server: what a process may do is given to it.
 package sandbox
 
@@ -12,6 +12,8 @@ type Limits struct {
 	// Ports are the TCP ports that it may connect to, unless AnyPort is set.
 	Ports   []uint16
 	AnyPort bool
+	// Memory is how many bytes it may have; 0: as many as there are. Beyond that it ends with an error.
+	Memory int64
 }
 
 // A Wall is what the system of this machine can confine.

@@ -62,6 +62,12 @@ func Confine(l Limits) error {
 	if err := c.BestEffort().Restrict(rules...); err != nil {
 		return err
 	}
+	if l.Memory > 0 {
+		most := unix.Rlimit{Cur: uint64(l.Memory), Max: uint64(l.Memory)} //nolint:gosec // above 0
+		if err := unix.Setrlimit(unix.RLIMIT_DATA, &most); err != nil {
+			return fmt.Errorf("limit the memory: %w", err)
+		}
+	}
 	return dropPrivileges()
 }
 

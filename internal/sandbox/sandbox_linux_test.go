@@ -18,10 +18,37 @@ import (
 const inFolder = "CARRONADE_TEST_SANDBOX"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(inFolder); dir != "" {
+	if dir := os.Getenv(inFolder); dir == limited {
+		os.Exit(tooMuch())
+	} else if dir != "" {
 		os.Exit(confined(dir))
 	}
 	os.Exit(m.Run())
+}
+
+// limited is the value of inFolder for TestMemory.
+const limited = "limited"
+
+// tooMuch takes more memory than it may have.
+func tooMuch() int {
+	if err := Confine(Limits{AnyPort: true, Memory: 512 << 20}); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	kept := make([]byte, 64<<20) // it may have that
+	fmt.Println(len(kept))
+	kept = make([]byte, 1<<30)
+	return len(kept)
+}
+
+// TestMemory: a process with a limit ends when it takes more.
+func TestMemory(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+	cmd.Env = []string{inFolder + "=" + limited}
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "67108864\n") || !strings.Contains(string(out), "out of memory") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // TestConfine: a confined process does what its limits allow, and nothing else.

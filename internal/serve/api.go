@@ -20,6 +20,9 @@ import (
 	"carronade/target"
 )
 
+// MostCommands is how many commands run at once.
+const MostCommands = 4
+
 // The limits of requests.
 const (
 	longestBody    = 64 << 10    // bytes of a JSON body
@@ -28,7 +31,6 @@ const (
 	mostJobsListed = 1000        // jobs in one answer
 	mostArgs       = 1000        // words of a command line
 	longestArgs    = longestBody // bytes of a command line
-	mostCommands   = 4           // commands that run at once
 )
 
 // Jobs is the queue that the API shows; internal/jobs has it.
@@ -65,7 +67,7 @@ var openAPI []byte
 
 // Handler returns the routes of the API, all below /api/v1/.
 func (a *API) Handler() http.Handler {
-	a.running = make(chan struct{}, mostCommands)
+	a.running = make(chan struct{}, MostCommands)
 	removeParts(a.Folder)
 	mux := http.NewServeMux()
 	for pattern, handle := range a.routes() {

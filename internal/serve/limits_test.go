@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/door"
 	"carronade/internal/jobs"
-	"carronade/internal/live"
 	"carronade/internal/testkit"
 )
 
@@ -158,7 +158,7 @@ func TestThousandConnections(t *testing.T) {
 	ask(dial())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if most := live.StrangersFrom + 4; c.most > most { // those of the user, and one that comes while another leaves
+	if most := door.FromOne + 4; c.most > most { // those of the user, and one that comes while another leaves
 		t.Errorf("%d connections were open at once, want %d at most", c.most, most)
 	}
 }

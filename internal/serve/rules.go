@@ -43,6 +43,9 @@ type Rules struct {
 	// Store is the place of reports. It is the only one of this machine that a job may name, and
 	// the one that it uses without naming one; "": the default.
 	Store string `json:"store,omitempty"`
+	// Ports are those of the server on this machine. Who connects to that of the shell without a token is the
+	// server's user.
+	Ports []uint16 `json:"ports,omitempty"`
 	// Memory is how many bytes of memory a job may take; 0: what is free.
 	Memory int64 `json:"memory,omitempty"`
 	// Wall is what the system allows the process; nil: all that its user may do.
@@ -112,8 +115,8 @@ func (r *Rules) Environment() string {
 	return rulesVariable + "=" + string(text)
 }
 
-// File checks a path that a job names. Relative paths begin in the folder. Links that lead out of
-// the folder are refused as well.
+// File checks a path that a job names. Relative paths begin where package place opens them, in a job in the
+// folder. Links that lead out of the folder are refused as well.
 func (r *Rules) File(path string) error {
 	if r.open() {
 		return nil
@@ -126,37 +129,45 @@ func (r *Rules) File(path string) error {
 	if p.Kind == place.Stream {
 		return nil
 	}
-	if path = p.Value; filepath.IsAbs(path) {
-		local, err := filepath.Rel(r.Folder, path)
-		if err != nil {
+	if path = p.Value; !filepath.IsAbs(path) {
+		here, err := place.Here()
+		if err != nil || !filepath.IsLocal(path) {
 			return refused
 		}
-		path = local
+		path = here + string(filepath.Separator) + path // the system does not clean it either
 	}
-	if !filepath.IsLocal(path) {
+	local, err := filepath.Rel(r.Folder, path)
+	if err != nil || !filepath.IsLocal(local) {
 		return refused
 	}
-	folder, err := filepath.EvalSymlinks(r.Folder)
+	at, err := filepath.EvalSymlinks(r.Folder)
 	if err != nil {
 		return refused
 	}
-	// The file need not exist, but what exists of its path must be in the folder.
-	for at := filepath.Join(folder, path); ; at = filepath.Dir(at) {
-		if info, err := os.Lstat(at); err == nil {
-			if found, err := filepath.EvalSymlinks(at); err == nil {
-				if !within(folder, found) {
-					return refused
-				}
-				return nil
-			}
-			if info.Mode()&os.ModeSymlink != 0 { // it leads to a file that does not exist
-				return refused
-			}
+	// The file need not exist, but what exists of its path must be in the folder, link by link: the parent of
+	// a link's end is not that of the link.
+	folder := at
+	for name := range strings.SplitSeq(below(path, r.Folder, local), string(filepath.Separator)) {
+		at = filepath.Join(at, name)
+		found, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			at = found
+		} else if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 { // it leads to a file that does not exist
+			return refused
 		}
-		if at == folder {
-			return nil
+		if !within(folder, at) {
+			return refused
 		}
 	}
+	return nil
+}
+
+// below is the part of a path below a folder as it was written, or else clean.
+func below(path, folder, clean string) string {
+	if rest, ok := strings.CutPrefix(path, folder+string(filepath.Separator)); ok {
+		return rest
+	}
+	return clean
 }
 
 // within reports whether a path is a folder or in it. Both are clean.
@@ -181,6 +192,14 @@ func (r *Rules) Address(text string) error {
 		}
 	}
 	return nil
+}
+
+// Port checks the port of an address of this machine's loopback.
+func (r *Rules) Port(port uint16) error {
+	if r.open() || !slices.Contains(r.Ports, port) {
+		return nil
+	}
+	return r.refuse("this server does not allow jobs to connect to its own ports", wayAllow)
 }
 
 // hostsOf returns the hosts of an address, with their ports if they have one.

@@ -220,6 +220,7 @@ func (r *Rules) Make(command string) error {
 
 // refused are settings that no job may give, and why.
 var refused = map[string]string{
+	"fleet":           "would command machines to which the rules of this server do not apply",
 	"metrics-addr":    "would listen on this machine",
 	"web":             "would listen on this machine; the server's page shows the run",
 	"client-property": "may name files and classes; use the flags of carronade",

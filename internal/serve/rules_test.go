@@ -26,6 +26,7 @@ func rules(t *testing.T) (*Rules, string) {
 			t.Skip(err)
 		}
 	}
+	t.Chdir(filepath.Join(base, "files"))
 	return &Rules{Folder: filepath.Join(base, "files"), Builds: []string{filepath.Join(base, "builds")}, Targets: []string{"127.0.0.1", "*.example.org:9092", "::1"}, Store: "/var/reports.db", Home: filepath.Join(base, "ann")}, base
 }
 
@@ -34,7 +35,7 @@ func TestRulesFile(t *testing.T) {
 	for path, ok := range map[string]bool{
 		"a.yaml": true, "sub/new": true, "-": true, "in": true, "new": true, "sub/../a.yaml": true,
 		filepath.Join(base, "files", "a.yaml"): true, filepath.Join(base, "files"): true,
-		"../other/b.yaml": false, "/etc/passwd": false, "out": false, "nothing": false, "dir/b.yaml": false, "dir/new": false,
+		"../other/b.yaml": false, "/etc/passwd": false, "out": false, "nothing": false, "dir/b.yaml": false, "dir/new": false, "dir/../a.yaml": false, filepath.Join(base, "files") + "/dir/../a.yaml": false,
 		"sub/../../other/b.yaml": false, filepath.Join(base, "other", "b.yaml"): false, filepath.Join(base, "files2"): false, "..": false, "": false,
 	} {
 		if err := r.File(path); (err == nil) != ok {

@@ -30,19 +30,35 @@ func (r *Rules) WallOf(kinds []target.Kind, args []string, texts ...string) *Wal
 	}
 	w := &Wall{}
 	ports, announced := portsOf(kinds, args)
-	if given := r.targetPorts(); given != nil {
+	if given := portsOfPatterns(r.Targets); given != nil {
 		ports = given
 	} else {
 		w.AnyPort = announced || unread
 	}
 	if !w.AnyPort {
 		own, _ := portsOf(kinds, append(slices.Clone(texts), r.Store))
-		const resolver = 53
-		w.Ports = append(append(ports, own...), resolver)
-		slices.Sort(w.Ports)
-		w.Ports = slices.Compact(w.Ports)
+		w.Ports = withResolver(append(ports, own...))
 	}
 	return w
+}
+
+// AgentPorts are the TCP ports to which the process of an agent of a fleet may connect: those of the patterns
+// of its targets and of its server, HOST:PORT; nil if they are not known.
+func AgentPorts(targets []string, server string) []uint16 {
+	ports := portsOfPatterns(targets)
+	if ports == nil {
+		return nil
+	}
+	own, _ := portsOf(nil, []string{server})
+	return withResolver(append(ports, own...))
+}
+
+// withResolver adds the port of the resolver.
+func withResolver(ports []uint16) []uint16 {
+	const resolver = 53
+	ports = append(ports, resolver)
+	slices.Sort(ports)
+	return slices.Compact(ports)
 }
 
 // BothWalls are the walls of a job that has no wider set.
@@ -80,9 +96,9 @@ func mentions(args []string, word string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(strings.TrimLeft(arg, "-"), word) })
 }
 
-// targetPorts are the ports of the patterns of addresses; nil if one of them has none.
-func (r *Rules) targetPorts() (ports []uint16) {
-	for _, pattern := range r.Targets {
+// portsOfPatterns are the ports of patterns of addresses; nil if one of them has none.
+func portsOfPatterns(patterns []string) (ports []uint16) {
+	for _, pattern := range patterns {
 		_, text := splitPort(pattern)
 		port, err := strconv.ParseUint(text, 10, 16)
 		if err != nil {
@@ -147,14 +163,14 @@ func FilesOf(kinds []target.Kind, name, value string) (paths []string) {
 			_, ref, _ := strings.Cut(value, "=")
 			paths = append(paths, place.Reference(ref).Files()...)
 		case "PLACE":
-			paths = append(paths, StoreFiles(value)...)
+			paths = append(paths, FilesOfStore(value)...)
 		}
 	}
 	return paths
 }
 
-// StoreFiles returns the files that the place of a store names.
-func StoreFiles(text string) []string {
+// FilesOfStore returns the files that the place of a store names.
+func FilesOfStore(text string) []string {
 	p, err := place.Store(text)
 	if err != nil {
 		return nil

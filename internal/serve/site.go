@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/door"
 	"carronade/internal/live"
 )
 
@@ -44,7 +45,7 @@ func NewSite(o SiteOptions) *Site {
 	o.API.User = live.UserOf
 	return &Site{hub: o.Hub, tls: o.TLS, server: &http.Server{
 		// Messages about clients that do not speak TLS or HTTP are dropped: every client can cause them.
-		Handler: g.Handler(o.Hub, o.API.Handler()), ReadHeaderTimeout: live.StrangersHeaders,
+		Handler: g.Handler(o.Hub, o.API.Handler()), ReadHeaderTimeout: door.FirstExchange,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}}
 }
@@ -54,7 +55,7 @@ const viewersLimit = 250 * time.Millisecond
 
 // Serve serves the site until ctx is done. It closes the listener.
 func (s *Site) Serve(ctx context.Context, l net.Listener) error {
-	l = live.NewDoor(l, s.server)
+	l = live.Behind(l, s.server)
 	if s.tls != nil {
 		l = tls.NewListener(l, s.tls)
 	}

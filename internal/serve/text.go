@@ -2,26 +2,25 @@ package serve
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"carronade/internal/door"
 )
 
 // The limits of text connections.
 const (
 	mostSessions = 64
-	mostLogins   = mostSessions / 10 // connections that have not logged in; the oldest makes room for a new one
-	idleLimit    = 30 * time.Minute  // without a line from the client or an answer
-	loginLimit   = 30 * time.Second  // until a valid token came
-	mostWrong    = 3                 // wrong tokens, then the connection ends
-	longestToken = 256               // bytes of the line with a token
+	idleLimit    = 30 * time.Minute // without a line from the client or an answer
+	loginLimit   = 30 * time.Second // until a valid token came
+	mostWrong    = 3                // wrong tokens, then the connection ends
+	longestToken = 256              // bytes of the line with a token
 )
 
 // A TextPort accepts sessions of the shell over plain lines.
@@ -33,17 +32,13 @@ type TextPort struct {
 	Session func(ctx context.Context, conn io.ReadWriter, user string) error
 
 	limits limiter
-	mu     sync.Mutex
-	open   int // sessions
-	given  int // of those that end, whose place another has taken
-	// waiting are the connections that have not logged in, or without tokens those that have sent
-	// nothing, the oldest first.
-	waiting []net.Conn
+	door   *door.Door // of Serve
 }
 
 // Serve accepts connections until ctx is done, and returns when all sessions have ended. It
 // closes the listener.
 func (p *TextPort) Serve(ctx context.Context, l net.Listener) error {
+	p.door = door.New(mostSessions)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { l.Close() })
@@ -69,13 +64,15 @@ func (p *TextPort) Serve(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		pause = 0
-		if p.Tokens != nil {
-			p.await(conn)
-		} else if !p.enter(conn) {
-			go refuse(conn)
-			continue
+		guest := p.door.Enter(conn)
+		if p.Tokens == nil {
+			guest.Rest(true) // until it sends something
+			if !guest.Known() {
+				go refuse(guest)
+				continue
+			}
 		}
-		sessions.Go(func() { p.session(ctx, conn) })
+		sessions.Go(func() { p.session(ctx, guest) })
 	}
 }
 
@@ -87,95 +84,30 @@ func refuse(conn net.Conn) {
 	conn.Close()
 }
 
-// await notes a connection that has to log in. If there are too many, the oldest of the address that has
-// most is closed: a client that logs in takes less time.
-func (p *TextPort) await(conn net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.waiting) >= mostLogins {
-		from := map[string]int{}
-		for _, c := range p.waiting {
-			from[addressOf(c.RemoteAddr())]++
-		}
-		leaves := slices.MaxFunc(p.waiting, func(a, b net.Conn) int {
-			return cmp.Compare(from[addressOf(a.RemoteAddr())], from[addressOf(b.RemoteAddr())])
-		})
-		leaves.Close()
-		p.forget(leaves)
-	}
-	p.waiting = append(p.waiting, conn)
-}
-
-// forget removes a connection from those that wait. p.mu is locked.
-func (p *TextPort) forget(conn net.Conn) {
-	p.waiting = slices.DeleteFunc(p.waiting, func(c net.Conn) bool { return c == conn })
-}
-
-// awaited notes that a connection waits no longer: it has logged in, sent something or ended.
-func (p *TextPort) awaited(conn net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.forget(conn)
-}
-
-// enter takes a place for a session. Without tokens, the oldest session that has sent nothing makes room.
-func (p *TextPort) enter(conn net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.open < mostSessions:
-		p.open++
-	case p.Tokens != nil || len(p.waiting) == 0:
-		return false
-	default:
-		p.waiting[0].Close()
-		p.waiting = p.waiting[1:]
-		p.given++
-	}
-	if p.Tokens == nil {
-		p.waiting = append(p.waiting, conn)
-	}
-	return true
-}
-
-func (p *TextPort) leave() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.given > 0 {
-		p.given--
-		return
-	}
-	p.open--
-}
-
-// session runs one connection. Without tokens it has been counted; otherwise it is when it has logged in.
-func (p *TextPort) session(ctx context.Context, conn net.Conn) {
+// session runs one connection. Without tokens it has a place; otherwise it gets one when it has logged in.
+func (p *TextPort) session(ctx context.Context, conn *door.Guest) {
 	defer conn.Close()
 	// A read or write that waits ends with the server.
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	c := &client{Conn: conn, ctx: ctx, heard: sync.OnceFunc(func() { p.awaited(conn) })}
+	c := &client{Conn: conn, ctx: ctx, heard: sync.OnceFunc(func() { conn.Rest(false) })}
 	user := p.User
 	if p.Tokens != nil {
 		var ok bool
-		user, ok = p.login(ctx, c)
-		p.awaited(conn)
+		user, ok = p.login(ctx, c, conn.Host())
 		switch {
 		case !ok:
 			return
-		case !p.enter(conn):
+		case !conn.Known():
 			refuse(conn)
 			return
 		}
 	}
-	defer p.leave()
-	defer c.heard()
 	p.Session(ctx, c, user) //nolint:errcheck // the client is gone
 }
 
 // login reads "auth TOKEN" lines until one has a valid token.
-func (p *TextPort) login(ctx context.Context, c *client) (user string, ok bool) {
-	address := addressOf(c.RemoteAddr())
+func (p *TextPort) login(ctx context.Context, c *client, host string) (user string, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, loginLimit)
 	defer cancel()
 	c.until, _ = ctx.Deadline()
@@ -190,7 +122,7 @@ func (p *TextPort) login(ctx context.Context, c *client) (user string, ok bool) 
 			fmt.Fprint(c, "error: this server needs a token: type auth TOKEN\r\n")
 			return "", false // perhaps a browser's request
 		}
-		for !p.limits.allowed(address, time.Now()) {
+		for !p.limits.allowed(host, time.Now()) {
 			select {
 			case <-ctx.Done():
 				return "", false
@@ -200,19 +132,10 @@ func (p *TextPort) login(ctx context.Context, c *client) (user string, ok bool) 
 		if user, ok := p.Tokens.User(strings.TrimSpace(secret)); ok {
 			return user, true
 		}
-		p.limits.failed(address, time.Now())
+		p.limits.failed(host, time.Now())
 		fmt.Fprint(c, "error: this is not a valid token\r\n")
 	}
 	return "", false
-}
-
-// addressOf is the address of a client without its port.
-func addressOf(a net.Addr) string {
-	host, _, err := net.SplitHostPort(a.String())
-	if err != nil {
-		return a.String()
-	}
-	return host
 }
 
 // A client is a connection that ends when nothing was read or written for a long time.

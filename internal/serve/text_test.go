@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/door"
 	"carronade/internal/testkit"
 )
 
@@ -179,7 +180,7 @@ func TestTextPortLogins(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := startText(t, &TextPort{Tokens: tokens, Session: echo})
-	silent := make([]*bufio.ReadWriter, 0, mostLogins+100)
+	silent := make([]*bufio.ReadWriter, 0, mostSessions/10+100)
 	for range cap(silent) {
 		silent = append(silent, dialText(t, address))
 	}
@@ -229,17 +230,12 @@ func TestTextPortLoginLimit(t *testing.T) {
 			tokens := OpenTokens(t.TempDir())
 			p := &TextPort{Tokens: tokens, Session: echo}
 			mine, theirs := net.Pipe()
-			p.await(theirs)
-			go p.session(t.Context(), theirs)
+			go p.session(t.Context(), door.New(mostSessions).Enter(theirs))
 			began := time.Now()
 			go io.WriteString(mine, text)
 			io.Copy(io.Discard, mine)
 			if took := time.Since(began); took != loginLimit {
 				t.Errorf("%q: it ended after %s, want %s", text, took, loginLimit)
-			}
-			synctest.Wait()
-			if len(p.waiting) > 0 || p.open > 0 {
-				t.Errorf("%q: it is still counted", text)
 			}
 		})
 	}

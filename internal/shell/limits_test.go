@@ -44,6 +44,7 @@ func TestPermitOfSettings(t *testing.T) {
 	remote := talk(t, Options{Queue: newFakeQueue(), Home: home, Allow: &Permit{Folders: []string{dir}}})
 	contains(t, remote.do("status"), "ApmServer not configured")
 	contains(t, remote.do("apm use last"), "this session may not choose commands of this machine")
+	contains(t, remote.do("apm use docker"), "this session may not choose commands of this machine")
 	local.do("apm use " + t.TempDir())
 	remote = talk(t, Options{Queue: newFakeQueue(), Home: home, Allow: &Permit{Folders: []string{dir}}})
 	contains(t, remote.do("status"), "ApmServer not configured")

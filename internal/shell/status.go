@@ -53,7 +53,7 @@ func (s *session) serverLine(name string, v *server) string {
 // answers reports whether something accepts connections at an address.
 func (s *session) answers(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil {
+	if err != nil || s.reach(address) != nil { // another session of the user may have been allowed more
 		return false
 	}
 	host := u.Host

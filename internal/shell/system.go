@@ -248,6 +248,9 @@ func (s *session) outside() error {
 
 // docker checks that containers can be started, and makes v use them.
 func (s *session) docker(v *server) error {
+	if s.Allow != nil { // it would start programs of this machine, and builds of a server are made by make
+		return errCommands
+	}
 	v.Docker = true
 	if _, err := exec.LookPath("docker"); err != nil {
 		return hinted(errors.New("apm use docker: docker is not installed"), "apm use <dir>")

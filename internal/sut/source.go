@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/secret"
 	"carronade/measure"
 )
@@ -70,8 +71,9 @@ func newSource(address string, header http.Header, f filter, read sourceFormat, 
 	s := &source{
 		url: address, header: header, mask: new(secret.Mask), read: read, accept: accept, filter: f, now: time.Now,
 		before: make(map[string]float64), body: make([]byte, 0, 64<<10),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: time.Minute, Proxy: nil}, Timeout: sourceTimeout},
+		client: conn.HTTPClient(&http.Transport{MaxIdleConns: 1, IdleConnTimeout: time.Minute, Proxy: nil}),
 	}
+	s.client.Timeout = sourceTimeout
 	for _, values := range header {
 		for _, v := range values {
 			s.mask.Add(v)

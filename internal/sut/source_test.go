@@ -2,6 +2,7 @@ package sut
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
@@ -153,6 +155,28 @@ func TestMetricsNamed(t *testing.T) {
 	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "no metrics in Prometheus's") {
 		t.Errorf("got %v, want no metrics", err)
 	}
+}
+
+// TestRedirect: a source does not connect to where an answer points, nor to an address that is not allowed.
+func TestRedirect(t *testing.T) {
+	asked := false
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer elsewhere.Close()
+	here := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
+	defer here.Close()
+	s, err := prometheusSource(here.URL, nil, newFilter(nil))
+	assert.OK(t, err)
+	_, err = s.Figures(t.Context())
+	assert.ErrorHas(t, err, "302")
+	conn.Restrict(func(addr string) *conn.NotAllowedError {
+		return &conn.NotAllowedError{Err: errors.New("not allowed: " + addr)}
+	})
+	defer conn.Restrict(nil)
+	s, err = prometheusSource(elsewhere.URL, nil, newFilter(nil))
+	assert.OK(t, err)
+	_, err = s.Figures(t.Context())
+	assert.ErrorHas(t, err, "not allowed: ")
+	assert.True(t, !asked, "the other server was asked")
 }
 
 func TestSourceFails(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/secret"
 	"carronade/internal/system"
 	"carronade/target"
@@ -125,7 +126,9 @@ func Check(spec Spec) error {
 // newWeb returns a client for asking whether the system is ready. It keeps no
 // connection, which would be one more than the run has.
 func newWeb() *http.Client {
-	return &http.Client{Timeout: tryTimeout, Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
+	client := conn.HTTPClient(&http.Transport{Proxy: nil, DisableKeepAlives: true})
+	client.Timeout = tryTimeout
+	return client
 }
 
 func (s *System) stopSilently() {

@@ -62,8 +62,8 @@ func (m makeupSource) makePartial(events int) (*apm.Body, error) {
 	return mk.Make(0), nil
 }
 
-// newBodyPool reads the options for bodies. It makes no body yet.
-func newBodyPool(v target.Values, seed uint64) (*bodyPool, error) {
+// newBodyPool reads the options for bodies. It makes no body yet. Without keep it cannot make those of a corpus.
+func newBodyPool(v target.Values, seed uint64, keep bool) (*bodyPool, error) {
 	m := &bodyPool{repeat: v.Bool("repeat-body"), pool: v.Size("pool"), run: apm.NewRun(seed)}
 	if g := v.String("gzip"); g != "none" && g != "" {
 		m.level = int(g[0] - '0')
@@ -72,7 +72,7 @@ func newBodyPool(v target.Values, seed uint64) (*bodyPool, error) {
 		if v.Has(optEventLabel) {
 			return nil, &target.Error{Doing: "read the options", Err: errors.New("recorded requests have the labels that they were recorded with"), Hint: "leave out --" + optEventLabel + " or --corpus"}
 		}
-		c, err := openCorpus(file, v)
+		c, err := openCorpus(file, v, keep)
 		if err != nil {
 			return nil, err
 		}

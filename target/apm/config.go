@@ -52,8 +52,8 @@ type config struct {
 }
 
 // parseConfig reads a spec. It opens no connection, but it reads the files and
-// environment variables that options name.
-func parseConfig(s target.Spec) (*config, error) {
+// environment variables that options name. Without keep it cannot make the bodies of a corpus.
+func parseConfig(s target.Spec, keep bool) (*config, error) {
 	v := s.Options
 	c := &config{
 		tls:            s.URL.Scheme == schemeHTTPS,
@@ -101,7 +101,7 @@ func parseConfig(s target.Spec) (*config, error) {
 	if err := c.parseFields(v); err != nil {
 		return nil, err
 	}
-	if c.bodyPool, err = newBodyPool(v, s.Seed); err != nil {
+	if c.bodyPool, err = newBodyPool(v, s.Seed, keep); err != nil {
 		return nil, err
 	}
 	c.secrets = append(c.secrets, c.bodyPool.secrets...)

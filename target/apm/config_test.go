@@ -66,11 +66,11 @@ func TestBadOptions(t *testing.T) {
 		{"a pattern with a slash", plain, map[string]string{"index": "http://h:9200", "index-pattern": "a/_delete"}, "characters", "names and patterns"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := parseConfig(spec(t, tt.url, tt.options))
+			_, err := parseConfig(spec(t, tt.url, tt.options), true)
 			if tt.options["batch-events"] != "" {
 				s := spec(t, tt.url, nil)
 				s.Given["batch-events"], s.BatchEvents = true, 7
-				_, err = parseConfig(s)
+				_, err = parseConfig(s, true)
 			}
 			var said *target.Error
 			if !errors.As(err, &said) {
@@ -132,7 +132,7 @@ func TestConnections(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "apm+https://127.0.0.1:1", tt.options)
 			s.Concurrency = tt.concurrency
-			c, err := parseConfig(s)
+			c, err := parseConfig(s, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestHead(t *testing.T) {
 	t.Setenv("APM_TEST_TOKEN", "kestrel-9271")
 	c, err := parseConfig(spec(t, "apm+http://a,b:81/prefix/", map[string]string{
 		"secret-token": "env:APM_TEST_TOKEN", "verbose": "true", "gzip": "1", "header": "User-Agent: me\x00X-Tenant: 7\x00Cookie: env:APM_TEST_TOKEN",
-	}))
+	}), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +193,12 @@ func TestCorpus(t *testing.T) {
 	if err := os.WriteFile(file, []byte(recorded), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"corpus": file}).Options, 1)
-	if err != nil {
+	options := spec(t, "apm+http://h", map[string]string{"corpus": file}).Options
+	m, err := newBodyPool(options, 1, false) // before it is clear that it fits into the memory
+	if err != nil || m.most != 2 || len(m.source.(*corpus).bodies) != 1 {
+		t.Fatalf("%+v, %v: want the sizes and the first request alone", m, err)
+	}
+	if m, err = newBodyPool(options, 1, true); err != nil {
 		t.Fatal(err)
 	}
 	if m.most != 2 || m.fixed {

@@ -100,7 +100,7 @@ func TestPartialRequests(t *testing.T) {
 		{"metrics", map[string]string{"mix": "metricset"}, apm.Counts{apm.Metricset: 5}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m, err := newBodyPool(spec(t, "apm+http://h", tt.options).Options, 1)
+			m, err := newBodyPool(spec(t, "apm+http://h", tt.options).Options, 1, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestVolume(t *testing.T) {
 // A request that is sent again while it is still in flight is copied, with the
 // same ids.
 func TestBusyRequestIsCopied(t *testing.T) {
-	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1)
+	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,15 +17,16 @@ const mostCorpus = 256 << 20
 // A corpus has recorded requests in memory. It implements source.
 type corpus struct {
 	protocol  apm.Protocol
-	bodies    []*apm.Body
-	least     int  // events of the smallest request
-	most      int  // events of the largest request
-	unstamped int  // events without a field to stamp
-	cut       bool // the file has more requests
+	bodies    []*apm.Body // at least the first; see openCorpus
+	least     int         // events of the smallest request
+	most      int         // events of the largest request
+	unstamped int         // events without a field to stamp
+	cut       bool        // the file has more requests
 }
 
-// openCorpus reads a file of recorded requests.
-func openCorpus(file string, v target.Values) (*corpus, error) {
+// openCorpus reads a file of recorded requests. Without keep the corpus has only the first of them: it is for
+// what must be known before it is clear that all fit into the memory.
+func openCorpus(file string, v target.Values, keep bool) (*corpus, error) {
 	fail := func(err error, hint string) (*corpus, error) {
 		return nil, &target.Error{Doing: "read --corpus " + file, Err: err, Hint: hint}
 	}
@@ -55,11 +56,13 @@ func openCorpus(file string, v target.Values) (*corpus, error) {
 		if b.Events() == 0 {
 			continue
 		}
-		if size += b.Plain; size > mostCorpus && len(c.bodies) > 0 {
+		if size += b.Plain; size > mostCorpus && c.most > 0 {
 			c.cut = true
 			break
 		}
-		c.bodies = append(c.bodies, b)
+		if keep || c.most == 0 {
+			c.bodies = append(c.bodies, b)
+		}
 		c.most = max(c.most, b.Events())
 		if c.least == 0 || b.Events() < c.least {
 			c.least = b.Events()

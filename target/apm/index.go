@@ -142,11 +142,9 @@ func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (
 }
 
 func newIndex(c *indexConfig, logf func(string, ...any)) *index {
-	return &index{cfg: c, logf: logf, client: &http.Client{
-		Transport:     &http.Transport{TLSClientConfig: c.tls, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute},
-		Timeout:       30 * time.Second,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	client := conn.HTTPClient(&http.Transport{TLSClientConfig: c.tls, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute})
+	client.Timeout = 30 * time.Second
+	return &index{cfg: c, logf: logf, client: client}
 }
 
 // identify asks which store answers.

@@ -32,7 +32,7 @@ func (Kind) Inspects(o *target.Option) bool {
 // Inspect implements target.Inspector. It asks each server for its version and sends a request
 // without events, as a run does first. Answers have the server's time.
 func (Kind) Inspect(ctx context.Context, spec target.Spec) (target.Inspection, error) {
-	c, err := parseConfig(spec)
+	c, err := parseConfig(spec, false)
 	if err != nil {
 		return target.Inspection{}, err
 	}

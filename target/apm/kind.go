@@ -38,7 +38,7 @@ func (Kind) LimitsInFlight(target.Values) bool { return true }
 // Presets implements target.Presetter: the content of requests determines the
 // events per batch.
 func (Kind) Presets(_ *url.URL, v target.Values, _ map[string]bool) (set map[string]string, warnings []string, err error) {
-	m, err := newBodyPool(v, 1)
+	m, err := newBodyPool(v, 1, false)
 	if err != nil {
 		return nil, nil, err
 	}

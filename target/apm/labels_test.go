@@ -67,7 +67,7 @@ func TestLabelsAreValid(t *testing.T) {
 		s := startStandin(t, standin.Options{})
 		r := fire(t, open(t, "apm+http://"+s.Addr(), map[string]string{"intake": intake, optEventLabel: "order=${rnd.nextLong()}"}), plan(400))
 		assert.Equal(t, r.Measurement.Acked, 400, "%s: acked of 400: %v", intake, r.Failures)
-		m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"intake": intake, optEventLabel: "order=o-${rnd.nextLong()}"}).Options, 1)
+		m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"intake": intake, optEventLabel: "order=o-${rnd.nextLong()}"}).Options, 1, true)
 		assert.OK(t, err)
 		if body := m.source.Make(3).Bytes; bytes.Count(body, []byte(`"order":"o-`)) != 10 {
 			t.Errorf("%s: the body has not ten labels: %s", intake, body)
@@ -79,7 +79,7 @@ func TestLabelsAreValid(t *testing.T) {
 func TestLabelsHideTheEnvironment(t *testing.T) {
 	const value = "hunter2&<more>"
 	t.Setenv("CARRONADE_TEST", value)
-	c, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: "a=%{env:get('CARRONADE_TEST')}"}))
+	c, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: "a=%{env:get('CARRONADE_TEST')}"}), true)
 	assert.OK(t, err)
 	sent, err := json.Marshal(value)
 	assert.OK(t, err)
@@ -104,11 +104,11 @@ func TestLabelErrors(t *testing.T) {
 		{"order=${string:format('%1000d%1000d', rnd.nextInt(), 1)}", "servers accept 1024"},
 		{"order=1\x00order=2", "two labels order"},
 	} {
-		_, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: tt.label}))
+		_, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: tt.label}), true)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "--"+optEventLabel) {
 			t.Errorf("%s: got %v, want %s", tt.label, err, tt.want)
 		}
 	}
-	_, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: "a=b", "corpus": "x"}))
+	_, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: "a=b", "corpus": "x"}), true)
 	assert.ErrorHas(t, err, "recorded", "labels and a corpus")
 }

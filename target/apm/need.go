@@ -2,9 +2,9 @@ package apm
 
 import (
 	"cmp"
-	"os"
 	"strconv"
 
+	"carronade/internal/place"
 	"carronade/internal/wire/apm"
 	"carronade/target"
 )
@@ -32,7 +32,7 @@ func (Kind) Needs(s target.Spec) []target.Need {
 	}
 	if file := v.String("corpus"); file != "" {
 		corpus := target.Need{Setting: "corpus", Number: 1}
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+		if info, err := place.Stat(file); err == nil && info.Mode().IsRegular() {
 			corpus.Bytes = min(info.Size(), mostCorpus)
 		}
 		return []target.Need{corpus, connection}

@@ -59,9 +59,6 @@ func TestOpenRefuses(t *testing.T) {
 			io.WriteString(c, text)
 		})
 	}
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	gone.Close()
 	old := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
 	t.Cleanup(old.Close)
 	for _, tt := range []struct {
@@ -71,7 +68,7 @@ func TestOpenRefuses(t *testing.T) {
 		want    string
 		hint    string
 	}{
-		{"nothing listens", "apm+http://" + gone.Addr().String(), token, "connect", "is the server running"},
+		{"nothing listens", "apm+http://" + testkit.ClosedPort, token, "connect", "is the server running"},
 		{"no token", answering(401, `{"error":"unauthorized"}`), nil, "401", "add --secret-token"},
 		{"a wrong token", answering(401, `{"error":"unauthorized: kestrel-9271"}`), token, "401", "check the secret token"},
 		{"no permission", answering(403, ""), token, "403", "lacks a permission"},

@@ -55,7 +55,7 @@ const openTimeout = 15 * time.Second
 
 // Check implements target.Checker.
 func (Kind) Check(spec target.Spec) error {
-	_, err := parseConfig(spec)
+	_, err := parseConfig(spec, false)
 	return err
 }
 
@@ -64,7 +64,7 @@ func (Kind) Check(spec target.Spec) error {
 // and the connections, and counts the documents in Elasticsearch if there is an
 // --index.
 func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) {
-	c, err := parseConfig(spec)
+	c, err := parseConfig(spec, true)
 	if err != nil {
 		return nil, err
 	}

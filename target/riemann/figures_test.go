@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/testkit"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/measure"
@@ -215,25 +216,20 @@ func TestFiguresSearchOnce(t *testing.T) {
 
 func TestFiguresWithoutServer(t *testing.T) {
 	t.Parallel()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone.Close()
 	// Without a query address, an unreachable server is not an error.
 	s := openSession(t, specOf(t, "riemann+udp://"+silentSocket(t)))
-	s.figureSources = []*figureSource{{a: newTestAsker(t, gone.Addr().String())}}
+	s.figureSources = []*figureSource{{a: newTestAsker(t, testkit.ClosedPort)}}
 	for range 2 {
 		if f, err := s.Figures(t.Context()); err != nil || len(f) != 0 {
 			t.Errorf("got %v, %v; want nothing, and no error", f, err)
 		}
 	}
 	// Over UDP the server's count is then unknown, and the report says so.
-	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, gone.Addr().String()) || !strings.Contains(w, "--query-address") {
+	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, testkit.ClosedPort) || !strings.Contains(w, "--query-address") {
 		t.Errorf("warnings %q, want one that no server answers queries", w)
 	}
 	// With a query address it is an error.
-	s = openSession(t, specOf(t, "riemann+udp://"+silentSocket(t), "query-address="+gone.Addr().String()))
+	s = openSession(t, specOf(t, "riemann+udp://"+silentSocket(t), "query-address="+testkit.ClosedPort))
 	for range 2 {
 		if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "read the server metrics") {
 			t.Errorf("got %v, want an error", err)

@@ -25,17 +25,13 @@ func findingOf(fs []target.Finding, check string) target.Finding {
 	return fs[i]
 }
 
-// closedPort is an address where nothing listens. A port that was free a moment ago may be that
-// of another test's server.
-const closedPort = "127.0.0.1:1"
-
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	srv := startStandin(t, standinriemann.Options{Interval: 50 * time.Millisecond})
 	certs := newCertificates(t)
 	secured := serve(t, certs.server)
 	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
-	closed := closedPort
+	closed := testkit.ClosedPort
 	for _, tt := range []struct {
 		name  string
 		spec  target.Spec

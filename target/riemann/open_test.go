@@ -30,7 +30,7 @@ func TestOpenErrors(t *testing.T) {
 	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
-	const closed = closedPort
+	const closed = testkit.ClosedPort
 	silent := testkit.Listen(t, func(nc *net.TCPConn) { io.Copy(io.Discard, nc) })
 	closing := testkit.Listen(t, func(*net.TCPConn) {})
 	// Like the real server, it takes a TLS hello for a frame and waits for the

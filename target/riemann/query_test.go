@@ -10,6 +10,7 @@ import (
 	"time"
 
 	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/target"
@@ -109,9 +110,6 @@ func TestQueryErrors(t *testing.T) {
 	srv := startStandin(t, standinriemann.Options{})
 	certs := newCertificates(t)
 	secure := serve(t, certs.server)
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	closed.Close()
 	for _, tt := range []struct {
 		name, url, query string
 		values           target.Values
@@ -119,7 +117,7 @@ func TestQueryErrors(t *testing.T) {
 	}{
 		{name: "a bad query", url: "riemann://" + srv.Addr(), query: `service = `, want: "parse error", hint: "double quotes"},
 		{name: "an empty query", url: "riemann://" + srv.Addr(), query: ``, want: "parse error", hint: "true"},
-		{name: "nothing listens", url: "riemann://" + closed.Addr().String(), query: "true", want: "connection refused", hint: "nothing listens there"},
+		{name: "nothing listens", url: "riemann://" + testkit.ClosedPort, query: "true", want: "connection refused", hint: "nothing listens there"},
 		{name: "plaintext to TLS", url: "riemann://" + secure.addr, query: "true", want: "speaks TLS", hint: "riemann+tls"},
 		{
 			name: "TLS without a certificate", url: "riemann+tls://" + secure.addr, query: "true", values: target.Values{"tls-ca": {certs.ca}},

@@ -3,7 +3,6 @@ package riemann
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	accounts "carronade/internal/ledger"
 	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
@@ -218,9 +218,6 @@ func TestSameMetric(t *testing.T) {
 func TestVerifyRefuses(t *testing.T) {
 	t.Parallel()
 	srv := startStandin(t, standinriemann.Options{})
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	gone.Close()
 	for _, tt := range []struct {
 		name, url  string
 		most       uint64
@@ -233,7 +230,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{name: "a short ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=uniform(30s,300s)"}, want: "events expire from the index after 30s", hint: "--ttl 210s"},
 		{name: "no ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=none"}, want: "events expire from the index after 1m0s", hint: "--ttl"},
 		{name: "expired", url: "riemann://" + srv.Addr(), most: 100, given: []string{"state={cycle(ok,expired)}"}, want: "removes them", hint: "--state"},
-		{name: "nowhere to ask", url: "riemann+udp://" + srv.AddrOf("udp"), most: 100, given: []string{"query-address=" + gone.Addr().String()}, want: "refused", hint: "--query-address"},
+		{name: "nowhere to ask", url: "riemann+udp://" + srv.AddrOf("udp"), most: 100, given: []string{"query-address=" + testkit.ClosedPort}, want: "refused", hint: "--query-address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := verifiedSpec(t, tt.url, tt.most, tt.given...)

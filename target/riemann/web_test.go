@@ -229,13 +229,10 @@ func TestWebOpenErrors(t *testing.T) {
 	f := webServe(t)
 	tcp := startStandin(t, standinriemann.Options{})
 	web := startStandin(t, standinriemann.Options{Web: "127.0.0.1:0"})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	ln.Close()
 	for _, tt := range []struct {
 		name, url, want string
 	}{
-		{"nothing listens", webSocketScheme + "://" + ln.Addr().String(), "refused"},
+		{"nothing listens", webSocketScheme + "://" + testkit.ClosedPort, "refused"},
 		{"another path", webSocketScheme + "://" + f.addr + "/elsewhere", "HTTP 404"},
 		{"another path by HTTP", httpScheme + "://" + f.addr + "/elsewhere", "HTTP 404"},
 		{"the port of TCP", webSocketScheme + "://" + tcp.Addr(), "the port speaks Riemann's TCP"},

@@ -32,6 +32,7 @@ const AgentFile = "agent.json"
 type Agent struct {
 	link     *link
 	name     string
+	server   string // HOST:PORT; "" for a NATS server
 	keys     keys
 	operator string // public curve key; "" is any
 }
@@ -84,7 +85,7 @@ func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
 	h.Token, h.Name = "", ""
 	l := newLink("agent "+a.Name, at, true, cfg.Logf)
 	l.openLine(conn, ErrRevoked, dial)
-	return &Agent{link: l, name: a.Name, keys: own, operator: a.Operator}, nil
+	return &Agent{link: l, name: a.Name, server: to.Address, keys: own, operator: a.Operator}, nil
 }
 
 // server decides which server to connect to, and completes the hello.
@@ -141,6 +142,9 @@ func openAgentFile(path string) (agentFile, error) {
 
 // Name is the name under which the agent is registered.
 func (a *Agent) Name() string { return a.name }
+
+// Server is the address of the server, HOST:PORT; "" for a NATS server.
+func (a *Agent) Server() string { return a.server }
 
 // Send sends a message of at most MaxMessage bytes to the operator, at once; it keeps no reference
 // to the message. ErrDown without a connection to the server: nothing is kept for later. No

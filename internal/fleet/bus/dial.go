@@ -25,11 +25,32 @@ func (c *stamped) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// mostDials is how often a connection is tried that the server closes without an answer: if many come at once,
+// it closes some of those that have not shown a key yet.
+const mostDials = 5
+
+// errNoAnswer is the error of such a connection.
+var errNoAnswer = errors.New("it closed the connection without an answer")
+
 // connect makes a connection to a server of this package and does the first exchange. Errors are of
 // type *Error.
 func connect(ctx context.Context, address, pin string, h hello, own keys, at *stamp) (*tls.Conn, answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialFor)
 	defer cancel()
+	for n := 1; ; n++ {
+		conn, a, err := connectOnce(ctx, address, pin, h, own, at)
+		if n == mostDials || !errors.Is(err, errNoAnswer) {
+			return conn, a, err
+		}
+		select {
+		case <-time.After(retry(n)):
+		case <-ctx.Done():
+			return nil, answer{}, err
+		}
+	}
+}
+
+func connectOnce(ctx context.Context, address, pin string, h hello, own keys, at *stamp) (*tls.Conn, answer, error) {
 	doing := "connect to the fleet's server at " + address
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -72,7 +93,7 @@ func tlsError(doing string, err error) error {
 	case isRemote && remote.Op == "remote error": // an alert of TLS
 		return &Error{doing, ErrNotBus, "check the address, and use the same version of carronade on all machines"}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return &Error{doing, errors.New("it closed the connection without an answer"), "its log says why; is it the server of a fleet?"}
+		return &Error{doing, errNoAnswer, "its log says why; is it the server of a fleet?"}
 	}
 	return &Error{doing, dialReason(err), ""}
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"carronade/internal/door"
 	"carronade/internal/system"
 )
 
@@ -22,13 +23,6 @@ const (
 	MaxMessage   = 1 << 20 // bytes of one message
 	MaxAgents    = 64      // connected at once
 	MaxOperators = 8       // connected at once
-)
-
-// Bounds of connections whose key has not been checked yet.
-const (
-	mostUnknown   = 256
-	unknownFor    = 10 * time.Second
-	mostOfAddress = 128 // a whole fleet may reconnect through one address
 )
 
 // DefaultListen is where a server listens if nothing is said.
@@ -59,10 +53,10 @@ type Server struct {
 	operator  keys
 	registry  *registry
 	limiter   limiter
+	door      *door.Door // connections are known when they have shown a key or a token
 
 	mu       sync.Mutex
 	closed   bool
-	unknown  map[net.Conn]string // connections whose key has not been checked, and their hosts
 	sessions map[string]*session // of agents, by key
 	others   map[*session]bool   // of operators
 	running  sync.WaitGroup
@@ -79,7 +73,7 @@ func Serve(cfg ServerConfig) (*Server, error) {
 	if cfg.now == nil {
 		cfg.now = time.Now
 	}
-	s := &Server{cfg: cfg, unknown: map[net.Conn]string{}, sessions: map[string]*session{}, others: map[*session]bool{}}
+	s := &Server{cfg: cfg, door: door.New(door.Places), sessions: map[string]*session{}, others: map[*session]bool{}}
 	if err := s.open(); err != nil {
 		s.release()
 		return nil, err
@@ -219,9 +213,6 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.closed = true
-	for conn := range s.unknown {
-		conn.Close()
-	}
 	for _, one := range s.sessions {
 		one.end(nil)
 	}
@@ -229,6 +220,7 @@ func (s *Server) Close() error {
 		one.end(nil)
 	}
 	s.mu.Unlock()
+	s.door.Close()
 	s.listener.Close()
 	s.running.Wait()
 	s.release()
@@ -257,46 +249,9 @@ func (s *Server) accept() {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		if host, ok := s.admit(conn); ok {
-			s.running.Go(func() { s.serve(conn, host) })
-		} else {
-			conn.Close()
-		}
+		guest := s.door.Enter(conn)
+		s.running.Go(func() { s.serve(guest) })
 	}
-}
-
-// admit decides whether an unknown connection is looked at.
-func (s *Server) admit(conn net.Conn) (host string, ok bool) {
-	host = hostOf(conn)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	same := 0
-	for _, h := range s.unknown {
-		if h == host {
-			same++
-		}
-	}
-	if s.closed || len(s.unknown) >= mostUnknown || same >= mostOfAddress {
-		return host, false
-	}
-	s.unknown[conn] = host
-	return host, true
-}
-
-// known ends what admit began; false if the server has been closed.
-func (s *Server) known(conn net.Conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.unknown, conn)
-	return !s.closed
-}
-
-func hostOf(conn net.Conn) string {
-	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
-	if err != nil {
-		return conn.RemoteAddr().String()
-	}
-	return host
 }
 
 // reason is a network error without what the message already has.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"carronade/internal/door"
 )
 
 // A session is a connection of an agent or an operator whose key was checked.
@@ -33,19 +35,18 @@ func (one *session) String() string {
 }
 
 // serve looks at a new connection, and passes on its messages until it ends.
-func (s *Server) serve(raw net.Conn, host string) {
-	defer raw.Close()
-	raw.SetDeadline(time.Now().Add(unknownFor))
-	conn := tls.Server(raw, s.tls)
+func (s *Server) serve(guest *door.Guest) {
+	defer guest.Close()
+	guest.SetDeadline(time.Now().Add(door.FirstExchange))
+	conn := tls.Server(guest, s.tls)
 	h, err := s.hear(conn)
-	if !s.known(raw) {
-		return
-	}
 	if err != nil {
-		s.cfg.Logf("%s: refused: %v", raw.RemoteAddr(), err)
+		if !errors.Is(err, net.ErrClosed) { // it made room for another, or the server ends
+			s.cfg.Logf("%s: refused: %v", guest.RemoteAddr(), err)
+		}
 		return
 	}
-	one, a := s.decide(conn, h, host)
+	one, a := s.decide(conn, h, guest)
 	var why error
 	if one != nil {
 		defer func() { s.leave(one, why) }()
@@ -55,8 +56,9 @@ func (s *Server) serve(raw net.Conn, host string) {
 		if h.Role == roleAgent && ValidName(h.Name) {
 			who += " " + h.Name
 		}
-		s.cfg.Logf("%s: %s refused: %v", raw.RemoteAddr(), clean(who), err)
+		s.cfg.Logf("%s: %s refused: %v", guest.RemoteAddr(), clean(who), err)
 	}
+	guest.SetDeadline(time.Now().Add(door.FirstExchange)) // also after a slow disk
 	data, err := json.Marshal(a)
 	if err != nil || writeFrame(conn, data) != nil || one == nil {
 		conn.Close() // says goodbye
@@ -86,13 +88,16 @@ func (s *Server) hear(conn *tls.Conn) (hello, error) {
 }
 
 // decide answers a hello. The session is nil if there is none.
-func (s *Server) decide(conn *tls.Conn, h hello, host string) (*session, answer) {
+func (s *Server) decide(conn *tls.Conn, h hello, guest *door.Guest) (*session, answer) {
 	switch h.Role {
 	case roleAgent:
-		return s.decideAgent(conn, h, host)
+		return s.decideAgent(conn, h, guest)
 	case roleOperator, roleControl:
 		if h.Key != s.operator.publicSign {
 			return nil, refusal(ErrNoToken)
+		}
+		if !guest.Known() {
+			return nil, refusal(errNoPlace)
 		}
 		if h.Role == roleControl {
 			return nil, s.control(h.Request)
@@ -109,14 +114,20 @@ func (s *Server) decide(conn *tls.Conn, h hello, host string) (*session, answer)
 	return nil, refusal(errBroken)
 }
 
+// errNoPlace is the answer to a connection with a key if all places are taken, or the server ends.
+var errNoPlace = detail(ErrFull, "too many connections are open, or the server is ending")
+
 // decideAgent answers an agent's hello: with its key it is let in, with a token it registers first.
-func (s *Server) decideAgent(conn *tls.Conn, h hello, host string) (*session, answer) {
+func (s *Server) decideAgent(conn *tls.Conn, h hello, guest *door.Guest) (*session, answer) {
 	agent, known := s.registry.byKey(h.Key)
 	if !known {
 		var err error
-		if agent, err = s.join(h, host); err != nil {
+		if agent, err = s.join(h, guest.Host()); err != nil {
 			return nil, refusal(err)
 		}
+	}
+	if !guest.Known() {
+		return nil, refusal(errNoPlace)
 	}
 	one := s.newSession(conn)
 	one.agent, one.incarnation = agent, h.Incarnation

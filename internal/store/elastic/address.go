@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"carronade/internal/conn"
 	"carronade/internal/place"
 	"carronade/internal/secret"
 	"carronade/target"
@@ -56,7 +57,7 @@ func newHTTP(roots *x509.CertPool) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	t.MaxIdleConnsPerHost = 4
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return conn.HTTPClient(t)
 }
 
 // reference reads a secret that the address refers to; "" if it has none.

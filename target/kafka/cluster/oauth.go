@@ -17,6 +17,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
 
+	"carronade/internal/conn"
 	"carronade/target"
 )
 
@@ -50,8 +51,9 @@ func parseOAuth(user string, jaas, props map[string]string) (func(context.Contex
 			secret:   cmp.Or(jaas["clientSecret"], props["sasl.oauthbearer.client.credentials.client.secret"]),
 			scope:    cmp.Or(jaas["scope"], props["sasl.oauthbearer.scope"]),
 			ext:      oauthExtensions(jaas),
-			client:   &http.Client{Timeout: dialTimeout},
+			client:   conn.HTTPClient(http.DefaultTransport.(*http.Transport).Clone()),
 		}
+		t.client.Timeout = dialTimeout
 		if t.id == "" || t.secret == "" {
 			return nil, "", &target.Error{
 				Doing: "log in by " + MechOAuth, Err: errors.New("no client id and secret for the token endpoint"),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -127,6 +128,12 @@ type Topic struct {
 	Events     uint64            `json:",omitempty"` // read
 	Bytes      uint64            `json:",omitempty"` // read
 	Elapsed    time.Duration     `json:",omitempty"` // read
+}
+
+// NamesNeed is what NumberedNames takes of the machine: a name is kept until the end of the load.
+func NamesNeed(prefix string, n int) target.Need {
+	const header = 16 // of a string
+	return target.Need{Setting: "count", Number: int64(n), Bytes: header + int64(len(prefix)+len(strconv.Itoa(n-1)))}
 }
 
 // NumberedNames returns n names that begin with prefix: "load-0", "load-1", ...

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -281,6 +282,31 @@ func standard(ctx context.Context, root string) (Part, error) {
 	return part, part.read(fmt.Sprintf("/usr/share/doc/golang-%s-go", strings.TrimPrefix(runtime.Version(), "go")))
 }
 
+// choice is the line of a text that lets its users choose one of several licences.
+var choice = regexp.MustCompile(`SPDX-License-Identifier: ([A-Za-z0-9.-]+(?: OR [A-Za-z0-9.-]+)+)`)
+
+// chosen returns the licences of a text under which we ship it: of those that its users choose from, the
+// allowed ones. The scan need not know the words of one that the line names: psx has its own of BSD-3-Clause.
+func chosen(text string, found []string) []string {
+	m := choice.FindStringSubmatch(text)
+	if m == nil {
+		return found
+	}
+	options := strings.Split(m[1], " OR ")
+	first := slices.IndexFunc(options, func(id string) bool { return slices.Contains(allowed, id) })
+	if first < 0 {
+		return found
+	}
+	offered := func(id string) bool { // the scan says GPL-2.0 of GPL-2.0-only
+		return slices.ContainsFunc(options, func(o string) bool { return o == id || strings.HasPrefix(o, id+"-") })
+	}
+	found = slices.DeleteFunc(found, func(id string) bool { return offered(id) && !slices.Contains(allowed, id) })
+	if !slices.ContainsFunc(found, offered) {
+		found = append(found, options[first])
+	}
+	return found
+}
+
 // classify finds the licences of a part.
 func (p *Part) classify() error {
 	name := strings.TrimSpace(p.Name + " " + p.Version)
@@ -292,16 +318,19 @@ func (p *Part) classify() error {
 		if c.Percent < recognised {
 			continue // a notice, or a text beside the licence
 		}
+		var found []string
 		for _, m := range c.Match {
-			if !m.IsURL && m.ID != grant && !slices.Contains(p.Licenses, m.ID) {
-				p.Licenses = append(p.Licenses, m.ID)
+			if !m.IsURL && m.ID != grant {
+				found = append(found, m.ID)
 			}
 		}
+		p.Licenses = append(p.Licenses, chosen(t.Text, found)...)
 	}
 	if len(p.Licenses) == 0 {
 		return fmt.Errorf("%s: its licence is not a known one", name)
 	}
 	slices.Sort(p.Licenses)
+	p.Licenses = slices.Compact(p.Licenses)
 	for _, id := range p.Licenses {
 		if !slices.Contains(allowed, id) {
 			return fmt.Errorf("%s: licence %s is not among those that this project may ship: %s", name, id, strings.Join(allowed, ", "))

@@ -14,19 +14,21 @@ import (
 const root = "../../../.."
 
 // TestCollect collects those of the real program. Modules that differ by platform are
-// found: mousetrap is only imported on Windows.
+// found: mousetrap is only imported on Windows, go-landlock and psx only on Linux.
 func TestCollect(t *testing.T) {
 	parts, err := Collect(t.Context(), root, []build.Platform{{OS: "linux", Arch: "amd64"}, {OS: "windows", Arch: "amd64"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, licence := range map[string]string{
-		"github.com/twmb/franz-go/pkg/kmsg":    "BSD-3-Clause",
-		"github.com/spf13/cobra":               "Apache-2.0",
-		"github.com/inconshreveable/mousetrap": "Apache-2.0",
-		"modernc.org/sqlite":                   "BSD-3-Clause",
-		"embedded file uplot.js":               "MIT",
-		"Go standard library":                  "BSD-3-Clause",
+		"github.com/twmb/franz-go/pkg/kmsg":             "BSD-3-Clause",
+		"github.com/spf13/cobra":                        "Apache-2.0",
+		"github.com/inconshreveable/mousetrap":          "Apache-2.0",
+		"github.com/landlock-lsm/go-landlock":           "MIT",
+		"kernel.org/pub/linux/libs/security/libcap/psx": "BSD-3-Clause",
+		"modernc.org/sqlite":                            "BSD-3-Clause",
+		"embedded file uplot.js":                        "MIT",
+		"Go standard library":                           "BSD-3-Clause",
 	} {
 		i := slices.IndexFunc(parts, func(p Part) bool { return p.Name == name })
 		if i < 0 {
@@ -140,3 +142,24 @@ LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
 OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
 SOFTWARE.
 `
+
+// TestChosen: of a text that offers a choice, what is not allowed is not chosen; without an offer, or if nothing of it
+// is allowed, it stays.
+func TestChosen(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		found []string
+		want  string
+	}{
+		{"/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */", []string{"BSD-3-Clause", "GPL-2.0"}, "BSD-3-Clause"},
+		{"SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only", []string{"GPL-2.0"}, "BSD-3-Clause"},
+		{"SPDX-License-Identifier: BSD-3-Clause AND GPL-2.0-only", []string{"BSD-3-Clause", "GPL-2.0"}, "BSD-3-Clause GPL-2.0"},
+		{"SPDX-License-Identifier: LGPL-3.0-only OR GPL-2.0-only", []string{"GPL-2.0", "MIT"}, "GPL-2.0 MIT"},
+		{"SPDX-License-Identifier: MIT OR Apache-2.0", []string{"GPL-2.0", "MIT"}, "GPL-2.0 MIT"},
+		{"none", []string{"GPL-2.0"}, "GPL-2.0"},
+	} {
+		if got := strings.Join(chosen(tt.text, tt.found), " "); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.text, got, tt.want)
+		}
+	}
+}
