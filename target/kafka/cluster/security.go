@@ -115,6 +115,9 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 			s.anyName = true
 		}
 	}
+	if err := checkSecurity(useTLS, strings.HasPrefix(protocol, "SASL_"), props); err != nil {
+		return nil, err
+	}
 	mechanism := v.String("sasl-mechanism")
 	if mechanism == "" && strings.HasPrefix(protocol, "SASL_") {
 		// GSSAPI is Java's default. It is refused below, instead of guessing.
@@ -134,9 +137,15 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 }
 
 func parseSASL(mechanism string, v target.Values, props map[string]string) (m sasl.Mechanism, user string, err error) {
-	jaas := map[string]string{}
+	var module string
+	var jaas map[string]string
 	if text := props["sasl.jaas.config"]; text != "" {
-		if _, jaas, err = parseJAAS(text); err != nil {
+		if module, jaas, err = parseJAAS(text); err != nil {
+			return nil, "", err
+		}
+	}
+	if !v.Has("user") || !v.Has("password") { // else the options say who logs in
+		if err := checkIdentity(mechanism, module, jaas, props); err != nil {
 			return nil, "", err
 		}
 	}
@@ -164,9 +173,9 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 	case MechPlain:
 		return plain.Auth{User: user, Pass: password}.AsMechanism(), user, nil
 	case MechScram256:
-		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism(), user, nil
+		return scram.Auth{User: user, Pass: password, IsToken: jaas["tokenauth"] == "true"}.AsSha256Mechanism(), user, nil
 	case MechScram512:
-		return scram.Auth{User: user, Pass: password}.AsSha512Mechanism(), user, nil
+		return scram.Auth{User: user, Pass: password, IsToken: jaas["tokenauth"] == "true"}.AsSha512Mechanism(), user, nil
 	case MechOAuth:
 		if password != "" {
 			return oauth.Auth{Token: password, Extensions: oauthExtensions(jaas)}.AsMechanism(), user, nil
@@ -177,6 +186,16 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 		}
 		return oauth.Oauth(source), user, nil
 	case MechAWS:
+		if profile := jaas["awsProfileName"]; profile != "" {
+			if user != "" || password != "" || v.Has("session-token") {
+				return nil, "", refusedIdentity(mechanism, errors.New("both a key and awsProfileName were given"))
+			}
+			auth, err := awsProfile(profile)
+			if err != nil {
+				return nil, "", err
+			}
+			return auth.AsManagedStreamingIAMMechanism(), auth.AccessKey, nil
+		}
 		auth := aws.Auth{
 			AccessKey:    cmp.Or(user, os.Getenv("AWS_ACCESS_KEY_ID")),
 			SecretKey:    cmp.Or(password, os.Getenv("AWS_SECRET_ACCESS_KEY")),

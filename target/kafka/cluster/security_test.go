@@ -63,9 +63,9 @@ func TestSecurityProperties(t *testing.T) {
 		{name: "GSSAPI is the default", props: map[string]string{"security.protocol": "SASL_SSL"}, wrong: "GSSAPI", hint: "--sasl-mechanism"},
 		{
 			name: "login by property", want: "SASL_PLAINTEXT, PLAIN as a",
-			props: map[string]string{"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": `M required username="a" password="canary";`},
+			props: map[string]string{"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": `org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="canary";`},
 		},
-		{name: "option over property", want: "SASL_PLAINTEXT, SCRAM-SHA-256 as b", given: map[string][]string{"sasl-mechanism": {"SCRAM-SHA-256"}, "user": {"b"}}, props: map[string]string{"sasl.mechanism": "PLAIN", "sasl.jaas.config": `M required username="a" password="canary";`}},
+		{name: "option over property", want: "SASL_PLAINTEXT, SCRAM-SHA-256 as b", given: map[string][]string{"sasl-mechanism": {"SCRAM-SHA-256"}, "user": {"b"}}, props: map[string]string{"sasl.mechanism": "PLAIN", "sasl.jaas.config": `org.apache.kafka.common.security.scram.ScramLoginModule required username="a" password="canary";`}},
 		{name: "no password", given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"a"}}, wrong: "no password", hint: "--password env:NAME"},
 		{name: "no user", given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "password": {"env:TEST_SECRET"}}, wrong: "no user", hint: "--user"},
 		{name: "no token", given: map[string][]string{"sasl-mechanism": {"OAUTHBEARER"}}, wrong: "no token", hint: "--password"},
