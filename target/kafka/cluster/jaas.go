@@ -1,12 +1,15 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
+	"carronade/internal/place"
 	"carronade/target"
 )
 
@@ -21,6 +24,10 @@ func parseJAAS(s string) (module string, options map[string]string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	return parseModules(words)
+}
+
+func parseModules(words []jaasToken) (module string, options map[string]string, err error) {
 	for len(words) > 0 && words[len(words)-1] == ";" {
 		words = words[:len(words)-1] // Java wants one
 	}
@@ -47,7 +54,7 @@ func parseJAAS(s string) (module string, options map[string]string, err error) {
 	return words[0].text(), options, nil
 }
 
-// A jaasToken is "=", ";", or a word, which begins with a quote so that it is neither.
+// A jaasToken is one of = ; { } or a word, which begins with a quote so that it is none of them.
 type jaasToken string
 
 func (t jaasToken) text() string { return strings.TrimPrefix(string(t), `"`) }
@@ -57,7 +64,7 @@ func jaasTokens(s string) (all []jaasToken, err error) {
 		switch c := s[i]; {
 		case c <= ' ':
 			i++
-		case c == '=' || c == ';':
+		case strings.IndexByte("=;{}", c) >= 0:
 			all = append(all, jaasToken(c))
 			i++
 		case strings.HasPrefix(s[i:], "//"):
@@ -81,7 +88,7 @@ func jaasTokens(s string) (all []jaasToken, err error) {
 			i += 1 + n
 		default:
 			begin := i
-			for i < len(s) && s[i] > ' ' && !strings.ContainsRune(`=;"'`, rune(s[i])) {
+			for i < len(s) && s[i] > ' ' && !strings.ContainsRune(`=;{}"'`, rune(s[i])) {
 				i++
 			}
 			all = append(all, jaasToken(`"`+s[begin:i]))
@@ -118,6 +125,38 @@ func jaasQuoted(s string, quote byte) (word string, n int, closed bool) {
 		}
 	}
 	return "", len(s), false
+}
+
+// jaasOfFile reads the section KafkaClient of a file that KAFKA_OPTS names, as Java's clients and Kafka's scripts
+// do where there is no sasl.jaas.config. Without such a file, module is empty.
+func jaasOfFile() (module string, options map[string]string, err error) {
+	var file string
+	for _, word := range strings.Fields(os.Getenv("KAFKA_OPTS")) {
+		if path, ok := strings.CutPrefix(word, "-Djava.security.auth.login.config="); ok {
+			file = strings.Trim(path, `"'`)
+		}
+	}
+	if file == "" {
+		return "", nil, nil
+	}
+	data, err := place.ReadFile(file)
+	if err != nil {
+		return "", nil, fmt.Errorf("read the JAAS file of KAFKA_OPTS: %w", err)
+	}
+	words, err := jaasTokens(string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
+	if err != nil {
+		return "", nil, fmt.Errorf("read the JAAS file of KAFKA_OPTS: %w", err)
+	}
+	begin := slices.Index(words, `"KafkaClient`)
+	if begin < 0 || begin+1 == len(words) || words[begin+1] != "{" {
+		return "", nil, errors.New("the JAAS file of KAFKA_OPTS has no section KafkaClient")
+	}
+	words = words[begin+2:]
+	end := slices.Index(words, "}")
+	if end < 0 {
+		return "", nil, errors.New("the JAAS file of KAFKA_OPTS: the section KafkaClient is not closed")
+	}
+	return parseModules(words[:end])
 }
 
 // A loginModule is a class of Java's that logs in, with the options that are understood here. An option

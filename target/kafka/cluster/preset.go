@@ -58,6 +58,9 @@ var properties = map[string]property{
 	"ssl.keystore.type": {}, "ssl.keystore.location": {}, "ssl.keystore.key": {secret: true}, "ssl.keystore.certificate.chain": {},
 	"ssl.keystore.password": {secret: true}, "ssl.key.password": {secret: true}, "ssl.endpoint.identification.algorithm": {},
 
+	// librdkafka's, as far as renameProperties has no other name for them.
+	"sasl.username": {}, "sasl.password": {secret: true}, "ssl.key.location": {}, "enable.ssl.certificate.verification": {},
+
 	// Keys and values are raw bytes, only a group's offsets are committed, and
 	// the delivery timeout ends retries, as by Java's default.
 	"key.serializer": {ignored: true}, "value.serializer": {ignored: true},
