@@ -69,6 +69,7 @@ var storedSettings = map[string][]string{
 		"fresh=false",
 		"from=earliest",
 		"group=",
+		"group-protocol=classic",
 		"header=",
 		"idempotent=false",
 		"isolation=uncommitted",
