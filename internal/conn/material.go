@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -76,7 +77,7 @@ func (m Material) Config() (*tls.Config, error) {
 		}
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
-			return nil, &target.Error{Doing: "read the client's certificate", Err: err, Hint: "--tls-cert and --tls-key must be a pair in PEM form"}
+			return nil, &target.Error{Doing: "read the client's certificate", Err: err, Hint: m.Cert.From + " and " + cmp.Or(m.Key.From, m.Cert.From) + " must have a certificate and its private key in PEM form"}
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	} else if len(key) > 0 {

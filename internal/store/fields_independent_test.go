@@ -68,6 +68,7 @@ var storedSettings = map[string][]string{
 		"fetch-wait=500ms",
 		"fresh=false",
 		"from=earliest",
+		"group-protocol=classic",
 		"group=",
 		"header=",
 		"idempotent=false",

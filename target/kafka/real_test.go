@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"carronade/internal/standin"
 	embedded "carronade/internal/standin/kafka"
 	"carronade/internal/system"
@@ -184,6 +187,7 @@ func TestRealConsume(t *testing.T) {
 				{"engine": {cluster.EngineWire}, "decode": {"true"}},
 				{"engine": {cluster.EngineClient}},
 				{"engine": {cluster.EngineClient}, "group": {topic}, "clients": {"2"}},
+				{"engine": {cluster.EngineClient}, "group": {topic + "-new"}, "clients": {"2"}, "group-protocol": {"consumer"}},
 			} {
 				name := strings.Join(slices.Concat(reader["engine"], reader["group"], reader["decode"]), " ")
 				reader["until-end"] = []string{"true"}
@@ -197,6 +201,13 @@ func TestRealConsume(t *testing.T) {
 				}
 				if got.unsized == 0 {
 					bytes[name] = got.bytes
+				}
+				if reader["group-protocol"] != nil { // an error of a classic group: GROUP_ID_NOT_FOUND
+					req := kmsg.NewPtrConsumerGroupDescribeRequest()
+					req.Groups = reader["group"]
+					resp, err := req.RequestWith(t.Context(), sess.(*session).cl.Control)
+					assert.OK(t, err)
+					assert.OK(t, kerr.ErrorForCode(resp.Groups[0].ErrorCode), "the group has the new protocol")
 				}
 			}
 			for name, b := range bytes {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"sync"
@@ -98,7 +99,7 @@ func (cl *Cluster) Close() { cl.Control.Close() }
 // ClientOptions returns the settings of every franz-go client here.
 func (c *Config) ClientOptions() []kgo.Opt {
 	return append([]kgo.Opt{
-		kgo.SeedBrokers(c.Seeds...),
+		kgo.SeedBrokers(c.seeds()...),
 		kgo.ClientID(c.ClientID),
 		kgo.DisableClientMetrics(), // their traffic would be measured, too
 		// The longest that the library allows. By default it closes connections that are
@@ -326,7 +327,7 @@ func (cl *Cluster) queryBrokers(ctx context.Context) error {
 		if errors.As(b.Err, new(*conn.NotAllowedError)) {
 			return cl.Config.Explain(fmt.Sprintf("connect to broker %d at %s, the address that it advertises", b.ID, b.Addr), b.Err)
 		}
-		if errors.Is(b.Err, ErrTooOld) {
+		if isTooOld(b.Err) {
 			return cl.Config.Explain(fmt.Sprintf("agree on API versions with broker %d at %s", b.ID, b.Addr), b.Err)
 		}
 		unreachable++
@@ -378,6 +379,9 @@ func (c *Config) queryBroker(ctx context.Context, b *Broker) error {
 	if c.Engine == EngineWire && tooOld(keys) {
 		return ErrTooOld
 	}
+	if c.Compression == "zstd" && highest(keys, kmsg.Produce) < 7 {
+		return errNoZstd
+	}
 	return nil
 }
 
@@ -408,9 +412,18 @@ func askVersions(nc net.Conn, clientID string, versions ...int16) (*kmsg.ApiVers
 // tooOld reports whether a broker does not know the first versions of Produce (v3) and Fetch (v4) that
 // carry record batches v2.
 func tooOld(keys *kmsg.ApiVersionsResponse) bool {
-	return slices.ContainsFunc(keys.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool {
-		return k.ApiKey == int16(kmsg.Produce) && k.MaxVersion < 3 || k.ApiKey == int16(kmsg.Fetch) && k.MaxVersion < 4
-	})
+	return highest(keys, kmsg.Produce) < 3 || highest(keys, kmsg.Fetch) < 4
+}
+
+// highest is the highest version of a request that a broker knows; the largest number there is if the
+// broker does not list the request.
+func highest(keys *kmsg.ApiVersionsResponse, key kmsg.Key) int16 {
+	for _, k := range keys.ApiKeys {
+		if k.ApiKey == int16(key) {
+			return k.MaxVersion
+		}
+	}
+	return math.MaxInt16
 }
 
 // ReadSettings reads the topic's settings for the report. It ignores errors: the user

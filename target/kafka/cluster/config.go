@@ -40,9 +40,10 @@ const (
 // A Config is a parsed and checked URL with its options. It does not change after
 // ParseConfig, so all clients of a run share one.
 type Config struct {
-	Seeds []string // host:port, as given
-	Topic string
-	Op    string
+	Seeds    []string // host:port, as given
+	answered []string // those that had answered when the cluster was reached
+	Topic    string
+	Op       string
 	// ClientConfig is the properties file of a Java client; "" if none was given.
 	ClientConfig string
 	Engine       string
@@ -78,6 +79,7 @@ type Config struct {
 	Topics      *regexp.Regexp // of topic names, instead of Topic; nil: none
 	WaitTopic   time.Duration  // how long to wait for a missing topic; 0: it is an error
 	ShareGroup  string         // joined instead of a group: brokers distribute its records
+	Assigned    bool           // brokers assign the partitions of the group (KIP-848)
 	From        Position
 	Decode      bool
 	UntilEnd    bool
@@ -164,6 +166,7 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *Config {
 
 		Group:       v.String("group"),
 		ShareGroup:  v.String("share-group"),
+		Assigned:    v.String("group-protocol") == "consumer",
 		WaitTopic:   v.Duration("wait-topic"),
 		Decode:      v.Bool("decode"),
 		UntilEnd:    v.Bool("until-end"),

@@ -23,6 +23,7 @@ var (
 	errNoAnswer         = errors.New("connected, but no answer came in time")
 	errClosedUnanswered = errors.New("connected, but the connection was closed without an answer")
 	ErrTooOld           = errors.New("the broker is older than Kafka 0.11 (record batches v2)")
+	errNoZstd           = errors.New("the broker is older than Kafka 2.1, and does not know zstd (KIP-110)")
 )
 
 // Explain adds a hint to an error of connecting. doing names what was tried, with the
@@ -51,8 +52,8 @@ func (c *Config) Hint(err error) string {
 		return "add --sasl-mechanism, --user and --password env:NAME"
 	case errors.Is(err, errNoLogin):
 		return "leave out --sasl-mechanism, or use the port of the SASL listener"
-	case errors.Is(err, ErrTooOld):
-		return "add --engine client, which also speaks to brokers before 0.11"
+	case isTooOld(err):
+		return tooOldHint(err)
 	case errors.As(err, &auth):
 		return auth.hint()
 	case dialHint != "":
@@ -73,6 +74,17 @@ func (c *Config) Hint(err error) string {
 		return "the user lacks a permission: log in as another user, or " + AskAdmin
 	}
 	return "check the address and the broker's log"
+}
+
+// isTooOld reports whether a broker answered, but cannot do what the run needs.
+func isTooOld(err error) bool { return errors.Is(err, ErrTooOld) || errors.Is(err, errNoZstd) }
+
+// tooOldHint suggests what an old broker can do.
+func tooOldHint(err error) string {
+	if errors.Is(err, errNoZstd) {
+		return "choose another codec: --compression lz4"
+	}
+	return "add --engine client, which also speaks to brokers before 0.11"
 }
 
 // hint suggests what to check when a login was refused.

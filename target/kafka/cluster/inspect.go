@@ -186,9 +186,9 @@ func brokerFindings(brokers []Broker, leaders []int32, standin bool) []target.Fi
 		} else {
 			f.Level, f.Effect = target.LevelWarning, "events fail when it becomes a leader of the topic"
 		}
-		if errors.Is(b.Err, ErrTooOld) {
+		if isTooOld(b.Err) {
 			f.Found = fmt.Sprintf("broker %d at %s is too old: %v", b.ID, b.Addr, b.Err)
-			f.Mend = "add --engine client to the run"
+			f.Mend = tooOldHint(b.Err)
 		}
 		out = append(out, f)
 	}

@@ -65,6 +65,7 @@ func TestTopicFindings(t *testing.T) {
 		{"a broker alone", with(func(t *topicFacts) { t.brokers, t.leaders = 1, []int32{2, 2, 2} }), nil, "leaders", ok, "3 partitions"},
 		{"too few in sync", with(func(t *topicFacts) { t.partitions, t.settings = same(3, 3, 1), settings("min.insync.replicas", "2") }), map[string][]string{"acks": {"all"}}, "min.insync.replicas", fault, "1 replica in sync, and min.insync.replicas is 2"},
 		{"too few in sync, with acks=1", with(func(t *topicFacts) { t.partitions, t.settings = same(3, 3, 1), settings("min.insync.replicas", "2") }), nil, "min.insync.replicas", ok, "matters with acks=all only"},
+		{"fewer replicas than must be in sync", with(func(t *topicFacts) { t.partitions, t.settings = same(3, 1, 1), settings("min.insync.replicas", "2") }), map[string][]string{"acks": {"all"}}, "min.insync.replicas", warning, "1 replica, all in sync, and min.insync.replicas is 2"},
 		{"all must be in sync", with(func(t *topicFacts) { t.settings = settings("min.insync.replicas", "3") }), map[string][]string{"acks": {"all"}}, "min.insync.replicas", note, "as many as there are replicas"},
 		{"not reported", with(func(t *topicFacts) { t.settings = settings("min.insync.replicas", "") }), nil, "min.insync.replicas", unknown, ""},
 		{"a short retention", with(func(t *topicFacts) { t.settings = settings("retention.ms", "60000") }), nil, "retention", note, "for 1m00s"},

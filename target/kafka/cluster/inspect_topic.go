@@ -142,12 +142,22 @@ func (t *topicFacts) minInSync(c *Config) target.Finding {
 	}
 	for _, p := range t.partitions {
 		if int64(p.inSync) < least {
+			if p.copies > 0 && p.inSync == p.copies {
+				f.Level = target.LevelWarning
+				f.Found = fmt.Sprintf("partition %d has %s, all in sync, and min.insync.replicas is %d", p.id, units.Plural(p.copies, "replica"), least)
+				f.Effect = "with acks=all older brokers refuse its events (NOT_ENOUGH_REPLICAS), and newer ones wait for the replicas that there are (4.3 does)"
+				f.Mend = fmt.Sprintf("set min.insync.replicas to %d, or add replicas", p.copies)
+				continue
+			}
 			f.Level = target.LevelError
 			f.Found = fmt.Sprintf("partition %d has %s in sync, and min.insync.replicas is %d", p.id, units.Plural(p.inSync, "replica"), least)
 			f.Effect = "with acks=all its events fail (NOT_ENOUGH_REPLICAS)"
 			f.Mend = "start the missing brokers, or lower min.insync.replicas"
 			return f
 		}
+	}
+	if f.Level == target.LevelWarning {
+		return f
 	}
 	for _, p := range t.partitions {
 		if int64(p.copies) == least && least > 1 {

@@ -133,6 +133,10 @@ func RoundTrip(nc net.Conn, clientID string, req kmsg.Request) (kmsg.Response, e
 func ReadAnswer(req kmsg.Request, body []byte) (kmsg.Response, error) {
 	resp := req.ResponseKind()
 	resp.SetVersion(req.GetVersion())
+	// A broker that does not know the version of this request answers in version 0 (KIP-511).
+	if resp.Key() == int16(kmsg.ApiVersions) && len(body) >= 2 && int16(binary.BigEndian.Uint16(body)) == kerr.UnsupportedVersion.Code {
+		resp.SetVersion(0)
+	}
 	// The response header of ApiVersions never has tags (KIP-511).
 	if resp.IsFlexible() && resp.Key() != int16(kmsg.ApiVersions) {
 		var err error

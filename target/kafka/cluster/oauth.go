@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
 
 	"carronade/internal/conn"
+	"carronade/internal/place"
 	"carronade/target"
 )
 
@@ -40,17 +41,26 @@ func oauthExtensions(jaas map[string]string) map[string]string {
 // configure: a token endpoint (KIP-768, the grant client_credentials), or the
 // claims of an unsecured token for tests (KIP-255).
 func parseOAuth(user string, jaas, props map[string]string) (func(context.Context) (oauth.Auth, error), string, error) {
-	if endpoint := props["sasl.oauthbearer.token.endpoint.url"]; endpoint != "" {
+	if token := jaas["oauth.access.token"]; token != "" {
+		return func(context.Context) (oauth.Auth, error) {
+			return oauth.Auth{Token: token, Extensions: oauthExtensions(jaas)}, nil
+		}, user, nil
+	}
+	if endpoint := cmp.Or(props["sasl.oauthbearer.token.endpoint.url"], jaas["oauth.token.endpoint.uri"]); endpoint != "" {
 		u, err := url.Parse(endpoint)
+		if err == nil && u.Scheme == "file" && u.Path != "" { // KIP-768: a file with the token, which is read for each login
+			return tokenFile(u.Path, oauthExtensions(jaas)), user, nil
+		}
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, "", errors.New("client property sasl.oauthbearer.token.endpoint.url: want an http or https URL")
+			return nil, "", errors.New("the token endpoint: want an http, https or file URL")
 		}
 		t := &tokenSource{
 			endpoint: u,
-			id:       cmp.Or(jaas["clientId"], props["sasl.oauthbearer.client.credentials.client.id"], user),
-			secret:   cmp.Or(jaas["clientSecret"], props["sasl.oauthbearer.client.credentials.client.secret"]),
-			scope:    cmp.Or(jaas["scope"], props["sasl.oauthbearer.scope"]),
+			id:       cmp.Or(jaas["clientId"], jaas["oauth.client.id"], props["sasl.oauthbearer.client.credentials.client.id"], user),
+			secret:   cmp.Or(jaas["clientSecret"], jaas["oauth.client.secret"], props["sasl.oauthbearer.client.credentials.client.secret"]),
+			scope:    cmp.Or(jaas["scope"], jaas["oauth.scope"], props["sasl.oauthbearer.scope"]),
 			ext:      oauthExtensions(jaas),
+			encoded:  strings.EqualFold(props["sasl.oauthbearer.header.urlencode"], "true"),
 			client:   conn.HTTPClient(http.DefaultTransport.(*http.Transport).Clone()),
 		}
 		t.client.Timeout = dialTimeout
@@ -72,6 +82,17 @@ func parseOAuth(user string, jaas, props map[string]string) (func(context.Contex
 	return func(context.Context) (oauth.Auth, error) {
 		return oauth.Auth{Token: unsecuredToken(jaas, time.Now()), Extensions: oauthExtensions(jaas)}, nil
 	}, subject, nil
+}
+
+// tokenFile returns the source of tokens in a file, which another program renews.
+func tokenFile(path string, ext map[string]string) func(context.Context) (oauth.Auth, error) {
+	return func(context.Context) (oauth.Auth, error) {
+		token, err := place.ReadFile(path)
+		if err != nil {
+			return oauth.Auth{}, fmt.Errorf("read the token: %w", err)
+		}
+		return oauth.Auth{Token: strings.TrimSpace(string(token)), Extensions: ext}, nil
+	}
 }
 
 // unsecuredToken makes a JSON web token without signature, as the Java
@@ -105,6 +126,7 @@ type tokenSource struct {
 	endpoint          *url.URL
 	id, secret, scope string
 	ext               map[string]string
+	encoded           bool // the id and the secret, as RFC 6749 wants; Java does not by default
 	client            *http.Client
 
 	mu      sync.Mutex
@@ -135,7 +157,11 @@ func (t *tokenSource) fetch(ctx context.Context) error {
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
-	req.SetBasicAuth(url.QueryEscape(t.id), url.QueryEscape(t.secret))
+	id, secret := t.id, t.secret
+	if t.encoded {
+		id, secret = url.QueryEscape(id), url.QueryEscape(secret)
+	}
+	req.SetBasicAuth(id, secret)
 	resp, err := t.client.Do(req)
 	if err != nil {
 		return err

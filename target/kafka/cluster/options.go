@@ -124,6 +124,10 @@ func Options() []target.Option {
 			Help: "consumer group to join (client engine)",
 		},
 		{
+			Name: "group-protocol", Default: "classic", Choices: []string{"classic", "consumer"}, Ops: consuming, Group: groupConsume, Independent: true,
+			Help: "protocol of the consumer group: consumer is that of KIP-848, in which brokers assign partitions (Kafka 4.0)",
+		},
+		{
 			Name: "share-group", Word: "NAME", Ops: []string{OpConsume}, Group: groupConsume, Independent: true,
 			Help: "share group to join instead: brokers distribute its records one by one (client engine)",
 		},

@@ -42,6 +42,7 @@ var properties = map[string]property{
 	"partitioner.class":                     {option: "partitioner", convert: partitionerText},
 
 	"group.id":                  {option: "group"},
+	"group.protocol":            {option: "group-protocol", convert: lower},
 	"auto.offset.reset":         {option: "from", convert: lower},
 	"fetch.min.bytes":           {option: "fetch-min"},
 	"fetch.max.bytes":           {option: "fetch-max"},
@@ -51,11 +52,14 @@ var properties = map[string]property{
 
 	// Read by parseTarget and parseSecurity.
 	"bootstrap.servers": {}, "security.protocol": {}, "sasl.mechanism": {}, "sasl.jaas.config": {secret: true},
-	"sasl.oauthbearer.token.endpoint.url": {secret: true}, "sasl.oauthbearer.scope": {}, // a URL may contain a password
+	"sasl.oauthbearer.token.endpoint.url": {secret: true}, "sasl.oauthbearer.scope": {}, "sasl.oauthbearer.header.urlencode": {}, // a URL may contain a password
 	"sasl.oauthbearer.client.credentials.client.id": {}, "sasl.oauthbearer.client.credentials.client.secret": {secret: true},
 	"ssl.truststore.type": {}, "ssl.truststore.location": {}, "ssl.truststore.certificates": {}, "ssl.truststore.password": {secret: true},
 	"ssl.keystore.type": {}, "ssl.keystore.location": {}, "ssl.keystore.key": {secret: true}, "ssl.keystore.certificate.chain": {},
 	"ssl.keystore.password": {secret: true}, "ssl.key.password": {secret: true}, "ssl.endpoint.identification.algorithm": {},
+
+	// librdkafka's, as far as renameProperties has no other name for them.
+	"sasl.username": {}, "sasl.password": {secret: true}, "ssl.key.location": {}, "enable.ssl.certificate.verification": {},
 
 	// Keys and values are raw bytes, only a group's offsets are committed, and
 	// the delivery timeout ends retries, as by Java's default.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,36 +22,47 @@ import (
 const OpenTimeout = 10 * time.Second
 
 // probe connects to all seeds at once until one answers as a Kafka broker
-// does. If none does, its error says precisely what is wrong. Clients hide
-// that, because they retry.
+// does, and keeps those that have answered for the clients. If none does, its error says
+// precisely what is wrong. Clients hide that, because they retry.
 func (c *Config) probe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
 		wg   sync.WaitGroup
 		errs = make([]error, len(c.Seeds))
-		ok   = make(chan struct{}, len(c.Seeds))
+		ok   = make(chan string, len(c.Seeds))
 	)
 	for i, addr := range c.Seeds {
 		wg.Go(func() {
 			if errs[i] = c.ProbeOne(ctx, addr); errs[i] == nil {
-				ok <- struct{}{}
+				ok <- addr
 			}
 		})
 	}
 	all := make(chan struct{})
 	go func() { wg.Wait(); close(all) }()
+	c.answered = nil
 	select {
-	case <-ok:
-		return nil
+	case addr := <-ok:
+		c.answered = append(c.answered, addr)
 	case <-all:
 	}
-	select {
-	case <-ok:
+	for len(ok) > 0 {
+		c.answered = append(c.answered, <-ok)
+	}
+	if len(c.answered) > 0 {
 		return nil
-	default:
 	}
 	return c.NoneAnswered(errs)
+}
+
+// seeds are the addresses that clients begin with. Those that did not answer are left out: franz-go asks
+// a seed now and then, and does not try another one when it looks for a group's coordinator.
+func (c *Config) seeds() []string {
+	if usable := slices.DeleteFunc(slices.Clone(c.Seeds), func(addr string) bool { return !slices.Contains(c.answered, addr) }); len(usable) > 0 {
+		return usable
+	}
+	return c.Seeds
 }
 
 // NoneAnswered is the error if no seed answered, of the errors of all. It is the most

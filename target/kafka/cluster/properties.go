@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"carronade/internal/place"
@@ -19,7 +20,8 @@ const maxProperties = 1 << 20
 // java.util.Properties.load documents: "key=value", "key: value" or
 // "key value"; lines that begin with # or ! are comments; a backslash at the
 // end joins the next line; \t \n \r \f \\ \uXXXX and \ before anything else.
-// A key given twice has its last value. Files are read as UTF-8.
+// A key given twice has its last value. Java reads such files as ISO-8859-1, and so does this; a byte order mark
+// of UTF-8 is skipped.
 //
 // An error names the line and never quotes it, since it may contain a password.
 func parseProperties(data []byte) (map[string]string, error) {
@@ -27,8 +29,9 @@ func parseProperties(data []byte) (map[string]string, error) {
 		return nil, fmt.Errorf("it has %d bytes, more than %d", len(data), maxProperties)
 	}
 	props := map[string]string{}
+	data = latin1(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	sc := bufio.NewScanner(bytes.NewReader(data))
-	sc.Buffer(nil, maxProperties+1)
+	sc.Buffer(nil, 2*maxProperties+1) // UTF-8 needs two bytes for one of ISO-8859-1
 	sc.Split(splitJavaLines)
 	var logical []byte
 	number, first := 0, 0
@@ -76,6 +79,18 @@ func parseProperties(data []byte) (map[string]string, error) {
 		return nil, err
 	}
 	return props, flush()
+}
+
+// latin1 returns a text of ISO-8859-1 as UTF-8.
+func latin1(data []byte) []byte {
+	if !bytes.ContainsFunc(data, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return data
+	}
+	out := make([]byte, 0, len(data)*2)
+	for _, b := range data {
+		out = utf8.AppendRune(out, rune(b))
+	}
+	return out
 }
 
 // splitJavaLines splits at \n, \r and \r\n.
@@ -139,20 +154,32 @@ func unescapeProperty(b []byte) (string, error) {
 		case 'f':
 			out = append(out, '\f')
 		case 'u':
-			if i+5 > len(b) {
-				return "", fmt.Errorf("a \\u needs four hexadecimal digits")
+			r, ok := hexUnit(b[i+1:])
+			if !ok {
+				return "", errors.New("a \\u needs four hexadecimal digits")
 			}
-			n, err := strconv.ParseUint(string(b[i+1:i+5]), 16, 16)
-			if err != nil {
-				return "", fmt.Errorf("a \\u needs four hexadecimal digits")
-			}
-			out = utf8.AppendRune(out, rune(n))
 			i += 4
+			if bytes.HasPrefix(b[i+1:], []byte(`\u`)) {
+				if low, ok := hexUnit(b[i+3:]); ok && utf16.DecodeRune(r, low) != utf8.RuneError {
+					r = utf16.DecodeRune(r, low)
+					i += 6
+				}
+			}
+			out = utf8.AppendRune(out, r)
 		default:
 			out = append(out, b[i])
 		}
 	}
 	return string(out), nil
+}
+
+// hexUnit reads a unit of UTF-16 from four hexadecimal digits.
+func hexUnit(b []byte) (rune, bool) {
+	if len(b) < 4 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(b[:4]), 16, 16)
+	return rune(n), err == nil
 }
 
 // ReadProperties reads a client's properties file and adds single properties, each
@@ -177,62 +204,12 @@ func ReadProperties(file string, single []string) (map[string]string, error) {
 		}
 		props[key] = strings.TrimSpace(value)
 	}
+	if err := resolveProviders(props); err != nil {
+		return nil, err
+	}
+	for key, value := range props {
+		props[key] = strings.TrimSpace(value) // as Java's clients do with each value, passwords too
+	}
+	renameProperties(props)
 	return props, nil
-}
-
-// parseJAAS reads the value of sasl.jaas.config, such as
-//
-//	org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b";
-//
-// and returns the login module's class and its options. Errors never quote it.
-func parseJAAS(s string) (module string, options map[string]string, err error) {
-	options = map[string]string{}
-	var words []string
-	for s = strings.TrimSpace(s); s != "" && s[0] != ';'; s = strings.TrimLeft(s, " \t\r\n") {
-		var word strings.Builder
-		quote := byte(0)
-		i := 0
-		for ; i < len(s); i++ {
-			c := s[i]
-			switch {
-			case c == '\\' && quote != 0 && i+1 < len(s):
-				i++
-				word.WriteByte(s[i])
-				continue
-			case quote != 0 && c == quote:
-				quote = 0
-				continue
-			case quote == 0 && (c == '"' || c == '\''):
-				quote = c
-				continue
-			}
-			if quote == 0 && (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ';') {
-				break
-			}
-			word.WriteByte(c)
-		}
-		if quote != 0 {
-			return "", nil, fmt.Errorf("sasl.jaas.config: a quote is not closed")
-		}
-		s = s[i:]
-		words = append(words, word.String())
-	}
-	if len(words) == 0 {
-		return "", nil, fmt.Errorf("sasl.jaas.config is empty")
-	}
-	if len(words) > 1 {
-		switch strings.ToLower(words[1]) {
-		case "required", "requisite", "sufficient", "optional":
-		default:
-			return "", nil, fmt.Errorf("sasl.jaas.config: the second word must be 'required'")
-		}
-		for i, w := range words[2:] {
-			k, v, ok := strings.Cut(w, "=")
-			if !ok {
-				return "", nil, fmt.Errorf("sasl.jaas.config: option %d is not key=value", i+1)
-			}
-			options[k] = v
-		}
-	}
-	return words[0], options, nil
 }

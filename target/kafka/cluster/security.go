@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"carronade/internal/conn"
+	"carronade/internal/place"
 	"carronade/target"
 )
 
@@ -94,7 +95,7 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 	s := &Security{
 		sendBuffer: int(v.Size("send-buffer")),
 		recvBuffer: int(v.Size("recv-buffer")),
-		SkipVerify: v.Bool("tls-insecure-skip-verify"),
+		SkipVerify: v.Bool("tls-insecure-skip-verify") || strings.EqualFold(props["enable.ssl.certificate.verification"], "false"),
 	}
 	protocol := strings.ToUpper(props["security.protocol"])
 	switch protocol {
@@ -106,14 +107,17 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 		v.Has("tls-server-name") || s.SkipVerify || strings.HasSuffix(protocol, "SSL")
 	var err error
 	if useTLS {
-		if s.TLS, err = parseTLS(v, props); err != nil {
+		if s.TLS, err = parseTLS(v, props, s.SkipVerify); err != nil {
 			return nil, err
 		}
-		if id, set := props["ssl.endpoint.identification.algorithm"]; set && id == "" && !s.SkipVerify {
+		if id, set := props["ssl.endpoint.identification.algorithm"]; set && (id == "" || strings.EqualFold(id, "none")) && !s.SkipVerify {
 			// Java's setting for checking the chain, but not the name.
 			verifyChainOnly(s.TLS)
 			s.anyName = true
 		}
+	}
+	if err := checkSecurity(useTLS, strings.HasPrefix(protocol, "SASL_"), props); err != nil {
+		return nil, err
 	}
 	mechanism := v.String("sasl-mechanism")
 	if mechanism == "" && strings.HasPrefix(protocol, "SASL_") {
@@ -134,14 +138,24 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 }
 
 func parseSASL(mechanism string, v target.Values, props map[string]string) (m sasl.Mechanism, user string, err error) {
-	jaas := map[string]string{}
+	var module string
+	var jaas map[string]string
 	if text := props["sasl.jaas.config"]; text != "" {
-		if _, jaas, err = parseJAAS(text); err != nil {
+		if module, jaas, err = parseJAAS(text); err != nil {
+			return nil, "", err
+		}
+	} else if !v.Has("user") && !v.Has("password") && props["sasl.username"] == "" {
+		if module, jaas, err = jaasOfFile(); err != nil {
 			return nil, "", err
 		}
 	}
-	user = cmp.Or(v.String("user"), jaas["username"])
-	password := jaas["password"]
+	if !v.Has("user") || !v.Has("password") { // else the options say who logs in
+		if err := checkIdentity(mechanism, module, jaas, props); err != nil {
+			return nil, "", err
+		}
+	}
+	user = cmp.Or(v.String("user"), jaas["username"], props["sasl.username"])
+	password := cmp.Or(jaas["password"], props["sasl.password"])
 	if v.Has("password") {
 		if password, err = target.ReadSecret("password", v.String("password")); err != nil {
 			return nil, "", err
@@ -164,9 +178,9 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 	case MechPlain:
 		return plain.Auth{User: user, Pass: password}.AsMechanism(), user, nil
 	case MechScram256:
-		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism(), user, nil
+		return scram.Auth{User: user, Pass: password, IsToken: jaas["tokenauth"] == "true"}.AsSha256Mechanism(), user, nil
 	case MechScram512:
-		return scram.Auth{User: user, Pass: password}.AsSha512Mechanism(), user, nil
+		return scram.Auth{User: user, Pass: password, IsToken: jaas["tokenauth"] == "true"}.AsSha512Mechanism(), user, nil
 	case MechOAuth:
 		if password != "" {
 			return oauth.Auth{Token: password, Extensions: oauthExtensions(jaas)}.AsMechanism(), user, nil
@@ -177,6 +191,16 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 		}
 		return oauth.Oauth(source), user, nil
 	case MechAWS:
+		if profile := jaas["awsProfileName"]; profile != "" {
+			if user != "" || password != "" || v.Has("session-token") {
+				return nil, "", refusedIdentity(mechanism, errors.New("both a key and awsProfileName were given"))
+			}
+			auth, err := awsProfile(profile)
+			if err != nil {
+				return nil, "", err
+			}
+			return auth.AsManagedStreamingIAMMechanism(), auth.AccessKey, nil
+		}
 		auth := aws.Auth{
 			AccessKey:    cmp.Or(user, os.Getenv("AWS_ACCESS_KEY_ID")),
 			SecretKey:    cmp.Or(password, os.Getenv("AWS_SECRET_ACCESS_KEY")),
@@ -200,42 +224,39 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 
 // parseTLS reads the TLS options and properties. It refuses Java's key stores
 // (JKS); the error names the command that converts one to PEM.
-func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
-	for _, store := range []string{"truststore", "keystore"} {
-		kind := strings.ToUpper(props["ssl."+store+".type"])
-		if props["ssl."+store+".location"] != "" && kind != "PEM" {
-			return nil, &target.Error{
-				Doing: "read the client property ssl." + store + ".location",
-				Err:   fmt.Errorf("Java key stores of type %s cannot be read", cmp.Or(kind, "JKS")),
-				Hint: "convert it to PEM (keytool -importkeystore -deststoretype PKCS12 ..., then openssl pkcs12 -nodes ...) and set ssl." +
-					store + ".type=PEM, or give --tls-ca, --tls-cert and --tls-key",
-			}
+func parseTLS(v target.Values, props map[string]string, skipVerify bool) (*tls.Config, error) {
+	m := conn.Material{ServerName: v.String("tls-server-name"), SkipVerify: skipVerify}
+	var err error
+	read := func(to *conn.Text, option string, java func() (conn.Text, error)) {
+		switch file := v.String(option); {
+		case err != nil:
+		case file != "":
+			*to, err = conn.ReadText(file, "--"+option)
+		default:
+			*to, err = java()
 		}
 	}
-	m := conn.Material{ServerName: v.String("tls-server-name"), SkipVerify: v.Bool("tls-insecure-skip-verify")}
-	var err error
-	if m.CA, err = pemText(v.String("tls-ca"), "--tls-ca", props["ssl.truststore.location"], "ssl.truststore.location", props["ssl.truststore.certificates"]); err != nil {
-		return nil, err
-	}
-	if m.Cert, err = pemText(v.String("tls-cert"), "--tls-cert", props["ssl.keystore.location"], "ssl.keystore.location", props["ssl.keystore.certificate.chain"]); err != nil {
-		return nil, err
-	}
-	if m.Key, err = pemText(v.String("tls-key"), "--tls-key", "", "", props["ssl.keystore.key"]); err != nil {
+	read(&m.CA, "tls-ca", func() (conn.Text, error) {
+		return javaStore("truststore", props["ssl.truststore.certificates"], props)
+	})
+	read(&m.Cert, "tls-cert", func() (conn.Text, error) {
+		return javaStore("keystore", props["ssl.keystore.certificate.chain"], props)
+	})
+	read(&m.Key, "tls-key", func() (conn.Text, error) {
+		const from = "the client properties of the private key"
+		text := []byte(props["ssl.keystore.key"])
+		if file := props["ssl.key.location"]; file != "" { // librdkafka's
+			if text, err = place.ReadFile(file); err != nil {
+				return conn.Text{}, failedStore(from, err)
+			}
+		}
+		data, err := unlockPEM(text, props["ssl.key.password"])
+		return conn.Text{Data: data, From: from}, failedStore(from, err)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return m.Config()
-}
-
-// pemText returns the PEM text from the first that is given: an option's file, a
-// property's file, or a property itself.
-func pemText(optionFile, option, propFile, prop, text string) (conn.Text, error) {
-	switch {
-	case optionFile != "":
-		return conn.ReadText(optionFile, option)
-	case propFile != "":
-		return conn.ReadText(propFile, "the client property "+prop)
-	}
-	return conn.Text{Data: []byte(text), From: "the client property " + prop}, nil
 }
 
 // verifyChainOnly checks the certificate's chain and validity, but not its name.

@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,15 +23,70 @@ import (
 var ErrNoAnswer = errors.New("the broker did not answer for the topic")
 
 // CreateTopics creates topics with one request and returns an error, or nil, for
-// each.
+// each. A number of partitions or replicas below 1 is the brokers' default. Brokers know
+// that since Kafka 2.4 (KIP-464); older ones refuse it, and then their default is read and
+// those topics are requested again.
 func CreateTopics(ctx context.Context, client *kgo.Client, specs []TopicSpec, timeout time.Duration) []error {
+	errs, version := requestTopics(ctx, client, specs, timeout)
+	if version < 0 || version >= 4 {
+		return errs
+	}
+	var again []TopicSpec
+	var at []int
+	var usual TopicSpec
+	for i, s := range specs {
+		if s.Partitions >= 1 && s.Replicas >= 1 || !errors.Is(errs[i], kerr.InvalidPartitions) && !errors.Is(errs[i], kerr.InvalidReplicationFactor) {
+			continue
+		}
+		if again == nil {
+			usual = brokerDefaults(ctx, client)
+		}
+		s.Partitions, s.Replicas = max(s.Partitions, usual.Partitions), max(s.Replicas, usual.Replicas)
+		again, at = append(again, s), append(at, i)
+	}
+	if again != nil {
+		later, _ := requestTopics(ctx, client, again, timeout)
+		for i, err := range later {
+			errs[at[i]] = err
+		}
+	}
+	return errs
+}
+
+// brokerDefaults are the numbers of partitions and replicas that a broker gives to a new topic; 1 and
+// 1, as Kafka's own defaults are, where it may not be read.
+func brokerDefaults(ctx context.Context, client *kgo.Client) TopicSpec {
+	usual := TopicSpec{Partitions: 1, Replicas: 1}
+	brokers, err := kadm.NewClient(client).ListBrokers(ctx)
+	if err != nil || len(brokers) == 0 {
+		return usual
+	}
+	answers, err := kadm.NewClient(client).DescribeBrokerConfigs(ctx, brokers[0].NodeID)
+	if err != nil || len(answers) != 1 {
+		return usual
+	}
+	for _, c := range answers[0].Configs {
+		if n, err := strconv.ParseInt(c.MaybeValue(), 10, 32); err == nil && n >= 1 {
+			switch c.Key {
+			case "num.partitions":
+				usual.Partitions = int32(n)
+			case "default.replication.factor":
+				usual.Replicas = int16(n)
+			}
+		}
+	}
+	return usual
+}
+
+// requestTopics sends one request. It also returns the request's version; -1: there was no answer.
+func requestTopics(ctx context.Context, client *kgo.Client, specs []TopicSpec, timeout time.Duration) (errs []error, version int16) {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.TimeoutMillis = int32(timeout.Milliseconds())
 	for _, s := range specs {
 		t := kmsg.NewCreateTopicsRequestTopic()
 		t.Topic, t.NumPartitions, t.ReplicationFactor = s.Name, s.Partitions, s.Replicas
 		if t.NumPartitions < 1 {
-			t.NumPartitions = -1 // the broker's default (KIP-464)
+			t.NumPartitions = -1 // the broker's default
 		}
 		if t.ReplicationFactor < 1 {
 			t.ReplicationFactor = -1
@@ -43,16 +99,16 @@ func CreateTopics(ctx context.Context, client *kgo.Client, specs []TopicSpec, ti
 		req.Topics = append(req.Topics, t)
 	}
 	resp, err := req.RequestWith(ctx, client)
-	errs := slices.Repeat([]error{cmp.Or(err, ErrNoAnswer)}, len(specs))
+	errs = slices.Repeat([]error{cmp.Or(err, ErrNoAnswer)}, len(specs))
 	if err != nil {
-		return errs
+		return errs, -1
 	}
 	for _, t := range resp.Topics {
 		if i := slices.IndexFunc(specs, func(s TopicSpec) bool { return s.Name == t.Topic }); i >= 0 {
 			errs[i] = AnswerError(t.ErrorCode, t.ErrorMessage)
 		}
 	}
-	return errs
+	return errs, resp.Version
 }
 
 // AnswerError is the error of an answer with a code and a broker's message; nil: it

@@ -116,6 +116,11 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 		}
 		return append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{c.Topic: offsets}))
 	}
+	if c.Assigned {
+		// Java's consumer leaves the choice to the brokers, whose default is uniform; franz-go asks for that
+		// by its sticky balancer.
+		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()))
+	}
 	return append(opts,
 		kgo.ConsumerGroup(c.Group),
 		kgo.ConsumeTopics(s.cl.TopicNames()...),
