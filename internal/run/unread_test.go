@@ -61,7 +61,9 @@ func (s *holdingSource) Receive(ctx context.Context, now func() time.Duration, s
 		for i := range as {
 			s.at.Store(as[i].Base + int64(as[i].Events))
 		}
-		sink(lane, as)
+		if len(as) > 0 {
+			sink(lane, as)
+		}
 	})
 }
 
