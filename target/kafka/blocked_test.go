@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
@@ -51,9 +52,7 @@ func TestOpenTransactionBlocks(t *testing.T) {
 				})
 			}()
 			assert.Equal(t, <-read, 1, "events before the transaction")
-			for seek.Positions()[0] < 1 || src.Lag()[0] < 2 { // until it has said that there are more
-				time.Sleep(time.Millisecond)
-			}
+			testkit.Until(t, "the broker has said that there are more", func() bool { return seek.Positions()[0] >= 1 && src.Lag()[0] >= 2 })
 			ends, err := seek.Ends(t.Context())
 			assert.OK(t, err)
 			if at, lag := seek.Positions()[0], src.Lag()[0]; ends[0] != 3 || at != 1 || lag != 2 {
