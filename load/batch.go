@@ -54,6 +54,9 @@ type Outcome struct {
 	// leave it out.
 	Unwritten time.Duration
 
+	// Late is how long the lateness of other events of the run may have delayed these; the engine sets it.
+	Late time.Duration
+
 	Acked, Failed, Unknown int32
 
 	Class   Class  // why events failed or are unknown

@@ -54,7 +54,7 @@ func TestDisturbancesRemembered(t *testing.T) {
 // left out because the stall has raised the mean.
 func TestLowerBoundInAStall(t *testing.T) {
 	const usual, late = 5 * time.Millisecond, 2 * time.Millisecond
-	var l lowerBound
+	var l LowerBound
 	measured := &measure.Histogram{}
 	for i := range 2500 {
 		d, disturbed := usual, time.Duration(0)
@@ -62,14 +62,14 @@ func TestLowerBoundInAStall(t *testing.T) {
 			d, disturbed = usual+time.Duration(1250-i)*2*time.Millisecond, late
 		}
 		measured.Record(d)
-		l.record(d, 0, disturbed, 1)
+		l.Record(d, 0, disturbed, 1)
 	}
 	for _, p := range []float64{50, 90.4, 95, 99} {
 		want := measured.Percentile(p) - late
 		if p == 50 {
 			want = usual
 		}
-		if got := l.bound(measured).Percentile(p); got < want-want/50 || got > want+want/50 {
+		if got := l.Bound(measured).Percentile(p); got < want-want/50 || got > want+want/50 {
 			t.Errorf("p%v: got %v, want %v", p, got, want)
 		}
 	}

@@ -3,6 +3,8 @@ package load
 import (
 	"fmt"
 	"time"
+
+	"carronade/measure"
 )
 
 // fireRemaining fires incomplete batches when the run is stopped, as a client does when
@@ -99,17 +101,26 @@ func (t *thread) countUnsent(now time.Duration) {
 			if own != nil {
 				own.unsent[i] += to - k
 			}
-			if r.plan.Unanswered {
+			pg := t.rec.at(now, i, s.part)
+			var ages []*measure.Histogram
+			if !r.plan.Unanswered {
+				ages = append(ages, hist(&pg.Censored))
+			}
+			if r.plan.Returns {
+				ages = append(ages, hist(&pg.UnreadAges))
+			}
+			if len(ages) == 0 {
 				continue
 			}
-			h := hist(&t.rec.at(now, i, s.part).Censored)
 			t.unsentGroups(s, k, to, func(first, last time.Duration, events uint64) {
-				if events == 1 {
-					h.Record(now - first)
-				} else {
-					h.RecordSpan(now-first, now-last, events)
+				for _, h := range ages {
+					if events == 1 {
+						h.Record(now - first)
+					} else {
+						h.RecordSpan(now-first, now-last, events)
+					}
 				}
-				if f := r.plan.Unsent; f != nil {
+				if f := r.plan.Unsent; f != nil && !r.plan.Unanswered {
 					f(t.id, s.id, first, last, events)
 				}
 			})

@@ -31,6 +31,7 @@ type Plan struct {
 	Interval   time.Duration // of the series; 0 means 1 s
 	Unanswered bool          // the system acknowledges nothing (acks=0, UDP): events sent count, and times do not exist
 	Retry      int           // maximum number of times that a failed batch is fired again
+	Returns    bool          // events are read after they were sent, and those that are not have an age in the end-to-end times: see Run.Consumed and Run.Unread
 	Threads    int           // maximum number of sending threads; 0: one per client, at most one per processor, or as many as a Poller prefers
 	Gate       *Gate         // allowance, usually from another run; nil: none
 	Portable   bool          // wait only by the Go runtime's timers (virtual time; other systems do so anyway)

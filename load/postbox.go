@@ -1,9 +1,6 @@
 package load
 
-import (
-	"sync"
-	"time"
-)
+import "sync"
 
 // A pageQueue passes pages from the threads to the collector: once per interval, not
 // once per event.
@@ -67,40 +64,6 @@ type consumedRecorder struct {
 	mu    sync.Mutex
 	rec   recorder
 	lower []lowerBounds // per phase of the events
-}
-
-// Consumed records that the events of a batch were consumed at a time and arrived no
-// earlier than another: the end-to-end time of a round trip, from due (or, if nothing
-// was due, from sent) to consumed. It may be called until the plan's Completed returns,
-// from any goroutine.
-func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
-	j := &r.consumed
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	pg := j.rec.at(at, int(o.Phase), r.partOf(o.Stream))
-	n := uint64(o.Events)
-	pg.Consumed += n
-	h, lower := hist(&pg.EndToEnd), &j.lower[o.Phase].endToEnd
-	sent := o.firstSent()
-	// A consumer that did not run also requests its next data later, so all data in
-	// transit at that time may be late by as much.
-	earliest = max(min(earliest, r.watchdog.earliest(at), at-r.watchdog.within(sent, at)), sent)
-	disturbed := r.disturbed.list.Load()
-	count := func(due time.Duration, n uint64) {
-		h.RecordN(at-due, n)
-		lower.record(earliest-due, max(0, sent-max(due, o.Ready, o.Free)), disturbed.at(due), n)
-	}
-	switch {
-	case o.DueFirst < 0:
-		h.RecordN(at-sent, n)
-		lower.record(earliest-sent, 0, 0, n)
-	case o.DueFirst == o.DueLast:
-		count(o.DueFirst, n)
-	default:
-		for k := o.First; k < o.First+n; k++ {
-			count(r.due(o.Stream, k), 1)
-		}
-	}
 }
 
 // takeBefore removes the pages of intervals before i, or all of them.

@@ -90,7 +90,7 @@ func NewStage(plan StagePlan, of Follower, sending *Plan) *Stage {
 		s.gate.Add(plan.Queue)
 		sending.Gate = s.gate
 	}
-	sending.Observe = s.follow
+	sending.Observe, sending.Returns = s.follow, true
 	return s
 }
 
@@ -113,6 +113,7 @@ func (s *Stage) follow(out []Outcome) {
 	for i := range out {
 		o := &out[i]
 		if s.stopped || !s.Reads(o) {
+			s.run.Unread(o, s.run.Now())
 			back += uint64(o.Events)
 			if o.Acked < o.Events {
 				s.partial += uint64(o.Acked)
@@ -240,6 +241,8 @@ func (s *Stage) complete(reads []Outcome) {
 				earliest = o.Earliest
 			}
 			s.run.Consumed(&r.sent, o.Done, max(earliest-r.late(o), r.sent.Done))
+		} else {
+			s.run.Unread(&r.sent, o.Done)
 		}
 		if s.plan.Done != nil {
 			s.plan.Done(&r.sent, o)
@@ -302,8 +305,8 @@ func (s *Stage) record(r *stageRead, o *Outcome) {
 }
 
 // CatchUp waits until everything that was acked has been read, and ends the reading. It gives
-// up when nothing was read for the idle time although something was due, or when cancel is
-// closed: reads in flight are then given up, and what waits is not read. The plan's Completed
+// up when nothing was read for the idle time, which begins now, although something was due, or when
+// cancel is closed: reads in flight are then given up, and what waits is not read. The plan's Completed
 // must call it.
 func (s *Stage) CatchUp(idle time.Duration, cancel <-chan struct{}) {
 	s.catchUp(idle, cancel)
@@ -313,10 +316,11 @@ func (s *Stage) CatchUp(idle time.Duration, cancel <-chan struct{}) {
 func (s *Stage) catchUp(idle time.Duration, cancel <-chan struct{}) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+	began := s.run.Now()
 	for {
 		s.mu.Lock()
 		left := s.waiting.n + s.reading
-		since := s.last
+		since := max(s.last, began)
 		if s.reading == 0 && s.waiting.n > 0 {
 			since = max(since, s.waiting.first().due)
 		}
@@ -354,6 +358,7 @@ func (s *Stage) giveUp() {
 		r := s.waiting.pop()
 		s.unread += uint64(r.sent.Events)
 		s.tally.total[r.sent.Phase].Unsent += uint64(r.sent.Events)
+		s.run.Unread(&r.sent, s.run.Now())
 		if s.plan.Done != nil {
 			o := Outcome{Batch: r.sent.Batch, Sent: -1, Done: s.run.Now(), Failed: r.sent.Events, Class: Canceled, Text: TextUnwritten, Place: -1}
 			s.plan.Done(&r.sent, &o)

@@ -8,7 +8,8 @@ import (
 
 // recordTimes records both clocks of a batch: the response time of each event from its
 // due time, and the service time of the batch from its first byte. It also records
-// lower bounds of both, without the delay that the generator itself may have added.
+// lower bounds of both, without the delay that the generator itself may have added, and notes in the outcome
+// what the lower bound of its end-to-end times needs.
 func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	sent := o.firstSent()
 	written := o.Sent >= 0
@@ -36,7 +37,7 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 			if disturbed != nil && o.DueFirst >= 0 && o.Free <= o.Ready {
 				late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
 			}
-			lower.service.record(arrived-sent, 0, late, batches)
+			lower.service.Record(arrived-sent, 0, late, batches)
 		case o.Failed > 0:
 			pg.Answered += batches
 			recordN(&pg.FailedService, o.Done-sent, batches)
@@ -45,12 +46,12 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	if o.DueFirst < 0 {
 		return // the events had no due time
 	}
-	free := o.Free
-	if free > o.Ready { // the answer that made room may have waited while the process was frozen
-		free = max(o.Ready, t.run.watchdog.earliest(free))
+	o.Late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
+	if o.Free > o.Ready { // the answer that made room may have waited while the process was frozen
+		o.Free = max(o.Ready, t.run.watchdog.earliest(o.Free))
 	}
 	if written {
-		hist(&pg.Queueing).Record(max(0, free-o.Ready))
+		hist(&pg.Queueing).Record(max(0, o.Free-o.Ready))
 	}
 	acks, unknowns := uint64(o.Acked), uint64(o.Unknown)
 	if t.run.plan.Unanswered {
@@ -58,14 +59,14 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	}
 	n := uint64(o.Events)
 	if o.DueFirst == o.DueLast {
-		delay := max(0, sent-max(o.Ready, free))
+		delay := o.sendDelay(o.DueFirst)
 		if written {
 			hist(&pg.Batching).RecordN(max(0, o.Ready-o.DueFirst), n)
 			recordN(&pg.SendDelay, delay, n)
 		}
 		if acks > 0 {
 			recordN(&pg.Response, o.Done-o.DueFirst, acks)
-			lower.response.record(arrived-o.DueFirst, delay, disturbed.at(o.DueFirst), acks)
+			lower.response.Record(arrived-o.DueFirst, delay, disturbed.at(o.DueFirst), acks)
 		}
 		if unknowns > 0 {
 			hist(&pg.Censored).RecordN(o.Done-o.DueFirst, unknowns)
@@ -78,14 +79,14 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	batching, delays := hist(&pg.Batching), hist(&pg.SendDelay)
 	for i := range n {
 		due := t.run.due(o.Stream, o.First+i)
-		delay := max(0, sent-max(due, o.Ready, free))
+		delay := o.sendDelay(due)
 		if written {
 			batching.Record(max(0, o.Ready-due))
 			delays.Record(delay)
 		}
 		if i < acks {
 			hist(&pg.Response).Record(o.Done - due)
-			lower.response.record(arrived-due, delay, disturbed.at(due), 1)
+			lower.response.Record(arrived-due, delay, disturbed.at(due), 1)
 		}
 		if i >= n-unknowns {
 			hist(&pg.Censored).Record(o.Done - due)
@@ -95,10 +96,11 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 
 // lowerBounds are the lower bounds of one phase's times, without what the generator may
 // have added.
-type lowerBounds struct{ response, service, endToEnd lowerBound }
+type lowerBounds struct{ response, service, endToEnd LowerBound }
 
-// A lowerBound is the histogram of the lower bounds of one kind of time.
-type lowerBound struct {
+// A LowerBound is the histogram of the lower bounds of one kind of time: without what the generator may
+// have added. Its zero value is empty.
+type LowerBound struct {
 	h       *measure.Histogram
 	leftOut uint64 // number of values that were left out
 
@@ -106,14 +108,14 @@ type lowerBound struct {
 	medianOf uint64
 }
 
-// record counts n equal times without what the generator added: its own delay, or, for
+// Record counts n equal times without what the generator added: its own delay, or, for
 // disturbed events, the greatest lateness at that time. A disturbed time that is then
 // below the median says nothing about the system. It is left out, as if it were like the
 // others, unless more values were left out than counted.
 //
 // A stall of the system raises the mean far above what most events take, so with the mean
 // the shorter times of the stall itself would be left out.
-func (l *lowerBound) record(d, delay, late time.Duration, n uint64) {
+func (l *LowerBound) Record(d, delay, late time.Duration, n uint64) {
 	d = max(0, d-max(delay, late))
 	if late > 0 && l.leftOut < l.h.Count() && d <= l.recentMedian() {
 		l.leftOut += n
@@ -124,7 +126,7 @@ func (l *lowerBound) record(d, delay, late time.Duration, n uint64) {
 
 // recentMedian returns the median of h, or the one from when h had at least 8/9 of its
 // values: to find it takes a pass over the histogram.
-func (l *lowerBound) recentMedian() time.Duration {
+func (l *LowerBound) recentMedian() time.Duration {
 	if n := l.h.Count(); l.medianOf == 0 || n > l.medianOf+l.medianOf/8 {
 		l.median, l.medianOf = l.h.Percentile(50), n
 	}
@@ -133,14 +135,14 @@ func (l *lowerBound) recentMedian() time.Duration {
 
 // compact frees the memory of empty cells.
 func (l *lowerBounds) compact() {
-	for _, w := range []*lowerBound{&l.response, &l.service, &l.endToEnd} {
+	for _, w := range []*LowerBound{&l.response, &l.service, &l.endToEnd} {
 		w.h = w.h.Compact()
 	}
 }
 
 // merge adds what another thread recorded.
 func (l *lowerBounds) merge(o *lowerBounds) {
-	for _, w := range [][2]*lowerBound{{&l.response, &o.response}, {&l.service, &o.service}, {&l.endToEnd, &o.endToEnd}} {
+	for _, w := range [][2]*LowerBound{{&l.response, &o.response}, {&l.service, &o.service}, {&l.endToEnd, &o.endToEnd}} {
 		if w[1].h != nil { // else it may be a time that does not exist
 			hist(&w[0].h).Merge(w[1].h)
 		}
@@ -150,14 +152,14 @@ func (l *lowerBounds) merge(o *lowerBounds) {
 
 // bound returns the lower bounds of what was measured.
 func (l *lowerBounds) bound(s *measure.Set) *measure.Lower {
-	return &measure.Lower{Response: l.response.bound(s.Response), Service: l.service.bound(s.Service), EndToEnd: l.endToEnd.bound(s.EndToEnd)}
+	return &measure.Lower{Response: l.response.Bound(s.Response), Service: l.service.Bound(s.Service), EndToEnd: l.endToEnd.Bound(s.EndToEnd)}
 }
 
-// bound returns the lower bound of measured times. The values that were left out were
+// Bound returns the lower bound of measured times; nil without any. The values that were left out were
 // below the median. If they are many, as while the system stalls, leaving them out raises
 // percentiles above the measured ones, so they also count as the median. No bound is
 // above what was measured.
-func (l *lowerBound) bound(measured *measure.Histogram) *measure.Histogram {
+func (l *LowerBound) Bound(measured *measure.Histogram) *measure.Histogram {
 	if l.leftOut == 0 || l.h.Count() == 0 {
 		return l.h
 	}

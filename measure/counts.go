@@ -17,6 +17,8 @@ type Counts struct {
 	Unknown uint64 `json:"unknown"` // sent, without a certain answer
 
 	Consumed uint64 `json:"consumed"` // read by a consumer; zero when only sending
+	// Unread counts acked events (sent ones, if nothing is acknowledged) that a run which also reads did not read.
+	Unread uint64 `json:"unread,omitempty"`
 
 	Retries    uint64 `json:"retries"`     // attempts beyond the first, in batches
 	Batches    uint64 `json:"batches"`     // batches sent
@@ -36,6 +38,7 @@ func (c *Counts) Add(o Counts) {
 	c.Failed += o.Failed
 	c.Unknown += o.Unknown
 	c.Consumed += o.Consumed
+	c.Unread += o.Unread
 	c.Retries += o.Retries
 	c.Batches += o.Batches
 	c.Answered += o.Answered

@@ -41,7 +41,7 @@ func (iv *Interval) code(c *rowCoder) {
 	iv.End = iv.Start + length
 	n, u := &iv.Counts, &iv.Generator
 	for _, v := range []*uint64{
-		&n.Offered, &n.Sent, &n.Dropped, &n.Unsent, &n.Acked, &n.Failed, &n.Unknown, &n.Consumed, &n.Retries,
+		&n.Offered, &n.Sent, &n.Dropped, &n.Unsent, &n.Acked, &n.Failed, &n.Unknown, &n.Consumed, &n.Unread, &n.Retries,
 		&n.Batches, &n.Answered, &n.Bytes, &n.AckedBytes, &n.WireBytes, &iv.InFlight, &u.RSS, &u.MaxRSS, &u.GCPauses,
 	} {
 		codeNumber(c, v)

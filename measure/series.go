@@ -113,11 +113,11 @@ func (s *Series) Bytes() int { return s.bytes + rowBytes*len(s.rows) }
 // cellBytes is how many bytes of a row depend on what was measured.
 func (iv *Interval) cellBytes() int {
 	n := 8 * len(iv.LagLogs)
-	for _, h := range []*Histogram{iv.Response, iv.Service, iv.SendDelay, iv.Batching, iv.Queueing, iv.FailedService, iv.EndToEnd, iv.Censored} {
-		if h != nil {
-			n += len(h.packed)
+	iv.Each(func(_ string, h **Histogram) {
+		if *h != nil {
+			n += len((*h).packed)
 		}
-	}
+	})
 	return n
 }
 
@@ -167,7 +167,7 @@ func Join(a, b Interval) Interval {
 	out.End = b.End
 	out.Counts.Add(b.Counts)
 	out.Set = Set{}
-	var left, right [8]*Histogram
+	var left, right [Histograms]*Histogram
 	i, j := 0, 0
 	a.Each(func(_ string, h **Histogram) { left[i] = *h; i++ })
 	b.Each(func(_ string, h **Histogram) { right[j] = *h; j++ })

@@ -17,6 +17,24 @@ type Set struct {
 	// Censored contains the ages of events without an answer: unknown and unsent ones.
 	// They are included in the percentiles of Response.
 	Censored *Histogram
+	// UnreadAges contains the ages of events that should have been read and were not: acked ones, and those
+	// in Censored that did not arrive. They are included in the percentiles of EndToEnd.
+	UnreadAges *Histogram
+}
+
+// Histograms is the number of histograms in a Set.
+const Histograms = 9
+
+// AgesOf names the histogram with the ages of events that have no value of a time, by the name of the time:
+// each value that is missing is at least the age. "" if no time is missing values.
+func AgesOf(time string) string {
+	switch time {
+	case "response":
+		return "censored"
+	case "end_to_end":
+		return "unread"
+	}
+	return ""
 }
 
 // Each calls f with every histogram of the set, by name.
@@ -29,11 +47,12 @@ func (s *Set) Each(f func(name string, h **Histogram)) {
 	f("failed_service", &s.FailedService)
 	f("end_to_end", &s.EndToEnd)
 	f("censored", &s.Censored)
+	f("unread", &s.UnreadAges)
 }
 
 // Merge adds o to s, allocating histograms that only o has.
 func (s *Set) Merge(o *Set) {
-	var from [8]*Histogram
+	var from [Histograms]*Histogram
 	i := 0
 	o.Each(func(_ string, h **Histogram) { from[i] = *h; i++ })
 	i = 0
@@ -300,11 +319,14 @@ type Ledger struct {
 	Aborted       uint64 `json:"aborted"`
 	Phantom       uint64 `json:"phantom"`
 
-	Inexact  uint64      `json:"inexact"`        // events that could not be checked one by one
-	Foreign  uint64      `json:"foreign"`        // found, but not from this run
-	Complete bool        `json:"complete"`       // everything up to the logs' ends was read
-	Method   string      `json:"method"`         // how events were distinguished: "batches", "stamps", ...
-	Logs     []LedgerLog `json:"logs,omitempty"` // per partition
+	Inexact  uint64 `json:"inexact"`  // events that could not be checked one by one
+	Foreign  uint64 `json:"foreign"`  // found, but not from this run
+	Complete bool   `json:"complete"` // everything up to the logs' ends was read
+	// Unchecked names the counts that are always 0, because what was read back does not show them.
+	Unchecked []string    `json:"unchecked,omitempty"`
+	Blocked   string      `json:"blocked,omitempty"` // why the system held back what was not read; "": it is not known to have
+	Method    string      `json:"method"`            // how events were distinguished: "batches", "stamps", ...
+	Logs      []LedgerLog `json:"logs,omitempty"`    // per partition
 }
 
 // LedgerLog is the ledger of one log (a partition).

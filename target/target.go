@@ -170,7 +170,7 @@ type Seekable interface {
 	// everything was delivered.
 	Starts() []int64
 	Positions() []int64
-	// Ends asks the system where each log ends now.
+	// Ends asks the system where each log ends now, whether or not everything up to there may be read.
 	Ends(ctx context.Context) ([]int64, error)
 	// Heads asks the system where each log begins now: it has deleted what lay before
 	// (retention).
@@ -192,6 +192,19 @@ type SkipReporter interface {
 	// Skipped returns, for each log, the spans of offsets that reading skipped. It is
 	// called once Receive has returned.
 	Skipped() [][]Span
+}
+
+// Undetecting is implemented by sources that do not show all that a ledger counts.
+type Undetecting interface {
+	// Undetected returns the names of those counts in a report: "duplicated", "reordered", "corrupted".
+	Undetected() []string
+}
+
+// BlockReporter is implemented by sources whose system may hold back events that are in its logs.
+type BlockReporter interface {
+	// Blocked asks the system why it delivers nothing more of logs that were not read to their ends; "" if
+	// nothing is known to hold events back.
+	Blocked(ctx context.Context) (string, error)
 }
 
 // A Span is a range of offsets of a log, To excluded.

@@ -109,10 +109,10 @@ type freeze struct {
 }
 
 type counts struct {
-	Offered, Sent, Dropped, Unsent, Acked, Failed, Unknown, Consumed, Retries, Batches, Bytes uint64
-	WireBytes                                                                                 uint64 `json:"wire_bytes"`
-	AckedBytes                                                                                uint64 `json:"acked_bytes"`
-	Statuses                                                                                  []status
+	Offered, Sent, Dropped, Unsent, Acked, Failed, Unknown, Consumed, Unread, Retries, Batches, Bytes uint64
+	WireBytes                                                                                         uint64 `json:"wire_bytes"`
+	AckedBytes                                                                                        uint64 `json:"acked_bytes"`
+	Statuses                                                                                          []status
 }
 
 // A status is the number of batches that were answered with a code.
@@ -146,14 +146,16 @@ type interval struct {
 }
 
 type times struct {
-	Count  uint64
-	MeanUS float64 `json:"mean_us"`
-	MinUS  float64 `json:"min_us"`
-	P50US  float64 `json:"p50_us"`
-	P90US  float64 `json:"p90_us"`
-	P99US  float64 `json:"p99_us"`
-	P999US float64 `json:"p999_us"`
-	MaxUS  float64 `json:"max_us"`
+	Count uint64
+	// Censored have no value, but an age.
+	Censored uint64
+	MeanUS   float64 `json:"mean_us"`
+	MinUS    float64 `json:"min_us"`
+	P50US    float64 `json:"p50_us"`
+	P90US    float64 `json:"p90_us"`
+	P99US    float64 `json:"p99_us"`
+	P999US   float64 `json:"p999_us"`
+	MaxUS    float64 `json:"max_us"`
 }
 
 // requiredNames are the names that every document of --json has.

@@ -17,7 +17,11 @@ var seriesTimes = []string{"response", "service", "send_delay", "end_to_end"}
 // rely on it: columns may be added at the end, and none is moved or removed.
 func seriesColumns() []string {
 	cols := []string{"id", "phase", "start_s", "end_s"}
-	report.EachCount(&measure.Counts{}, func(r report.Row, _ uint64) { cols = append(cols, r.Name) })
+	report.EachCount(&measure.Counts{}, func(r report.Row, _ uint64) {
+		if r.Name != unreadColumn {
+			cols = append(cols, r.Name)
+		}
+	})
 	cols = append(cols, "events_per_s", "in_flight", "lag_events")
 	for _, t := range seriesTimes {
 		cols = append(cols, t+"_count", t+"_mean_us", t+"_min_us")
@@ -28,8 +32,11 @@ func seriesColumns() []string {
 	}
 	return append(cols,
 		"generator_cpu_s", "generator_rss_bytes", "generator_gc_pauses", "generator_gc_pause_max_us", "generator_gc_cpu_s",
-		"response_at_least_from_p")
+		"response_at_least_from_p", unreadColumn, "end_to_end_at_least_from_p")
 }
+
+// unreadColumn is the count that was added at the end.
+const unreadColumn = "unread"
 
 // writeCSV writes the series: one row per interval (and phase); the first line
 // names the columns. A number that does not exist for the run is empty.
@@ -77,7 +84,11 @@ func writeRows(w io.Writer, columns []string, rs Reports, rows func(d *report.Do
 
 func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 	row = append(row, d.ID, iv.Phase, number(iv.StartS), number(iv.EndS))
-	report.EachCount(&iv.Counts, func(_ report.Row, n uint64) { row = append(row, count(n)) })
+	report.EachCount(&iv.Counts, func(r report.Row, n uint64) {
+		if r.Name != unreadColumn {
+			row = append(row, count(n))
+		}
+	})
 	behind := ""
 	if len(d.Logs) > 0 && iv.LagEvents >= 0 { // only a run that consumes has a lag
 		behind = strconv.FormatInt(iv.LagEvents, 10)
@@ -87,11 +98,13 @@ func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 		row = appendTime(row, iv.Time(t))
 	}
 	g := &iv.Generator
-	first := ""
-	if r := iv.Response; r != nil && r.AtLeastFrom > 0 {
-		first = number(r.AtLeastFrom)
+	first := func(s *measure.Summary) string {
+		if s == nil || s.AtLeastFrom == 0 {
+			return ""
+		}
+		return number(s.AtLeastFrom)
 	}
-	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first)
+	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first(iv.Response), count(iv.Unread), first(iv.EndToEnd))
 }
 
 // appendTime appends the eleven columns of a time. If nothing was counted, only

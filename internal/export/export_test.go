@@ -173,8 +173,8 @@ func TestColumnsAreKept(t *testing.T) {
 	want := "id phase start_s end_s offered sent dropped unsent acked failed unknown consumed retries batches answered bytes acked_bytes wire_bytes " +
 		"events_per_s in_flight lag_events response_count response_mean_us response_min_us"
 	assert.Equal(t, got, want, "the series begins with\nand began with")
-	assert.Equal(t, len(seriesColumns()), 71, "columns, and there were 71")
-	if last := seriesColumns()[69:]; last[0] != "generator_gc_cpu_s" || last[1] != "response_at_least_from_p" {
+	assert.Equal(t, len(seriesColumns()), 73, "columns, and there were 73")
+	if last := seriesColumns()[69:]; last[0] != "generator_gc_cpu_s" || last[1] != "response_at_least_from_p" || last[2] != "unread" || last[3] != "end_to_end_at_least_from_p" {
 		t.Errorf("the series ends with %q", last)
 	}
 }

@@ -42,30 +42,31 @@ func writeHDR(w io.Writer, d *report.Document, _ Options) error {
 	return log.Err()
 }
 
-// timeHistogram returns the histogram of a time over the measurement. For the
-// response time it also returns the ages of events without an answer, nil if
-// there are none.
-func timeHistogram(d *report.Document, name string) (h, ages *measure.Histogram, err error) {
+// timeHistogram returns the histogram of a time over the measurement (with no name the first of the main
+// times that was measured, and its name), and the ages of
+// events without a value of it (for the response time those without an answer, for the
+// end-to-end time those that were not read), nil if there are none.
+func timeHistogram(d *report.Document, name string) (found string, h, ages *measure.Histogram, err error) {
 	find := func(name string) bool {
 		h, ages = d.Histogram(name), nil
-		if name == "response" {
-			ages = d.Histogram("censored")
+		if of := measure.AgesOf(name); of != "" {
+			ages = d.Histogram(of)
 		}
 		return h.Count()+ages.Count() > 0
 	}
 	if name == "" {
 		for _, t := range d.All() { // the first of the main times
 			if t.Main && find(t.Name) {
-				return h, ages, nil
+				return t.Name, h, ages, nil
 			}
 		}
-		return nil, nil, &MissingError{ID: d.ID, What: "it has no histogram of a response, service or end-to-end time"}
+		return "", nil, nil, &MissingError{ID: d.ID, What: "it has no histogram of a response, service or end-to-end time"}
 	}
 	if times := report.TimeNames(); !slices.Contains(times, name) {
-		return nil, nil, fmt.Errorf("unknown time %q; the times are %s", name, list(times))
+		return "", nil, nil, fmt.Errorf("unknown time %q; the times are %s", name, list(times))
 	}
 	if !find(name) {
-		return nil, nil, &MissingError{ID: d.ID, What: "it has no histogram of the time " + name}
+		return "", nil, nil, &MissingError{ID: d.ID, What: "it has no histogram of the time " + name}
 	}
-	return h, ages, nil
+	return name, h, ages, nil
 }

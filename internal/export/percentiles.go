@@ -17,12 +17,12 @@ import (
 const ticksPerHalf = 5
 
 // writePercentiles writes the table of a time over the measurement, in
-// microseconds. Events without an answer count in the response time as they do
-// in the report: otherwise a system that died would look better the sooner it
+// microseconds. Events without an answer count in the response time, and those that
+// were not read in the end-to-end time, as they do in the report: otherwise a system that died would look better the sooner it
 // died. A comment at the end, which the plotter skips, says from which line on
 // values are lower bounds.
 func writePercentiles(w io.Writer, d *report.Document, o Options) error {
-	h, ages, err := timeHistogram(d, o.Time)
+	name, h, ages, err := timeHistogram(d, o.Time)
 	if err != nil {
 		return err
 	}
@@ -34,9 +34,13 @@ func writePercentiles(w io.Writer, d *report.Document, o Options) error {
 	if err != nil {
 		return err
 	}
+	lack := "had no answer"
+	if name == "end_to_end" {
+		lack = "were not read"
+	}
 	_, err = fmt.Fprintf(w, "#[At least = %12.3f, No answer      = %12d]\n"+
-		"# %s of %s events had no answer: from percentile %.6f on, where At least stands, values are lower bounds\n",
-		micros(first.D), ages.Count(), units.FormatCount(ages.Count()), units.FormatCount(h.Count()+ages.Count()), first.P/100)
+		"# %s of %s events %s: from percentile %.6f on, where At least stands, values are lower bounds\n",
+		micros(first.D), ages.Count(), units.FormatCount(ages.Count()), units.FormatCount(h.Count()+ages.Count()), lack, first.P/100)
 	return err
 }
 

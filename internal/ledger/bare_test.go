@@ -115,6 +115,9 @@ func TestWithoutChecksums(t *testing.T) {
 				if got := got.Contradicted; got != w.contradicted {
 					t.Fatalf("%d events were refused and found, want %d", got, w.contradicted)
 				}
+				if checked := len(got.Unchecked) == 0; checked != (got.Method != "offsets") {
+					t.Fatalf("by %s, %q were not checked", got.Method, got.Unchecked)
+				}
 				if got.Acked > 0 && got.Method != tt.method {
 					t.Fatalf("method %q, want %q", got.Method, tt.method)
 				}

@@ -256,6 +256,13 @@ func part(o *load.Outcome, lo, from, to int64) {
 	o.Events, o.Acked, o.Unknown, o.Failed = n, min(o.Acked, n), min(o.Unknown, n), min(o.Failed, n)
 }
 
+// Part returns the outcome of n events of a batch, from an index on.
+func Part(o *load.Outcome, from, n int32) load.Outcome {
+	out := *o
+	part(&out, 0, int64(from), int64(from+n))
+	return out
+}
+
 // appendPairing adds a pairing of some events of a batch that begins at lo.
 func appendPairing(met []pairing, o *load.Outcome, lo, from, to int64, at arrivalTimes) []pairing {
 	met = append(met, pairing{*o, at})

@@ -317,6 +317,9 @@ func (l *Ledger) name(i int) string {
 	return strconv.Itoa(i)
 }
 
+// offsets is the method that compares nothing else.
+const offsets = "offsets"
+
 func (l *Ledger) method(bare bool) string {
 	switch {
 	case l.cfg.Stamped && bare:
@@ -324,7 +327,7 @@ func (l *Ledger) method(bare bool) string {
 	case l.cfg.Stamped:
 		return "batches and stamps"
 	case bare:
-		return "offsets"
+		return offsets
 	}
 	return "batches"
 }
@@ -385,5 +388,8 @@ func (l *Ledger) Places(whole []bool, ends []int64) (measure.Ledger, Places) {
 		v.Logs = append(v.Logs, r)
 	}
 	v.Method = l.method(bare)
+	if v.Method == offsets {
+		v.Unchecked = []string{"duplicated", "corrupted"}
+	}
 	return v, places
 }

@@ -298,7 +298,7 @@ func (w *world) ledger(memory int64) *Ledger {
 }
 
 func totals(v measure.Ledger) measure.Ledger {
-	v.Logs, v.Method, v.Contradicted = nil, "", 0 // tested separately
+	v.Logs, v.Method, v.Contradicted, v.Unchecked = nil, "", 0, nil // tested separately
 	return v
 }
 

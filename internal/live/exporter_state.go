@@ -38,16 +38,17 @@ func (s *state) add(snap *load.Snapshot) {
 // report.
 func publishedTimes(s *measure.Set) []namedTimes {
 	return []namedTimes{
-		{"response", "Response time of acked events: done - due.", s.Response},
-		{"service", "Service time of answered batches: done - sent.", s.Service},
-		{"send_delay", "The generator's own lateness of sent events.", s.SendDelay},
-		{"end_to_end", "End-to-end time of events in a round trip: consumed - due, or - sent without a schedule.", s.EndToEnd},
+		{"response", "Response time of acked events: done - due.", s.Response, s.Censored},
+		{"service", "Service time of answered batches: done - sent.", s.Service, nil},
+		{"send_delay", "The generator's own lateness of sent events.", s.SendDelay, nil},
+		{"end_to_end", "End-to-end time of events in a round trip: consumed - due, or - sent without a schedule.", s.EndToEnd, s.UnreadAges},
 	}
 }
 
 type namedTimes struct {
 	name, help string
 	h          *measure.Histogram // nil: the run does not have this time
+	ages       *measure.Histogram // of events that have no value of it
 }
 
 // A point contains the metrics of one interval.
@@ -87,11 +88,12 @@ func (s *state) point(snap *load.Snapshot) *point {
 		inFlight: s.inFlight, behind: s.behind, usage: s.usage, unanswered: snap.Unanswered,
 	}
 	for _, t := range publishedTimes(&iv.Set) {
-		if t.h.Count() == 0 {
+		if t.h.Count()+t.ages.Count() == 0 {
 			continue
 		}
-		p.p50 = append(p.p50, quantile{t.name, t.h.Percentile(50)})
-		p.p99 = append(p.p99, quantile{t.name, t.h.Percentile(99)})
+		ps := measure.Percentiles(t.h, t.ages, []float64{50, 99}) // which may be lower bounds
+		p.p50 = append(p.p50, quantile{t.name, ps[0].D})
+		p.p99 = append(p.p99, quantile{t.name, ps[1].D})
 	}
 	for _, t := range publishedTimes(&s.times) {
 		if t.h != nil {
@@ -150,6 +152,7 @@ var counters = []counter{
 	{"consumed_events", "event", "Events read by a consumer.", func(c *measure.Counts) uint64 { return c.Consumed }},
 	{"batches", "batch", "Batches sent.", func(c *measure.Counts) uint64 { return c.Batches }},
 	{"answered_batches", "batch", "Batches answered, whatever the answer was.", func(c *measure.Counts) uint64 { return c.Answered }},
+	{"unread_events", "event", "Acked events that were to be read and were not.", func(c *measure.Counts) uint64 { return c.Unread }},
 	{"retries", "batch", "Attempts beyond the first.", func(c *measure.Counts) uint64 { return c.Retries }},
 	{"event_bytes", "By", "Bytes of the events sent (or consumed), before compression.", func(c *measure.Counts) uint64 { return c.Bytes }},
 	{"acked_event_bytes", "By", "Bytes of the events acked, before compression.", func(c *measure.Counts) uint64 { return c.AckedBytes }},

@@ -86,6 +86,7 @@ type Counts struct {
 	Failed     int64 `json:"failed"`
 	Unknown    int64 `json:"unknown"`
 	Consumed   int64 `json:"consumed"`
+	Unread     int64 `json:"unread,omitempty"`
 	Retries    int64 `json:"retries"`
 	Batches    int64 `json:"batches"`
 	Answered   int64 `json:"answered"`
@@ -98,17 +99,17 @@ type Counts struct {
 func CountsOf(c measure.Counts) Counts {
 	return Counts{
 		Offered: int64(c.Offered), Sent: int64(c.Sent), Dropped: int64(c.Dropped), Unsent: int64(c.Unsent),
-		Acked: int64(c.Acked), Failed: int64(c.Failed), Unknown: int64(c.Unknown), Consumed: int64(c.Consumed),
+		Acked: int64(c.Acked), Failed: int64(c.Failed), Unknown: int64(c.Unknown), Consumed: int64(c.Consumed), Unread: int64(c.Unread),
 		Retries: int64(c.Retries), Batches: int64(c.Batches), Answered: int64(c.Answered),
 		Bytes: int64(c.Bytes), AckedBytes: int64(c.AckedBytes), WireBytes: int64(c.WireBytes),
 	}
 }
 
 // fields are all counts, in a fixed order.
-func (c *Counts) fields() [14]*int64 {
-	return [14]*int64{
+func (c *Counts) fields() [15]*int64 {
+	return [15]*int64{
 		&c.Offered, &c.Sent, &c.Dropped, &c.Unsent, &c.Acked, &c.Failed, &c.Unknown, &c.Consumed,
-		&c.Retries, &c.Batches, &c.Answered, &c.Bytes, &c.AckedBytes, &c.WireBytes,
+		&c.Retries, &c.Batches, &c.Answered, &c.Bytes, &c.AckedBytes, &c.WireBytes, &c.Unread,
 	}
 }
 

@@ -294,7 +294,7 @@ func (p *part) keepTimes() {
 	all := p.Set
 	p.Set = measure.Set{
 		Response: all.Response.Compact(), Service: all.Service.Compact(), SendDelay: all.SendDelay.Compact(),
-		EndToEnd: all.EndToEnd.Compact(), Censored: all.Censored.Compact(),
+		EndToEnd: all.EndToEnd.Compact(), Censored: all.Censored.Compact(), UnreadAges: all.UnreadAges.Compact(),
 	}
 	p.Statuses, p.Classes = nil, nil
 }
@@ -323,7 +323,7 @@ func (p *part) frame(number, span int64) Frame {
 	f := Frame{
 		Number: number, Span: span, From: Seconds(p.Start), To: Seconds(p.End), Phase: p.Phase, Left: p.left,
 		Counts: CountsOf(p.Counts), InFlight: int64(p.InFlight), Lag: Level(p.LagEvents),
-		Response: timesOf(p.Response, p.Censored), Service: timesOf(p.Service, nil), EndToEnd: timesOf(p.EndToEnd, nil),
+		Response: timesOf(p.Response, p.Censored), Service: timesOf(p.Service, nil), EndToEnd: timesOf(p.EndToEnd, p.UnreadAges),
 		SendDelay: NoTime, Freezes: p.freezes, Frozen: Micros(p.frozen),
 		CPU: Micros(p.Generator.CPU), Memory: int64(p.Generator.RSS),
 		GCPauses: int64(p.Generator.GCPauses), GCPauseMax: Micros(p.Generator.GCPauseMax),

@@ -188,8 +188,14 @@ func (f *Frame) numbers() []*int64 {
 		all = append(all, (*int64)(&t.P50), (*int64)(&t.P90), (*int64)(&t.P99), (*int64)(&t.Max), &t.AtLeast)
 	}
 	counts := f.Counts.fields()
-	return append(all, counts[:]...)
+	return append(all, counts[:len(counts)-1]...) // unread events are rare: see hasUnread
 }
+
+// What a frame may have besides its numbers.
+const (
+	hasWarmup = 1 << iota
+	hasUnread
+)
 
 // append encodes a frame.
 func (s *Series) append(b []byte, f *Frame) []byte {
@@ -197,15 +203,17 @@ func (s *Series) append(b []byte, f *Frame) []byte {
 		b = binary.AppendVarint(b, *v)
 	}
 	b = binary.AppendUvarint(b, s.name(f.Phase))
-	var warm [14]*int64
+	flags := len(b)
+	b = append(b, 0)
 	if f.Warmup != nil {
-		warm = f.Warmup.fields()
-		b = append(b, 1)
-		for _, v := range warm {
+		b[flags] |= hasWarmup
+		for _, v := range f.Warmup.fields() {
 			b = binary.AppendVarint(b, *v)
 		}
-	} else {
-		b = append(b, 0)
+	}
+	if f.Counts.Unread != 0 {
+		b[flags] |= hasUnread
+		b = binary.AppendVarint(b, f.Counts.Unread)
 	}
 	b = binary.AppendUvarint(b, uint64(len(f.Gauges)))
 	for _, g := range f.Gauges {
@@ -254,11 +262,15 @@ func (b *block) frame(i int, names []string) (f Frame) {
 		*v = next()
 	}
 	f.Phase = names[count()]
-	if count() == 1 {
+	flags := count()
+	if flags&hasWarmup != 0 {
 		f.Warmup = &Counts{}
 		for _, v := range f.Warmup.fields() {
 			*v = next()
 		}
+	}
+	if flags&hasUnread != 0 {
+		f.Counts.Unread = next()
 	}
 	for range count() {
 		name := bytes.SplitN([]byte(names[count()]), []byte{0}, 3)

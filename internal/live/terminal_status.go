@@ -68,10 +68,10 @@ func statusOf(s *load.Snapshot, rates []float64) status {
 	if times.Count() == 0 && censored.Count() == 0 {
 		times, what = s.Interval.Service, "service"
 	}
-	if h := s.Interval.EndToEnd; h.Count() > 0 {
-		times, censored, what = h, nil, "end to end"
+	if h, ages := s.Interval.EndToEnd, s.Interval.UnreadAges; h.Count()+ages.Count() > 0 {
+		times, censored, what = h, ages, "end to end"
 	}
-	if times.Count() > 0 || censored.Count() > 0 && what == "response" {
+	if times.Count() > 0 || censored.Count() > 0 && what != "service" {
 		v := measure.Percentiles(times, censored, []float64{50, 99})
 		st.times = []string{what + " p50 " + value(v[0]), "p99 " + value(v[1])}
 		most := measure.Value{D: max(times.Max(), censored.Max()), AtLeast: censored.Count() > 0}
@@ -92,6 +92,7 @@ func statusOf(s *load.Snapshot, rates []float64) status {
 		{s.Total.Failed, "failed", false},
 		{s.Total.Unknown, "unknown", name == "sent"},
 		{s.Total.Dropped, "dropped", false},
+		{s.Total.Unread, "unread", false},
 		{s.Total.Retries, "retried", false},
 	} {
 		if c.n > 0 && !c.skip {

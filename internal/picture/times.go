@@ -58,7 +58,7 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 	}
 	f.Series = nonEmpty(f.Series)
 	if bounds {
-		f.Note += " Values marked >= are lower bounds: they include events without an answer, at the age they had reached."
+		f.Note += " Values marked >= are lower bounds: they include events without an answer, or that were not read, at the age they had reached."
 	}
 	p.add(f)
 }
@@ -152,12 +152,12 @@ func (p *plot) curve() {
 	p.add(f)
 }
 
-// ages are the ages of events without an answer; only response times have them.
+// ages are the ages of events without a value of a time; nil if none can be missing.
 func (r *run) ages(key string) *measure.Histogram {
-	if key != "response" {
-		return nil
+	if of := measure.AgesOf(key); of != "" {
+		return r.histogram(of)
 	}
-	return r.histogram("censored")
+	return nil
 }
 
 // curvePoints is the approximate maximum of a curve's points; more would not be
@@ -240,7 +240,7 @@ func (p *plot) distribution() {
 		}
 	}
 	if unanswered {
-		f.Note += " Events without an answer count in the total, but are in no bar."
+		f.Note += " Events without an answer, or that were not read, count in the total, but are in no bar."
 	}
 	p.add(f)
 }

@@ -174,7 +174,7 @@ func assembleTimes(rows []Interval) Times {
 	return Times{
 		Response: measure.Summarize(joined.Response, joined.Censored, extra),
 		Service:  of(joined.Service), SendDelay: of(joined.SendDelay), Batching: of(joined.Batching), Queueing: of(joined.Queueing),
-		FailedService: of(joined.FailedService), EndToEnd: of(joined.EndToEnd),
+		FailedService: of(joined.FailedService), EndToEnd: measure.Summarize(joined.EndToEnd, joined.UnreadAges, extra),
 	}
 }
 

@@ -194,67 +194,6 @@ func checks(in Input) []Check {
 	return out
 }
 
-// verified is the check of the read-back.
-func (d *Document) verified() Check {
-	l := d.Ledger
-	c := Check{Name: Verify, OK: l.Lost+l.Corrupted+l.Phantom+l.Unread == 0, Text: "nothing was lost or altered"}
-	switch {
-	case l.Lost+l.Corrupted+l.Phantom > 0:
-		c.Text = fmt.Sprintf("%s lost, %s corrupted", units.Plural(l.Lost, "event"), units.Plural(l.Corrupted, "event"))
-		if l.Phantom > 0 {
-			c.Text += fmt.Sprintf(", %s seen by a read_committed consumer", units.Plural(l.Phantom, "aborted event"))
-		}
-		if l.Unread > 0 {
-			c.Text += "; whether the others are there is unknown: " + unread(l)
-		}
-	case l.Unread > 0:
-		c.CannotTell, c.Text = true, "cannot tell: "+unread(l)
-	case d.Totals.RateOf == RateSent && d.notFound() > 0 && !l.Complete: // nothing was acked, so nothing can be unread
-		c.OK, c.CannotTell, c.Text = false, true, fmt.Sprintf("cannot tell: %s not found before the read-back ended", units.Plural(d.notFound(), "event"))
-	case d.Totals.RateOf == RateSent && d.notFound() > 0: // what was acked can be lost
-		c.Text = "nothing was altered"
-	case l.Inexact > 0:
-		c.Text += fmt.Sprintf(", as far as checked: %s could not be checked individually", units.Plural(l.Inexact, "event"))
-	}
-	return c
-}
-
-// unread says why acked events were not read.
-func unread(l *measure.Ledger) string {
-	of := " of " + units.FormatCount(l.Acked)
-	rest := l.Unread - min(l.Removed, l.Unread)
-	were, they, them := number(rest)
-	left := units.FormatCount(rest)
-	if l.Removed == 0 {
-		left += of
-	}
-	switch {
-	case l.Complete:
-		left += were + "not found, and whether " + they + " should be there is not known"
-	case l.Removed > 0:
-		left += were + "not reached by the read-back"
-	default:
-		left += were + "not read: the read-back ended before it reached " + them
-	}
-	if l.Removed == 0 {
-		return left
-	}
-	were, they, _ = number(l.Removed)
-	removed := units.FormatCount(l.Removed) + of + were + "removed before " + they + were + "read (retention or deletion)"
-	if rest == 0 {
-		return removed
-	}
-	return removed + ", and " + left
-}
-
-// number formats a number of events, with the verb and the pronoun that go with it.
-func number(n uint64) (were, they, them string) {
-	if n == 1 {
-		return " was ", "it", "it"
-	}
-	return " were ", "they", "them"
-}
-
 func generator(in Input, t Totals) Generator {
 	u := in.Result.Usage
 	g := Generator{
@@ -328,10 +267,10 @@ func (b *builder) times(t *measure.Tally) Times {
 		Batching:      b.summary(b.scheduled(), t.Batching, nil),
 		Queueing:      b.summary(b.scheduled(), t.Queueing, nil),
 		FailedService: b.summary(b.answered(), t.FailedService, nil),
-		EndToEnd:      b.summary(false, t.EndToEnd, nil),
+		EndToEnd:      b.summary(t.UnreadAges != nil, t.EndToEnd, t.UnreadAges),
 		ResponseLower: b.summary(b.scheduled() && b.answered(), t.Lower.Response, t.Censored),
 		ServiceLower:  b.summary(b.answered(), t.Lower.Service, nil),
-		EndToEndLower: b.summary(false, t.Lower.EndToEnd, nil),
+		EndToEndLower: b.summary(t.UnreadAges != nil, t.Lower.EndToEnd, t.UnreadAges),
 	}
 }
 

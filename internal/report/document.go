@@ -235,7 +235,7 @@ type Interval struct {
 
 	// Histograms are complete: each is a base64 HdrHistogram in microseconds, V2 compressed,
 	// by the name of the time (response, service, send_delay, batching, queueing,
-	// failed_service, end_to_end, censored).
+	// failed_service, end_to_end, censored, unread).
 	Histograms map[string]string `json:"histograms,omitempty"`
 
 	times *measure.Set // histograms that are encoded when they are needed, instead of Histograms; nil: there are none such

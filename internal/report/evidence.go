@@ -310,8 +310,8 @@ func split(data []byte) (head []byte, intervals [][]byte, err error) {
 }
 
 // Histogram joins the histograms of a time over the measurement: response, service,
-// send_delay, batching, queueing, failed_service, end_to_end or censored; nil if there are
-// none. It decodes them on each call. Intervals that cannot be decoded are left out; Check
+// send_delay, batching, queueing, failed_service or end_to_end, or of the ages of missing values of a
+// time (see measure.AgesOf); nil if there are none. It decodes them on each call. Intervals that cannot be decoded are left out; Check
 // reports them.
 func (d *Document) Histogram(name string) *measure.Histogram {
 	var out *measure.Histogram
@@ -330,6 +330,16 @@ func (d *Document) Histogram(name string) *measure.Histogram {
 	return out
 }
 
+// missingIn is the time whose missing values have their ages in a histogram; nil if it is not one of ages.
+func (iv *Interval) missingIn(histogram string) *measure.Summary {
+	for i := range times {
+		if times[i].row != nil && measure.AgesOf(times[i].Name) == histogram {
+			return times[i].row(iv)
+		}
+	}
+	return nil
+}
+
 // Histogram decodes a histogram of the interval, by the name of its time; nil
 // if nothing was measured or it cannot be decoded.
 func (iv *Interval) Histogram(name string) *measure.Histogram {
@@ -341,7 +351,7 @@ func (iv *Interval) Histogram(name string) *measure.Histogram {
 	if err != nil {
 		return nil
 	}
-	if r := iv.Response; name == "censored" && r != nil && h.Count() == r.Censored {
+	if r := iv.missingIn(name); r != nil && h.Count() == r.Censored {
 		// The smallest age decides which percentiles are lower bounds, and the largest is a
 		// bound of the maximum. Older reports have only the smallest: for the others the buckets
 		// suffice.

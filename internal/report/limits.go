@@ -211,7 +211,7 @@ func (d *Document) checkTime(l *workload.Limit, times *Times) finding {
 	}
 	if f.holds && u.AtLeast {
 		f.holds, f.open = false, true
-		f.text += ", because events were never answered"
+		f.text += ", because events were never " + lacking(name).verb
 		return f
 	}
 	if f.holds {
@@ -340,6 +340,8 @@ func (d *Document) checkDelivery(l *workload.Limit, of func(float64) finding) fi
 	}[l.Name]
 	f := of(float64(n))
 	switch {
+	case slices.Contains(x.Unchecked, l.Name):
+		return undecided("what was read back does not show whether events are %s", l.Name)
 	case f.holds && x.Unread > 0 && l.Name != "unread":
 		f.holds, f.open = false, true
 		f.text += ", but " + units.FormatCount(x.Unread) + " of " + units.FormatCount(x.Acked) + " were not read"
@@ -366,6 +368,7 @@ func (d *Document) notFound() uint64 {
 func (d *Document) checkBacklog() finding {
 	b := trust.Backlog{Read: d.Mode == load.Consuming}
 	var ahead float64
+	end := d.measurementEnd()
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]
 		behind := float64(iv.LagEvents)
@@ -378,7 +381,7 @@ func (d *Document) checkBacklog() finding {
 			}
 			behind = max(ahead, 0)
 		}
-		if iv.Phase == measure.Measurement && behind >= 0 {
+		if iv.Phase == measure.Measurement && iv.StartS < end && behind >= 0 { // nothing is sent in the drain
 			b.Add(units.Seconds(iv.EndS), units.Seconds(iv.EndS-iv.StartS), behind, float64(max(iv.Sent, iv.Consumed)))
 		}
 	}

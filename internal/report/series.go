@@ -92,7 +92,7 @@ func (s *Series) row(iv *measure.Interval, summary func(exists bool, h, censored
 		Response:  summary(s.scheduled() && s.answered(), iv.Response, iv.Censored),
 		Service:   summary(s.answered(), iv.Service, nil),
 		SendDelay: summary(s.scheduled(), iv.SendDelay, nil),
-		EndToEnd:  summary(false, iv.EndToEnd, nil),
+		EndToEnd:  summary(iv.UnreadAges != nil, iv.EndToEnd, iv.UnreadAges),
 		Generator: usage(iv.Generator),
 		times:     &set,
 	}

@@ -85,22 +85,6 @@ func (d *Document) briefTimes(p *layout.Page) {
 	}
 }
 
-// briefLedger is one line on u if every acked event was found as it was sent; otherwise the
-// table on p.
-func (d *Document) briefLedger(p, u *layout.Page) {
-	l := d.Ledger
-	if l == nil {
-		return
-	}
-	if l.Lost+l.Unread+l.Duplicated+l.Reordered+l.Corrupted+l.Recovered+l.Phantom+l.Inexact > 0 || !l.Complete {
-		d.ledger(p, briefLogs)
-		return
-	}
-	u.Pair("", "ledger", fmt.Sprintf("%s acked, %s read back: each once and in order",
-		units.FormatCount(l.Acked), units.FormatCount(l.Read-min(l.Foreign, l.Read))))
-	d.ledgerRemarks(u)
-}
-
 // unusual prints what is worth knowing only in some runs.
 func (d *Document) unusual(p *layout.Page) {
 	u := layout.Page{Style: p.Style}

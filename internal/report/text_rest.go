@@ -87,9 +87,6 @@ func (d *Document) ledgerRemarks(p *layout.Page) {
 			units.FormatCount(l.CommittedRead), units.FormatCount(l.Committed), saw))
 	}
 	var notes []string
-	if l.Inexact > 0 {
-		notes = append(notes, units.Plural(l.Inexact, "event")+" could not be checked individually")
-	}
 	if l.Foreign > 0 {
 		notes = append(notes, units.Plural(l.Foreign, "event")+" of other producers found and ignored")
 	}

@@ -219,16 +219,21 @@ func timeTableOf(cols []Time, ps []float64, explain bool) *layout.Table {
 func (d *Document) timeNotes(cols []Time, brief bool) []string {
 	var notes []string
 	note := func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }
-	if n := d.Response; n != nil && n.Censored > 0 {
+	for _, c := range d.All() {
+		n := c.Sum
+		if n == nil || n.Censored == 0 {
+			continue
+		}
+		l := lacking(c.Name)
 		switch count := verb(n.Censored, "counts", "count"); {
 		case brief:
-			note(">= is a lower bound: %s had no answer and %s at the age reached", units.Plural(n.Censored, "event"), count)
+			note(">= is a lower bound: %s %s and %s at the age reached", units.Plural(n.Censored, "event"), l.brief, count)
 		case n.AtLeastFrom > 0:
-			note("%s without an answer %s in the response percentiles, mean and max at the age reached; >= marks a lower bound; min is of acked events",
-				units.Plural(n.Censored, "event"), count)
+			note("%s %s %s in the %s percentiles, mean and max at the age reached; >= marks a lower bound; min is of %s events",
+				units.Plural(n.Censored, "event"), l.without, count, c.Title, l.counted)
 		default:
-			note("%s without an answer %s in the response percentiles and max at the age reached; >= marks a lower bound; mean and min are of acked events",
-				units.Plural(n.Censored, "event"), count)
+			note("%s %s %s in the %s percentiles and max at the age reached; >= marks a lower bound; mean and min are of %s events",
+				units.Plural(n.Censored, "event"), l.without, count, c.Title, l.counted)
 		}
 	}
 	if text := d.generatorParts(); text != "" {
@@ -251,6 +256,16 @@ func (d *Document) timeNotes(cols []Time, brief bool) []string {
 		note("a closed loop has no schedule: for the times that users would see, use --rate")
 	}
 	return notes
+}
+
+// A lack says in words what events lack that have no value of a time, but an age.
+type lack struct{ verb, brief, without, counted string }
+
+func lacking(time string) lack {
+	if time == "end_to_end" {
+		return lack{"read", "were not read", "that were not read", "read"}
+	}
+	return lack{"answered", "had no answer", "without an answer", "acked"}
 }
 
 func verb(n uint64, one, many string) string {

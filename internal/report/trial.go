@@ -138,10 +138,19 @@ func slots(o *find.Options, t find.Trial, d *Document) []find.Slot {
 			s.Waiting = uint64(max(0, waiting))
 		}
 		for j, l := range o.Times {
-			s.Over[j] += lost + longer(iv.Histogram(timeOf(l, d)), l.Within)
+			s.Over[j] += lostOf(timeOf(l, d), iv, lost) + longer(iv.Histogram(timeOf(l, d)), l.Within)
 		}
 	})
 	return slots
+}
+
+// lostOf is how many events of an interval have no value of a time: those that were lost, and of end-to-end times
+// those that were not read.
+func lostOf(time string, iv *Interval, lost uint64) uint64 {
+	if time == "end_to_end" {
+		lost += iv.Unread
+	}
+	return lost
 }
 
 // longer is the number of values of a histogram above a time.

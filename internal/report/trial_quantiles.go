@@ -58,7 +58,7 @@ func distributionOf(name string, t find.Trial, d *Document) distribution {
 	values := make([]*measure.Histogram, len(out.slots))
 	eachSlot(t, d, func(i int, iv *Interval, lost uint64) {
 		out.slots[i].events += iv.Offered
-		out.slots[i].lost += lost
+		out.slots[i].lost += lostOf(name, iv, lost)
 		if h := iv.Histogram(name); h != nil {
 			if values[i] == nil {
 				values[i] = measure.NewHistogram()

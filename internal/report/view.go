@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"carronade/load"
@@ -91,7 +90,7 @@ func (d *Document) Verdicts() []Verdict {
 	}
 	limit := func(c *Check) {
 		v := c.verdict()
-		if v.Mark == Good && c.Name == Verify && d.notFound() > 0 { // nothing that is missing holds
+		if v.Mark == Good && c.Name == Verify && !d.flawless() {
 			v.Mark, v.Label = Remark, "checked"
 		}
 		out = append(out, v)
@@ -106,6 +105,9 @@ func (d *Document) Verdicts() []Verdict {
 		if c := &limits[i]; c.Name == Verify && !c.OK {
 			limit(c)
 		}
+	}
+	if text := d.neverRead(); text != "" {
+		say(OnSystem, Bad, "UNREAD", text+": in the end-to-end times they count at the age that they had reached")
 	}
 	out = append(out, d.missing()...)
 	if d.Steady.Outage != "" {
@@ -283,6 +285,10 @@ func (d *Document) results() []string {
 			if r.Value > 0 && !(r.Name == "unknown" && t.RateOf == RateSent) {
 				bad = append(bad, r.Text()+" "+r.Label)
 			}
+		case "unread":
+			if text := d.neverRead(); text != "" {
+				bad = append(bad, text)
+			}
 		}
 	}
 	switch {
@@ -344,24 +350,6 @@ func (d *Document) stepsHeadline() []string {
 	main := s.MainTime()
 	if v, ok := main.Sum.At(99); ok {
 		parts = append(parts, main.Title+" p99 "+Percentile(v)+" there")
-	}
-	return parts
-}
-
-// ledgerHeadline is the ledger's part of the headline.
-func (d *Document) ledgerHeadline() []string {
-	if d.Totals.RateOf == RateSent { // events that were not acked can be missing, but not lost
-		all := uint64(0)
-		for i := range d.Phases {
-			all += d.Phases[i].Totals.Unknown
-		}
-		return []string{fmt.Sprintf("%s of %s read back", units.FormatCount(d.Ledger.Recovered), units.FormatCount(all))}
-	}
-	var parts []string
-	for _, r := range d.LedgerRows() {
-		if r.Value > 0 && slices.Contains([]string{"lost", "unread", "corrupted", "phantom"}, r.Name) {
-			parts = append(parts, r.Text()+" "+r.Label)
-		}
 	}
 	return parts
 }

@@ -13,30 +13,17 @@ import (
 	"carronade/units"
 )
 
-// missing are the verdicts on events that were sent, not acked and not found. They are not
-// lost: only what was acked can be.
-func (d *Document) missing() []Verdict {
-	if d.Ledger == nil {
-		return nil
+// neverRead says that events of a run that also reads were not read; "" if all were.
+func (d *Document) neverRead() string {
+	t := &d.Totals
+	if t.Unread == 0 {
+		return ""
 	}
-	n := d.notFound()
-	if n == 0 || !d.Ledger.Complete { // else the ledger and its check say so
-		return nil
+	all := t.Acked
+	if t.RateOf == RateSent {
+		all = t.Sent
 	}
-	sent := uint64(0)
-	for i := range d.Phases {
-		sent += d.Phases[i].Totals.Sent
-	}
-	of := units.FormatCount(n) + " of " + units.Plural(sent, "event")
-	if d.Totals.RateOf == RateSent {
-		text := of + " not found; nothing is acknowledged in this run, so whether the system ever had them is not known"
-		return []Verdict{{On: OnLimit, Mark: Bad, Label: "NOT FOUND", Texts: []string{text}}}
-	}
-	without := "without retries an application loses them"
-	if d.Totals.Retries > 0 {
-		without = "an application that retries as often loses them"
-	}
-	return []Verdict{{On: OnSystem, Mark: Bad, Label: "MISSING", Texts: []string{of + " were never acked and never stored: " + without}}}
+	return units.FormatCount(t.Unread) + " of " + units.Plural(all, "event") + " " + verb(t.Unread, "was", "were") + " never read"
 }
 
 // mostlyFailed says that most events failed, and why; "" if they did not.
@@ -57,7 +44,7 @@ func (d *Document) mostlyFailed() string {
 // muchFailed is the share of failed events from which a run without limits says how to make it fail.
 const muchFailed = 0.1
 
-// noLimit says which limit makes a run fail whose events failed, or that had an outage, and whose exit
+// noLimit says which limit makes a run fail whose events failed or were not read, or that had an outage, and whose exit
 // code is 0 because it has no limit; "" for others. A search decides what its trials must hold, and a load
 // on topics fails if anything failed.
 func (d *Document) noLimit() string {
@@ -68,6 +55,8 @@ func (d *Document) noLimit() string {
 	switch bad := d.notAccepted(); {
 	case bad > 0 && float64(bad) >= muchFailed*float64(d.Totals.Sent):
 		limit = "--slo 'failure-rate<1%'"
+	case float64(d.Totals.Unread) >= muchFailed*float64(d.Totals.Sent) && d.Totals.Unread > 0:
+		limit = "--slo unread=0"
 	case d.Steady.Outage == "":
 		return ""
 	}

@@ -54,6 +54,7 @@ var counts = []struct {
 	{Row{Name: "failed", Unit: "events", Meaning: "refused for certain"}, func(c *measure.Counts) uint64 { return c.Failed }},
 	{Row{Name: "unknown", Unit: "events", Meaning: "written, without a certain answer"}, func(c *measure.Counts) uint64 { return c.Unknown }},
 	{Row{Name: "consumed", Unit: "events", Meaning: "read by a consumer"}, func(c *measure.Counts) uint64 { return c.Consumed }},
+	{Row{Name: "unread", Unit: "events", Meaning: "acked, and never read"}, func(c *measure.Counts) uint64 { return c.Unread }},
 	{Row{Name: "retries", Unit: "batches", Meaning: "attempts beyond the first"}, func(c *measure.Counts) uint64 { return c.Retries }},
 	{Row{Name: "batches", Label: "batches", Unit: "batches", Meaning: "sent"}, func(c *measure.Counts) uint64 { return c.Batches }},
 	{Row{Name: "answered", Unit: "batches", Meaning: "answered, whatever the answer was"}, func(c *measure.Counts) uint64 { return c.Answered }},
@@ -83,7 +84,7 @@ func (d *Document) Counts() []Row {
 		if r.Unit != "events" || reading && r.Name != "consumed" {
 			return
 		}
-		r.Always = r.Name != "consumed" || reading || d.EndToEnd != nil
+		r.Always = r.Name != "unread" && (r.Name != "consumed" || reading || d.EndToEnd != nil)
 		if r.Name != "offered" {
 			r.Remark = share(n, t.Offered)
 		}

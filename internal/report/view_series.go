@@ -23,12 +23,15 @@ type Line struct {
 // lines are the series that a run may have, including empty ones.
 func (d *Document) lines(rows []Interval) []Line {
 	responses := d.responses(99)
+	p99 := func(name string, iv *Interval) (measure.Value, bool) {
+		if w, waits := responses[iv.StartS]; name == "response" && waits {
+			return w, true
+		}
+		return iv.Time(name).At(99)
+	}
 	of := func(name string) func(*Interval) float64 {
 		return func(iv *Interval) float64 {
-			v, ok := iv.Time(name).At(99)
-			if w, waits := responses[iv.StartS]; name == "response" && waits {
-				v, ok = w, true
-			}
+			v, ok := p99(name, iv)
 			if !ok {
 				return math.NaN()
 			}
@@ -36,13 +39,15 @@ func (d *Document) lines(rows []Interval) []Line {
 		}
 	}
 	// If a value is only a lower bound, show it as one.
-	bound := func(us float64) string {
-		for i := range rows {
-			if v, ok := responses[rows[i].StartS]; ok && v.AtLeast && measure.Micros(v.D) == us {
-				return Percentile(v)
+	bound := func(name string) func(us float64) string {
+		return func(us float64) string {
+			for i := range rows {
+				if v, ok := p99(name, &rows[i]); ok && v.AtLeast && measure.Micros(v.D) == us {
+					return Percentile(v)
+				}
 			}
+			return Clock(us)
 		}
-		return Clock(us)
 	}
 	count := func(v float64) string { return units.FormatCountShort(uint64(v)) }
 	out := []Line{{Label: d.Totals.RateOf, Brief: true, of: func(iv *Interval) float64 { return iv.EventsPerS }, show: units.FormatRate}}
@@ -56,8 +61,8 @@ func (d *Document) lines(rows []Interval) []Line {
 		if t.Name == "response" || t.Name == "service" {
 			label += " p99"
 		}
-		if t.Name == "response" {
-			show = bound
+		if measure.AgesOf(t.Name) != "" {
+			show = bound(t.Name)
 		}
 		brief := t.Name == main || main == "" && t.Name == "send_delay"
 		out = append(out, Line{Label: label, Brief: brief, of: of(t.Name), join: math.Max, show: show})
@@ -76,16 +81,22 @@ func (d *Document) lines(rows []Interval) []Line {
 	return out
 }
 
-// measurementRows are the intervals that began within the measurement. Where two steps meet,
-// an interval has two rows, which are merged: rates are added, and times are from the row with
-// more answers.
-func (d *Document) measurementRows() []Interval {
+// measurementEnd is when the measurement ended: later intervals are of the drain.
+func (d *Document) measurementEnd() float64 {
 	end := math.Inf(1)
 	for _, ph := range d.Phases {
 		if ph.Name == measure.Measurement {
 			end = ph.EndS
 		}
 	}
+	return end
+}
+
+// measurementRows are the intervals that began within the measurement. Where two steps meet,
+// an interval has two rows, which are merged: rates are added, and times are from the row with
+// more answers.
+func (d *Document) measurementRows() []Interval {
+	end := d.measurementEnd()
 	var rows []Interval
 	for _, iv := range d.Intervals {
 		if iv.Phase != measure.Measurement || iv.EndS <= iv.StartS || iv.StartS >= end {

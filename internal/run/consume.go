@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"carronade/load"
+	"carronade/target"
 	"carronade/units"
 )
 
@@ -80,10 +82,29 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	out.result, err = r.Wait()
 	out.problems = append(out.problems, faults.end()...)
 	out.faults = marks.report(out.result)
+	e.freshLag(ctx, out.result, e.session.Source())
 	out.warnings = append(out.warnings, silent.warnings(out.result, plan.Idle)...)
 	out.warnings = append(out.warnings, e.waitedAtEnd(out.result, e.session.Source())...)
 	e.endGauges(ctx, q, &out)
 	return out, err
+}
+
+// freshLag asks where the logs that a run has read end now: the newest answer may be old, as if the system throttles
+// the reader. Of a group, which shares its logs, only the answers say how far it is behind.
+func (e *execution) freshLag(ctx context.Context, r *load.Result, src load.Source) {
+	seek, ok := src.(target.Seekable)
+	known := func(l load.LogResult) bool { return l.Lag >= 0 }
+	if !ok || r == nil || src.Rebalancing() > 0 || e.gone() || !slices.ContainsFunc(r.Logs, known) {
+		return
+	}
+	asking, cancel := e.waiting(ctx)
+	defer cancel()
+	lag := lagOf((&readback{src: src, seek: seek}).ends(asking), seek.Positions())
+	for i := range min(len(lag), len(r.Logs)) {
+		if known(r.Logs[i]) {
+			r.Logs[i].Lag = lag[i]
+		}
+	}
 }
 
 // A silence knows what else than the end of the logs explains that a run which reads gets nothing.

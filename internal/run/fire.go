@@ -101,6 +101,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	}
 	plan := &f.plan
 	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.freezeCause(), e.Portable
+	plan.Returns = w.Op == workload.RoundTrip
 	if u, ok := e.session.(target.Unanswered); ok {
 		plan.Unanswered = u.Unanswered()
 	}
@@ -121,8 +122,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 			plan.Completed = func() {
 				waiting, cancel := e.waiting(ctx)
 				defer cancel()
-				back.catchUp(waiting, plan.Drain)
-				back.cut = waiting.Err() != nil
+				back.comeBack(waiting, e.session, plan.Drain)
 			}
 		}
 	}
@@ -184,6 +184,8 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	}
 	if e.Workload.Verify() {
 		out.ledger = &verdict
+	} else if back.blocked != "" && verdict.Unread > 0 {
+		out.warnings = append(out.warnings, "not everything was read: "+back.blocked)
 	}
 	if err != nil {
 		out.warnings = append(out.warnings, "reading back failed: "+err.Error())

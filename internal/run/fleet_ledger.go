@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -23,14 +24,19 @@ type fleetLedger struct {
 	warm     bool          // the first phase is the warm-up
 	phases   int32         // of the run: more would each take memory
 
+	unanswered bool // nothing is acknowledged
+
 	logs    *Logs    // nil until the reader has said what it reads
 	early   [][]byte // chunks that came before
 	waiting int      // their size
 	ledger  *ledger.Ledger
 	pair    *ledger.Join
 	logOf   map[int32]int32
-	left    [2]uint64 // events without a record: acked, arrived
-	broken  error     // the first chunk that could not be read
+	left    [2]uint64     // events without a record: acked, arrived
+	newest  time.Duration // arrival that was read
+	until   time.Duration // when the reader ended; 0: it has not
+	apart   time.Duration // the error of times between the clocks of two generators, once that is known
+	broken  error         // the first chunk that could not be read
 
 	byPhase map[int32]*endToEnd
 	byRow   map[rowKey]*endToEnd
@@ -43,12 +49,13 @@ type rowKey struct {
 	warm   bool
 }
 
-// endToEnd is what is known of the events that arrived.
+// endToEnd is what is known of the events that arrived, and of those that should have.
 type endToEnd struct {
-	events uint64
-	times  *measure.Histogram
-	lower  *measure.Histogram // empty in a row
-	open   bool               // of a row: times is not compact
+	events, unread uint64
+	times          *measure.Histogram
+	ages           *measure.Histogram // of those that did not arrive; nil: none
+	lower          load.LowerBound    // empty in a row
+	open           bool               // of a row: times is not compact
 }
 
 // Bounds of the memory of rows: mostOpen limits those that are not compact, and mostRows all of
@@ -70,6 +77,7 @@ func newFleetLedger(e *execution, plan *load.Plan) *fleetLedger {
 		f.interval = time.Second
 	}
 	names := plan.PhaseNames()
+	f.unanswered = plan.Unanswered
 	f.warm = len(names) > 1 && names[0] == measure.WarmUp
 	f.phases = int32(len(names)) //nolint:gosec // those of a plan
 	return f
@@ -118,6 +126,7 @@ func (f *fleetLedger) record(r *recorded) {
 		}
 	case r.arrival != nil:
 		as := []load.Arrival{*r.arrival}
+		f.newest = max(f.newest, r.arrival.At)
 		f.ledger.Arrived(as)
 		if f.times {
 			f.pair.Arrived(as)
@@ -155,6 +164,7 @@ func (f *fleetLedger) begin(logs *Logs) {
 		Logs: len(logs.Names), Names: logs.Names, Start: logs.Starts, LogOf: logOf, RunID: logs.Run, Stamped: logs.Stamped, Memory: ledgerBytes,
 	})
 	f.pair = ledger.NewJoin(logOf, f.arrived)
+	f.pair.Missing(f.missed)
 	if logs.Stamped {
 		f.pair.Stamped(logs.Run)
 	}
@@ -195,23 +205,45 @@ func split(r *recorded) []load.Outcome {
 
 // arrived records the end-to-end time of events.
 func (f *fleetLedger) arrived(o load.Outcome, at, earliest time.Duration) {
-	sent := o.Sent
-	if o.Attempt > 0 && o.FirstSent >= 0 {
-		sent = o.FirstSent
-	}
-	from, delay := o.DueFirst, max(0, sent-max(o.DueFirst, o.Ready, o.Free))
-	if from < 0 {
-		from, delay = sent, 0
-	}
 	n := uint64(max(o.Events, 0))
-	took, least := max(0, at-from), max(0, max(earliest, sent)-from-delay)
+	took, least, delay := o.EndToEnd(o.DueFirst, at, earliest)
 	phase := entry(f.byPhase, o.Phase)
 	phase.events += n
 	phase.times.RecordN(took, n)
-	phase.lower.RecordN(min(took, least), n)
+	phase.lower.Record(least, delay, o.Late, n)
 	row := f.row(rowKey{int64(at / f.interval), f.warm && o.Phase == 0})
 	row.events += n
 	row.times.RecordN(took, n)
+}
+
+// missed records the age of events that have not arrived. If not everything that arrived is known, they may have
+// arrived when they were sent, and no age is.
+func (f *fleetLedger) missed(o load.Outcome) {
+	at := max(f.newest, f.until)
+	known := at - f.apart
+	if f.incomplete() {
+		known = 0
+	}
+	_, age, _ := o.EndToEnd(o.DueFirst, math.MaxInt64, known) // nothing arrives before it is sent
+	unread := o.Acked
+	if f.unanswered {
+		unread += o.Unknown
+	}
+	f.unread(o.Phase, at, age, o.Acked+o.Unknown, unread)
+}
+
+// incomplete reports whether something that arrived has no record.
+func (f *fleetLedger) incomplete() bool { return f.left[1] > 0 || f.broken != nil }
+
+// unread records the age at a time of events, and that some of them are unread.
+func (f *fleetLedger) unread(phase int32, at, age time.Duration, events, unread int32) {
+	for _, to := range []*endToEnd{entry(f.byPhase, phase), f.row(rowKey{int64(at / f.interval), f.warm && phase == 0})} {
+		to.unread += uint64(max(unread, 0))
+		if to.ages == nil {
+			to.ages = measure.NewHistogram()
+		}
+		to.ages.RecordN(age, uint64(max(events, 0)))
+	}
 }
 
 // row returns a row to add events to.
@@ -233,7 +265,7 @@ func (f *fleetLedger) row(key rowKey) *endToEnd {
 
 func (f *fleetLedger) compact() {
 	for _, r := range f.open {
-		r.times, r.open = r.times.Compact(), false
+		r.times, r.ages, r.open = r.times.Compact(), r.ages.Compact(), false
 	}
 	f.open = f.open[:0]
 }
@@ -252,15 +284,20 @@ func (f *fleetLedger) joinRows() {
 			continue
 		}
 		to.events += from.events
+		to.unread += from.unread
 		to.times.Merge(from.times)
 		to.times = to.times.Compact()
+		if from.ages != nil {
+			mergeInto(&to.ages, from.ages)
+			to.ages = to.ages.Compact()
+		}
 	}
 }
 
 func entry[K comparable](m map[K]*endToEnd, k K) *endToEnd {
 	to := m[k]
 	if to == nil {
-		to = &endToEnd{times: measure.NewHistogram(), lower: measure.NewHistogram()}
+		to = &endToEnd{times: measure.NewHistogram()}
 		m[k] = to
 	}
 	return to
@@ -297,6 +334,7 @@ func (f *fleetLedger) finish(e *execution, g *Combined, out *outcome) {
 		return
 	}
 	verdict := f.verdict(reading)
+	recorded := verdict.Acked - f.left[0]
 	switch {
 	case reading == nil:
 		warn("reading back failed: the generator that reads was lost")
@@ -313,10 +351,16 @@ func (f *fleetLedger) finish(e *execution, g *Combined, out *outcome) {
 		warn("%s acked events were not checked: a generator was lost before their records came", units.FormatCount(missing))
 		verdict.Acked, verdict.Inexact, verdict.Complete = acked, verdict.Inexact+missing, false
 	}
+	if verdict.Unread > 0 && reading != nil {
+		verdict.Blocked = reading.Blocked
+	}
 	if f.verify {
 		out.ledger = &verdict
+	} else if verdict.Blocked != "" {
+		warn("not everything was read: %s", verdict.Blocked)
 	}
 	if f.times {
+		f.giveUp(reading, verdict.Acked-min(verdict.Acked, recorded), g.Apart)
 		f.addTimes(out.result, g.Apart)
 	}
 }
@@ -341,7 +385,7 @@ func (f *fleetLedger) verdict(reading *Reading) measure.Ledger {
 			f.ledger.Gone(int32(log), gone) //nolint:gosec // few logs
 		}
 	}
-	if f.left[1] > 0 || f.broken != nil { // what is missing may have been read
+	if f.incomplete() { // what is missing may have been read
 		whole, ends = nil, f.logs.Starts
 	}
 	v := f.ledger.Verdict(whole, ends)
@@ -353,12 +397,31 @@ func (f *fleetLedger) verdict(reading *Reading) measure.Ledger {
 	return v
 }
 
+// giveUp records as unread what did not arrive until the reader ended, and some acked events that have no record,
+// of which nothing is known.
+func (f *fleetLedger) giveUp(reading *Reading, unrecorded uint64, apart time.Duration) {
+	f.apart = apart
+	if reading != nil {
+		f.until = reading.Until
+	}
+	f.pair.GiveUpRest()
+	phase := int32(0)
+	if f.warm {
+		phase = 1
+	}
+	for unrecorded > 0 {
+		n := min(unrecorded, math.MaxInt32)
+		f.unread(phase, max(f.newest, f.until), 0, int32(n), 0)
+		unrecorded -= n
+	}
+}
+
 // addTimes adds the end-to-end times to the phases and to the intervals of a result. Lower
 // bounds take the two clocks into account.
 func (f *fleetLedger) addTimes(r *load.Result, apart time.Duration) {
 	for _, phase := range slices.Sorted(maps.Keys(f.byPhase)) {
 		from := f.byPhase[phase]
-		lower := measure.LeastOf(earlier(from.lower, apart), from.times) // none is above what was measured
+		lower := measure.LeastOf(earlier(from.lower.Bound(from.times), apart), from.times) // none is above what was measured
 		to := []*measure.Tally{&r.Measurement}
 		step := int(phase) // steps are in the order of phases; two of them may have one name
 		if f.warm {
@@ -371,8 +434,12 @@ func (f *fleetLedger) addTimes(r *load.Result, apart time.Duration) {
 		}
 		for _, t := range to {
 			t.Consumed += from.events
+			t.Unread += from.unread
 			mergeInto(&t.EndToEnd, from.times)
 			mergeInto(&t.Lower.EndToEnd, lower)
+			if from.ages != nil {
+				mergeInto(&t.UnreadAges, from.ages)
+			}
 		}
 	}
 	order := func(a, b rowKey) int { return cmp.Compare(a.number, b.number) }
@@ -387,8 +454,13 @@ func (f *fleetLedger) addTimes(r *load.Result, apart time.Duration) {
 		if at >= 0 {
 			iv := &r.Intervals[at]
 			iv.Consumed += from.events
+			iv.Unread += from.unread
 			mergeInto(&iv.EndToEnd, from.times)
 			iv.EndToEnd = iv.EndToEnd.Compact() // there are thousands of them
+			if from.ages != nil {
+				mergeInto(&iv.UnreadAges, from.ages)
+				iv.UnreadAges = iv.UnreadAges.Compact()
+			}
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,9 +36,12 @@ type readback struct {
 	stop    chan struct{} // ends the reading
 	done    chan struct{} // closed when it has ended
 	err     error
-	last    atomic.Int64 // time of the last arrival, since began
-	over    atomic.Bool  // later arrivals are ignored
-	cut     bool         // the waiting for a round trip's events was interrupted
+	last    atomic.Int64                        // time of the last arrival, since began
+	over    atomic.Bool                         // later arrivals are ignored
+	cut     bool                                // the waiting for a round trip's events was interrupted
+	blocked string                              // why the system holds back what was not read; "": not known
+	lag     []int64                             // by log, at the end; nil: not known
+	aborted atomic.Pointer[map[int32][]indices] // by stream: events that are not owed, since their transaction was aborted; nil: none
 	counts  []counted
 
 	returner *returner // closed-loop round trips only
@@ -47,6 +52,9 @@ type readback struct {
 }
 
 type counted struct{ events, bytes atomic.Int64 }
+
+// indices are a range of a stream's events, to excluded.
+type indices struct{ from, to uint64 }
 
 // fired takes the outcomes of the run.
 func (b *readback) fired(out []load.Outcome) {
@@ -103,7 +111,7 @@ func (b *readback) arrived(_ int, as []load.Arrival) {
 }
 
 // catchUp waits until everything up to the logs' ends was read, nothing has arrived for the
-// idle time, or the context ends.
+// idle time, which begins now, or the context ends.
 func (b *readback) catchUp(ctx context.Context, idle time.Duration) {
 	b.catchUpTo(ctx, b.ends(ctx), idle)
 }
@@ -112,6 +120,7 @@ func (b *readback) catchUp(ctx context.Context, idle time.Duration) {
 func (b *readback) catchUpTo(ctx context.Context, ends []int64, idle time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+	began := time.Since(b.began)
 	for !all(b.reached(ends)) {
 		select {
 		case <-b.done:
@@ -120,7 +129,7 @@ func (b *readback) catchUpTo(ctx context.Context, ends []int64, idle time.Durati
 			return
 		case <-tick.C:
 		}
-		if time.Since(b.began)-time.Duration(b.last.Load()) > idle {
+		if time.Since(b.began)-max(began, time.Duration(b.last.Load())) > idle {
 			return
 		}
 		if ends == nil {
@@ -216,6 +225,10 @@ func (b *readback) reportGone(ctx context.Context) error {
 func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (measure.Ledger, error) {
 	ends := b.ends(ctx)
 	whole := b.reached(ends)
+	b.lag = lagOf(ends, b.seek.Positions())
+	if whole != nil && !all(whole) {
+		b.blocked = whyBlocked(ctx, b.src)
+	}
 	err := b.end(ctx)
 	if ends == nil {
 		ends = b.seek.Positions()
@@ -232,6 +245,12 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	}
 	v, places := b.ledger.Places(whole, sure)
 	b.places = places
+	if v.Unread > 0 {
+		v.Blocked = b.blocked
+	}
+	if u, ok := b.src.(target.Undetecting); ok {
+		v.Unchecked = u.Undetected()
+	}
 	names := b.src.Logs()
 	for i := range v.Logs {
 		if i < len(names) {
@@ -266,7 +285,8 @@ func (b *readback) readCommitted(ctx context.Context, t target.Transactional, en
 	whole := c.reached(ends)
 	err := c.end(ctx)
 	if err == nil && !all(whole) && ctx.Err() == nil {
-		err = errors.New("a read_committed consumer did not reach the ends of the logs: an open transaction blocks the rest")
+		b.blocked = cmp.Or(whyBlocked(ctx, c.src), "an open transaction blocks the rest")
+		err = errors.New("a read_committed consumer did not reach the ends of the logs: " + b.blocked)
 	}
 	if rerr := c.reportRemoved(ctx, b.ledger.Hidden); rerr != nil {
 		whole, err = nil, errors.Join(err, unlessInterrupted(ctx, rerr))
@@ -308,6 +328,9 @@ func (b *readback) logs() []load.LogResult {
 		if i < len(behind) {
 			r.Lag = behind[i]
 		}
+		if r.Lag >= 0 && i < len(b.lag) { // the newest answer may be old
+			r.Lag = b.lag[i]
+		}
 		out = append(out, r)
 	}
 	return out
@@ -324,6 +347,7 @@ func (b *readback) join(t load.Target, closedLoop bool) load.Target {
 			b.returner.release(o)
 		}
 	})
+	b.pair.Missing(b.missed)
 	if b.stamp != nil {
 		b.pair.Stamped(*b.stamp) // so that unacknowledged events match, too
 	}
@@ -332,4 +356,77 @@ func (b *readback) join(t load.Target, closedLoop bool) load.Target {
 	}
 	b.returner = &returner{Target: t, b: b, waiting: map[batchKey]waitingOutcome{}, lanes: map[load.Lane]*returnerLane{}}
 	return b.returner
+}
+
+// comeBack waits for the events of a round trip that were sent, for at least the idle time if some do not come.
+// Those that have not come then are unread, and what arrives later changes nothing.
+func (b *readback) comeBack(ctx context.Context, s target.Session, idle time.Duration) {
+	t, ok := s.(target.Transactional)
+	if ok {
+		t.EndTransactions() // a read_committed consumer stops at an open transaction
+	}
+	b.catchUp(ctx, idle)
+	b.cut = ctx.Err() != nil
+	if ok {
+		spans := map[int32][]indices{}
+		t.Uncommitted(func(stream int32, first, events uint64, aborted bool) {
+			if aborted {
+				spans[stream] = append(spans[stream], indices{first, first + events})
+			}
+		})
+		for _, s := range spans {
+			slices.SortFunc(s, func(a, b indices) int { return cmp.Compare(a.from, b.from) })
+		}
+		b.aborted.Store(&spans)
+	}
+	b.pair.GiveUpRest()
+}
+
+// missed takes events that were sent and did not come back, all of a batch or a part.
+func (b *readback) missed(o load.Outcome) {
+	b.rows.missed(&o)
+	at := b.run.Now()
+	var spans []indices
+	if aborted := b.aborted.Load(); aborted != nil {
+		spans = (*aborted)[o.Stream]
+	}
+	if len(spans) == 0 {
+		b.run.Unread(&o, at)
+		return
+	}
+	for k := range o.Events {
+		index := o.First + uint64(k)
+		next := sort.Search(len(spans), func(i int) bool { return spans[i].to > index })
+		if next == len(spans) || spans[next].from > index {
+			one := ledger.Part(&o, k, 1)
+			b.run.Unread(&one, at)
+		}
+	}
+}
+
+// whyBlocked asks why a system holds back what is in its logs; "" if it does not, or cannot say so.
+func whyBlocked(ctx context.Context, src load.Source) string {
+	r, ok := src.(target.BlockReporter)
+	if !ok || ctx.Err() != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	text, err := r.Blocked(ctx)
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// lagOf is how far positions are before the ends of their logs; nil if these are not known.
+func lagOf(ends, positions []int64) []int64 {
+	if len(ends) != len(positions) {
+		return nil
+	}
+	lag := make([]int64, len(ends))
+	for i := range ends {
+		lag[i] = max(0, ends[i]-positions[i])
+	}
+	return lag
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
 )
@@ -17,6 +18,8 @@ type Reading struct {
 	Removed [][]target.Span // by log: removed before it was read
 	Gone    []uint64        // by log: read, and not there any more
 	Trouble string          // why something is not known; "": nothing
+	Blocked string          // why the system held back what was not read; "": not known
+	Until   time.Duration   // when reading ended
 }
 
 // A Logs is what a generator that reads finds before anything is sent.
@@ -95,22 +98,31 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 	reading, cancel := e.waiting(ctx)
 	defer cancel()
 	b := &readback{src: src, seek: seek}
-	found := b.rest(reading, r)
+	idle := readbackIdle
+	if e.Workload.Op == workload.RoundTrip {
+		idle = sending.Drain
+	}
+	found := b.rest(reading, r, idle)
+	found.Until = r.Now()
+	lag := lagOf(found.Ends, seek.Positions())
 	r.Stop(load.ByEnd)
 	out.result, err = r.Wait()
+	for i := range min(len(lag), len(out.result.Logs)) {
+		out.result.Logs[i].Lag = lag[i]
+	}
 	found.complete(reading, b)
 	out.reading = &found
 	e.endGauges(ctx, q, &out)
 	return out, err
 }
 
-// rest reads to the ends of the logs, unless nothing arrives for a while.
-func (b *readback) rest(ctx context.Context, r *load.Reading) Reading {
+// rest reads to the ends of the logs, unless nothing arrives for the idle time, which begins now.
+func (b *readback) rest(ctx context.Context, r *load.Reading, idle time.Duration) Reading {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	began := r.Now()
 	var ends []int64
-	for ctx.Err() == nil && r.Now()-max(began, r.Last()) < readbackIdle {
+	for ctx.Err() == nil && r.Now()-max(began, r.Last()) < idle {
 		if ends == nil {
 			ends = b.ends(ctx)
 		}
@@ -132,6 +144,9 @@ func (found *Reading) complete(ctx context.Context, b *readback) {
 	if found.Whole == nil {
 		found.Trouble = "the ends of the logs could not be asked for"
 		return
+	}
+	if !all(found.Whole) {
+		found.Blocked = whyBlocked(ctx, b.src)
 	}
 	found.Removed = make([][]target.Span, len(found.Whole))
 	err := b.reportRemoved(ctx, func(log int32, from, to int64) {

@@ -259,6 +259,9 @@ func (r *Records) outcomeTimes(b []byte, o *load.Outcome, flags byte) []byte {
 	}
 	diff(o.Ready)
 	diff(o.Free)
+	if flags&hasDue != 0 {
+		b = binary.AppendUvarint(b, uint64(o.Late))
+	}
 	if flags&wasWritten != 0 {
 		diff(o.Sent)
 	}

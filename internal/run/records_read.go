@@ -172,6 +172,9 @@ func (d *recordReader) times(r *recorded, o *load.Outcome, flags byte) {
 		o.DueLast = o.DueFirst
 	}
 	o.Ready, o.Free = d.diff(), d.diff()
+	if flags&hasDue != 0 {
+		o.Late = max(0, time.Duration(d.uint()))
+	}
 	if flags&wasWritten != 0 {
 		o.Sent = d.diff()
 	}

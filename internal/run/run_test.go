@@ -341,7 +341,7 @@ func TestConcurrencyOfARoundTrip(t *testing.T) {
 func TestDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &fakeKind{consumeDelay: time.Millisecond, head: 50}
-		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
+		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "rate=100/s", "batch-events=1")})
 		assert.OK(t, err)
 		if l := doc.Ledger; l.Lost != 0 || l.Unread != 50 || l.Removed != 50 || l.Inexact != 0 || l.Read != 150 {
 			t.Errorf("lost %d, unread %d, removed %d, inexact %d, read %d; want 0, 50, 50, 0, 150", l.Lost, l.Unread, l.Removed, l.Inexact, l.Read)

@@ -56,7 +56,7 @@ type fingerprint struct {
 	inFlight  uint64
 	behind    int64
 	generator measure.Usage
-	times     [8]struct {
+	times     [measure.Histograms]struct {
 		count uint64
 		sum   float64
 		max   time.Duration

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"carronade/internal/ledger"
 	"carronade/internal/report"
 	"carronade/internal/trace"
 	"carronade/load"
@@ -18,7 +17,6 @@ type tracing struct {
 	feeds   []*trace.Feed // by sending thread
 	meeting *trace.SharedFeed
 	later   func(o *load.Outcome) bool // whether the rows of a batch are made when it is read; nil: never
-	pair    *ledger.Join               // of a round trip; else nil
 }
 
 // newTracing prepares the requested trace, nil for none.
@@ -28,9 +26,7 @@ func (e *execution) newTracing(plan *load.Plan, back *readback, of *pipeline) *t
 	}
 	t := &tracing{}
 	if back != nil && back.pair != nil {
-		t.later, t.pair = back.joins, back.pair
-		back.rows = t
-		back.pair.Missing(func(o load.Outcome) { t.meeting.Missed(&o) })
+		t.later, back.rows = back.joins, t
 	}
 	if of != nil {
 		t.later, of.rows = of.stage.Reads, t
@@ -117,9 +113,6 @@ func (t *tracing) missed(o *load.Outcome) {
 func (t *tracing) close(out *outcome) {
 	if t == nil || t.file == nil {
 		return
-	}
-	if t.pair != nil {
-		t.pair.GiveUpRest()
 	}
 	r := t.file.Close()
 	if r.File == "" {

@@ -131,8 +131,11 @@ func accepted(t *report.Totals) (n uint64) {
 
 func (b *builder) counts(d *report.Document) {
 	t := &d.Totals
-	if t.RateOf == report.RateConsumed || t.Consumed > 0 {
+	if t.RateOf == report.RateConsumed || t.Consumed > 0 || t.Unread > 0 {
 		b.count("consumed", t.Consumed)
+	}
+	if d.Ledger == nil && t.Consumed+t.Unread > 0 && t.RateOf != report.RateConsumed {
+		b.count("unread", t.Unread) // else that of the ledger, which covers the whole run
 	}
 	b.number("bytes_moved", KindSize, float64(t.Bytes))
 	if t.RateOf == report.RateConsumed {

@@ -49,7 +49,7 @@ func bounds(in Input) []measure.Bound {
 		}{
 			{"response", s.Response, s.Lower.Response, s.Censored},
 			{"service", s.Service, s.Lower.Service, nil},
-			{"end_to_end", s.EndToEnd, s.Lower.EndToEnd, nil},
+			{"end_to_end", s.EndToEnd, s.Lower.EndToEnd, s.UnreadAges},
 		} {
 			n := c.upper.Count() + c.censored.Count()
 			if c.upper.Count() == 0 {

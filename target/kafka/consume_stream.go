@@ -345,7 +345,7 @@ func (st *fetcher) partition(fp *kafka.FetchPartition) error {
 	if st.req.IsolationLevel == 1 && fp.LastStableOffset >= 0 {
 		high = fp.LastStableOffset
 	}
-	st.src.Reported(p.id, high)
+	st.src.Reported(p.id, fp.HighWatermark, high)
 	var err error
 	first := len(st.arrivals)
 	st.arrivals, err = st.decoder.appendArrivals(p, fp, st.at, st.arrivals)

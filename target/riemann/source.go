@@ -187,6 +187,9 @@ func (s *source) Heads(context.Context) ([]int64, error) {
 	return heads, nil
 }
 
+// Undetected implements target.Undetecting: the index keeps one event for each service, and no order.
+func (s *source) Undetected() []string { return []string{"duplicated", "reordered"} }
+
 // Receive implements load.Source. It reads sent events in large chunks, and
 // reads a chunk again until the missing events can no longer be expected.
 func (s *source) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {

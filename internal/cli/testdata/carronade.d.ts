@@ -588,6 +588,7 @@ declare module "carronade" {
     failed: number;
     unknown: number;
     consumed: number;
+    unread?: number;
     retries: number;
     batches: number;
     answered: number;
@@ -662,6 +663,7 @@ declare module "carronade" {
     failed: number;
     unknown: number;
     consumed: number;
+    unread?: number;
     retries: number;
     batches: number;
     answered: number;
@@ -754,6 +756,8 @@ declare module "carronade" {
     inexact: number;
     foreign: number;
     complete: boolean;
+    unchecked?: string[];
+    blocked?: string;
     method: string;
     logs?: LedgerLog[];
   }
@@ -1073,6 +1077,7 @@ declare module "carronade" {
     failed: number;
     unknown: number;
     consumed: number;
+    unread?: number;
     retries: number;
     batches: number;
     answered: number;

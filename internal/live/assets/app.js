@@ -31,8 +31,8 @@ function terms(into, rows) {
   });
 }
 
-const COUNTS = ['offered', 'sent', 'acked', 'consumed', 'failed', 'unknown', 'dropped', 'unsent'];
-const BAD = new Set(['failed', 'unknown', 'dropped', 'unsent']);
+const COUNTS = ['offered', 'sent', 'acked', 'consumed', 'unread', 'failed', 'unknown', 'dropped', 'unsent'];
+const BAD = new Set(['unread', 'failed', 'unknown', 'dropped', 'unsent']);
 
 function usual(run, name) {
   switch (name) {

@@ -27,8 +27,8 @@ func (s *source) rows() []row {
 				"{{code}}", "carronade_answers_total"),
 			s.counts("Bytes", "Bytes a second: of events sent or consumed and of events acked, both before compression, and on the connections with all overhead.", "Bps",
 				"events", "carronade_event_bytes_total", "acked events", "carronade_acked_event_bytes_total", "connections", "carronade_wire_bytes_total"),
-			s.counts("Consumed events", "Events a second that a consumer read.", "cps",
-				"consumed", "carronade_consumed_events_total"),
+			s.counts("Consumed events", "Events a second that a consumer read, and acked ones that a run which also reads has given up waiting for.", "cps",
+				"consumed", "carronade_consumed_events_total", "unread", "carronade_unread_events_total"),
 		}},
 		{"Times", []panel{
 			s.percentiles("Response time", "Of acked events: done - due. It includes the time that an event waited before it was sent.", "response"),

@@ -47,6 +47,9 @@ func (cl *Cluster) Starts(ctx context.Context) ([]int64, error) {
 	return starts, nil
 }
 
+// highWatermark is the end of a log, whatever the isolation level is.
+var highWatermark = Position{Kind: "high watermark"}
+
 // Ends asks, per partition, for the current end of what may be read.
 func (cl *Cluster) Ends(ctx context.Context) ([]int64, error) {
 	return cl.Offsets(ctx, FromEnd)
@@ -85,7 +88,7 @@ func (cl *Cluster) listOffsets(ctx context.Context, at Position) (kadm.ListedOff
 		return cl.Admin.ListStartOffsets(ctx, topics...)
 	case at.Kind == "time":
 		return cl.Admin.ListOffsetsAfterMilli(ctx, at.Time.UnixMilli(), topics...)
-	case cl.Config.Fetch.Committed:
+	case cl.Config.Fetch.Committed && at != highWatermark:
 		return cl.Admin.ListCommittedOffsets(ctx, topics...)
 	}
 	return cl.Admin.ListEndOffsets(ctx, topics...)

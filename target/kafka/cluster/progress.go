@@ -10,17 +10,20 @@ import (
 // the methods of load.Source and target.Seekable that are the same for both engines. One goroutine at
 // a time advances a log; others may ask meanwhile.
 type Progress struct {
-	cl        *Cluster
-	starts    []int64        // by log
-	next, end []atomic.Int64 // by log: to be delivered next; the end as last reported, -1: unknown
+	cl     *Cluster
+	starts []int64        // by log
+	next   []atomic.Int64 // by log: to be delivered next
+
+	end, readable []atomic.Int64 // by log: the high watermark, and the end of what may be read, as last reported; -1: unknown
 }
 
 // NewProgress returns the progress of reading that begins at starts, offsets by log.
 func NewProgress(cl *Cluster, starts []int64) *Progress {
-	p := &Progress{cl: cl, starts: starts, next: make([]atomic.Int64, len(starts)), end: make([]atomic.Int64, len(starts))}
+	p := &Progress{cl: cl, starts: starts, next: make([]atomic.Int64, len(starts)), end: make([]atomic.Int64, len(starts)), readable: make([]atomic.Int64, len(starts))}
 	for log, start := range starts {
 		p.next[log].Store(start)
 		p.end[log].Store(-1)
+		p.readable[log].Store(-1)
 	}
 	return p
 }
@@ -34,8 +37,12 @@ func (p *Progress) Begin(log int, offset int64) {
 // Deliver notes that everything before an offset of a log was delivered.
 func (p *Progress) Deliver(log int32, next int64) { p.next[log].Store(next) }
 
-// Reported notes the end of a log, as a broker reported it.
-func (p *Progress) Reported(log int32, end int64) { p.end[log].Store(end) }
+// Reported notes the high watermark of a log, and the end of what may be read of it, as a broker reported them. A
+// reader of committed events lags behind the first, and gets nothing beyond the second.
+func (p *Progress) Reported(log int32, end, readable int64) {
+	p.end[log].Store(end)
+	p.readable[log].Store(readable)
+}
 
 // Next is the offset of a log that is to be delivered next.
 func (p *Progress) Next(log int) int64 { return p.next[log].Load() }
@@ -43,9 +50,11 @@ func (p *Progress) Next(log int) int64 { return p.next[log].Load() }
 // Logs implements load.Source.
 func (p *Progress) Logs() []string { return p.cl.Logs() }
 
-// Behind is how many events of a log are not delivered, by its end as last reported; -1: unknown.
-func (p *Progress) Behind(log int) int64 {
-	if end := p.end[log].Load(); end >= 0 {
+// Behind is how many events of a log may be read and are not delivered, as last reported; -1: unknown.
+func (p *Progress) Behind(log int) int64 { return p.before(&p.readable[log], log) }
+
+func (p *Progress) before(end *atomic.Int64, log int) int64 {
+	if end := end.Load(); end >= 0 {
 		return max(0, end-p.next[log].Load())
 	}
 	return -1
@@ -55,7 +64,7 @@ func (p *Progress) Behind(log int) int64 {
 func (p *Progress) Lag() []int64 {
 	lag := make([]int64, len(p.next))
 	for log := range lag {
-		lag[log] = p.Behind(log)
+		lag[log] = p.before(&p.end[log], log)
 	}
 	return lag
 }
@@ -72,8 +81,11 @@ func (p *Progress) Positions() []int64 {
 	return at
 }
 
-// Ends asks the brokers for the current end of each log.
-func (p *Progress) Ends(ctx context.Context) ([]int64, error) { return p.cl.Ends(ctx) }
+// Ends asks the brokers for the current end of each log: the high watermark, also if reading ends at the last
+// stable offset.
+func (p *Progress) Ends(ctx context.Context) ([]int64, error) {
+	return p.cl.Offsets(ctx, highWatermark)
+}
 
 // Heads asks the brokers for the current beginning of each log.
 func (p *Progress) Heads(ctx context.Context) ([]int64, error) { return p.cl.Heads(ctx) }

@@ -83,6 +83,11 @@ func NewSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*Source,
 	}
 	s := &Source{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, ended: make([]atomic.Bool, len(starts)), polled: make([]atomic.Int64, len(starts))}
 	s.traffic.init(cl.Config)
+	if cl.Config.Op != cluster.OpConsume && cl.Config.ShareGroup == "" { // it starts at the ends, and a poll without events says nothing
+		for log, end := range starts {
+			s.Reported(int32(log), end, end) //nolint:gosec // few logs
+		}
+	}
 	return s, nil
 }
 
@@ -250,7 +255,7 @@ func (r *reader) poll(ctx context.Context, now func() time.Duration, sink func(l
 				return
 			}
 			if s.cl.Config.ShareGroup == "" { // a share group does not learn where the log ends
-				s.Reported(log, s.endOf(&t))
+				s.Reported(log, t.HighWatermark, s.endOf(&t))
 			}
 			if r.addArrival(&t, log, at) {
 				over++
