@@ -12,6 +12,8 @@ import (
 
 // Limits of each search.
 const (
+	// MostTrials is the most trials of a search, not counting those that repeat one that was not
+	// trusted.
 	MostTrials     = 24
 	worstPrecision = 0.5
 	probeFor       = 5 * time.Second
@@ -36,7 +38,8 @@ type point struct {
 	begun     bool // the outcomes are those of a confirmation
 	confirmed bool // they are all that it takes
 	failed    bool // in a confirmation that was begun anew
-	disturbed int  // times that the generator could not send it, each of which took two trials or more
+	disturbed int  // times that the generator could not send it, each of which took several trials
+	retried   bool // because it contradicted the ends
 }
 
 // search is a search that is replayed from its history.
@@ -45,6 +48,7 @@ type search struct {
 	timing
 	history []Outcome
 	used    int
+	repeats int // of the used ones: see MostTrials
 	elapsed time.Duration
 	best    float64 // rate answered
 	points  []point
@@ -95,8 +99,8 @@ func (s *search) end(e Ending, why string, args ...any) error {
 func (s *search) try(t Trial) (*Outcome, error) {
 	switch {
 	case t.Role == Soak:
-	case s.used >= MostTrials:
-		return nil, s.end(Stopped, "%d trials were not enough", MostTrials)
+	case s.used-s.repeats >= MostTrials:
+		return nil, s.end(Stopped, "%d trials, the most of a search, were not enough", MostTrials)
 	case s.elapsed >= s.Budget:
 		return nil, s.end(Stopped, "the budget is spent")
 	}
@@ -123,22 +127,22 @@ func (s *search) try(t Trial) (*Outcome, error) {
 	return o, nil
 }
 
-// at tries a rate. A rate that says nothing because of the generator is tried once more.
+// at tries a rate. What says nothing of the system is tried again.
 func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, error) {
 	measure = max(measure, seconds(leastEvents/rate))
 	t := Trial{Role: role, Rate: rate, Settle: s.settle, Measure: measure, Slot: s.slot(), Relax: s.relax}
 	if role == Confirm {
 		t.Relax = s.relaxAt(rate)
 	}
-	o, v, err := s.judged(t)
-	if p := s.find(rate); err == nil && v.Result == Invalid && (p == nil || p.disturbed == 0) {
-		o, v, err = s.judged(t)
-	}
+	ends := role == Search || role == Confirm // others say nothing of the ends
+	o, v, err := s.repeated(t, ends)
 	switch {
 	case err != nil:
 		return v, err
+	case v.Result == Invalid && ends && s.tooBusy(rate, o):
+		return v, s.end(Busy, "%s", busyText(o, &v))
 	case v.Result == Invalid:
-		if role == Search || role == Confirm { // others say nothing of the ends
+		if ends {
 			s.disturb(rate, v)
 		}
 		return v, nil
@@ -185,6 +189,11 @@ func (s *search) judged(t Trial) (*Outcome, Verdict, error) {
 		return nil, Verdict{}, err
 	}
 	v := s.Judge(*o)
+	if v.Result == Fail && o.Dead == "" {
+		if why := s.unexplained(o); why != "" {
+			v = Verdict{Result: Invalid, Why: why}
+		}
+	}
 	s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
 	return o, v, nil
 }
@@ -270,6 +279,9 @@ func (s *search) run() error {
 		return err
 	}
 	if err := s.confirmHigh(high); err != nil {
+		return err
+	}
+	if err := s.resolve(); err != nil {
 		return err
 	}
 	return s.finish()
@@ -403,14 +415,37 @@ func (s *search) none(capacity float64) error {
 		v, err := s.at(Search, rate, s.timing.search)
 		switch {
 		case err != nil && s.answer.Ending == Stopped && !s.Interrupted: // what is known suffices
-			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
+			return s.noRate()
 		case err != nil:
 			return err
 		case v.Result == Pass:
 			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", units.FormatRate(rate))
 		}
 	}
-	return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
+	return s.noRate()
+}
+
+// noRate ends a search in which no rate held. It says whether a lower rate helped.
+func (s *search) noRate() error {
+	text := "the limits fail at every rate down to " + units.FormatRate(s.floor())
+	var low, high *point // at which events took too long
+	for i := range s.points {
+		p := &s.points[i]
+		if p.verdict.Result != Fail || p.verdict.Share == 0 { // the others failed for a reason of their own
+			continue
+		}
+		if low == nil || p.rate < low.rate {
+			low = p
+		}
+		if high == nil || p.rate > high.rate {
+			high = p
+		}
+	}
+	if low != nil && high.rate >= 2*low.rate && low.verdict.Share >= high.verdict.Share/2 {
+		text += fmt.Sprintf(", and the rate makes no difference: at %s %s, at %s %s",
+			units.FormatRate(high.rate), high.verdict.Why, units.FormatRate(low.rate), low.verdict.Why)
+	}
+	return s.end(None, "%s", text)
 }
 
 // confirmLow confirms that the limits hold at a rate, or finds a lower one. Its steps grow, so a
@@ -428,7 +463,7 @@ func (s *search) confirmLow(rate float64) error {
 		case v.Result == Undecided:
 			return s.end(Stopped, "no rate down to %s is decided: %s", units.FormatRate(s.floor()), v.Why)
 		default:
-			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
+			return s.noRate()
 		}
 		rate = max(rate/(1+step), s.floor())
 	}
@@ -456,15 +491,20 @@ func (s *search) confirmHigh(rate float64) error {
 			return s.end(Stopped, "the trials at %s, the highest rate allowed, do not decide", units.FormatRate(rate))
 		}
 		if p := s.generatorLimit(rate); p != nil {
-			if p.disturbed > 1 || s.used >= MostTrials || s.elapsed >= s.Budget {
+			if p.disturbed > 1 || s.used-s.repeats >= MostTrials || s.elapsed >= s.Budget {
 				return s.end(AtLeast, "the generator was the limit above %s: %s", units.FormatRate(holds), p.verdict.Why)
 			}
 			rate = p.rate // once more: what disturbed the generator may be over
 		}
+		p := s.find(rate)
+		pinned := p != nil && p.verdict.Result == Fail // by a short trial
 		v, err := s.confirmAt(rate)
 		switch {
 		case err != nil:
 			return err
+		case v.Result == Pass && pinned && fails == 0: // the ceiling may be anywhere above
+			step = max(step, quickStep)
+			continue
 		case v.Result == Pass, v.Result == Fail:
 			continue
 		case fails > 0:
@@ -532,17 +572,18 @@ func (s *search) finish() error {
 			return err
 		}
 	}
-	v, err := s.at(Again, holds, s.confirm/2)
+	again, err := s.at(Again, holds, s.confirm/2)
 	if err != nil {
 		return err
 	}
-	s.answer.AfterOverload = &v
+	s.answer.AfterOverload = &again
 	below := 0.8 * holds
-	if v, err = s.at(Typical, below, s.timing.search); err != nil {
+	typical, err := s.at(Typical, below, s.timing.search)
+	if err != nil {
 		return err
 	}
-	if v.Result == Fail {
-		s.answer.Inversions = append(s.answer.Inversions, fmt.Sprintf("%s holds although %s fails: %s", units.FormatRate(holds), units.FormatRate(below), v.Why))
+	if typical.Result == Fail {
+		s.answer.Inversions = append(s.answer.Inversions, fmt.Sprintf("%s holds although %s fails: %s", units.FormatRate(holds), units.FormatRate(below), typical.Why))
 	}
 	return errDone
 }
@@ -563,7 +604,7 @@ func (s *search) conclude() {
 	if a.Holds > 0 && a.Fails > 0 {
 		a.Precision = a.Fails/a.Holds - 1
 	}
-	if a.Ending == Stopped && a.HoldsConfirmed && a.FailsConfirmed {
+	if (a.Ending == Stopped || a.Ending == Busy) && a.HoldsConfirmed && a.FailsConfirmed && s.contradicting() == nil {
 		a.Ending, a.Why = Found, s.find(a.Fails).verdict.Why // with the precision that was reached
 	}
 	_, fails := s.bounds(false)

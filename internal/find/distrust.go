@@ -1,0 +1,203 @@
+package find
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"carronade/units"
+)
+
+// This file is about trials that say nothing of the system, because the generator or other programs
+// may be the cause of what they measured.
+
+const (
+	// mostDistrusted is how many trials of a rate in a row may say nothing. After that, more of them
+	// would not either.
+	mostDistrusted = 3
+	// longer is how much longer each of them is than the one before: what disturbs for a moment is a
+	// smaller part of it, and may be over.
+	longer = 2
+	// mostUnexplained is the part of all processors that other programs may use beyond what the load
+	// explains, in a trial that fails.
+	mostUnexplained = 0.2
+	// mostGrowth is how much faster than the rate a system's use of processors may grow.
+	mostGrowth = 2
+	// worthNaming is the part of all processors that other programs must use to be named as the cause.
+	worthNaming = 0.1
+)
+
+// notTrusted says why a trial that is not trusted says nothing.
+func notTrusted(o *Outcome) string {
+	return "the generator may be the cause: " + cmp.Or(o.Doubt, "the trial is not trusted")
+}
+
+// repeated runs a trial until it says something of the system, at most mostDistrusted times, each
+// longer than the one before. Fewer suffice for a trial that does not look for the ends, and at a rate
+// that the generator cannot send.
+func (s *search) repeated(t Trial, ends bool) (o *Outcome, v Verdict, err error) {
+	most := mostDistrusted
+	if p := s.find(t.Rate); p != nil && p.disturbed > 0 {
+		most = 1
+	} else if !ends {
+		most = 2
+	}
+	for n := 1; ; n++ {
+		if o, v, err = s.judged(t); err != nil || v.Result != Invalid || n == most {
+			return o, v, err
+		}
+		cannot := o.Generator != "" && !s.tooBusy(t.Rate, o)
+		if cannot && n == 2 {
+			return o, v, nil
+		}
+		s.repeats++
+		if ends && !cannot {
+			left := (s.Budget - s.elapsed).Truncate(time.Millisecond)
+			t.Measure = max(t.Measure, min(longer*t.Measure, left))
+		}
+	}
+}
+
+// tooBusy reports whether something disturbed the trials of a rate, rather than that the generator
+// cannot send it: it sent as much at another time, or other programs used more than the load explains.
+// Where no lower rate says anything either, a generator that sends what is due was disturbed too.
+func (s *search) tooBusy(rate float64, last *Outcome) bool {
+	if s.unexplained(last) != "" {
+		return true
+	}
+	below := false
+	for i := range s.points {
+		switch p := &s.points[i]; {
+		case p.verdict.Result == Invalid:
+		case p.rate >= rate:
+			return true
+		default:
+			below = true
+		}
+	}
+	return !below && last.Generator == ""
+}
+
+// busyText says that no trial of a rate could be judged, and why.
+func busyText(o *Outcome, v *Verdict) string {
+	switch others := &o.Others; {
+	case others.Bound > 0 && others.Used >= worthNaming*others.Bound:
+		return "this machine is too busy to decide (other programs use " + others.ofProcessors() + ")"
+	case others.Bound > 0 && o.OthersMost >= worthNaming*others.Bound:
+		return "this machine is too busy to decide (other programs use up to " + (&Use{Used: o.OthersMost, Bound: others.Bound}).ofProcessors() + ")"
+	}
+	return "this machine is too busy to decide (" + v.Why + ")"
+}
+
+// ofProcessors is a use of processors, such as 1.9 of 2 processors.
+func (u *Use) ofProcessors() string {
+	return strconv.FormatFloat(u.Used, 'f', 1, 64) + " of " + units.Plural(int(math.Round(u.Bound)), "processor")
+}
+
+// unexplained says that other programs used more processors in a trial that failed than the load
+// explains, "" if not. A system that runs on this machine is one of them, so what they used in the
+// other trials counts in proportion to the rate, and more. The most at one time counts: a short burst
+// is enough to break a limit on a high percentile.
+func (s *search) unexplained(o *Outcome) string {
+	if o.Others.Bound <= 0 || o.Trial.Rate <= 0 {
+		return ""
+	}
+	least := math.Inf(1)
+	for i := range s.history[:s.used] {
+		if t := &s.history[i]; t != o && t.Others.Bound > 0 && t.Achieved > 0 {
+			least = min(least, t.OthersMost*max(1, mostGrowth*o.Trial.Rate/t.Achieved))
+		}
+	}
+	if math.IsInf(least, 1) || o.OthersMost <= least+mostUnexplained*o.Others.Bound {
+		return ""
+	}
+	most := Use{Used: o.OthersMost, Bound: o.Others.Bound}
+	return "other programs used up to " + most.ofProcessors() + ", which the load does not explain"
+}
+
+// quickStep is the step up from a rate that held after a short trial had failed there: the ceiling
+// may be far above.
+const quickStep = 0.25
+
+// contradicting is the lowest rate above one that failed in a confirmation at which the limits held, or
+// one below a confirmed one at which they failed. Nil: no trial contradicts the ends, but for rates
+// that were tried again since.
+func (s *search) contradicting() (found *point) {
+	holds, fails := s.bounds(true)
+	for i := range s.points {
+		p := &s.points[i]
+		above := p.verdict.Result == Pass && fails > 0 && p.rate > fails
+		below := p.verdict.Result == Fail && p.rate < holds
+		if (above || below) && (found == nil || p.rate < found.rate) {
+			found = p
+		}
+	}
+	if found != nil && found.rate > fails && s.overruled(found, fails) {
+		return nil
+	}
+	return found
+}
+
+// overruled reports whether a rate between the one that failed and this one, which held in a short
+// trial, failed in a confirmation since: then short trials were too short.
+func (s *search) overruled(p *point, fails float64) bool {
+	if p.confirmed {
+		return false
+	}
+	for i := range s.points {
+		q := &s.points[i]
+		if q.rate > fails && q.rate <= p.rate && q.confirmed && q.verdict.Result == Fail {
+			return true
+		}
+	}
+	return false
+}
+
+// contradiction says what contradicts the ends.
+func (s *search) contradiction(p *point) string {
+	holds, fails := s.bounds(true)
+	if p.verdict.Result == Pass {
+		return fmt.Sprintf("the trials contradict each other: %s holds although %s fails", units.FormatRate(p.rate), units.FormatRate(fails))
+	}
+	return fmt.Sprintf("the trials contradict each other: %s fails although %s holds", units.FormatRate(p.rate), units.FormatRate(holds))
+}
+
+// resolve confirms what contradicts the ends, and after that the end itself. What contradicts it then
+// too is not resolved.
+func (s *search) resolve() error {
+	for {
+		p := s.contradicting()
+		if p == nil {
+			return nil
+		}
+		_, fails := s.bounds(true)
+		rate, retried := p.rate, p.retried
+		if retried { // it is the end that may be wrong
+			if p.verdict.Result != Pass || s.find(fails).retried {
+				return s.end(Irregular, "%s", s.contradiction(p))
+			}
+			rate = fails
+		}
+		p = s.find(rate)
+		p.retried = true
+		if p.confirmed {
+			p.begun, p.failed = false, true // judged alone
+		}
+		if _, err := s.confirmAt(rate); err != nil {
+			return err
+		}
+		holds, fails := s.bounds(true)
+		if holds == 0 {
+			if err := s.confirmLow(fails / (1 + s.precision)); err != nil {
+				return err
+			}
+		}
+		if holds, _ = s.bounds(true); holds > 0 {
+			if err := s.confirmHigh(holds * (1 + s.precision)); err != nil {
+				return err
+			}
+		}
+	}
+}
