@@ -46,7 +46,7 @@ revision.`
 const verifyExample = `
   carronade verify -n 168h branch=main
   carronade verify branch=faster --against branch=main,revision=4.1
-  carronade verify branch=main rate=50k/s --effect 5% --effect response_p99=15%
+  carronade verify branch=main rate=50k/s --min-effect 5% --min-effect response_p99=15%
   carronade verify branch=main \
     --confirm 'carronade report replay $CARRONADE_REPORT'`
 
@@ -74,7 +74,7 @@ func Verify(t ReportTools) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&c.last, "last", "n", "168h", "reports up to this `AGE`, such as 168h, or this number of the newest")
-	fs.StringArrayVar(&c.effects, "effect", nil, effectHelp)
+	fs.StringArrayVar(&c.effects, "min-effect", nil, effectHelp)
 	fs.BoolVar(&c.strict, "strict", false, "exit with 1 instead of 4 if it cannot tell")
 	fs.StringVar(&c.confirm, "confirm", "", "before failing, run `CMD`, which makes more reports")
 	fs.StringVar(&c.against, "against", "", "compare with these `REPORTS` (ids, filters, a branch or a revision), not with the history")

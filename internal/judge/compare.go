@@ -34,6 +34,9 @@ type CompareOptions struct {
 	Revisions bool
 	// SameSystem: all reports are of one system, whatever its address.
 	SameSystem bool
+	// Earlier are reports that may be of the same workloads, made before or between those of the
+	// sides: they show how far groups of equal runs are apart.
+	Earlier []store.Row
 }
 
 // statistics are the options of tests and intervals.
@@ -192,8 +195,9 @@ func Compare(base, candidate []store.Row, o CompareOptions) (*Comparison, error)
 		Base: Side{Name: o.BaseName}, Candidate: Side{Name: o.CandidateName},
 	}
 	if o.SameSystem {
-		base, candidate = asOneSystem(base), asOneSystem(candidate)
+		base, candidate, o.Earlier = asOneSystem(base), asOneSystem(candidate), asOneSystem(o.Earlier)
 	}
+	o.Earlier, _ = fit(o.Earlier, o.Untrusted)
 	if !o.Revisions { // before leaving reports out: if all runs of a revision failed, the one before must not replace it
 		base, c.Base.Older = newestRevisions(base)
 		candidate, c.Candidate.Older = newestRevisions(candidate)
@@ -206,8 +210,7 @@ func Compare(base, candidate []store.Row, o CompareOptions) (*Comparison, error)
 	if len(c.Base.Reports) == 0 || len(c.Candidate.Reports) == 0 && count(candidate, died) == 0 {
 		return nil, nothingFit(c)
 	}
-	excluded := func(name string) bool { return environment(name) || store.OfRevision(name) }
-	left, right := bySystem(bundlesWithUnfit(base, excluded, o.Untrusted)), bySystem(bundlesWithUnfit(candidate, excluded, o.Untrusted))
+	left, right := bySystem(bundlesWithUnfit(base, comparedOver, o.Untrusted)), bySystem(bundlesWithUnfit(candidate, comparedOver, o.Untrusted))
 	pairs, a, b := partners(left, right)
 	var deciding []contest // of each pair
 	for _, both := range pairs {
@@ -328,10 +331,14 @@ func pair(l, r bundle, o CompareOptions) (Pair, contest) {
 		}
 	}
 	sides := measured(base, candidate)
+	earlier := [][][]store.Row{o.earlier(&l, candidate), o.earlier(&r, base)}
 	contests := func(qs ...quantity) []contest {
 		out := make([]contest, len(qs))
 		for i, q := range qs {
-			out[i] = contest{quantity: q, base: [][]store.Row{base}, candidate: candidate, effect: o.Effects.of(q)}
+			out[i] = contest{
+				quantity: q, base: [][]store.Row{base}, candidate: candidate,
+				effect: o.Effects.of(q), between: betweenGroups(&q, base, candidate, earlier...),
+			}
 		}
 		return out
 	}
@@ -342,6 +349,21 @@ func pair(l, r bundle, o CompareOptions) (Pair, contest) {
 	p.Differs, p.Findings, p.Distribution = orEmpty(p.Differs), orEmpty(p.Findings), orEmpty(p.Distribution)
 	return p, contests(main)[0]
 }
+
+// earlier are the groups of earlier runs of a side's workload, without those of the other side.
+func (o *CompareOptions) earlier(side *bundle, other []store.Row) [][]store.Row {
+	var rows []store.Row
+	for i := range o.Earlier {
+		r := &o.Earlier[i]
+		if key(r, comparedOver) == side.key && !slices.ContainsFunc(other, func(o store.Row) bool { return o.ID == r.ID }) {
+			rows = append(rows, *r)
+		}
+	}
+	return groupsOf(rows)
+}
+
+// comparedOver is whether a variable may differ between the reports of a side.
+func comparedOver(name string) bool { return environment(name) || store.OfRevision(name) }
 
 // settingsDiffer are the settings and revisions that differ.
 func settingsDiffer(base, candidate []store.Row) []Differing {
