@@ -131,3 +131,13 @@ func TestDefaultEffects(t *testing.T) {
 	}
 	assert.True(t, stats.ClearApart > stats.ClearRatio, "sides that did not alternate need a larger difference")
 }
+
+// How much worse a noisy row may be is the end of the interval beside it.
+func TestHowMuchWorseIsTheEndOfTheInterval(t *testing.T) {
+	base := lowered(group("a", 0, 30, 35, 40, 45, 50, 55), 0.5)
+	candidate := lowered(group("b", time.Hour, 31, 36, 41, 46, 51, 56), 0.5)
+	v, err := Verify(append(base, candidate...), VerifyOptions{})
+	assert.OK(t, err)
+	r := v.Groups[0].Rows[1]
+	assert.True(t, r.Widened && r.Gate == CannotTell && strings.HasPrefix(r.Reason, "too noisy: it may be "+percent(*r.Difference.Hi)+" worse; "), "got %q, and the interval ends at %s", r.Reason, percent(*r.Difference.Hi))
+}

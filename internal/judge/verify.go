@@ -314,6 +314,8 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 		if !anyBound(c.field, c.base...) && !anyBound(c.field, c.candidate) {
 			r.Reason = movedWords
 		}
+	case r.Widened && !anyBound(c.field, c.base...) && !anyBound(c.field, c.candidate): // the end of the interval that is shown
+		r.Gate, r.Reason = CannotTell, r.noiseReason(r.worst)
 	default:
 		r.Gate, r.Reason = CannotTell, r.noiseReason(unbounded)
 	}
