@@ -46,7 +46,7 @@ revision.`
 const verifyExample = `
   carronade verify -n 168h branch=main
   carronade verify branch=faster --against branch=main,revision=4.1
-  carronade verify branch=main rate=50k/s --min-effect 5% --min-effect response_p99=15%
+  carronade verify branch=main --min-effect 5% --min-effect response_p99=15%
   carronade verify branch=main \
     --confirm 'carronade report replay $CARRONADE_REPORT'`
 

@@ -30,7 +30,7 @@ const (
 
 // notTrusted says why a trial that is not trusted says nothing.
 func notTrusted(o *Outcome) string {
-	return "the generator may be the cause: " + cmp.Or(o.Doubt, "the trial is not trusted")
+	return "not trusted, the generator may be the cause: " + cmp.Or(o.Doubt, "the trial is not trusted")
 }
 
 // repeated runs a trial until it says something of the system, at most mostDistrusted times, each

@@ -42,7 +42,7 @@ func TestTooBusyToDecide(t *testing.T) {
 	assert.True(t, strings.HasPrefix(text, "no confirmed ceiling (p99 < 50 ms): "+why+"; 800/s holds in a short trial, 1.2 k/s fails in a short trial; "), "got %q", text)
 	last := a.Trials[len(a.Trials)-3:]
 	for i, one := range last {
-		assert.True(t, one.Rate == last[0].Rate && one.Verdict.Result == Invalid && one.Verdict.Why == "the generator may be the cause: it was late", "trial %d: %+v", i, one)
+		assert.True(t, one.Rate == last[0].Rate && one.Verdict.Result == Invalid && one.Verdict.Why == "not trusted, the generator may be the cause: it was late", "trial %d: %+v", i, one)
 		if i > 0 {
 			assert.Equal(t, one.Measure, 2*last[i-1].Measure, "the length of repetition %d", i)
 		}
