@@ -97,7 +97,7 @@ func (u *Use) ofProcessors() string {
 
 // unexplained says that other programs used more processors in a trial that failed than the load
 // explains, "" if not. A system that runs on this machine is one of them, so what they used in the
-// other trials counts in proportion to the rate, and more. The most at one time counts: a short burst
+// other trials counts in proportion to the rate, and more. The busiest second counts: a short burst
 // is enough to break a limit on a high percentile.
 func (s *search) unexplained(o *Outcome) string {
 	if o.Others.Bound <= 0 || o.Trial.Rate <= 0 {

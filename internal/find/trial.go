@@ -96,8 +96,8 @@ type Outcome struct {
 	// trusted.
 	Doubt string
 	// Others are the processors that other programs used, or that were stolen from this machine:
-	// the system too, if it runs on this machine and is not watched. OthersMost is the most of them at
-	// one time. A Bound of 0: not known.
+	// the system too, if it runs on this machine and is not watched. OthersMost is their use in the
+	// busiest second. A Bound of 0: not known.
 	Others     Use
 	OthersMost float64
 	// Unclear says why a limit cannot be checked at all, such as that no metric has its name. The

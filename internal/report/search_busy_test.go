@@ -20,7 +20,18 @@ func TestOthersOfATrial(t *testing.T) {
 	d.Host = map[string]any{"os": "linux", "cores": 4}
 	d.Generator.CPUS = 5
 	gauge := func(from, name string, mean, most float64) {
-		d.Gauges = append(d.Gauges, Gauge{From: from, Name: name, Mean: &mean, Max: &most})
+		g := Gauge{From: from, Name: name, Mean: &mean, Max: &most}
+		for i := range 45 { // of 100 ms; one second is busy, and a tenth of another is more so
+			p := Point{AtS: 0.05 + float64(i)/10, Value: mean}
+			switch {
+			case i >= 20 && i < 30:
+				p.Value = most + 0.5*float64(1-2*(i%2))
+			case i == 5:
+				p.Value = 4
+			}
+			g.Points = append(g.Points, p)
+		}
+		d.Gauges = append(d.Gauges, g)
 	}
 	gauge("host", "CPU", 2.5, 3.5)
 	gauge("host", "steal", 5, 10)

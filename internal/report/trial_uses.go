@@ -71,7 +71,7 @@ func (d *Document) gaugeMean(from, name string) float64 {
 }
 
 // others are the processors of this machine that neither the generator nor the system that was watched
-// used, and those that a hypervisor gave to other machines: on average, and the most at one time.
+// used, and those that a hypervisor gave to other machines: on average, and in the busiest second.
 func others(d *Document) (mean find.Use, most float64) {
 	host, _ := d.Machine()
 	used := d.gaugeMean("host", "CPU")
@@ -86,11 +86,31 @@ func others(d *Document) (mean find.Use, most float64) {
 	within := func(v float64) float64 { return min(max(v, 0), float64(host.Cores)) }
 	most = used
 	for i := range d.Gauges {
-		if g := &d.Gauges[i]; g.From == "host" && g.Name == "CPU" && g.Max != nil {
-			most += *g.Max - *g.Mean
+		if g := &d.Gauges[i]; g.From == "host" && g.Name == "CPU" {
+			most += max(0, busiestSecond(g)-*g.Mean)
 		}
 	}
 	return find.Use{Resource: "other programs", Used: within(used), Bound: float64(host.Cores), Unit: "processors"}, within(most)
+}
+
+// busiestSecond is the highest mean of a second: a shorter one says little, because the kernel counts in
+// steps of 10 ms.
+func busiestSecond(g *Gauge) (most float64) {
+	sums, counts := map[int]float64{}, map[int]float64{}
+	for _, p := range g.Points {
+		sums[int(p.AtS)] += p.Value
+		counts[int(p.AtS)]++
+	}
+	full := 0.0 // points of a second that is whole
+	for _, n := range counts {
+		full = max(full, n)
+	}
+	for second, n := range counts {
+		if 2*n >= full {
+			most = max(most, sums[second]/n)
+		}
+	}
+	return most
 }
 
 // startedSystem reports whether the run started the system as a process of its own.
