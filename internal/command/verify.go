@@ -27,7 +27,10 @@ in the history. A step for the worse without a recovery counts as worse, however
 long ago it was.
 
 The verdict depends on throughput, response p99, and whether the system died in
-runs of the newest revision. The exit code is the worst over all workloads:
+runs of the newest revision. Runs made at another time differ without a cause:
+with fewer than six revisions before it, only a difference of more than 5% (or
+of more than those differ) is worse. The exit code is the worst over all
+workloads:
   0  not worse: a relevant regression is ruled out
   1  worse
   2  the command failed

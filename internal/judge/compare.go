@@ -130,9 +130,13 @@ type Judgement struct {
 	Effect float64 `json:"effect"`
 	// AnyChange: the base is 0, so shares are undefined, and any significant
 	// change counts.
-	AnyChange bool          `json:"any_change,omitempty"`
-	Verdict   stats.Verdict `json:"verdict"`
-	Why       string        `json:"why,omitempty"`
+	AnyChange bool `json:"any_change,omitempty"`
+	// Between is how far equal runs that were made at different times may be apart, in the scale of
+	// Effect: only a difference beyond it counts. 0: the runs of both sides alternated, or a history
+	// shows it.
+	Between float64       `json:"between,omitempty"`
+	Verdict stats.Verdict `json:"verdict"`
+	Why     string        `json:"why,omitempty"`
 	// LowerBounds: one of the medians is only a lower bound.
 	LowerBounds bool `json:"lower_bounds,omitempty"`
 	// Widened: the generators of noisy runs may have moved values. The
@@ -383,7 +387,7 @@ func measured(sides ...[]store.Row) [][]store.Row {
 // judgement turns a comparison of a quantity into a row of a document.
 func judgement(q quantity, c stats.Comparison, kind store.ValueKind) Judgement {
 	j := Judgement{
-		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Confidence: stats.Confidence, Effect: c.Effect, AnyChange: c.AnyChange, Verdict: c.Verdict,
+		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Confidence: stats.Confidence, Effect: c.Effect, AnyChange: c.AnyChange, Between: c.Between, Verdict: c.Verdict,
 		Base: estimated(c.Base), Candidate: estimated(c.Candidate), P: finite(c.P), Adjusted: finite(c.Adjusted),
 		Why: c.Doubt.String(), kind: kind, raw: c,
 	}
